@@ -1,0 +1,173 @@
+# AWF: record and run AI-agent workflows as Unix pipelines.
+#
+#   make            build everything below build/
+#   make deps       install what building and testing needs (Debian)
+#   make check      run all tests           make lint   static checks
+#   make demo       build and show the main job
+#   make bench      measure, beside the peer commands
+#   make fuzz       fuzz the parsers (clang), 30 s each
+#   make install    PREFIX=/usr/local DESTDIR=
+#   make SANITIZE=address,undefined check
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec/awf
+DATADIR ?= $(PREFIX)/share/awf
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+
+comma := ,
+BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+PKG_CONFIG ?= pkg-config
+
+DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev
+DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq tmux procps python3 git cron less
+DEPS_LINT = clang clang-tidy cppcheck mandoc shellcheck libclang-rt-dev valgrind zsh fish curl
+
+OPT ?= -O2
+WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+CFLAGS ?= $(OPT) -g
+ALL_CFLAGS = -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -I$(BUILD)/gen \
+	-DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
+	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
+ALL_LDFLAGS = $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
+
+# pkg-config only when something is built, so that `make deps` needs nothing.
+CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
+CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
+CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
+CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
+TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags cmocka libmicrohttpd)
+TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
+HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
+
+LIB_SRC := $(filter-out lib/net/%,$(wildcard lib/*/*.c))
+NET_SRC := $(wildcard lib/net/*.c)
+CMD_SRC := $(wildcard cmd/*.c)
+PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
+PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
+TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+SUPPORT_SRC := $(wildcard tests/support/*.c)
+FAULT_SRC := $(wildcard tests/fault/*.c)
+BENCH_SRC := $(wildcard tests/bench/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+SCHEMAS := $(wildcard lib/json/*.schema.json)
+MAN := $(wildcard man/*.[157])
+
+object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+GEN_SRC := $(patsubst lib/json/%.schema.json,$(BUILD)/gen/%_schema.c,$(SCHEMAS))
+GEN_OBJ := $(GEN_SRC:.c=.o)
+LIB = $(BUILD)/libawf.a
+NET = $(BUILD)/libawf-net.a
+PROVIDER_LIB = $(BUILD)/libawf-provider.a
+
+BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
+PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
+TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+SUPPORT := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%,$(SUPPORT_SRC))
+FAULT := $(patsubst tests/fault/%.c,$(BUILD)/tests/fault/%,$(FAULT_SRC))
+BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
+
+all: $(BIN) $(PROVIDERS) $(TOOLS)
+
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
+
+$(BUILD)/obj/%.o: %.c | packages
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
+$(call object,$(LIB_SRC) $(CMD_SRC) $(TOOL_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
+$(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
+
+# A schema as a C string: NAME_schema[].
+$(BUILD)/gen/%_schema.c: lib/json/%.schema.json
+	@mkdir -p $(@D)
+	{ echo 'extern const char $*_schema[];'; echo 'const char $*_schema[] ='; \
+	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
+
+$(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
+$(NET): $(call object,$(NET_SRC))
+$(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
+$(LIB) $(NET) $(PROVIDER_LIB):
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/bin/%: $(BUILD)/obj/cmd/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+$(BUILD)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(PROVIDER_LIB) $(NET) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CURL_LIBS)
+$(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(PROVIDER_LIB) $(NET) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
+$(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
+$(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+
+# Installs what is missing, once, before anything is compiled.
+packages:
+	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 2>/dev/null || $(MAKE) --no-print-directory deps
+deps:
+	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
+	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
+
+tests: all $(UNIT) $(SUPPORT) $(FAULT)
+check:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
+	@$(MAKE) --no-print-directory tests
+	BUILD=$(abspath $(BUILD)) sh tests/run
+lint:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
+	BUILD=$(abspath $(BUILD)) sh tests/lint
+demo:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) jq
+	@$(MAKE) --no-print-directory -s all
+	@BUILD=$(abspath $(BUILD)) sh examples/demo
+bench: all $(SUPPORT) $(BENCH)
+	BUILD=$(abspath $(BUILD)) sh tests/bench/run
+fuzz:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) clang libclang-rt-dev
+	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/schemas \
+	  $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man7 \
+	  $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
+	install -m 755 $(BIN) $(DESTDIR)$(BINDIR)
+	install -m 755 $(PROVIDERS) $(TOOLS) $(DESTDIR)$(LIBEXECDIR)
+	install -m 644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schemas
+	for m in $(MAN); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}; done
+	install -m 644 completions/*.bash $(DESTDIR)$(BASHDIR)
+	install -m 644 completions/_* $(DESTDIR)$(ZSHDIR)
+	install -m 644 completions/*.fish $(DESTDIR)$(FISHDIR)
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
+	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
+	for m in $(notdir $(MAN)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; done
+	rm -f $(addprefix $(DESTDIR)$(BASHDIR)/,$(notdir $(wildcard completions/*.bash)))
+	rm -f $(addprefix $(DESTDIR)$(ZSHDIR)/,$(notdir $(wildcard completions/_*)))
+	rm -f $(addprefix $(DESTDIR)$(FISHDIR)/,$(notdir $(wildcard completions/*.fish)))
+clean:
+	rm -rf build
+
+.PHONY: all packages deps tests check lint demo bench fuzz install uninstall clean
+.SECONDARY:

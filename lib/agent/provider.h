@@ -1,0 +1,63 @@
+/*
+ * The client's side of the provider protocol, awf-provider(7): a provider is a
+ * filter that reads one request per line and answers on stdout. It is started
+ * before its first request, so that its start-up overlaps with reading input.
+ */
+#ifndef AWF_AGENT_PROVIDER_H
+#define AWF_AGENT_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/body.h"
+#include "exec/environment.h"
+#include "exec/process.h"
+#include "json/scan.h"
+
+struct provider {
+	char *name;
+	struct process process;
+	struct buffer answers;    /* bytes not yet taken */
+	long next_id;
+	pid_t spare[2];           /* its pid, for struct interrupts */
+};
+
+/* One answer to a request. Spans point into line. */
+struct answer {
+	struct buffer line;       /* the `message` line, minified */
+	struct span blocks, usage, model, stop_reason;
+	int64_t retry_after_ms;   /* of an error; 0: not said */
+	long status;              /* HTTP status of an error; 0: none */
+};
+
+/* Names of providers that come with AWF, ends with NULL. */
+const char *const *provider_names(void);
+/* Environment names that hold keys of the providers' table; ends with NULL. */
+const char *const *provider_key_names(void);
+/* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory
+ * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
+char *provider_find(const char *name, struct error *err);
+
+/* Starts it with the whole environment and the keys of the keys file. */
+int provider_start(struct provider *p, const char *name, const struct keys *keys,
+    struct error *err);
+/* Sends a request (JSON object without id) and waits for its message. Text deltas
+ * go to delta() if it is not NULL (kind is "text" or "thinking"); tool_call and
+ * tool_result lines of agent CLIs to event(). timeout_ms 0: none. Errors carry
+ * the category as code; on a timeout or an interrupt the request is cancelled.
+ * A provider that dies is ERROR_PROVIDER with its status. */
+struct provider_callbacks {
+	void (*delta)(void *context, const char *kind, const char *text, size_t len);
+	int (*event)(void *context, struct span line, struct error *err);
+	void *context;
+};
+int provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
+    const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
+    struct answer *answer, struct error *err);
+void answer_free(struct answer *a);
+/* Closes its stdin, waits at most a second, then ends it. */
+void provider_stop(struct provider *p);
+
+#endif

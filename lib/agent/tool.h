@@ -1,0 +1,57 @@
+/*
+ * Tools, awf-tool(5): NAME.tool.json beside an executable. Arguments go in as
+ * JSON on stdin, the result comes back on stdout, a non-zero exit is a failed
+ * call whose stderr is the error. Arguments and results are checked against
+ * their schemas; a schema with unknown keywords is refused when it is loaded.
+ */
+#ifndef AWF_AGENT_TOOL_H
+#define AWF_AGENT_TOOL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "json/schema.h"
+
+enum effects { EFFECTS_UNDECLARED, EFFECTS_NONE, EFFECTS_READ, EFFECTS_WORKSPACE,
+	EFFECTS_EXTERNAL };
+/* "none" …; NULL for EFFECTS_UNDECLARED. */
+const char *effects_name(enum effects effects);
+int effects_parse(const char *text, enum effects *effects);
+/* Whether what has begun must be on disk before it begins. */
+bool effects_outside(enum effects effects); /* workspace or external */
+
+struct tool {
+	char *name;
+	char *path;                   /* of the .tool.json */
+	char *description;
+	struct buffer input_schema;   /* JSON, as the model gets it */
+	struct schema *input;
+	struct schema *output;        /* NULL: not checked */
+	char **argv;                  /* of its command; ends with NULL */
+	int64_t timeout_ms;           /* 0: none */
+	enum effects effects;
+	bool idempotent;
+	bool concurrent;
+	char **environment;           /* names that it gets though they are keys */
+	char sha256[65];              /* of the file and the executable */
+};
+
+/* Finds NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the user's
+ * (~/.config/awf/tools) and the system's directory, and loads it.
+ * ERROR_DEFINITION lists where was looked. */
+int tool_load(struct tool *t, const char *name, const char *workflow_directory,
+    struct error *err);
+void tool_free(struct tool *t);
+
+/* Checks arguments (JSON). -1: why says it in a line for the model. */
+int tool_check_input(const struct tool *t, struct span input, struct buffer *why);
+/* What a tool printed, as JSON: its value if the tool has an output schema or the
+ * bytes are one JSON object or array, else a string. -1: it breaks the schema. */
+int tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
+    struct buffer *why);
+
+#endif

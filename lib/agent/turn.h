@@ -1,0 +1,56 @@
+/*
+ * The turn loop: asks the model, runs the tools it calls, gives it the results,
+ * until it answers without calling any, a stop condition holds, or a limit ends
+ * the call with a named error. Everything is recorded through the call. A call's
+ * model sees its system prompt, its input, its tools and this conversation;
+ * nothing else.
+ *
+ *     message.user → message.assistant → tool.call → tool.result → message.assistant …
+ */
+#ifndef AWF_AGENT_TURN_H
+#define AWF_AGENT_TURN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/provider.h"
+#include "agent/tool.h"
+#include "exec/body.h"
+#include "exec/environment.h"
+#include "exec/retry.h"
+#include "record/call.h"
+
+struct turns {
+	/* Set by the caller. */
+	const struct agent *agent;
+	struct tool *tools;               /* those of agent->tools, loaded */
+	size_t tool_count;
+	struct provider *provider;
+	struct call *call;
+	const struct retry *retry;        /* of model requests */
+	const struct interrupts *interrupts;
+	const struct environment *environment; /* of tools */
+	const char *prompt;               /* rendered */
+	int64_t timeout_ms;               /* of each model request; 0: none */
+	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
+	bool live;                        /* text as it comes, on stderr */
+
+	/* Filled. */
+	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */
+	int64_t tool_calls;
+	struct buffer usage;              /* JSON object, summed over turns */
+	struct buffer retries;            /* inside of a JSON array: failed requests */
+};
+
+/* 0, or -1 with the error that ended the call. */
+int turns_run(struct turns *t, struct error *err);
+/* Appends the first request as JSON, for --dry-run. */
+void turns_request(const struct turns *t, struct buffer *out);
+/* Runs one tool with its input, records tool.call and tool.result, fills
+ * t->result: an operation (awf-step -t). */
+int turns_operation(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err);
+void turns_free(struct turns *t);
+
+#endif

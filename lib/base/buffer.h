@@ -1,0 +1,39 @@
+/*
+ * A growing run of bytes. It owns its memory; the byte after the last is always
+ * NUL once anything was appended, so data can be used as a C string. Bytes of
+ * any value may be appended.
+ */
+#ifndef AWF_BASE_BUFFER_H
+#define AWF_BASE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buffer {
+	char *data;      /* NULL until the first append */
+	size_t len;
+	size_t capacity;
+};
+
+#define BUFFER_INIT { NULL, 0, 0 }
+
+void buffer_append(struct buffer *b, const void *bytes, size_t len);
+void buffer_text(struct buffer *b, const char *text);
+void buffer_byte(struct buffer *b, char byte);
+void buffer_format(struct buffer *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Makes room for len more bytes and returns where they go; add to b->len after
+ * filling them. */
+char *buffer_reserve(struct buffer *b, size_t len);
+/* Drops the first len bytes. */
+void buffer_drop(struct buffer *b, size_t len);
+void buffer_clear(struct buffer *b);
+/* Gives the bytes to the caller (free()), NUL-terminated, never NULL; b is empty
+ * after it. */
+char *buffer_take(struct buffer *b);
+/* b->data, or "" for a buffer that never held anything. */
+const char *buffer_string(const struct buffer *b);
+bool buffer_equal(const struct buffer *b, const char *text);
+void buffer_free(struct buffer *b);
+
+#endif

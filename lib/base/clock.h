@@ -1,0 +1,28 @@
+/*
+ * Time: wall clock in microseconds since 1970 (UTC) for records, monotonic
+ * milliseconds for waiting, and the texts of both.
+ */
+#ifndef AWF_BASE_CLOCK_H
+#define AWF_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CLOCK_TEXT_SIZE 28 /* 2026-11-21T08:15:30.123456Z and a NUL */
+
+int64_t clock_wall(void);      /* microseconds since 1970 */
+int64_t clock_monotonic(void); /* milliseconds */
+
+/* RFC 3339, UTC, six digits of fraction. Returns out. */
+char *clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE]);
+/* RFC 3339 with any offset and fraction, a date (midnight UTC), or an age before
+ * now such as "2d", "90m" (units ms s m h d w). 0, or -1 if it is none. */
+int clock_parse(const char *text, int64_t now, int64_t *wall);
+
+/* "30" (seconds), "500ms", "20m", "2h", "1.5s", "3d". Milliseconds; -1 if it is
+ * none, negative, or does not fit. */
+int duration_parse(const char *text, int64_t *ms);
+/* Short text for people: "350ms", "1.2s", "3m05s", "2h10m". */
+char *duration_text(int64_t ms, char *out, size_t size);
+
+#endif

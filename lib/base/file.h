@@ -1,0 +1,53 @@
+/*
+ * Files: whole reads and writes, directories, and replacing a file at once.
+ * Every descriptor made here is CLOEXEC.
+ */
+#ifndef AWF_BASE_FILE_H
+#define AWF_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/* Writes all len bytes, going on after EINTR and partial writes (and waiting on
+ * a non-blocking descriptor). 0, or -1 with errno. */
+int file_write(int fd, const void *bytes, size_t len);
+/* Appends what is left of fd to b; -1 with errno, EFBIG above limit bytes. */
+int file_read(int fd, struct buffer *b, size_t limit);
+/* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
+int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
+
+/* mkdir -p; existing directories are left as they are. */
+int directory_make(const char *path, mode_t mode, struct error *err);
+/* fsync() of a directory, so that names made or renamed in it last. */
+int directory_sync(const char *path, struct error *err);
+/* Whether path is on a file system whose locks cannot be trusted (NFS, SMB, 9P,
+ * AFS, Ceph, Lustre, sshfs, GlusterFS …); *name says which. -1 with *err. */
+int file_is_remote(const char *path, const char **name, struct error *err);
+
+/* "DIR/NAME" in memory of its own; no second slash where DIR ends in one. */
+char *path_join(const char *directory, const char *name);
+/* The part after the last slash, within path. */
+const char *path_base(const char *path);
+/* The directory part ("." if there is none), in memory of its own. */
+char *path_directory(const char *path);
+/* First executable regular file called name in a colon-separated list; NULL if
+ * there is none. In memory of its own. */
+char *path_search(const char *list, const char *name);
+
+/* A file that appears whole or not at all: written under a temporary name in
+ * the same directory, then renamed. */
+struct replacement {
+	int fd;          /* write here */
+	char *path;
+	char *temporary;
+};
+int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);
+/* Renames; with sync it is on disk, name included, when this returns. */
+int replacement_commit(struct replacement *r, bool sync, struct error *err);
+void replacement_abandon(struct replacement *r);
+
+#endif

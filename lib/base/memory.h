@@ -1,0 +1,19 @@
+/*
+ * Memory that never runs out quietly: these end the program with status 4 and
+ * one line on stderr when there is none left, so no caller checks for NULL.
+ */
+#ifndef AWF_BASE_MEMORY_H
+#define AWF_BASE_MEMORY_H
+
+#include <stddef.h>
+
+void *memory_alloc(size_t size);               /* uninitialised */
+void *memory_zero(size_t count, size_t size);  /* zeroed array */
+void *memory_grow(void *old, size_t size);     /* realloc() */
+/* Resizes an array of count elements; overflow ends the program too. */
+void *memory_array(void *old, size_t count, size_t size);
+char *memory_text(const char *text);           /* strdup() */
+char *memory_copy(const char *bytes, size_t len); /* with a NUL after it */
+char *memory_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

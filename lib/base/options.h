@@ -1,0 +1,55 @@
+/*
+ * Command lines. The options of a program and their help stand in one table;
+ * the parser and --help read it (--help and --version need no entry). GNU long
+ * options (--name value, --name=value, unambiguous prefixes are refused), short
+ * ones (-n 5, -n5, grouped flags), "--" ends options.
+ */
+#ifndef AWF_BASE_OPTIONS_H
+#define AWF_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+enum {
+	OPTION_END = 0,
+	OPTION_WORD = -2,    /* an operand: options.value */
+	OPTION_HELP = -3,
+	OPTION_VERSION = -4
+};
+
+struct option_spec {
+	int id;               /* > 0; what options_next() returns */
+	char letter;          /* short form, 0 if none */
+	const char *name;     /* long form, NULL if none */
+	const char *argument; /* its name in the help, NULL if it takes none */
+	const char *help;     /* one line */
+};
+
+struct options {
+	const struct option_spec *table; /* ends with an entry of id 0 */
+	int argc;
+	char **argv;
+	int next;              /* index of the next word; after OPTION_END the rest */
+	const char *value;     /* argument of the option, or the operand */
+	const char *cluster;   /* rest of a group of short options */
+	bool only_words;       /* after "--" */
+	bool saw_dashes;       /* "--" was given: the rest is argv[next…] */
+	bool stop_at_word;     /* set by the caller: the first operand ends options */
+	bool stop_at_dashes;   /* set by the caller: "--" ends all, OPTION_END */
+};
+
+void options_begin(struct options *o, const struct option_spec *table, int argc, char **argv);
+/* The next id, OPTION_WORD, OPTION_HELP, OPTION_VERSION, OPTION_END, or -1 with
+ * ERROR_USAGE ("--foo: unknown option (did you mean --food?)"). */
+int options_next(struct options *o, struct error *err);
+/* usage (one or more lines as "awf-tail [options] [RUN|FILE]"), then the table. */
+void options_help(FILE *out, const char *usage, const struct option_spec *table);
+/* A whole number in [min, max]; -1 with ERROR_USAGE naming the option. */
+int options_number(const char *name, const char *text, long long min, long long max,
+    long long *value, struct error *err);
+/* A duration in ms (duration_parse). */
+int options_duration(const char *name, const char *text, long long *ms, struct error *err);
+
+#endif

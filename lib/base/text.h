@@ -1,0 +1,31 @@
+/*
+ * Text that comes from outside: is it UTF-8, is it a name, what did the user
+ * mean, and how to show it on a terminal without being tricked.
+ */
+#ifndef AWF_BASE_TEXT_H
+#define AWF_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+/* Whether bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
+ * forms). NUL counts as a character. Fast on ASCII. */
+bool utf8_valid(const char *bytes, size_t len);
+/* How many of the first len bytes end in a whole character (0 to 3 fewer). */
+size_t utf8_whole(const char *bytes, size_t len);
+
+/* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
+bool name_valid(const char *text);
+
+/* The candidate nearest to word if it is near enough to be what was meant, else
+ * NULL. candidates ends with NULL. */
+const char *text_suggest(const char *word, const char *const *candidates);
+
+/* Appends text for a terminal: control characters (C0, DEL, C1, and bidirectional
+ * controls) come out as \n, \t, \x1b, \u202e …; bytes that are no UTF-8 as \xff.
+ * At most width columns (0: no limit), with "…" where it was cut. */
+void text_visible(struct buffer *out, const char *bytes, size_t len, size_t width);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * Bodies: programs that do the work of a call (a command, a tool). A body is fed
+ * bytes on stdin, its stdout is collected, its stderr passed through and its tail
+ * kept; it ends by itself, by its deadline, or because it is cancelled. Several
+ * run at once under one poll loop.
+ *
+ * What a body leaves unread is no error. It has ended when its process has ended
+ * and stdout and stderr are closed.
+ */
+#ifndef AWF_EXEC_BODY_H
+#define AWF_EXEC_BODY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/process.h"
+
+#define BODY_STDERR_TAIL ((size_t)64 << 10)
+
+struct body {
+	/* Set by the caller. */
+	char *const *argv;
+	char *const *environment;
+	const char *directory;      /* NULL: this one */
+	const char *input;          /* fed on stdin */
+	size_t input_len;
+	int64_t timeout_ms;         /* 0: none */
+	size_t output_limit;        /* bytes of stdout kept; more is an error; 0: 256 MiB */
+	bool quiet;                 /* stderr is kept but not passed through */
+
+	/* Filled by bodies_run(). */
+	struct buffer output;
+	struct buffer errors;       /* the last BODY_STDERR_TAIL bytes of stderr */
+	int64_t errors_bytes;       /* all of stderr */
+	int wait_status;
+	int exit_code;              /* as shells count */
+	int64_t duration_ms;
+	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
+	                               cancelled, downstream_closed, system */
+	/* For bodies_run() alone. */
+	struct process process;
+	size_t fed;
+	int64_t started, deadline;
+	bool running;
+};
+
+/* What can end bodies early; shared by all waits of a program. */
+struct interrupts {
+	volatile int *signal_number;  /* set by a handler; 0: none. May be NULL */
+	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
+	const pid_t *spare;           /* processes that live on (the provider) */
+};
+
+/* Runs them all to their end. -1 only if the machine fails (poll, fork); what
+ * became of each body is in its error. */
+int bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupts,
+    struct error *err);
+void body_free(struct body *b);
+
+/* Whether something has interrupted: fills *err with cancelled or
+ * downstream_closed and returns true. */
+bool interrupted(const struct interrupts *interrupts, struct error *err);
+
+#endif

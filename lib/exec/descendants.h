@@ -1,0 +1,22 @@
+/*
+ * All descendants of a process, a setsid() child too, found through /proc. With
+ * the caller as child subreaper, orphans of a body stay its descendants.
+ */
+#ifndef AWF_EXEC_DESCENDANTS_H
+#define AWF_EXEC_DESCENDANTS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Becomes the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER). */
+void descendants_adopt(void);
+/* Sends a signal to every descendant of ancestor (not to itself, nor to those in
+ * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
+ * stopped get SIGCONT too. Returns how many there were. */
+size_t descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare);
+/* Signal, SIGTERM after one second if it was another, SIGKILL 5 s after the
+ * first, reaping children of this process, until none is left. Then 0; 1 if some
+ * could not be killed within another 5 s. */
+int descendants_end(pid_t ancestor, int signal_number, const pid_t *spare);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Environments of children: this process's, less the names of API keys, plus
+ * what is set for the child.
+ */
+#ifndef AWF_EXEC_ENVIRONMENT_H
+#define AWF_EXEC_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct environment {
+	char **list;    /* NAME=VALUE, ends with NULL; for process_spec */
+	size_t count;
+	size_t capacity;
+};
+
+/* A copy of this process's environment. */
+void environment_begin(struct environment *e);
+void environment_set(struct environment *e, const char *name, const char *value);
+void environment_unset(struct environment *e, const char *name);
+const char *environment_get(const struct environment *e, const char *name);
+void environment_free(struct environment *e);
+
+/* API keys: NAME=VALUE lines of ~/.config/awf/keys ($XDG_CONFIG_HOME). A file
+ * that others may read is refused (ERROR_SYSTEM: "chmod 600"). A missing file is
+ * an empty one. The value of a key is in the environment or in that file. */
+struct keys {
+	char **names;
+	char **values;
+	size_t count;
+};
+int keys_load(struct keys *k, struct error *err);
+void keys_free(struct keys *k);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * The scanner: JSON as bytes (RFC 8259, UTF-8). JSON that comes from outside
+ * passes through AWF as its own bytes: framed, checked, minified and looked into
+ * here, never decoded and encoded again, so numbers, escapes and key order stay
+ * as they were.
+ *
+ * A span is a value within memory that somebody else owns. Functions that take
+ * a span of a value expect it valid (scan_value() or the framer said so); on
+ * anything else they find nothing, but never read outside it.
+ */
+#ifndef AWF_JSON_SCAN_H
+#define AWF_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+#define SCAN_DEPTH 128                           /* nesting allowed */
+#define SCAN_LINE_LIMIT ((size_t)256 << 20)      /* bytes of one line or value */
+
+struct span {
+	const char *at; /* NULL: no such value */
+	size_t len;
+};
+
+/*
+ * Framing: finds where a value ends in a stream that comes in pieces. It looks
+ * at brackets and strings only; check the framed bytes with scan_value(). A
+ * number or literal at top level ends at the byte after it or at the end.
+ */
+struct framer {
+	unsigned depth;
+	bool started, in_string, escaped, scalar;
+};
+enum frame { FRAME_MORE, FRAME_DONE, FRAME_TOO_DEEP };
+void framer_begin(struct framer *f);
+/* Takes bytes from at; *used says how many belong to the value (white space
+ * before it included). FRAME_DONE: the value ends after *used bytes. */
+enum frame framer_feed(struct framer *f, const char *at, size_t len, size_t *used);
+
+/* Checks one value strictly, white space around it allowed: grammar, UTF-8,
+ * depth. NULL if it is valid and nothing follows; else what is wrong (a static
+ * text), with *bad at its byte. */
+const char *scan_check(const char *at, size_t len, size_t *bad);
+/* Checks one value at the start of the bytes and says where it ends (*end: bytes
+ * used, white space before it included, none after it). As scan_check() else. */
+const char *scan_value(const char *at, size_t len, size_t *end, size_t *bad);
+
+/* Appends the value without white space between tokens; strings and numbers keep
+ * their bytes. The value must have been checked. */
+void scan_minify(struct span value, struct buffer *out);
+
+/* Without white space at both ends. */
+struct span span_trim(struct span value);
+struct span span_of(const char *at, size_t len);
+/* 'o' 'a' 's' 'n' (number) 't' 'f' (true, false) '0' (null), or 0. */
+char span_type(struct span value);
+
+/* The member of an object; .at == NULL if there is none. Keys are compared
+ * decoded. If a key stands twice the last counts. */
+struct span span_member(struct span object, const char *key);
+/* A chain of members: span_path(line, "payload", "error", NULL). */
+struct span span_path(struct span object, ...) __attribute__((sentinel));
+/* Element of an array, counted from 0. */
+struct span span_element(struct span array, size_t index);
+
+/* Walks objects and arrays: begin, then next until false. */
+struct span_walk {
+	const char *at, *end;
+	bool object;
+};
+void span_walk_begin(struct span_walk *w, struct span container);
+/* key is the raw string token, quotes included (.at NULL in arrays). */
+bool span_walk_next(struct span_walk *w, struct span *key, struct span *value);
+
+/* Strings: value is the token with its quotes. */
+bool span_is(struct span value, const char *text); /* equal when decoded */
+/* Appends the decoded string as UTF-8; lone surrogates become U+FFFD. Nothing
+ * is appended if value is no string. */
+void span_decode(struct span value, struct buffer *out);
+/* The decoded string in memory of its own, or NULL if value is no string. */
+char *span_text(struct span value);
+/* Copies a string of at most size - 1 bytes that needs no decoding (ids, types,
+ * digests); false if it is none or does not fit. */
+bool span_copy(struct span value, char *out, size_t size);
+/* An integer in range, without fraction or exponent; false if it is none. */
+bool span_integer(struct span value, long long *out);
+bool span_true(struct span value);
+
+/* Appends JSON Pointer (RFC 6901) escapes of a raw key token: "/" and text. */
+void pointer_append(struct buffer *pointer, struct span key);
+/* The value that a pointer names; .at NULL if there is none. */
+struct span pointer_find(struct span value, const char *pointer);
+
+#endif

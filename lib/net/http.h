@@ -1,0 +1,46 @@
+/*
+ * HTTP requests for providers (libcurl): one POST at a time, its answer handed
+ * over as it comes. Connections are kept alive between requests; proxies and
+ * CURL_CA_BUNDLE / SSL_CERT_FILE are honoured, TLS is always verified.
+ */
+#ifndef AWF_NET_HTTP_H
+#define AWF_NET_HTTP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct http;
+
+struct http *http_open(struct error *err);
+void http_close(struct http *h);
+
+struct http_request {
+	const char *url;
+	const char *const *headers;  /* "Name: value"; ends with NULL */
+	const char *body;
+	size_t body_len;
+	int64_t connect_timeout_ms;  /* 0: 10 s */
+	int64_t idle_timeout_ms;     /* no byte for so long: ERROR_NETWORK; 0: 300 s */
+	/* Bytes of a 2xx body; non-zero stops the request (http_post() returns -1 with
+	 * ERROR_CANCELLED). */
+	int (*take)(void *context, const char *bytes, size_t len);
+	void *context;
+	int cancel_fd;               /* readable: look with cancelled(); -1: none */
+	bool (*cancelled)(void *context);
+};
+struct http_answer {
+	long status;
+	int64_t retry_after_ms;      /* Retry-After (seconds or date), retry-after-ms; 0 */
+	char request_id[128];        /* request-id or x-request-id */
+	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
+};
+/* 0 when an answer came whole, whatever its status; -1 with ERROR_NETWORK (cut,
+ * refused, timed out), ERROR_CANCELLED. */
+int http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
+    struct error *err);
+void http_answer_free(struct http_answer *a);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Server-sent events (WHATWG HTML, section 9.2): turns bytes, however they are
+ * split, into events. LF, CR and CRLF end lines; a BOM is skipped; comments,
+ * id and retry are passed over.
+ */
+#ifndef AWF_NET_SSE_H
+#define AWF_NET_SSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+#define SSE_EVENT_LIMIT ((size_t)64 << 20) /* bytes of one event's data */
+
+struct sse {
+	struct buffer line, data, event;
+	bool has_data, after_cr, started, too_long;
+	/* One event: data is its lines joined by LF. Non-zero stops sse_feed(). */
+	int (*take)(void *context, const char *event, const char *data, size_t len);
+	void *context;
+};
+
+void sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, size_t),
+    void *context);
+/* 0, what take() returned, or -1 if a line or an event is above the limit. An
+ * event that the end of the stream cuts off is never taken. */
+int sse_feed(struct sse *s, const char *bytes, size_t len);
+void sse_free(struct sse *s);
+
+#endif

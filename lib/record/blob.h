@@ -1,0 +1,38 @@
+/*
+ * Blobs: large or binary values of payloads, one file each, named by the SHA-256
+ * of its bytes, below blobs/<run-id>/. Written under a temporary name, synced,
+ * renamed, the directory synced; a blob that exists already is left alone.
+ */
+#ifndef AWF_RECORD_BLOB_H
+#define AWF_RECORD_BLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "json/scan.h"
+
+#define BLOB_THRESHOLD ((size_t)256 << 10) /* bytes of a string token */
+
+/* Stores bytes (sync: see transcript.h) and fills name. */
+int blob_write(const char *directory, const void *bytes, size_t len, bool sync,
+    char name[DIGEST_SIZE], struct error *err);
+/* Appends the bytes of a blob; ERROR_SYSTEM if it is missing or its digest is not
+ * its name. */
+int blob_read(const char *directory, const char *name, struct buffer *out, struct error *err);
+
+/* Moves every string token above BLOB_THRESHOLD in value (found at pointer
+ * `at`) into blobs: appends the value with null in their places to out, and
+ * {at, sha256, bytes, encoding:"json"} objects to refs (a JSON array's inside,
+ * comma-separated). */
+int blob_externalise(const char *directory, struct span value, const char *at, bool sync,
+    struct buffer *out, struct buffer *refs, struct error *err);
+
+/* Appends the line with its blobs put back: json blobs as they were, raw ones as
+ * base64 strings; refs is dropped. The line without its LF. */
+int blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,
+    struct error *err);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * The events of one call: whoever does the work (a command, the turn loop)
+ * appends through here, and causes come out right (awf-transcript(5)): inside a
+ * call an event's parent is the event before it, unless another is named.
+ */
+#ifndef AWF_RECORD_CALL_H
+#define AWF_RECORD_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "record/event.h"
+#include "record/transcript.h"
+
+struct call {
+	struct transcript *transcript;
+	const char *name;           /* of the step */
+	const char *path;           /* dotted */
+	const char *id;             /* NAME:OCCURRENCE:ITEM chain */
+	int64_t iteration;
+	char last[ID_SIZE];         /* event id that the next event follows */
+	struct buffer links;        /* inside of a JSON array: further causes of the next event */
+};
+
+/* Appends an event of this call. parent NULL: the last one; the links collected
+ * are used and emptied then. The event's id is copied to id (may be NULL), and
+ * becomes the last one unless parent was given. */
+int call_event(struct call *c, enum event_type type, const char *parent,
+    const struct buffer *payload, char id[ID_SIZE], struct error *err);
+/* The next event follows these (the first is its parent, others its links): the
+ * results of several tool calls. */
+void call_follow(struct call *c, const char *const *ids, size_t count);
+int call_sync(struct call *c, struct error *err);
+
+#endif

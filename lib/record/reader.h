@@ -1,0 +1,43 @@
+/*
+ * The reader: lines of a transcript that may be growing, being repaired, or
+ * damaged. Its position is always just after a LF; bytes after the last LF are
+ * read again, never kept; if the file is shorter than the position it steps back
+ * to the last LF. It takes no lock and maps nothing.
+ */
+#ifndef AWF_RECORD_READER_H
+#define AWF_RECORD_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct reader {
+	int fd;
+	char *path;
+	int64_t position;      /* of the next line */
+	int64_t line_start;    /* of the line returned last */
+	struct buffer chunk;   /* bytes from chunk_at on */
+	int64_t chunk_at;
+	size_t scanned;        /* bytes of chunk already searched for LF */
+};
+
+int reader_open(struct reader *r, const char *path, struct error *err);
+/* 1: *line and *len (without LF) are set, valid until the next call; 0: no whole
+ * line there now; -1: *err (ERROR_SYSTEM, or ERROR_INVALID_INPUT for a line above
+ * 256 MiB). */
+int reader_next(struct reader *r, const char **line, size_t *len, struct error *err);
+/* Bytes after the last LF, as of now (0: none). */
+int64_t reader_unfinished(struct reader *r);
+/* Positions after the line whose seq is seq (or the last below it), by bisection:
+ * O(log size) reads. Lines without a seq are passed over. */
+int reader_seek_after(struct reader *r, int64_t seq, struct error *err);
+/* Positions at the last count lines (fewer if there are fewer), reading from the
+ * end. */
+int reader_seek_last(struct reader *r, int64_t count, struct error *err);
+/* Positions at a byte (just after a LF, or 0). */
+void reader_seek(struct reader *r, int64_t position);
+void reader_close(struct reader *r);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * A run as its programs see it: its ids and paths, its directory with the lock
+ * and the key, its transcript. awf-run creates one; an awf-step inside enters it
+ * through the environment; an awf-step without one makes a run of its own. The
+ * directory runs/<id>/ may vanish when the run has ended; the transcript alone
+ * says what happened.
+ *
+ *     runs/<id>/lock   F_WRLCK held by the owner while the run lives;
+ *                      holds "PID ATTEMPT\n"
+ *     runs/<id>/key    32 random bytes, for the tokens of state lines
+ *     runs/<id>/roster/
+ */
+#ifndef AWF_RECORD_RUN_H
+#define AWF_RECORD_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "record/storage.h"
+#include "record/transcript.h"
+
+struct run {
+	struct storage storage;
+	char id[ID_SIZE];
+	int attempt;                  /* 1, 2, … */
+	char *name;                   /* of the workflow; NULL after run_enter() */
+	char *directory;              /* runs/<id> */
+	struct transcript transcript;
+	char started[ID_SIZE];        /* event id of this attempt's run.started;
+	                                 after run_enter(): $AWF_PARENT */
+	int64_t started_wall;         /* µs */
+	int64_t started_monotonic;    /* ms */
+	unsigned char key[DIGEST_BYTES];
+	int lock_fd;                  /* -1 unless this process owns the run */
+	bool keep_transcript;
+};
+
+/* What run.started says; texts may be NULL, spans absent. */
+struct run_spec {
+	const char *name;
+	const char *kind;             /* "workflow", or "step" for a run of one step */
+	char *const *argv;
+	struct span inputs;           /* JSON object of --input values */
+	char *const *environment;     /* names recorded besides PATH LANG LC_* TZ;
+	                                 ends with NULL; may be NULL */
+	const char *workflow_sha256;
+	bool keep_transcript;         /* false: --no-transcript */
+	bool latest;                  /* becomes `latest` (top-level live runs) */
+	void (*repaired)(const char *text);
+	void (*warn)(const struct error *err); /* audit file, latest */
+};
+
+/* Makes directory, lock, key and transcript, appends run.started. */
+int run_create(struct run *r, const struct run_spec *spec, struct error *err);
+
+/* Whether the environment names a run (AWF_RUN_ID is set). */
+bool run_in_environment(void);
+/* Enters the run of AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE, AWF_PARENT. Fails
+ * with "run has ended" (ERROR_SYSTEM) if its lock is free. */
+int run_enter(struct run *r, struct error *err);
+
+struct run_end {
+	const char *status;           /* success failed cancelled timeout waiting */
+	int exit_code;
+	const struct error *error;    /* code ERROR_NONE or NULL: null */
+	const char *stdin_sha256;     /* NULL: stdin was not kept */
+	int64_t stdin_bytes;
+	struct span usage;            /* JSON object, absent: none */
+};
+/* Appends run.completed, syncs it, writes the audit line, drops the directory. */
+int run_finish(struct run *r, const struct run_end *end, struct error *err);
+void run_close(struct run *r);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * The storage: where runs are kept, awf(7). It owns the layout below its root,
+ * checks every name before it touches a path, and follows no symbolic link but
+ * `latest`, which it reads with readlink().
+ *
+ *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
+ *     runs/<run-id>/  latest  audit.jsonl
+ */
+#ifndef AWF_RECORD_STORAGE_H
+#define AWF_RECORD_STORAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/id.h"
+
+struct storage {
+	char *root;       /* absolute */
+};
+
+/* $AWF_STORAGE, $XDG_DATA_HOME/awf, ~/.local/share/awf. Makes nothing. */
+int storage_locate(struct storage *s, struct error *err);
+/* storage_locate(), then makes the directories (0700) and refuses a network file
+ * system. */
+int storage_prepare(struct storage *s, struct error *err);
+void storage_close(struct storage *s);
+
+/* Paths, in memory of their own. */
+char *storage_transcript(const struct storage *s, const char *run_id);
+char *storage_run_directory(const struct storage *s, const char *run_id);
+char *storage_input(const struct storage *s, const char *run_id);
+char *storage_blobs(const struct storage *s, const char *run_id);
+
+/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
+ * link either. -1 with errno. */
+int storage_open(const char *path, int flags, mode_t mode);
+
+/* Moves `latest` to a run by atomic rename. */
+int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);
+
+/* What a RUN argument names: a run id, a unique prefix (4 or more characters), a
+ * path to a file, "@" (latest) or "@NAME" (latest run of that name). NULL means
+ * "@". Errors are ERROR_USAGE and say what was looked for and where. */
+struct run_ref {
+	char *path;           /* of the transcript */
+	char run_id[ID_SIZE]; /* "" for a file that is not in the storage */
+	bool in_storage;
+};
+int storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
+    struct error *err);
+void run_ref_free(struct run_ref *ref);
+
+/* Run ids in the storage, newest start first (by modification of the transcript's
+ * first line is too costly: by file birth or the first line's timestamp). The
+ * array is the caller's. */
+struct run_entry { char run_id[ID_SIZE]; int64_t started; /* µs since 1970 */ };
+int storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
+    struct error *err);
+
+/* Whether the run is alive: somebody holds runs/<id>/lock (F_GETLK). */
+bool storage_run_alive(const struct storage *s, const char *run_id);
+
+#endif

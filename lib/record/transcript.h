@@ -1,0 +1,78 @@
+/*
+ * The transcript: appends events to one file that many processes share.
+ *
+ * What the code relies on, and keeps:
+ *   - Whoever writes holds flock(LOCK_EX) for one event, with signals blocked, on
+ *     a descriptor that it opened itself (a fork() is noticed, the file opened
+ *     anew); readers take no lock.
+ *   - Under the lock the file ends in a whole line: what a killed writer left is
+ *     moved to <run-id>.torn and synced before it is cut off here.
+ *   - seq is the last line's plus one, prev the BLAKE2b-256 of the last line,
+ *     timestamp never earlier than the last line's.
+ *   - A line is written by one write(); if that is short or fails, it is cut
+ *     back before the lock is released, and the append failed.
+ *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
+ *     before the line that names them is written.
+ *   - A failed sync is final: every later call fails too.
+ */
+#ifndef AWF_RECORD_TRANSCRIPT_H
+#define AWF_RECORD_TRANSCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "record/event.h"
+
+enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
+
+struct transcript {
+	char *path;
+	char *blobs;              /* directory of this run's blobs */
+	char run_id[ID_SIZE];
+	enum sync_mode sync;
+	int fd;
+	pid_t owner;              /* who opened fd */
+	int64_t size;             /* bytes known to be whole lines */
+	int64_t seq;              /* of the last line */
+	int64_t wall;             /* its timestamp, µs */
+	char prev[DIGEST_SIZE];   /* its digest */
+	bool broken;              /* a sync failed */
+	/* Called when a torn tail was moved away; text is one line. May be NULL. */
+	void (*repaired)(const char *text);
+};
+
+/* $AWF_SYNC (none, step, event); unset is step. ERROR_USAGE on anything else. */
+int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
+
+/* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
+ * that exists. blobs may not exist yet. Errors: ERROR_SYSTEM, naming the file. */
+int transcript_create(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err);
+int transcript_open(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err);
+
+/* Appends one event; fills e->seq, e->id, e->timestamp. Waits at most 30 s for
+ * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
+ * file unlinked meanwhile: nothing of the event is in the file then. With
+ * SYNC_EVENT it is on disk when this returns. */
+int transcript_append(struct transcript *t, struct event *e, struct error *err);
+
+/* As transcript_append(), but decide() is asked first, under the lock, and sees
+ * the file up to the last whole line; it may change the event. -1 from it leaves
+ * the file alone. (Claims of resume are chosen so.) */
+int transcript_append_deciding(struct transcript *t, struct event *e,
+    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err);
+
+/* fdatasync(), outside the lock, unless SYNC_NONE. */
+int transcript_sync(struct transcript *t, struct error *err);
+void transcript_close(struct transcript *t);
+
+/* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
+ * the number of bytes; 0: the file was whole. Takes the lock. */
+int transcript_repair(const char *path, int64_t *moved, struct error *err);
+
+#endif

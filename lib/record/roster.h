@@ -37,6 +37,9 @@ void roster_end(struct roster *r);
  * False for a call that the roster does not know. */
 bool roster_dead(struct roster *r, const char *call);
 
+/* Frees what roster_begin() made, after roster_end(); the lock goes with it. */
+void roster_close(struct roster *r);
+
 /* For awf-run: whether any process has begun, not ended, and is not dead; names
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buffer.h"
 
@@ -15,6 +16,11 @@
 bool utf8_valid(const char *bytes, size_t len);
 /* How many of the first len bytes end in a whole character (0 to 3 fewer). */
 size_t utf8_whole(const char *bytes, size_t len);
+
+/* Length of the well-formed character that bytes begin with, and *code its number;
+ * 0 if they begin with none. */
+unsigned utf8_decode(const char *bytes, size_t len, uint32_t *code);
+void utf8_append(struct buffer *out, uint32_t code);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);

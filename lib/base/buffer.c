@@ -1,0 +1,130 @@
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Room for len more bytes and the NUL after them; at least doubles. */
+static void
+make_room(struct buffer *b, size_t len)
+{
+	size_t need, capacity = b->capacity ? b->capacity : 64;
+
+	if (len >= SIZE_MAX / 2 - b->len)
+		memory_array(NULL, SIZE_MAX, 2); /* ends the program */
+	need = b->len + len + 1;
+	if (need <= b->capacity)
+		return;
+	while (capacity < need)
+		capacity *= 2;
+	b->data = memory_grow(b->data, capacity);
+	b->capacity = capacity;
+}
+
+char *
+buffer_reserve(struct buffer *b, size_t len)
+{
+	make_room(b, len);
+	return b->data + b->len;
+}
+
+void
+buffer_append(struct buffer *b, const void *bytes, size_t len)
+{
+	make_room(b, len);
+	if (len)
+		memcpy(b->data + b->len, bytes, len);
+	b->len += len;
+	b->data[b->len] = '\0';
+}
+
+void
+buffer_text(struct buffer *b, const char *text)
+{
+	buffer_append(b, text, strlen(text));
+}
+
+void
+buffer_byte(struct buffer *b, char byte)
+{
+	if (b->len + 1 >= b->capacity)
+		make_room(b, 1);
+	b->data[b->len++] = byte;
+	b->data[b->len] = '\0';
+}
+
+void
+buffer_format(struct buffer *b, const char *format, ...)
+{
+	va_list args, again;
+	int len;
+
+	va_start(args, format);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, args);
+	if (len > 0) {
+		make_room(b, (size_t)len);
+		vsnprintf(b->data + b->len, (size_t)len + 1, format, again);
+		b->len += (size_t)len;
+	}
+	va_end(again);
+	va_end(args);
+}
+
+void
+buffer_drop(struct buffer *b, size_t len)
+{
+	if (len == 0)
+		return;
+	b->len -= len;
+	memmove(b->data, b->data + len, b->len);
+	b->data[b->len] = '\0';
+}
+
+void
+buffer_clear(struct buffer *b)
+{
+	b->len = 0;
+	if (b->data)
+		b->data[0] = '\0';
+}
+
+char *
+buffer_take(struct buffer *b)
+{
+	char *data = b->data;
+
+	if (!data)
+		return memory_copy("", 0);
+	data[b->len] = '\0';
+	*b = (struct buffer)BUFFER_INIT;
+	return data;
+}
+
+const char *
+buffer_string(const struct buffer *b)
+{
+	if (!b->data)
+		return "";
+	b->data[b->len] = '\0'; /* buffer_reserve() users add to len alone */
+	return b->data;
+}
+
+bool
+buffer_equal(const struct buffer *b, const char *text)
+{
+	size_t len = strlen(text);
+
+	return b->len == len && (len == 0 || memcmp(b->data, text, len) == 0);
+}
+
+void
+buffer_free(struct buffer *b)
+{
+	free(b->data);
+	*b = (struct buffer)BUFFER_INIT;
+}

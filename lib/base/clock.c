@@ -1,0 +1,280 @@
+#include "base/clock.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND 1000000LL /* in microseconds */
+#define DAY 86400LL      /* in seconds */
+
+int64_t
+clock_wall(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000;
+}
+
+int64_t
+clock_monotonic(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void
+put_digits(char *out, unsigned value, unsigned count)
+{
+	while (count-- > 0) {
+		out[count] = (char)('0' + value % 10);
+		value /= 10;
+	}
+}
+
+/* Days since 1970-01-01 of a date in the proleptic Gregorian calendar, whose
+ * leap day is put at the end of a year that begins in March. */
+static int64_t
+days_from_date(int64_t year, int month, int day)
+{
+	int64_t y = month <= 2 ? year - 1 : year;
+	int64_t era = (y >= 0 ? y : y - 399) / 400;
+	int64_t year_of_era = y - era * 400;
+	int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+	int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+
+	return era * 146097 + day_of_era - 719468;
+}
+
+static void
+put_date(char *out, int64_t days)
+{
+	int64_t z = days + 719468;
+	int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+	int64_t doe = z - era * 146097;
+	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	int64_t mp = (5 * doy + 2) / 153;
+	int64_t month = mp < 10 ? mp + 3 : mp - 9;
+
+	put_digits(out, (unsigned)(yoe + era * 400 + (month <= 2)), 4);
+	put_digits(out + 5, (unsigned)month, 2);
+	put_digits(out + 8, (unsigned)(doy - (153 * mp + 2) / 5 + 1), 2);
+}
+
+char *
+clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
+{
+	static int64_t cached_day = INT64_MIN;
+	static char text[] = "0000-00-00T00:00:00.000000Z";
+	const int64_t first = -62167219200 * SECOND; /* year 0 */
+	const int64_t last = 253402300800 * SECOND - 1; /* end of year 9999 */
+	int64_t seconds, day;
+	unsigned of_day;
+
+	wall = wall < first ? first : wall > last ? last : wall;
+	seconds = (wall - first) / SECOND; /* since year 0, so that nothing is negative */
+	day = seconds / DAY;
+	of_day = (unsigned)(seconds % DAY);
+	if (day != cached_day) {
+		put_date(text, day + first / SECOND / DAY);
+		cached_day = day;
+	}
+	put_digits(text + 11, of_day / 3600, 2);
+	put_digits(text + 14, of_day / 60 % 60, 2);
+	put_digits(text + 17, of_day % 60, 2);
+	put_digits(text + 20, (unsigned)((wall - first) % SECOND), 6);
+	return memcpy(out, text, sizeof text);
+}
+
+/* Exactly count digits at *at, as a number within [min, max]. */
+static bool
+take_digits(const char **at, int count, int min, int max, int *value)
+{
+	*value = 0;
+	for (; count > 0; count--, (*at)++) {
+		if (**at < '0' || **at > '9')
+			return false;
+		*value = *value * 10 + (**at - '0');
+	}
+	return *value >= min && *value <= max;
+}
+
+static bool
+take_byte(const char **at, const char *any_of)
+{
+	if (**at == '\0' || !strchr(any_of, **at))
+		return false;
+	(*at)++;
+	return true;
+}
+
+static bool
+take_date(const char **at, int64_t *days)
+{
+	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	int year, month, day;
+	bool leap;
+
+	if (!take_digits(at, 4, 0, 9999, &year) || !take_byte(at, "-") ||
+	    !take_digits(at, 2, 1, 12, &month) || !take_byte(at, "-") ||
+	    !take_digits(at, 2, 1, 31, &day))
+		return false;
+	leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+	if (day > lengths[month - 1] + (month == 2 && leap))
+		return false;
+	*days = days_from_date(year, month, day);
+	return true;
+}
+
+/* ".123456789" to microseconds, further digits dropped; 0 if there is none. */
+static bool
+take_fraction(const char **at, int64_t *fraction)
+{
+	int64_t unit = SECOND / 10;
+
+	*fraction = 0;
+	if (!take_byte(at, "."))
+		return true;
+	if (**at < '0' || **at > '9')
+		return false;
+	for (; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
+		*fraction += unit * (**at - '0');
+	return true;
+}
+
+/* "Z" or "+01:30" to seconds east of UTC. */
+static bool
+take_offset(const char **at, int64_t *offset)
+{
+	int sign, hours, minutes;
+
+	*offset = 0;
+	if (take_byte(at, "Zz"))
+		return true;
+	sign = **at == '-' ? -1 : 1;
+	if (!take_byte(at, "+-") || !take_digits(at, 2, 0, 23, &hours) ||
+	    !take_byte(at, ":") || !take_digits(at, 2, 0, 59, &minutes))
+		return false;
+	*offset = sign * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+/* A second of 60 is a leap second: it counts as the first of the next minute. */
+static bool
+parse_instant(const char *at, int64_t *wall)
+{
+	int64_t days, fraction, offset;
+	int hour, minute, second;
+
+	if (!take_date(&at, &days))
+		return false;
+	if (*at == '\0') {
+		*wall = days * DAY * SECOND;
+		return true;
+	}
+	if (!take_byte(&at, "Tt ") || !take_digits(&at, 2, 0, 23, &hour) ||
+	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 59, &minute) ||
+	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 60, &second) ||
+	    !take_fraction(&at, &fraction) || !take_offset(&at, &offset) || *at != '\0')
+		return false;
+	*wall = (days * DAY + hour * 3600 + minute * 60 + second - offset) * SECOND + fraction;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	int64_t ms;
+} units[] = {
+	{"ms", 1},
+	{"s", 1000},
+	{"m", 60 * 1000},
+	{"h", 60 * 60 * 1000},
+	{"d", DAY * 1000},
+	{"w", 7 * DAY * 1000},
+};
+
+static int64_t
+unit_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(units[i].name, name) == 0)
+			return units[i].ms;
+	return -1;
+}
+
+/* A decimal number and a unit, to milliseconds; bare is the unit of a number
+ * without one (-1: refused). */
+static int
+parse_amount(const char *text, int64_t bare, int64_t *ms)
+{
+	int64_t whole = 0, fraction = 0, scale = 1, unit;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		if (whole > (INT64_MAX - 9) / 10)
+			return -1;
+		whole = whole * 10 + (*at - '0');
+	}
+	if (at == text)
+		return -1;
+	if (*at == '.') {
+		const char *point = at++;
+
+		for (; *at >= '0' && *at <= '9'; at++) {
+			if (scale < SECOND) {
+				fraction = fraction * 10 + (*at - '0');
+				scale *= 10;
+			}
+		}
+		if (at == point + 1)
+			return -1;
+	}
+	unit = *at ? unit_of(at) : bare;
+	if (unit < 0 || whole > INT64_MAX / unit - 1)
+		return -1;
+	*ms = whole * unit + fraction * unit / scale;
+	return 0;
+}
+
+int
+duration_parse(const char *text, int64_t *ms)
+{
+	return parse_amount(text, 1000, ms);
+}
+
+int
+clock_parse(const char *text, int64_t now, int64_t *wall)
+{
+	int64_t age;
+
+	if (parse_instant(text, wall))
+		return 0;
+	if (parse_amount(text, -1, &age) < 0 || age > INT64_MAX / 1000)
+		return -1;
+	*wall = now - age * 1000;
+	return 0;
+}
+
+char *
+duration_text(int64_t ms, char *out, size_t size)
+{
+	long long s = ms / 1000;
+
+	if (ms < 0)
+		ms = s = 0;
+	if (ms < 1000)
+		snprintf(out, size, "%dms", (int)ms);
+	else if (s < 60)
+		snprintf(out, size, "%lld.%ds", s, (int)(ms / 100 % 10));
+	else if (s < 3600)
+		snprintf(out, size, "%lldm%02llds", s / 60, s % 60);
+	else if (s < DAY)
+		snprintf(out, size, "%lldh%02lldm", s / 3600, s / 60 % 60);
+	else
+		snprintf(out, size, "%lldd%02lldh", s / DAY, s / 3600 % 24);
+	return out;
+}

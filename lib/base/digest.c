@@ -1,0 +1,172 @@
+#include "base/digest.h"
+
+#include <sodium.h>
+#include <stdint.h>
+
+/*
+ * Without sodium_init() libsodium works, but with its portable code. Setting it
+ * up costs 50 to 200 us and makes BLAKE2b some 15 % faster: worth it only in a
+ * process that hashes much.
+ */
+#define MUCH ((size_t)1 << 20)
+
+static void
+set_up_if_much(size_t len)
+{
+	static size_t hashed;
+
+	if (hashed >= MUCH)
+		return;
+	hashed += len < MUCH ? len : MUCH;
+	if (hashed >= MUCH && sodium_init() < 0)
+		hashed = MUCH; /* the portable code serves as well */
+}
+
+char *
+digest_sha256(const void *bytes, size_t len, char out[DIGEST_SIZE])
+{
+	struct digest d;
+
+	digest_begin(&d);
+	digest_add(&d, bytes, len);
+	return digest_end(&d, out);
+}
+
+char *
+digest_blake2b(const void *bytes, size_t len, char out[DIGEST_SIZE])
+{
+	unsigned char hash[DIGEST_BYTES];
+
+	set_up_if_much(len);
+	crypto_generichash_blake2b(hash, sizeof hash, bytes, len, NULL, 0);
+	hex_encode(hash, sizeof hash, out);
+	return out;
+}
+
+char *
+digest_hmac(const unsigned char key[DIGEST_BYTES], const void *bytes, size_t len,
+    char out[DIGEST_SIZE])
+{
+	unsigned char hash[crypto_auth_hmacsha256_BYTES];
+
+	crypto_auth_hmacsha256(hash, bytes, len, key);
+	hex_encode(hash, sizeof hash, out);
+	return out;
+}
+
+void
+digest_begin(struct digest *d)
+{
+	crypto_hash_sha256_init(&d->state);
+}
+
+void
+digest_add(struct digest *d, const void *bytes, size_t len)
+{
+	if (len)
+		crypto_hash_sha256_update(&d->state, bytes, len);
+}
+
+char *
+digest_end(struct digest *d, char out[DIGEST_SIZE])
+{
+	unsigned char hash[crypto_hash_sha256_BYTES];
+
+	crypto_hash_sha256_final(&d->state, hash);
+	hex_encode(hash, sizeof hash, out);
+	return out;
+}
+
+void
+hex_encode(const unsigned char *bytes, size_t len, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++) {
+		*out++ = digits[bytes[i] >> 4];
+		*out++ = digits[bytes[i] & 15];
+	}
+	*out = '\0';
+}
+
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void
+base64_encode(const void *bytes, size_t len, struct buffer *out)
+{
+	const unsigned char *from = bytes;
+	char *to = buffer_reserve(out, len / 3 * 4 + 4);
+
+	for (; len > 0; from += 3) {
+		size_t n = len < 3 ? len : 3;
+		uint32_t bits = (uint32_t)from[0] << 16;
+
+		if (n > 1)
+			bits |= (uint32_t)from[1] << 8;
+		if (n > 2)
+			bits |= from[2];
+		*to++ = base64_digits[bits >> 18];
+		*to++ = base64_digits[bits >> 12 & 63];
+		*to++ = n > 1 ? base64_digits[bits >> 6 & 63] : '=';
+		*to++ = n > 2 ? base64_digits[bits & 63] : '=';
+		len -= n;
+	}
+	out->len = (size_t)(to - out->data);
+	*to = '\0';
+}
+
+static int
+base64_value(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Decodes a group of four with pad '=' at its end: the number of bytes, or -1. */
+static int
+base64_group(const char *text, unsigned pad, unsigned char bytes[3])
+{
+	uint32_t bits = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		int value = i < 4 - pad ? base64_value(text[i]) : 0;
+
+		if (value < 0)
+			return -1;
+		bits = bits << 6 | (uint32_t)value;
+	}
+	if ((pad == 1 && (bits & 0xff)) || (pad == 2 && (bits & 0xffff)))
+		return -1; /* bits that no encoder sets */
+	bytes[0] = (unsigned char)(bits >> 16);
+	bytes[1] = (unsigned char)(bits >> 8);
+	bytes[2] = (unsigned char)bits;
+	return 3 - (int)pad;
+}
+
+int
+base64_decode(const char *text, size_t len, struct buffer *out)
+{
+	size_t before = out->len;
+
+	if (len % 4 != 0)
+		return -1;
+	for (size_t i = 0; i < len; i += 4) {
+		bool last = i + 4 == len;
+		unsigned pad = last && text[i + 3] == '=' ? 1 + (text[i + 2] == '=') : 0;
+		unsigned char bytes[3];
+		int n = base64_group(text + i, pad, bytes);
+
+		if (n < 0) {
+			out->len = before;
+			return -1;
+		}
+		buffer_append(out, bytes, (size_t)n);
+	}
+	return 0;
+}

@@ -1,0 +1,280 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/memory.h"
+
+#define READ_CHUNK ((size_t)64 << 10)
+
+/* After a failed read or write: whether to try again, having waited until a
+ * non-blocking descriptor is ready. */
+static bool
+again(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	if (errno == EINTR)
+		return true;
+	if (errno != EAGAIN && errno != EWOULDBLOCK)
+		return false;
+	return poll(&p, 1, -1) >= 0 || errno == EINTR;
+}
+
+int
+file_write(int fd, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0) {
+			if (!again(fd, POLLOUT))
+				return -1;
+			continue;
+		}
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Bytes to ask for: all that a regular file still holds, and one to see its end. */
+static size_t
+first_chunk(int fd)
+{
+	struct stat st;
+	off_t at;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return READ_CHUNK;
+	at = lseek(fd, 0, SEEK_CUR);
+	return at >= 0 && st.st_size > at ? (size_t)(st.st_size - at) + 1 : READ_CHUNK;
+}
+
+int
+file_read(int fd, struct buffer *b, size_t limit)
+{
+	size_t before = b->len, chunk = first_chunk(fd);
+
+	for (;;) {
+		size_t room = limit - (b->len - before);
+		size_t ask = chunk <= room ? chunk : room + 1; /* one more shows that it is too big */
+		char *to = buffer_reserve(b, ask);
+		ssize_t n = read(fd, to, ask);
+
+		if (n < 0 && again(fd, POLLIN))
+			continue;
+		if (n >= 0 && (size_t)n > room) {
+			errno = EFBIG;
+			n = -1;
+		}
+		if (n < 0)
+			b->len = before;
+		else
+			b->len += (size_t)n;
+		b->data[b->len] = '\0';
+		if (n <= 0)
+			return (int)n;
+		chunk = READ_CHUNK;
+	}
+}
+
+int
+file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	status = file_read(fd, b, limit);
+	if (status < 0 && errno == EFBIG)
+		error_set(err, ERROR_SYSTEM, path, "larger than %zu bytes", limit);
+	else if (status < 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	close(fd);
+	return status;
+}
+
+static int
+make_one(const char *path, mode_t mode, struct error *err)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno == EEXIST && stat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			return 0;
+		errno = ENOTDIR;
+	}
+	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
+}
+
+int
+directory_make(const char *path, mode_t mode, struct error *err)
+{
+	char *part = memory_text(path);
+	int status = 0;
+
+	for (char *slash = part; status == 0 && *slash; ) {
+		slash += strspn(slash, "/");
+		slash += strcspn(slash, "/");
+		if (*slash == '\0')
+			break;
+		*slash = '\0';
+		status = make_one(part, mode, err);
+		*slash = '/';
+	}
+	if (status == 0)
+		status = make_one(part, mode, err);
+	free(part);
+	return status;
+}
+
+int
+directory_sync(const char *path, struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	status = fsync(fd);
+	if (status < 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to sync");
+	close(fd);
+	return status;
+}
+
+char *
+path_join(const char *directory, const char *name)
+{
+	size_t len = strlen(directory);
+	bool slash = len > 0 && directory[len - 1] == '/';
+
+	return memory_format("%s%s%s", directory, slash ? "" : "/", name);
+}
+
+const char *
+path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+char *
+path_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return memory_text(".");
+	return memory_copy(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static bool
+is_executable(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* An empty element of the list means nothing: not the current directory, as it
+ * once did in $PATH. */
+char *
+path_search(const char *list, const char *name)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ":");
+
+		if (len > 0) {
+			char *directory = memory_copy(list, len);
+			char *path = path_join(directory, name);
+
+			free(directory);
+			if (is_executable(path))
+				return path;
+			free(path);
+		}
+		list += len + (list[len] == ':');
+	}
+	return NULL;
+}
+
+int
+replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err)
+{
+	char id[ID_SIZE];
+
+	r->path = memory_text(path);
+	r->temporary = memory_format("%s.%.8s.tmp", path, id_new(id));
+	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (r->fd >= 0)
+		return 0;
+	error_errno(err, ERROR_SYSTEM, r->temporary, "unable to create");
+	free(r->path);
+	free(r->temporary);
+	*r = (struct replacement){.fd = -1};
+	return -1;
+}
+
+/* Closes the file; the names are freed by the caller. */
+static int
+finish_content(struct replacement *r, bool sync, struct error *err)
+{
+	int fd = r->fd, status = 0;
+
+	if (sync && fsync(fd) < 0)
+		status = error_errno(err, ERROR_SYSTEM, r->temporary, "unable to sync");
+	r->fd = -1;
+	if (close(fd) < 0 && status == 0)
+		status = error_errno(err, ERROR_SYSTEM, r->temporary, "unable to write");
+	return status;
+}
+
+int
+replacement_commit(struct replacement *r, bool sync, struct error *err)
+{
+	char *directory;
+	int status;
+
+	if (finish_content(r, sync, err) < 0) {
+		replacement_abandon(r);
+		return -1;
+	}
+	if (rename(r->temporary, r->path) < 0) {
+		error_errno(err, ERROR_SYSTEM, r->path, "unable to replace");
+		replacement_abandon(r);
+		return -1;
+	}
+	directory = path_directory(r->path);
+	status = sync ? directory_sync(directory, err) : 0;
+	free(directory);
+	free(r->path);
+	free(r->temporary);
+	*r = (struct replacement){.fd = -1};
+	return status;
+}
+
+void
+replacement_abandon(struct replacement *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	if (r->temporary)
+		unlink(r->temporary);
+	free(r->path);
+	free(r->temporary);
+	*r = (struct replacement){.fd = -1};
+}

@@ -1,0 +1,97 @@
+/*
+ * One request for random bytes serves many ids. Invariant: no byte of the pool
+ * is used twice, in any process: fork() empties the child's pool.
+ */
+#include "base/id.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+
+#define RANDOM_CHUNK 256 /* the most that getentropy() gives at once */
+#define ID_BYTES 16
+
+static unsigned char pool[RANDOM_CHUNK];
+static size_t pool_left;
+
+static void
+pool_empty(void)
+{
+	pool_left = 0;
+}
+
+static const unsigned char *
+pool_take(void)
+{
+	static bool watching;
+
+	if (!watching) {
+		if (pthread_atfork(NULL, NULL, pool_empty) != 0)
+			abort();
+		watching = true;
+	}
+	if (pool_left == 0) {
+		random_bytes(pool, sizeof pool);
+		pool_left = sizeof pool;
+	}
+	pool_left -= ID_BYTES;
+	return pool + pool_left;
+}
+
+char *
+id_new(char out[ID_SIZE])
+{
+	static const unsigned char group_end[] = {4, 6, 8, 10, 16};
+	unsigned char bytes[ID_BYTES];
+	char *to = out;
+	size_t from = 0;
+
+	memcpy(bytes, pool_take(), sizeof bytes);
+	bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+	bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+	for (size_t group = 0; group < sizeof group_end; group++) {
+		if (group)
+			*to++ = '-';
+		hex_encode(bytes + from, group_end[group] - from, to);
+		to += (size_t)2 * (group_end[group] - from);
+		from = group_end[group];
+	}
+	return out;
+}
+
+bool
+id_valid(const char *text, size_t len)
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	if (len != sizeof form - 1)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+		bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+
+		if (form[i] == 'x' ? !hex : c != '-')
+			return false;
+	}
+	return true;
+}
+
+void
+random_bytes(void *out, size_t size)
+{
+	unsigned char *to = out;
+
+	while (size > 0) {
+		size_t chunk = size < RANDOM_CHUNK ? size : RANDOM_CHUNK;
+
+		/* Fails only where the kernel has no random numbers at all: an id
+		 * that might repeat would be worse than none. */
+		if (getentropy(to, chunk) != 0)
+			abort();
+		to += chunk;
+		size -= chunk;
+	}
+}

@@ -1,0 +1,80 @@
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void *
+or_exit(void *memory)
+{
+	if (memory)
+		return memory;
+	fputs("awf: out of memory\n", stderr);
+	exit(STATUS_SYSTEM);
+}
+
+void *
+memory_alloc(size_t size)
+{
+	return or_exit(malloc(size ? size : 1));
+}
+
+void *
+memory_zero(size_t count, size_t size)
+{
+	return or_exit(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *
+memory_grow(void *old, size_t size)
+{
+	return or_exit(realloc(old, size ? size : 1));
+}
+
+void *
+memory_array(void *old, size_t count, size_t size)
+{
+	if (size && count > SIZE_MAX / size)
+		or_exit(NULL);
+	return memory_grow(old, count * size);
+}
+
+char *
+memory_text(const char *text)
+{
+	return memory_copy(text, strlen(text));
+}
+
+char *
+memory_copy(const char *bytes, size_t len)
+{
+	char *copy = memory_alloc(len + 1);
+
+	if (len)
+		memcpy(copy, bytes, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+char *
+memory_format(const char *format, ...)
+{
+	va_list args, again;
+	char *text = NULL;
+	int len;
+
+	va_start(args, format);
+	va_copy(again, args);
+	len = vsnprintf(NULL, 0, format, args);
+	if (len < 0)
+		or_exit(NULL);
+	text = memory_alloc((size_t)len + 1);
+	vsnprintf(text, (size_t)len + 1, format, again);
+	va_end(again);
+	va_end(args);
+	return text;
+}

@@ -1,0 +1,229 @@
+#include "base/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+/* What every program has, after its own table. */
+static const struct option_spec common[] = {
+	{OPTION_HELP, 0, "help", NULL, "print this help"},
+	{OPTION_VERSION, 0, "version", NULL, "print the version"},
+	{OPTION_END, 0, NULL, NULL, NULL},
+};
+
+void
+options_begin(struct options *o, const struct option_spec *table, int argc, char **argv)
+{
+	*o = (struct options){.table = table, .argc = argc, .argv = argv, .next = 1};
+}
+
+static const struct option_spec *
+find_name(const struct option_spec *table, const char *name, size_t len)
+{
+	for (const struct option_spec *s = table; s->id != OPTION_END; s++)
+		if (s->name && strncmp(s->name, name, len) == 0 && s->name[len] == '\0')
+			return s;
+	return NULL;
+}
+
+static const struct option_spec *
+find_letter(const struct option_spec *table, char letter)
+{
+	for (const struct option_spec *s = table; s->id != OPTION_END; s++)
+		if (s->letter == letter)
+			return s;
+	return NULL;
+}
+
+static const char *
+suggest_name(const struct option_spec *table, const char *name)
+{
+	const struct option_spec *const tables[] = {table, common};
+	const char **names = NULL, *found;
+	size_t count = 0;
+
+	for (size_t t = 0; t < 2; t++)
+		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++)
+			if (s->name) {
+				names = memory_array(names, count + 2, sizeof *names);
+				names[count++] = s->name;
+			}
+	names[count] = NULL;
+	found = text_suggest(name, names);
+	free(names);
+	return found;
+}
+
+static int
+unknown(const struct options *o, const char *place, const char *name, struct error *err)
+{
+	const char *near = name ? suggest_name(o->table, name) : NULL;
+
+	if (near)
+		return error_set(err, ERROR_USAGE, place, "unknown option (did you mean --%s?)",
+		    near);
+	return error_set(err, ERROR_USAGE, place, "unknown option (see --help)");
+}
+
+static int
+take_argument(struct options *o, const struct option_spec *s, const char *place, struct error *err)
+{
+	if (o->next >= o->argc)
+		return error_set(err, ERROR_USAGE, place, "needs an argument, %s", s->argument);
+	o->value = o->argv[o->next++];
+	return s->id;
+}
+
+/* word is "--name" or "--name=value". */
+static int
+next_long(struct options *o, const char *word, struct error *err)
+{
+	size_t len = strcspn(word + 2, "=");
+	const char *value = word[2 + len] == '=' ? word + 2 + len + 1 : NULL;
+	char *place = memory_copy(word, 2 + len);
+	const struct option_spec *s = find_name(o->table, place + 2, len);
+	int id;
+
+	if (!s)
+		s = find_name(common, place + 2, len);
+	if (!s) {
+		id = unknown(o, place, place + 2, err);
+	} else if (value && !s->argument) {
+		id = error_set(err, ERROR_USAGE, place, "takes no argument");
+	} else if (value || !s->argument) {
+		o->value = value;
+		id = s->id;
+	} else {
+		id = take_argument(o, s, place, err);
+	}
+	free(place);
+	return id;
+}
+
+/* The next letter of a group such as "-vn5". */
+static int
+next_short(struct options *o, struct error *err)
+{
+	char place[] = {'-', *o->cluster, '\0'};
+	const struct option_spec *s = find_letter(o->table, *o->cluster);
+
+	if (!s)
+		return unknown(o, place, NULL, err);
+	o->cluster++;
+	if (*o->cluster == '\0')
+		o->cluster = NULL;
+	if (!s->argument)
+		return s->id;
+	if (!o->cluster)
+		return take_argument(o, s, place, err);
+	o->value = o->cluster;
+	o->cluster = NULL;
+	return s->id;
+}
+
+static int
+next_operand(struct options *o)
+{
+	if (o->stop_at_word)
+		return OPTION_END;
+	o->value = o->argv[o->next++];
+	return OPTION_WORD;
+}
+
+int
+options_next(struct options *o, struct error *err)
+{
+	const char *word;
+
+	o->value = NULL;
+	if (o->cluster)
+		return next_short(o, err);
+	if (o->next >= o->argc)
+		return OPTION_END;
+	word = o->argv[o->next];
+	if (o->only_words || word[0] != '-' || word[1] == '\0')
+		return next_operand(o);
+	o->next++;
+	if (word[1] != '-') {
+		o->cluster = word + 1;
+		return next_short(o, err);
+	}
+	if (word[2] != '\0')
+		return next_long(o, word, err);
+	o->saw_dashes = o->only_words = true;
+	return o->stop_at_dashes ? OPTION_END : options_next(o, err);
+}
+
+/* The left column of an option, as "  -n, --lines N"; its width. */
+static int
+help_left(FILE *out, const struct option_spec *s, int width)
+{
+	char letter[] = {'-', s->letter, '\0'};
+	char text[128];
+	int len = snprintf(text, sizeof text, "  %s%s%s%s%s%s", s->letter ? letter : "  ",
+	    s->name ? (s->letter ? ", " : "  ") : "", s->name ? "--" : "", s->name ? s->name : "",
+	    s->argument ? " " : "", s->argument ? s->argument : "");
+
+	if (out)
+		fprintf(out, "%-*s", width, text);
+	return len;
+}
+
+void
+options_help(FILE *out, const char *usage, const struct option_spec *table)
+{
+	const struct option_spec *const tables[] = {table, common};
+	int width = 0;
+
+	for (const char *line = usage; *line;) {
+		size_t len = strcspn(line, "\n");
+
+		fprintf(out, "%s%.*s\n", line == usage ? "usage: " : "       ", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+	fputc('\n', out);
+	for (size_t t = 0; t < 2; t++)
+		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
+			int len = help_left(NULL, s, 0);
+
+			width = len > width ? len : width;
+		}
+	for (size_t t = 0; t < 2; t++)
+		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++) {
+			help_left(out, s, width);
+			fprintf(out, "  %s\n", s->help);
+		}
+}
+
+int
+options_number(const char *name, const char *text, long long min, long long max,
+    long long *value, struct error *err)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoll(text, &end, 10);
+	if (end == text || *end != '\0' || isspace((unsigned char)*text))
+		return error_set(err, ERROR_USAGE, name, "'%s' is not a whole number", text);
+	if (errno == ERANGE || *value < min || *value > max)
+		return error_set(err, ERROR_USAGE, name, "%s is not between %lld and %lld", text,
+		    min, max);
+	return 0;
+}
+
+int
+options_duration(const char *name, const char *text, long long *ms, struct error *err)
+{
+	int64_t value;
+
+	if (duration_parse(text, &value) < 0)
+		return error_set(err, ERROR_USAGE, name,
+		    "'%s' is not a duration (as in 30, 500ms, 20m, 2h)", text);
+	*ms = value;
+	return 0;
+}

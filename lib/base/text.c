@@ -1,0 +1,253 @@
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/memory.h"
+
+/* How many of the first bytes are ASCII. */
+static size_t
+ascii_length(const char *bytes, size_t len)
+{
+	size_t i = 0;
+
+#ifdef __SSE2__
+	for (; len - i >= 16; i += 16)
+		if (_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(bytes + i))))
+			break;
+#else
+	for (; len - i >= 8; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof word);
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+#endif
+	while (i < len && (unsigned char)bytes[i] < 0x80)
+		i++;
+	return i;
+}
+
+static bool
+is_continuation(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+unsigned
+utf8_decode(const char *bytes, size_t len, uint32_t *code)
+{
+	const unsigned char *b = (const unsigned char *)bytes;
+
+	if (len == 0)
+		return 0;
+	*code = b[0];
+	if (b[0] < 0x80)
+		return 1;
+	if (len < 2 || b[0] < 0xc2 || !is_continuation(b[1]))
+		return 0;
+	*code = (b[0] & 0x1fu) << 6 | (b[1] & 0x3fu);
+	if (b[0] < 0xe0)
+		return 2;
+	if (len < 3 || !is_continuation(b[2]))
+		return 0;
+	*code = (b[0] & 0x0fu) << 12 | (b[1] & 0x3fu) << 6 | (b[2] & 0x3fu);
+	if (b[0] < 0xf0)
+		return *code >= 0x800 && (*code < 0xd800 || *code > 0xdfff) ? 3 : 0;
+	if (len < 4 || !is_continuation(b[3]))
+		return 0;
+	*code = (b[0] & 0x07u) << 18 | (b[1] & 0x3fu) << 12 | (b[2] & 0x3fu) << 6 | (b[3] & 0x3fu);
+	return b[0] < 0xf5 && *code >= 0x10000 && *code <= 0x10ffff ? 4 : 0;
+}
+
+void
+utf8_append(struct buffer *out, uint32_t code)
+{
+	if (code < 0x80) {
+		buffer_byte(out, (char)code);
+		return;
+	}
+	if (code < 0x800) {
+		buffer_byte(out, (char)(0xc0 | code >> 6));
+	} else {
+		if (code < 0x10000) {
+			buffer_byte(out, (char)(0xe0 | code >> 12));
+		} else {
+			buffer_byte(out, (char)(0xf0 | code >> 18));
+			buffer_byte(out, (char)(0x80 | (code >> 12 & 0x3f)));
+		}
+		buffer_byte(out, (char)(0x80 | (code >> 6 & 0x3f)));
+	}
+	buffer_byte(out, (char)(0x80 | (code & 0x3f)));
+}
+
+bool
+utf8_valid(const char *bytes, size_t len)
+{
+	uint32_t code;
+
+	for (size_t i = 0; i < len;) {
+		unsigned n = utf8_decode(bytes + i, len - i, &code);
+
+		if (n == 0)
+			return false;
+		i += n == 1 ? ascii_length(bytes + i, len - i) : n;
+	}
+	return true;
+}
+
+size_t
+utf8_whole(const char *bytes, size_t len)
+{
+	for (size_t back = 1; back <= 3 && back <= len; back++) {
+		unsigned char c = (unsigned char)bytes[len - back];
+		size_t need = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+
+		if (is_continuation(c))
+			continue;
+		return c >= 0xc0 && need > back ? len - back : len;
+	}
+	return len;
+}
+
+bool
+name_valid(const char *text)
+{
+	size_t len = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+
+	return len >= 1 && len <= 128 && text[len] == '\0';
+}
+
+static size_t
+smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Edits from a to b: a byte added, dropped or changed, or two neighbours swapped
+ * (optimal string alignment). */
+static size_t
+edits(const char *a, const char *b)
+{
+	size_t width = strlen(b) + 1, height = strlen(a) + 1, result;
+	size_t *d = memory_zero(width * height, sizeof *d);
+
+	for (size_t i = 0; i < height; i++) {
+		for (size_t j = 0; j < width; j++) {
+			size_t *cell = d + i * width + j;
+
+			if (i == 0 || j == 0) {
+				*cell = i + j;
+				continue;
+			}
+			*cell = cell[-1 - (long)width] + (a[i - 1] != b[j - 1]);
+			*cell = smaller(*cell, cell[-1] + 1);
+			*cell = smaller(*cell, cell[-(long)width] + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				*cell = smaller(*cell, d[(i - 2) * width + j - 2] + 1);
+		}
+	}
+	result = d[width * height - 1];
+	free(d);
+	return result;
+}
+
+const char *
+text_suggest(const char *word, const char *const *candidates)
+{
+	size_t len = strlen(word), best = 1 + (len + 1) / 3;
+	const char *found = NULL, *longer = NULL;
+
+	if (len == 0 || len > 64)
+		return NULL;
+	for (; *candidates; candidates++) {
+		size_t distance = edits(word, *candidates);
+
+		if (distance < best) {
+			best = distance;
+			found = *candidates;
+		}
+		if (len >= 2 && !longer && strncmp(word, *candidates, len) == 0)
+			longer = *candidates;
+	}
+	return found ? found : longer;
+}
+
+struct range {
+	uint32_t first, last;
+};
+
+/* C1 controls, and what reorders or breaks lines of text. */
+static const struct range hidden[] = {
+	{0x80, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069},
+	{0xfeff, 0xfeff},
+};
+static const struct range no_columns[] = {
+	{0x300, 0x36f}, {0x200b, 0x200d}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xe0100, 0xe01ef},
+};
+static const struct range two_columns[] = {
+	{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff},
+	{0xfe30, 0xfe6f}, {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1f64f},
+	{0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+static bool
+in_ranges(uint32_t code, const struct range *ranges, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	return false;
+}
+
+#define IN(code, ranges) in_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
+
+/* Appends one character of n bytes (0: a byte that is no UTF-8); its columns. */
+static size_t
+append_visible(struct buffer *out, const char *at, unsigned n, uint32_t code)
+{
+	size_t before = out->len;
+
+	if (n == 0)
+		buffer_format(out, "\\x%02x", (unsigned)(unsigned char)*at);
+	else if (code == '\n' || code == '\t' || code == '\r')
+		buffer_text(out, code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r");
+	else if (code < 0x20 || code == 0x7f)
+		buffer_format(out, "\\x%02x", (unsigned)code);
+	else if (code >= 0x80 && IN(code, hidden))
+		buffer_format(out, "\\u%04x", (unsigned)code);
+	else {
+		buffer_append(out, at, n);
+		if (code < 0x300)
+			return 1;
+		return IN(code, no_columns) ? 0 : IN(code, two_columns) ? 2 : 1;
+	}
+	return out->len - before;
+}
+
+void
+text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
+{
+	size_t columns = 0, keep = out->len; /* what stays if a "…" must follow */
+	uint32_t code;
+
+	for (size_t i = 0; i < len;) {
+		unsigned n = utf8_decode(bytes + i, len - i, &code);
+
+		columns += append_visible(out, bytes + i, n, code);
+		i += n ? n : 1;
+		if (width == 0)
+			continue;
+		if (columns > width) {
+			out->len = keep;
+			buffer_text(out, "…");
+			return;
+		}
+		if (columns < width)
+			keep = out->len;
+	}
+}

@@ -12,11 +12,12 @@
 void descendants_adopt(void);
 /* Sends a signal to every descendant of ancestor (not to itself, nor to those in
  * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
- * stopped get SIGCONT too. Returns how many there were. */
+ * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there
+ * were. */
 size_t descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare);
 /* Signal, SIGTERM after one second if it was another, SIGKILL 5 s after the
- * first, reaping children of this process, until none is left. Then 0; 1 if some
- * could not be killed within another 5 s. */
+ * first, until none is left; those of them that are children of this process are
+ * reaped. Then 0; 1 if some could not be killed within another 5 s. */
 int descendants_end(pid_t ancestor, int signal_number, const pid_t *spare);
 
 #endif

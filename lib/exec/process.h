@@ -1,17 +1,22 @@
 /*
- * Starting programs. A child gets exactly the descriptors asked for, default
- * signal dispositions and an empty signal mask; it is started with vfork
- * semantics, so that a large parent costs nothing.
+ * Starting programs. A child gets the three descriptors asked for and no other
+ * unless it is to inherit; an empty signal mask; and default dispositions, but
+ * for SIGHUP, SIGINT and SIGQUIT where this process was started with them ignored
+ * (nohup, `&` in a script). It is started with vfork semantics (posix_spawn), so
+ * that a large parent costs nothing. A file that is executable but no program is
+ * given to /bin/sh, as execvp() does.
  */
 #ifndef AWF_EXEC_PROCESS_H
 #define AWF_EXEC_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
 enum { PROCESS_INHERIT = -1, PROCESS_NULL = -2, PROCESS_PIPE = -3 };
+enum { PROCESS_CANNOT_RUN = 126, PROCESS_NOT_FOUND = 127 };
 
 struct process_spec {
 	char *const *argv;
@@ -19,6 +24,8 @@ struct process_spec {
 	const char *directory;     /* NULL: this one */
 	int in, out, err;          /* a descriptor, or PROCESS_… */
 	bool group;                /* a process group of its own */
+	bool inherit;              /* descriptors above 2 that are not CLOEXEC too:
+	                              what the user's shell handed down, <(…) */
 };
 struct process {
 	pid_t pid;
@@ -26,9 +33,10 @@ struct process {
 	const char *name;
 };
 
-/* argv[0] with a slash is a path, else it is looked up in PATH. ERROR_EXIT_STATUS
- * with errno kept when it cannot be run: *exit_code (may be NULL) is 127 for "not
- * found", 126 for anything else. */
+/* argv[0] with a slash is a path, else it is looked up in the PATH of the child's
+ * environment. ERROR_EXIT_STATUS with errno kept when it cannot be run: *exit_code
+ * (may be NULL) is 127 for "not found", 126 for anything else. ERROR_SYSTEM
+ * (*exit_code 126) when there are no pipes or processes left. */
 int process_start(struct process *p, const struct process_spec *spec, int *exit_code,
     struct error *err);
 /* Exit code as shells count it (128 + signal). */

@@ -1,0 +1,217 @@
+#include "exec/descendants.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum {
+	TERMINATE_AFTER = 1000, /* ms after the first signal */
+	KILL_AFTER = 5000,
+	GIVE_UP_AFTER = 10000,
+	LOOK_AGAIN_MIN = 2,
+	LOOK_AGAIN_MAX = 50
+};
+
+struct entry {
+	pid_t pid, parent;
+	char state; /* as in proc(5): 'Z' dead, 'T' stopped */
+};
+
+/* All processes, by ascending pid. */
+struct table {
+	struct entry *entries;
+	size_t count, capacity;
+};
+
+void
+descendants_adopt(void)
+{
+#ifdef PR_SET_CHILD_SUBREAPER
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+#endif
+}
+
+/* Fills state and parent from /proc/PID/stat: "PID (NAME) STATE PPID …", where
+ * NAME may hold anything. */
+static bool
+read_entry(int proc, const char *pid, struct entry *e)
+{
+	char path[64], text[512];
+	const char *rest;
+	ssize_t got;
+	int fd, parent;
+
+	snprintf(path, sizeof path, "%.32s/stat", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (got <= 0)
+		return false;
+	text[got] = '\0';
+	rest = strrchr(text, ')');
+	if (rest == NULL || sscanf(rest + 1, " %c %d", &e->state, &parent) != 2)
+		return false;
+	e->pid = (pid_t)strtol(pid, NULL, 10);
+	e->parent = parent;
+	return true;
+}
+
+static int
+by_pid(const void *a, const void *b)
+{
+	pid_t left = ((const struct entry *)a)->pid, right = ((const struct entry *)b)->pid;
+
+	return (left > right) - (left < right);
+}
+
+static void
+table_load(struct table *t)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *found;
+
+	*t = (struct table){ NULL, 0, 0 };
+	if (proc == NULL)
+		return;
+	while ((found = readdir(proc)) != NULL) {
+		struct entry e;
+
+		if (found->d_name[0] < '1' || found->d_name[0] > '9' ||
+		    !read_entry(dirfd(proc), found->d_name, &e))
+			continue;
+		if (t->count == t->capacity) {
+			t->capacity = t->capacity == 0 ? 256 : t->capacity * 2;
+			t->entries = memory_array(t->entries, t->capacity, sizeof *t->entries);
+		}
+		t->entries[t->count++] = e;
+	}
+	closedir(proc);
+	if (t->count > 0)
+		qsort(t->entries, t->count, sizeof *t->entries, by_pid);
+}
+
+static bool
+listed(const pid_t *list, pid_t pid)
+{
+	for (; list != NULL && *list != 0; list++)
+		if (*list == pid)
+			return true;
+	return false;
+}
+
+/* Walks up from e; the table may hold a circle if a pid was reused while it was
+ * read, so the way up is limited. */
+static bool
+descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid_t *spare)
+{
+	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
+		const struct entry parent = { e->parent, 0, 0 };
+
+		if (listed(spare, e->pid))
+			return false;
+		if (e->parent == ancestor)
+			return true;
+		e = bsearch(&parent, t->entries, t->count, sizeof *t->entries, by_pid);
+	}
+	return false;
+}
+
+static bool
+dead(const struct entry *e)
+{
+	return e->state == 'Z' || e->state == 'X';
+}
+
+/* Signals (0: none) the living descendants and returns their number; with reap,
+ * dead children of this process among them are waited for. */
+static size_t
+visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
+{
+	struct table t;
+	size_t count = 0;
+
+	table_load(&t);
+	for (size_t i = 0; i < t.count; i++) {
+		const struct entry *e = &t.entries[i];
+
+		if (!descends(&t, e, ancestor, spare))
+			continue;
+		if (dead(e)) {
+			if (reap && e->parent == getpid())
+				waitpid(e->pid, NULL, WNOHANG);
+			continue;
+		}
+		count++;
+		if (signal_number == 0)
+			continue;
+		kill(e->pid, signal_number);
+		if (e->state == 'T' && signal_number != SIGKILL)
+			kill(e->pid, SIGCONT);
+	}
+	free(t.entries);
+	return count;
+}
+
+size_t
+descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare)
+{
+	return visit(ancestor, signal_number, spare, false);
+}
+
+static void
+pause_for(int milliseconds)
+{
+	struct timespec t = { milliseconds / 1000, (milliseconds % 1000) * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* What is due now: the first signal once, SIGTERM once, then SIGKILL again and
+ * again, as the dying may have forked. */
+static int
+due(int64_t elapsed, int first, int *sent)
+{
+	if (first == SIGKILL || elapsed >= KILL_AFTER)
+		return *sent = SIGKILL;
+	if (*sent == 0)
+		return *sent = first;
+	if (*sent != SIGTERM && elapsed >= TERMINATE_AFTER)
+		return *sent = SIGTERM;
+	return 0;
+}
+
+int
+descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
+{
+	int64_t began = clock_monotonic(), elapsed;
+	int sent = 0, pause = LOOK_AGAIN_MIN, quiet = 0;
+
+	while ((elapsed = clock_monotonic() - began) < GIVE_UP_AFTER) {
+		if (visit(ancestor, due(elapsed, signal_number, &sent), spare, true) != 0) {
+			quiet = 0;
+			pause_for(pause);
+			if (pause < LOOK_AGAIN_MAX)
+				pause *= 2;
+		} else if (++quiet == 2) {
+			/* One look can miss a child whose parent died during it. */
+			return 0;
+		}
+	}
+	return 1;
+}

@@ -1,0 +1,336 @@
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np() */
+#include "exec/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+extern char **environ;
+
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* One of the child's first three descriptors while it is being set up. */
+struct stream {
+	int target;   /* 0, 1, 2 */
+	int source;   /* what the child gets; PROCESS_INHERIT or PROCESS_NULL: no descriptor */
+	int ours;     /* our end of a pipe, -1 */
+	bool close;   /* source is ours to close */
+};
+
+static const char *
+environment_path(char *const *environment)
+{
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, "PATH=", 5) == 0)
+			return *environment + 5;
+	return DEFAULT_PATH;
+}
+
+/* Whether path can be executed; else *reason becomes EACCES if it is there. */
+static bool
+runnable(const char *path, int *reason)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0) {
+		if (errno == EACCES)
+			*reason = EACCES;
+		return false;
+	}
+	if (S_ISREG(status.st_mode) && access(path, X_OK) == 0)
+		return true;
+	*reason = EACCES;
+	return false;
+}
+
+/* The file that name means, in memory of its own; NULL with errno ENOENT or
+ * EACCES. */
+static char *
+find_program(const char *name, const char *list)
+{
+	int reason = ENOENT;
+
+	if (strchr(name, '/') != NULL)
+		return memory_text(name);
+	while (*name != '\0') {
+		size_t len = strcspn(list, ":");
+		char *path = len == 0 ? memory_format("./%s", name) :
+		    memory_format("%.*s/%s", (int)len, list, name);
+
+		if (runnable(path, &reason))
+			return path;
+		free(path);
+		if (list[len] == '\0')
+			break;
+		list += len + 1;
+	}
+	errno = reason;
+	return NULL;
+}
+
+/* Moves a descriptor out of the way of 0, 1 and 2. -1 with errno. */
+static int
+lift(int fd)
+{
+	int lifted;
+
+	if (fd > STDERR_FILENO)
+		return fd;
+	lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	return lifted;
+}
+
+static int
+open_pipe(struct stream *s)
+{
+	int ends[2], child, parent;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	child = lift(ends[s->target == STDIN_FILENO ? 0 : 1]);
+	parent = lift(ends[s->target == STDIN_FILENO ? 1 : 0]);
+	if (child >= 0 && parent >= 0 && fcntl(parent, F_SETFL, O_NONBLOCK) == 0) {
+		s->source = child;
+		s->ours = parent;
+		s->close = true;
+		return 0;
+	}
+	if (child >= 0)
+		close(child);
+	if (parent >= 0)
+		close(parent);
+	return -1;
+}
+
+static int
+stream_open(struct stream *s, int target, int wanted)
+{
+	*s = (struct stream){ target, wanted, -1, false };
+	if (wanted == PROCESS_PIPE)
+		return open_pipe(s);
+	/* A descriptor below 3 that moves could be overwritten by another one. */
+	if (wanted >= 0 && wanted <= STDERR_FILENO && wanted != target) {
+		s->source = fcntl(wanted, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		s->close = s->source >= 0;
+		return s->source >= 0 ? 0 : -1;
+	}
+	return 0;
+}
+
+static void
+stream_close(struct stream *s, bool ours_too)
+{
+	if (s->close)
+		close(s->source);
+	if (ours_too && s->ours >= 0)
+		close(s->ours);
+}
+
+static int
+streams_open(struct stream streams[3], const struct process_spec *spec)
+{
+	const int wanted[3] = { spec->in, spec->out, spec->err };
+
+	for (int i = 0; i < 3; i++) {
+		if (stream_open(&streams[i], i, wanted[i]) == 0)
+			continue;
+		for (int reason = errno; i > 0; errno = reason)
+			stream_close(&streams[--i], true);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+set_actions(posix_spawn_file_actions_t *actions, const struct stream streams[3],
+    const struct process_spec *spec)
+{
+	int failure = 0;
+
+	for (int i = 0; i < 3 && failure == 0; i++) {
+		if (streams[i].source == PROCESS_NULL)
+			failure = posix_spawn_file_actions_addopen(actions, i, "/dev/null",
+			    i == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+		else if (streams[i].source >= 0)
+			failure = posix_spawn_file_actions_adddup2(actions, streams[i].source, i);
+	}
+	if (failure == 0 && spec->directory != NULL)
+		failure = posix_spawn_file_actions_addchdir_np(actions, spec->directory);
+	if (failure == 0 && !spec->inherit)
+		failure = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+	return failure;
+}
+
+/* All signals that are set back to their default in the child. */
+static void
+default_signals(sigset_t *set)
+{
+	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+		struct sigaction old;
+
+		if (sigaction(kept[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigdelset(set, kept[i]);
+	}
+}
+
+static int
+set_attributes(posix_spawnattr_t *attributes, bool group)
+{
+	sigset_t none, defaults;
+	int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+
+	sigemptyset(&none);
+	default_signals(&defaults);
+	if (group)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	posix_spawnattr_setsigmask(attributes, &none);
+	posix_spawnattr_setsigdefault(attributes, &defaults);
+	posix_spawnattr_setpgroup(attributes, 0);
+	return posix_spawnattr_setflags(attributes, (short)flags);
+}
+
+/* posix_spawn() of path, or of /bin/sh with it if it is no program. */
+static int
+spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attributes, const struct process_spec *spec)
+{
+	char *const *environment = spec->environment != NULL ? spec->environment : environ;
+	int failure = posix_spawn(pid, path, actions, attributes, spec->argv, environment);
+	const char **argv;
+	size_t count = 0;
+
+	if (failure != ENOEXEC)
+		return failure;
+	while (spec->argv[count] != NULL)
+		count++;
+	argv = memory_zero(count + 2, sizeof *argv);
+	argv[0] = "sh";
+	argv[1] = path;
+	for (size_t i = 1; i < count; i++)
+		argv[i + 1] = spec->argv[i];
+	failure = posix_spawn(pid, "/bin/sh", actions, attributes, (char *const *)argv, environment);
+	free(argv);
+	return failure;
+}
+
+/* 0 or the reason. */
+static int
+spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
+    const struct process_spec *spec)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int failure = posix_spawn_file_actions_init(&actions);
+
+	if (failure != 0)
+		return failure;
+	failure = posix_spawnattr_init(&attributes);
+	if (failure == 0) {
+		failure = set_actions(&actions, streams, spec);
+		if (failure == 0)
+			failure = set_attributes(&attributes, spec->group);
+		if (failure == 0)
+			failure = spawn(pid, path, &actions, &attributes, spec);
+		posix_spawnattr_destroy(&attributes);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	return failure;
+}
+
+/* Whether the reason lies with the directory, not with the program. */
+static bool
+directory_unusable(const char *directory)
+{
+	struct stat status;
+
+	return directory != NULL && (stat(directory, &status) != 0 ||
+	    !S_ISDIR(status.st_mode) || access(directory, X_OK) != 0);
+}
+
+static int
+start_failed(const struct process_spec *spec, int reason, int *exit_code, struct error *err)
+{
+	const char *place = spec->argv[0];
+	int code = PROCESS_CANNOT_RUN;
+
+	errno = reason;
+	if (directory_unusable(spec->directory)) {
+		place = spec->directory;
+		errno = reason;
+		error_errno(err, ERROR_EXIT_STATUS, place, "unable to change to this directory");
+	} else if (reason == ENOENT) {
+		code = PROCESS_NOT_FOUND;
+		error_set(err, ERROR_EXIT_STATUS, place, "command not found");
+	} else {
+		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
+		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
+
+		error_errno(err, class, place, "unable to run");
+	}
+	if (exit_code != NULL)
+		*exit_code = code;
+	errno = reason;
+	return -1;
+}
+
+int
+process_start(struct process *p, const struct process_spec *spec, int *exit_code,
+    struct error *err)
+{
+	struct stream streams[3];
+	int failure;
+	char *path;
+
+	*p = (struct process){ -1, -1, -1, -1, spec->argv[0] };
+	path = find_program(spec->argv[0],
+	    environment_path(spec->environment != NULL ? spec->environment : environ));
+	if (path == NULL)
+		return start_failed(spec, errno, exit_code, err);
+	failure = streams_open(streams, spec) == 0 ? 0 : errno;
+	if (failure == 0) {
+		failure = spawn_with(&p->pid, path, streams, spec);
+		for (int i = 0; i < 3; i++)
+			stream_close(&streams[i], failure != 0);
+	}
+	free(path);
+	if (failure != 0) {
+		p->pid = -1;
+		return start_failed(spec, failure, exit_code, err);
+	}
+	p->in = streams[STDIN_FILENO].ours;
+	p->out = streams[STDOUT_FILENO].ours;
+	p->err = streams[STDERR_FILENO].ours;
+	return 0;
+}
+
+int
+process_exit_code(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+const char *
+process_status_text(int wait_status, char *buf, size_t size)
+{
+	if (WIFSIGNALED(wait_status))
+		snprintf(buf, size, "killed by signal %d (%s)", WTERMSIG(wait_status),
+		    strsignal(WTERMSIG(wait_status)));
+	else
+		snprintf(buf, size, "exit status %d", WEXITSTATUS(wait_status));
+	return buf;
+}

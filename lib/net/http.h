@@ -1,12 +1,12 @@
 /*
  * HTTP requests for providers (libcurl): one POST at a time, its answer handed
  * over as it comes. Connections are kept alive between requests; proxies and
- * CURL_CA_BUNDLE / SSL_CERT_FILE are honoured, TLS is always verified.
+ * CURL_CA_BUNDLE / SSL_CERT_FILE are honoured, TLS is always verified, redirects
+ * are answers like any other (a key is never sent elsewhere).
  */
 #ifndef AWF_NET_HTTP_H
 #define AWF_NET_HTTP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -16,6 +16,13 @@ struct http;
 
 struct http *http_open(struct error *err);
 void http_close(struct http *h);
+
+/* What to do when the watched descriptor is readable. */
+enum http_watch {
+	HTTP_GO_ON,
+	HTTP_UNWATCH, /* go on, and look at it no more */
+	HTTP_CANCEL
+};
 
 struct http_request {
 	const char *url;
@@ -28,12 +35,13 @@ struct http_request {
 	 * ERROR_CANCELLED). */
 	int (*take)(void *context, const char *bytes, size_t len);
 	void *context;
-	int cancel_fd;               /* readable: look with cancelled(); -1: none */
-	bool (*cancelled)(void *context);
+	int watch_fd;                /* readable: look() decides; -1: none */
+	enum http_watch (*look)(void *context);
+	int output_fd;               /* its reader gone: ERROR_CANCELLED; -1: none */
 };
 struct http_answer {
 	long status;
-	int64_t retry_after_ms;      /* Retry-After (seconds or date), retry-after-ms; 0 */
+	int64_t retry_after_ms;      /* retry-after-ms, Retry-After (seconds or date); 0 */
 	char request_id[128];        /* request-id or x-request-id */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };

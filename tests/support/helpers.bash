@@ -29,3 +29,20 @@ same() {
 	printf 'have: %s\nwant: %s\n' "$1" "$2" >&2
 	return 1
 }
+
+# Starts a model server with these options; requests are logged to
+# $MODEL_SERVER_LOG, and the HTTP providers are pointed at it.
+model_server() {
+	local url="$BATS_TEST_TMPDIR/model-server.url"
+	MODEL_SERVER_LOG="$BATS_TEST_TMPDIR/requests.jsonl"
+	rm -f "$url"
+	model-server --log "$MODEL_SERVER_LOG" "$@" >"$url" 3>&- &
+	MODEL_SERVER_PID=$!
+	until [ -s "$url" ]; do
+		kill -0 "$MODEL_SERVER_PID" || return 1
+		sleep 0.01
+	done
+	MODEL_SERVER=$(cat "$url")
+	export ANTHROPIC_BASE_URL="$MODEL_SERVER" ANTHROPIC_API_KEY=anthropic-test-key
+	export OPENAI_BASE_URL="$MODEL_SERVER/v1" OPENAI_API_KEY=openai-test-key
+}

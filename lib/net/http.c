@@ -1,0 +1,318 @@
+#include "net/http.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/version.h"
+
+#define CONNECT_TIMEOUT_MS 10000
+#define IDLE_TIMEOUT_MS 300000
+#define ERROR_BODY_LIMIT ((size_t)1 << 20)
+#define RETRY_AFTER_LIMIT_MS ((int64_t)7 * 24 * 3600 * 1000)
+
+struct http {
+	CURLM *multi; /* owns the connections */
+	CURL *easy;
+};
+
+/* One request on its way. */
+struct transfer {
+	const struct http_request *request;
+	struct http_answer *answer;
+	CURL *easy;
+	char message[CURL_ERROR_SIZE];
+	bool done, stopped, exact_retry_after;
+	CURLcode result;
+	int watch_fd;
+	int64_t idle_since;
+	curl_off_t sent;
+};
+
+struct http *
+http_open(struct error *err)
+{
+	struct http *h = memory_zero(1, sizeof *h);
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+		h->multi = curl_multi_init();
+		h->easy = curl_easy_init();
+	}
+	if (h->multi != NULL && h->easy != NULL)
+		return h;
+	error_set(err, ERROR_SYSTEM, NULL, "unable to start libcurl");
+	http_close(h);
+	return NULL;
+}
+
+void
+http_close(struct http *h)
+{
+	if (h == NULL)
+		return;
+	curl_easy_cleanup(h->easy);
+	curl_multi_cleanup(h->multi);
+	curl_global_cleanup();
+	free(h);
+}
+
+void
+http_answer_free(struct http_answer *a)
+{
+	buffer_free(&a->body);
+}
+
+/* "1.5" in units of unit ms, or a date; 0 if it is neither. */
+static int64_t
+retry_after_parse(const char *value, double unit)
+{
+	double ms;
+	time_t date;
+
+	if (isdigit((unsigned char)value[0])) {
+		ms = strtod(value, NULL) * unit;
+	} else {
+		date = curl_getdate(value, NULL);
+		ms = date == -1 ? 0 : difftime(date, time(NULL)) * 1000;
+	}
+	if (ms <= 0)
+		return 0;
+	return ms > (double)RETRY_AFTER_LIMIT_MS ? RETRY_AFTER_LIMIT_MS : (int64_t)ms;
+}
+
+static void
+header_retry_after(struct transfer *t, const char *value)
+{
+	if (!t->exact_retry_after)
+		t->answer->retry_after_ms = retry_after_parse(value, 1000);
+}
+
+static void
+header_retry_after_ms(struct transfer *t, const char *value)
+{
+	t->answer->retry_after_ms = retry_after_parse(value, 1);
+	t->exact_retry_after = true;
+}
+
+static void
+header_request_id(struct transfer *t, const char *value)
+{
+	snprintf(t->answer->request_id, sizeof t->answer->request_id, "%s", value);
+}
+
+static const struct {
+	const char *name;
+	void (*take)(struct transfer *t, const char *value);
+} headers[] = {
+	{ "retry-after", header_retry_after },
+	{ "retry-after-ms", header_retry_after_ms },
+	{ "request-id", header_request_id },
+	{ "x-request-id", header_request_id }
+};
+
+static size_t
+on_header(char *bytes, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+	size_t len = size * count, i;
+	char line[256], *value;
+
+	t->idle_since = clock_monotonic();
+	if (len >= sizeof line || memchr(bytes, ':', len) == NULL)
+		return len;
+	memcpy(line, bytes, len);
+	line[len] = '\0';
+	line[strcspn(line, "\r\n")] = '\0';
+	value = strchr(line, ':');
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	for (i = 0; i < sizeof headers / sizeof headers[0]; i++)
+		if (strcasecmp(line, headers[i].name) == 0)
+			headers[i].take(t, value);
+	return len;
+}
+
+static size_t
+on_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct transfer *t = context;
+	struct buffer *body = &t->answer->body;
+	size_t len = size * count, room = ERROR_BODY_LIMIT - body->len;
+	long status = 0;
+
+	t->idle_since = clock_monotonic();
+	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status < 200 || status > 299) {
+		buffer_append(body, bytes, len < room ? len : room);
+		return len;
+	}
+	t->stopped = t->request->take(t->request->context, bytes, len) != 0;
+	return t->stopped ? 0 : len;
+}
+
+/* The variables that curl(1) reads; the library does not. */
+static void
+set_certificates(CURL *easy)
+{
+	const char *file = getenv("CURL_CA_BUNDLE");
+
+	if (file == NULL || file[0] == '\0')
+		file = getenv("SSL_CERT_FILE");
+	if (file != NULL && file[0] != '\0')
+		curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+}
+
+static void
+set_options(struct transfer *t, struct curl_slist *list)
+{
+	const struct http_request *request = t->request;
+	int64_t connect_ms = request->connect_timeout_ms > 0 ? request->connect_timeout_ms :
+	    CONNECT_TIMEOUT_MS;
+
+	curl_easy_reset(t->easy);
+	curl_easy_setopt(t->easy, CURLOPT_URL, request->url);
+	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, list);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
+	curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
+	curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
+	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
+	set_certificates(t->easy);
+}
+
+static void
+see_result(struct transfer *t, CURLM *multi)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		t->done = true;
+		t->result = message->data.result;
+	}
+}
+
+/* Bytes that went out count against idleness too: a large request takes its time. */
+static bool
+is_idle(struct transfer *t, int64_t limit_ms)
+{
+	curl_off_t sent = 0;
+
+	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+	if (sent != t->sent) {
+		t->sent = sent;
+		t->idle_since = clock_monotonic();
+	}
+	return clock_monotonic() - t->idle_since >= limit_ms;
+}
+
+/* Whether the owner wants the request stopped. libcurl's poll wakes for POLLERR
+ * but does not report it, hence a look of our own. */
+static bool
+is_cancelled(struct transfer *t)
+{
+	const struct http_request *request = t->request;
+	struct pollfd fds[2] = { { t->watch_fd, POLLIN, 0 }, { request->output_fd, 0, 0 } };
+	enum http_watch decision = HTTP_GO_ON;
+
+	if (poll(fds, 2, 0) <= 0)
+		return false;
+	if (fds[1].revents != 0)
+		return true;
+	if (fds[0].revents != 0)
+		decision = request->look(request->context);
+	if (decision == HTTP_UNWATCH)
+		t->watch_fd = -1;
+	return decision == HTTP_CANCEL;
+}
+
+static int
+wait_more(struct transfer *t, CURLM *multi, int64_t left_ms)
+{
+	struct curl_waitfd fds[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+	unsigned count = 0;
+
+	if (t->watch_fd >= 0) {
+		fds[count].fd = t->watch_fd;
+		fds[count++].events = CURL_WAIT_POLLIN;
+	}
+	if (t->request->output_fd >= 0)
+		fds[count++].fd = t->request->output_fd;
+	return curl_multi_poll(multi, fds, count, left_ms > 1000 ? 1000 : (int)left_ms, NULL) ==
+	    CURLM_OK ? 0 : -1;
+}
+
+static int
+transfer_run(struct transfer *t, CURLM *multi, struct error *err)
+{
+	int64_t limit_ms = t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms :
+	    IDLE_TIMEOUT_MS;
+	int running;
+
+	t->idle_since = clock_monotonic();
+	for (;;) {
+		if (curl_multi_perform(multi, &running) != CURLM_OK)
+			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
+		see_result(t, multi);
+		if (t->done)
+			return 0;
+		if (is_idle(t, limit_ms))
+			return error_set(err, ERROR_NETWORK, NULL, "no byte came for %lld ms",
+			    (long long)limit_ms);
+		if (wait_more(t, multi, t->idle_since + limit_ms - clock_monotonic()) != 0)
+			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
+		if (is_cancelled(t))
+			return error_set(err, ERROR_CANCELLED, NULL, "cancelled");
+	}
+}
+
+static int
+transfer_result(const struct transfer *t, struct error *err)
+{
+	if (t->stopped)
+		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
+	if (t->result == CURLE_OK)
+		return 0;
+	return error_set(err, ERROR_NETWORK, NULL, "%s",
+	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result));
+}
+
+int
+http_post(struct http *h, const struct http_request *request, struct http_answer *answer,
+    struct error *err)
+{
+	struct transfer t = { .request = request, .answer = answer, .easy = h->easy,
+	    .watch_fd = request->watch_fd };
+	struct curl_slist *list = NULL;
+	size_t i;
+	int result;
+
+	memset(answer, 0, sizeof *answer);
+	for (i = 0; request->headers[i] != NULL; i++)
+		list = curl_slist_append(list, request->headers[i]);
+	/* Waiting for "100 Continue" would cost a round trip. */
+	list = curl_slist_append(list, "Expect:");
+	set_options(&t, list);
+	curl_multi_add_handle(h->multi, h->easy);
+	result = transfer_run(&t, h->multi, err);
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
+	curl_multi_remove_handle(h->multi, h->easy);
+	curl_slist_free_all(list);
+	return result != 0 ? result : transfer_result(&t, err);
+}

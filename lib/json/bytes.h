@@ -1,0 +1,86 @@
+/*
+ * The inner loops of the scanner and the writer: where is the next byte that
+ * matters? Sixteen at a time where there is SSE2, one at a time elsewhere. Each
+ * returns end if there is no such byte.
+ */
+#ifndef AWF_JSON_BYTES_H
+#define AWF_JSON_BYTES_H
+
+#include <stdbool.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+
+typedef __m128i bytes_block;
+#define BYTES_ARE(block, c) _mm_cmpeq_epi8(block, _mm_set1_epi8(c))
+#define BYTES_OR(a, b) _mm_or_si128(a, b)
+/* As signed numbers, so that 0x80 and above are below it too. */
+#define BYTES_BELOW(block, c) _mm_cmplt_epi8(block, _mm_set1_epi8(c))
+#endif
+
+/*
+ * FUNCTION(at, end): the first byte for which TEST(c) holds. BLOCK(block) is the
+ * same test for 16 bytes at once.
+ */
+#ifdef __SSE2__
+#define BYTES_FINDER(function, test, block_test) \
+	static inline const char * \
+	function(const char *at, const char *end) \
+	{ \
+		for (; end - at >= 16; at += 16) { \
+			bytes_block block = _mm_loadu_si128((const void *)at); \
+			unsigned found = (unsigned)_mm_movemask_epi8(block_test(block)); \
+\
+			if (found) \
+				return at + __builtin_ctz(found); \
+		} \
+		while (at < end && !test((unsigned char)*at)) \
+			at++; \
+		return at; \
+	}
+#else
+#define BYTES_FINDER(function, test, block_test) \
+	static inline const char * \
+	function(const char *at, const char *end) \
+	{ \
+		while (at < end && !test((unsigned char)*at)) \
+			at++; \
+		return at; \
+	}
+#endif
+
+/* In a string: what ends it, escapes, is forbidden, or is no ASCII. */
+#define IS_NOT_PLAIN(c) ((c) == '"' || (c) == '\\' || (c) < 0x20 || (c) >= 0x80)
+#define ARE_NOT_PLAIN(b) \
+	BYTES_OR(BYTES_BELOW(b, 0x20), BYTES_OR(BYTES_ARE(b, '"'), BYTES_ARE(b, '\\')))
+BYTES_FINDER(bytes_not_plain, IS_NOT_PLAIN, ARE_NOT_PLAIN)
+
+/* In a valid string: what ends it or escapes. */
+#define IS_QUOTE(c) ((c) == '"' || (c) == '\\')
+#define ARE_QUOTES(b) BYTES_OR(BYTES_ARE(b, '"'), BYTES_ARE(b, '\\'))
+BYTES_FINDER(bytes_quote, IS_QUOTE, ARE_QUOTES)
+
+/* Outside strings: brackets, and where a string begins. With bit 5 set '[' is
+ * '{' and ']' is '}'. */
+#define IS_STRUCTURE(c) ((c) == '"' || ((c) | 0x20) == '{' || ((c) | 0x20) == '}')
+#define ARE_STRUCTURE(b) \
+	BYTES_OR(BYTES_ARE(b, '"'), \
+	    BYTES_OR(BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '{'), \
+	        BYTES_ARE(BYTES_OR(b, _mm_set1_epi8(0x20)), '}')))
+BYTES_FINDER(bytes_structure, IS_STRUCTURE, ARE_STRUCTURE)
+
+static inline bool
+bytes_space(char c)
+{
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* What numbers and literals are made of. */
+static inline bool
+bytes_scalar(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	    c == '-' || c == '+' || c == '.';
+}
+
+#endif

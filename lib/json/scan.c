@@ -1,0 +1,356 @@
+/*
+ * Checking, framing and minifying. Nesting is a counter and a small stack, never
+ * recursion, so input from outside cannot exhaust the C stack.
+ */
+#include "json/scan.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "json/bytes.h"
+
+struct check {
+	const char *at, *end;
+	const char *wrong; /* a static text; at is then the byte that is wrong */
+	unsigned depth;
+	bool object[SCAN_DEPTH];
+};
+
+static bool
+fail(struct check *c, const char *wrong)
+{
+	c->wrong = c->at < c->end ? wrong : "ends too early";
+	return false;
+}
+
+static inline void
+skip_space(struct check *c)
+{
+	while (c->at < c->end && bytes_space(*c->at))
+		c->at++;
+}
+
+/* Takes the byte if it is next. */
+static inline bool
+take(struct check *c, char byte)
+{
+	if (c->at >= c->end || *c->at != byte)
+		return false;
+	c->at++;
+	return true;
+}
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool
+check_escape(struct check *c)
+{
+	c->at++;
+	if (c->at >= c->end || *c->at == '\0' || !strchr("\"\\/bfnrtu", *c->at))
+		return fail(c, "invalid escape");
+	if (*c->at++ != 'u')
+		return true;
+	for (int i = 0; i < 4; i++, c->at++)
+		if (c->at >= c->end || hex_value(*c->at) < 0)
+			return fail(c, "invalid escape");
+	return true;
+}
+
+/* A run of characters that are no ASCII. */
+static bool
+check_characters(struct check *c)
+{
+	uint32_t code;
+
+	do {
+		unsigned n = utf8_decode(c->at, (size_t)(c->end - c->at), &code);
+
+		if (n == 0)
+			return fail(c, "invalid UTF-8");
+		c->at += n;
+	} while (c->at < c->end && (unsigned char)*c->at >= 0x80);
+	return true;
+}
+
+/* From the opening quote to behind the closing one. */
+static bool
+check_string(struct check *c)
+{
+	for (c->at++;;) {
+		c->at = bytes_not_plain(c->at, c->end);
+		if (take(c, '"'))
+			return true;
+		if (c->at >= c->end)
+			return fail(c, "unterminated string");
+		if (*c->at == '\\') {
+			if (!check_escape(c))
+				return false;
+		} else if ((unsigned char)*c->at < 0x20) {
+			return fail(c, "control character in a string");
+		} else if (!check_characters(c)) {
+			return false;
+		}
+	}
+}
+
+static bool
+take_digits(struct check *c)
+{
+	const char *first = c->at;
+
+	while (c->at < c->end && *c->at >= '0' && *c->at <= '9')
+		c->at++;
+	return c->at > first;
+}
+
+static bool
+check_number(struct check *c)
+{
+	take(c, '-');
+	if (!take(c, '0') && !take_digits(c))
+		return fail(c, "invalid number");
+	if (take(c, '.') && !take_digits(c))
+		return fail(c, "invalid number");
+	if (take(c, 'e') || take(c, 'E')) {
+		if (!take(c, '+'))
+			take(c, '-');
+		if (!take_digits(c))
+			return fail(c, "invalid number");
+	}
+	/* "12abc" is no number and a word, but a mistake */
+	return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "invalid number") : true;
+}
+
+static bool
+check_literal(struct check *c, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(c->end - c->at) < len || memcmp(c->at, word, len) != 0)
+		return fail(c, "expected a value");
+	c->at += len;
+	return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "expected a value") : true;
+}
+
+static bool
+check_scalar(struct check *c)
+{
+	switch (*c->at) {
+	case 't':
+		return check_literal(c, "true");
+	case 'f':
+		return check_literal(c, "false");
+	case 'n':
+		return check_literal(c, "null");
+	case '-': case '0': case '1': case '2': case '3': case '4':
+	case '5': case '6': case '7': case '8': case '9':
+		return check_number(c);
+	default:
+		return fail(c, "expected a value");
+	}
+}
+
+/* A key and its colon. */
+static bool
+check_key(struct check *c)
+{
+	skip_space(c);
+	if (c->at >= c->end || *c->at != '"')
+		return fail(c, "expected a string as key");
+	if (!check_string(c))
+		return false;
+	skip_space(c);
+	return take(c, ':') ? true : fail(c, "expected ':'");
+}
+
+/* Down through opening brackets to the first value that is whole: a scalar, a
+ * string, or an empty container. */
+static bool
+check_down(struct check *c)
+{
+	for (;;) {
+		bool object;
+
+		skip_space(c);
+		if (c->at >= c->end)
+			return fail(c, "expected a value");
+		if (*c->at == '"')
+			return check_string(c);
+		object = *c->at == '{';
+		if (!object && *c->at != '[')
+			return check_scalar(c);
+		if (c->depth == SCAN_DEPTH)
+			return fail(c, "nested too deep");
+		c->object[c->depth++] = object;
+		c->at++;
+		skip_space(c);
+		if (take(c, object ? '}' : ']')) {
+			c->depth--;
+			return true;
+		}
+		if (object && !check_key(c))
+			return false;
+	}
+}
+
+/* Behind a value: up through closing brackets to a comma or the end of all. */
+static bool
+check_up(struct check *c)
+{
+	while (c->depth > 0) {
+		bool object = c->object[c->depth - 1];
+
+		skip_space(c);
+		if (take(c, ','))
+			return object ? check_key(c) : true;
+		if (!take(c, object ? '}' : ']'))
+			return fail(c, object ? "expected ',' or '}'" : "expected ',' or ']'");
+		c->depth--;
+	}
+	return true;
+}
+
+const char *
+scan_value(const char *at, size_t len, size_t *end, size_t *bad)
+{
+	struct check c;
+
+	c.at = at;
+	c.end = at + len;
+	c.wrong = NULL;
+	c.depth = 0;
+	do {
+		if (!check_down(&c) || !check_up(&c)) {
+			*bad = (size_t)(c.at - at);
+			return c.wrong;
+		}
+	} while (c.depth > 0);
+	*end = (size_t)(c.at - at);
+	return NULL;
+}
+
+const char *
+scan_check(const char *at, size_t len, size_t *bad)
+{
+	size_t end;
+	const char *wrong = scan_value(at, len, &end, bad);
+
+	if (wrong)
+		return wrong;
+	while (end < len && bytes_space(at[end]))
+		end++;
+	*bad = end;
+	return end == len ? NULL : "something follows the value";
+}
+
+void
+framer_begin(struct framer *f)
+{
+	*f = (struct framer){0};
+}
+
+static void
+frame_start(struct framer *f, char first)
+{
+	f->started = true;
+	if (first == '"')
+		f->in_string = true;
+	else if (first == '{' || first == '[')
+		f->depth = 1;
+	else
+		f->scalar = true;
+}
+
+/* Within a string; returns behind its end, or end. */
+static const char *
+frame_string(struct framer *f, const char *at, const char *end)
+{
+	while (at < end) {
+		if (f->escaped) {
+			f->escaped = false;
+			at++;
+			continue;
+		}
+		at = bytes_quote(at, end);
+		if (at == end)
+			break;
+		if (*at++ == '"') {
+			f->in_string = false;
+			break;
+		}
+		f->escaped = true;
+	}
+	return at;
+}
+
+/* Within a value that has begun; returns behind what was looked at. */
+static const char *
+frame_step(struct framer *f, const char *at, const char *end)
+{
+	if (f->in_string)
+		return frame_string(f, at, end);
+	at = bytes_structure(at, end);
+	if (at == end)
+		return at;
+	if (*at == '"')
+		f->in_string = true;
+	else if (*at == '{' || *at == '[')
+		f->depth++;
+	else
+		f->depth--;
+	return at + 1;
+}
+
+enum frame
+framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
+{
+	const char *p = at, *end = at + len;
+	enum frame result = FRAME_MORE;
+
+	while (!f->started && p < end) {
+		if (!bytes_space(*p))
+			frame_start(f, *p);
+		p++;
+	}
+	if (f->scalar) {
+		while (p < end && bytes_scalar(*p))
+			p++;
+		result = p < end ? FRAME_DONE : FRAME_MORE;
+	}
+	while (f->started && !f->scalar && p < end && result == FRAME_MORE) {
+		p = frame_step(f, p, end);
+		if (f->depth > SCAN_DEPTH)
+			result = FRAME_TOO_DEEP;
+		else if (f->depth == 0 && !f->in_string)
+			result = FRAME_DONE;
+	}
+	*used = (size_t)(p - at);
+	return result;
+}
+
+void
+scan_minify(struct span value, struct buffer *out)
+{
+	struct framer string = {0};
+	const char *at = value.at, *end = at ? at + value.len : at, *run = at;
+
+	buffer_reserve(out, value.len);
+	while (at < end) {
+		if (bytes_space(*at)) {
+			buffer_append(out, run, (size_t)(at - run));
+			run = ++at;
+		} else if (*at++ == '"') {
+			at = frame_string(&string, at, end);
+		}
+	}
+	if (run < end)
+		buffer_append(out, run, (size_t)(end - run));
+}

@@ -1,0 +1,426 @@
+/*
+ * Looking into values that are known to be valid, without decoding more than is
+ * asked for. Every loop is bounded by the span, valid or not.
+ */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "json/bytes.h"
+#include "json/scan.h"
+
+static const struct span nothing = {NULL, 0};
+
+struct span
+span_of(const char *at, size_t len)
+{
+	return (struct span){at, len};
+}
+
+struct span
+span_trim(struct span value)
+{
+	while (value.len > 0 && bytes_space(*value.at)) {
+		value.at++;
+		value.len--;
+	}
+	while (value.len > 0 && bytes_space(value.at[value.len - 1]))
+		value.len--;
+	return value;
+}
+
+char
+span_type(struct span value)
+{
+	value = span_trim(value);
+	switch (value.len > 0 ? *value.at : '\0') {
+	case '{':
+		return 'o';
+	case '[':
+		return 'a';
+	case '"':
+		return 's';
+	case 't': case 'f':
+		return *value.at;
+	case 'n':
+		return '0';
+	case '-': case '0': case '1': case '2': case '3': case '4':
+	case '5': case '6': case '7': case '8': case '9':
+		return 'n';
+	default:
+		return 0;
+	}
+}
+
+static const char *
+skip_space(const char *at, const char *end)
+{
+	while (at < end && bytes_space(*at))
+		at++;
+	return at;
+}
+
+/* From the opening quote to behind the closing one; end if there is none. */
+static const char *
+skip_string(const char *at, const char *end)
+{
+	for (at++; at < end;) {
+		at = bytes_quote(at, end);
+		if (at == end || *at == '"')
+			return at == end ? end : at + 1;
+		at = end - at > 2 ? at + 2 : end;
+	}
+	return end;
+}
+
+static const char *
+skip_container(const char *at, const char *end)
+{
+	size_t depth = 0;
+
+	while ((at = bytes_structure(at, end)) < end) {
+		if (*at == '"') {
+			at = skip_string(at, end);
+			continue;
+		}
+		depth = *at == '{' || *at == '[' ? depth + 1 : depth - 1;
+		at++;
+		if (depth == 0)
+			break;
+	}
+	return at;
+}
+
+/* Behind the value that begins at at; at itself if none does. */
+static const char *
+skip_value(const char *at, const char *end)
+{
+	if (at == end)
+		return at;
+	if (*at == '"')
+		return skip_string(at, end);
+	if (*at == '{' || *at == '[')
+		return skip_container(at, end);
+	while (at < end && bytes_scalar(*at))
+		at++;
+	return at;
+}
+
+void
+span_walk_begin(struct span_walk *w, struct span container)
+{
+	char type = span_type(container);
+
+	container = span_trim(container);
+	*w = (struct span_walk){.object = type == 'o'};
+	if (type == 'o' || type == 'a') {
+		w->at = container.at + 1;
+		w->end = container.at + container.len;
+	}
+}
+
+bool
+span_walk_next(struct span_walk *w, struct span *key, struct span *value)
+{
+	const char *at = skip_space(w->at, w->end), *first;
+
+	*key = *value = nothing;
+	if (at < w->end && *at == ',')
+		at = skip_space(at + 1, w->end);
+	if (w->object) {
+		if (at == w->end || *at != '"')
+			return false;
+		first = at;
+		at = skip_string(at, w->end);
+		*key = span_of(first, (size_t)(at - first));
+		at = skip_space(at, w->end);
+		if (at == w->end || *at != ':')
+			return false;
+		at = skip_space(at + 1, w->end);
+	}
+	first = at;
+	at = skip_value(at, w->end);
+	if (at == first)
+		return false;
+	*value = span_of(first, (size_t)(at - first));
+	w->at = at;
+	return true;
+}
+
+/* What stands between the quotes; .at NULL if value is no whole string. */
+static struct span
+inside(struct span value)
+{
+	value = span_trim(value);
+	if (value.len < 2 || *value.at != '"' || value.at[value.len - 1] != '"')
+		return nothing;
+	return span_of(value.at + 1, value.len - 2);
+}
+
+static bool
+has_escape(struct span text)
+{
+	return memchr(text.at, '\\', text.len) != NULL;
+}
+
+static bool
+is_text(struct span value, const char *text, size_t len)
+{
+	struct span raw = inside(value);
+	struct buffer decoded = BUFFER_INIT;
+	bool equal;
+
+	if (!raw.at || raw.len < len)
+		return false;
+	if (raw.len == len && memcmp(raw.at, text, len) == 0)
+		return !has_escape(raw);
+	if (!has_escape(raw))
+		return false;
+	span_decode(value, &decoded);
+	equal = decoded.len == len && memcmp(buffer_string(&decoded), text, len) == 0;
+	buffer_free(&decoded);
+	return equal;
+}
+
+bool
+span_is(struct span value, const char *text)
+{
+	return is_text(value, text, strlen(text));
+}
+
+static struct span
+find_member(struct span object, const char *key, size_t len)
+{
+	struct span_walk w;
+	struct span name, value, found = nothing;
+
+	span_walk_begin(&w, object);
+	if (!w.object)
+		return nothing;
+	while (span_walk_next(&w, &name, &value))
+		if (is_text(name, key, len))
+			found = value;
+	return found;
+}
+
+struct span
+span_member(struct span object, const char *key)
+{
+	return find_member(object, key, strlen(key));
+}
+
+struct span
+span_path(struct span object, ...)
+{
+	va_list keys;
+	const char *key;
+
+	va_start(keys, object);
+	while (object.at && (key = va_arg(keys, const char *)) != NULL)
+		object = span_member(object, key);
+	va_end(keys);
+	return object;
+}
+
+struct span
+span_element(struct span array, size_t index)
+{
+	struct span_walk w;
+	struct span key, value;
+
+	span_walk_begin(&w, array);
+	if (w.object)
+		return nothing;
+	while (span_walk_next(&w, &key, &value))
+		if (index-- == 0)
+			return value;
+	return nothing;
+}
+
+/* The four digits behind "\u"; -1 if they are none. */
+static long
+unicode_escape(const char *at, const char *end)
+{
+	long code = 0;
+
+	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++) {
+		const char *digits = "0123456789abcdef0123456789ABCDEF";
+		const char *digit = at[i] ? strchr(digits, at[i]) : NULL;
+
+		if (!digit)
+			return -1;
+		code = code << 4 | ((digit - digits) & 15);
+	}
+	return code;
+}
+
+/* Appends the character of the escape at at; returns behind it. */
+static const char *
+decode_unicode(const char *at, const char *end, struct buffer *out)
+{
+	long code = unicode_escape(at, end), low;
+
+	if (code >= 0xd800 && code <= 0xdbff) {
+		low = unicode_escape(at + 6, end);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+			at += 6;
+		}
+	}
+	if (code < 0 || (code >= 0xd800 && code <= 0xdfff))
+		code = 0xfffd;
+	utf8_append(out, (uint32_t)code);
+	return end - at > 6 ? at + 6 : end;
+}
+
+static const char *
+decode_escape(const char *at, const char *end, struct buffer *out)
+{
+	static const char names[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+	const char *name;
+
+	if (end - at < 2)
+		return end;
+	if (at[1] == 'u')
+		return decode_unicode(at, end, out);
+	name = at[1] ? strchr(names, at[1]) : NULL;
+	buffer_byte(out, name ? bytes[name - names] : at[1]);
+	return at + 2;
+}
+
+void
+span_decode(struct span value, struct buffer *out)
+{
+	struct span raw = inside(value);
+	const char *at = raw.at, *end = at + raw.len;
+
+	if (!raw.at)
+		return;
+	while (at < end) {
+		const char *escape = memchr(at, '\\', (size_t)(end - at));
+		const char *run_end = escape ? escape : end;
+
+		buffer_append(out, at, (size_t)(run_end - at));
+		at = escape ? decode_escape(escape, end, out) : end;
+	}
+}
+
+char *
+span_text(struct span value)
+{
+	struct buffer decoded = BUFFER_INIT;
+
+	if (!inside(value).at)
+		return NULL;
+	span_decode(value, &decoded);
+	return buffer_take(&decoded);
+}
+
+bool
+span_copy(struct span value, char *out, size_t size)
+{
+	struct span raw = inside(value);
+
+	if (!raw.at || raw.len >= size || has_escape(raw))
+		return false;
+	memcpy(out, raw.at, raw.len);
+	out[raw.len] = '\0';
+	return true;
+}
+
+bool
+span_integer(struct span value, long long *out)
+{
+	long long number = 0; /* negative, whose range is the larger */
+	bool minus;
+	size_t i;
+
+	value = span_trim(value);
+	minus = value.len > 0 && *value.at == '-';
+	for (i = minus; i < value.len; i++) {
+		int digit = value.at[i] - '0';
+
+		if (digit < 0 || digit > 9 || number < (LLONG_MIN + digit) / 10)
+			return false;
+		number = number * 10 - digit;
+	}
+	if (i == (size_t)minus || (!minus && number == LLONG_MIN))
+		return false;
+	*out = minus ? number : -number;
+	return true;
+}
+
+bool
+span_true(struct span value)
+{
+	value = span_trim(value);
+	return value.len == 4 && memcmp(value.at, "true", 4) == 0;
+}
+
+void
+pointer_append(struct buffer *pointer, struct span key)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_decode(key, &text);
+	buffer_byte(pointer, '/');
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] == '~' || text.data[i] == '/')
+			buffer_text(pointer, text.data[i] == '~' ? "~0" : "~1");
+		else
+			buffer_byte(pointer, text.data[i]);
+	}
+	buffer_free(&text);
+}
+
+/* A reference token, up to the next slash, without its escapes. */
+static void
+pointer_token(const char *token, size_t len, struct buffer *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		bool escape = token[i] == '~' && i + 1 < len &&
+		    (token[i + 1] == '0' || token[i + 1] == '1');
+
+		buffer_byte(out, !escape ? token[i] : token[i + 1] == '0' ? '~' : '/');
+		i += escape;
+	}
+}
+
+static struct span
+pointer_step(struct span value, const struct buffer *token)
+{
+	long long index;
+	bool plain;
+
+	if (span_type(value) != 'a')
+		return find_member(value, buffer_string(token), token->len);
+	plain = token->len > 0 && strspn(token->data, "0123456789") == token->len &&
+	    (token->len == 1 || token->data[0] != '0');
+	if (!plain || !span_integer(span_of(token->data, token->len), &index))
+		return nothing;
+	return span_element(value, (size_t)index);
+}
+
+struct span
+pointer_find(struct span value, const char *pointer)
+{
+	value = span_trim(value);
+	while (value.at && *pointer) {
+		struct buffer token = BUFFER_INIT;
+		size_t len;
+
+		if (*pointer++ != '/')
+			return nothing;
+		len = strcspn(pointer, "/");
+		pointer_token(pointer, len, &token);
+		value = pointer_step(value, &token);
+		buffer_free(&token);
+		pointer += len;
+	}
+	return value;
+}

@@ -1,0 +1,128 @@
+#include "json/value.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "json/bytes.h"
+#include "json/scan.h"
+
+#define VALUE_LIMIT ((size_t)16 << 20)
+
+static void
+set_up(void)
+{
+	static bool done;
+
+	if (!done)
+		json_set_alloc_funcs(memory_alloc, free);
+	done = true;
+}
+
+static json_t *
+refuse(const char *place, size_t line, const char *what, enum error_code code, struct error *err)
+{
+	char *where = place ? memory_format("%s:%zu", place, line) :
+	    memory_format("line %zu", line);
+
+	error_set(err, code, where, "%s", what);
+	free(where);
+	return NULL;
+}
+
+static size_t
+line_at(const char *bytes, size_t offset)
+{
+	size_t line = 1;
+
+	for (size_t i = 0; i < offset; i++)
+		line += bytes[i] == '\n';
+	return line;
+}
+
+/* Whether the number token is an integer that jansson would refuse as too big. */
+static bool
+is_huge(struct span number)
+{
+	long long value;
+
+	return !memchr(number.at, '.', number.len) && !memchr(number.at, 'e', number.len) &&
+	    !memchr(number.at, 'E', number.len) && !span_integer(number, &value);
+}
+
+/* Copies checked JSON, with ".0" behind integers of more than 64 bits. */
+static void
+widen_integers(const char *bytes, size_t len, struct buffer *out)
+{
+	const char *at = bytes, *end = bytes + len;
+
+	while (at < end) {
+		const char *first = at;
+		bool digit = *at == '-' || (*at >= '0' && *at <= '9');
+
+		if (*at == '"') {
+			for (at++; at < end && *at != '"';)
+				at += *at == '\\' ? 2 : 1;
+			at++;
+		} else if (digit) {
+			while (at < end && bytes_scalar(*at))
+				at++;
+		} else {
+			at++;
+		}
+		buffer_append(out, first, (size_t)(at - first));
+		if (digit && is_huge(span_of(first, (size_t)(at - first))))
+			buffer_text(out, ".0");
+	}
+}
+
+json_t *
+value_parse(const char *bytes, size_t len, const char *place, enum error_code code,
+    struct error *err)
+{
+	const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
+	size_t bad;
+	const char *wrong = scan_check(bytes, len, &bad);
+	json_error_t why;
+	json_t *value;
+
+	set_up();
+	if (wrong)
+		return refuse(place, line_at(bytes, bad), wrong, code, err);
+	value = json_loadb(bytes, len, flags, &why);
+	if (!value && json_error_code(&why) == json_error_numeric_overflow) {
+		struct buffer wide = BUFFER_INIT;
+
+		widen_integers(bytes, len, &wide);
+		value = json_loadb(buffer_string(&wide), wide.len, flags, &why);
+		buffer_free(&wide);
+	}
+	return value ? value : refuse(place, (size_t)why.line, why.text, code, err);
+}
+
+json_t *
+value_load(const char *path, enum error_code code, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	json_t *value = NULL;
+
+	if (file_load(path, VALUE_LIMIT, &text, err) == 0)
+		value = value_parse(buffer_string(&text), text.len, path, code, err);
+	buffer_free(&text);
+	return value;
+}
+
+static int
+append_dump(const char *bytes, size_t len, void *out)
+{
+	buffer_append(out, bytes, len);
+	return 0;
+}
+
+void
+value_write(const json_t *value, struct buffer *out)
+{
+	json_dump_callback(value, append_dump, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}

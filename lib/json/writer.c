@@ -1,0 +1,214 @@
+#include "json/writer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "json/bytes.h"
+
+void
+writer_begin(struct writer *w, struct buffer *out)
+{
+	w->out = out;
+	w->comma = false;
+}
+
+/* Before every value and key. */
+static void
+separate(struct writer *w)
+{
+	if (w->comma)
+		buffer_byte(w->out, ',');
+	w->comma = true;
+}
+
+static void
+open_container(struct writer *w, char bracket)
+{
+	separate(w);
+	buffer_byte(w->out, bracket);
+	w->comma = false;
+}
+
+static void
+close_container(struct writer *w, char bracket)
+{
+	buffer_byte(w->out, bracket);
+	w->comma = true;
+}
+
+void
+writer_object(struct writer *w)
+{
+	open_container(w, '{');
+}
+
+void
+writer_object_end(struct writer *w)
+{
+	close_container(w, '}');
+}
+
+void
+writer_array(struct writer *w)
+{
+	open_container(w, '[');
+}
+
+void
+writer_array_end(struct writer *w)
+{
+	close_container(w, ']');
+}
+
+void
+writer_key(struct writer *w, const char *key)
+{
+	size_t len = strlen(key);
+	char *to;
+
+	separate(w);
+	to = buffer_reserve(w->out, len + 3);
+	*to++ = '"';
+	memcpy(to, key, len);
+	memcpy(to + len, "\":", 3);
+	w->out->len += len + 3;
+	w->comma = false;
+}
+
+void
+writer_string(struct writer *w, const char *text)
+{
+	if (text)
+		writer_bytes(w, text, strlen(text));
+	else
+		writer_null(w);
+}
+
+void
+writer_bytes(struct writer *w, const char *bytes, size_t len)
+{
+	separate(w);
+	json_quote(w->out, bytes, len);
+}
+
+void
+writer_integer(struct writer *w, int64_t value)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof digits, "%lld", (long long)value);
+
+	separate(w);
+	buffer_append(w->out, digits, (size_t)len);
+}
+
+void
+writer_bool(struct writer *w, bool value)
+{
+	separate(w);
+	buffer_text(w->out, value ? "true" : "false");
+}
+
+void
+writer_null(struct writer *w)
+{
+	separate(w);
+	buffer_text(w->out, "null");
+}
+
+void
+writer_raw(struct writer *w, const char *json, size_t len)
+{
+	if (!json || len == 0) {
+		writer_null(w);
+		return;
+	}
+	separate(w);
+	buffer_append(w->out, json, len);
+}
+
+void
+writer_span(struct writer *w, struct span value)
+{
+	writer_raw(w, value.at, value.len);
+}
+
+void
+writer_member_string(struct writer *w, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	writer_key(w, key);
+	writer_string(w, text);
+}
+
+void
+writer_member_integer(struct writer *w, const char *key, int64_t value)
+{
+	writer_key(w, key);
+	writer_integer(w, value);
+}
+
+void
+writer_member_bool(struct writer *w, const char *key, bool value)
+{
+	writer_key(w, key);
+	writer_bool(w, value);
+}
+
+void
+writer_member_span(struct writer *w, const char *key, struct span value)
+{
+	if (!value.at)
+		return;
+	writer_key(w, key);
+	writer_span(w, value);
+}
+
+void
+writer_member_buffer(struct writer *w, const char *key, const struct buffer *json)
+{
+	if (json && json->len > 0)
+		writer_member_span(w, key, span_of(json->data, json->len));
+}
+
+static void
+append_escape(struct buffer *out, char c)
+{
+	static const char bytes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+	const char *found = c ? strchr(bytes, c) : NULL;
+
+	if (found) {
+		buffer_byte(out, '\\');
+		buffer_byte(out, names[found - bytes]);
+	} else {
+		buffer_format(out, "\\u%04x", (unsigned)(unsigned char)c);
+	}
+}
+
+void
+json_quote(struct buffer *out, const char *bytes, size_t len)
+{
+	const char *at = bytes, *end = bytes + len, *run = bytes;
+	uint32_t code;
+
+	buffer_reserve(out, len + 2);
+	buffer_byte(out, '"');
+	while ((at = bytes_not_plain(at, end)) < end) {
+		unsigned n = utf8_decode(at, (size_t)(end - at), &code);
+
+		if (n > 1) {
+			at += n;
+			continue;
+		}
+		buffer_append(out, run, (size_t)(at - run));
+		if (n == 1)
+			append_escape(out, *at);
+		else
+			utf8_append(out, 0xfffd);
+		run = ++at;
+	}
+	if (run < end)
+		buffer_append(out, run, (size_t)(end - run));
+	buffer_byte(out, '"');
+}

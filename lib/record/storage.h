@@ -52,14 +52,14 @@ int storage_resolve(const struct storage *s, const char *argument, struct run_re
     struct error *err);
 void run_ref_free(struct run_ref *ref);
 
-/* Run ids in the storage, newest start first (by modification of the transcript's
- * first line is too costly: by file birth or the first line's timestamp). The
- * array is the caller's. */
+/* Run ids in the storage, newest start first, by the timestamp of their first line.
+ * The array is the caller's. */
 struct run_entry { char run_id[ID_SIZE]; int64_t started; /* µs since 1970 */ };
 int storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
     struct error *err);
 
-/* Whether the run is alive: somebody holds runs/<id>/lock (F_GETLK). */
+/* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK). The
+ * owner itself must not ask: closing the file would free its lock. */
 bool storage_run_alive(const struct storage *s, const char *run_id);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "exec/process.h"
 
 static char directory[] = "/tmp/awf-process-XXXXXX";
@@ -133,7 +134,6 @@ test_start_fails(void **state)
 		assert_int_equal(p.out, -1);
 	}
 	free(list);
-	free(path);
 }
 
 static void

@@ -34,7 +34,8 @@ struct run {
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
 	int lock_fd;                  /* -1 unless this process owns the run */
-	bool keep_transcript;
+	bool keep_transcript;         /* else it lies in the run directory and goes with it */
+	void (*warn)(const struct error *err);
 };
 
 /* What run.started says; texts may be NULL, spans absent. */
@@ -52,7 +53,8 @@ struct run_spec {
 	void (*warn)(const struct error *err); /* audit file, latest */
 };
 
-/* Makes directory, lock, key and transcript, appends run.started. */
+/* Makes directory, lock, key and transcript, appends run.started. A run that fails
+ * to come to be leaves nothing behind. */
 int run_create(struct run *r, const struct run_spec *spec, struct error *err);
 
 /* Whether the environment names a run (AWF_RUN_ID is set). */
@@ -69,7 +71,8 @@ struct run_end {
 	int64_t stdin_bytes;
 	struct span usage;            /* JSON object, absent: none */
 };
-/* Appends run.completed, syncs it, writes the audit line, drops the directory. */
+/* Appends run.completed, syncs it, writes the audit line, drops the directory. The
+ * latter two even if the former fail. */
 int run_finish(struct run *r, const struct run_end *end, struct error *err);
 void run_close(struct run *r);
 

@@ -1,0 +1,498 @@
+#include "record/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "json/writer.h"
+#include "record/audit.h"
+
+#define TRANSCRIPT_FORMAT 1
+#define LOCK_TEXT_SIZE 64
+
+extern char **environ;
+
+static void
+warn(const struct run *r, const struct error *err)
+{
+	if (r->warn != NULL)
+		r->warn(err);
+}
+
+static char *
+in_directory(const struct run *r, const char *name)
+{
+	return path_join(r->directory, name);
+}
+
+/* A file in the run directory; -1 with *err. */
+static int
+open_file(const struct run *r, const char *name, int flags, struct error *err)
+{
+	char *path = in_directory(r, name);
+	int fd = storage_open(path, flags, 0600);
+
+	if (fd < 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	free(path);
+	return fd;
+}
+
+/* Removes what lies below a directory, whatever it is, without following links. */
+static void
+remove_contents(int fd)
+{
+	DIR *directory = fdopendir(fd);
+	struct dirent *found;
+
+	if (directory == NULL) {
+		close(fd);
+		return;
+	}
+	while ((found = readdir(directory)) != NULL) {
+		const char *name = found->d_name;
+		int below;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+			continue;
+		if (unlinkat(fd, name, 0) == 0)
+			continue;
+		below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0) {
+			remove_contents(below);
+			unlinkat(fd, name, AT_REMOVEDIR);
+		}
+	}
+	closedir(directory);
+}
+
+/* Best effort: what stays behind is coordination that nobody looks at. */
+static void
+remove_directory(const char *path)
+{
+	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd >= 0)
+		remove_contents(fd);
+	rmdir(path);
+}
+
+static int
+take_lock(struct run *r, struct error *err)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char text[LOCK_TEXT_SIZE];
+	int len = snprintf(text, sizeof text, "%ld %d\n", (long)getpid(), r->attempt);
+
+	r->lock_fd = open_file(r, "lock", O_RDWR | O_CREAT | O_EXCL, err);
+	if (r->lock_fd < 0)
+		return -1;
+	if (fcntl(r->lock_fd, F_SETLK, &lock) != 0 ||
+	    file_write(r->lock_fd, text, (size_t)len) != 0)
+		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to lock the run");
+	return 0;
+}
+
+static int
+make_key(struct run *r, struct error *err)
+{
+	int fd = open_file(r, "key", O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
+
+	if (fd < 0)
+		return -1;
+	random_bytes(r->key, sizeof r->key);
+	if (file_write(fd, r->key, sizeof r->key) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's key");
+	close(fd);
+	return failed;
+}
+
+/* A transcript that is not kept lies, with its blobs, in the run directory. */
+static char *
+transcript_path(const struct run *r)
+{
+	if (r->keep_transcript)
+		return storage_transcript(&r->storage, r->id);
+	return memory_format("%s/%s.jsonl", r->directory, r->id);
+}
+
+static char *
+blobs_path(const struct run *r)
+{
+	if (r->keep_transcript)
+		return storage_blobs(&r->storage, r->id);
+	return in_directory(r, "blobs");
+}
+
+static int
+make_transcript(struct run *r, struct error *err)
+{
+	char *path = transcript_path(r), *blobs = blobs_path(r);
+	int failed = transcript_create(&r->transcript, path, blobs, r->id, err);
+
+	free(path);
+	free(blobs);
+	return failed;
+}
+
+/* PATH, LANG, TZ and LC_* stand in every run.started. */
+static bool
+always_recorded(const char *variable)
+{
+	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool
+wanted(const char *variable, char *const *names)
+{
+	size_t len = strcspn(variable, "=");
+
+	if (always_recorded(variable))
+		return true;
+	for (; names != NULL && *names != NULL; names++)
+		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
+			return true;
+	return false;
+}
+
+static void
+write_environment(struct writer *w, char *const *names)
+{
+	writer_key(w, "env");
+	writer_object(w);
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if ((*e)[len] != '=' || !wanted(*e, names))
+			continue;
+		writer_bytes(w, *e, len);
+		buffer_byte(w->out, ':');
+		w->comma = false;
+		writer_string(w, *e + len + 1);
+	}
+	writer_object_end(w);
+}
+
+static void
+write_argv(struct writer *w, char *const *argv)
+{
+	writer_key(w, "argv");
+	writer_array(w);
+	for (; argv != NULL && *argv != NULL; argv++)
+		writer_string(w, *argv);
+	writer_array_end(w);
+}
+
+static void
+write_started(const struct run *r, const struct run_spec *spec, struct buffer *out)
+{
+	char here[PATH_MAX];
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "name", spec->name);
+	writer_member_string(&w, "kind", spec->kind);
+	write_argv(&w, spec->argv);
+	writer_member_string(&w, "cwd", getcwd(here, sizeof here));
+	writer_key(&w, "inputs");
+	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
+	write_environment(&w, spec->environment);
+	writer_member_string(&w, "workflow_sha256", spec->workflow_sha256);
+	writer_member_string(&w, "awf_version", AWF_VERSION);
+	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
+	writer_member_integer(&w, "attempt", r->attempt);
+	writer_object_end(&w);
+}
+
+static int
+append_started(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct event e = { .type = EVENT_RUN_STARTED, .path = "" };
+	int failed;
+
+	write_started(r, spec, &payload);
+	e.payload = span_of(payload.data, payload.len);
+	r->started_monotonic = clock_monotonic();
+	failed = transcript_append(&r->transcript, &e, err);
+	if (failed == 0) {
+		memcpy(r->started, e.id, sizeof r->started);
+		clock_parse(e.timestamp, 0, &r->started_wall);
+	}
+	buffer_free(&payload);
+	return failed;
+}
+
+/* What may go wrong without the run going wrong. */
+static void
+announce(struct run *r, const struct run_spec *spec)
+{
+	struct error err = ERROR_INIT;
+	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
+
+	if (audit_started(&r->storage, &start, &err) != 0)
+		warn(r, &err);
+	if (spec->latest && spec->keep_transcript &&
+	    storage_set_latest(&r->storage, r->id, &err) != 0)
+		warn(r, &err);
+}
+
+static int
+make_run(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	r->directory = storage_run_directory(&r->storage, r->id);
+	if (mkdir(r->directory, 0700) != 0)
+		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to make the directory");
+	if (take_lock(r, err) != 0 || make_key(r, err) != 0 || make_transcript(r, err) != 0)
+		return -1;
+	r->transcript.repaired = spec->repaired;
+	return append_started(r, spec, err);
+}
+
+static void
+begin(struct run *r)
+{
+	memset(r, 0, sizeof *r);
+	r->lock_fd = -1;
+	r->transcript.fd = -1;
+}
+
+/* A run that did not come to be leaves nothing behind. */
+static void
+abandon(struct run *r)
+{
+	if (r->transcript.path != NULL)
+		unlink(r->transcript.path);
+	if (r->directory != NULL)
+		remove_directory(r->directory);
+	run_close(r);
+}
+
+int
+run_create(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	begin(r);
+	if (storage_prepare(&r->storage, err) != 0)
+		return -1;
+	id_new(r->id);
+	r->attempt = 1;
+	r->name = memory_text(spec->name);
+	r->keep_transcript = spec->keep_transcript;
+	r->warn = spec->warn;
+	if (make_run(r, spec, err) != 0) {
+		abandon(r);
+		return -1;
+	}
+	announce(r, spec);
+	return 0;
+}
+
+bool
+run_in_environment(void)
+{
+	const char *id = getenv("AWF_RUN_ID");
+
+	return id != NULL && *id != '\0';
+}
+
+static int
+has_ended(const struct run *r, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
+}
+
+/* Looks whether the owner of the run lives, and reads the attempt. */
+static int
+look_at_lock(struct run *r, struct error *err)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char *path = in_directory(r, "lock");
+	char text[LOCK_TEXT_SIZE];
+	int fd = storage_open(path, O_RDONLY, 0), reason = errno, failed = 0;
+	ssize_t got;
+
+	free(path);
+	if (fd < 0 && reason == ENOENT)
+		return has_ended(r, err);
+	errno = reason;
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to open the run's lock");
+	got = read(fd, text, sizeof text - 1);
+	text[got > 0 ? got : 0] = '\0';
+	if (fcntl(fd, F_GETLK, &lock) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to look at the run's lock");
+	else if (lock.l_type == F_UNLCK)
+		failed = has_ended(r, err);
+	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
+		failed = error_set(err, ERROR_SYSTEM, r->directory, "the run's lock file is damaged");
+	close(fd);
+	return failed;
+}
+
+static int
+read_key(struct run *r, struct error *err)
+{
+	int fd = open_file(r, "key", O_RDONLY, err);
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	got = read(fd, r->key, sizeof r->key);
+	close(fd);
+	if (got != (ssize_t)sizeof r->key)
+		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
+	return 0;
+}
+
+/* Copies an id from the environment; ERROR_SYSTEM if there is none. */
+static int
+environment_id(const char *name, char out[ID_SIZE], struct error *err)
+{
+	const char *value = getenv(name);
+
+	if (value == NULL || !id_valid(value, strlen(value)))
+		return error_set(err, ERROR_SYSTEM, name, "not a run's id: do not set it yourself");
+	memcpy(out, value, ID_SIZE);
+	return 0;
+}
+
+static int
+enter(struct run *r, struct error *err)
+{
+	const char *path = getenv("AWF_TRANSCRIPT");
+	char *blobs;
+	int failed;
+
+	if (environment_id("AWF_RUN_ID", r->id, err) != 0 ||
+	    environment_id("AWF_PARENT", r->started, err) != 0)
+		return -1;
+	if (path == NULL || *path != '/')
+		return error_set(err, ERROR_SYSTEM, "AWF_TRANSCRIPT",
+		    "not the path of a transcript: do not set it yourself");
+	if (storage_locate(&r->storage, err) != 0)
+		return -1;
+	r->directory = storage_run_directory(&r->storage, r->id);
+	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0)
+		return -1;
+	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
+	blobs = blobs_path(r);
+	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
+	free(blobs);
+	return failed;
+}
+
+int
+run_enter(struct run *r, struct error *err)
+{
+	begin(r);
+	r->started_wall = clock_wall();
+	r->started_monotonic = clock_monotonic();
+	if (enter(r, err) == 0)
+		return 0;
+	run_close(r);
+	return -1;
+}
+
+static void
+write_error(struct writer *w, const struct error *error)
+{
+	writer_key(w, "error");
+	if (error == NULL || error->code == ERROR_NONE) {
+		writer_null(w);
+		return;
+	}
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error->message);
+	writer_object_end(w);
+}
+
+static void
+write_stdin(struct writer *w, const struct run_end *end)
+{
+	if (end->stdin_sha256 == NULL)
+		return;
+	writer_key(w, "stdin");
+	writer_object(w);
+	writer_member_string(w, "sha256", end->stdin_sha256);
+	writer_member_integer(w, "bytes", end->stdin_bytes);
+	writer_object_end(w);
+}
+
+static int
+append_completed(struct run *r, const struct run_end *end, int64_t duration, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct event e = { .type = EVENT_RUN_COMPLETED, .parent_event_id = r->started, .path = "" };
+	struct writer w;
+	int failed;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "status", end->status);
+	writer_member_integer(&w, "exit_code", end->exit_code);
+	write_error(&w, end->error);
+	writer_member_integer(&w, "duration_ms", duration);
+	write_stdin(&w, end);
+	writer_member_span(&w, "usage", end->usage);
+	writer_object_end(&w);
+	e.payload = span_of(payload.data, payload.len);
+	failed = transcript_append(&r->transcript, &e, err) != 0 ||
+	    transcript_sync(&r->transcript, err) != 0;
+	buffer_free(&payload);
+	return failed ? -1 : 0;
+}
+
+static void
+audit_end(struct run *r, const struct run_end *end, int64_t duration)
+{
+	struct error err = ERROR_INIT;
+	struct audit_end line = { r->id, r->attempt, r->name, r->started_wall + duration * 1000,
+		end->status, end->exit_code, duration, NULL };
+
+	if (end->error != NULL && end->error->code != ERROR_NONE)
+		line.error = end->error->message;
+	if (audit_completed(&r->storage, &line, &err) != 0)
+		warn(r, &err);
+}
+
+int
+run_finish(struct run *r, const struct run_end *end, struct error *err)
+{
+	int64_t duration = clock_monotonic() - r->started_monotonic;
+	int failed = append_completed(r, end, duration, err);
+
+	audit_end(r, end, duration);
+	remove_directory(r->directory);
+	return failed;
+}
+
+void
+run_close(struct run *r)
+{
+	transcript_close(&r->transcript);
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
+	r->lock_fd = -1;
+	free(r->directory);
+	free(r->name);
+	r->directory = r->name = NULL;
+	storage_close(&r->storage);
+}

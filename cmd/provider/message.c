@@ -1,0 +1,233 @@
+#include "message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void
+message_begin(struct message *m)
+{
+	static const struct usage unknown = USAGE_INIT;
+
+	memset(m, 0, sizeof *m);
+	m->usage = unknown;
+}
+
+static void
+block_free(struct block *b)
+{
+	buffer_free(&b->text);
+	free(b->tool_id);
+	free(b->tool_name);
+	buffer_free(&b->signature);
+	buffer_free(&b->redacted);
+	buffer_free(&b->raw);
+	buffer_free(&b->citations);
+}
+
+void
+message_free(struct message *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->count; i++)
+		block_free(&m->blocks[i]);
+	free(m->blocks);
+	free(m->model);
+}
+
+struct block *
+message_add(struct message *m, enum block_type type, long long index)
+{
+	struct block *b;
+
+	m->blocks = memory_array(m->blocks, m->count + 1, sizeof *m->blocks);
+	b = &m->blocks[m->count++];
+	memset(b, 0, sizeof *b);
+	b->type = type;
+	b->index = index;
+	return b;
+}
+
+struct block *
+message_find(struct message *m, enum block_type type, long long index)
+{
+	size_t i;
+
+	for (i = m->count; i-- > 0;)
+		if (m->blocks[i].type == type && m->blocks[i].index == index)
+			return &m->blocks[i];
+	return NULL;
+}
+
+struct block *
+message_last(struct message *m, enum block_type type)
+{
+	if (m->count > 0 && m->blocks[m->count - 1].type == type)
+		return &m->blocks[m->count - 1];
+	return message_add(m, type, -1);
+}
+
+void
+block_keep(struct block *b, struct span key, struct span value)
+{
+	if (b->raw.len > 0)
+		buffer_byte(&b->raw, ',');
+	buffer_append(&b->raw, key.at, key.len);
+	buffer_byte(&b->raw, ':');
+	scan_minify(value, &b->raw);
+}
+
+void
+text_once(char **text, struct span value)
+{
+	if (*text == NULL)
+		*text = span_text(value);
+}
+
+void
+number_set(long long *number, struct span value)
+{
+	long long n;
+
+	if (span_integer(value, &n) && n >= 0)
+		*number = n;
+}
+
+/* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a
+ * string, so that whoever reads the answer sees what the model wrote. */
+static void
+write_json(struct writer *w, const char *key, const struct buffer *json)
+{
+	struct buffer minified = BUFFER_INIT;
+	struct span value = span_of(buffer_string(json), json->len);
+	size_t bad;
+
+	writer_key(w, key);
+	if (span_trim(value).len == 0) {
+		writer_raw(w, "{}", 2);
+	} else if (scan_check(value.at, value.len, &bad) != NULL) {
+		writer_bytes(w, value.at, value.len);
+	} else {
+		scan_minify(value, &minified);
+		writer_raw(w, minified.data, minified.len);
+		buffer_free(&minified);
+	}
+}
+
+static void
+write_text(struct writer *w, const char *key, const struct buffer *text)
+{
+	writer_key(w, key);
+	writer_bytes(w, buffer_string(text), text->len);
+}
+
+static void
+write_raw(struct writer *w, const struct block *b)
+{
+	struct buffer raw = BUFFER_INIT;
+
+	if (b->raw.len == 0 && b->citations.len == 0)
+		return;
+	buffer_byte(&raw, '{');
+	buffer_append(&raw, buffer_string(&b->raw), b->raw.len);
+	if (b->citations.len > 0)
+		buffer_format(&raw, "%s\"citations\":[%s]", b->raw.len > 0 ? "," : "",
+		    b->citations.data);
+	buffer_byte(&raw, '}');
+	writer_member_buffer(w, "raw", &raw);
+	buffer_free(&raw);
+}
+
+static void
+write_own_text(struct writer *w, const struct block *b)
+{
+	write_text(w, "text", &b->text);
+}
+
+static void
+write_thinking(struct writer *w, const struct block *b)
+{
+	write_text(w, "thinking", &b->text);
+	if (b->signature.len > 0)
+		write_text(w, "signature", &b->signature);
+	if (b->redacted.len > 0)
+		write_text(w, "redacted", &b->redacted);
+}
+
+static void
+write_tool_use(struct writer *w, const struct block *b)
+{
+	writer_member_string(w, "tool_id", b->tool_id == NULL ? "" : b->tool_id);
+	writer_member_string(w, "tool_name", b->tool_name == NULL ? "" : b->tool_name);
+	write_json(w, "tool_input", &b->text);
+}
+
+static void
+write_tool_result(struct writer *w, const struct block *b)
+{
+	writer_member_string(w, "tool_id", b->tool_id == NULL ? "" : b->tool_id);
+	write_json(w, "tool_content", &b->text);
+	if (b->is_error)
+		writer_member_bool(w, "is_error", true);
+}
+
+static const struct {
+	const char *name;
+	void (*write)(struct writer *w, const struct block *b);
+} types[] = {
+	[BLOCK_TEXT] = { "text", write_own_text },
+	[BLOCK_THINKING] = { "thinking", write_thinking },
+	[BLOCK_TOOL_USE] = { "tool_use", write_tool_use },
+	[BLOCK_TOOL_RESULT] = { "tool_result", write_tool_result }
+};
+
+static void
+write_block(struct writer *w, const struct block *b)
+{
+	writer_object(w);
+	writer_member_string(w, "type", types[b->type].name);
+	types[b->type].write(w, b);
+	if (b->ran)
+		writer_member_string(w, "fidelity", "agent_emitted");
+	writer_member_string(w, "api", b->api);
+	writer_member_string(w, "field", b->field);
+	write_raw(w, b);
+	writer_object_end(w);
+}
+
+static void
+write_number(struct writer *w, const char *key, long long number)
+{
+	if (number >= 0)
+		writer_member_integer(w, key, number);
+}
+
+static void
+write_usage(struct writer *w, const struct usage *u)
+{
+	writer_key(w, "usage");
+	writer_object(w);
+	write_number(w, "input_tokens", u->input);
+	write_number(w, "output_tokens", u->output);
+	write_number(w, "cache_read_tokens", u->cache_read);
+	write_number(w, "cache_write_tokens", u->cache_write);
+	write_number(w, "reasoning_tokens", u->reasoning);
+	writer_object_end(w);
+}
+
+void
+message_write(const struct message *m, struct writer *w)
+{
+	size_t i;
+
+	writer_key(w, "blocks");
+	writer_array(w);
+	for (i = 0; i < m->count; i++)
+		write_block(w, &m->blocks[i]);
+	writer_array_end(w);
+	writer_member_string(w, "stop_reason", m->stop_reason == NULL ? "other" : m->stop_reason);
+	write_usage(w, &m->usage);
+	writer_member_string(w, "model", m->model);
+}

@@ -1,0 +1,78 @@
+/*
+ * A message of the model while it comes in: blocks in the vocabulary of
+ * awf-provider(7), filled piece by piece, and the usage in our terms.
+ *
+ * What an API says beyond that vocabulary is kept in `raw` (members of its own
+ * block that have no place in ours) with the API's name in `api`; the provider
+ * of that API sends it back, every other one leaves it out.
+ */
+#ifndef AWF_PROVIDER_MESSAGE_H
+#define AWF_PROVIDER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+enum block_type {
+	BLOCK_TEXT,
+	BLOCK_THINKING,
+	BLOCK_TOOL_USE,
+	BLOCK_TOOL_RESULT
+};
+
+struct block {
+	enum block_type type;
+	long long index;          /* the API's number of it; -1: none */
+	struct buffer text;       /* the text, the thinking; the tool's input or result as JSON */
+	bool begun;               /* pieces of text have come */
+	char *tool_id, *tool_name;
+	bool is_error;            /* of a tool result */
+	bool ran;                 /* the API ran this tool itself */
+	struct buffer signature;  /* of thinking */
+	struct buffer redacted;   /* thinking that only the API can read */
+	const char *api;          /* whose raw, signature or field this is */
+	const char *field;        /* the API's own name for the thinking, if it has several */
+	struct buffer raw;        /* inside of an object */
+	struct buffer citations;  /* inside of an array; goes into raw */
+};
+
+/* -1: unknown. */
+struct usage {
+	long long input, output, cache_read, cache_write, reasoning;
+};
+#define USAGE_INIT { -1, -1, -1, -1, -1 }
+
+struct message {
+	struct block *blocks;
+	size_t count;
+	struct usage usage;
+	char *model;
+	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
+	bool ended;               /* the API said that the message is whole */
+};
+
+void message_begin(struct message *m);
+void message_free(struct message *m);
+
+/* A new block at the end; valid until the next one is made. */
+struct block *message_add(struct message *m, enum block_type type, long long index);
+/* The block with an API's number, or NULL. */
+struct block *message_find(struct message *m, enum block_type type, long long index);
+/* The last block if it is of this type, else a new one: for APIs whose pieces
+ * carry no number. */
+struct block *message_last(struct message *m, enum block_type type);
+/* Adds a member to raw; key is the token with its quotes. */
+void block_keep(struct block *b, struct span key, struct span value);
+
+/* Sets *text to the decoded string, unless value is no string or *text is set. */
+void text_once(char **text, struct span value);
+/* Sets *number if value is an integer of 0 or more. */
+void number_set(long long *number, struct span value);
+
+/* Members "blocks", "stop_reason", "usage" and "model" of an answer. */
+void message_write(const struct message *m, struct writer *w);
+
+#endif

@@ -1,0 +1,325 @@
+#include "provider.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "../program.h"
+#include "base/file.h"
+#include "base/options.h"
+
+#define READ_SIZE ((size_t)64 << 10)
+#define CANCEL_LIMIT 128 /* bytes of a line that may be a cancel */
+
+struct provider {
+	const struct provider_api *api;
+	struct buffer input;  /* read, not yet taken */
+	bool input_ended;
+	struct error error;   /* stdin or stdout failed: the program ends */
+	bool reader_gone;
+	struct provider_request request;
+};
+
+static void
+write_line(struct provider *p, struct buffer *line)
+{
+	buffer_byte(line, '\n');
+	if (!p->reader_gone && file_write(STDOUT_FILENO, line->data, line->len) != 0) {
+		p->reader_gone = true;
+		if (errno != EPIPE)
+			error_errno(&p->error, ERROR_SYSTEM, "stdout", "unable to write");
+	}
+	buffer_free(line);
+}
+
+/* Begins an answer: {"id":N,"type":"…" */
+static void
+begin_answer(struct provider *p, struct writer *w, struct buffer *line, const char *type)
+{
+	writer_begin(w, line);
+	writer_object(w);
+	writer_key(w, "id");
+	if (p->request.id >= 0)
+		writer_integer(w, p->request.id);
+	else
+		writer_null(w);
+	writer_member_string(w, "type", type);
+}
+
+void
+provider_delta(struct provider *p, const char *kind, const char *text, size_t len)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	if (!p->request.stream || len == 0)
+		return;
+	begin_answer(p, &w, &line, "delta");
+	writer_member_string(&w, "kind", kind);
+	writer_key(&w, "text");
+	writer_bytes(&w, text, len);
+	writer_object_end(&w);
+	write_line(p, &line);
+}
+
+void
+provider_message(struct provider *p, const struct message *m)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin_answer(p, &w, &line, "message");
+	message_write(m, &w);
+	writer_object_end(&w);
+	write_line(p, &line);
+}
+
+void
+provider_error(struct provider *p, const struct provider_failure *f)
+{
+	char text[sizeof f->error.place + sizeof f->error.message + 4];
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin_answer(p, &w, &line, "error");
+	writer_member_string(&w, "category", error_name(f->error.code));
+	if (f->status != 0)
+		writer_member_integer(&w, "status", f->status);
+	if (f->retry_after_ms > 0)
+		writer_member_integer(&w, "retry_after_ms", f->retry_after_ms);
+	writer_member_string(&w, "message", error_text(&f->error, text, sizeof text));
+	writer_object_end(&w);
+	write_line(p, &line);
+}
+
+void
+provider_recorded(struct provider *p, struct span answer)
+{
+	struct buffer line = BUFFER_INIT;
+	struct span key, value;
+	struct span_walk walk;
+	struct writer w;
+	char *type = span_text(span_member(answer, "type"));
+
+	begin_answer(p, &w, &line, type);
+	free(type);
+	span_walk_begin(&walk, answer);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (span_is(key, "id") || span_is(key, "type"))
+			continue;
+		buffer_byte(&line, ',');
+		buffer_append(&line, key.at, key.len);
+		buffer_byte(&line, ':');
+		scan_minify(value, &line);
+	}
+	writer_object_end(&w);
+	write_line(p, &line);
+}
+
+size_t
+provider_count(const struct provider_request *r, const char *role)
+{
+	struct span key, message;
+	struct span_walk walk;
+	size_t count = 0;
+
+	span_walk_begin(&walk, r->messages);
+	while (span_walk_next(&walk, &key, &message))
+		count += span_is(span_member(message, "role"), role);
+	return count;
+}
+
+/* The id of a {"cancel": id} line. */
+static bool
+cancel_id(const char *line, size_t len, long long *id)
+{
+	size_t bad;
+
+	return len <= CANCEL_LIMIT && scan_check(line, len, &bad) == NULL &&
+	    span_integer(span_member(span_of(line, len), "cancel"), id);
+}
+
+/* Whether one of the lines read and not yet taken cancels a request. */
+static bool
+is_cancelled(const struct provider *p, long long request)
+{
+	const char *at = buffer_string(&p->input), *end = at + p->input.len, *lf;
+	long long id;
+
+	for (; (lf = memchr(at, '\n', (size_t)(end - at))) != NULL; at = lf + 1)
+		if (cancel_id(at, (size_t)(lf - at), &id) && id == request)
+			return true;
+	return false;
+}
+
+/* Reads once; at the end of the input or on an error sets input_ended. */
+static void
+read_input(struct provider *p)
+{
+	char *room = buffer_reserve(&p->input, READ_SIZE);
+	ssize_t len;
+
+	do
+		len = read(STDIN_FILENO, room, READ_SIZE);
+	while (len < 0 && errno == EINTR);
+	if (len > 0)
+		p->input.len += (size_t)len;
+	else
+		p->input_ended = true;
+	if (len < 0)
+		error_errno(&p->error, ERROR_SYSTEM, "stdin", "unable to read");
+}
+
+enum http_watch
+provider_look(void *context)
+{
+	struct provider *p = context;
+
+	if (p->input.len > SCAN_LINE_LIMIT)
+		return HTTP_UNWATCH;
+	read_input(p);
+	if (is_cancelled(p, p->request.id))
+		return HTTP_CANCEL;
+	return p->input_ended ? HTTP_UNWATCH : HTTP_GO_ON;
+}
+
+/* Moves the next line of the input into line. False at the end. */
+static bool
+next_line(struct provider *p, struct buffer *line)
+{
+	size_t searched = 0, len;
+	const char *lf;
+
+	while ((lf = memchr(buffer_string(&p->input) + searched, '\n', p->input.len - searched)) ==
+	    NULL && !p->input_ended) {
+		searched = p->input.len;
+		if (searched > SCAN_LINE_LIMIT) {
+			error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above 256 MiB");
+			return false;
+		}
+		read_input(p);
+	}
+	len = lf == NULL ? p->input.len : (size_t)(lf - p->input.data);
+	buffer_clear(line);
+	buffer_append(line, buffer_string(&p->input), len);
+	buffer_drop(&p->input, lf == NULL ? len : len + 1);
+	return lf != NULL || len > 0;
+}
+
+/* A member of the request and what it must be. */
+static const struct {
+	const char *key;
+	size_t offset; /* in struct provider_request */
+	char type;     /* span_type() */
+	bool required;
+	const char *expected;
+} members[] = {
+	{ "model", offsetof(struct provider_request, model), 's', true, "a string" },
+	{ "system", offsetof(struct provider_request, system), 's', false, "a string" },
+	{ "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },
+	{ "tools", offsetof(struct provider_request, tools), 'a', false, "an array" },
+	{ "params", offsetof(struct provider_request, params), 'o', false, "an object" }
+};
+
+static int
+parse_members(struct provider_request *r, struct error *err)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
+		struct span value = span_member(r->line, members[i].key);
+		char type = span_type(value);
+
+		if (!members[i].required && (type == 0 || type == '0'))
+			continue;
+		if (type != members[i].type)
+			return error_set(err, ERROR_INVALID, "request", "%s: expected %s",
+			    members[i].key, members[i].expected);
+		memcpy((char *)r + members[i].offset, &value, sizeof value);
+	}
+	return 0;
+}
+
+static int
+parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
+{
+	const char *why;
+	size_t bad;
+
+	memset(r, 0, sizeof *r);
+	r->id = -1;
+	r->line = span_of(line->data, line->len);
+	why = scan_check(line->data, line->len, &bad);
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID, "request", "byte %zu: %s", bad + 1, why);
+	if (!span_integer(span_member(r->line, "id"), &r->id) || r->id < 0) {
+		r->id = -1;
+		return error_set(err, ERROR_INVALID, "request", "id: expected a whole number");
+	}
+	r->stream = span_true(span_member(r->line, "stream"));
+	return parse_members(r, err);
+}
+
+static void
+answer_line(struct provider *p, const struct buffer *line)
+{
+	struct provider_failure failure = { ERROR_INIT, 0, 0 };
+	long long id;
+
+	if (line->len == 0 || cancel_id(line->data, line->len, &id))
+		return;
+	if (parse_request(&p->request, line, &failure.error) != 0) {
+		provider_error(p, &failure);
+	} else if (is_cancelled(p, p->request.id)) {
+		error_set(&failure.error, ERROR_CANCELLED, NULL, "cancelled");
+		provider_error(p, &failure);
+	} else {
+		p->api->answer(p->api->context, p, &p->request);
+	}
+}
+
+static int
+serve(struct provider *p)
+{
+	struct buffer line = BUFFER_INIT;
+
+	if (p->api->start != NULL && p->api->start(p->api->context, &p->error) != 0)
+		return program_fail(p->api->program, &p->error);
+	while (!p->reader_gone && next_line(p, &line))
+		answer_line(p, &line);
+	buffer_free(&line);
+	buffer_free(&p->input);
+	return p->error.code == ERROR_NONE ? STATUS_OK : program_fail(p->api->program, &p->error);
+}
+
+int
+provider_main(const struct provider_api *api, int argc, char **argv)
+{
+	static const struct option_spec none[] = { { 0, 0, NULL, NULL, NULL } };
+	struct provider p = { .api = api };
+	struct options o;
+
+#ifdef __linux__
+	/* The key in our memory is not for other processes of the same user. */
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+	signal(SIGPIPE, SIG_IGN);
+	options_begin(&o, none, argc, argv);
+	switch (options_next(&o, &p.error)) {
+	case OPTION_END:
+		return serve(&p);
+	case OPTION_HELP:
+		options_help(stdout, api->usage, none);
+		return program_end(api->program, STATUS_OK);
+	case OPTION_VERSION:
+		program_version(api->program);
+		return program_end(api->program, STATUS_OK);
+	case OPTION_WORD:
+		error_set(&p.error, ERROR_USAGE, o.value, "unexpected argument");
+	}
+	return program_fail(api->program, &p.error);
+}

@@ -1,0 +1,71 @@
+/*
+ * The provider's side of the protocol, awf-provider(7): a filter that reads one
+ * request per line on stdin and answers each on stdout with `delta` lines (if
+ * they are wanted) and then exactly one `message` or `error`, in the order of the
+ * requests. It ends at the end of its input, or when nobody reads its output.
+ *
+ * A program is a table, struct provider_api, and a main() that hands it to
+ * provider_main(). While a request runs, provider_look() watches stdin for its
+ * {"cancel": id}; requests that come meanwhile wait in the buffer.
+ */
+#ifndef AWF_PROVIDER_H
+#define AWF_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+#include "json/writer.h"
+#include "message.h"
+#include "net/http.h"
+
+struct provider;
+
+/* A request, checked. Absent members have .at NULL. */
+struct provider_request {
+	struct span line;
+	long long id;
+	struct span model;    /* a string */
+	struct span system;   /* a string, or absent */
+	struct span messages; /* an array */
+	struct span tools;    /* an array, or absent */
+	struct span params;   /* an object, or absent */
+	bool stream;
+};
+
+struct provider_api {
+	const char *program; /* "awf-provider-NAME" */
+	const char *usage;   /* for --help */
+	/* Called once, before the first request is read; may be NULL. */
+	int (*start)(void *context, struct error *err);
+	/* Ends with provider_message(), provider_error() or provider_recorded(). */
+	void (*answer)(void *context, struct provider *p, const struct provider_request *r);
+	void *context;
+};
+
+/* What an error answer says. */
+struct provider_failure {
+	struct error error;      /* the code is the category */
+	long status;             /* HTTP; 0: none */
+	int64_t retry_after_ms;  /* 0: not said */
+};
+
+/* The whole program; returns its exit status. */
+int provider_main(const struct provider_api *api, int argc, char **argv);
+
+/* A piece of text as it comes; kind is "text" or "thinking". Nothing is written
+ * unless the request asked for a stream. */
+void provider_delta(struct provider *p, const char *kind, const char *text, size_t len);
+void provider_message(struct provider *p, const struct message *m);
+void provider_error(struct provider *p, const struct provider_failure *f);
+/* A `message` or `error` object of an earlier request, under the id of this one. */
+void provider_recorded(struct provider *p, struct span answer);
+
+/* For struct http_request: context is the struct provider. */
+enum http_watch provider_look(void *context);
+
+/* Number of messages of a role in a request. */
+size_t provider_count(const struct provider_request *r, const char *role);
+
+#endif

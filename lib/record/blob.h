@@ -30,6 +30,10 @@ int blob_read(const char *directory, const char *name, struct buffer *out, struc
 int blob_externalise(const char *directory, struct span value, const char *at, bool sync,
     struct buffer *out, struct buffer *refs, struct error *err);
 
+/* Appends one entry to the inside of refs. */
+void blob_reference(const char *at, const char *sha256, size_t bytes, const char *encoding,
+    struct buffer *refs);
+
 /* Appends the line with its blobs put back: json blobs as they were, raw ones as
  * base64 strings; refs is dropped. The line without its LF. */
 int blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,

@@ -75,6 +75,9 @@ int event_view(const char *line, size_t len, struct event_view *view);
  * between the quotes. -1 if the line does not begin like a transcript's. */
 int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);
 
+/* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
+ * does not. */
+bool event_seq(const char *line, size_t len, int64_t *seq);
 /* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
  * and holds no NUL. line without its LF; *seq is set (may be NULL). */
 bool event_line_whole(const char *line, size_t len, int64_t *seq);

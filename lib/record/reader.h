@@ -1,8 +1,14 @@
 /*
  * The reader: lines of a transcript that may be growing, being repaired, or
- * damaged. Its position is always just after a LF; bytes after the last LF are
- * read again, never kept; if the file is shorter than the position it steps back
- * to the last LF. It takes no lock and maps nothing.
+ * damaged. It takes no lock and maps nothing.
+ *
+ * What the code relies on:
+ *   - Its position is always just after a LF (or 0); bytes after the last LF are
+ *     read again, never kept; if the file is shorter than the position it steps
+ *     back to the last LF.
+ *   - What lies before a LF stays; what a killed writer left after the last LF may
+ *     be cut off and written over at any moment, in the midst of a read too. So it
+ *     looks for the last LF first, and reads lines before that LF only afterwards.
  */
 #ifndef AWF_RECORD_READER_H
 #define AWF_RECORD_READER_H
@@ -10,17 +16,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/error.h"
+#include "record/window.h"
 
 struct reader {
 	int fd;
 	char *path;
 	int64_t position;      /* of the next line */
 	int64_t line_start;    /* of the line returned last */
-	struct buffer chunk;   /* bytes from chunk_at on */
-	int64_t chunk_at;
-	size_t scanned;        /* bytes of chunk already searched for LF */
+	int64_t settled;       /* just after the last LF that was seen */
+	struct window chunk;   /* bytes before settled */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *err);

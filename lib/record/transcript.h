@@ -25,6 +25,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "record/event.h"
+#include "record/window.h"
 
 enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
 
@@ -40,6 +41,9 @@ struct transcript {
 	int64_t wall;             /* its timestamp, µs */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
+	struct buffer line;       /* the line being made, from line_start on */
+	size_t line_start;
+	struct window tail;       /* the file's end, as far as it was read */
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
 };
@@ -48,7 +52,9 @@ struct transcript {
 int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
 
 /* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
- * that exists. blobs may not exist yet. Errors: ERROR_SYSTEM, naming the file. */
+ * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is
+ * NULL: set them after this if need be. SIGXFSZ is ignored from now on. Errors:
+ * ERROR_SYSTEM, naming the file; ERROR_USAGE for $AWF_SYNC. */
 int transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 int transcript_open(struct transcript *t, const char *path, const char *blobs,
@@ -56,8 +62,9 @@ int transcript_open(struct transcript *t, const char *path, const char *blobs,
 
 /* Appends one event; fills e->seq, e->id, e->timestamp. Waits at most 30 s for
  * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
- * file unlinked meanwhile: nothing of the event is in the file then. With
- * SYNC_EVENT it is on disk when this returns. */
+ * file unlinked meanwhile, ERROR_INVALID_INPUT for JSON that is not minified or a
+ * line above 256 MiB: nothing of the event is in the file then. With SYNC_EVENT
+ * it is on disk when this returns. */
 int transcript_append(struct transcript *t, struct event *e, struct error *err);
 
 /* As transcript_append(), but decide() is asked first, under the lock, and sees

@@ -11,7 +11,7 @@ struct watch {
 	int fd; /* -1: sleep instead; else poll() it for POLLIN */
 };
 
-int watch_open(struct watch *w, struct error *err);
+void watch_open(struct watch *w);
 /* Adds a file (writes) or a directory (names that come, go or move). */
 int watch_add(struct watch *w, const char *path, struct error *err);
 /* Drops what has been reported, so that fd is quiet until the next change. */

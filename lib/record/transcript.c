@@ -1,0 +1,633 @@
+#include "record/transcript.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "json/writer.h"
+#include "record/blob.h"
+
+#define LOCK_WAIT_MS 30000
+#define LOCK_YIELDS 4
+#define LOCK_NAP_MIN 20000L    /* ns */
+#define LOCK_NAP_MAX 2000000L
+#define MOVE_CHUNK ((int64_t)1 << 20)
+#define LINE_KEPT ((size_t)1 << 20) /* memory kept from one append to the next */
+
+int
+sync_mode_from_environment(enum sync_mode *mode, struct error *err)
+{
+	static const char *const names[] = {
+		[SYNC_NONE] = "none", [SYNC_STEP] = "step", [SYNC_EVENT] = "event"
+	};
+	const char *text = getenv("AWF_SYNC");
+
+	*mode = SYNC_STEP;
+	if (text == NULL || *text == '\0')
+		return 0;
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*mode = (enum sync_mode)i;
+			return 0;
+		}
+	}
+	return error_set(err, ERROR_USAGE, "AWF_SYNC", "'%s' is none of none, step, event", text);
+}
+
+/* Opening and closing. */
+
+static int
+transcript_file(const char *path, int flags)
+{
+	return open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+}
+
+/* Takes over a descriptor; t is closed already if this fails. */
+static int
+transcript_begin(struct transcript *t, int fd, const char *path, const char *blobs,
+    const char *run_id, struct error *err)
+{
+	struct stat status;
+
+	*t = (struct transcript){ .fd = fd, .owner = getpid(), .line = BUFFER_INIT };
+	window_begin(&t->tail, fd);
+	memset(t->prev, '0', DIGEST_SIZE - 1);
+	t->path = memory_text(path);
+	t->blobs = memory_text(blobs);
+	assert(strlen(run_id) < ID_SIZE);
+	strcpy(t->run_id, run_id);
+	int result = sync_mode_from_environment(&t->sync, err);
+	if (result == 0 && (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)))
+		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
+	if (result == -1)
+		transcript_close(t);
+	else
+		signal(SIGXFSZ, SIG_IGN);
+	return result;
+}
+
+/* Makes the name of a new file last. */
+static int
+name_sync(const char *path, struct error *err)
+{
+	char *directory = path_directory(path);
+	int result = directory_sync(directory, err);
+
+	free(directory);
+	return result;
+}
+
+int
+transcript_create(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err)
+{
+	int fd = transcript_file(path, O_CREAT | O_EXCL);
+
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to create the transcript");
+	if (transcript_begin(t, fd, path, blobs, run_id, err) == -1)
+		return -1;
+	if (t->sync != SYNC_NONE && name_sync(path, err) == -1) {
+		transcript_close(t);
+		return -1;
+	}
+	return 0;
+}
+
+int
+transcript_open(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err)
+{
+	int fd = transcript_file(path, 0);
+
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open the transcript");
+	return transcript_begin(t, fd, path, blobs, run_id, err);
+}
+
+void
+transcript_close(struct transcript *t)
+{
+	if (t->fd != -1)
+		close(t->fd);
+	t->fd = -1;
+	free(t->path);
+	free(t->blobs);
+	t->path = t->blobs = NULL;
+	buffer_free(&t->line);
+	window_free(&t->tail);
+}
+
+/* A child made by fork() shares its parent's lock through an inherited descriptor,
+ * so it opens the file anew. */
+static int
+transcript_own(struct transcript *t, struct error *err)
+{
+	if (t->broken)
+		return error_set(err, ERROR_SYSTEM, t->path,
+		    "a sync failed before: nothing more is recorded here");
+	if (t->owner == getpid())
+		return 0;
+	int fd = transcript_file(t->path, 0);
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to open the transcript");
+	close(t->fd);
+	t->fd = t->tail.fd = fd;
+	t->owner = getpid();
+	return 0;
+}
+
+/* The lock. */
+
+/* Sleeps between attempts, longer and longer, so that a short wait costs little
+ * and a long one no processor. */
+static void
+lock_pause(int attempt, long *nap)
+{
+	if (attempt < LOCK_YIELDS) {
+		sched_yield();
+		return;
+	}
+	nanosleep(&(struct timespec){ .tv_nsec = *nap }, NULL);
+	if (*nap < LOCK_NAP_MAX)
+		*nap *= 2;
+}
+
+/* flock() itself, within the time limit: a blocking one would have none while
+ * signals are blocked. */
+static int
+lock_take(struct transcript *t, struct error *err)
+{
+	int64_t deadline = 0;
+	long nap = LOCK_NAP_MIN;
+
+	for (int attempt = 0; flock(t->fd, LOCK_EX | LOCK_NB) == -1; attempt++) {
+		if (errno != EWOULDBLOCK)
+			return error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
+		if (attempt == 0)
+			deadline = clock_monotonic() + LOCK_WAIT_MS;
+		else if (clock_monotonic() > deadline)
+			return error_set(err, ERROR_SYSTEM, t->path,
+			    "locked by another process for %d s: fuser(1) names it",
+			    LOCK_WAIT_MS / 1000);
+		lock_pause(attempt, &nap);
+	}
+	return 0;
+}
+
+/* Stopped or ended by a signal with the lock held, all others would wait. */
+static int
+transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, before);
+	if (lock_take(t, err) == 0)
+		return 0;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+	return -1;
+}
+
+static void
+transcript_unlock(struct transcript *t, const sigset_t *before)
+{
+	flock(t->fd, LOCK_UN);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* What the file ends in. All of this runs under the lock. */
+
+/* Remembers the line [start, end): the last whole one. */
+static void
+tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
+{
+	char timestamp[CLOCK_TEXT_SIZE];
+	struct event_view view;
+
+	t->seq = seq;
+	t->wall = 0;
+	digest_blake2b(line, len, t->prev);
+	if (event_view(line, len, &view) == 0 &&
+	    span_copy(view.timestamp, timestamp, sizeof timestamp) &&
+	    clock_parse(timestamp, 0, &t->wall) == -1)
+		t->wall = 0;
+}
+
+/* Looks at the line that ends (with its LF) at end: 1 if it is whole, and is
+ * remembered then; 0 with *start at its begin; -1 with errno. */
+static int
+tail_line(struct transcript *t, int64_t floor, int64_t end, int64_t *start)
+{
+	int64_t seq;
+
+	if ((*start = window_line_start(&t->tail, floor, end - 1)) == -1)
+		return -1;
+	size_t len = (size_t)(end - 1 - *start);
+	if (len > SCAN_LINE_LIMIT)
+		return 0;
+	const char *line = window_bytes(&t->tail, *start, end);
+	if (line == NULL)
+		return -1;
+	if (!event_line_whole(line, len, &seq))
+		return 0;
+	tail_remember(t, line, len, seq);
+	return 1;
+}
+
+/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to
+ * where it ends. */
+static int
+tail_learn(struct transcript *t, int64_t end, struct error *err)
+{
+	int64_t floor = t->size, start;
+	int whole = 0;
+
+	window_forget(&t->tail);
+	end = window_line_start(&t->tail, floor, end);
+	while (end > floor && whole == 0) {
+		whole = tail_line(t, floor, end, &start);
+		if (whole == 0)
+			end = start;
+	}
+	if (end == -1 || whole == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read its last line");
+	t->size = end;
+	return 0;
+}
+
+/* A file that does not begin like a transcript is not ours to cut. */
+static int
+tail_check_kind(struct transcript *t, struct error *err)
+{
+	static const char head[] = "{\"seq\":";
+	char first[sizeof head - 1];
+	ssize_t n = pread(t->fd, first, sizeof first, 0);
+
+	if (n == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read");
+	if (n > 0 && first[0] != '\0' && memcmp(first, head, (size_t)n) != 0)
+		return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
+	return 0;
+}
+
+static char *
+torn_path(const char *path)
+{
+	static const char suffix[] = ".jsonl";
+	size_t len = strlen(path);
+
+	if (len >= sizeof suffix && strcmp(path + len - (sizeof suffix - 1), suffix) == 0)
+		len -= sizeof suffix - 1;
+	return memory_format("%.*s.torn", (int)len, path);
+}
+
+/* Copies [from, to) of the transcript to fd, and syncs it. -1 with errno. */
+static int
+torn_copy(struct transcript *t, int64_t from, int64_t to, int fd)
+{
+	while (from < to) {
+		int64_t upto = to - from > MOVE_CHUNK ? from + MOVE_CHUNK : to;
+		const char *bytes = window_bytes(&t->tail, from, upto);
+		if (bytes == NULL || file_write(fd, bytes, (size_t)(upto - from)) == -1)
+			return -1;
+		from = upto;
+	}
+	return fsync(fd);
+}
+
+static int
+torn_save(struct transcript *t, const char *torn, int64_t from, int64_t to,
+    struct error *err)
+{
+	int fd = open(torn, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");
+	int result = torn_copy(t, from, to, fd);
+	if (result == -1)
+		error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");
+	close(fd);
+	return result == 0 ? name_sync(torn, err) : -1;
+}
+
+/* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. */
+static int
+tail_repair(struct transcript *t, int64_t end, struct error *err)
+{
+	if (t->size == 0 && tail_check_kind(t, err) == -1)
+		return -1;
+	char *torn = torn_path(t->path);
+	int result = torn_save(t, torn, t->size, end, err);
+	if (result == 0 && ftruncate(t->fd, t->size) == -1)
+		result = error_errno(err, ERROR_SYSTEM, t->path, "unable to cut off a torn line");
+	free(torn);
+	return result;
+}
+
+/* Brings t up to the file: its last line, and no torn tail. *moved is set to the
+ * bytes of a tail that was moved away. */
+static int
+transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
+{
+	struct stat status;
+
+	*moved = 0;
+	if (fstat(t->fd, &status) == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to stat");
+	if (status.st_nlink == 0)
+		return error_set(err, ERROR_SYSTEM, t->path,
+		    "was removed while in use: nothing more can be recorded");
+	if (status.st_size == t->size)
+		return 0;
+	if (status.st_size < t->size) {
+		t->size = t->seq = t->wall = 0;
+		memset(t->prev, '0', DIGEST_SIZE - 1);
+	}
+	if (tail_learn(t, status.st_size, err) == -1)
+		return -1;
+	if (t->size == status.st_size)
+		return 0;
+	if (tail_repair(t, status.st_size, err) == -1)
+		return -1;
+	*moved = status.st_size - t->size;
+	return 0;
+}
+
+/* Tells of a repair, once the lock is free: whoever reads the text may be slow. */
+static void
+transcript_tell(const struct transcript *t, int64_t moved)
+{
+	if (moved == 0 || t->repaired == NULL)
+		return;
+	char *torn = torn_path(t->path);
+	char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
+	    (long long)moved, torn);
+	t->repaired(text);
+	free(text);
+	free(torn);
+}
+
+/* The line. It is made before the lock is taken, but for seq and timestamp, which
+ * are put before it in LINE_ROOM, and prev, whose place it holds with zeros. */
+
+#define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
+#define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
+#define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
+#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* its digest, from the end */
+
+/* Whether the values that event_raw names are null, as they must be. */
+static bool
+raws_in_place(const struct event *e)
+{
+	static const char payload[] = "/payload";
+
+	for (size_t i = 0; i < e->raw_count; i++) {
+		if (strncmp(e->raws[i].at, payload, sizeof payload - 1) != 0 ||
+		    span_type(pointer_find(e->payload, e->raws[i].at + sizeof payload - 1)) != '0')
+			return false;
+	}
+	return true;
+}
+
+static int
+line_raws(struct transcript *t, const struct event *e, struct buffer *refs,
+    struct error *err)
+{
+	char name[DIGEST_SIZE];
+
+	assert(raws_in_place(e));
+	for (size_t i = 0; i < e->raw_count; i++) {
+		const struct event_raw *raw = &e->raws[i];
+		if (blob_write(t->blobs, raw->bytes, raw->len, t->sync != SYNC_NONE, name, err) == -1)
+			return -1;
+		blob_reference(raw->at, name, raw->len, "raw", refs);
+	}
+	return 0;
+}
+
+/* Appends the payload, its large strings in blobs. */
+static int
+line_payload(struct transcript *t, const struct event *e, struct writer *w,
+    struct buffer *refs, struct error *err)
+{
+	writer_key(w, "payload");
+	if (e->payload.len <= BLOB_THRESHOLD) {
+		writer_span(w, e->payload);
+		return 0;
+	}
+	w->comma = true;
+	return blob_externalise(t->blobs, e->payload, "/payload", t->sync != SYNC_NONE, w->out, refs,
+	    err);
+}
+
+static void
+line_causes(const struct transcript *t, const struct event *e, struct writer *w)
+{
+	writer_member_string(w, "event_id", e->id);
+	writer_member_string(w, "run_id", t->run_id);
+	writer_member_string(w, "parent_run_id", e->parent_run_id);
+	writer_member_string(w, "child_run_id", e->child_run_id);
+	writer_key(w, "parent_event_id");
+	writer_string(w, e->parent_event_id);
+	if (e->links.len > 2)
+		writer_member_span(w, "links", e->links);
+}
+
+static int
+line_members(struct transcript *t, const struct event *e, struct buffer *refs,
+    struct error *err)
+{
+	struct writer w;
+
+	writer_begin(&w, &t->line);
+	w.comma = true;
+	line_causes(t, e, &w);
+	writer_member_string(&w, "type", event_type_name(e->type));
+	writer_member_string(&w, "path", e->path);
+	writer_member_integer(&w, "iteration", e->iteration);
+	if (line_payload(t, e, &w, refs, err) == -1 || line_raws(t, e, refs, err) == -1)
+		return -1;
+	if (refs->len > 0) {
+		writer_key(&w, "refs");
+		buffer_byte(&t->line, '[');
+		buffer_append(&t->line, refs->data, refs->len);
+		buffer_byte(&t->line, ']');
+	}
+	return 0;
+}
+
+/* Makes t->line with room for its head. */
+static int
+line_make(struct transcript *t, struct event *e, struct error *err)
+{
+	struct buffer refs = BUFFER_INIT;
+
+	if (e->event_id == NULL)
+		id_new(e->id);
+	else
+		memcpy(e->id, e->event_id, ID_SIZE);
+	if (t->line.capacity > LINE_KEPT)
+		buffer_free(&t->line);
+	buffer_clear(&t->line);
+	buffer_reserve(&t->line, LINE_ROOM);
+	t->line.len = LINE_ROOM;
+	int result = line_members(t, e, &refs, err);
+	buffer_free(&refs);
+	if (result == -1)
+		return -1;
+	const char *members = t->line.data + LINE_ROOM;
+	size_t len = t->line.len - LINE_ROOM;
+	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)
+		return error_set(err, ERROR_INVALID_INPUT, t->path,
+		    "an event holds a line feed or NUL: its JSON must be minified");
+	buffer_append(&t->line, LINE_TAIL, sizeof LINE_TAIL - 1);
+	if (t->line.len > SCAN_LINE_LIMIT)
+		return error_set(err, ERROR_INVALID_INPUT, t->path,
+		    "an event of %zu bytes is above the limit of %zu", t->line.len, SCAN_LINE_LIMIT);
+	return 0;
+}
+
+/* Puts seq, timestamp and prev in; the line begins at t->line_start then. */
+static void
+line_finish(struct transcript *t, struct event *e)
+{
+	char head[LINE_ROOM];
+	int64_t wall = clock_wall();
+
+	if (wall < t->wall)
+		wall = t->wall;
+	t->wall = wall;
+	e->seq = t->seq + 1;
+	int len = snprintf(head, sizeof head, LINE_HEAD, (long long)e->seq,
+	    clock_text(wall, e->timestamp));
+	assert(len > 0 && (size_t)len < sizeof head);
+	t->line_start = LINE_ROOM - (size_t)len;
+	memcpy(t->line.data + t->line_start, head, (size_t)len);
+	memcpy(t->line.data + t->line.len - LINE_PREV_BACK, t->prev, DIGEST_SIZE - 1);
+}
+
+/* Why a write was short: what the rest meets. Its LF is held back, for a reader
+ * would take the line for whole before it is cut off. */
+static int
+write_cause(int fd, const char *rest, size_t len)
+{
+	if (len > 1 && write(fd, rest, len - 1) == -1)
+		return errno;
+	return EIO;
+}
+
+static int
+line_write(struct transcript *t, const char *line, size_t len, struct error *err)
+{
+	ssize_t n = write(t->fd, line, len);
+
+	if (n == (ssize_t)len)
+		return 0;
+	int cause = n == -1 ? errno : write_cause(t->fd, line + n, len - (size_t)n);
+	bool cut = ftruncate(t->fd, t->size) == 0;
+	errno = cause;
+	return error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
+	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
+}
+
+/* The lock is held, and the file caught up with. */
+static int
+line_append(struct transcript *t, struct event *e, struct error *err)
+{
+	line_finish(t, e);
+	size_t len = t->line.len - t->line_start;
+	if (line_write(t, t->line.data + t->line_start, len, err) == -1)
+		return -1;
+	t->seq = e->seq;
+	t->size += (int64_t)len;
+	return 0;
+}
+
+/* Of the line just appended: outside the lock, for it takes a while. */
+static void
+line_digest(struct transcript *t)
+{
+	digest_blake2b(t->line.data + t->line_start, t->line.len - t->line_start - 1, t->prev);
+}
+
+/* What happens under the lock. Without decide() the line was made before. */
+static int
+append_locked(struct transcript *t, struct event *e,
+    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+    int64_t *moved, struct error *err)
+{
+	if (transcript_catch_up(t, moved, err) == -1)
+		return -1;
+	if (decide != NULL && (decide(context, e, err) == -1 || line_make(t, e, err) == -1))
+		return -1;
+	return line_append(t, e, err);
+}
+
+int
+transcript_append(struct transcript *t, struct event *e, struct error *err)
+{
+	return transcript_append_deciding(t, e, NULL, NULL, err);
+}
+
+int
+transcript_append_deciding(struct transcript *t, struct event *e,
+    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err)
+{
+	sigset_t before;
+	int64_t moved = 0;
+
+	if (transcript_own(t, err) == -1 || (decide == NULL && line_make(t, e, err) == -1))
+		return -1;
+	if (transcript_lock(t, &before, err) == -1)
+		return -1;
+	int result = append_locked(t, e, decide, context, &moved, err);
+	transcript_unlock(t, &before);
+	transcript_tell(t, moved);
+	if (result == -1)
+		return -1;
+	line_digest(t);
+	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;
+}
+
+int
+transcript_sync(struct transcript *t, struct error *err)
+{
+	if (t->sync == SYNC_NONE)
+		return 0;
+	if (transcript_own(t, err) == -1)
+		return -1;
+	if (fdatasync(t->fd) == 0)
+		return 0;
+	t->broken = true;
+	return error_errno(err, ERROR_SYSTEM, t->path, "unable to sync");
+}
+
+int
+transcript_repair(const char *path, int64_t *moved, struct error *err)
+{
+	struct transcript t;
+	sigset_t before;
+
+	if (transcript_open(&t, path, "", "", err) == -1)
+		return -1;
+	int result = transcript_lock(&t, &before, err);
+	if (result == 0) {
+		result = transcript_catch_up(&t, moved, err);
+		transcript_unlock(&t, &before);
+	}
+	transcript_close(&t);
+	return result;
+}

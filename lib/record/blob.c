@@ -10,21 +10,15 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/storage.h"
 
 #define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob that are read */
-
-/* Opens below the blobs directory, never through a symbolic link. */
-static int
-blob_open(const char *path, int flags)
-{
-	return open(path, flags | O_NOFOLLOW | O_CLOEXEC);
-}
 
 /* Makes the directory if this is the first blob of the run. */
 static int
 blob_directory(const char *directory, struct error *err)
 {
-	int fd = blob_open(directory, O_RDONLY | O_DIRECTORY);
+	int fd = storage_open(directory, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd == -1 && errno == ENOENT)
 		return directory_make(directory, 0700, err);
@@ -42,7 +36,7 @@ blob_there(const char *directory, const char *path, size_t len, bool sync,
 {
 	struct stat status;
 	int result = 0;
-	int fd = blob_open(path, O_RDONLY);
+	int fd = storage_open(path, O_RDONLY, 0);
 
 	if (fd == -1)
 		return 0;
@@ -101,7 +95,7 @@ blob_load(const char *path, const char *name, struct buffer *out, struct error *
 {
 	char digest[DIGEST_SIZE];
 	size_t before = out->len;
-	int fd = blob_open(path, O_RDONLY);
+	int fd = storage_open(path, O_RDONLY, 0);
 
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open the blob");

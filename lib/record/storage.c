@@ -453,8 +453,11 @@ resolve_file(const struct storage *s, const char *path, struct run_ref *ref, str
 	}
 	if (S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_USAGE, path, "a directory, not a transcript");
-	ref->path = memory_text(path);
-	ref->in_storage = is_transcript_of(s, path, ref->run_id);
+	/* Transcripts are not opened through a link, but a user may name one. */
+	ref->path = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+	if (ref->path == NULL)
+		ref->path = memory_text(path);
+	ref->in_storage = is_transcript_of(s, ref->path, ref->run_id);
 	if (!ref->in_storage)
 		ref->run_id[0] = '\0';
 	return 0;

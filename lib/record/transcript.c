@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "json/writer.h"
 #include "record/blob.h"
+#include "record/storage.h"
 
 #define LOCK_WAIT_MS 30000
 #define LOCK_YIELDS 4
@@ -50,7 +51,7 @@ sync_mode_from_environment(enum sync_mode *mode, struct error *err)
 static int
 transcript_file(const char *path, int flags)
 {
-	return open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+	return storage_open(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
 /* Takes over a descriptor; t is closed already if this fails. */
@@ -311,7 +312,7 @@ static int
 torn_save(struct transcript *t, const char *torn, int64_t from, int64_t to,
     struct error *err)
 {
-	int fd = open(torn, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = storage_open(torn, O_WRONLY | O_APPEND | O_CREAT, 0600);
 
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");

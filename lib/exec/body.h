@@ -5,7 +5,9 @@
  * run at once under one poll loop.
  *
  * What a body leaves unread is no error. It has ended when its process has ended
- * and stdout and stderr are closed.
+ * and stdout and stderr are closed. Ending one before its time is SIGTERM to it and
+ * all its descendants, SIGKILL five seconds later; it has ended when none is left.
+ * The program ignores SIGPIPE and has called descendants_adopt().
  */
 #ifndef AWF_EXEC_BODY_H
 #define AWF_EXEC_BODY_H
@@ -16,6 +18,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "exec/interrupts.h"
+#include "exec/orphans.h"
 #include "exec/process.h"
 
 #define BODY_STDERR_TAIL ((size_t)64 << 10)
@@ -28,7 +32,8 @@ struct body {
 	const char *input;          /* fed on stdin */
 	size_t input_len;
 	int64_t timeout_ms;         /* 0: none */
-	size_t output_limit;        /* bytes of stdout kept; more is an error; 0: 256 MiB */
+	size_t output_limit;        /* more bytes of stdout end it with exit_status;
+	                               0: 256 MiB */
 	bool quiet;                 /* stderr is kept but not passed through */
 
 	/* Filled by bodies_run(). */
@@ -41,17 +46,13 @@ struct body {
 	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
 	                               cancelled, downstream_closed, system */
 	/* For bodies_run() alone. */
+	enum { BODY_ENDED, BODY_RUNNING, BODY_TERMINATED, BODY_KILLED } stage;
 	struct process process;
+	struct orphans orphans;
+	struct buffer passing;      /* stderr not yet passed through */
 	size_t fed;
 	int64_t started, deadline;
-	bool running;
-};
-
-/* What can end bodies early; shared by all waits of a program. */
-struct interrupts {
-	volatile int *signal_number;  /* set by a handler; 0: none. May be NULL */
-	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
-	const pid_t *spare;           /* processes that live on (the provider) */
+	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 };
 
 /* Runs them all to their end. -1 only if the machine fails (poll, fork); what
@@ -59,9 +60,5 @@ struct interrupts {
 int bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupts,
     struct error *err);
 void body_free(struct body *b);
-
-/* Whether something has interrupted: fills *err with cancelled or
- * downstream_closed and returns true. */
-bool interrupted(const struct interrupts *interrupts, struct error *err);
 
 #endif

@@ -1,0 +1,241 @@
+#include "exec/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/utils.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define KEYS_LIMIT ((size_t)1 << 20)
+
+extern char **environ;
+
+/* Adds an entry (memory of its own) at the end. */
+static void
+environment_add(struct environment *e, char *entry)
+{
+	if (e->count + 2 > e->capacity) {
+		e->capacity = e->capacity * 2 + 64;
+		e->list = memory_array(e->list, e->capacity, sizeof *e->list);
+	}
+	e->list[e->count++] = entry;
+	e->list[e->count] = NULL;
+}
+
+void
+environment_begin(struct environment *e)
+{
+	*e = (struct environment){ NULL, 0, 0 };
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+		environment_add(e, memory_text(*entry));
+	if (e->list == NULL)
+		e->list = memory_zero(1, sizeof *e->list);
+}
+
+/* Index of the entry called name; e->count if there is none. */
+static size_t
+environment_index(const struct environment *e, const char *name)
+{
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < e->count; i++)
+		if (strncmp(e->list[i], name, len) == 0 && e->list[i][len] == '=')
+			break;
+	return i;
+}
+
+void
+environment_set(struct environment *e, const char *name, const char *value)
+{
+	size_t i = environment_index(e, name);
+	char *entry = memory_format("%s=%s", name, value);
+
+	if (i == e->count) {
+		environment_add(e, entry);
+		return;
+	}
+	free(e->list[i]);
+	e->list[i] = entry;
+}
+
+void
+environment_unset(struct environment *e, const char *name)
+{
+	size_t i;
+
+	/* A name can stand more than once; the child must see none of them. */
+	while ((i = environment_index(e, name)) < e->count) {
+		free(e->list[i]);
+		memmove(e->list + i, e->list + i + 1, (e->count - i) * sizeof *e->list);
+		e->count--;
+	}
+}
+
+const char *
+environment_get(const struct environment *e, const char *name)
+{
+	size_t i = environment_index(e, name);
+
+	return i == e->count ? NULL : e->list[i] + strlen(name) + 1;
+}
+
+void
+environment_free(struct environment *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		free(e->list[i]);
+	free(e->list);
+	*e = (struct environment){ NULL, 0, 0 };
+}
+
+/* ~/.config/awf/keys; NULL if there is no home. */
+static char *
+keys_path(void)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	/* The XDG specification has relative paths ignored. */
+	if (config != NULL && config[0] == '/')
+		return memory_format("%s/awf/keys", config);
+	if (home != NULL && home[0] != '\0')
+		return memory_format("%s/.config/awf/keys", home);
+	return NULL;
+}
+
+static int
+keys_check_file(int fd, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
+	if (st.st_uid != geteuid())
+		return error_set(err, ERROR_SYSTEM, path, "belongs to another user");
+	if ((st.st_mode & 077) != 0)
+		return error_set(err, ERROR_SYSTEM, path,
+		    "holds keys and is open to others; run: chmod 600 %s", path);
+	return 0;
+}
+
+static bool
+keys_name_valid(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!(name[i] == '_' || (name[i] >= 'A' && name[i] <= 'Z') ||
+		    (name[i] >= 'a' && name[i] <= 'z') ||
+		    (i > 0 && name[i] >= '0' && name[i] <= '9')))
+			return false;
+	return len > 0;
+}
+
+static void
+keys_add(struct keys *k, char *name, char *value)
+{
+	k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
+	k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
+	k->names[k->count] = name;
+	k->values[k->count++] = value;
+}
+
+/* Takes a line (without LF). The message never holds the line: it may be a key. */
+static int
+keys_line(struct keys *k, char *line, const char *path, int number, struct error *err)
+{
+	static const char blank[] = " \t\r";
+	char place[256], *equals;
+	size_t len;
+
+	line += strspn(line, blank);
+	for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
+		line[len - 1] = '\0';
+	if (line[0] == '\0' || line[0] == '#')
+		return 0;
+	equals = strchr(line, '=');
+	if (equals == NULL || !keys_name_valid(line, (size_t)(equals - line))) {
+		snprintf(place, sizeof place, "%s:%d", path, number);
+		return error_set(err, ERROR_DEFINITION, place,
+		    "is not NAME=VALUE; comments begin with #");
+	}
+	keys_add(k, memory_copy(line, (size_t)(equals - line)), memory_text(equals + 1));
+	return 0;
+}
+
+static int
+keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
+{
+	char *line = text->data, *end;
+
+	if (strlen(buffer_string(text)) != text->len)
+		return error_set(err, ERROR_DEFINITION, path, "holds a NUL byte");
+	for (int number = 1; line != NULL; number++, line = end) {
+		end = strchr(line, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		if (keys_line(k, line, path, number, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+keys_read(struct keys *k, int fd, const char *path, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int status = -1;
+
+	if (keys_check_file(fd, path, err) == 0) {
+		if (file_read(fd, &text, KEYS_LIMIT) == -1)
+			error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else
+			status = keys_parse(k, &text, path, err);
+	}
+	if (text.data != NULL)
+		sodium_memzero(text.data, text.len);
+	buffer_free(&text);
+	return status;
+}
+
+int
+keys_load(struct keys *k, struct error *err)
+{
+	char *path = keys_path();
+	int fd, status = 0;
+
+	*k = (struct keys){ NULL, NULL, 0 };
+	if (path == NULL)
+		return 0;
+	/* O_NONBLOCK: a FIFO in its place must not hold the program up. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd != -1) {
+		status = keys_read(k, fd, path, err);
+		close(fd);
+	} else if (errno != ENOENT && errno != ENOTDIR) {
+		status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	}
+	free(path);
+	if (status == -1)
+		keys_free(k);
+	return status;
+}
+
+void
+keys_free(struct keys *k)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		sodium_memzero(k->values[i], strlen(k->values[i]));
+		free(k->names[i]);
+		free(k->values[i]);
+	}
+	free(k->names);
+	free(k->values);
+	*k = (struct keys){ NULL, NULL, 0 };
+}

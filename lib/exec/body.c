@@ -100,7 +100,7 @@ body_spawn(struct body *b, char *const *environment)
 	const struct process_spec spec = {
 		.argv = b->argv, .environment = environment, .directory = b->directory,
 		.in = b->input_len == 0 ? PROCESS_NULL : PROCESS_PIPE,
-		.out = PROCESS_PIPE, .err = PROCESS_PIPE
+		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = b->inherit
 	};
 
 	if (process_start(&b->process, &spec, &b->exit_code, &b->error) == 0)

@@ -35,6 +35,7 @@ struct body {
 	size_t output_limit;        /* more bytes of stdout end it with exit_status;
 	                               0: 256 MiB */
 	bool quiet;                 /* stderr is kept but not passed through */
+	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
 
 	/* Filled by bodies_run(). */
 	struct buffer output;

@@ -19,11 +19,10 @@
 static int
 proc_read(pid_t pid, const char *name, struct buffer *text)
 {
-	char path[64];
-	int fd, status;
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
 
-	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
 	if (fd == -1)
 		return -1;
 	status = file_read(fd, text, PROC_LIMIT);

@@ -1,0 +1,232 @@
+/* exec/environment: environments of children, and the file of keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "exec/environment.h"
+
+static char directory[] = "/tmp/awf-environment-XXXXXX";
+static char file[96];
+
+static void
+set_get_unset(void **state)
+{
+	struct environment e;
+
+	(void)state;
+	setenv("AWF_TEST_OLD", "old", 1);
+	environment_begin(&e);
+	assert_string_equal(environment_get(&e, "AWF_TEST_OLD"), "old");
+	assert_null(environment_get(&e, "AWF_TEST"));
+	environment_set(&e, "AWF_TEST_OLD", "new=er");
+	environment_set(&e, "AWF_TEST", "");
+	assert_string_equal(environment_get(&e, "AWF_TEST_OLD"), "new=er");
+	assert_string_equal(environment_get(&e, "AWF_TEST"), "");
+	assert_null(e.list[e.count]);
+	environment_unset(&e, "AWF_TEST_OLD");
+	environment_unset(&e, "AWF_TEST_NEVER");
+	assert_null(environment_get(&e, "AWF_TEST_OLD"));
+	assert_null(e.list[e.count]);
+	assert_string_equal(getenv("AWF_TEST_OLD"), "old");
+	environment_free(&e);
+}
+
+static void
+unset_takes_every_entry_of_the_name(void **state)
+{
+	static char one[] = "KEY=1", other[] = "A=b", two[] = "KEY=2";
+	char *twice[] = { one, other, two, NULL };
+	extern char **environ;
+	char **before = environ;
+	struct environment e;
+
+	(void)state;
+	environ = twice;
+	environment_begin(&e);
+	environ = before;
+	environment_unset(&e, "KEY");
+	assert_int_equal(e.count, 1);
+	assert_string_equal(e.list[0], "A=b");
+	assert_null(e.list[1]);
+	environment_free(&e);
+}
+
+static void
+an_empty_environment_is_a_list(void **state)
+{
+	static char *none[] = { NULL };
+	extern char **environ;
+	char **before = environ;
+	struct environment e;
+
+	(void)state;
+	environ = none;
+	environment_begin(&e);
+	environ = before;
+	assert_non_null(e.list);
+	assert_null(e.list[0]);
+	environment_set(&e, "A", "b");
+	assert_string_equal(e.list[0], "A=b");
+	environment_free(&e);
+}
+
+static void
+write_keys(const char *text, size_t len, mode_t mode)
+{
+	FILE *out;
+
+	unlink(file);
+	out = fopen(file, "w");
+	assert_non_null(out);
+	fwrite(text, 1, len, out);
+	fclose(out);
+	assert_int_equal(chmod(file, mode), 0);
+}
+
+static void
+keys_are_read(void **state)
+{
+	static const char text[] =
+	    "# comment\n\n  ANTHROPIC_API_KEY=sk-1=2 \nOPENAI_API_KEY=sk-3\r\n_x9=";
+	struct error err = ERROR_INIT;
+	struct keys k;
+
+	(void)state;
+	write_keys("", 0, 0600);
+	assert_int_equal(keys_load(&k, &err), 0);
+	assert_int_equal(k.count, 0);
+	keys_free(&k);
+	write_keys(text, sizeof text - 1, 0400);
+	assert_int_equal(keys_load(&k, &err), 0);
+	assert_int_equal(k.count, 3);
+	assert_string_equal(k.names[0], "ANTHROPIC_API_KEY");
+	assert_string_equal(k.values[0], "sk-1=2");
+	assert_string_equal(k.names[1], "OPENAI_API_KEY");
+	assert_string_equal(k.values[1], "sk-3");
+	assert_string_equal(k.names[2], "_x9");
+	assert_string_equal(k.values[2], "");
+	keys_free(&k);
+}
+
+static void
+a_missing_file_is_an_empty_one(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct keys k;
+
+	(void)state;
+	unlink(file);
+	assert_int_equal(keys_load(&k, &err), 0);
+	assert_int_equal(k.count, 0);
+	unsetenv("XDG_CONFIG_HOME");
+	setenv("HOME", "", 1);
+	assert_int_equal(keys_load(&k, &err), 0);
+	assert_int_equal(k.count, 0);
+	setenv("XDG_CONFIG_HOME", directory, 1);
+}
+
+static void
+home_is_the_default_place(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct keys k;
+	char path[96];
+
+	(void)state;
+	setenv("XDG_CONFIG_HOME", "relative", 1);
+	setenv("HOME", directory, 1);
+	snprintf(path, sizeof path, "%s/.config/awf", directory);
+	assert_int_equal(directory_make(path, 0700, &err), 0);
+	write_keys("A=b\n", 4, 0600);
+	snprintf(path, sizeof path, "%s/.config/awf/keys", directory);
+	assert_int_equal(rename(file, path), 0);
+	assert_int_equal(keys_load(&k, &err), 0);
+	assert_int_equal(k.count, 1);
+	keys_free(&k);
+	unlink(path);
+	setenv("XDG_CONFIG_HOME", directory, 1);
+}
+
+static void
+bad_files_are_refused(void **state)
+{
+	static const struct { const char *text; mode_t mode; enum error_code code;
+		const char *place, *message; } rows[] = {
+		{ "A=secret", 0640, ERROR_SYSTEM, "/keys", "chmod 600" },
+		{ "A=secret", 0604, ERROR_SYSTEM, "/keys", "chmod 600" },
+		{ "A=secret\nsecret\n", 0600, ERROR_DEFINITION, "/keys:2", "not NAME=VALUE" },
+		{ "=secret\n", 0600, ERROR_DEFINITION, "/keys:1", "not NAME=VALUE" },
+		{ "9A=secret\n", 0600, ERROR_DEFINITION, "/keys:1", "not NAME=VALUE" },
+		{ "A B=secret\n", 0600, ERROR_DEFINITION, "/keys:1", "not NAME=VALUE" },
+	};
+	struct error err = ERROR_INIT;
+	struct keys k;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		write_keys(rows[i].text, strlen(rows[i].text), rows[i].mode);
+		assert_int_equal(keys_load(&k, &err), -1);
+		assert_int_equal(err.code, rows[i].code);
+		assert_string_equal(strrchr(err.place, '/'), rows[i].place);
+		assert_non_null(strstr(err.message, rows[i].message));
+		assert_null(strstr(err.message, "secret"));
+		assert_int_equal(k.count, 0);
+	}
+	write_keys("A=b\0c", 5, 0600);
+	assert_int_equal(keys_load(&k, &err), -1);
+	assert_string_equal(err.message, "holds a NUL byte");
+	unlink(file);
+	assert_int_equal(mkfifo(file, 0600), 0);
+	assert_int_equal(keys_load(&k, &err), -1);
+	assert_string_equal(err.message, "is no regular file");
+	unlink(file);
+}
+
+static int
+begin(void **state)
+{
+	char path[64];
+
+	(void)state;
+	if (mkdtemp(directory) == NULL)
+		return -1;
+	snprintf(path, sizeof path, "%s/awf", directory);
+	snprintf(file, sizeof file, "%s/keys", path);
+	setenv("XDG_CONFIG_HOME", directory, 1);
+	return mkdir(path, 0700);
+}
+
+static int
+end(void **state)
+{
+	char path[96];
+
+	(void)state;
+	snprintf(path, sizeof path, "rm -rf %s", directory);
+	return system(path);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(set_get_unset),
+		cmocka_unit_test(unset_takes_every_entry_of_the_name),
+		cmocka_unit_test(an_empty_environment_is_a_list),
+		cmocka_unit_test(keys_are_read),
+		cmocka_unit_test(a_missing_file_is_an_empty_one),
+		cmocka_unit_test(home_is_the_default_place),
+		cmocka_unit_test(bad_files_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

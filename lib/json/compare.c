@@ -1,0 +1,140 @@
+#include "json/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+double
+number_whole(double number)
+{
+	/* From 2^53 on doubles have no fraction. */
+	if (!(number > -0x1p53 && number < 0x1p53))
+		return number;
+	return (double)(json_int_t)number;
+}
+
+static int
+integers_compare(json_int_t a, json_int_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int
+integer_compare_real(json_int_t a, double b)
+{
+	double whole;
+
+	/* Doubles in [-2^63, 2^63) have a whole part that fits. */
+	if (b >= 0x1p63)
+		return -1;
+	if (b < -0x1p63)
+		return 1;
+	whole = number_whole(b);
+	if ((json_int_t)whole != a)
+		return integers_compare(a, (json_int_t)whole);
+	return (b < whole) - (b > whole);
+}
+
+int
+number_compare(const json_t *a, const json_t *b)
+{
+	double x, y;
+
+	if (json_is_integer(a) && json_is_integer(b))
+		return integers_compare(json_integer_value(a), json_integer_value(b));
+	if (json_is_integer(a))
+		return integer_compare_real(json_integer_value(a), json_real_value(b));
+	if (json_is_integer(b))
+		return -integer_compare_real(json_integer_value(b), json_real_value(a));
+	x = json_real_value(a);
+	y = json_real_value(b);
+	return (x > y) - (x < y);
+}
+
+static int
+strings_compare(const json_t *a, const json_t *b)
+{
+	size_t x = json_string_length(a), y = json_string_length(b);
+	int order = memcmp(json_string_value(a), json_string_value(b), x < y ? x : y);
+
+	return order != 0 ? order : (x > y) - (x < y);
+}
+
+static int
+arrays_compare(const json_t *a, const json_t *b)
+{
+	size_t x = json_array_size(a), y = json_array_size(b);
+	int order = (x > y) - (x < y);
+
+	for (size_t i = 0; order == 0 && i < x; i++)
+		order = value_compare(json_array_get(a, i), json_array_get(b, i));
+	return order;
+}
+
+static int
+keys_compare(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char **
+sorted_keys(const json_t *object)
+{
+	const char **keys = memory_array(NULL, json_object_size(object) + 1, sizeof *keys);
+	json_t *walked = (json_t *)object; /* jansson's iterators take no const */
+	size_t count = 0;
+
+	for (void *i = json_object_iter(walked); i != NULL; i = json_object_iter_next(walked, i))
+		keys[count++] = json_object_iter_key(i);
+	qsort(keys, count, sizeof *keys, keys_compare);
+	return keys;
+}
+
+static int
+objects_compare(const json_t *a, const json_t *b)
+{
+	size_t x = json_object_size(a), y = json_object_size(b);
+	const char **left, **right;
+	int order = (x > y) - (x < y);
+
+	if (order != 0 || x == 0)
+		return order;
+	left = sorted_keys(a);
+	right = sorted_keys(b);
+	for (size_t i = 0; order == 0 && i < x; i++)
+		order = strcmp(left[i], right[i]);
+	for (size_t i = 0; order == 0 && i < x; i++)
+		order = value_compare(json_object_get(a, left[i]), json_object_get(b, right[i]));
+	free(left);
+	free(right);
+	return order;
+}
+
+/* Integers and reals are of one kind. */
+static int
+kind_of(const json_t *value)
+{
+	return json_is_real(value) ? JSON_INTEGER : (int)json_typeof(value);
+}
+
+int
+value_compare(const json_t *a, const json_t *b)
+{
+	int kind = kind_of(a);
+
+	if (kind != kind_of(b))
+		return kind - kind_of(b);
+	switch (kind) {
+	case JSON_INTEGER:
+		return number_compare(a, b);
+	case JSON_STRING:
+		return strings_compare(a, b);
+	case JSON_ARRAY:
+		return arrays_compare(a, b);
+	case JSON_OBJECT:
+		return objects_compare(a, b);
+	default:
+		return 0; /* null, true and false are kinds of their own */
+	}
+}

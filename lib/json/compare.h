@@ -1,0 +1,18 @@
+/*
+ * A total order of JSON values. Two values are equal in it if and only if they are
+ * equal in JSON Schema's sense: 1 equals 1.0, objects equal regardless of the order
+ * of their keys. Integers and reals are compared exactly, without rounding.
+ */
+#ifndef AWF_JSON_COMPARE_H
+#define AWF_JSON_COMPARE_H
+
+#include <jansson.h>
+
+/* Without its fraction (the C library's trunc(), for which alone libm would be
+ * loaded). */
+double number_whole(double number);
+/* Less than, equal to or greater than 0. */
+int number_compare(const json_t *a, const json_t *b);
+int value_compare(const json_t *a, const json_t *b);
+
+#endif

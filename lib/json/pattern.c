@@ -1,0 +1,720 @@
+/*
+ * - A fragment is a stretch of instructions that is entered at its first and left
+ *   just after its last. Jumps are relative, so fragments can be moved and copied.
+ * - Every construct compiles to one fragment, appended to the program.
+ */
+#include "json/pattern.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define PROGRAM_LIMIT 10000
+#define GROUP_LIMIT 64
+#define REPEAT_LIMIT 10000
+#define CODE_POINT_MAX 0x10ffff
+
+enum operation {
+	OP_SET,           /* takes a code point of the ranges [first, first + count) */
+	OP_OTHER,         /* takes one of none of them */
+	OP_SPLIT,         /* goes on at the next and at offset */
+	OP_JUMP,          /* goes on at offset */
+	OP_START, OP_END, /* hold at the ends of the text */
+	OP_EDGE,          /* holds between a word character and another */
+	OP_NO_EDGE,
+	OP_MATCH
+};
+
+struct instruction {
+	enum operation operation;
+	int offset;
+	size_t first, count;
+};
+
+struct range {
+	uint32_t low, high;
+};
+
+struct pattern {
+	struct instruction *program;
+	size_t size, capacity;
+	struct range *ranges;
+	size_t range_count, range_capacity;
+};
+
+struct parser {
+	struct pattern *pattern;
+	const char *at, *end;
+	unsigned groups;
+	const char *why;
+};
+
+static const struct range digits[] = { { '0', '9' }, { 0, 0 } };
+static const struct range words[] = {
+	{ '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }, { 0, 0 } };
+static const struct range spaces[] = {
+	{ '\t', '\r' }, { ' ', ' ' }, { 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a },
+	{ 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f }, { 0x3000, 0x3000 },
+	{ 0xfeff, 0xfeff }, { 0, 0 } };
+static const struct range line_ends[] = {
+	{ '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 }, { 0, 0 } };
+
+/* Classes, and what single letters stand for after a backslash. */
+static const struct {
+	char letter;
+	bool inverted;
+	const struct range *ranges;
+} classes[] = {
+	{ 'd', false, digits }, { 'D', true, digits }, { 'w', false, words },
+	{ 'W', true, words }, { 's', false, spaces }, { 'S', true, spaces },
+};
+static const struct {
+	char letter, means;
+} controls[] = {
+	{ 't', '\t' }, { 'n', '\n' }, { 'v', '\v' }, { 'f', '\f' }, { 'r', '\r' },
+};
+
+static int parse_alternatives(struct parser *p);
+
+static int
+refuse(struct parser *p, const char *why)
+{
+	p->why = why;
+	return -1;
+}
+
+static bool
+next_is(const struct parser *p, const char *text)
+{
+	size_t len = strlen(text);
+
+	return (size_t)(p->end - p->at) >= len && memcmp(p->at, text, len) == 0;
+}
+
+static bool
+take(struct parser *p, const char *text)
+{
+	if (!next_is(p, text))
+		return false;
+	p->at += strlen(text);
+	return true;
+}
+
+/* The code point at *at, which is moved past it. The text is UTF-8. */
+static uint32_t
+code_point(const char **at, const char *end)
+{
+	unsigned char lead = (unsigned char)*(*at)++;
+	int more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+	uint32_t value = more == 0 ? lead : lead & (0x3fu >> more);
+
+	while (more-- > 0 && *at < end)
+		value = value << 6 | ((unsigned char)*(*at)++ & 0x3fu);
+	return value;
+}
+
+static int
+emit(struct parser *p, struct instruction instruction)
+{
+	struct pattern *t = p->pattern;
+
+	if (t->size >= PROGRAM_LIMIT)
+		return refuse(p, "the pattern is too large");
+	if (t->size == t->capacity) {
+		t->capacity = t->capacity * 2 + 16;
+		t->program = memory_array(t->program, t->capacity, sizeof *t->program);
+	}
+	t->program[t->size++] = instruction;
+	return 0;
+}
+
+static int
+emit_operation(struct parser *p, enum operation operation, size_t offset)
+{
+	return emit(p, (struct instruction){ operation, (int)offset, 0, 0 });
+}
+
+/* A split before the fragment that begins at start: it, or what follows after skip. */
+static int
+insert_split(struct parser *p, size_t start, size_t skip)
+{
+	struct instruction *program, split = { OP_SPLIT, (int)skip, 0, 0 };
+
+	if (emit(p, split) != 0)
+		return -1;
+	program = p->pattern->program;
+	memmove(program + start + 1, program + start,
+	    (p->pattern->size - start - 1) * sizeof *program);
+	program[start] = split;
+	return 0;
+}
+
+static void
+add_range(struct pattern *t, uint32_t low, uint32_t high)
+{
+	if (t->range_count == t->range_capacity) {
+		t->range_capacity = t->range_capacity * 2 + 16;
+		t->ranges = memory_array(t->ranges, t->range_capacity, sizeof *t->ranges);
+	}
+	t->ranges[t->range_count++] = (struct range){ low, high };
+}
+
+/* Adds the ranges of a class (ascending), or all that is between them. */
+static void
+add_class(struct pattern *t, const struct range *class, bool inverted)
+{
+	uint32_t low = 0;
+
+	for (; class->high != 0; class++) {
+		if (!inverted)
+			add_range(t, class->low, class->high);
+		else if (class->low > low)
+			add_range(t, low, class->low - 1);
+		low = class->high + 1;
+	}
+	if (inverted)
+		add_range(t, low, CODE_POINT_MAX);
+}
+
+/* The ranges added since first, as an instruction. */
+static int
+emit_set(struct parser *p, size_t first, bool inverted)
+{
+	return emit(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0, first,
+	    p->pattern->range_count - first });
+}
+
+static int
+emit_class(struct parser *p, const struct range *class, bool inverted)
+{
+	size_t first = p->pattern->range_count;
+
+	add_class(p->pattern, class, inverted);
+	return emit_set(p, first, false);
+}
+
+static int
+emit_literal(struct parser *p, uint32_t value)
+{
+	size_t first = p->pattern->range_count;
+
+	add_range(p->pattern, value, value);
+	return emit_set(p, first, false);
+}
+
+/* Exactly count hex digits, or those up to a brace if count is 0. */
+static int
+parse_hex(struct parser *p, int count, uint32_t *value)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *start = p->at, *digit;
+
+	*value = 0;
+	while (p->at < p->end && (count == 0 || p->at - start < count)) {
+		digit = *p->at == '\0' ? NULL : strchr(hex, *p->at | 0x20);
+		if (digit == NULL || *value > CODE_POINT_MAX)
+			break;
+		*value = *value << 4 | (uint32_t)(digit - hex);
+		p->at++;
+	}
+	if (*value > CODE_POINT_MAX || p->at == start || (count != 0 && p->at - start != count))
+		return refuse(p, "an escape does not name a code point");
+	return 0;
+}
+
+/* After "\u": four digits, two surrogates of four digits, or {digits}. */
+static int
+parse_unicode(struct parser *p, uint32_t *value)
+{
+	uint32_t low;
+
+	if (take(p, "{")) {
+		if (parse_hex(p, 0, value) != 0)
+			return -1;
+		return take(p, "}") ? 0 : refuse(p, "\\u{ has no }");
+	}
+	if (parse_hex(p, 4, value) != 0)
+		return -1;
+	if (*value < 0xd800 || *value > 0xdbff || !take(p, "\\u"))
+		return 0;
+	if (parse_hex(p, 4, &low) != 0)
+		return -1;
+	if (low < 0xdc00 || low > 0xdfff)
+		return refuse(p, "half of a surrogate pair is missing");
+	*value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
+	return 0;
+}
+
+static bool
+alphanumeric(uint32_t c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* After a backslash that begins no class: the code point that is meant. */
+static int
+parse_escape(struct parser *p, uint32_t *value)
+{
+	uint32_t c;
+
+	if (p->at == p->end)
+		return refuse(p, "it ends in a backslash");
+	c = code_point(&p->at, p->end);
+	for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+		if (c == (unsigned char)controls[i].letter)
+			return *value = (unsigned char)controls[i].means, 0;
+	if (c == 'x')
+		return parse_hex(p, 2, value);
+	if (c == 'u')
+		return parse_unicode(p, value);
+	if (c == 'c' && p->at < p->end && alphanumeric((unsigned char)*p->at | 0x20) &&
+	    (unsigned char)*p->at > '9')
+		return *value = (unsigned char)*p->at++ & 0x1f, 0;
+	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
+		return *value = 0, 0;
+	if ((c >= '0' && c <= '9') || c == 'k')
+		return refuse(p, "backreferences are not supported");
+	if (c == 'p' || c == 'P')
+		return refuse(p, "\\p{…} is not supported");
+	if (alphanumeric(c))
+		return refuse(p, "it has an unknown escape");
+	*value = c;
+	return 0;
+}
+
+/* After a backslash: adds the ranges if a class follows, and says so. */
+static bool
+parse_class_escape(struct parser *p)
+{
+	for (size_t i = 0; p->at < p->end && i < sizeof classes / sizeof *classes; i++)
+		if (*p->at == classes[i].letter) {
+			add_class(p->pattern, classes[i].ranges, classes[i].inverted);
+			p->at++;
+			return true;
+		}
+	return false;
+}
+
+/* One member of a bracket expression; *single is false if it was a class. */
+static int
+parse_member(struct parser *p, uint32_t *value, bool *single)
+{
+	*single = true;
+	if (p->at == p->end)
+		return refuse(p, "[ has no ]");
+	if (!take(p, "\\"))
+		return *value = code_point(&p->at, p->end), 0;
+	if (parse_class_escape(p))
+		return *single = false, 0;
+	if (take(p, "b"))
+		return *value = '\b', 0;
+	return parse_escape(p, value);
+}
+
+static int
+parse_brackets(struct parser *p)
+{
+	size_t first = p->pattern->range_count;
+	bool inverted = take(p, "^"), single, second;
+	uint32_t low, high;
+
+	while (!take(p, "]")) {
+		if (parse_member(p, &low, &single) != 0)
+			return -1;
+		if (single && next_is(p, "-") && !next_is(p, "-]")) {
+			p->at++;
+			if (parse_member(p, &high, &second) != 0)
+				return -1;
+			if (!second)
+				return refuse(p, "a range ends in a class");
+			if (high < low)
+				return refuse(p, "a range is out of order");
+			add_range(p->pattern, low, high);
+		} else if (single) {
+			add_range(p->pattern, low, low);
+		}
+	}
+	return emit_set(p, first, inverted);
+}
+
+/* After "(": what kind of group it is. */
+static int
+parse_group_kind(struct parser *p)
+{
+	if (!take(p, "?") || take(p, ":"))
+		return 0;
+	if (next_is(p, "=") || next_is(p, "!") || next_is(p, "<=") || next_is(p, "<!"))
+		return refuse(p, "lookaround is not supported");
+	if (!take(p, "<"))
+		return refuse(p, "inline flags are not supported");
+	while (p->at < p->end && (alphanumeric((unsigned char)*p->at) || *p->at == '_'))
+		p->at++;
+	return take(p, ">") ? 0 : refuse(p, "the name of a group has no >");
+}
+
+static int
+parse_group(struct parser *p)
+{
+	if (++p->groups > GROUP_LIMIT)
+		return refuse(p, "groups are nested too deeply");
+	if (parse_group_kind(p) != 0 || parse_alternatives(p) != 0)
+		return -1;
+	p->groups--;
+	return take(p, ")") ? 0 : refuse(p, "( has no )");
+}
+
+static int
+parse_backslash(struct parser *p)
+{
+	size_t first = p->pattern->range_count;
+	uint32_t value;
+
+	if (parse_class_escape(p))
+		return emit_set(p, first, false);
+	return parse_escape(p, &value) != 0 ? -1 : emit_literal(p, value);
+}
+
+/* Things that hold at a place and take nothing; they cannot be repeated. */
+static bool
+parse_assertion(struct parser *p, enum operation *operation)
+{
+	static const struct {
+		const char *text;
+		enum operation operation;
+	} assertions[] = {
+		{ "^", OP_START }, { "$", OP_END }, { "\\b", OP_EDGE }, { "\\B", OP_NO_EDGE },
+	};
+
+	for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
+		if (take(p, assertions[i].text)) {
+			*operation = assertions[i].operation;
+			return true;
+		}
+	return false;
+}
+
+static int
+parse_atom(struct parser *p)
+{
+	if (take(p, "("))
+		return parse_group(p);
+	if (take(p, "["))
+		return parse_brackets(p);
+	if (take(p, "."))
+		return emit_class(p, line_ends, true);
+	if (take(p, "\\"))
+		return parse_backslash(p);
+	return emit_literal(p, code_point(&p->at, p->end));
+}
+
+static bool
+parse_number(const char **at, const char *end, long *value)
+{
+	const char *start = *at;
+
+	for (*value = 0; *at < end && **at >= '0' && **at <= '9'; (*at)++)
+		if (*value <= REPEAT_LIMIT)
+			*value = *value * 10 + (**at - '0');
+	return *at != start;
+}
+
+/* "{n}", "{n,}" or "{n,m}"; anything else with a brace is taken literally. */
+static bool
+parse_bounds(struct parser *p, long *min, long *max)
+{
+	const char *at = p->at + 1;
+
+	if (!next_is(p, "{") || !parse_number(&at, p->end, min))
+		return false;
+	*max = *min;
+	if (at < p->end && *at == ',') {
+		at++;
+		if (!parse_number(&at, p->end, max))
+			*max = -1;
+	}
+	if (at == p->end || *at != '}')
+		return false;
+	p->at = at + 1;
+	return true;
+}
+
+/* Whether a quantifier follows; max -1 means no limit. */
+static bool
+parse_quantifier(struct parser *p, long *min, long *max)
+{
+	static const struct {
+		const char *text;
+		long min, max;
+	} signs[] = { { "*", 0, -1 }, { "+", 1, -1 }, { "?", 0, 1 } };
+
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (take(p, signs[i].text)) {
+			*min = signs[i].min;
+			*max = signs[i].max;
+			take(p, "?");
+			return true;
+		}
+	if (!parse_bounds(p, min, max))
+		return false;
+	take(p, "?");
+	return true;
+}
+
+static int
+emit_copy(struct parser *p, const struct instruction *fragment, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (emit(p, fragment[i]) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+emit_repeated(struct parser *p, const struct instruction *fragment, size_t size, long min,
+    long max)
+{
+	for (long i = 0; i < min; i++)
+		if (emit_copy(p, fragment, size) != 0)
+			return -1;
+	for (long i = min; i < max; i++)
+		if (emit_operation(p, OP_SPLIT, size + 1) != 0 ||
+		    emit_copy(p, fragment, size) != 0)
+			return -1;
+	if (max >= 0)
+		return 0;
+	if (emit_operation(p, OP_SPLIT, size + 2) != 0 || emit_copy(p, fragment, size) != 0)
+		return -1;
+	return emit(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
+}
+
+/* Repeats the fragment that begins at start if a quantifier follows. */
+static int
+parse_repetition(struct parser *p, size_t start)
+{
+	struct pattern *t = p->pattern;
+	size_t size = t->size - start;
+	struct instruction *fragment;
+	long min, max;
+	int result;
+
+	if (!parse_quantifier(p, &min, &max))
+		return 0;
+	if (max >= 0 && max < min)
+		return refuse(p, "the numbers of a repetition are out of order");
+	if (min > REPEAT_LIMIT || max > REPEAT_LIMIT)
+		return refuse(p, "it repeats too often");
+	if (size == 0)
+		return 0;
+	fragment = memory_array(NULL, size, sizeof *fragment);
+	memcpy(fragment, t->program + start, size * sizeof *fragment);
+	t->size = start;
+	result = emit_repeated(p, fragment, size, min, max);
+	free(fragment);
+	return result;
+}
+
+static int
+parse_sequence(struct parser *p)
+{
+	enum operation assertion;
+	size_t start;
+	long min, max;
+
+	while (p->at < p->end && *p->at != '|' && *p->at != ')') {
+		if (parse_quantifier(p, &min, &max))
+			return refuse(p, "there is nothing to repeat");
+		if (parse_assertion(p, &assertion)) {
+			if (emit_operation(p, assertion, 0) != 0)
+				return -1;
+			continue;
+		}
+		start = p->pattern->size;
+		if (parse_atom(p) != 0 || parse_repetition(p, start) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+parse_alternatives(struct parser *p)
+{
+	struct pattern *t = p->pattern;
+	size_t start = t->size, jump;
+
+	if (parse_sequence(p) != 0)
+		return -1;
+	while (take(p, "|")) {
+		if (insert_split(p, start, t->size - start + 2) != 0 ||
+		    emit_operation(p, OP_JUMP, 0) != 0)
+			return -1;
+		jump = t->size - 1;
+		if (parse_sequence(p) != 0)
+			return -1;
+		t->program[jump].offset = (int)(t->size - jump);
+	}
+	return 0;
+}
+
+struct pattern *
+pattern_compile(const char *source, size_t len, const char **why)
+{
+	struct parser p = { memory_zero(1, sizeof *p.pattern), source, source + len, 0, NULL };
+
+	if (parse_alternatives(&p) == 0 && p.at < p.end)
+		refuse(&p, ") has no (");
+	if (p.why == NULL && emit_operation(&p, OP_MATCH, 0) == 0)
+		return p.pattern;
+	*why = p.why;
+	pattern_free(p.pattern);
+	return NULL;
+}
+
+void
+pattern_free(struct pattern *p)
+{
+	if (p == NULL)
+		return;
+	free(p->program);
+	free(p->ranges);
+	free(p);
+}
+
+/* The places in the program that the text so far can have led to, each once. */
+struct places {
+	size_t *list;
+	size_t count;
+	size_t *seen; /* step in which it was added last, by place */
+};
+
+struct walk {
+	const struct pattern *pattern;
+	struct places now, next;
+	size_t *stack;
+	size_t step;
+	bool at_start, at_end, at_edge;
+};
+
+static bool
+in_ranges(const struct range *ranges, size_t count, uint32_t value)
+{
+	for (size_t i = 0; i < count; i++)
+		if (value >= ranges[i].low && value <= ranges[i].high)
+			return true;
+	return false;
+}
+
+static bool
+is_word(const char *byte)
+{
+	return *byte == '_' || alphanumeric((unsigned char)*byte);
+}
+
+static bool
+holds(const struct walk *w, enum operation operation)
+{
+	switch (operation) {
+	case OP_START:
+		return w->at_start;
+	case OP_END:
+		return w->at_end;
+	case OP_EDGE:
+		return w->at_edge;
+	default:
+		return !w->at_edge;
+	}
+}
+
+/* Adds a place and all that can be reached from it without taking a character.
+ * True if the end of the pattern is among them. A place is pushed only by its
+ * predecessors, each added once, so the stack needs two entries per instruction. */
+static bool
+add_place(struct walk *w, struct places *places, size_t place)
+{
+	const struct instruction *program = w->pattern->program, *i;
+	size_t depth = 0;
+
+	w->stack[depth++] = place;
+	while (depth > 0) {
+		place = w->stack[--depth];
+		if (places->seen[place] == w->step)
+			continue;
+		places->seen[place] = w->step;
+		i = program + place;
+		if (i->operation == OP_MATCH)
+			return true;
+		if (i->operation == OP_SET || i->operation == OP_OTHER)
+			places->list[places->count++] = place;
+		else if (i->operation == OP_JUMP || i->operation == OP_SPLIT)
+			w->stack[depth++] = (size_t)((long)place + i->offset);
+		if (i->operation == OP_SPLIT ||
+		    (i->operation >= OP_START && holds(w, i->operation)))
+			w->stack[depth++] = place + 1;
+	}
+	return false;
+}
+
+/* Moves every place over one character, into w->next. */
+static bool
+advance(struct walk *w, uint32_t character)
+{
+	const struct pattern *t = w->pattern;
+	const struct instruction *i;
+
+	for (size_t n = 0; n < w->now.count; n++) {
+		i = t->program + w->now.list[n];
+		if (in_ranges(t->ranges + i->first, i->count, character) ==
+		    (i->operation == OP_SET) && add_place(w, &w->next, w->now.list[n] + 1))
+			return true;
+	}
+	return false;
+}
+
+static void
+look_around(struct walk *w, const char *text, const char *at, const char *end)
+{
+	bool before = at > text && is_word(at - 1), after = at < end && is_word(at);
+
+	w->at_start = at == text;
+	w->at_end = at == end;
+	w->at_edge = before != after;
+	w->step++;
+}
+
+static bool
+walk_text(struct walk *w, const char *text, const char *end)
+{
+	const char *at = text;
+	struct places done;
+	uint32_t character;
+
+	look_around(w, text, at, end);
+	if (add_place(w, &w->now, 0))
+		return true;
+	while (at < end) {
+		character = code_point(&at, end);
+		look_around(w, text, at, end);
+		w->next.count = 0;
+		if (advance(w, character) || add_place(w, &w->next, 0))
+			return true;
+		done = w->now;
+		w->now = w->next;
+		w->next = done;
+	}
+	return false;
+}
+
+bool
+pattern_matches(const struct pattern *p, const char *text, size_t len)
+{
+	size_t *memory = memory_zero(p->size, 6 * sizeof *memory);
+	struct walk w = { .pattern = p,
+		.now = { memory, 0, memory + p->size },
+		.next = { memory + 2 * p->size, 0, memory + 3 * p->size },
+		.stack = memory + 4 * p->size };
+	bool matched = walk_text(&w, text, text + len);
+
+	free(memory);
+	return matched;
+}

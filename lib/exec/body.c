@@ -5,13 +5,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "exec/wait.h"
 
 enum {
 	OUTPUT_LIMIT = 256 << 20,
@@ -312,19 +311,6 @@ body_pursue(const struct bodies *all, struct body *b)
 	body_finish(b);
 }
 
-/* A descriptor that is readable when the process has ended; -1 if there is no such
- * thing here. */
-static int
-exit_descriptor(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-	(void)pid;
-	return -1;
-#endif
-}
-
 /* A body that ends by itself has closed its pipes, then it can be waited for. */
 static void
 body_look(struct body *b)
@@ -334,7 +320,7 @@ body_look(struct body *b)
 	if (body_reap(b))
 		body_finish(b);
 	else if (b->exit_fd == -1)
-		b->exit_fd = exit_descriptor(b->process.pid);
+		b->exit_fd = wait_descriptor(b->process.pid);
 }
 
 static void

@@ -55,16 +55,25 @@ struct state_reader {
 	int fd;
 	enum input_form form;      /* INPUT_AUTO until recognised */
 	const char *run_id;        /* of this run; "" */
+	const volatile int *signal_number; /* non-zero ends a blocked read; NULL */
 	struct buffer pending;
+	size_t taken;              /* bytes of pending that items have used */
+	size_t seen;               /* bytes after taken already searched for an end */
 	size_t consumed;           /* bytes of input before pending, for messages */
 	struct framer framer;
-	size_t framed;             /* bytes of pending that the framer has seen */
-	bool eof, any_byte, done;
+	bool eof;                  /* nothing more to read */
+	bool any_byte;             /* there was input at all */
+	bool done;                 /* the last item was taken */
 };
 void state_reader_begin(struct state_reader *r, int fd, enum input_form form,
     const char *run_id);
-/* 1: an item; 0: the end; -1: ERROR_INVALID_INPUT naming the byte, or
- * ERROR_SYSTEM. A state line that breaks off at the end is an error, not text. */
+/* 1: an item; 0: none among the bytes read so far (r->done: nor will there be);
+ * -1: ERROR_INVALID_INPUT naming the byte. A state line that breaks off at the
+ * end is an error, not text. */
+int state_reader_take(struct state_reader *r, struct item *item, struct error *err);
+/* One read(). -1: ERROR_SYSTEM, or ERROR_CANCELLED by a signal. */
+int state_reader_fill(struct state_reader *r, struct error *err);
+/* Both, until there is an item (1), the end (0) or an error (-1). */
 int state_reader_next(struct state_reader *r, struct item *item, struct error *err);
 void state_reader_free(struct state_reader *r);
 

@@ -1,0 +1,284 @@
+#include "agent/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "agent/turn.h"
+#include "agent/working.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+void
+step_causes(const struct item *item, struct buffer *causes)
+{
+	char *run_id = item_metadata(item, "run_id"), *event_id = item_metadata(item, "event_id");
+	char *call = item_metadata(item, "call");
+
+	if (run_id != NULL && event_id != NULL)
+		buffer_format(causes, "%s %s %s\n", run_id, event_id, call != NULL ? call : "");
+	free(run_id);
+	free(event_id);
+	free(call);
+}
+
+static void
+working_begin(struct working *work, struct step *s, const struct item *item,
+    const struct buffer *causes, int64_t index)
+{
+	memset(work, 0, sizeof *work);
+	work->step = s;
+	work->item = item;
+	work->index = index;
+	work->exit_code = -1;
+	work->begun = clock_monotonic();
+	work->id = memory_format("%s:%lld", s->process, (long long)index);
+	id_new(work->started);
+	working_find_causes(work, causes);
+	work->call.transcript = &s->run->transcript;
+	work->call.name = s->name;
+	work->call.path = s->path;
+	work->call.id = work->id;
+	work->call.iteration = index;
+	environment_set(&s->environment, "AWF_CALL", work->id);
+	environment_set(&s->environment, "AWF_PARENT", work->started);
+}
+
+static void
+working_free(struct working *work)
+{
+	size_t i;
+
+	for (i = 0; i < work->result_count; i++)
+		data_free(&work->results[i]);
+	free(work->results);
+	free(work->id);
+	buffer_free(&work->links);
+	buffer_free(&work->retries);
+	buffer_free(&work->errors);
+	buffer_free(&work->call.links);
+}
+
+/* Decides whether the work is to be done: sets work->skipped or work->error if it
+ * is not. */
+static int
+decide(struct working *work, struct error *err)
+{
+	bool failed = item_error(work->item).at != NULL;
+
+	if (failed && !work->step->rescue)
+		work->skipped = "upstream_failed";
+	else if (!failed && work->step->rescue)
+		work->skipped = "nothing_failed";
+	else if (work->step->when != NULL) {
+		if (working_ask_condition(work, err) == -1)
+			return -1;
+		if (work->error.code == ERROR_NONE && !work->condition)
+			work->skipped = "condition";
+	}
+	return 0;
+}
+
+static void
+report(const struct working *work, struct step_result *result)
+{
+	char text[sizeof work->error.place + sizeof work->error.message + 4];
+
+	snprintf(result->report, sizeof result->report, "%s: %s", work->step->name,
+	    error_text(&work->error, text, sizeof text));
+}
+
+/* The code of an error line; a code of a later version counts as a failure. */
+static enum error_code
+passed_code(const struct item *item)
+{
+	struct span error = item_error(item);
+	enum error_code code = ERROR_NONE;
+	char name[64];
+
+	if (error.at == NULL)
+		return ERROR_NONE;
+	if (span_copy(span_member(error, "code"), name, sizeof name))
+		code = error_from_name(name, strlen(name));
+	return code != ERROR_NONE ? code : ERROR_EXIT_STATUS;
+}
+
+static int
+failure_status(enum error_code code)
+{
+	if (code == ERROR_NONE)
+		return STATUS_OK;
+	return code == ERROR_WAITING ? STATUS_WAITING : STATUS_WORK;
+}
+
+static void
+conclude(const struct working *work, struct step_result *result)
+{
+	if (work->skipped != NULL) {
+		result->status = failure_status(passed_code(work->item));
+		working_pass_item(work, &result->out);
+		return;
+	}
+	if (work->error.code == ERROR_NONE) {
+		working_put_results(work, &result->out);
+		return;
+	}
+	if (work->step->failure != FAILURE_ALLOWED)
+		result->status = failure_status(work->error.code);
+	result->stop = work->error.code == ERROR_DOWNSTREAM_CLOSED ||
+	    work->error.code == ERROR_CANCELLED;
+	if (work->error.code == ERROR_DOWNSTREAM_CLOSED)
+		return;
+	working_put_failure(work, &result->out);
+	if (work->step->failure != FAILURE_ALLOWED)
+		report(work, result);
+}
+
+static int
+finish(struct working *work, struct step_result *result, struct error *err)
+{
+	int done = working_append_completed(work, err);
+
+	if (done == 0)
+		conclude(work, result);
+	working_free(work);
+	return done;
+}
+
+int
+step_call(struct step *s, const struct item *item, const struct buffer *causes, int64_t index,
+    struct step_result *result, struct error *err)
+{
+	struct working work;
+
+	working_begin(&work, s, item, causes, index);
+	if (decide(&work, err) == -1 || working_append_started(&work, err) == -1) {
+		working_free(&work);
+		return -1;
+	}
+	if (work.skipped == NULL && work.error.code == ERROR_NONE && working_run(&work, err) == -1) {
+		/* The disk may be the trouble: the end is recorded if it can be. */
+		if (err != NULL && work.error.code == ERROR_NONE)
+			work.error = *err;
+		working_append_completed(&work, NULL);
+		working_free(&work);
+		return -1;
+	}
+	return finish(&work, result, err);
+}
+
+int
+step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
+    struct step_result *result, struct error *err)
+{
+	struct buffer causes = BUFFER_INIT;
+	struct working work;
+	int begun;
+
+	step_causes(item, &causes);
+	working_begin(&work, s, item, &causes, index);
+	buffer_free(&causes);
+	work.error = *why;
+	begun = working_append_started(&work, err);
+	if (begun == -1) {
+		working_free(&work);
+		return -1;
+	}
+	begun = finish(&work, result, err);
+	result->status = error_status(why->code);
+	return begun;
+}
+
+void
+step_result_clear(struct step_result *result)
+{
+	buffer_clear(&result->out);
+	result->status = STATUS_OK;
+	result->stop = false;
+	result->report[0] = '\0';
+}
+
+int
+step_start_provider(struct step *s, struct error *err)
+{
+	if (s->agent == NULL || s->provider.process.pid > 0)
+		return 0;
+	if (provider_start(&s->provider, s->agent->provider, s->keys, err) == -1)
+		return -1;
+	s->interrupts.spare = s->provider.spare;
+	return 0;
+}
+
+void
+step_define(struct step *s)
+{
+	struct buffer text = BUFFER_INIT;
+	struct writer w;
+	size_t i;
+
+	writer_begin(&w, &text);
+	writer_array(&w);
+	for (i = 0; s->command != NULL && s->command[i] != NULL; i++)
+		writer_string(&w, s->command[i]);
+	if (s->agent != NULL) {
+		writer_string(&w, s->agent->sha256);
+		writer_string(&w, s->prompt);
+		writer_string(&w, s->agent->provider);
+		writer_string(&w, s->agent->model);
+		if (s->agent->params != NULL) {
+			struct buffer params = BUFFER_INIT;
+
+			value_write(s->agent->params, &params);
+			writer_raw(&w, params.data, params.len);
+			buffer_free(&params);
+		}
+	}
+	for (i = 0; i < s->tool_count; i++)
+		writer_string(&w, s->tools[i].sha256);
+	writer_array_end(&w);
+	digest_sha256(text.data, text.len, s->definition_sha256);
+	buffer_free(&text);
+}
+
+int
+step_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
+{
+	struct span data = span_of(item->data.json.data, item->data.json.len);
+	struct buffer prompt = BUFFER_INIT;
+	struct turns t;
+	struct writer w;
+	size_t i;
+
+	if (s->agent != NULL && !s->operation) {
+		if (prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
+		    s->prompt_place, &prompt, err) == -1)
+			return -1;
+		memset(&t, 0, sizeof t);
+		t.agent = s->agent;
+		t.tools = s->tools;
+		t.tool_count = s->tool_count;
+		t.prompt = buffer_string(&prompt);
+		turns_request(&t, out);
+		buffer_byte(out, '\n');
+		buffer_free(&prompt);
+		return 0;
+	}
+	writer_begin(&w, out);
+	writer_object(&w);
+	if (s->operation) {
+		writer_member_string(&w, "tool", s->tools[0].name);
+	} else {
+		writer_key(&w, "command");
+		writer_array(&w);
+		for (i = 0; s->command[i] != NULL; i++)
+			writer_string(&w, s->command[i]);
+		writer_array_end(&w);
+	}
+	writer_member_span(&w, "input", data);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+	return 0;
+}

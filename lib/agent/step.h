@@ -1,0 +1,105 @@
+/*
+ * A step: what one awf-step process does for each item of its input. A call turns
+ * an item into lines for stdout and events in the transcript:
+ *
+ *     step.started → the work's own events → step.completed → state line
+ *
+ * Whatever fails in the work is the call's result, recorded and passed on as an
+ * error line; step_call() itself fails only when the record cannot be kept.
+ *
+ * What the code relies on:
+ *   - step.started is on disk before an effect begins, step.completed before its
+ *     state line is written by anybody.
+ *   - A state line is passed on as it came unless this step made or changed it.
+ */
+#ifndef AWF_AGENT_STEP_H
+#define AWF_AGENT_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/provider.h"
+#include "agent/tool.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/body.h"
+#include "exec/environment.h"
+#include "exec/retry.h"
+#include "record/run.h"
+#include "record/state.h"
+
+enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
+enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
+
+struct step {
+	/* What it does: one of command, agent, operation. */
+	const char *name;
+	const char *kind;            /* "command" "agent" "operation", or --kind */
+	char *const *command;        /* argv; NULL */
+	bool feed_state;             /* -e: the command reads the state line */
+	enum output_form output;     /* -O */
+	struct agent *agent;         /* NULL */
+	const char *prompt;          /* template */
+	const char *prompt_place;    /* for messages */
+	struct tool *tools;          /* the agent's, or the one of an operation */
+	size_t tool_count;
+	bool operation;              /* -t: tools[0] is called with the data */
+
+	/* How. */
+	const char *into;            /* --into KEY; NULL */
+	const char *when;            /* --when; NULL */
+	bool rescue;
+	enum failure_mode failure;
+	int64_t timeout_ms;          /* of a try; of the whole call for an agent */
+	struct retry retry;
+	enum effects effects;
+	bool idempotent;
+	bool live;                   /* an agent's text on stderr as it comes */
+	bool raw;                    /* -r */
+
+	/* Where. */
+	struct run *run;
+	const char *enclosing;       /* $AWF_CALL; "" */
+	const char *path;            /* this step's dotted path */
+	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
+	struct environment environment; /* of bodies */
+	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */
+	const struct keys *keys;
+	struct provider provider;    /* its process.pid is 0 until started */
+	struct interrupts interrupts;
+	char definition_sha256[DIGEST_SIZE];
+};
+
+/* How a call ended, and what goes to stdout because of it. */
+struct step_result {
+	int status;                  /* exit status because of it: 0, 1, 3 or 75 */
+	bool stop;                   /* no further calls: downstream closed, cancelled */
+	struct buffer out;           /* whole lines */
+	char report[512];            /* one line for stderr, "" if there is nothing to say */
+};
+
+/* Computes definition_sha256 from what the step does. */
+void step_define(struct step *s);
+/* Starts the provider of an agent, if it is not running. */
+int step_start_provider(struct step *s, struct error *err);
+
+/* One call for an item. count items came joined (-s) with these causes; item->
+ * metadata is the first's then. */
+int step_call(struct step *s, const struct item *item, const struct buffer *causes,
+    int64_t index, struct step_result *result, struct error *err);
+/* Records that the input itself failed (no_input, upstream_incomplete,
+ * invalid_input) as a call that did not run. */
+int step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
+    struct step_result *result, struct error *err);
+void step_result_clear(struct step_result *result);
+
+/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
+ * item without metadata. */
+void step_causes(const struct item *item, struct buffer *causes);
+
+/* Prints what would be asked or run for the item, as one JSON line. */
+int step_describe(struct step *s, const struct item *item, struct buffer *out,
+    struct error *err);
+
+#endif

@@ -1,0 +1,297 @@
+#include "agent/working.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "json/writer.h"
+
+/* Whether a call was made directly in the enclosing call. */
+static bool
+call_is_sibling(const char *call, size_t len, const char *enclosing)
+{
+	size_t prefix = len;
+
+	while (prefix > 0 && call[prefix] != '/')
+		prefix--;
+	return prefix == strlen(enclosing) && memcmp(call, enclosing, prefix) == 0;
+}
+
+static void
+add_link(struct working *w, const char *run_id, const char *event_id)
+{
+	if (w->links.len > 0)
+		buffer_byte(&w->links, ',');
+	if (run_id == NULL)
+		buffer_format(&w->links, "\"%.36s\"", event_id);
+	else
+		buffer_format(&w->links, "{\"run_id\":\"%.36s\",\"event_id\":\"%.36s\"}", run_id,
+		    event_id);
+}
+
+/* The parent is the first cause made in the same enclosing call, else the
+ * enclosing event; every other cause is a link. */
+void
+working_find_causes(struct working *w, const struct buffer *causes)
+{
+	const struct step *s = w->step;
+	const char *at = buffer_string(causes), *end;
+	const char *event_id, *call;
+
+	for (; *at != '\0'; at = end + 1) {
+		end = strchr(at, '\n');
+		event_id = at + ID_SIZE;
+		call = event_id + ID_SIZE;
+		if (memcmp(at, s->run->id, ID_SIZE - 1) != 0)
+			add_link(w, at, event_id);
+		else if (w->parent[0] == '\0' &&
+		    call_is_sibling(call, (size_t)(end - call), s->enclosing))
+			memcpy(w->parent, event_id, ID_SIZE - 1);
+		else
+			add_link(w, NULL, event_id);
+	}
+	if (w->parent[0] == '\0')
+		memcpy(w->parent, s->run->started, ID_SIZE);
+}
+
+/* Whether the item's data is, byte for byte, the result of the parent event, so
+ * that step.started need not repeat it. */
+static bool
+input_is_result(const struct working *w)
+{
+	struct span metadata = span_of(buffer_string(&w->item->metadata), w->item->metadata.len);
+	char sha256[DIGEST_SIZE];
+
+	if (metadata.len == 0 || w->item->foreign ||
+	    span_member(metadata, "part").at != NULL || item_error(w->item).at != NULL ||
+	    !span_is(span_member(metadata, "event_id"), w->parent))
+		return false;
+	digest_sha256(w->item->data.json.data, w->item->data.json.len, sha256);
+	return span_is(span_member(metadata, "sha256"), sha256);
+}
+
+/* Bytes behind a base64 string, for the blob that stands for it. */
+static size_t
+binary_value(const struct data *data, const char *at, struct buffer *bytes, struct event_raw *raw)
+{
+	if (!data->base64)
+		return 0;
+	base64_decode(data->json.data + 1, data->json.len - 2, bytes);
+	raw->at = at;
+	raw->bytes = buffer_string(bytes);
+	raw->len = bytes->len;
+	return 1;
+}
+
+static void
+write_data(struct writer *w, const char *key, const struct data *data)
+{
+	writer_key(w, key);
+	if (data->base64)
+		writer_null(w);
+	else
+		writer_raw(w, data->json.data, data->json.len);
+}
+
+static void
+write_command(struct writer *w, char *const *argv)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (; *argv != NULL; argv++)
+		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
+	writer_key(w, "blocks");
+	writer_array(w);
+	writer_object(w);
+	writer_member_string(w, "type", "command");
+	writer_member_string(w, "fidelity", "router");
+	writer_member_string(w, "command", buffer_string(&text));
+	writer_object_end(w);
+	writer_array_end(w);
+	buffer_free(&text);
+}
+
+static const char *
+step_mode(const struct step *s)
+{
+	static const char *const modes[] = { NULL, "try", "allow-failure" };
+
+	return s->rescue ? "rescue" : modes[s->failure];
+}
+
+static void
+write_agent(struct writer *w, const struct agent *agent)
+{
+	writer_member_string(w, "agent", agent->name);
+	writer_member_string(w, "provider", agent->provider);
+	writer_member_string(w, "model", agent->model);
+}
+
+static void
+write_started(const struct working *work, struct writer *w)
+{
+	const struct step *s = work->step;
+	const struct data *input = &work->item->data;
+	char sha256[DIGEST_SIZE];
+
+	writer_object(w);
+	writer_member_string(w, "name", s->name);
+	writer_member_string(w, "kind", s->kind);
+	writer_member_string(w, "call", work->id);
+	writer_member_integer(w, "attempt", s->run->attempt);
+	writer_member_string(w, "input_sha256",
+	    digest_sha256(input->json.data, input->json.len, sha256));
+	if (!work->input_is_result)
+		write_data(w, "input", input);
+	writer_member_string(w, "definition_sha256", s->definition_sha256);
+	writer_member_string(w, "effects", effects_name(s->effects));
+	if (s->idempotent)
+		writer_member_bool(w, "idempotent", true);
+	if (s->command != NULL)
+		write_command(w, s->command);
+	if (s->agent != NULL)
+		write_agent(w, s->agent);
+	if (s->operation)
+		writer_member_string(w, "tool", s->tools[0].name);
+	if (s->timeout_ms > 0)
+		writer_member_integer(w, "timeout_ms", s->timeout_ms);
+	if (work->conditional) {
+		writer_key(w, "condition");
+		writer_object(w);
+		writer_member_string(w, "when", s->when);
+		writer_member_bool(w, "outcome", work->condition);
+		writer_object_end(w);
+	}
+	writer_member_string(w, "mode", step_mode(s));
+	writer_object_end(w);
+}
+
+int
+working_append_started(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT, bytes = BUFFER_INIT;
+	struct event_raw raw;
+	struct event e = { .type = EVENT_STEP_STARTED, .event_id = work->started,
+		.parent_event_id = work->parent, .path = s->path, .iteration = work->index,
+		.raws = &raw };
+	struct writer w;
+	int result;
+
+	work->input_is_result = input_is_result(work);
+	writer_begin(&w, &payload);
+	write_started(work, &w);
+	e.payload = span_of(payload.data, payload.len);
+	if (work->links.len > 0) {
+		buffer_format(&links, "[%s]", work->links.data);
+		e.links = span_of(links.data, links.len);
+	}
+	if (!work->input_is_result)
+		e.raw_count = binary_value(&work->item->data, "/payload/input", &bytes, &raw);
+	result = transcript_append(&s->run->transcript, &e, err);
+	if (result == 0 && work->skipped == NULL && effects_outside(s->effects))
+		result = transcript_sync(&s->run->transcript, err);
+	memcpy(work->call.last, work->started, ID_SIZE);
+	buffer_free(&payload);
+	buffer_free(&links);
+	buffer_free(&bytes);
+	return result;
+}
+
+void
+working_write_error(struct writer *w, const char *key, const struct error *error)
+{
+	char text[sizeof error->place + sizeof error->message + 4];
+
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error_text(error, text, sizeof text));
+	writer_object_end(w);
+}
+
+/* One result as it is; several (-O) as an array. */
+static void
+write_result(const struct working *work, struct writer *w)
+{
+	size_t i;
+
+	if (work->step->output == OUTPUT_TEXT || work->step->command == NULL) {
+		write_data(w, "result", &work->results[0]);
+		return;
+	}
+	writer_key(w, "result");
+	writer_array(w);
+	for (i = 0; i < work->result_count; i++)
+		writer_raw(w, work->results[i].json.data, work->results[i].json.len);
+	writer_array_end(w);
+}
+
+static void
+write_completed(const struct working *work, struct writer *w)
+{
+	const struct step *s = work->step;
+
+	writer_object(w);
+	writer_member_string(w, "name", s->name);
+	writer_member_string(w, "kind", s->kind);
+	writer_member_string(w, "call", work->id);
+	if (work->error.code != ERROR_NONE)
+		working_write_error(w, "error", &work->error);
+	else if (work->skipped == NULL)
+		write_result(work, w);
+	writer_member_integer(w, "duration_ms", clock_monotonic() - work->begun);
+	if (work->exit_code >= 0)
+		writer_member_integer(w, "exit_code", work->exit_code);
+	if (work->retries.len > 0) {
+		writer_key(w, "retries");
+		writer_array(w);
+		writer_raw(w, work->retries.data, work->retries.len);
+		writer_array_end(w);
+	}
+	if (work->errors_bytes > 0) {
+		writer_key(w, "stderr");
+		writer_bytes(w, work->errors.data, work->errors.len);
+		writer_member_integer(w, "stderr_bytes", work->errors_bytes);
+	}
+	writer_member_string(w, "skipped", work->skipped);
+	writer_object_end(w);
+}
+
+int
+working_append_completed(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	struct buffer payload = BUFFER_INIT, bytes = BUFFER_INIT;
+	struct event_raw raw;
+	struct event *e = &work->completed;
+	struct writer w;
+	int result;
+
+	writer_begin(&w, &payload);
+	write_completed(work, &w);
+	memset(e, 0, sizeof *e);
+	e->type = EVENT_STEP_COMPLETED;
+	e->parent_event_id = work->call.last;
+	e->path = s->path;
+	e->iteration = work->index;
+	e->payload = span_of(payload.data, payload.len);
+	if (work->call.links.len > 0) {
+		struct buffer links = BUFFER_INIT;
+
+		buffer_format(&links, "[%s]", work->call.links.data);
+		buffer_free(&work->call.links);
+		work->call.links = links;
+		e->links = span_of(links.data, links.len);
+	}
+	e->raws = &raw;
+	if (work->error.code == ERROR_NONE && work->skipped == NULL &&
+	    s->output == OUTPUT_TEXT)
+		e->raw_count = binary_value(&work->results[0], "/payload/result", &bytes, &raw);
+	result = transcript_append(&s->run->transcript, e, err);
+	if (result == 0)
+		result = transcript_sync(&s->run->transcript, err);
+	buffer_free(&payload);
+	buffer_free(&bytes);
+	return result;
+}

@@ -1,0 +1,336 @@
+#include "agent/working.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "agent/turn.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+static void
+add_result(struct working *work, struct data *data)
+{
+	work->results = memory_array(work->results, work->result_count + 1, sizeof *work->results);
+	work->results[work->result_count++] = *data;
+}
+
+static void
+split_text(struct working *work, char end, const char *bytes, size_t len)
+{
+	const char *found;
+	size_t piece;
+
+	while (len > 0) {
+		struct data data = { BUFFER_INIT, false, false };
+
+		found = memchr(bytes, end, len);
+		piece = found == NULL ? len : (size_t)(found - bytes) + 1;
+		data_from_text(&data, bytes, found != NULL && end == '\0' ? piece - 1 : piece);
+		add_result(work, &data);
+		bytes += piece;
+		len -= piece;
+	}
+}
+
+static void
+split_json(struct working *work, const char *bytes, size_t len)
+{
+	size_t end, bad;
+	const char *wrong;
+
+	while (span_trim(span_of(bytes, len)).len > 0) {
+		struct data data = { BUFFER_INIT, false, false };
+
+		wrong = scan_value(bytes, len, &end, &bad);
+		if (wrong != NULL) {
+			error_set(&work->error, ERROR_SCHEMA, NULL, "stdout is no JSON: %s", wrong);
+			return;
+		}
+		scan_minify(span_of(bytes, end), &data.json);
+		add_result(work, &data);
+		bytes += end;
+		len -= end;
+	}
+}
+
+/* A command's stdout as results. */
+static void
+take_output(struct working *work, const struct buffer *output)
+{
+	const char *bytes = buffer_string(output);
+	struct data data = { BUFFER_INIT, false, false };
+
+	switch (work->step->output) {
+	case OUTPUT_LINES:
+		split_text(work, '\n', bytes, output->len);
+		break;
+	case OUTPUT_NUL:
+		split_text(work, '\0', bytes, output->len);
+		break;
+	case OUTPUT_JSON:
+		split_json(work, bytes, output->len);
+		break;
+	default:
+		data_from_text(&data, bytes, output->len);
+		add_result(work, &data);
+	}
+}
+
+/* One try of a command. 0, or -1 if the machine failed; the try's error is in
+ * work->error. */
+static int
+try_command(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	struct buffer input = BUFFER_INIT;
+	struct body body;
+	int result;
+
+	memset(&body, 0, sizeof body);
+	body.argv = s->command;
+	body.environment = s->environment.list;
+	body.timeout_ms = s->timeout_ms;
+	if (s->feed_state)
+		working_state_line(work, &input);
+	else
+		data_feed(&work->item->data, &input);
+	body.input = buffer_string(&input);
+	body.input_len = input.len;
+	result = bodies_run(&body, 1, &s->interrupts, err);
+	work->error = body.error;
+	work->exit_code = body.exit_code;
+	buffer_free(&work->errors);
+	work->errors = body.errors;
+	work->errors_bytes = body.errors_bytes;
+	memset(&body.errors, 0, sizeof body.errors);
+	if (result == 0 && work->error.code == ERROR_NONE)
+		take_output(work, &body.output);
+	body_free(&body);
+	buffer_free(&input);
+	return result;
+}
+
+static void
+turns_begin(struct working *work, struct turns *t)
+{
+	struct step *s = work->step;
+
+	memset(t, 0, sizeof *t);
+	t->agent = s->agent;
+	t->tools = s->tools;
+	t->tool_count = s->tool_count;
+	t->provider = &s->provider;
+	t->call = &work->call;
+	t->retry = &s->retry;
+	t->interrupts = &s->interrupts;
+	t->environment = &s->environment;
+	t->timeout_ms = s->operation ? s->timeout_ms : 0;
+	if (s->timeout_ms > 0)
+		t->deadline = clock_monotonic() + s->timeout_ms;
+	t->live = s->live;
+}
+
+/* Takes over what the turn loop left. */
+static void
+turns_done(struct working *work, struct turns *t, int result)
+{
+	struct data data = { BUFFER_INIT, false, false };
+
+	work->tool_calls += t->tool_calls;
+	if (t->retries.len > 0) {
+		if (work->retries.len > 0)
+			buffer_byte(&work->retries, ',');
+		buffer_append(&work->retries, t->retries.data, t->retries.len);
+	}
+	if (result == 0) {
+		data.json = t->result;
+		memset(&t->result, 0, sizeof t->result);
+		add_result(work, &data);
+	}
+	turns_free(t);
+}
+
+static int
+try_operation(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	struct turns t;
+	int result;
+
+	(void)err;
+	turns_begin(work, &t);
+	result = turns_operation(&t, &s->tools[0],
+	    span_of(work->item->data.json.data, work->item->data.json.len), &work->error);
+	turns_done(work, &t, result);
+	return 0;
+}
+
+static int
+run_agent(struct working *work)
+{
+	struct step *s = work->step;
+	struct buffer prompt = BUFFER_INIT;
+	struct turns t;
+	int result;
+
+	if (prompt_render(s->prompt, span_of(work->item->data.json.data,
+	    work->item->data.json.len), span_of(s->inputs.data, s->inputs.len), s->prompt_place,
+	    &prompt, &work->error) == -1 || step_start_provider(s, &work->error) == -1) {
+		buffer_free(&prompt);
+		return -1;
+	}
+	turns_begin(work, &t);
+	t.prompt = buffer_string(&prompt);
+	result = turns_run(&t, &work->error);
+	turns_done(work, &t, result);
+	buffer_free(&prompt);
+	return result;
+}
+
+/* Cut off in the middle: an effect may have happened, so it is not repeated. */
+static bool
+may_have_happened(const struct working *work)
+{
+	const struct step *s = work->step;
+
+	return effects_outside(s->effects) && !s->idempotent &&
+	    (work->error.code == ERROR_TIMEOUT || work->error.code == ERROR_CANCELLED ||
+	    work->error.code == ERROR_INTERRUPTED || work->exit_code > 128);
+}
+
+static void
+note_retry(struct working *work, int64_t began)
+{
+	struct writer w;
+
+	if (work->retries.len > 0)
+		buffer_byte(&work->retries, ',');
+	writer_begin(&w, &work->retries);
+	writer_object(&w);
+	writer_member_string(&w, "code", error_name(work->error.code));
+	writer_member_string(&w, "message", work->error.message);
+	if (work->exit_code >= 0)
+		writer_member_integer(&w, "exit_code", work->exit_code);
+	writer_member_integer(&w, "duration_ms", clock_monotonic() - began);
+	writer_object_end(&w);
+}
+
+/* Tries until it succeeds or may not be tried again. -1: the machine failed. */
+static int
+run_with_retries(struct working *work, int (*try)(struct working *, struct error *),
+    struct error *err)
+{
+	struct step *s = work->step;
+	int64_t began;
+	int tried;
+
+	for (tried = 1;; tried++) {
+		began = clock_monotonic();
+		memset(&work->error, 0, sizeof work->error);
+		if (try(work, err) == -1)
+			return -1;
+		if (work->error.code == ERROR_NONE || may_have_happened(work) ||
+		    !retry_wanted(&s->retry, work->error.code, tried))
+			return 0;
+		note_retry(work, began);
+		if (interrupts_sleep(&s->interrupts, retry_delay(&s->retry, tried, 0),
+		    &work->error) == -1)
+			return 0;
+	}
+}
+
+/* data.KEY = result; the rest stays, data that is no object moves to input. */
+static void
+merge_into(struct working *work)
+{
+	const char *key = work->step->into;
+	struct span data = span_of(work->item->data.json.data, work->item->data.json.len);
+	struct span name, value;
+	struct span_walk walk;
+	struct data merged = { BUFFER_INIT, false, false };
+	struct writer w;
+
+	writer_begin(&w, &merged.json);
+	writer_object(&w);
+	if (span_type(data) == 'o') {
+		span_walk_begin(&walk, data);
+		while (span_walk_next(&walk, &name, &value)) {
+			if (span_is(name, key))
+				continue;
+			if (merged.json.len > 1)
+				buffer_byte(&merged.json, ',');
+			buffer_append(&merged.json, name.at, name.len);
+			buffer_byte(&merged.json, ':');
+			buffer_append(&merged.json, value.at, value.len);
+			w.comma = true;
+		}
+	} else {
+		writer_member_span(&w, "input", data);
+	}
+	if (w.comma)
+		buffer_byte(&merged.json, ',');
+	json_quote(&merged.json, key, strlen(key));
+	buffer_byte(&merged.json, ':');
+	buffer_append(&merged.json, work->results[0].json.data, work->results[0].json.len);
+	buffer_byte(&merged.json, '}');
+	data_free(&work->results[0]);
+	work->results[0] = merged;
+}
+
+/* -1: the machine failed; else how it went is in work. */
+int
+working_run(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	int result = 0;
+
+	if (s->command != NULL)
+		result = run_with_retries(work, try_command, err);
+	else if (s->operation)
+		result = run_with_retries(work, try_operation, err);
+	else
+		run_agent(work);
+	if (work->error.code == ERROR_SYSTEM) {
+		if (err != NULL)
+			*err = work->error;
+		return -1;
+	}
+	if (result == 0 && work->error.code == ERROR_NONE && s->into != NULL)
+		merge_into(work);
+	return result;
+}
+
+/* Asks --when. The answer, or an error in work->error; -1: the machine failed. */
+int
+working_ask_condition(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	char *argv[] = { memory_text("/bin/sh"), memory_text("-c"), memory_text(s->when), NULL };
+	struct buffer input = BUFFER_INIT;
+	struct body body;
+	int result;
+
+	memset(&body, 0, sizeof body);
+	body.argv = argv;
+	body.environment = s->environment.list;
+	body.timeout_ms = s->timeout_ms;
+	working_state_line(work, &input);
+	body.input = input.data;
+	body.input_len = input.len;
+	result = bodies_run(&body, 1, &s->interrupts, err);
+	work->conditional = true;
+	work->condition = body.exit_code == 0;
+	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
+		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
+		    "the condition of --when ended with status %d", body.exit_code);
+	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
+		work->error = body.error;
+	body_free(&body);
+	buffer_free(&input);
+	free(argv[0]);
+	free(argv[1]);
+	free(argv[2]);
+	return result;
+}

@@ -1,0 +1,42 @@
+/*
+ * The stream of a step: items in, one call each (or one for all), lines out in the
+ * order of the input. It judges the input (was there any? did a producer die?) and
+ * notices that nobody reads the output any more.
+ */
+#ifndef AWF_AGENT_STREAM_H
+#define AWF_AGENT_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/step.h"
+#include "record/roster.h"
+#include "record/state.h"
+
+struct stream {
+	/* Set by the caller. */
+	struct step *step;
+	struct state_reader *reader;
+	struct roster *roster;
+	int out;               /* descriptor of the lines; -1: print nothing */
+	size_t jobs;           /* calls at a time */
+	bool joined;           /* -s */
+	bool by_name;          /* -s --by-name */
+	bool allow_empty;
+	void (*report)(const char *text); /* a failed call, one line */
+
+	/* Filled. */
+	int status;            /* exit status because of the calls */
+	bool closed;           /* nobody reads the output */
+	/* For stream_run() alone. */
+	char **producers;      /* process calls that the input named, in order of appearance */
+	size_t producer_count;
+	int64_t index;         /* of the next call */
+};
+
+/* 0: the input is done, see status and closed; -1: the machine failed. */
+int stream_run(struct stream *s, struct error *err);
+void stream_free(struct stream *s);
+
+#endif

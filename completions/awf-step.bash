@@ -1,0 +1,33 @@
+# bash completion for awf-step
+_awf_step()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words
+	case $prev in
+	-a | --agent)
+		words="$(cd agents 2>/dev/null && ls ./*.md ./*.json 2>/dev/null | sed 's|^\./||')"
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; compgen -f -- "$cur")
+		return ;;
+	-t | --tool | --allow-tools)
+		words="$(cd tools 2>/dev/null && ls ./*.tool.json 2>/dev/null | sed 's|^\./||; s|\.tool\.json$||')"
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+		return ;;
+	-i | --input) words='auto text lines nul json state' ;;
+	-O | --output-form) words='text lines nul json' ;;
+	--backoff) words='constant linear exponential' ;;
+	--effects) words='none read workspace external workspace,idempotent external,idempotent' ;;
+	--retry-on) words='rate_limit overloaded network provider exit_status timeout schema' ;;
+	-o | --output)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	--)
+		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		return ;;
+	*) words='--agent --model --prompt --tool --allow-tools --max-turns --max-tokens-total
+		--input --no-input --allow-empty --state --output-form --join --by-name --jobs --into
+		--raw --output --quiet --when --rescue --allow-failure --try --timeout --retries
+		--backoff --delay --max-delay --retry-on --effects --pass-key --kind --dry-run
+		--verbose --help --version' ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+}
+complete -F _awf_step awf-step

@@ -46,7 +46,8 @@ void options_begin(struct options *o, const struct option_spec *table, int argc,
 int options_next(struct options *o, struct error *err);
 /* usage (one or more lines as "awf-tail [options] [RUN|FILE]"), then the table. */
 void options_help(FILE *out, const char *usage, const struct option_spec *table);
-/* A whole number in [min, max]; -1 with ERROR_USAGE naming the option. */
+/* A whole number in [min, max]; -1 with ERROR_USAGE and name, as the user knows
+ * it ("--lines"), for place. */
 int options_number(const char *name, const char *text, long long min, long long max,
     long long *value, struct error *err);
 /* A duration in ms (duration_parse). */

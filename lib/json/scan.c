@@ -88,8 +88,10 @@ check_string(struct check *c)
 		c->at = bytes_not_plain(c->at, c->end);
 		if (take(c, '"'))
 			return true;
-		if (c->at >= c->end)
-			return fail(c, "unterminated string");
+		if (c->at >= c->end) {
+			c->wrong = "unterminated string";
+			return false;
+		}
 		if (*c->at == '\\') {
 			if (!check_escape(c))
 				return false;

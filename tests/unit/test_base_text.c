@@ -1,0 +1,201 @@
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+
+static const struct {
+	const char *bytes;
+	unsigned len; /* of its first character, 0: not well-formed */
+	uint32_t code;
+} characters[] = {
+	{"a", 1, 'a'},
+	{"\x7f", 1, 0x7f},
+	{"\xc2\x80", 2, 0x80},
+	{"\xdf\xbf", 2, 0x7ff},
+	{"\xe0\xa0\x80", 3, 0x800},
+	{"\xed\x9f\xbf", 3, 0xd7ff},
+	{"\xee\x80\x80", 3, 0xe000},
+	{"\xef\xbf\xbf", 3, 0xffff},
+	{"\xf0\x90\x80\x80", 4, 0x10000},
+	{"\xf4\x8f\xbf\xbf", 4, 0x10ffff},
+	{"\x80", 0, 0},             /* a continuation alone */
+	{"\xc0\x80", 0, 0},         /* overlong */
+	{"\xc1\xbf", 0, 0},
+	{"\xe0\x9f\xbf", 0, 0},
+	{"\xf0\x8f\xbf\xbf", 0, 0},
+	{"\xed\xa0\x80", 0, 0},     /* surrogates */
+	{"\xed\xbf\xbf", 0, 0},
+	{"\xf4\x90\x80\x80", 0, 0}, /* above U+10FFFF */
+	{"\xf5\x80\x80\x80", 0, 0},
+	{"\xff", 0, 0},
+	{"\xc3", 0, 0},             /* cut off */
+	{"\xe2\x82", 0, 0},
+	{"\xf0\x9f\x98", 0, 0},
+	{"\xc3(", 0, 0},
+	{"\xe2\x82(", 0, 0},
+	{"\xf0\x9f\x98(", 0, 0},
+};
+
+static void
+decodes_and_encodes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(characters); i++) {
+		size_t len = strlen(characters[i].bytes);
+		struct buffer out = BUFFER_INIT;
+		uint32_t code = 0;
+
+		assert_int_equal(utf8_decode(characters[i].bytes, len, &code), characters[i].len);
+		if (characters[i].len > 0) {
+			assert_int_equal(code, characters[i].code);
+			utf8_append(&out, code);
+			assert_true(buffer_equal(&out, characters[i].bytes));
+		}
+		buffer_free(&out);
+	}
+	assert_int_equal(utf8_decode("", 0, &(uint32_t){0}), 0);
+}
+
+/* Each character at each distance from the blocks that are looked at at once. */
+static void
+validity_at_any_place(void **state)
+{
+	char text[80];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(characters); i++) {
+		size_t len = strlen(characters[i].bytes);
+
+		for (size_t before = 0; before < 40; before++) {
+			memset(text, 'x', sizeof text);
+			memcpy(text + before, characters[i].bytes, len);
+			if (utf8_valid(text, before + len) != (characters[i].len > 0) ||
+			    utf8_valid(text, sizeof text) != (characters[i].len > 0))
+				fail_msg("row %zu after %zu bytes", i, before);
+		}
+	}
+	assert_true(utf8_valid("", 0));
+	assert_true(utf8_valid("a\0b", 3));
+}
+
+static void
+whole_characters(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t whole;
+	} rows[] = {
+		{"", 0}, {"abc", 3}, {"ab\xc3", 2}, {"ab\xc3\xa4", 4}, {"a\xe2\x82", 1},
+		{"\xe2", 0}, {"a\xe2\x82\xac", 4}, {"a\xf0\x9f\x98", 1}, {"a\xf0\x9f", 1},
+		{"a\xf0", 1}, {"a\xf0\x9f\x98\x80", 5}, {"\x80\x80\x80\x80", 4},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(utf8_whole(rows[i].bytes, strlen(rows[i].bytes)), rows[i].whole);
+}
+
+static void
+names(void **state)
+{
+	char longest[130];
+
+	(void)state;
+	assert_true(name_valid("a"));
+	assert_true(name_valid("Write_2-x"));
+	assert_false(name_valid(""));
+	assert_false(name_valid("a.b"));
+	assert_false(name_valid("a/b"));
+	assert_false(name_valid(".."));
+	assert_false(name_valid("a b"));
+	assert_false(name_valid("ä"));
+	assert_false(name_valid("a\n"));
+	memset(longest, 'n', sizeof longest);
+	longest[128] = '\0';
+	assert_true(name_valid(longest));
+	longest[128] = 'n';
+	longest[129] = '\0';
+	assert_false(name_valid(longest));
+}
+
+static void
+suggestions(void **state)
+{
+	static const char *const candidates[] = {
+		"follow", "lines", "timeout", "retry-on", "retries", "after", "all", NULL,
+	};
+	static const struct {
+		const char *word, *meant;
+	} rows[] = {
+		{"folow", "follow"}, {"fololw", "follow"}, {"folllow", "follow"}, {"line", "lines"},
+		{"time-out", "timeout"}, {"timeuot", "timeout"}, {"time", "timeout"}, {"retry", "retry-on"},
+		{"retires", "retries"}, {"al", "all"}, {"lines", "lines"}, {"xyz", NULL}, {"", NULL},
+		{"q", NULL}, {"banana", NULL},
+		{"a-word-so-long-that-nobody-can-have-meant-an-option-of-this-program", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *meant = text_suggest(rows[i].word, candidates);
+
+		if (!meant != !rows[i].meant || (meant && strcmp(meant, rows[i].meant) != 0))
+			fail_msg("%s: %s", rows[i].word, meant ? meant : "nothing");
+	}
+}
+
+static void
+visible(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t width;
+		const char *shown;
+	} rows[] = {
+		{"", 0, ""},
+		{"plain", 0, "plain"},
+		{"a\nb\tc\rd", 0, "a\\nb\\tc\\rd"},
+		{"\x1b[31mred\x07\x7f", 0, "\\x1b[31mred\\x07\\x7f"},
+		{"\xc2\x9b" "31m", 0, "\\u009b31m"},
+		{"\xe2\x80\xae" "evil", 0, "\\u202eevil"},
+		{"\xe2\x81\xa6x\xe2\x80\xa8y", 0, "\\u2066x\\u2028y"},
+		{"bad \xff\xc3", 0, "bad \\xff\\xc3"},
+		{"Größe 日本", 0, "Größe 日本"},
+		{"abcdef", 6, "abcdef"},
+		{"abcdefg", 6, "abcde…"},
+		{"abc\n", 4, "abc…"},
+		{"abc\n", 5, "abc\\n"},
+		{"日本語", 6, "日本語"},
+		{"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
+		{"e\xcc\x81" "e\xcc\x81", 2, "e\xcc\x81" "e\xcc\x81"},
+		{"ab", 1, "…"},
+		{"a", 1, "a"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buffer out = BUFFER_INIT;
+
+		buffer_text(&out, "> ");
+		text_visible(&out, rows[i].bytes, strlen(rows[i].bytes), rows[i].width);
+		assert_string_equal(out.data + 2, rows[i].shown);
+		buffer_free(&out);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decodes_and_encodes),
+		cmocka_unit_test(validity_at_any_place),
+		cmocka_unit_test(whole_characters),
+		cmocka_unit_test(names),
+		cmocka_unit_test(suggestions),
+		cmocka_unit_test(visible),
+	};
+
+	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);
+}

@@ -1,0 +1,589 @@
+/*
+ * The Messages API of Anthropic, streaming. Blocks pass both ways; which member
+ * of the API's block is which member of ours stands in one table, read by both
+ * directions. Members without a place in ours go into `raw` and come back from
+ * there.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stream.h"
+
+#define API "anthropic"
+#define MAX_TOKENS 8192 /* the API wants a number; thinking comes on top */
+
+static const char usage[] =
+"awf-provider-anthropic < requests\n"
+"\n"
+"Speaks to the Messages API for awf-step: one request per line on stdin, answers\n"
+"on stdout, see awf-provider(7). The key is read from ANTHROPIC_API_KEY, another\n"
+"server's URL from ANTHROPIC_BASE_URL.";
+
+/* Kinds of blocks of the API. */
+enum kind {
+	KIND_TEXT,
+	KIND_THINKING,
+	KIND_REDACTED,
+	KIND_TOOL_USE,    /* also those that the API runs itself */
+	KIND_TOOL_RESULT, /* of tools that the API ran, or ours */
+	KIND_OTHER        /* later than this program: kept in raw, as an empty text */
+};
+
+static const struct {
+	const char *type;
+	enum block_type ours;
+} kinds[] = {
+	[KIND_TEXT] = { "text", BLOCK_TEXT },
+	[KIND_THINKING] = { "thinking", BLOCK_THINKING },
+	[KIND_REDACTED] = { "redacted_thinking", BLOCK_THINKING },
+	[KIND_TOOL_USE] = { "tool_use", BLOCK_TOOL_USE },
+	[KIND_TOOL_RESULT] = { "tool_result", BLOCK_TOOL_RESULT },
+	[KIND_OTHER] = { "", BLOCK_TEXT }
+};
+
+static void
+take_text(struct block *b, struct span value)
+{
+	span_decode(value, &b->text);
+}
+
+static void
+take_json(struct block *b, struct span value)
+{
+	scan_minify(value, &b->text);
+}
+
+static void
+take_signature(struct block *b, struct span value)
+{
+	span_decode(value, &b->signature);
+}
+
+static void
+take_redacted(struct block *b, struct span value)
+{
+	span_decode(value, &b->redacted);
+}
+
+static void
+take_tool_id(struct block *b, struct span value)
+{
+	text_once(&b->tool_id, value);
+}
+
+static void
+take_tool_name(struct block *b, struct span value)
+{
+	text_once(&b->tool_name, value);
+}
+
+static void
+take_is_error(struct block *b, struct span value)
+{
+	b->is_error = span_true(value);
+}
+
+static const struct member {
+	enum kind kind;
+	const char *theirs, *ours;
+	void (*take)(struct block *b, struct span value);
+} members[] = {
+	{ KIND_TEXT, "text", "text", take_text },
+	{ KIND_THINKING, "thinking", "thinking", take_text },
+	{ KIND_THINKING, "signature", "signature", take_signature },
+	{ KIND_REDACTED, "data", "redacted", take_redacted },
+	{ KIND_TOOL_USE, "id", "tool_id", take_tool_id },
+	{ KIND_TOOL_USE, "name", "tool_name", take_tool_name },
+	{ KIND_TOOL_USE, "input", "tool_input", take_json },
+	{ KIND_TOOL_RESULT, "tool_use_id", "tool_id", take_tool_id },
+	{ KIND_TOOL_RESULT, "content", "tool_content", take_json },
+	{ KIND_TOOL_RESULT, "is_error", "is_error", take_is_error }
+};
+#define MEMBERS (sizeof members / sizeof members[0])
+
+/* What the events say. */
+
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+/* server_tool_use, web_search_tool_result and their like go by their shape. */
+static enum kind
+kind_of(const char *type)
+{
+	int kind;
+
+	for (kind = 0; kind < KIND_OTHER; kind++)
+		if (strcmp(type, kinds[kind].type) == 0)
+			return (enum kind)kind;
+	if (ends_with(type, "_tool_use"))
+		return KIND_TOOL_USE;
+	return ends_with(type, "_tool_result") ? KIND_TOOL_RESULT : KIND_OTHER;
+}
+
+static const struct member *
+find_member(enum kind kind, struct span key)
+{
+	size_t i;
+
+	for (i = 0; i < MEMBERS; i++)
+		if (members[i].kind == kind && span_is(key, members[i].theirs))
+			return &members[i];
+	return NULL;
+}
+
+static bool
+says_nothing(struct span value)
+{
+	return span_type(value) == '0' ||
+	    (span_type(value) == 'a' && span_element(value, 0).at == NULL);
+}
+
+static void
+block_start(struct stream *s, struct span event)
+{
+	struct span content = span_member(event, "content_block"), key, value;
+	char *type = span_text(span_member(content, "type"));
+	enum kind kind = kind_of(type == NULL ? "" : type);
+	const struct member *member;
+	struct span_walk walk;
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(event, "index"));
+	b = message_add(&s->message, kinds[kind].ours, index);
+	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) &&
+	    strcmp(type, kinds[KIND_TOOL_USE].type) != 0;
+	span_walk_begin(&walk, content);
+	while (span_walk_next(&walk, &key, &value)) {
+		member = find_member(kind, key);
+		if (member != NULL)
+			member->take(b, value);
+		else if (!says_nothing(value) &&
+		    !(span_is(key, "type") && span_is(value, kinds[kind].type)))
+			block_keep(b, key, value);
+	}
+	if (kind == KIND_THINKING || kind == KIND_REDACTED || b->raw.len > 0)
+		b->api = API;
+	if (kind == KIND_TEXT)
+		provider_delta(s->provider, "text", buffer_string(&b->text), b->text.len);
+	free(type);
+}
+
+static void
+delta_text(struct stream *s, struct block *b, struct span value)
+{
+	stream_text(s, b, "text", value);
+}
+
+static void
+delta_thinking(struct stream *s, struct block *b, struct span value)
+{
+	stream_text(s, b, "thinking", value);
+}
+
+static void
+delta_signature(struct stream *s, struct block *b, struct span value)
+{
+	(void)s;
+	take_signature(b, value);
+}
+
+/* The block began with "input":{}; the pieces, if any, take its place. */
+static void
+delta_input(struct stream *s, struct block *b, struct span value)
+{
+	struct buffer piece = BUFFER_INIT;
+
+	(void)s;
+	span_decode(value, &piece);
+	if (piece.len > 0 && !b->begun) {
+		b->begun = true;
+		buffer_clear(&b->text);
+	}
+	buffer_append(&b->text, buffer_string(&piece), piece.len);
+	buffer_free(&piece);
+}
+
+static void
+delta_citation(struct stream *s, struct block *b, struct span value)
+{
+	(void)s;
+	if (b->citations.len > 0)
+		buffer_byte(&b->citations, ',');
+	scan_minify(value, &b->citations);
+	b->api = API;
+}
+
+static const struct {
+	const char *type, *member;
+	void (*take)(struct stream *s, struct block *b, struct span value);
+} deltas[] = {
+	{ "text_delta", "text", delta_text },
+	{ "thinking_delta", "thinking", delta_thinking },
+	{ "signature_delta", "signature", delta_signature },
+	{ "input_json_delta", "partial_json", delta_input },
+	{ "citations_delta", "citation", delta_citation }
+};
+
+static struct block *
+find_block(struct stream *s, struct span event)
+{
+	long long index = -1;
+	size_t i;
+
+	number_set(&index, span_member(event, "index"));
+	for (i = s->message.count; i-- > 0;)
+		if (s->message.blocks[i].index == index)
+			return &s->message.blocks[i];
+	return NULL;
+}
+
+static void
+block_delta(struct stream *s, struct span event)
+{
+	struct span delta = span_member(event, "delta"), value;
+	struct block *b = find_block(s, event);
+	size_t i;
+
+	if (b == NULL) {
+		stream_fail(s, "event %ld of the stream is for a block that never began", s->events);
+		return;
+	}
+	for (i = 0; i < sizeof deltas / sizeof deltas[0]; i++) {
+		value = span_member(delta, deltas[i].member);
+		if (value.at != NULL && span_is(span_member(delta, "type"), deltas[i].type))
+			deltas[i].take(s, b, value);
+	}
+}
+
+/* Numbers are totals so far: later ones replace earlier ones. */
+static void
+take_usage(struct usage *u, struct span usage_object)
+{
+	number_set(&u->input, span_member(usage_object, "input_tokens"));
+	number_set(&u->output, span_member(usage_object, "output_tokens"));
+	number_set(&u->cache_read, span_member(usage_object, "cache_read_input_tokens"));
+	number_set(&u->cache_write, span_member(usage_object, "cache_creation_input_tokens"));
+}
+
+static void
+message_start(struct stream *s, struct span event)
+{
+	struct span message = span_member(event, "message");
+
+	text_once(&s->message.model, span_member(message, "model"));
+	take_usage(&s->message.usage, span_member(message, "usage"));
+}
+
+static const struct {
+	const char *theirs, *ours;
+} stop_reasons[] = {
+	{ "end_turn", "end_turn" },
+	{ "tool_use", "tool_use" },
+	{ "max_tokens", "max_tokens" },
+	{ "model_context_window_exceeded", "max_tokens" },
+	{ "stop_sequence", "stop_sequence" },
+	{ "refusal", "refusal" },
+	{ "pause_turn", "pause" }
+};
+
+static void
+message_delta(struct stream *s, struct span event)
+{
+	struct span reason = span_path(event, "delta", "stop_reason", NULL);
+	size_t i;
+
+	for (i = 0; i < sizeof stop_reasons / sizeof stop_reasons[0]; i++)
+		if (span_is(reason, stop_reasons[i].theirs))
+			s->message.stop_reason = stop_reasons[i].ours;
+	take_usage(&s->message.usage, span_member(event, "usage"));
+}
+
+static void
+message_stop(struct stream *s, struct span event)
+{
+	(void)event;
+	s->message.ended = true;
+}
+
+/* Other events (ping, and those of later versions) are passed over, as the API
+ * asks its clients to. */
+static const struct {
+	const char *type;
+	void (*take)(struct stream *s, struct span event);
+} events[] = {
+	{ "content_block_delta", block_delta },
+	{ "content_block_start", block_start },
+	{ "message_start", message_start },
+	{ "message_delta", message_delta },
+	{ "message_stop", message_stop }
+};
+
+static void
+take_event(struct stream *s, struct span data)
+{
+	struct span type = span_member(data, "type");
+	size_t i;
+
+	for (i = 0; i < sizeof events / sizeof events[0]; i++) {
+		if (!span_is(type, events[i].type))
+			continue;
+		events[i].take(s, data);
+		return;
+	}
+}
+
+/* The API counts cached input apart; ours is all of it. */
+static void
+finish(struct stream *s)
+{
+	struct usage *u = &s->message.usage;
+
+	if (u->input < 0)
+		return;
+	u->input += u->cache_read > 0 ? u->cache_read : 0;
+	u->input += u->cache_write > 0 ? u->cache_write : 0;
+}
+
+/* How a request is written. */
+
+static enum kind
+kind_of_ours(struct span block)
+{
+	int kind;
+
+	if (span_member(block, "redacted").at != NULL)
+		return KIND_REDACTED;
+	for (kind = 0; kind < KIND_OTHER; kind++)
+		if (span_is(span_member(block, "type"), kinds[kind].type))
+			return (enum kind)kind;
+	return KIND_OTHER;
+}
+
+/* Whether a block of a request can be sent: thinking needs the API's signature,
+ * an empty text is refused, and what another API ran or meant is left out. */
+static bool
+is_sendable(struct span block, enum kind kind)
+{
+	struct span api = span_member(block, "api");
+	bool own = api.at == NULL || stream_own(block, API);
+	bool special = span_path(block, "raw", "type", NULL).at != NULL;
+
+	if (special)
+		return own;
+	switch (kind) {
+	case KIND_TEXT:
+		return !span_is(span_member(block, "text"), "");
+	case KIND_THINKING:
+		return own && span_member(block, "signature").at != NULL;
+	case KIND_REDACTED:
+		return own;
+	case KIND_TOOL_USE:
+	case KIND_TOOL_RESULT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The API takes objects alone as input; what the model wrote otherwise goes in
+ * one. */
+static void
+write_input(struct writer *w, struct span input)
+{
+	if (span_type(input) == 'o') {
+		stream_member(w, "input", input);
+		return;
+	}
+	writer_key(w, "input");
+	writer_object(w);
+	stream_member(w, "invalid_json", input);
+	writer_object_end(w);
+}
+
+static void
+write_member(struct writer *w, const struct member *m, struct span block, bool special)
+{
+	struct span value = span_member(block, m->ours);
+
+	if (value.at == NULL || (m->kind == KIND_TEXT && special && span_is(value, "")))
+		return;
+	if (m->take != take_json || special)
+		stream_member(w, m->theirs, value);
+	else if (m->kind == KIND_TOOL_USE)
+		write_input(w, value);
+	else
+		stream_result(w, m->theirs, value);
+}
+
+static void
+write_raw(struct writer *w, struct span raw)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, raw);
+	while (span_walk_next(&walk, &key, &value))
+		stream_raw(w, key, value);
+}
+
+static void
+write_block(struct writer *w, struct span block)
+{
+	enum kind kind = kind_of_ours(block);
+	struct span raw = span_member(block, "raw");
+	bool special = span_member(raw, "type").at != NULL;
+	size_t i;
+
+	if (!is_sendable(block, kind))
+		return;
+	writer_object(w);
+	if (!special)
+		writer_member_string(w, "type", kinds[kind].type);
+	for (i = 0; i < MEMBERS; i++)
+		if (members[i].kind == kind)
+			write_member(w, &members[i], block, special);
+	if (span_type(raw) == 'o' && stream_own(block, API))
+		write_raw(w, raw);
+	writer_object_end(w);
+}
+
+static void
+write_message(struct writer *w, struct span message)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	writer_object(w);
+	stream_member(w, "role", span_member(message, "role"));
+	writer_key(w, "content");
+	writer_array(w);
+	span_walk_begin(&walk, span_member(message, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		write_block(w, block);
+	writer_array_end(w);
+	writer_object_end(w);
+}
+
+static void
+write_messages(struct writer *w, struct span messages)
+{
+	struct span_walk walk;
+	struct span key, message;
+
+	writer_key(w, "messages");
+	writer_array(w);
+	span_walk_begin(&walk, messages);
+	while (span_walk_next(&walk, &key, &message))
+		write_message(w, message);
+	writer_array_end(w);
+}
+
+static const struct {
+	const char *effort;
+	long long budget;
+} efforts[] = {
+	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 }
+};
+
+/* Tokens to think with; 0: no thinking, or an object that says it itself. */
+static long long
+thinking_budget(struct span thinking)
+{
+	long long budget = 0;
+	size_t i;
+
+	if (span_type(thinking) == 'o')
+		thinking = span_member(thinking, "budget_tokens");
+	number_set(&budget, thinking);
+	if (span_true(thinking))
+		budget = 8192;
+	for (i = 0; i < sizeof efforts / sizeof efforts[0]; i++)
+		if (span_is(thinking, efforts[i].effort))
+			budget = efforts[i].budget;
+	return budget;
+}
+
+static void
+write_thinking(struct writer *w, struct span thinking)
+{
+	long long budget = thinking_budget(thinking);
+
+	if (span_type(thinking) == 'o') {
+		stream_member(w, "thinking", thinking);
+		return;
+	}
+	if (budget == 0)
+		return;
+	writer_key(w, "thinking");
+	writer_object(w);
+	writer_member_string(w, "type", "enabled");
+	writer_member_integer(w, "budget_tokens", budget);
+	writer_object_end(w);
+}
+
+static void
+write_params(struct writer *w, struct span params)
+{
+	struct span thinking = span_member(params, "thinking"), key, value;
+	struct span_walk walk;
+
+	if (span_member(params, "max_tokens").at == NULL)
+		writer_member_integer(w, "max_tokens", MAX_TOKENS + thinking_budget(thinking));
+	write_thinking(w, thinking);
+	span_walk_begin(&walk, params);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (!span_is(key, "thinking"))
+			stream_raw(w, key, value);
+	}
+}
+
+static void
+write_body(const struct stream *s, struct writer *w)
+{
+	const struct provider_request *r = s->request;
+
+	writer_object(w);
+	stream_member(w, "model", r->model);
+	writer_member_bool(w, "stream", true);
+	write_params(w, r->params);
+	if (!span_is(r->system, ""))
+		stream_member(w, "system", r->system);
+	if (span_element(r->tools, 0).at != NULL)
+		stream_member(w, "tools", r->tools);
+	write_messages(w, r->messages);
+	writer_object_end(w);
+}
+
+static void
+write_path(const struct stream *s, struct buffer *url)
+{
+	(void)s;
+	buffer_text(url, "/v1/messages");
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const headers[] = { "anthropic-version: 2023-06-01", NULL };
+	static const struct stream_api api = {
+		.program = "awf-provider-anthropic",
+		.usage = usage,
+		.base_variable = "ANTHROPIC_BASE_URL",
+		.base_default = "https://api.anthropic.com",
+		.key_variable = "ANTHROPIC_API_KEY",
+		.key_header = "x-api-key: ",
+		.headers = headers,
+		.path = write_path,
+		.body = write_body,
+		.event = take_event,
+		.finish = finish
+	};
+
+	return stream_main(&api, argc, argv);
+}

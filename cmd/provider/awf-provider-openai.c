@@ -1,0 +1,559 @@
+/*
+ * Chat Completions, streaming: the API of OpenAI and of everything that speaks
+ * like it (Azure, Groq, DeepSeek, xAI, Mistral, OpenRouter, Ollama, vLLM,
+ * llama.cpp …). They agree on the outline and differ in the rest, so nothing
+ * is expected to be there, and each thing is looked for wherever one of them
+ * puts it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "stream.h"
+
+#define API "openai"
+
+static const char usage[] =
+"awf-provider-openai < requests\n"
+"\n"
+"Speaks to a Chat Completions API for awf-step: one request per line on stdin,\n"
+"answers on stdout, see awf-provider(7). The key is read from OPENAI_API_KEY,\n"
+"another server's URL (up to and with its /v1) from OPENAI_BASE_URL; such a\n"
+"server may need no key.";
+
+/* What the events say. */
+
+static void take_content(struct stream *s, struct span content, const char *kind);
+
+/* Text, in whatever kind of block it belongs. */
+static void
+take_string(struct stream *s, struct span text, const char *kind)
+{
+	bool thinking = strcmp(kind, "thinking") == 0;
+
+	if (!span_is(text, ""))
+		stream_text(s, message_last(&s->message, thinking ? BLOCK_THINKING : BLOCK_TEXT), kind,
+		    text);
+}
+
+/* Mistral's parts: {"type":"text","text":…}, {"type":"thinking","thinking":[parts]}. */
+static void
+take_part(struct stream *s, struct span part, const char *kind)
+{
+	struct span thinking = span_member(part, "thinking");
+
+	if (thinking.at != NULL)
+		take_content(s, thinking, "thinking");
+	else
+		take_content(s, span_member(part, "text"), kind);
+}
+
+static void
+take_content(struct stream *s, struct span content, const char *kind)
+{
+	struct span_walk walk;
+	struct span key, part;
+
+	if (span_type(content) == 's')
+		take_string(s, content, kind);
+	if (span_type(content) != 'a')
+		return;
+	span_walk_begin(&walk, content);
+	while (span_walk_next(&walk, &key, &part))
+		take_part(s, part, kind);
+}
+
+/* Some servers send the same thoughts under both names. */
+static void
+take_reasoning(struct stream *s, struct span delta)
+{
+	static const char *const fields[] = { "reasoning_content", "reasoning" };
+	struct span text;
+	struct block *b;
+	size_t i;
+
+	for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+		text = span_member(delta, fields[i]);
+		if (span_type(text) != 's' || span_is(text, ""))
+			continue;
+		b = message_last(&s->message, BLOCK_THINKING);
+		b->api = API;
+		b->field = fields[i];
+		stream_text(s, b, "thinking", text);
+		return;
+	}
+}
+
+static void
+take_refusal(struct stream *s, struct span refusal)
+{
+	if (span_type(refusal) != 's' || span_is(refusal, ""))
+		return;
+	take_string(s, refusal, "text");
+	s->message.stop_reason = "refusal";
+}
+
+/* Whether a piece that says a name begins another call than b. Without a name it
+ * never does: some servers change the id of a call from piece to piece. Others
+ * number all calls 0, or none and give no ids either. */
+static bool
+is_new_call(const struct block *b, struct span call, const char *id)
+{
+	struct span name = span_path(call, "function", "name", NULL);
+
+	if (b == NULL)
+		return true;
+	if (span_type(name) != 's' || span_is(name, ""))
+		return false;
+	if (id != NULL && id[0] != '\0' && b->tool_id != NULL)
+		return strcmp(b->tool_id, id) != 0;
+	return b->index < 0 && b->tool_id == NULL && b->tool_name != NULL;
+}
+
+/* The block that a piece of a call belongs to: by index, or, where there is none,
+ * the last, unless its id is another's. */
+static struct block *
+call_block(struct stream *s, struct span call)
+{
+	char *id = span_text(span_member(call, "id"));
+	long long index = -1;
+	struct block *b;
+
+	number_set(&index, span_member(call, "index"));
+	b = message_find(&s->message, BLOCK_TOOL_USE, index);
+	if (is_new_call(b, call, id))
+		b = message_add(&s->message, BLOCK_TOOL_USE, index);
+	if (b->tool_id == NULL && id != NULL && id[0] != '\0')
+		b->tool_id = memory_text(id);
+	free(id);
+	return b;
+}
+
+static void
+take_call(struct stream *s, struct span call)
+{
+	struct block *b = call_block(s, call);
+	struct span name = span_path(call, "function", "name", NULL);
+	struct span arguments = span_path(call, "function", "arguments", NULL);
+
+	if (!span_is(name, ""))
+		text_once(&b->tool_name, name);
+	if (span_type(arguments) == 'o')
+		scan_minify(arguments, &b->text);
+	else
+		span_decode(arguments, &b->text);
+}
+
+static const struct {
+	const char *theirs, *ours;
+} finish_reasons[] = {
+	{ "stop", "end_turn" },
+	{ "eos", "end_turn" },
+	{ "length", "max_tokens" },
+	{ "tool_calls", "tool_use" },
+	{ "function_call", "tool_use" },
+	{ "content_filter", "refusal" }
+};
+
+static void
+take_finish_reason(struct message *m, struct span reason)
+{
+	size_t i;
+
+	if (span_type(reason) != 's' || span_is(reason, "") || m->stop_reason != NULL)
+		return;
+	m->stop_reason = "other";
+	for (i = 0; i < sizeof finish_reasons / sizeof finish_reasons[0]; i++)
+		if (span_is(reason, finish_reasons[i].theirs))
+			m->stop_reason = finish_reasons[i].ours;
+}
+
+static void
+take_choice(struct stream *s, struct span choice)
+{
+	struct span delta = span_member(choice, "delta"), key, call;
+	struct span_walk walk;
+
+	if (delta.at == NULL)
+		delta = span_member(choice, "message");
+	take_reasoning(s, delta);
+	take_content(s, span_member(delta, "content"), "text");
+	take_refusal(s, span_member(delta, "refusal"));
+	span_walk_begin(&walk, span_member(delta, "tool_calls"));
+	while (span_walk_next(&walk, &key, &call))
+		take_call(s, call);
+	take_finish_reason(&s->message, span_member(choice, "finish_reason"));
+}
+
+/* output_tokens has the reasoning in it; xAI counts that apart, which its total
+ * gives away. */
+static void
+take_usage(struct usage *u, struct span object)
+{
+	long long total = -1;
+
+	if (span_type(object) != 'o')
+		return;
+	number_set(&u->input, span_member(object, "prompt_tokens"));
+	number_set(&u->output, span_member(object, "completion_tokens"));
+	number_set(&total, span_member(object, "total_tokens"));
+	number_set(&u->cache_read, span_member(object, "prompt_cache_hit_tokens"));
+	number_set(&u->cache_read, span_path(object, "prompt_tokens_details", "cached_tokens", NULL));
+	number_set(&u->reasoning, span_path(object, "completion_tokens_details",
+	    "reasoning_tokens", NULL));
+	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&
+	    total == u->input + u->output + u->reasoning)
+		u->output += u->reasoning;
+}
+
+static void
+take_event(struct stream *s, struct span data)
+{
+	struct span choice = span_element(span_member(data, "choices"), 0);
+	struct span model = span_member(data, "model");
+
+	if (!span_is(model, ""))
+		text_once(&s->message.model, model);
+	if (choice.at != NULL)
+		take_choice(s, choice);
+	take_usage(&s->message.usage, span_path(data, "x_groq", "usage", NULL));
+	take_usage(&s->message.usage, span_member(choice, "usage"));
+	take_usage(&s->message.usage, span_member(data, "usage"));
+}
+
+/* A reason to finish is an end too: not everyone sends [DONE]. */
+static void
+finish(struct stream *s)
+{
+	struct message *m = &s->message;
+	const char *reason = m->stop_reason;
+	size_t calls = 0, i;
+
+	m->ended |= reason != NULL;
+	for (i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type != BLOCK_TOOL_USE)
+			continue;
+		calls++;
+		if (b->tool_id == NULL)
+			b->tool_id = memory_format("call_%zu", calls);
+	}
+	if (reason == NULL || strcmp(reason, "end_turn") == 0)
+		m->stop_reason = calls > 0 ? "tool_use" : "end_turn";
+}
+
+/* How a request is written. */
+
+/* The model's name without the vendor's. */
+static bool
+is_reasoning_model(const char *model)
+{
+	const char *slash = strrchr(model, '/');
+	const char *name = slash == NULL ? model : slash + 1;
+
+	return (name[0] == 'o' && name[1] >= '0' && name[1] <= '9') || strncmp(name, "gpt-5", 5) == 0;
+}
+
+/* OpenAI has renamed max_tokens and refuses it for newer models; most others know
+ * only the old name. */
+static const char *
+max_tokens_name(const struct stream *s)
+{
+	char *model = span_text(s->request->model);
+	bool newer = strstr(s->base, "//api.openai.com") != NULL || is_reasoning_model(model);
+
+	free(model);
+	return newer ? "max_completion_tokens" : "max_tokens";
+}
+
+/* true, an effort, a number of tokens, or an object for servers that take one. */
+static void
+write_thinking(struct writer *w, struct span thinking)
+{
+	long long budget = 0;
+
+	number_set(&budget, thinking);
+	if (span_type(thinking) == 's')
+		stream_member(w, "reasoning_effort", thinking);
+	else if (span_type(thinking) == 'o')
+		stream_member(w, "thinking", thinking);
+	else if (span_true(thinking))
+		writer_member_string(w, "reasoning_effort", "medium");
+	else if (budget > 0)
+		writer_member_string(w, "reasoning_effort",
+		    budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high");
+}
+
+static void
+write_param(const struct stream *s, struct writer *w, struct span key, struct span value)
+{
+	if (span_is(key, "thinking"))
+		write_thinking(w, value);
+	else if (span_is(key, "max_tokens"))
+		stream_member(w, max_tokens_name(s), value);
+	else if (span_is(key, "stop_sequences"))
+		stream_member(w, "stop", value);
+	else
+		stream_raw(w, key, value);
+}
+
+static void
+write_tool(struct writer *w, struct span tool)
+{
+	writer_object(w);
+	writer_member_string(w, "type", "function");
+	writer_key(w, "function");
+	writer_object(w);
+	stream_member(w, "name", span_member(tool, "name"));
+	stream_member(w, "description", span_member(tool, "description"));
+	stream_member(w, "parameters", span_member(tool, "input_schema"));
+	writer_object_end(w);
+	writer_object_end(w);
+}
+
+static void
+write_tools(struct writer *w, struct span tools)
+{
+	struct span_walk walk;
+	struct span key, tool;
+
+	if (span_element(tools, 0).at == NULL)
+		return;
+	writer_key(w, "tools");
+	writer_array(w);
+	span_walk_begin(&walk, tools);
+	while (span_walk_next(&walk, &key, &tool))
+		write_tool(w, tool);
+	writer_array_end(w);
+}
+
+static bool
+is_type(struct span block, const char *type)
+{
+	return span_is(span_member(block, "type"), type);
+}
+
+/* What another API ran itself, or said in a way of its own, means nothing here. */
+static bool
+is_foreign(struct span block)
+{
+	return span_path(block, "raw", "type", NULL).at != NULL && !stream_own(block, API);
+}
+
+static size_t
+count_blocks(struct span blocks, const char *type)
+{
+	struct span_walk walk;
+	struct span key, block;
+	size_t count = 0;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		count += is_type(block, type) && !is_foreign(block);
+	return count;
+}
+
+static void
+write_part(struct writer *w, struct span text)
+{
+	writer_object(w);
+	writer_member_string(w, "type", "text");
+	stream_member(w, "text", text);
+	writer_object_end(w);
+}
+
+/* One text as a string, which every server takes; several as parts. */
+static void
+write_content(struct writer *w, struct span blocks)
+{
+	size_t count = count_blocks(blocks, "text");
+	struct span_walk walk;
+	struct span key, block;
+
+	writer_key(w, "content");
+	if (count > 1)
+		writer_array(w);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		struct span text = span_member(block, "text");
+
+		if (!is_type(block, "text") || is_foreign(block))
+			continue;
+		if (count > 1)
+			write_part(w, text);
+		else
+			writer_span(w, text);
+	}
+	if (count > 1)
+		writer_array_end(w);
+	if (count == 0)
+		writer_string(w, "");
+}
+
+static void
+write_call(struct writer *w, struct span block)
+{
+	writer_object(w);
+	stream_member(w, "id", span_member(block, "tool_id"));
+	writer_member_string(w, "type", "function");
+	writer_key(w, "function");
+	writer_object(w);
+	stream_member(w, "name", span_member(block, "tool_name"));
+	stream_result(w, "arguments", span_member(block, "tool_input"));
+	writer_object_end(w);
+	writer_object_end(w);
+}
+
+static void
+write_calls(struct writer *w, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	if (count_blocks(blocks, "tool_use") == 0)
+		return;
+	writer_key(w, "tool_calls");
+	writer_array(w);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (is_type(block, "tool_use") && !is_foreign(block))
+			write_call(w, block);
+	writer_array_end(w);
+}
+
+/* Thoughts go back only to servers that sent them under this name. */
+static void
+write_reasoning(struct writer *w, struct span blocks)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (is_type(block, "thinking") && stream_own(block, API) &&
+		    span_is(span_member(block, "field"), "reasoning_content"))
+			span_decode(span_member(block, "thinking"), &text);
+	if (text.len > 0) {
+		writer_key(w, "reasoning_content");
+		writer_bytes(w, text.data, text.len);
+	}
+	buffer_free(&text);
+}
+
+static void
+write_results(struct writer *w, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		if (!is_type(block, "tool_result") || is_foreign(block))
+			continue;
+		writer_object(w);
+		writer_member_string(w, "role", "tool");
+		stream_member(w, "tool_call_id", span_member(block, "tool_id"));
+		stream_result(w, "content", span_member(block, "tool_content"));
+		writer_object_end(w);
+	}
+}
+
+static void
+write_assistant(struct writer *w, struct span blocks)
+{
+	writer_object(w);
+	writer_member_string(w, "role", "assistant");
+	write_content(w, blocks);
+	write_reasoning(w, blocks);
+	write_calls(w, blocks);
+	writer_object_end(w);
+}
+
+static void
+write_user(struct writer *w, struct span blocks)
+{
+	write_results(w, blocks);
+	if (count_blocks(blocks, "text") == 0)
+		return;
+	writer_object(w);
+	writer_member_string(w, "role", "user");
+	write_content(w, blocks);
+	writer_object_end(w);
+}
+
+static void
+write_messages(struct writer *w, const struct provider_request *r)
+{
+	struct span_walk walk;
+	struct span key, message, blocks;
+
+	writer_key(w, "messages");
+	writer_array(w);
+	if (r->system.at != NULL && !span_is(r->system, "")) {
+		writer_object(w);
+		writer_member_string(w, "role", "system");
+		stream_member(w, "content", r->system);
+		writer_object_end(w);
+	}
+	span_walk_begin(&walk, r->messages);
+	while (span_walk_next(&walk, &key, &message)) {
+		blocks = span_member(message, "blocks");
+		if (span_is(span_member(message, "role"), "assistant"))
+			write_assistant(w, blocks);
+		else
+			write_user(w, blocks);
+	}
+	writer_array_end(w);
+}
+
+static void
+write_body(const struct stream *s, struct writer *w)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	writer_object(w);
+	stream_member(w, "model", s->request->model);
+	writer_member_bool(w, "stream", true);
+	writer_key(w, "stream_options");
+	writer_object(w);
+	writer_member_bool(w, "include_usage", true);
+	writer_object_end(w);
+	span_walk_begin(&walk, s->request->params);
+	while (span_walk_next(&walk, &key, &value))
+		write_param(s, w, key, value);
+	write_tools(w, s->request->tools);
+	write_messages(w, s->request);
+	writer_object_end(w);
+}
+
+static void
+write_path(const struct stream *s, struct buffer *url)
+{
+	(void)s;
+	buffer_text(url, "/chat/completions");
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const headers[] = { NULL };
+	static const struct stream_api api = {
+		.program = "awf-provider-openai",
+		.usage = usage,
+		.base_variable = "OPENAI_BASE_URL",
+		.base_default = "https://api.openai.com/v1",
+		.key_variable = "OPENAI_API_KEY",
+		.key_header = "authorization: Bearer ",
+		.key_optional = true,
+		.headers = headers,
+		.path = write_path,
+		.body = write_body,
+		.event = take_event,
+		.finish = finish
+	};
+
+	return stream_main(&api, argc, argv);
+}

@@ -1,0 +1,211 @@
+#include "failure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define SHOWN 300 /* bytes of a body that is no JSON */
+
+/* Values of `code`, `type` and `status` in error objects. */
+static const struct {
+	const char *word;
+	enum error_code category;
+} words[] = {
+	/* Messages API */
+	{ "invalid_request_error", ERROR_INVALID },
+	{ "authentication_error", ERROR_AUTH },
+	{ "permission_error", ERROR_AUTH },
+	{ "billing_error", ERROR_AUTH },
+	{ "not_found_error", ERROR_INVALID },
+	{ "request_too_large", ERROR_CONTEXT_LENGTH },
+	{ "rate_limit_error", ERROR_RATE_LIMIT },
+	{ "timeout_error", ERROR_OVERLOADED },
+	{ "overloaded_error", ERROR_OVERLOADED },
+	{ "api_error", ERROR_PROVIDER },
+	/* Chat Completions and the servers that speak it */
+	{ "invalid_api_key", ERROR_AUTH },
+	{ "insufficient_quota", ERROR_AUTH },
+	{ "billing_hard_limit_reached", ERROR_AUTH },
+	{ "account_deactivated", ERROR_AUTH },
+	{ "model_not_found", ERROR_INVALID },
+	{ "context_length_exceeded", ERROR_CONTEXT_LENGTH },
+	{ "string_above_max_length", ERROR_CONTEXT_LENGTH },
+	{ "exceed_context_size_error", ERROR_CONTEXT_LENGTH },
+	{ "rate_limit_exceeded", ERROR_RATE_LIMIT },
+	{ "engine_overloaded_error", ERROR_OVERLOADED },
+	{ "service_unavailable", ERROR_OVERLOADED },
+	{ "server_error", ERROR_PROVIDER },
+	{ "internal_server_error", ERROR_PROVIDER },
+	{ "content_filter", ERROR_REFUSED },
+	{ "content_policy_violation", ERROR_REFUSED }
+};
+
+/* Parts of messages, where an API has no word of its own. */
+static const struct {
+	const char *phrase;
+	enum error_code category;
+} phrases[] = {
+	{ "prompt is too long", ERROR_CONTEXT_LENGTH },
+	{ "context length", ERROR_CONTEXT_LENGTH },
+	{ "context window", ERROR_CONTEXT_LENGTH },
+	{ "context limit", ERROR_CONTEXT_LENGTH },
+	{ "context size", ERROR_CONTEXT_LENGTH },
+	{ "credit balance", ERROR_AUTH }
+};
+
+static const struct {
+	long from, to;
+	enum error_code category;
+} statuses[] = {
+	{ 401, 403, ERROR_AUTH },
+	{ 407, 407, ERROR_AUTH },
+	{ 408, 408, ERROR_NETWORK },
+	{ 413, 413, ERROR_CONTEXT_LENGTH },
+	{ 429, 429, ERROR_RATE_LIMIT },
+	{ 300, 499, ERROR_INVALID },
+	{ 503, 504, ERROR_OVERLOADED },
+	{ 529, 529, ERROR_OVERLOADED }
+};
+
+static enum error_code
+word_category(struct span word)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (span_is(word, words[i].word))
+			return words[i].category;
+	return ERROR_NONE;
+}
+
+static enum error_code
+phrase_category(const char *message)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
+		if (strstr(message, phrases[i].phrase) != NULL)
+			return phrases[i].category;
+	return ERROR_NONE;
+}
+
+static enum error_code
+status_category(long status)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+		if (status >= statuses[i].from && status <= statuses[i].to)
+			return statuses[i].category;
+	return ERROR_PROVIDER;
+}
+
+/* The exact word first; "invalid_request_error" last, because APIs use it for
+ * missing keys and overlong prompts too. */
+static enum error_code
+categorise(struct span object, const char *message, long status)
+{
+	enum error_code code = word_category(span_member(object, "code"));
+	enum error_code type = word_category(span_member(object, "type"));
+	enum error_code phrase = phrase_category(message);
+
+	if (code != ERROR_NONE)
+		return code;
+	if (type != ERROR_NONE && type != ERROR_INVALID)
+		return type;
+	if (phrase != ERROR_NONE)
+		return phrase;
+	if (status != 0)
+		return status_category(status);
+	return type != ERROR_NONE ? type : ERROR_PROVIDER;
+}
+
+/* Some servers repeat the key that they refuse. */
+static void
+remove_secret(char *message, const char *secret)
+{
+	char *at;
+
+	if (secret == NULL || secret[0] == '\0')
+		return;
+	while ((at = strstr(message, secret)) != NULL)
+		memset(at, '*', strlen(secret));
+}
+
+/* Object, or text, or anything else that was sent as an error. */
+static char *
+message_of(struct span value)
+{
+	static const char *const keys[] = { "message", "detail", "error" };
+	struct buffer text = BUFFER_INIT;
+	size_t i;
+
+	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
+		span_decode(span_member(value, keys[i]), &text);
+	span_decode(value, &text);
+	if (text.len == 0)
+		buffer_append(&text, value.at, utf8_whole(value.at, value.len < SHOWN ? value.len : SHOWN));
+	return buffer_take(&text);
+}
+
+void
+failure_from_json(struct provider_failure *f, struct span value, const char *secret)
+{
+	char *message = message_of(value);
+	enum error_code category;
+	long long code = 0;
+
+	/* A stream that began with 200 says the status of what came later here. */
+	if (f->status == 0 && span_integer(span_member(value, "code"), &code) &&
+	    code >= 300 && code <= 599)
+		f->status = (long)code;
+	category = categorise(value, message, f->status);
+	remove_secret(message, secret);
+	error_set(&f->error, category, NULL, "%s", message);
+	free(message);
+}
+
+static void
+failure_from_text(struct provider_failure *f, const struct buffer *body)
+{
+	const char *text = buffer_string(body);
+	size_t len = strcspn(text, "\r\n");
+
+	len = utf8_whole(text, len < SHOWN ? len : SHOWN);
+	error_set(&f->error, status_category(f->status), NULL, "%.*s",
+	    utf8_valid(text, len) ? (int)len : 0, text);
+}
+
+/* Says the status, which is often all there is, and the id to ask the API's
+ * people about. */
+static void
+add_status(struct provider_failure *f, const char *request_id)
+{
+	struct error old = f->error;
+	const char *colon = old.message[0] == '\0' ? "" : ": ";
+
+	if (request_id[0] != '\0')
+		error_set(&f->error, old.code, NULL, "HTTP %ld (request %s)%s%s", f->status,
+		    request_id, colon, old.message);
+	else
+		error_set(&f->error, old.code, NULL, "HTTP %ld%s%s", f->status, colon, old.message);
+}
+
+void
+failure_from_body(struct provider_failure *f, const struct buffer *body,
+    const char *request_id, const char *secret)
+{
+	struct span value = span_of(buffer_string(body), body->len);
+	struct span error;
+	size_t bad;
+
+	if (scan_check(value.at, value.len, &bad) != NULL) {
+		failure_from_text(f, body);
+		remove_secret(f->error.message, secret);
+	} else {
+		error = span_member(value, "error");
+		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
+	}
+	add_status(f, request_id);
+}

@@ -1,0 +1,19 @@
+/*
+ * What went wrong, in the categories of awf-provider(7): from the HTTP status,
+ * the error object of the API, and its words for it.
+ */
+#ifndef AWF_PROVIDER_FAILURE_H
+#define AWF_PROVIDER_FAILURE_H
+
+#include "json/scan.h"
+#include "provider.h"
+
+/* Fills f->error from a JSON value that says what went wrong (the `error` member
+ * of a body or of an event, or a body that has none) and f->status, 0 in a stream.
+ * secret, if it is not NULL, is taken out of the message. */
+void failure_from_json(struct provider_failure *f, struct span value, const char *secret);
+/* The same from the body of an answer with f->status, JSON or not. */
+void failure_from_body(struct provider_failure *f, const struct buffer *body,
+    const char *request_id, const char *secret);
+
+#endif

@@ -1,0 +1,320 @@
+#include "stream.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "failure.h"
+#include "net/sse.h"
+
+#define HEADERS_MAX 8
+#define DONE "[DONE]" /* ends a stream of Chat Completions */
+
+/* What lives as long as the program. */
+struct client {
+	const struct stream_api *api;
+	struct http *http;
+};
+
+void
+stream_fail(struct stream *s, const char *format, ...)
+{
+	char text[sizeof s->failure.error.message];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	error_set(&s->failure.error, ERROR_PROVIDER, NULL, "%s", text);
+	s->failed = true;
+}
+
+void
+stream_text(struct stream *s, struct block *b, const char *kind, struct span text)
+{
+	size_t old = b->text.len;
+
+	span_decode(text, &b->text);
+	provider_delta(s->provider, kind, buffer_string(&b->text) + old, b->text.len - old);
+}
+
+void
+stream_member(struct writer *w, const char *key, struct span value)
+{
+	struct buffer minified = BUFFER_INIT;
+
+	if (value.at == NULL)
+		return;
+	scan_minify(value, &minified);
+	writer_member_buffer(w, key, &minified);
+	buffer_free(&minified);
+}
+
+void
+stream_raw(struct writer *w, struct span key, struct span value)
+{
+	if (w->comma)
+		buffer_byte(w->out, ',');
+	buffer_append(w->out, key.at, key.len);
+	buffer_byte(w->out, ':');
+	scan_minify(value, w->out);
+	w->comma = true;
+}
+
+bool
+stream_own(struct span block, const char *api)
+{
+	return span_is(span_member(block, "api"), api);
+}
+
+void
+stream_result(struct writer *w, const char *key, struct span content)
+{
+	struct buffer minified = BUFFER_INIT;
+
+	if (span_type(content) == 's') {
+		writer_member_span(w, key, content);
+		return;
+	}
+	if (content.at != NULL)
+		scan_minify(content, &minified);
+	writer_key(w, key);
+	writer_bytes(w, buffer_string(&minified), minified.len);
+	buffer_free(&minified);
+}
+
+/* An event that is an error, whatever the API: {"error": …}. */
+static bool
+is_error(struct stream *s, struct span data)
+{
+	struct span error = span_member(data, "error");
+	char type = span_type(error);
+
+	if (type != 'o' && type != 's')
+		return false;
+	failure_from_json(&s->failure, error, s->key);
+	s->failed = true;
+	return true;
+}
+
+static int
+on_event(void *context, const char *name, const char *data, size_t len)
+{
+	struct stream *s = context;
+	struct span value = span_of(data, len);
+	const char *why;
+	size_t bad;
+
+	(void)name;
+	s->events++;
+	if (s->message.ended || len == 0)
+		return 0;
+	if (len == strlen(DONE) && memcmp(data, DONE, len) == 0) {
+		s->message.ended = true;
+		return 0;
+	}
+	why = scan_check(data, len, &bad);
+	if (why != NULL)
+		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,
+		    bad + 1, why);
+	else if (!is_error(s, value))
+		s->api->event(s, value);
+	return s->failed;
+}
+
+struct feed {
+	struct stream *stream;
+	struct sse sse;
+};
+
+static int
+on_bytes(void *context, const char *bytes, size_t len)
+{
+	struct feed *f = context;
+	int result = sse_feed(&f->sse, bytes, len);
+
+	if (result == -1)
+		stream_fail(f->stream, "an event of the stream is above %zu MiB", SSE_EVENT_LIMIT >> 20);
+	return result;
+}
+
+static enum http_watch
+on_input(void *context)
+{
+	struct feed *f = context;
+
+	return provider_look(f->stream->provider);
+}
+
+/* Environment name's value, NULL if it is unset or empty. */
+static const char *
+setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
+static bool
+has_control(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return true;
+	return false;
+}
+
+static int
+configure(struct stream *s, struct error *err)
+{
+	const struct stream_api *api = s->api;
+	bool own_base;
+
+	s->base = setting(api->base_variable);
+	s->key = setting(api->key_variable);
+	own_base = s->base != NULL;
+	if (s->base == NULL)
+		s->base = api->base_default;
+	if (strncmp(s->base, "http://", 7) != 0 && strncmp(s->base, "https://", 8) != 0)
+		return error_set(err, ERROR_INVALID, api->base_variable,
+		    "expected a URL that begins with http:// or https://");
+	if (s->key == NULL && !(own_base && api->key_optional))
+		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", api->key_variable);
+	if (s->key != NULL && has_control(s->key))
+		return error_set(err, ERROR_AUTH, api->key_variable,
+		    "the key holds a control character (a line end?)");
+	return 0;
+}
+
+static void
+make_url(const struct stream *s, struct buffer *url)
+{
+	size_t len = strlen(s->base);
+
+	while (len > 0 && s->base[len - 1] == '/')
+		len--;
+	buffer_append(url, s->base, len);
+	s->api->path(s, url);
+}
+
+/* The fixed headers and the key's; the caller frees the key's, headers[0]. */
+static char *
+make_headers(const struct stream *s, const char *headers[HEADERS_MAX + 3])
+{
+	char *key = s->key == NULL ? NULL : memory_format("%s%s", s->api->key_header, s->key);
+	size_t count = 0, i;
+
+	if (key != NULL)
+		headers[count++] = key;
+	headers[count++] = "content-type: application/json";
+	for (i = 0; i < HEADERS_MAX && s->api->headers[i] != NULL; i++)
+		headers[count++] = s->api->headers[i];
+	headers[count] = NULL;
+	return key;
+}
+
+static int
+post(struct stream *s, struct http *http, struct http_answer *answer, struct error *err)
+{
+	const char *headers[HEADERS_MAX + 3];
+	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
+	struct feed feed = { .stream = s };
+	struct http_request request = { .headers = headers, .take = on_bytes, .context = &feed,
+	    .watch_fd = 0, .look = on_input, .output_fd = 1 };
+	struct writer w;
+	char *key = make_headers(s, headers);
+	int result;
+
+	make_url(s, &url);
+	writer_begin(&w, &body);
+	s->api->body(s, &w);
+	sse_begin(&feed.sse, on_event, s);
+	request.url = url.data;
+	request.body = body.data;
+	request.body_len = body.len;
+	result = http_post(http, &request, answer, err);
+	sse_free(&feed.sse);
+	buffer_free(&url);
+	buffer_free(&body);
+	free(key);
+	return result;
+}
+
+/* 0 if the message is whole, else -1 with s->failure. posted is the result of
+ * post(), its error being in s->failure unless an event failed. */
+static int
+judge(struct stream *s, int posted, const struct http_answer *answer, const struct error *err)
+{
+	struct provider_failure *f = &s->failure;
+
+	f->retry_after_ms = answer->retry_after_ms;
+	if (s->failed)
+		return -1;
+	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
+		f->status = answer->status;
+		failure_from_body(f, &answer->body, answer->request_id, s->key);
+		return -1;
+	}
+	if (s->message.ended && (posted == 0 || err->code == ERROR_NETWORK))
+		return 0;
+	if (posted != 0)
+		f->error = *err;
+	else if (s->events == 0)
+		error_set(&f->error, ERROR_PROVIDER, NULL,
+		    "the server sent no events: is %s right?", s->api->base_variable);
+	else
+		error_set(&f->error, ERROR_NETWORK, NULL, "the stream ended before the answer did");
+	return -1;
+}
+
+static void
+exchange(struct stream *s, struct http *http)
+{
+	struct error err = ERROR_INIT;
+	struct http_answer answer;
+	int posted = post(s, http, &answer, &err);
+
+	if (!s->failed && (posted == 0 || s->message.ended))
+		s->api->finish(s);
+	if (judge(s, posted, &answer, &err) == 0)
+		provider_message(s->provider, &s->message);
+	else
+		provider_error(s->provider, &s->failure);
+	http_answer_free(&answer);
+}
+
+static void
+answer(void *context, struct provider *p, const struct provider_request *r)
+{
+	struct client *client = context;
+	struct stream s = { .api = client->api, .provider = p, .request = r };
+
+	message_begin(&s.message);
+	if (configure(&s, &s.failure.error) == 0)
+		exchange(&s, client->http);
+	else
+		provider_error(p, &s.failure);
+	message_free(&s.message);
+}
+
+static int
+start(void *context, struct error *err)
+{
+	struct client *client = context;
+
+	client->http = http_open(err);
+	return client->http == NULL ? -1 : 0;
+}
+
+int
+stream_main(const struct stream_api *api, int argc, char **argv)
+{
+	struct client client = { api, NULL };
+	struct provider_api program = { api->program, api->usage, start, answer, &client };
+	int status = provider_main(&program, argc, argv);
+
+	http_close(client.http);
+	return status;
+}

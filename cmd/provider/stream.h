@@ -1,0 +1,69 @@
+/*
+ * Model APIs that answer a POST with server-sent events: everything that they
+ * have in common. An API is a table of what is its own (where to send, how to
+ * write the request, what its events mean); its program is that table and
+ *
+ *     int main(int argc, char **argv) { return stream_main(&api, argc, argv); }
+ *
+ * An answer is whole only when the API said so (message.ended); a stream that
+ * stops before is an error `network`, never an answer. A key goes into its header
+ * and nowhere else.
+ */
+#ifndef AWF_PROVIDER_STREAM_H
+#define AWF_PROVIDER_STREAM_H
+
+#include <stdbool.h>
+
+#include "message.h"
+#include "net/http.h"
+#include "provider.h"
+
+struct stream_api;
+
+/* One request and its answer. */
+struct stream {
+	const struct stream_api *api;
+	struct provider *provider;
+	const struct provider_request *request;
+	const char *base;                /* URL, may end in a slash */
+	const char *key;                 /* NULL: none */
+	struct message message;
+	long events;
+	bool failed;
+	struct provider_failure failure; /* why, if failed */
+};
+
+struct stream_api {
+	const char *program, *usage;
+	const char *base_variable, *base_default;
+	const char *key_variable, *key_header;  /* "x-api-key: " */
+	bool key_optional;                      /* where the base is not the default */
+	const char *const *headers;             /* fixed ones; ends with NULL */
+	/* What follows the base in the URL. */
+	void (*path)(const struct stream *s, struct buffer *url);
+	void (*body)(const struct stream *s, struct writer *w);
+	/* One event's data, checked JSON. Errors end in stream_fail(). */
+	void (*event)(struct stream *s, struct span data);
+	/* The stream has come to its end: what can be said only now. */
+	void (*finish)(struct stream *s);
+};
+
+int stream_main(const struct stream_api *api, int argc, char **argv);
+
+/* The answer is an error: the API broke its own rules. */
+void stream_fail(struct stream *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Appends to a block and, if the request wants it, sends a delta. */
+void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
+
+/* A member with its value, minified; nothing if there is no value. */
+void stream_member(struct writer *w, const char *key, struct span value);
+/* The same, its key as the raw token. */
+void stream_raw(struct writer *w, struct span key, struct span value);
+/* Whether a block of a request holds what only this API understands. */
+bool stream_own(struct span block, const char *api);
+/* A tool's result as the text that APIs take: strings as they are, other JSON as
+ * its own bytes, minified. */
+void stream_result(struct writer *w, const char *key, struct span content);
+
+#endif

@@ -18,16 +18,18 @@
 
 struct provider {
 	char *name;
-	struct process process;
+	const struct keys *keys;  /* of the keys file; the caller's */
+	struct process process;   /* pid 0: not running; the next request starts it */
 	struct buffer answers;    /* bytes not yet taken */
 	long next_id;
 	pid_t spare[2];           /* its pid, for struct interrupts */
 };
 
-/* One answer to a request. Spans point into line. */
+/* The answer to a request. Spans point into line. */
 struct answer {
 	struct buffer line;       /* the `message` line, minified */
-	struct span blocks, usage, model, stop_reason;
+	struct span blocks;       /* array of objects, each with a type */
+	struct span usage, model, stop_reason;
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */
 };
@@ -40,14 +42,17 @@ const char *const *provider_key_names(void);
  * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
 char *provider_find(const char *name, struct error *err);
 
-/* Starts it with the whole environment and the keys of the keys file. */
+/* Starts it with the whole environment and the keys of the keys file that are not
+ * in it. Its stderr is ours. */
 int provider_start(struct provider *p, const char *name, const struct keys *keys,
     struct error *err);
-/* Sends a request (JSON object without id) and waits for its message. Text deltas
- * go to delta() if it is not NULL (kind is "text" or "thinking"); tool_call and
- * tool_result lines of agent CLIs to event(). timeout_ms 0: none. Errors carry
- * the category as code; on a timeout or an interrupt the request is cancelled.
- * A provider that dies is ERROR_PROVIDER with its status. */
+/* Sends a request (JSON object without id, not empty) and waits for its message.
+ * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
+ * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
+ * -1 ends the request. timeout_ms 0: none. Errors carry the category as code; on a
+ * timeout or an interrupt the request is cancelled, and what still comes of it is
+ * ignored. A provider that dies, or breaks the protocol, is ERROR_PROVIDER; the
+ * next request starts it anew. callbacks and interrupts may be NULL. */
 struct provider_callbacks {
 	void (*delta)(void *context, const char *kind, const char *text, size_t len);
 	int (*event)(void *context, struct span line, struct error *err);
@@ -57,7 +62,7 @@ int provider_ask(struct provider *p, const struct buffer *request, int64_t timeo
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
     struct answer *answer, struct error *err);
 void answer_free(struct answer *a);
-/* Closes its stdin, waits at most a second, then ends it. */
+/* Closes its stdin, waits at most a second, then ends it. p can be stopped twice. */
 void provider_stop(struct provider *p);
 
 #endif

@@ -1,0 +1,447 @@
+#include "agent/provider.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "exec/libexec.h"
+#include "exec/wait.h"
+
+enum {
+	READ_SIZE = 64 << 10,
+	STOP_PATIENCE = 1000 /* ms for a provider to end by itself */
+};
+
+static const char *const names[] = { "anthropic", "openai", "replay", NULL };
+static const char *const key_names[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", NULL };
+
+const char *const *
+provider_names(void)
+{
+	return names;
+}
+
+const char *const *
+provider_key_names(void)
+{
+	return key_names;
+}
+
+static int
+provider_unknown(const char *name, struct error *err)
+{
+	const char *near = text_suggest(name, names);
+
+	if (near != NULL && strcmp(near, name) != 0)
+		return error_set(err, ERROR_DEFINITION, NULL,
+		    "unknown provider '%s' (did you mean '%s'?)", name, near);
+	return error_set(err, ERROR_DEFINITION, NULL, "unknown provider '%s': there is no "
+	    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH", name, name);
+}
+
+char *
+provider_find(const char *name, struct error *err)
+{
+	char *program, *own, *path = NULL;
+
+	if (!name_valid(name)) {
+		provider_unknown(name, err);
+		return NULL;
+	}
+	program = memory_format("awf-provider-%s", name);
+	own = libexec_path();
+	const char *const lists[] = { getenv("AWF_PROVIDER_PATH"), own, getenv("PATH") };
+	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && path == NULL; i++)
+		if (lists[i] != NULL)
+			path = path_search(lists[i], program);
+	free(program);
+	free(own);
+	if (path == NULL)
+		provider_unknown(name, err);
+	return path;
+}
+
+/* This process's environment and the keys that are not in it. */
+static void
+provider_environment(const struct provider *p, struct environment *e)
+{
+	environment_begin(e);
+	for (size_t i = 0; p->keys != NULL && i < p->keys->count; i++)
+		if (environment_get(e, p->keys->names[i]) == NULL)
+			environment_set(e, p->keys->names[i], p->keys->values[i]);
+}
+
+static int
+provider_spawn(struct provider *p, struct error *err)
+{
+	struct environment environment;
+	char *argv[2] = { provider_find(p->name, err), NULL };
+	struct process_spec spec = { .argv = argv, .in = PROCESS_PIPE, .out = PROCESS_PIPE,
+	    .err = PROCESS_INHERIT };
+	int status;
+
+	if (argv[0] == NULL)
+		return -1;
+	provider_environment(p, &environment);
+	spec.environment = environment.list;
+	status = process_start(&p->process, &spec, NULL, err);
+	environment_free(&environment);
+	free(argv[0]);
+	p->process.name = p->name;
+	if (status == -1) {
+		p->process.pid = 0;
+		if (err->code == ERROR_EXIT_STATUS)
+			err->code = ERROR_PROVIDER;
+	}
+	p->spare[0] = p->process.pid;
+	return status;
+}
+
+int
+provider_start(struct provider *p, const char *name, const struct keys *keys,
+    struct error *err)
+{
+	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
+	    .process = { .in = -1, .out = -1, .err = -1 } };
+	if (provider_spawn(p, err) == 0)
+		return 0;
+	free(p->name);
+	p->name = NULL;
+	return -1;
+}
+
+/* Closes the pipes, waits. The wait status; -1 if it could not be had. */
+static int
+provider_end(struct provider *p)
+{
+	int wait_status = -1;
+
+	if (p->process.pid == 0)
+		return -1;
+	if (p->process.in != -1)
+		close(p->process.in);
+	/* It may be writing an answer that nobody waits for any more. */
+	close(p->process.out);
+	if (!wait_child(p->process.pid, STOP_PATIENCE, &wait_status))
+		wait_end(p->process.pid, &wait_status);
+	p->process = (struct process){ 0, -1, -1, -1, p->name };
+	p->spare[0] = 0;
+	buffer_clear(&p->answers);
+	return wait_status;
+}
+
+void
+provider_stop(struct provider *p)
+{
+	provider_end(p);
+	buffer_free(&p->answers);
+	free(p->name);
+	p->name = NULL;
+}
+
+/* A request on its way and its answer. */
+struct exchange {
+	struct provider *provider;
+	const struct provider_callbacks *callbacks;
+	struct answer *answer;
+	struct buffer request;
+	size_t sent;
+	size_t searched;      /* bytes of provider->answers without a LF */
+	long long id;
+	int64_t deadline;     /* 0: none */
+	int64_t timeout_ms;
+	bool answered;
+};
+
+/* Ends a provider that does not keep to the protocol: nothing that follows from it
+ * could be trusted. */
+static int
+exchange_broken(struct exchange *x, struct error *err, const char *what)
+{
+	provider_end(x->provider);
+	return error_set(err, ERROR_PROVIDER, x->provider->name,
+	    "the provider broke the protocol: %s", what);
+}
+
+/* Tells the provider to leave off. One that has only part of the request, or does
+ * not take the cancel, would misread the next one, so it is ended. */
+static void
+exchange_cancel(struct exchange *x)
+{
+	struct buffer line = BUFFER_INIT;
+
+	if (x->provider->process.pid == 0)
+		return;
+	buffer_format(&line, "{\"cancel\":%lld}\n", x->id);
+	if (x->sent < x->request.len || x->provider->process.in == -1 ||
+	    write(x->provider->process.in, line.data, line.len) != (ssize_t)line.len)
+		provider_end(x->provider);
+	buffer_free(&line);
+}
+
+static int
+exchange_delta(struct exchange *x, struct span line, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	char kind[16];
+
+	(void)err;
+	if (x->callbacks == NULL || x->callbacks->delta == NULL ||
+	    !span_copy(span_member(line, "kind"), kind, sizeof kind))
+		return 0;
+	span_decode(span_member(line, "text"), &text);
+	if (text.len != 0)
+		x->callbacks->delta(x->callbacks->context, kind, text.data, text.len);
+	buffer_free(&text);
+	return 0;
+}
+
+static int
+exchange_event(struct exchange *x, struct span line, struct error *err)
+{
+	if (x->callbacks == NULL || x->callbacks->event == NULL ||
+	    x->callbacks->event(x->callbacks->context, line, err) == 0)
+		return 0;
+	exchange_cancel(x);
+	return -1;
+}
+
+static bool
+blocks_valid(struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	if (span_type(blocks) != 'a')
+		return false;
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_type(block) != 'o' || span_type(span_member(block, "type")) != 's')
+			return false;
+	return true;
+}
+
+static int
+exchange_message(struct exchange *x, struct span line, struct error *err)
+{
+	struct answer *a = x->answer;
+	struct span message;
+
+	if (!blocks_valid(span_member(line, "blocks")))
+		return exchange_broken(x, err, "a message without valid blocks");
+	scan_minify(line, &a->line);
+	message = span_of(a->line.data, a->line.len);
+	a->blocks = span_member(message, "blocks");
+	a->usage = span_member(message, "usage");
+	a->model = span_member(message, "model");
+	a->stop_reason = span_member(message, "stop_reason");
+	x->answered = true;
+	return 0;
+}
+
+/* What a provider may say ended a request; anything else is not its to say. */
+static enum error_code
+category(struct span line)
+{
+	char name[32];
+	enum error_code code = ERROR_NONE;
+
+	if (span_copy(span_member(line, "category"), name, sizeof name))
+		code = error_from_name(name, strlen(name));
+	if (code >= ERROR_RATE_LIMIT || code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
+	    code == ERROR_DIVERGENCE)
+		return code;
+	return ERROR_PROVIDER;
+}
+
+static int
+exchange_error(struct exchange *x, struct span line, struct error *err)
+{
+	char *message = span_text(span_member(line, "message"));
+	long long number;
+
+	if (span_integer(span_member(line, "status"), &number))
+		x->answer->status = (long)number;
+	if (span_integer(span_member(line, "retry_after_ms"), &number) && number > 0)
+		x->answer->retry_after_ms = number;
+	error_set(err, category(line), x->provider->name, "%s",
+	    message == NULL || message[0] == '\0' ? "the request failed" : message);
+	free(message);
+	return -1;
+}
+
+static const struct {
+	const char *type;
+	int (*take)(struct exchange *, struct span, struct error *);
+} kinds[] = {
+	{ "delta", exchange_delta },
+	{ "tool_call", exchange_event },
+	{ "tool_result", exchange_event },
+	{ "message", exchange_message },
+	{ "error", exchange_error },
+};
+
+/* Takes a line. Types of later versions, and what is still said of requests that
+ * were cancelled, are passed over. */
+static int
+exchange_line(struct exchange *x, struct span line, struct error *err)
+{
+	struct span type;
+	long long id;
+	size_t bad;
+
+	if (scan_check(line.at, line.len, &bad) != NULL || span_type(line) != 'o')
+		return exchange_broken(x, err, "a line that is no JSON object");
+	if (!span_integer(span_member(line, "id"), &id))
+		return exchange_broken(x, err, "a line without the id of its request");
+	if (id != x->id)
+		return 0;
+	type = span_member(line, "type");
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (span_is(type, kinds[i].type))
+			return kinds[i].take(x, line, err);
+	return 0;
+}
+
+/* Takes the whole lines that have come, up to the answer. */
+static int
+exchange_lines(struct exchange *x, struct error *err)
+{
+	struct buffer *answers = &x->provider->answers;
+	size_t taken = 0;
+	int status = 0;
+	char *lf;
+
+	while (status == 0 && !x->answered && answers->len > x->searched &&
+	    (lf = memchr(answers->data + x->searched, '\n', answers->len - x->searched)) != NULL) {
+		char *line = answers->data + taken;
+
+		taken = x->searched = (size_t)(lf - answers->data) + 1;
+		if (lf != line)
+			status = exchange_line(x, span_of(line, (size_t)(lf - line)), err);
+	}
+	/* A provider that was ended has taken its bytes along. */
+	buffer_drop(answers, taken < answers->len ? taken : answers->len);
+	x->searched = answers->len;
+	if (status == 0 && !x->answered && answers->len > SCAN_LINE_LIMIT)
+		return exchange_broken(x, err, "a line above 256 MiB");
+	return status;
+}
+
+static void
+exchange_send(struct exchange *x)
+{
+	struct process *process = &x->provider->process;
+	ssize_t n = 0;
+
+	while (x->sent < x->request.len) {
+		n = write(process->in, x->request.data + x->sent, x->request.len - x->sent);
+		if (n == -1)
+			break;
+		x->sent += (size_t)n;
+	}
+	/* Why it reads no more comes out when its stdout ends. */
+	if (n == -1 && errno != EAGAIN && errno != EINTR) {
+		close(process->in);
+		process->in = -1;
+	}
+}
+
+static int
+exchange_died(struct exchange *x, struct error *err)
+{
+	char text[64];
+	int wait_status = provider_end(x->provider);
+
+	if (wait_status == -1)
+		return error_set(err, ERROR_PROVIDER, x->provider->name,
+		    "the provider closed its output and does not end");
+	return error_set(err, ERROR_PROVIDER, x->provider->name,
+	    "the provider ended before it answered: %s",
+	    process_status_text(wait_status, text, sizeof text));
+}
+
+static int
+exchange_receive(struct exchange *x, struct error *err)
+{
+	struct buffer *answers = &x->provider->answers;
+	ssize_t n = read(x->provider->process.out, buffer_reserve(answers, READ_SIZE), READ_SIZE);
+
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
+		return exchange_died(x, err);
+	if (n > 0)
+		answers->len += (size_t)n;
+	return exchange_lines(x, err);
+}
+
+/* Waits for what the descriptors allow; the deadline ends it too. */
+static int
+exchange_wait(const struct exchange *x, const struct interrupts *interrupts,
+    struct pollfd fds[3], struct error *err)
+{
+	const struct process *process = &x->provider->process;
+	int64_t left = -1;
+	char text[32];
+
+	fds[1] = (struct pollfd){ process->out, POLLIN, 0 };
+	fds[2] = (struct pollfd){ x->sent < x->request.len ? process->in : -1, POLLOUT, 0 };
+	if (x->deadline != 0 && (left = x->deadline - clock_monotonic()) <= 0)
+		return error_set(err, ERROR_TIMEOUT, x->provider->name,
+		    "no answer after %s", duration_text(x->timeout_ms, text, sizeof text));
+	return interrupts_wait(interrupts, fds, 3, left, err);
+}
+
+static int
+exchange_run(struct exchange *x, const struct interrupts *interrupts, struct error *err)
+{
+	struct pollfd fds[3];
+
+	while (!x->answered) {
+		if (exchange_wait(x, interrupts, fds, err) == -1) {
+			exchange_cancel(x);
+			return -1;
+		}
+		if (fds[2].revents != 0)
+			exchange_send(x);
+		if (fds[1].revents != 0 && exchange_receive(x, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
+    const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
+    struct answer *answer, struct error *err)
+{
+	struct exchange x = { .provider = p, .callbacks = callbacks, .answer = answer,
+	    .id = p->next_id++, .timeout_ms = timeout_ms,
+	    .deadline = timeout_ms == 0 ? 0 : clock_monotonic() + timeout_ms };
+	int status;
+
+	*answer = (struct answer){ .line = BUFFER_INIT };
+	if (p->process.in == -1)
+		provider_end(p);
+	if (p->process.pid == 0 && provider_spawn(p, err) == -1)
+		return -1;
+	buffer_format(&x.request, "{\"id\":%lld,", x.id);
+	buffer_append(&x.request, request->data + 1, request->len - 1);
+	buffer_byte(&x.request, '\n');
+	exchange_send(&x);
+	status = exchange_run(&x, interrupts, err);
+	buffer_free(&x.request);
+	return status;
+}
+
+void
+answer_free(struct answer *a)
+{
+	buffer_free(&a->line);
+	*a = (struct answer){ .line = BUFFER_INIT };
+}

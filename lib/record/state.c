@@ -423,11 +423,11 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 		return 0;
 	}
 	wrong = scan_check(at, len, &bad);
+	if (r->form == INPUT_STATE && (wrong != NULL || !state_is(span_of(at, len))))
+		return bad_input(r, strspn(at, " \t\r\n"), err, "no state line among state lines");
 	if (wrong != NULL)
 		return bad_input(r, bad, err, wrong);
 	if (r->form == INPUT_STATE) {
-		if (!state_is(span_of(at, len)))
-			return bad_input(r, 0, err, "no state line among state lines");
 		item_from_state(item, span_of(at, len), r->run_id);
 	} else {
 		item_clear(item);

@@ -1,0 +1,168 @@
+/* The roster: occurrences count up, the dead are told from the living. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "record/roster.h"
+
+static char directory[] = "/tmp/test_roster.XXXXXX";
+
+static int
+make_directory(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) == NULL;
+}
+
+static int
+remove_directory(void **state)
+{
+	char command[256];
+
+	(void)state;
+	snprintf(command, sizeof command, "rm -r %s", directory);
+	return system(command);
+}
+
+/* A process that begins, says so, and waits to be killed or told to end. */
+static pid_t
+begin_elsewhere(const char *enclosing, const char *name, int *tell)
+{
+	struct roster r;
+	struct error err;
+	int ready[2], go[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		if (roster_begin(&r, directory, enclosing, name, &err) == -1)
+			_exit(1);
+		byte = (char)r.occurrence;
+		if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1)
+			_exit(1);
+		roster_end(&r);
+		if (write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[1]);
+	close(go[0]);
+	close(ready[0]);
+	*tell = go[1];
+	return pid;
+}
+
+static void
+end_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+occurrences_count_per_enclosing_call_and_name(void **state)
+{
+	static const struct { const char *enclosing, *name; long occurrence; } cases[] = {
+		{ "", "a", 0 }, { "", "a", 1 }, { "", "b", 0 }, { "g:0:0", "a", 0 },
+		{ "g:0:1", "a", 0 }, { "g:0:0", "a", 1 }, { "", "a", 2 },
+	};
+	struct roster r;
+	struct error err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(roster_begin(&r, directory, cases[i].enclosing, cases[i].name, &err), 0);
+		assert_int_equal(r.occurrence, cases[i].occurrence);
+		roster_end(&r);
+		roster_close(&r);
+	}
+	assert_false(roster_busy(directory, NULL));
+}
+
+static void
+the_dead_are_known(void **state)
+{
+	struct buffer names = BUFFER_INIT;
+	struct roster r;
+	struct error err;
+	int tell;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(roster_begin(&r, directory, "", "watcher", &err), 0);
+	pid = begin_elsewhere("", "producer", &tell);
+	assert_false(roster_dead(&r, "producer:0:3"));
+	assert_true(roster_busy(directory, &names));
+	assert_non_null(strstr(names.data, "producer"));
+	end_process(pid);
+	assert_true(roster_dead(&r, "producer:0:3"));
+	assert_false(roster_dead(&r, "producer:1:0"));
+	assert_false(roster_dead(&r, "unknown:0:0"));
+	assert_false(roster_dead(&r, "no call"));
+	assert_false(roster_dead(&r, "../../etc/passwd:0:0"));
+	assert_false(roster_dead(&r, "watcher:0:0"));
+	roster_end(&r);
+	assert_false(roster_busy(directory, NULL));
+	roster_close(&r);
+	close(tell);
+	buffer_free(&names);
+}
+
+static void
+looking_at_a_neighbour_keeps_the_own_lock(void **state)
+{
+	struct roster r;
+	struct error err;
+	int tell;
+	pid_t dead, child;
+	int status;
+
+	(void)state;
+	dead = begin_elsewhere("", "same", &tell);
+	end_process(dead);
+	assert_int_equal(roster_begin(&r, directory, "", "same", &err), 0);
+	assert_int_equal(r.occurrence, 1);
+	assert_true(roster_dead(&r, "same:0:0"));
+	child = fork();
+	if (child == 0) {
+		struct roster other;
+
+		if (roster_begin(&other, directory, "", "other", &err) == -1)
+			_exit(2);
+		_exit(roster_dead(&other, "same:1:0") ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(WEXITSTATUS(status), 0);
+	roster_end(&r);
+	roster_close(&r);
+	close(tell);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(occurrences_count_per_enclosing_call_and_name),
+		cmocka_unit_test(the_dead_are_known),
+		cmocka_unit_test(looking_at_a_neighbour_keeps_the_own_lock),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -27,8 +27,8 @@ bool effects_outside(enum effects effects); /* workspace or external */
 struct tool {
 	char *name;
 	char *path;                   /* of the .tool.json */
-	char *description;
-	struct buffer input_schema;   /* JSON, as the model gets it */
+	char *description;            /* may be NULL */
+	struct buffer input_schema;   /* JSON, as the model gets it: its own bytes, minified */
 	struct schema *input;
 	struct schema *output;        /* NULL: not checked */
 	char **argv;                  /* of its command; ends with NULL */
@@ -36,10 +36,13 @@ struct tool {
 	enum effects effects;
 	bool idempotent;
 	bool concurrent;
-	char **environment;           /* names that it gets though they are keys */
-	char sha256[65];              /* of the file and the executable */
+	char **environment;           /* names that it gets though they are keys; ends
+	                                 with NULL */
+	char sha256[65];              /* of the file and the files beside it that it runs */
 };
 
+/* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
+bool tool_name_valid(const char *name);
 /* Finds NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the user's
  * (~/.config/awf/tools) and the system's directory, and loads it.
  * ERROR_DEFINITION lists where was looked. */
@@ -50,7 +53,8 @@ void tool_free(struct tool *t);
 /* Checks arguments (JSON). -1: why says it in a line for the model. */
 int tool_check_input(const struct tool *t, struct span input, struct buffer *why);
 /* What a tool printed, as JSON: its value if the tool has an output schema or the
- * bytes are one JSON object or array, else a string. -1: it breaks the schema. */
+ * bytes are one JSON object or array, else a string, without one final LF. -1: it
+ * breaks the schema. */
 int tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
     struct buffer *why);
 

@@ -1,0 +1,473 @@
+#include "agent/agent.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/definition.h"
+#include "agent/provider.h"
+#include "agent/tool.h"
+#include "agent/yaml.h"
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/value.h"
+
+#define DEFAULT_MAX_TURNS 30
+#define NAME_LIMIT 128
+
+/* Readers of keys, beyond those of definition.h. */
+
+static int
+read_param_integer(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct agent *a = object;
+	struct definition_key checked = *key;
+	int64_t number;
+
+	checked.offset = 0;
+	if (definition_integer(d, &checked, value, &number, err) != 0)
+		return -1;
+	return json_object_set(a->params, key->name, value);
+}
+
+static int
+read_param_number(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct agent *a = object;
+	double number = json_number_value(value);
+
+	if (!json_is_number(value) || number < (double)key->min || number > (double)key->max)
+		return definition_fail(d, key->name, err, "expected a number from %d to %d",
+		    (int)key->min, (int)key->max);
+	return json_object_set(a->params, key->name, value);
+}
+
+static int
+read_stop_sequences(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct agent *a = object;
+
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (json_string_length(json_array_get(value, i)) == 0)
+			return definition_fail(d, key->name, err, "expected a list of texts");
+	if (!json_is_array(value))
+		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
+		    definition_type(value));
+	return json_object_set(a->params, key->name, value);
+}
+
+/* Whether the model thinks first: yes or no, for how many tokens, or how hard. */
+static int
+read_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const char *const efforts[] = { "low", "medium", "high", NULL };
+	const struct agent *a = object;
+	bool known = json_is_boolean(value) || json_integer_value(value) > 0;
+
+	for (size_t i = 0; json_is_string(value) && efforts[i] != NULL; i++)
+		known = known || strcmp(json_string_value(value), efforts[i]) == 0;
+	if (!known)
+		return definition_fail(d, key->name, err,
+		    "expected true, false, a number of tokens, low, medium or high");
+	return json_object_set(a->params, key->name, value);
+}
+
+static int
+read_name(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *name = json_string_value(value);
+
+	if (definition_text(d, key, value, object, err) != 0)
+		return -1;
+	if (strlen(name) > NAME_LIMIT)
+		return definition_fail(d, key->name, err, "longer than %d bytes", NAME_LIMIT);
+	for (; *name != '\0'; name++)
+		if ((unsigned char)*name < ' ' || *name == 0x7f)
+			return definition_fail(d, key->name, err, "has a control character");
+	return 0;
+}
+
+static bool
+is_known_provider(const char *name)
+{
+	for (const char *const *known = provider_names(); *known != NULL; known++)
+		if (strcmp(*known, name) == 0)
+			return true;
+	return false;
+}
+
+/* Those that come with AWF need not be looked for until they are started. */
+static bool
+provider_exists(const char *name, struct error *err)
+{
+	char *path;
+
+	if (is_known_provider(name))
+		return true;
+	path = name_valid(name) ? provider_find(name, err) : NULL;
+	free(path);
+	return path != NULL;
+}
+
+static int
+read_provider(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct agent *a = object;
+	const char *meant;
+
+	if (definition_text(d, key, value, object, err) != 0)
+		return -1;
+	if (provider_exists(a->provider, NULL))
+		return 0;
+	meant = text_suggest(a->provider, provider_names());
+	if (meant == NULL)
+		return definition_fail(d, key->name, err, "unknown provider '%s'", a->provider);
+	return definition_fail(d, key->name, err, "unknown provider '%s' (did you mean '%s'?)",
+	    a->provider, meant);
+}
+
+static int
+read_tools(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	char **tools;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	tools = ((struct agent *)object)->tools;
+	for (size_t i = 0; tools[i] != NULL; i++) {
+		if (!tool_name_valid(tools[i]))
+			return definition_fail(d, key->name, err, "'%s' is no tool's name "
+			    "(1 to 64 of A-Z a-z 0-9 _ -)", tools[i]);
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(tools[i], tools[j]) == 0)
+				return definition_fail(d, key->name, err, "'%s' is there twice",
+				    tools[i]);
+	}
+	return 0;
+}
+
+static int
+read_tools_policy(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	const char *text = json_string_value(value);
+
+	if (text == NULL || (strcmp(text, "block") != 0 && strcmp(text, "warn") != 0))
+		return definition_fail(d, key->name, err, "expected block or warn");
+	a->tools_policy = strcmp(text, "warn") == 0 ? TOOLS_WARN : TOOLS_BLOCK;
+	return 0;
+}
+
+static bool
+is_command(const json_t *value)
+{
+	for (size_t i = 0; i < json_array_size(value); i++)
+		if (json_string_length(json_array_get(value, i)) == 0)
+			return false;
+	return json_string_length(value) > 0 || json_array_size(value) > 0;
+}
+
+static bool
+has_tool(const struct agent *a, const char *name)
+{
+	for (size_t i = 0; a->tools[i] != NULL; i++)
+		if (strcmp(a->tools[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* After tools in the table: the tool that stops must be one of them. */
+static int
+read_stop_when(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	json_t *command = json_object_get(value, "command");
+	const char *tool = json_string_value(json_object_get(value, "tool"));
+
+	if (json_object_size(value) != 1 || (tool == NULL && !is_command(command)))
+		return definition_fail(d, key->name, err,
+		    "expected {tool: NAME} or {command: TEXT or list of texts}");
+	if (tool != NULL && !has_tool(a, tool))
+		return definition_fail(d, key->name, err, "'%s' is not one of the agent's tools",
+		    tool);
+	a->stop_tool = tool == NULL ? NULL : memory_text(tool);
+	a->stop_command = json_incref(command);
+	return 0;
+}
+
+#define MEMBER(name) offsetof(struct agent, name)
+
+/* awf-agent(5) lists the same keys. */
+static const struct definition_key keys[] = {
+	{ "name", read_name, MEMBER(name), 0, 0 },
+	{ "description", definition_text, MEMBER(description), 0, 0 },
+	{ "provider", read_provider, MEMBER(provider), 0, 0 },
+	{ "model", definition_text, MEMBER(model), 0, 0 },
+	{ "max_tokens", read_param_integer, 0, 1, INT_MAX },
+	{ "temperature", read_param_number, 0, 0, 2 },
+	{ "top_p", read_param_number, 0, 0, 1 },
+	{ "stop_sequences", read_stop_sequences, 0, 0, 0 },
+	{ "thinking", read_thinking, 0, 0, 0 },
+	{ "tools", read_tools, MEMBER(tools), 0, 0 },
+	{ "tools_policy", read_tools_policy, 0, 0, 0 },
+	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
+	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
+	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
+	{ "stop_when", read_stop_when, 0, 0, 0 },
+	{ "mcp_servers", definition_later, 0, 0, 0 },
+	{ "skills", definition_later, 0, 0, 0 },
+	{ "before_turn", definition_later, 0, 0, 0 },
+	{ "output_schema", definition_later, 0, 0, 0 },
+	{ "output_repairs", definition_later, 0, 0, 0 },
+	{ "continue_from", definition_later, 0, 0, 0 },
+	{ "fallback", definition_later, 0, 0, 0 },
+	{ "handoffs", definition_later, 0, 0, 0 },
+	{ "phases", definition_later, 0, 0, 0 },
+	{ "sandbox", definition_later, 0, 0, 0 },
+	{ "network", definition_later, 0, 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+/* The prompt of a JSON file, which has no body. */
+static const struct definition_key prompt_keys[] = {
+	{ "system", definition_text, MEMBER(system), 0, 0 },
+	{ "prompt", definition_text, MEMBER(system), 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static void
+agent_begin(struct agent *a)
+{
+	memset(a, 0, sizeof *a);
+	a->params = json_object();
+	a->tools = memory_zero(1, sizeof *a->tools);
+	a->max_turns = DEFAULT_MAX_TURNS;
+}
+
+/* The text between white space at its ends; NULL if there is none. */
+static char *
+trimmed(const char *text, size_t len)
+{
+	static const char blank[] = " \t\n\r\f\v";
+
+	while (len > 0 && strchr(blank, text[len - 1]) != NULL)
+		len--;
+	while (len > 0 && strchr(blank, *text) != NULL) {
+		text++;
+		len--;
+	}
+	return len == 0 ? NULL : memory_copy(text, len);
+}
+
+/* Drops a byte order mark, and the CRs of CRLF, so that the same file means the
+ * same wherever it was edited. */
+static void
+normalise(struct buffer *text)
+{
+	size_t kept = 0;
+
+	if (text->len >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
+		buffer_drop(text, 3);
+	for (size_t i = 0; i < text->len; i++)
+		if (text->data[i] != '\r' || i + 1 == text->len || text->data[i + 1] != '\n')
+			text->data[kept++] = text->data[i];
+	if (text->len > 0)
+		text->data[kept] = '\0';
+	text->len = kept;
+}
+
+/* Whether a line is "---", with nothing but blanks behind. */
+static bool
+is_fence(const char *line)
+{
+	return strncmp(line, "---", 3) == 0 && line[3 + strspn(line + 3, " \t")] ==
+	    (strchr(line, '\n') == NULL ? '\0' : '\n');
+}
+
+/* The line after this one, or the end of the text. */
+static const char *
+next_line(const char *line)
+{
+	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+}
+
+/* Parts the text at its fences and reads what is between them. */
+static int
+read_markdown(struct agent *a, struct definition *d, const char *text, struct error *err)
+{
+	const char *front = next_line(text), *fence = front;
+
+	if (!is_fence(text)) {
+		a->system = trimmed(text, strlen(text));
+		d->document = json_object();
+		return 0;
+	}
+	while (*fence != '\0' && !is_fence(fence))
+		fence = next_line(fence);
+	if (*fence == '\0')
+		return error_set(err, ERROR_DEFINITION, a->path,
+		    "the front matter has no closing '---'");
+	d->document = yaml_parse(front, (size_t)(fence - front), a->path, 2, &d->lines, err);
+	if (json_is_null(d->document))
+		d->document = json_object();
+	fence = next_line(fence);
+	a->system = trimmed(fence, strlen(fence));
+	return d->document == NULL ? -1 : 0;
+}
+
+static int
+read_json(struct agent *a, struct definition *d, const struct buffer *text, struct error *err)
+{
+	d->document = value_parse(buffer_string(text), text->len, a->path, ERROR_DEFINITION, err);
+	if (d->document == NULL)
+		return -1;
+	if (json_object_get(d->document, "system") != NULL &&
+	    json_object_get(d->document, "prompt") != NULL)
+		return definition_fail(d, "prompt", err, "'system' says the same, drop one");
+	return definition_read(d, prompt_keys, a, err);
+}
+
+/* The file's name without directory and extension. */
+static char *
+name_of(const char *path)
+{
+	const char *base = path_base(path), *dot = strrchr(base, '.');
+
+	return dot == NULL || dot == base ? memory_text(base)
+	    : memory_copy(base, (size_t)(dot - base));
+}
+
+static bool
+has_extension(const char *path, const char *extension)
+{
+	size_t len = strlen(path), end = strlen(extension);
+
+	return len > end && strcmp(path + len - end, extension) == 0;
+}
+
+static int
+read_text(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
+{
+	int result;
+
+	digest_sha256(buffer_string(text), text->len, a->sha256);
+	normalise(text);
+	if (!utf8_valid(buffer_string(text), text->len) ||
+	    strlen(buffer_string(text)) != text->len)
+		return error_set(err, ERROR_DEFINITION, a->path, "not UTF-8, or holds NUL");
+	result = has_extension(a->path, ".json") ? read_json(a, d, text, err)
+	    : read_markdown(a, d, buffer_string(text), err);
+	if (result != 0)
+		return -1;
+	if (!json_is_object(d->document))
+		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
+		    definition_type(d->document));
+	return definition_read(d, keys, a, err);
+}
+
+int
+agent_load(struct agent *a, const char *path, struct error *err)
+{
+	struct definition d = { path, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
+	int result = -1;
+
+	agent_begin(a);
+	a->path = memory_text(path);
+	if (file_load(path, DEFINITION_LIMIT, &text, err) == 0)
+		result = read_text(a, &d, &text, err);
+	buffer_free(&text);
+	json_decref(d.lines);
+	a->document = d.document;
+	if (a->name == NULL)
+		a->name = name_of(path);
+	if (result != 0)
+		agent_free(a);
+	return result;
+}
+
+void
+agent_plain(struct agent *a, const char *name)
+{
+	agent_begin(a);
+	a->name = memory_text(name);
+	a->document = json_object();
+}
+
+int
+agent_set_model(struct agent *a, const char *text, struct error *err)
+{
+	const char *slash = strchr(text, '/');
+	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
+
+	if (provider != NULL && provider_exists(provider, NULL)) {
+		free(a->provider);
+		a->provider = provider;
+		text = slash + 1;
+	} else {
+		free(provider);
+	}
+	if (*text == '\0')
+		return error_set(err, ERROR_USAGE, NULL, "the model's name is empty");
+	free(a->model);
+	a->model = memory_text(text);
+	return 0;
+}
+
+char *
+agent_find(const char *file, const char *workflow_directory, struct error *err)
+{
+	char *beside, *with_extension, *found;
+	const char *names[3];
+
+	if (definition_exists(file))
+		return memory_text(file);
+	if (strchr(file, '/') != NULL) {
+		beside = path_join(workflow_directory == NULL ? "." : workflow_directory, file);
+		if (*file != '/' && definition_exists(beside))
+			return beside;
+		free(beside);
+		error_set(err, ERROR_DEFINITION, file, "no such agent file%s%s",
+		    workflow_directory == NULL || *file == '/' ? "" : ", nor in ",
+		    workflow_directory == NULL || *file == '/' ? "" : workflow_directory);
+		return NULL;
+	}
+	with_extension = memory_format("%s.md", file);
+	names[0] = file;
+	names[1] = with_extension;
+	names[2] = NULL;
+	found = definition_find("agents", file, names, NULL, workflow_directory, err);
+	free(with_extension);
+	return found;
+}
+
+void
+agent_free(struct agent *a)
+{
+	for (size_t i = 0; a->tools != NULL && a->tools[i] != NULL; i++)
+		free(a->tools[i]);
+	free(a->tools);
+	free(a->path);
+	free(a->name);
+	free(a->description);
+	free(a->provider);
+	free(a->model);
+	free(a->system);
+	free(a->stop_tool);
+	json_decref(a->params);
+	json_decref(a->stop_command);
+	json_decref(a->document);
+	memset(a, 0, sizeof *a);
+}

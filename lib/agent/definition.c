@@ -1,0 +1,320 @@
+#include "agent/definition.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+const char *
+definition_type(const json_t *value)
+{
+	static const char *const names[] = { [JSON_OBJECT] = "object", [JSON_ARRAY] = "list",
+		[JSON_STRING] = "text", [JSON_INTEGER] = "whole number", [JSON_REAL] = "number",
+		[JSON_TRUE] = "true", [JSON_FALSE] = "false", [JSON_NULL] = "null" };
+
+	return names[json_typeof(value)];
+}
+
+int
+definition_fail(const struct definition *d, const char *key, struct error *err,
+    const char *format, ...)
+{
+	json_t *line = json_object_get(d->lines, key);
+	char message[512], *place;
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(message, sizeof message, format, list);
+	va_end(list);
+	place = line == NULL ? memory_text(d->path)
+	    : memory_format("%s:%d", d->path, (int)json_integer_value(line));
+	error_set(err, ERROR_DEFINITION, place, "%s: %s", key, message);
+	free(place);
+	return -1;
+}
+
+int
+definition_read(const struct definition *d, const struct definition_key *table, void *object,
+    struct error *err)
+{
+	const struct definition_key *key;
+	json_t *value;
+
+	for (key = table; key->name != NULL; key++) {
+		value = json_object_get(d->document, key->name);
+		if (value != NULL && !json_is_null(value) &&
+		    key->read(d, key, value, object, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool
+in_table(const struct definition_key *table, const char *name)
+{
+	for (; table->name != NULL; table++)
+		if (strcmp(table->name, name) == 0)
+			return true;
+	return false;
+}
+
+static const char *
+suggest_key(const struct definition_key *table, const char *name)
+{
+	const char **names, *meant;
+	size_t count = 0;
+
+	while (table[count].name != NULL)
+		count++;
+	names = memory_zero(count + 1, sizeof *names);
+	for (size_t i = 0; i < count; i++)
+		names[i] = table[i].name;
+	meant = text_suggest(name, names);
+	free(names);
+	return meant;
+}
+
+int
+definition_only(const struct definition *d, const struct definition_key *table,
+    struct error *err)
+{
+	const char *name, *meant;
+	json_t *value;
+
+	json_object_foreach(d->document, name, value) {
+		if (in_table(table, name))
+			continue;
+		meant = suggest_key(table, name);
+		if (meant == NULL)
+			return definition_fail(d, name, err, "unknown key");
+		return definition_fail(d, name, err, "unknown key (did you mean '%s'?)", meant);
+	}
+	return 0;
+}
+
+static void *
+member_of(void *object, const struct definition_key *key)
+{
+	return (char *)object + key->offset;
+}
+
+static bool
+is_text(const json_t *value)
+{
+	return json_string_length(value) > 0 &&
+	    strlen(json_string_value(value)) == json_string_length(value);
+}
+
+int
+definition_text(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	char **member = member_of(object, key);
+
+	if (!json_is_string(value))
+		return definition_fail(d, key->name, err, "expected a text, got %s",
+		    definition_type(value));
+	if (!is_text(value))
+		return definition_fail(d, key->name, err, "must not be empty or hold NUL");
+	free(*member);
+	*member = memory_text(json_string_value(value));
+	return 0;
+}
+
+int
+definition_integer(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	int64_t *member = member_of(object, key), number = json_integer_value(value);
+
+	if (!json_is_integer(value) || number < key->min || number > key->max)
+		return definition_fail(d, key->name, err,
+		    "expected a whole number from %lld to %lld", (long long)key->min,
+		    (long long)key->max);
+	*member = number;
+	return 0;
+}
+
+int
+definition_flag(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	bool *member = member_of(object, key);
+
+	if (!json_is_boolean(value))
+		return definition_fail(d, key->name, err, "expected true or false, got %s",
+		    definition_type(value));
+	*member = json_is_true(value);
+	return 0;
+}
+
+int
+definition_duration(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err)
+{
+	int64_t *member = member_of(object, key);
+	double seconds = json_number_value(value);
+
+	if (json_is_number(value) && seconds >= 0 && seconds < 1e9) {
+		*member = (int64_t)(seconds * 1000);
+		return 0;
+	}
+	if (is_text(value) && duration_parse(json_string_value(value), member) == 0)
+		return 0;
+	return definition_fail(d, key->name, err,
+	    "expected a duration such as 30, 500ms or 20m");
+}
+
+/* The next of the names between commas, without spaces around it; NULL after the
+ * last. In memory of its own. */
+static char *
+next_name(const char **at)
+{
+	const char *start = *at + strspn(*at, ", \t\n"), *end;
+
+	if (*start == '\0')
+		return NULL;
+	end = *at = start + strcspn(start, ",");
+	while (end > start && strchr(" \t\n", end[-1]) != NULL)
+		end--;
+	return memory_copy(start, (size_t)(end - start));
+}
+
+static void
+add_name(char ***names, size_t *count, char *name)
+{
+	*names = memory_array(*names, *count + 2, sizeof **names);
+	(*names)[(*count)++] = name;
+	(*names)[*count] = NULL;
+}
+
+int
+definition_names(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	char ***names = member_of(object, key), *name;
+	const char *at = json_is_string(value) ? json_string_value(value) : "";
+	size_t count = 0;
+
+	while ((name = next_name(&at)) != NULL)
+		add_name(names, &count, name);
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		if (!is_text(json_array_get(value, i)))
+			return definition_fail(d, key->name, err, "expected a list of names");
+		add_name(names, &count, memory_text(json_string_value(json_array_get(value, i))));
+	}
+	if (!json_is_string(value) && !json_is_array(value))
+		return definition_fail(d, key->name, err, "expected a list of names, got %s",
+		    definition_type(value));
+	return 0;
+}
+
+int
+definition_ignored(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err)
+{
+	(void)d;
+	(void)key;
+	(void)value;
+	(void)object;
+	(void)err;
+	return 0;
+}
+
+int
+definition_later(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err)
+{
+	(void)value;
+	(void)object;
+	return definition_fail(d, key->name, err, "not supported by this version");
+}
+
+bool
+definition_exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Where definitions are looked for, as they are found, or to be named if none is. */
+struct search {
+	const char *kind;
+	const char *const *names;
+	struct buffer looked;
+	char *found;
+};
+
+static void
+look_in(struct search *s, const char *directory)
+{
+	char *path;
+
+	if (s->found != NULL)
+		return;
+	buffer_format(&s->looked, "%s%s", s->looked.len > 0 ? ", " : "", directory);
+	for (size_t i = 0; s->found == NULL && s->names[i] != NULL; i++) {
+		path = path_join(directory, s->names[i]);
+		if (definition_exists(path))
+			s->found = path;
+		else
+			free(path);
+	}
+}
+
+static void
+look_below(struct search *s, const char *parent, const char *between)
+{
+	char *directory;
+
+	if (parent == NULL || *parent == '\0')
+		return;
+	directory = memory_format("%s/%s%s", parent, between, s->kind);
+	look_in(s, directory);
+	free(directory);
+}
+
+static void
+look_in_list(struct search *s, const char *list)
+{
+	char *directory;
+	size_t len;
+
+	while (list != NULL && *list != '\0') {
+		len = strcspn(list, ":");
+		directory = memory_copy(list, len);
+		if (len > 0)
+			look_in(s, directory);
+		free(directory);
+		list += len + (list[len] == ':');
+	}
+}
+
+char *
+definition_find(const char *kind, const char *what, const char *const *names, const char *list,
+    const char *workflow_directory, struct error *err)
+{
+	struct search s = { kind, names, BUFFER_INIT, NULL };
+	const char *config = getenv("XDG_CONFIG_HOME");
+
+	look_in_list(&s, list);
+	look_below(&s, ".", "");
+	look_below(&s, workflow_directory, "");
+	if (config != NULL && *config == '/')
+		look_below(&s, config, "awf/");
+	else
+		look_below(&s, getenv("HOME"), ".config/awf/");
+	look_below(&s, AWF_DATADIR, "");
+	if (s.found == NULL)
+		error_set(err, ERROR_DEFINITION, what, "not found in %s", s.looked.data);
+	buffer_free(&s.looked);
+	return s.found;
+}

@@ -1,0 +1,77 @@
+/*
+ * Definitions: what agent files and tool files have in common. Both are objects of
+ * known keys; a table says what each key takes, and every complaint names the file,
+ * its line where it is known, and the key. And both are looked for in the same
+ * places.
+ */
+#ifndef AWF_AGENT_DEFINITION_H
+#define AWF_AGENT_DEFINITION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define DEFINITION_LIMIT ((size_t)4 << 20) /* bytes of a file */
+
+struct definition {
+	const char *path;
+	json_t *document;    /* an object */
+	json_t *lines;       /* key to line number; NULL: not known */
+};
+
+struct definition_key {
+	const char *name;
+	/* Checks the value and stores it in the object; ends with definition_fail(). */
+	int (*read)(const struct definition *d, const struct definition_key *key,
+	    json_t *value, void *object, struct error *err);
+	size_t offset;       /* of the object's member, for the readers below */
+	int64_t min, max;    /* of numbers */
+};
+
+/* Reads all keys of the table (which ends with name NULL) that the document has; a
+ * key that is null counts as absent. */
+int definition_read(const struct definition *d, const struct definition_key *table,
+    void *object, struct error *err);
+/* Refuses keys that are not in the table, with a suggestion. */
+int definition_only(const struct definition *d, const struct definition_key *table,
+    struct error *err);
+/* ERROR_DEFINITION at the key's line: "KEY: …". Returns -1. */
+int definition_fail(const struct definition *d, const char *key, struct error *err,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* "string", "integer" … for messages. */
+const char *definition_type(const json_t *value);
+
+/* Readers. The member at offset is a char *, int64_t, bool, char ** (ends with
+ * NULL). Texts are not empty and hold no NUL. A duration in ms is a number of
+ * seconds or a text such as "20m". Names are an array of texts or one text with
+ * commas. */
+int definition_text(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+int definition_integer(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+int definition_flag(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+int definition_duration(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+int definition_names(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+/* Takes anything and stores nothing. */
+int definition_ignored(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+/* Refuses: a key of a later version, which must not be ignored. */
+int definition_later(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
+
+/* The first of the file names (ends with NULL) in: the directories of a list with
+ * colons (NULL: none); KIND here, in the workflow's directory (NULL: none), in the
+ * user's configuration and in the system's. In memory of its own. ERROR_DEFINITION
+ * with place what, listing where was looked. */
+char *definition_find(const char *kind, const char *what, const char *const *names,
+    const char *list, const char *workflow_directory, struct error *err);
+/* Whether there is a regular file. */
+bool definition_exists(const char *path);
+
+#endif

@@ -1,0 +1,113 @@
+#include "agent/prompt.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* What a prompt can name. */
+struct values {
+	struct span data, inputs;
+};
+
+static struct span
+child_of(struct span value, const char *name)
+{
+	char *end;
+	unsigned long index;
+
+	if (span_type(value) != 'a')
+		return span_member(value, name);
+	index = strtoul(name, &end, 10);
+	if (*name < '0' || *name > '9' || *end != '\0')
+		return span_of(NULL, 0);
+	return span_element(value, index);
+}
+
+/* The part of a name up to the next dot, which is cut off; NULL after the last. */
+static char *
+next_part(char **rest)
+{
+	char *part = *rest, *dot = part == NULL ? NULL : strchr(part, '.');
+
+	if (dot != NULL)
+		*dot = '\0';
+	*rest = dot == NULL ? NULL : dot + 1;
+	return part;
+}
+
+/* The value of a dotted name, which is taken apart. *known is false if the name
+ * does not begin with data or inputs. */
+static struct span
+value_of(const struct values *values, char *name, bool *known)
+{
+	char *part = next_part(&name);
+	bool data = strcmp(part, "data") == 0;
+	struct span value = data ? values->data : values->inputs;
+
+	*known = data || strcmp(part, "inputs") == 0;
+	while (*known && value.at != NULL && (part = next_part(&name)) != NULL)
+		value = child_of(value, part);
+	return value;
+}
+
+static void
+append_value(struct span value, struct buffer *out)
+{
+	if (span_type(value) == 's')
+		span_decode(value, out);
+	else
+		scan_minify(value, out);
+}
+
+/* Appends the value of what stands between the braces. */
+static int
+render_name(const struct values *values, struct span text, const char *place,
+    struct buffer *out, struct error *err)
+{
+	struct span trimmed = span_trim(text), value;
+	bool optional = trimmed.len > 0 && trimmed.at[trimmed.len - 1] == '?', known;
+	char *name = memory_copy(trimmed.at, trimmed.len - optional);
+
+	value = value_of(values, name, &known);
+	free(name);
+	if (!known)
+		return error_set(err, ERROR_DEFINITION, place, "{{%.*s}}: expected data or inputs "
+		    "(\\{{ stands for two braces)", (int)trimmed.len, trimmed.at);
+	if (value.at == NULL && !optional)
+		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
+		    "({{%.*s?}} may be)", (int)trimmed.len, trimmed.at, (int)trimmed.len, trimmed.at);
+	if (value.at != NULL)
+		append_value(value, out);
+	return 0;
+}
+
+int
+prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
+    struct buffer *out, struct error *err)
+{
+	struct values values = { data, inputs };
+	const char *open, *close;
+
+	buffer_text(out, "");
+	while ((open = strstr(prompt, "{{")) != NULL) {
+		if (open > prompt && open[-1] == '\\') {
+			buffer_append(out, prompt, (size_t)(open - 1 - prompt));
+			buffer_text(out, "{{");
+			prompt = open + 2;
+			continue;
+		}
+		buffer_append(out, prompt, (size_t)(open - prompt));
+		close = strstr(open, "}}");
+		if (close == NULL)
+			return error_set(err, ERROR_DEFINITION, place,
+			    "{{ has no }} (\\{{ stands for two braces)");
+		if (render_name(&values, span_of(open + 2, (size_t)(close - open - 2)), place, out,
+		    err) != 0)
+			return -1;
+		prompt = close + 2;
+	}
+	buffer_text(out, prompt);
+	return 0;
+}

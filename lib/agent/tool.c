@@ -1,0 +1,421 @@
+#include "agent/tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/definition.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+#define TOOL_NAME_LIMIT 64
+#define EXECUTABLE_LIMIT ((size_t)1 << 30)
+
+static const char *const effects_names[] = {
+	[EFFECTS_UNDECLARED] = NULL,
+	[EFFECTS_NONE] = "none",
+	[EFFECTS_READ] = "read",
+	[EFFECTS_WORKSPACE] = "workspace",
+	[EFFECTS_EXTERNAL] = "external",
+};
+
+const char *
+effects_name(enum effects effects)
+{
+	return effects_names[effects];
+}
+
+int
+effects_parse(const char *text, enum effects *effects)
+{
+	for (enum effects e = EFFECTS_NONE; e <= EFFECTS_EXTERNAL; e++)
+		if (strcmp(effects_names[e], text) == 0) {
+			*effects = e;
+			return 0;
+		}
+	return -1;
+}
+
+bool
+effects_outside(enum effects effects)
+{
+	return effects == EFFECTS_WORKSPACE || effects == EFFECTS_EXTERNAL;
+}
+
+bool
+tool_name_valid(const char *name)
+{
+	return name_valid(name) && strlen(name) <= TOOL_NAME_LIMIT;
+}
+
+/* Readers of keys, beyond those of definition.h. */
+
+static int
+read_name(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const struct tool *t = object;
+
+	if (!json_is_string(value) || strcmp(json_string_value(value), t->name) != 0)
+		return definition_fail(d, key->name, err, "expected '%s', as the file is called",
+		    t->name);
+	return 0;
+}
+
+static struct schema *
+compile(const struct definition *d, const char *key, json_t *value, struct error *err)
+{
+	char *place = memory_format("%s: %s", d->path, key);
+	struct schema *schema = schema_compile(value, place, err);
+
+	free(place);
+	return schema;
+}
+
+/* Model APIs take objects only. */
+static int
+read_input_schema(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+	const char *type = json_string_value(json_object_get(value, "type"));
+
+	if (type == NULL || strcmp(type, "object") != 0)
+		return definition_fail(d, key->name, err,
+		    "expected a schema with \"type\": \"object\"");
+	t->input = compile(d, key->name, value, err);
+	return t->input == NULL ? -1 : 0;
+}
+
+static int
+read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+
+	t->output = compile(d, key->name, value, err);
+	return t->output == NULL ? -1 : 0;
+}
+
+/* A word of a command: "./x" and "../x" stand beside the tool file. */
+static char *
+command_word(const char *directory, const char *word)
+{
+	if (strncmp(word, "./", 2) == 0)
+		return path_join(directory, word + 2);
+	return strncmp(word, "../", 3) == 0 ? path_join(directory, word) : memory_text(word);
+}
+
+/* A text is a file beside the tool file; a list is a command line. */
+static int
+read_command(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+	char *directory = path_directory(d->path);
+	size_t count = json_array_size(value);
+	const char *word = json_string_value(value);
+
+	t->argv = memory_zero(count + 2, sizeof *t->argv);
+	if (word != NULL && *word != '\0')
+		t->argv[0] = *word == '/' ? memory_text(word) : path_join(directory, word);
+	for (size_t i = 0; i < count; i++) {
+		word = json_string_value(json_array_get(value, i));
+		if (word == NULL || (i == 0 && *word == '\0'))
+			break;
+		t->argv[i] = command_word(directory, word);
+	}
+	free(directory);
+	if (t->argv[0] == NULL || (count > 0 && t->argv[count - 1] == NULL))
+		return definition_fail(d, key->name, err, "expected a file or a list of words");
+	return 0;
+}
+
+static int
+read_effects(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+
+	if (!json_is_string(value) || effects_parse(json_string_value(value), &t->effects) != 0)
+		return definition_fail(d, key->name, err,
+		    "expected none, read, workspace or external");
+	return 0;
+}
+
+static bool
+is_variable(const char *name)
+{
+	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+	return strchr(first, *name) != NULL && name_valid(name) && strchr(name, '-') == NULL;
+}
+
+static int
+read_env(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct tool *t = object;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	for (size_t i = 0; t->environment != NULL && t->environment[i] != NULL; i++)
+		if (!is_variable(t->environment[i]))
+			return definition_fail(d, key->name, err, "'%s' is no variable's name",
+			    t->environment[i]);
+	return 0;
+}
+
+/* What this version does anyway may be asked for. */
+static int
+read_sandbox(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *text = json_string_value(value);
+
+	if (json_is_false(value) || (text != NULL && strcmp(text, "none") == 0))
+		return 0;
+	return definition_later(d, key, value, object, err);
+}
+
+static int
+read_network(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	return json_is_true(value) ? 0 : definition_later(d, key, value, object, err);
+}
+
+#define MEMBER(name) offsetof(struct tool, name)
+
+/* awf-tool(5) lists the same keys. */
+static const struct definition_key keys[] = {
+	{ "name", read_name, 0, 0, 0 },
+	{ "description", definition_text, MEMBER(description), 0, 0 },
+	{ "input_schema", read_input_schema, 0, 0, 0 },
+	{ "output_schema", read_output_schema, 0, 0, 0 },
+	{ "command", read_command, 0, 0, 0 },
+	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
+	{ "effects", read_effects, 0, 0, 0 },
+	{ "idempotent", definition_flag, MEMBER(idempotent), 0, 0 },
+	{ "concurrent", definition_flag, MEMBER(concurrent), 0, 0 },
+	{ "env", read_env, MEMBER(environment), 0, 0 },
+	{ "sandbox", read_sandbox, 0, 0, 0 },
+	{ "network", read_network, 0, 0, 0 },
+	{ "title", definition_ignored, 0, 0, 0 },
+	{ "$schema", definition_ignored, 0, 0, 0 },
+	{ "$comment", definition_ignored, 0, 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+/* The schema's own bytes, so that the model reads what the author wrote. */
+static int
+keep_input_schema(struct tool *t, const struct definition *d, const struct buffer *text,
+    struct error *err)
+{
+	static const char any[] = "{\"type\":\"object\"}";
+	struct span schema = span_member(span_of(text->data, text->len), "input_schema");
+	json_t *document;
+
+	if (t->input != NULL) {
+		scan_minify(schema, &t->input_schema);
+		return 0;
+	}
+	buffer_text(&t->input_schema, any);
+	document = value_parse(any, sizeof any - 1, d->path, ERROR_DEFINITION, err);
+	t->input = schema_compile(document, d->path, err);
+	json_decref(document);
+	return t->input == NULL ? -1 : 0;
+}
+
+/* Without a command the executable is NAME, beside NAME.tool.json. */
+static void
+default_command(struct tool *t)
+{
+	char *directory;
+
+	if (t->argv != NULL)
+		return;
+	directory = path_directory(t->path);
+	t->argv = memory_zero(2, sizeof *t->argv);
+	t->argv[0] = path_join(directory, t->name);
+	free(directory);
+}
+
+static int
+check_executable(const struct tool *t, struct error *err)
+{
+	const char *path = getenv("PATH");
+	char *found;
+
+	if (strchr(t->argv[0], '/') != NULL) {
+		if (access(t->argv[0], X_OK) == 0)
+			return 0;
+		return error_set(err, ERROR_DEFINITION, t->path, "unable to run '%s': %s%s",
+		    t->argv[0], strerror(errno), errno == EACCES ? " (chmod +x?)" :
+		    strchr(t->argv[0], ' ') != NULL ? " (a command with arguments is a list)" : "");
+	}
+	found = path_search(path == NULL ? "" : path, t->argv[0]);
+	if (found == NULL)
+		return error_set(err, ERROR_DEFINITION, t->path, "'%s' is not in $PATH ('./%s' "
+		    "would stand beside this file)", t->argv[0], t->argv[0]);
+	free(found);
+	return 0;
+}
+
+/* Adds the files of the command that belong to the tool: those beside its file. */
+static int
+digest_command(const struct tool *t, struct digest *digest, struct error *err)
+{
+	char *directory = path_directory(t->path);
+	size_t len = strlen(directory);
+	int result = 0;
+
+	for (char **word = t->argv; result == 0 && *word != NULL; word++) {
+		struct buffer bytes = BUFFER_INIT;
+
+		if (strncmp(*word, directory, len) != 0 || (*word)[len] != '/' ||
+		    !definition_exists(*word))
+			continue;
+		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);
+		digest_add(digest, buffer_string(&bytes), bytes.len);
+		buffer_free(&bytes);
+	}
+	free(directory);
+	return result;
+}
+
+static int
+read_file(struct tool *t, struct definition *d, struct buffer *text, struct error *err)
+{
+	struct digest digest;
+
+	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
+		return -1;
+	d->document = value_parse(buffer_string(text), text->len, t->path, ERROR_DEFINITION, err);
+	if (d->document == NULL)
+		return -1;
+	if (!json_is_object(d->document))
+		return error_set(err, ERROR_DEFINITION, t->path, "expected an object, got %s",
+		    definition_type(d->document));
+	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0 ||
+	    keep_input_schema(t, d, text, err) != 0)
+		return -1;
+	default_command(t);
+	if (check_executable(t, err) != 0)
+		return -1;
+	digest_begin(&digest);
+	digest_add(&digest, text->data, text->len);
+	if (digest_command(t, &digest, err) != 0)
+		return -1;
+	digest_end(&digest, t->sha256);
+	return 0;
+}
+
+static char *
+tool_find(const char *name, const char *workflow_directory, struct error *err)
+{
+	char *file, *path;
+	const char *names[2] = { NULL, NULL };
+
+	if (!tool_name_valid(name)) {
+		error_set(err, ERROR_DEFINITION, name, "no tool's name (1 to 64 of A-Z a-z 0-9 _ -)");
+		return NULL;
+	}
+	file = memory_format("%s.tool.json", name);
+	names[0] = file;
+	path = definition_find("tools", file, names, getenv("AWF_TOOL_PATH"), workflow_directory,
+	    err);
+	free(file);
+	return path;
+}
+
+int
+tool_load(struct tool *t, const char *name, const char *workflow_directory, struct error *err)
+{
+	struct definition d = { NULL, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
+	int result;
+
+	memset(t, 0, sizeof *t);
+	t->path = tool_find(name, workflow_directory, err);
+	if (t->path == NULL)
+		return -1;
+	t->name = memory_text(name);
+	t->environment = memory_zero(1, sizeof *t->environment);
+	d.path = t->path;
+	result = read_file(t, &d, &text, err);
+	json_decref(d.document);
+	buffer_free(&text);
+	if (result != 0)
+		tool_free(t);
+	return result;
+}
+
+static void
+texts_free(char **texts)
+{
+	for (size_t i = 0; texts != NULL && texts[i] != NULL; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+void
+tool_free(struct tool *t)
+{
+	free(t->name);
+	free(t->path);
+	free(t->description);
+	buffer_free(&t->input_schema);
+	schema_free(t->input);
+	schema_free(t->output);
+	texts_free(t->argv);
+	texts_free(t->environment);
+	memset(t, 0, sizeof *t);
+}
+
+static int
+check_bytes(const struct schema *schema, const char *bytes, size_t len, struct buffer *why)
+{
+	struct error err = ERROR_INIT;
+	json_t *value = value_parse(bytes, len, NULL, ERROR_INVALID_INPUT, &err);
+	int result;
+
+	if (value == NULL) {
+		buffer_format(why, "not JSON: %s", err.message);
+		return -1;
+	}
+	result = schema_check(schema, value, why);
+	json_decref(value);
+	return result;
+}
+
+int
+tool_check_input(const struct tool *t, struct span input, struct buffer *why)
+{
+	return check_bytes(t->input, input.at, input.len, why);
+}
+
+int
+tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *json,
+    struct buffer *why)
+{
+	struct span value = span_trim(span_of(bytes, len));
+	struct writer w;
+	size_t bad;
+
+	if (t->output != NULL && check_bytes(t->output, bytes, len, why) != 0)
+		return -1;
+	if (t->output != NULL || ((span_type(value) == 'o' || span_type(value) == 'a') &&
+	    scan_check(value.at, value.len, &bad) == NULL)) {
+		scan_minify(value, json);
+		return 0;
+	}
+	writer_begin(&w, json);
+	writer_bytes(&w, bytes, len > 0 && bytes[len - 1] == '\n' ? len - 1 : len);
+	return 0;
+}

@@ -235,7 +235,9 @@ test_crossed_descriptors(void **state)
 static void
 test_signals(void **state)
 {
-	char *argv[] = SHELL("grep -E '^Sig(Blk|Ign)' /proc/self/status");
+	/* 32 and 33 belong to the C library. */
+	char *argv[] = SHELL("while read key value; do case $key in SigBlk: | SigIgn:)"
+	    " echo $key $((0x$value & 0x7ffffffe7fffffff));; esac; done </proc/self/status");
 	struct process_spec spec = spec_of(argv);
 	sigset_t all, old;
 
@@ -246,7 +248,7 @@ test_signals(void **state)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	/* SIGHUP alone stays ignored, as nohup wants. */
-	expect_output(&spec, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000001\n");
+	expect_output(&spec, "SigBlk: 0\nSigIgn: 1\n");
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);

@@ -1,0 +1,214 @@
+#include "exec/workflow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define SCRIPT_LIMIT ((size_t)16 << 20)
+#define SPACE " \t"
+
+/* What the first bytes of a file say. */
+struct first_line {
+	char *interpreter; /* NULL: the shell */
+	char *argument;    /* of the interpreter; NULL: none */
+	bool binary;
+};
+
+static size_t
+count_words(char *const *words)
+{
+	size_t count = 0;
+
+	while (words[count] != NULL)
+		count++;
+	return count;
+}
+
+/* argv of up to three leading words (NULL: left out), then words. */
+static void
+set_argv(struct workflow *w, const char *const lead[3], char *const *words)
+{
+	size_t count = 0;
+
+	w->argv = memory_zero(count_words(words) + 4, sizeof *w->argv);
+	for (int i = 0; i < 3; i++)
+		if (lead[i] != NULL)
+			w->argv[count++] = memory_text(lead[i]);
+	for (; *words != NULL; words++)
+		w->argv[count++] = memory_text(*words);
+}
+
+/* Whether a word of the line is a path to awf-run, which must not run itself. */
+static bool
+names_awf_run(const char *line)
+{
+	while (*(line += strspn(line, SPACE)) != '\0') {
+		size_t len = strcspn(line, SPACE);
+		char *word = memory_copy(line, len);
+		bool found = strcmp(path_base(word), "awf-run") == 0;
+
+		free(word);
+		if (found)
+			return true;
+		line += len;
+	}
+	return false;
+}
+
+/* As the kernel reads it: an interpreter, and all else as one argument. */
+static void
+read_interpreter(struct first_line *first, const char *at, size_t len)
+{
+	char *line = memory_copy(at, len), *start = line + strspn(line, SPACE), *rest;
+
+	for (len = strlen(start); len > 0 && strchr(SPACE "\r", start[len - 1]) != NULL; len--)
+		start[len - 1] = '\0';
+	if (*start != '\0' && !names_awf_run(start)) {
+		rest = start + strcspn(start, SPACE);
+		first->interpreter = memory_copy(start, (size_t)(rest - start));
+		rest += strspn(rest, SPACE);
+		if (*rest != '\0')
+			first->argument = memory_text(rest);
+	}
+	free(line);
+}
+
+static struct first_line
+read_first_line(const struct buffer *script)
+{
+	struct first_line first = { NULL, NULL, false };
+	const char *end;
+
+	if (script->len == 0)
+		return first;
+	end = memchr(script->data, '\n', script->len);
+	if (end == NULL)
+		end = script->data + script->len;
+	first.binary = memchr(script->data, '\0', (size_t)(end - script->data)) != NULL;
+	if (!first.binary && script->len > 2 && memcmp(script->data, "#!", 2) == 0)
+		read_interpreter(&first, script->data + 2, (size_t)(end - script->data) - 2);
+	return first;
+}
+
+static int
+set_directory(struct workflow *w, const char *path, struct error *err)
+{
+	char *absolute = realpath(path, NULL);
+
+	if (absolute == NULL)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to find this directory");
+	w->directory = absolute;
+	return 0;
+}
+
+static int
+run_script(struct workflow *w, const char *path, const struct buffer *script, char *const *words,
+    const char *shell, struct error *err)
+{
+	struct first_line first = read_first_line(script);
+	const char *lead[3] = { first.interpreter, first.argument, path };
+	char *parent = path_directory(path);
+	int failed = set_directory(w, parent, err);
+
+	if (first.binary) {
+		lead[0] = NULL;
+	} else {
+		digest_sha256(script->data, script->len, w->sha256);
+		if (first.interpreter == NULL)
+			lead[0] = shell;
+	}
+	set_argv(w, lead, words + 1);
+	free(parent);
+	free(first.interpreter);
+	free(first.argument);
+	return failed;
+}
+
+/* Whether name is to be taken as a file; what it is otherwise, PATH knows. */
+static bool
+is_file(const char *name)
+{
+	struct stat status;
+
+	return strchr(name, '/') != NULL ||
+	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
+}
+
+/* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
+ * be read may still run. */
+static int
+run_unread(struct workflow *w, const char *path, char *const *words, const char *shell,
+    struct error *err)
+{
+	struct stat status;
+	bool stream = stat(path, &status) == 0 && !S_ISREG(status.st_mode) &&
+	    !S_ISDIR(status.st_mode);
+	const char *lead[3] = { stream ? shell : NULL, NULL, path };
+
+	set_argv(w, lead, words + 1);
+	return set_directory(w, ".", err);
+}
+
+int
+workflow_find(struct workflow *w, char *const *words, const char *shell, struct error *err)
+{
+	const char *nothing[3] = { NULL, NULL, NULL };
+	struct buffer script = BUFFER_INIT;
+	struct stat status;
+	char *path;
+	int failed;
+
+	memset(w, 0, sizeof *w);
+	w->name = memory_text(path_base(words[0]));
+	if (!is_file(words[0])) {
+		set_argv(w, nothing, words);
+		return set_directory(w, ".", err);
+	}
+	/* Without a slash the shell might look for it in PATH. */
+	path = strchr(words[0], '/') != NULL ? memory_text(words[0]) : path_join(".", words[0]);
+	if (stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0)
+		failed = run_script(w, path, &script, words, shell, err);
+	else
+		failed = run_unread(w, path, words, shell, err);
+	buffer_free(&script);
+	free(path);
+	return failed;
+}
+
+int
+workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
+    const char *shell, struct error *err)
+{
+	const char *lead[3] = { shell, "-c", pipeline };
+	size_t count = count_words(words);
+	char **named = memory_zero(count + 2, sizeof *named);
+
+	memset(w, 0, sizeof *w);
+	w->name = memory_text("pipeline");
+	named[0] = w->name;
+	memcpy(named + 1, words, count * sizeof *words);
+	set_argv(w, lead, named);
+	free(named);
+	digest_sha256(pipeline, strlen(pipeline), w->sha256);
+	return set_directory(w, ".", err);
+}
+
+void
+workflow_free(struct workflow *w)
+{
+	for (size_t i = 0; w->argv != NULL && w->argv[i] != NULL; i++)
+		free(w->argv[i]);
+	free(w->argv);
+	free(w->name);
+	free(w->directory);
+	memset(w, 0, sizeof *w);
+}

@@ -1,0 +1,29 @@
+/*
+ * The workflow of a run: which program executes what the user named. A name with
+ * a slash, or of a readable file, is a script, run by the interpreter in its #!
+ * line, or by the shell if it has none or names awf-run; a binary runs as it is;
+ * anything else is looked up in PATH.
+ */
+#ifndef AWF_EXEC_WORKFLOW_H
+#define AWF_EXEC_WORKFLOW_H
+
+#include <stdbool.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+
+struct workflow {
+	char **argv;              /* what is started; ends with NULL */
+	char *name;               /* base name; "pipeline" for a pipeline */
+	char *directory;          /* absolute, of the script, else the current one */
+	char sha256[DIGEST_SIZE]; /* of the script or the pipeline; "": a program */
+};
+
+/* words: the name and its arguments, ends with NULL, at least one. */
+int workflow_find(struct workflow *w, char *const *words, const char *shell, struct error *err);
+/* `shell -c pipeline`; words are its $1, $2, … */
+int workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
+    const char *shell, struct error *err);
+void workflow_free(struct workflow *w);
+
+#endif

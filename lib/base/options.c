@@ -11,7 +11,7 @@
 
 /* What every program has, after its own table. */
 static const struct option_spec common[] = {
-	{OPTION_HELP, 0, "help", NULL, "print this help"},
+	{OPTION_HELP, 'h', "help", NULL, "print this help"},
 	{OPTION_VERSION, 0, "version", NULL, "print the version"},
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
@@ -34,9 +34,12 @@ find_name(const struct option_spec *table, const char *name, size_t len)
 static const struct option_spec *
 find_letter(const struct option_spec *table, char letter)
 {
-	for (const struct option_spec *s = table; s->id != OPTION_END; s++)
-		if (s->letter == letter)
-			return s;
+	const struct option_spec *const tables[] = {table, common};
+
+	for (size_t t = 0; t < 2; t++)
+		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++)
+			if (s->letter == letter && letter != '\0')
+				return s;
 	return NULL;
 }
 

@@ -1,25 +1,31 @@
 /*
  * The outcome of an attempt, computed from its events alone: what failed and was
  * not made good (awf-run(1), "the end"), what waits, how much was used.
+ *
+ * A call failed if it ended with an error or never ended, unless
+ *   - it was started with --try or --allow-failure, or ended downstream_closed;
+ *   - a later call of the same name, enclosing call, item and input succeeded;
+ *   - a --rescue call on its line succeeded;
+ *   - a call that encloses it failed and is excused by one of these.
  */
 #ifndef AWF_RECORD_OUTCOME_H
 #define AWF_RECORD_OUTCOME_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
 
 struct outcome {
-	int64_t calls, failed, waiting;    /* failed: after the rules of section 8 */
+	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
 	char first_failed[256];            /* its call, "" if none */
+	char first_waiting[256];
 	struct error error;                /* of the first failed call */
-	char terminal[16];                 /* of --terminal: "success", "failure", "" */
 	struct buffer usage;               /* JSON object: token counts, summed */
 };
 
-/* Reads the events of the last attempt in the transcript at path. */
+/* Reads the events of the last attempt in the transcript at path: linear in its
+ * size, with memory for its calls. */
 int outcome_read(struct outcome *o, const char *path, struct error *err);
 void outcome_free(struct outcome *o);
 

@@ -1,0 +1,566 @@
+/*
+ * awf-run: runs a workflow and records it.
+ *
+ * What the code relies on:
+ *   - The run exists, with its lock held, before the workflow starts, and until
+ *     nothing of it is left.
+ *   - What became of the calls is read from the transcript, never from a status
+ *     that a shell may have lost.
+ *   - Whatever ends the workflow, run.completed is written after its last event.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "exec/environment.h"
+#include "exec/supervise.h"
+#include "exec/workflow.h"
+#include "json/writer.h"
+#include "program.h"
+#include "record/input.h"
+#include "record/outcome.h"
+#include "record/run.h"
+
+#define PROGRAM "awf-run"
+#define USAGE "awf-run [options] [--] WORKFLOW [ARG...]\n" \
+	"awf-run [options] -c PIPELINE [ARG...]"
+#define DEFAULT_SHELL "/bin/sh"
+#define NAME_LIMIT 128
+
+enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125 };
+
+enum {
+	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
+	OPT_NO_TRANSCRIPT, OPT_PRINT_ID, OPT_ID_FILE
+};
+
+static const struct option_spec table[] = {
+	{ OPT_PIPELINE, 'c', "command", "PIPELINE", "run this text with the shell" },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "stdin of the workflow is /dev/null" },
+	{ OPT_INPUT, 0, "input", "KEY=VALUE", "a named input, AWF_INPUT_KEY; repeatable" },
+	{ OPT_ENV, 0, "env", "NAME", "record this environment variable too; repeatable" },
+	{ OPT_NAME, 0, "name", "NAME", "name of the workflow (else its base name)" },
+	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
+	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
+	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
+	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
+	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+struct settings {
+	const char *pipeline, *shell, *name, *id_file;
+	bool no_input, no_transcript, print_id;
+	long long timeout_ms;
+	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
+	char **recorded;     /* of --env; likewise */
+	char *const *words;
+};
+
+struct job {
+	struct settings settings;
+	struct workflow workflow;
+	struct buffer inputs;      /* JSON */
+	struct run run;
+	struct input input;
+	struct environment environment;
+	struct supervision supervision;
+	struct outcome outcome;
+};
+
+/* What the run comes to. */
+struct end {
+	const char *status;
+	int exit_code;
+	struct error error;
+	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
+};
+
+static void
+warn(const struct error *err)
+{
+	program_fail(PROGRAM, err);
+}
+
+static void
+repaired(const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+static size_t
+list_len(char *const *list)
+{
+	size_t count = 0;
+
+	while (list != NULL && list[count] != NULL)
+		count++;
+	return count;
+}
+
+static void
+list_add(char ***list, const char *text)
+{
+	size_t count = list_len(*list);
+
+	*list = memory_array(*list, count + 2, sizeof **list);
+	(*list)[count] = memory_text(text);
+	(*list)[count + 1] = NULL;
+}
+
+static void
+list_free(char **list)
+{
+	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+		free(list[i]);
+	free(list);
+}
+
+/* Whether the first len bytes are a shell variable's name. */
+static bool
+variable_name(const char *text, size_t len)
+{
+	static const char letters[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
+}
+
+static int
+add_input(struct settings *s, const char *text, struct error *err)
+{
+	size_t len = strcspn(text, "=");
+
+	if (text[len] != '=' || !variable_name(text, len))
+		return error_set(err, ERROR_USAGE, "--input",
+		    "'%s' is not KEY=VALUE with a KEY of letters, digits and _", text);
+	if (!utf8_valid(text, strlen(text)))
+		return error_set(err, ERROR_USAGE, "--input", "the value of %.*s is not UTF-8",
+		    (int)len, text);
+	for (size_t i = 0; i < list_len(s->inputs); i++)
+		if (strncmp(s->inputs[i], text, len + 1) == 0)
+			return error_set(err, ERROR_USAGE, "--input", "%.*s is given twice",
+			    (int)len, text);
+	list_add(&s->inputs, text);
+	return 0;
+}
+
+static int
+add_recorded(struct settings *s, const char *name, struct error *err)
+{
+	if (!variable_name(name, strlen(name)))
+		return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name", name);
+	list_add(&s->recorded, name);
+	return 0;
+}
+
+static int
+set_name(struct settings *s, const char *name, struct error *err)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || len > NAME_LIMIT || !utf8_valid(name, len) || strchr(name, '/') != NULL ||
+	    name[strcspn(name, "\n\r\t\033")] != '\0')
+		return error_set(err, ERROR_USAGE, "--name",
+		    "'%s' is no name: 1 to %d bytes of text on one line, without /", name, NAME_LIMIT);
+	s->name = name;
+	return 0;
+}
+
+static int
+set_option(struct settings *s, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_PIPELINE: s->pipeline = value; return 0;
+	case OPT_NO_INPUT: s->no_input = true; return 0;
+	case OPT_INPUT: return add_input(s, value, err);
+	case OPT_ENV: return add_recorded(s, value, err);
+	case OPT_NAME: return set_name(s, value, err);
+	case OPT_SHELL: s->shell = value; return 0;
+	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
+	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
+	case OPT_PRINT_ID: s->print_id = true; return 0;
+	default: s->id_file = value; return 0;
+	}
+}
+
+/* OPTION_END, OPTION_HELP, OPTION_VERSION, or -1. */
+static int
+read_options(struct settings *s, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	*s = (struct settings){ .shell = DEFAULT_SHELL };
+	options_begin(&o, table, argc, argv);
+	o.stop_at_word = true;
+	while ((id = options_next(&o, err)) > 0)
+		if (set_option(s, id, o.value, err) != 0)
+			return -1;
+	s->words = argv + o.next;
+	if (id == OPTION_END && s->pipeline == NULL && *s->words == NULL)
+		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
+	return id;
+}
+
+/* Keys that AWF handles are in no event: an environment with one is refused. */
+static int
+refuse_keys(const struct settings *s, struct error *err)
+{
+	struct keys keys;
+	int failed = 0;
+
+	if (s->recorded == NULL)
+		return 0;
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	for (size_t i = 0; failed == 0 && s->recorded[i] != NULL; i++)
+		for (size_t k = 0; failed == 0 && k < keys.count; k++)
+			if (strcmp(s->recorded[i], keys.names[k]) == 0)
+				failed = error_set(err, ERROR_USAGE, "--env",
+				    "%s holds an API key, which is never recorded", s->recorded[i]);
+	keys_free(&keys);
+	return failed;
+}
+
+static void
+write_inputs(struct job *j)
+{
+	struct writer w;
+
+	writer_begin(&w, &j->inputs);
+	writer_object(&w);
+	for (size_t i = 0; i < list_len(j->settings.inputs); i++) {
+		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
+		char *key = memory_copy(input, (size_t)(value - input));
+
+		writer_member_string(&w, key, value + 1);
+		free(key);
+	}
+	writer_object_end(&w);
+}
+
+static int
+find_workflow(struct job *j, struct error *err)
+{
+	const struct settings *s = &j->settings;
+
+	if (s->pipeline != NULL)
+		return workflow_pipeline(&j->workflow, s->pipeline, s->words, s->shell, err);
+	return workflow_find(&j->workflow, s->words, s->shell, err);
+}
+
+static int
+create_run(struct job *j, struct error *err)
+{
+	const struct run_spec spec = {
+		.name = j->settings.name != NULL ? j->settings.name : j->workflow.name,
+		.kind = "workflow",
+		.argv = j->workflow.argv,
+		.inputs = span_of(j->inputs.data, j->inputs.len),
+		.environment = j->settings.recorded,
+		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
+		.keep_transcript = !j->settings.no_transcript,
+		.latest = !run_in_environment(),
+		.repaired = repaired,
+		.warn = warn,
+	};
+
+	return run_create(&j->run, &spec, err);
+}
+
+static int
+tell_id(const struct job *j, struct error *err)
+{
+	struct replacement file;
+
+	if (j->settings.print_id)
+		fprintf(stderr, "%s\n", j->run.id);
+	if (j->settings.id_file == NULL)
+		return 0;
+	if (replacement_open(&file, j->settings.id_file, 0644, err) != 0)
+		return -1;
+	if (file_write(file.fd, j->run.id, strlen(j->run.id)) != 0 ||
+	    file_write(file.fd, "\n", 1) != 0) {
+		error_errno(err, ERROR_SYSTEM, j->settings.id_file, "unable to write");
+		replacement_abandon(&file);
+		return -1;
+	}
+	return replacement_commit(&file, false, err);
+}
+
+static int
+open_input(struct job *j, struct error *err)
+{
+	if (j->settings.no_input)
+		input_pass(&j->input, PROCESS_NULL);
+	else if (j->settings.no_transcript)
+		input_pass(&j->input, STDIN_FILENO);
+	else
+		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO, err);
+	return 0;
+}
+
+/* Inputs of a run around this one are not ours. */
+static void
+drop_foreign_inputs(struct environment *e)
+{
+	static const char prefix[] = "AWF_INPUT_";
+
+	for (size_t i = 0; e->list[i] != NULL;) {
+		size_t len = strcspn(e->list[i], "=");
+		char *name;
+
+		if (strncmp(e->list[i], prefix, sizeof prefix - 1) != 0) {
+			i++;
+			continue;
+		}
+		name = memory_copy(e->list[i], len);
+		environment_unset(e, name);
+		free(name);
+	}
+}
+
+static void
+set_environment(struct job *j)
+{
+	struct environment *e = &j->environment;
+
+	environment_begin(e);
+	drop_foreign_inputs(e);
+	environment_set(e, "AWF_RUN_ID", j->run.id);
+	environment_set(e, "AWF_TRANSCRIPT", j->run.transcript.path);
+	environment_set(e, "AWF_STORAGE", j->run.storage.root);
+	environment_set(e, "AWF_PATH", "");
+	environment_set(e, "AWF_CALL", "");
+	environment_set(e, "AWF_PARENT", j->run.started);
+	environment_set(e, "AWF_WORKFLOW_DIR", j->workflow.directory);
+	for (size_t i = 0; i < list_len(j->settings.inputs); i++) {
+		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
+		char *name = memory_format("AWF_INPUT_%.*s", (int)(value - input), input);
+
+		environment_set(e, name, value + 1);
+		free(name);
+	}
+}
+
+/* Runs the workflow to its end; what hinders it stands in the supervision. */
+static void
+run_workflow(struct job *j)
+{
+	struct supervision *s = &j->supervision;
+
+	input_pass(&j->input, PROCESS_NULL);
+	s->verdict = VERDICT_FAILED;
+	if (tell_id(j, &s->error) != 0 || open_input(j, &s->error) != 0)
+		return;
+	set_environment(j);
+	s->argv = j->workflow.argv;
+	s->environment = j->environment.list;
+	s->run_directory = j->run.directory;
+	s->input = &j->input;
+	s->timeout_ms = j->settings.timeout_ms;
+	supervise(s);
+}
+
+static void
+end_as_failed(struct end *e, int exit_code, const struct error *error)
+{
+	e->status = "failed";
+	e->exit_code = exit_code;
+	e->error = *error;
+}
+
+/* The workflow ended by itself: its status, and what its calls came to. */
+static void
+judge(struct end *e, const struct supervision *s, const struct outcome *o)
+{
+	char text[64];
+	int code = process_exit_code(s->wait_status);
+	bool closed = code == 128 + SIGPIPE;
+
+	if (o->failed > 0) {
+		end_as_failed(e, code != 0 ? code : STATUS_WORK, &o->error);
+		snprintf(e->step, sizeof e->step, "%s", o->first_failed);
+	} else if (o->waiting > 0) {
+		e->status = "waiting";
+		e->exit_code = STATUS_WAITING;
+		error_set(&e->error, ERROR_WAITING, NULL, "waiting for a person");
+		snprintf(e->step, sizeof e->step, "%s", o->first_waiting);
+	} else if (code != 0) {
+		e->status = "failed";
+		e->exit_code = code;
+		error_set(&e->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
+		    process_status_text(s->wait_status, text, sizeof text));
+	} else {
+		e->status = "success";
+	}
+}
+
+static struct end
+conclude(struct job *j)
+{
+	const struct supervision *s = &j->supervision;
+	struct end e = { "success", STATUS_OK, ERROR_INIT, "" };
+	struct error err = ERROR_INIT;
+	int readable = outcome_read(&j->outcome, j->run.transcript.path, &err);
+
+	switch (s->verdict) {
+	case VERDICT_ENDED:
+		if (readable == 0)
+			judge(&e, s, &j->outcome);
+		else
+			end_as_failed(&e, EXIT_OWN, &err);
+		break;
+	case VERDICT_CANCELLED:
+		end_as_failed(&e, 128 + s->signal_number, &s->error);
+		e.status = "cancelled";
+		break;
+	case VERDICT_TIMEOUT:
+		end_as_failed(&e, EXIT_TIMEOUT, &s->error);
+		e.status = "timeout";
+		break;
+	case VERDICT_NOT_STARTED:
+		end_as_failed(&e, s->exit_code, &s->error);
+		break;
+	case VERDICT_FAILED:
+		end_as_failed(&e, EXIT_OWN, &s->error);
+		break;
+	}
+	return e;
+}
+
+/* Writes run.completed, and drops the run directory. */
+static int
+record_end(struct job *j, const struct end *e, const char *stdin_sha256, struct error *err)
+{
+	const struct run_end end = {
+		.status = e->status,
+		.exit_code = e->exit_code,
+		.error = &e->error,
+		.stdin_sha256 = j->input.kept ? stdin_sha256 : NULL,
+		.stdin_bytes = j->input.bytes,
+		.usage = span_of(j->outcome.usage.data, j->outcome.usage.len),
+	};
+
+	return run_finish(&j->run, &end, err);
+}
+
+/* One line about a failure; a reader that went away is none to speak of. */
+static void
+report(const struct job *j, const struct end *e)
+{
+	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
+	struct error line;
+
+	if (e->error.code == ERROR_NONE || e->error.code == ERROR_DOWNSTREAM_CLOSED)
+		return;
+	if (*e->step == '\0')
+		error_set(&line, e->error.code, place, "%s", e->error.message);
+	else
+		error_set(&line, e->error.code, place, "step %s%s: %s", e->step,
+		    e->error.code == ERROR_WAITING ? "" : " failed", e->error.message);
+	program_fail(PROGRAM, &line);
+}
+
+static int
+finish(struct job *j)
+{
+	struct end e = conclude(j);
+	struct error err = ERROR_INIT;
+	char sha256[DIGEST_SIZE];
+
+	if (input_finish(&j->input, j->run.transcript.sync != SYNC_NONE, sha256, &err) != 0)
+		end_as_failed(&e, EXIT_OWN, &err);
+	report(j, &e);
+	if (record_end(j, &e, sha256, &err) != 0) {
+		program_fail(PROGRAM, &err);
+		e.exit_code = EXIT_OWN;
+	}
+	return e.exit_code;
+}
+
+static void
+job_free(struct job *j)
+{
+	outcome_free(&j->outcome);
+	environment_free(&j->environment);
+	input_close(&j->input);
+	buffer_free(&j->inputs);
+	workflow_free(&j->workflow);
+	list_free(j->settings.inputs);
+	list_free(j->settings.recorded);
+}
+
+/* Descriptors 0, 1 and 2 are always open, so that no file of ours becomes one. */
+static void
+open_standard(void)
+{
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+		continue;
+	if (fd >= 0)
+		close(fd);
+}
+
+static int
+own_failure(const struct error *err)
+{
+	program_fail(PROGRAM, err);
+	return EXIT_OWN;
+}
+
+static int
+prepare(struct job *j, struct error *err)
+{
+	write_inputs(j);
+	if (refuse_keys(&j->settings, err) != 0 || find_workflow(j, err) != 0)
+		return -1;
+	return create_run(j, err);
+}
+
+static int
+run(struct job *j)
+{
+	struct error err = ERROR_INIT;
+	int status;
+
+	if (prepare(j, &err) != 0)
+		return own_failure(&err);
+	run_workflow(j);
+	status = finish(j);
+	run_close(&j->run);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct job job = { .input = { .file = -1, .sink = -1, .source = -1 } };
+	struct error err = ERROR_INIT;
+	int status;
+
+	open_standard();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	status = read_options(&job.settings, argc, argv, &err);
+	if (status == OPTION_HELP)
+		options_help(stdout, USAGE, table);
+	if (status == OPTION_VERSION)
+		program_version(PROGRAM);
+	if (status == OPTION_HELP || status == OPTION_VERSION)
+		status = program_end(PROGRAM, STATUS_OK);
+	else
+		status = status == -1 ? own_failure(&err) : run(&job);
+	job_free(&job);
+	if (job.supervision.verdict == VERDICT_CANCELLED && status != EXIT_OWN)
+		die_of(job.supervision.signal_number);
+	return status;
+}

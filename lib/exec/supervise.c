@@ -1,0 +1,264 @@
+#include "exec/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exec/descendants.h"
+#include "exec/guardian.h"
+#include "record/roster.h"
+
+enum {
+	/* How long a background process of a workflow that has ended may take to
+	 * enter itself in the roster as a step. */
+	STEP_GRACE_MS = 200,
+	LOOK_EVERY_MS = 10
+};
+
+static const int caught[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+#define CAUGHT (sizeof caught / sizeof caught[0])
+
+static int signal_pipe[2];
+
+struct watcher {
+	struct supervision *s;
+	struct guardian guardian;
+	struct sigaction before[CAUGHT];
+	bool foreground;
+	bool done;
+	int64_t deadline;  /* ms, 0: none */
+	int64_t ended;     /* when the workflow itself had ended */
+};
+
+static void
+on_signal(int number)
+{
+	int saved = errno;
+	char byte = (char)number;
+
+	/* A full pipe holds signals enough. */
+	if (write(signal_pipe[1], &byte, 1) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static int
+catch_signals(struct watcher *w)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	if (pipe(signal_pipe) != 0)
+		return error_errno(&w->s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	for (int i = 0; i < 2; i++) {
+		fcntl(signal_pipe[i], F_SETFD, FD_CLOEXEC);
+		fcntl(signal_pipe[i], F_SETFL, O_NONBLOCK);
+	}
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < CAUGHT; i++) {
+		sigaction(caught[i], NULL, &w->before[i]);
+		if (w->before[i].sa_handler != SIG_IGN)
+			sigaction(caught[i], &action, NULL);
+	}
+	return 0;
+}
+
+static void
+release_signals(struct watcher *w)
+{
+	for (size_t i = 0; i < CAUGHT; i++)
+		sigaction(caught[i], &w->before[i], NULL);
+	close(signal_pipe[0]);
+	close(signal_pipe[1]);
+}
+
+static bool
+in_foreground(void)
+{
+	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
+
+	if (terminal >= 0)
+		close(terminal);
+	return foreground;
+}
+
+static void
+finish(struct watcher *w, enum verdict verdict)
+{
+	w->s->verdict = verdict;
+	w->done = true;
+}
+
+static void
+cancel(struct watcher *w, int number)
+{
+	w->s->signal_number = number;
+	error_set(&w->s->error, ERROR_CANCELLED, NULL, "cancelled by signal %d (%s)", number,
+	    strsignal(number));
+	finish(w, VERDICT_CANCELLED);
+}
+
+/* In the foreground the terminal has sent SIGINT and SIGQUIT to the workflow too,
+ * which ends of them or does not; once it has ended they mean those who are left. */
+static void
+take_signal(struct watcher *w)
+{
+	char byte;
+
+	while (!w->done && read(signal_pipe[0], &byte, 1) == 1)
+		if (!w->foreground || (byte != SIGINT && byte != SIGQUIT) ||
+		    w->guardian.state != GUARDIAN_RUNNING)
+			cancel(w, byte);
+}
+
+static bool
+died_of_terminal(const struct watcher *w)
+{
+	int status = w->s->wait_status;
+
+	return w->foreground && WIFSIGNALED(status) &&
+	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT);
+}
+
+static void
+take_report(struct watcher *w)
+{
+	enum guardian_state state = guardian_read(&w->guardian);
+
+	w->s->wait_status = w->guardian.wait_status;
+	if (state == GUARDIAN_LOST) {
+		error_set(&w->s->error, ERROR_SYSTEM, NULL,
+		    "the guardian of the workflow was killed");
+		finish(w, VERDICT_FAILED);
+	} else if (state == GUARDIAN_ALONE) {
+		finish(w, VERDICT_ENDED);
+	} else if (died_of_terminal(w)) {
+		cancel(w, WTERMSIG(w->s->wait_status));
+	} else {
+		w->ended = clock_monotonic();
+	}
+}
+
+/* After the workflow: what is left runs on while it is, or may become, a step. */
+static void
+look_at_rest(struct watcher *w)
+{
+	if (w->guardian.state == GUARDIAN_ENDED &&
+	    clock_monotonic() - w->ended >= STEP_GRACE_MS &&
+	    !roster_busy(w->s->run_directory, NULL))
+		finish(w, VERDICT_ENDED);
+}
+
+static void
+look_at_clock(struct watcher *w)
+{
+	char text[32];
+
+	if (w->done || w->deadline == 0 || clock_monotonic() < w->deadline)
+		return;
+	error_set(&w->s->error, ERROR_TIMEOUT, NULL, "not done after %s",
+	    duration_text(w->s->timeout_ms, text, sizeof text));
+	finish(w, VERDICT_TIMEOUT);
+}
+
+static int
+wait_time(const struct watcher *w)
+{
+	int64_t left;
+
+	if (w->guardian.state == GUARDIAN_ENDED)
+		return LOOK_EVERY_MS;
+	if (w->deadline == 0)
+		return -1;
+	left = w->deadline - clock_monotonic();
+	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+}
+
+static void
+wait_once(struct watcher *w)
+{
+	struct pollfd fds[2 + INPUT_POLLS] = {
+		{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
+	};
+	nfds_t relayed = input_poll(w->s->input, fds + 2);
+
+	if (poll(fds, 2 + relayed, wait_time(w)) < 0)
+		return;
+	if (fds[0].revents != 0)
+		take_signal(w);
+	if (!w->done && fds[1].revents != 0)
+		take_report(w);
+	if (!w->done && relayed > 0 && input_step(w->s->input, fds + 2, &w->s->error) != 0)
+		finish(w, VERDICT_FAILED);
+}
+
+/* Ends who is left, by the signal that ended the rest. */
+static void
+end_rest(struct watcher *w)
+{
+	int number = w->s->verdict == VERDICT_CANCELLED ? w->s->signal_number : SIGTERM;
+
+	if (w->guardian.state != GUARDIAN_ALONE)
+		descendants_end(getpid(), number, NULL);
+	guardian_close(&w->guardian);
+}
+
+static void
+watch(struct watcher *w)
+{
+	const struct process_spec spec = {
+		.argv = w->s->argv, .environment = w->s->environment, .in = w->s->input->stream,
+		.out = PROCESS_INHERIT, .err = PROCESS_INHERIT, .group = !w->foreground,
+		.inherit = true,
+	};
+
+	if (guardian_start(&w->guardian, &spec, &w->s->exit_code, &w->s->error) != 0) {
+		w->s->verdict = VERDICT_NOT_STARTED;
+		return;
+	}
+	input_started(w->s->input);
+	while (!w->done) {
+		wait_once(w);
+		look_at_clock(w);
+		if (!w->done)
+			look_at_rest(w);
+	}
+	end_rest(w);
+}
+
+void
+supervise(struct supervision *s)
+{
+	struct watcher w = { .s = s, .foreground = in_foreground() };
+
+	s->error = (struct error)ERROR_INIT;
+	s->verdict = VERDICT_FAILED;
+	if (s->timeout_ms > 0)
+		w.deadline = clock_monotonic() + s->timeout_ms;
+	if (catch_signals(&w) != 0)
+		return;
+	watch(&w);
+	release_signals(&w);
+}
+
+void
+die_of(int signal_number)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t set;
+
+	sigemptyset(&action.sa_mask);
+	sigaction(signal_number, &action, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, signal_number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(signal_number);
+	_exit(128 + signal_number);
+}

@@ -1,0 +1,52 @@
+/*
+ * Supervision of one attempt of a run: starts the workflow under a guardian,
+ * relays its stdin, and waits until the workflow and the steps that it left
+ * running have ended, or a signal, the time limit or a fault ends it.
+ *
+ * In the foreground of a terminal the workflow stays in this process's group, so
+ * that Ctrl-C, Ctrl-Z and reading from the terminal work as without awf-run;
+ * SIGINT and SIGQUIT are then the workflow's to answer, and waited through.
+ * Otherwise it has a group of its own. Cancelling goes by descendants. When
+ * supervise() returns, no descendant is left.
+ *
+ * Signals that were ignored when the program started (nohup) stay so.
+ */
+#ifndef AWF_EXEC_SUPERVISE_H
+#define AWF_EXEC_SUPERVISE_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "exec/process.h"
+#include "record/input.h"
+
+enum verdict {
+	VERDICT_ENDED,       /* by itself: wait_status */
+	VERDICT_CANCELLED,   /* by signal_number */
+	VERDICT_TIMEOUT,
+	VERDICT_NOT_STARTED, /* exit_code 126 or 127, error */
+	VERDICT_FAILED       /* the machine or the storage did: error */
+};
+
+struct supervision {
+	/* Set by the caller. */
+	char *const *argv;
+	char *const *environment;
+	const char *run_directory;  /* whose roster says which steps run */
+	struct input *input;
+	int64_t timeout_ms;         /* 0: none */
+
+	/* Filled by supervise(). */
+	enum verdict verdict;
+	int wait_status;
+	int signal_number;
+	int exit_code;
+	struct error error;
+};
+
+void supervise(struct supervision *s);
+
+/* Ends this process as the signal would have. */
+_Noreturn void die_of(int signal_number);
+
+#endif

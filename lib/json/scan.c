@@ -225,7 +225,7 @@ scan_value(const char *at, size_t len, size_t *end, size_t *bad)
 {
 	struct check c;
 
-	c.at = at;
+	c.at = at = at ? at : "";
 	c.end = at + len;
 	c.wrong = NULL;
 	c.depth = 0;
@@ -314,9 +314,13 @@ frame_step(struct framer *f, const char *at, const char *end)
 enum frame
 framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 {
-	const char *p = at, *end = at + len;
+	const char *p = at, *end;
 	enum frame result = FRAME_MORE;
 
+	*used = 0;
+	if (len == 0)
+		return result;
+	end = at + len;
 	while (!f->started && p < end) {
 		if (!bytes_space(*p))
 			frame_start(f, *p);

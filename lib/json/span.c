@@ -297,10 +297,11 @@ void
 span_decode(struct span value, struct buffer *out)
 {
 	struct span raw = inside(value);
-	const char *at = raw.at, *end = at + raw.len;
+	const char *at = raw.at, *end;
 
-	if (!raw.at)
+	if (!at)
 		return;
+	end = at + raw.len;
 	while (at < end) {
 		const char *escape = memchr(at, '\\', (size_t)(end - at));
 		const char *run_end = escape ? escape : end;

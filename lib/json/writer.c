@@ -189,7 +189,7 @@ append_escape(struct buffer *out, char c)
 void
 json_quote(struct buffer *out, const char *bytes, size_t len)
 {
-	const char *at = bytes, *end = bytes + len, *run = bytes;
+	const char *at = bytes ? bytes : "", *end = at + len, *run = at;
 	uint32_t code;
 
 	buffer_reserve(out, len + 2);

@@ -122,6 +122,7 @@ refuses(void **state)
 	}
 	assert_non_null(scan_check("{\"a\":1}\0", 8, &(size_t){0}));
 	assert_non_null(scan_check("\"\0\"", 3, &(size_t){0}));
+	assert_string_equal(scan_check(NULL, 0, &(size_t){0}), "ends too early");
 }
 
 /* A whole value may be cut anywhere but behind its end: never valid before it. */
@@ -261,6 +262,8 @@ frame_waits_for_the_end(void **state)
 	for (size_t i = 0; i < COUNT(open); i++)
 		assert_true(frame(open[i], strlen(open[i]), 3) == SIZE_MAX);
 	framer_begin(&f);
+	assert_int_equal(framer_feed(&f, NULL, 0, &used), FRAME_MORE);
+	assert_int_equal(used, 0);
 	assert_int_equal(framer_feed(&f, "}]", 2, &used), FRAME_DONE);
 	assert_int_equal(used, 1); /* never stands still, whatever comes */
 }

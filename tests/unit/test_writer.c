@@ -58,6 +58,7 @@ quotes_no_more_than_needed(void **state)
 		const char *token;
 	} rows[] = {
 		{"", 0, "\"\""},
+		{NULL, 0, "\"\""},
 		{"plain / text", 12, "\"plain / text\""},
 		{"\"\\", 2, "\"\\\"\\\\\""},
 		{"\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\""},

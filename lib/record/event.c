@@ -116,10 +116,14 @@ view_member(struct event_view *view, struct span key, size_t *next)
 	return NULL;
 }
 
+/* What the quotes of a string hold, as it stands; .at NULL if value is no string,
+ * or one that breaks off. */
 static struct span
-unquoted(struct span string)
+unquoted(struct span value)
 {
-	return span_of(string.at + 1, string.len - 2);
+	if (value.at == NULL || value.len < 2 || value.at[0] != '"' || value.at[value.len - 1] != '"')
+		return span_of(NULL, 0);
+	return span_of(value.at + 1, value.len - 2);
 }
 
 /* An integer of a line, or 0 if the value is none. */
@@ -150,9 +154,9 @@ event_view(const char *line, size_t len, struct event_view *view)
 		else if (key_is(key, "iteration", 9))
 			view->iteration = view_integer(value);
 	}
-	if (view->seq < 1 || span_type(view->type_name) != 's')
-		return -1;
 	struct span name = unquoted(view->type_name);
+	if (view->seq < 1 || name.at == NULL)
+		return -1;
 	view->type = event_type_from_name(name.at, name.len);
 	return 0;
 }
@@ -211,7 +215,7 @@ event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 	while ((*seq == 0 || type->at == NULL) && span_walk_next(&walk, &key, &value)) {
 		if (key_is(key, "seq", 3))
 			*seq = view_integer(value);
-		else if (key_is(key, "type", 4) && span_type(value) == 's')
+		else if (key_is(key, "type", 4))
 			*type = unquoted(value);
 	}
 	return *seq > 0 && type->at != NULL ? 0 : -1;

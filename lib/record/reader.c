@@ -12,6 +12,7 @@
 #include "record/event.h"
 
 #define READER_CHUNK ((int64_t)1 << 20)
+#define READER_LINE_MOST ((int64_t)SCAN_LINE_LIMIT + 1) /* with its LF */
 #define READER_HEAD 32 /* bytes of a line that hold its seq */
 
 int
@@ -42,23 +43,23 @@ reader_close(struct reader *r)
 	window_free(&r->chunk);
 }
 
-/* ENODATA: the file was cut while we looked; the caller looks again later. */
-static int
-reader_failed(struct reader *r, struct error *err)
-{
-	window_forget(&r->chunk);
-	if (errno == ENODATA)
-		return 0;
-	return error_errno(err, ERROR_SYSTEM, r->path, "unable to read");
-}
-
-/* The LF that was seen is gone: the file was cut. */
+/* The LF that was seen is gone, for the file was cut: it is looked for anew by the
+ * next call. */
 static int
 reader_unsettled(struct reader *r)
 {
 	window_forget(&r->chunk);
 	r->settled = r->position;
 	return 0;
+}
+
+static int
+reader_failed(struct reader *r, struct error *err)
+{
+	if (errno == ENODATA)
+		return reader_unsettled(r);
+	window_forget(&r->chunk);
+	return error_errno(err, ERROR_SYSTEM, r->path, "unable to read");
 }
 
 /* Finds the last LF of the file as it is now; what was read before is forgotten.
@@ -98,10 +99,13 @@ reader_held(const struct reader *r)
 static int
 reader_line(struct reader *r, const char **line, size_t *len, struct error *err)
 {
-	int64_t limit = r->settled - r->position;
-	int64_t size = reader_held(r);
+	int64_t most = r->settled - r->position;
 
-	do {
+	if (most > READER_LINE_MOST)
+		most = READER_LINE_MOST;
+	for (int64_t size = reader_held(r);; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
+		if (size > most)
+			size = most;
 		const char *at = window_bytes(&r->chunk, r->position, r->position + size);
 		if (at == NULL)
 			return reader_failed(r, err);
@@ -113,12 +117,11 @@ reader_line(struct reader *r, const char **line, size_t *len, struct error *err)
 			r->position += lf - at + 1;
 			return 1;
 		}
-		if (size == limit)
-			return reader_unsettled(r);
-		size = size < READER_CHUNK ? READER_CHUNK : size * 2;
-		if (size > limit)
-			size = limit;
-	} while (size <= (int64_t)SCAN_LINE_LIMIT * 2);
+		if (size == most)
+			break;
+	}
+	if (most < READER_LINE_MOST)
+		return reader_unsettled(r);
 	return error_set(err, ERROR_INVALID_INPUT, r->path,
 	    "the line at byte %lld is above the limit of %zu bytes", (long long)r->position,
 	    SCAN_LINE_LIMIT);

@@ -1,0 +1,83 @@
+/* What the tests of lib/record share: a directory, files in it, transcripts. */
+#ifndef AWF_TESTS_RECORD_H
+#define AWF_TESTS_RECORD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
+#define OTHER_ID "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+
+static char record_directory[64];
+
+static inline int
+record_setup(void **state)
+{
+	(void)state;
+	strcpy(record_directory, "/tmp/awf-record-XXXXXX");
+	return mkdtemp(record_directory) == NULL ? -1 : 0;
+}
+
+static inline int
+record_teardown(void **state)
+{
+	(void)state;
+	char *command = memory_format("rm -rf %s", record_directory);
+	int status = system(command);
+
+	free(command);
+	return status;
+}
+
+/* Path of a file in the directory; good until the next eight calls. */
+static inline const char *
+record_path(const char *name)
+{
+	static char paths[8][128];
+	static unsigned next;
+	char *path = paths[next++ % 8];
+
+	snprintf(path, sizeof paths[0], "%s/%s", record_directory, name);
+	return path;
+}
+
+static inline void
+record_put(const char *path, const char *bytes, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static inline void
+record_load(const char *path, struct buffer *out)
+{
+	struct error err;
+
+	buffer_clear(out);
+	assert_int_equal(file_load(path, (size_t)1 << 30, out, &err), 0);
+}
+
+/* Appends a whole line (LF included) with a chain of zeros. */
+static inline void
+record_line(struct buffer *out, long seq, const char *members)
+{
+	buffer_format(out, "{\"seq\":%ld,%s,\"prev\":\"" ZEROS "\"}\n", seq, members);
+}
+
+#endif

@@ -1,0 +1,203 @@
+/* record/event: what can be told from a line. */
+#include "record.h"
+
+#include "record/event.h"
+
+#define HEX "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+#define BEGIN "\"timestamp\":\"2026-11-21T08:15:30.123456Z\",\"event_id\":\"" OTHER_ID "\",\"run_id\":\"" \
+	RUN_ID "\""
+#define END ",\"prev\":\"" HEX "\"}"
+
+static void
+test_types(void **state)
+{
+	static const struct { const char *name; bool synced; } types[] = {
+		{ "run.started", false }, { "run.completed", true },
+		{ "step.started", true }, { "step.completed", true },
+		{ "step.call_workflow.started", true }, { "step.call_workflow.completed", true },
+		{ "message.user", false }, { "message.assistant", true },
+		{ "tool.call", true }, { "tool.result", false },
+	};
+
+	(void)state;
+	assert_int_equal(sizeof types / sizeof types[0], EVENT_TYPES);
+	for (int i = 0; i < EVENT_TYPES; i++) {
+		const char *name = types[i].name;
+		assert_int_equal(event_type_from_name(name, strlen(name)), i);
+		assert_string_equal(event_type_name((enum event_type)i), name);
+		assert_int_equal(event_type_synced((enum event_type)i), types[i].synced);
+	}
+	assert_int_equal(event_type_from_name("tool.cal", 8), EVENT_TYPES);
+	assert_int_equal(event_type_from_name("", 0), EVENT_TYPES);
+	assert_false(event_type_synced(EVENT_TYPES));
+	assert_string_equal(event_type_name(EVENT_TYPES), "unknown");
+}
+
+static void
+test_seq(void **state)
+{
+	static const struct { const char *line; int64_t seq; } lines[] = {
+		{ "{\"seq\":1,", 1 },
+		{ "{\"seq\":9000000000000000,", 9000000000000000 },
+		{ "{\"seq\":12,\"timestamp", 12 },
+		{ "{\"seq\":12", 0 }, /* perhaps 123 */
+		{ "{\"seq\":0,", 0 },
+		{ "{\"seq\":01,", 0 },
+		{ "{\"seq\":-1,", 0 },
+		{ "{\"seq\":1.5,", 0 },
+		{ "{\"seq\":,", 0 },
+		{ "{\"seq\":99999999999999999999,", 0 },
+		{ "{ \"seq\":1,", 0 },
+		{ "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		int64_t seq = 0;
+		bool found = event_seq(lines[i].line, strlen(lines[i].line), &seq);
+		if (found != (lines[i].seq != 0) || seq != lines[i].seq)
+			fail_msg("%s gives %lld", lines[i].line, (long long)seq);
+	}
+}
+
+static const struct peeked { const char *line; int64_t seq; const char *type; } peeked[] = {
+	{ "{\"seq\":7," BEGIN ",\"parent_event_id\":null,\"type\":\"tool.call\",\"path\":\"a\"}", 7,
+	  "tool.call" },
+	{ "{\"seq\":7," BEGIN ",\"links\":[\"x\"],\"type\":\"tool.call\"}", 7, "tool.call" },
+	{ "{\"seq\":7,\"new\":{\"type\":\"no\"},\"type\":\"from.later\"}", 7, "from.later" },
+	{ "{\"seq\":7,\"new\":\"\\\\\",\"type\":\"yes\",\"x\":\"\\\",\\\"type\\\":\\\"no\\\"\"}", 7, "yes" },
+	{ "{\"payload\":{\"type\":\"no\",\"seq\":3},\"type\":\"yes\",\"seq\":8}", 8, "yes" },
+	{ "{\"seq\":7,\"type\":null}", 0, NULL },
+	{ "{\"seq\":7,\"type\":3}", 0, NULL },
+	{ "{\"seq\":7,\"path\":\"a\"}", 0, NULL },
+	{ "{\"type\":\"tool.call\"}", 0, NULL },
+	{ "{\"seq\":\"7\",\"type\":\"tool.call\"}", 0, NULL },
+	{ "[7]", 0, NULL },
+	{ "{\"seq\":7,\"type", 0, NULL },
+	{ "{\"seq\":7,\"type\":\"tool.ca", 0, NULL },
+	{ "{\"seq\":7,\"", 0, NULL },
+	{ "", 0, NULL },
+};
+
+static void
+test_peek(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof peeked / sizeof peeked[0]; i++) {
+		const struct peeked *p = &peeked[i];
+		int64_t seq;
+		struct span type;
+		/* memory of its exact size, so that a sanitizer sees reads beyond it */
+		size_t len = strlen(p->line);
+		char *line = memory_alloc(len);
+		memcpy(line, p->line, len);
+		int result = event_peek(line, len, &seq, &type);
+		if (result != (p->type == NULL ? -1 : 0))
+			fail_msg("%s gives %d", p->line, result);
+		if (result == 0) {
+			assert_int_equal(seq, p->seq);
+			assert_int_equal(type.len, strlen(p->type));
+			assert_memory_equal(type.at, p->type, type.len);
+		}
+		struct event_view view;
+		assert_int_equal(event_view(line, len, &view), result);
+		free(line);
+	}
+}
+
+static void
+assert_span(struct span span, const char *text)
+{
+	assert_non_null(span.at);
+	assert_int_equal(span.len, strlen(text));
+	assert_memory_equal(span.at, text, span.len);
+}
+
+static void
+test_view(void **state)
+{
+	static const char line[] = "{\"seq\":3," BEGIN ",\"parent_run_id\":\"p\",\"child_run_id\":\"c\","
+	    "\"parent_event_id\":\"e\",\"links\":[\"l\"],\"type\":\"tool.result\",\"path\":\"a.b\","
+	    "\"iteration\":4,\"unknown\":[1],\"payload\":{\"prev\":1,\"seq\":9},\"refs\":[{}]" END;
+	struct event_view view;
+
+	(void)state;
+	assert_int_equal(event_view(line, sizeof line - 1, &view), 0);
+	assert_int_equal(view.seq, 3);
+	assert_int_equal(view.type, EVENT_TOOL_RESULT);
+	assert_int_equal(view.iteration, 4);
+	assert_span(view.timestamp, "\"2026-11-21T08:15:30.123456Z\"");
+	assert_span(view.event_id, "\"" OTHER_ID "\"");
+	assert_span(view.run_id, "\"" RUN_ID "\"");
+	assert_span(view.parent_run_id, "\"p\"");
+	assert_span(view.child_run_id, "\"c\"");
+	assert_span(view.parent_event_id, "\"e\"");
+	assert_span(view.links, "[\"l\"]");
+	assert_span(view.type_name, "\"tool.result\"");
+	assert_span(view.path, "\"a.b\"");
+	assert_span(view.payload, "{\"prev\":1,\"seq\":9}");
+	assert_span(view.refs, "[{}]");
+	assert_span(view.prev, "\"" HEX "\"");
+}
+
+static void
+test_view_of_other_writers(void **state)
+{
+	static const char line[] = "{ \"prev\" : \"x\", \"type\" : \"agent.slept\", \"seq\" : 5 }";
+	struct event_view view;
+
+	(void)state;
+	assert_int_equal(event_view(line, sizeof line - 1, &view), 0);
+	assert_int_equal(view.seq, 5);
+	assert_int_equal(view.type, EVENT_TYPES);
+	assert_span(view.type_name, "\"agent.slept\"");
+	assert_null(view.payload.at);
+	assert_null(view.links.at);
+}
+
+static void
+test_whole(void **state)
+{
+	static const struct { const char *line; size_t len; bool whole; } lines[] = {
+#define LINE(text, whole) { text, sizeof text - 1, whole }
+		LINE("{\"seq\":1,\"x\":2" END, true),
+		LINE("{\"seq\":1,\"x\":2" END " ", false),
+		LINE("{\"seq\":1,\"x\":2,\"prev\":\"" HEX "\"", false),
+		LINE("{\"seq\":1,\"x\":2,\"prev\":\"" HEX "0\"}", false),
+		LINE("{\"seq\":1,\"x\":2,\"prev\":\"" HEX "00", false),
+		LINE("{\"seq\":1,\"x\":2,\"prev\":\"A0112233445566778899aabbccddeeff00112233445566778899"
+		    "aabbccddeeff\"}", false),
+		LINE("{\"seq\":1,\"x\":\"\0\"" END, false),
+		LINE("\0\"seq\":1,\"x\":2" END, false),
+		LINE("\"x\":2" END, false),
+		LINE("{\"seq\":1,", false),
+		LINE("", false),
+#undef LINE
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+		int64_t seq = 0;
+		char *line = memory_copy(lines[i].line, lines[i].len);
+		if (event_line_whole(line, lines[i].len, &seq) != lines[i].whole)
+			fail_msg("line %zu", i);
+		assert_int_equal(seq, lines[i].whole ? 1 : 0);
+		assert_int_equal(event_line_whole(line, lines[i].len, NULL), lines[i].whole);
+		free(line);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_seq),
+		cmocka_unit_test(test_peek),
+		cmocka_unit_test(test_view),
+		cmocka_unit_test(test_view_of_other_writers),
+		cmocka_unit_test(test_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

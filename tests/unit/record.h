@@ -42,16 +42,11 @@ record_teardown(void **state)
 	return status;
 }
 
-/* Path of a file in the directory; good until the next eight calls. */
+/* Path of a file in the directory, never freed. */
 static inline const char *
 record_path(const char *name)
 {
-	static char paths[8][128];
-	static unsigned next;
-	char *path = paths[next++ % 8];
-
-	snprintf(path, sizeof paths[0], "%s/%s", record_directory, name);
-	return path;
+	return memory_format("%s/%s", record_directory, name);
 }
 
 static inline void

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pass.h"
 #include "stream.h"
 
 #define API "anthropic"
@@ -397,12 +398,12 @@ static void
 write_input(struct writer *w, struct span input)
 {
 	if (span_type(input) == 'o') {
-		stream_member(w, "input", input);
+		pass_member(w, "input", input);
 		return;
 	}
 	writer_key(w, "input");
 	writer_object(w);
-	stream_member(w, "invalid_json", input);
+	pass_member(w, "invalid_json", input);
 	writer_object_end(w);
 }
 
@@ -414,11 +415,11 @@ write_member(struct writer *w, const struct member *m, struct span block, bool s
 	if (value.at == NULL || (m->kind == KIND_TEXT && special && span_is(value, "")))
 		return;
 	if (m->take != take_json || special)
-		stream_member(w, m->theirs, value);
+		pass_member(w, m->theirs, value);
 	else if (m->kind == KIND_TOOL_USE)
 		write_input(w, value);
 	else
-		stream_result(w, m->theirs, value);
+		pass_as_text(w, m->theirs, value);
 }
 
 static void
@@ -429,7 +430,7 @@ write_raw(struct writer *w, struct span raw)
 
 	span_walk_begin(&walk, raw);
 	while (span_walk_next(&walk, &key, &value))
-		stream_raw(w, key, value);
+		pass_raw(w, key, value);
 }
 
 static void
@@ -460,7 +461,7 @@ write_message(struct writer *w, struct span message)
 	struct span key, block;
 
 	writer_object(w);
-	stream_member(w, "role", span_member(message, "role"));
+	pass_member(w, "role", span_member(message, "role"));
 	writer_key(w, "content");
 	writer_array(w);
 	span_walk_begin(&walk, span_member(message, "blocks"));
@@ -515,7 +516,7 @@ write_thinking(struct writer *w, struct span thinking)
 	long long budget = thinking_budget(thinking);
 
 	if (span_type(thinking) == 'o') {
-		stream_member(w, "thinking", thinking);
+		pass_member(w, "thinking", thinking);
 		return;
 	}
 	if (budget == 0)
@@ -539,7 +540,7 @@ write_params(struct writer *w, struct span params)
 	span_walk_begin(&walk, params);
 	while (span_walk_next(&walk, &key, &value)) {
 		if (!span_is(key, "thinking"))
-			stream_raw(w, key, value);
+			pass_raw(w, key, value);
 	}
 }
 
@@ -549,13 +550,13 @@ write_body(const struct stream *s, struct writer *w)
 	const struct provider_request *r = s->request;
 
 	writer_object(w);
-	stream_member(w, "model", r->model);
+	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
 	write_params(w, r->params);
 	if (!span_is(r->system, ""))
-		stream_member(w, "system", r->system);
+		pass_member(w, "system", r->system);
 	if (span_element(r->tools, 0).at != NULL)
-		stream_member(w, "tools", r->tools);
+		pass_member(w, "tools", r->tools);
 	write_messages(w, r->messages);
 	writer_object_end(w);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "pass.h"
 #include "stream.h"
 
 #define API "openai"
@@ -275,9 +276,9 @@ write_thinking(struct writer *w, struct span thinking)
 
 	number_set(&budget, thinking);
 	if (span_type(thinking) == 's')
-		stream_member(w, "reasoning_effort", thinking);
+		pass_member(w, "reasoning_effort", thinking);
 	else if (span_type(thinking) == 'o')
-		stream_member(w, "thinking", thinking);
+		pass_member(w, "thinking", thinking);
 	else if (span_true(thinking))
 		writer_member_string(w, "reasoning_effort", "medium");
 	else if (budget > 0)
@@ -291,11 +292,11 @@ write_param(const struct stream *s, struct writer *w, struct span key, struct sp
 	if (span_is(key, "thinking"))
 		write_thinking(w, value);
 	else if (span_is(key, "max_tokens"))
-		stream_member(w, max_tokens_name(s), value);
+		pass_member(w, max_tokens_name(s), value);
 	else if (span_is(key, "stop_sequences"))
-		stream_member(w, "stop", value);
+		pass_member(w, "stop", value);
 	else
-		stream_raw(w, key, value);
+		pass_raw(w, key, value);
 }
 
 static void
@@ -305,9 +306,9 @@ write_tool(struct writer *w, struct span tool)
 	writer_member_string(w, "type", "function");
 	writer_key(w, "function");
 	writer_object(w);
-	stream_member(w, "name", span_member(tool, "name"));
-	stream_member(w, "description", span_member(tool, "description"));
-	stream_member(w, "parameters", span_member(tool, "input_schema"));
+	pass_member(w, "name", span_member(tool, "name"));
+	pass_member(w, "description", span_member(tool, "description"));
+	pass_member(w, "parameters", span_member(tool, "input_schema"));
 	writer_object_end(w);
 	writer_object_end(w);
 }
@@ -359,7 +360,7 @@ write_part(struct writer *w, struct span text)
 {
 	writer_object(w);
 	writer_member_string(w, "type", "text");
-	stream_member(w, "text", text);
+	pass_member(w, "text", text);
 	writer_object_end(w);
 }
 
@@ -395,12 +396,12 @@ static void
 write_call(struct writer *w, struct span block)
 {
 	writer_object(w);
-	stream_member(w, "id", span_member(block, "tool_id"));
+	pass_member(w, "id", span_member(block, "tool_id"));
 	writer_member_string(w, "type", "function");
 	writer_key(w, "function");
 	writer_object(w);
-	stream_member(w, "name", span_member(block, "tool_name"));
-	stream_result(w, "arguments", span_member(block, "tool_input"));
+	pass_member(w, "name", span_member(block, "tool_name"));
+	pass_as_text(w, "arguments", span_member(block, "tool_input"));
 	writer_object_end(w);
 	writer_object_end(w);
 }
@@ -454,8 +455,8 @@ write_results(struct writer *w, struct span blocks)
 			continue;
 		writer_object(w);
 		writer_member_string(w, "role", "tool");
-		stream_member(w, "tool_call_id", span_member(block, "tool_id"));
-		stream_result(w, "content", span_member(block, "tool_content"));
+		pass_member(w, "tool_call_id", span_member(block, "tool_id"));
+		pass_as_text(w, "content", span_member(block, "tool_content"));
 		writer_object_end(w);
 	}
 }
@@ -494,7 +495,7 @@ write_messages(struct writer *w, const struct provider_request *r)
 	if (r->system.at != NULL && !span_is(r->system, "")) {
 		writer_object(w);
 		writer_member_string(w, "role", "system");
-		stream_member(w, "content", r->system);
+		pass_member(w, "content", r->system);
 		writer_object_end(w);
 	}
 	span_walk_begin(&walk, r->messages);
@@ -515,7 +516,7 @@ write_body(const struct stream *s, struct writer *w)
 	struct span key, value;
 
 	writer_object(w);
-	stream_member(w, "model", s->request->model);
+	pass_member(w, "model", s->request->model);
 	writer_member_bool(w, "stream", true);
 	writer_key(w, "stream_options");
 	writer_object(w);

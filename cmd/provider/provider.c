@@ -11,6 +11,7 @@
 #include "../program.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "pass.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 #define CANCEL_LIMIT 128 /* bytes of a line that may be a cancel */
@@ -96,26 +97,77 @@ provider_error(struct provider *p, const struct provider_failure *f)
 	write_line(p, &line);
 }
 
+/* Whether awf-step, which gives every block a fidelity, was not the first to: the
+ * API ran this tool. */
+static bool
+api_ran(struct span block)
+{
+	return span_path(block, "raw", "type", NULL).at != NULL;
+}
+
+static void
+write_recorded_block(struct writer *w, struct span block)
+{
+	bool ran = api_ran(block);
+	struct span_walk walk;
+	struct span key, value;
+
+	writer_object(w);
+	span_walk_begin(&walk, block);
+	while (span_walk_next(&walk, &key, &value))
+		if (ran || !span_is(key, "fidelity"))
+			pass_raw(w, key, value);
+	writer_object_end(w);
+}
+
+static bool
+write_recorded_blocks(struct writer *w, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+	bool tools = false;
+
+	writer_key(w, "blocks");
+	writer_array(w);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		write_recorded_block(w, block);
+		tools |= span_is(span_member(block, "type"), "tool_use") && !api_ran(block);
+	}
+	writer_array_end(w);
+	return tools;
+}
+
+static void
+write_recorded_message(struct writer *w, struct span answer, struct span model)
+{
+	bool tools = write_recorded_blocks(w, span_member(answer, "blocks"));
+
+	if (span_member(answer, "stop_reason").at == NULL)
+		writer_member_string(w, "stop_reason", tools ? "tool_use" : "end_turn");
+	if (span_member(answer, "usage").at == NULL) {
+		writer_key(w, "usage");
+		writer_raw(w, "{}", 2);
+	}
+	if (span_member(answer, "model").at == NULL)
+		writer_member_span(w, "model", model);
+}
+
 void
 provider_recorded(struct provider *p, struct span answer)
 {
+	static const char *const passed[] = { "stop_reason", "usage", "model", "category", "status",
+	    "retry_after_ms", "message" };
+	bool error = span_is(span_member(answer, "type"), "error");
 	struct buffer line = BUFFER_INIT;
-	struct span key, value;
-	struct span_walk walk;
 	struct writer w;
-	char *type = span_text(span_member(answer, "type"));
+	size_t i;
 
-	begin_answer(p, &w, &line, type);
-	free(type);
-	span_walk_begin(&walk, answer);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_is(key, "id") || span_is(key, "type"))
-			continue;
-		buffer_byte(&line, ',');
-		buffer_append(&line, key.at, key.len);
-		buffer_byte(&line, ':');
-		scan_minify(value, &line);
-	}
+	begin_answer(p, &w, &line, error ? "error" : "message");
+	if (!error)
+		write_recorded_message(&w, answer, p->request.model);
+	for (i = 0; i < sizeof passed / sizeof passed[0]; i++)
+		pass_member(&w, passed[i], span_member(answer, passed[i]));
 	writer_object_end(&w);
 	write_line(p, &line);
 }

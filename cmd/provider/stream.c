@@ -40,49 +40,10 @@ stream_text(struct stream *s, struct block *b, const char *kind, struct span tex
 	provider_delta(s->provider, kind, buffer_string(&b->text) + old, b->text.len - old);
 }
 
-void
-stream_member(struct writer *w, const char *key, struct span value)
-{
-	struct buffer minified = BUFFER_INIT;
-
-	if (value.at == NULL)
-		return;
-	scan_minify(value, &minified);
-	writer_member_buffer(w, key, &minified);
-	buffer_free(&minified);
-}
-
-void
-stream_raw(struct writer *w, struct span key, struct span value)
-{
-	if (w->comma)
-		buffer_byte(w->out, ',');
-	buffer_append(w->out, key.at, key.len);
-	buffer_byte(w->out, ':');
-	scan_minify(value, w->out);
-	w->comma = true;
-}
-
 bool
 stream_own(struct span block, const char *api)
 {
 	return span_is(span_member(block, "api"), api);
-}
-
-void
-stream_result(struct writer *w, const char *key, struct span content)
-{
-	struct buffer minified = BUFFER_INIT;
-
-	if (span_type(content) == 's') {
-		writer_member_span(w, key, content);
-		return;
-	}
-	if (content.at != NULL)
-		scan_minify(content, &minified);
-	writer_key(w, key);
-	writer_bytes(w, buffer_string(&minified), minified.len);
-	buffer_free(&minified);
 }
 
 /* An event that is an error, whatever the API: {"error": …}. */

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 
 #include "message.h"
-#include "net/http.h"
 #include "provider.h"
 
 struct stream_api;
@@ -56,14 +55,7 @@ void stream_fail(struct stream *s, const char *format, ...)
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 
-/* A member with its value, minified; nothing if there is no value. */
-void stream_member(struct writer *w, const char *key, struct span value);
-/* The same, its key as the raw token. */
-void stream_raw(struct writer *w, struct span key, struct span value);
 /* Whether a block of a request holds what only this API understands. */
 bool stream_own(struct span block, const char *api);
-/* A tool's result as the text that APIs take: strings as they are, other JSON as
- * its own bytes, minified. */
-void stream_result(struct writer *w, const char *key, struct span content);
 
 #endif

@@ -1,0 +1,40 @@
+#include "pass.h"
+
+void
+pass_member(struct writer *w, const char *key, struct span value)
+{
+	struct buffer minified = BUFFER_INIT;
+
+	if (value.at == NULL)
+		return;
+	scan_minify(value, &minified);
+	writer_member_buffer(w, key, &minified);
+	buffer_free(&minified);
+}
+
+void
+pass_raw(struct writer *w, struct span key, struct span value)
+{
+	if (w->comma)
+		buffer_byte(w->out, ',');
+	buffer_append(w->out, key.at, key.len);
+	buffer_byte(w->out, ':');
+	scan_minify(value, w->out);
+	w->comma = true;
+}
+
+void
+pass_as_text(struct writer *w, const char *key, struct span value)
+{
+	struct buffer minified = BUFFER_INIT;
+
+	if (span_type(value) == 's') {
+		writer_member_span(w, key, value);
+		return;
+	}
+	if (value.at != NULL)
+		scan_minify(value, &minified);
+	writer_key(w, key);
+	writer_bytes(w, buffer_string(&minified), minified.len);
+	buffer_free(&minified);
+}

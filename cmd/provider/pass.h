@@ -1,0 +1,19 @@
+/*
+ * JSON passed on as its own bytes, minified (an answer is one line): arguments,
+ * results and whatever an API says are never decoded and encoded again.
+ */
+#ifndef AWF_PROVIDER_PASS_H
+#define AWF_PROVIDER_PASS_H
+
+#include "json/scan.h"
+#include "json/writer.h"
+
+/* A member with its value; nothing if there is no value. */
+void pass_member(struct writer *w, const char *key, struct span value);
+/* The same, the key being a token as it came. */
+void pass_raw(struct writer *w, struct span key, struct span value);
+/* For APIs that take text where any JSON may stand: strings as they are, other
+ * values as a string of their minified bytes, "" if there is no value. */
+void pass_as_text(struct writer *w, const char *key, struct span value);
+
+#endif

@@ -1,0 +1,424 @@
+#include "recording.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "record/blob.h"
+#include "record/event.h"
+#include "record/reader.h"
+
+#define SUFFIX ".jsonl"
+
+/* Event ids and the calls they belong to, while a transcript is read. */
+struct member {
+	char event_id[ID_SIZE];
+	size_t call;
+};
+
+struct loader {
+	struct recording *recording;
+	char *blobs;
+	void *members; /* a tree, see tsearch() */
+	size_t line;
+};
+
+static int
+compare_members(const void *a, const void *b)
+{
+	return strcmp(((const struct member *)a)->event_id, ((const struct member *)b)->event_id);
+}
+
+/* The call that an event belongs to, or NO_CALL. */
+static size_t
+find_call(const struct loader *l, struct span event_id)
+{
+	struct member key;
+	void *found;
+
+	if (!span_copy(event_id, key.event_id, sizeof key.event_id))
+		return NO_CALL;
+	found = tfind(&key, &l->members, compare_members);
+	return found == NULL ? NO_CALL : (*(struct member **)found)->call;
+}
+
+static void
+add_member(struct loader *l, struct span event_id, size_t call)
+{
+	struct member *m = memory_zero(1, sizeof *m);
+
+	m->call = call;
+	if (!span_copy(event_id, m->event_id, sizeof m->event_id) ||
+	    *(struct member **)tsearch(m, &l->members, compare_members) != m)
+		free(m);
+}
+
+static void
+free_members(struct loader *l)
+{
+	while (l->members != NULL) {
+		struct member *m = *(struct member **)l->members;
+
+		tdelete(m, &l->members, compare_members);
+		free(m);
+	}
+}
+
+/* The system prompt and the texts of the blocks, each behind its kind: equal for
+ * a request and for the message.user that records it. */
+static char *
+make_question(struct span system, struct span blocks)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, block;
+
+	span_decode(system, &text);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		buffer_byte(&text, '\0');
+		span_decode(span_member(block, "type"), &text);
+		buffer_byte(&text, '\0');
+		span_decode(span_member(block, "text"), &text);
+	}
+	/* Callers compare C strings. */
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '\0')
+			text.data[i] = '\x1e';
+	return buffer_take(&text);
+}
+
+static struct recorded_answer *
+add_answer(struct recording *r)
+{
+	struct recorded_answer *a;
+
+	r->answers = memory_array(r->answers, r->answer_count + 1, sizeof *r->answers);
+	a = &r->answers[r->answer_count++];
+	memset(a, 0, sizeof *a);
+	a->call = NO_CALL;
+	a->turn = -1;
+	return a;
+}
+
+static size_t
+add_call(struct recording *r)
+{
+	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
+	memset(&r->calls[r->call_count], 0, sizeof *r->calls);
+	return r->call_count++;
+}
+
+/* The first prompt of a call is what it is known by. */
+static void
+take_user(struct recording *r, size_t call, struct span payload)
+{
+	if (r->calls[call].question == NULL)
+		r->calls[call].question = make_question(span_member(payload, "system_prompt"),
+		    span_member(payload, "blocks"));
+}
+
+static void
+take_assistant(struct recording *r, size_t call, struct span payload)
+{
+	struct recorded_answer *a;
+
+	if (span_true(span_member(payload, "partial")))
+		return;
+	a = add_answer(r);
+	a->line = memory_copy(payload.at, payload.len);
+	a->body = span_of(a->line, payload.len);
+	a->call = call;
+	a->turn = r->calls[call].turns++;
+	if (!span_copy(span_member(payload, "request_sha256"), a->sha256, sizeof a->sha256))
+		a->sha256[0] = '\0';
+}
+
+static int
+take_message(struct loader *l, const char *line, size_t len, size_t call, struct error *err)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct event_view view;
+	int result = blob_inline(l->blobs, line, len, &whole, err);
+
+	if (result == 0 && event_view(whole.data, whole.len, &view) == 0) {
+		if (view.type == EVENT_MESSAGE_USER)
+			take_user(l->recording, call, view.payload);
+		else
+			take_assistant(l->recording, call, view.payload);
+	}
+	buffer_free(&whole);
+	return result;
+}
+
+/* A line of a transcript. Calls begin with step.started; what follows belongs to
+ * the call of its cause. */
+static int
+take_event(struct loader *l, const char *line, size_t len, struct error *err)
+{
+	struct event_view view;
+	size_t call;
+
+	if (event_view(line, len, &view) != 0)
+		return error_set(err, ERROR_INVALID, NULL, "this is no line of a transcript");
+	call = view.type == EVENT_STEP_STARTED ? add_call(l->recording) :
+	    find_call(l, view.parent_event_id);
+	if (call == NO_CALL)
+		return 0;
+	add_member(l, view.event_id, call);
+	if (view.type != EVENT_MESSAGE_USER && view.type != EVENT_MESSAGE_ASSISTANT)
+		return 0;
+	return take_message(l, line, len, call, err);
+}
+
+/* The number of lines before with the same match. */
+static long long
+count_matches(const struct recording *r, const char *match)
+{
+	long long count = 0;
+	size_t i;
+
+	for (i = 0; i < r->answer_count; i++)
+		if (r->answers[i].match != NULL && strcmp(r->answers[i].match, match) == 0)
+			count++;
+	return count;
+}
+
+static int
+check_answer(struct span body, struct error *err)
+{
+	struct span type = span_member(body, "type");
+
+	if (span_type(body) != 'o')
+		return error_set(err, ERROR_INVALID, NULL, "expected an object");
+	if (span_is(type, "error"))
+		return span_type(span_member(body, "category")) == 's' ? 0 :
+		    error_set(err, ERROR_INVALID, NULL, "category: expected a string");
+	if (type.at != NULL && !span_is(type, "message"))
+		return error_set(err, ERROR_INVALID, NULL, "type: expected \"message\" or \"error\"");
+	if (span_type(span_member(body, "blocks")) != 'a')
+		return error_set(err, ERROR_INVALID, NULL, "blocks: expected an array");
+	return 0;
+}
+
+/* A line of a file of answers. */
+static int
+take_answer(struct loader *l, const char *line, size_t len, struct error *err)
+{
+	struct span body = span_trim(span_of(line, len));
+	struct recorded_answer *a;
+	const char *why;
+	long long turn = -1;
+	char *match;
+	size_t bad;
+
+	if (body.len == 0)
+		return 0;
+	why = scan_check(line, len, &bad);
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID, NULL, "byte %zu: %s", bad + 1, why);
+	if (check_answer(body, err) != 0)
+		return -1;
+	match = span_text(span_member(body, "match"));
+	if (match != NULL)
+		turn = count_matches(l->recording, match);
+	number_set(&turn, span_member(body, "turn"));
+	a = add_answer(l->recording);
+	a->line = memory_copy(body.at, body.len);
+	a->body = span_of(a->line, body.len);
+	a->match = match;
+	a->turn = turn;
+	return 0;
+}
+
+static int
+read_lines(struct loader *l, struct reader *reader, struct error *err)
+{
+	int (*take)(struct loader *, const char *, size_t, struct error *) = NULL;
+	const char *line;
+	struct span type;
+	int64_t seq;
+	size_t len;
+	int more;
+
+	while ((more = reader_next(reader, &line, &len, err)) == 1) {
+		l->line++;
+		if (take == NULL)
+			take = event_peek(line, len, &seq, &type) == 0 ? take_event : take_answer;
+		if (take(l, line, len, err) != 0)
+			return -1;
+	}
+	return more;
+}
+
+/* Where the blobs of a transcript in a storage lie. */
+static char *
+blob_directory(const char *path)
+{
+	char *directory = path_directory(path), *blobs;
+	const char *name = path_base(path);
+	size_t len = strlen(name);
+
+	if (len > strlen(SUFFIX) && strcmp(name + len - strlen(SUFFIX), SUFFIX) == 0)
+		len -= strlen(SUFFIX);
+	blobs = memory_format("%s/../blobs/%.*s", directory, (int)len, name);
+	free(directory);
+	return blobs;
+}
+
+int
+recording_load(struct recording *r, const char *path, struct error *err)
+{
+	struct loader l = { .recording = r };
+	struct reader reader;
+	struct error why = ERROR_INIT;
+	int result;
+
+	memset(r, 0, sizeof *r);
+	r->path = memory_text(path);
+	if (reader_open(&reader, path, &why) != 0)
+		return error_set(err, ERROR_INVALID, path, "%s", why.message);
+	l.blobs = blob_directory(path);
+	result = read_lines(&l, &reader, &why);
+	if (result == 0 && reader_unfinished(&reader) > 0 && l.line == 0)
+		result = error_set(&why, ERROR_INVALID, NULL, "no line ends");
+	if (result != 0) {
+		char *place = memory_format("%s:%zu", path, l.line);
+
+		error_set(err, ERROR_INVALID, place, "%s", why.message);
+		free(place);
+	}
+	free_members(&l);
+	free(l.blobs);
+	reader_close(&reader);
+	return result;
+}
+
+void
+recording_free(struct recording *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->call_count; i++)
+		free(r->calls[i].question);
+	for (i = 0; i < r->answer_count; i++) {
+		free(r->answers[i].line);
+		free(r->answers[i].match);
+	}
+	free(r->calls);
+	free(r->answers);
+	free(r->path);
+	memset(r, 0, sizeof *r);
+}
+
+/* A request, as it is looked for. */
+struct wanted {
+	char sha256[DIGEST_SIZE];
+	char *question;
+	long long turn;
+	char *text; /* the whole line */
+};
+
+/* The digest that awf-step records: over the request without its id. */
+static void
+digest_request(struct span line, char out[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, value;
+
+	buffer_byte(&text, '{');
+	span_walk_begin(&walk, line);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (span_is(key, "id"))
+			continue;
+		if (text.len > 1)
+			buffer_byte(&text, ',');
+		buffer_append(&text, key.at, key.len);
+		buffer_byte(&text, ':');
+		scan_minify(value, &text);
+	}
+	buffer_byte(&text, '}');
+	digest_sha256(text.data, text.len, out);
+	buffer_free(&text);
+}
+
+static bool
+fits_digest(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
+{
+	(void)r;
+	return strcmp(a->sha256, w->sha256) == 0;
+}
+
+static bool
+fits_question(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
+{
+	const char *question = a->call == NO_CALL ? NULL : r->calls[a->call].question;
+
+	return question != NULL && a->turn == w->turn && strcmp(question, w->question) == 0;
+}
+
+static bool
+fits_match(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
+{
+	(void)r;
+	return a->match != NULL && a->turn == w->turn && strstr(w->text, a->match) != NULL;
+}
+
+/* The lines that say nothing (or only a turn) are given once each, in order. */
+static bool
+fits_order(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
+{
+	(void)r;
+	return a->call == NO_CALL && a->match == NULL && !a->used &&
+	    (a->turn < 0 || a->turn == w->turn);
+}
+
+/* The first fitting answer, one that was not given yet if there is any. */
+static struct recorded_answer *
+find(struct recording *r, const struct wanted *w,
+    bool (*fits)(const struct recording *, const struct recorded_answer *, const struct wanted *))
+{
+	struct recorded_answer *found = NULL;
+	size_t i;
+
+	for (i = 0; i < r->answer_count; i++) {
+		struct recorded_answer *a = &r->answers[i];
+
+		if (!fits(r, a, w))
+			continue;
+		if (!a->used)
+			return a;
+		if (found == NULL)
+			found = a;
+	}
+	return found;
+}
+
+const struct recorded_answer *
+recording_find(struct recording *r, const struct provider_request *request, struct error *err)
+{
+	static bool (*const rules[])(const struct recording *, const struct recorded_answer *,
+	    const struct wanted *) = { fits_digest, fits_question, fits_match, fits_order };
+	struct recorded_answer *found = NULL;
+	struct span first = span_element(request->messages, 0);
+	struct wanted w;
+	size_t i;
+
+	digest_request(request->line, w.sha256);
+	w.question = make_question(request->system, span_member(first, "blocks"));
+	w.turn = (long long)provider_count(request, "assistant");
+	w.text = memory_copy(request->line.at, request->line.len);
+	for (i = 0; i < sizeof rules / sizeof rules[0] && found == NULL; i++)
+		found = find(r, &w, rules[i]);
+	free(w.question);
+	free(w.text);
+	if (found != NULL)
+		found->used = true;
+	else
+		error_set(err, ERROR_INVALID, r->path, "no recorded answer for this request (turn %lld)",
+		    w.turn);
+	return found;
+}

@@ -95,26 +95,18 @@ read_name(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-static bool
-is_known_provider(const char *name)
-{
-	for (const char *const *known = provider_names(); *known != NULL; known++)
-		if (strcmp(*known, name) == 0)
-			return true;
-	return false;
-}
-
 /* Those that come with AWF need not be looked for until they are started. */
-static bool
-provider_exists(const char *name, struct error *err)
+static int
+provider_check(const char *name, struct error *err)
 {
 	char *path;
 
-	if (is_known_provider(name))
-		return true;
-	path = name_valid(name) ? provider_find(name, err) : NULL;
+	for (const char *const *known = provider_names(); *known != NULL; known++)
+		if (strcmp(*known, name) == 0)
+			return 0;
+	path = provider_find(name, err);
 	free(path);
-	return path != NULL;
+	return path == NULL ? -1 : 0;
 }
 
 static int
@@ -122,17 +114,17 @@ read_provider(const struct definition *d, const struct definition_key *key, json
     void *object, struct error *err)
 {
 	const struct agent *a = object;
-	const char *meant;
+	struct error why = ERROR_INIT;
+	char *place;
 
 	if (definition_text(d, key, value, object, err) != 0)
 		return -1;
-	if (provider_exists(a->provider, NULL))
+	if (provider_check(a->provider, &why) == 0)
 		return 0;
-	meant = text_suggest(a->provider, provider_names());
-	if (meant == NULL)
-		return definition_fail(d, key->name, err, "unknown provider '%s'", a->provider);
-	return definition_fail(d, key->name, err, "unknown provider '%s' (did you mean '%s'?)",
-	    a->provider, meant);
+	place = definition_place(d, key->name);
+	error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+	free(place);
+	return -1;
 }
 
 static int
@@ -412,7 +404,7 @@ agent_set_model(struct agent *a, const char *text, struct error *err)
 	const char *slash = strchr(text, '/');
 	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
 
-	if (provider != NULL && provider_exists(provider, NULL)) {
+	if (provider != NULL && provider_check(provider, NULL) == 0) {
 		free(a->provider);
 		a->provider = provider;
 		text = slash + 1;

@@ -22,19 +22,26 @@ definition_type(const json_t *value)
 	return names[json_typeof(value)];
 }
 
+char *
+definition_place(const struct definition *d, const char *key)
+{
+	json_t *line = json_object_get(d->lines, key);
+
+	return line == NULL ? memory_text(d->path)
+	    : memory_format("%s:%d", d->path, (int)json_integer_value(line));
+}
+
 int
 definition_fail(const struct definition *d, const char *key, struct error *err,
     const char *format, ...)
 {
-	json_t *line = json_object_get(d->lines, key);
 	char message[512], *place;
 	va_list list;
 
 	va_start(list, format);
 	vsnprintf(message, sizeof message, format, list);
 	va_end(list);
-	place = line == NULL ? memory_text(d->path)
-	    : memory_format("%s:%d", d->path, (int)json_integer_value(line));
+	place = definition_place(d, key);
 	error_set(err, ERROR_DEFINITION, place, "%s: %s", key, message);
 	free(place);
 	return -1;

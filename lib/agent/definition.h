@@ -41,7 +41,9 @@ int definition_only(const struct definition *d, const struct definition_key *tab
 /* ERROR_DEFINITION at the key's line: "KEY: …". Returns -1. */
 int definition_fail(const struct definition *d, const char *key, struct error *err,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* "string", "integer" … for messages. */
+/* "FILE:LINE" of a key, or "FILE". In memory of its own. */
+char *definition_place(const struct definition *d, const char *key);
+/* "text", "whole number" … for messages. */
 const char *definition_type(const json_t *value);
 
 /* Readers. The member at offset is a char *, int64_t, bool, char ** (ends with

@@ -123,7 +123,8 @@ read_command(const struct definition *d, const struct definition_key *key, json_
 
 	t->argv = memory_zero(count + 2, sizeof *t->argv);
 	if (word != NULL && *word != '\0')
-		t->argv[0] = *word == '/' ? memory_text(word) : path_join(directory, word);
+		t->argv[0] = *word == '/' ? memory_text(word)
+		    : path_join(directory, strncmp(word, "./", 2) == 0 ? word + 2 : word);
 	for (size_t i = 0; i < count; i++) {
 		word = json_string_value(json_array_get(value, i));
 		if (word == NULL || (i == 0 && *word == '\0'))

@@ -53,7 +53,8 @@ PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
-FAULT_SRC := $(wildcard tests/fault/*.c)
+FAULT_SRC := $(wildcard tests/fault/fault_*.c)
+PRELOAD := $(BUILD)/tests/fault/preload.so
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SCHEMAS := $(wildcard lib/json/*.schema.json)
@@ -118,7 +119,10 @@ $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
 $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
+$(PRELOAD): tests/fault/preload.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
@@ -130,7 +134,7 @@ deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 
-tests: all $(UNIT) $(SUPPORT) $(FAULT)
+tests: all $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD)
 check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests

@@ -1,0 +1,129 @@
+/*
+ * Preloaded into a program, makes system calls on regular files fail.
+ * FAULT="CALL FROM TIMES ERROR [BYTES]": from its FROMth use on, CALL fails TIMES
+ * times. The first write() to fail writes BYTES before and is short.
+ * FAULT_ALSO=CALL: this call always fails too.
+ * FAULT_CLOCK=N lets the monotonic clock run N times as fast.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct { const char *name; int number; } errors[] = {
+	{ "EIO", EIO }, { "EDQUOT", EDQUOT }, { "ENOSPC", ENOSPC }, { "EWOULDBLOCK", EWOULDBLOCK },
+	{ "ENOLCK", ENOLCK },
+};
+
+static void *
+real(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+
+	if (function == NULL)
+		abort();
+	return function;
+}
+/* ISO C knows no conversion from void * to a function. */
+#define REAL(name, function) (*(void **)&(function) = real(name))
+
+/* Whether this use of call fails; errno is set then. *bytes: what a write() is to
+ * write first. */
+static bool
+fails(const char *call, int fd, size_t *bytes)
+{
+	static int uses;
+	const char *fault = getenv("FAULT"), *also = getenv("FAULT_ALSO");
+	char name[16], error[16];
+	int from, times;
+	size_t part = 0;
+	struct stat status;
+
+	if (fault == NULL || sscanf(fault, "%15s %d %d %15s %zu", name, &from, &times, error, &part) < 4 ||
+	    fstat(fd, &status) == -1 || !S_ISREG(status.st_mode))
+		return false;
+	if (also != NULL && strcmp(also, call) == 0) {
+		errno = EIO;
+		return true;
+	}
+	if (strcmp(name, call) != 0)
+		return false;
+	uses++;
+	if (uses < from || uses >= from + times)
+		return false;
+	if (bytes != NULL)
+		*bytes = uses == from ? part : 0;
+	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+		if (strcmp(errors[i].name, error) == 0)
+			errno = errors[i].number;
+	}
+	return true;
+}
+
+ssize_t
+write(int fd, const void *bytes, size_t len)
+{
+	ssize_t (*function)(int, const void *, size_t);
+	size_t part = 0;
+
+	REAL("write", function);
+	if (!fails("write", fd, &part))
+		return function(fd, bytes, len);
+	return part > 0 && part < len ? function(fd, bytes, part) : -1;
+}
+
+int
+fdatasync(int fd)
+{
+	int (*function)(int);
+
+	REAL("fdatasync", function);
+	return fails("fdatasync", fd, NULL) ? -1 : function(fd);
+}
+
+int
+fsync(int fd)
+{
+	int (*function)(int);
+
+	REAL("fsync", function);
+	return fails("fsync", fd, NULL) ? -1 : function(fd);
+}
+
+int
+ftruncate(int fd, off_t size)
+{
+	int (*function)(int, off_t);
+
+	REAL("ftruncate", function);
+	return fails("ftruncate", fd, NULL) ? -1 : function(fd, size);
+}
+
+int
+flock(int fd, int operation)
+{
+	int (*function)(int, int);
+
+	REAL("flock", function);
+	return fails("flock", fd, NULL) ? -1 : function(fd, operation);
+}
+
+int
+clock_gettime(clockid_t clock, struct timespec *time)
+{
+	int (*function)(clockid_t, struct timespec *);
+	const char *factor = getenv("FAULT_CLOCK");
+
+	REAL("clock_gettime", function);
+	int result = function(clock, time);
+	if (factor != NULL && clock == CLOCK_MONOTONIC)
+		time->tv_sec *= atol(factor);
+	return result;
+}

@@ -78,6 +78,20 @@ enter_record(struct roster *r)
 	return 0;
 }
 
+/* Opens the file of a key; the first process of a run makes the directory. */
+static int
+open_file(const char *directory, const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+	int fd = open(path, flags, 0600);
+
+	if (fd != -1 || errno != ENOENT)
+		return fd;
+	if (mkdir(directory, 0700) == -1 && errno != EEXIST)
+		return -1;
+	return open(path, flags, 0600);
+}
+
 int
 roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
     const char *name, struct error *err)
@@ -88,11 +102,7 @@ roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
 	r->directory = path_join(run_directory, "roster");
 	r->key = *enclosing != '\0' ? memory_format("%s/%s", enclosing, name) : memory_text(name);
 	path = key_path(r->directory, r->key);
-	r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->fd == -1 && errno == ENOENT && mkdir(r->directory, 0700) == 0)
-		r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r->fd == -1 && errno == ENOENT)
-		r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	r->fd = open_file(r->directory, path);
 	if (r->fd == -1) {
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
 		free(path);

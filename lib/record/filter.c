@@ -1,0 +1,214 @@
+#include "record/filter.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void
+globs_add(struct globs *g, const char *list)
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+
+		g->patterns = memory_array(g->patterns, g->count + 1, sizeof *g->patterns);
+		g->patterns[g->count++] = memory_copy(list, len);
+		if (list[len] == '\0')
+			return;
+		list += len + 1;
+	}
+}
+
+bool
+globs_match(const struct globs *g, const char *text)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (fnmatch(g->patterns[i], text, 0) == 0)
+			return true;
+	return g->count == 0;
+}
+
+void
+globs_free(struct globs *g)
+{
+	for (size_t i = 0; i < g->count; i++)
+		free(g->patterns[i]);
+	free(g->patterns);
+	*g = (struct globs){ NULL, 0 };
+}
+
+void
+filter_begin(struct filter *f)
+{
+	memset(f, 0, sizeof *f);
+	for (int type = 0; type < EVENT_TYPES; type++)
+		f->known[type] = true;
+}
+
+void
+filter_types(struct filter *f, const char *list)
+{
+	globs_add(&f->types, list);
+	for (int type = 0; type < EVENT_TYPES; type++)
+		f->known[type] = globs_match(&f->types, event_type_name((enum event_type)type));
+}
+
+int
+filter_grep(struct filter *f, const char *pattern, struct error *err)
+{
+	char why[256];
+	int failed = regcomp(&f->pattern, pattern, REG_EXTENDED | REG_NOSUB);
+
+	if (failed != 0) {
+		regerror(failed, &f->pattern, why, sizeof why);
+		return error_set(err, ERROR_USAGE, "--grep", "%s: %s", pattern, why);
+	}
+	f->grep = true;
+	return 0;
+}
+
+bool
+filter_open(const struct filter *f)
+{
+	return f->after == 0 && f->since[0] == '\0' && f->types.count == 0 &&
+	    f->paths.count == 0 && !f->errors && !f->grep;
+}
+
+bool
+event_failed(const struct event_view *event)
+{
+	switch (event->type) {
+	case EVENT_RUN_COMPLETED:
+	case EVENT_STEP_COMPLETED:
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+	case EVENT_TOOL_RESULT:
+		break;
+	default:
+		return false;
+	}
+	switch (span_type(span_member(event->payload, "error"))) {
+	case 0:
+	case '0':
+	case 'f':
+		return false;
+	default:
+		return !span_true(span_member(event->payload, "skipped"));
+	}
+}
+
+static bool
+type_wanted(const struct filter *f, struct span name)
+{
+	enum event_type type = event_type_from_name(name.at, name.len);
+	char text[128];
+
+	if (type != EVENT_TYPES)
+		return f->known[type];
+	if (f->types.count == 0)
+		return true;
+	if (name.len >= sizeof text)
+		return false;
+	memcpy(text, name.at, name.len);
+	text[name.len] = '\0';
+	return globs_match(&f->types, text);
+}
+
+static bool
+pattern_found(struct filter *f, const char *line, size_t len)
+{
+	buffer_clear(&f->scratch);
+	buffer_append(&f->scratch, line, len);
+	return regexec(&f->pattern, f->scratch.data, 0, NULL, 0) == 0;
+}
+
+static bool
+path_wanted(struct filter *f, struct span path)
+{
+	buffer_clear(&f->scratch);
+	span_decode(path, &f->scratch);
+	return globs_match(&f->paths, buffer_string(&f->scratch));
+}
+
+/* Timestamps have one form, so that their order is that of their texts. */
+static bool
+early(const struct filter *f, struct span timestamp)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	return span_copy(timestamp, text, sizeof text) && strcmp(text, f->since) < 0;
+}
+
+static enum verdict
+look_inside(struct filter *f, const char *line, size_t len)
+{
+	struct event_view event;
+
+	if (event_view(line, len, &event) != 0)
+		return VERDICT_DAMAGED;
+	if (f->since[0] != '\0' && early(f, event.timestamp))
+		return VERDICT_NO;
+	if (f->paths.count > 0 && !path_wanted(f, event.path))
+		return VERDICT_NO;
+	if (f->errors && !event_failed(&event))
+		return VERDICT_NO;
+	return VERDICT_YES;
+}
+
+enum verdict
+filter_event(struct filter *f, const char *line, size_t len)
+{
+	struct span type;
+	int64_t seq;
+
+	if (event_peek(line, len, &seq, &type) != 0)
+		return VERDICT_DAMAGED;
+	if (seq <= f->after || !type_wanted(f, type))
+		return VERDICT_NO;
+	if (!event_line_whole(line, len, NULL))
+		return VERDICT_DAMAGED;
+	if (f->grep && !pattern_found(f, line, len))
+		return VERDICT_NO;
+	if (f->since[0] == '\0' && f->paths.count == 0 && !f->errors)
+		return VERDICT_YES;
+	return look_inside(f, line, len);
+}
+
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	int64_t *starts = NULL;
+	size_t room = 0, next = 0;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (filter_open(f) || count == 0)
+		return reader_seek_last(r, count, err);
+	/* A ring of the places of the last lines that passed. */
+	while ((got = reader_next(r, &line, &len, err)) == 1) {
+		if (filter_event(f, line, len) != VERDICT_YES)
+			continue;
+		if (room < (size_t)count) {
+			starts = memory_array(starts, ++room, sizeof *starts);
+			starts[room - 1] = r->line_start;
+			continue;
+		}
+		starts[next] = r->line_start;
+		next = (next + 1) % room;
+	}
+	if (room > 0)
+		reader_seek(r, starts[next]);
+	free(starts);
+	return got;
+}
+
+void
+filter_free(struct filter *f)
+{
+	globs_free(&f->types);
+	globs_free(&f->paths);
+	if (f->grep)
+		regfree(&f->pattern);
+	buffer_free(&f->scratch);
+}

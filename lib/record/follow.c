@@ -1,0 +1,386 @@
+#include "record/follow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "record/event.h"
+
+#define DEPTH_LIMIT 64u
+/* Ended runs are closed when this many are open: that costs a new watch. */
+#define ENDED_OPEN 16
+
+void
+follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool children)
+{
+	memset(f, 0, sizeof *f);
+	f->callbacks = callbacks;
+	f->children = children;
+	f->watch.fd = -1;
+}
+
+bool
+transcript_alive(const char *path, const char *run_id)
+{
+	/* transcripts/<id>.jsonl, or runs/<id>/<id>.jsonl if it is not kept. */
+	static const char *const roots[] = { "..", "../.." };
+	char *directory = path_directory(path);
+	bool alive = false;
+
+	for (size_t i = 0; i < sizeof roots / sizeof *roots && !alive; i++) {
+		char *root = path_join(directory, roots[i]);
+		const struct storage storage = { .root = root };
+
+		alive = run_id[0] != '\0' && storage_run_alive(&storage, run_id);
+		free(root);
+	}
+	free(directory);
+	return alive;
+}
+
+static void
+exit_code_of(struct followed *run, const struct event_view *event)
+{
+	long long code;
+
+	if (span_integer(span_member(event->payload, "exit_code"), &code))
+		run->exit_code = (int)code;
+	else
+		run->exit_code = span_is(span_member(event->payload, "status"), "success") ?
+		    STATUS_OK : STATUS_WORK;
+}
+
+/* Takes note of what a line says about its run; *child is set if it starts one. */
+static void
+notice(struct followed *run, const char *line, size_t len, char child[ID_SIZE])
+{
+	struct event_view event;
+	struct span name;
+	enum event_type type;
+	int64_t seq;
+
+	child[0] = '\0';
+	if (event_peek(line, len, &seq, &name) != 0)
+		return;
+	type = event_type_from_name(name.at, name.len);
+	if (run->started && type != EVENT_RUN_STARTED && type != EVENT_RUN_COMPLETED &&
+	    type != EVENT_CALL_WORKFLOW_STARTED)
+		return;
+	if (event_view(line, len, &event) != 0)
+		return;
+	run->started = true;
+	if (run->run_id[0] == '\0')
+		span_copy(event.run_id, run->run_id, sizeof run->run_id);
+	if (type == EVENT_RUN_STARTED) {
+		run->end = RUN_GOING;
+	} else if (type == EVENT_RUN_COMPLETED) {
+		run->end = RUN_COMPLETED;
+		exit_code_of(run, &event);
+	} else if (type == EVENT_CALL_WORKFLOW_STARTED &&
+	    (!span_copy(event.child_run_id, child, ID_SIZE) || !id_valid(child, strlen(child)))) {
+		child[0] = '\0';
+	}
+}
+
+/* Opens the transcript and looks at its last line: an end is known before the
+ * lines that lead there are read, or even if they never are. */
+static int
+open_run(struct follow *f, struct followed *run, struct error *err)
+{
+	char child[ID_SIZE];
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&run->reader, run->path, err) != 0)
+		return -1;
+	run->open = true;
+	if (f->live && watch_add(&f->watch, run->path, err) != 0)
+		return -1;
+	if (reader_seek_last(&run->reader, 1, err) != 0)
+		return -1;
+	got = reader_next(&run->reader, &line, &len, err);
+	if (got == 1)
+		notice(run, line, len, child);
+	reader_seek(&run->reader, 0);
+	return got < 0 ? -1 : 0;
+}
+
+static struct followed *
+new_run(struct follow *f, const char *path, struct followed *parent)
+{
+	struct followed *run = memory_zero(1, sizeof *run);
+
+	run->path = memory_text(path);
+	run->parent = parent;
+	run->depth = parent ? parent->depth + 1 : 0;
+	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
+	return f->runs[f->count++] = run;
+}
+
+static void
+free_run(struct followed *run)
+{
+	if (run->open)
+		reader_close(&run->reader);
+	free(run->path);
+	free(run);
+}
+
+struct followed *
+follow_add(struct follow *f, const char *path, struct error *err)
+{
+	struct followed *run = new_run(f, path, NULL);
+
+	if (open_run(f, run, err) == 0)
+		return run;
+	f->count--;
+	free_run(run);
+	return NULL;
+}
+
+void
+follow_live(struct follow *f)
+{
+	f->live = true;
+	watch_open(&f->watch);
+}
+
+static struct followed *
+find_run(const struct follow *f, const char *run_id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (strcmp(f->runs[i]->run_id, run_id) == 0)
+			return f->runs[i];
+	return NULL;
+}
+
+/* The child's transcript lies beside its parent's. NULL: it is there already, or
+ * too deep. */
+static struct followed *
+add_child(struct follow *f, struct followed *parent, const char *run_id, struct error *err)
+{
+	char *directory, *name, *path;
+	struct followed *run;
+
+	if (parent->depth >= DEPTH_LIMIT || find_run(f, run_id))
+		return NULL;
+	directory = path_directory(parent->path);
+	name = memory_format("%s.jsonl", run_id);
+	path = path_join(directory, name);
+	run = new_run(f, path, parent);
+	memcpy(run->run_id, run_id, sizeof run->run_id);
+	/* A name that appears there later wakes us up; a fault is met when reading. */
+	if (f->live)
+		watch_add(&f->watch, directory, err);
+	free(path);
+	free(name);
+	free(directory);
+	return run;
+}
+
+static void
+missing(struct follow *f, struct followed *run)
+{
+	struct error warning;
+
+	run->end = RUN_MISSING;
+	error_set(&warning, ERROR_SYSTEM, run->path, "child run has no transcript");
+	f->callbacks->warn(f->callbacks->context, &warning);
+}
+
+/* 1: open; 0: not there (yet). */
+static int
+try_open(struct follow *f, struct followed *run, struct error *err)
+{
+	if (run->open)
+		return 1;
+	if (run->end == RUN_MISSING || run->parked)
+		return 0;
+	if (access(run->path, F_OK) == 0 || errno != ENOENT)
+		return open_run(f, run, err) == 0 ? 1 : -1;
+	if (!f->live || run->parent->end != RUN_GOING)
+		missing(f, run);
+	return 0;
+}
+
+static int
+read_run(struct follow *f, struct followed *run, struct error *err)
+{
+	char child_id[ID_SIZE];
+	const char *line;
+	size_t len;
+	int got = try_open(f, run, err);
+
+	if (got <= 0)
+		return got;
+	while ((got = reader_next(&run->reader, &line, &len, err)) == 1) {
+		struct followed *child;
+
+		notice(run, line, len, child_id);
+		if (f->callbacks->line(f->callbacks->context, run, line, len, err) != 0)
+			return -1;
+		if (!f->children || child_id[0] == '\0')
+			continue;
+		child = add_child(f, run, child_id, err);
+		if (child && read_run(f, child, err) != 0)
+			return -1;
+	}
+	return got;
+}
+
+int
+follow_read(struct follow *f, struct error *err)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (read_run(f, f->runs[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+int
+follow_passed_over(struct follow *f, struct followed *run, struct error *err)
+{
+	int64_t position = run->reader.position;
+	char child_id[ID_SIZE];
+	const char *line;
+	size_t len;
+	int got = 1;
+
+	reader_seek(&run->reader, 0);
+	while (run->reader.position < position &&
+	    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
+		struct followed *child;
+
+		notice(run, line, len, child_id);
+		child = child_id[0] != '\0' ? add_child(f, run, child_id, err) : NULL;
+		if (!child || (got = try_open(f, child, err)) == 0)
+			continue;
+		if (got < 0 || reader_seek_last(&child->reader, 0, err) != 0 ||
+		    follow_passed_over(f, child, err) != 0)
+			return -1;
+	}
+	reader_seek(&run->reader, position);
+	return got < 0 ? -1 : 0;
+}
+
+int
+follow_check(struct follow *f, struct error *err)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct followed *run = f->runs[i];
+		int64_t position = run->reader.position;
+
+		if (!run->open || run->end != RUN_GOING || transcript_alive(run->path, run->run_id))
+			continue;
+		if (read_run(f, run, err) != 0)
+			return -1;
+		if (run->end == RUN_GOING && run->reader.position == position)
+			run->end = RUN_DIED;
+	}
+	return 0;
+}
+
+bool
+follow_over(const struct follow *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->runs[i]->end == RUN_GOING)
+			return false;
+	return true;
+}
+
+/* Watches cannot be dropped one by one, so all are made anew. */
+static int
+watch_again(struct follow *f, struct error *err)
+{
+	watch_close(&f->watch);
+	watch_open(&f->watch);
+	if (f->latest_directory && watch_add(&f->watch, f->latest_directory, err) != 0)
+		return -1;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->runs[i]->open && watch_add(&f->watch, f->runs[i]->path, err) != 0)
+			return -1;
+	return 0;
+}
+
+/* Closes runs that have ended; their places are remembered, as a run may be
+ * resumed. */
+static int
+park_ended(struct follow *f, struct error *err)
+{
+	size_t ended = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		ended += f->runs[i]->open && f->runs[i]->end != RUN_GOING;
+	if (ended < ENDED_OPEN)
+		return 0;
+	for (size_t i = 0; i < f->count; i++) {
+		struct followed *run = f->runs[i];
+
+		if (!run->open || run->end == RUN_GOING)
+			continue;
+		run->parked = true;
+		run->position = run->reader.position;
+		run->open = false;
+		reader_close(&run->reader);
+	}
+	return watch_again(f, err);
+}
+
+/* Takes in a run that became the latest: a new one, or one that goes on. */
+static int
+take_latest(struct follow *f, const struct run_ref *ref, struct error *err)
+{
+	struct followed *run = find_run(f, ref->run_id);
+
+	if (run && !run->parked)
+		return 0;
+	if (park_ended(f, err) != 0)
+		return -1;
+	if (run) {
+		run->parked = false;
+		if (open_run(f, run, err) != 0)
+			return -1;
+		reader_seek(&run->reader, run->position);
+		return 1;
+	}
+	run = follow_add(f, ref->path, err);
+	if (!run)
+		return -1;
+	memcpy(run->run_id, ref->run_id, sizeof run->run_id);
+	return 1;
+}
+
+int
+follow_latest(struct follow *f, const struct storage *s, struct error *err)
+{
+	struct run_ref ref;
+	struct error none_yet;
+	int taken;
+
+	if (!f->latest_directory) {
+		f->latest_directory = memory_text(s->root);
+		if (watch_add(&f->watch, s->root, err) != 0)
+			return -1;
+	}
+	if (storage_resolve(s, NULL, &ref, &none_yet) != 0)
+		return 0;
+	taken = take_latest(f, &ref, err);
+	run_ref_free(&ref);
+	return taken;
+}
+
+void
+follow_end(struct follow *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free_run(f->runs[i]);
+	free(f->runs);
+	free(f->latest_directory);
+	if (f->live)
+		watch_close(&f->watch);
+}

@@ -1,0 +1,86 @@
+/*
+ * Following runs: the lines of one or more transcripts as they come, each once
+ * and whole, and how each run ended.
+ *
+ * What the code relies on:
+ *   - A run has ended when run.completed stands after its last run.started and no
+ *     line follows, or when nobody holds its lock and no more lines came after
+ *     that was seen: then it died.
+ *   - A child's step.call_workflow.started is on disk before the child's
+ *     transcript exists, so a missing transcript is waited for while the parent
+ *     lives.
+ *   - No run is taken in twice, so records that name each other in a circle end.
+ */
+#ifndef AWF_RECORD_FOLLOW_H
+#define AWF_RECORD_FOLLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "record/reader.h"
+#include "record/storage.h"
+#include "record/watch.h"
+
+enum run_end { RUN_GOING, RUN_COMPLETED, RUN_DIED, RUN_MISSING };
+
+/* One transcript. */
+struct followed {
+	char *path;
+	char run_id[ID_SIZE];       /* "" until a line told it */
+	struct followed *parent;    /* NULL for a run that was asked for */
+	unsigned depth;             /* how many runs are above it */
+	struct reader reader;
+	bool open;
+	bool parked;                /* closed after its end; read up to position */
+	int64_t position;
+	bool started;               /* a line was seen */
+	enum run_end end;
+	int exit_code;              /* of run.completed */
+};
+
+struct follow_callbacks {
+	/* One line, without its LF; -1 with *err ends the reading. */
+	int (*line)(void *context, struct followed *run, const char *line, size_t len,
+	    struct error *err);
+	void (*warn)(void *context, const struct error *warning);
+	void *context;
+};
+
+struct follow {
+	const struct follow_callbacks *callbacks;
+	bool children;              /* child runs are taken in */
+	bool live;                  /* more may come: what is missing is waited for */
+	struct watch watch;         /* if live */
+	char *latest_directory;     /* watched for `latest`; NULL: not */
+	struct followed **runs;
+	size_t count;
+};
+
+void follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool children);
+/* From now on files and directories are watched. */
+void follow_live(struct follow *f);
+/* Adds a transcript, read from its first line unless its reader is moved; its end
+ * is known at once if it has one. NULL with *err if it cannot be read. */
+struct followed *follow_add(struct follow *f, const char *path, struct error *err);
+/* With children: takes in those that lines before the reader's position name, from
+ * what they write next on. */
+int follow_passed_over(struct follow *f, struct followed *run, struct error *err);
+/* Hands on all lines there are now; a child's right after the line that names it. */
+int follow_read(struct follow *f, struct error *err);
+/* Marks runs that died, after reading what they left. */
+int follow_check(struct follow *f, struct error *err);
+/* Whether all runs have ended. */
+bool follow_over(const struct follow *f);
+/* Takes in the run that `latest` names if it is not followed already: 1, else 0.
+ * -1 with *err. */
+int follow_latest(struct follow *f, const struct storage *s, struct error *err);
+void follow_end(struct follow *f);
+
+/* Whether somebody holds the lock of the run whose transcript lies at path, in
+ * a storage's transcripts directory. */
+bool transcript_alive(const char *path, const char *run_id);
+
+#endif

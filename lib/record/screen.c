@@ -1,0 +1,51 @@
+#include "record/screen.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define ERASE_LINE "\r\033[K"
+
+size_t
+terminal_width(int fd)
+{
+	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+	long width;
+
+	if (isatty(fd))
+		return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ?
+		    size.ws_col : SCREEN_WIDTH;
+	width = columns ? strtol(columns, NULL, 10) : 0;
+	return width > 0 ? (size_t)width : 0;
+}
+
+void
+screen_erase(struct screen *s, struct buffer *out)
+{
+	if (s->drawn)
+		buffer_text(out, ERASE_LINE);
+	s->drawn = false;
+}
+
+void
+screen_status(struct screen *s, const struct buffer *text, int64_t now, struct buffer *out)
+{
+	if (text->len == 0) {
+		screen_erase(s, out);
+		return;
+	}
+	if (now - s->drawn_at < SCREEN_INTERVAL)
+		return;
+	screen_erase(s, out);
+	if (s->colour)
+		buffer_text(out, "\033[7m");
+	/* A full last column would make some terminals wrap. */
+	text_visible(out, text->data, text->len, s->width > 1 ? s->width - 1 : 1);
+	if (s->colour)
+		buffer_text(out, "\033[0m");
+	s->drawn = true;
+	s->drawn_at = now;
+}

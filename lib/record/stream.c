@@ -1,0 +1,87 @@
+#include "record/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json/scan.h"
+
+#define STREAM_CHUNK ((size_t)64 << 10)
+
+void
+stream_begin(struct stream *s, int fd, const char *name)
+{
+	*s = (struct stream){ .fd = fd, .name = name, .bytes = BUFFER_INIT };
+}
+
+static const char *
+next_lf(const struct stream *s)
+{
+	size_t len = s->bytes.len - s->searched;
+
+	return len > 0 ? memchr(s->bytes.data + s->searched, '\n', len) : NULL;
+}
+
+bool
+stream_waits(struct stream *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	if (s->ended || next_lf(s))
+		return false;
+	return poll(&p, 1, 0) == 0;
+}
+
+static int
+fill(struct stream *s, struct error *err)
+{
+	ssize_t n;
+
+	if (s->bytes.len - s->next > SCAN_LINE_LIMIT)
+		return error_set(err, ERROR_INVALID_INPUT, s->name,
+		    "line %lld is above the limit of %zu bytes", (long long)s->lines + 1,
+		    SCAN_LINE_LIMIT);
+	buffer_drop(&s->bytes, s->next);
+	s->next = 0;
+	s->searched = s->bytes.len;
+	do
+		n = read(s->fd, buffer_reserve(&s->bytes, STREAM_CHUNK), STREAM_CHUNK);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return error_errno(err, ERROR_SYSTEM, s->name, "unable to read");
+	s->bytes.len += (size_t)n;
+	s->ended = n == 0;
+	return 0;
+}
+
+int
+stream_next(struct stream *s, const char **line, size_t *len, struct error *err)
+{
+	const char *lf;
+
+	while (!(lf = next_lf(s))) {
+		if (s->ended)
+			return 0;
+		if (fill(s, err) != 0)
+			return -1;
+	}
+	*line = s->bytes.data + s->next;
+	*len = (size_t)(lf - *line);
+	s->next += *len + 1;
+	s->searched = s->next;
+	s->lines++;
+	return 1;
+}
+
+size_t
+stream_unfinished(const struct stream *s)
+{
+	return s->bytes.len - s->next;
+}
+
+void
+stream_free(struct stream *s)
+{
+	buffer_free(&s->bytes);
+}

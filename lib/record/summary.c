@@ -1,0 +1,177 @@
+#include "record/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "record/event.h"
+#include "record/follow.h"
+#include "record/reader.h"
+
+/* The end of a run is looked for among this many lines. */
+#define LAST_LINES 4
+
+static int64_t
+wall_of(const struct event_view *event)
+{
+	char text[64];
+	int64_t wall;
+
+	if (!span_copy(event->timestamp, text, sizeof text) || clock_parse(text, 0, &wall) != 0)
+		return 0;
+	return wall;
+}
+
+static bool
+get_integer(struct span object, const char *key, int64_t *out)
+{
+	long long value;
+
+	if (!span_integer(span_member(object, key), &value))
+		return false;
+	*out = value;
+	return true;
+}
+
+static int
+read_first(struct summary *s, struct reader *r, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	size_t len;
+	int got = reader_next(r, &line, &len, err);
+
+	if (got < 0)
+		return -1;
+	if (got == 0 || event_view(line, len, &event) != 0)
+		return error_set(err, ERROR_INVALID_INPUT, r->path, "does not begin with an event");
+	span_copy(event.run_id, s->run_id, sizeof s->run_id);
+	s->name = span_text(span_member(event.payload, "name"));
+	if (!s->name)
+		s->name = memory_text("");
+	s->child = event.parent_run_id.at != NULL;
+	s->started = wall_of(&event);
+	return 0;
+}
+
+/* What run.completed says; false if the calls or tokens are missing there. */
+static bool
+take_end(struct summary *s, const struct event_view *event)
+{
+	struct span usage = span_member(event->payload, "usage");
+
+	if (!span_copy(span_member(event->payload, "status"), s->status, sizeof s->status))
+		memcpy(s->status, "failed", sizeof "failed");
+	get_integer(event->payload, "exit_code", &s->exit_code);
+	get_integer(event->payload, "duration_ms", &s->duration_ms);
+	get_integer(usage, "input_tokens", &s->input_tokens);
+	get_integer(usage, "output_tokens", &s->output_tokens);
+	return get_integer(usage, "calls", &s->calls);
+}
+
+/* 1: the run has ended, and all is known; 0: there is more to find out. */
+static int
+read_last(struct summary *s, struct reader *r, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	size_t len;
+	bool known = false;
+	int got;
+
+	if (reader_seek_last(r, LAST_LINES, err) != 0)
+		return -1;
+	while ((got = reader_next(r, &line, &len, err)) == 1) {
+		if (event_view(line, len, &event) != 0)
+			continue;
+		if (event.type == EVENT_RUN_COMPLETED) {
+			known = take_end(s, &event);
+		} else if (event.type == EVENT_RUN_STARTED) {
+			s->status[0] = '\0';
+			known = false;
+		}
+	}
+	return got < 0 ? -1 : known;
+}
+
+static void
+count_line(struct summary *s, const char *line, size_t len, int64_t *first, int64_t *last)
+{
+	struct event_view event;
+	int64_t tokens = 0;
+
+	if (event_view(line, len, &event) != 0)
+		return;
+	*last = wall_of(&event);
+	switch (event.type) {
+	case EVENT_RUN_STARTED:
+		*first = *last;
+		s->calls = s->input_tokens = s->output_tokens = 0;
+		break;
+	case EVENT_STEP_STARTED:
+	case EVENT_CALL_WORKFLOW_STARTED:
+		s->calls++;
+		break;
+	case EVENT_MESSAGE_ASSISTANT:
+		if (get_integer(span_path(event.payload, "usage", NULL), "input_tokens", &tokens))
+			s->input_tokens += tokens;
+		if (get_integer(span_path(event.payload, "usage", NULL), "output_tokens", &tokens))
+			s->output_tokens += tokens;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Counts the last attempt; how long it has taken comes from its times. */
+static int
+count_lines(struct summary *s, struct reader *r, struct error *err)
+{
+	int64_t first = s->started, last = s->started;
+	bool ended = s->status[0] != '\0';
+	const char *line;
+	size_t len;
+	int got;
+
+	reader_seek(r, 0);
+	while ((got = reader_next(r, &line, &len, err)) == 1)
+		count_line(s, line, len, &first, &last);
+	if (got < 0 || ended)
+		return got;
+	if (transcript_alive(r->path, s->run_id)) {
+		memcpy(s->status, "running", sizeof "running");
+		last = clock_wall();
+	} else {
+		memcpy(s->status, "died", sizeof "died");
+	}
+	s->duration_ms = (last - first) / 1000;
+	return 0;
+}
+
+int
+summary_read(struct summary *s, const char *path, struct error *err)
+{
+	struct reader r;
+	int known = -1;
+
+	memset(s, 0, sizeof *s);
+	s->exit_code = -1;
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	if (read_first(s, &r, err) == 0)
+		known = read_last(s, &r, err);
+	if (known == 0)
+		known = count_lines(s, &r, err);
+	reader_close(&r);
+	if (known < 0)
+		summary_free(s);
+	return known < 0 ? -1 : 0;
+}
+
+void
+summary_free(struct summary *s)
+{
+	free(s->name);
+	s->name = NULL;
+}

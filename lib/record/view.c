@@ -1,0 +1,645 @@
+#include "record/view.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define YELLOW "\033[33m"
+#define BLUE "\033[34m"
+#define CYAN "\033[36m"
+#define RESET "\033[0m"
+
+/* More of a text is never shown, nor looked at. */
+#define PREVIEW_COLUMNS 400
+#define PREVIEW_BYTES ((size_t)4096)
+#define ARGUMENT_COLUMNS 40
+#define TIME_COLUMNS 12
+
+struct word {
+	const char *text, *symbol, *colour;
+};
+
+enum { STARTED, DONE, FAILED, SKIPPED, REUSED, WAITING, USER, ASSISTANT, CALL, RESULT };
+static const struct word words[] = {
+	[STARTED] = { "started", "▸", BOLD },
+	[DONE] = { "done", "✓", GREEN },
+	[FAILED] = { "failed", "✗", RED },
+	[SKIPPED] = { "skipped", "–", YELLOW },
+	[REUSED] = { "reused", "=", GREEN },
+	[WAITING] = { "waiting", "…", YELLOW },
+	[USER] = { "user", "»", BLUE },
+	[ASSISTANT] = { "assistant", "«", "" },
+	[CALL] = { "call", "→", CYAN },
+	[RESULT] = { "result", "←", CYAN },
+};
+
+char *
+size_text(int64_t bytes, char *out, size_t size)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(out, size, "%d B", (int)bytes);
+		return out;
+	}
+	for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof *units; unit++)
+		value /= 1024;
+	snprintf(out, size, "%.1f %s", value, units[unit]);
+	return out;
+}
+
+char *
+count_text(int64_t count, char *out, size_t size)
+{
+	if (count < 1000)
+		snprintf(out, size, "%d", (int)count);
+	else if (count < 999950)
+		snprintf(out, size, "%.1fk", (double)count / 1000);
+	else
+		snprintf(out, size, "%.1fM", (double)count / 1000000);
+	return out;
+}
+
+void
+view_label(struct span path, int64_t iteration, struct buffer *out)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *dot;
+
+	span_decode(path, &text);
+	dot = strrchr(buffer_string(&text), '.');
+	buffer_text(out, dot ? dot + 1 : buffer_string(&text));
+	if (iteration > 0 && text.len > 0)
+		buffer_format(out, "[%lld]", (long long)iteration);
+	buffer_free(&text);
+}
+
+/* Whether a member says yes: it is there, and neither null nor false. */
+static bool
+is_set(struct span value)
+{
+	char type = span_type(value);
+
+	return type != 0 && type != '0' && type != 'f';
+}
+
+static void add(struct view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void
+add(struct view *v, const char *format, ...)
+{
+	char text[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	buffer_text(&v->text, text);
+}
+
+/* What is added from `from` on gets a colour. */
+static void
+mark(struct view *v, size_t from, const char *colour)
+{
+	if (*colour != '\0' && v->mark_count < VIEW_MARKS)
+		v->marks[v->mark_count++] = (struct mark){ from, v->text.len, colour };
+}
+
+/* Adds data with each run of white space as one space, so that it is one line. */
+static void
+add_data(struct view *v, const char *bytes, size_t len, size_t width)
+{
+	struct buffer flat = BUFFER_INIT;
+	bool space = true;
+
+	if (len > PREVIEW_BYTES)
+		len = utf8_whole(bytes, PREVIEW_BYTES);
+	for (size_t i = 0; i < len; i++) {
+		bool blank = bytes[i] == ' ' || (bytes[i] >= '\t' && bytes[i] <= '\r');
+
+		if (!blank)
+			buffer_byte(&flat, bytes[i]);
+		else if (!space)
+			buffer_byte(&flat, ' ');
+		space = blank;
+	}
+	text_visible(&v->text, buffer_string(&flat), flat.len, width);
+	buffer_free(&flat);
+}
+
+/* Adds a value: a string as its text, anything else as JSON. */
+static void
+add_value(struct view *v, struct span value, size_t width)
+{
+	buffer_clear(&v->scratch);
+	if (span_type(value) != 's') {
+		add_data(v, value.at ? value.at : "", value.len, width);
+		return;
+	}
+	span_decode(value, &v->scratch);
+	add_data(v, buffer_string(&v->scratch), v->scratch.len, width);
+}
+
+/* The figures of a line stand in one parenthesis: detail(), detail(), details_end(). */
+static void
+detail(struct view *v)
+{
+	buffer_text(&v->text, v->detailed ? ", " : " (");
+	v->detailed = true;
+}
+
+static void
+details_end(struct view *v)
+{
+	if (v->detailed)
+		buffer_byte(&v->text, ')');
+	v->detailed = false;
+}
+
+static void
+detail_value(struct view *v, const char *before, struct span value)
+{
+	if (!is_set(value))
+		return;
+	detail(v);
+	add(v, "%s", before);
+	add_value(v, value, ARGUMENT_COLUMNS);
+}
+
+static void
+detail_duration(struct view *v, struct span value)
+{
+	char text[32];
+	long long ms;
+
+	if (!span_integer(value, &ms))
+		return;
+	detail(v);
+	add(v, "%s", duration_text(ms, text, sizeof text));
+}
+
+static void
+detail_usage(struct view *v, struct span usage)
+{
+	static const struct { const char *key, *word; } counts[] = {
+		{ "input_tokens", "in" }, { "output_tokens", "out" },
+	};
+	char text[32];
+	long long count;
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		if (!span_integer(span_member(usage, counts[i].key), &count))
+			continue;
+		detail(v);
+		add(v, "%s %s", count_text(count, text, sizeof text), counts[i].word);
+	}
+}
+
+/* The bytes of a value that stands in a blob, or -1. */
+static int64_t
+blob_size(const struct event_view *event, const char *pointer)
+{
+	struct span_walk walk;
+	struct span key, ref;
+	long long bytes;
+
+	if (span_type(event->refs) != 'a')
+		return -1;
+	span_walk_begin(&walk, event->refs);
+	while (span_walk_next(&walk, &key, &ref))
+		if (span_is(span_member(ref, "at"), pointer) &&
+		    span_integer(span_member(ref, "bytes"), &bytes))
+			return bytes;
+	return -1;
+}
+
+/* The size of payload.KEY, as far as it has one. */
+static void
+detail_size(struct view *v, const struct event_view *event, const char *key)
+{
+	struct span value = span_member(event->payload, key);
+	char pointer[64], text[32];
+	int64_t bytes;
+
+	snprintf(pointer, sizeof pointer, "/payload/%s", key);
+	bytes = blob_size(event, pointer);
+	if (bytes < 0 && !is_set(value))
+		return;
+	if (bytes < 0 && span_type(value) == 's') {
+		buffer_clear(&v->scratch);
+		span_decode(value, &v->scratch);
+		bytes = (int64_t)v->scratch.len;
+	} else if (bytes < 0) {
+		bytes = (int64_t)value.len;
+	}
+	detail(v);
+	add(v, "%s", size_text(bytes, text, sizeof text));
+}
+
+static void
+detail_retries(struct view *v, struct span retries)
+{
+	struct span_walk walk;
+	struct span key, value;
+	size_t count = 0;
+
+	if (span_type(retries) != 'a')
+		return;
+	span_walk_begin(&walk, retries);
+	while (span_walk_next(&walk, &key, &value))
+		count++;
+	if (count == 0)
+		return;
+	detail(v);
+	add(v, "%zu %s", count, count == 1 ? "retry" : "retries");
+}
+
+static void
+add_preview(struct view *v, struct span value)
+{
+	details_end(v);
+	if (!is_set(value))
+		return;
+	buffer_text(&v->text, ": ");
+	add_value(v, value, PREVIEW_COLUMNS);
+}
+
+/* ": CODE: MESSAGE", or whatever else the error is. */
+static void
+add_error(struct view *v, struct span error)
+{
+	struct span message = span_member(error, "message");
+
+	if (span_type(error) != 'o' || !is_set(message)) {
+		add_preview(v, error);
+		return;
+	}
+	add_preview(v, span_member(error, "code"));
+	add_preview(v, message);
+}
+
+/* [SYMBOL] LABEL WORD; the word has the colour of what it says. */
+static void
+add_head(struct view *v, const struct event_view *event, const struct word *word)
+{
+	size_t from = v->text.len;
+	struct buffer label = BUFFER_INIT;
+
+	if (v->symbols) {
+		add(v, "%s ", word->symbol);
+		mark(v, from, word->colour);
+	}
+	view_label(event->path, event->iteration, &label);
+	if (label.len > 0) {
+		text_visible(&v->text, label.data, label.len, ARGUMENT_COLUMNS);
+		buffer_byte(&v->text, ' ');
+	}
+	buffer_free(&label);
+	from = v->text.len;
+	add(v, "%s", word->text);
+	mark(v, from, word->colour);
+}
+
+static void
+show_run_started(struct view *v, const struct event_view *event)
+{
+	struct span forked = span_member(event->payload, "forked_from");
+	struct span inputs = span_member(event->payload, "inputs");
+	long long attempt;
+	char day[11];
+
+	add_head(v, event, &words[STARTED]);
+	detail_value(v, "", span_member(event->payload, "name"));
+	if (span_type(event->timestamp) == 's' && event->timestamp.len > sizeof day) {
+		snprintf(day, sizeof day, "%.10s", event->timestamp.at + 1);
+		detail(v);
+		text_visible(&v->text, day, strlen(day), 0);
+	}
+	if (span_integer(span_member(event->payload, "attempt"), &attempt) && attempt > 1) {
+		detail(v);
+		add(v, "attempt %lld", attempt);
+	}
+	detail_value(v, "run ", event->run_id);
+	detail_value(v, "forked from ", span_type(forked) == 'o' ?
+	    span_member(forked, "run_id") : forked);
+	add_preview(v, inputs.len > 2 ? inputs : (struct span){ NULL, 0 });
+}
+
+static void
+show_run_completed(struct view *v, const struct event_view *event)
+{
+	static const struct { const char *status; int word; } statuses[] = {
+		{ "success", DONE }, { "waiting", WAITING },
+	};
+	struct span status = span_member(event->payload, "status");
+	struct word word = words[FAILED];
+	char text[32];
+	long long code;
+
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		if (span_is(status, statuses[i].status))
+			word = words[statuses[i].word];
+	word.text = "completed";
+	add_head(v, event, &word);
+	if (span_copy(status, text, sizeof text))
+		detail_value(v, "", status);
+	if (span_integer(span_member(event->payload, "exit_code"), &code) && code != 0) {
+		detail(v);
+		add(v, "exit %lld", code);
+	}
+	detail_duration(v, span_member(event->payload, "duration_ms"));
+	detail_usage(v, span_member(event->payload, "usage"));
+	add_error(v, span_member(event->payload, "error"));
+}
+
+/* "PROVIDER/MODEL", or what of them is known. */
+static void
+detail_model(struct view *v, struct span payload)
+{
+	struct span provider = span_member(payload, "provider");
+	struct span model = span_member(payload, "model");
+
+	if (!is_set(provider) || !is_set(model)) {
+		detail_value(v, "", is_set(provider) ? provider : model);
+		return;
+	}
+	detail_value(v, "", provider);
+	buffer_byte(&v->text, '/');
+	add_value(v, model, ARGUMENT_COLUMNS);
+}
+
+static void
+show_step_started(struct view *v, const struct event_view *event)
+{
+	struct span block = span_element(span_member(event->payload, "blocks"), 0);
+
+	add_head(v, event, &words[STARTED]);
+	detail_value(v, "", span_member(event->payload, "kind"));
+	detail_model(v, event->payload);
+	detail_value(v, "run ", event->child_run_id);
+	add_preview(v, span_member(block, "command"));
+}
+
+static void
+show_step_completed(struct view *v, const struct event_view *event)
+{
+	struct span payload = event->payload, error = span_member(payload, "error");
+	struct span skipped = span_member(payload, "skipped");
+	int word = is_set(skipped) ? SKIPPED : is_set(span_member(payload, "reused_from")) ?
+	    REUSED : !is_set(error) ? DONE :
+	    span_is(span_member(error, "code"), "waiting") ? WAITING : FAILED;
+
+	add_head(v, event, &words[word]);
+	detail_duration(v, span_member(payload, "duration_ms"));
+	detail_size(v, event, "result");
+	detail_retries(v, span_member(payload, "retries"));
+	detail_value(v, "run ", event->child_run_id);
+	if (is_set(error)) {
+		add_error(v, error);
+		return;
+	}
+	add_preview(v, span_type(skipped) == 's' ? skipped : span_member(payload, "result"));
+}
+
+/* The text to show of a message: its first text, else the tools it calls, else
+ * what it thinks. */
+static void
+add_blocks(struct view *v, struct span blocks)
+{
+	static const char *const texts[] = { "text", "tool_name", "thinking" };
+	struct span_walk walk;
+	struct span key, block;
+
+	details_end(v);
+	if (span_type(blocks) != 'a')
+		return;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		bool shown = false;
+
+		span_walk_begin(&walk, blocks);
+		while (span_walk_next(&walk, &key, &block)) {
+			struct span text = span_member(block, texts[i]);
+
+			if (!is_set(text))
+				continue;
+			buffer_text(&v->text, shown ? " " : ": ");
+			add_value(v, text, PREVIEW_COLUMNS);
+			shown = true;
+		}
+		if (shown)
+			return;
+	}
+}
+
+static void
+show_user(struct view *v, const struct event_view *event)
+{
+	add_head(v, event, &words[USER]);
+	add_blocks(v, span_member(event->payload, "blocks"));
+}
+
+static void
+show_assistant(struct view *v, const struct event_view *event)
+{
+	struct span reason = span_member(event->payload, "stop_reason");
+
+	add_head(v, event, &words[ASSISTANT]);
+	detail_duration(v, span_member(event->payload, "duration_ms"));
+	detail_usage(v, span_member(event->payload, "usage"));
+	if (!span_is(reason, "end_turn"))
+		detail_value(v, "", reason);
+	add_blocks(v, span_member(event->payload, "blocks"));
+}
+
+/* Arguments of a tool as "key=value key=value", each cut short. */
+static void
+add_arguments(struct view *v, struct span input)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	if (span_type(input) != 'o') {
+		add_preview(v, input);
+		return;
+	}
+	buffer_byte(&v->text, ':');
+	span_walk_begin(&walk, input);
+	while (span_walk_next(&walk, &key, &value)) {
+		buffer_byte(&v->text, ' ');
+		add_value(v, key, ARGUMENT_COLUMNS);
+		buffer_byte(&v->text, '=');
+		add_value(v, value, ARGUMENT_COLUMNS);
+	}
+}
+
+static void
+add_tool_name(struct view *v, struct span payload)
+{
+	buffer_byte(&v->text, ' ');
+	add_value(v, span_member(payload, "name"), ARGUMENT_COLUMNS);
+}
+
+static void
+show_tool_call(struct view *v, const struct event_view *event)
+{
+	add_head(v, event, &words[CALL]);
+	add_tool_name(v, event->payload);
+	add_arguments(v, span_member(event->payload, "input"));
+}
+
+static void
+show_tool_result(struct view *v, const struct event_view *event)
+{
+	struct span error = span_member(event->payload, "error");
+
+	add_head(v, event, &words[is_set(error) ? FAILED : RESULT]);
+	add_tool_name(v, event->payload);
+	detail_duration(v, span_member(event->payload, "duration_ms"));
+	detail_size(v, event, "output");
+	if (is_set(error))
+		add_error(v, error);
+	else
+		add_preview(v, span_member(event->payload, "output"));
+}
+
+/* A type that this version does not know: its name and payload as they are. */
+static void
+show_unknown(struct view *v, const struct event_view *event)
+{
+	struct word word = { "", "·", "" };
+
+	add_head(v, event, &word);
+	add_value(v, event->type_name, ARGUMENT_COLUMNS);
+	add_preview(v, event->payload);
+}
+
+static const struct shape {
+	void (*show)(struct view *, const struct event_view *);
+	unsigned inside; /* 1: within a call */
+} shapes[EVENT_TYPES + 1] = {
+	[EVENT_RUN_STARTED] = { show_run_started, 0 },
+	[EVENT_RUN_COMPLETED] = { show_run_completed, 0 },
+	[EVENT_STEP_STARTED] = { show_step_started, 0 },
+	[EVENT_STEP_COMPLETED] = { show_step_completed, 0 },
+	[EVENT_CALL_WORKFLOW_STARTED] = { show_step_started, 0 },
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { show_step_completed, 0 },
+	[EVENT_MESSAGE_USER] = { show_user, 1 },
+	[EVENT_MESSAGE_ASSISTANT] = { show_assistant, 1 },
+	[EVENT_TOOL_CALL] = { show_tool_call, 1 },
+	[EVENT_TOOL_RESULT] = { show_tool_result, 1 },
+	[EVENT_TYPES] = { show_unknown, 1 },
+};
+
+static void
+add_time(struct view *v, struct span timestamp)
+{
+	char text[64] = "--:--:--";
+	int64_t wall;
+	time_t seconds;
+	struct tm local;
+
+	if (span_copy(timestamp, text, sizeof text) && clock_parse(text, 0, &wall) == 0) {
+		seconds = (time_t)(wall / 1000000);
+		localtime_r(&seconds, &local);
+		strftime(text, sizeof text, "%H:%M:%S", &local);
+		add(v, "%s.%03d", text, (int)(wall / 1000 % 1000));
+	} else {
+		add(v, "%-*s", TIME_COLUMNS, "--:--:--");
+	}
+	mark(v, 0, DIM);
+}
+
+/* How many names a path has. */
+static unsigned
+path_depth(struct span path)
+{
+	unsigned depth = path.len > 2;
+
+	for (size_t i = 0; i < path.len; i++)
+		depth += path.at[i] == '.';
+	return depth;
+}
+
+/* Cuts the text to the width and puts the colours in. */
+static void
+paint(struct view *v, struct buffer *out)
+{
+	struct buffer cut = BUFFER_INIT;
+	size_t at = 0, kept;
+
+	text_visible(&cut, buffer_string(&v->text), v->text.len, v->width);
+	kept = buffer_equal(&cut, buffer_string(&v->text)) ? cut.len : cut.len - strlen("…");
+	for (size_t i = 0; v->colour && i < v->mark_count; i++) {
+		struct mark *m = &v->marks[i];
+		size_t to = m->to < kept ? m->to : kept;
+
+		if (m->from >= to)
+			continue;
+		buffer_append(out, cut.data + at, m->from - at);
+		buffer_text(out, m->colour);
+		buffer_append(out, cut.data + m->from, to - m->from);
+		buffer_text(out, RESET);
+		at = to;
+	}
+	buffer_append(out, cut.data + at, cut.len - at);
+	buffer_byte(out, '\n');
+	buffer_free(&cut);
+}
+
+/* The lines of stderr below a failed call. */
+static void
+add_stderr(struct view *v, struct span text, size_t indent, struct buffer *out)
+{
+	char *bytes = span_text(text), *rest = bytes, *line;
+
+	while (rest && *rest != '\0' && (line = strsep(&rest, "\n"))) {
+		buffer_clear(&v->text);
+		v->mark_count = 0;
+		add(v, "%*s| ", (int)indent, "");
+		text_visible(&v->text, line, strlen(line), 0);
+		mark(v, 0, RED);
+		paint(v, out);
+	}
+	free(bytes);
+}
+
+int
+view_event(struct view *v, const char *line, size_t len, unsigned depth, struct buffer *out)
+{
+	struct event_view event;
+	const struct shape *shape;
+	size_t indent;
+
+	if (event_view(line, len, &event) != 0)
+		return -1;
+	shape = &shapes[event.type];
+	buffer_clear(&v->text);
+	v->mark_count = 0;
+	v->detailed = false;
+	add_time(v, event.timestamp);
+	indent = 1 + 2 * (depth + path_depth(event.path) + shape->inside);
+	add(v, "%*s", (int)indent, "");
+	shape->show(v, &event);
+	details_end(v);
+	paint(v, out);
+	if (v->errors)
+		add_stderr(v, span_member(event.payload, "stderr"), TIME_COLUMNS + indent, out);
+	return 0;
+}
+
+void
+view_free(struct view *v)
+{
+	buffer_free(&v->text);
+	buffer_free(&v->scratch);
+}

@@ -1,0 +1,48 @@
+/*
+ * The view: an event as one line for a person. Time, indentation by path, who,
+ * what, the figures that matter in parentheses, and the start of the text.
+ *
+ * What models, tools and users wrote is data: it reaches the terminal through
+ * text_visible() alone. Colours and symbols stand only in what is added here.
+ */
+#ifndef AWF_RECORD_VIEW_H
+#define AWF_RECORD_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "record/event.h"
+
+#define VIEW_MARKS 4
+
+struct view {
+	/* Set by the caller. */
+	bool colour;
+	bool symbols;
+	bool errors;       /* the stderr of failed calls in lines of its own */
+	size_t width;      /* columns; 0: no limit */
+
+	/* For view_event() alone. */
+	struct buffer text;
+	struct buffer scratch;
+	struct mark { size_t from, to; const char *colour; } marks[VIEW_MARKS];
+	size_t mark_count;
+	bool detailed;     /* a parenthesis is open */
+};
+
+/* Appends the line of an event, LF included; depth is how many runs it lies below
+ * the one that is watched. line without its LF. -1: it is no event. */
+int view_event(struct view *v, const char *line, size_t len, unsigned depth,
+    struct buffer *out);
+void view_free(struct view *v);
+
+/* The last name of a path, with the iteration if it is not the first: "draft",
+ * "draft[2]". */
+void view_label(struct span path, int64_t iteration, struct buffer *out);
+/* Short texts: "512 B", "1.2 KiB"; "340", "12.3k", "1.2M". Both return out. */
+char *size_text(int64_t bytes, char *out, size_t size);
+char *count_text(int64_t count, char *out, size_t size);
+
+#endif

@@ -41,6 +41,41 @@ transcript_alive(const char *path, const char *run_id)
 	return alive;
 }
 
+char *
+transcript_blobs(const char *path, const char *run_id)
+{
+	char *directory = path_directory(path), *blobs;
+
+	if (strcmp(path_base(directory), run_id) == 0)
+		blobs = path_join(directory, "blobs");
+	else
+		blobs = memory_format("%s/../blobs/%s", directory, run_id);
+	free(directory);
+	return blobs;
+}
+
+int64_t
+follow_line_number(struct followed *run)
+{
+	char bytes[1 << 16];
+	int64_t to = run->reader.line_start;
+
+	if (run->counted_to > to)
+		run->counted = run->counted_to = 0;
+	while (run->counted_to < to) {
+		int64_t left = to - run->counted_to;
+		ssize_t n = pread(run->reader.fd, bytes,
+		    left < (int64_t)sizeof bytes ? (size_t)left : sizeof bytes, run->counted_to);
+
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			run->counted += bytes[i] == '\n';
+		run->counted_to += n;
+	}
+	return run->counted + 1;
+}
+
 static void
 exit_code_of(struct followed *run, const struct event_view *event)
 {
@@ -131,10 +166,11 @@ free_run(struct followed *run)
 }
 
 struct followed *
-follow_add(struct follow *f, const char *path, struct error *err)
+follow_add(struct follow *f, const char *path, const char run_id[ID_SIZE], struct error *err)
 {
 	struct followed *run = new_run(f, path, NULL);
 
+	memcpy(run->run_id, run_id, sizeof run->run_id);
 	if (open_run(f, run, err) == 0)
 		return run;
 	f->count--;
@@ -331,47 +367,66 @@ park_ended(struct follow *f, struct error *err)
 	return watch_again(f, err);
 }
 
-/* Takes in a run that became the latest: a new one, or one that goes on. */
-static int
+/* A run that became the latest: a new one, or one that goes on after its end. NULL
+ * with *err. */
+static struct followed *
 take_latest(struct follow *f, const struct run_ref *ref, struct error *err)
 {
 	struct followed *run = find_run(f, ref->run_id);
 
-	if (run && !run->parked)
-		return 0;
 	if (park_ended(f, err) != 0)
-		return -1;
-	if (run) {
-		run->parked = false;
-		if (open_run(f, run, err) != 0)
-			return -1;
-		reader_seek(&run->reader, run->position);
-		return 1;
-	}
-	run = follow_add(f, ref->path, err);
+		return NULL;
 	if (!run)
-		return -1;
-	memcpy(run->run_id, ref->run_id, sizeof run->run_id);
-	return 1;
+		return follow_add(f, ref->path, ref->run_id, err);
+	run->parked = false;
+	if (open_run(f, run, err) != 0)
+		return NULL;
+	reader_seek(&run->reader, run->position);
+	return run;
+}
+
+bool
+follow_find_latest(const struct storage *s, struct run_ref *ref)
+{
+	struct error none_yet;
+
+	if (storage_resolve(s, NULL, ref, &none_yet) != 0)
+		return false;
+	if (access(ref->path, F_OK) == 0)
+		return true;
+	run_ref_free(ref);
+	return false;
 }
 
 int
-follow_latest(struct follow *f, const struct storage *s, struct error *err)
+follow_latest(struct follow *f, const struct storage *s, struct followed **run,
+    struct error *err)
 {
+	const struct followed *known;
 	struct run_ref ref;
-	struct error none_yet;
-	int taken;
+	int failed = 0;
 
+	*run = NULL;
 	if (!f->latest_directory) {
 		f->latest_directory = memory_text(s->root);
 		if (watch_add(&f->watch, s->root, err) != 0)
 			return -1;
 	}
-	if (storage_resolve(s, NULL, &ref, &none_yet) != 0)
+	if (!follow_find_latest(s, &ref))
 		return 0;
-	taken = take_latest(f, &ref, err);
+	known = find_run(f, ref.run_id);
+	if (!known || known->parked)
+		failed = (*run = take_latest(f, &ref, err)) == NULL;
 	run_ref_free(&ref);
-	return taken;
+	return failed ? -1 : 0;
+}
+
+const struct followed *
+follow_root(const struct followed *run)
+{
+	while (run->parent)
+		run = run->parent;
+	return run;
 }
 
 void

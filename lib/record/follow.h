@@ -37,6 +37,7 @@ struct followed {
 	bool parked;                /* closed after its end; read up to position */
 	int64_t position;
 	bool started;               /* a line was seen */
+	int64_t counted, counted_to; /* lines before that position */
 	enum run_end end;
 	int exit_code;              /* of run.completed */
 };
@@ -62,9 +63,11 @@ struct follow {
 void follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool children);
 /* From now on files and directories are watched. */
 void follow_live(struct follow *f);
-/* Adds a transcript, read from its first line unless its reader is moved; its end
- * is known at once if it has one. NULL with *err if it cannot be read. */
-struct followed *follow_add(struct follow *f, const char *path, struct error *err);
+/* Adds a transcript (run_id "" if its lines have to tell), read from its first line
+ * unless its reader is moved; its end is known at once if it has one. NULL with
+ * *err if it cannot be read. */
+struct followed *follow_add(struct follow *f, const char *path, const char run_id[ID_SIZE],
+    struct error *err);
 /* With children: takes in those that lines before the reader's position name, from
  * what they write next on. */
 int follow_passed_over(struct follow *f, struct followed *run, struct error *err);
@@ -74,13 +77,24 @@ int follow_read(struct follow *f, struct error *err);
 int follow_check(struct follow *f, struct error *err);
 /* Whether all runs have ended. */
 bool follow_over(const struct follow *f);
-/* Takes in the run that `latest` names if it is not followed already: 1, else 0.
- * -1 with *err. */
-int follow_latest(struct follow *f, const struct storage *s, struct error *err);
+/* The run that `latest` names, if there is one. */
+bool follow_find_latest(const struct storage *s, struct run_ref *ref);
+/* Takes in that run: *run is it, or NULL if it is followed already, or if there is
+ * none. */
+int follow_latest(struct follow *f, const struct storage *s, struct followed **run,
+    struct error *err);
+/* The run that was asked for, above this one. */
+const struct followed *follow_root(const struct followed *run);
 void follow_end(struct follow *f);
 
-/* Whether somebody holds the lock of the run whose transcript lies at path, in
- * a storage's transcripts directory. */
+/* The number of the line that was handed on last, 1 for the first. */
+int64_t follow_line_number(struct followed *run);
+
+/* Whether somebody holds the lock of the run whose transcript lies at path in a
+ * storage. */
 bool transcript_alive(const char *path, const char *run_id);
+/* The directory of the run's blobs, from where its transcript lies; in memory of
+ * its own. */
+char *transcript_blobs(const char *path, const char *run_id);
 
 #endif

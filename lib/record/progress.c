@@ -51,34 +51,44 @@ begin(struct progress *p, const char *run_id, const char *call, const struct eve
 		c->started = clock_wall();
 }
 
+/* What the types that matter here do to a run's calls. */
+enum effect { NOTHING, BEGINS, ENDS, ENDS_ALL };
+static const enum effect effects[EVENT_TYPES + 1] = {
+	[EVENT_RUN_STARTED] = ENDS_ALL,
+	[EVENT_RUN_COMPLETED] = ENDS_ALL,
+	[EVENT_STEP_STARTED] = BEGINS,
+	[EVENT_CALL_WORKFLOW_STARTED] = BEGINS,
+	[EVENT_STEP_COMPLETED] = ENDS,
+	[EVENT_CALL_WORKFLOW_COMPLETED] = ENDS,
+};
+
+static enum effect
+effect_of(const char *line, size_t len)
+{
+	struct span type;
+	int64_t seq;
+
+	if (event_peek(line, len, &seq, &type) != 0)
+		return NOTHING;
+	return effects[event_type_from_name(type.at, type.len)];
+}
+
 void
 progress_event(struct progress *p, const char *line, size_t len)
 {
+	enum effect effect = effect_of(line, len);
 	struct event_view event;
 	char run_id[ID_SIZE], *call;
 
-	if (event_view(line, len, &event) != 0 ||
+	if (effect == NOTHING || event_view(line, len, &event) != 0 ||
 	    !span_copy(event.run_id, run_id, sizeof run_id))
 		return;
-	switch (event.type) {
-	case EVENT_RUN_STARTED:
-	case EVENT_RUN_COMPLETED:
-		forget(p, run_id, NULL);
-		return;
-	case EVENT_STEP_STARTED:
-	case EVENT_CALL_WORKFLOW_STARTED:
-	case EVENT_STEP_COMPLETED:
-	case EVENT_CALL_WORKFLOW_COMPLETED:
-		break;
-	default:
-		return;
-	}
 	call = span_text(span_member(event.payload, "call"));
-	if (!call)
-		return;
-	if (event.type == EVENT_STEP_STARTED || event.type == EVENT_CALL_WORKFLOW_STARTED)
+	if (effect == ENDS_ALL)
+		forget(p, run_id, NULL);
+	else if (call && effect == BEGINS)
 		begin(p, run_id, call, &event);
-	else
+	else if (call)
 		forget(p, run_id, call);
 	free(call);
 }

@@ -1,0 +1,744 @@
+/*
+ * awf-tail: shows, filters and follows transcripts; lists runs.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "program.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "record/follow.h"
+#include "record/listing.h"
+#include "record/printer.h"
+#include "record/stream.h"
+
+#define PROGRAM "awf-tail"
+#define BUFFER_DEFAULT 256
+#define LIST_DEFAULT 20
+#define CHECK_INTERVAL 500 /* ms between looks whether the runs still live */
+#define SLEEP_UNWATCHED 10 /* ms, where nothing reports changes */
+
+enum {
+	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
+	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_COUNT,
+	/* operands, as far as options go with them or not */
+	WITH_RUN = OPT_COUNT, WITH_STDIN, GIVEN_COUNT
+};
+
+static const struct option_spec options_table[] = {
+	{ OPT_LINES, 'n', "lines", "N", "the last N events; with --list, runs (20)" },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "follow to the end of the run, or of the next one" },
+	{ OPT_FOREVER, 'F', "follow-latest", NULL, "follow the latest run, for ever" },
+	{ OPT_CHILDREN, 'R', "children", NULL, "take in child runs" },
+	{ OPT_EXIT_STATUS, 0, "exit-status", NULL, "exit with the run's exit code" },
+	{ OPT_AFTER, 0, "after", "SEQ", "events after this number" },
+	{ OPT_SINCE, 0, "since", "TIME", "events, or runs, since a time or an age such as 2h" },
+	{ OPT_TYPE, 0, "type", "GLOB,...", "events of these types" },
+	{ OPT_PATH, 0, "path", "GLOB,...", "events of these step paths" },
+	{ OPT_GREP, 0, "grep", "REGEX", "events whose line matches" },
+	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
+	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
+	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
+	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
+	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
+	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
+	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first" },
+	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
+	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status" },
+	{ 0, 0, NULL, NULL, NULL },
+};
+static const char usage[] =
+    "awf-tail [options] [RUN|FILE|-]\n"
+    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]";
+
+static const char *const names_given[GIVEN_COUNT] = {
+	[OPT_LINES] = "-n", [OPT_FOLLOW] = "-f", [OPT_FOREVER] = "-F", [OPT_CHILDREN] = "-R",
+	[OPT_EXIT_STATUS] = "--exit-status", [OPT_AFTER] = "--after", [OPT_SINCE] = "--since",
+	[OPT_TYPE] = "--type", [OPT_PATH] = "--path", [OPT_GREP] = "--grep",
+	[OPT_ERRORS] = "--errors", [OPT_JSON] = "--json", [OPT_INLINE] = "--inline",
+	[OPT_COLOR] = "--color", [OPT_DROP] = "--drop", [OPT_BUFFER] = "--buffer",
+	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
+	[WITH_RUN] = "RUN", [WITH_STDIN] = "-",
+};
+
+/* What goes together; everything else does. */
+static const struct rule {
+	int option, other;
+	bool needed; /* the other must be there, else it must not */
+} rules[] = {
+	{ OPT_BUFFER, OPT_DROP, true },
+	{ OPT_NAME, OPT_LIST, true },
+	{ OPT_STATUS, OPT_LIST, true },
+	{ OPT_FOLLOW, OPT_FOREVER, false },
+	{ OPT_EXIT_STATUS, OPT_FOREVER, false },
+	{ WITH_RUN, OPT_FOREVER, false },
+	{ OPT_FOLLOW, WITH_STDIN, false },
+	{ OPT_FOREVER, WITH_STDIN, false },
+	{ OPT_CHILDREN, WITH_STDIN, false },
+	{ OPT_EXIT_STATUS, WITH_STDIN, false },
+	{ WITH_RUN, OPT_LIST, false },
+	{ WITH_STDIN, OPT_LIST, false },
+	{ OPT_FOLLOW, OPT_LIST, false },
+	{ OPT_FOREVER, OPT_LIST, false },
+	{ OPT_EXIT_STATUS, OPT_LIST, false },
+	{ OPT_AFTER, OPT_LIST, false },
+	{ OPT_TYPE, OPT_LIST, false },
+	{ OPT_PATH, OPT_LIST, false },
+	{ OPT_GREP, OPT_LIST, false },
+	{ OPT_ERRORS, OPT_LIST, false },
+	{ OPT_INLINE, OPT_LIST, false },
+	{ OPT_DROP, OPT_LIST, false },
+};
+
+static const char *const statuses[] = {
+	"running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
+};
+static const char *const colors[] = { "auto", "always", "never", NULL };
+
+struct tail {
+	bool given[GIVEN_COUNT];
+	long long lines, after, buffer;
+	const char *run;           /* NULL: the latest */
+	const char *color, *status;
+	int64_t since;
+	struct globs names;
+	struct filter filter;
+
+	struct storage storage;
+	struct printer printer;
+	struct follow_callbacks callbacks;
+	struct follow follow;
+	struct followed *subject;  /* whose end is waited for; NULL: none yet */
+	int64_t checked_at;
+};
+
+static volatile sig_atomic_t end_signal, resized;
+
+static void
+on_end(int number)
+{
+	end_signal = number;
+}
+
+static void
+on_resize(int number)
+{
+	(void)number;
+	resized = 1;
+}
+
+static void
+warn(const struct error *warning)
+{
+	program_fail(PROGRAM, warning);
+}
+
+static int
+choose(const char *option, const char *word, const char *const *words, struct error *err)
+{
+	const char *near = text_suggest(word, words);
+
+	for (const char *const *w = words; *w; w++)
+		if (strcmp(*w, word) == 0)
+			return 0;
+	if (near)
+		return error_set(err, ERROR_USAGE, option, "no such word '%s' (did you mean '%s'?)",
+		    word, near);
+	return error_set(err, ERROR_USAGE, option, "no such word '%s' (see --help)", word);
+}
+
+static int
+take_since(struct tail *t, const char *text, struct error *err)
+{
+	if (clock_parse(text, clock_wall(), &t->since) != 0)
+		return error_set(err, ERROR_USAGE, "--since",
+		    "'%s' is no time (as in 2026-11-21, 2026-11-21T08:15:30Z, 2h)", text);
+	clock_text(t->since, t->filter.since);
+	return 0;
+}
+
+static int
+take_operand(struct tail *t, const char *word, struct error *err)
+{
+	if (t->run)
+		return error_set(err, ERROR_USAGE, word, "only one run at a time");
+	t->run = word;
+	t->given[strcmp(word, "-") == 0 ? WITH_STDIN : WITH_RUN] = true;
+	return 0;
+}
+
+/* The argument of an option that has one. */
+static int
+take_value(struct tail *t, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPTION_WORD:
+		return take_operand(t, value, err);
+	case OPT_LINES:
+		return options_number("-n", value, 0, INT32_MAX, &t->lines, err);
+	case OPT_AFTER:
+		return options_number("--after", value, 0, INT64_MAX, &t->after, err);
+	case OPT_BUFFER:
+		return options_number("--buffer", value, 1, INT32_MAX, &t->buffer, err);
+	case OPT_SINCE:
+		return take_since(t, value, err);
+	case OPT_TYPE:
+		filter_types(&t->filter, value);
+		return 0;
+	case OPT_PATH:
+		globs_add(&t->filter.paths, value);
+		return 0;
+	case OPT_NAME:
+		globs_add(&t->names, value);
+		return 0;
+	case OPT_GREP:
+		return filter_grep(&t->filter, value, err);
+	case OPT_COLOR:
+		t->color = value;
+		return choose("--color", value, colors, err);
+	case OPT_STATUS:
+		t->status = value;
+		return choose("--status", value, statuses, err);
+	default:
+		return 0;
+	}
+}
+
+static int
+check_rules(const struct tail *t, struct error *err)
+{
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+		const struct rule *r = &rules[i];
+
+		if (t->given[r->option] && t->given[r->other] != r->needed)
+			return error_set(err, ERROR_USAGE, names_given[r->option], "%s %s",
+			    r->needed ? "only with" : "not with", names_given[r->other]);
+	}
+	return 0;
+}
+
+/* 0, or the id of --help or --version, or -1. */
+static int
+read_options(struct tail *t, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, options_table, argc, argv);
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == -1 || id == OPTION_HELP || id == OPTION_VERSION)
+			return id;
+		if (id > 0)
+			t->given[id] = true;
+		if (take_value(t, id, o.value, err) != 0)
+			return -1;
+	}
+	return check_rules(t, err);
+}
+
+static bool
+live(const struct tail *t)
+{
+	return t->given[OPT_FOLLOW] || t->given[OPT_FOREVER];
+}
+
+static bool
+colour_wanted(const struct tail *t)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (strcmp(t->color, "auto") != 0)
+		return strcmp(t->color, "always") == 0;
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
+static void
+set_up_printer(struct tail *t)
+{
+	struct printer *p = &t->printer;
+	bool terminal = isatty(STDOUT_FILENO);
+
+	printer_begin(p, STDOUT_FILENO, t->given[OPT_DROP] ? (size_t)t->buffer : 0);
+	p->warn = warn;
+	p->filter = t->filter;
+	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
+	p->json = t->given[OPT_JSON];
+	p->inlined = t->given[OPT_INLINE];
+	p->headed = t->given[OPT_FOREVER];
+	p->status_line = terminal && live(t);
+	p->view.colour = p->screen.colour = colour_wanted(t);
+	p->view.symbols = terminal || strcmp(t->color, "always") == 0;
+	printer_resize(p);
+}
+
+/* Line number 0: bytes after the last line. */
+static void
+tell_damage(const char *place, int64_t line, int64_t bytes)
+{
+	struct error warning;
+
+	if (line > 0)
+		error_set(&warning, ERROR_INVALID_INPUT, place, "line %lld is damaged (see awf-verify)",
+		    (long long)line);
+	else
+		error_set(&warning, ERROR_INVALID_INPUT, place,
+		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
+	warn(&warning);
+}
+
+static int
+on_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
+{
+	struct tail *t = context;
+	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
+	struct origin origin = { follow_root(run)->run_id, blobs, run->depth };
+	enum verdict verdict;
+	int failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
+
+	if (verdict == VERDICT_DAMAGED)
+		tell_damage(run->path, follow_line_number(run), 0);
+	free(blobs);
+	return failed;
+}
+
+static void
+on_warning(void *context, const struct error *warning)
+{
+	(void)context;
+	warn(warning);
+}
+
+/* Leaves the reader of a run where --after and -n say. */
+static int
+start_reading(struct tail *t, struct followed *run, struct error *err)
+{
+	struct reader *r = &run->reader;
+	int64_t after = 0;
+
+	if (t->given[OPT_AFTER]) {
+		if (reader_seek_after(r, t->after, err) != 0)
+			return -1;
+		after = r->position;
+	}
+	if (t->given[OPT_LINES]) {
+		if (filter_seek_last(&t->printer.filter, r, t->lines, err) != 0)
+			return -1;
+		if (r->position < after)
+			reader_seek(r, after);
+	}
+	if (live(t) && t->given[OPT_CHILDREN])
+		return follow_passed_over(&t->follow, run, err);
+	return 0;
+}
+
+/* Adds the run that was asked for, or the latest. */
+static int
+add_subject(struct tail *t, struct error *err)
+{
+	struct run_ref ref;
+	char *path;
+
+	if (storage_resolve(&t->storage, t->run, &ref, err) != 0)
+		return -1;
+	path = ref.in_storage ? NULL : realpath(ref.path, NULL);
+	t->subject = follow_add(&t->follow, path ? path : ref.path, ref.run_id, err);
+	free(path);
+	run_ref_free(&ref);
+	return t->subject ? start_reading(t, t->subject, err) : -1;
+}
+
+/* Waits until a transcript may have grown, or stdout can take more. Dies of
+ * SIGPIPE, as a writer would, when nobody reads stdout any more. */
+static void
+wait_for_change(struct tail *t)
+{
+	struct watch *w = &t->follow.watch;
+	struct pollfd fds[] = {
+		{ .fd = w->fd, .events = POLLIN },
+		{ .fd = STDOUT_FILENO, .events = outlet_empty(&t->printer.outlet) ? 0 : POLLOUT },
+	};
+
+	poll(fds, 2, printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : CHECK_INTERVAL));
+	watch_drain(w);
+	if (fds[1].revents & POLLERR)
+		raise(SIGPIPE);
+	if (resized) {
+		resized = 0;
+		printer_resize(&t->printer);
+	}
+}
+
+/* One round: everything there is now goes out. */
+static int
+follow_round(struct tail *t, struct error *err)
+{
+	int64_t now = clock_monotonic();
+
+	if (follow_read(&t->follow, err) != 0)
+		return -1;
+	if (now - t->checked_at >= CHECK_INTERVAL) {
+		t->checked_at = now;
+		if (follow_check(&t->follow, err) != 0)
+			return -1;
+	}
+	return printer_pause(&t->printer, err);
+}
+
+static int
+follow_to_end(struct tail *t, struct error *err)
+{
+	while (!end_signal) {
+		if (follow_round(t, err) != 0)
+			return -1;
+		if (follow_over(&t->follow))
+			return 0;
+		wait_for_change(t);
+	}
+	return 0;
+}
+
+/* -F: every run that becomes the latest is taken in. */
+static int
+follow_forever(struct tail *t, struct error *err)
+{
+	while (!end_signal) {
+		struct followed *run;
+
+		if (follow_round(t, err) != 0 ||
+		    follow_latest(&t->follow, &t->storage, &run, err) != 0)
+			return -1;
+		if (!run)
+			wait_for_change(t);
+	}
+	return 0;
+}
+
+/* Waits for a run that begins, or goes on, after the one that has ended. */
+static int
+wait_for_run(struct tail *t, struct error *err)
+{
+	struct followed *run = NULL;
+
+	while (!end_signal) {
+		if (follow_round(t, err) != 0 ||
+		    follow_latest(&t->follow, &t->storage, &run, err) != 0)
+			return -1;
+		if (run)
+			t->subject = run;
+		if (run || !follow_over(&t->follow))
+			return 0;
+		wait_for_change(t);
+	}
+	return 0;
+}
+
+/* Nobody named a run: the latest while it lives, else the next one. */
+static int
+follow_default(struct tail *t, struct error *err)
+{
+	struct run_ref ref;
+
+	if (follow_find_latest(&t->storage, &ref)) {
+		run_ref_free(&ref);
+		if (add_subject(t, err) != 0)
+			return -1;
+	}
+	if (t->given[OPT_FOREVER])
+		return follow_forever(t, err);
+	if (!t->subject || !transcript_alive(t->subject->path, t->subject->run_id)) {
+		if (t->subject && reader_seek_last(&t->subject->reader, 0, err) != 0)
+			return -1;
+		if (wait_for_run(t, err) != 0)
+			return -1;
+	}
+	return follow_to_end(t, err);
+}
+
+/* What is left to say of runs that did not end as they should. */
+static void
+tell_ends(const struct tail *t)
+{
+	for (size_t i = 0; i < t->follow.count; i++) {
+		struct followed *run = t->follow.runs[i];
+		struct error warning;
+		int64_t unfinished = 0;
+
+		if (run->open && !transcript_alive(run->path, run->run_id))
+			unfinished = reader_unfinished(&run->reader);
+		if (unfinished > 0)
+			tell_damage(run->path, 0, unfinished);
+		if (run->end != RUN_DIED)
+			continue;
+		error_set(&warning, ERROR_INTERRUPTED, run->run_id, "run died");
+		warn(&warning);
+	}
+}
+
+static int
+show_runs(struct tail *t, struct error *err)
+{
+	int failed;
+
+	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN]);
+	if (live(t)) {
+		follow_live(&t->follow);
+		if (storage_prepare(&t->storage, err) != 0)
+			return -1;
+	} else if (storage_locate(&t->storage, err) != 0) {
+		return -1;
+	}
+	if (live(t) && !t->given[WITH_RUN])
+		failed = follow_default(t, err);
+	else if ((failed = add_subject(t, err)) == 0)
+		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
+	if (failed == 0 && !end_signal)
+		tell_ends(t);
+	return failed;
+}
+
+/* The exit status that --exit-status asks for. */
+static int
+subject_status(const struct tail *t)
+{
+	const struct followed *run = t->subject;
+	struct error warning;
+
+	if (run->end == RUN_COMPLETED)
+		return run->exit_code;
+	if (run->end == RUN_GOING && transcript_alive(run->path, run->run_id)) {
+		error_set(&warning, ERROR_WAITING, run->run_id,
+		    "run has not ended (wait for its end with -f)");
+		warn(&warning);
+	}
+	return STATUS_WORK;
+}
+
+/* The last lines that passed, of input that cannot be read again: a ring. */
+struct kept {
+	char **lines;
+	size_t *lens;
+	size_t room, count, next;
+};
+
+static void
+keep(struct kept *k, const char *line, size_t len)
+{
+	if (k->room == 0)
+		return;
+	if (k->count < k->room) {
+		k->lines = memory_array(k->lines, k->count + 1, sizeof *k->lines);
+		k->lens = memory_array(k->lens, k->count + 1, sizeof *k->lens);
+		k->lines[k->count++] = NULL;
+	}
+	free(k->lines[k->next]);
+	k->lines[k->next] = memory_copy(line, len + 1);
+	k->lens[k->next] = len;
+	k->next = (k->next + 1) % k->room;
+}
+
+static void
+kept_free(struct kept *k)
+{
+	for (size_t i = 0; i < k->count; i++)
+		free(k->lines[i]);
+	free(k->lines);
+	free(k->lens);
+}
+
+/* number: of the line, for messages. */
+static int
+print_line(struct tail *t, const char *line, size_t len, int64_t number, struct error *err)
+{
+	static const char no_run[ID_SIZE];
+	struct event_view event;
+	char run_id[ID_SIZE], *blobs = NULL;
+	enum verdict verdict;
+	int failed;
+
+	if (t->given[OPT_INLINE] && event_view(line, len, &event) == 0 &&
+	    span_copy(event.run_id, run_id, sizeof run_id) && id_valid(run_id, strlen(run_id)))
+		blobs = storage_blobs(&t->storage, run_id);
+	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, line, len,
+	    &verdict, err);
+	if (verdict == VERDICT_DAMAGED)
+		tell_damage("stdin", number, 0);
+	free(blobs);
+	return failed;
+}
+
+static int
+print_kept(struct tail *t, const struct kept *k, struct error *err)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		size_t at = (k->next + i) % k->count;
+
+		if (print_line(t, k->lines[at], k->lens[at], 0, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Hands on, or keeps, each line of stdin as it comes. */
+static int
+read_stream(struct tail *t, struct stream *in, struct kept *k, struct error *err)
+{
+	const char *line;
+	size_t len;
+	int got;
+
+	for (;;) {
+		if (stream_waits(in) && printer_pause(&t->printer, err) != 0)
+			return -1;
+		if ((got = stream_next(in, &line, &len, err)) != 1)
+			return got;
+		if (!t->given[OPT_LINES]) {
+			if (print_line(t, line, len, in->lines, err) != 0)
+				return -1;
+			continue;
+		}
+		switch (filter_event(&t->printer.filter, line, len)) {
+		case VERDICT_YES:
+			keep(k, line, len);
+			break;
+		case VERDICT_DAMAGED:
+			tell_damage("stdin", in->lines, 0);
+			break;
+		case VERDICT_NO:
+			break;
+		}
+	}
+}
+
+static int
+show_stream(struct tail *t, struct error *err)
+{
+	struct kept kept = { .room = t->given[OPT_LINES] ? (size_t)t->lines : 0 };
+	struct stream in;
+	int failed;
+
+	if (storage_locate(&t->storage, err) != 0)
+		return -1;
+	t->printer.filter.after = t->after;
+	stream_begin(&in, STDIN_FILENO, "stdin");
+	failed = read_stream(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
+	if (!failed && stream_unfinished(&in) > 0)
+		tell_damage("stdin", 0, (int64_t)stream_unfinished(&in));
+	kept_free(&kept);
+	stream_free(&in);
+	return failed ? -1 : 0;
+}
+
+static int
+list_runs(struct tail *t, struct error *err)
+{
+	const struct listing_spec spec = {
+		.names = &t->names,
+		.status = t->status,
+		.since = t->since,
+		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT,
+		.children = t->given[OPT_CHILDREN],
+		.warn = warn,
+	};
+	struct buffer out = BUFFER_INIT;
+	struct listing list;
+	int failed;
+
+	if (storage_locate(&t->storage, err) != 0 ||
+	    listing_read(&list, &t->storage, &spec, err) != 0)
+		return -1;
+	if (t->given[OPT_JSON])
+		listing_json(&list, &out);
+	else
+		listing_table(&list, isatty(STDOUT_FILENO), colour_wanted(t), &out);
+	failed = file_write(STDOUT_FILENO, buffer_string(&out), out.len);
+	if (failed)
+		error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	listing_free(&list);
+	buffer_free(&out);
+	return failed;
+}
+
+/* SIGPIPE ends a filter as others end. On a terminal the status line has to go
+ * before anything else ends the program. */
+static void
+set_up_signals(const struct tail *t)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = on_end, .sa_flags = (int)SA_RESETHAND };
+
+	signal(SIGPIPE, SIG_DFL);
+	if (!t->printer.status_line)
+		return;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		sigaction(ends[i], &action, NULL);
+	action = (struct sigaction){ .sa_handler = on_resize };
+	sigaction(SIGWINCH, &action, NULL);
+}
+
+static int
+show(struct tail *t, struct error *err)
+{
+	int failed;
+	struct error late;
+
+	set_up_printer(t);
+	set_up_signals(t);
+	failed = t->given[WITH_STDIN] ? show_stream(t, err) : show_runs(t, err);
+	if (printer_finish(&t->printer, &late) != 0 && failed == 0) {
+		*err = late;
+		failed = -1;
+	}
+	if (end_signal)
+		raise(end_signal);
+	return failed;
+}
+
+static int
+status_of(const struct tail *t)
+{
+	if (t->printer.incomplete)
+		return STATUS_SYSTEM;
+	return t->given[OPT_EXIT_STATUS] && t->subject ? subject_status(t) : STATUS_OK;
+}
+
+static void
+clean_up(struct tail *t)
+{
+	follow_end(&t->follow);
+	printer_free(&t->printer);
+	globs_free(&t->names);
+	storage_close(&t->storage);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct tail t = { .color = "auto", .buffer = BUFFER_DEFAULT };
+	struct error err = ERROR_INIT;
+	int status;
+
+	filter_begin(&t.filter);
+	t.callbacks = (struct follow_callbacks){ on_line, on_warning, &t };
+	switch (read_options(&t, argc, argv, &err)) {
+	case -1:
+		return program_fail(PROGRAM, &err);
+	case OPTION_HELP:
+		options_help(stdout, usage, options_table);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	}
+	if ((t.given[OPT_LIST] ? list_runs(&t, &err) : show(&t, &err)) != 0)
+		status = program_fail(PROGRAM, &err);
+	else
+		status = status_of(&t);
+	clean_up(&t);
+	return status;
+}

@@ -1,0 +1,176 @@
+#include "record/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "record/view.h"
+
+#define ID_SHOWN 8
+#define NAME_WIDTH 32
+#define BOLD "\033[1m"
+#define RESET "\033[0m"
+
+static bool
+wanted(const struct summary *run, const struct listing_spec *spec)
+{
+	return (spec->children || !run->child) &&
+	    (!spec->status || strcmp(run->status, spec->status) == 0) &&
+	    globs_match(spec->names, run->name);
+}
+
+int
+listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+    struct error *err)
+{
+	struct run_entry *entries;
+	size_t count;
+
+	*l = (struct listing){ NULL, 0 };
+	if (storage_list(s, &entries, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count && l->count < spec->count && entries[i].started >= spec->since;
+	    i++) {
+		char *path = storage_transcript(s, entries[i].run_id);
+		struct summary run;
+		struct error warning;
+
+		if (summary_read(&run, path, &warning) != 0) {
+			spec->warn(&warning);
+		} else if (wanted(&run, spec)) {
+			l->runs = memory_array(l->runs, l->count + 1, sizeof *l->runs);
+			l->runs[l->count++] = run;
+		} else {
+			summary_free(&run);
+		}
+		free(path);
+	}
+	free(entries);
+	return 0;
+}
+
+/* Appends text in a column: as wide as that, or wider by one blank. */
+static void
+add_column(struct buffer *out, const char *text, size_t columns, size_t width)
+{
+	buffer_text(out, text);
+	buffer_format(out, "%*s", (int)(columns < width ? width - columns + 2 : 2), "");
+}
+
+/* Columns of text that text_visible() made: its characters, near enough for
+ * aligning. */
+static size_t
+columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text != '\0'; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+static char *
+name_text(const struct summary *run)
+{
+	struct buffer text = BUFFER_INIT;
+
+	text_visible(&text, run->name, strlen(run->name), NAME_WIDTH);
+	return buffer_take(&text);
+}
+
+static const char *
+status_colour(const char *status)
+{
+	static const struct { const char *status, *colour; } table[] = {
+		{ "success", "\033[32m" }, { "running", "\033[36m" }, { "waiting", "\033[33m" },
+	};
+
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (strcmp(table[i].status, status) == 0)
+			return table[i].colour;
+	return "\033[31m";
+}
+
+static void
+add_row(struct buffer *out, const struct summary *run, size_t name_width, bool colour)
+{
+	char *name = name_text(run);
+	char text[64];
+	time_t seconds = (time_t)(run->started / 1000000);
+	struct tm local;
+
+	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
+	add_column(out, name, columns_of(name), name_width);
+	buffer_format(out, "%s%-9s%s  ", colour ? status_colour(run->status) : "", run->status,
+	    colour ? RESET : "");
+	localtime_r(&seconds, &local);
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+	buffer_format(out, "%s  ", text);
+	buffer_format(out, "%8s  ", duration_text(run->duration_ms, text, sizeof text));
+	buffer_format(out, "%6s  ", count_text(run->calls, text, sizeof text));
+	buffer_format(out, "%6s\n",
+	    count_text(run->input_tokens + run->output_tokens, text, sizeof text));
+	free(name);
+}
+
+void
+listing_table(const struct listing *l, bool head, bool colour, struct buffer *out)
+{
+	size_t width = strlen("NAME");
+
+	for (size_t i = 0; i < l->count; i++) {
+		char *name = name_text(&l->runs[i]);
+		size_t columns = columns_of(name);
+
+		width = columns > width ? columns : width;
+		free(name);
+	}
+	if (head)
+		buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s%s\n", colour ? BOLD : "",
+		    ID_SHOWN, "RUN", (int)width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS",
+		    "TOKENS", colour ? RESET : "");
+	for (size_t i = 0; i < l->count; i++)
+		add_row(out, &l->runs[i], width, colour);
+}
+
+void
+listing_json(const struct listing *l, struct buffer *out)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct summary *run = &l->runs[i];
+		char text[CLOCK_TEXT_SIZE];
+		struct writer w;
+
+		writer_begin(&w, out);
+		writer_object(&w);
+		writer_member_string(&w, "run_id", run->run_id);
+		writer_member_string(&w, "name", run->name);
+		writer_member_string(&w, "status", run->status);
+		writer_member_bool(&w, "child", run->child);
+		writer_member_string(&w, "started", clock_text(run->started, text));
+		writer_member_integer(&w, "duration_ms", run->duration_ms);
+		writer_key(&w, "exit_code");
+		if (run->exit_code >= 0)
+			writer_integer(&w, run->exit_code);
+		else
+			writer_null(&w);
+		writer_member_integer(&w, "calls", run->calls);
+		writer_member_integer(&w, "input_tokens", run->input_tokens);
+		writer_member_integer(&w, "output_tokens", run->output_tokens);
+		writer_object_end(&w);
+		buffer_byte(out, '\n');
+	}
+}
+
+void
+listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		summary_free(&l->runs[i]);
+	free(l->runs);
+	*l = (struct listing){ NULL, 0 };
+}

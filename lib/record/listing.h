@@ -1,0 +1,40 @@
+/*
+ * Lists of runs: which ones, and their summaries as a table for people or as one
+ * JSON object per line.
+ */
+#ifndef AWF_RECORD_LISTING_H
+#define AWF_RECORD_LISTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "record/filter.h"
+#include "record/storage.h"
+#include "record/summary.h"
+
+struct listing_spec {
+	const struct globs *names;   /* of workflows; empty: all */
+	const char *status;          /* NULL: all */
+	int64_t since;               /* µs since 1970; 0: all */
+	size_t count;                /* at most so many */
+	bool children;               /* child runs too */
+	/* A run that could not be read; the list goes on. */
+	void (*warn)(const struct error *warning);
+};
+
+struct listing {
+	struct summary *runs;        /* newest start first */
+	size_t count;
+};
+
+int listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+    struct error *err);
+/* Appends the table; head: with a line of headings; colour: on a terminal. */
+void listing_table(const struct listing *l, bool head, bool colour, struct buffer *out);
+void listing_json(const struct listing *l, struct buffer *out);
+void listing_free(struct listing *l);
+
+#endif

@@ -14,9 +14,9 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "record/follow.h"
+#include "record/line_input.h"
 #include "record/listing.h"
 #include "record/printer.h"
-#include "record/stream.h"
 
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256
@@ -587,16 +587,16 @@ print_kept(struct tail *t, const struct kept *k, struct error *err)
 
 /* Hands on, or keeps, each line of stdin as it comes. */
 static int
-read_stream(struct tail *t, struct stream *in, struct kept *k, struct error *err)
+read_stdin(struct tail *t, struct line_input *in, struct kept *k, struct error *err)
 {
 	const char *line;
 	size_t len;
 	int got;
 
 	for (;;) {
-		if (stream_waits(in) && printer_pause(&t->printer, err) != 0)
+		if (line_input_waits(in) && printer_pause(&t->printer, err) != 0)
 			return -1;
-		if ((got = stream_next(in, &line, &len, err)) != 1)
+		if ((got = line_input_next(in, &line, &len, err)) != 1)
 			return got;
 		if (!t->given[OPT_LINES]) {
 			if (print_line(t, line, len, in->lines, err) != 0)
@@ -617,21 +617,21 @@ read_stream(struct tail *t, struct stream *in, struct kept *k, struct error *err
 }
 
 static int
-show_stream(struct tail *t, struct error *err)
+show_stdin(struct tail *t, struct error *err)
 {
 	struct kept kept = { .room = t->given[OPT_LINES] ? (size_t)t->lines : 0 };
-	struct stream in;
+	struct line_input in;
 	int failed;
 
 	if (storage_locate(&t->storage, err) != 0)
 		return -1;
 	t->printer.filter.after = t->after;
-	stream_begin(&in, STDIN_FILENO, "stdin");
-	failed = read_stream(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
-	if (!failed && stream_unfinished(&in) > 0)
-		tell_damage("stdin", 0, (int64_t)stream_unfinished(&in));
+	line_input_begin(&in, STDIN_FILENO, "stdin");
+	failed = read_stdin(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
+	if (!failed && line_input_unfinished(&in) > 0)
+		tell_damage("stdin", 0, (int64_t)line_input_unfinished(&in));
 	kept_free(&kept);
-	stream_free(&in);
+	line_input_free(&in);
 	return failed ? -1 : 0;
 }
 
@@ -690,7 +690,7 @@ show(struct tail *t, struct error *err)
 
 	set_up_printer(t);
 	set_up_signals(t);
-	failed = t->given[WITH_STDIN] ? show_stream(t, err) : show_runs(t, err);
+	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
 	if (printer_finish(&t->printer, &late) != 0 && failed == 0) {
 		*err = late;
 		failed = -1;

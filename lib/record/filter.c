@@ -76,6 +76,12 @@ filter_open(const struct filter *f)
 }
 
 bool
+member_set(struct span value)
+{
+	return strchr("0f", span_type(value)) == NULL;
+}
+
+bool
 event_failed(const struct event_view *event)
 {
 	switch (event->type) {
@@ -87,14 +93,8 @@ event_failed(const struct event_view *event)
 	default:
 		return false;
 	}
-	switch (span_type(span_member(event->payload, "error"))) {
-	case 0:
-	case '0':
-	case 'f':
-		return false;
-	default:
-		return !span_true(span_member(event->payload, "skipped"));
-	}
+	return member_set(span_member(event->payload, "error")) &&
+	    !member_set(span_member(event->payload, "skipped"));
 }
 
 static bool
@@ -160,12 +160,13 @@ filter_event(struct filter *f, const char *line, size_t len)
 {
 	struct span type;
 	int64_t seq;
+	size_t bad;
 
 	if (event_peek(line, len, &seq, &type) != 0)
 		return VERDICT_DAMAGED;
 	if (seq <= f->after || !type_wanted(f, type))
 		return VERDICT_NO;
-	if (!event_line_whole(line, len, NULL))
+	if (!event_line_whole(line, len, NULL) || scan_check(line, len, &bad))
 		return VERDICT_DAMAGED;
 	if (f->grep && !pattern_found(f, line, len))
 		return VERDICT_NO;

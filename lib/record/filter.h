@@ -55,5 +55,7 @@ void filter_free(struct filter *f);
 /* Whether the event tells of a failure that happened here: a call, a tool or a
  * run with an error. A call skipped because of an earlier one is none. */
 bool event_failed(const struct event_view *event);
+/* Whether a member says something: it is there, and neither null nor false. */
+bool member_set(struct span value);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "record/event.h"
+#include "record/view.h"
 
 #define DEPTH_LIMIT 64u
 /* Ended runs are closed when this many are open: that costs a new watch. */
@@ -88,16 +89,22 @@ exit_code_of(struct followed *run, const struct event_view *event)
 		    STATUS_OK : STATUS_WORK;
 }
 
+/* A child run that a line starts; run_id "" if it starts none. */
+struct child {
+	char run_id[ID_SIZE];
+	unsigned depth; /* below the run of the line */
+};
+
 /* Takes note of what a line says about its run; *child is set if it starts one. */
 static void
-notice(struct followed *run, const char *line, size_t len, char child[ID_SIZE])
+notice(struct followed *run, const char *line, size_t len, struct child *child)
 {
 	struct event_view event;
 	struct span name;
 	enum event_type type;
 	int64_t seq;
 
-	child[0] = '\0';
+	child->run_id[0] = '\0';
 	if (event_peek(line, len, &seq, &name) != 0)
 		return;
 	type = event_type_from_name(name.at, name.len);
@@ -114,9 +121,11 @@ notice(struct followed *run, const char *line, size_t len, char child[ID_SIZE])
 	} else if (type == EVENT_RUN_COMPLETED) {
 		run->end = RUN_COMPLETED;
 		exit_code_of(run, &event);
-	} else if (type == EVENT_CALL_WORKFLOW_STARTED &&
-	    (!span_copy(event.child_run_id, child, ID_SIZE) || !id_valid(child, strlen(child)))) {
-		child[0] = '\0';
+	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
+		child->depth = path_depth(event.path) + 1;
+		if (!span_copy(event.child_run_id, child->run_id, ID_SIZE) ||
+		    !id_valid(child->run_id, strlen(child->run_id)))
+			child->run_id[0] = '\0';
 	}
 }
 
@@ -125,7 +134,7 @@ notice(struct followed *run, const char *line, size_t len, char child[ID_SIZE])
 static int
 open_run(struct follow *f, struct followed *run, struct error *err)
 {
-	char child[ID_SIZE];
+	struct child child;
 	const char *line;
 	size_t len;
 	int got;
@@ -139,19 +148,19 @@ open_run(struct follow *f, struct followed *run, struct error *err)
 		return -1;
 	got = reader_next(&run->reader, &line, &len, err);
 	if (got == 1)
-		notice(run, line, len, child);
+		notice(run, line, len, &child);
 	reader_seek(&run->reader, 0);
 	return got < 0 ? -1 : 0;
 }
 
 static struct followed *
-new_run(struct follow *f, const char *path, struct followed *parent)
+new_run(struct follow *f, const char *path, struct followed *parent, unsigned depth)
 {
 	struct followed *run = memory_zero(1, sizeof *run);
 
 	run->path = memory_text(path);
 	run->parent = parent;
-	run->depth = parent ? parent->depth + 1 : 0;
+	run->depth = depth;
 	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
 	return f->runs[f->count++] = run;
 }
@@ -168,7 +177,7 @@ free_run(struct followed *run)
 struct followed *
 follow_add(struct follow *f, const char *path, const char run_id[ID_SIZE], struct error *err)
 {
-	struct followed *run = new_run(f, path, NULL);
+	struct followed *run = new_run(f, path, NULL, 0);
 
 	memcpy(run->run_id, run_id, sizeof run->run_id);
 	if (open_run(f, run, err) == 0)
@@ -194,21 +203,22 @@ find_run(const struct follow *f, const char *run_id)
 	return NULL;
 }
 
-/* The child's transcript lies beside its parent's. NULL: it is there already, or
- * too deep. */
+/* The child's transcript lies beside its parent's. NULL: there is none, it is taken
+ * in already, or it lies too deep. */
 static struct followed *
-add_child(struct follow *f, struct followed *parent, const char *run_id, struct error *err)
+add_child(struct follow *f, struct followed *parent, const struct child *child,
+    struct error *err)
 {
 	char *directory, *name, *path;
 	struct followed *run;
 
-	if (parent->depth >= DEPTH_LIMIT || find_run(f, run_id))
+	if (child->run_id[0] == '\0' || parent->depth >= DEPTH_LIMIT || find_run(f, child->run_id))
 		return NULL;
 	directory = path_directory(parent->path);
-	name = memory_format("%s.jsonl", run_id);
+	name = memory_format("%s.jsonl", child->run_id);
 	path = path_join(directory, name);
-	run = new_run(f, path, parent);
-	memcpy(run->run_id, run_id, sizeof run->run_id);
+	run = new_run(f, path, parent, parent->depth + child->depth);
+	memcpy(run->run_id, child->run_id, sizeof run->run_id);
 	/* A name that appears there later wakes us up; a fault is met when reading. */
 	if (f->live)
 		watch_add(&f->watch, directory, err);
@@ -246,7 +256,7 @@ try_open(struct follow *f, struct followed *run, struct error *err)
 static int
 read_run(struct follow *f, struct followed *run, struct error *err)
 {
-	char child_id[ID_SIZE];
+	struct child named;
 	const char *line;
 	size_t len;
 	int got = try_open(f, run, err);
@@ -256,12 +266,10 @@ read_run(struct follow *f, struct followed *run, struct error *err)
 	while ((got = reader_next(&run->reader, &line, &len, err)) == 1) {
 		struct followed *child;
 
-		notice(run, line, len, child_id);
+		notice(run, line, len, &named);
 		if (f->callbacks->line(f->callbacks->context, run, line, len, err) != 0)
 			return -1;
-		if (!f->children || child_id[0] == '\0')
-			continue;
-		child = add_child(f, run, child_id, err);
+		child = f->children ? add_child(f, run, &named, err) : NULL;
 		if (child && read_run(f, child, err) != 0)
 			return -1;
 	}
@@ -281,7 +289,7 @@ int
 follow_passed_over(struct follow *f, struct followed *run, struct error *err)
 {
 	int64_t position = run->reader.position;
-	char child_id[ID_SIZE];
+	struct child named;
 	const char *line;
 	size_t len;
 	int got = 1;
@@ -291,8 +299,8 @@ follow_passed_over(struct follow *f, struct followed *run, struct error *err)
 	    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
 		struct followed *child;
 
-		notice(run, line, len, child_id);
-		child = child_id[0] != '\0' ? add_child(f, run, child_id, err) : NULL;
+		notice(run, line, len, &named);
+		child = add_child(f, run, &named, err);
 		if (!child || (got = try_open(f, child, err)) == 0)
 			continue;
 		if (got < 0 || reader_seek_last(&child->reader, 0, err) != 0 ||

@@ -31,7 +31,7 @@ struct followed {
 	char *path;
 	char run_id[ID_SIZE];       /* "" until a line told it */
 	struct followed *parent;    /* NULL for a run that was asked for */
-	unsigned depth;             /* how many runs are above it */
+	unsigned depth;             /* indentation: the runs and paths above it */
 	struct reader reader;
 	bool open;
 	bool parked;                /* closed after its end; read up to position */

@@ -42,7 +42,7 @@ struct printer {
 struct origin {
 	const char *run_id;       /* of the run that is watched, for headers */
 	const char *blobs;        /* directory, NULL: find nothing there */
-	unsigned depth;           /* how many runs lie above it */
+	unsigned depth;           /* indentation, from what lies above its run */
 };
 
 /* limit: events kept while fd is not writable, 0: wait for it. */

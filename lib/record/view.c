@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/filter.h"
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -85,13 +86,14 @@ view_label(struct span path, int64_t iteration, struct buffer *out)
 	buffer_free(&text);
 }
 
-/* Whether a member says yes: it is there, and neither null nor false. */
-static bool
-is_set(struct span value)
+unsigned
+path_depth(struct span path)
 {
-	char type = span_type(value);
+	unsigned depth = path.len > 2;
 
-	return type != 0 && type != '0' && type != 'f';
+	for (size_t i = 0; i < path.len; i++)
+		depth += path.at[i] == '.';
+	return depth;
 }
 
 static void add(struct view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -133,6 +135,8 @@ add_data(struct view *v, const char *bytes, size_t len, size_t width)
 			buffer_byte(&flat, ' ');
 		space = blank;
 	}
+	if (flat.len > 0 && flat.data[flat.len - 1] == ' ')
+		flat.len--;
 	text_visible(&v->text, buffer_string(&flat), flat.len, width);
 	buffer_free(&flat);
 }
@@ -169,7 +173,7 @@ details_end(struct view *v)
 static void
 detail_value(struct view *v, const char *before, struct span value)
 {
-	if (!is_set(value))
+	if (!member_set(value))
 		return;
 	detail(v);
 	add(v, "%s", before);
@@ -233,7 +237,7 @@ detail_size(struct view *v, const struct event_view *event, const char *key)
 
 	snprintf(pointer, sizeof pointer, "/payload/%s", key);
 	bytes = blob_size(event, pointer);
-	if (bytes < 0 && !is_set(value))
+	if (bytes < 0 && !member_set(value))
 		return;
 	if (bytes < 0 && span_type(value) == 's') {
 		buffer_clear(&v->scratch);
@@ -268,7 +272,7 @@ static void
 add_preview(struct view *v, struct span value)
 {
 	details_end(v);
-	if (!is_set(value))
+	if (!member_set(value))
 		return;
 	buffer_text(&v->text, ": ");
 	add_value(v, value, PREVIEW_COLUMNS);
@@ -280,7 +284,7 @@ add_error(struct view *v, struct span error)
 {
 	struct span message = span_member(error, "message");
 
-	if (span_type(error) != 'o' || !is_set(message)) {
+	if (span_type(error) != 'o' || !member_set(message)) {
 		add_preview(v, error);
 		return;
 	}
@@ -300,10 +304,10 @@ add_head(struct view *v, const struct event_view *event, const struct word *word
 		mark(v, from, word->colour);
 	}
 	view_label(event->path, event->iteration, &label);
-	if (label.len > 0) {
-		text_visible(&v->text, label.data, label.len, ARGUMENT_COLUMNS);
-		buffer_byte(&v->text, ' ');
-	}
+	if (label.len == 0)
+		buffer_text(&label, "run");
+	text_visible(&v->text, label.data, label.len, ARGUMENT_COLUMNS);
+	buffer_byte(&v->text, ' ');
 	buffer_free(&label);
 	from = v->text.len;
 	add(v, "%s", word->text);
@@ -369,8 +373,8 @@ detail_model(struct view *v, struct span payload)
 	struct span provider = span_member(payload, "provider");
 	struct span model = span_member(payload, "model");
 
-	if (!is_set(provider) || !is_set(model)) {
-		detail_value(v, "", is_set(provider) ? provider : model);
+	if (!member_set(provider) || !member_set(model)) {
+		detail_value(v, "", member_set(provider) ? provider : model);
 		return;
 	}
 	detail_value(v, "", provider);
@@ -395,8 +399,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, "error");
 	struct span skipped = span_member(payload, "skipped");
-	int word = is_set(skipped) ? SKIPPED : is_set(span_member(payload, "reused_from")) ?
-	    REUSED : !is_set(error) ? DONE :
+	int word = member_set(skipped) ? SKIPPED : member_set(span_member(payload, "reused_from")) ?
+	    REUSED : !member_set(error) ? DONE :
 	    span_is(span_member(error, "code"), "waiting") ? WAITING : FAILED;
 
 	add_head(v, event, &words[word]);
@@ -404,7 +408,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	detail_size(v, event, "result");
 	detail_retries(v, span_member(payload, "retries"));
 	detail_value(v, "run ", event->child_run_id);
-	if (is_set(error)) {
+	if (member_set(error)) {
 		add_error(v, error);
 		return;
 	}
@@ -430,7 +434,7 @@ add_blocks(struct view *v, struct span blocks)
 		while (span_walk_next(&walk, &key, &block)) {
 			struct span text = span_member(block, texts[i]);
 
-			if (!is_set(text))
+			if (!member_set(text))
 				continue;
 			buffer_text(&v->text, shown ? " " : ": ");
 			add_value(v, text, PREVIEW_COLUMNS);
@@ -502,11 +506,11 @@ show_tool_result(struct view *v, const struct event_view *event)
 {
 	struct span error = span_member(event->payload, "error");
 
-	add_head(v, event, &words[is_set(error) ? FAILED : RESULT]);
+	add_head(v, event, &words[member_set(error) ? FAILED : RESULT]);
 	add_tool_name(v, event->payload);
 	detail_duration(v, span_member(event->payload, "duration_ms"));
 	detail_size(v, event, "output");
-	if (is_set(error))
+	if (member_set(error))
 		add_error(v, error);
 	else
 		add_preview(v, span_member(event->payload, "output"));
@@ -557,17 +561,6 @@ add_time(struct view *v, struct span timestamp)
 		add(v, "%-*s", TIME_COLUMNS, "--:--:--");
 	}
 	mark(v, 0, DIM);
-}
-
-/* How many names a path has. */
-static unsigned
-path_depth(struct span path)
-{
-	unsigned depth = path.len > 2;
-
-	for (size_t i = 0; i < path.len; i++)
-		depth += path.at[i] == '.';
-	return depth;
 }
 
 /* Cuts the text to the width and puts the colours in. */

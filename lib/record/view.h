@@ -32,8 +32,8 @@ struct view {
 	bool detailed;     /* a parenthesis is open */
 };
 
-/* Appends the line of an event, LF included; depth is how many runs it lies below
- * the one that is watched. line without its LF. -1: it is no event. */
+/* Appends the line of an event, LF included; depth is the indentation
+ * that comes before that of its path. line without its LF. -1: it is no event. */
 int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
 void view_free(struct view *v);
@@ -41,6 +41,8 @@ void view_free(struct view *v);
 /* The last name of a path, with the iteration if it is not the first: "draft",
  * "draft[2]". */
 void view_label(struct span path, int64_t iteration, struct buffer *out);
+/* How many names a path has. */
+unsigned path_depth(struct span path);
 /* Short texts: "512 B", "1.2 KiB"; "340", "12.3k", "1.2M". Both return out. */
 char *size_text(int64_t bytes, char *out, size_t size);
 char *count_text(int64_t count, char *out, size_t size);

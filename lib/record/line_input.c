@@ -1,4 +1,4 @@
-#include "record/stream.h"
+#include "record/line_input.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,16 +7,16 @@
 
 #include "json/scan.h"
 
-#define STREAM_CHUNK ((size_t)64 << 10)
+#define INPUT_CHUNK ((size_t)64 << 10)
 
 void
-stream_begin(struct stream *s, int fd, const char *name)
+line_input_begin(struct line_input *s, int fd, const char *name)
 {
-	*s = (struct stream){ .fd = fd, .name = name, .bytes = BUFFER_INIT };
+	*s = (struct line_input){ .fd = fd, .name = name, .bytes = BUFFER_INIT };
 }
 
 static const char *
-next_lf(const struct stream *s)
+next_lf(const struct line_input *s)
 {
 	size_t len = s->bytes.len - s->searched;
 
@@ -24,7 +24,7 @@ next_lf(const struct stream *s)
 }
 
 bool
-stream_waits(struct stream *s)
+line_input_waits(struct line_input *s)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 
@@ -34,7 +34,7 @@ stream_waits(struct stream *s)
 }
 
 static int
-fill(struct stream *s, struct error *err)
+fill(struct line_input *s, struct error *err)
 {
 	ssize_t n;
 
@@ -46,7 +46,7 @@ fill(struct stream *s, struct error *err)
 	s->next = 0;
 	s->searched = s->bytes.len;
 	do
-		n = read(s->fd, buffer_reserve(&s->bytes, STREAM_CHUNK), STREAM_CHUNK);
+		n = read(s->fd, buffer_reserve(&s->bytes, INPUT_CHUNK), INPUT_CHUNK);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return error_errno(err, ERROR_SYSTEM, s->name, "unable to read");
@@ -56,7 +56,7 @@ fill(struct stream *s, struct error *err)
 }
 
 int
-stream_next(struct stream *s, const char **line, size_t *len, struct error *err)
+line_input_next(struct line_input *s, const char **line, size_t *len, struct error *err)
 {
 	const char *lf;
 
@@ -75,13 +75,13 @@ stream_next(struct stream *s, const char **line, size_t *len, struct error *err)
 }
 
 size_t
-stream_unfinished(const struct stream *s)
+line_input_unfinished(const struct line_input *s)
 {
 	return s->bytes.len - s->next;
 }
 
 void
-stream_free(struct stream *s)
+line_input_free(struct line_input *s)
 {
 	buffer_free(&s->bytes);
 }

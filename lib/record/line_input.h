@@ -1,9 +1,9 @@
 /*
- * A stream: lines that come through a pipe, once, in order. Where the bytes can be
+ * Line input: lines that come through a pipe, once, in order. Where the bytes can be
  * read again (a file), use the reader.
  */
-#ifndef AWF_RECORD_STREAM_H
-#define AWF_RECORD_STREAM_H
+#ifndef AWF_RECORD_LINE_INPUT_H
+#define AWF_RECORD_LINE_INPUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-struct stream {
+struct line_input {
 	int fd;
 	const char *name;     /* for messages */
 	struct buffer bytes;
@@ -22,14 +22,14 @@ struct stream {
 	int64_t lines;        /* handed out so far */
 };
 
-void stream_begin(struct stream *s, int fd, const char *name);
-/* Whether stream_next() would have to wait for bytes. */
-bool stream_waits(struct stream *s);
+void line_input_begin(struct line_input *s, int fd, const char *name);
+/* Whether line_input_next() would have to wait for bytes. */
+bool line_input_waits(struct line_input *s);
 /* 1: *line and *len (without LF) are set, valid until the next call; 0: the end;
  * -1: *err, ERROR_INVALID_INPUT for a line above 256 MiB. */
-int stream_next(struct stream *s, const char **line, size_t *len, struct error *err);
+int line_input_next(struct line_input *s, const char **line, size_t *len, struct error *err);
 /* Bytes after the last LF, once the end was reached. */
-size_t stream_unfinished(const struct stream *s);
-void stream_free(struct stream *s);
+size_t line_input_unfinished(const struct line_input *s);
+void line_input_free(struct line_input *s);
 
 #endif

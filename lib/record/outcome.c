@@ -282,6 +282,7 @@ write_usage(const struct tally *t, struct buffer *out)
 
 	writer_begin(&w, out);
 	writer_object(&w);
+	writer_member_integer(&w, "calls", (int64_t)t->count);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		if (t->used[i])
 			writer_member_integer(&w, usage_keys[i], t->usage[i]);

@@ -21,7 +21,7 @@ struct outcome {
 	char first_failed[256];            /* its call, "" if none */
 	char first_waiting[256];
 	struct error error;                /* of the first failed call */
-	struct buffer usage;               /* JSON object: token counts, summed */
+	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };
 
 /* Reads the events of the last attempt in the transcript at path: linear in its

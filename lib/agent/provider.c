@@ -73,8 +73,7 @@ provider_environment(const struct provider *p, struct environment *e)
 {
 	environment_begin(e);
 	for (size_t i = 0; p->keys != NULL && i < p->keys->count; i++)
-		if (environment_get(e, p->keys->names[i]) == NULL)
-			environment_set(e, p->keys->names[i], p->keys->values[i]);
+		environment_set(e, p->keys->names[i], keys_value(p->keys, p->keys->names[i]));
 }
 
 static int

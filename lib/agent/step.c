@@ -251,6 +251,7 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 	struct turns t;
 	struct writer w;
 	size_t i;
+	int result;
 
 	if (s->agent != NULL && !s->operation) {
 		if (prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
@@ -260,11 +261,12 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 		t.agent = s->agent;
 		t.tools = s->tools;
 		t.tool_count = s->tool_count;
-		t.prompt = buffer_string(&prompt);
-		turns_request(&t, out);
+		t.prompt = span_of(buffer_string(&prompt), prompt.len);
+		t.workflow_directory = getenv("AWF_WORKFLOW_DIR");
+		result = turns_request(&t, out, err);
 		buffer_byte(out, '\n');
 		buffer_free(&prompt);
-		return 0;
+		return result;
 	}
 	writer_begin(&w, out);
 	writer_object(&w);

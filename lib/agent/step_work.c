@@ -126,6 +126,8 @@ turns_begin(struct working *work, struct turns *t)
 	t->retry = &s->retry;
 	t->interrupts = &s->interrupts;
 	t->environment = &s->environment;
+	t->keys = s->keys;
+	t->workflow_directory = getenv("AWF_WORKFLOW_DIR");
 	t->timeout_ms = s->operation ? s->timeout_ms : 0;
 	if (s->timeout_ms > 0)
 		t->deadline = clock_monotonic() + s->timeout_ms;
@@ -182,7 +184,7 @@ run_agent(struct working *work)
 		return -1;
 	}
 	turns_begin(work, &t);
-	t.prompt = buffer_string(&prompt);
+	t.prompt = span_of(buffer_string(&prompt), prompt.len);
 	result = turns_run(&t, &work->error);
 	turns_done(work, &t, result);
 	buffer_free(&prompt);

@@ -317,7 +317,7 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 	return 0;
 }
 
-static char *
+char *
 tool_find(const char *name, const char *workflow_directory, struct error *err)
 {
 	char *file, *path;

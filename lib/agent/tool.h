@@ -43,9 +43,11 @@ struct tool {
 
 /* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
 bool tool_name_valid(const char *name);
-/* Finds NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the user's
- * (~/.config/awf/tools) and the system's directory, and loads it.
+/* The .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
+ * user's (~/.config/awf/tools) and the system's directory, in memory of its own.
  * ERROR_DEFINITION lists where was looked. */
+char *tool_find(const char *name, const char *workflow_directory, struct error *err);
+/* Finds it and loads it. */
 int tool_load(struct tool *t, const char *name, const char *workflow_directory,
     struct error *err);
 void tool_free(struct tool *t);

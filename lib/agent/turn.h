@@ -31,7 +31,9 @@ struct turns {
 	const struct retry *retry;        /* of model requests */
 	const struct interrupts *interrupts;
 	const struct environment *environment; /* of tools */
-	const char *prompt;               /* rendered */
+	const struct keys *keys;          /* for tools that get one by name; may be NULL */
+	const char *workflow_directory;   /* where tools are looked for; may be NULL */
+	struct span prompt;               /* rendered text */
 	int64_t timeout_ms;               /* of each model request; 0: none */
 	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
 	bool live;                        /* text as it comes, on stderr */
@@ -45,8 +47,9 @@ struct turns {
 
 /* 0, or -1 with the error that ended the call. */
 int turns_run(struct turns *t, struct error *err);
-/* Appends the first request as JSON, for --dry-run. */
-void turns_request(const struct turns *t, struct buffer *out);
+/* Appends the first request as it would be sent, for --dry-run; of t only agent,
+ * tools, workflow_directory and prompt are read. */
+int turns_request(const struct turns *t, struct buffer *out, struct error *err);
 /* Runs one tool with its input, records tool.call and tool.result, fills
  * t->result: an operation (awf-step -t). */
 int turns_operation(struct turns *t, const struct tool *tool, struct span input,

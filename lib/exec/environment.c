@@ -39,6 +39,14 @@ environment_begin(struct environment *e)
 		e->list = memory_zero(1, sizeof *e->list);
 }
 
+void
+environment_copy(struct environment *e, const struct environment *from)
+{
+	*e = (struct environment){ memory_zero(1, sizeof *e->list), 0, 0 };
+	for (size_t i = 0; i < from->count; i++)
+		environment_add(e, memory_text(from->list[i]));
+}
+
 /* Index of the entry called name; e->count if there is none. */
 static size_t
 environment_index(const struct environment *e, const char *name)
@@ -225,6 +233,17 @@ keys_load(struct keys *k, struct error *err)
 	if (status == -1)
 		keys_free(k);
 	return status;
+}
+
+const char *
+keys_value(const struct keys *k, const char *name)
+{
+	const char *value = getenv(name);
+
+	for (size_t i = 0; k != NULL && value == NULL && i < k->count; i++)
+		if (strcmp(k->names[i], name) == 0)
+			value = k->values[i];
+	return value;
 }
 
 void

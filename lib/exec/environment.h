@@ -18,6 +18,7 @@ struct environment {
 
 /* A copy of this process's environment. */
 void environment_begin(struct environment *e);
+void environment_copy(struct environment *e, const struct environment *from);
 void environment_set(struct environment *e, const char *name, const char *value);
 void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
@@ -32,6 +33,8 @@ struct keys {
 	size_t count;
 };
 int keys_load(struct keys *k, struct error *err);
+/* The environment's value, else the file's; NULL if neither has it. k may be NULL. */
+const char *keys_value(const struct keys *k, const char *name);
 void keys_free(struct keys *k);
 
 #endif

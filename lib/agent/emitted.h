@@ -1,0 +1,31 @@
+/*
+ * Tool calls that an agent CLI makes itself and tells of while it answers. They are
+ * recorded as its word (fidelity "agent_emitted"); AWF ran nothing.
+ */
+#ifndef AWF_AGENT_EMITTED_H
+#define AWF_AGENT_EMITTED_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "record/call.h"
+
+struct emitted {
+	struct emitted_call {
+		char *call_id;
+		char called[ID_SIZE];
+		char last[ID_SIZE];  /* its result's event, once there is one */
+	} *list;
+	size_t count;
+};
+
+/* Records a `tool_call` or `tool_result` line. A call's parent is the event before
+ * the answer, whatever came meanwhile, so causes do not depend on timing. */
+int emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err);
+/* The next event of the call follows these; then there are none. */
+void emitted_follow(struct emitted *e, struct call *call);
+void emitted_free(struct emitted *e);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
+ * loop_request.c makes the requests and records what was asked and answered,
+ * loop_ask.c asks, turn.c decides what an answer leads to.
+ */
+#ifndef AWF_AGENT_LOOP_H
+#define AWF_AGENT_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/emitted.h"
+#include "agent/provider.h"
+#include "agent/tool.h"
+#include "agent/turn.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+
+enum usage_key { USAGE_INPUT, USAGE_OUTPUT, USAGE_CACHE_READ, USAGE_CACHE_WRITE,
+	USAGE_REASONING, USAGE_KEYS };
+
+struct loop {
+	struct turns *turns;
+	struct tool stop;          /* the stop tool, if it is none of the agent's; no name: none */
+	struct buffer messages;    /* of the request, inside of a JSON array */
+	struct buffer text;        /* of the last answer that had any */
+	struct answer answer;
+	struct emitted emitted;
+	int64_t turn;              /* 0, 1, … */
+	int64_t usage[USAGE_KEYS]; /* -1: not known */
+	bool line_open;            /* live text that did not end in LF */
+};
+
+/* Loads the stop tool and begins the conversation with the prompt. loop_free() is
+ * called either way. */
+int loop_begin(struct loop *l, struct turns *t, struct error *err);
+/* Adds a message to the conversation; blocks are the inside of a JSON array. */
+void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
+/* Appends the next request, without its id. */
+void loop_request(const struct loop *l, struct buffer *out);
+int loop_record_prompt(const struct loop *l, struct error *err);
+int loop_record_answer(struct loop *l, const struct buffer *request, int64_t duration_ms,
+    char id[ID_SIZE], struct error *err);
+void loop_free(struct loop *l);
+
+/* Asks until there is an answer (l->answer) or no try is left. */
+int loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
+    struct error *err);
+/* Time for a request: its own limit, or what is left of the call's if that is
+ * less; 0: no limit. -1 if nothing is left. */
+int64_t loop_time(const struct loop *l);
+
+#endif

@@ -1,0 +1,127 @@
+#include "agent/loop.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "json/writer.h"
+
+static void
+note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
+{
+	struct buffer *retries = &l->turns->retries;
+	struct writer w;
+
+	if (retries->len != 0)
+		buffer_byte(retries, ',');
+	writer_begin(&w, retries);
+	writer_object(&w);
+	writer_member_string(&w, "code", error_name(error->code));
+	writer_member_string(&w, "message", error->message);
+	writer_member_integer(&w, "duration_ms", duration_ms);
+	writer_member_integer(&w, "turn", l->turn);
+	writer_object_end(&w);
+}
+
+/* Live text: each line made harmless, the ends of lines kept. */
+static void
+live_text(struct loop *l, const char *text, size_t len)
+{
+	struct buffer out = BUFFER_INIT;
+	const char *lf;
+
+	for (; (lf = memchr(text, '\n', len)) != NULL; text = lf + 1) {
+		text_visible(&out, text, (size_t)(lf - text), 0);
+		buffer_byte(&out, '\n');
+		len -= (size_t)(lf - text) + 1;
+	}
+	text_visible(&out, text, len, 0);
+	if (out.len != 0)
+		l->line_open = out.data[out.len - 1] != '\n';
+	file_write(STDERR_FILENO, buffer_string(&out), out.len);
+	buffer_free(&out);
+}
+
+static void
+live_end(struct loop *l)
+{
+	if (l->line_open)
+		live_text(l, "\n", 1);
+}
+
+static void
+loop_delta(void *context, const char *kind, const char *text, size_t len)
+{
+	if (strcmp(kind, "text") == 0)
+		live_text(context, text, len);
+}
+
+static int
+loop_event(void *context, struct span line, struct error *err)
+{
+	struct loop *l = context;
+
+	if (span_is(span_member(line, "type"), "tool_call"))
+		l->turns->tool_calls++;
+	return emitted_record(&l->emitted, l->turns->call, line, err);
+}
+
+int64_t
+loop_time(const struct loop *l)
+{
+	const struct turns *t = l->turns;
+	int64_t left;
+
+	if (t->deadline == 0)
+		return t->timeout_ms;
+	left = t->deadline - clock_monotonic();
+	if (left <= 0)
+		return -1;
+	return t->timeout_ms != 0 && t->timeout_ms < left ? t->timeout_ms : left;
+}
+
+static int
+loop_try(struct loop *l, const struct buffer *request, struct error *err)
+{
+	struct turns *t = l->turns;
+	const struct provider_callbacks callbacks = { t->live ? loop_delta : NULL, loop_event, l };
+	int64_t limit = loop_time(l);
+	int status;
+
+	if (interrupted(t->interrupts, err))
+		return -1;
+	if (limit == -1)
+		return error_set(err, ERROR_TIMEOUT, t->agent->name,
+		    "the time for the whole call is over");
+	answer_free(&l->answer);
+	status = provider_ask(t->provider, request, limit, t->interrupts, &callbacks, &l->answer,
+	    err);
+	live_end(l);
+	return status;
+}
+
+int
+loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
+    struct error *err)
+{
+	const struct turns *t = l->turns;
+	int64_t began, delay;
+
+	for (int tried = 1;; tried++) {
+		began = clock_monotonic();
+		if (loop_try(l, request, err) == 0)
+			break;
+		if (!retry_wanted(t->retry, err->code, tried))
+			return -1;
+		delay = retry_delay(t->retry, tried, l->answer.retry_after_ms);
+		if (t->deadline != 0 && clock_monotonic() + delay >= t->deadline)
+			return -1;
+		note_retry(l, err, clock_monotonic() - began);
+		if (interrupts_sleep(t->interrupts, delay, err) == -1)
+			return -1;
+	}
+	*duration_ms = clock_monotonic() - began;
+	return 0;
+}

@@ -1,0 +1,226 @@
+#include "agent/loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/memory.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+static bool
+turns_have_tool(const struct turns *t, const char *name)
+{
+	for (size_t i = 0; i < t->tool_count; i++)
+		if (strcmp(t->tools[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A stop tool without a file: whatever object the model gives it is the result. */
+static int
+stop_tool_plain(struct tool *stop, const char *name, struct error *err)
+{
+	static const char any[] = "{\"type\":\"object\"}";
+	json_t *document = value_parse(any, sizeof any - 1, name, ERROR_DEFINITION, err);
+
+	*stop = (struct tool){ .name = memory_text(name), .effects = EFFECTS_NONE,
+	    .description = memory_text("Gives the result and ends the work.") };
+	buffer_text(&stop->input_schema, any);
+	stop->input = schema_compile(document, name, err);
+	json_decref(document);
+	return stop->input == NULL ? -1 : 0;
+}
+
+static int
+loop_load_stop_tool(struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const char *name = t->agent->stop_tool;
+	struct error why;
+	char *path;
+
+	if (name == NULL || turns_have_tool(t, name))
+		return 0;
+	path = tool_find(name, t->workflow_directory, &why);
+	free(path);
+	if (path == NULL)
+		return stop_tool_plain(&l->stop, name, err);
+	return tool_load(&l->stop, name, t->workflow_directory, err);
+}
+
+static void
+write_tool(struct writer *w, const struct tool *tool)
+{
+	writer_object(w);
+	writer_member_string(w, "name", tool->name);
+	writer_member_string(w, "description", tool->description);
+	writer_member_buffer(w, "input_schema", &tool->input_schema);
+	writer_object_end(w);
+}
+
+static void
+write_tools(struct writer *w, const struct loop *l)
+{
+	writer_key(w, "tools");
+	writer_array(w);
+	for (size_t i = 0; i < l->turns->tool_count; i++)
+		write_tool(w, &l->turns->tools[i]);
+	if (l->stop.name != NULL)
+		write_tool(w, &l->stop);
+	writer_array_end(w);
+}
+
+static void
+write_params(struct writer *w, const struct agent *agent)
+{
+	struct buffer params = BUFFER_INIT;
+
+	value_write(agent->params, &params);
+	writer_member_buffer(w, "params", &params);
+	buffer_free(&params);
+}
+
+void
+loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len)
+{
+	if (l->messages.len != 0)
+		buffer_byte(&l->messages, ',');
+	buffer_format(&l->messages, "{\"role\":\"%s\",\"blocks\":[", role);
+	buffer_append(&l->messages, blocks, len);
+	buffer_text(&l->messages, "]}");
+}
+
+/* The prompt as a block; fidelity NULL: as it is sent. */
+static void
+write_prompt(const struct turns *t, const char *fidelity, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "type", "text");
+	writer_key(&w, "text");
+	writer_bytes(&w, t->prompt.at, t->prompt.len);
+	writer_member_string(&w, "fidelity", fidelity);
+	writer_object_end(&w);
+}
+
+void
+loop_request(const struct loop *l, struct buffer *out)
+{
+	const struct agent *agent = l->turns->agent;
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "model", agent->model);
+	writer_member_string(&w, "system", agent->system);
+	writer_key(&w, "messages");
+	writer_array(&w);
+	writer_raw(&w, l->messages.data, l->messages.len);
+	writer_array_end(&w);
+	write_tools(&w, l);
+	write_params(&w, agent);
+	writer_member_bool(&w, "stream", true);
+	writer_object_end(&w);
+}
+
+int
+loop_begin(struct loop *l, struct turns *t, struct error *err)
+{
+	struct buffer block = BUFFER_INIT;
+
+	*l = (struct loop){ .turns = t };
+	for (size_t i = 0; i < USAGE_KEYS; i++)
+		l->usage[i] = -1;
+	write_prompt(t, NULL, &block);
+	loop_add_message(l, "user", block.data, block.len);
+	buffer_free(&block);
+	return loop_load_stop_tool(l, err);
+}
+
+void
+loop_free(struct loop *l)
+{
+	tool_free(&l->stop);
+	buffer_free(&l->messages);
+	buffer_free(&l->text);
+	answer_free(&l->answer);
+	emitted_free(&l->emitted);
+}
+
+int
+loop_record_prompt(const struct loop *l, struct error *err)
+{
+	const struct agent *agent = l->turns->agent;
+	struct buffer payload = BUFFER_INIT, block = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	write_prompt(l->turns, "router", &block);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "role", "user");
+	writer_key(&w, "blocks");
+	writer_array(&w);
+	writer_raw(&w, block.data, block.len);
+	writer_array_end(&w);
+	writer_member_string(&w, "system_prompt", agent->system);
+	write_tools(&w, l);
+	write_params(&w, agent);
+	writer_member_integer(&w, "turn", 0);
+	writer_object_end(&w);
+	status = call_event(l->turns->call, EVENT_MESSAGE_USER, NULL, &payload, NULL, err);
+	buffer_free(&block);
+	buffer_free(&payload);
+	return status;
+}
+
+/* The answer's blocks as the model's word; what the API ran says so already. */
+static void
+write_answer_blocks(struct writer *w, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	writer_key(w, "blocks");
+	writer_array(w);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		if (span_member(block, "fidelity").at != NULL) {
+			writer_span(w, block);
+			continue;
+		}
+		writer_raw(w, block.at, block.len - 1);
+		buffer_text(w->out, ",\"fidelity\":\"agent_emitted\"}");
+	}
+	writer_array_end(w);
+}
+
+int
+loop_record_answer(struct loop *l, const struct buffer *request, int64_t duration_ms,
+    char id[ID_SIZE], struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	char digest[DIGEST_SIZE];
+	struct writer w;
+	int status;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "role", "assistant");
+	write_answer_blocks(&w, l->answer.blocks);
+	writer_member_span(&w, "model", l->answer.model);
+	writer_member_span(&w, "stop_reason", l->answer.stop_reason);
+	writer_member_span(&w, "usage", l->answer.usage);
+	writer_member_integer(&w, "duration_ms", duration_ms);
+	writer_member_integer(&w, "turn", l->turn);
+	writer_member_string(&w, "request_sha256",
+	    digest_sha256(request->data, request->len, digest));
+	writer_object_end(&w);
+	emitted_follow(&l->emitted, l->turns->call);
+	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, id, err);
+	buffer_free(&payload);
+	return status;
+}

@@ -1,0 +1,369 @@
+#include "agent/toolrun.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+void
+tool_runs_begin(struct tool_runs *r, struct turns *t, const struct tool *stop,
+    const char *cause)
+{
+	*r = (struct tool_runs){ .turns = t, .stop = stop, .cause = cause };
+}
+
+void
+tool_runs_add(struct tool_runs *r, struct span name, struct span call_id, struct span input)
+{
+	char *texts[] = { span_text(name), span_text(call_id) };
+	struct tool_run *run;
+
+	r->list = memory_array(r->list, r->count + 1, sizeof *r->list);
+	run = &r->list[r->count++];
+	memset(run, 0, sizeof *run);
+	run->name = texts[0] == NULL ? memory_text("") : texts[0];
+	run->call_id = texts[1] == NULL ? memory_text("") : texts[1];
+	run->input = input.at == NULL ? span_of("{}", 2) : input;
+}
+
+/* A block with a fidelity was run by whoever made the answer. */
+void
+tool_runs_take(struct tool_runs *r, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_is(span_member(block, "type"), "tool_use") &&
+		    span_member(block, "fidelity").at == NULL)
+			tool_runs_add(r, span_member(block, "tool_name"),
+			    span_member(block, "tool_id"), span_member(block, "tool_input"));
+}
+
+static const struct tool *
+offered(const struct tool_runs *r, const char *name)
+{
+	const struct turns *t = r->turns;
+
+	for (size_t i = 0; i < t->tool_count; i++)
+		if (strcmp(t->tools[i].name, name) == 0)
+			return &t->tools[i];
+	return r->stop != NULL && strcmp(r->stop->name, name) == 0 ? r->stop : NULL;
+}
+
+/* Finds the tool of a call. One that was not offered is refused, or, if the agent's
+ * policy is to warn, looked for. */
+static void
+run_look_up(const struct tool_runs *r, struct tool_run *run)
+{
+	const struct turns *t = r->turns;
+	struct error why;
+
+	run->tool = offered(r, run->name);
+	if (run->tool != NULL)
+		return;
+	if (t->agent->tools_policy == TOOLS_WARN &&
+	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0) {
+		run->tool = &run->own;
+		run->warning = "the agent's list of tools does not allow it";
+		return;
+	}
+	error_set(&run->error, ERROR_BLOCKED, NULL, "the tool '%s' is not allowed", run->name);
+}
+
+static void
+run_check(struct tool_run *run)
+{
+	struct buffer why = BUFFER_INIT;
+
+	/* Arguments that are no JSON come as a string of what the model wrote. */
+	if (span_type(run->input) == 's')
+		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments are no JSON object");
+	else if (tool_check_input(run->tool, run->input, &why) != 0)
+		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments break the schema: %s",
+		    buffer_string(&why));
+	buffer_free(&why);
+}
+
+static void
+run_prepare(const struct tool_runs *r, struct tool_run *run)
+{
+	if (run->tool == NULL)
+		run_look_up(r, run);
+	if (run->tool != NULL)
+		run_check(run);
+}
+
+/* Whether there is something to start: a stop tool without a file has no command. */
+static bool
+runnable(const struct tool_run *run)
+{
+	return run->error.code == ERROR_NONE && run->tool->argv != NULL;
+}
+
+static bool
+concurrent(const struct tool_run *run)
+{
+	return runnable(run) && run->tool->concurrent;
+}
+
+static int
+run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "name", run->name);
+	writer_member_string(&w, "call_id", run->call_id);
+	writer_member_span(&w, "input", run->input);
+	if (run->tool != NULL)
+		writer_member_string(&w, "effects", effects_name(run->tool->effects));
+	writer_member_string(&w, "warning", run->warning);
+	writer_member_string(&w, "fidelity", "router");
+	writer_object_end(&w);
+	status = call_event(r->turns->call, EVENT_TOOL_CALL, r->cause, &payload, run->called, err);
+	buffer_free(&payload);
+	return status;
+}
+
+static int
+run_record_result(const struct tool_runs *r, struct tool_run *run, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "name", run->name);
+	writer_member_string(&w, "call_id", run->call_id);
+	if (run->error.code == ERROR_NONE) {
+		writer_member_buffer(&w, "output", &run->output);
+	} else {
+		writer_key(&w, "error");
+		writer_object(&w);
+		writer_member_string(&w, "code", error_name(run->error.code));
+		writer_member_string(&w, "message", run->error.message);
+		writer_object_end(&w);
+	}
+	writer_member_integer(&w, "duration_ms", run->body.duration_ms);
+	if (run->body.errors.len != 0) {
+		writer_key(&w, "stderr");
+		writer_bytes(&w, run->body.errors.data, run->body.errors.len);
+	}
+	writer_member_string(&w, "fidelity", "router");
+	writer_object_end(&w);
+	/* An operation's result is followed by what comes next. */
+	status = call_event(r->turns->call, EVENT_TOOL_RESULT,
+	    r->cause == NULL ? NULL : run->called, &payload, run->resulted, err);
+	buffer_free(&payload);
+	return status;
+}
+
+/* The environment of a tool: that of all tools, and the keys that it names. */
+static char **
+run_environment(const struct turns *t, struct tool_run *run)
+{
+	char **names = run->tool->environment;
+
+	if (names == NULL || names[0] == NULL)
+		return t->environment->list;
+	environment_copy(&run->environment, t->environment);
+	for (; *names != NULL; names++) {
+		const char *value = keys_value(t->keys, *names);
+
+		if (value != NULL)
+			environment_set(&run->environment, *names, value);
+	}
+	return run->environment.list;
+}
+
+/* The tool's time limit, or what is left of the call's if that is less. */
+static int64_t
+run_timeout(const struct turns *t, const struct tool *tool)
+{
+	int64_t left;
+
+	if (t->deadline == 0)
+		return tool->timeout_ms;
+	left = t->deadline - clock_monotonic();
+	if (tool->timeout_ms != 0 && tool->timeout_ms < left)
+		return tool->timeout_ms;
+	return left < 1 ? 1 : left;
+}
+
+/* Takes over what came of a run. */
+static void
+run_finish(struct tool_run *run)
+{
+	struct buffer why = BUFFER_INIT;
+
+	run->error = run->body.error;
+	if (run->error.code == ERROR_NONE && tool_result(run->tool,
+	    buffer_string(&run->body.output), run->body.output.len, &run->output, &why) != 0)
+		error_set(&run->error, ERROR_SCHEMA, run->name,
+		    "the tool's output breaks its schema: %s", buffer_string(&why));
+	buffer_free(&run->body.output);
+	buffer_free(&why);
+}
+
+/* Runs those of a batch that can be run, all at once. */
+static int
+batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
+    struct error *err)
+{
+	struct body *bodies = memory_zero(count, sizeof *bodies);
+	struct buffer *inputs = memory_zero(count, sizeof *inputs);
+	int status;
+
+	for (size_t i = 0; i < count; i++) {
+		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
+		buffer_byte(&inputs[i], '\n');
+		bodies[i] = (struct body){ .argv = batch[i].tool->argv,
+		    .environment = run_environment(r->turns, &batch[i]),
+		    .input = inputs[i].data, .input_len = inputs[i].len,
+		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
+	}
+	status = bodies_run(bodies, count, r->turns->interrupts, err);
+	for (size_t i = 0; i < count; i++) {
+		batch[i].body = bodies[i];
+		run_finish(&batch[i]);
+		buffer_free(&inputs[i]);
+	}
+	free(bodies);
+	free(inputs);
+	return status;
+}
+
+/* Whether a run ended because the whole call has to. */
+static bool
+ends_all(const struct turns *t, const struct tool_run *run)
+{
+	return run->error.code == ERROR_CANCELLED || run->error.code == ERROR_DOWNSTREAM_CLOSED ||
+	    (run->error.code == ERROR_TIMEOUT && t->deadline != 0 &&
+	    clock_monotonic() >= t->deadline);
+}
+
+static bool
+has_effects(const struct tool_run *run)
+{
+	return run->tool->effects != EFFECTS_NONE && run->tool->effects != EFFECTS_READ;
+}
+
+/* What must be on disk before the batch begins: the answer that asked for it, and
+ * the calls themselves if they may change something. */
+static int
+batch_sync(struct tool_runs *r, const struct tool_run *batch, size_t count, struct error *err)
+{
+	bool needed = !r->synced;
+
+	for (size_t i = 0; i < count; i++)
+		needed = needed || has_effects(&batch[i]);
+	r->synced = true;
+	return needed ? call_sync(r->turns->call, err) : 0;
+}
+
+static int
+batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
+{
+	struct error failure = ERROR_INIT;
+	bool runs = runnable(batch);
+
+	if (runs && interrupted(r->turns->interrupts, err))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (run_record_call(r, &batch[i], err) == -1)
+			return -1;
+	r->turns->tool_calls += (int64_t)count;
+	if (runs && batch_sync(r, batch, count, err) == -1)
+		return -1;
+	if (runs)
+		batch_start(r, batch, count, &failure);
+	else if (batch->error.code == ERROR_NONE)
+		buffer_text(&batch->output, "null");
+	for (size_t i = 0; i < count; i++) {
+		if (run_record_result(r, &batch[i], err) == -1)
+			return -1;
+		if (failure.code == ERROR_NONE && ends_all(r->turns, &batch[i]))
+			failure = batch[i].error;
+	}
+	if (failure.code == ERROR_NONE)
+		return 0;
+	*err = failure;
+	return -1;
+}
+
+int
+tool_runs_run(struct tool_runs *r, struct error *err)
+{
+	size_t first, end;
+
+	for (size_t i = 0; i < r->count; i++)
+		run_prepare(r, &r->list[i]);
+	for (first = 0; first < r->count; first = end) {
+		end = first + 1;
+		while (concurrent(&r->list[first]) && end < r->count && concurrent(&r->list[end]))
+			end++;
+		if (batch_run(r, r->list + first, end - first, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* What the model reads of a failed call: why, and what the tool said of it. */
+static void
+write_failure(struct writer *w, const struct tool_run *run)
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_text(&text, run->error.message);
+	if (run->body.errors.len != 0) {
+		buffer_byte(&text, '\n');
+		buffer_append(&text, run->body.errors.data, run->body.errors.len);
+	}
+	writer_key(w, "tool_content");
+	writer_bytes(w, text.data, text.len);
+	writer_member_bool(w, "is_error", true);
+	buffer_free(&text);
+}
+
+void
+tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	for (size_t i = 0; i < r->count; i++) {
+		writer_object(&w);
+		writer_member_string(&w, "type", "tool_result");
+		writer_member_string(&w, "tool_id", r->list[i].call_id);
+		if (r->list[i].error.code == ERROR_NONE)
+			writer_member_buffer(&w, "tool_content", &r->list[i].output);
+		else
+			write_failure(&w, &r->list[i]);
+		writer_object_end(&w);
+	}
+}
+
+void
+tool_runs_free(struct tool_runs *r)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct tool_run *run = &r->list[i];
+
+		free(run->name);
+		free(run->call_id);
+		buffer_free(&run->output);
+		body_free(&run->body);
+		environment_free(&run->environment);
+		tool_free(&run->own);
+	}
+	free(r->list);
+	*r = (struct tool_runs){ NULL };
+}

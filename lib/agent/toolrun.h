@@ -1,0 +1,63 @@
+/*
+ * The tool calls of one answer: each is looked up, checked, recorded, run, and its
+ * result recorded. Whatever is wrong with a call (no such tool, arguments that
+ * break the schema, a tool that fails) becomes its result, for the model to read;
+ * only an interrupt, the deadline of the whole call, or a failing machine ends
+ * them all.
+ *
+ * Adjacent calls run at once if all their tools allow it (`concurrent`), else one
+ * after another. What is recorded is in the order of the calls:
+ *
+ *     message.assistant → tool.call → tool.result
+ */
+#ifndef AWF_AGENT_TOOLRUN_H
+#define AWF_AGENT_TOOLRUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/tool.h"
+#include "agent/turn.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "exec/body.h"
+#include "exec/environment.h"
+#include "json/scan.h"
+
+struct tool_run {
+	char *name, *call_id;
+	struct span input;              /* JSON; the caller's memory */
+	const struct tool *tool;        /* NULL: it cannot be run */
+	struct tool own;                /* loaded for this call (tools_policy warn) */
+	const char *warning;            /* NULL */
+	struct error error;             /* why it did not run, or failed; ERROR_NONE */
+	struct buffer output;           /* JSON */
+	struct body body;
+	struct environment environment; /* its own, if the tool names keys */
+	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
+};
+
+struct tool_runs {
+	struct turns *turns;
+	const struct tool *stop; /* offered beside the turns' tools; NULL */
+	const char *cause;       /* event id of the message.assistant; NULL: the event before */
+	bool synced;             /* nothing that must be on disk before a tool runs is not */
+	struct tool_run *list;
+	size_t count;
+};
+
+void tool_runs_begin(struct tool_runs *r, struct turns *t, const struct tool *stop,
+    const char *cause);
+/* Adds the calls in an answer that are for AWF to run. */
+void tool_runs_take(struct tool_runs *r, struct span blocks);
+/* Adds one call. */
+void tool_runs_add(struct tool_runs *r, struct span name, struct span call_id,
+    struct span input);
+/* Runs and records them. -1: the call of the step ends with *err. */
+int tool_runs_run(struct tool_runs *r, struct error *err);
+/* Appends the results as blocks, inside of a JSON array. */
+void tool_runs_blocks(const struct tool_runs *r, struct buffer *out);
+void tool_runs_free(struct tool_runs *r);
+
+#endif

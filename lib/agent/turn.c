@@ -1,0 +1,308 @@
+#include "agent/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/loop.h"
+#include "agent/toolrun.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+enum { CONTINUES, ENDED, FAILED = -1 };
+
+static const char *const usage_keys[USAGE_KEYS] = {
+	[USAGE_INPUT] = "input_tokens",
+	[USAGE_OUTPUT] = "output_tokens",
+	[USAGE_CACHE_READ] = "cache_read_tokens",
+	[USAGE_CACHE_WRITE] = "cache_write_tokens",
+	[USAGE_REASONING] = "reasoning_tokens"
+};
+
+static void
+loop_add_usage(struct loop *l)
+{
+	long long number;
+
+	for (size_t i = 0; i < USAGE_KEYS; i++)
+		if (span_integer(span_member(l->answer.usage, usage_keys[i]), &number) && number >= 0)
+			l->usage[i] = (l->usage[i] < 0 ? 0 : l->usage[i]) + number;
+}
+
+static void
+loop_write_usage(const struct loop *l)
+{
+	struct buffer *usage = &l->turns->usage;
+	struct writer w;
+
+	writer_begin(&w, usage);
+	writer_object(&w);
+	for (size_t i = 0; i < USAGE_KEYS; i++)
+		if (l->usage[i] >= 0)
+			writer_member_integer(&w, usage_keys[i], l->usage[i]);
+	writer_object_end(&w);
+}
+
+static int64_t
+loop_tokens(const struct loop *l)
+{
+	int64_t input = l->usage[USAGE_INPUT], output = l->usage[USAGE_OUTPUT];
+
+	return (input < 0 ? 0 : input) + (output < 0 ? 0 : output);
+}
+
+/* The text of an answer, its parts in a row; an answer without any leaves the text
+ * before it. */
+static void
+loop_take_text(struct loop *l)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, l->answer.blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_is(span_member(block, "type"), "text"))
+			span_decode(span_member(block, "text"), &text);
+	if (text.len != 0) {
+		buffer_free(&l->text);
+		l->text = text;
+	}
+}
+
+/* An empty answer is not sent back: APIs refuse it. */
+static void
+loop_keep_answer(struct loop *l)
+{
+	struct span blocks = l->answer.blocks;
+
+	if (blocks.len > 2)
+		loop_add_message(l, "assistant", blocks.at + 1, blocks.len - 2);
+}
+
+/* An answer that calls no tool: it is the result, unless the model was cut off,
+ * refused, or only paused. */
+static int
+loop_conclude(struct loop *l, struct error *err)
+{
+	const char *name = l->turns->agent->name;
+	struct span reason = l->answer.stop_reason;
+
+	if (span_is(reason, "pause"))
+		return CONTINUES;
+	if (span_is(reason, "max_tokens"))
+		return error_set(err, ERROR_MAX_TOKENS, name,
+		    "the answer was cut off at the limit of tokens (max_tokens)");
+	if (span_is(reason, "refusal"))
+		return error_set(err, ERROR_REFUSED, name, "the model refused%s%s",
+		    l->text.len == 0 ? "" : ": ", buffer_string(&l->text));
+	json_quote(&l->turns->result, buffer_string(&l->text), l->text.len);
+	return ENDED;
+}
+
+/* The input of the stop tool, if it was called as it should be, is the result. */
+static bool
+loop_stopped_by_tool(struct loop *l, const struct tool_runs *runs)
+{
+	const char *name = l->turns->agent->stop_tool;
+
+	for (size_t i = 0; name != NULL && i < runs->count; i++)
+		if (strcmp(runs->list[i].name, name) == 0 &&
+		    runs->list[i].error.code == ERROR_NONE) {
+			scan_minify(runs->list[i].input, &l->turns->result);
+			return true;
+		}
+	return false;
+}
+
+static void
+follow_results(const struct tool_runs *runs, struct call *call)
+{
+	const char **ids = memory_array(NULL, runs->count, sizeof *ids);
+
+	for (size_t i = 0; i < runs->count; i++)
+		ids[i] = runs->list[i].resulted;
+	call_follow(call, ids, runs->count);
+	free(ids);
+}
+
+/* Runs the tools that the answer calls. */
+static int
+loop_run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
+{
+	struct buffer blocks = BUFFER_INIT;
+
+	if (tool_runs_run(runs, err) == -1)
+		return FAILED;
+	follow_results(runs, l->turns->call);
+	if (loop_stopped_by_tool(l, runs))
+		return ENDED;
+	tool_runs_blocks(runs, &blocks);
+	loop_add_message(l, "user", blocks.data, blocks.len);
+	buffer_free(&blocks);
+	return CONTINUES;
+}
+
+/* The stop command as argv: text is for the shell. Free the array alone. */
+static char **
+stop_argv(json_t *command)
+{
+	size_t count = json_is_array(command) ? json_array_size(command) : 0;
+	const char **argv = memory_zero(count + 4, sizeof *argv);
+
+	if (json_is_string(command)) {
+		argv[0] = "/bin/sh";
+		argv[1] = "-c";
+		argv[2] = json_string_value(command);
+	}
+	for (size_t i = 0; i < count; i++)
+		argv[i] = json_string_value(json_array_get(command, i));
+	return (char **)(uintptr_t)argv;
+}
+
+/* Asks the stop command, which reads the last text: 0 ends, 1 goes on. */
+static int
+loop_ask_stop_command(struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	struct body body = { .environment = t->environment->list,
+	    .input = buffer_string(&l->text), .input_len = l->text.len };
+	int status = FAILED;
+
+	if (t->agent->stop_command == NULL)
+		return CONTINUES;
+	body.argv = stop_argv(t->agent->stop_command);
+	body.timeout_ms = loop_time(l);
+	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
+	if (bodies_run(&body, 1, t->interrupts, err) == 0)
+		status = body.error.code == ERROR_NONE ? ENDED :
+		    body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1 ? CONTINUES : FAILED;
+	if (status == ENDED)
+		json_quote(&l->turns->result, body.input, body.input_len);
+	if (status == FAILED && body.error.code != ERROR_NONE)
+		error_set(err, body.error.code, t->agent->name, "the command of stop_when: %s",
+		    body.error.message);
+	body_free(&body);
+	free((void *)(uintptr_t)body.argv);
+	return status;
+}
+
+static int
+loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
+{
+	struct tool_runs runs;
+	int status;
+
+	loop_take_text(l);
+	loop_keep_answer(l);
+	tool_runs_begin(&runs, l->turns, l->stop.name == NULL ? NULL : &l->stop, answer_id);
+	tool_runs_take(&runs, l->answer.blocks);
+	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);
+	tool_runs_free(&runs);
+	return status == CONTINUES ? loop_ask_stop_command(l, err) : status;
+}
+
+/* Whether another turn is within the limits. */
+static int
+loop_check_limits(const struct loop *l, struct error *err)
+{
+	const struct agent *agent = l->turns->agent;
+
+	if (agent->max_turns != 0 && l->turn >= agent->max_turns)
+		return error_set(err, ERROR_MAX_TURNS, agent->name,
+		    "no result after %lld turns (max_turns)", (long long)agent->max_turns);
+	if (agent->max_tokens_total != 0 && loop_tokens(l) >= agent->max_tokens_total)
+		return error_set(err, ERROR_MAX_TOKENS, agent->name,
+		    "no result after %lld tokens (max_tokens_total is %lld)",
+		    (long long)loop_tokens(l), (long long)agent->max_tokens_total);
+	return 0;
+}
+
+static int
+loop_turn(struct loop *l, struct error *err)
+{
+	struct buffer request = BUFFER_INIT;
+	char answer_id[ID_SIZE];
+	int64_t duration_ms;
+	int status;
+
+	if (loop_check_limits(l, err) == -1)
+		return FAILED;
+	loop_request(l, &request);
+	status = loop_ask(l, &request, &duration_ms, err);
+	if (status == 0)
+		status = loop_record_answer(l, &request, duration_ms, answer_id, err);
+	buffer_free(&request);
+	if (status == -1)
+		return FAILED;
+	loop_add_usage(l);
+	status = loop_take_answer(l, answer_id, err);
+	l->turn++;
+	return status;
+}
+
+int
+turns_run(struct turns *t, struct error *err)
+{
+	struct loop l;
+	int status = loop_begin(&l, t, err);
+
+	if (status == 0 && interrupted(t->interrupts, err))
+		status = FAILED;
+	if (status == 0)
+		status = loop_record_prompt(&l, err);
+	while (status == CONTINUES)
+		status = loop_turn(&l, err);
+	loop_write_usage(&l);
+	loop_free(&l);
+	return status == ENDED ? 0 : -1;
+}
+
+int
+turns_request(const struct turns *t, struct buffer *out, struct error *err)
+{
+	struct turns copy = *t;
+	struct buffer request = BUFFER_INIT;
+	struct loop l;
+	int status = loop_begin(&l, &copy, err);
+
+	if (status == 0) {
+		loop_request(&l, &request);
+		buffer_text(out, "{\"id\":1,");
+		buffer_append(out, request.data + 1, request.len - 1);
+	}
+	buffer_free(&request);
+	loop_free(&l);
+	return status;
+}
+
+int
+turns_operation(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err)
+{
+	struct buffer name = BUFFER_INIT;
+	struct tool_runs runs;
+	int status;
+
+	json_quote(&name, tool->name, strlen(tool->name));
+	tool_runs_begin(&runs, t, NULL, NULL);
+	tool_runs_add(&runs, span_of(name.data, name.len), span_of("\"1\"", 3), input);
+	runs.list[0].tool = tool;
+	status = tool_runs_run(&runs, err);
+	if (status == 0 && runs.list[0].error.code != ERROR_NONE) {
+		*err = runs.list[0].error;
+		status = -1;
+	}
+	if (status == 0)
+		buffer_append(&t->result, runs.list[0].output.data, runs.list[0].output.len);
+	tool_runs_free(&runs);
+	buffer_free(&name);
+	return status;
+}
+
+void
+turns_free(struct turns *t)
+{
+	buffer_free(&t->result);
+	buffer_free(&t->usage);
+	buffer_free(&t->retries);
+}

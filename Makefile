@@ -31,10 +31,10 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
-ALL_CFLAGS = -std=c11 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -I$(BUILD)/gen \
+ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -I$(BUILD)/gen \
 	-DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
 	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
-ALL_LDFLAGS = $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
+ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 # pkg-config only when something is built, so that `make deps` needs nothing.
 CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)

@@ -283,8 +283,8 @@ tail_check_kind(struct transcript *t, struct error *err)
 	return 0;
 }
 
-static char *
-torn_path(const char *path)
+char *
+transcript_torn(const char *path)
 {
 	static const char suffix[] = ".jsonl";
 	size_t len = strlen(path);
@@ -329,7 +329,7 @@ tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
 	if (t->size == 0 && tail_check_kind(t, err) == -1)
 		return -1;
-	char *torn = torn_path(t->path);
+	char *torn = transcript_torn(t->path);
 	int result = torn_save(t, torn, t->size, end, err);
 	if (result == 0 && ftruncate(t->fd, t->size) == -1)
 		result = error_errno(err, ERROR_SYSTEM, t->path, "unable to cut off a torn line");
@@ -372,7 +372,7 @@ transcript_tell(const struct transcript *t, int64_t moved)
 {
 	if (moved == 0 || t->repaired == NULL)
 		return;
-	char *torn = torn_path(t->path);
+	char *torn = transcript_torn(t->path);
 	char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
 	    (long long)moved, torn);
 	t->repaired(text);
@@ -627,6 +627,38 @@ transcript_repair(const char *path, int64_t *moved, struct error *err)
 	int result = transcript_lock(&t, &before, err);
 	if (result == 0) {
 		result = transcript_catch_up(&t, moved, err);
+		transcript_unlock(&t, &before);
+	}
+	transcript_close(&t);
+	return result;
+}
+
+/* Under the lock. */
+static int
+cut_locked(struct transcript *t, int64_t at, int64_t end, struct error *err)
+{
+	struct stat status;
+
+	if (fstat(t->fd, &status) == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to stat");
+	if (status.st_size != end)
+		return error_set(err, ERROR_SYSTEM, t->path,
+		    "has changed since it was checked: check it again");
+	t->size = at;
+	return tail_repair(t, end, err);
+}
+
+int
+transcript_cut(const char *path, int64_t at, int64_t end, struct error *err)
+{
+	struct transcript t;
+	sigset_t before;
+
+	if (transcript_open(&t, path, "", "", err) == -1)
+		return -1;
+	int result = transcript_lock(&t, &before, err);
+	if (result == 0) {
+		result = cut_locked(&t, at, end, err);
 		transcript_unlock(&t, &before);
 	}
 	transcript_close(&t);

@@ -81,5 +81,10 @@ void transcript_close(struct transcript *t);
 /* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
  * the number of bytes; 0: the file was whole. Takes the lock. */
 int transcript_repair(const char *path, int64_t *moved, struct error *err);
+/* Where torn lines of a transcript are kept, in memory of its own. */
+char *transcript_torn(const char *path);
+/* Moves what follows byte `at` there, if the file still ends at `end`: damage that
+ * a check of the whole chain has found. Takes the lock. */
+int transcript_cut(const char *path, int64_t at, int64_t end, struct error *err);
 
 #endif

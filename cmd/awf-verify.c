@@ -1,0 +1,249 @@
+/*
+ * awf-verify: checks transcripts, and repairs what a crash has left of one.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "program.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "record/storage.h"
+#include "record/transcript.h"
+#include "record/verify.h"
+
+#define PROGRAM "awf-verify"
+#define SUFFIX ".jsonl"
+
+extern const char transcript_schema[];
+
+enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_QUIET, OPT_VERBOSE };
+
+static const struct option_spec options_table[] = {
+	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
+	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
+	{ 0, 0, NULL, NULL, NULL },
+};
+static const char usage[] =
+    "awf-verify [--repair] [-q | -v] [RUN|FILE|DIR]...\n"
+    "awf-verify --schema";
+
+struct verify_command {
+	bool repair, quiet, verbose;
+	struct storage storage;
+};
+
+/* "FILE:LINE: warning: TEXT" */
+static void
+warn(void *path, int64_t line, const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s:%lld: warning: %s\n", (const char *)path, (long long)line, text);
+}
+
+static void
+print_fault(const char *path, const struct verify_report *report)
+{
+	fprintf(stderr, PROGRAM ": %s:%lld: byte %lld: %s: %s\n", path, (long long)report->line,
+	    (long long)report->byte, verify_rule_name(report->rule), report->fault.message);
+}
+
+static void
+print_summary(const char *path, const struct verify_report *report)
+{
+	printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
+	    path, (long long)report->lines, (long long)report->attempts, (long long)report->calls,
+	    (long long)report->tool_calls, (long long)report->blobs, (long long)report->bytes,
+	    report->alive ? ", in progress" : "");
+	if (report->unfinished > 0)
+		printf("%s: a line is being written: %lld bytes so far\n", path,
+		    (long long)report->unfinished);
+	printf("%s: checked:", path);
+	for (enum verify_rule rule = 0; rule < VERIFY_RULES; rule++)
+		printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
+	printf("\n");
+}
+
+static int verify_path(const struct verify_command *command, const char *path, bool repair);
+
+/* What remains is checked again, for it is now the whole transcript. */
+static int
+repair(const struct verify_command *command, const char *path,
+    const struct verify_report *report)
+{
+	struct error err = ERROR_INIT;
+	int64_t moved;
+	char *torn;
+
+	if (verify_repair(path, report, &moved, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	torn = transcript_torn(path);
+	fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", path, (long long)moved,
+	    torn);
+	free(torn);
+	return verify_path(command, path, false);
+}
+
+static int
+verify_path(const struct verify_command *command, const char *path, bool may_repair)
+{
+	struct verify_spec spec = {
+		.warn = command->quiet ? NULL : warn,
+		.context = (void *)(uintptr_t)path,
+		.unknown = command->verbose,
+	};
+	struct verify_report report;
+	struct error err = ERROR_INIT;
+
+	if (verify_transcript(path, &spec, &report, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (report.faulty) {
+		print_fault(path, &report);
+		return may_repair ? repair(command, path, &report) : STATUS_WORK;
+	}
+	if (command->verbose)
+		print_summary(path, &report);
+	return STATUS_OK;
+}
+
+static int
+worse(int left, int right)
+{
+	return left > right ? left : right;
+}
+
+static bool
+is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static int
+is_transcript(const struct dirent *entry)
+{
+	size_t len = strlen(entry->d_name), suffix = sizeof SUFFIX - 1;
+
+	return len > suffix && strcmp(entry->d_name + len - suffix, SUFFIX) == 0;
+}
+
+/* A storage, or a directory that holds transcripts itself. */
+static int
+verify_directory(const struct verify_command *command, const char *path)
+{
+	char *below = path_join(path, "transcripts");
+	const char *directory = is_directory(below) ? below : path;
+	struct error err = ERROR_INIT;
+	struct dirent **entries;
+	int status = STATUS_OK, count = scandir(directory, &entries, is_transcript, alphasort);
+
+	if (count < 0)
+		error_errno(&err, ERROR_SYSTEM, directory, "unable to list");
+	else if (count == 0)
+		error_set(&err, ERROR_USAGE, directory, "no transcript (*" SUFFIX ") is there");
+	for (int i = 0; i < count; i++) {
+		char *file = path_join(directory, entries[i]->d_name);
+
+		status = worse(status, verify_path(command, file, command->repair));
+		free(file);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	free(below);
+	return err.code == ERROR_NONE ? status : program_fail(PROGRAM, &err);
+}
+
+static int
+verify_run(const struct verify_command *command, const char *argument)
+{
+	struct error err = ERROR_INIT;
+	struct run_ref ref;
+	int status;
+
+	if (storage_resolve(&command->storage, argument, &ref, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	status = verify_path(command, ref.path, command->repair);
+	run_ref_free(&ref);
+	return status;
+}
+
+static int
+verify_argument(const struct verify_command *command, const char *argument)
+{
+	return is_directory(argument) ? verify_directory(command, argument) :
+	    verify_run(command, argument);
+}
+
+/* Words of the command line that are no options, in order, then NULL. */
+static int
+read_options(struct verify_command *command, int argc, char **argv, const char **words,
+    struct error *err)
+{
+	struct options options;
+	int id, count = 0;
+
+	options_begin(&options, options_table, argc, argv);
+	while ((id = options_next(&options, err)) > 0 || id == OPTION_WORD) {
+		if (id == OPTION_WORD)
+			words[count++] = options.value;
+		else if (id == OPT_SCHEMA)
+			return OPT_SCHEMA;
+		else if (id == OPT_REPAIR)
+			command->repair = true;
+		else
+			*(id == OPT_QUIET ? &command->quiet : &command->verbose) = true;
+	}
+	words[count] = NULL;
+	if (id == OPTION_END && command->quiet && command->verbose)
+		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
+	return id;
+}
+
+static int
+verify_all(struct verify_command *command, const char **words)
+{
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	if (storage_locate(&command->storage, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (!words[0])
+		status = verify_run(command, NULL);
+	for (; *words; words++)
+		status = worse(status, verify_argument(command, *words));
+	storage_close(&command->storage);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct verify_command command = { .repair = false };
+	const char **words = memory_zero((size_t)argc + 1, sizeof *words);
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	switch (read_options(&command, argc, argv, words, &err)) {
+	case OPTION_HELP:
+		options_help(stdout, usage, options_table);
+		break;
+	case OPTION_VERSION:
+		program_version(PROGRAM);
+		break;
+	case OPT_SCHEMA:
+		fputs(transcript_schema, stdout);
+		break;
+	case OPTION_END:
+		status = verify_all(&command, words);
+		break;
+	default:
+		status = program_fail(PROGRAM, &err);
+	}
+	free(words);
+	return program_end(PROGRAM, status);
+}

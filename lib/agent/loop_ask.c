@@ -108,17 +108,19 @@ loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
 {
 	const struct turns *t = l->turns;
 	int64_t began, delay;
+	struct error why;
 
 	for (int tried = 1;; tried++) {
 		began = clock_monotonic();
-		if (loop_try(l, request, err) == 0)
+		if (loop_try(l, request, &why) == 0)
 			break;
-		if (!retry_wanted(t->retry, err->code, tried))
-			return -1;
 		delay = retry_delay(t->retry, tried, l->answer.retry_after_ms);
-		if (t->deadline != 0 && clock_monotonic() + delay >= t->deadline)
+		if (!retry_wanted(t->retry, why.code, tried) ||
+		    (t->deadline != 0 && clock_monotonic() + delay >= t->deadline)) {
+			*err = why;
 			return -1;
-		note_retry(l, err, clock_monotonic() - began);
+		}
+		note_retry(l, &why, clock_monotonic() - began);
 		if (interrupts_sleep(t->interrupts, delay, err) == -1)
 			return -1;
 	}

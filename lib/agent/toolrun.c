@@ -365,5 +365,5 @@ tool_runs_free(struct tool_runs *r)
 		tool_free(&run->own);
 	}
 	free(r->list);
-	*r = (struct tool_runs){ NULL };
+	memset(r, 0, sizeof *r);
 }

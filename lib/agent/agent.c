@@ -370,23 +370,32 @@ read_text(struct agent *a, struct definition *d, struct buffer *text, struct err
 }
 
 int
-agent_load(struct agent *a, const char *path, struct error *err)
+agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err)
 {
 	struct definition d = { path, NULL, NULL };
-	struct buffer text = BUFFER_INIT;
-	int result = -1;
+	int result;
 
 	agent_begin(a);
 	a->path = memory_text(path);
-	if (file_load(path, DEFINITION_LIMIT, &text, err) == 0)
-		result = read_text(a, &d, &text, err);
-	buffer_free(&text);
+	result = read_text(a, &d, text, err);
 	json_decref(d.lines);
 	a->document = d.document;
 	if (a->name == NULL)
 		a->name = name_of(path);
 	if (result != 0)
 		agent_free(a);
+	return result;
+}
+
+int
+agent_load(struct agent *a, const char *path, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int result = file_load(path, DEFINITION_LIMIT, &text, err);
+
+	if (result == 0)
+		result = agent_parse(a, path, &text, err);
+	buffer_free(&text);
 	return result;
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 enum tools_policy { TOOLS_BLOCK, TOOLS_WARN };
@@ -39,7 +40,10 @@ struct agent {
  * workflow_directory/agents, ~/.config/awf/agents and the system's. In memory of
  * its own. ERROR_DEFINITION lists where was looked. */
 char *agent_find(const char *file, const char *workflow_directory, struct error *err);
+/* 0, or -1 with nothing to free: ERROR_DEFINITION with FILE:LINE, or ERROR_SYSTEM. */
 int agent_load(struct agent *a, const char *path, struct error *err);
+/* The same from the bytes of a file, which are changed. */
+int agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err);
 /* An agent of a model and a prompt alone (-m without -a). */
 void agent_plain(struct agent *a, const char *name);
 /* "PROVIDER/MODEL" or "MODEL": sets model, and provider if PROVIDER is a known or

@@ -1,6 +1,7 @@
 #include "json/value.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/memory.h"
 #include "json/bytes.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 #define VALUE_LIMIT ((size_t)16 << 20)
 
@@ -114,15 +116,76 @@ value_load(const char *path, enum error_code code, struct error *err)
 	return value;
 }
 
-static int
-append_dump(const char *bytes, size_t len, void *out)
+/* With as few digits as read back to the same number: 0.1, where jansson would
+ * write 0.10000000000000001. */
+static void
+write_real(double number, struct buffer *out)
 {
-	buffer_append(out, bytes, len);
-	return 0;
+	char text[32];
+	int digits = 14;
+
+	do
+		snprintf(text, sizeof text, "%.*g", ++digits, number);
+	while (digits < 17 && strtod(text, NULL) != number);
+	buffer_text(out, text);
+	if (strpbrk(text, ".e") == NULL)
+		buffer_text(out, ".0");
+}
+
+static void
+write_members(json_t *object, struct buffer *out)
+{
+	const char *key;
+	json_t *member;
+	bool first = true;
+
+	json_object_foreach(object, key, member) {
+		if (!first)
+			buffer_byte(out, ',');
+		first = false;
+		json_quote(out, key, strlen(key));
+		buffer_byte(out, ':');
+		value_write(member, out);
+	}
+}
+
+static void
+write_items(const json_t *array, struct buffer *out)
+{
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		if (i > 0)
+			buffer_byte(out, ',');
+		value_write(json_array_get(array, i), out);
+	}
 }
 
 void
 value_write(const json_t *value, struct buffer *out)
 {
-	json_dump_callback(value, append_dump, out, JSON_COMPACT | JSON_ENCODE_ANY);
+	static const char *const literals[] = {
+		[JSON_TRUE] = "true", [JSON_FALSE] = "false", [JSON_NULL] = "null" };
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		buffer_byte(out, '{');
+		write_members((json_t *)value, out); /* jansson's iterators take no const */
+		buffer_byte(out, '}');
+		break;
+	case JSON_ARRAY:
+		buffer_byte(out, '[');
+		write_items(value, out);
+		buffer_byte(out, ']');
+		break;
+	case JSON_STRING:
+		json_quote(out, json_string_value(value), json_string_length(value));
+		break;
+	case JSON_INTEGER:
+		buffer_format(out, "%lld", (long long)json_integer_value(value));
+		break;
+	case JSON_REAL:
+		write_real(json_real_value(value), out);
+		break;
+	default:
+		buffer_text(out, literals[json_typeof(value)]);
+	}
 }

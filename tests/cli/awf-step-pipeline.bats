@@ -1,0 +1,151 @@
+#!/usr/bin/env bats
+# Several steps in one run: causes, errors that travel, cut streams, shared pipes.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
+status_of_run() { events run.completed .payload.status | tr -d '"'; }
+
+@test "three steps in a row: order, causes, metadata" {
+	same "$(echo in | awf-run -c 'awf-step a -- cat | awf-step b -- cat | awf-step -r c -- cat')" in
+	same "$(events step.started .payload.call | tr '\n' ' ')" '"a:0:0" "b:0:0" "c:0:0" '
+	same "$(jq -rs '[.[] | select(.type == "step.completed")] | map(.event_id) | .[0:2]' "$(transcript)")" \
+		"$(jq -rs '[.[] | select(.type == "step.started")] | map(.parent_event_id) | .[1:3]' "$(transcript)")"
+	same "$(jq -rs '[.[] | select(.type == "run.started")][0].event_id' "$(transcript)")" \
+		"$(jq -rs '[.[] | select(.type == "step.started")][0].parent_event_id' "$(transcript)")"
+	# the result of the step before is not repeated
+	same "$(events step.started '.payload | has("input")' | tr '\n' ' ')" 'true false false '
+	awf-run -c 'echo x | awf-step a -- cat | awf-step b -- cat' >line
+	same "$(jq -c '.metadata | [.agent_name,.previous_agent,.step_index]' line)" '["b","a",1]'
+}
+
+@test "data changed on the way is recorded as input, and stays linked" {
+	awf-run -c 'echo x | awf-step a -- cat | jq -c ".data |= . + \"y\"" | awf-step -q b -- cat'
+	same "$(events step.started .payload.input | tr '\n' ' ')" '"x" "xy" '
+	same "$(jq -rs '[.[] | select(.type == "step.completed")][0].event_id' "$(transcript)")" \
+		"$(jq -rs '[.[] | select(.type == "step.started")][1].parent_event_id' "$(transcript)")"
+}
+
+@test "-s: the first is the parent, the others are links" {
+	awf-run -c 'printf "1\n2\n3\n" | awf-step -i lines a -- cat | awf-step -s -q b -- cat'
+	same "$(jq -cs '[.[] | select(.type == "step.completed" and .path == "a").event_id] as $a
+		| .[] | select(.type == "step.started" and .path == "b")
+		| [.parent_event_id == $a[0], .links == $a[1:]]' "$(transcript)")" '[true,true]'
+}
+
+@test "input of another run is linked by run and event, and only its data counts" {
+	echo x | awf-run -c 'awf-step a -- cat' >line
+	first=$(jq -r .metadata.run_id line)
+	awf-run -c 'awf-step b -- cat' <line >second
+	same "$(events step.started '.links[0].run_id' | tr -d '"')" "$first"
+	same "$(jq -c '.metadata | [.previous_agent,.step_index]' second)" '[null,0]'
+}
+
+@test "a failure in the middle calls no later step, and the run fails, in plain dash" {
+	run -3 --separate-stderr awf-run --shell /bin/dash -c \
+		'printf x | awf-step a -- false | awf-step b -- touch ran | awf-step c -- touch ran'
+	[ ! -e ran ]
+	same "$(status_of_run)" failed
+	same "$(events step.completed .payload.skipped | tr '\n' ' ')" 'null "upstream_failed" "upstream_failed" '
+}
+
+@test "the run fails if the last step hides it, unless it was rescued, tried or allowed" {
+	run -3 awf-run -c 'awf-step -n a -- false >/dev/null; true'
+	same "$(status_of_run)" failed
+	run -0 awf-run -c 'echo x | awf-step a -- false | awf-step --rescue -r b -- cat'
+	same "$(status_of_run)" success
+	run -0 awf-run -c 'if awf-step --try -n a -- false; then exit 9; fi'
+	same "$(status_of_run)" success
+	run -0 awf-run -c 'awf-step --allow-failure -n -q a -- false'
+	same "$(status_of_run)" success
+	run -0 awf-run -c 'awf-step -n -q a -- test -e later || { touch later; awf-step -n -q a -- test -e later; }'
+	same "$(status_of_run)" success
+}
+
+@test "a producer killed after 3 of 10 items: -s runs nothing, upstream_incomplete" {
+	cat >feed <<-'END'
+	#!/bin/sh
+	n=$(cat)
+	if [ "$n" = 4 ]; then kill -9 $(awk '{print $4}' /proc/$$/stat); sleep 9; fi
+	echo "$n"
+	END
+	chmod +x feed
+	run -3 --separate-stderr awf-run -c 'seq 10 | awf-step -i lines a -- ./feed | awf-step -s b -- touch ran'
+	[ ! -e ran ]
+	[[ "$stderr" == *"the step a:0 died before its end of the input"* ]]
+	same "$(jq -r 'select(.type == "step.completed" and .path == "b").payload.error.code' "$(transcript)")" upstream_incomplete
+	same "$(jq -rs '[.[] | select(.type == "step.completed" and .path == "a")] | length' "$(transcript)")" 3
+}
+
+@test "a producer killed: the items that came are worked on, then it fails" {
+	cat >feed <<-'END'
+	#!/bin/sh
+	n=$(cat)
+	if [ "$n" = 4 ]; then kill -9 $(awk '{print $4}' /proc/$$/stat); sleep 9; fi
+	echo "$n"
+	END
+	chmod +x feed
+	run -3 --separate-stderr awf-run -c 'seq 10 | awf-step -i lines a -- ./feed | awf-step -r b -- cat'
+	same "$(tr '\n' ' ' <<<"$output")" '1 2 3 '
+	same "$(jq -rs '[.[] | select(.type == "step.completed" and .path == "b")][-1].payload.error.code' "$(transcript)")" upstream_incomplete
+}
+
+@test "a producer that lives on is no fault" {
+	run -0 awf-run -c '{ echo x | awf-step a -- cat; } | { awf-step -r b -- cat; }'
+	same "$output" x
+	run -0 awf-run -c 'echo x | awf-step a -- cat >f; awf-step -s -r b -- cat <f'
+	same "$output" '["x"]'
+}
+
+@test "steps that share a pipe never splice: 200-KB items" {
+	head -c 200000 /dev/zero | tr '\0' a >A
+	head -c 200000 /dev/zero | tr '\0' b >B
+	for _ in $(seq "${ROUNDS:-10}"); do
+		awf-run -c '{ awf-step a -- cat <A & awf-step b -- cat <B & wait; } |
+			awf-step -s -O lines c -- jq -r "map(length) | @csv"' </dev/null >out
+		same "$(jq -r .data out)" 200000,200000
+	done
+}
+
+@test "head ends the pipeline without further calls; the run succeeds" {
+	run -0 awf-run -c 'seq 50 | awf-step -i lines a -- cat | awf-step -r b -- cat | head -n 1'
+	same "$output" 1
+	same "$(status_of_run)" success
+	[ "$(jq -rs '[.[] | select(.type == "step.started" and .path == "b")] | length' "$(transcript)")" -lt 50 ]
+}
+
+@test "steps in the background are waited for" {
+	awf-run -c '(sleep 0.3; awf-step -n -q late -- true) & awf-step -n -q early -- true; sleep 0.4 & awf-step -n -q slow -- sleep 0.5 &'
+	same "$(events step.completed .payload.name | tr -d '"' | sort | tr '\n' ' ')" 'early late slow '
+	same "$(jq -r .type "$(transcript)" | tail -n 1)" run.completed
+}
+
+@test "a step inside a command of a step has a path, a call and a cause of its own" {
+	awf-run -c 'awf-step -n -q outer -- awf-step -n -q inner -- true'
+	same "$(events step.started '| [.path,.payload.call]' | tr '\n' ' ')" '["outer","outer:0:0"] ["outer.inner","outer:0:0/inner:0:0"] '
+	same "$(jq -rs '[.[] | select(.type == "step.started")] | .[0].event_id == .[1].parent_event_id' "$(transcript)")" true
+}
+
+@test "occurrences count the processes of a name" {
+	awf-run -c 'for i in 1 2 3; do awf-step -n -q a -- true; done'
+	same "$(events step.started .payload.call | tr '\n' ' ')" '"a:0:0" "a:1:0" "a:2:0" '
+}
+
+@test "a step of a run that has ended is refused" {
+	awf-run -c 'env | grep ^AWF_ >env'
+	# shellcheck disable=SC2046
+	run -4 env $(cat env) awf-step -n x -- true
+	[[ "$output" == *"run has ended"* ]]
+}
+
+@test "--by-name joins by the names of the steps" {
+	same "$(awf-run -c '{ awf-step -n a -- echo 1; awf-step -n b -- echo 2; } | awf-step -s --by-name -r c -- cat')" '{"a":"1","b":"2"}'
+	run -1 --separate-stderr awf-run -c '{ awf-step -n a -- echo 1; awf-step -n a -- echo 2; } | awf-step -s --by-name -r c -- cat'
+	[[ "$stderr" == *"--by-name: two items of a"* ]]
+}
+
+@test "tokens of state lines differ by data, call and run" {
+	awf-run -c 'printf "a\na\nb\n" | awf-step -i lines x -- cat' >lines
+	same "$(jq -r .metadata.token lines | sort -u | wc -l)" 3
+	same "$(jq -r '.metadata.token | length' lines | sort -u)" 64
+}

@@ -1,0 +1,353 @@
+#!/usr/bin/env bats
+# awf-step with commands: items, exactness, output, failure. What one process does;
+# pipelines of several are in awf-step-pipeline.bats.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+data() { jq -c .data; }
+# Events of the latest run of one type.
+events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
+
+@test "a command gets the text and its output is the result" {
+	same "$(printf 'one two\n' | awf-step count -- wc -w | data)" '"2"'
+	same "$(events step.completed .payload.result)" '"2"'
+	same "$(events step.started .payload.input)" '"one two"'
+}
+
+@test "-r prints strings raw and JSON compact" {
+	same "$(printf 'a b\n' | awf-step -r x -- cat)" 'a b'
+	same "$(echo '{"a": [1, 2.50]}' | awf-step -i json -r x -O json -- cat)" '{"a":[1,2.50]}'
+	same "$(awf-step -n -r x -O json -- echo null)" null
+}
+
+@test "text is exact: with and without its last newline, empty, CRLF, long" {
+	printf 'x' | awf-step a -- cat | awf-step -r b -- cat >out
+	printf 'x' | cmp - out
+	printf 'x\n\n' | awf-step a -- cat | awf-step -r b -- cat >out
+	printf 'x\n\n' | cmp - out
+	printf 'a\r\nb' | awf-step -r a -- cat >out
+	printf 'a\r\nb' | cmp - out
+	awf-step -n a -- true | awf-step -r b -- cat >out
+	cmp /dev/null out
+	head -c 300000 /dev/zero | tr '\0' y >in
+	awf-step a -- cat <in | awf-step -r b -- cat | cmp - in
+}
+
+@test "bytes that are no UTF-8, and NULs, pass unharmed and are recorded as they are" {
+	head -c 100000 /dev/urandom >in
+	awf-step a -- cat <in | awf-step b -- cat | awf-step -r c -- cat | cmp - in
+	same "$(events step.completed .payload.result)" null
+	same "$(events step.completed '.refs[0].encoding')" '"raw"'
+	id=$(events run.started .run_id | tr -d '"')
+	sha=$(events step.completed '.refs[0].sha256' | tr -d '"')
+	cmp in "$AWF_STORAGE/blobs/$id/$sha"
+	printf 'a\0b\n' | awf-step a -- cat | awf-step -r c -- cat >out
+	printf 'a\0b\n' | cmp - out
+	same "$(events step.completed .payload.result)" '"a\u0000b"'
+}
+
+@test "100 MB of output pass" {
+	head -c 100000000 /dev/zero | tr '\0' z >in
+	awf-step -n a -- cat in | awf-step -r b -- cat | cmp - in
+	same "$(events step.completed '.refs[0].encoding')" '"json"'
+	[ "$(wc -c <"$(transcript)")" -lt 10000 ]
+}
+
+@test "items: lines, nul, json, state" {
+	same "$(printf 'a\nb' | awf-step -i lines x -- cat | data | tr '\n' ' ')" '"a" "b" '
+	same "$(printf 'a\0b c\0' | awf-step -i nul x -- cat | data | tr '\n' ' ')" '"a" "b c" '
+	same "$(echo '1 {"a":2}' | awf-step -i json -O json x -- cat | data | tr '\n' ' ')" '1 {"a":2} '
+	run -1 --separate-stderr awf-step -i state x -- cat <<<'{"a":1}'
+	same "$stderr" 'awf-step: x: stdin: byte 1: no state line among state lines'
+}
+
+@test "-i json with big and exact numbers keeps their bytes" {
+	same "$(echo '[12345678901234567890, 1.0, 1e5, "\u00e4"]' | awf-step -i json -r x -O json -- cat)" \
+		'[12345678901234567890,1.0,1e5,"\u00e4"]'
+}
+
+@test "state in, state out: pretty-printed by jq, changed by jq" {
+	printf 'a\nb\n' | awf-step -i lines one -- cat | jq '.data |= . + "!"' >lines
+	same "$(awf-step -r two -- cat <lines | tr '\n' ' ')" 'a! b! '
+}
+
+@test "-n gives one null and no input to the command" {
+	same "$(awf-step -n -r x -- sh -c 'cat; echo done')" done
+	same "$(events step.started .payload.input)" null
+}
+
+@test "no input is an error unless it may be empty" {
+	run -1 --separate-stderr awf-step x -- cat </dev/null
+	same "$stderr" 'awf-step: x: stdin: no input (-n if there is none to be, --allow-empty if there may be none)'
+	same "$(jq -r .metadata.error.code <<<"$output")" no_input
+	run -0 awf-step --allow-empty x -- cat </dev/null
+	same "$output" ''
+	run -0 awf-step -i lines x -- cat </dev/null
+	same "$output" ''
+	same "$(awf-step -i json -s -r x -O json -- cat </dev/null)" '[]'
+}
+
+@test "-s joins, --by-name keys" {
+	same "$(printf '1 2 3' | awf-step -i json -s -r x -- cat)" '[1,2,3]'
+	{ echo x | awf-step a -- echo A; echo x | awf-step b -- echo B; } >lines
+	same "$(awf-step -s -r x -- cat <lines)" '["A","B"]'
+	run -1 --separate-stderr awf-step -s --by-name x -- cat <lines
+	[[ "$stderr" == *"--by-name: an item that no step of this run has made"* ]]
+}
+
+@test "-O splits the output, and the record keeps all of it" {
+	same "$(awf-step -n -O lines x -- printf 'a\nb\n' | data | tr '\n' ' ')" '"a" "b" '
+	same "$(events step.completed .payload.result)" '["a","b"]'
+	same "$(awf-step -n -O nul x -- printf 'a\0b\0' | data | tr '\n' ' ')" '"a" "b" '
+	same "$(awf-step -n -O json x -- echo '{"a":1} 2' | jq -c '[.data,.metadata.part]' | tr '\n' ' ')" '[{"a":1},0] [2,1] '
+	run -3 --separate-stderr awf-step -n -O json x -- echo '{'
+	[[ "$stderr" == "awf-step: x: stdout is no JSON: "* ]]
+	same "$(awf-step -n -O lines x -- true)" ''
+}
+
+@test "--into keeps the rest" {
+	same "$(echo '{"a":1,"k":2}' | awf-step -i json -r --into k x -- echo new)" '{"a":1,"k":"new"}'
+	same "$(echo 'text' | awf-step -r --into k x -- echo new)" '{"input":"text","k":"new"}'
+	same "$(echo '{}' | awf-step -i json -r --into k x -- echo new)" '{"k":"new"}'
+}
+
+@test "-e gives the state line; an item without one gets the step's" {
+	echo hi | awf-step a -- cat >line
+	same "$(awf-step -e -r b -- jq -r .metadata.path <line)" a
+	same "$(echo hi | awf-step -e -r b -- jq -r .metadata.event_id)" \
+		"$(events step.started .event_id | tr -d '"')"
+}
+
+@test "-j keeps the order and runs at the same time" {
+	start=$(date +%s%N)
+	same "$(printf '4\n3\n2\n1\n' | awf-step -i lines -j 4 -r x -- sh -c 'read n; sleep 0.$n; echo $n' | tr '\n' ' ')" '4 3 2 1 '
+	[ $((($(date +%s%N) - start) / 1000000)) -lt 900 ]
+	same "$(events step.started .iteration | sort | tr '\n' ' ')" '0 1 2 3 '
+	same "$(seq 200 | awf-step -i lines -j 7 -r x -- cat | md5sum)" "$(seq 200 | md5sum)"
+}
+
+@test "-o replaces the file only if all succeeded; -q prints nothing" {
+	echo old >out
+	run -3 awf-step -n -o out x -- false
+	same "$(cat out)" old
+	run -0 awf-step -n -o out -r x -- echo new
+	same "$output" ''
+	same "$(cat out)" new
+	same "$(ls)" out
+	run -0 awf-step -n -q x -- echo new
+	same "$output" ''
+	run -4 awf-step -n -o /nonexistent/out x -- true
+	[[ "$output" == "awf-step: /nonexistent/out"* ]]
+}
+
+@test "a failed call goes on as an error line with its input" {
+	run -3 --separate-stderr awf-step x -- sh -c 'echo partial; echo why >&2; exit 7' <<<in
+	same "$stderr" "$(printf 'why\nawf-step: x: sh: exit status 7')"
+	same "$(jq -c '[.data,.metadata.error.code]' <<<"$output")" '["in","exit_status"]'
+	same "$(events step.completed '|[.payload.exit_code,.payload.stderr,.payload.stderr_bytes]')" '[7,"why\n",4]'
+	run -3 --separate-stderr awf-step x -- sh -c 'kill -9 $$' <<<in
+	same "$(events step.completed .payload.exit_code)" 137
+}
+
+@test "the next items are worked on after a failure" {
+	run -3 --separate-stderr awf-step -i lines x -- grep -v b < <(printf 'a\nb\nc\n')
+	same "$(jq -c '[.data,.metadata.error.code]' <<<"$output" | tr '\n' ' ')" '["a",null] ["b","exit_status"] ["c",null] '
+}
+
+@test "errors travel: skipped, recorded, passed on as they came" {
+	echo in | awf-step a -- false >line 2>/dev/null || true
+	run -3 --separate-stderr awf-step b -- touch ran <line
+	[ ! -e ran ]
+	same "$stderr" ''
+	same "$(events step.completed .payload.skipped)" '"upstream_failed"'
+	same "$(jq -c .metadata.error.code <<<"$output")" '"exit_status"'
+	run -3 awf-step -r b -- cat <line
+	same "$output" ''
+	run -3 awf-step -s b -- touch ran < <(cat line; echo good | awf-step g -- cat)
+	[ ! -e ran ]
+}
+
+@test "--rescue runs on what failed, with its input, and passes the others" {
+	{ echo bad | awf-step a -- false || true; echo good | awf-step a -- cat; } >lines 2>/dev/null
+	same "$(awf-step --rescue -r b -- sed 's/^/saved /' <lines | tr '\n' ' ')" 'saved bad good '
+	same "$(events step.started .payload.mode | sort -u)" '"rescue"'
+}
+
+@test "--allow-failure goes on with null" {
+	run -0 --separate-stderr awf-step --allow-failure x -- false <<<in
+	same "$stderr" ''
+	same "$(jq -c '[.data,.metadata.failure.code,.metadata.error]' <<<"$output")" '[null,"exit_status",null]'
+	same "$(events run.completed .payload.status)" '"success"'
+}
+
+@test "--try prints nothing and exits 3" {
+	run -3 --separate-stderr awf-step --try x -- false <<<in
+	same "$output" ''
+	same "$(events run.completed .payload.status)" '"success"'
+	same "$(awf-step --try -r x -- cat <<<in)" in
+}
+
+@test "--when calls, passes or fails" {
+	same "$(echo yes | awf-step --when 'jq -e ".data == \"yes\""' -r x -- echo called)" called
+	same "$(echo no | awf-step --when 'jq -e ".data == \"yes\""' -r x -- echo called)" no
+	same "$(events step.completed .payload.skipped)" '"condition"'
+	same "$(events step.started .payload.condition.outcome)" false
+	run -3 --separate-stderr awf-step --when 'exit 2' x -- touch ran <<<in
+	same "$stderr" 'awf-step: x: the condition of --when ended with status 2'
+	[ ! -e ran ]
+}
+
+@test "--timeout ends all descendants" {
+	run -3 --separate-stderr awf-step -n --timeout 300ms x -- sh -c 'setsid sleep 77 & sleep 77'
+	same "$(jq -r .metadata.error.code <<<"$output")" timeout
+	run ! pgrep -f 'sleep 77'
+}
+
+@test "--timeout kills what ignores SIGTERM after 5 s" {
+	start=$(date +%s)
+	run -3 --separate-stderr awf-step -n --timeout 200ms x -- sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+	took=$(($(date +%s) - start))
+	[ "$took" -ge 4 ]
+	[ "$took" -le 9 ]
+}
+
+@test "retries: tried again, recorded, bounded" {
+	run -0 --separate-stderr awf-step -n -r --retries 3 --delay 10ms --backoff constant x -- \
+		sh -c 'n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) >n; [ $n -ge 2 ] && echo ok'
+	same "$output" ok
+	same "$(events step.completed '.payload.retries | length')" 2
+	same "$(events step.completed '.payload.retries[0].code')" '"exit_status"'
+	run -3 awf-step -n --retries 1 --delay 10ms x -- sh -c 'echo x >>tries; false'
+	same "$(wc -l <tries)" 2
+	run -3 awf-step -n --retries 5 --delay 10ms --retry-on timeout x -- sh -c 'echo x >>once; false'
+	same "$(wc -l <once)" 1
+}
+
+@test "what was cut off and may have had effects is not tried again" {
+	run -3 awf-step -n --effects external --retries 3 --delay 10ms --timeout 200ms x -- \
+		sh -c 'echo x >>tries; sleep 5'
+	same "$(wc -l <tries)" 1
+	run -3 awf-step -n --effects external,idempotent --retries 1 --delay 10ms --timeout 200ms x -- \
+		sh -c 'echo x >>again; sleep 5'
+	same "$(wc -l <again)" 2
+	same "$(events step.started .payload.effects)" '"external"'
+}
+
+@test "a command that cannot be run" {
+	run -3 --separate-stderr awf-step -n x -- /nonexistent/command
+	[[ "$stderr" == "awf-step: x: /nonexistent/command: "* ]]
+	same "$(events step.completed .payload.exit_code)" 127
+	touch plain
+	run -3 --separate-stderr awf-step -n x -- ./plain
+	same "$(events step.completed .payload.exit_code)" 126
+}
+
+@test "a command need not read its input" {
+	head -c 3000000 /dev/zero | tr '\0' x | awf-step -r x -- echo done >out
+	same "$(cat out)" done
+}
+
+@test "stderr passes through and its tail is recorded" {
+	awf-step -n -q x -- sh -c 'seq 1 30000 >&2' 2>err
+	same "$(md5sum <err)" "$(seq 1 30000 | md5sum)"
+	same "$(events step.completed .payload.stderr_bytes)" "$(seq 1 30000 | wc -c)"
+	same "$(events step.completed '.payload.stderr|length')" 65536
+}
+
+@test "SIGPIPE is default in commands" {
+	run -0 --separate-stderr awf-step -n -r x -- sh -c 'yes | head -n 1'
+	same "$output" y
+	same "$stderr" ''
+}
+
+@test "nobody reads: ends, is no failure" {
+	seq 100 | awf-step -i lines x -- cat | head -n 1 >out
+	same "$(jq -r .data out)" 1
+	same "$(events run.completed .payload.status)" '"success"'
+	[ "$(events step.started .seq | wc -l)" -lt 100 ]
+}
+
+@test "nobody reads while a command runs: it is cancelled and recorded" {
+	awf-step -n x -- sh -c 'sleep 78' | sleep 0.3
+	run ! pgrep -f 'sleep 78'
+	same "$(events step.completed .payload.error.code)" '"downstream_closed"'
+	same "$(events run.completed .payload.status)" '"success"'
+}
+
+@test "a signal cancels, is recorded, and kills" {
+	awf-step -n x -- sleep 79 >out 2>err &
+	pid=$!
+	sleep 0.4
+	kill -TERM $pid
+	run -143 wait $pid
+	run ! pgrep -f 'sleep 79'
+	same "$(events step.completed .payload.error.code)" '"cancelled"'
+	same "$(events run.completed .payload.status)" '"cancelled"'
+	same "$(jq -r .metadata.error.code out)" cancelled
+}
+
+@test "API keys stay out of the environment of commands, unless let through" {
+	export ANTHROPIC_API_KEY=sk-1 MY_KEY=sk-2
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'MY_KEY=sk-3' >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	same "$(awf-step -n -r x -- sh -c 'env | grep sk- || echo none')" none
+	same "$(awf-step -n -r --pass-key MY_KEY x -- sh -c 'env | grep sk-')" 'MY_KEY=sk-3'
+	run ! grep -rl sk-1 "$AWF_STORAGE"
+	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
+	run -4 awf-step -n x -- true
+	[[ "$output" == *keys*"chmod 600"* ]]
+}
+
+@test "--dry-run prints and records nothing" {
+	same "$(echo hi | awf-step --dry-run x -- tr a b)" '{"command":["tr","a","b"],"input":"hi"}'
+	[ ! -e "$AWF_STORAGE" ]
+}
+
+@test "--kind renames" {
+	awf-step -n -q --kind build x -- true
+	same "$(events step.started .payload.kind)" '"build"'
+}
+
+@test "usage errors are one line and exit 1" {
+	while IFS='|' read -r args message; do
+		# shellcheck disable=SC2086
+		run -1 --separate-stderr awf-step $args
+		same "$stderr" "awf-step: $message"
+	done <<-'END'
+	|a NAME for the step is missing (awf-step --help)
+	a/b -- true|a/b: no name of a step: A-Z a-z 0-9 _ - only
+	x|x: nothing to do: say -- command, -a AGENT, -m MODEL or -t TOOL
+	x --|--: a command is missing after it
+	x y -- true|y: one NAME only (a command goes after --)
+	x -m openai/x -- true|--: a command not together with -a, -m or -t
+	-i line x -- true|-i: 'line' is no such form (did you mean 'lines'?)
+	--by-name x -- true|--by-name: only with -s
+	-s -j 2 x -- true|-j: not with -s: there is one call
+	-s --rescue x -- true|--rescue: not with -s
+	--rescue --try x -- true|--rescue: not with --try or --allow-failure
+	--try --allow-failure x -- true|--try: not with --allow-failure
+	--into k -O lines x -- true|--into: not with -O: there may be several results
+	-e -m openai/x x|-e: only with a command
+	-p hi x -- true|-p: only with -a or -m
+	-o f -q x -- true|-o: not with -q
+	--effects some x -- true|--effects: 'some' is none of none, read, workspace, external
+	--kind a.b x -- true|--kind: 'a.b' is no word of A-Z a-z 0-9 _ -
+	END
+	[ ! -e "$AWF_STORAGE" ]
+}
+
+@test "--help names every option, --version the version" {
+	run -0 awf-step --help
+	[[ "$output" == "usage: awf-step [options] NAME -- command"* ]]
+	for option in $(grep -o -- '--[a-z-]*' <<<"$output" | sort -u); do
+		[ "$option" = -- ] && continue
+		grep -q -- "$option" "$ROOT/completions/awf-step.bash" || { echo "bash: $option"; false; }
+		grep -q -- "$option" "$ROOT/completions/_awf-step" || { echo "zsh: $option"; false; }
+		grep -q -- "-l ${option#--}\b" "$ROOT/completions/awf-step.fish" || { echo "fish: $option"; false; }
+		[ "$option" = --help ] || [ "$option" = --version ] ||
+			grep -q -- "Fl -${option#--}" "$ROOT/man/awf-step.1" || { echo "man: $option"; false; }
+	done
+	run -0 awf-step --version
+	[[ "$output" == "awf-step "[0-9]* ]]
+}

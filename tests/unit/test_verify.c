@@ -41,9 +41,9 @@ static const struct event_line {
 	  "\"format\":1,\"attempt\":1,\"forked_from\":null}", "" },
 	{ "step.started", "01", "", "", "a",
 	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"attempt\":1,\"input_sha256\":\"" SHA
-	  "\",\"input\":\"x\",\"definition_sha256\":\"" SHA "\",\"effects\":\"none\",\"blocks\":"
+	  "\",\"input\":\"x\",\"definition_sha256\":\"" SHA "\",\"effects\":\"none\",\"idempotent\":true,\"blocks\":"
 	  "[{\"type\":\"command\",\"command\":[\"x\"],\"fidelity\":\"router\"}],\"agent\":\"x.md\","
-	  "\"provider\":\"p\",\"model\":\"m\",\"timeout_ms\":5,\"condition\":{\"status\":0},"
+	  "\"provider\":\"p\",\"model\":\"m\",\"tool\":\"t\",\"timeout_ms\":5,\"condition\":{\"status\":0},"
 	  "\"mode\":\"try\",\"claims\":\"" ID("77") "\"}", "" },
 	{ "message.user", "02", "", "", "a",
 	  "{\"role\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":null}],\"system_prompt\":\"s\","
@@ -58,7 +58,7 @@ static const struct event_line {
 	  "\",\"partial\":false}", "" },
 	{ "tool.call", "04", "", "", "a",
 	  "{\"name\":\"read\",\"call_id\":\"t1\",\"input\":{\"path\":\"x\"},\"effects\":\"none\","
-	  "\"fidelity\":\"router\"}", "" },
+	  "\"warning\":\"w\",\"fidelity\":\"router\"}", "" },
 	{ "tool.call", "04", "", "", "a", "{\"name\":\"read\",\"call_id\":\"t2\",\"input\":{}}", "" },
 	{ "tool.result", "05", "", "", "a",
 	  "{\"name\":\"read\",\"call_id\":\"t1\",\"output\":\"o\",\"duration_ms\":1,\"changed\":"

@@ -49,11 +49,11 @@ in_small_file_system() {
 		cp whole run.jsonl
 		rm -f run.torn
 		# shellcheck disable=SC2059
-		printf "$tail" | tee -a run.jsonl >tail
+		printf "$tail" | tee -a run.jsonl >added
 		run -0 --separate-stderr fault_append run.jsonl 1 10
 		# shellcheck disable=SC2154
-		same "$stderr" "fault_append: run.jsonl: moved $(wc -c <tail) bytes of a torn line to run.torn"
-		cmp tail run.torn
+		same "$stderr" "fault_append: run.jsonl: moved $(wc -c <added) bytes of a torn line to run.torn"
+		cmp added run.torn
 		same "$(stat -c %a run.torn)" 600
 		same "$(check_chain run.jsonl 3)" 3
 	done

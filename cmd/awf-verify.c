@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "record/storage.h"
+#include "record/torn.h"
 #include "record/transcript.h"
 #include "record/verify.h"
 
@@ -80,7 +81,7 @@ repair(const struct verify_command *command, const char *path,
 
 	if (verify_repair(path, report, &moved, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	torn = transcript_torn(path);
+	torn = torn_path(path);
 	fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", path, (long long)moved,
 	    torn);
 	free(torn);

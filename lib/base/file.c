@@ -155,6 +155,16 @@ directory_sync(const char *path, struct error *err)
 	return status;
 }
 
+int
+file_sync_name(const char *path, struct error *err)
+{
+	char *directory = path_directory(path);
+	int status = directory_sync(directory, err);
+
+	free(directory);
+	return status;
+}
+
 char *
 path_join(const char *directory, const char *name)
 {
@@ -246,7 +256,6 @@ finish_content(struct replacement *r, bool sync, struct error *err)
 int
 replacement_commit(struct replacement *r, bool sync, struct error *err)
 {
-	char *directory;
 	int status;
 
 	if (finish_content(r, sync, err) < 0) {
@@ -258,9 +267,7 @@ replacement_commit(struct replacement *r, bool sync, struct error *err)
 		replacement_abandon(r);
 		return -1;
 	}
-	directory = path_directory(r->path);
-	status = sync ? directory_sync(directory, err) : 0;
-	free(directory);
+	status = sync ? file_sync_name(r->path, err) : 0;
 	free(r->path);
 	free(r->temporary);
 	*r = (struct replacement){.fd = -1};

@@ -24,6 +24,8 @@ int file_load(const char *path, size_t limit, struct buffer *b, struct error *er
 int directory_make(const char *path, mode_t mode, struct error *err);
 /* fsync() of a directory, so that names made or renamed in it last. */
 int directory_sync(const char *path, struct error *err);
+/* The same for the directory that a file lies in. */
+int file_sync_name(const char *path, struct error *err);
 /* Whether path is on a file system whose locks cannot be trusted (NFS, SMB, 9P,
  * AFS, Ceph, Lustre, sshfs, GlusterFS …); *name says which. -1 with *err. */
 int file_is_remote(const char *path, const char **name, struct error *err);

@@ -15,16 +15,13 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "json/writer.h"
-#include "record/blob.h"
 #include "record/storage.h"
+#include "record/torn.h"
 
 #define LOCK_WAIT_MS 30000
 #define LOCK_YIELDS 4
 #define LOCK_NAP_MIN 20000L    /* ns */
 #define LOCK_NAP_MAX 2000000L
-#define MOVE_CHUNK ((int64_t)1 << 20)
-#define LINE_KEPT ((size_t)1 << 20) /* memory kept from one append to the next */
 
 int
 sync_mode_from_environment(enum sync_mode *mode, struct error *err)
@@ -61,7 +58,7 @@ transcript_begin(struct transcript *t, int fd, const char *path, const char *blo
 {
 	struct stat status;
 
-	*t = (struct transcript){ .fd = fd, .owner = getpid(), .line = BUFFER_INIT };
+	*t = (struct transcript){ .fd = fd, .owner = getpid() };
 	window_begin(&t->tail, fd);
 	memset(t->prev, '0', DIGEST_SIZE - 1);
 	t->path = memory_text(path);
@@ -78,17 +75,6 @@ transcript_begin(struct transcript *t, int fd, const char *path, const char *blo
 	return result;
 }
 
-/* Makes the name of a new file last. */
-static int
-name_sync(const char *path, struct error *err)
-{
-	char *directory = path_directory(path);
-	int result = directory_sync(directory, err);
-
-	free(directory);
-	return result;
-}
-
 int
 transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err)
@@ -99,7 +85,7 @@ transcript_create(struct transcript *t, const char *path, const char *blobs,
 		return error_errno(err, ERROR_SYSTEM, path, "unable to create the transcript");
 	if (transcript_begin(t, fd, path, blobs, run_id, err) == -1)
 		return -1;
-	if (t->sync != SYNC_NONE && name_sync(path, err) == -1) {
+	if (t->sync != SYNC_NONE && file_sync_name(path, err) == -1) {
 		transcript_close(t);
 		return -1;
 	}
@@ -126,7 +112,7 @@ transcript_close(struct transcript *t)
 	free(t->path);
 	free(t->blobs);
 	t->path = t->blobs = NULL;
-	buffer_free(&t->line);
+	line_free(&t->line);
 	window_free(&t->tail);
 }
 
@@ -283,58 +269,16 @@ tail_check_kind(struct transcript *t, struct error *err)
 	return 0;
 }
 
-char *
-transcript_torn(const char *path)
-{
-	static const char suffix[] = ".jsonl";
-	size_t len = strlen(path);
-
-	if (len >= sizeof suffix && strcmp(path + len - (sizeof suffix - 1), suffix) == 0)
-		len -= sizeof suffix - 1;
-	return memory_format("%.*s.torn", (int)len, path);
-}
-
-/* Copies [from, to) of the transcript to fd, and syncs it. -1 with errno. */
-static int
-torn_copy(struct transcript *t, int64_t from, int64_t to, int fd)
-{
-	while (from < to) {
-		int64_t upto = to - from > MOVE_CHUNK ? from + MOVE_CHUNK : to;
-		const char *bytes = window_bytes(&t->tail, from, upto);
-		if (bytes == NULL || file_write(fd, bytes, (size_t)(upto - from)) == -1)
-			return -1;
-		from = upto;
-	}
-	return fsync(fd);
-}
-
-static int
-torn_save(struct transcript *t, const char *torn, int64_t from, int64_t to,
-    struct error *err)
-{
-	int fd = storage_open(torn, O_WRONLY | O_APPEND | O_CREAT, 0600);
-
-	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");
-	int result = torn_copy(t, from, to, fd);
-	if (result == -1)
-		error_errno(err, ERROR_SYSTEM, torn, "unable to keep a torn line");
-	close(fd);
-	return result == 0 ? name_sync(torn, err) : -1;
-}
-
 /* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. */
 static int
 tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
-	if (t->size == 0 && tail_check_kind(t, err) == -1)
+	if ((t->size == 0 && tail_check_kind(t, err) == -1) ||
+	    torn_keep(t->path, &t->tail, t->size, end, err) == -1)
 		return -1;
-	char *torn = transcript_torn(t->path);
-	int result = torn_save(t, torn, t->size, end, err);
-	if (result == 0 && ftruncate(t->fd, t->size) == -1)
-		result = error_errno(err, ERROR_SYSTEM, t->path, "unable to cut off a torn line");
-	free(torn);
-	return result;
+	if (ftruncate(t->fd, t->size) == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to cut off a torn line");
+	return 0;
 }
 
 /* Brings t up to the file: its last line, and no torn tail. *moved is set to the
@@ -372,7 +316,7 @@ transcript_tell(const struct transcript *t, int64_t moved)
 {
 	if (moved == 0 || t->repaired == NULL)
 		return;
-	char *torn = transcript_torn(t->path);
+	char *torn = torn_path(t->path);
 	char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
 	    (long long)moved, torn);
 	t->repaired(text);
@@ -380,143 +324,14 @@ transcript_tell(const struct transcript *t, int64_t moved)
 	free(torn);
 }
 
-/* The line. It is made before the lock is taken, but for seq and timestamp, which
- * are put before it in LINE_ROOM, and prev, whose place it holds with zeros. */
-
-#define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
-#define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
-#define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
-#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* its digest, from the end */
-
-/* Whether the values that event_raw names are null, as they must be. */
-static bool
-raws_in_place(const struct event *e)
-{
-	static const char payload[] = "/payload";
-
-	for (size_t i = 0; i < e->raw_count; i++) {
-		if (strncmp(e->raws[i].at, payload, sizeof payload - 1) != 0 ||
-		    span_type(pointer_find(e->payload, e->raws[i].at + sizeof payload - 1)) != '0')
-			return false;
-	}
-	return true;
-}
+/* Appending. */
 
 static int
-line_raws(struct transcript *t, const struct event *e, struct buffer *refs,
-    struct error *err)
+transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
-	char name[DIGEST_SIZE];
+	const struct line_place place = { t->path, t->blobs, t->run_id, t->sync != SYNC_NONE };
 
-	assert(raws_in_place(e));
-	for (size_t i = 0; i < e->raw_count; i++) {
-		const struct event_raw *raw = &e->raws[i];
-		if (blob_write(t->blobs, raw->bytes, raw->len, t->sync != SYNC_NONE, name, err) == -1)
-			return -1;
-		blob_reference(raw->at, name, raw->len, "raw", refs);
-	}
-	return 0;
-}
-
-/* Appends the payload, its large strings in blobs. */
-static int
-line_payload(struct transcript *t, const struct event *e, struct writer *w,
-    struct buffer *refs, struct error *err)
-{
-	writer_key(w, "payload");
-	if (e->payload.len <= BLOB_THRESHOLD) {
-		writer_span(w, e->payload);
-		return 0;
-	}
-	w->comma = true;
-	return blob_externalise(t->blobs, e->payload, "/payload", t->sync != SYNC_NONE, w->out, refs,
-	    err);
-}
-
-static void
-line_causes(const struct transcript *t, const struct event *e, struct writer *w)
-{
-	writer_member_string(w, "event_id", e->id);
-	writer_member_string(w, "run_id", t->run_id);
-	writer_member_string(w, "parent_run_id", e->parent_run_id);
-	writer_member_string(w, "child_run_id", e->child_run_id);
-	writer_key(w, "parent_event_id");
-	writer_string(w, e->parent_event_id);
-	if (e->links.len > 2)
-		writer_member_span(w, "links", e->links);
-}
-
-static int
-line_members(struct transcript *t, const struct event *e, struct buffer *refs,
-    struct error *err)
-{
-	struct writer w;
-
-	writer_begin(&w, &t->line);
-	w.comma = true;
-	line_causes(t, e, &w);
-	writer_member_string(&w, "type", event_type_name(e->type));
-	writer_member_string(&w, "path", e->path);
-	writer_member_integer(&w, "iteration", e->iteration);
-	if (line_payload(t, e, &w, refs, err) == -1 || line_raws(t, e, refs, err) == -1)
-		return -1;
-	if (refs->len > 0) {
-		writer_key(&w, "refs");
-		buffer_byte(&t->line, '[');
-		buffer_append(&t->line, refs->data, refs->len);
-		buffer_byte(&t->line, ']');
-	}
-	return 0;
-}
-
-/* Makes t->line with room for its head. */
-static int
-line_make(struct transcript *t, struct event *e, struct error *err)
-{
-	struct buffer refs = BUFFER_INIT;
-
-	if (e->event_id == NULL)
-		id_new(e->id);
-	else
-		memcpy(e->id, e->event_id, ID_SIZE);
-	if (t->line.capacity > LINE_KEPT)
-		buffer_free(&t->line);
-	buffer_clear(&t->line);
-	buffer_reserve(&t->line, LINE_ROOM);
-	t->line.len = LINE_ROOM;
-	int result = line_members(t, e, &refs, err);
-	buffer_free(&refs);
-	if (result == -1)
-		return -1;
-	const char *members = t->line.data + LINE_ROOM;
-	size_t len = t->line.len - LINE_ROOM;
-	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)
-		return error_set(err, ERROR_INVALID_INPUT, t->path,
-		    "an event holds a line feed or NUL: its JSON must be minified");
-	buffer_append(&t->line, LINE_TAIL, sizeof LINE_TAIL - 1);
-	if (t->line.len > SCAN_LINE_LIMIT)
-		return error_set(err, ERROR_INVALID_INPUT, t->path,
-		    "an event of %zu bytes is above the limit of %zu", t->line.len, SCAN_LINE_LIMIT);
-	return 0;
-}
-
-/* Puts seq, timestamp and prev in; the line begins at t->line_start then. */
-static void
-line_finish(struct transcript *t, struct event *e)
-{
-	char head[LINE_ROOM];
-	int64_t wall = clock_wall();
-
-	if (wall < t->wall)
-		wall = t->wall;
-	t->wall = wall;
-	e->seq = t->seq + 1;
-	int len = snprintf(head, sizeof head, LINE_HEAD, (long long)e->seq,
-	    clock_text(wall, e->timestamp));
-	assert(len > 0 && (size_t)len < sizeof head);
-	t->line_start = LINE_ROOM - (size_t)len;
-	memcpy(t->line.data + t->line_start, head, (size_t)len);
-	memcpy(t->line.data + t->line.len - LINE_PREV_BACK, t->prev, DIGEST_SIZE - 1);
+	return line_make(&t->line, &place, e, err);
 }
 
 /* Why a write was short: what the rest meets. Its LF is held back, for a reader
@@ -530,37 +345,34 @@ write_cause(int fd, const char *rest, size_t len)
 }
 
 static int
-line_write(struct transcript *t, const char *line, size_t len, struct error *err)
+transcript_write(struct transcript *t, struct span line, struct error *err)
 {
-	ssize_t n = write(t->fd, line, len);
+	ssize_t n = write(t->fd, line.at, line.len);
 
-	if (n == (ssize_t)len)
+	if (n == (ssize_t)line.len)
 		return 0;
-	int cause = n == -1 ? errno : write_cause(t->fd, line + n, len - (size_t)n);
+	int cause = n == -1 ? errno : write_cause(t->fd, line.at + n, line.len - (size_t)n);
 	bool cut = ftruncate(t->fd, t->size) == 0;
 	errno = cause;
 	return error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
 	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
-/* The lock is held, and the file caught up with. */
+/* Appends t->line; the file has been caught up with. */
 static int
-line_append(struct transcript *t, struct event *e, struct error *err)
+append_line(struct transcript *t, struct event *e, struct error *err)
 {
-	line_finish(t, e);
-	size_t len = t->line.len - t->line_start;
-	if (line_write(t, t->line.data + t->line_start, len, err) == -1)
+	int64_t wall = clock_wall();
+
+	if (t->wall < wall)
+		t->wall = wall;
+	line_finish(&t->line, e, t->seq + 1, t->wall, t->prev);
+	struct span line = line_span(&t->line);
+	if (transcript_write(t, line, err) == -1)
 		return -1;
 	t->seq = e->seq;
-	t->size += (int64_t)len;
+	t->size += (int64_t)line.len;
 	return 0;
-}
-
-/* Of the line just appended: outside the lock, for it takes a while. */
-static void
-line_digest(struct transcript *t)
-{
-	digest_blake2b(t->line.data + t->line_start, t->line.len - t->line_start - 1, t->prev);
 }
 
 /* What happens under the lock. Without decide() the line was made before. */
@@ -571,9 +383,9 @@ append_locked(struct transcript *t, struct event *e,
 {
 	if (transcript_catch_up(t, moved, err) == -1)
 		return -1;
-	if (decide != NULL && (decide(context, e, err) == -1 || line_make(t, e, err) == -1))
+	if (decide != NULL && (decide(context, e, err) == -1 || transcript_line(t, e, err) == -1))
 		return -1;
-	return line_append(t, e, err);
+	return append_line(t, e, err);
 }
 
 int
@@ -590,7 +402,7 @@ transcript_append_deciding(struct transcript *t, struct event *e,
 	sigset_t before;
 	int64_t moved = 0;
 
-	if (transcript_own(t, err) == -1 || (decide == NULL && line_make(t, e, err) == -1))
+	if (transcript_own(t, err) == -1 || (decide == NULL && transcript_line(t, e, err) == -1))
 		return -1;
 	if (transcript_lock(t, &before, err) == -1)
 		return -1;
@@ -599,7 +411,9 @@ transcript_append_deciding(struct transcript *t, struct event *e,
 	transcript_tell(t, moved);
 	if (result == -1)
 		return -1;
-	line_digest(t);
+	/* Outside the lock, for it takes a while. */
+	struct span line = line_span(&t->line);
+	digest_blake2b(line.at, line.len - 1, t->prev);
 	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;
 }
 

@@ -4,7 +4,8 @@
  * What the code relies on, and keeps:
  *   - Whoever writes holds flock(LOCK_EX) for one event, with signals blocked, on
  *     a descriptor that it opened itself (a fork() is noticed, the file opened
- *     anew); readers take no lock.
+ *     anew); readers take no lock. A forked child that lives on without appending
+ *     must close its copy, or it would keep the lock of a parent that is killed.
  *   - Under the lock the file ends in a whole line: what a killed writer left is
  *     moved to <run-id>.torn and synced before it is cut off here.
  *   - seq is the last line's plus one, prev the BLAKE2b-256 of the last line,
@@ -25,6 +26,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "record/event.h"
+#include "record/line.h"
 #include "record/window.h"
 
 enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
@@ -41,8 +43,7 @@ struct transcript {
 	int64_t wall;             /* its timestamp, µs */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
-	struct buffer line;       /* the line being made, from line_start on */
-	size_t line_start;
+	struct line line;         /* made last */
 	struct window tail;       /* the file's end, as far as it was read */
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
@@ -81,8 +82,6 @@ void transcript_close(struct transcript *t);
 /* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
  * the number of bytes; 0: the file was whole. Takes the lock. */
 int transcript_repair(const char *path, int64_t *moved, struct error *err);
-/* Where torn lines of a transcript are kept, in memory of its own. */
-char *transcript_torn(const char *path);
 /* Moves what follows byte `at` there, if the file still ends at `end`: damage that
  * a check of the whole chain has found. Takes the lock. */
 int transcript_cut(const char *path, int64_t at, int64_t end, struct error *err);

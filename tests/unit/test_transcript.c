@@ -188,7 +188,7 @@ test_writers_in_turn(void **state)
 	free(large);
 }
 
-/* Killing anyone who holds the lock of an inherited descriptor would free nobody. */
+/* Through an inherited descriptor a child would hold its parent's lock with it. */
 static void
 test_forked_child_opens_anew(void **state)
 {
@@ -403,6 +403,7 @@ static void
 test_repair_needs_a_place(void **state)
 {
 	const char *path = record_path("noplace.jsonl"), *torn = record_path("noplace.torn");
+	struct buffer file = BUFFER_INIT;
 	struct transcript t;
 	int64_t moved;
 	struct stat status;
@@ -411,17 +412,17 @@ test_repair_needs_a_place(void **state)
 	open_transcript(&t, path);
 	append(&t, "{}");
 	transcript_close(&t);
-	record_load(path, &t.line);
-	buffer_text(&t.line, "torn");
-	record_put(path, t.line.data, t.line.len);
+	record_load(path, &file);
+	buffer_text(&file, "torn");
+	record_put(path, file.data, file.len);
 	assert_int_equal(symlink("elsewhere", torn), 0);
 	assert_int_equal(transcript_repair(path, &moved, &err), -1);
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	assert_string_equal(err.place, torn);
 	assert_int_equal(stat(path, &status), 0);
-	assert_int_equal(status.st_size, t.line.len);
+	assert_int_equal(status.st_size, file.len);
 	assert_int_equal(access(record_path("elsewhere"), F_OK), -1);
-	buffer_free(&t.line);
+	buffer_free(&file);
 }
 
 static void

@@ -279,7 +279,9 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	pid=$!
 	sleep 0.4
 	kill -TERM $pid
-	run -143 wait $pid
+	code=0
+	wait $pid || code=$?
+	same $code 143
 	run ! pgrep -f 'sleep 79'
 	same "$(events step.completed .payload.error.code)" '"cancelled"'
 	same "$(events run.completed .payload.status)" '"cancelled"'

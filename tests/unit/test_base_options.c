@@ -142,7 +142,7 @@ help(void **state)
 	    "  -f, --follow       go on as it grows\n"
 	    "  -q                 say nothing\n"
 	    "      --colour WHEN  always, never or auto\n"
-	    "      --help         print this help\n"
+	    "  -h, --help         print this help\n"
 	    "      --version      print the version\n");
 	free(text);
 }

@@ -62,20 +62,22 @@ read_stop_sequences(const struct definition *d, const struct definition_key *key
 	return json_object_set(a->params, key->name, value);
 }
 
-/* Whether the model thinks first: yes or no, for how many tokens, or how hard. */
+/* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
+ * object as the API has it. */
 static int
 read_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	static const char *const efforts[] = { "low", "medium", "high", NULL };
+	static const char *const efforts[] = { "minimal", "low", "medium", "high", NULL };
 	const struct agent *a = object;
-	bool known = json_is_boolean(value) || json_integer_value(value) > 0;
+	bool known = json_is_boolean(value) || json_is_object(value) ||
+	    json_integer_value(value) > 0;
 
 	for (size_t i = 0; json_is_string(value) && efforts[i] != NULL; i++)
 		known = known || strcmp(json_string_value(value), efforts[i]) == 0;
 	if (!known)
 		return definition_fail(d, key->name, err,
-		    "expected true, false, a number of tokens, low, medium or high");
+		    "expected true, false, a number of tokens, minimal, low, medium or high");
 	return json_object_set(a->params, key->name, value);
 }
 
@@ -170,16 +172,6 @@ is_command(const json_t *value)
 	return json_string_length(value) > 0 || json_array_size(value) > 0;
 }
 
-static bool
-has_tool(const struct agent *a, const char *name)
-{
-	for (size_t i = 0; a->tools[i] != NULL; i++)
-		if (strcmp(a->tools[i], name) == 0)
-			return true;
-	return false;
-}
-
-/* After tools in the table: the tool that stops must be one of them. */
 static int
 read_stop_when(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -191,9 +183,9 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	if (json_object_size(value) != 1 || (tool == NULL && !is_command(command)))
 		return definition_fail(d, key->name, err,
 		    "expected {tool: NAME} or {command: TEXT or list of texts}");
-	if (tool != NULL && !has_tool(a, tool))
-		return definition_fail(d, key->name, err, "'%s' is not one of the agent's tools",
-		    tool);
+	if (tool != NULL && !tool_name_valid(tool))
+		return definition_fail(d, key->name, err, "'%s' is no tool's name "
+		    "(1 to 64 of A-Z a-z 0-9 _ -)", tool);
 	a->stop_tool = tool == NULL ? NULL : memory_text(tool);
 	a->stop_command = json_incref(command);
 	return 0;

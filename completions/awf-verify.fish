@@ -1,0 +1,17 @@
+# fish completion for awf-verify
+function __awf_verify_runs
+    set -l storage $AWF_STORAGE
+    test -n "$storage"; or set storage $XDG_DATA_HOME/awf
+    test "$storage" != /awf; or set storage ~/.local/share/awf
+    echo @
+    for file in $storage/transcripts/*.jsonl
+        basename $file .jsonl
+    end
+end
+complete -c awf-verify -a '(__awf_verify_runs)'
+complete -c awf-verify -l repair -d 'move what a crash left of a line to <run-id>.torn'
+complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
+complete -c awf-verify -s q -l quiet -d 'no warnings'
+complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'
+complete -c awf-verify -l help -d 'print the help'
+complete -c awf-verify -l version -d 'print the version'

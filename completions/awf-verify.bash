@@ -1,11 +1,14 @@
 # bash completion for awf-verify
 _awf_verify()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} words storage
+	local cur=${COMP_WORDS[COMP_CWORD]} words storage runs
 	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
 	case $cur in
 	-*) words='--repair --schema --quiet --verbose --help --version' ;;
-	*) words="@ $(cd "$storage/transcripts" 2>/dev/null && ls | sed -n 's|\.jsonl$||p')" ;;
+	*)
+		runs=("$storage"/transcripts/*.jsonl)
+		runs=("${runs[@]##*/}")
+		words="@ ${runs[*]%.jsonl}" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; [[ $cur == -* ]] || compgen -f -- "$cur")
 }

@@ -1,0 +1,173 @@
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+
+# Two calls, the second of them after the first.
+prepare() {
+	echo hi | awf-run --name pair -c 'awf-step a -- tr a-z A-Z | awf-step -r b -- cat' >out
+	file=$(transcript)
+	id=$(basename "$file" .jsonl)
+	events=$(wc -l <"$file")
+}
+
+cleanup() {
+	[ -z "${LIVE_PID-}" ] || kill "$LIVE_PID" 2>/dev/null || true
+}
+
+@test "a whole transcript is passed over in silence, however it is named" {
+	for argument in "" @ @pair "$id" "${id:0:8}" "$file" "$AWF_STORAGE" \
+		"$AWF_STORAGE/transcripts"; do
+		run -0 --separate-stderr awf-verify ${argument:+"$argument"}
+		same "$output$stderr" ""
+	done
+}
+
+@test "-v says what was checked" {
+	run -0 awf-verify -v
+	[[ $output == *": $events events, 1 attempts, 2 calls, 0 tool calls, 0 blobs"* ]]
+	[[ $output == *"checked: JSON, whole lines, schema, seq, prev, time, ids, causes, pairs"* ]]
+}
+
+@test "a fault is one line with its place, and status 3" {
+	sed -i '3s/"HI"/"HO"/' "$file"
+	run -3 --separate-stderr awf-verify
+	same "$output" ""
+	byte=$(head -n 3 "$file" | wc -c)
+	same "$stderr" "awf-verify: $file:4: byte $byte: prev: prev is not the digest of line 3: that line or this one was changed"
+}
+
+@test "every file of a directory is checked, and the worst counts" {
+	awf-run -n -c 'awf-step -n c -- true >/dev/null'
+	sed -i '2s/,"seq":2,/,"seq":3,/; 2s/^{"seq":2,/{"seq":3,/' "$file"
+	run -3 awf-verify -v "$AWF_STORAGE"
+	[[ $output == *"$(basename "$(transcript)"): "*"1 calls"* ]]
+	[[ $output == *":2: byte "*": seq: seq is 3, not 2"* ]]
+	run -3 awf-verify @ "$file" @
+}
+
+@test "what is not there is status 1, what cannot be read 4" {
+	mkdir empty
+	run -1 awf-verify empty
+	same "$output" "awf-verify: empty: no transcript (*.jsonl) is there"
+	run -1 awf-verify no-such-run
+	[[ $output == *no-such-run* ]]
+	run -1 awf-verify ./no-such-file.jsonl
+	mkdir transcripts
+	mkdir transcripts/x.jsonl
+	run -4 awf-verify transcripts
+	[[ $output == *"x.jsonl: is no regular file" ]]
+	run -4 awf-verify transcripts "$file"
+}
+
+@test "a wrong command line is status 1" {
+	run -1 awf-verify --repiar
+	[[ $output == *"--repair"* ]]
+	run -1 awf-verify -q -v
+	[[ $output == *"-q: does not go with -v" ]]
+}
+
+@test "help, version, and a full disk under stdout" {
+	run -0 awf-verify --help
+	[[ $output == "usage: awf-verify "* && $output == *--schema* ]]
+	run -0 awf-verify --version
+	[[ $output == "awf-verify "* ]]
+	[ ! -e /dev/full ] || run -4 sh -c 'awf-verify --schema >/dev/full'
+}
+
+@test "a missing and a changed blob are found" {
+	head -c 1000 /dev/urandom | awf-run -c 'awf-step -r a -- cat' >/dev/null
+	awf-verify
+	blob=$(echo "$AWF_STORAGE"/blobs/*/*)
+	printf x >>"$blob"
+	run -3 awf-verify
+	[[ $output == *": blobs: blob "*"is not the 1000 bytes that it should be: see $blob" ]]
+	rm "$blob"
+	run -3 awf-verify
+	[[ $output == *": blobs: blob "*"is missing: no $blob" ]]
+}
+
+@test "--repair moves a torn tail to .torn, once" {
+	printf '{"seq":%d,"timest' $((events + 1)) >>"$file"
+	run -3 awf-verify
+	[[ $output == *":$((events + 1)): byte "*": whole lines: the last line is torn: 16 bytes"* ]]
+	run -0 awf-verify --repair
+	[[ $output == *"repaired: 16 bytes moved to ${file%.jsonl}.torn" ]]
+	same "$(cat "${file%.jsonl}.torn")" "{\"seq\":$((events + 1)),\"timest"
+	same "$(wc -l <"$file")" "$events"
+	run -0 --separate-stderr awf-verify --repair
+	same "$stderr" ""
+}
+
+@test "--repair touches nothing where synced lines would be lost" {
+	sed -i '3s/"HI"/"HO"/' "$file"
+	cp "$file" before
+	run -3 awf-verify --repair
+	[[ $output == *"not repaired, nothing was touched: a "*" that was safe on disk"* ]]
+	cmp before "$file"
+	[ ! -e "${file%.jsonl}.torn" ]
+}
+
+@test "what never ended is a warning, and -q is silent" {
+	sed -i '$d' "$file"
+	sed -i '$d' "$file"
+	run -0 --separate-stderr awf-verify
+	same "$stderr" "awf-verify: $file:4: warning: call b:0:0 never ended: it has no step.completed
+awf-verify: $file:4: warning: attempt 1 never ended: it has no run.completed"
+	run -0 --separate-stderr awf-verify -q
+	same "$stderr" ""
+}
+
+@test "a line that a live run is writing is in progress, not damage" {
+	mkfifo hold
+	awf-run -n --id-file live -c 'awf-step -n a -- true >/dev/null; read -r x <hold' &
+	LIVE_PID=$!
+	for _ in $(seq 100); do
+		[ -s live ] && grep -qs '"step.completed"' "$AWF_STORAGE/transcripts/$(cat live).jsonl" && break
+		sleep 0.05
+	done
+	live=$AWF_STORAGE/transcripts/$(cat live).jsonl
+	printf '{"seq":4,"ti' >>"$live"
+	run -0 --separate-stderr awf-verify -v "$(cat live)"
+	same "$stderr" ""
+	[[ $output == *", in progress"*"a line is being written: 12 bytes so far"* ]]
+	cp "$live" before
+	run -0 awf-verify --repair "$(cat live)"
+	cmp before "$live"
+	echo >hold
+	wait "$LIVE_PID"
+	run -0 awf-verify "$(cat live)"
+}
+
+@test "unknown types and keys are no fault; -v names them" {
+	prev=$(tail -n 1 "$file" | tr -d '\n' | b2sum -l 256 | cut -c 1-64)
+	tail -n 1 "$file" | jq -c --arg prev "$prev" --argjson seq $((events + 1)) \
+		'.seq = $seq | .event_id = "00000000-0000-4000-8000-000000000000" | .type = "later" |
+		 del(.prev) | .more = 1 | .prev = $prev' >line
+	cat line >>"$file"
+	run -0 --separate-stderr awf-verify
+	same "$stderr" ""
+	run -0 awf-verify -v
+	[[ $output == *":$((events + 1)): warning: type \"later\" is not known"* ]]
+	[[ $output == *":$((events + 1)): warning: key \"more\" is not known"* ]]
+}
+
+@test "--schema prints the schema that is installed" {
+	run -0 awf-verify --schema
+	same "$output" "$(cat "$ROOT/lib/json/transcript.schema.json")"
+}
+
+@test "an independent validator knows the schema, and agrees on real lines" {
+	python3 -c 'import jsonschema' 2>/dev/null || skip "python3-jsonschema is not installed"
+	awf-verify --schema >schema.json
+	cat "$AWF_STORAGE"/transcripts/*.jsonl >lines
+	python3 - <<'EOF'
+import json, jsonschema
+schema = json.load(open("schema.json"))
+jsonschema.Draft202012Validator.check_schema(schema)
+validator = jsonschema.Draft202012Validator(schema)
+for line in open("lines"):
+    event = json.loads(line)
+    validator.validate(event)
+    for key in schema["required"]:
+        assert not validator.is_valid({k: v for k, v in event.items() if k != key}), key
+EOF
+}

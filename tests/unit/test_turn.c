@@ -369,6 +369,7 @@ what_is_asked_and_recorded(void **state)
 	put("2", DONE, 0600);
 	bench_open(&b, tools);
 	b.agent.system = memory_text("be brief");
+	json_decref(b.agent.params);
 	b.agent.params = json_pack("{s:i}", "max_tokens", 99);
 	assert_int_equal(turns_request(&b.turns, &dry, &b.err), 0);
 	assert_int_equal(turns_run(&b.turns, &b.err), 0);

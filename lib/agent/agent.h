@@ -29,7 +29,8 @@ struct agent {
 	int64_t max_turns;         /* 30; 0: no limit */
 	int64_t max_tokens_total;  /* 0: no limit */
 	int64_t timeout_ms;        /* 0: none */
-	char *stop_tool;           /* stop_when {tool}: NULL if none */
+	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one
+	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
 	json_t *document;          /* everything, unknown keys too */
 	char sha256[65];           /* of the file's bytes; "" for agent_plain() */

@@ -92,6 +92,7 @@ try_command(struct working *work, struct error *err)
 	body.argv = s->command;
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
+	body.inherit = true;
 	if (s->feed_state)
 		working_state_line(work, &input);
 	else

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "exec/descendants.h"
 
 /* A signal that comes just before the poll is seen after so long at the latest. */
 #define WAIT_MS 500
@@ -103,6 +104,8 @@ serve(const struct workers *w, int fd)
 	struct buffer job = BUFFER_INIT, answer = BUFFER_INIT;
 	int status = 0;
 
+	/* What its bodies leave behind must be its own to end. */
+	descendants_adopt();
 	while (receive_frame(fd, &job) == 1) {
 		buffer_clear(&answer);
 		w->work(w->context, &job, &answer);

@@ -1,0 +1,278 @@
+#!/usr/bin/env bats
+# Agent calls end to end: awf-step, a provider, a model server, tools.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	mkdir agents tools
+	agent writer 'tools: [add, fail]'
+	tool add '"input_schema":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"]},"effects":"none","concurrent":true' \
+		'jq -c ".a + .b"'
+	tool fail '"effects":"external"' 'echo it is broken >&2; exit 7'
+}
+
+# An agent file with these further lines of front matter.
+agent() {
+	printf -- '---\nname: %s\nprovider: anthropic\nmodel: test\n%s\n---\nBe brief.\n' "$1" "${2-}" \
+		>"agents/$1.md"
+}
+
+# A tool: members of its definition, shell text.
+tool() {
+	echo "{\"description\":\"$1\",$2}" >"tools/$1.tool.json"
+	printf '#!/bin/sh\n%s\n' "$3" >"tools/$1"
+	chmod +x "tools/$1"
+}
+
+# The stream of an answer that ends for REASON, with these content blocks.
+stream() {
+	local reason=$1 index=0 block
+	shift
+	echo '{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"test-1","content":[],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}}}'
+	for block; do
+		jq -cn --argjson index "$index" --argjson block "$block" '
+			def start: {type: "content_block_start", index: $index};
+			def delta: {type: "content_block_delta", index: $index};
+			(if $block.type == "text" then
+				(start + {content_block: {type: "text", text: ""}}),
+				(delta + {delta: {type: "text_delta", text: $block.text}})
+			else
+				(start + {content_block: ($block + {input: {}})}),
+				(delta + {delta: {type: "input_json_delta", partial_json: ($block.input | tojson)}})
+			end),
+			{type: "content_block_stop", index: $index}'
+		index=$((index + 1))
+	done
+	jq -cn --arg reason "$reason" \
+		'{type: "message_delta", delta: {stop_reason: $reason}, usage: {output_tokens: 5}}'
+	echo '{"type":"message_stop"}'
+}
+text() { stream end_turn "{\"type\":\"text\",\"text\":\"$1\"}"; }
+use() { echo "{\"type\":\"tool_use\",\"id\":\"$1\",\"name\":\"$2\",\"input\":$3}"; }
+
+# Serves these files, then what else is said.
+serve() {
+	local files=() file
+	for file; do files+=(--answer "$file"); done
+	model_server "${files[@]}" "${FAULTS[@]}"
+}
+FAULTS=()
+
+# Bodies of the requests that were sent.
+bodies() { jq -c '.body | if type == "string" then fromjson else . end' "$MODEL_SERVER_LOG"; }
+sent() { wc -l <"$MODEL_SERVER_LOG"; }
+# Events of the latest run: types, and payloads of one type.
+types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
+payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
+
+@test "a text in, an answer out, all of it recorded" {
+	text 'the answer' >1
+	serve 1
+	same "$(echo question | awf-step -r -a writer ask)" 'the answer'
+	same "$(types)" 'message.user message.assistant '
+	same "$(payloads message.user .system_prompt)" '"Be brief."'
+	same "$(payloads message.user '.blocks[0].text')" '"question"'
+	same "$(payloads message.assistant '[.model,.stop_reason,.usage.input_tokens,.usage.output_tokens,.turn]')" \
+		'["test-1","end_turn",10,5,0]'
+	same "$(payloads step.completed .result)" '"the answer"'
+	same "$(bodies | jq -c '[.model, .system, (.tools | length)]' | head -c 300)" \
+		'["test",'"$(bodies | jq -c .system)"',2]'
+}
+
+@test "a tool is called, its result goes back, the answer follows" {
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
+	text 'it is five' >2
+	serve 1 2
+	same "$(echo 'two and three?' | awf-step a -a writer | jq -c '[.data, .metadata.tool_calls_count]')" \
+		'["it is five",1]'
+	same "$(types)" 'message.user message.assistant tool.call tool.result message.assistant '
+	same "$(payloads tool.call '[.name,.call_id,.input,.effects,.fidelity]')" \
+		'["add","t1",{"a":2,"b":3},"none","router"]'
+	same "$(payloads tool.result '[.name,.call_id,.output,.fidelity]')" '["add","t1","5","router"]'
+	same "$(bodies | tail -n 1 | jq -c '.messages[2].content[0] | [.type,.tool_use_id,.content]')" \
+		'["tool_result","t1","5"]'
+	# causes: the answer, the call, the result, the next answer
+	same "$(jq -rs '[.[] | select(.type | test("^(message|tool)"))] as $e |
+		[range(1; $e | length) | $e[.].parent_event_id == $e[. - 1].event_id] | all' "$(transcript)")" true
+}
+
+@test "several tools in one turn: failing, refused, wrongly called" {
+	stream tool_use "$(use t1 fail '{}')" "$(use t2 rm '{"x":1}')" "$(use t3 add '{"a":"2"}')" \
+		"$(use t4 add '{"a":2,"b":2}')" "$(use t5 add '{"a":3,"b":3}')" >1
+	text done >2
+	serve 1 2
+	run -0 --separate-stderr awf-step -r a -a writer <<<go
+	same "$output" 'done'
+	same "$stderr" 'it is broken'
+	same "$(payloads tool.result '[.call_id, .error.code, .output, .stderr]' | tr '\n' ' ')" \
+		'["t1","exit_status",null,"it is broken\n"] ["t2","blocked",null,null] ["t3","schema",null,null] ["t4",null,"4",null] ["t5",null,"6",null] '
+	same "$(bodies | tail -n 1 | jq -c '[.messages[2].content[].is_error]')" '[true,true,true,null,null]'
+	bodies | tail -n 1 | jq -r '.messages[2].content[0].content' | grep -q 'it is broken'
+	same "$(jq -c 'select(.type == "message.assistant" and .links) | .links | length' "$(transcript)")" 4
+}
+
+@test "limits end the call with their name" {
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
+	FAULTS=(--loop)
+	serve 1
+	run -3 --separate-stderr awf-step -q --max-turns 3 a -a writer <<<go
+	same "$stderr" 'awf-step: a: writer: no result after 3 turns (max_turns)'
+	same "$(payloads step.completed .error.code)" '"max_turns"'
+	same "$(sent)" 3
+	run -3 awf-step -q --max-tokens-total 20 a -a writer <<<go
+	same "$(payloads step.completed .error.code)" '"max_tokens"'
+	same "$(sent)" 5
+}
+
+@test "a stop tool gives the result" {
+	agent closer 'stop_when: {tool: finish}'
+	stream tool_use "$(use t1 finish '{"score": 7, "why": "good"}')" >1
+	serve 1
+	same "$(echo x | awf-step a -a closer | jq -c .data)" '{"score":7,"why":"good"}'
+	same "$(sent)" 1
+}
+
+@test "429 with Retry-After is waited for and tried again, and noted" {
+	text fine >1
+	FAULTS=(--fault 1:429:1)
+	serve 1
+	began=$(date +%s%N)
+	same "$(echo x | awf-step -r a -a writer)" fine
+	[ $(($(date +%s%N) - began)) -ge 1000000000 ]
+	same "$(payloads step.completed '[.retries[].code]')" '["rate_limit"]'
+	same "$(sent)" 2
+	same "$(types)" 'message.user message.assistant '
+}
+
+@test "what no retry helps fails at once" {
+	text fine >1
+	FAULTS=(--fault '*:401')
+	serve 1
+	run -3 --separate-stderr awf-step -q a -a writer <<<x
+	[[ "$stderr" == 'awf-step: a: '*anthropic* ]]
+	same "$(payloads step.completed .error.code)" '"auth"'
+	same "$(sent)" 1
+}
+
+@test "a stream that is cut off is an error, never an answer" {
+	text 'a long answer that is cut off in the middle' >1
+	FAULTS=(--fault '*:cut:500')
+	serve 1
+	run -3 --separate-stderr awf-step --retries 0 a -a writer <<<x
+	same "$(jq -c '[.data, .metadata.error.code]' <<<"$output")" '["x","network"]'
+	same "$(types)" 'message.user '
+}
+
+@test "a stall ends with the timeout" {
+	text fine >1
+	FAULTS=(--fault 1:stall)
+	serve 1
+	began=$(date +%s%N)
+	run -3 awf-step -q --timeout 500ms a -a writer <<<x
+	[ $(($(date +%s%N) - began)) -lt 4000000000 ]
+	same "$(payloads step.completed .error.code)" '"timeout"'
+}
+
+@test "Ctrl-C ends a call that waits" {
+	text fine >1
+	FAULTS=(--fault 1:stall)
+	serve 1
+	echo x | env --default-signal=INT awf-step -q a -a writer 3>&- &
+	pid=$!
+	until [ -s "$MODEL_SERVER_LOG" ]; do sleep 0.02; done
+	kill -INT "$pid"
+	wait "$pid" || true
+	same "$(payloads step.completed .error.code)" '"cancelled"'
+}
+
+@test "nobody reads the output: no further request" {
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
+	FAULTS=(--loop)
+	serve 1
+	{ echo x | awf-step a -a writer || true; } | true
+	sleep 0.2
+	[ "$(sent)" -le 2 ]
+	[ -z "$(payloads step.completed 'select(.error.code != "downstream_closed")')" ]
+}
+
+@test "a failed input makes no call" {
+	text fine >1
+	serve 1
+	run -3 sh -c 'printf x | awf-step a -- false | awf-step -q -a writer b'
+	same "$(wc -l <"$MODEL_SERVER_LOG" 2>/dev/null || echo 0)" 0
+}
+
+@test "no key in any event, nor in the environment of a tool" {
+	tool spy '"effects":"none"' 'env; cat /proc/self/cmdline'
+	agent spied 'tools: [spy]'
+	stream tool_use "$(use t1 spy '{}')" >1
+	text fine >2
+	serve 1 2
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'MY_OTHER_KEY=other-test-key' >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	MY_OTHER_KEY=other-test-key awf-step -q a -a spied <<<x
+	payloads tool.result .output | grep -q PATH=
+	run -1 grep -r 'test-key' "$AWF_STORAGE"
+	same "$(jq -c '.headers["x-api-key"]' "$MODEL_SERVER_LOG" | sort -u)" true
+}
+
+@test "a key from the keys file reaches the provider" {
+	text fine >1
+	serve 1
+	unset ANTHROPIC_API_KEY
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'ANTHROPIC_API_KEY=from-the-file' >"$XDG_CONFIG_HOME/awf/keys"
+	run -4 --separate-stderr awf-step -q a -a writer <<<x
+	[[ "$stderr" == *'chmod 600'* ]]
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	awf-step -q a -a writer <<<x
+	same "$(jq -c '.headers["x-api-key"]' "$MODEL_SERVER_LOG")" true
+}
+
+@test "--dry-run prints the request that would be sent, and sends none" {
+	text fine >1
+	serve 1
+	echo 'what is "x"?' | awf-step --dry-run a -a writer >dry
+	[ ! -s "$MODEL_SERVER_LOG" ]
+	[ ! -e "$AWF_STORAGE/latest" ]
+	same "$(jq -c '[.id, .model, .system, .messages[0].blocks[0].text, [.tools[].name], .stream]' dry)" \
+		'[1,"test","Be brief.","what is \"x\"?",["add","fail"],true]'
+	echo 'what is "x"?' | awf-step -q a -a writer
+	same "$(payloads message.assistant .request_sha256)" \
+		"\"$(sed 's/^{"id":1,/{/' dry | tr -d '\n' | sha256sum | cut -d ' ' -f 1)\""
+}
+
+@test "the same agent through Chat Completions" {
+	printf '%s\n' \
+		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"add","arguments":"{\"a\":20,"}}]}}]}' \
+		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"b\":22}"}}]}}]}' \
+		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}' \
+		'[DONE]' >1
+	printf '%s\n' \
+		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"role":"assistant","content":"forty-two"}}]}' \
+		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' \
+		'[DONE]' >2
+	serve 1 2
+	same "$(echo x | awf-step -r -m openai/t a -a writer)" forty-two
+	same "$(payloads tool.result .output)" '"42"'
+	same "$(bodies | tail -n 1 | jq -c '.messages[-1] | [.role, .tool_call_id, .content]')" \
+		'["tool","t1","42"]'
+}
+
+@test "live text on stderr with -v, made harmless" {
+	stream end_turn '{"type":"text","text":"one\n\u001b[2Jtwo"}' >1
+	serve 1
+	run -0 --separate-stderr awf-step -v -q a -a writer <<<x
+	same "$stderr" "$(printf 'one\n\\x1b[2Jtwo')"
+}
+
+@test "a tool alone: an operation" {
+	same "$(echo '{"a":1,"b":2}' | awf-step -i json -r -t add sum)" 3
+	same "$(types)" 'tool.call tool.result '
+	run -3 --separate-stderr awf-step -i json -q -t add sum <<<'{"a":1}'
+	[[ "$stderr" == 'awf-step: sum: '*schema* ]]
+	same "$(payloads tool.result .error.code)" '"schema"'
+	run -3 awf-step -i json -q -t fail sum <<<'{}'
+	same "$(payloads step.completed .error.code)" '"exit_status"'
+}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Agent calls end to end: awf-step, a provider, a model server, tools.
+# shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
@@ -66,8 +67,8 @@ types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
 payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 
 @test "a text in, an answer out, all of it recorded" {
-	text 'the answer' >1
-	serve 1
+	text 'the answer' >answer1
+	serve answer1
 	same "$(echo question | awf-step -r -a writer ask)" 'the answer'
 	same "$(types)" 'message.user message.assistant '
 	same "$(payloads message.user .system_prompt)" '"Be brief."'
@@ -80,9 +81,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "a tool is called, its result goes back, the answer follows" {
-	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
-	text 'it is five' >2
-	serve 1 2
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >answer1
+	text 'it is five' >answer2
+	serve answer1 answer2
 	same "$(echo 'two and three?' | awf-step a -a writer | jq -c '[.data, .metadata.tool_calls_count]')" \
 		'["it is five",1]'
 	same "$(types)" 'message.user message.assistant tool.call tool.result message.assistant '
@@ -98,9 +99,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 
 @test "several tools in one turn: failing, refused, wrongly called" {
 	stream tool_use "$(use t1 fail '{}')" "$(use t2 rm '{"x":1}')" "$(use t3 add '{"a":"2"}')" \
-		"$(use t4 add '{"a":2,"b":2}')" "$(use t5 add '{"a":3,"b":3}')" >1
-	text done >2
-	serve 1 2
+		"$(use t4 add '{"a":2,"b":2}')" "$(use t5 add '{"a":3,"b":3}')" >answer1
+	text "done" >answer2
+	serve answer1 answer2
 	run -0 --separate-stderr awf-step -r a -a writer <<<go
 	same "$output" 'done'
 	same "$stderr" 'it is broken'
@@ -112,9 +113,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "limits end the call with their name" {
-	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >answer1
 	FAULTS=(--loop)
-	serve 1
+	serve answer1
 	run -3 --separate-stderr awf-step -q --max-turns 3 a -a writer <<<go
 	same "$stderr" 'awf-step: a: writer: no result after 3 turns (max_turns)'
 	same "$(payloads step.completed .error.code)" '"max_turns"'
@@ -126,16 +127,16 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 
 @test "a stop tool gives the result" {
 	agent closer 'stop_when: {tool: finish}'
-	stream tool_use "$(use t1 finish '{"score": 7, "why": "good"}')" >1
-	serve 1
+	stream tool_use "$(use t1 finish '{"score": 7, "why": "good"}')" >answer1
+	serve answer1
 	same "$(echo x | awf-step a -a closer | jq -c .data)" '{"score":7,"why":"good"}'
 	same "$(sent)" 1
 }
 
 @test "429 with Retry-After is waited for and tried again, and noted" {
-	text fine >1
+	text fine >answer1
 	FAULTS=(--fault 1:429:1)
-	serve 1
+	serve answer1
 	began=$(date +%s%N)
 	same "$(echo x | awf-step -r a -a writer)" fine
 	[ $(($(date +%s%N) - began)) -ge 1000000000 ]
@@ -145,9 +146,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "what no retry helps fails at once" {
-	text fine >1
+	text fine >answer1
 	FAULTS=(--fault '*:401')
-	serve 1
+	serve answer1
 	run -3 --separate-stderr awf-step -q a -a writer <<<x
 	[[ "$stderr" == 'awf-step: a: '*anthropic* ]]
 	same "$(payloads step.completed .error.code)" '"auth"'
@@ -155,18 +156,18 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "a stream that is cut off is an error, never an answer" {
-	text 'a long answer that is cut off in the middle' >1
+	text 'a long answer that is cut off in the middle' >answer1
 	FAULTS=(--fault '*:cut:500')
-	serve 1
+	serve answer1
 	run -3 --separate-stderr awf-step --retries 0 a -a writer <<<x
 	same "$(jq -c '[.data, .metadata.error.code]' <<<"$output")" '["x","network"]'
 	same "$(types)" 'message.user '
 }
 
 @test "a stall ends with the timeout" {
-	text fine >1
+	text fine >answer1
 	FAULTS=(--fault 1:stall)
-	serve 1
+	serve answer1
 	began=$(date +%s%N)
 	run -3 awf-step -q --timeout 500ms a -a writer <<<x
 	[ $(($(date +%s%N) - began)) -lt 4000000000 ]
@@ -174,9 +175,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "Ctrl-C ends a call that waits" {
-	text fine >1
+	text fine >answer1
 	FAULTS=(--fault 1:stall)
-	serve 1
+	serve answer1
 	echo x | env --default-signal=INT awf-step -q a -a writer 3>&- &
 	pid=$!
 	until [ -s "$MODEL_SERVER_LOG" ]; do sleep 0.02; done
@@ -186,9 +187,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "nobody reads the output: no further request" {
-	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >1
+	stream tool_use "$(use t1 add '{"a":2,"b":3}')" >answer1
 	FAULTS=(--loop)
-	serve 1
+	serve answer1
 	{ echo x | awf-step a -a writer || true; } | true
 	sleep 0.2
 	[ "$(sent)" -le 2 ]
@@ -196,8 +197,8 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "a failed input makes no call" {
-	text fine >1
-	serve 1
+	text fine >answer1
+	serve answer1
 	run -3 sh -c 'printf x | awf-step a -- false | awf-step -q -a writer b'
 	same "$(wc -l <"$MODEL_SERVER_LOG" 2>/dev/null || echo 0)" 0
 }
@@ -205,9 +206,9 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 @test "no key in any event, nor in the environment of a tool" {
 	tool spy '"effects":"none"' 'env; cat /proc/self/cmdline'
 	agent spied 'tools: [spy]'
-	stream tool_use "$(use t1 spy '{}')" >1
-	text fine >2
-	serve 1 2
+	stream tool_use "$(use t1 spy '{}')" >answer1
+	text fine >answer2
+	serve answer1 answer2
 	mkdir -p "$XDG_CONFIG_HOME/awf"
 	echo 'MY_OTHER_KEY=other-test-key' >"$XDG_CONFIG_HOME/awf/keys"
 	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
@@ -218,8 +219,8 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "a key from the keys file reaches the provider" {
-	text fine >1
-	serve 1
+	text fine >answer1
+	serve answer1
 	unset ANTHROPIC_API_KEY
 	mkdir -p "$XDG_CONFIG_HOME/awf"
 	echo 'ANTHROPIC_API_KEY=from-the-file' >"$XDG_CONFIG_HOME/awf/keys"
@@ -231,8 +232,8 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "--dry-run prints the request that would be sent, and sends none" {
-	text fine >1
-	serve 1
+	text fine >answer1
+	serve answer1
 	echo 'what is "x"?' | awf-step --dry-run a -a writer >dry
 	[ ! -s "$MODEL_SERVER_LOG" ]
 	[ ! -e "$AWF_STORAGE/latest" ]
@@ -248,12 +249,12 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"t1","type":"function","function":{"name":"add","arguments":"{\"a\":20,"}}]}}]}' \
 		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"b\":22}"}}]}}]}' \
 		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}' \
-		'[DONE]' >1
+		'[DONE]' >answer1
 	printf '%s\n' \
 		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{"role":"assistant","content":"forty-two"}}]}' \
 		'{"id":"c","object":"chat.completion.chunk","model":"t-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}' \
-		'[DONE]' >2
-	serve 1 2
+		'[DONE]' >answer2
+	serve answer1 answer2
 	same "$(echo x | awf-step -r -m openai/t a -a writer)" forty-two
 	same "$(payloads tool.result .output)" '"42"'
 	same "$(bodies | tail -n 1 | jq -c '.messages[-1] | [.role, .tool_call_id, .content]')" \
@@ -261,8 +262,8 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 }
 
 @test "live text on stderr with -v, made harmless" {
-	stream end_turn '{"type":"text","text":"one\n\u001b[2Jtwo"}' >1
-	serve 1
+	stream end_turn '{"type":"text","text":"one\n\u001b[2Jtwo"}' >answer1
+	serve answer1
 	run -0 --separate-stderr awf-step -v -q a -a writer <<<x
 	same "$stderr" "$(printf 'one\n\\x1b[2Jtwo')"
 }

@@ -402,8 +402,9 @@ choose_model(const struct settings *s, struct agent *agent, struct error *err)
 {
 	const char *model = s->model;
 
-	if (model == NULL && agent->model == NULL)
-		model = getenv("AWF_MODEL");
+	if (model == NULL)
+		model = agent->model == NULL ? getenv("AWF_MODEL") :
+		    agent->provider == NULL ? agent->model : NULL;
 	if (model != NULL && *model != '\0' && agent_set_model(agent, model, err) == -1)
 		return -1;
 	if (agent->model == NULL || agent->provider == NULL)

@@ -404,6 +404,7 @@ agent_set_model(struct agent *a, const char *text, struct error *err)
 {
 	const char *slash = strchr(text, '/');
 	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
+	char *model; /* text may be the model that it replaces */
 
 	if (provider != NULL && provider_check(provider, NULL) == 0) {
 		free(a->provider);
@@ -414,8 +415,9 @@ agent_set_model(struct agent *a, const char *text, struct error *err)
 	}
 	if (*text == '\0')
 		return error_set(err, ERROR_USAGE, NULL, "the model's name is empty");
+	model = memory_text(text);
 	free(a->model);
-	a->model = memory_text(text);
+	a->model = model;
 	return 0;
 }
 

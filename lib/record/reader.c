@@ -21,13 +21,15 @@ reader_open(struct reader *r, const char *path, struct error *err)
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
+	*r = (struct reader){ .fd = -1 };
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {
 		close(fd);
 		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
 	}
-	*r = (struct reader){ .fd = fd, .path = memory_text(path) };
+	r->fd = fd;
+	r->path = memory_text(path);
 	window_begin(&r->chunk, fd);
 	return 0;
 }

@@ -51,28 +51,32 @@ transcript_file(const char *path, int flags)
 	return storage_open(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
-/* Takes over a descriptor; t is closed already if this fails. */
+static void
+transcript_name(struct transcript *t, const char *path, const char *blobs, const char *run_id)
+{
+	t->path = memory_text(path);
+	t->blobs = memory_text(blobs);
+	assert(strlen(run_id) < ID_SIZE);
+	strcpy(t->run_id, run_id);
+	memset(t->prev, '0', DIGEST_SIZE - 1);
+}
+
+/* Takes over fd, which is -1 with errno if it was not possible to `what` the file.
+ * t can be closed whatever the result. */
 static int
-transcript_begin(struct transcript *t, int fd, const char *path, const char *blobs,
-    const char *run_id, struct error *err)
+transcript_begin(struct transcript *t, int fd, const char *what, const char *path,
+    struct error *err)
 {
 	struct stat status;
 
 	*t = (struct transcript){ .fd = fd, .owner = getpid() };
 	window_begin(&t->tail, fd);
-	memset(t->prev, '0', DIGEST_SIZE - 1);
-	t->path = memory_text(path);
-	t->blobs = memory_text(blobs);
-	assert(strlen(run_id) < ID_SIZE);
-	strcpy(t->run_id, run_id);
-	int result = sync_mode_from_environment(&t->sync, err);
-	if (result == 0 && (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)))
-		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	if (result == -1)
-		transcript_close(t);
-	else
-		signal(SIGXFSZ, SIG_IGN);
-	return result;
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to %s the transcript", what);
+	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
+	signal(SIGXFSZ, SIG_IGN);
+	return sync_mode_from_environment(&t->sync, err);
 }
 
 int
@@ -81,14 +85,14 @@ transcript_create(struct transcript *t, const char *path, const char *blobs,
 {
 	int fd = transcript_file(path, O_CREAT | O_EXCL);
 
-	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to create the transcript");
-	if (transcript_begin(t, fd, path, blobs, run_id, err) == -1)
-		return -1;
-	if (t->sync != SYNC_NONE && file_sync_name(path, err) == -1) {
+	if (transcript_begin(t, fd, "create", path, err) == -1 ||
+	    (t->sync != SYNC_NONE && file_sync_name(path, err) == -1)) {
+		if (fd != -1)
+			unlink(path);
 		transcript_close(t);
 		return -1;
 	}
+	transcript_name(t, path, blobs, run_id);
 	return 0;
 }
 
@@ -96,11 +100,12 @@ int
 transcript_open(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err)
 {
-	int fd = transcript_file(path, 0);
-
-	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open the transcript");
-	return transcript_begin(t, fd, path, blobs, run_id, err);
+	if (transcript_begin(t, transcript_file(path, 0), "open", path, err) == -1) {
+		transcript_close(t);
+		return -1;
+	}
+	transcript_name(t, path, blobs, run_id);
+	return 0;
 }
 
 void

@@ -55,7 +55,7 @@ int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
 /* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
  * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is
  * NULL: set them after this if need be. SIGXFSZ is ignored from now on. Errors:
- * ERROR_SYSTEM, naming the file; ERROR_USAGE for $AWF_SYNC. */
+ * ERROR_SYSTEM, naming the file; ERROR_USAGE for $AWF_SYNC; t is closed then. */
 int transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 int transcript_open(struct transcript *t, const char *path, const char *blobs,

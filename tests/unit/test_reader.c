@@ -301,6 +301,7 @@ test_what_cannot_be_opened(void **state)
 	const char *const paths[] = { record_path("none"), record_directory, fifo, link };
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
 		assert_int_equal(reader_open(&r, paths[i], &err), -1);
+		reader_close(&r);
 		assert_int_equal(err.code, ERROR_SYSTEM);
 		assert_string_equal(err.place, paths[i]);
 	}

@@ -104,6 +104,7 @@ test_sync_mode(void **state)
 	assert_int_equal(err.code, ERROR_USAGE);
 	assert_int_equal(transcript_create(&t, record_path("mode.jsonl"), "", RUN_ID, &err), -1);
 	assert_int_equal(err.code, ERROR_USAGE);
+	assert_int_equal(access(record_path("mode.jsonl"), F_OK), -1);
 	setenv("AWF_SYNC", "none", 1);
 }
 
@@ -482,6 +483,7 @@ test_what_cannot_be_opened(void **state)
 	const char *const paths[] = { link, fifo, record_path("none/x.jsonl"), record_path("no.jsonl") };
 	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
 		assert_int_equal(transcript_open(&t, paths[i], "", RUN_ID, &err), -1);
+		transcript_close(&t);
 		assert_int_equal(err.code, ERROR_SYSTEM);
 		assert_string_equal(err.place, paths[i]);
 	}

@@ -1,0 +1,135 @@
+#!/usr/bin/env bats
+# awf-run in a real terminal: Ctrl-C, Ctrl-Z and fg, a pager, a password prompt.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+
+prepare() {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	SOCKET="awf-$$-$RANDOM"
+	tmux -L "$SOCKET" -f /dev/null new-session -d -x 100 -y 30 \
+		"exec env PS1='ready> ' bash --norc -i" 3>&-
+	shown 'ready>'
+}
+cleanup() { tmux -L "$SOCKET" kill-server 2>/dev/null || true; }
+
+keys() { tmux -L "$SOCKET" send-keys "$@"; }
+screen() { tmux -L "$SOCKET" capture-pane -p; }
+
+# Waits at most 10 s until the screen has a line that matches.
+shown() {
+	local n
+	for n in $(seq 500); do
+		screen | grep -qE -- "$1" && return 0
+		sleep 0.02
+	done
+	echo "never shown: $1" >&2
+	screen >&2
+	return 1
+}
+completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)"; }
+
+@test "Ctrl-C ends workflow and awf-run, the run is cancelled" {
+	keys "awf-run -c 'echo started; sleep 1000'; echo status \$?" Enter
+	shown '^started'
+	keys C-c
+	shown '^(\^C)?awf-run: pipeline: cancelled by signal 2'
+	# bash goes back to its prompt, as awf-run died of the signal.
+	keys 'echo was $?' Enter
+	shown '^was 130'
+	[ "$(completed | jq -r .status)" = cancelled ]
+	[ -z "$(ls "$AWF_STORAGE/runs")" ]
+}
+
+@test "Ctrl-C that the workflow answers itself is waited through" {
+	cat >flow <<-'END'
+		trap 'echo caught' INT
+		echo started
+		sleep 1000
+		echo went on
+	END
+	keys 'awf-run ./flow; echo status $?' Enter
+	shown '^started'
+	keys C-c
+	shown '^(\^C)?caught'
+	shown '^went on'
+	shown '^status 0'
+	[ "$(completed | jq -r .status)" = success ]
+}
+
+@test "Ctrl-C reaches a background process that a workflow left" {
+	keys "awf-run -c 'env --default-signal=INT setsid sleep 1000 & echo \$! >pid; echo started; sleep 1000'" Enter
+	shown '^started'
+	keys C-c
+	shown '^(\^C)?awf-run: pipeline: cancelled by signal 2'
+	! kill -0 "$(cat pid)" 2>/dev/null
+}
+
+@test "Ctrl-Z stops, fg goes on" {
+	keys "awf-run -c 'echo started; read x; echo got \$x; sleep 0.2'; echo status \$?" Enter
+	shown '^started'
+	keys C-z
+	shown 'Stopped'
+	keys 'fg' Enter
+	keys 'text' Enter
+	shown '^got text'
+	keys 'echo again $?' Enter
+	shown '^again 0'
+	[ "$(completed | jq -r .status)" = success ]
+}
+
+@test "a pager works" {
+	seq 1000 >numbers
+	keys "LESS= awf-run less numbers; echo status \$?" Enter
+	shown '^1$'
+	keys G
+	shown '^1000$'
+	keys g
+	shown '^1$'
+	keys C-c
+	keys q
+	shown '^status 0'
+}
+
+@test "a password prompt works, and is not echoed" {
+	cat >flow <<-'END'
+		#!/bin/bash
+		read -rsp 'Password: ' word </dev/tty
+		echo
+		echo "length ${#word}"
+	END
+	keys 'awf-run ./flow; echo status $?' Enter
+	shown '^Password:'
+	keys 's3cret' Enter
+	shown '^length 6'
+	shown '^status 0'
+	! screen | grep -q s3cret
+}
+
+@test "stdin that is a terminal is passed through and not kept" {
+	keys 'awf-run cat; echo status $?' Enter
+	keys 'line' Enter C-d
+	shown '^status 0'
+	[ "$(completed | jq -c .stdin)" = null ]
+	[ -z "$(ls "$AWF_STORAGE/inputs")" ]
+}
+
+@test "a run in the background has a process group of its own" {
+	keys "awf-run -n -c 'ps -o pgid= -p \$\$ >workflow; ps -o pgid= -p \$(ps -o ppid= -p \$PPID) >runner' & wait; echo waited" Enter
+	shown '^waited'
+	[ "$(cat workflow)" != "$(cat runner)" ]
+	keys "awf-run -n -c 'ps -o pgid= -p \$\$ >workflow; ps -o pgid= -p \$(ps -o ppid= -p \$PPID) >runner'; echo done" Enter
+	shown '^done'
+	[ "$(cat workflow)" = "$(cat runner)" ]
+}
+
+@test "closing the terminal ends the run" {
+	keys "awf-run -c 'setsid sleep 1000 & echo \$! >pid; echo started; sleep 1000'" Enter
+	shown '^started'
+	tmux -L "$SOCKET" kill-server
+	for _ in $(seq 200); do
+		[ -z "$(completed)" ] || break
+		sleep 0.05
+	done
+	[ "$(completed | jq -r .status)" = cancelled ]
+	! kill -0 "$(cat pid)" 2>/dev/null
+}

@@ -18,7 +18,9 @@
 
 #define MASK "\"***\""
 #define ELLIPSIS "\xe2\x80\xa6"
-#define TEXT_LIMIT 512          /* bytes of a name or message */
+/* Bytes of a name or message: two of them, six times as long when escaped, leave
+ * room in a line. */
+#define TEXT_LIMIT 300
 #define LOCK_PATIENCE_MS 2000
 
 /* Inputs are cut to these lengths, one after the other, until they fit. */
@@ -125,7 +127,7 @@ audit_inputs(struct span inputs, size_t limit, struct buffer *out)
 	return 1;
 }
 
-/* A text (NULL: null) cut so that, escaped, it cannot fill the line. */
+/* text NULL: null. */
 static void
 write_text(struct writer *w, const char *key, const char *text)
 {

@@ -274,14 +274,16 @@ begin(struct run *r)
 	r->transcript.fd = -1;
 }
 
-/* A run that did not come to be leaves nothing behind. */
+/* A run that did not come to be leaves nothing behind; its id is new, so whatever
+ * bears it is its own. */
 static void
 abandon(struct run *r)
 {
-	if (r->transcript.path != NULL)
-		unlink(r->transcript.path);
-	if (r->directory != NULL)
-		remove_directory(r->directory);
+	char *path = transcript_path(r);
+
+	unlink(path);
+	free(path);
+	remove_directory(r->directory);
 	run_close(r);
 }
 

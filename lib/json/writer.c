@@ -176,13 +176,15 @@ static void
 append_escape(struct buffer *out, char c)
 {
 	static const char bytes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+	static const char hex[] = "0123456789abcdef";
 	const char *found = c ? strchr(bytes, c) : NULL;
+	const char escape[] = { '\\', 'u', '0', '0', hex[c >> 4 & 15], hex[c & 15] };
 
 	if (found) {
 		buffer_byte(out, '\\');
 		buffer_byte(out, names[found - bytes]);
 	} else {
-		buffer_format(out, "\\u%04x", (unsigned)(unsigned char)c);
+		buffer_append(out, escape, sizeof escape);
 	}
 }
 

@@ -313,7 +313,7 @@ definition_find(const char *kind, const char *what, const char *const *names, co
 	const char *config = getenv("XDG_CONFIG_HOME");
 
 	look_in_list(&s, list);
-	look_below(&s, ".", "");
+	look_in(&s, kind);
 	look_below(&s, workflow_directory, "");
 	if (config != NULL && *config == '/')
 		look_below(&s, config, "awf/");

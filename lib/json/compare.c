@@ -14,6 +14,13 @@ number_whole(double number)
 	return (double)(json_int_t)number;
 }
 
+bool
+number_is_whole(const json_t *value)
+{
+	return json_is_integer(value) || (json_is_real(value) &&
+	    number_whole(json_real_value(value)) == json_real_value(value));
+}
+
 static int
 integers_compare(json_int_t a, json_int_t b)
 {

@@ -7,10 +7,13 @@
 #define AWF_JSON_COMPARE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 /* Without its fraction (the C library's trunc(), for which alone libm would be
  * loaded). */
 double number_whole(double number);
+/* Whether it is a number without a fraction: 1, 1.0, 1e3. */
+bool number_is_whole(const json_t *value);
 /* Less than, equal to or greater than 0. */
 int number_compare(const json_t *a, const json_t *b);
 int value_compare(const json_t *a, const json_t *b);

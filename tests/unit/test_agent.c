@@ -413,7 +413,7 @@ agents_are_found(void **state)
 	expect_found("a.md", "flow", "flow/agents/a.md");
 	expect_found("agents/a.md", "flow", "flow/agents/a.md");
 	put("agents/a.md", "x", 1);
-	expect_found("a", "flow", "./agents/a.md");
+	expect_found("a", "flow", "agents/a.md");
 	expect_found("agents/a.md", "flow", "agents/a.md");
 	snprintf(want, sizeof want, "%s/awf/agents/b.md", directory);
 	expect_found("b", NULL, want);
@@ -421,7 +421,7 @@ agents_are_found(void **state)
 	expect_found("b", NULL, "b");
 	assert_null(agent_find("c", "flow", &err));
 	assert_string_equal(err.place, "c");
-	snprintf(want, sizeof want, "not found in ./agents, flow/agents, %s/awf/agents, %s/agents",
+	snprintf(want, sizeof want, "not found in agents, flow/agents, %s/awf/agents, %s/agents",
 	    directory, AWF_DATADIR);
 	assert_string_equal(err.message, want);
 	assert_null(agent_find("agents/c.md", "flow", &err));

@@ -72,12 +72,12 @@ all_keys_are_read(void **state)
 	    "\"effects\": \"external\", \"idempotent\": true, \"concurrent\": true,\n"
 	    "\"env\": [\"X_KEY\"], \"sandbox\": \"none\", \"network\": true}");
 	assert_string_equal(t.name, "x");
-	assert_string_equal(t.path, "./tools/x.tool.json");
+	assert_string_equal(t.path, "tools/x.tool.json");
 	assert_string_equal(t.description, "Does x.");
 	assert_string_equal(t.input_schema.data,
 	    "{\"type\":\"object\",\"properties\":{\"n\":{\"multipleOf\":0.10}}}");
 	assert_non_null(t.output);
-	assert_string_equal(t.argv[0], "./tools/run");
+	assert_string_equal(t.argv[0], "tools/run");
 	assert_null(t.argv[1]);
 	assert_int_equal(t.timeout_ms, 5000);
 	assert_int_equal(t.effects, EFFECTS_EXTERNAL);
@@ -100,7 +100,7 @@ defaults_hold(void **state)
 	assert_null(t.description);
 	assert_string_equal(t.input_schema.data, "{\"type\":\"object\"}");
 	assert_null(t.output);
-	assert_string_equal(t.argv[0], "./tools/x");
+	assert_string_equal(t.argv[0], "tools/x");
 	assert_int_equal(t.timeout_ms, 0);
 	assert_int_equal(t.effects, EFFECTS_UNDECLARED);
 	assert_false(t.idempotent);
@@ -117,12 +117,12 @@ defaults_hold(void **state)
 static const struct {
 	const char *command, *first, *second;
 } commands[] = {
-	{ "\"./run\"", "./tools/run", NULL },
+	{ "\"./run\"", "tools/run", NULL },
 	{ "\"/bin/sh\"", "/bin/sh", NULL },
-	{ "[\"sh\", \"./run\"]", "sh", "./tools/run" },
-	{ "[\"./run\", \"a b\"]", "./tools/run", "a b" },
-	{ "[\"./run\", \"\"]", "./tools/run", "" },
-	{ "[\"../run2\", \"/x\"]", "./tools/../run2", "/x" },
+	{ "[\"sh\", \"./run\"]", "sh", "tools/run" },
+	{ "[\"./run\", \"a b\"]", "tools/run", "a b" },
+	{ "[\"./run\", \"\"]", "tools/run", "" },
+	{ "[\"../run2\", \"/x\"]", "tools/../run2", "/x" },
 };
 
 static void
@@ -161,13 +161,13 @@ static const struct {
 	{ "{\"command\": \"\"}", "command: expected a file or a list of words" },
 	{ "{\"command\": []}", "command: expected a file or a list of words" },
 	{ "{\"command\": [\"a\", 1]}", "command: expected a file or a list of words" },
-	{ "{\"command\": \"none\"}", "unable to run './tools/none': No such file or directory" },
-	{ "{\"command\": \"run -x\"}", "unable to run './tools/run -x': No such file or directory "
+	{ "{\"command\": \"none\"}", "unable to run 'tools/none': No such file or directory" },
+	{ "{\"command\": \"run -x\"}", "unable to run 'tools/run -x': No such file or directory "
 	  "(a command with arguments is a list)" },
-	{ "{\"command\": \"data\"}", "unable to run './tools/data': Permission denied (chmod +x?)" },
+	{ "{\"command\": \"data\"}", "unable to run 'tools/data': Permission denied (chmod +x?)" },
 	{ "{\"command\": [\"no-such-program\"]}",
 	  "'no-such-program' is not in $PATH ('./no-such-program' would stand beside this file)" },
-	{ "{}", "unable to run './tools/x': No such file or directory" },
+	{ "{}", "unable to run 'tools/x': No such file or directory" },
 	{ "{\"timeout\": []}", "timeout: expected a duration such as 30, 500ms or 20m" },
 	{ "{\"effects\": \"some\"}", "effects: expected none, read, workspace or external" },
 	{ "{\"idempotent\": 1}", "idempotent: expected true or false, got whole number" },
@@ -194,7 +194,7 @@ bad_tools_are_refused(void **state)
 		if (tool_load(&t, "x", NULL, &err) == 0)
 			fail_msg("%s was taken", refused[i].text);
 		assert_string_equal(err.message, refused[i].message);
-		assert_string_equal(err.place, "./tools/x.tool.json");
+		assert_string_equal(err.place, "tools/x.tool.json");
 		assert_int_equal(error_status(err.code), STATUS_DEFINITION);
 	}
 }
@@ -209,12 +209,12 @@ bad_schemas_are_named(void **state)
 	put("tools/x.tool.json", "{\"input_schema\": {\"type\": \"object\", \"properties\": "
 	    "{\"a\": {\"typ\": 1}}}}", 0600);
 	assert_int_equal(tool_load(&t, "x", NULL, &err), -1);
-	assert_string_equal(err.place, "./tools/x.tool.json: input_schema");
+	assert_string_equal(err.place, "tools/x.tool.json: input_schema");
 	assert_string_equal(err.message,
 	    "/properties/a/typ: unsupported keyword (did you mean 'type'?)");
 	put("tools/x.tool.json", "{\"output_schema\": 1}", 0600);
 	assert_int_equal(tool_load(&t, "x", NULL, &err), -1);
-	assert_string_equal(err.place, "./tools/x.tool.json: output_schema");
+	assert_string_equal(err.place, "tools/x.tool.json: output_schema");
 	put("tools/x.tool.json", "{", 0600);
 	assert_int_equal(tool_load(&t, "x", NULL, &err), -1);
 	assert_int_equal(err.code, ERROR_DEFINITION);
@@ -242,7 +242,7 @@ tools_are_found(void **state)
 	assert_string_equal(t.path, "one/y.tool.json");
 	tool_free(&t);
 	assert_int_equal(tool_load(&t, "z", "flow", &err), -1);
-	snprintf(want, sizeof want, "not found in none, one, flow/tools, ./tools, flow/tools, "
+	snprintf(want, sizeof want, "not found in none, one, flow/tools, tools, flow/tools, "
 	    "%s/awf/tools, %s/tools", directory, AWF_DATADIR);
 	assert_string_equal(err.place, "z.tool.json");
 	assert_string_equal(err.message, want);

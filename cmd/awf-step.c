@@ -188,63 +188,77 @@ set_failure(struct step *step, enum failure_mode mode, struct error *err)
 	return 0;
 }
 
+static int
+apply_duration(const char *option, const char *value, int64_t *out, struct error *err)
+{
+	long long ms;
+
+	if (options_duration(option, value, &ms, err) == -1)
+		return -1;
+	*out = ms;
+	return 0;
+}
+
+static int
+apply_kind(struct settings *s, const char *value, struct error *err)
+{
+	if (!name_valid(value))
+		return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -", value);
+	s->kind = value;
+	return 0;
+}
+
+static int
+apply_forms(struct settings *s, int id, const char *value, struct error *err)
+{
+	static const char *const inputs[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
+	static const char *const outputs[] = { "text", "lines", "nul", "json", NULL };
+	int choice;
+
+	if (id == OPT_INPUT) {
+		if (choose("-i", inputs, value, &choice, err) == -1)
+			return -1;
+		s->input = (enum input_form)choice;
+	} else {
+		if (choose("-O", outputs, value, &choice, err) == -1)
+			return -1;
+		s->step.output = (enum output_form)choice;
+	}
+	return 0;
+}
+
 /* Options whose argument needs a look; 0, or -1. */
 static int
 apply_valued(struct settings *s, int id, const char *value, struct error *err)
 {
-	static const char *const inputs[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
-	static const char *const outputs[] = { "text", "lines", "nul", "json", NULL };
 	struct step *step = &s->step;
-	long long ms;
-	int choice;
 
 	switch (id) {
 	case OPT_MAX_TURNS:
 		return options_number("--max-turns", value, 0, 1000000, &s->max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
-		return options_number("--max-tokens-total", value, 0, 1LL << 50,
-		    &s->max_tokens_total, err);
+		return options_number("--max-tokens-total", value, 0, 1LL << 50, &s->max_tokens_total, err);
 	case OPT_INPUT:
-		if (choose("-i", inputs, value, &choice, err) == -1)
-			return -1;
-		s->input = (enum input_form)choice;
-		return 0;
 	case OPT_OUTPUT_FORM:
-		if (choose("-O", outputs, value, &choice, err) == -1)
-			return -1;
-		step->output = (enum output_form)choice;
-		return 0;
+		return apply_forms(s, id, value, err);
 	case OPT_JOBS:
 		return options_number("-j", value, 1, JOBS_LIMIT, &s->jobs, err);
 	case OPT_TIMEOUT:
-		if (options_duration("--timeout", value, &ms, err) == -1)
-			return -1;
-		step->timeout_ms = ms;
-		return 0;
+		return apply_duration("--timeout", value, &step->timeout_ms, err);
 	case OPT_RETRIES:
 		return options_number("--retries", value, 0, 1000000, &s->retries, err);
 	case OPT_BACKOFF:
 		return retry_parse_backoff(&step->retry, value, err);
 	case OPT_DELAY:
-		if (options_duration("--delay", value, &ms, err) == -1)
-			return -1;
-		step->retry.delay_ms = ms;
-		return 0;
+		return apply_duration("--delay", value, &step->retry.delay_ms, err);
 	case OPT_MAX_DELAY:
-		if (options_duration("--max-delay", value, &ms, err) == -1)
-			return -1;
-		step->retry.max_delay_ms = ms;
-		return 0;
+		return apply_duration("--max-delay", value, &step->retry.max_delay_ms, err);
 	case OPT_RETRY_ON:
 		return retry_parse_codes(&step->retry, value, err);
 	case OPT_EFFECTS:
 		return parse_effects(step, value, err);
 	case OPT_KIND:
-		if (!name_valid(value))
-			return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -",
-			    value);
-		s->kind = value;
-		return 0;
+		return apply_kind(s, value, err);
 	default:
 		return 0;
 	}
@@ -453,6 +467,7 @@ load_agent(struct settings *s, struct resources *r, struct error *err)
 	}
 	step->agent = agent;
 	step->kind = "agent";
+	step->live = step->live || isatty(STDERR_FILENO);
 	if (s->max_turns >= 0)
 		agent->max_turns = s->max_turns;
 	if (s->max_tokens_total >= 0)

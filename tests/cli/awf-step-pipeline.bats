@@ -6,6 +6,17 @@ load ../support/helpers
 events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 status_of_run() { events run.completed .payload.status | tr -d '"'; }
 
+# A command that passes items on, but kills its awf-step at the fourth.
+killing_feed() {
+	cat >feed <<-'END'
+	#!/bin/sh
+	n=$(cat)
+	if [ "$n" = 4 ]; then kill -9 $(awk '{print $4}' /proc/$$/stat); sleep 9; fi
+	echo "$n"
+	END
+	chmod +x feed
+}
+
 @test "three steps in a row: order, causes, metadata" {
 	same "$(echo in | awf-run -c 'awf-step a -- cat | awf-step b -- cat | awf-step -r c -- cat')" in
 	same "$(events step.started .payload.call | tr '\n' ' ')" '"a:0:0" "b:0:0" "c:0:0" '
@@ -63,13 +74,7 @@ status_of_run() { events run.completed .payload.status | tr -d '"'; }
 }
 
 @test "a producer killed after 3 of 10 items: -s runs nothing, upstream_incomplete" {
-	cat >feed <<-'END'
-	#!/bin/sh
-	n=$(cat)
-	if [ "$n" = 4 ]; then kill -9 $(awk '{print $4}' /proc/$$/stat); sleep 9; fi
-	echo "$n"
-	END
-	chmod +x feed
+	killing_feed
 	run -3 --separate-stderr awf-run -c 'seq 10 | awf-step -i lines a -- ./feed | awf-step -s b -- touch ran'
 	[ ! -e ran ]
 	[[ "$stderr" == *"the step a:0 died before its end of the input"* ]]
@@ -78,13 +83,7 @@ status_of_run() { events run.completed .payload.status | tr -d '"'; }
 }
 
 @test "a producer killed: the items that came are worked on, then it fails" {
-	cat >feed <<-'END'
-	#!/bin/sh
-	n=$(cat)
-	if [ "$n" = 4 ]; then kill -9 $(awk '{print $4}' /proc/$$/stat); sleep 9; fi
-	echo "$n"
-	END
-	chmod +x feed
+	killing_feed
 	run -3 --separate-stderr awf-run -c 'seq 10 | awf-step -i lines a -- ./feed | awf-step -r b -- cat'
 	same "$(tr '\n' ' ' <<<"$output")" '1 2 3 '
 	same "$(jq -rs '[.[] | select(.type == "step.completed" and .path == "b")][-1].payload.error.code' "$(transcript)")" upstream_incomplete

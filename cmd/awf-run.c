@@ -10,10 +10,12 @@
  */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/provider.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -209,7 +211,16 @@ read_options(struct settings *s, int argc, char **argv, struct error *err)
 	return id;
 }
 
-/* Keys that AWF handles are in no event: an environment with one is refused. */
+static bool
+listed(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count && names[i] != NULL; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Keys that AWF handles are in no event: recording one is refused. */
 static int
 refuse_keys(const struct settings *s, struct error *err)
 {
@@ -220,11 +231,11 @@ refuse_keys(const struct settings *s, struct error *err)
 		return 0;
 	if (keys_load(&keys, err) != 0)
 		return -1;
-	for (size_t i = 0; failed == 0 && s->recorded[i] != NULL; i++)
-		for (size_t k = 0; failed == 0 && k < keys.count; k++)
-			if (strcmp(s->recorded[i], keys.names[k]) == 0)
-				failed = error_set(err, ERROR_USAGE, "--env",
-				    "%s holds an API key, which is never recorded", s->recorded[i]);
+	for (char **name = s->recorded; failed == 0 && *name != NULL; name++)
+		if (listed(*name, provider_key_names(), SIZE_MAX) ||
+		    listed(*name, (const char *const *)keys.names, keys.count))
+			failed = error_set(err, ERROR_USAGE, "--env",
+			    "%s holds an API key, which is never recorded", *name);
 	keys_free(&keys);
 	return failed;
 }

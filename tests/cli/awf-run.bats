@@ -102,6 +102,11 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 	(umask 077; echo 'MY_KEY=s3cret' >"$XDG_CONFIG_HOME/awf/keys")
 	run -125 awf-run -n --env MY_KEY true
 	same "$output" "awf-run: --env: MY_KEY holds an API key, which is never recorded"
+	run -125 awf-run -n --env ANTHROPIC_API_KEY true
+	same "$output" "awf-run: --env: ANTHROPIC_API_KEY holds an API key, which is never recorded"
+	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
+	run -125 awf-run -n --env HOME true
+	[[ $output == "awf-run: $XDG_CONFIG_HOME/awf/keys"* ]]
 }
 
 @test "scripts: interpreter lines, arguments, the directory" {

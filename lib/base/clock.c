@@ -38,7 +38,7 @@ put_digits(char *out, unsigned value, unsigned count)
 /* Days since 1970-01-01 of a date in the proleptic Gregorian calendar, whose
  * leap day is put at the end of a year that begins in March. */
 static int64_t
-days_from_date(int64_t year, int month, int day)
+days_from_date(int64_t year, int64_t month, int64_t day)
 {
 	int64_t y = month <= 2 ? year - 1 : year;
 	int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -92,7 +92,7 @@ clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 
 /* Exactly count digits at *at, as a number within [min, max]. */
 static bool
-take_digits(const char **at, int count, int min, int max, int *value)
+take_digits(const char **at, int count, int64_t min, int64_t max, int64_t *value)
 {
 	*value = 0;
 	for (; count > 0; count--, (*at)++) {
@@ -116,7 +116,7 @@ static bool
 take_date(const char **at, int64_t *days)
 {
 	static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	int year, month, day;
+	int64_t year, month, day;
 	bool leap;
 
 	if (!take_digits(at, 4, 0, 9999, &year) || !take_byte(at, "-") ||
@@ -150,7 +150,7 @@ take_fraction(const char **at, int64_t *fraction)
 static bool
 take_offset(const char **at, int64_t *offset)
 {
-	int sign, hours, minutes;
+	int64_t sign, hours, minutes;
 
 	*offset = 0;
 	if (take_byte(at, "Zz"))
@@ -167,8 +167,7 @@ take_offset(const char **at, int64_t *offset)
 static bool
 parse_instant(const char *at, int64_t *wall)
 {
-	int64_t days, fraction, offset;
-	int hour, minute, second;
+	int64_t days, hour, minute, second, fraction, offset;
 
 	if (!take_date(&at, &days))
 		return false;
@@ -203,11 +202,11 @@ unit_of(const char *name)
 	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
 		if (strcmp(units[i].name, name) == 0)
 			return units[i].ms;
-	return -1;
+	return 0;
 }
 
 /* A decimal number and a unit, to milliseconds; bare is the unit of a number
- * without one (-1: refused). */
+ * without one (0: refused). */
 static int
 parse_amount(const char *text, int64_t bare, int64_t *ms)
 {
@@ -234,7 +233,7 @@ parse_amount(const char *text, int64_t bare, int64_t *ms)
 			return -1;
 	}
 	unit = *at ? unit_of(at) : bare;
-	if (unit < 0 || whole > INT64_MAX / unit - 1)
+	if (unit <= 0 || whole > INT64_MAX / unit - 1)
 		return -1;
 	*ms = whole * unit + fraction * unit / scale;
 	return 0;
@@ -253,7 +252,7 @@ clock_parse(const char *text, int64_t now, int64_t *wall)
 
 	if (parse_instant(text, wall))
 		return 0;
-	if (parse_amount(text, -1, &age) < 0 || age > INT64_MAX / 1000)
+	if (parse_amount(text, 0, &age) < 0 || age > INT64_MAX / 1000)
 		return -1;
 	*wall = now - age * 1000;
 	return 0;

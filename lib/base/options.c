@@ -47,7 +47,7 @@ static const char *
 suggest_name(const struct option_spec *table, const char *name)
 {
 	const struct option_spec *const tables[] = {table, common};
-	const char **names = NULL, *found;
+	const char **names = memory_zero(1, sizeof *names), *found;
 	size_t count = 0;
 
 	for (size_t t = 0; t < 2; t++)

@@ -242,7 +242,7 @@ scan_value(const char *at, size_t len, size_t *end, size_t *bad)
 const char *
 scan_check(const char *at, size_t len, size_t *bad)
 {
-	size_t end;
+	size_t end = 0;
 	const char *wrong = scan_value(at, len, &end, bad);
 
 	if (wrong)

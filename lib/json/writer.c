@@ -70,8 +70,10 @@ writer_key(struct writer *w, const char *key)
 	separate(w);
 	to = buffer_reserve(w->out, len + 3);
 	*to++ = '"';
-	memcpy(to, key, len);
-	memcpy(to + len, "\":", 3);
+	memcpy(to, key, len + 1);
+	to[len] = '"';
+	to[len + 1] = ':';
+	to[len + 2] = '\0';
 	w->out->len += len + 3;
 	w->comma = false;
 }

@@ -167,7 +167,8 @@ invalid(const char *text, size_t size, const char *wrong)
 	json_decref(loaded);
 	span_walk_begin(&w, s);
 	while (span_walk_next(&w, &key, &value)) {
-		assert(++steps <= size);
+		steps++;
+		assert(steps <= size);
 		span_decode(key, &out);
 		pointer_append(&out, value);
 	}

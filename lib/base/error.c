@@ -62,6 +62,9 @@ fill(struct error *err, enum error_code code, const char *place, const char *for
 	make_line(err->message);
 }
 
+#undef error_set
+#undef error_errno
+
 int
 error_set(struct error *err, enum error_code code, const char *place, const char *format, ...)
 {

@@ -145,8 +145,8 @@ add_input(struct settings *s, const char *text, struct error *err)
 	if (!utf8_valid(text, strlen(text)))
 		return error_set(err, ERROR_USAGE, "--input", "the value of %.*s is not UTF-8",
 		    (int)len, text);
-	for (size_t i = 0; i < list_len(s->inputs); i++)
-		if (strncmp(s->inputs[i], text, len + 1) == 0)
+	for (char **input = s->inputs; input != NULL && *input != NULL; input++)
+		if (strncmp(*input, text, len + 1) == 0)
 			return error_set(err, ERROR_USAGE, "--input", "%.*s is given twice",
 			    (int)len, text);
 	list_add(&s->inputs, text);

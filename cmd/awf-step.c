@@ -719,6 +719,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	    result == 0 ? err : NULL) == -1)
 		result = -1;
 	state_reader_free(&reader);
+	stream->reader = NULL;
 	return result;
 }
 

@@ -157,7 +157,7 @@ block_start(struct stream *s, struct span event)
 
 	number_set(&index, span_member(event, "index"));
 	b = message_add(&s->message, kinds[kind].ours, index);
-	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) &&
+	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) && type != NULL &&
 	    strcmp(type, kinds[KIND_TOOL_USE].type) != 0;
 	span_walk_begin(&walk, content);
 	while (span_walk_next(&walk, &key, &value)) {

@@ -1,5 +1,6 @@
 #include "base/outlet.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ given(struct outlet *o, size_t len)
 {
 	o->sent += len;
 	o->given += len;
+	assert(o->limit > 0 || o->kept == 0);
 	while (o->kept > 0 && o->ends[o->first] <= o->given) {
 		o->first = (o->first + 1) % o->limit;
 		o->kept--;

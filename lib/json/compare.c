@@ -9,7 +9,7 @@ double
 number_whole(double number)
 {
 	/* From 2^53 on doubles have no fraction. */
-	if (!(number > -0x1p53 && number < 0x1p53))
+	if (!(number > -9007199254740992.0 && number < 9007199254740992.0))
 		return number;
 	return (double)(json_int_t)number;
 }

@@ -130,7 +130,7 @@ shown(const json_t *value, char out[SHOWN_BYTES + 4])
 	value_write(value, &json);
 	len = json.len > SHOWN_BYTES ? utf8_whole(json.data, SHOWN_BYTES) : json.len;
 	memcpy(out, json.data, len);
-	strcpy(out + len, json.len > len ? "…" : "");
+	snprintf(out + len, 4, "%s", json.len > len ? "…" : "");
 	buffer_free(&json);
 	return out;
 }

@@ -267,12 +267,13 @@ reference_token(const char **at)
 {
 	struct buffer token = BUFFER_INIT;
 	char c;
+	int high, low;
 
 	buffer_text(&token, "");
 	while (**at != '\0' && **at != '/') {
 		c = *(*at)++;
-		if (c == '%' && hex_value((*at)[0]) >= 0 && hex_value((*at)[1]) >= 0) {
-			c = (char)(hex_value((*at)[0]) << 4 | hex_value((*at)[1]));
+		if (c == '%' && (high = hex_value((*at)[0])) >= 0 && (low = hex_value((*at)[1])) >= 0) {
+			c = (char)(high << 4 | low);
 			*at += 2;
 		}
 		if (c == '~' && (**at == '0' || **at == '1'))

@@ -672,7 +672,7 @@ static bool
 check_member(struct cursor *c, const struct shape *shape, size_t *next,
     uint32_t *members_seen)
 {
-	struct span key, value;
+	struct span key = { "", 0 }, value;
 	const struct rule *rule;
 
 	if (!check_key(c, &key))

@@ -57,7 +57,7 @@ transcript_name(struct transcript *t, const char *path, const char *blobs, const
 	t->path = memory_text(path);
 	t->blobs = memory_text(blobs);
 	assert(strlen(run_id) < ID_SIZE);
-	strcpy(t->run_id, run_id);
+	memcpy(t->run_id, run_id, strlen(run_id) + 1);
 	memset(t->prev, '0', DIGEST_SIZE - 1);
 }
 

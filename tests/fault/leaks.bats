@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# valgrind finds no leak and no error in awf-step and awf-run, on good and bad paths.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	command -v valgrind >/dev/null || skip 'no valgrind here'
+	! grep -qa __asan_init "$BUILD/bin/awf-step" || skip 'valgrind cannot run a sanitizer build'
+}
+
+# Runs a program under valgrind; leaks and errors make it exit 99. Descriptors
+# inherited from bats are not its own.
+checked() {
+	valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect,possible \
+		--errors-for-leak-kinds=definite,indirect,possible "$@"
+}
+
+@test "awf-step with a command" {
+	printf 'a\nb\n' | checked awf-step -i lines x -- cat | checked awf-step -s --into k -r y -- wc -c
+}
+
+@test "awf-step with failures, retries and skips" {
+	run -3 checked awf-step -n --retries 1 --delay 10ms x -- false
+	awf-step -n x -- false >line 2>/dev/null || true
+	run -3 checked awf-step y -- cat <line
+	run -0 checked awf-step --rescue -q y -- cat <line
+	run -1 checked awf-step z -- cat </dev/null
+	run -1 checked awf-step --no-such-option
+}
+
+@test "awf-step with an agent and tools" {
+	cat >answers.jsonl <<-'END'
+	{"type":"message","blocks":[{"type":"tool_use","tool_id":"t1","tool_name":"look","tool_input":{"word":"x"}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1},"model":"m"}
+	{"type":"message","blocks":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"model":"m"}
+	END
+	export AWF_TOOL_PATH="$ROOT/tests/bench/agent/tools"
+	same "$(echo go | checked awf-step -r --allow-tools look -m replay/answers.jsonl x)" done
+	same "$(echo '{"word":"y"}' | checked awf-step -r -i json -t look x)" '{"word":"y"}'
+	run -2 checked awf-step -n -t nosuchtool x
+	run -2 checked awf-step -a nosuchagent x
+}
+
+@test "awf-run" {
+	echo in | checked awf-run --input k=v -c 'cat >/dev/null; awf-step -n -q x -- true'
+	run -3 checked awf-run -n -c 'awf-step -n -q x -- false >/dev/null; true'
+	run -125 checked awf-run --no-such-option
+	run -127 checked awf-run nosuchworkflow
+	run -124 checked awf-run -n --timeout 300ms -c 'sleep 9'
+}

@@ -305,7 +305,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	memset(r, 0, sizeof *r);
 	r->id = -1;
 	r->line = span_of(line->data, line->len);
-	why = scan_check(line->data, line->len, &bad);
+	why = scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID, "request", "byte %zu: %s", bad + 1, why);
 	if (!span_integer(span_member(r->line, "id"), &r->id) || r->id < 0) {

@@ -216,7 +216,7 @@ take_answer(struct loader *l, const char *line, size_t len, struct error *err)
 
 	if (body.len == 0)
 		return 0;
-	why = scan_check(line, len, &bad);
+	why = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID, NULL, "byte %zu: %s", bad + 1, why);
 	if (check_answer(body, err) != 0)

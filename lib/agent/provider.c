@@ -295,7 +295,7 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	long long id;
 	size_t bad;
 
-	if (scan_check(line.at, line.len, &bad) != NULL || span_type(line) != 'o')
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(line) != 'o')
 		return exchange_broken(x, err, "a line that is no JSON object");
 	if (!span_integer(span_member(line, "id"), &id))
 		return exchange_broken(x, err, "a line without the id of its request");

@@ -43,7 +43,7 @@ split_json(struct working *work, const char *bytes, size_t len)
 	while (span_trim(span_of(bytes, len)).len > 0) {
 		struct data data = { BUFFER_INIT, false, false };
 
-		wrong = scan_value(bytes, len, &end, &bad);
+		wrong = scan_value(bytes, len, SCAN_DEPTH, &end, &bad);
 		if (wrong != NULL) {
 			error_set(&work->error, ERROR_SCHEMA, NULL, "stdout is no JSON: %s", wrong);
 			return;

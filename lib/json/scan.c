@@ -12,8 +12,8 @@
 struct check {
 	const char *at, *end;
 	const char *wrong; /* a static text; at is then the byte that is wrong */
-	unsigned depth;
-	bool object[SCAN_DEPTH];
+	unsigned depth, limit;
+	bool object[SCAN_LINE_DEPTH];
 };
 
 static bool
@@ -189,7 +189,7 @@ check_down(struct check *c)
 		object = *c->at == '{';
 		if (!object && *c->at != '[')
 			return check_scalar(c);
-		if (c->depth == SCAN_DEPTH)
+		if (c->depth == c->limit)
 			return fail(c, "nested too deep");
 		c->object[c->depth++] = object;
 		c->at++;
@@ -221,7 +221,7 @@ check_up(struct check *c)
 }
 
 const char *
-scan_value(const char *at, size_t len, size_t *end, size_t *bad)
+scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad)
 {
 	struct check c;
 
@@ -229,6 +229,7 @@ scan_value(const char *at, size_t len, size_t *end, size_t *bad)
 	c.end = at + len;
 	c.wrong = NULL;
 	c.depth = 0;
+	c.limit = depth;
 	do {
 		if (!check_down(&c) || !check_up(&c)) {
 			*bad = (size_t)(c.at - at);
@@ -240,10 +241,10 @@ scan_value(const char *at, size_t len, size_t *end, size_t *bad)
 }
 
 const char *
-scan_check(const char *at, size_t len, size_t *bad)
+scan_within(const char *at, size_t len, unsigned depth, size_t *bad)
 {
 	size_t end = 0;
-	const char *wrong = scan_value(at, len, &end, bad);
+	const char *wrong = scan_value(at, len, depth, &end, bad);
 
 	if (wrong)
 		return wrong;
@@ -251,6 +252,12 @@ scan_check(const char *at, size_t len, size_t *bad)
 		end++;
 	*bad = end;
 	return end == len ? NULL : "something follows the value";
+}
+
+const char *
+scan_check(const char *at, size_t len, size_t *bad)
+{
+	return scan_within(at, len, SCAN_DEPTH, bad);
 }
 
 void
@@ -333,7 +340,7 @@ framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 	}
 	while (f->started && !f->scalar && p < end && result == FRAME_MORE) {
 		p = frame_step(f, p, end);
-		if (f->depth > SCAN_DEPTH)
+		if (f->depth > SCAN_LINE_DEPTH)
 			result = FRAME_TOO_DEEP;
 		else if (f->depth == 0 && !f->in_string)
 			result = FRAME_DONE;

@@ -16,7 +16,9 @@
 
 #include "base/buffer.h"
 
-#define SCAN_DEPTH 128                           /* nesting allowed */
+#define SCAN_DEPTH 128                           /* nesting of values from outside */
+#define SCAN_STATE_DEPTH (SCAN_DEPTH + 1)        /* of state lines around them */
+#define SCAN_LINE_DEPTH (SCAN_DEPTH + 8)         /* of all other lines around them */
 #define SCAN_LINE_LIMIT ((size_t)256 << 20)      /* bytes of one line or value */
 
 struct span {
@@ -43,9 +45,12 @@ enum frame framer_feed(struct framer *f, const char *at, size_t len, size_t *use
  * depth. NULL if it is valid and nothing follows; else what is wrong (a static
  * text), with *bad at its byte. */
 const char *scan_check(const char *at, size_t len, size_t *bad);
-/* Checks one value at the start of the bytes and says where it ends (*end: bytes
+/* As scan_check() for a line that holds values from outside: nested at most depth
+ * deep, one of the above. */
+const char *scan_within(const char *at, size_t len, unsigned depth, size_t *bad);
+/* Checks one value at the start of the bytes, nested at most depth deep, and says where it ends (*end: bytes
  * used, white space before it included, none after it). As scan_check() else. */
-const char *scan_value(const char *at, size_t len, size_t *end, size_t *bad);
+const char *scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad);
 
 /* Appends the value without white space between tokens; strings and numbers keep
  * their bytes. The value must have been checked. */

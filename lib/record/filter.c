@@ -166,7 +166,7 @@ filter_event(struct filter *f, const char *line, size_t len)
 		return VERDICT_DAMAGED;
 	if (seq <= f->after || !type_wanted(f, type))
 		return VERDICT_NO;
-	if (!event_line_whole(line, len, NULL) || scan_check(line, len, &bad))
+	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad))
 		return VERDICT_DAMAGED;
 	if (f->grep && !pattern_found(f, line, len))
 		return VERDICT_NO;

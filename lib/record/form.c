@@ -82,7 +82,7 @@ static bool
 is_any(struct cursor *c, const struct rule *rule, struct span *value)
 {
 	size_t end, bad;
-	const char *why = scan_value(c->at, (size_t)(c->end - c->at), &end, &bad);
+	const char *why = scan_value(c->at, (size_t)(c->end - c->at), SCAN_LINE_DEPTH, &end, &bad);
 
 	(void)rule;
 	if (why != NULL)
@@ -736,7 +736,7 @@ static int
 blame(struct cursor *c)
 {
 	size_t len = (size_t)(c->end - c->line), bad;
-	const char *why = scan_check(c->line, len, &bad);
+	const char *why = scan_within(c->line, len, SCAN_LINE_DEPTH, &bad);
 
 	if (why != NULL)
 		fault(c, FORM_JSON, c->line + bad, "%s", why);

@@ -323,8 +323,8 @@ begins_like_state(const char *bytes, size_t len)
 static int
 recognise(struct state_reader *r, struct error *err)
 {
-	size_t available, len, bad, space;
-	const char *at = rest(r, &available);
+	size_t available, len, space, bad = 0;
+	const char *at = rest(r, &available), *wrong = NULL;
 	int framed;
 
 	space = available == 0 ? 0 : strspn(at, " \t\r\n");
@@ -340,7 +340,13 @@ recognise(struct state_reader *r, struct error *err)
 	if (framed == 0 && begins_like_state(at, available))
 		return bad_input(r, available, err,
 		    "the input ends inside a state line (-i text takes it as text)");
-	r->form = framed == 1 && scan_check(at, len, &bad) == NULL && state_is(span_of(at, len)) ?
+	if (framed == 1)
+		wrong = scan_within(at, len, SCAN_STATE_DEPTH, &bad);
+	if (framed == -1 && begins_like_state(at, available))
+		return bad_input(r, 0, err, "a state line nested too deep");
+	if (wrong != NULL && begins_like_state(at, len) && state_is(span_of(at, len)))
+		return bad_input(r, bad, err, wrong);
+	r->form = framed == 1 && wrong == NULL && state_is(span_of(at, len)) ?
 	    INPUT_STATE : INPUT_TEXT;
 	r->seen = 0;
 	framer_begin(&r->framer);
@@ -422,7 +428,7 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 		r->done = true;
 		return 0;
 	}
-	wrong = scan_check(at, len, &bad);
+	wrong = scan_within(at, len, r->form == INPUT_STATE ? SCAN_STATE_DEPTH : SCAN_DEPTH, &bad);
 	if (r->form == INPUT_STATE && (wrong != NULL || !state_is(span_of(at, len))))
 		return bad_input(r, strspn(at, " \t\r\n"), err, "no state line among state lines");
 	if (wrong != NULL)

@@ -359,7 +359,7 @@ has_name(const struct storage *s, const char *run_id, const char *name)
 	size_t bad;
 
 	if (read_first_line(path, FIRST_LINE_LIMIT, &line) == 0 &&
-	    scan_check(buffer_string(&line), line.len, &bad) == NULL)
+	    scan_within(buffer_string(&line), line.len, SCAN_LINE_DEPTH, &bad) == NULL)
 		found = span_is(span_path(span_of(line.data, line.len), "payload", "name", NULL), name);
 	buffer_free(&line);
 	free(path);

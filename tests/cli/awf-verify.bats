@@ -171,3 +171,14 @@ for line in open("lines"):
         assert not validator.is_valid({k: v for k, v in event.items() if k != key}), key
 EOF
 }
+
+@test "data as deep as it may be passes through steps, and its record is whole" {
+	deep=$(printf '%0128d' 0 | sed 's/0/[/g')$(printf '%0128d' 0 | sed 's/0/]/g')
+	printf '%s\n' "$deep" | awf-run -c 'awf-step -i json a -O json -- cat | awf-step -s b -- cat | awf-step -r c -- wc -c' >out
+	same "$(cat out)" "$((256 + 3))"
+	run -0 --separate-stderr awf-verify
+	same "$stderr" ""
+	awf-tail >/dev/null
+	run -1 --separate-stderr sh -c "echo '{\"data\":[$deep],\"metadata\":{\"run_id\":\"$id\",\"event_id\":\"$id\"}}' | awf-step d -- cat"
+	[[ $stderr == *"nested too deep"* ]]
+}

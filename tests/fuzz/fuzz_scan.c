@@ -214,7 +214,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		valid(text, size);
 	}
-	if (!scan_value(text, size, &end, &bad))
+	if (!scan_value(text, size, SCAN_DEPTH, &end, &bad))
 		frame(text, size, end);
 	quote(text, size);
 	return 0;

@@ -21,7 +21,7 @@ next_value(const char **at, const char *end)
 	size_t len, bad;
 	json_t *value;
 
-	if (scan_value(*at, (size_t)(end - *at), &len, &bad) != NULL)
+	if (scan_value(*at, (size_t)(end - *at), SCAN_DEPTH, &len, &bad) != NULL)
 		return NULL;
 	value = value_parse(*at, len, NULL, ERROR_DEFINITION, NULL);
 	*at += len;

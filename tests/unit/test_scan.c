@@ -136,7 +136,7 @@ refuses_what_is_cut(void **state)
 
 		if (type == 'n')
 			continue;
-		assert_null(scan_value(valid[i], strlen(valid[i]), &end, &bad));
+		assert_null(scan_value(valid[i], strlen(valid[i]), SCAN_DEPTH, &end, &bad));
 		for (size_t len = 0; len < end; len++) {
 			char *text = exact(valid[i], len);
 
@@ -162,7 +162,7 @@ value_ends(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		assert_null(scan_value(rows[i].text, strlen(rows[i].text), &end, &bad));
+		assert_null(scan_value(rows[i].text, strlen(rows[i].text), SCAN_DEPTH, &end, &bad));
 		assert_int_equal(end, rows[i].end);
 	}
 }
@@ -199,6 +199,9 @@ depth_has_a_limit(void **state)
 		assert_int_equal(bad, deepest * strlen(kinds[i].open));
 		framer_begin(&f);
 		assert_int_equal(framer_feed(&f, fits, strlen(fits), &used), FRAME_DONE);
+		assert_null(scan_within(over, strlen(over), SCAN_DEPTH + 2, &bad));
+		free(over);
+		over = nested(SCAN_LINE_DEPTH + 1, kinds[i].open, kinds[i].close);
 		framer_begin(&f);
 		assert_int_equal(framer_feed(&f, over, strlen(over), &used), FRAME_TOO_DEEP);
 		free(fits);
@@ -241,7 +244,7 @@ frames_as_it_scans(void **state)
 			char *text = memory_format("%s%s", valid[i], followers[k]);
 			size_t len = strlen(text), end, bad;
 
-			assert_null(scan_value(text, len, &end, &bad));
+			assert_null(scan_value(text, len, SCAN_DEPTH, &end, &bad));
 			for (size_t step = 1; step <= len; step++)
 				if (frame(text, len, step) != end)
 					fail_msg("%s by %zu: %zu, not %zu", text, step,

@@ -408,6 +408,7 @@ follow_to_end(struct tail *t, struct error *err)
 static int
 follow_forever(struct tail *t, struct error *err)
 {
+	t->follow.every = true;
 	while (!end_signal) {
 		struct followed *run;
 

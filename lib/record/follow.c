@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "record/event.h"
@@ -191,6 +192,7 @@ void
 follow_live(struct follow *f)
 {
 	f->live = true;
+	f->since = clock_wall();
 	watch_open(&f->watch);
 }
 
@@ -393,6 +395,51 @@ take_latest(struct follow *f, const struct run_ref *ref, struct error *err)
 	return run;
 }
 
+/* Whether the run is nobody's child, going by its first line. */
+static bool
+is_top_level(const char *path)
+{
+	struct event_view event;
+	struct reader reader;
+	struct error none;
+	const char *line;
+	size_t len;
+	bool top;
+
+	if (reader_open(&reader, path, &none) != 0)
+		return false;
+	top = reader_next(&reader, &line, &len, &none) == 1 &&
+	    event_view(line, len, &event) == 0 && event.parent_run_id.at == NULL;
+	reader_close(&reader);
+	return top;
+}
+
+/* Takes in runs that started since the last look, the oldest first, up to the one
+ * that is the latest now. */
+static int
+take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
+{
+	struct run_entry *entries;
+	int64_t since = f->since;
+	size_t count;
+	int failed = 0;
+
+	if (storage_list(s, &entries, &count, err) != 0)
+		return -1;
+	while (count > 0 && !failed && strcmp(entries[--count].run_id, latest) != 0) {
+		struct run_entry *entry = &entries[count];
+		char *path = storage_transcript(s, entry->run_id);
+
+		if (entry->started > since && !find_run(f, entry->run_id) && is_top_level(path)) {
+			failed = follow_add(f, path, entry->run_id, err) == NULL;
+			f->since = entry->started;
+		}
+		free(path);
+	}
+	free(entries);
+	return failed ? -1 : 0;
+}
+
 bool
 follow_find_latest(const struct storage *s, struct run_ref *ref)
 {
@@ -423,7 +470,9 @@ follow_latest(struct follow *f, const struct storage *s, struct followed **run,
 	if (!follow_find_latest(s, &ref))
 		return 0;
 	known = find_run(f, ref.run_id);
-	if (!known || known->parked)
+	if (!known && f->every)
+		failed = take_missed(f, s, ref.run_id, err);
+	if (!failed && (!known || known->parked))
 		failed = (*run = take_latest(f, &ref, err)) == NULL;
 	run_ref_free(&ref);
 	return failed ? -1 : 0;

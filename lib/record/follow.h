@@ -55,6 +55,9 @@ struct follow {
 	bool children;              /* child runs are taken in */
 	bool live;                  /* more may come: what is missing is waited for */
 	struct watch watch;         /* if live */
+	bool every;                 /* follow_latest(): also what was the latest between two
+	                               looks */
+	int64_t since;              /* µs: what started earlier was not missed */
 	char *latest_directory;     /* watched for `latest`; NULL: not */
 	struct followed **runs;
 	size_t count;

@@ -538,7 +538,7 @@ shows() {
 	release
 	shows '^status 0'
 	[[ $(tail -n +1 shot | grep -B1 '^status 0') == *'✓ run completed (success, '*')'* ]]
-	[[ $(grep -B1 '✓ run completed' shot) == *'✓ research done: 1'* ]]
+	[[ $(grep -B1 '✓ run completed' shot) == *'✓ research done (1 B): 1'* ]]
 }
 
 @test "the status line is cleared when awf-tail is interrupted" {

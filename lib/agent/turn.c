@@ -114,14 +114,17 @@ loop_stopped_by_tool(struct loop *l, const struct tool_runs *runs)
 	return false;
 }
 
+/* What comes next follows the results, in the order of the calls. */
 static void
 follow_results(const struct tool_runs *runs, struct call *call)
 {
 	const char **ids = memory_array(NULL, runs->count, sizeof *ids);
+	size_t count = 0;
 
 	for (size_t i = 0; i < runs->count; i++)
-		ids[i] = runs->list[i].resulted;
-	call_follow(call, ids, runs->count);
+		if (runs->list[i].resulted[0] != '\0')
+			ids[count++] = runs->list[i].resulted;
+	call_follow(call, ids, count);
 	free(ids);
 }
 
@@ -130,10 +133,11 @@ static int
 loop_run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 {
 	struct buffer blocks = BUFFER_INIT;
+	int status = tool_runs_run(runs, err);
 
-	if (tool_runs_run(runs, err) == -1)
-		return FAILED;
 	follow_results(runs, l->turns->call);
+	if (status == -1)
+		return FAILED;
 	if (loop_stopped_by_tool(l, runs))
 		return ENDED;
 	tool_runs_blocks(runs, &blocks);
@@ -209,10 +213,10 @@ loop_check_limits(const struct loop *l, struct error *err)
 
 	if (agent->max_turns != 0 && l->turn >= agent->max_turns)
 		return error_set(err, ERROR_MAX_TURNS, agent->name,
-		    "no result after %lld turns (max_turns)", (long long)agent->max_turns);
+		    "reached max_turns (%lld) without a result", (long long)agent->max_turns);
 	if (agent->max_tokens_total != 0 && loop_tokens(l) >= agent->max_tokens_total)
 		return error_set(err, ERROR_MAX_TOKENS, agent->name,
-		    "no result after %lld tokens (max_tokens_total is %lld)",
+		    "reached max_tokens_total (%lld of %lld) without a result",
 		    (long long)loop_tokens(l), (long long)agent->max_tokens_total);
 	return 0;
 }

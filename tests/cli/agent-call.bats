@@ -117,7 +117,7 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 	FAULTS=(--loop)
 	serve answer1
 	run -3 --separate-stderr awf-step -q --max-turns 3 a -a writer <<<go
-	same "$stderr" 'awf-step: a: writer: no result after 3 turns (max_turns)'
+	same "$stderr" 'awf-step: a: writer: reached max_turns (3) without a result'
 	same "$(payloads step.completed .error.code)" '"max_turns"'
 	same "$(sent)" 3
 	run -3 awf-step -q --max-tokens-total 20 a -a writer <<<go

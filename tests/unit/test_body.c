@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -375,6 +376,34 @@ orphans_of_other_bodies_are_spared(void **state)
 	assert_int_equal(descendants_end(getpid(), SIGKILL, NULL), 0);
 }
 
+/* Where there are no pipes left nothing is half done. */
+static void
+a_machine_that_fails_ends_all(void **state)
+{
+	struct shell first, second;
+	struct error err = ERROR_INIT;
+	struct body bodies[2];
+	struct rlimit before, low;
+	int next = dup(STDERR_FILENO);
+
+	(void)state;
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = (rlim_t)next + 4; /* two pipes, not four */
+	bodies[0] = *shell_set(&first, "sleep 100");
+	bodies[1] = *shell_set(&second, "sleep 100");
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	assert_int_equal(bodies_run(bodies, 2, NULL, &err), -1);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_int_equal(bodies[0].error.code, ERROR_SYSTEM);
+	assert_int_equal(bodies[0].exit_code, 128 + SIGTERM);
+	assert_int_equal(bodies[1].error.code, ERROR_SYSTEM);
+	body_free(&bodies[0]);
+	body_free(&bodies[1]);
+}
+
 static volatile int caught;
 
 static void
@@ -507,6 +536,7 @@ main(void)
 		cmocka_unit_test(what_ignores_sigterm_is_killed),
 		cmocka_unit_test(many_run_at_once_and_end_apart),
 		cmocka_unit_test(orphans_of_other_bodies_are_spared),
+		cmocka_unit_test(a_machine_that_fails_ends_all),
 		cmocka_unit_test(a_signal_cancels),
 		cmocka_unit_test(a_reader_that_went_away_cancels),
 		cmocka_unit_test(spared_children_live_on),

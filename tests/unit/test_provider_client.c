@@ -18,6 +18,7 @@
 #include "agent/provider.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "exec/descendants.h"
 
 static char directory[] = "/tmp/awf-provider-XXXXXX";
@@ -370,6 +371,70 @@ providers_are_looked_for(void **state)
 }
 
 static void
+a_provider_that_cannot_run_says_so(void **state)
+{
+	char *path = memory_format("%s/awf-provider-broken", directory);
+	struct error err = ERROR_INIT;
+	struct provider p;
+
+	(void)state;
+	script("awf-provider-broken", "#!/no/such/interpreter\n");
+	assert_int_equal(chmod(path, 0700), 0);
+	setenv("AWF_PROVIDER_PATH", directory, 1);
+	assert_int_equal(provider_start(&p, "broken", NULL, &err), -1);
+	assert_int_equal(err.code, ERROR_PROVIDER);
+	assert_string_equal(err.place, path);
+	setenv("AWF_PROVIDER_PATH", "/nowhere:tests/fixtures/providers", 1);
+	free(path);
+}
+
+static void
+a_line_without_end_is_refused(void **state)
+{
+	struct error err = ERROR_INIT;
+	struct provider p;
+	struct answer a;
+
+	(void)state;
+	script("1.sh", "exec head -c 300000000 /dev/zero\n");
+	p = started("scripted");
+	assert_int_equal(ask(&p, 60000, &a, &err), -1);
+	assert_int_equal(err.code, ERROR_PROVIDER);
+	assert_non_null(strstr(err.message, "a line above 256 MiB"));
+	assert_int_equal(p.process.pid, 0);
+	answer_free(&a);
+	provider_stop(&p);
+}
+
+/* Half a request cannot be taken back: the provider is ended, the next request
+ * gets a new one. */
+static void
+a_request_that_is_not_taken_times_out(void **state)
+{
+	struct buffer request = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct provider p;
+	struct answer a;
+
+	(void)state;
+	script("1.sh", "[ -e $SCRIPT/slept ] || { touch $SCRIPT/slept; exec sleep 100; }\n");
+	script("1", MESSAGE);
+	p = started("scripted");
+	assert_int_equal(ask(&p, 300, &a, &err), -1);
+	buffer_text(&request, "{\"text\":\"");
+	for (int i = 0; i < 30000; i++)
+		buffer_text(&request, "0123456789");
+	buffer_text(&request, "\"}");
+	assert_int_equal(provider_ask(&p, &request, 300, NULL, NULL, &a, &err), -1);
+	assert_int_equal(err.code, ERROR_TIMEOUT);
+	assert_int_equal(p.process.pid, 0);
+	assert_int_equal(ask(&p, 10000, &a, &err), 0);
+	answer_free(&a);
+	provider_stop(&p);
+	buffer_free(&request);
+}
+
+static void
 keys_reach_the_provider(void **state)
 {
 	static char file_name[] = "OPENAI_API_KEY", file_value[] = "from file";
@@ -445,6 +510,9 @@ main(void)
 		cmocka_unit_test_teardown(deltas_and_events_are_handed_on, clean),
 		cmocka_unit_test_teardown(big_requests_do_not_deadlock, clean),
 		cmocka_unit_test_teardown(providers_are_looked_for, clean),
+		cmocka_unit_test_teardown(a_provider_that_cannot_run_says_so, clean),
+		cmocka_unit_test_teardown(a_line_without_end_is_refused, clean),
+		cmocka_unit_test_teardown(a_request_that_is_not_taken_times_out, clean),
 		cmocka_unit_test_teardown(keys_reach_the_provider, clean),
 		cmocka_unit_test_teardown(a_provider_that_does_not_end_is_ended, clean),
 	};

@@ -328,6 +328,8 @@ conversations(void **state)
 		    "\"call_id\":\"b\",\"output\":2}\n{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":"
 		    "\"a\",\"output\":1}\n" DONE },
 		    "user<1 call<2 call<2 result<4 result<3 assistant<6+5", "\"done\"", ERROR_NONE, "", 2 },
+		{ "a result of no call", { "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"x\"}\n"
+		    DONE }, "user<1 result<2 assistant<3", "\"done\"", ERROR_NONE, "", 0 },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -482,10 +484,10 @@ limits_end_the_call(void **state)
 {
 	static const struct { int64_t turns, tokens; enum error_code code; const char *message;
 		const char *trace; } rows[] = {
-		{ 1, 0, ERROR_MAX_TURNS, "no result after 1 turns (max_turns)",
+		{ 1, 0, ERROR_MAX_TURNS, "reached max_turns (1) without a result",
 		    "user<1 assistant<2 call<3 result<4" },
 		{ 2, 0, ERROR_NONE, "", "user<1 assistant<2 call<3 result<4 assistant<5" },
-		{ 0, 15, ERROR_MAX_TOKENS, "no result after 15 tokens (max_tokens_total is 15)",
+		{ 0, 15, ERROR_MAX_TOKENS, "reached max_tokens_total (15 of 15) without a result",
 		    "user<1 assistant<2 call<3 result<4" },
 		/* an answer that is there is not thrown away */
 		{ 0, 16, ERROR_NONE, "", "user<1 assistant<2 call<3 result<4 assistant<5" },
@@ -723,7 +725,36 @@ a_signal_cancels_a_tool(void **state)
 	have = trace(&b);
 	assert_string_equal(have, "user<1 assistant<2 call<3 result<4!cancelled");
 	free(have);
+	/* what ends the call follows the result */
+	have = line(&b, 5);
+	assert_non_null(strstr(have, b.call.last));
+	free(have);
 	bench_close(&b);
+}
+
+/* A transcript that is gone ends the call, whenever that is noticed. */
+static void
+what_cannot_be_recorded_ends_the_call(void **state)
+{
+	static const char *const scripts[] = {
+		"#!/bin/sh\nexit 0\n", "#!/bin/sh\nrm $SCRIPT/transcript.jsonl\n"
+	};
+
+	for (size_t i = 0; i < COUNT(scripts); i++) {
+		struct bench b;
+
+		put_tool("remover", "{}", scripts[i]);
+		put("1", ANSWER(USE("t1", "remover", "{}"), "tool_use"), 0600);
+		put("2", DONE, 0600);
+		bench_open(&b, (const char *const[]){ "remover", NULL });
+		if (i == 0)
+			unlink(b.path);
+		assert_int_equal(turns_run(&b.turns, &b.err), -1);
+		assert_int_equal(b.err.code, ERROR_SYSTEM);
+		assert_int_equal(b.turns.tool_calls, i);
+		bench_close(&b);
+		clean(state);
+	}
 }
 
 static void
@@ -832,6 +863,7 @@ main(void)
 		cmocka_unit_test_teardown(deadlines_end_requests_and_tools, clean),
 		cmocka_unit_test_teardown(nobody_listening_means_no_request, clean),
 		cmocka_unit_test_teardown(a_signal_cancels_a_tool, clean),
+		cmocka_unit_test_teardown(what_cannot_be_recorded_ends_the_call, clean),
 		cmocka_unit_test_teardown(live_text_is_harmless, clean),
 		cmocka_unit_test_teardown(operations, clean),
 	};

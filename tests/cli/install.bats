@@ -1,0 +1,33 @@
+#!/usr/bin/env bats
+# What make install puts where, and that uninstall takes all of it away again.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+in_place() {
+	make -s -C "$ROOT" -o all BUILD="$BUILD" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr "$@"
+}
+
+@test "installed programs find their providers, and pages and schemas are there" {
+	in_place install
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	PATH="$prefix/bin:/usr/bin:/bin"
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
+	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
+	awf-verify
+	[ -s "$prefix/share/awf/schemas/transcript.schema.json" ]
+	for program in awf-run awf-step awf-tail awf-verify; do
+		[ -s "$prefix/share/man/man1/$program.1" ] || { echo "man: $program"; false; }
+		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
+		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
+		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
+	done
+	for page in awf.7 awf-provider.7 awf-transcript.5 awf-agent.5 awf-tool.5; do
+		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
+	done
+}
+
+@test "uninstall leaves no file" {
+	in_place install
+	in_place uninstall
+	same "$(find "$BATS_TEST_TMPDIR/root" -type f)" ''
+}

@@ -281,6 +281,7 @@ check_linkage(struct verify *v, struct error *err)
 
 struct unended {
 	struct form form;        /* of the line looked at */
+	struct form_fault wrong; /* with it: never, as the line was checked before */
 	int64_t line, attempt;
 	bool ended;              /* that attempt */
 	int64_t calls;
@@ -336,7 +337,6 @@ static int
 name_unended(struct verify *v, struct error *err)
 {
 	struct unended u = { .line = 0 };
-	struct form_fault ignored;
 	struct reader reader;
 	const char *line;
 	size_t len;
@@ -345,7 +345,7 @@ name_unended(struct verify *v, struct error *err)
 	if (reader_open(&reader, v->path, err) != 0)
 		return -1;
 	while (u.line < v->report->lines && (got = reader_next(&reader, &line, &len, err)) == 1 &&
-	    form_check(line, len, &u.form, &ignored) == 0) {
+	    form_check(line, len, &u.form, &u.wrong) == 0) {
 		u.line++;
 		name_unended_of_line(v, &u);
 	}

@@ -399,30 +399,28 @@ static bool (*const line_checks[])(struct verify_lines *, const struct form *) =
 };
 
 static bool
-check_form(struct verify_lines *v, struct form *form)
+check_form(struct verify_lines *v)
 {
 	static const enum verify_rule rules[] = {
 		[FORM_JSON] = VERIFY_JSON, [FORM_SCHEMA] = VERIFY_FORM, [FORM_NOTATION] = VERIFY_FORM,
 	};
-	struct form_fault found;
+	const struct form_fault *wrong = &v->wrong;
 
-	if (form_check(v->line.at, v->line.len, form, &found) == 0)
+	if (form_check(v->line.at, v->line.len, &v->form, &v->wrong) == 0)
 		return true;
-	verify_fault(v, rules[found.rule], v->line.at + found.at, "%s", found.what.message);
-	v->report->damage = !event_line_whole(v->line.at, v->line.len, NULL) ||
-	    v->report->rule == VERIFY_JSON;
+	verify_fault(v, rules[wrong->rule], v->line.at + wrong->at, "%s", wrong->what.message);
+	v->report->damage = wrong->rule == FORM_JSON ||
+	    !event_line_whole(v->line.at, v->line.len, NULL);
 	return false;
 }
 
 static bool
 check_line(struct verify_lines *v)
 {
-	struct form form;
-
-	if (!check_form(v, &form))
+	if (!check_form(v))
 		return false;
 	for (size_t i = 0; i < sizeof line_checks / sizeof *line_checks; i++) {
-		if (!line_checks[i](v, &form))
+		if (!line_checks[i](v, &v->form))
 			return false;
 	}
 	return true;

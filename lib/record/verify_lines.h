@@ -33,6 +33,8 @@ struct verify_lines {
 	const struct storage *storage;
 	struct span line;            /* being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */
+	struct form form;            /* of it */
+	struct form_fault wrong;     /* with its form */
 
 	char run_id[ID_SIZE];        /* of line 1, "" before it */
 	char *blob_directory;

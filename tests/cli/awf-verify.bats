@@ -1,3 +1,6 @@
+#!/usr/bin/env bats
+# awf-verify: verdicts, places, repair, exit status. Every kind of fault is in
+# tests/unit/test_verify.c.
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 

@@ -358,7 +358,7 @@ test_edges_of_lines(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct buffer line = BUFFER_INIT;
-		struct form form;
+		struct form form = { .seq = 0 };
 		struct form_fault found = { .at = 0 };
 
 		buffer_text(&line, cases[i].before);
@@ -728,8 +728,8 @@ static void
 compare_verdicts(struct agreement *a)
 {
 	struct buffer text = BUFFER_INIT, why = BUFFER_INIT;
-	struct form form;
-	struct form_fault fault;
+	struct form form = { .seq = 0 };
+	struct form_fault fault = { .at = 0 };
 	bool by_schema = schema_check(a->schema, a->line, &why) == 0, by_form;
 
 	value_write(a->line, &text);

@@ -17,7 +17,10 @@ setup() {
 
 teardown() {
 	if declare -F cleanup >/dev/null; then cleanup; fi
-	[ -z "${MODEL_SERVER_PID-}" ] || kill "$MODEL_SERVER_PID" 2>/dev/null || true
+	# Servers that a subshell started are known by this file alone.
+	if [ -f "$BATS_TEST_TMPDIR/model-server.pids" ]; then
+		xargs kill <"$BATS_TEST_TMPDIR/model-server.pids" 2>/dev/null || true
+	fi
 }
 
 # The transcript of the latest run.
@@ -35,9 +38,10 @@ same() {
 model_server() {
 	local url="$BATS_TEST_TMPDIR/model-server.url"
 	MODEL_SERVER_LOG="$BATS_TEST_TMPDIR/requests.jsonl"
-	rm -f "$url"
-	model-server --log "$MODEL_SERVER_LOG" "$@" >"$url" 3>&- &
+	rm -f "$url" "$MODEL_SERVER_LOG"
+	model-server --log "$MODEL_SERVER_LOG" "$@" >"$url" 2>"$BATS_TEST_TMPDIR/model-server.stderr" 3>&- &
 	MODEL_SERVER_PID=$!
+	echo "$MODEL_SERVER_PID" >>"$BATS_TEST_TMPDIR/model-server.pids"
 	until [ -s "$url" ]; do
 		kill -0 "$MODEL_SERVER_PID" || return 1
 		sleep 0.01

@@ -96,7 +96,7 @@ struct fault {
 
 struct fault_kind {
 	const char *name;
-	bool number; /* the argument is one */
+	int least;   /* the argument is a number, this or more; -1: it is none */
 	bool spares; /* the answer is whole and counts as given */
 	void (*apply)(struct delivery *d, const struct fault *f);
 };
@@ -251,27 +251,29 @@ fault_oversized(struct delivery *d, const struct fault *f)
 static void
 fault_badutf8(struct delivery *d, const struct fault *f)
 {
-	const char *string;
+	size_t at = d->half;
 
 	(void)f;
 	buffer_byte(&d->bytes, '\0');
 	d->bytes.len--;
-	string = strstr(d->bytes.data + d->half, ":\"");
-	if (string != NULL)
-		delivery_insert(d, (size_t)(string - d->bytes.data) + 2, "\xc3\x28", 2);
+	/* Into the first key of the event: {" */
+	at += strcspn(d->bytes.data + at, "{");
+	at += strcspn(d->bytes.data + at, "\"");
+	if (at < d->bytes.len)
+		delivery_insert(d, at + 1, "\xc3\x28", 2);
 }
 
 static const struct fault_kind fault_kinds[] = {
-	{ "split", true, true, fault_split },
-	{ "slow", true, true, fault_slow },
-	{ "cut", true, false, fault_cut },
-	{ "stall", false, false, fault_stall },
-	{ "error-event", false, false, fault_error_event },
-	{ "oversized", false, false, fault_oversized },
-	{ "badutf8", false, false, fault_badutf8 }
+	{ "split", 1, true, fault_split },
+	{ "slow", 1, true, fault_slow },
+	{ "cut", 0, false, fault_cut },
+	{ "stall", -1, false, fault_stall },
+	{ "error-event", -1, false, fault_error_event },
+	{ "oversized", -1, false, fault_oversized },
+	{ "badutf8", -1, false, fault_badutf8 }
 };
-static const struct fault_kind status_kind = { "status", false, false, fault_status };
-static const struct fault_kind error_kind = { "error", false, false, fault_error };
+static const struct fault_kind status_kind = { "status", -1, false, fault_status };
+static const struct fault_kind error_kind = { "error", -1, false, fault_error };
 
 /* The status in text up to a colon or the end, or 0. */
 static unsigned
@@ -297,6 +299,18 @@ fault_parse_error(struct fault *f, const char *text, struct error *err)
 	return file_load(file + 1, ANSWER_LIMIT, &f->body, err);
 }
 
+static int
+fault_check_number(const struct fault *f, const char *text, struct error *err)
+{
+	long long number;
+
+	if (f->kind->least < 0)
+		return 0;
+	if (f->argument == NULL)
+		return error_set(err, ERROR_USAGE, "--fault", "'%s': expected a number", text);
+	return options_number("--fault", f->argument, f->kind->least, INT_MAX, &number, err);
+}
+
 /* The kind of the fault, its name being the first len bytes of name. */
 static int
 fault_parse_kind(struct fault *f, const char *name, size_t len, const char *text,
@@ -315,10 +329,7 @@ fault_parse_kind(struct fault *f, const char *name, size_t len, const char *text
 		if (strlen(fault_kinds[i].name) != len || memcmp(fault_kinds[i].name, name, len) != 0)
 			continue;
 		f->kind = &fault_kinds[i];
-		if (f->kind->number && (f->argument == NULL || strtol(f->argument, NULL, 10) <= 0))
-			return error_set(err, ERROR_USAGE, "--fault", "'%s': '%s' needs a number",
-			    text, f->kind->name);
-		return 0;
+		return fault_check_number(f, text, err);
 	}
 	return error_set(err, ERROR_USAGE, "--fault", "'%s': unknown kind", text);
 }

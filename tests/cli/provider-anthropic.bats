@@ -1,0 +1,135 @@
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+load ../support/provider
+
+fixtures() { echo "$ROOT/tests/fixtures/anthropic"; }
+
+# The body sent for a request with these members beside the usual ones.
+sent() {
+	model_server --answer "$(fixtures)/text.jsonl"
+	request 1 "$1" | provider anthropic >/dev/null
+	body
+}
+
+# The inside of the blocks of an answer.
+blocks() { sed 's/.*"blocks":\[\(.*\)\],"stop_reason".*/\1/' "$(fixtures)/$1.answer"; }
+
+# The blocks sent for these blocks of the model.
+sent_blocks() {
+	model_server --answer "$(fixtures)/text.jsonl"
+	echo '{"id":1,"model":"m","messages":[{"role":"assistant","blocks":['"$1"']}]}' |
+		provider anthropic >/dev/null
+	body | sed 's/.*"role":"assistant","content":\(.*\)}\]}$/\1/'
+}
+
+@test "streams give the right message however their bytes are split" {
+	check_fixtures anthropic anthropic
+}
+
+@test "recorded streams give the right message however their bytes are split" {
+	check_captures anthropic anthropic
+}
+
+@test "stop reasons" {
+	while read -r theirs ours; do
+		sed "s/\"end_turn\"/\"$theirs\"/" "$(fixtures)/text.jsonl" >stream.jsonl
+		model_server --answer stream.jsonl
+		same "$theirs $(request | provider anthropic | jq -r .stop_reason)" "$theirs $ours"
+		kill "$MODEL_SERVER_PID"
+	done <<-END
+		end_turn end_turn
+		tool_use tool_use
+		max_tokens max_tokens
+		model_context_window_exceeded max_tokens
+		stop_sequence stop_sequence
+		refusal refusal
+		pause_turn pause
+		something_new other
+	END
+}
+
+@test "deltas come as the text does, if a stream is wanted" {
+	model_server --answer "$(fixtures)/tools.jsonl"
+	run -0 provider anthropic < <(request 5 '"stream":true')
+	same "${lines[0]}" '{"id":5,"type":"delta","kind":"thinking","text":"Which files "}'
+	same "${lines[1]}" '{"id":5,"type":"delta","kind":"thinking","text":"are there?"}'
+	same "${lines[2]}" '{"id":5,"type":"delta","kind":"text","text":"I look."}'
+	same "$(echo "${lines[3]}" | jq -r .type)" message
+	[ "${#lines[@]}" -eq 4 ]
+}
+
+@test "the request: where to, headers, what the API needs" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	request | ANTHROPIC_BASE_URL="$MODEL_SERVER///" provider anthropic >/dev/null
+	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
+		'["/v1/messages",{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","anthropic-version":"2023-06-01","authorization":false,"x-api-key":true}]'
+	same "$(body)" '{"model":"test-model","stream":true,"max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
+}
+
+@test "the request: system, tools and parameters" {
+	run sent '"system":"Be brief.","params":{"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}]'
+	same "$output" '{"model":"test-model","stream":true,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3,"system":"Be brief.","tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
+}
+
+@test "the request: thinking" {
+	while read -r given expected; do
+		same "$given $(sent "\"params\":{\"thinking\":$given}" | jq -c '[.max_tokens, .thinking]')" \
+			"$given $expected"
+	done <<-'END'
+		false [8192,null]
+		true [16384,{"type":"enabled","budget_tokens":8192}]
+		"low" [10240,{"type":"enabled","budget_tokens":2048}]
+		"high" [32768,{"type":"enabled","budget_tokens":24576}]
+		5000 [13192,{"type":"enabled","budget_tokens":5000}]
+		{"type":"adaptive"} [8192,{"type":"adaptive"}]
+		{"type":"enabled","budget_tokens":1024} [9216,{"type":"enabled","budget_tokens":1024}]
+	END
+}
+
+@test "what the API said goes back as it came" {
+	run sent_blocks "$(blocks tools)"
+	same "$output" '[{"type":"thinking","thinking":"Which files are there?","signature":"c2lnbmF0dXJl/+=="},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"grep","input":{"pattern":"a\\.\u00e9","limit":1.00e2,"big":12345678901234567890}},{"type":"tool_use","id":"toolu_2","name":"now","input":{},"caller":{"type":"direct"}}]'
+}
+
+@test "what the API's own tools said goes back as it came" {
+	run sent_blocks "$(blocks server-tools)"
+	same "$(echo "$output" | jq -cS .)" "$(jq -csS '[
+		{type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {query: "batteries"}},
+		.[4].content_block,
+		{type: "text", text: "Cells last.", citations: [.[7,9].delta.citation]},
+		{type: "mcp_tool_use", id: "mcp_1", name: "ask", input: {}, server_name: "s"},
+		.[14].content_block]' "$(fixtures)/server-tools.jsonl")"
+}
+
+@test "a block of a kind that is not known goes back as it came" {
+	run sent_blocks "$(blocks unknown)"
+	same "$output" '[{"type":"container_upload","file_id":"f1","n":1e2},{"type":"text","text":"ok"}]'
+}
+
+@test "what only another API understands, empty text and recorded extras stay here" {
+	run sent_blocks '{"type":"thinking","thinking":"x","api":"openai","field":"reasoning_content"},{"type":"thinking","thinking":"no signature"},{"type":"text","text":""},{"type":"tool_use","tool_id":"i","tool_name":"n","tool_input":{},"api":"other","raw":{"type":"special"}},{"type":"text","text":"yes","fidelity":"agent_emitted","api":"other","raw":{"x":1}}'
+	same "$output" '[{"type":"text","text":"yes"}]'
+}
+
+@test "tool results: text as it is, JSON as its own bytes, errors marked" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	printf '%s\n' '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"tool_result","tool_id":"a","tool_content":"t\n"},{"type":"tool_result","tool_id":"b","tool_content":{ "n": 1.00e2, "s":"\u00e9" }},{"type":"tool_result","tool_id":"c","tool_content":"no","is_error":true}]}]}' |
+		provider anthropic >/dev/null
+	same "$(body | jq -c '.messages[0].content')" \
+		'[{"type":"tool_result","tool_use_id":"a","content":"t\n"},{"type":"tool_result","tool_use_id":"b","content":"{\"n\":1.00e2,\"s\":\"\\u00e9\"}"},{"type":"tool_result","tool_use_id":"c","content":"no","is_error":true}]'
+}
+
+@test "tool arguments go back with their own bytes; what is no object goes in one" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	printf '%s\n' '{"id":1,"model":"m","messages":[{"role":"assistant","blocks":[{"type":"tool_use","tool_id":"a","tool_name":"n","tool_input":{"x":12345678901234567890,"y":1.50}},{"type":"tool_use","tool_id":"b","tool_name":"n","tool_input":"{\"half"}]}]}' |
+		provider anthropic >/dev/null
+	grep -F '"input":{"x":12345678901234567890,"y":1.50}' "$MODEL_SERVER_LOG"
+	grep -F '"input":{"invalid_json":"{\"half"}' "$MODEL_SERVER_LOG"
+}
+
+@test "a delta for a block that never began is an error, never an answer" {
+	grep -v content_block_start "$(fixtures)/text.jsonl" >stream.jsonl
+	model_server --answer stream.jsonl
+	run -0 provider anthropic < <(request)
+	same "$output" '{"id":1,"type":"error","category":"provider","message":"event 3 of the stream is for a block that never began"}'
+}

@@ -1,0 +1,186 @@
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+load ../support/provider
+
+# What goes wrong between a provider and its API, in the categories of
+# awf-provider(7).
+
+stream() { echo "$ROOT/tests/fixtures/$1/text.jsonl"; }
+
+# Serves with a fault; prints the answer without its message.
+with_fault() {
+	local name=$1
+	shift
+	model_server --answer "$(stream "$name")" "$@"
+	request | provider "$name" | jq -c 'del(.id, .type, .message)'
+	kill "$MODEL_SERVER_PID"
+}
+
+@test "HTTP statuses" {
+	while read -r fault expected; do
+		for name in anthropic openai; do
+			same "$name $fault $(with_fault $name --fault "1:$fault")" "$name $fault $expected"
+		done
+	done <<-'END'
+		400 {"category":"invalid","status":400}
+		401 {"category":"auth","status":401}
+		403 {"category":"auth","status":403}
+		404 {"category":"invalid","status":404}
+		307 {"category":"provider","status":307}
+		413 {"category":"context_length","status":413}
+		429 {"category":"rate_limit","status":429}
+		500 {"category":"provider","status":500}
+		503 {"category":"provider","status":503}
+		529:2 {"category":"overloaded","status":529,"retry_after_ms":2000}
+	END
+}
+
+@test "Retry-After in seconds, milliseconds and as a date" {
+	same "$(with_fault anthropic --fault 1:429:7)" '{"category":"rate_limit","status":429,"retry_after_ms":7000}'
+	same "$(with_fault anthropic --fault 1:429:1.5)" '{"category":"rate_limit","status":429,"retry_after_ms":1500}'
+	same "$(with_fault anthropic --fault 1:429:250ms)" '{"category":"rate_limit","status":429,"retry_after_ms":250}'
+	same "$(with_fault anthropic --fault 1:429:soon)" '{"category":"rate_limit","status":429}'
+	same "$(with_fault anthropic --fault '1:429:Sat, 01 Jan 2000 00:00:00 GMT')" '{"category":"rate_limit","status":429}'
+	date=$(date -u -d '+60 seconds' '+%a, %d %b %Y %H:%M:%S GMT')
+	ms=$(with_fault anthropic --fault "1:429:$date" | jq .retry_after_ms)
+	[ "$ms" -ge 50000 ] && [ "$ms" -le 60000 ]
+}
+
+@test "what the error object says counts more than the status" {
+	while read -r status expected body; do
+		echo "$body" >body.json
+		model_server --fault "1:error:$status:body.json"
+		same "$body $(request | provider openai | jq -r .category)" "$body $expected"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		400 context_length {"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}
+		400 context_length {"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","code":400}
+		400 context_length {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}
+		400 context_length {"error":{"code":400,"message":"the request exceeds","type":"exceed_context_size_error"}}
+		429 auth {"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}
+		400 auth {"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}
+		401 auth {"error":{"message":"no key","type":"invalid_request_error","code":null}}
+		400 refused {"error":{"message":"no","type":"invalid_request_error","code":"content_policy_violation"}}
+		404 invalid {"error":{"message":"no","code":"model_not_found"}}
+		400 invalid {"error":"just a text"}
+		422 invalid {"detail":"Field required"}
+		502 provider <html>Bad Gateway</html>
+		504 overloaded upstream timed out
+	END
+}
+
+@test "messages of HTTP errors: status, request, the API's words" {
+	model_server --answer "$(stream anthropic)" --fault 1:401
+	same "$(request | provider anthropic | jq -r .message)" 'HTTP 401 (request req_1): a fault on request'
+	kill "$MODEL_SERVER_PID"
+	printf 'Bad Gateway\nmore\n' >body
+	model_server --fault 1:error:502:body
+	same "$(request | provider openai | jq -r .message)" 'HTTP 502 (request req_1): Bad Gateway'
+}
+
+@test "errors in mid-stream" {
+	same "$(with_fault anthropic --fault 1:error-event)" '{"category":"overloaded"}'
+	same "$(with_fault anthropic --fault 1:error-event:rate_limit_error)" '{"category":"rate_limit"}'
+	same "$(with_fault anthropic --fault 1:error-event:invalid_request_error)" '{"category":"invalid"}'
+	same "$(with_fault anthropic --fault 1:error-event:new_error)" '{"category":"provider"}'
+	same "$(with_fault openai --fault 1:error-event)" '{"category":"provider"}'
+	same "$(with_fault openai --fault 1:error-event:context_length_exceeded)" '{"category":"context_length"}'
+	echo '{"error":{"code":429,"message":"slow down"}}' >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider openai)" '{"id":1,"type":"error","category":"rate_limit","status":429,"message":"slow down"}'
+}
+
+@test "a stream that is cut anywhere is a network error, never an answer" {
+	for name in anthropic openai; do
+		file=$(stream $name)
+		model_server --answer "$file" --fault 1:cut:0 --fault 2:cut:1 --fault 3:cut:20 \
+			--fault 4:cut:300 --fault 5:cut:500
+		for id in 1 2 3 4 5; do request "$id"; done | provider $name >answers
+		same "$(jq -r .category answers | sort | uniq -c | tr -s ' ')" ' 5 network'
+		kill "$MODEL_SERVER_PID"
+	done
+}
+
+@test "a stream that ends well but too early is a network error too" {
+	grep -v message_stop "$(stream anthropic)" >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider anthropic)" \
+		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did"}'
+	kill "$MODEL_SERVER_PID"
+	sed 's/chat.completion.chunk//; /"stop"/,$d' "$(stream openai)" >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider openai)" \
+		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did"}'
+}
+
+@test "invalid UTF-8 and broken JSON in a stream" {
+	for name in anthropic openai; do
+		same "$(with_fault $name --fault 1:badutf8)" '{"category":"provider"}'
+		{ head -n 2 "$(stream $name)" && echo '{"type":' && tail -n 2 "$(stream $name)"; } >stream.jsonl
+		model_server --answer stream.jsonl
+		run -0 provider $name < <(request)
+		[[ $output == *'"category":"provider","message":"event 3 of the stream is not JSON: byte '* ]]
+		kill "$MODEL_SERVER_PID"
+	done
+}
+
+@test "an oversized line" {
+	same "$(with_fault anthropic --fault 1:oversized)" '{"category":"provider"}'
+}
+
+@test "no stream at all" {
+	: >empty.jsonl
+	model_server --answer empty.jsonl
+	same "$(request | provider openai)" \
+		'{"id":1,"type":"error","category":"provider","message":"the server sent no events: is OPENAI_BASE_URL right?"}'
+}
+
+@test "nobody there" {
+	export OPENAI_BASE_URL=http://127.0.0.1:1/v1 ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=k
+	for name in anthropic openai; do
+		run -0 provider $name < <(request)
+		same "$(echo "$output" | jq -r .category)" network
+		[[ $output == *'127.0.0.1 port 1'* ]]
+	done
+}
+
+@test "settings: missing keys, keys that are none, URLs that are none" {
+	unset ANTHROPIC_API_KEY
+	same "$(request | provider anthropic)" \
+		'{"id":1,"type":"error","category":"auth","message":"no API key: set ANTHROPIC_API_KEY"}'
+	same "$(request | ANTHROPIC_API_KEY=$'k\nx-evil: 1' provider anthropic)" \
+		'{"id":1,"type":"error","category":"auth","message":"ANTHROPIC_API_KEY: the key holds a control character (a line end?)"}'
+	same "$(request | OPENAI_BASE_URL=file:///etc provider openai)" \
+		'{"id":1,"type":"error","category":"invalid","message":"OPENAI_BASE_URL: expected a URL that begins with http:// or https://"}'
+}
+
+@test "after an error the next request is answered" {
+	model_server --answer "$(stream anthropic)" --fault 1:500 --fault 2:cut:300 --fault 3:badutf8
+	for id in 1 2 3 4; do request "$id"; done | provider anthropic >answers
+	same "$(jq -r '.category // .type' answers | paste -sd' ')" 'provider network provider message'
+}
+
+@test "a key that the server repeats is not in the message" {
+	echo '{"error":{"message":"bad key sk-secret-1, yes sk-secret-1"}}' >body.json
+	model_server --fault '*:error:401:body.json'
+	export OPENAI_API_KEY=sk-secret-1 ANTHROPIC_API_KEY=sk-secret-1
+	for name in anthropic openai; do
+		run -0 provider $name < <(request)
+		[[ $output == *'bad key ***********, yes ***********"'* ]]
+	done
+}
+
+@test "keys are in no argument, answer, log or memory of other processes" {
+	model_server --answer "$(stream anthropic)" --fault 1:stall
+	mkfifo requests
+	ANTHROPIC_API_KEY=sk-secret-2 provider anthropic <requests >answers 2>errors &
+	pid=$!
+	exec 9>requests
+	request 1 '"stream":true' >&9
+	until [ -s answers ]; do sleep 0.02; done
+	! tr '\0' '\n' <"/proc/$pid/cmdline" | grep sk-secret
+	[ "$(id -u)" -eq 0 ] || ! cat "/proc/$pid/environ"
+	exec 9>&-
+	kill "$pid"
+	! grep sk-secret answers errors "$MODEL_SERVER_LOG"
+}

@@ -1,0 +1,116 @@
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+load ../support/provider
+
+fixtures() { echo "$ROOT/tests/fixtures/openai"; }
+
+# The body sent for a request with these members beside the usual ones.
+sent() {
+	model_server --answer "$(fixtures)/text.jsonl"
+	request 1 "$1" | provider openai >/dev/null
+	body
+}
+
+# The messages sent for these messages.
+sent_messages() {
+	model_server --answer "$(fixtures)/text.jsonl"
+	printf '%s\n' '{"id":1,"model":"m","messages":['"$1"']}' | provider openai >/dev/null
+	body | sed 's/.*"messages":\(.*\)}$/\1/'
+}
+
+@test "streams give the right message however their bytes are split" {
+	check_fixtures openai openai
+}
+
+@test "recorded streams give the right message however their bytes are split" {
+	check_captures openai openai-chat
+}
+
+@test "finish reasons" {
+	while read -r theirs ours; do
+		sed "s/\"stop\"/\"$theirs\"/" "$(fixtures)/text.jsonl" >stream.jsonl
+		model_server --answer stream.jsonl
+		same "$theirs $(request | provider openai | jq -r .stop_reason)" "$theirs $ours"
+		kill "$MODEL_SERVER_PID"
+	done <<-END
+		stop end_turn
+		eos end_turn
+		length max_tokens
+		tool_calls tool_use
+		content_filter refusal
+		something_new other
+	END
+}
+
+@test "deltas come as the text does, if a stream is wanted" {
+	model_server --answer "$(fixtures)/reasoning.jsonl"
+	run -0 provider openai < <(request 5 '"stream":true')
+	same "${lines[0]}" '{"id":5,"type":"delta","kind":"thinking","text":"Hm."}'
+	same "${lines[1]}" '{"id":5,"type":"delta","kind":"text","text":"No."}'
+	same "$(echo "${lines[2]}" | jq -r .type)" message
+	[ "${#lines[@]}" -eq 3 ]
+}
+
+@test "the request: where to, headers" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	request | OPENAI_BASE_URL="$MODEL_SERVER/v1/" provider openai >/dev/null
+	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
+		'["/v1/chat/completions",{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","authorization":true,"x-api-key":false}]'
+	same "$(body)" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}'
+}
+
+@test "the request: system, tools and parameters" {
+	run sent '"system":"Be brief.","params":{"max_tokens":5,"temperature":0.5,"top_p":1,"stop_sequences":["x"],"seed":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object"}}]'
+	same "$output" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"temperature":0.5,"top_p":1,"stop":["x"],"seed":3,"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{"type":"object"}}}],"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}'
+}
+
+@test "the request: newer models know max_tokens by another name" {
+	while read -r model name; do
+		model_server --answer "$(fixtures)/text.jsonl"
+		request 1 '"params":{"max_tokens":5}' | sed "s|test-model|$model|" | provider openai >/dev/null
+		same "$model $(body | jq -r "keys[] | select(startswith(\"max\"))")" "$model $name"
+		kill "$MODEL_SERVER_PID"
+	done <<-END
+		gpt-4.1 max_tokens
+		ollama-3 max_tokens
+		o3-mini max_completion_tokens
+		gpt-5-nano max_completion_tokens
+		openai/gpt-5 max_completion_tokens
+		o1/llama max_tokens
+	END
+}
+
+@test "the request: thinking" {
+	while read -r given expected; do
+		same "$given $(sent "\"params\":{\"thinking\":$given}" | jq -c '[.reasoning_effort, .thinking]')" \
+			"$given $expected"
+	done <<-'END'
+		false [null,null]
+		true ["medium",null]
+		"minimal" ["minimal",null]
+		1024 ["low",null]
+		8000 ["medium",null]
+		30000 ["high",null]
+		{"type":"enabled"} [null,{"type":"enabled"}]
+	END
+}
+
+@test "a conversation with tool calls, bytes kept" {
+	run sent_messages '{"role":"user","blocks":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning_content"},{"type":"text","text":"x"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{ "v": 1.50 }},{"type":"tool_use","tool_id":"2","tool_name":"n","tool_input":"{\"half"}]},{"role":"user","blocks":[{"type":"tool_result","tool_id":"1","tool_content":{ "r": 1e2 }},{"type":"tool_result","tool_id":"2","tool_content":"bad","is_error":true},{"type":"text","text":"go on"}]}'
+	same "$output" '[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"x","reasoning_content":"t","tool_calls":[{"id":"1","type":"function","function":{"name":"n","arguments":"{\"v\":1.50}"}},{"id":"2","type":"function","function":{"name":"n","arguments":"{\"half"}}]},{"role":"tool","tool_call_id":"1","content":"{\"r\":1e2}"},{"role":"tool","tool_call_id":"2","content":"bad"},{"role":"user","content":"go on"}]'
+}
+
+@test "what only another API understands stays here" {
+	run sent_messages '{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"},{"type":"thinking","thinking":"t","signature":"s","api":"anthropic"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{},"api":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"","api":"anthropic","raw":{"type":"new"}},{"type":"text","text":"x","api":"anthropic","raw":{"citations":[]}}]}'
+	same "$output" '[{"role":"assistant","content":"x"}]'
+}
+
+@test "another server needs no key, OpenAI's does" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	unset OPENAI_API_KEY
+	same "$(request | provider openai | jq -r .type)" message
+	same "$(jq -r .headers.authorization "$MODEL_SERVER_LOG")" false
+	unset OPENAI_BASE_URL
+	same "$(request | provider openai)" \
+		'{"id":1,"type":"error","category":"auth","message":"no API key: set OPENAI_API_KEY"}'
+}

@@ -247,10 +247,23 @@ parse_unicode(struct parser *p, uint32_t *value)
 	return 0;
 }
 
+static int
+stands_for(uint32_t *value, uint32_t c)
+{
+	*value = c;
+	return 0;
+}
+
 static bool
 alphanumeric(uint32_t c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 /* After a backslash that begins no class: the code point that is meant. */
@@ -264,24 +277,22 @@ parse_escape(struct parser *p, uint32_t *value)
 	c = code_point(&p->at, p->end);
 	for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
 		if (c == (unsigned char)controls[i].letter)
-			return *value = (unsigned char)controls[i].means, 0;
+			return stands_for(value, (unsigned char)controls[i].means);
 	if (c == 'x')
 		return parse_hex(p, 2, value);
 	if (c == 'u')
 		return parse_unicode(p, value);
-	if (c == 'c' && p->at < p->end && alphanumeric((unsigned char)*p->at | 0x20) &&
-	    (unsigned char)*p->at > '9')
-		return *value = (unsigned char)*p->at++ & 0x1f, 0;
+	if (c == 'c' && p->at < p->end && is_letter(*p->at))
+		return stands_for(value, (unsigned char)*p->at++ & 0x1f);
 	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
-		return *value = 0, 0;
+		return stands_for(value, 0);
 	if ((c >= '0' && c <= '9') || c == 'k')
 		return refuse(p, "backreferences are not supported");
 	if (c == 'p' || c == 'P')
 		return refuse(p, "\\p{…} is not supported");
 	if (alphanumeric(c))
 		return refuse(p, "it has an unknown escape");
-	*value = c;
-	return 0;
+	return stands_for(value, c);
 }
 
 /* After a backslash: adds the ranges if a class follows, and says so. */
@@ -305,12 +316,11 @@ parse_member(struct parser *p, uint32_t *value, bool *single)
 	if (p->at == p->end)
 		return refuse(p, "[ has no ]");
 	if (!take(p, "\\"))
-		return *value = code_point(&p->at, p->end), 0;
-	if (parse_class_escape(p))
-		return *single = false, 0;
-	if (take(p, "b"))
-		return *value = '\b', 0;
-	return parse_escape(p, value);
+		return stands_for(value, code_point(&p->at, p->end));
+	*single = !parse_class_escape(p);
+	if (!*single)
+		return 0;
+	return take(p, "b") ? stands_for(value, '\b') : parse_escape(p, value);
 }
 
 static int

@@ -97,6 +97,7 @@ static const struct {
 	{ "\\bfoo\\b", TEXT("afoo"), false },
 	{ "\\Boo", TEXT("foo"), true },
 	{ "\\Bfoo", TEXT("foo"), false },
+	{ "^\\B$", TEXT(""), true },
 	{ "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
 	  TEXT("6ba7b810-9dad-41d1-80b4-00c04fd430c8"), true },
 	{ "^[^@\\s]+@[^@\\s]+\\.[a-z]{2,}$", TEXT("a.b@example.org"), true },

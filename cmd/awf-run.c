@@ -490,6 +490,9 @@ finish(struct job *j)
 	if (input_finish(&j->input, j->run.transcript.sync != SYNC_NONE, sha256, &err) != 0)
 		end_as_failed(&e, EXIT_OWN, &err);
 	report(j, &e);
+	if (j->supervision.survivors)
+		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
+		    j->run.name);
 	if (record_end(j, &e, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
 		e.exit_code = EXIT_OWN;
@@ -534,6 +537,7 @@ prepare(struct job *j, struct error *err)
 	write_inputs(j);
 	if (refuse_keys(&j->settings, err) != 0 || find_workflow(j, err) != 0)
 		return -1;
+	signals_hold();
 	return create_run(j, err);
 }
 

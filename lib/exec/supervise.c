@@ -49,6 +49,23 @@ on_signal(int number)
 	errno = saved;
 }
 
+static void
+mask_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < CAUGHT; i++)
+		sigaddset(&set, caught[i]);
+	sigprocmask(how, &set, NULL);
+}
+
+void
+signals_hold(void)
+{
+	mask_signals(SIG_BLOCK);
+}
+
 static int
 catch_signals(struct watcher *w)
 {
@@ -66,12 +83,14 @@ catch_signals(struct watcher *w)
 		if (w->before[i].sa_handler != SIG_IGN)
 			sigaction(caught[i], &action, NULL);
 	}
+	mask_signals(SIG_UNBLOCK);
 	return 0;
 }
 
 static void
 release_signals(struct watcher *w)
 {
+	signals_hold();
 	for (size_t i = 0; i < CAUGHT; i++)
 		sigaction(caught[i], &w->before[i], NULL);
 	close(signal_pipe[0]);
@@ -206,7 +225,7 @@ end_rest(struct watcher *w)
 	int number = w->s->verdict == VERDICT_CANCELLED ? w->s->signal_number : SIGTERM;
 
 	if (w->guardian.state != GUARDIAN_ALONE)
-		descendants_end(getpid(), number, NULL);
+		w->s->survivors = descendants_end(getpid(), number, NULL) != 0;
 	guardian_close(&w->guardian);
 }
 

@@ -9,11 +9,14 @@
  * Otherwise it has a group of its own. Cancelling goes by descendants. When
  * supervise() returns, no descendant is left.
  *
- * Signals that were ignored when the program started (nohup) stay so.
+ * Signals that were ignored when the program started (nohup) stay so. They are
+ * held from signals_hold() on, except within supervise(): what comes before the
+ * workflow starts cancels it, what comes after it has ended changes nothing more.
  */
 #ifndef AWF_EXEC_SUPERVISE_H
 #define AWF_EXEC_SUPERVISE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -41,8 +44,12 @@ struct supervision {
 	int wait_status;
 	int signal_number;
 	int exit_code;
+	bool survivors;             /* some descendants could not be ended */
 	struct error error;
 };
+
+/* Blocks the signals that cancel. */
+void signals_hold(void);
 
 void supervise(struct supervision *s);
 

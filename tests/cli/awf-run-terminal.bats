@@ -43,8 +43,7 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 @test "Ctrl-C that the workflow answers itself is waited through" {
 	cat >flow <<-'END'
 		trap 'echo caught' INT
-		echo started
-		sleep 1000
+		sh -c 'echo started; exec sleep 1000'
 		echo went on
 	END
 	keys 'awf-run ./flow; echo status $?' Enter

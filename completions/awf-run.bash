@@ -1,0 +1,31 @@
+# bash completion for awf-run
+_awf_run()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word i
+	# After the workflow come its own arguments.
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		case $word in
+		-c | --command | --input | --env | --name | --shell | --timeout | --id-file) ((i++)) ;;
+		-*) ;;
+		*)
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			return ;;
+		esac
+	done
+	case $prev in
+	--env)
+		mapfile -t COMPREPLY < <(compgen -v -- "$cur")
+		return ;;
+	--shell | --id-file)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	-c | --command | --input | --name | --timeout) return ;;
+	esac
+	case $cur in
+	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
+		--timeout --no-transcript --print-id --id-file --help --version' -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
+	esac
+}
+complete -o filenames -F _awf_run awf-run

@@ -1,0 +1,314 @@
+/* HTTP requests against a server that says one thing: what ends a request. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "net/http.h"
+
+#define WHOLE "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+#define HALF "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"
+
+struct server {
+	pid_t pid;
+	char url[64];
+};
+
+/* One connection: reads something, says the text, then waits or closes. */
+static void
+serve(int listener, const char *says, bool closes)
+{
+	char request[4096];
+	int fd = accept(listener, NULL, NULL);
+
+	if (fd < 0 || read(fd, request, sizeof request) <= 0)
+		_exit(1);
+	if (write(fd, says, strlen(says)) != (ssize_t)strlen(says))
+		_exit(1);
+	if (!closes)
+		sleep(30);
+	_exit(0);
+}
+
+static void
+server_start(struct server *s, const char *says, bool closes)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t len = sizeof address;
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	snprintf(s->url, sizeof s->url, "http://127.0.0.1:%d/", ntohs(address.sin_port));
+	s->pid = fork();
+	assert_true(s->pid >= 0);
+	if (s->pid == 0)
+		serve(listener, says, closes);
+	close(listener);
+}
+
+static void
+server_stop(struct server *s)
+{
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
+}
+
+static int
+take(void *context, const char *bytes, size_t len)
+{
+	buffer_append(context, bytes, len);
+	return 0;
+}
+
+static int
+refuse(void *context, const char *bytes, size_t len)
+{
+	(void)context;
+	(void)bytes;
+	(void)len;
+	return 1;
+}
+
+static enum http_watch
+cancel(void *context)
+{
+	(void)context;
+	return HTTP_CANCEL;
+}
+
+static int looks;
+
+static enum http_watch
+unwatch(void *context)
+{
+	(void)context;
+	looks++;
+	return HTTP_UNWATCH;
+}
+
+/* Posts to a server that says the text; fills request's URL and what is missing. */
+static int
+post(struct http_request *request, const char *says, bool closes, struct http_answer *answer,
+    struct error *err)
+{
+	static const char *const none[] = { NULL };
+	struct server s;
+	struct http *h;
+	int result;
+
+	server_start(&s, says, closes);
+	h = http_open(err);
+	assert_non_null(h);
+	request->url = s.url;
+	request->headers = none;
+	request->body = "{}";
+	request->body_len = 2;
+	result = http_post(h, request, answer, err);
+	http_close(h);
+	server_stop(&s);
+	return result;
+}
+
+static void
+test_whole(void **state)
+{
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(post(&request, WHOLE, true, &answer, &err), 0);
+	assert_int_equal(answer.status, 200);
+	assert_true(buffer_equal(&body, "hello"));
+	buffer_free(&body);
+	http_answer_free(&answer);
+}
+
+static void
+test_other_status(void **state)
+{
+	struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(post(&request, "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
+	    "X-Request-Id: r1\r\nContent-Length: 2\r\n\r\nno", true, &answer, &err), 0);
+	assert_int_equal(answer.status, 302);
+	assert_string_equal(answer.request_id, "r1");
+	assert_true(buffer_equal(&answer.body, "no"));
+	http_answer_free(&answer);
+}
+
+static const struct {
+	const char *headers;
+	int64_t ms;
+} retry_after[] = {
+	{ "", 0 },
+	{ "Retry-After: 3\r\n", 3000 },
+	{ "retry-after: 0.5\r\n", 500 },
+	{ "Retry-After: 3\r\nretry-after-ms: 20\r\n", 20 },
+	{ "retry-after-ms: 20\r\nRetry-After: 3\r\n", 20 },
+	{ "Retry-After: -3\r\n", 0 },
+	{ "Retry-After: tomorrow\r\n", 0 },
+	{ "Retry-After: Sat, 01 Jan 2000 00:00:00 GMT\r\n", 0 },
+	{ "Retry-After: 99999999999999999999\r\n", (int64_t)7 * 24 * 3600 * 1000 }
+};
+
+static void
+test_retry_after(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(retry_after); i++) {
+		struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+		struct http_answer answer;
+		struct error err = ERROR_INIT;
+		char says[256];
+
+		snprintf(says, sizeof says, "HTTP/1.1 429 X\r\n%sContent-Length: 0\r\n\r\n",
+		    retry_after[i].headers);
+		assert_int_equal(post(&request, says, true, &answer, &err), 0);
+		if (answer.retry_after_ms != retry_after[i].ms)
+			fail_msg("%s: %lld", retry_after[i].headers, (long long)answer.retry_after_ms);
+		http_answer_free(&answer);
+	}
+}
+
+static void
+test_cut(void **state)
+{
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .watch_fd = -1, .output_fd = -1 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(post(&request, HALF, true, &answer, &err), -1);
+	assert_int_equal(err.code, ERROR_NETWORK);
+	buffer_free(&body);
+	http_answer_free(&answer);
+}
+
+static void
+test_idle(void **state)
+{
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .watch_fd = -1,
+	    .output_fd = -1, .idle_timeout_ms = 100 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+	int64_t began = clock_monotonic();
+
+	(void)state;
+	assert_int_equal(post(&request, HALF, false, &answer, &err), -1);
+	assert_int_equal(err.code, ERROR_NETWORK);
+	assert_string_equal(err.message, "no byte came for 100 ms");
+	assert_true(clock_monotonic() - began >= 100);
+	assert_true(clock_monotonic() - began < 5000);
+	buffer_free(&body);
+	http_answer_free(&answer);
+}
+
+static void
+test_refused_bytes(void **state)
+{
+	struct http_request request = { .take = refuse, .watch_fd = -1, .output_fd = -1 };
+	struct http_answer answer;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(post(&request, WHOLE, true, &answer, &err), -1);
+	assert_int_equal(err.code, ERROR_CANCELLED);
+	http_answer_free(&answer);
+}
+
+/* A server that stalls, and a descriptor that has something to say. */
+static int
+post_watched(enum http_watch (*look)(void *), int watch_fd, int output_fd, struct error *err)
+{
+	struct buffer body = BUFFER_INIT;
+	struct http_request request = { .take = take, .context = &body, .watch_fd = watch_fd,
+	    .look = look, .output_fd = output_fd, .idle_timeout_ms = 300 };
+	struct http_answer answer;
+	int result = post(&request, HALF, false, &answer, err);
+
+	buffer_free(&body);
+	http_answer_free(&answer);
+	return result;
+}
+
+static void
+test_cancel(void **state)
+{
+	struct error err = ERROR_INIT;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	assert_int_equal(post_watched(cancel, fds[0], -1, &err), -1);
+	assert_int_equal(err.code, ERROR_CANCELLED);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* The end of the input is looked at once, not over and over. */
+static void
+test_unwatch(void **state)
+{
+	struct error err = ERROR_INIT;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	close(fds[1]);
+	assert_int_equal(post_watched(unwatch, fds[0], -1, &err), -1);
+	assert_int_equal(err.code, ERROR_NETWORK);
+	assert_int_equal(looks, 1);
+	close(fds[0]);
+}
+
+static void
+test_reader_gone(void **state)
+{
+	struct error err = ERROR_INIT;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	close(fds[0]);
+	assert_int_equal(post_watched(cancel, -1, fds[1], &err), -1);
+	assert_int_equal(err.code, ERROR_CANCELLED);
+	close(fds[1]);
+}
+
+int
+main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_other_status),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_refused_bytes),
+		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_unwatch),
+		cmocka_unit_test(test_reader_gone)
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

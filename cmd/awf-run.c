@@ -565,6 +565,7 @@ main(int argc, char **argv)
 	open_standard();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
 	status = read_options(&job.settings, argc, argv, &err);
 	if (status == OPTION_HELP)
 		options_help(stdout, USAGE, table);

@@ -13,16 +13,6 @@ cleanup() {
 }
 
 ended() { jq -c "select(.type == \"run.completed\") | .payload | $1" "$(transcript)"; }
-eventually() {
-	local n
-	for n in $(seq 500); do
-		"$@" && return 0
-		sleep 0.02
-	done
-	echo "never came true: $*" >&2
-	return 1
-}
-gone() { ! kill -0 "$1" 2>/dev/null; }
 
 @test "what the calls came to decides: pipeline, exit status, status of the run" {
 	while IFS='|' read -r text code word; do
@@ -109,14 +99,4 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 	awf-run -n -c 'awf-step -n a -q -- true'
 	same "$(ended '.usage | has("input_tokens")')" false
 	same "$(ended .usage.calls)" 1
-}
-
-@test "no process and no memory is lost" {
-	command -v valgrind >/dev/null || skip "valgrind is not installed"
-	for text in true false 'sleep 0.1 &' 'kill -9 $$'; do
-		rm -f leaks.*
-		echo input | valgrind --quiet --leak-check=full --error-exitcode=99 --errors-for-leak-kinds=definite,indirect,possible \
-			--log-file=leaks.%p awf-run --input k=v --env HOME --id-file id -c "$text" || [ $? -ne 99 ]
-		same "$(cat leaks.*)" ""
-	done
 }

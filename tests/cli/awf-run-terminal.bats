@@ -2,6 +2,7 @@
 # awf-run in a real terminal: Ctrl-C, Ctrl-Z and fg, a pager, a password prompt.
 # shellcheck shell=bash disable=SC2016
 load ../support/helpers
+bats_require_minimum_version 1.5.0
 
 prepare() {
 	command -v tmux >/dev/null || skip "tmux is not installed"
@@ -15,14 +16,10 @@ cleanup() { tmux -L "$SOCKET" kill-server 2>/dev/null || true; }
 keys() { tmux -L "$SOCKET" send-keys "$@"; }
 screen() { tmux -L "$SOCKET" capture-pane -p; }
 
-# Waits at most 10 s until the screen has a line that matches.
+# Waits until the screen has a line that matches.
+on_screen() { screen | grep -qE -- "$1"; }
 shown() {
-	local n
-	for n in $(seq 500); do
-		screen | grep -qE -- "$1" && return 0
-		sleep 0.02
-	done
-	echo "never shown: $1" >&2
+	eventually on_screen "$1" && return 0
 	screen >&2
 	return 1
 }
@@ -60,7 +57,7 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 	shown '^started'
 	keys C-c
 	shown '^(\^C)?awf-run: pipeline: cancelled by signal 2'
-	! kill -0 "$(cat pid)" 2>/dev/null
+	gone "$(cat pid)"
 }
 
 @test "Ctrl-Z stops, fg goes on" {
@@ -101,7 +98,7 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 	keys 's3cret' Enter
 	shown '^length 6'
 	shown '^status 0'
-	! screen | grep -q s3cret
+	run ! on_screen s3cret
 }
 
 @test "stdin that is a terminal is passed through and not kept" {
@@ -125,10 +122,8 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 	keys "awf-run -c 'setsid sleep 1000 & echo \$! >pid; echo started; sleep 1000'" Enter
 	shown '^started'
 	tmux -L "$SOCKET" kill-server
-	for _ in $(seq 200); do
-		[ -z "$(completed)" ] || break
-		sleep 0.05
-	done
+	has_ended() { [ -n "$(completed)" ]; }
+	eventually has_ended
 	[ "$(completed | jq -r .status)" = cancelled ]
-	! kill -0 "$(cat pid)" 2>/dev/null
+	gone "$(cat pid)"
 }

@@ -22,18 +22,6 @@ script() {
 	chmod +x "$1"
 }
 
-# Waits at most 10 s until a command succeeds.
-eventually() {
-	local n
-	for n in $(seq 500); do
-		"$@" && return 0
-		sleep 0.02
-	done
-	echo "never came true: $*" >&2
-	return 1
-}
-gone() { ! kill -0 "$1" 2>/dev/null; }
-
 @test "help goes to stdout, mistakes to stderr with 125" {
 	run -0 awf-run --help
 	[[ ${lines[0]} == 'usage: awf-run [options] [--] WORKFLOW [ARG...]' ]]
@@ -260,16 +248,6 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 	printf '%s\n' a b c d >list
 	while read -r f; do awf-run -n -c 'cat; echo "$1"' -- "$f"; done <list >out
 	same "$(paste -sd' ' out)" "a b c d"
-}
-
-@test "stdin that cannot be kept fails the run" {
-	[ "$(id -u)" = 0 ] || skip "needs root to mount a small file system"
-	mkdir small "$AWF_STORAGE" "$AWF_STORAGE/inputs"
-	mount -t tmpfs -o size=64k tmpfs "$AWF_STORAGE/inputs" || skip "cannot mount"
-	run -125 awf-run -c 'cat >/dev/null' < <(head -c 200000 /dev/zero)
-	umount "$AWF_STORAGE/inputs"
-	[[ $output == "awf-run: $AWF_STORAGE/inputs/"*".part: unable to keep stdin: No space left on device" ]]
-	same "$(ended '[.status, .exit_code, .error.code]')" '["failed",125,"system"]'
 }
 
 @test "the id: on stderr, and in a file before the start" {

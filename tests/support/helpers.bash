@@ -33,6 +33,19 @@ same() {
 	return 1
 }
 
+# Waits at most 10 s until a command succeeds.
+eventually() {
+	for _ in $(seq 500); do
+		"$@" && return 0
+		sleep 0.02
+	done
+	echo "never came true: $*" >&2
+	return 1
+}
+
+# Whether a process has ended.
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
 # Starts a model server with these options; requests are logged to
 # $MODEL_SERVER_LOG, and the HTTP providers are pointed at it.
 model_server() {

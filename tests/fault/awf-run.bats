@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# awf-run when the system fails it: full disks, failing calls, odd parents.
+# shellcheck shell=bash disable=SC2016
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+faulty() {
+	local fault=$1
+	shift
+	env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+		LD_PRELOAD="$BUILD/tests/fault/preload.so" FAULT="$fault" "$@"
+}
+# Files below the storage, by their last parts.
+left() { find "$AWF_STORAGE" ! -type d | sed 's|.*/||; s/^[0-9a-f-]*\.jsonl/ID.jsonl/' | sort | paste -sd' '; }
+
+@test "every write of awf-run that fails is told, and leaves no half of a run" {
+	while IFS='|' read -r count sync code files message; do
+		rm -rf "$AWF_STORAGE"
+		run -"$code" --separate-stderr faulty "$count" env AWF_SYNC="$sync" awf-run -n -c 'echo ran'
+		echo "$count: $stderr"
+		same "$count: $(left)" "$count: $files"
+		[[ $stderr == "awf-run: $AWF_STORAGE/"*"$message"* ]]
+		same "$(ls "$AWF_STORAGE/runs")" ""
+		for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+			[ ! -e "$file" ] || awf-verify -q "$file" || [ $? -ne 4 ]
+		done
+	done <<-'END'
+		write 1 1 ENOSPC|none|125||unable to lock the run: No space left on device
+		write 2 1 ENOSPC|none|125||unable to write the run's key: No space left on device
+		write 3 1 ENOSPC|none|125||No space left on device
+		write 3 1 EDQUOT 100|none|125||
+		write 4 1 ENOSPC|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail: No space left on device
+		write 4 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail
+		write 5 1 ENOSPC|none|125|ID.jsonl audit.jsonl latest|No space left on device
+		write 5 1 EIO 70|none|125|ID.jsonl audit.jsonl latest|
+		write 6 1 ENOSPC 50|none|0|ID.jsonl audit.jsonl latest|audit.jsonl: unable to write the audit trail
+		fdatasync 1 1 EIO|step|125|ID.jsonl audit.jsonl latest|Input/output error
+	END
+}
+
+@test "an audit line that was cut short is cut off again" {
+	faulty 'write 4 1 ENOSPC 50' awf-run -n true 2>/dev/null
+	same "$(jq -r .type "$AWF_STORAGE/audit.jsonl")" run.completed
+}
+
+@test "stdin that cannot be kept ends the workflow and fails the run" {
+	head -c 200000 /dev/zero >zeros
+	# 1 lock, 2 key, 3 run.started, 4 audit, 5… what was read
+	run -125 faulty 'write 7 1 ENOSPC' awf-run -c 'cat >/dev/null; sleep 1000' < <(cat zeros)
+	[[ $output == "awf-run: $AWF_STORAGE/inputs/"*".part: unable to keep stdin: No space left on device" ]]
+	same "$(jq -c 'select(.seq == 2).payload | [.status, .exit_code, .error.code, .stdin.bytes]' "$(transcript)")" \
+		'["failed",125,"system",8192]'
+	run -125 faulty 'write 5 1 ENOSPC' awf-run -c 'touch started' <zeros
+	[ ! -e started ]
+	[[ $output == "awf-run: $AWF_STORAGE/inputs/"*".part: unable to keep stdin: No space left on device" ]]
+	same "$(ls "$AWF_STORAGE/runs")" ""
+}
+
+@test "a full disk" {
+	unshare -m true 2>/dev/null || skip "needs the right to mount"
+	mkdir "$AWF_STORAGE"
+	unshare -m sh -c 'mount -t tmpfs -o size=64k small "$AWF_STORAGE" &&
+		head -c 200000 /dev/zero | awf-run -c "cat >/dev/null"; echo "status $?"
+		ls "$AWF_STORAGE/runs"; tail -c 1 "$AWF_STORAGE"/transcripts/* | od -An -c' >out 2>&1
+	grep -q '\.part: unable to keep stdin: No space left on device$' out
+	grep -q '^status 125$' out
+	same "$(tail -n 1 out | tr -d ' ')" '\n'
+}
+
+@test "a limit on the size of files is an error, not a death" {
+	run -125 bash -c 'ulimit -f 0; awf-run -n true'
+	[[ $output == "awf-run: "*": File too large" ]]
+	same "$(left)" ""
+}
+
+@test "a parent that ignores SIGCHLD or blocks signals does not mislead awf-run" {
+	run -5 env --ignore-signal=CHLD awf-run -n -c 'exit 5'
+	run -124 env --block-signal=TERM --block-signal=CHLD awf-run -n --timeout 200ms -c 'sleep 1000'
+	env --block-signal=TERM awf-run -n -c 'touch ready; sleep 1000' 3>&- 2>/dev/null &
+	until [ -e ready ]; do sleep 0.01; done
+	kill -TERM $!
+	code=0
+	wait $! || code=$?
+	same "$code" 143
+}
+
+@test "fifty runs at once" {
+	for n in $(seq 50); do awf-run -n --input "n=$n" true 3>&- & done
+	wait
+	same "$(ls "$AWF_STORAGE/transcripts" | wc -l)" 50
+	same "$(ls "$AWF_STORAGE/runs")" ""
+	same "$(jq -r .run_id "$AWF_STORAGE/audit.jsonl" | sort | uniq -c | awk '{ print $1 }' | uniq)" 2
+	[ -e "$(transcript)" ]
+}

@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # awf-tail: what it shows, what it follows, what it lists.
+# Each test is a subshell of its own, stderr is bats', and cat makes a pipe:
+# shellcheck disable=SC2154,SC2030,SC2031,SC2002,SC2094,SC2119,SC2120
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
 BRIEF=6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91
 NESTED=b7e0c3d2-91aa-4f06-8e55-3c4d5e6f7081
-SLOW_READER='sleep 0.5; exec cat'
 
 prepare() {
 	export TZ=UTC LC_ALL=C.UTF-8
@@ -18,6 +19,9 @@ cleanup() {
 	[ -z "${RUN-}" ] || kill "$RUN" 2>/dev/null || true
 	tmux -L "awf-tail-$$" kill-server 2>/dev/null || true
 }
+
+# Fails if the command succeeds: "!" alone would not.
+no() { if "$@"; then return 1; fi; }
 
 # Puts the recorded run and its child into the storage.
 brief() {
@@ -46,8 +50,8 @@ lines() {
 
 # Starts a run in the background that lives until release() and runs a script first.
 hold() {
-	rm -f go more
-	mkfifo go more
+	rm -f go next
+	mkfifo go next
 	awf-run -c "$1; read -r line <go" </dev/null 3>&- &
 	RUN=$!
 	until [ -e "$AWF_STORAGE/latest" ]; do sleep 0.01; done
@@ -57,10 +61,9 @@ release() { echo >go; ended "$RUN"; }
 # Waits for a background process, ten seconds at most; its status.
 ended() {
 	for ((i = 0; i < 1000; i++)); do
-		[ -d "/proc/$1" ] && grep -qv '^State:.Z' <(sed -n '/^State/p' "/proc/$1/status" 2>/dev/null) || {
-			wait "$1"
-			return
-		}
+		case $(sed -n 's/^State:\t//p' "/proc/$1/status" 2>/dev/null) in
+		'' | Z*) wait "$1"; return ;;
+		esac
 		sleep 0.01
 	done
 	echo "still running: $1" >&2
@@ -194,9 +197,9 @@ events() { # COUNT PAYLOAD: as input of append
 	awf-tail --errors hostile >out
 	awf-tail hostile >>out
 	[ -s out ]
-	! LC_ALL=C grep -q '[^ -~]' out
+	no env LC_ALL=C grep -q '[^ -~]' out
 	awf-tail --color always hostile | sed 's/\x1b\[[0-9]*m//g' >out
-	! grep -q $'[\x1b\x07\r]' out
+	no grep -q $'[\x1b\x07\r]' out
 }
 
 @test "damaged lines are told by number, and stop nothing" {
@@ -333,13 +336,13 @@ events() { # COUNT PAYLOAD: as input of append
 }
 
 @test "-n and --after with -f: the past is cut, the future is not" {
-	hold 'append tool.call a "{}"; append tool.call b "{}"; read -r line <more; append tool.call c "{}"'
+	hold 'append tool.call a "{}"; append tool.call b "{}"; read -r line <next; append tool.call c "{}"'
 	until [ "$(wc -l <"$(transcript)")" = 3 ]; do sleep 0.01; done
 	follow -f -n 1 --json
 	lines 1
 	awf-tail -f --after 1 --json >after 3>&- &
 	other=$!
-	echo >more
+	echo >next
 	release
 	ended "$TAIL"
 	ended "$other"
@@ -408,13 +411,13 @@ events() { # COUNT PAYLOAD: as input of append
 }
 
 @test "a torn line is shown once, when it has been repaired" {
-	hold 'read -r line <more; append tool.call b "{}"; append tool.call c "{}"'
+	hold 'read -r line <next; append tool.call b "{}"; append tool.call c "{}"'
 	follow -f --json
 	lines 1
 	printf '{"seq":2,"timestamp":"2026' >>"$(transcript)"
 	sleep 0.1
 	same "$(wc -l <out)" 1
-	echo >more
+	echo >next
 	release
 	ended "$TAIL"
 	cmp out "$(transcript)"
@@ -422,14 +425,14 @@ events() { # COUNT PAYLOAD: as input of append
 }
 
 @test "a transcript that was cut back is read on from there" {
-	hold 'read -r line <more; append tool.call b "{\"name\":\"again\"}"'
+	hold 'read -r line <next; append tool.call b "{\"name\":\"again\"}"'
 	follow -f --json
 	lines 1
 	chain <"$ROOT/tests/fixtures/brief.events" | sed -n 2,4p >>"$(transcript)"
 	lines 4
 	truncate -s "$(head -n 1 "$(transcript)" | wc -c)" "$(transcript)"
 	sleep 0.1
-	echo >more
+	echo >next
 	release
 	ended "$TAIL"
 	same "$(tail -n 2 out | jq -r .seq | paste -sd' ')" '2 3'
@@ -516,13 +519,13 @@ shows() {
 	brief
 	terminal 60 'awf-tail -n 3 @brief'
 	shows 'run completed'
-	! grep -qE '^.{61}' shot
+	no grep -qE '^.{61}' shot
 	grep -q '…$' shot
 	grep -q '✗ run completed' shot
 }
 
 @test "following on a terminal: calls in progress stand at the bottom" {
-	hold 'append step.started research "{\"name\":\"research\",\"call\":\"research:0:0\"}"; read -r line <more; append step.completed research "{\"name\":\"research\",\"call\":\"research:0:0\",\"result\":1}"'
+	hold 'append step.started research "{\"name\":\"research\",\"call\":\"research:0:0\"}"; read -r line <next; append step.completed research "{\"name\":\"research\",\"call\":\"research:0:0\",\"result\":1}"'
 	terminal 80 'awf-tail -f --exit-status; echo "status $?"'
 	shows '^1 call: research [0-9.]+(ms|s)$'
 	before=$(grep '^1 call' shot)
@@ -534,7 +537,7 @@ shows() {
 	shows '^1 call: rese.*…$'
 	tmux -L "awf-tail-$$" resize-window -x 80 -y 20
 	shows '^1 call: research [0-9.]+(ms|s)$'
-	echo >more
+	echo >next
 	release
 	shows '^status 0'
 	[[ $(tail -n +1 shot | grep -B1 '^status 0') == *'✓ run completed (success, '*')'* ]]
@@ -547,7 +550,7 @@ shows() {
 	shows '^1 call: research'
 	tmux -L "awf-tail-$$" send-keys C-c
 	shows '^(\^C)?status 130'
-	! grep -q '1 call' shot
+	no grep -q '1 call' shot
 	release || true
 }
 
@@ -555,10 +558,10 @@ shows() {
 	brief
 	coloured() { script -qec "$1" /dev/null </dev/null | grep -q $'\x1b\[3'; }
 	coloured 'awf-tail'
-	! coloured 'awf-tail --color never'
-	! coloured 'env NO_COLOR=1 awf-tail'
+	no coloured 'awf-tail --color never'
+	no coloured 'env NO_COLOR=1 awf-tail'
 	coloured 'env NO_COLOR=1 awf-tail --color always'
-	! awf-tail | grep -q $'\x1b'
+	no grep -q $'\x1b' <(awf-tail)
 	awf-tail --color always | grep -q $'\x1b'
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,11 +239,14 @@ watch(struct watcher *w)
 		.inherit = true,
 	};
 
-	if (guardian_start(&w->guardian, &spec, &w->s->exit_code, &w->s->error) != 0) {
-		w->s->verdict = VERDICT_NOT_STARTED;
+	int started = guardian_start(&w->guardian, &spec, &w->s->exit_code, &w->s->error);
+
+	input_started(w->s->input);
+	if (started != 0) {
+		w->s->verdict = w->s->error.code == ERROR_SYSTEM ? VERDICT_FAILED :
+		    VERDICT_NOT_STARTED;
 		return;
 	}
-	input_started(w->s->input);
 	while (!w->done) {
 		wait_once(w);
 		look_at_clock(w);
@@ -271,8 +275,10 @@ void
 die_of(int signal_number)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
+	const struct rlimit no_core = { 0, 0 };
 	sigset_t set;
 
+	setrlimit(RLIMIT_CORE, &no_core);
 	sigemptyset(&action.sa_mask);
 	sigaction(signal_number, &action, NULL);
 	sigemptyset(&set);

@@ -84,6 +84,18 @@ left() { find "$AWF_STORAGE" ! -type d | sed 's|.*/||; s/^[0-9a-f-]*\.jsonl/ID.j
 	same "$code" 143
 }
 
+@test "a storage on a network file system is refused" {
+	FAULT_STATFS=6969 run -125 faulty 'none 0 0 EIO' awf-run -n true
+	same "$output" "awf-run: $AWF_STORAGE: on a network file system (NFS), whose locks cannot be trusted: set AWF_STORAGE to a local directory"
+	same "$(ls "$AWF_STORAGE")" ""
+}
+
+@test "no more processes: the run fails, and says so in its record" {
+	FAULT_FORK=1 run -125 faulty 'none 0 0 EIO' awf-run -n true
+	same "$output" "awf-run: true: unable to fork: Resource temporarily unavailable"
+	same "$(jq -c 'select(.seq == 2).payload | [.status, .exit_code, .error.code]' "$(transcript)")" '["failed",125,"system"]'
+}
+
 @test "fifty runs at once" {
 	for n in $(seq 50); do awf-run -n --input "n=$n" true 3>&- & done
 	wait

@@ -4,6 +4,7 @@
  * times. The first write() to fail writes BYTES before and is short.
  * FAULT_ALSO=CALL: this call always fails too.
  * FAULT_CLOCK=N lets the monotonic clock run N times as fast.
+ * FAULT_STATFS=HEX: every file system is of this type. FAULT_FORK=1: no forks.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -126,4 +128,30 @@ clock_gettime(clockid_t clock, struct timespec *time)
 	if (factor != NULL && clock == CLOCK_MONOTONIC)
 		time->tv_sec *= atol(factor);
 	return result;
+}
+
+int
+statfs(const char *path, struct statfs *status)
+{
+	int (*function)(const char *, struct statfs *);
+	const char *type = getenv("FAULT_STATFS");
+
+	REAL("statfs", function);
+	int result = function(path, status);
+	if (type != NULL)
+		status->f_type = strtol(type, NULL, 16);
+	return result;
+}
+
+pid_t
+fork(void)
+{
+	pid_t (*function)(void);
+
+	if (getenv("FAULT_FORK") != NULL) {
+		errno = EAGAIN;
+		return -1;
+	}
+	REAL("fork", function);
+	return function();
 }

@@ -89,6 +89,7 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 			known = take_end(s, &event);
 		} else if (event.type == EVENT_RUN_STARTED) {
 			s->status[0] = '\0';
+			s->exit_code = -1;
 			known = false;
 		}
 	}

@@ -476,10 +476,9 @@ add_arguments(struct view *v, struct span input)
 		add_preview(v, input);
 		return;
 	}
-	buffer_byte(&v->text, ':');
 	span_walk_begin(&walk, input);
-	while (span_walk_next(&walk, &key, &value)) {
-		buffer_byte(&v->text, ' ');
+	for (bool first = true; span_walk_next(&walk, &key, &value); first = false) {
+		buffer_text(&v->text, first ? ": " : " ");
 		add_value(v, key, ARGUMENT_COLUMNS);
 		buffer_byte(&v->text, '=');
 		add_value(v, value, ARGUMENT_COLUMNS);
@@ -489,8 +488,12 @@ add_arguments(struct view *v, struct span input)
 static void
 add_tool_name(struct view *v, struct span payload)
 {
+	struct span name = span_member(payload, "name");
+
+	if (!member_set(name))
+		return;
 	buffer_byte(&v->text, ' ');
-	add_value(v, span_member(payload, "name"), ARGUMENT_COLUMNS);
+	add_value(v, name, ARGUMENT_COLUMNS);
 }
 
 static void

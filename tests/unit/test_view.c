@@ -1,0 +1,216 @@
+/* record/view: an event as a line, and short texts. */
+#include "record.h"
+
+#include "record/view.h"
+#include "unit.h"
+
+#define TIME "\"timestamp\":\"2026-11-21T08:15:30.123456Z\""
+#define IDS TIME ",\"event_id\":\"" OTHER_ID "\",\"run_id\":\"" RUN_ID "\",\"parent_event_id\":null"
+#define EVENT(type, path, iteration, payload) IDS ",\"type\":\"" type "\",\"path\":\"" path \
+	"\",\"iteration\":" iteration ",\"payload\":" payload
+
+/* The line without its time and LF. */
+static char *
+shown(struct view *v, const char *members, unsigned depth)
+{
+	struct buffer line = BUFFER_INIT, out = BUFFER_INIT;
+
+	record_line(&line, 1, members);
+	assert_int_equal(view_event(v, line.data, line.len - 1, depth, &out), 0);
+	assert_int_equal(out.data[out.len - 1], '\n');
+	out.data[--out.len] = '\0';
+	buffer_free(&line);
+	return buffer_take(&out);
+}
+
+static void
+test_lines(void **state)
+{
+	static const struct { const char *event, *line; } table[] = {
+		{ EVENT("run.started", "", "0", "{\"name\":\"w\",\"attempt\":2,\"inputs\":{},"
+		    "\"forked_from\":\"" OTHER_ID "\"}"),
+		    " run started (w, 2026-11-21, attempt 2, run " RUN_ID ", forked from " OTHER_ID ")" },
+		{ EVENT("run.completed", "", "0", "{\"status\":\"success\",\"exit_code\":0,\"error\":null}"),
+		    " run completed (success)" },
+		{ EVENT("run.completed", "", "0", "{\"status\":\"timeout\",\"exit_code\":124,"
+		    "\"error\":{\"code\":\"timeout\",\"message\":\"after 2s\"},\"duration_ms\":2000}"),
+		    " run completed (timeout, exit 124, 2.0s): timeout: after 2s" },
+		{ EVENT("step.started", "a", "0", "{\"kind\":\"agent\",\"model\":\"m\"}"),
+		    "   a started (agent, m)" },
+		{ EVENT("step.started", "a.b.c", "7", "{}"), "       c[7] started" },
+		{ EVENT("step.completed", "a", "0", "{\"result\":{\"b\": [1,  2]},\"duration_ms\":1}"),
+		    "   a done (1ms, 14 B): {\"b\": [1, 2]}" },
+		{ EVENT("step.completed", "a", "0", "{\"result\":null}"), "   a done" },
+		{ EVENT("step.completed", "a", "0", "{\"reused_from\":\"" OTHER_ID "\"}"), "   a reused" },
+		{ EVENT("step.completed", "a", "0", "{\"error\":{\"code\":\"waiting\",\"message\":\"m\"}}"),
+		    "   a waiting: waiting: m" },
+		{ EVENT("step.completed", "a", "0", "{\"error\":\"text\",\"retries\":[{},{}]}"),
+		    "   a failed (2 retries): text" },
+		{ EVENT("step.completed", "a", "0", "{\"skipped\":\"why\",\"error\":null}"),
+		    "   a skipped: why" },
+		{ EVENT("message.user", "a", "0", "{\"blocks\":[]}"), "     a user" },
+		{ EVENT("message.user", "a", "0", "{\"blocks\":[{\"type\":\"text\",\"text\":\" x\\n\\ty \"},"
+		    "{\"type\":\"text\",\"text\":\"z\"}]}"), "     a user: x y z" },
+		{ EVENT("message.assistant", "a", "0", "{\"blocks\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
+		    "{\"type\":\"tool_use\",\"tool_name\":\"t\"},{\"type\":\"tool_use\",\"tool_name\":\"u\"}],"
+		    "\"stop_reason\":\"tool_use\",\"usage\":{\"input_tokens\":999950,\"output_tokens\":999}}"),
+		    "     a assistant (1.0M in, 999 out, tool_use): t u" },
+		{ EVENT("message.assistant", "a", "0", "{\"blocks\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}],"
+		    "\"stop_reason\":\"max_tokens\"}"), "     a assistant (max_tokens): hm" },
+		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":{\"k\":\"v\",\"n\":[1],\"long\":"
+		    "\"0123456789012345678901234567890123456789+\"}}"),
+		    "     a call t: k=v n=[1] long=012345678901234567890123456789012345678…" },
+		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":\"not JSON\"}"),
+		    "     a call t: not JSON" },
+		{ EVENT("tool.result", "a", "0", "{\"name\":\"t\",\"output\":\"12345\",\"error\":false}"),
+		    "     a result t (5 B): 12345" },
+		{ EVENT("tool.result", "a", "0", "{\"name\":\"t\",\"error\":{\"code\":\"c\"}}"),
+		    "     a failed t: {\"code\":\"c\"}" },
+		{ EVENT("tool.result", "a", "0", "{\"name\":\"t\",\"output\":null}") ",\"refs\":["
+		    "{\"at\":\"/payload/input\",\"bytes\":1},{\"at\":\"/payload/output\",\"bytes\":1536}]",
+		    "     a result t (1.5 KiB)" },
+		{ EVENT("new.type", "a", "0", "{\"k\":1}"), "     a new.type: {\"k\":1}" },
+		{ EVENT("new.type", "a", "0", "null"), "     a new.type" },
+		{ EVENT("tool.call", "a", "0", "null"), "     a call" },
+		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":{}}"), "     a call t" },
+	};
+	struct view v = { .width = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char *line = shown(&v, table[i].event, 0);
+
+		assert_memory_equal(line, "08:15:30.123", 12);
+		assert_string_equal(line + 12, table[i].line);
+		free(line);
+	}
+	view_free(&v);
+}
+
+static void
+test_depth_and_bad_times(void **state)
+{
+	struct view v = { .width = 0 };
+	char *line = shown(&v, "\"timestamp\":7,\"type\":\"step.started\",\"path\":\"a\"", 2);
+
+	(void)state;
+	assert_string_equal(line, "--:--:--           a started");
+	free(line);
+	view_free(&v);
+}
+
+static void
+test_width_and_colours(void **state)
+{
+	static const char event[] = EVENT("step.completed", "a", "0", "{\"result\":\"日本語 text\"}");
+	static const struct { bool colour, symbols; size_t width; const char *line; } table[] = {
+		{ false, false, 30, "08:15:30.123   a done (14 B):…" },
+		{ false, false, 34, "08:15:30.123   a done (14 B): 日…" },
+		{ false, true, 24, "08:15:30.123   ✓ a done…" },
+		{ true, true, 22, "\033[2m08:15:30.123\033[0m   \033[32m✓ \033[0ma \033[32mdo\033[0m…" },
+		{ true, true, 18, "\033[2m08:15:30.123\033[0m   \033[32m✓ \033[0m…" },
+		{ true, true, 5, "\033[2m08:1\033[0m…" },
+		{ true, false, 0, "\033[2m08:15:30.123\033[0m   a \033[32mdone\033[0m (14 B): 日本語 text" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct view v = { .colour = table[i].colour, .symbols = table[i].symbols,
+			.width = table[i].width };
+		char *line = shown(&v, event, 0);
+
+		assert_string_equal(line, table[i].line);
+		free(line);
+		view_free(&v);
+	}
+}
+
+static void
+test_long_texts_are_cut(void **state)
+{
+	struct buffer event = BUFFER_INIT;
+	struct view v = { .width = 0 };
+	char *line;
+
+	(void)state;
+	buffer_text(&event, IDS ",\"type\":\"tool.result\",\"path\":\"a\",\"payload\":{\"name\":\"t\",\"output\":\"");
+	for (int i = 0; i < 100000; i++)
+		buffer_text(&event, "ü");
+	buffer_text(&event, "\"}");
+	line = shown(&v, event.data, 0);
+	assert_non_null(strstr(line, "a result t (195.3 KiB): üü"));
+	assert_true(strlen(line) < 1000);
+	assert_string_equal(line + strlen(line) - strlen("ü…"), "ü…");
+	free(line);
+	buffer_free(&event);
+	view_free(&v);
+}
+
+static void
+test_stderr_below_errors(void **state)
+{
+	struct view v = { .errors = true };
+	char *line = shown(&v, EVENT("step.completed", "a", "0",
+	    "{\"error\":{\"code\":\"c\",\"message\":\"m\"},\"stderr\":\"one\\u001b\\n\\nthree\"}"), 0);
+
+	(void)state;
+	assert_string_equal(line, "08:15:30.123   a failed: c: m\n"
+	    "               | one\\x1b\n               | \n               | three");
+	free(line);
+	view_free(&v);
+}
+
+static void
+test_no_event(void **state)
+{
+	struct buffer out = BUFFER_INIT;
+	struct view v = { .width = 0 };
+
+	(void)state;
+	assert_int_equal(view_event(&v, "nonsense", 8, 0, &out), -1);
+	assert_int_equal(view_event(&v, "{\"seq\":1}", 9, 0, &out), -1);
+	assert_int_equal(out.len, 0);
+	view_free(&v);
+}
+
+static void
+test_short_texts(void **state)
+{
+	static const struct { int64_t bytes; const char *text; } sizes[] = {
+		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 1048575, "1.0 MiB" },
+		{ 5 * INT64_C(1) << 30, "5.0 GiB" }, { INT64_C(3) << 50, "3072.0 TiB" },
+	}, counts[] = {
+		{ 0, "0" }, { 999, "999" }, { 1000, "1.0k" }, { 999949, "999.9k" }, { 999950, "1.0M" },
+		{ 123456789, "123.5M" },
+	};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++)
+		assert_string_equal(size_text(sizes[i].bytes, text, sizeof text), sizes[i].text);
+	for (size_t i = 0; i < COUNT(counts); i++)
+		assert_string_equal(count_text(counts[i].bytes, text, sizeof text), counts[i].text);
+}
+
+static int
+utc(void **state)
+{
+	(void)state;
+	return setenv("TZ", "UTC", 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_depth_and_bad_times),
+		cmocka_unit_test(test_width_and_colours),
+		cmocka_unit_test(test_long_texts_are_cut),
+		cmocka_unit_test(test_stderr_below_errors),
+		cmocka_unit_test(test_no_event),
+		cmocka_unit_test(test_short_texts),
+	};
+
+	return cmocka_run_group_tests(tests, utc, NULL);
+}

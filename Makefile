@@ -134,7 +134,7 @@ deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 
-tests: all $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD)
+tests: all $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
 check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests

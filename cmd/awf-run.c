@@ -577,6 +577,6 @@ main(int argc, char **argv)
 		status = status == -1 ? own_failure(&err) : run(&job);
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != EXIT_OWN)
-		die_of(job.supervision.signal_number);
+		signals_die(job.supervision.signal_number);
 	return status;
 }

@@ -272,7 +272,7 @@ supervise(struct supervision *s)
 }
 
 void
-die_of(int signal_number)
+signals_die(int signal_number)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
 	const struct rlimit no_core = { 0, 0 };

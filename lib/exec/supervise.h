@@ -54,6 +54,6 @@ void signals_hold(void);
 void supervise(struct supervision *s);
 
 /* Ends this process as the signal would have. */
-_Noreturn void die_of(int signal_number);
+_Noreturn void signals_die(int signal_number);
 
 #endif

@@ -38,6 +38,26 @@ ended() { jq -c "select(.type == \"run.completed\") | .payload | $1" "$(transcri
 	END
 }
 
+# Events of a call as a step writes them: its name, and how it ended.
+call() {
+	append step.started "$1" "{\"name\":\"$1\",\"call\":\"$1:0:0\"}"
+	append step.completed "$1" "{\"name\":\"$1\",\"call\":\"$1:0:0\"$2}"
+}
+
+@test "a call that waits makes the run wait, whatever the script says, unless one failed" {
+	export -f call
+	waiting=',"error":{"code":"waiting","message":"w"}' failed=',"error":{"code":"auth","message":"no key"}'
+	export waiting failed
+	for code in 0 1 75; do
+		run -75 awf-run -n --shell /bin/bash -c "call ask \"\$waiting\"; exit $code"
+		same "$output" "awf-run: pipeline: step ask:0:0: waiting for a person"
+		same "$(ended '[.status, .exit_code, .error.code]')" '["waiting",75,"waiting"]'
+	done
+	run -3 awf-run -n --shell /bin/bash -c 'call ask "$waiting"; call do "$failed"'
+	same "$output" "awf-run: pipeline: step do:0:0 failed: no key"
+	same "$(ended '[.status, .exit_code, .error.code]')" '["failed",3,"auth"]'
+}
+
 @test "one line says which step failed first, and why" {
 	run -3 --separate-stderr awf-run -n --name brief -c 'awf-step -n a -- sh -c "exit 7" | awf-step b -q -- cat'
 	same "$output" ""

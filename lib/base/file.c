@@ -222,20 +222,39 @@ path_search(const char *list, const char *name)
 	return NULL;
 }
 
+/* A device, pipe or terminal is written to as it is: replacing /dev/null by a file
+ * would be nobody's wish. */
+static int
+open_special(struct replacement *r, const char *path, struct error *err)
+{
+	r->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (r->fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	r->path = memory_text(path);
+	r->temporary = NULL;
+	return 0;
+}
+
 int
 replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err)
 {
-	char id[ID_SIZE];
+	char id[ID_SIZE], *target;
+	struct stat status;
+	bool exists = stat(path, &status) == 0;
 
-	r->path = memory_text(path);
-	r->temporary = memory_format("%s.%.8s.tmp", path, id_new(id));
+	*r = (struct replacement){.fd = -1};
+	if (exists && !S_ISREG(status.st_mode))
+		return open_special(r, path, err);
+	/* A symbolic link stays, what it names is replaced. */
+	target = exists ? realpath(path, NULL) : NULL;
+	r->path = memory_text(target != NULL ? target : path);
+	free(target);
+	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (r->fd >= 0)
+	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 07777) == 0))
 		return 0;
 	error_errno(err, ERROR_SYSTEM, r->temporary, "unable to create");
-	free(r->path);
-	free(r->temporary);
-	*r = (struct replacement){.fd = -1};
+	replacement_abandon(r);
 	return -1;
 }
 
@@ -245,11 +264,11 @@ finish_content(struct replacement *r, bool sync, struct error *err)
 {
 	int fd = r->fd, status = 0;
 
-	if (sync && fsync(fd) < 0)
+	if (sync && r->temporary != NULL && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->temporary, "unable to sync");
 	r->fd = -1;
 	if (close(fd) < 0 && status == 0)
-		status = error_errno(err, ERROR_SYSTEM, r->temporary, "unable to write");
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
 	return status;
 }
 
@@ -262,12 +281,12 @@ replacement_commit(struct replacement *r, bool sync, struct error *err)
 		replacement_abandon(r);
 		return -1;
 	}
-	if (rename(r->temporary, r->path) < 0) {
+	if (r->temporary != NULL && rename(r->temporary, r->path) < 0) {
 		error_errno(err, ERROR_SYSTEM, r->path, "unable to replace");
 		replacement_abandon(r);
 		return -1;
 	}
-	status = sync ? file_sync_name(r->path, err) : 0;
+	status = sync && r->temporary != NULL ? file_sync_name(r->path, err) : 0;
 	free(r->path);
 	free(r->temporary);
 	*r = (struct replacement){.fd = -1};

@@ -41,11 +41,12 @@ char *path_directory(const char *path);
 char *path_search(const char *list, const char *name);
 
 /* A file that appears whole or not at all: written under a temporary name in
- * the same directory, then renamed. */
+ * the same directory, then renamed; mode bits of a file that was there stay. What
+ * exists and is no regular file (a device, a pipe) is written to directly. */
 struct replacement {
 	int fd;          /* write here */
-	char *path;
-	char *temporary;
+	char *path;      /* of the file, symbolic links resolved */
+	char *temporary; /* NULL: no regular file */
 };
 int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);
 /* Renames; with sync it is on disk, name included, when this returns. */

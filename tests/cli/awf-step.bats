@@ -136,6 +136,16 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	same "$(ls)" out
 	run -0 awf-step -n -q x -- echo new
 	same "$output" ''
+	chmod 600 out
+	ln -s out link
+	awf-step -n -o link -r x -- echo newer
+	same "$(cat out; stat -c %a out; readlink link)" "$(printf 'newer\n600\nout')"
+	mkfifo fifo
+	cat fifo >copy &
+	awf-step -n -o fifo -r x -- echo piped
+	wait $!
+	[ -p fifo ]
+	same "$(cat copy)" piped
 	run -4 awf-step -n -o /nonexistent/out x -- true
 	[[ "$output" == "awf-step: /nonexistent/out"* ]]
 }

@@ -261,8 +261,12 @@ replaces_at_once(void **state)
 	assert_int_equal(file_load("r/x", 10, &b, &err), 0);
 	assert_string_equal(b.data, "new");
 	assert_int_equal(stat("r/x", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600); /* as it was */
+	assert_int_equal(replacement_open(&r, "r/fresh", 0640, &err), 0);
+	assert_int_equal(replacement_commit(&r, true, &err), 0);
+	assert_int_equal(stat("r/fresh", &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
-	assert_int_equal(entries("r"), 1);
+	assert_int_equal(entries("r"), 2);
 	buffer_free(&b);
 }
 
@@ -279,11 +283,29 @@ replacement_leaves_nothing_behind(void **state)
 	assert_int_equal(replacement_open(&r, "n/y", 0600, &err), 0);
 	replacement_abandon(&r);
 	replacement_abandon(&r);
-	assert_int_equal(replacement_open(&r, "n/taken", 0600, &err), 0);
-	assert_int_equal(replacement_commit(&r, false, &err), -1);
+	assert_int_equal(replacement_open(&r, "n/taken", 0600, &err), -1);
 	assert_string_equal(err.place, "n/taken");
-	assert_string_equal(err.message, "unable to replace: Is a directory");
-	assert_int_equal(entries("n"), 1);
+	assert_string_equal(err.message, "unable to open: Is a directory");
+	assert_int_equal(replacement_open(&r, "n/z", 0600, &err), 0);
+	assert_int_equal(mkdir("n/z", 0700), 0);
+	assert_int_equal(replacement_commit(&r, false, &err), -1);
+	assert_non_null(strstr(err.message, "unable to replace: Is a directory"));
+	assert_int_equal(entries("n"), 2);
+}
+
+static void
+a_device_is_written_to_as_it_is(void **state)
+{
+	struct replacement r;
+	struct error err;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(replacement_open(&r, "/dev/null", 0600, &err), 0);
+	assert_int_equal(file_write(r.fd, "x", 1), 0);
+	assert_int_equal(replacement_commit(&r, true, &err), 0);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
 }
 
 int
@@ -299,6 +321,7 @@ main(void)
 		cmocka_unit_test(searches_for_what_can_run),
 		cmocka_unit_test(replaces_at_once),
 		cmocka_unit_test(replacement_leaves_nothing_behind),
+		cmocka_unit_test(a_device_is_written_to_as_it_is),
 	};
 
 	umask(022);

@@ -66,10 +66,10 @@ free_members(struct loader *l)
 	}
 }
 
-/* The system prompt and the texts of the blocks, each behind its kind: equal for
- * a request and for the message.user that records it. */
-static char *
-make_question(struct span system, struct span blocks)
+/* A digest of the system prompt and the texts of the blocks: the same for a
+ * request and for the message.user that records it. */
+static void
+digest_question(struct span system, struct span blocks, char out[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
 	struct span_walk walk;
@@ -83,11 +83,8 @@ make_question(struct span system, struct span blocks)
 		buffer_byte(&text, '\0');
 		span_decode(span_member(block, "text"), &text);
 	}
-	/* Callers compare C strings. */
-	for (size_t i = 0; i < text.len; i++)
-		if (text.data[i] == '\0')
-			text.data[i] = '\x1e';
-	return buffer_take(&text);
+	digest_sha256(buffer_string(&text), text.len, out);
+	buffer_free(&text);
 }
 
 static struct recorded_answer *
@@ -115,9 +112,9 @@ add_call(struct recording *r)
 static void
 take_user(struct recording *r, size_t call, struct span payload)
 {
-	if (r->calls[call].question == NULL)
-		r->calls[call].question = make_question(span_member(payload, "system_prompt"),
-		    span_member(payload, "blocks"));
+	if (r->calls[call].question[0] == '\0')
+		digest_question(span_member(payload, "system_prompt"), span_member(payload, "blocks"),
+		    r->calls[call].question);
 }
 
 static void
@@ -301,8 +298,6 @@ recording_free(struct recording *r)
 {
 	size_t i;
 
-	for (i = 0; i < r->call_count; i++)
-		free(r->calls[i].question);
 	for (i = 0; i < r->answer_count; i++) {
 		free(r->answers[i].line);
 		free(r->answers[i].match);
@@ -316,7 +311,7 @@ recording_free(struct recording *r)
 /* A request, as it is looked for. */
 struct wanted {
 	char sha256[DIGEST_SIZE];
-	char *question;
+	char question[DIGEST_SIZE];
 	long long turn;
 	char *text; /* the whole line */
 };
@@ -355,9 +350,8 @@ fits_digest(const struct recording *r, const struct recorded_answer *a, const st
 static bool
 fits_question(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
 {
-	const char *question = a->call == NO_CALL ? NULL : r->calls[a->call].question;
-
-	return question != NULL && a->turn == w->turn && strcmp(question, w->question) == 0;
+	return a->call != NO_CALL && a->turn == w->turn &&
+	    strcmp(r->calls[a->call].question, w->question) == 0;
 }
 
 static bool
@@ -408,12 +402,11 @@ recording_find(struct recording *r, const struct provider_request *request, stru
 	size_t i;
 
 	digest_request(request->line, w.sha256);
-	w.question = make_question(request->system, span_member(first, "blocks"));
+	digest_question(request->system, span_member(first, "blocks"), w.question);
 	w.turn = (long long)provider_count(request, "assistant");
 	w.text = memory_copy(request->line.at, request->line.len);
 	for (i = 0; i < sizeof rules / sizeof rules[0] && found == NULL; i++)
 		found = find(r, &w, rules[i]);
-	free(w.question);
 	free(w.text);
 	if (found != NULL)
 		found->used = true;

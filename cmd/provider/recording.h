@@ -20,8 +20,8 @@
 
 /* What a recorded call was asked. */
 struct recorded_call {
-	char *question;  /* system prompt and first blocks, to compare with */
-	long long turns; /* answers so far */
+	char question[DIGEST_SIZE]; /* of its system prompt and first blocks; "" if none */
+	long long turns;            /* answers so far */
 };
 
 struct recorded_answer {

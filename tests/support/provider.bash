@@ -8,6 +8,7 @@ provider() {
 	"$BUILD/libexec/awf/awf-provider-$name" "$@"
 }
 
+# shellcheck disable=SC2120
 # A request line: request [ID [MEMBERS]], MEMBERS as '"tools":[],"stream":true'.
 request() {
 	printf '{"id":%s,"model":"test-model","messages":[{"role":"user","blocks":[{"type":"text","text":"hi"}]}]%s}\n' \
@@ -22,6 +23,7 @@ body() { sed -n "${1-1}"'s/.*"body":\(.*\)}$/\1/p' "$MODEL_SERVER_LOG"; }
 ask_split() {
 	model_server --answer "$2" --loop --fault 2:split:1 --fault 3:split:2 --fault 4:split:3 \
 		--fault 5:split:7
+	# shellcheck disable=SC2119
 	for _ in 1 2 3 4 5; do request; done | provider "$1"
 	kill "$MODEL_SERVER_PID"
 }

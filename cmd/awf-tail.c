@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "record/follow.h"
@@ -280,7 +279,7 @@ set_up_printer(struct tail *t)
 
 /* Line number 0: bytes after the last line. */
 static void
-tell_damage(const char *place, int64_t line, int64_t bytes)
+tell_damage(struct tail *t, const char *place, int64_t line, int64_t bytes)
 {
 	struct error warning;
 
@@ -290,7 +289,7 @@ tell_damage(const char *place, int64_t line, int64_t bytes)
 	else
 		error_set(&warning, ERROR_INVALID_INPUT, place,
 		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
-	warn(&warning);
+	printer_warn(&t->printer, &warning);
 }
 
 static int
@@ -303,7 +302,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	int failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
 
 	if (verdict == VERDICT_DAMAGED)
-		tell_damage(run->path, follow_line_number(run), 0);
+		tell_damage(t, run->path, follow_line_number(run), 0);
 	free(blobs);
 	return failed;
 }
@@ -311,8 +310,9 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 static void
 on_warning(void *context, const struct error *warning)
 {
-	(void)context;
-	warn(warning);
+	struct tail *t = context;
+
+	printer_warn(&t->printer, warning);
 }
 
 /* Leaves the reader of a run where --after and -n say. */
@@ -412,6 +412,7 @@ follow_forever(struct tail *t, struct error *err)
 	while (!end_signal) {
 		struct followed *run;
 
+		t->printer.idle = follow_over(&t->follow) ? "waiting for a run" : NULL;
 		if (follow_round(t, err) != 0 ||
 		    follow_latest(&t->follow, &t->storage, &run, err) != 0)
 			return -1;
@@ -427,6 +428,7 @@ wait_for_run(struct tail *t, struct error *err)
 {
 	struct followed *run = NULL;
 
+	t->printer.idle = "waiting for a run";
 	while (!end_signal) {
 		if (follow_round(t, err) != 0 ||
 		    follow_latest(&t->follow, &t->storage, &run, err) != 0)
@@ -434,9 +436,10 @@ wait_for_run(struct tail *t, struct error *err)
 		if (run)
 			t->subject = run;
 		if (run || !follow_over(&t->follow))
-			return 0;
+			break;
 		wait_for_change(t);
 	}
+	t->printer.idle = NULL;
 	return 0;
 }
 
@@ -462,23 +465,18 @@ follow_default(struct tail *t, struct error *err)
 	return follow_to_end(t, err);
 }
 
-/* What is left to say of runs that did not end as they should. */
+/* Bytes after the last line are in progress while a run lives, then damage. */
 static void
-tell_ends(const struct tail *t)
+tell_unfinished(struct tail *t)
 {
 	for (size_t i = 0; i < t->follow.count; i++) {
 		struct followed *run = t->follow.runs[i];
-		struct error warning;
-		int64_t unfinished = 0;
+		int64_t bytes = 0;
 
 		if (run->open && !transcript_alive(run->path, run->run_id))
-			unfinished = reader_unfinished(&run->reader);
-		if (unfinished > 0)
-			tell_damage(run->path, 0, unfinished);
-		if (run->end != RUN_DIED)
-			continue;
-		error_set(&warning, ERROR_INTERRUPTED, run->run_id, "run died");
-		warn(&warning);
+			bytes = reader_unfinished(&run->reader);
+		if (bytes > 0)
+			tell_damage(t, run->path, 0, bytes);
 	}
 }
 
@@ -500,7 +498,7 @@ show_runs(struct tail *t, struct error *err)
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 	if (failed == 0 && !end_signal)
-		tell_ends(t);
+		tell_unfinished(t);
 	return failed;
 }
 
@@ -521,38 +519,6 @@ subject_status(const struct tail *t)
 	return STATUS_WORK;
 }
 
-/* The last lines that passed, of input that cannot be read again: a ring. */
-struct kept {
-	char **lines;
-	size_t *lens;
-	size_t room, count, next;
-};
-
-static void
-keep(struct kept *k, const char *line, size_t len)
-{
-	if (k->room == 0)
-		return;
-	if (k->count < k->room) {
-		k->lines = memory_array(k->lines, k->count + 1, sizeof *k->lines);
-		k->lens = memory_array(k->lens, k->count + 1, sizeof *k->lens);
-		k->lines[k->count++] = NULL;
-	}
-	free(k->lines[k->next]);
-	k->lines[k->next] = memory_copy(line, len + 1);
-	k->lens[k->next] = len;
-	k->next = (k->next + 1) % k->room;
-}
-
-static void
-kept_free(struct kept *k)
-{
-	for (size_t i = 0; i < k->count; i++)
-		free(k->lines[i]);
-	free(k->lines);
-	free(k->lens);
-}
-
 /* number: of the line, for messages. */
 static int
 print_line(struct tail *t, const char *line, size_t len, int64_t number, struct error *err)
@@ -569,18 +535,18 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, line, len,
 	    &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
-		tell_damage("stdin", number, 0);
+		tell_damage(t, "stdin", number, 0);
 	free(blobs);
 	return failed;
 }
 
 static int
-print_kept(struct tail *t, const struct kept *k, struct error *err)
+print_kept(struct tail *t, const struct line_ring *kept, struct error *err)
 {
-	for (size_t i = 0; i < k->count; i++) {
-		size_t at = (k->next + i) % k->count;
+	for (size_t i = 0; i < kept->count; i++) {
+		const struct buffer *line = line_ring_get(kept, i);
 
-		if (print_line(t, k->lines[at], k->lens[at], 0, err) != 0)
+		if (print_line(t, line->data, line->len - 1, 0, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -588,7 +554,8 @@ print_kept(struct tail *t, const struct kept *k, struct error *err)
 
 /* Hands on, or keeps, each line of stdin as it comes. */
 static int
-read_stdin(struct tail *t, struct line_input *in, struct kept *k, struct error *err)
+read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
+    struct error *err)
 {
 	const char *line;
 	size_t len;
@@ -606,10 +573,10 @@ read_stdin(struct tail *t, struct line_input *in, struct kept *k, struct error *
 		}
 		switch (filter_event(&t->printer.filter, line, len)) {
 		case VERDICT_YES:
-			keep(k, line, len);
+			line_ring_put(kept, line, len + 1);
 			break;
 		case VERDICT_DAMAGED:
-			tell_damage("stdin", in->lines, 0);
+			tell_damage(t, "stdin", in->lines, 0);
 			break;
 		case VERDICT_NO:
 			break;
@@ -620,7 +587,7 @@ read_stdin(struct tail *t, struct line_input *in, struct kept *k, struct error *
 static int
 show_stdin(struct tail *t, struct error *err)
 {
-	struct kept kept = { .room = t->given[OPT_LINES] ? (size_t)t->lines : 0 };
+	struct line_ring kept = { .room = (size_t)t->lines };
 	struct line_input in;
 	int failed;
 
@@ -630,8 +597,8 @@ show_stdin(struct tail *t, struct error *err)
 	line_input_begin(&in, STDIN_FILENO, "stdin");
 	failed = read_stdin(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
 	if (!failed && line_input_unfinished(&in) > 0)
-		tell_damage("stdin", 0, (int64_t)line_input_unfinished(&in));
-	kept_free(&kept);
+		tell_damage(t, "stdin", 0, (int64_t)line_input_unfinished(&in));
+	line_ring_free(&kept);
 	line_input_free(&in);
 	return failed ? -1 : 0;
 }

@@ -230,13 +230,17 @@ add_child(struct follow *f, struct followed *parent, const struct child *child,
 	return run;
 }
 
+/* The run ended without a run.completed. */
 static void
-missing(struct follow *f, struct followed *run)
+ended_badly(struct follow *f, struct followed *run, enum run_end end)
 {
 	struct error warning;
 
-	run->end = RUN_MISSING;
-	error_set(&warning, ERROR_SYSTEM, run->path, "child run has no transcript");
+	run->end = end;
+	if (end == RUN_MISSING)
+		error_set(&warning, ERROR_SYSTEM, run->path, "child run has no transcript");
+	else
+		error_set(&warning, ERROR_INTERRUPTED, run->run_id, "run died");
 	f->callbacks->warn(f->callbacks->context, &warning);
 }
 
@@ -251,7 +255,7 @@ try_open(struct follow *f, struct followed *run, struct error *err)
 	if (access(run->path, F_OK) == 0 || errno != ENOENT)
 		return open_run(f, run, err) == 0 ? 1 : -1;
 	if (!f->live || run->parent->end != RUN_GOING)
-		missing(f, run);
+		ended_badly(f, run, RUN_MISSING);
 	return 0;
 }
 
@@ -325,7 +329,7 @@ follow_check(struct follow *f, struct error *err)
 		if (read_run(f, run, err) != 0)
 			return -1;
 		if (run->end == RUN_GOING && run->reader.position == position)
-			run->end = RUN_DIED;
+			ended_badly(f, run, RUN_DIED);
 	}
 	return 0;
 }

@@ -76,7 +76,7 @@ struct followed *follow_add(struct follow *f, const char *path, const char run_i
 int follow_passed_over(struct follow *f, struct followed *run, struct error *err);
 /* Hands on all lines there are now; a child's right after the line that names it. */
 int follow_read(struct follow *f, struct error *err);
-/* Marks runs that died, after reading what they left. */
+/* Marks runs that died, after reading what they left, and warns of them. */
 int follow_check(struct follow *f, struct error *err);
 /* Whether all runs have ended. */
 bool follow_over(const struct follow *f);

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "json/scan.h"
 
 #define INPUT_CHUNK ((size_t)64 << 10)
@@ -84,4 +86,38 @@ void
 line_input_free(struct line_input *s)
 {
 	buffer_free(&s->bytes);
+}
+
+void
+line_ring_put(struct line_ring *r, const char *line, size_t len)
+{
+	struct buffer *place;
+
+	if (r->room == 0)
+		return;
+	if (r->count < r->room) {
+		r->lines = memory_array(r->lines, r->count + 1, sizeof *r->lines);
+		r->lines[r->count++] = (struct buffer)BUFFER_INIT;
+	}
+	place = &r->lines[r->next];
+	buffer_clear(place);
+	buffer_append(place, line, len);
+	r->next = (r->next + 1) % r->room;
+}
+
+const struct buffer *
+line_ring_get(const struct line_ring *r, size_t number)
+{
+	/* Until it is full the oldest stands first. */
+	size_t oldest = r->count < r->room ? 0 : r->next;
+
+	return &r->lines[(oldest + number) % r->count];
+}
+
+void
+line_ring_free(struct line_ring *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		buffer_free(&r->lines[i]);
+	free(r->lines);
 }

@@ -32,4 +32,15 @@ int line_input_next(struct line_input *s, const char **line, size_t *len, struct
 size_t line_input_unfinished(const struct line_input *s);
 void line_input_free(struct line_input *s);
 
+/* The last lines of such input: at most room are kept. */
+struct line_ring {
+	size_t room;
+	struct buffer *lines;
+	size_t count, next;
+};
+void line_ring_put(struct line_ring *r, const char *line, size_t len);
+/* The oldest that is kept is number 0. */
+const struct buffer *line_ring_get(const struct line_ring *r, size_t number);
+void line_ring_free(struct line_ring *r);
+
 #endif

@@ -23,6 +23,25 @@ unwritable(struct error *err)
 }
 
 static void
+put_extra(struct printer *p)
+{
+	if (p->text.len > 0)
+		outlet_extra(&p->outlet, p->text.data, p->text.len);
+	buffer_clear(&p->text);
+}
+
+void
+printer_warn(struct printer *p, const struct error *warning)
+{
+	if (p->screen.drawn) {
+		screen_erase(&p->screen, &p->text);
+		put_extra(p);
+		outlet_flush(&p->outlet); /* its failure is met again */
+	}
+	p->warn(warning);
+}
+
+static void
 tell_dropped(struct printer *p)
 {
 	struct error warning;
@@ -31,7 +50,7 @@ tell_dropped(struct printer *p)
 	    p->outlet.dropped == 1 ? "event" : "events");
 	p->outlet.dropped = 0;
 	p->warned_at = clock_monotonic();
-	p->warn(&warning);
+	printer_warn(p, &warning);
 }
 
 static void
@@ -39,14 +58,6 @@ tell_dropped_sometimes(struct printer *p)
 {
 	if (p->outlet.dropped > 0 && clock_monotonic() - p->warned_at >= WARNING_INTERVAL)
 		tell_dropped(p);
-}
-
-static void
-put_extra(struct printer *p)
-{
-	if (p->text.len > 0)
-		outlet_extra(&p->outlet, p->text.data, p->text.len);
-	buffer_clear(&p->text);
 }
 
 /* The line with its blobs, in p->whole; false if it has to stay as it is. */
@@ -61,7 +72,7 @@ put_back(struct printer *p, const struct origin *origin, const char *line, size_
 		return true;
 	}
 	p->incomplete = true;
-	p->warn(&warning);
+	printer_warn(p, &warning);
 	return false;
 }
 
@@ -112,6 +123,8 @@ printer_pause(struct printer *p, struct error *err)
 {
 	if (p->status_line) {
 		progress_text(&p->progress, clock_wall(), &p->whole);
+		if (p->whole.len == 0 && p->idle)
+			buffer_text(&p->whole, p->idle);
 		screen_status(&p->screen, &p->whole, clock_monotonic(), &p->text);
 		buffer_clear(&p->whole);
 		put_extra(p);

@@ -27,6 +27,7 @@ struct printer {
 	bool inlined;             /* with blobs put back */
 	bool headed;              /* a header where the run changes */
 	bool status_line;         /* fd is a terminal that follows */
+	const char *idle;         /* status line when no call is in progress; NULL: none */
 	void (*warn)(const struct error *warning);
 
 	struct outlet outlet;
@@ -53,6 +54,8 @@ int printer_line(struct printer *p, const struct origin *origin, const char *lin
     size_t len, enum verdict *verdict, struct error *err);
 /* Nothing more to print for now: writes what is pending, draws the status line. */
 int printer_pause(struct printer *p, struct error *err);
+/* Warns, with the status line out of the way. */
+void printer_warn(struct printer *p, const struct error *warning);
 /* How long to wait at most before the next pause, in ms, given another limit. */
 int printer_patience(const struct printer *p, int milliseconds);
 /* The terminal has another width. */

@@ -342,6 +342,7 @@ events() { # COUNT PAYLOAD: as input of append
 	lines 1
 	awf-tail -f --after 1 --json >after 3>&- &
 	other=$!
+	until [ "$(wc -l <after)" = 2 ]; do sleep 0.01; done
 	echo >next
 	release
 	ended "$TAIL"
@@ -482,16 +483,16 @@ events() { # COUNT PAYLOAD: as input of append
 
 @test "nobody reads: it dies of SIGPIPE, quietly" {
 	brief
-	set +o pipefail
 	for args in '' '--json' '--drop' '--list'; do
+		rm -f status
 		# shellcheck disable=SC2086
-		bash -c 'trap "" EXIT; awf-tail '"$args"' 2>messages; echo $? >status' > >(exec true) || true
-		for ((i = 0; i < 100; i++)); do [ -s status ] && break; sleep 0.01; done
+		{ sleep 0.1; awf-tail $args 2>messages || echo $? >status; } | true
+		same "$(cat status)" 141
 		same "$(cat messages)" ''
 	done
 	hold true
-	{ awf-tail -f; echo $? >status; } 2>messages | head -n 1
-	for ((i = 0; i < 300; i++)); do [ -s status ] && break; sleep 0.01; done
+	rm status
+	{ awf-tail -f 2>messages || echo $? >status; } | head -n 1
 	same "$(cat status)" 141
 	same "$(cat messages)" ''
 	release
@@ -552,6 +553,27 @@ shows() {
 	shows '^(\^C)?status 130'
 	no grep -q '1 call' shot
 	release || true
+}
+
+@test "on a terminal it says when it waits for a run" {
+	terminal 80 'awf-tail -f; echo "status $?"'
+	shows '^waiting for a run$'
+	awf-run true
+	shows '^status 0'
+	no grep -q waiting shot
+	grep -q '✓ run completed' shot
+}
+
+@test "-F reports a run that died, and goes on" {
+	hold true
+	follow -F
+	lines 1
+	kill -9 "$RUN"
+	until [ -s messages ]; do sleep 0.01; done
+	same "$(cat messages)" "awf-tail: $(basename "$(transcript)" .jsonl): run died"
+	awf-run true
+	lines 4
+	kill "$TAIL"
 }
 
 @test "colours: auto, always, never, NO_COLOR" {

@@ -95,6 +95,26 @@ test_unreadable(void **state)
 	line_input_free(&in);
 }
 
+static void
+test_ring(void **state)
+{
+	static const struct { size_t room; int put; const char *kept; } table[] = {
+		{ 0, 3, "" }, { 1, 0, "" }, { 1, 3, "2" }, { 3, 2, "01" }, { 3, 3, "012" }, { 3, 8, "567" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct line_ring ring = { .room = table[i].room };
+
+		for (int n = 0; n < table[i].put; n++)
+			line_ring_put(&ring, &"0123456789"[n], 1);
+		assert_int_equal(ring.count, strlen(table[i].kept));
+		for (size_t n = 0; n < ring.count; n++)
+			assert_memory_equal(line_ring_get(&ring, n)->data, &table[i].kept[n], 1);
+		line_ring_free(&ring);
+	}
+}
+
 int
 main(void)
 {
@@ -102,6 +122,7 @@ main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_ring),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

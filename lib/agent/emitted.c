@@ -5,9 +5,11 @@
 
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/form.h"
 
-/* Members that tool.call and tool.result can have, awf-transcript(5). */
-static const char *const members[] = { "name", "call_id", "input", "output", "error", "effects",
+/* Members that tool.call and tool.result can have besides their name,
+ * awf-transcript(5). */
+static const char *const members[] = { "call_id", "input", "output", "error", "effects",
 	"duration_ms", "changed", "stderr", NULL };
 
 static struct emitted_call *
@@ -19,25 +21,38 @@ emitted_find(const struct emitted *e, struct span call_id)
 	return NULL;
 }
 
-static struct emitted_call *
-emitted_add(struct emitted *e, struct span call_id)
+/* Adds a call, made by the event id. */
+static void
+emitted_add(struct emitted *e, struct span line, const char id[ID_SIZE])
 {
 	struct emitted_call *call;
-	char *text = span_text(call_id);
 
 	e->list = memory_array(e->list, e->count + 1, sizeof *e->list);
 	call = &e->list[e->count++];
-	call->call_id = text == NULL ? memory_text("") : text;
-	return call;
+	call->call_id = span_text(span_member(line, "call_id"));
+	call->name = span_text(span_member(line, "name"));
+	memcpy(call->called, id, ID_SIZE);
+	memcpy(call->last, id, ID_SIZE);
+}
+
+/* A result may leave out the name, for its call has one. */
+static void
+write_name(struct writer *w, struct span line, const struct emitted_call *known)
+{
+	if (known != NULL)
+		writer_member_string(w, "name", known->name);
+	else
+		writer_member_span(w, "name", span_member(line, "name"));
 }
 
 static void
-write_payload(struct span line, struct buffer *payload)
+write_payload(struct span line, const struct emitted_call *known, struct buffer *payload)
 {
 	struct writer w;
 
 	writer_begin(&w, payload);
 	writer_object(&w);
+	write_name(&w, line, known);
 	for (size_t i = 0; members[i] != NULL; i++) {
 		struct buffer value = BUFFER_INIT;
 		struct span member = span_member(line, members[i]);
@@ -52,29 +67,47 @@ write_payload(struct span line, struct buffer *payload)
 	writer_object_end(&w);
 }
 
+static int
+broken(struct error *err, const char *what)
+{
+	return error_set(err, ERROR_PROVIDER, NULL, "the provider broke the protocol: %s", what);
+}
+
+static int
+record_call(struct emitted *e, struct call *call, struct span line,
+    const struct buffer *payload, struct error *err)
+{
+	char id[ID_SIZE], before[ID_SIZE];
+
+	memcpy(before, call->last, sizeof before);
+	if (call_event(call, EVENT_TOOL_CALL, before, payload, id, err) == -1)
+		return -1;
+	emitted_add(e, line, id);
+	return 0;
+}
+
 int
 emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err)
 {
 	bool result = span_is(span_member(line, "type"), "tool_result");
-	struct span call_id = span_member(line, "call_id");
-	struct emitted_call *known = result ? emitted_find(e, call_id) : NULL;
+	struct emitted_call *known = result ? emitted_find(e, span_member(line, "call_id")) : NULL;
 	struct buffer payload = BUFFER_INIT;
-	char id[ID_SIZE], before[ID_SIZE];
+	struct form_fault wrong;
 	int status;
 
-	memcpy(before, known != NULL ? known->called : call->last, sizeof before);
-	write_payload(line, &payload);
-	status = call_event(call, result ? EVENT_TOOL_RESULT : EVENT_TOOL_CALL, before, &payload,
-	    id, err);
+	if (result && known == NULL)
+		return broken(err, "a tool_result without its tool_call");
+	if (result && strcmp(known->called, known->last) != 0)
+		return broken(err, "a second tool_result of one tool_call");
+	write_payload(line, known, &payload);
+	if (form_check_tool(payload.data, payload.len, &wrong) == -1)
+		status = broken(err, wrong.what.message);
+	else if (result)
+		status = call_event(call, EVENT_TOOL_RESULT, known->called, &payload, known->last, err);
+	else
+		status = record_call(e, call, line, &payload, err);
 	buffer_free(&payload);
-	if (status == -1)
-		return -1;
-	if (known == NULL) {
-		known = emitted_add(e, call_id);
-		memcpy(known->called, id, sizeof id);
-	}
-	memcpy(known->last, id, sizeof id);
-	return 0;
+	return status;
 }
 
 void
@@ -92,8 +125,10 @@ emitted_follow(struct emitted *e, struct call *call)
 void
 emitted_free(struct emitted *e)
 {
-	for (size_t i = 0; i < e->count; i++)
+	for (size_t i = 0; i < e->count; i++) {
 		free(e->list[i].call_id);
+		free(e->list[i].name);
+	}
 	free(e->list);
 	*e = (struct emitted){ NULL, 0 };
 }

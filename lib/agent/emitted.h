@@ -14,14 +14,15 @@
 
 struct emitted {
 	struct emitted_call {
-		char *call_id;
+		char *call_id, *name;
 		char called[ID_SIZE];
 		char last[ID_SIZE];  /* its result's event, once there is one */
 	} *list;
 	size_t count;
 };
 
-/* Records a `tool_call` or `tool_result` line. A call's parent is the event before
+/* Records a `tool_call` or `tool_result` line; ERROR_PROVIDER if it is none that may
+ * stand in a transcript. A call's parent is the event before
  * the answer, whatever came meanwhile, so causes do not depend on timing. */
 int emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err);
 /* The next event of the call follows these; then there are none. */

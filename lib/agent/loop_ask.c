@@ -63,9 +63,11 @@ loop_event(void *context, struct span line, struct error *err)
 {
 	struct loop *l = context;
 
+	if (emitted_record(&l->emitted, l->turns->call, line, err) == -1)
+		return -1;
 	if (span_is(span_member(line, "type"), "tool_call"))
 		l->turns->tool_calls++;
-	return emitted_record(&l->emitted, l->turns->call, line, err);
+	return 0;
 }
 
 int64_t

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "exec/libexec.h"
 #include "exec/wait.h"
+#include "record/form.h"
 
 enum {
 	READ_SIZE = 64 << 10,
@@ -207,33 +208,22 @@ exchange_event(struct exchange *x, struct span line, struct error *err)
 	if (x->callbacks == NULL || x->callbacks->event == NULL ||
 	    x->callbacks->event(x->callbacks->context, line, err) == 0)
 		return 0;
-	exchange_cancel(x);
+	if (err->code == ERROR_PROVIDER)
+		provider_end(x->provider); /* as in exchange_broken() */
+	else
+		exchange_cancel(x);
 	return -1;
-}
-
-static bool
-blocks_valid(struct span blocks)
-{
-	struct span_walk walk;
-	struct span key, block;
-
-	if (span_type(blocks) != 'a')
-		return false;
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_type(block) != 'o' || span_type(span_member(block, "type")) != 's')
-			return false;
-	return true;
 }
 
 static int
 exchange_message(struct exchange *x, struct span line, struct error *err)
 {
 	struct answer *a = x->answer;
+	struct form_fault wrong;
 	struct span message;
 
-	if (!blocks_valid(span_member(line, "blocks")))
-		return exchange_broken(x, err, "a message without valid blocks");
+	if (form_check_answer(line.at, line.len, &wrong) == -1)
+		return exchange_broken(x, err, wrong.what.message);
 	scan_minify(line, &a->line);
 	message = span_of(a->line.data, a->line.len);
 	a->blocks = span_member(message, "blocks");

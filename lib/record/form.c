@@ -325,8 +325,7 @@ is_type(struct cursor *c, const struct rule *rule, struct span *value)
 	return true;
 }
 
-static bool check_object(struct cursor *c, const struct rule *rule,
-    const struct shape *shape);
+static bool check_object(struct cursor *c, const struct shape *shape);
 
 /* An array, each of whose elements passes check. */
 static bool
@@ -385,8 +384,9 @@ static const struct shape error_shape = { "an error", error_rules, COUNT(error_r
 static bool
 is_error(struct cursor *c, const struct rule *rule, struct span *value)
 {
+	(void)rule;
 	*value = span_of(c->at, 0);
-	return check_object(c, rule, &error_shape);
+	return check_object(c, &error_shape);
 }
 
 static const struct rule stdin_rules[] = {
@@ -398,8 +398,9 @@ static const struct shape stdin_shape = { "stdin", stdin_rules, COUNT(stdin_rule
 static bool
 is_stdin(struct cursor *c, const struct rule *rule, struct span *value)
 {
+	(void)rule;
 	*value = span_of(c->at, 0);
-	return check_object(c, rule, &stdin_shape);
+	return check_object(c, &stdin_shape);
 }
 
 static const struct rule block_rules[] = {
@@ -420,7 +421,8 @@ static const struct shape block_shape = { "a block", block_rules, COUNT(block_ru
 static bool
 check_block(struct cursor *c, const struct rule *rule)
 {
-	return check_object(c, rule, &block_shape);
+	(void)rule;
+	return check_object(c, &block_shape);
 }
 
 static bool
@@ -440,7 +442,7 @@ check_link(struct cursor *c, const struct rule *rule)
 {
 	struct span id;
 
-	return begins(c, '"') ? is_uuid(c, rule, &id) : check_object(c, rule, &link_shape);
+	return begins(c, '"') ? is_uuid(c, rule, &id) : check_object(c, &link_shape);
 }
 
 static bool
@@ -468,7 +470,8 @@ static const struct shape ref_shape = { "a ref", ref_rules, COUNT(ref_rules), fa
 static bool
 check_ref(struct cursor *c, const struct rule *rule)
 {
-	return check_object(c, rule, &ref_shape);
+	(void)rule;
+	return check_object(c, &ref_shape);
 }
 
 static bool
@@ -574,6 +577,13 @@ static const struct rule tool_rules[] = {
 	WORD("fidelity", fidelity_words, NULLABLE),
 };
 
+static const struct rule answer_rules[] = {
+	RULE("blocks", is_blocks, REQUIRED, 0),
+	RULE("model", is_text, NULLABLE, 0),
+	RULE("stop_reason", is_text, NULLABLE, 0),
+	RULE("usage", is_object, NULLABLE, 0),
+};
+
 static const struct shape payload_shapes[EVENT_TYPES] = {
 #define PAYLOAD(type, rules) [type] = { "its payload", rules, COUNT(rules), false }
 	PAYLOAD(EVENT_RUN_STARTED, run_started_rules),
@@ -596,7 +606,7 @@ is_payload(struct cursor *c, const struct rule *rule, struct span *value)
 	if (type == EVENT_TYPES)
 		return begins(c, 'n') ? is_any(c, rule, value) : is_object(c, rule, value);
 	*value = span_of(c->at, 0);
-	return check_object(c, rule, &payload_shapes[type]);
+	return check_object(c, &payload_shapes[type]);
 }
 
 static const struct rule line_rules[] = {
@@ -708,14 +718,14 @@ check_required(struct cursor *c, const struct shape *shape, const char *at,
 }
 
 static bool
-check_object(struct cursor *c, const struct rule *rule, const struct shape *shape)
+check_object(struct cursor *c, const struct shape *shape)
 {
 	const char *start = c->at;
 	uint32_t members_seen = 0;
 	size_t next = 0;
 
 	if (!begins(c, '{'))
-		return refuse(c, rule, "an object");
+		return fault(c, FORM_SCHEMA, c->at, "%s is not an object", shape->name);
 	c->at++;
 	skip_space(c);
 	if (!begins(c, '}')) {
@@ -746,14 +756,13 @@ blame(struct cursor *c)
 int
 form_check(const char *line, size_t len, struct form *form, struct form_fault *found)
 {
-	static const struct rule whole = { "line", 4, NULL, 0, 0, NULL };
 	static const char first[] = "{\"seq\":", last[] = "\"prev\":\"";
 	struct cursor c = { line, line, line + len, form, found };
 
 	memset(form, 0, sizeof *form);
 	form->type = EVENT_TYPES;
 	skip_space(&c);
-	if (!check_object(&c, &whole, &line_shape))
+	if (!check_object(&c, &line_shape))
 		return blame(&c);
 	skip_space(&c);
 	if (c.at != c.end) {
@@ -769,6 +778,41 @@ form_check(const char *line, size_t len, struct form *form, struct form_fault *f
 		return -1;
 	}
 	return 0;
+}
+
+/* One object of a shape, and nothing behind it. */
+static int
+check_alone(const char *text, size_t len, const struct shape *shape, struct form_fault *found)
+{
+	struct form form;
+	struct cursor c = { text, text, text + len, &form, found };
+
+	memset(&form, 0, sizeof form);
+	skip_space(&c);
+	if (!check_object(&c, shape))
+		return blame(&c);
+	skip_space(&c);
+	if (c.at == c.end)
+		return 0;
+	fault(&c, FORM_JSON, c.at, "something follows the object");
+	return -1;
+}
+
+int
+form_check_answer(const char *line, size_t len, struct form_fault *found)
+{
+	static const struct shape shape = { "the answer", answer_rules, COUNT(answer_rules), false };
+
+	return check_alone(line, len, &shape, found);
+}
+
+int
+form_check_tool(const char *payload, size_t len, struct form_fault *found)
+{
+	static const struct shape shape = { "the tool's payload", tool_rules, COUNT(tool_rules),
+		false };
+
+	return check_alone(payload, len, &shape, found);
 }
 
 void

@@ -46,6 +46,12 @@ struct form {
 /* line without its LF. 0, or -1 with *fault. */
 int form_check(const char *line, size_t len, struct form *form, struct form_fault *fault);
 
+/* What comes of a provider, by the same rules, so that whatever passes here can be
+ * recorded: an answer (its `blocks`, `model`, `stop_reason`, `usage`), and the
+ * payload of a tool.call or tool.result. Other keys are not looked at. */
+int form_check_answer(const char *line, size_t len, struct form_fault *fault);
+int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
+
 /* Links: the event id of an element of `links`, and its run id (.at NULL if it is
  * an event of the same file). */
 void form_link(struct span link, struct span *event_id, struct span *run_id);

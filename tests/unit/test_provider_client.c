@@ -134,11 +134,15 @@ answers_that_are_errors(void **state)
 		{ "{\"id\":@ID@,\n", ERROR_PROVIDER, "broke the protocol: a line that is no JSON", 0, 0 },
 		{ "[1]\n", ERROR_PROVIDER, "a line that is no JSON object", 0, 0 },
 		{ "{\"type\":\"message\",\"blocks\":[]}\n", ERROR_PROVIDER, "without the id", 0, 0 },
-		{ "{\"id\":@ID@,\"type\":\"message\"}\n", ERROR_PROVIDER, "without valid blocks", 0, 0 },
+		{ "{\"id\":@ID@,\"type\":\"message\"}\n", ERROR_PROVIDER, "\"blocks\" is missing", 0, 0 },
 		{ "{\"id\":@ID@,\"type\":\"message\",\"blocks\":[\"x\"]}\n", ERROR_PROVIDER,
-		    "without valid blocks", 0, 0 },
+		    "a block is not an object", 0, 0 },
 		{ "{\"id\":@ID@,\"type\":\"message\",\"blocks\":[{\"text\":\"x\"}]}\n", ERROR_PROVIDER,
-		    "without valid blocks", 0, 0 },
+		    "\"type\" is missing in a block", 0, 0 },
+		{ "{\"id\":@ID@,\"type\":\"message\",\"blocks\":[],\"model\":5}\n", ERROR_PROVIDER,
+		    "\"model\" is not a string", 0, 0 },
+		{ "{\"id\":@ID@,\"type\":\"message\",\"blocks\":[],\"usage\":[]}\n", ERROR_PROVIDER,
+		    "\"usage\" is not an object", 0, 0 },
 	};
 
 	(void)state;

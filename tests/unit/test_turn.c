@@ -329,7 +329,15 @@ conversations(void **state)
 		    "\"a\",\"output\":1}\n" DONE },
 		    "user<1 call<2 call<2 result<4 result<3 assistant<6+5", "\"done\"", ERROR_NONE, "", 2 },
 		{ "a result of no call", { "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"x\"}\n"
-		    DONE }, "user<1 result<2 assistant<3", "\"done\"", ERROR_NONE, "", 0 },
+		    DONE }, "user<1", NULL, ERROR_PROVIDER, "the provider broke the protocol: a tool_result without its tool_call", 0 },
+		{ "two results of a call", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":\"n\","
+		    "\"call_id\":\"a\"}\n{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n"
+		    "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n" DONE },
+		    "user<1 call<2 result<3 call<2 result<5 call<2 result<7", NULL, ERROR_PROVIDER,
+		    "the provider broke the protocol: a second tool_result of one tool_call", 3 },
+		{ "a call that cannot be recorded", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":5,"
+		    "\"call_id\":\"a\"}\n" DONE }, "user<1", NULL, ERROR_PROVIDER,
+		    "the provider broke the protocol: \"name\" is not a string", 0 },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {

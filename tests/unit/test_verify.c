@@ -352,7 +352,7 @@ test_edges_of_lines(void **state)
 		{ "", " ", "\"prev\" is not the last key" },
 		{ "", ",\"x\":1}", "\"prev\" is not the last key" },
 		{ "", "}", "something follows" },
-		{ "[", "]", "\"line\" is not an object" },
+		{ "[", "]", "the line is not an object" },
 	};
 
 	(void)state;

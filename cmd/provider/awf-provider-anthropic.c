@@ -454,12 +454,29 @@ write_block(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
+static bool
+has_sendable(struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (is_sendable(block, kind_of_ours(block)))
+			return true;
+	return false;
+}
+
+/* A message of which nothing can be sent is left out: the API refuses empty ones,
+ * and takes two of the same role in a row. */
 static void
 write_message(struct writer *w, struct span message)
 {
 	struct span_walk walk;
 	struct span key, block;
 
+	if (!has_sendable(span_member(message, "blocks")))
+		return;
 	writer_object(w);
 	pass_member(w, "role", span_member(message, "role"));
 	writer_key(w, "content");

@@ -111,6 +111,13 @@ sent_blocks() {
 	same "$output" '[{"type":"text","text":"yes"}]'
 }
 
+@test "a message of which nothing can be sent is left out" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	echo '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"text","text":"a"}]},{"role":"assistant","blocks":[{"type":"text","text":""}]},{"role":"user","blocks":[{"type":"text","text":"b"}]}]}' |
+		provider anthropic >/dev/null
+	same "$(body | jq -c '[.messages[] | [.role, .content[0].text]]')" '[["user","a"],["user","b"]]'
+}
+
 @test "tool results: text as it is, JSON as its own bytes, errors marked" {
 	model_server --answer "$(fixtures)/text.jsonl"
 	printf '%s\n' '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"tool_result","tool_id":"a","tool_content":"t\n"},{"type":"tool_result","tool_id":"b","tool_content":{ "n": 1.00e2, "s":"\u00e9" }},{"type":"tool_result","tool_id":"c","tool_content":"no","is_error":true}]}]}' |

@@ -101,6 +101,18 @@ with_fault() {
 	done
 }
 
+@test "a stream that is cut after its answer was whole is an answer" {
+	for name in anthropic openai; do
+		model_server --answer "$(stream $name)"
+		len=$(curl -s -d '{}' "$MODEL_SERVER/x" | wc -c)
+		kill "$MODEL_SERVER_PID"
+		model_server --answer "$(stream $name)" --fault "1:cut:$len" --fault "2:cut:$((len - 2))"
+		{ request 1; request 2; } | provider $name >answers
+		same "$(jq -r '.category // .type' answers | paste -sd' ')" 'message network'
+		kill "$MODEL_SERVER_PID"
+	done
+}
+
 @test "a stream that ends well but too early is a network error too" {
 	grep -v message_stop "$(stream anthropic)" >stream.jsonl
 	model_server --answer stream.jsonl

@@ -6,6 +6,10 @@ setup() {
 	export XDG_CONFIG_HOME="$BATS_TEST_TMPDIR/config"
 	export HOME="$BATS_TEST_TMPDIR/home"
 	export AWF_SYNC="${AWF_TEST_SYNC:-none}"
+	# No test may reach a real model API.
+	unset ANTHROPIC_API_KEY OPENAI_API_KEY
+	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 OPENAI_BASE_URL=http://127.0.0.1:1/v1
+	export no_proxy=127.0.0.1
 	ROOT="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
 	: "${BUILD:=$ROOT/build}"
 	export ROOT BUILD

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include "exec/descendants.h"
 #include "json/writer.h"
 #include "program.h"
+#include "record/call.h"
 #include "record/outcome.h"
 
 #define PROGRAM "awf-step"
@@ -579,6 +581,7 @@ prepare_environment(struct settings *s, struct resources *r)
 {
 	struct environment *e = &s->step.environment;
 	const struct run *run = &r->run;
+	char here[PATH_MAX];
 
 	environment_begin(e);
 	hide_keys(s, &r->keys, e);
@@ -586,20 +589,40 @@ prepare_environment(struct settings *s, struct resources *r)
 	environment_set(e, "AWF_TRANSCRIPT", run->transcript.path);
 	environment_set(e, "AWF_STORAGE", run->storage.root);
 	environment_set(e, "AWF_PATH", s->step.path);
+	if (r->own_run && getcwd(here, sizeof here) != NULL)
+		environment_set(e, "AWF_WORKFLOW_DIR", here);
+}
+
+/* The call or path around this one, "" if there is none; NULL with *err if it is
+ * not what it should be. */
+static const char *
+surrounding(const struct resources *r, const char *variable, bool (*valid)(const char *),
+    struct error *err)
+{
+	const char *value = r->own_run ? NULL : getenv(variable);
+
+	if (value == NULL || *value == '\0')
+		return "";
+	if (valid(value))
+		return value;
+	error_set(err, ERROR_SYSTEM, variable, "'%s' is not what AWF sets: do not set it yourself",
+	    value);
+	return NULL;
 }
 
 /* Who this process is in the run. */
 static int
 take_place(struct settings *s, struct resources *r, struct error *err)
 {
-	const char *enclosing = r->own_run ? NULL : getenv("AWF_CALL");
-	const char *path = r->own_run ? NULL : getenv("AWF_PATH");
+	const char *enclosing = surrounding(r, "AWF_CALL", call_id_valid, err);
+	const char *path = surrounding(r, "AWF_PATH", call_path_valid, err);
 	struct step *step = &s->step;
 
 	step->run = &r->run;
-	step->enclosing = enclosing != NULL ? enclosing : "";
-	r->path = path != NULL && *path != '\0' ? memory_format("%s.%s", path, step->name) :
-	    memory_text(step->name);
+	if (enclosing == NULL || path == NULL)
+		return -1;
+	step->enclosing = enclosing;
+	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;
 	step->interrupts.downstream = s->quiet || s->file != NULL ? -1 : STDOUT_FILENO;
@@ -643,24 +666,39 @@ die_of(int number)
 	raise(number);
 }
 
-/* The end of a run of its own: what its one step came to. */
-static int
-finish_run(struct resources *r, int status, struct error *err)
+/* What a run of its own came to: what its one step did, unless a signal or the
+ * machine (*failure) ended it. */
+static void
+conclude(struct run_end *end, struct outcome *outcome, const struct error *failure)
 {
+	struct error *why = &outcome->error, cancelled;
+
+	end->status = "success";
+	if (interrupted(&(struct interrupts){ .signal_number = &signal_number, .downstream = -1 },
+	    &cancelled)) {
+		end->status = "cancelled";
+		failure = &cancelled;
+	} else if (outcome->failed > 0 || failure->code != ERROR_NONE) {
+		end->status = "failed";
+	} else if (outcome->waiting > 0) {
+		end->status = "waiting";
+	}
+	if (why->code == ERROR_NONE)
+		*why = *failure;
+	end->error = why;
+	end->usage = span_of(buffer_string(&outcome->usage), outcome->usage.len);
+}
+
+static int
+finish_run(struct resources *r, int status, const struct error *failure, struct error *err)
+{
+	struct run_end end = { .exit_code = status };
 	struct outcome outcome;
-	struct run_end end = { .status = "success", .exit_code = status };
 	int result;
 
 	if (outcome_read(&outcome, r->run.transcript.path, err) == -1)
 		return -1;
-	if (signal_number != 0)
-		end.status = "cancelled";
-	else if (outcome.failed > 0 || status == STATUS_SYSTEM)
-		end.status = "failed";
-	else if (outcome.waiting > 0)
-		end.status = "waiting";
-	end.error = &outcome.error;
-	end.usage = span_of(buffer_string(&outcome.usage), outcome.usage.len);
+	conclude(&end, &outcome, failure);
 	result = run_finish(&r->run, &end, err);
 	outcome_free(&outcome);
 	return result;
@@ -694,6 +732,19 @@ close_output(struct resources *r, bool good, struct error *err)
 	return 0;
 }
 
+static void
+stream_prepare(struct settings *s, struct stream *stream, struct state_reader *reader)
+{
+	memset(stream, 0, sizeof *stream);
+	stream->step = &s->step;
+	stream->reader = reader;
+	stream->jobs = (size_t)s->jobs;
+	stream->joined = s->joined;
+	stream->by_name = s->by_name;
+	stream->allow_empty = s->allow_empty;
+	stream->report = report;
+}
+
 static int
 run_stream(struct settings *s, struct resources *r, struct stream *stream, struct error *err)
 {
@@ -702,14 +753,8 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 
 	state_reader_begin(&reader, STDIN_FILENO, s->input, r->run.id);
 	reader.signal_number = &signal_number;
-	stream->step = &s->step;
-	stream->reader = &reader;
+	stream_prepare(s, stream, &reader);
 	stream->roster = &r->roster;
-	stream->jobs = (size_t)s->jobs;
-	stream->joined = s->joined;
-	stream->by_name = s->by_name;
-	stream->allow_empty = s->allow_empty;
-	stream->report = report;
 	result = open_output(s, r, stream, err);
 	if (result == 0 && s->step.agent != NULL && s->jobs == 1)
 		result = step_start_provider(&s->step, err);
@@ -723,11 +768,18 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	return result;
 }
 
+/* Which signal the process dies of, 0 for none. */
+static int
+last_signal(const struct stream *stream)
+{
+	return signal_number != 0 ? signal_number : stream->closed ? SIGPIPE : 0;
+}
+
 /* Runs the step in its run. The exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
 {
-	struct error err = ERROR_INIT;
+	struct error err = ERROR_INIT, late;
 	struct stream stream;
 	int status;
 
@@ -743,14 +795,14 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = stream.status;
 	if (s->step.provider.process.pid > 0)
 		provider_stop(&s->step.provider);
-	if (r->own_run && finish_run(r, status, &err) == -1)
-		status = program_fail(PROGRAM, &err);
+	if (last_signal(&stream) != 0)
+		status = 128 + last_signal(&stream);
+	if (r->own_run && finish_run(r, status, &err, &late) == -1)
+		status = program_fail(PROGRAM, &late);
 	roster_end(&r->roster);
 	stream_free(&stream);
-	if (signal_number != 0)
-		die_of(signal_number);
-	if (stream.closed)
-		die_of(SIGPIPE);
+	if (last_signal(&stream) != 0)
+		die_of(last_signal(&stream));
 	return status;
 }
 
@@ -758,26 +810,22 @@ run_step(struct settings *s, struct resources *r, char **argv)
 static int
 dry_run(struct settings *s)
 {
+	const char *run_id = run_in_environment() ? getenv("AWF_RUN_ID") : "";
 	struct error err = ERROR_INIT;
 	struct buffer out = BUFFER_INIT;
 	struct state_reader reader;
-	struct item item;
-	int got = 0;
+	struct stream stream;
+	int done;
 
-	memset(&item, 0, sizeof item);
-	state_reader_begin(&reader, STDIN_FILENO, s->input, "");
-	if (s->input == INPUT_NONE) {
-		data_null(&item.data);
-		got = step_describe(&s->step, &item, &out, &err);
-	}
-	while (got == 0 && (got = state_reader_next(&reader, &item, &err)) == 1)
-		got = step_describe(&s->step, &item, &out, &err);
-	if (got == 0 && file_write(STDOUT_FILENO, buffer_string(&out), out.len) == -1)
-		got = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
+	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
+	stream_prepare(s, &stream, &reader);
+	done = stream_describe(&stream, &out, &err);
+	if (done == 0 && file_write(STDOUT_FILENO, buffer_string(&out), out.len) == -1)
+		done = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
+	stream_free(&stream);
 	state_reader_free(&reader);
-	item_free(&item);
 	buffer_free(&out);
-	return got == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
+	return done == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
 }
 
 static void

@@ -72,6 +72,7 @@ working_pass_item(const struct working *work, struct buffer *out)
 	}
 	spec_begin(work, &spec);
 	spec.error = item_error(item);
+	spec.skipped = work->skipped;
 	put_state(work, &item->data, &spec, out);
 }
 

@@ -55,17 +55,21 @@ working_find_causes(struct working *w, const struct buffer *causes)
 }
 
 /* Whether the item's data is, byte for byte, the result of the parent event, so
- * that step.started need not repeat it. */
+ * that step.started need not repeat it. A call that failed or was skipped has none,
+ * one of several parts is not all of it. */
 static bool
 input_is_result(const struct working *w)
 {
+	static const char *const others[] = { "part", "error", "failure", "skipped" };
 	struct span metadata = span_of(buffer_string(&w->item->metadata), w->item->metadata.len);
 	char sha256[DIGEST_SIZE];
 
 	if (metadata.len == 0 || w->item->foreign ||
-	    span_member(metadata, "part").at != NULL || item_error(w->item).at != NULL ||
 	    !span_is(span_member(metadata, "event_id"), w->parent))
 		return false;
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (span_member(metadata, others[i]).at != NULL)
+			return false;
 	digest_sha256(w->item->data.json.data, w->item->data.json.len, sha256);
 	return span_is(span_member(metadata, "sha256"), sha256);
 }

@@ -150,13 +150,19 @@ lacks_input(const struct stream *s)
 }
 
 static int
+no_input(struct error *err)
+{
+	return error_set(err, ERROR_NO_INPUT, "stdin",
+	    "no input (-n if there is none to be, --allow-empty if there may be none)");
+}
+
+static int
 judge_end(struct stream *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
 	if (lacks_input(s)) {
-		error_set(&why, ERROR_NO_INPUT, "stdin",
-		    "no input (-n if there is none to be, --allow-empty if there may be none)");
+		no_input(&why);
 		return fail_input(s, NULL, &why, err);
 	}
 	if (producer_dead(s, &why))
@@ -254,8 +260,10 @@ join_key(struct join *j, const struct item *item, struct error *why)
 		if (strstr(buffer_string(&j->names), entry) != NULL)
 			result = error_set(why, ERROR_INVALID_INPUT, "stdin",
 			    "--by-name: two items of %s", name);
-		buffer_text(&j->names, entry);
-		writer_key(&j->writer, name);
+		else {
+			buffer_text(&j->names, entry);
+			writer_key(&j->writer, name);
+		}
 		free(entry);
 	}
 	free(path);
@@ -331,7 +339,6 @@ call_joined(struct stream *s, struct join *j, int got, struct error *why, struct
 		*err = *why;
 		return -1;
 	}
-	join_end(j, s);
 	if (join_wrong(s, got, why))
 		return fail_input(s, &j->item, why, err);
 	if (j->has_failed) {
@@ -347,27 +354,42 @@ call_joined(struct stream *s, struct join *j, int got, struct error *why, struct
 	return done;
 }
 
+/* Joins all there is. 0, or -1 with what is wrong with an item. */
+static int
+join_all(struct join *j, struct stream *s, struct error *why)
+{
+	struct item item;
+	int got;
+
+	memset(&item, 0, sizeof item);
+	join_begin(j, s);
+	while ((got = state_reader_next(s->reader, &item, why)) == 1)
+		if (join_item(j, s, &item, why) == -1) {
+			got = -1;
+			break;
+		}
+	join_end(j, s);
+	item_free(&item);
+	return got;
+}
+
+static void
+join_free(struct join *j)
+{
+	item_free(&j->item);
+	item_free(&j->failed);
+	buffer_free(&j->causes);
+	buffer_free(&j->names);
+}
+
 static int
 run_joined(struct stream *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
-	struct item item;
 	struct join j;
-	int got, done;
+	int got = join_all(&j, s, &why), done = call_joined(s, &j, got, &why, err);
 
-	memset(&item, 0, sizeof item);
-	join_begin(&j, s);
-	while ((got = state_reader_next(s->reader, &item, &why)) == 1)
-		if (join_item(&j, s, &item, &why) == -1) {
-			got = -1;
-			break;
-		}
-	done = call_joined(s, &j, got, &why, err);
-	item_free(&item);
-	item_free(&j.item);
-	item_free(&j.failed);
-	buffer_free(&j.causes);
-	buffer_free(&j.names);
+	join_free(&j);
 	return done;
 }
 
@@ -578,6 +600,61 @@ stream_run(struct stream *s, struct error *err)
 	if (s->joined)
 		return run_joined(s, err);
 	return s->jobs > 1 ? run_parallel(s, err) : run_serially(s, err);
+}
+
+/* ---- what would be done ---- */
+
+static int
+describe_item(struct stream *s, const struct item *item, struct buffer *out,
+    struct error *err)
+{
+	bool failed = item_error(item).at != NULL;
+
+	return failed == s->step->rescue ? step_describe(s->step, item, out, err) : 0;
+}
+
+static int
+describe_joined(struct stream *s, struct buffer *out, struct error *err)
+{
+	struct join j;
+	int got = join_all(&j, s, err);
+
+	if (got == 0 && lacks_input(s))
+		got = no_input(err);
+	if (got == 0 && !j.has_failed)
+		got = describe_item(s, &j.item, out, err);
+	join_free(&j);
+	return got;
+}
+
+static int
+describe_each(struct stream *s, struct buffer *out, struct error *err)
+{
+	struct item item;
+	int got = 0;
+
+	memset(&item, 0, sizeof item);
+	while (got == 0 && (got = state_reader_next(s->reader, &item, err)) == 1)
+		got = describe_item(s, &item, out, err);
+	if (got == 0 && lacks_input(s))
+		got = no_input(err);
+	item_free(&item);
+	return got;
+}
+
+int
+stream_describe(struct stream *s, struct buffer *out, struct error *err)
+{
+	struct item nothing;
+	int done;
+
+	if (s->reader->form != INPUT_NONE)
+		return s->joined ? describe_joined(s, out, err) : describe_each(s, out, err);
+	memset(&nothing, 0, sizeof nothing);
+	data_null(&nothing.data);
+	done = describe_item(s, &nothing, out, err);
+	item_free(&nothing);
+	return done;
 }
 
 void

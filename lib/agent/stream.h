@@ -37,6 +37,9 @@ struct stream {
 
 /* 0: the input is done, see status and closed; -1: the machine failed. */
 int stream_run(struct stream *s, struct error *err);
+/* Appends what would be asked or run for the items that have their turn (errors only
+ * with --rescue; --when is not asked); of s step, reader and the forms are read. */
+int stream_describe(struct stream *s, struct buffer *out, struct error *err);
 void stream_free(struct stream *s);
 
 #endif

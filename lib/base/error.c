@@ -46,10 +46,8 @@ static const struct {
 static void
 make_line(char *text)
 {
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = *c == '\n' || *c == '\t' ? ' ' : '?';
 	text[utf8_whole(text, strlen(text))] = '\0';
+	text_line(text);
 }
 
 static void

@@ -74,7 +74,8 @@ struct error {
 
 /*
  * Fills *err (which may be NULL) and returns -1. place may be NULL. Control
- * characters in the text are replaced, so that a message is always one line.
+ * characters in the text are replaced, so that a message is always one line, and
+ * harmless on a terminal.
  */
 int error_set(struct error *err, enum error_code code, const char *place,
     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -251,3 +251,25 @@ text_visible(struct buffer *out, const char *bytes, size_t len, size_t width)
 			keep = out->len;
 	}
 }
+
+void
+text_line(char *text)
+{
+	size_t len = strlen(text), kept = 0;
+	uint32_t code;
+
+	for (size_t i = 0; i < len;) {
+		unsigned n = utf8_decode(text + i, len - i, &code);
+
+		if (code == '\n' || code == '\t')
+			text[kept++] = ' ';
+		else if (n == 0 || code < 0x20 || code == 0x7f || IN(code, hidden))
+			text[kept++] = '?';
+		else {
+			memmove(text + kept, text + i, n);
+			kept += n;
+		}
+		i += n ? n : 1;
+	}
+	text[kept] = '\0';
+}

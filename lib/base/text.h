@@ -33,5 +33,8 @@ const char *text_suggest(const char *word, const char *const *candidates);
  * controls) come out as \n, \t, \x1b, \u202e …; bytes that are no UTF-8 as \xff.
  * At most width columns (0: no limit), with "…" where it was cut. */
 void text_visible(struct buffer *out, const char *bytes, size_t len, size_t width);
+/* The same for a message, in place: LF and tab become a space, the others, and
+ * what is no UTF-8, "?". */
+void text_line(char *text);
 
 #endif

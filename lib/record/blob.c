@@ -16,12 +16,13 @@
 
 /* Makes the directory if this is the first blob of the run. */
 static int
-blob_directory(const char *directory, struct error *err)
+blob_directory(const char *directory, bool sync, struct error *err)
 {
 	int fd = storage_open(directory, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd == -1 && errno == ENOENT)
-		return directory_make(directory, 0700, err);
+		return directory_make(directory, 0700, err) == 0 &&
+		    (!sync || file_sync_name(directory, err) == 0) ? 0 : -1;
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to open the blobs");
 	close(fd);
@@ -72,7 +73,7 @@ int
 blob_write(const char *directory, const void *bytes, size_t len, bool sync,
     char name[DIGEST_SIZE], struct error *err)
 {
-	if (blob_directory(directory, err) == -1)
+	if (blob_directory(directory, sync, err) == -1)
 		return -1;
 	char *path = path_join(directory, digest_sha256(bytes, len, name));
 	int there = blob_there(directory, path, len, sync, err);

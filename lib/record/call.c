@@ -2,7 +2,10 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "json/writer.h"
+
+#define NAME_SIZE 129 /* of the longest name, and a NUL */
 
 /* The links collected as a JSON array, .at NULL without any; then there are none. */
 static struct span
@@ -51,6 +54,54 @@ call_follow(struct call *c, const char *const *ids, size_t count)
 		if (c->links.len > 0)
 			buffer_byte(&c->links, ',');
 		json_quote(&c->links, ids[i], ID_SIZE - 1);
+	}
+}
+
+/* The length of a name at the beginning of text; 0 if there is none. */
+static size_t
+name_length(const char *text)
+{
+	size_t len = strcspn(text, ".:/");
+	char name[NAME_SIZE];
+
+	if (len >= sizeof name)
+		return 0;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return name_valid(name) ? len : 0;
+}
+
+/* Passes over ":" and a number; NULL if text does not begin with them. */
+static const char *
+pass_number(const char *text)
+{
+	size_t digits = *text == ':' ? strspn(text + 1, "0123456789") : 0;
+
+	return digits > 0 ? text + 1 + digits : NULL;
+}
+
+bool
+call_id_valid(const char *text)
+{
+	for (;; text++) {
+		size_t len = name_length(text);
+		const char *at = len == 0 ? NULL : pass_number(text + len);
+
+		text = at == NULL ? NULL : pass_number(at);
+		if (text == NULL || *text != '/')
+			return text != NULL && *text == '\0';
+	}
+}
+
+bool
+call_path_valid(const char *text)
+{
+	for (;; text++) {
+		size_t len = name_length(text);
+
+		text += len;
+		if (len == 0 || *text != '.')
+			return len > 0 && *text == '\0';
 	}
 }
 

@@ -32,6 +32,10 @@ int call_event(struct call *c, enum event_type type, const char *parent,
 /* The next event follows these (the first is its parent, others its links): the
  * results of several tool calls. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
+/* Whether text is a call's identity, NAME:OCCURRENCE:ITEM with slashes between, or
+ * a step's path, names with dots between: what comes from the environment. */
+bool call_id_valid(const char *text);
+bool call_path_valid(const char *text);
 int call_sync(struct call *c, struct error *err);
 
 #endif

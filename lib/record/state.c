@@ -518,6 +518,7 @@ write_metadata(struct writer *w, const struct state_spec *s, const struct data *
 		write_token(w, s, sha256);
 	writer_member_span(w, "error", s->error);
 	writer_member_span(w, "failure", s->failure);
+	writer_member_string(w, "skipped", s->skipped);
 	if (data->no_newline)
 		writer_member_bool(w, "no_newline", true);
 	if (data->base64)

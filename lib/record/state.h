@@ -95,6 +95,7 @@ struct state_spec {
 	const unsigned char *key;    /* of the run, for the token; NULL: no token */
 	int attempt;
 	struct span error, failure;  /* JSON objects */
+	const char *skipped;         /* why the call that made the line did nothing; NULL */
 	long part;                   /* number within the outputs of one call, -1: one */
 };
 /* Appends the line, LF included. */

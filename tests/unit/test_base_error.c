@@ -44,6 +44,8 @@ message_is_one_line(void **state)
 	assert_string_equal(err.place, "a b");
 	assert_string_equal(err.message, "c  d?[31m?");
 	assert_string_equal(error_text(&err, text, sizeof text), "a b: c  d?[31m?");
+	error_set(&err, ERROR_USAGE, NULL, "ä \xc2\x9b" "31m \xe2\x80\xaex \xff\xc3 €");
+	assert_string_equal(err.message, "ä ?31m ?x ?? €");
 }
 
 static void

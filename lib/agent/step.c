@@ -128,9 +128,9 @@ conclude(const struct working *work, struct step_result *result)
 	}
 	if (work->step->failure != FAILURE_ALLOWED)
 		result->status = failure_status(work->error.code);
-	result->stop = work->error.code == ERROR_DOWNSTREAM_CLOSED ||
-	    work->error.code == ERROR_CANCELLED;
-	if (work->error.code == ERROR_DOWNSTREAM_CLOSED)
+	result->closed = work->error.code == ERROR_DOWNSTREAM_CLOSED;
+	result->stop = result->closed || work->error.code == ERROR_CANCELLED;
+	if (result->closed)
 		return;
 	working_put_failure(work, &result->out);
 	if (work->step->failure != FAILURE_ALLOWED)
@@ -197,7 +197,7 @@ step_result_clear(struct step_result *result)
 {
 	buffer_clear(&result->out);
 	result->status = STATUS_OK;
-	result->stop = false;
+	result->stop = result->closed = false;
 	result->report[0] = '\0';
 }
 

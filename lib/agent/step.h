@@ -75,6 +75,7 @@ struct step {
 struct step_result {
 	int status;                  /* exit status because of it: 0, 1, 3 or 75 */
 	bool stop;                   /* no further calls: downstream closed, cancelled */
+	bool closed;                 /* downstream closed */
 	struct buffer out;           /* whole lines */
 	char report[512];            /* one line for stderr, "" if there is nothing to say */
 };

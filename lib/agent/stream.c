@@ -75,6 +75,7 @@ static int
 deliver(struct stream *s, const struct step_result *result, struct error *err)
 {
 	s->status = worse(s->status, result->status);
+	s->closed = s->closed || result->closed;
 	if (result->report[0] != '\0')
 		s->report(result->report);
 	if (s->out == -1 || s->closed || result->out.len == 0)
@@ -452,7 +453,7 @@ unpack_item(const struct buffer *job, struct item *item)
 /* What a worker answers besides the lines. */
 struct answer_head {
 	int status;
-	bool stop, broken;
+	bool stop, closed, broken;
 	char report[sizeof ((struct step_result *)0)->report];
 	struct error error;
 };
@@ -473,6 +474,7 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 	head.broken = step_call(s->step, &item, &causes, index, &result, &head.error) == -1;
 	head.status = result.status;
 	head.stop = result.stop;
+	head.closed = result.closed;
 	memcpy(head.report, result.report, sizeof head.report);
 	buffer_append(answer, &head, sizeof head);
 	buffer_append(answer, buffer_string(&result.out), result.out.len);
@@ -509,6 +511,7 @@ deliver_answers(struct stream *s, struct workers *w, bool *stop, struct error *e
 		step_result_clear(&result);
 		result.status = head.status;
 		result.stop = head.stop;
+		result.closed = head.closed;
 		memcpy(result.report, head.report, sizeof result.report);
 		buffer_append(&result.out, answer.data + sizeof head, answer.len - sizeof head);
 		done = deliver(s, &result, err);

@@ -277,18 +277,25 @@ set_up_printer(struct tail *t)
 	printer_resize(p);
 }
 
-/* Line number 0: bytes after the last line. */
 static void
-tell_damage(struct tail *t, const char *place, int64_t line, int64_t bytes)
+tell_damaged(struct tail *t, const char *place, int64_t line)
 {
 	struct error warning;
 
-	if (line > 0)
-		error_set(&warning, ERROR_INVALID_INPUT, place, "line %lld is damaged (see awf-verify)",
-		    (long long)line);
-	else
-		error_set(&warning, ERROR_INVALID_INPUT, place,
-		    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
+	error_set(&warning, ERROR_INVALID_INPUT, place, "line %lld is damaged (see awf-verify)",
+	    (long long)line);
+	printer_warn(&t->printer, &warning);
+}
+
+static void
+tell_unfinished(struct tail *t, const char *place, int64_t bytes)
+{
+	struct error warning;
+
+	if (bytes == 0)
+		return;
+	error_set(&warning, ERROR_INVALID_INPUT, place,
+	    "%lld bytes after the last whole line (see awf-verify)", (long long)bytes);
 	printer_warn(&t->printer, &warning);
 }
 
@@ -302,7 +309,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	int failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
 
 	if (verdict == VERDICT_DAMAGED)
-		tell_damage(t, run->path, follow_line_number(run), 0);
+		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
 	return failed;
 }
@@ -367,7 +374,7 @@ wait_for_change(struct tail *t)
 
 	poll(fds, 2, printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : CHECK_INTERVAL));
 	watch_drain(w);
-	if (fds[1].revents & POLLERR)
+	if (fds[1].revents & (POLLERR | POLLNVAL))
 		raise(SIGPIPE);
 	if (resized) {
 		resized = 0;
@@ -467,16 +474,13 @@ follow_default(struct tail *t, struct error *err)
 
 /* Bytes after the last line are in progress while a run lives, then damage. */
 static void
-tell_unfinished(struct tail *t)
+look_behind_ends(struct tail *t)
 {
 	for (size_t i = 0; i < t->follow.count; i++) {
 		struct followed *run = t->follow.runs[i];
-		int64_t bytes = 0;
 
 		if (run->open && !transcript_alive(run->path, run->run_id))
-			bytes = reader_unfinished(&run->reader);
-		if (bytes > 0)
-			tell_damage(t, run->path, 0, bytes);
+			tell_unfinished(t, run->path, reader_unfinished(&run->reader));
 	}
 }
 
@@ -498,7 +502,7 @@ show_runs(struct tail *t, struct error *err)
 	else if ((failed = add_subject(t, err)) == 0)
 		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 	if (failed == 0 && !end_signal)
-		tell_unfinished(t);
+		look_behind_ends(t);
 	return failed;
 }
 
@@ -535,7 +539,7 @@ print_line(struct tail *t, const char *line, size_t len, int64_t number, struct 
 	failed = printer_line(&t->printer, &(struct origin){ no_run, blobs, 0 }, line, len,
 	    &verdict, err);
 	if (verdict == VERDICT_DAMAGED)
-		tell_damage(t, "stdin", number, 0);
+		tell_damaged(t, "stdin", number);
 	free(blobs);
 	return failed;
 }
@@ -576,7 +580,7 @@ read_stdin(struct tail *t, struct line_input *in, struct line_ring *kept,
 			line_ring_put(kept, line, len + 1);
 			break;
 		case VERDICT_DAMAGED:
-			tell_damage(t, "stdin", in->lines, 0);
+			tell_damaged(t, "stdin", in->lines);
 			break;
 		case VERDICT_NO:
 			break;
@@ -596,8 +600,8 @@ show_stdin(struct tail *t, struct error *err)
 	t->printer.filter.after = t->after;
 	line_input_begin(&in, STDIN_FILENO, "stdin");
 	failed = read_stdin(t, &in, &kept, err) != 0 || print_kept(t, &kept, err) != 0;
-	if (!failed && line_input_unfinished(&in) > 0)
-		tell_damage(t, "stdin", 0, (int64_t)line_input_unfinished(&in));
+	if (!failed)
+		tell_unfinished(t, "stdin", (int64_t)line_input_unfinished(&in));
 	line_ring_free(&kept);
 	line_input_free(&in);
 	return failed ? -1 : 0;

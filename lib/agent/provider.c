@@ -215,6 +215,20 @@ exchange_event(struct exchange *x, struct span line, struct error *err)
 	return -1;
 }
 
+/* Whether a block claims that AWF ran it, which only AWF can say. */
+static bool
+claims_router(struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_is(span_member(block, "fidelity"), "router"))
+			return true;
+	return false;
+}
+
 static int
 exchange_message(struct exchange *x, struct span line, struct error *err)
 {
@@ -224,6 +238,8 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 
 	if (form_check_answer(line.at, line.len, &wrong) == -1)
 		return exchange_broken(x, err, wrong.what.message);
+	if (claims_router(span_member(line, "blocks")))
+		return exchange_broken(x, err, "a block with the fidelity 'router'");
 	scan_minify(line, &a->line);
 	message = span_of(a->line.data, a->line.len);
 	a->blocks = span_member(message, "blocks");

@@ -132,6 +132,9 @@ answers_that_are_errors(void **state)
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"downstream_closed\",\"message\":\"x\"}\n",
 		    ERROR_PROVIDER, "x", 0, 0 },
 		{ "{\"id\":@ID@,\n", ERROR_PROVIDER, "broke the protocol: a line that is no JSON", 0, 0 },
+		{ "{\"id\":@ID@,\"type\":\"message\",\"blocks\":[{\"type\":\"text\",\"text\":\"x\","
+		  "\"fidelity\":\"router\"}]}\n",
+		    ERROR_PROVIDER, "broke the protocol: a block with the fidelity 'router'", 0, 0 },
 		{ "[1]\n", ERROR_PROVIDER, "a line that is no JSON object", 0, 0 },
 		{ "{\"type\":\"message\",\"blocks\":[]}\n", ERROR_PROVIDER, "without the id", 0, 0 },
 		{ "{\"id\":@ID@,\"type\":\"message\"}\n", ERROR_PROVIDER, "\"blocks\" is missing", 0, 0 },

@@ -54,7 +54,7 @@ TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 SUPPORT_SRC := $(wildcard tests/support/*.c)
 FAULT_SRC := $(wildcard tests/fault/fault_*.c)
-PRELOAD := $(BUILD)/tests/fault/preload.so
+PRELOAD := $(BUILD)/tests/fault/preload.so $(BUILD)/tests/fault/trace.so
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SCHEMAS := $(wildcard lib/json/*.schema.json)
@@ -120,7 +120,7 @@ $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
 $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
-$(PRELOAD): tests/fault/preload.c
+$(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
 $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIB)

@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# What is on disk before what, awf-transcript(5): seen in the order of system calls.
+# shellcheck disable=SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	export AWF_SYNC=step
+	mkdir tools
+	for effects in none external; do
+		echo "{\"effects\":\"$effects\"}" >tools/$effects.tool.json
+		printf '#!/bin/sh\necho done\n' >tools/$effects
+		chmod +x tools/$effects
+	done
+}
+
+# Runs a program; the order of what it did, in one line.
+order() {
+	local program=$1
+	rm -f trace
+	env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TRACED="$program" TRACE="$PWD/trace" \
+		LD_PRELOAD="$BUILD/tests/fault/trace.so" "$@" >out
+	tr '\n' ',' <trace
+}
+calls() {
+	jq -cn '{type: "message", stop_reason: "tool_use", blocks: [$ARGS.positional | to_entries[] |
+		{type: "tool_use", tool_id: "t\(.key)", tool_name: .value, tool_input: {}}]}' --args "$@"
+}
+
+@test "an effect of a command is on disk before it begins, the end before the state line" {
+	begin='sync directory,line run.started,rename ,'
+	same "$(order awf-step -n --effects external a -- true)" \
+		"${begin}line step.started,sync line,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+	same "$(order awf-step -n --effects read a -- true)" \
+		"${begin}line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+	same "$(AWF_SYNC=none order awf-step -n --effects external a -- true)" \
+		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,"
+	same "$(AWF_SYNC=event order awf-step -n a -- true)" \
+		'sync directory,line run.started,sync line,rename ,line step.started,sync line,run true,line step.completed,sync line,sync line,stdout ,line run.completed,sync line,sync line,'
+}
+
+@test "an answer is on disk before its tools run, the call of an effect before the tool" {
+	{ calls none none external; echo '{"type":"message","stop_reason":"end_turn","blocks":[{"type":"text","text":"fine"}]}'; } >answers
+	trace=$(order awf-step -n -p hi -m replay/answers --allow-tools none,external a)
+	same "${trace#*line message.user,}" \
+		'line message.assistant,line tool.call,sync line,run none,line tool.result,line tool.call,run none,line tool.result,line tool.call,sync line,run external,line tool.result,line message.assistant,line step.completed,sync line,stdout ,line run.completed,sync line,'
+	trace=$(order awf-step -i json -t none a <<<'{}')
+	same "${trace#*line step.started,}" \
+		'line tool.call,sync line,run none,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'
+}
+
+@test "a blob and its name are on disk before the line that names it" {
+	trace=$(order awf-step -q a -- head -c 300000 /dev/zero <<<x)
+	same "${trace#*run head,}" \
+		'sync directory,sync file,rename ,sync directory,line step.completed,sync line,line run.completed,sync line,'
+}
+
+@test "the end of a run is on disk, and so is what it read" {
+	trace=$(order awf-run -c 'cat' <<<x)
+	same "${trace#*rename ,}" 'run sh,sync line,rename ,line run.completed,sync line,'
+	same "$(cat out)" x
+}
+
+@test "nothing follows on stdout after a sync that failed" {
+	for number in 1 2; do
+		run -4 --separate-stderr env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+			LD_PRELOAD="$BUILD/tests/fault/preload.so" FAULT="fdatasync $number 1 EIO" \
+			awf-step -n --effects external a -- sh -c 'echo ran >>ran; echo y'
+		same "$output" ''
+		[[ $stderr == *": unable to sync: Input/output error"* ]]
+		[ "$number" = 2 ] || [ ! -e ran ]
+	done
+	same "$(cat ran)" ran
+}

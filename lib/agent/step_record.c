@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "json/writer.h"
 
 /* Whether a call was made directly in the enclosing call. */
@@ -74,23 +75,48 @@ input_is_result(const struct working *w)
 	return span_is(span_member(metadata, "sha256"), sha256);
 }
 
-/* Bytes behind a base64 string, for the blob that stands for it. */
-static size_t
-binary_value(const struct data *data, const char *at, struct buffer *bytes, struct event_raw *raw)
+/* What stands in blobs because it is no UTF-8. */
+struct binaries {
+	struct event_raw *list;
+	struct buffer *bytes;
+	char **names;
+	size_t count;
+};
+
+/* Adds the bytes behind a base64 string; at, memory of its own, is taken over. */
+static void
+binaries_add(struct binaries *b, const struct data *data, char *at)
 {
-	if (!data->base64)
-		return 0;
-	base64_decode(data->json.data + 1, data->json.len - 2, bytes);
-	raw->at = at;
-	raw->bytes = buffer_string(bytes);
-	raw->len = bytes->len;
-	return 1;
+	struct buffer bytes = BUFFER_INIT;
+
+	if (!data->base64) {
+		free(at);
+		return;
+	}
+	base64_decode(data->json.data + 1, data->json.len - 2, &bytes);
+	b->list = memory_array(b->list, b->count + 1, sizeof *b->list);
+	b->bytes = memory_array(b->bytes, b->count + 1, sizeof *b->bytes);
+	b->names = memory_array(b->names, b->count + 1, sizeof *b->names);
+	b->list[b->count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
+	b->bytes[b->count] = bytes;
+	b->names[b->count++] = at;
 }
 
 static void
-write_data(struct writer *w, const char *key, const struct data *data)
+binaries_free(struct binaries *b)
 {
-	writer_key(w, key);
+	for (size_t i = 0; i < b->count; i++) {
+		buffer_free(&b->bytes[i]);
+		free(b->names[i]);
+	}
+	free(b->list);
+	free(b->bytes);
+	free(b->names);
+}
+
+static void
+write_data(struct writer *w, const struct data *data)
+{
 	if (data->base64)
 		writer_null(w);
 	else
@@ -145,8 +171,10 @@ write_started(const struct working *work, struct writer *w)
 	writer_member_integer(w, "attempt", s->run->attempt);
 	writer_member_string(w, "input_sha256",
 	    digest_sha256(input->json.data, input->json.len, sha256));
-	if (!work->input_is_result)
-		write_data(w, "input", input);
+	if (!work->input_is_result) {
+		writer_key(w, "input");
+		write_data(w, input);
+	}
 	writer_member_string(w, "definition_sha256", s->definition_sha256);
 	writer_member_string(w, "effects", effects_name(s->effects));
 	if (s->idempotent)
@@ -174,11 +202,10 @@ int
 working_append_started(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
-	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT, bytes = BUFFER_INIT;
-	struct event_raw raw;
+	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT;
+	struct binaries binaries = { NULL, NULL, NULL, 0 };
 	struct event e = { .type = EVENT_STEP_STARTED, .event_id = work->started,
-		.parent_event_id = work->parent, .path = s->path, .iteration = work->index,
-		.raws = &raw };
+		.parent_event_id = work->parent, .path = s->path, .iteration = work->index };
 	struct writer w;
 	int result;
 
@@ -191,14 +218,16 @@ working_append_started(struct working *work, struct error *err)
 		e.links = span_of(links.data, links.len);
 	}
 	if (!work->input_is_result)
-		e.raw_count = binary_value(&work->item->data, "/payload/input", &bytes, &raw);
+		binaries_add(&binaries, &work->item->data, memory_text("/payload/input"));
+	e.raws = binaries.list;
+	e.raw_count = binaries.count;
 	result = transcript_append(&s->run->transcript, &e, err);
 	if (result == 0 && work->skipped == NULL && effects_outside(s->effects))
 		result = transcript_sync(&s->run->transcript, err);
 	memcpy(work->call.last, work->started, ID_SIZE);
 	buffer_free(&payload);
 	buffer_free(&links);
-	buffer_free(&bytes);
+	binaries_free(&binaries);
 	return result;
 }
 
@@ -214,21 +243,37 @@ working_write_error(struct writer *w, const char *key, const struct error *error
 	writer_object_end(w);
 }
 
-/* One result as it is; several (-O) as an array. */
+/* Whether the result is an array, of what came of -O. */
+static bool
+several_results(const struct step *s)
+{
+	return s->output != OUTPUT_TEXT && s->command != NULL;
+}
+
 static void
 write_result(const struct working *work, struct writer *w)
 {
-	size_t i;
-
-	if (work->step->output == OUTPUT_TEXT || work->step->command == NULL) {
-		write_data(w, "result", &work->results[0]);
+	writer_key(w, "result");
+	if (!several_results(work->step)) {
+		write_data(w, &work->results[0]);
 		return;
 	}
-	writer_key(w, "result");
 	writer_array(w);
-	for (i = 0; i < work->result_count; i++)
-		writer_raw(w, work->results[i].json.data, work->results[i].json.len);
+	for (size_t i = 0; i < work->result_count; i++)
+		write_data(w, &work->results[i]);
 	writer_array_end(w);
+}
+
+static void
+collect_results(const struct working *work, struct binaries *binaries)
+{
+	bool several = several_results(work->step);
+
+	if (work->error.code != ERROR_NONE || work->skipped != NULL)
+		return;
+	for (size_t i = 0; i < work->result_count; i++)
+		binaries_add(binaries, &work->results[i], several ?
+		    memory_format("/payload/result/%zu", i) : memory_text("/payload/result"));
 }
 
 static void
@@ -266,8 +311,8 @@ int
 working_append_completed(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
-	struct buffer payload = BUFFER_INIT, bytes = BUFFER_INIT;
-	struct event_raw raw;
+	struct buffer payload = BUFFER_INIT;
+	struct binaries binaries = { NULL, NULL, NULL, 0 };
 	struct event *e = &work->completed;
 	struct writer w;
 	int result;
@@ -288,14 +333,13 @@ working_append_completed(struct working *work, struct error *err)
 		work->call.links = links;
 		e->links = span_of(links.data, links.len);
 	}
-	e->raws = &raw;
-	if (work->error.code == ERROR_NONE && work->skipped == NULL &&
-	    s->output == OUTPUT_TEXT)
-		e->raw_count = binary_value(&work->results[0], "/payload/result", &bytes, &raw);
+	collect_results(work, &binaries);
+	e->raws = binaries.list;
+	e->raw_count = binaries.count;
 	result = transcript_append(&s->run->transcript, e, err);
 	if (result == 0)
 		result = transcript_sync(&s->run->transcript, err);
 	buffer_free(&payload);
-	buffer_free(&bytes);
+	binaries_free(&binaries);
 	return result;
 }

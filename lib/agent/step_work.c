@@ -282,6 +282,19 @@ merge_into(struct working *work)
 	work->results[0] = merged;
 }
 
+/* A result that no step could read is none. */
+static void
+check_size(struct working *work)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < work->result_count; i++)
+		total += work->results[i].json.len + 1;
+	if (total > DATA_LIMIT)
+		error_set(&work->error, ERROR_SCHEMA, NULL,
+		    "the result is longer than a line can be (256 MiB)");
+}
+
 /* -1: the machine failed; else how it went is in work. */
 int
 working_run(struct working *work, struct error *err)
@@ -302,6 +315,8 @@ working_run(struct working *work, struct error *err)
 	}
 	if (result == 0 && work->error.code == ERROR_NONE && s->into != NULL)
 		merge_into(work);
+	if (work->error.code == ERROR_NONE)
+		check_size(work);
 	return result;
 }
 

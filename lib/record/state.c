@@ -21,20 +21,24 @@
 void
 data_from_text(struct data *d, const char *bytes, size_t len)
 {
+	bool newline = len > 0 && bytes[len - 1] == '\n';
+
 	buffer_clear(&d->json);
 	d->base64 = !utf8_valid(bytes, len);
-	d->no_newline = false;
-	if (d->base64) {
-		buffer_byte(&d->json, '"');
-		base64_encode(bytes, len, &d->json);
-		buffer_byte(&d->json, '"');
-		return;
+	d->no_newline = !d->base64 && !newline;
+	if (!d->base64)
+		json_quote(&d->json, bytes, newline ? len - 1 : len);
+	/* Escapes take up to six bytes each: a hundred megabytes of NULs. */
+	if (d->json.len > DATA_LIMIT) {
+		buffer_free(&d->json);
+		d->base64 = true;
+		d->no_newline = false;
 	}
-	if (len > 0 && bytes[len - 1] == '\n')
-		len--;
-	else
-		d->no_newline = true;
-	json_quote(&d->json, bytes, len);
+	if (!d->base64)
+		return;
+	buffer_byte(&d->json, '"');
+	base64_encode(bytes, len, &d->json);
+	buffer_byte(&d->json, '"');
 }
 
 int
@@ -325,6 +329,7 @@ recognise(struct state_reader *r, struct error *err)
 {
 	size_t available, len, space, bad = 0;
 	const char *at = rest(r, &available), *wrong = NULL;
+	struct error why;
 	int framed;
 
 	space = available == 0 ? 0 : strspn(at, " \t\r\n");
@@ -334,7 +339,7 @@ recognise(struct state_reader *r, struct error *err)
 		r->form = INPUT_TEXT;
 		return 0;
 	}
-	framed = frame_value(r, &len, NULL);
+	framed = frame_value(r, &len, &why);
 	if (framed == 0 && !r->eof)
 		return 0;
 	if (framed == 0 && begins_like_state(at, available))
@@ -343,7 +348,7 @@ recognise(struct state_reader *r, struct error *err)
 	if (framed == 1)
 		wrong = scan_within(at, len, SCAN_STATE_DEPTH, &bad);
 	if (framed == -1 && begins_like_state(at, available))
-		return bad_input(r, 0, err, "a state line nested too deep");
+		return error_set(err, why.code, why.place, "%s", why.message);
 	if (wrong != NULL && begins_like_state(at, len) && state_is(span_of(at, len)))
 		return bad_input(r, bad, err, wrong);
 	r->form = framed == 1 && wrong == NULL && state_is(span_of(at, len)) ?

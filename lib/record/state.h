@@ -21,7 +21,11 @@ struct data {
 	bool base64;         /* bytes that are no UTF-8, as a base64 string */
 };
 
-/* Bytes as a text item: loses one final LF; base64 if they are no UTF-8. */
+/* Longest data that makes a line; the rest is room for its metadata. */
+#define DATA_LIMIT (SCAN_LINE_LIMIT - ((size_t)1 << 20))
+
+/* Bytes as a text item: loses one final LF; base64 if they are no UTF-8, or too many
+ * of them need escapes for DATA_LIMIT. */
 void data_from_text(struct data *d, const char *bytes, size_t len);
 /* Bytes that must be one JSON value; -1 says what is wrong. */
 int data_from_json(struct data *d, const char *bytes, size_t len, struct error *err);

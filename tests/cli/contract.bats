@@ -278,3 +278,20 @@ awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 	same "$stderr" 'awf-step: a: stdout is no JSON: nested too deep'
 	awf-verify
 }
+
+@test "results of -O that are no UTF-8 are recorded as they are" {
+	awf-step -n -O lines a -- printf 'a\n\377b\nc' >results
+	same "$(jq -c '[.data, .metadata.encoding]' results | tr '\n' ' ')" '["a",null] ["/2IK","base64"] ["c",null] '
+	same "$(events step.completed '[.payload.result, .refs[0].at, .refs[0].encoding]')" \
+		'[["a",null,"c"],"/payload/result/1","raw"]'
+	same "$(cat "$AWF_STORAGE"/blobs/*/* | od -An -c | tr -d ' ')" '377b\n'
+	awf-step -r b -- cat <results | cmp - <(printf 'a\n\377b\nc')
+}
+
+@test "50 MB of NULs pass; a result that no line can hold is a failure" {
+	same "$(awf-step -n a -- head -c 50000000 /dev/zero | awf-step -r b -- wc -c)" 50000000
+	run -3 --separate-stderr awf-step -n -q a -- sh -c "printf '\\377'; head -c 210000000 /dev/zero"
+	same "$stderr" 'awf-step: a: the result is longer than a line can be (256 MiB)'
+	run -1 --separate-stderr sh -c '{ printf "{\"data\":\""; head -c 268435456 /dev/zero | tr "\\0" x; } | awf-step -q a -- cat'
+	same "$stderr" 'awf-step: a: stdin: byte 1: an item longer than 256 MiB'
+}

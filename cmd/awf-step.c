@@ -39,7 +39,7 @@ enum {
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
-	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_PASS_KEY, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 static const char usage[] =
@@ -68,6 +68,7 @@ static const struct option_spec table[] = {
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears when all succeeded" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout" },
 	{ OPT_WHEN, 0, "when", "COND", "call only if the shell command COND ends with 0" },
+	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
 	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
 	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure" },
 	{ OPT_TRY, 0, "try", NULL, "a failed call prints nothing and does not fail the run" },
@@ -257,6 +258,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_duration("--max-delay", value, &step->retry.max_delay_ms, err);
 	case OPT_RETRY_ON:
 		return retry_parse_codes(&step->retry, value, err);
+	case OPT_REQUIRE:
+		return gate_require(&step->gate, value, err);
 	case OPT_EFFECTS:
 		return parse_effects(step, value, err);
 	case OPT_KIND:
@@ -330,6 +333,10 @@ check_settings(const struct settings *s, struct error *err)
 		{ s->by_name && !s->joined, "--by-name", "only with -s" },
 		{ s->joined && s->jobs > 1, "-j", "not with -s: there is one call" },
 		{ s->joined && step->rescue, "--rescue", "not with -s" },
+		{ step->gate.count > 0 && s->input == INPUT_NONE, "--require",
+		    "not with -n: there is no input to come from a step" },
+		{ step->gate.count > 0 && step->rescue, "--require",
+		    "not with --rescue: what failed was not made by the step that it came from" },
 		{ step->rescue && step->failure != FAILURE_TRAVELS, "--rescue",
 		    "not with --try or --allow-failure" },
 		{ s->file != NULL && s->quiet, "-o", "not with -q" },
@@ -619,6 +626,9 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 	struct step *step = &s->step;
 
 	step->run = &r->run;
+	step->gate.run_id = r->run.id;
+	step->gate.attempt = r->run.attempt;
+	step->gate.key = r->run.key;
 	if (enclosing == NULL || path == NULL)
 		return -1;
 	step->enclosing = enclosing;
@@ -840,6 +850,7 @@ release(struct settings *s, struct resources *r)
 		free(s->allow_tools[i]);
 	free(s->allow_tools);
 	free(s->pass_keys);
+	gate_free(&s->step.gate);
 	free(s->step.process);
 	free(r->path);
 	buffer_free(&s->step.inputs);

@@ -25,7 +25,7 @@ _awf_step()
 	*) words='--agent --model --prompt --tool --allow-tools --max-turns --max-tokens-total
 		--input --no-input --allow-empty --state --output-form --join --by-name --jobs --into
 		--raw --output --quiet --when --rescue --allow-failure --try --timeout --retries
-		--backoff --delay --max-delay --retry-on --effects --pass-key --kind --dry-run
+		--backoff --delay --max-delay --retry-on --require --effects --pass-key --kind --dry-run
 		--verbose --help --version' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -63,7 +63,7 @@ working_free(struct working *work)
 }
 
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
- * is not. */
+ * is not. An item that is not taken is not looked at by --when either. */
 static int
 decide(struct working *work, struct error *err)
 {
@@ -73,6 +73,8 @@ decide(struct working *work, struct error *err)
 		work->skipped = "upstream_failed";
 	else if (!failed && work->step->rescue)
 		work->skipped = "nothing_failed";
+	else if (work->refused != NULL)
+		work->error = *work->refused;
 	else if (work->step->when != NULL) {
 		if (working_ask_condition(work, err) == -1)
 			return -1;
@@ -149,12 +151,13 @@ finish(struct working *work, struct step_result *result, struct error *err)
 }
 
 int
-step_call(struct step *s, const struct item *item, const struct buffer *causes, int64_t index,
-    struct step_result *result, struct error *err)
+step_call(struct step *s, const struct item *item, const struct buffer *causes,
+    const struct error *refused, int64_t index, struct step_result *result, struct error *err)
 {
 	struct working work;
 
 	working_begin(&work, s, item, causes, index);
+	work.refused = refused;
 	if (decide(&work, err) == -1 || working_append_started(&work, err) == -1) {
 		working_free(&work);
 		return -1;

@@ -26,6 +26,7 @@
 #include "exec/body.h"
 #include "exec/environment.h"
 #include "exec/retry.h"
+#include "record/gate.h"
 #include "record/run.h"
 #include "record/state.h"
 
@@ -49,6 +50,7 @@ struct step {
 	/* How. */
 	const char *into;            /* --into KEY; NULL */
 	const char *when;            /* --when; NULL */
+	struct gate gate;            /* --require */
 	bool rescue;
 	enum failure_mode failure;
 	int64_t timeout_ms;          /* of a try; of the whole call for an agent */
@@ -86,9 +88,11 @@ void step_define(struct step *s);
 int step_start_provider(struct step *s, struct error *err);
 
 /* One call for an item. count items came joined (-s) with these causes; item->
- * metadata is the first's then. */
+ * metadata is the first's then. refused: why the call fails without its work being
+ * done, as the gate does not take the item; NULL. */
 int step_call(struct step *s, const struct item *item, const struct buffer *causes,
-    int64_t index, struct step_result *result, struct error *err);
+    const struct error *refused, int64_t index, struct step_result *result,
+    struct error *err);
 /* Records that the input itself failed (no_input, upstream_incomplete,
  * invalid_input) as a call that did not run. */
 int step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,

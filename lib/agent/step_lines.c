@@ -35,7 +35,6 @@ spec_begin(const struct working *work, struct state_spec *spec)
 	spec->timestamp = work->completed.timestamp;
 	spec->execution_time_ms = clock_monotonic() - work->begun;
 	spec->tool_calls_count = work->tool_calls;
-	spec->key = s->run->key;
 	spec->attempt = s->run->attempt;
 	spec->part = -1;
 }
@@ -83,6 +82,7 @@ working_put_results(const struct working *work, struct buffer *out)
 	size_t i;
 
 	spec_begin(work, &spec);
+	spec.key = work->step->run->key;
 	for (i = 0; i < work->result_count; i++) {
 		if (work->step->output != OUTPUT_TEXT)
 			spec.part = (long)i;
@@ -134,7 +134,6 @@ working_state_line(const struct working *work, struct buffer *out)
 	}
 	spec_begin(work, &spec);
 	spec.event_id = work->started;
-	spec.key = NULL;
 	spec.timestamp = NULL;
 	state_write(&spec, &work->item->data, out);
 }

@@ -158,6 +158,18 @@ write_agent(struct writer *w, const struct agent *agent)
 }
 
 static void
+write_gate(struct writer *w, const struct gate *gate)
+{
+	if (gate->count == 0)
+		return;
+	writer_key(w, "require");
+	writer_array(w);
+	for (size_t i = 0; i < gate->count; i++)
+		writer_string(w, gate->required[i]);
+	writer_array_end(w);
+}
+
+static void
 write_started(const struct working *work, struct writer *w)
 {
 	const struct step *s = work->step;
@@ -194,6 +206,7 @@ write_started(const struct working *work, struct writer *w)
 		writer_member_bool(w, "outcome", work->condition);
 		writer_object_end(w);
 	}
+	write_gate(w, &s->gate);
 	writer_member_string(w, "mode", step_mode(s));
 	writer_object_end(w);
 }

@@ -173,19 +173,34 @@ judge_end(struct stream *s, struct error *err)
 
 /* ---- one call after the other ---- */
 
+/* The call of an item, if the gate takes it. What failed before is no call's to make. */
+static int
+call_gated(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err)
+{
+	const struct gate *gate = &s->step->gate;
+	struct buffer causes = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	bool refused = gate->count > 0 && item_error(item).at == NULL &&
+	    gate_pass(gate, item, &why) == -1;
+	int called;
+
+	step_causes(item, &causes);
+	called = step_call(s->step, item, &causes, refused ? &why : NULL, index, result, err);
+	buffer_free(&causes);
+	return called;
+}
+
 static int
 call_item(struct stream *s, const struct item *item, struct step_result *result,
     struct error *err)
 {
-	struct buffer causes = BUFFER_INIT;
 	int called;
 
-	step_causes(item, &causes);
 	step_result_clear(result);
-	called = step_call(s->step, item, &causes, s->index++, result, err);
+	called = call_gated(s, item, s->index++, result, err);
 	if (called == 0)
 		called = deliver(s, result, err);
-	buffer_free(&causes);
 	return called;
 }
 
@@ -243,6 +258,8 @@ struct join {
 	struct item failed;    /* the first error line */
 	bool has_failed;
 	bool first;
+	bool *came;            /* from each of what the gate requires */
+	struct error refused;  /* why the gate does not take them; ERROR_NONE */
 };
 
 /* Last name of the item's path; -1 with *why if it has none or it was there. */
@@ -271,6 +288,29 @@ join_key(struct join *j, const struct item *item, struct error *why)
 	return result;
 }
 
+/* All items of a call must pass the gate, and all that it requires must have come. */
+static void
+join_gate(struct join *j, const struct gate *gate, const struct item *item)
+{
+	int from;
+
+	if (gate->count == 0 || j->refused.code != ERROR_NONE)
+		return;
+	from = gate_pass(gate, item, &j->refused);
+	if (from >= 0)
+		j->came[from] = true;
+}
+
+static const struct error *
+join_refused(struct join *j, const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->count && j->refused.code == ERROR_NONE; i++)
+		if (!j->came[i])
+			error_set(&j->refused, ERROR_BLOCKED, "--require", "nothing came from %s",
+			    gate->required[i]);
+	return j->refused.code != ERROR_NONE ? &j->refused : NULL;
+}
+
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
@@ -283,6 +323,7 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 		j->has_failed = true;
 		return 0;
 	}
+	join_gate(j, &s->step->gate, item);
 	if (j->first && !item->foreign)
 		buffer_append(&j->item.metadata, item->metadata.data, item->metadata.len);
 	j->first = false;
@@ -298,6 +339,7 @@ join_begin(struct join *j, const struct stream *s)
 {
 	memset(j, 0, sizeof *j);
 	j->first = true;
+	j->came = memory_zero(s->step->gate.count + 1, sizeof *j->came);
 	writer_begin(&j->writer, &j->item.data.json);
 	if (s->by_name)
 		writer_object(&j->writer);
@@ -345,7 +387,8 @@ call_joined(struct stream *s, struct join *j, int got, struct error *why, struct
 	if (j->has_failed) {
 		done = call_item(s, &j->failed, &result, err);
 	} else {
-		done = step_call(s->step, &j->item, &j->causes, s->index++, &result, err);
+		done = step_call(s->step, &j->item, &j->causes, join_refused(j, &s->step->gate),
+		    s->index++, &result, err);
 		if (done == 0)
 			done = deliver(s, &result, err);
 	}
@@ -381,6 +424,7 @@ join_free(struct join *j)
 	item_free(&j->failed);
 	buffer_free(&j->causes);
 	buffer_free(&j->names);
+	free(j->came);
 }
 
 static int
@@ -464,14 +508,12 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 {
 	struct stream *s = context;
 	struct step_result result = { .out = BUFFER_INIT };
-	struct buffer causes = BUFFER_INIT;
 	struct answer_head head;
 	struct item item;
 	int64_t index = unpack_item(job, &item);
 
 	memset(&head, 0, sizeof head);
-	step_causes(&item, &causes);
-	head.broken = step_call(s->step, &item, &causes, index, &result, &head.error) == -1;
+	head.broken = call_gated(s, &item, index, &result, &head.error) == -1;
 	head.status = result.status;
 	head.stop = result.stop;
 	head.closed = result.closed;
@@ -479,7 +521,6 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 	buffer_append(answer, &head, sizeof head);
 	buffer_append(answer, buffer_string(&result.out), result.out.len);
 	item_free(&item);
-	buffer_free(&causes);
 	buffer_free(&result.out);
 }
 

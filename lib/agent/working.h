@@ -16,6 +16,7 @@
 struct working {
 	struct step *step;
 	const struct item *item;
+	const struct error *refused; /* why the gate does not take it; NULL */
 	int64_t index;
 	char *id;                  /* NAME:OCCURRENCE:ITEM chain */
 	struct call call;

@@ -521,6 +521,7 @@ static const struct rule step_started_rules[] = {
 	RULE("tool", is_text, NULLABLE, 0),
 	RULE("timeout_ms", is_count, NULLABLE, 0),
 	RULE("condition", is_any, 0, 0),
+	RULE("require", is_array, NULLABLE, 0),
 	RULE("mode", is_text, NULLABLE, 0),
 	RULE("claims", is_uuid, NULLABLE, 0),
 };

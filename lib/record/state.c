@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "record/token.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 
@@ -485,17 +486,15 @@ state_reader_next(struct state_reader *r, struct item *item, struct error *err)
 
 /* ---- writing ---- */
 
-/* HMAC over run id, attempt, call, event id and digest of data, one per line. */
 static void
-write_token(struct writer *w, const struct state_spec *s, const char *sha256)
+write_token(struct writer *w, const struct state_spec *s, const struct data *data,
+    const char *sha256)
 {
-	struct buffer text = BUFFER_INIT;
+	const struct token_claim claim = { s->run_id, s->attempt, s->call, s->event_id, sha256,
+		data->no_newline, data->base64 };
 	char token[DIGEST_SIZE];
 
-	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n", s->run_id, s->attempt, s->call, s->event_id,
-	    sha256);
-	writer_member_string(w, "token", digest_hmac(s->key, text.data, text.len, token));
-	buffer_free(&text);
+	writer_member_string(w, "token", token_issue(s->key, &claim, token));
 }
 
 static void
@@ -520,7 +519,7 @@ write_metadata(struct writer *w, const struct state_spec *s, const struct data *
 	writer_member_integer(w, "tool_calls_count", s->tool_calls_count);
 	writer_member_string(w, "sha256", sha256);
 	if (s->key != NULL)
-		write_token(w, s, sha256);
+		write_token(w, s, data, sha256);
 	writer_member_span(w, "error", s->error);
 	writer_member_span(w, "failure", s->failure);
 	writer_member_string(w, "skipped", s->skipped);

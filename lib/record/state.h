@@ -96,7 +96,7 @@ struct state_spec {
 	int64_t step_index;
 	const char *timestamp;
 	int64_t execution_time_ms, tool_calls_count;
-	const unsigned char *key;    /* of the run, for the token; NULL: no token */
+	const unsigned char *key;    /* of the run, for the token of a result; NULL: none */
 	int attempt;
 	struct span error, failure;  /* JSON objects */
 	const char *skipped;         /* why the call that made the line did nothing; NULL */

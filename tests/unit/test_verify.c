@@ -44,6 +44,7 @@ static const struct event_line {
 	  "\",\"input\":\"x\",\"definition_sha256\":\"" SHA "\",\"effects\":\"none\",\"idempotent\":true,\"blocks\":"
 	  "[{\"type\":\"command\",\"command\":[\"x\"],\"fidelity\":\"router\"}],\"agent\":\"x.md\","
 	  "\"provider\":\"p\",\"model\":\"m\",\"tool\":\"t\",\"timeout_ms\":5,\"condition\":{\"status\":0},"
+	  "\"require\":[\"a\"],"
 	  "\"mode\":\"try\",\"claims\":\"" ID("77") "\"}", "" },
 	{ "message.user", "02", "", "", "a",
 	  "{\"role\":\"user\",\"blocks\":[{\"type\":\"text\",\"text\":null}],\"system_prompt\":\"s\","

@@ -1,0 +1,29 @@
+/*
+ * Gates: what awf-step --require takes. An item passes if one of the calls that are
+ * required has made it in this run and attempt, and its data is what that call made:
+ * the token of its state line proves both (token.h).
+ */
+#ifndef AWF_RECORD_GATE_H
+#define AWF_RECORD_GATE_H
+
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "record/state.h"
+
+struct gate {
+	const char **required;      /* step paths and calls */
+	size_t count;               /* 0: everything passes */
+	const char *run_id;
+	int attempt;
+	const unsigned char *key;   /* of the run */
+};
+
+/* Adds a step path or a call; ERROR_USAGE if it is neither. text stays the caller's. */
+int gate_require(struct gate *g, const char *text, struct error *err);
+/* The index of the required path or call that made the item; -1 with ERROR_BLOCKED. */
+int gate_pass(const struct gate *g, const struct item *item, struct error *why);
+void gate_free(struct gate *g);
+
+#endif

@@ -1,0 +1,33 @@
+#include "record/token.h"
+
+#include <sodium/utils.h>
+
+#include "base/buffer.h"
+
+/* One field per line. A call comes from input when a token is checked, and might
+ * hold a LF; as all behind it is of fixed length, no other claim has this text. */
+char *
+token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *claim,
+    char token[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n%c%c\n", claim->run_id, claim->attempt,
+	    claim->call, claim->event_id, claim->sha256, claim->no_newline ? 'n' : '-',
+	    claim->base64 ? 'b' : '-');
+	digest_hmac(key, text.data, text.len, token);
+	buffer_free(&text);
+	return token;
+}
+
+bool
+token_check(const unsigned char key[DIGEST_BYTES], const struct token_claim *claim,
+    struct span given)
+{
+	char token[DIGEST_SIZE];
+
+	if (given.at == NULL || given.len != DIGEST_SIZE + 1 || given.at[0] != '"')
+		return false;
+	token_issue(key, claim, token);
+	return sodium_memcmp(token, given.at + 1, DIGEST_SIZE - 1) == 0;
+}

@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "record/storage.h"
 
 #define RECORD 32          /* bytes of one process: a state, its pid, LF */
 #define RECORD_BEGUN 'B'
@@ -215,7 +216,7 @@ bool
 roster_busy(const char *run_directory, struct buffer *names)
 {
 	char *directory = path_join(run_directory, "roster"), *path;
-	DIR *dir = opendir(directory);
+	DIR *dir = storage_opendir(directory);
 	struct dirent *entry;
 	bool busy = false;
 	int fd;

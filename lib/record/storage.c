@@ -159,6 +159,17 @@ storage_open(const char *path, int flags, mode_t mode)
 	return fd;
 }
 
+DIR *
+storage_opendir(const char *path)
+{
+	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (directory == NULL && fd >= 0)
+		close(fd);
+	return directory;
+}
+
 int
 storage_set_latest(const struct storage *s, const char *run_id, struct error *err)
 {
@@ -250,7 +261,7 @@ each_run(const struct storage *s, bool (*visit)(void *context, const char *run_i
     void *context, struct error *err)
 {
 	char *path = path_join(s->root, "transcripts");
-	DIR *directory = opendir(path);
+	DIR *directory = storage_opendir(path);
 	struct dirent *found;
 	char run_id[ID_SIZE];
 	int failed = 0;

@@ -9,6 +9,7 @@
 #ifndef AWF_RECORD_STORAGE_H
 #define AWF_RECORD_STORAGE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,6 +37,8 @@ char *storage_blobs(const struct storage *s, const char *run_id);
 /* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
  * link either. -1 with errno. */
 int storage_open(const char *path, int flags, mode_t mode);
+/* A directory to be read, likewise; NULL with errno. */
+DIR *storage_opendir(const char *path);
 
 /* Moves `latest` to a run by atomic rename. */
 int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);

@@ -295,3 +295,33 @@ awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 	run -1 --separate-stderr sh -c '{ printf "{\"data\":\""; head -c 268435456 /dev/zero | tr "\\0" x; } | awf-step -q a -- cat'
 	same "$stderr" 'awf-step: a: stdin: byte 1: an item longer than 256 MiB'
 }
+
+@test "links in place of the storage's directories are not read through" {
+	awf-run -n true
+	id=$(basename "$(transcript)" .jsonl)
+	mv "$AWF_STORAGE/transcripts" elsewhere
+	ln -s "$PWD/elsewhere" "$AWF_STORAGE/transcripts"
+	for command in 'awf-tail --list' "awf-tail ${id%%-*}" 'awf-verify @true'; do
+		# shellcheck disable=SC2086
+		run -4 --separate-stderr $command
+		same "$stderr" "${command%% *}: $AWF_STORAGE/transcripts: unable to read the directory: Not a directory"
+		same "$output" ''
+	done
+}
+
+@test "live text is for terminals and -v alone" {
+	printf '%s' "$(says 'the answer')" >answers
+	cat >providers/awf-provider-chatty <<-'END'
+		#!/bin/sh
+		read -r line
+		printf '{"id":1,"type":"delta","kind":"text","text":"the "}\n{"id":1,"type":"delta","kind":"thinking","text":"hm"}\n'
+		printf '{"id":1,"type":"delta","kind":"text","text":"answer"}\n{"id":1,%s\n' "$(cut -c 2- answers)"
+	END
+	chmod +x providers/awf-provider-chatty
+	run -0 --separate-stderr awf-step -n -p x -r -m chatty/m a
+	same "$output|$stderr" 'the answer|'
+	run -0 --separate-stderr awf-step -n -p x -r -v -m chatty/m a
+	same "$output|$stderr" 'the answer|the answer'
+	script -qec 'awf-step -n -p x -q -m chatty/m a' typescript </dev/null >seen
+	same "$(tr -d '\r' <seen)" 'the answer'
+}

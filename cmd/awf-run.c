@@ -512,18 +512,6 @@ job_free(struct job *j)
 	list_free(j->settings.recorded);
 }
 
-/* Descriptors 0, 1 and 2 are always open, so that no file of ours becomes one. */
-static void
-open_standard(void)
-{
-	int fd;
-
-	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
-		continue;
-	if (fd >= 0)
-		close(fd);
-}
-
 static int
 own_failure(const struct error *err)
 {
@@ -562,7 +550,7 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	int status;
 
-	open_standard();
+	program_begin();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);

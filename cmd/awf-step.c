@@ -340,6 +340,7 @@ check_settings(const struct settings *s, struct error *err)
 		{ step->rescue && step->failure != FAILURE_TRAVELS, "--rescue",
 		    "not with --try or --allow-failure" },
 		{ s->file != NULL && s->quiet, "-o", "not with -q" },
+		{ s->file != NULL && *s->file == '\0', "-o", "the name of the file is empty" },
 	};
 	size_t i;
 
@@ -809,7 +810,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = 128 + last_signal(&stream);
 	if (r->own_run && finish_run(r, status, &err, &late) == -1)
 		status = program_fail(PROGRAM, &late);
-	roster_end(&r->roster);
+	/* Any other end leaves its output incomplete: who reads it is to know. */
+	if (signal_number == 0 && status != STATUS_SYSTEM)
+		roster_end(&r->roster);
 	stream_free(&stream);
 	if (last_signal(&stream) != 0)
 		die_of(last_signal(&stream));
@@ -873,6 +876,7 @@ main(int argc, char **argv)
 	struct resources resources;
 	int parsed, status;
 
+	program_begin();
 	memset(&resources, 0, sizeof resources);
 	resources.roster.fd = -1;
 	parsed = parse_settings(&settings, argc, argv, &err);

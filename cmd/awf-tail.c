@@ -696,6 +696,7 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	int status;
 
+	program_begin();
 	filter_begin(&t.filter);
 	t.callbacks = (struct follow_callbacks){ on_line, on_warning, &t };
 	switch (read_options(&t, argc, argv, &err)) {

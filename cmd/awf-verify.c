@@ -229,6 +229,7 @@ main(int argc, char **argv)
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 
+	program_begin();
 	switch (read_options(&command, argc, argv, words, &err)) {
 	case OPTION_HELP:
 		options_help(stdout, usage, options_table);

@@ -1,16 +1,32 @@
 /*
  * What every program does the same way: say what went wrong in one line, print
- * its version, and never leave stdout half-written.
+ * its version, never leave stdout half-written, and never take a file of its own
+ * for a standard stream.
  */
 #ifndef AWF_PROGRAM_H
 #define AWF_PROGRAM_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/version.h"
+
+/* Fills closed descriptors 0, 1 and 2, so that no file of ours becomes one: stdin is
+ * empty then, writing to stdout is the failure that it would be, stderr is lost. */
+static inline void
+program_begin(void)
+{
+	static const int modes[] = { O_RDONLY, O_RDONLY, O_WRONLY };
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) == -1)
+			open("/dev/null", modes[fd]);
+}
 
 /* Prints "PROGRAM: PLACE: MESSAGE" and returns the exit status of the error. */
 static inline int

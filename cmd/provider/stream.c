@@ -76,7 +76,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		s->message.ended = true;
 		return 0;
 	}
-	why = scan_check(data, len, &bad);
+	why = scan_loosely(data, len, &bad);
 	if (why != NULL)
 		stream_fail(s, "event %ld of the stream is not JSON: byte %zu: %s", s->events,
 		    bad + 1, why);

@@ -19,7 +19,8 @@ step_causes(const struct item *item, struct buffer *causes)
 	char *call = item_metadata(item, "call");
 
 	if (run_id != NULL && event_id != NULL)
-		buffer_format(causes, "%s %s %s\n", run_id, event_id, call != NULL ? call : "");
+		buffer_format(causes, "%s %s %s\n", run_id, event_id,
+		    call != NULL && call_id_valid(call) ? call : "");
 	free(run_id);
 	free(event_id);
 	free(call);

@@ -80,8 +80,11 @@ deliver(struct stream *s, const struct step_result *result, struct error *err)
 		s->report(result->report);
 	if (s->out == -1 || s->closed || result->out.len == 0)
 		return 0;
-	if (state_put(s->out, result->out.data, result->out.len) == 0)
+	if (state_put(s->out, result->out.data, result->out.len,
+	    s->step->interrupts.signal_number) == 0)
 		return 0;
+	if (errno == EINTR)
+		return 0; /* the signal ends the stream */
 	if (errno != EPIPE)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	s->closed = true;

@@ -116,17 +116,19 @@ base64_encode(const void *bytes, size_t len, struct buffer *out)
 	*to = '\0';
 }
 
-static int
-base64_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
+/* One more than the value of a digit; 0: no digit. */
+static const unsigned char base64_values[256] = {
+	['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7,
+	['H'] = 8, ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14,
+	['O'] = 15, ['P'] = 16, ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21,
+	['V'] = 22, ['W'] = 23, ['X'] = 24, ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28,
+	['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32, ['g'] = 33, ['h'] = 34, ['i'] = 35,
+	['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40, ['o'] = 41, ['p'] = 42,
+	['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48, ['w'] = 49,
+	['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+	['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63,
+	['/'] = 64,
+};
 
 /* Decodes a group of four with pad '=' at its end: the number of bytes, or -1. */
 static int
@@ -135,11 +137,11 @@ base64_group(const char *text, unsigned pad, unsigned char bytes[3])
 	uint32_t bits = 0;
 
 	for (unsigned i = 0; i < 4; i++) {
-		int value = i < 4 - pad ? base64_value(text[i]) : 0;
+		unsigned value = i < 4 - pad ? base64_values[(unsigned char)text[i]] : 1;
 
-		if (value < 0)
+		if (value == 0)
 			return -1;
-		bits = bits << 6 | (uint32_t)value;
+		bits = bits << 6 | (value - 1);
 	}
 	if ((pad == 1 && (bits & 0xff)) || (pad == 2 && (bits & 0xffff)))
 		return -1; /* bits that no encoder sets */
@@ -152,21 +154,21 @@ base64_group(const char *text, unsigned pad, unsigned char bytes[3])
 int
 base64_decode(const char *text, size_t len, struct buffer *out)
 {
-	size_t before = out->len;
+	unsigned char *to;
 
 	if (len % 4 != 0)
 		return -1;
+	to = (unsigned char *)buffer_reserve(out, len / 4 * 3 + 1);
 	for (size_t i = 0; i < len; i += 4) {
 		bool last = i + 4 == len;
 		unsigned pad = last && text[i + 3] == '=' ? 1 + (text[i + 2] == '=') : 0;
-		unsigned char bytes[3];
-		int n = base64_group(text + i, pad, bytes);
+		int n = base64_group(text + i, pad, to);
 
-		if (n < 0) {
-			out->len = before;
+		if (n < 0)
 			return -1;
-		}
-		buffer_append(out, bytes, (size_t)n);
+		to += n;
 	}
+	out->len = (size_t)((char *)to - out->data);
+	*to = '\0';
 	return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/memory.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
+#define STOPPED_PATIENCE_MS 1000
 
 /* After a failed read or write: whether to try again, having waited until a
  * non-blocking descriptor is ready. */
@@ -29,13 +31,30 @@ again(int fd, short events)
 	return poll(&p, 1, -1) >= 0 || errno == EINTR;
 }
 
+/* Whether a stopped writer may go on: somebody reads, if slowly. */
+static bool
+still_taken(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	return poll(&p, 1, STOPPED_PATIENCE_MS) == 1;
+}
+
 int
-file_write(int fd, const void *bytes, size_t len)
+file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop)
 {
 	const char *at = bytes;
 
 	while (len > 0) {
-		ssize_t n = write(fd, at, len);
+		bool stopped = stop && *stop != 0;
+		ssize_t n;
+
+		if (stopped && !still_taken(fd)) {
+			errno = EINTR;
+			return -1;
+		}
+		/* What a pipe that is ready takes without a wait. */
+		n = write(fd, at, stopped && len > PIPE_BUF ? PIPE_BUF : len);
 
 		if (n < 0) {
 			if (!again(fd, POLLOUT))
@@ -46,6 +65,12 @@ file_write(int fd, const void *bytes, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+int
+file_write(int fd, const void *bytes, size_t len)
+{
+	return file_write_until(fd, bytes, len, NULL);
 }
 
 /* Bytes to ask for: all that a regular file still holds, and one to see its end. */

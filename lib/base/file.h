@@ -15,6 +15,9 @@
 /* Writes all len bytes, going on after EINTR and partial writes (and waiting on
  * a non-blocking descriptor). 0, or -1 with errno. */
 int file_write(int fd, const void *bytes, size_t len);
+/* The same, but once *stop is set (by a signal's handler) it goes on only while
+ * somebody takes the bytes; else -1 with EINTR. */
+int file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop);
 /* Appends what is left of fd to b; -1 with errno, EFBIG above limit bytes. */
 int file_read(int fd, struct buffer *b, size_t limit);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */

@@ -13,6 +13,7 @@ struct check {
 	const char *at, *end;
 	const char *wrong; /* a static text; at is then the byte that is wrong */
 	unsigned depth, limit;
+	bool loose; /* lone surrogates pass */
 	bool object[SCAN_LINE_DEPTH];
 };
 
@@ -50,18 +51,48 @@ hex_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
+/* The four digits of \u. */
+static bool
+check_unit(struct check *c, unsigned *unit)
+{
+	*unit = 0;
+	for (int i = 0; i < 4; i++, c->at++) {
+		if (c->at >= c->end || hex_value(*c->at) < 0)
+			return fail(c, "invalid escape");
+		*unit = *unit << 4 | (unsigned)hex_value(*c->at);
+	}
+	return true;
+}
+
+/* A high surrogate must be followed by a low one: half of a pair is no character,
+ * and jq and most parsers refuse it. */
+static bool
+check_pair(struct check *c, unsigned high)
+{
+	const char *escape = c->at - 6;
+	unsigned low = 0;
+
+	if (high < 0xdc00 && take(c, '\\') && take(c, 'u') && !check_unit(c, &low))
+		return false;
+	if (low >= 0xdc00 && low <= 0xdfff)
+		return true;
+	c->at = escape;
+	return fail(c, "half of a surrogate pair");
+}
+
 static bool
 check_escape(struct check *c)
 {
+	unsigned unit;
+
 	c->at++;
 	if (c->at >= c->end || *c->at == '\0' || !strchr("\"\\/bfnrtu", *c->at))
 		return fail(c, "invalid escape");
 	if (*c->at++ != 'u')
 		return true;
-	for (int i = 0; i < 4; i++, c->at++)
-		if (c->at >= c->end || hex_value(*c->at) < 0)
-			return fail(c, "invalid escape");
-	return true;
+	if (!check_unit(c, &unit))
+		return false;
+	return c->loose || unit < 0xd800 || unit > 0xdfff || check_pair(c, unit);
 }
 
 /* A run of characters that are no ASCII. */
@@ -220,38 +251,61 @@ check_up(struct check *c)
 	return true;
 }
 
+static const char *
+check_value(struct check *c, const char *at, size_t len, size_t *end, size_t *bad)
+{
+	c->at = at = at ? at : "";
+	c->end = at + len;
+	c->wrong = NULL;
+	c->depth = 0;
+	do {
+		if (!check_down(c) || !check_up(c)) {
+			*bad = (size_t)(c->at - at);
+			return c->wrong;
+		}
+	} while (c->depth > 0);
+	*end = (size_t)(c->at - at);
+	return NULL;
+}
+
 const char *
 scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad)
 {
 	struct check c;
 
-	c.at = at = at ? at : "";
-	c.end = at + len;
-	c.wrong = NULL;
-	c.depth = 0;
 	c.limit = depth;
-	do {
-		if (!check_down(&c) || !check_up(&c)) {
-			*bad = (size_t)(c.at - at);
-			return c.wrong;
-		}
-	} while (c.depth > 0);
-	*end = (size_t)(c.at - at);
-	return NULL;
+	c.loose = false;
+	return check_value(&c, at, len, end, bad);
 }
 
-const char *
-scan_within(const char *at, size_t len, unsigned depth, size_t *bad)
+static const char *
+check_all(const char *at, size_t len, unsigned depth, bool loose, size_t *bad)
 {
+	struct check c;
+	const char *wrong;
 	size_t end = 0;
-	const char *wrong = scan_value(at, len, depth, &end, bad);
 
+	c.limit = depth;
+	c.loose = loose;
+	wrong = check_value(&c, at, len, &end, bad);
 	if (wrong)
 		return wrong;
 	while (end < len && bytes_space(at[end]))
 		end++;
 	*bad = end;
 	return end == len ? NULL : "something follows the value";
+}
+
+const char *
+scan_within(const char *at, size_t len, unsigned depth, size_t *bad)
+{
+	return check_all(at, len, depth, false, bad);
+}
+
+const char *
+scan_loosely(const char *at, size_t len, size_t *bad)
+{
+	return check_all(at, len, SCAN_DEPTH, true, bad);
 }
 
 const char *

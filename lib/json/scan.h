@@ -41,13 +41,16 @@ void framer_begin(struct framer *f);
  * before it included). FRAME_DONE: the value ends after *used bytes. */
 enum frame framer_feed(struct framer *f, const char *at, size_t len, size_t *used);
 
-/* Checks one value strictly, white space around it allowed: grammar, UTF-8,
- * depth. NULL if it is valid and nothing follows; else what is wrong (a static
+/* Checks one value strictly, white space around it allowed: grammar, UTF-8, whole
+ * surrogate pairs, depth. NULL if it is valid and nothing follows; else what is wrong (a static
  * text), with *bad at its byte. */
 const char *scan_check(const char *at, size_t len, size_t *bad);
 /* As scan_check() for a line that holds values from outside: nested at most depth
  * deep, one of the above. */
 const char *scan_within(const char *at, size_t len, unsigned depth, size_t *bad);
+/* As scan_check(), but halves of surrogate pairs pass. For what is decoded and goes
+ * no further as it is: a stream may cut a character in two. */
+const char *scan_loosely(const char *at, size_t len, size_t *bad);
 /* Checks one value at the start of the bytes, nested at most depth deep, and says where it ends (*end: bytes
  * used, white space before it included, none after it). As scan_check() else. */
 const char *scan_value(const char *at, size_t len, unsigned depth, size_t *end, size_t *bad);

@@ -189,12 +189,13 @@ append(int fd, const struct buffer *line)
 	return -1;
 }
 
-/* Opens the file of path: the user's choice may be a symbolic link. */
+/* Opens the file of path: the user's choice may be a symbolic link, as the storage
+ * may. */
 static int
 put_line(const char *path, bool given, const struct buffer *line, struct error *err)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC;
-	int fd = given ? open(path, flags, 0600) : storage_open(path, flags, 0600);
+	int fd = open(path, given ? flags : flags | O_NOFOLLOW, 0600);
 	int failed = 0;
 
 	if (fd < 0 || append(fd, line) != 0)

@@ -233,13 +233,15 @@ excuse_repeated(struct tally *t)
 	}
 }
 
+/* From the last: a rescue that failed, but was rescued itself, is as good as one that
+ * succeeded. */
 static void
 excuse_rescued(struct tally *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = t->count; i-- > 0;) {
 		const struct call_record *c = &t->calls[i];
 
-		if (c->end != CALL_SUCCEEDED)
+		if (c->end != CALL_SUCCEEDED && !(failed(c) && c->excused))
 			continue;
 		for (size_t at = 0; at < c->rescues.len; at += ID_SIZE) {
 			const size_t *index = map_get(&t->by_end, c->rescues.data + at, ID_SIZE);

@@ -190,6 +190,20 @@ state_is(struct span value)
 	    member_is_id(metadata, "run_id") && member_is_id(metadata, "event_id");
 }
 
+/* Whether the data is the base64 that its metadata says it is: jq may have changed it. */
+static bool
+is_base64(struct span data, struct span metadata)
+{
+	struct buffer bytes = BUFFER_INIT;
+	bool decoded;
+
+	if (span_type(data) != 's' || !span_is(span_member(metadata, "encoding"), "base64"))
+		return false;
+	decoded = base64_decode(data.at + 1, data.len - 2, &bytes) == 0;
+	buffer_free(&bytes);
+	return decoded;
+}
+
 /* Fills an item from a state line that was found to be one. */
 static void
 item_from_state(struct item *item, struct span line, const char *run_id)
@@ -204,8 +218,7 @@ item_from_state(struct item *item, struct span line, const char *run_id)
 	buffer_append(&item->data.json, data.at, data.len);
 	buffer_append(&item->metadata, metadata.at, metadata.len);
 	item->data.no_newline = span_true(span_member(metadata, "no_newline"));
-	item->data.base64 = span_type(data) == 's' &&
-	    span_is(span_member(metadata, "encoding"), "base64");
+	item->data.base64 = is_base64(data, metadata);
 	item->foreign = !span_is(span_member(metadata, "run_id"), run_id);
 }
 
@@ -555,23 +568,37 @@ lockable(int fd)
 	    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISREG(st.st_mode));
 }
 
+/* 1: locked; 0: it cannot be; -1: stopped while another writer held it. */
+static int
+lock_output(int fd, struct flock *lock, const volatile int *stop)
+{
+	if (!lockable(fd))
+		return 0;
+	for (;;) {
+		if (fcntl(fd, *stop != 0 ? F_SETLK : F_SETLKW, lock) == 0)
+			return 1;
+		if (*stop != 0 && (errno == EINTR || errno == EAGAIN || errno == EACCES)) {
+			errno = EINTR;
+			return -1;
+		}
+		if (errno != EINTR)
+			return 0;
+	}
+}
+
 int
-state_put(int fd, const char *bytes, size_t len)
+state_put(int fd, const char *bytes, size_t len, const volatile int *stop)
 {
 	struct flock lock;
-	bool locked = false;
-	int result, saved;
+	int locked, result, saved;
 
 	memset(&lock, 0, sizeof lock);
 	lock.l_whence = SEEK_SET;
 	lock.l_type = F_WRLCK;
-	if (lockable(fd)) {
-		do
-			result = fcntl(fd, F_SETLKW, &lock);
-		while (result == -1 && errno == EINTR);
-		locked = result == 0;
-	}
-	result = file_write(fd, bytes, len);
+	locked = lock_output(fd, &lock, stop);
+	if (locked == -1)
+		return -1;
+	result = file_write_until(fd, bytes, len, stop);
 	saved = errno;
 	if (locked) {
 		lock.l_type = F_UNLCK;

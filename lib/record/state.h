@@ -106,7 +106,8 @@ struct state_spec {
 void state_write(const struct state_spec *spec, const struct data *data, struct buffer *out);
 
 /* Writes whole lines to fd: under a POSIX write lock on a pipe, socket or regular
- * file, so that processes sharing it never splice. -1 with errno. */
-int state_put(int fd, const char *bytes, size_t len);
+ * file, so that processes sharing it never splice. -1 with errno: EINTR if *stop was
+ * set and nobody took the bytes; the last line may be cut then. */
+int state_put(int fd, const char *bytes, size_t len, const volatile int *stop);
 
 #endif

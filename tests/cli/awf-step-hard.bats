@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# awf-step in places where programs break: closed and odd descriptors, odd outputs,
+# input that is nearly right, signals at the wrong time, a tampered environment.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() { echo x >in; }
+
+# Every transcript is sound, and jq reads every line of it.
+cleanup() {
+	local file
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		[ -e "$file" ] || continue
+		awf-verify -q "$file"
+		jq -e . "$file" >/dev/null
+	done
+}
+
+# Waits until the transcript holds so many ends of calls.
+await_ends() {
+	local i
+	for i in {1..200}; do
+		[ "$(jq -s 'map(select(.type == "step.completed")) | length' \
+			"$(transcript)" 2>/dev/null)" = "$1" ] && return
+		sleep 0.05
+	done
+	return 1
+}
+
+status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(transcript)"; }
+
+@test "a closed standard stream never becomes a file of ours" {
+	run -1 --separate-stderr sh -c 'awf-step a -- echo hi <&-'
+	[[ $stderr == *"no input"* ]]
+	run -4 --separate-stderr sh -c 'awf-step a -- echo hi <in >&-'
+	same "$stderr" 'awf-step: stdout: unable to write: Bad file descriptor'
+	run -3 sh -c 'awf-step a -- sh -c "echo oops >&2; false" <in >out 2>&-'
+	same "$(jq -r .metadata.error.code out)" exit_status
+	run -4 sh -c 'awf-step -n a -- sh -c "echo oops >&2; echo hi" <&- >&- 2>&-'
+}
+
+@test "half of a surrogate pair is no JSON, wherever it comes from" {
+	run -1 --separate-stderr awf-step -i json a -q -- cat <<<'"\ud800"'
+	same "$stderr" 'awf-step: a: stdin: byte 2: half of a surrogate pair'
+	run -3 --separate-stderr awf-step -O json a -q -- echo '"\udc00x"' <in
+	same "$stderr" 'awf-step: a: stdout is no JSON: half of a surrogate pair'
+	awf-step a -- cat <in >line
+	sed 's/"data":"x"/"data":"\\ud83d\\u0041"/' line >half
+	run -1 --separate-stderr awf-step b -q -- cat <half
+	same "$stderr" 'awf-step: b: stdin: byte 10: half of a surrogate pair'
+	sed 's/"data":"x"/"data":"\\ud83d\\ude00"/' line >whole
+	same "$(awf-step -r b -- cat <whole)" '😀'
+}
+
+@test "a state line too long or too deep is told apart" {
+	awf-step a -- cat <in >line
+	awk '{ deep = sprintf("%0300d", 0); gsub("0", "[", deep)
+		sub("\"x\"", deep); print }' line >deep
+	run -1 --separate-stderr awf-step b -q -- cat <deep
+	[[ $stderr == *"nested too deep" ]]
+}
+
+@test "a call that state metadata makes up is not believed" {
+	awf-run -c 'awf-step a -- cat <in |
+		jq -c ".metadata.call = \"a:0:0\nAAAA\n\"" | awf-step -q b -- cat'
+}
+
+@test "data that is no base64, though its metadata says so, is recorded as it is" {
+	printf '\377' | awf-step a -- cat | jq -c '.data = "changed!"' >line
+	same "$(awf-step -r b -- cat <line)" 'changed!'
+	same "$(jq -c 'select(.type == "step.started").payload.input' "$(transcript)")" '"changed!"'
+}
+
+@test "a signal ends a step whose output nobody takes" {
+	head -c 3000000 /dev/zero | tr '\0' a >big
+	mkfifo pipe
+	sleep 20 <pipe 3>&- &
+	reader=$!
+	awf-step -r a -- cat <big >pipe &
+	step=$!
+	await_ends 1
+	sleep 0.2
+	kill -TERM $step
+	status=0
+	wait $step || status=$?
+	kill $reader
+	same $status 143
+}
+
+@test "a step that was ended by a signal between two items left its output incomplete" {
+	mkfifo slow
+	awf-run -c '{ echo $$ >shell; sh -c "echo \$\$ >pid; exec awf-step -i lines a -- cat" <slow; } |
+		awf-step -s -r b -- touch ran' 2>err 3>&- &
+	run_pid=$!
+	exec 8<>slow
+	printf '1\n2\n' >&8
+	await_ends 2
+	kill -TERM "$(cat pid)"
+	status=0
+	wait $run_pid || status=$?
+	exec 8>&-
+	same $status 3
+	[ ! -e ran ]
+	grep -q 'the step a:0 died before its end' err
+}
+
+@test "a rescue that failed and was rescued leaves no failure" {
+	awf-run -c 'awf-step a -- false <in | awf-step --rescue b -- false |
+		awf-step --rescue c -q -- true'
+	same "$(status_of_run)" success
+	run -3 awf-run -c 'awf-step a -- false <in | awf-step --rescue b -- false |
+		awf-step --rescue c -q -- false'
+	same "$(status_of_run)" failed
+}
+
+@test "a storage that is a symbolic link has its audit trail too" {
+	mkdir real
+	ln -s "$PWD/real" link
+	run -0 --separate-stderr env AWF_STORAGE="$PWD/link" awf-run -c 'awf-step -n a -q -- true'
+	same "$stderr" ''
+	same "$(wc -l <real/audit.jsonl)" 2
+}

@@ -232,6 +232,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 	for (tried = 1;; tried++) {
 		began = clock_monotonic();
 		memset(&work->error, 0, sizeof work->error);
+		if (interrupted(&s->interrupts, &work->error))
+			return 0;
 		if (try(work, err) == -1)
 			return -1;
 		if (work->error.code == ERROR_NONE || may_have_happened(work) ||

@@ -325,3 +325,25 @@ awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 	script -qec 'awf-step -n -p x -q -m chatty/m a' typescript </dev/null >seen
 	same "$(tr -d '\r' <seen)" 'the answer'
 }
+
+@test "nothing begins when nobody reads: without input, joined, after a condition, in parallel, tools, models" {
+	mkfifo out
+	tool mark '"effects":"external"' 'echo ran >ran'
+	while read -r options; do
+		: >go
+		sh -c 'while [ -e go ]; do sleep 0.01; done; printf "{}\n" | eval "exec awf-step $0"' "$options" >out 2>stderr &
+		exec 4<out
+		exec 4<&-
+		rm go
+		wait
+		[ ! -e ran ] || { echo "$options: ran" && false; }
+	done <<-'END'
+		-n a -- touch ran
+		-s a -- touch ran
+		-n --when 'sleep 0.1' a -- touch ran
+		-i lines -j 2 a -- touch ran
+		-i json -s -t mark a
+		-n -p x -m plain/m a
+	END
+	[ ! -e "$PROVIDER_LOG" ]
+}

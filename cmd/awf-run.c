@@ -27,6 +27,7 @@
 #include "program.h"
 #include "record/input.h"
 #include "record/outcome.h"
+#include "record/roster.h"
 #include "record/run.h"
 
 #define PROGRAM "awf-run"
@@ -390,8 +391,11 @@ end_as_failed(struct end *e, int exit_code, const struct error *error)
 
 /* The workflow ended by itself: its status, and what its calls came to. */
 static void
-judge(struct end *e, const struct supervision *s, const struct outcome *o)
+judge(struct end *e, const struct job *j)
 {
+	const struct supervision *s = &j->supervision;
+	const struct outcome *o = &j->outcome;
+	struct error died;
 	char text[64];
 	int code = process_exit_code(s->wait_status);
 	bool closed = code == 128 + SIGPIPE;
@@ -409,6 +413,10 @@ judge(struct end *e, const struct supervision *s, const struct outcome *o)
 		e->exit_code = code;
 		error_set(&e->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
+	} else if (roster_died(j->run.directory, e->step, sizeof e->step)) {
+		/* Between its calls, or it could not record one. */
+		error_set(&died, ERROR_INTERRUPTED, NULL, "it died before its end");
+		end_as_failed(e, STATUS_WORK, &died);
 	} else {
 		e->status = "success";
 	}
@@ -425,7 +433,7 @@ conclude(struct job *j)
 	switch (s->verdict) {
 	case VERDICT_ENDED:
 		if (readable == 0)
-			judge(&e, s, &j->outcome);
+			judge(&e, j);
 		else
 			end_as_failed(&e, EXIT_OWN, &err);
 		break;

@@ -810,8 +810,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = 128 + last_signal(&stream);
 	if (r->own_run && finish_run(r, status, &err, &late) == -1)
 		status = program_fail(PROGRAM, &late);
-	/* Any other end leaves its output incomplete: who reads it is to know. */
-	if (signal_number == 0 && status != STATUS_SYSTEM)
+	/* Any other end leaves its output incomplete: who reads it is to know. A step that
+	 * is only tried may end as it likes. */
+	if ((signal_number == 0 && status != STATUS_SYSTEM) || s->step.failure == FAILURE_TRY)
 		roster_end(&r->roster);
 	stream_free(&stream);
 	if (last_signal(&stream) != 0)

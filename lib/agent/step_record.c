@@ -89,7 +89,7 @@ binaries_add(struct binaries *b, const struct data *data, char *at)
 {
 	struct buffer bytes = BUFFER_INIT;
 
-	if (!data->base64) {
+	if (!data_binary(data)) {
 		free(at);
 		return;
 	}
@@ -117,7 +117,7 @@ binaries_free(struct binaries *b)
 static void
 write_data(struct writer *w, const struct data *data)
 {
-	if (data->base64)
+	if (data_binary(data))
 		writer_null(w);
 	else
 		writer_raw(w, data->json.data, data->json.len);

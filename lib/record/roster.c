@@ -13,6 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "record/storage.h"
 
 #define RECORD 32          /* bytes of one process: a state, its pid, LF */
@@ -212,26 +213,77 @@ file_busy(int fd)
 	return false;
 }
 
-bool
-roster_busy(const char *run_directory, struct buffer *names)
+/* The last process of a file that died, -1 if a later one ended or none died. */
+static long
+file_died(int fd)
 {
-	char *directory = path_join(run_directory, "roster"), *path;
-	DIR *dir = storage_opendir(directory);
-	struct dirent *entry;
-	bool busy = false;
-	int fd;
+	char state;
+	long occurrence, died = -1;
 
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+	for (occurrence = 0; pread(fd, &state, 1, (off_t)occurrence * RECORD) == 1; occurrence++) {
+		if (state == RECORD_ENDED)
+			died = -1;
+		else if (record_dead(fd, occurrence, -1))
+			died = occurrence;
+	}
+	return died;
+}
+
+/* Opens the next file of a roster; -1 at the end. */
+static int
+next_file(const char *directory, DIR *dir, const char **name)
+{
+	struct dirent *entry;
+	char *path;
+	int fd = -1;
+
+	while (fd == -1 && dir != NULL && (entry = readdir(dir)) != NULL) {
 		if (entry->d_name[0] == '.')
 			continue;
 		path = path_join(directory, entry->d_name);
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		free(path);
-		if (fd == -1)
-			continue;
+		*name = entry->d_name;
+	}
+	return fd;
+}
+
+bool
+roster_died(const char *run_directory, char *process, size_t size)
+{
+	char *directory = path_join(run_directory, "roster");
+	DIR *dir = storage_opendir(directory);
+	const char *name;
+	long died = -1;
+	int fd;
+
+	while (died == -1 && (fd = next_file(directory, dir, &name)) != -1) {
+		/* What is enclosed is for the call around it to answer for. */
+		if (name_valid(name))
+			died = file_died(fd);
+		if (died != -1)
+			snprintf(process, size, "%s:%ld", name, died);
+		close(fd);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	free(directory);
+	return died != -1;
+}
+
+bool
+roster_busy(const char *run_directory, struct buffer *names)
+{
+	char *directory = path_join(run_directory, "roster");
+	DIR *dir = storage_opendir(directory);
+	const char *name;
+	bool busy = false;
+	int fd;
+
+	while ((fd = next_file(directory, dir, &name)) != -1) {
 		if (file_busy(fd)) {
 			if (names != NULL)
-				buffer_format(names, "%s%s", busy ? ", " : "", entry->d_name);
+				buffer_format(names, "%s%s", busy ? ", " : "", name);
 			busy = true;
 		}
 		close(fd);

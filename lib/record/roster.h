@@ -17,6 +17,7 @@
 #define AWF_RECORD_ROSTER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -43,5 +44,8 @@ void roster_close(struct roster *r);
 /* For awf-run: whether any process has begun, not ended, and is not dead; names
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);
+/* For awf-run, at the end: whether a process at top level died, and none of the same
+ * name that came after it ended; process gets "NAME:OCCURRENCE". */
+bool roster_died(const char *run_directory, char *process, size_t size);
 
 #endif

@@ -91,6 +91,17 @@ feed_string(const struct data *d, struct buffer *out)
 		buffer_byte(out, '\n');
 }
 
+bool
+data_binary(const struct data *d)
+{
+	struct buffer bytes = BUFFER_INIT;
+	bool decoded = d->base64 &&
+	    base64_decode(d->json.data + 1, d->json.len - 2, &bytes) == 0;
+
+	buffer_free(&bytes);
+	return decoded;
+}
+
 void
 data_feed(const struct data *d, struct buffer *out)
 {
@@ -190,20 +201,6 @@ state_is(struct span value)
 	    member_is_id(metadata, "run_id") && member_is_id(metadata, "event_id");
 }
 
-/* Whether the data is the base64 that its metadata says it is: jq may have changed it. */
-static bool
-is_base64(struct span data, struct span metadata)
-{
-	struct buffer bytes = BUFFER_INIT;
-	bool decoded;
-
-	if (span_type(data) != 's' || !span_is(span_member(metadata, "encoding"), "base64"))
-		return false;
-	decoded = base64_decode(data.at + 1, data.len - 2, &bytes) == 0;
-	buffer_free(&bytes);
-	return decoded;
-}
-
 /* Fills an item from a state line that was found to be one. */
 static void
 item_from_state(struct item *item, struct span line, const char *run_id)
@@ -218,7 +215,8 @@ item_from_state(struct item *item, struct span line, const char *run_id)
 	buffer_append(&item->data.json, data.at, data.len);
 	buffer_append(&item->metadata, metadata.at, metadata.len);
 	item->data.no_newline = span_true(span_member(metadata, "no_newline"));
-	item->data.base64 = is_base64(data, metadata);
+	item->data.base64 = span_type(data) == 's' &&
+	    span_is(span_member(metadata, "encoding"), "base64");
 	item->foreign = !span_is(span_member(metadata, "run_id"), run_id);
 }
 

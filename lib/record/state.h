@@ -31,6 +31,9 @@ void data_from_text(struct data *d, const char *bytes, size_t len);
 int data_from_json(struct data *d, const char *bytes, size_t len, struct error *err);
 void data_null(struct data *d);
 void data_copy(struct data *to, const struct data *from);
+/* Whether it is bytes in base64; what jq has put in their place may not be, though
+ * the metadata still says so. */
+bool data_binary(const struct data *d);
 /* The bytes that a command gets: text with its LF, binary decoded, JSON as one
  * line, null as nothing. */
 void data_feed(const struct data *d, struct buffer *out);

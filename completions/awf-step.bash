@@ -1,7 +1,14 @@
 # bash completion for awf-step
 _awf_step()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words i
+	# After -- come the command and its own arguments.
+	for ((i = 1; i < COMP_CWORD - 1; i++)); do
+		if [[ ${COMP_WORDS[i]} == -- ]]; then
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			return
+		fi
+	done
 	case $prev in
 	-a | --agent)
 		words="$(cd agents 2>/dev/null && ls ./*.md ./*.json 2>/dev/null | sed 's|^\./||')"
@@ -30,4 +37,4 @@ _awf_step()
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
-complete -F _awf_step awf-step
+complete -o filenames -F _awf_step awf-step

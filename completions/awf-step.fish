@@ -34,5 +34,5 @@ complete -c awf-step -l pass-key -x -d 'leave this API key in the environment of
 complete -c awf-step -l kind -x -d 'the kind that is recorded'
 complete -c awf-step -l dry-run -d 'print what would be asked or run, and do not'
 complete -c awf-step -s v -l verbose -d 'show an agents text on stderr as it comes'
-complete -c awf-step -l help -d 'print the help'
+complete -c awf-step -s h -l help -d 'print the help'
 complete -c awf-step -l version -d 'print the version'

@@ -23,4 +23,4 @@ _awf_tail()
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
-complete -F _awf_tail awf-tail
+complete -o filenames -F _awf_tail awf-tail

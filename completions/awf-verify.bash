@@ -12,4 +12,4 @@ _awf_verify()
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; [[ $cur == -* ]] || compgen -f -- "$cur")
 }
-complete -F _awf_verify awf-verify
+complete -o filenames -F _awf_verify awf-verify

@@ -13,5 +13,5 @@ complete -c awf-verify -l repair -d 'move what a crash left of a line to <run-id
 complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
 complete -c awf-verify -s q -l quiet -d 'no warnings'
 complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'
-complete -c awf-verify -l help -d 'print the help'
+complete -c awf-verify -s h -l help -d 'print the help'
 complete -c awf-verify -l version -d 'print the version'

@@ -349,17 +349,9 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	[ ! -e "$AWF_STORAGE" ]
 }
 
-@test "--help names every option, --version the version" {
-	run -0 awf-step --help
+@test "--help and --version go to stdout" {
+	run -0 --separate-stderr awf-step --help
 	[[ "$output" == "usage: awf-step [options] NAME -- command"* ]]
-	for option in $(grep -o -- '--[a-z-]*' <<<"$output" | sort -u); do
-		[ "$option" = -- ] && continue
-		grep -q -- "$option" "$ROOT/completions/awf-step.bash" || { echo "bash: $option"; false; }
-		grep -q -- "$option" "$ROOT/completions/_awf-step" || { echo "zsh: $option"; false; }
-		grep -q -- "-l ${option#--}\b" "$ROOT/completions/awf-step.fish" || { echo "fish: $option"; false; }
-		[ "$option" = --help ] || [ "$option" = --version ] ||
-			grep -q -- "Fl -${option#--}" "$ROOT/man/awf-step.1" || { echo "man: $option"; false; }
-	done
 	run -0 awf-step --version
 	[[ "$output" == "awf-step "[0-9]* ]]
 }

@@ -1,0 +1,289 @@
+#!/usr/bin/env bats
+# What README and manual say: their examples run as they are printed, cross
+# references lead somewhere, every option is described and completed.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	# The manual says ~/.local/share/awf.
+	unset AWF_STORAGE AWF_REPLAY XDG_DATA_HOME
+	cp -r "$ROOT/examples/." .
+	mkdir stubs
+	export PATH="$PWD/stubs:$BUILD/libexec/awf:$PATH"
+	export AWF_MODEL=replay/$PWD/recordings/brief.jsonl
+	export OPENAI_BASE_URL=http://127.0.0.1:1
+}
+
+# A program of this name and shell text, found first.
+stub() {
+	printf '#!/bin/sh\n%s\n' "$2" >"stubs/$1"
+	chmod +x "stubs/$1"
+}
+
+# Answers of a model for replay: MATCH TEXT...
+answers() {
+	while [ $# -gt 0 ]; do
+		jq -nc --arg match "$1" --arg text "$2" \
+			'{match: $match, turn: 0, blocks: [{type: "text", text: $text}]}'
+		shift 2
+	done
+}
+
+# The example of a page that contains these words, as it is shown.
+example() {
+	awk -v words="$2" '
+		/^\.Bd -literal/ { inside = 1; block = ""; next }
+		/^\.Dl / { inside = 1; block = substr($0, 5) "\n" }
+		/^\.Ed/ || /^\.Dl / { if (inside && index(block, words)) { printf "%s", block; exit }
+			inside = 0; next }
+		inside { block = block $0 "\n" }' "$ROOT/man/$1" |
+		sed "s/^[\$>] //; s/\\\\e/\\\\/g; s/\\\\&//g; s/\\\\(aq/'/g; s/\\\\(dq/\"/g" >"$BATS_TEST_TMPDIR/example"
+	[ -s "$BATS_TEST_TMPDIR/example" ] || { echo "$1 has no example with: $2" >&2; return 1; }
+	cat "$BATS_TEST_TMPDIR/example"
+}
+
+# The same in the README, where examples are indented.
+readme() {
+	awk -v words="$1" '
+		/^    / { block = block substr($0, 5) "\n"; next }
+		{ if (index(block, words)) { printf "%s", block; exit } block = "" }' \
+		"$ROOT/README.md" >"$BATS_TEST_TMPDIR/example"
+	[ -s "$BATS_TEST_TMPDIR/example" ] || { echo "README has no example with: $1" >&2; return 1; }
+	cat "$BATS_TEST_TMPDIR/example"
+}
+
+# Runs an example: PAGE WORDS.
+try() { sh -c "$(example "$@")"; }
+
+brief() { echo 'solid-state batteries' | ./brief.awf >brief.txt; }
+
+programs() { (cd "$BUILD/bin" && ls awf-*); }
+
+@test "every option in --help is in the page and in the completions" {
+	for program in $(programs); do
+		page=$ROOT/man/$program.1
+		run -0 "$program" --help
+		[[ $output == "usage: $program "* ]]
+		for option in $(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*'); do
+			grep -q -- "Fl -${option#--}\b" "$page" || { echo "$page: $option"; false; }
+			grep -q -- "$option\b" "$ROOT/completions/$program.bash" || { echo "$program.bash: $option"; false; }
+			grep -q -- "$option\b" "$ROOT/completions/_$program" || { echo "_$program: $option"; false; }
+			grep -q -- "-l ${option#--}\b" "$ROOT/completions/$program.fish" || { echo "$program.fish: $option"; false; }
+		done
+		for option in $(grep -o '^ *-., --' <<<"$output" | grep -o -- '-.,'); do
+			option=${option%,}
+			grep -q -- "Fl ${option#-}\b" "$page" || { echo "$page: $option"; false; }
+			grep -q -- "{$option,--" "$ROOT/completions/_$program" || { echo "_$program: $option"; false; }
+			grep -q -- "-s ${option#-}\b" "$ROOT/completions/$program.fish" || { echo "$program.fish: $option"; false; }
+		done
+	done
+}
+
+@test "every program has a page with examples, every cross reference a page" {
+	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
+		grep -q '^\.Sh EXAMPLES' "$ROOT/man/$program.1" || { echo "$program"; false; }
+		grep -q "Xr $program 1" "$ROOT/man/awf.7" || { echo "awf.7: $program"; false; }
+	done
+	sed -n 's/^\.Xr \(awf[a-z-]*\) \([1-8]\).*/\1.\2/p' "$ROOT"/man/* | sort -u >pages
+	[ "$(wc -l <pages)" -ge 10 ]
+	while read -r page; do
+		[ -e "$ROOT/man/$page" ] || { echo "no page: $page"; false; }
+	done <pages
+}
+
+@test "completions in bash" {
+	for program in $(programs); do
+		# shellcheck disable=SC1090
+		. "$ROOT/completions/$program.bash"
+		complete -p "$program"
+		COMP_WORDS=("$program" --he) COMP_CWORD=1 COMPREPLY=()
+		"_${program/-/_}"
+		same "${COMPREPLY[*]}" --help
+	done
+	COMP_WORDS=(awf-step -a res) COMP_CWORD=2
+	_awf_step
+	same "${COMPREPLY[*]}" researcher.md
+	COMP_WORDS=(awf-step x -- cat brief.a) COMP_CWORD=4
+	_awf_step
+	same "${COMPREPLY[*]}" brief.awf
+}
+
+@test "README: the ten minutes" {
+	same "$(sh -c "$(readme 'awf-step count')" | tr -d ' ')" 3
+	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'
+	run -0 sh -ec "$(readme 'awf-tail --list')"
+	[[ ${lines[0]} == *"run started (sorted, "* ]]
+	[[ $output == *"  sorted  success "*"  count   success "* ]]
+	same "$(grep -c '^{"path":"square","ms":[0-9]*}$' <<<"$output")" 3
+}
+
+@test "README: the examples, an agent, cron" {
+	cp -r "$ROOT/examples" .
+	same "$(sh -ec "$(readme recordings/brief.jsonl)" | head -n 1)" \
+		'Solid-state batteries: better cells, unproven factories'
+	mkdir "$HOME/flows" && cp -r "$ROOT/examples/." "$HOME/flows"
+	readme '15 6 * * *' >table
+	line=$(sed -n 's/^15 6 \* \* \*  //p' table)
+	(cd "$HOME" && sh -c "${line/overnight alerts/solid-state batteries}")
+	same "$(head -n 1 "$HOME/brief.txt")" 'Solid-state batteries: better cells, unproven factories'
+	run -0 sh -c "$(readme 'cat agents/')"
+	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
+}
+
+@test "README: every page that it names is there" {
+	grep -o 'awf-[a-z]*([1-8])' "$ROOT/README.md" | tr '(' . | tr -d ')' >pages
+	while read -r page; do
+		[ -e "$ROOT/man/$page" ] || { echo "no $page"; false; }
+	done <pages
+}
+
+@test "awf(7): the idioms" {
+	for name in a b agent chair reviewer; do echo "You are $name." >"$name.md"; done
+	yes '{"blocks":[{"type":"text","text":"said"}]}' | head -n 4 >said.jsonl
+	export AWF_MODEL=replay/$PWD/said.jsonl
+	stub x 'echo x'
+	stub y 'echo y'
+	stub z 'jq -cS .'
+	stub curl 'exit 7'
+	echo cached >cache
+	echo TODO >in
+	printf 'one\ntwo\n' >lines
+	# Which idiom, what it prints (data alone), what comes before it in the pipeline.
+	while IFS='|' read -r words expected before; do
+		idiom=$(example awf.7 "$words")
+		idiom=${idiom/then .../then echo found; fi}
+		idiom=${idiom/\/dev\/tty/\/dev\/null}
+		echo "$words"
+		run -0 --separate-stderr awf-run -c "${before:-cat} | { $idiom
+			}" <lines
+		same "$(jq -Rr '. as $line | try (fromjson.data | strings // tojson) catch $line' <<<"$output" | paste -sd' ')" "$expected"
+	done <<-'END'
+		a.md first|said
+		-j 4 -a reviewer|said said
+		-s -a chair|said|awf-step -i lines seed -- cat
+		by-name|{"a":"x","b":"y"}
+		check -q|found
+		curl -fsS|cached
+		--when|{"urgent":false}|echo '{"urgent":false}' | awf-step -i json -O json seed -- cat
+		tee /dev|y
+		-a agent.md ask -r|said
+	END
+}
+
+@test "awf-run(1)" {
+	answers 'You are the researcher' found 'You are the writer' written >answers.jsonl
+	AWF_MODEL=replay/answers.jsonl try awf-run.1 'agents/writer.md write -r'
+	same "$(cat brief.txt)" written
+	git init -q .
+	touch a.c b.c
+	git add a.c b.c
+	printf '#!/bin/sh\necho "$AWF_INPUT_file"\n' >review.awf
+	try awf-run.1 'git ls-files'
+	same "$(paste -sd' ' review.txt)" 'a.c b.c'
+	mkdir "$HOME/flows"
+	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q a -- false\n' >"$HOME/flows/digest.awf"
+	line=$(example awf-run.1 '15 3' | sed -n 's/^15 3 \* \* \*  //p')
+	run -3 sh -c "$line"
+	[[ $output == *'awf-run: nightly: step a:0:0 failed: false: exit status 1' ]]
+	printf 'echo done\n' >long.awf
+	chmod +x long.awf
+	run -0 try awf-run.1 'id-file run.id'
+	[[ $output == *'run completed (success, '* ]]
+	same "$(try awf-run.1 audit.jsonl | tail -n 1 | jq -c .[1:])" '["run.completed","success"]'
+}
+
+@test "awf-step(1)" {
+	same "$(try awf-step.1 'awf-step count' | tr -d ' ')" 2
+	git init -q .
+	echo 1 >file
+	git add file
+	echo 2 >file
+	answers 'You chair' merge 'You are a reviewer' fault >answers.jsonl
+	same "$(AWF_MODEL=replay/answers.jsonl awf-run -n -c "$(example awf-step.1 'agents/chair.md')")" merge
+	stub curl 'exit 7'
+	echo cached >cache.html
+	echo why >question
+	answers cached summed >answers.jsonl
+	same "$(AWF_MODEL=replay/answers.jsonl awf-run -n -c "$(example awf-step.1 cache.html)" |
+		jq -c .)" '{"input":"cached","summary":"summed"}'
+	echo x >change
+	stub make 'exit 2'
+	line=$(example awf-step.1 'make lint')
+	same "$(sh -c "${line/.../echo clean; else echo faults}")" faults
+}
+
+@test "awf-tail(1)" {
+	brief
+	same "$(try awf-tail.1 @brief.awf | head -n 1)" '["search_notes",{"query":"solid-state","limit":10}]'
+	same "$(try awf-tail.1 '--inline --type' | head -n 1)" \
+		'I start with the topic itself, its electrolytes and what it costs.'
+	same "$(try awf-tail.1 'while read -r run')" 'scripted-model 1601'
+	stub ssh 'shift; exec "$@"'
+	[[ $(try awf-tail.1 'ssh host' 3>&- & sleep 0.2; awf-run -n true; wait) == *'run completed (success, '* ]]
+	same "$(try awf-tail.1 'awf-tail --errors')" ''
+	awf-run -n -c 'awf-step -n -q a -- sh -c "echo why >&2; exit 1"' || true
+	[[ $(try awf-tail.1 'awf-tail --errors') == *'a failed ('*why* ]]
+	stub notify-send 'echo "$@"'
+	[[ $(try awf-tail.1 notify-send 3>&- & sleep 0.2; awf-run -n false; wait) == *'the run failed' ]]
+}
+
+@test "awf-verify(1)" {
+	brief
+	same "$(try awf-verify.1 '$ awf-verify')" ''
+	[[ $(try awf-verify.1 'awf-verify -v') == *' 32 events, 1 attempts, 3 calls, 7 tool calls'* ]]
+	same "$(try awf-verify.1 'for f in')" ''
+	cp "$(readlink -f ~/.local/share/awf/latest)" "$HOME/.local/share/awf/transcripts/torn.jsonl"
+	echo torn >>"$HOME/.local/share/awf/transcripts/torn.jsonl"
+	[[ $(try awf-verify.1 'for f in') == *'/torn.jsonl' ]]
+	rm "$HOME/.local/share/awf/transcripts/torn.jsonl"
+	same "$(try awf-verify.1 'xargs -r awf-verify')" ''
+	[[ $(try awf-verify.1 @brief | jq -r .payload.status) == success ]]
+	try awf-verify.1 'keys[]' | grep -qx exit_code
+}
+
+@test "awf-agent(5) and awf-tool(5)" {
+	answers 'You are the researcher' found '"Title: t' bug 'Title: u' feature >answers.jsonl
+	sed -i 's/"\\"Title/"Title/' answers.jsonl
+	printf '%s\n' '{"match":"Call the tool report","blocks":[{"type":"tool_use","tool_id":"1","tool_name":"report","tool_input":{"amount":5}}]}' >>answers.jsonl
+	export AWF_MODEL=replay/$PWD/answers.jsonl
+	same "$(try awf-agent.5 "'solid-state batteries' |")" found
+	echo '{"issues":[{"title":"t","labels":["l"],"body":"b"},{"title":"u","body":"c"}]}' >issues.json
+	echo 'You sort issues.' >agents/triage.md
+	same "$(try awf-agent.5 issues.json | paste -sd' ')" 'bug feature'
+	echo invoice >invoice.txt
+	same "$(try awf-agent.5 invoice.txt)" 5
+	example awf-tool.5 'Counts the words' >tools/word_count.tool.json
+	same "$(try awf-tool.5 'one two')" 2
+	AWF_MODEL=replay/$PWD/recordings/brief.jsonl brief
+	try awf-tool.5 group_by | jq -e '.search_notes // .word_count | . > 0'
+}
+
+@test "awf-provider-replay(1) and awf-provider(7)" {
+	same "$(try awf-provider-replay.1 Translate)" 'GUTEN TAG'
+	brief
+	echo 'solid-state batteries' >topic
+	same "$(try awf-provider-replay.1 readlink)" "$(cat brief.txt)"
+	mkdir providers
+	example awf-provider.7 awf-provider-echo >providers/awf-provider-echo
+	chmod +x providers/awf-provider-echo
+	same "$(echo hi | AWF_PROVIDER_PATH=$PWD/providers awf-step -r -m echo/x say)" hi
+	model_server --answer "$ROOT/tests/fixtures/anthropic/text.jsonl"
+	line=$(example awf-provider.7 'Name a colour')
+	same "$(sh -c "${line//\/usr\/local/"$BUILD"}")" \
+		"$(jq -j '.delta.text? // empty' "$ROOT/tests/fixtures/anthropic/text.jsonl")"
+}
+
+@test "awf-transcript(5)" {
+	brief
+	[[ $(try awf-transcript.5 'awf-tail --json | jq') == '{'*'"seq": 1,'* ]]
+	same "$(try awf-transcript.5 INDEX | jq -c '[.name, (.output | length > 0), .error]' | sort | uniq -c | tr -s ' ')" \
+		"$(printf ' 5 ["search_notes",true,null]\n 2 ["word_count",true,null]')"
+	same "$(try awf-transcript.5 'select(.type == "text") | .text' | tail -n 1)" "$(tail -n 1 brief.txt)"
+	same "$(try awf-transcript.5 '"router"' | wc -l)" 14
+	same "$(try awf-transcript.5 '.path / "."' | paste -sd' ')" 'research:0:0 analyse:0:0 write:0:0'
+	same "$(try awf-transcript.5 group_by)" '{"model":"scripted-model","input":7470,"output":1601}'
+	same "$(try awf-transcript.5 'sort -rn' | wc -l)" 3
+	same "$(try awf-transcript.5 b2sum | cut -c 1-64 | uniq | wc -l)" 1
+	awf-run -n -c 'awf-step -n -q a -- false' || true
+	same "$(try awf-transcript.5 'select(.payload.error)' | head -n 1)" 'a:0:0: false: exit status 1'
+}

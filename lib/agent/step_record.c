@@ -187,6 +187,8 @@ write_started(const struct working *work, struct writer *w)
 		writer_key(w, "input");
 		write_data(w, input);
 	}
+	if (input->no_newline)
+		writer_member_bool(w, "no_newline", true);
 	writer_member_string(w, "definition_sha256", s->definition_sha256);
 	writer_member_string(w, "effects", effects_name(s->effects));
 	if (s->idempotent)
@@ -277,6 +279,32 @@ write_result(const struct working *work, struct writer *w)
 	writer_array_end(w);
 }
 
+/* Text results that did not end in LF: true for the one result, else the numbers of
+ * the parts. Without it the bytes that came could not be made again. */
+static void
+write_no_newline(const struct working *work, struct writer *w)
+{
+	bool any = false;
+
+	if (!several_results(work->step)) {
+		if (work->results[0].no_newline)
+			writer_member_bool(w, "no_newline", true);
+		return;
+	}
+	for (size_t i = 0; i < work->result_count; i++) {
+		if (!work->results[i].no_newline)
+			continue;
+		if (!any) {
+			writer_key(w, "no_newline");
+			writer_array(w);
+		}
+		any = true;
+		writer_integer(w, (int64_t)i);
+	}
+	if (any)
+		writer_array_end(w);
+}
+
 static void
 collect_results(const struct working *work, struct binaries *binaries)
 {
@@ -300,8 +328,10 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "call", work->id);
 	if (work->error.code != ERROR_NONE)
 		working_write_error(w, "error", &work->error);
-	else if (work->skipped == NULL)
+	else if (work->skipped == NULL) {
 		write_result(work, w);
+		write_no_newline(work, w);
+	}
 	writer_member_integer(w, "duration_ms", clock_monotonic() - work->begun);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);

@@ -23,6 +23,9 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 @test "text is exact: with and without its last newline, empty, CRLF, long" {
 	printf 'x' | awf-step a -- cat | awf-step -r b -- cat >out
 	printf 'x' | cmp - out
+	same "$(events step.started .payload.no_newline; events step.completed .payload.no_newline)" "$(printf 'true\ntrue')"
+	printf 'x\n' | awf-step -q -O nul a -- printf 'a\nb\n\0c\0'
+	same "$(events step.started .payload.no_newline; events step.completed .payload.no_newline)" "$(printf 'null\n[1]')"
 	printf 'x\n\n' | awf-step a -- cat | awf-step -r b -- cat >out
 	printf 'x\n\n' | cmp - out
 	printf 'a\r\nb' | awf-step -r a -- cat >out

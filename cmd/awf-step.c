@@ -573,6 +573,8 @@ collect_inputs(struct buffer *out)
 		if (strncmp(*variable, prefix, sizeof prefix - 1) != 0)
 			continue;
 		equals = strchr(*variable, '=');
+		if (equals == NULL)
+			continue;
 		if (w.comma)
 			buffer_byte(out, ',');
 		json_quote(out, *variable + sizeof prefix - 1,
@@ -661,6 +663,8 @@ handle_signals(void)
 			sigaction(numbers[i], &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
+	action.sa_handler = SIG_DFL; /* ignored, it would take the children's ends away */
+	sigaction(SIGCHLD, &action, NULL);
 	descendants_adopt();
 }
 

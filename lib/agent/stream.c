@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "exec/workers.h"
 #include "json/writer.h"
+#include "record/call.h"
 
 /* ---- the input's producers ---- */
 
@@ -272,7 +273,7 @@ join_key(struct join *j, const struct item *item, struct error *why)
 	char *path = item_metadata(item, "path"), *name, *entry;
 	int result = 0;
 
-	if (path == NULL || item->foreign)
+	if (path == NULL || item->foreign || !call_path_valid(path))
 		result = error_set(why, ERROR_INVALID_INPUT, "stdin",
 		    "--by-name: an item that no step of this run has made");
 	else {

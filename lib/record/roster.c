@@ -165,7 +165,7 @@ parse_call(const char *call, char **key)
 	if (*occurrence != ':' || occurrence == call)
 		return -1;
 	number = strtol(occurrence + 1, &end, 10);
-	if (end != item || number < 0 || strstr(call, "..") != NULL)
+	if (end != item || number < 0 || number >= BEGIN_LOCK / RECORD || strstr(call, "..") != NULL)
 		return -1;
 	*key = memory_copy(call, (size_t)(occurrence - call));
 	return number;

@@ -255,7 +255,8 @@ state_reader_fill(struct state_reader *r, struct error *err)
 	do
 		got = read(r->fd, buffer_reserve(&r->pending, want + 1), want);
 	while (got == -1 && errno == EINTR && (r->signal_number == NULL || *r->signal_number == 0));
-	if (got == -1 && errno == EINTR)
+	/* Input that never pauses interrupts no read. */
+	if (r->signal_number != NULL && *r->signal_number != 0)
 		return error_set(err, ERROR_CANCELLED, NULL, "ended by signal %d", *r->signal_number);
 	if (got == -1)
 		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
@@ -339,17 +340,20 @@ begins_like_state(const char *bytes, size_t len)
 static int
 recognise(struct state_reader *r, struct error *err)
 {
-	size_t available, len, space, bad = 0;
+	size_t available, len, bad = 0;
 	const char *at = rest(r, &available), *wrong = NULL;
 	struct error why;
 	int framed;
 
-	space = available == 0 ? 0 : strspn(at, " \t\r\n");
-	if (space >= available && !r->eof)
-		return 0;
-	if (space >= available || at[space] != '{') {
-		r->form = INPUT_TEXT;
-		return 0;
+	if (!r->framer.started) {
+		r->seen += strspn(at + r->seen, " \t\r\n");
+		if (r->seen >= available && !r->eof)
+			return available > SCAN_LINE_LIMIT ? too_long(r, err) : 0;
+		if (r->seen >= available || at[r->seen] != '{') {
+			r->seen = 0;
+			r->form = INPUT_TEXT;
+			return 0;
+		}
 	}
 	framed = frame_value(r, &len, &why);
 	if (framed == 0 && !r->eof)

@@ -62,7 +62,7 @@ struct state_reader {
 	int fd;
 	enum input_form form;      /* INPUT_AUTO until recognised */
 	const char *run_id;        /* of this run; "" */
-	const volatile int *signal_number; /* non-zero ends a blocked read; NULL */
+	const volatile int *signal_number; /* non-zero ends the reading; NULL */
 	struct buffer pending;
 	size_t taken;              /* bytes of pending that items have used */
 	size_t seen;               /* bytes after taken already searched for an end */

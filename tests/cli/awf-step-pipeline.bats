@@ -143,6 +143,21 @@ killing_feed() {
 	[[ "$stderr" == *"--by-name: two items of a"* ]]
 }
 
+@test "--by-name takes no name that is none, whatever a filter made of the path" {
+	run -1 --separate-stderr awf-run -c '{ awf-step -n a -- echo 1 | jq -c ".metadata.path = \"x\\\":1,\\n\""; } | awf-step -s --by-name -r c -- cat'
+	[[ "$stderr" == *"--by-name: an item that no step of this run has made"* ]]
+	awf-verify
+}
+
+@test "a step works where SIGCHLD is ignored" {
+	same "$(env --ignore-signal=CHLD awf-step -n -r a -- echo 1)" 1
+}
+
+@test "white space without end is too long an input" {
+	run -1 --separate-stderr bash -c "head -c 280000000 /dev/zero | tr '\\0' ' ' | awf-step a -- cat"
+	[[ "$stderr" == *"an item longer than 256 MiB"* ]]
+}
+
 @test "tokens of state lines differ by data, call and run" {
 	awf-run -c 'printf "a\na\nb\n" | awf-step -i lines x -- cat' >lines
 	same "$(jq -r .metadata.token lines | sort -u | wc -l)" 3

@@ -252,6 +252,27 @@ a_written_line_reads_back(void **state)
 	buffer_free(&out);
 }
 
+/* Input that is always there interrupts no read. */
+static void
+a_signal_ends_input_that_never_pauses(void **state)
+{
+	volatile int number = 15;
+	struct state_reader r;
+	struct error err = ERROR_INIT;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "a\n", 2), 2);
+	state_reader_begin(&r, fds[0], INPUT_LINES, RUN);
+	r.signal_number = &number;
+	assert_int_equal(state_reader_fill(&r, &err), -1);
+	assert_int_equal(err.code, ERROR_CANCELLED);
+	close(fds[0]);
+	close(fds[1]);
+	state_reader_free(&r);
+}
+
 int
 main(void)
 {
@@ -262,6 +283,7 @@ main(void)
 		cmocka_unit_test(json_is_fed_as_one_line_and_null_as_nothing),
 		cmocka_unit_test(state_lines_are_recognised),
 		cmocka_unit_test(items_come_out_however_input_is_split),
+		cmocka_unit_test(a_signal_ends_input_that_never_pauses),
 		cmocka_unit_test(a_written_line_reads_back),
 	};
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/prompt.h"
 #include "agent/step.h"
 #include "agent/stream.h"
 #include "base/file.h"
@@ -420,17 +421,33 @@ load_tools(struct settings *s, char *const *names, struct error *err)
 	return 0;
 }
 
+/* Says why what is before the slash of a model that place names is no provider. */
+static int
+refuse_provider(const char *place, const char *model, struct error *err)
+{
+	char *name = memory_copy(model, strcspn(model, "/"));
+	struct error why = ERROR_INIT;
+
+	free(provider_find(name, &why));
+	free(name);
+	return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+}
+
 /* The model: -m, the agent file, $AWF_MODEL. */
 static int
 choose_model(const struct settings *s, struct agent *agent, struct error *err)
 {
-	const char *model = s->model;
+	const char *model = s->model, *place = "-m";
 
-	if (model == NULL)
+	if (model == NULL) {
+		place = agent->model == NULL ? "AWF_MODEL" : agent->path;
 		model = agent->model == NULL ? getenv("AWF_MODEL") :
 		    agent->provider == NULL ? agent->model : NULL;
-	if (model != NULL && *model != '\0' && agent_set_model(agent, model, err) == -1)
+	}
+	if (model != NULL && *model != '\0' && agent_set_model(agent, model, place, err) == -1)
 		return -1;
+	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL)
+		return refuse_provider(place, agent->model, err);
 	if (agent->model == NULL || agent->provider == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
 		    "no %s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
@@ -472,6 +489,8 @@ load_agent(struct settings *s, struct resources *r, struct error *err)
 		free(path);
 		if (loaded == -1)
 			return -1;
+		if (agent->doubt != NULL)
+			report(agent->doubt);
 	} else {
 		agent_plain(agent, step->name);
 	}
@@ -484,7 +503,8 @@ load_agent(struct settings *s, struct resources *r, struct error *err)
 		agent->max_tokens_total = s->max_tokens_total;
 	if (step->timeout_ms == 0)
 		step->timeout_ms = agent->timeout_ms;
-	if (choose_model(s, agent, err) == -1 || load_prompt(s, &r->prompt, err) == -1)
+	if (choose_model(s, agent, err) == -1 || load_prompt(s, &r->prompt, err) == -1 ||
+	    prompt_check(step->prompt, step->prompt_place, err) == -1)
 		return -1;
 	return load_tools(s, s->allow_tools != NULL ? s->allow_tools : agent->tools, err);
 }

@@ -358,6 +358,7 @@ read_text(struct agent *a, struct definition *d, struct buffer *text, struct err
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
+	a->doubt = definition_doubt(d, keys);
 	return definition_read(d, keys, a, err);
 }
 
@@ -400,7 +401,7 @@ agent_plain(struct agent *a, const char *name)
 }
 
 int
-agent_set_model(struct agent *a, const char *text, struct error *err)
+agent_set_model(struct agent *a, const char *text, const char *place, struct error *err)
 {
 	const char *slash = strchr(text, '/');
 	char *provider = slash == NULL ? NULL : memory_copy(text, (size_t)(slash - text));
@@ -414,7 +415,7 @@ agent_set_model(struct agent *a, const char *text, struct error *err)
 		free(provider);
 	}
 	if (*text == '\0')
-		return error_set(err, ERROR_USAGE, NULL, "the model's name is empty");
+		return error_set(err, ERROR_USAGE, place, "the model's name is empty");
 	model = memory_text(text);
 	free(a->model);
 	a->model = model;
@@ -461,6 +462,7 @@ agent_free(struct agent *a)
 	free(a->model);
 	free(a->system);
 	free(a->stop_tool);
+	free(a->doubt);
 	json_decref(a->params);
 	json_decref(a->stop_command);
 	json_decref(a->document);

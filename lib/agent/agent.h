@@ -1,8 +1,9 @@
 /*
  * Agent files, awf-agent(5): Markdown with YAML front matter (libyaml) or JSON.
- * The body is the system prompt. Keys of other programs are kept, not refused;
- * values of known keys are checked and errors name file and line. Keys of later
- * versions are refused: whoever wrote "sandbox" must not run without one.
+ * The body is the system prompt. Keys of other programs are kept, not refused, but
+ * one that is nearly a key of ours is worth a warning; values of known keys are
+ * checked and errors name file and line. Keys of later versions are refused: whoever
+ * wrote "sandbox" must not run without one.
  */
 #ifndef AWF_AGENT_AGENT_H
 #define AWF_AGENT_AGENT_H
@@ -33,6 +34,7 @@ struct agent {
 	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
 	json_t *document;          /* everything, unknown keys too */
+	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
 	char sha256[65];           /* of the file's bytes; "" for agent_plain() */
 };
 
@@ -48,8 +50,9 @@ int agent_parse(struct agent *a, const char *path, struct buffer *text, struct e
 /* An agent of a model and a prompt alone (-m without -a). */
 void agent_plain(struct agent *a, const char *name);
 /* "PROVIDER/MODEL" or "MODEL": sets model, and provider if PROVIDER is a known or
- * findable one (models of some servers have slashes themselves). */
-int agent_set_model(struct agent *a, const char *text, struct error *err);
+ * findable one (models of some servers have slashes themselves). place is where it
+ * was said. */
+int agent_set_model(struct agent *a, const char *text, const char *place, struct error *err);
 void agent_free(struct agent *a);
 
 #endif

@@ -88,6 +88,28 @@ suggest_key(const struct definition_key *table, const char *name)
 	return meant;
 }
 
+char *
+definition_doubt(const struct definition *d, const struct definition_key *table)
+{
+	const char *name, *meant = NULL;
+	char *place, *doubt;
+	json_t *value;
+
+	json_object_foreach(d->document, name, value) {
+		if (!in_table(table, name))
+			meant = suggest_key(table, name);
+		if (meant != NULL)
+			break;
+	}
+	if (meant == NULL)
+		return NULL;
+	place = definition_place(d, name);
+	doubt = memory_format("%s: warning: '%s' means nothing (did you mean '%s'?)", place, name,
+	    meant);
+	free(place);
+	return doubt;
+}
+
 int
 definition_only(const struct definition *d, const struct definition_key *table,
     struct error *err)

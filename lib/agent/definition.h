@@ -38,6 +38,9 @@ int definition_read(const struct definition *d, const struct definition_key *tab
 /* Refuses keys that are not in the table, with a suggestion. */
 int definition_only(const struct definition *d, const struct definition_key *table,
     struct error *err);
+/* A warning of the first key that is not in the table, but near to one that is; NULL
+ * if there is none. In memory of its own. */
+char *definition_doubt(const struct definition *d, const struct definition_key *table);
 /* ERROR_DEFINITION at the key's line: "KEY: …". Returns -1. */
 int definition_fail(const struct definition *d, const char *key, struct error *err,
     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -9,6 +9,7 @@
 /* What a prompt can name. */
 struct values {
 	struct span data, inputs;
+	bool names_alone; /* there are no values yet */
 };
 
 static struct span
@@ -75,7 +76,7 @@ render_name(const struct values *values, struct span text, const char *place,
 	if (!known)
 		return error_set(err, ERROR_DEFINITION, place, "{{%.*s}}: expected data or inputs "
 		    "(\\{{ stands for two braces)", (int)trimmed.len, trimmed.at);
-	if (value.at == NULL && !optional)
+	if (value.at == NULL && !optional && !values->names_alone)
 		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
 		    "({{%.*s?}} may be)", (int)trimmed.len, trimmed.at, (int)trimmed.len, trimmed.at);
 	if (value.at != NULL)
@@ -83,11 +84,10 @@ render_name(const struct values *values, struct span text, const char *place,
 	return 0;
 }
 
-int
-prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
-    struct buffer *out, struct error *err)
+static int
+render(const char *prompt, const struct values *values, const char *place, struct buffer *out,
+    struct error *err)
 {
-	struct values values = { data, inputs };
 	const char *open, *close;
 
 	buffer_text(out, "");
@@ -103,11 +103,31 @@ prompt_render(const char *prompt, struct span data, struct span inputs, const ch
 		if (close == NULL)
 			return error_set(err, ERROR_DEFINITION, place,
 			    "{{ has no }} (\\{{ stands for two braces)");
-		if (render_name(&values, span_of(open + 2, (size_t)(close - open - 2)), place, out,
+		if (render_name(values, span_of(open + 2, (size_t)(close - open - 2)), place, out,
 		    err) != 0)
 			return -1;
 		prompt = close + 2;
 	}
 	buffer_text(out, prompt);
 	return 0;
+}
+
+int
+prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
+    struct buffer *out, struct error *err)
+{
+	struct values values = { data, inputs, false };
+
+	return render(prompt, &values, place, out, err);
+}
+
+int
+prompt_check(const char *prompt, const char *place, struct error *err)
+{
+	struct values values = { span_of(NULL, 0), span_of(NULL, 0), true };
+	struct buffer out = BUFFER_INIT;
+	int result = render(prompt, &values, place, &out, err);
+
+	buffer_free(&out);
+	return result;
 }

@@ -17,5 +17,7 @@
  * ERROR_DEFINITION what is no name. */
 int prompt_render(const char *prompt, struct span data, struct span inputs, const char *place,
     struct buffer *out, struct error *err);
+/* Whether a prompt names nothing but values: 0, or -1 and ERROR_DEFINITION. */
+int prompt_check(const char *prompt, const char *place, struct error *err);
 
 #endif

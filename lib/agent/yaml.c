@@ -166,6 +166,15 @@ read_sequence(struct reading *r)
 }
 
 /* Whether the event can be a key of the object, which it must be new to. */
+static void
+refuse_twice(struct reading *r, size_t line, const char *key)
+{
+	char *why = memory_format("'%s' is there twice", key);
+
+	refuse(r, line, why);
+	free(why);
+}
+
 static bool
 is_key(struct reading *r, const yaml_event_t *event, const json_t *object)
 {
@@ -180,7 +189,7 @@ is_key(struct reading *r, const yaml_event_t *event, const json_t *object)
 	else if (plain && strcmp(key, "<<") == 0)
 		refuse(r, line, "merge keys are not supported");
 	else if (json_object_get(object, key) != NULL)
-		refuse(r, line, "the key is there twice");
+		refuse_twice(r, line, key);
 	else
 		return true;
 	return false;

@@ -21,15 +21,15 @@ retry_default(struct retry *r)
 	    .delay_ms = 1000, .max_delay_ms = 60000, .jitter = true };
 }
 
-/* Names word as unknown, with what was perhaps meant. */
+/* Names an option's word as unknown, with what was perhaps meant. */
 static int
-unknown(const char *what, const char *word, const char *const *names, struct error *err)
+unknown(const char *option, const char *what, const char *word, const char *const *names, struct error *err)
 {
 	const char *near = text_suggest(word, names);
 
 	if (near == NULL)
-		return error_set(err, ERROR_USAGE, NULL, "unknown %s '%s'", what, word);
-	return error_set(err, ERROR_USAGE, NULL, "unknown %s '%s' (did you mean '%s'?)", what,
+		return error_set(err, ERROR_USAGE, option, "unknown %s '%s'", what, word);
+	return error_set(err, ERROR_USAGE, option, "unknown %s '%s' (did you mean '%s'?)", what,
 	    word, near);
 }
 
@@ -42,7 +42,7 @@ retry_add_code(struct retry *r, const char *word, struct error *err)
 	if (code == ERROR_NONE) {
 		for (int i = ERROR_NONE + 1; i < ERROR_CODES; i++)
 			names[i - 1] = error_name((enum error_code)i);
-		return unknown("error code", word, names, err);
+		return unknown("--retry-on", "error code", word, names, err);
 	}
 	r->codes[code] = true;
 	r->codes_given = true;
@@ -74,7 +74,7 @@ retry_parse_backoff(struct retry *r, const char *text, struct error *err)
 			r->backoff = (enum backoff)i;
 			return 0;
 		}
-	return unknown("backoff", text, backoffs, err);
+	return unknown("--backoff", "backoff", text, backoffs, err);
 }
 
 bool

@@ -148,14 +148,14 @@ script() {
 	same "$output" "awf-run: no-such-command-here: command not found"
 	same "$(ended '[.status, .exit_code, .error.code]')" '["failed",127,"exit_status"]'
 	run -127 awf-run -n ./missing
-	same "$output" "awf-run: ./missing: command not found"
+	same "$output" "awf-run: ./missing: no such file"
 	run -126 awf-run -n ./directory
 	same "$output" "awf-run: ./directory: unable to run: Permission denied"
 	script bad '#!/no/such/interpreter'
 	run -127 awf-run -n ./bad
-	same "$output" "awf-run: /no/such/interpreter: command not found"
+	same "$output" "awf-run: /no/such/interpreter: no such file"
 	run -127 awf-run -n --shell /no/sh -c true
-	same "$output" "awf-run: /no/sh: command not found"
+	same "$output" "awf-run: /no/sh: no such file"
 	same "$(ls "$AWF_STORAGE/runs")" ""
 }
 

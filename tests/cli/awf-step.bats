@@ -345,11 +345,45 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	--into k -O lines x -- true|--into: not with -O: there may be several results
 	-e -m openai/x x|-e: only with a command
 	-p hi x -- true|-p: only with -a or -m
+	-m openai/ x|-m: the model's name is empty
+	--retry-on timout x -- true|--retry-on: unknown error code 'timout' (did you mean 'timeout'?)
+	--backoff exp x -- true|--backoff: unknown backoff 'exp' (did you mean 'exponential'?)
 	-o f -q x -- true|-o: not with -q
 	--effects some x -- true|--effects: 'some' is none of none, read, workspace, external
 	--kind a.b x -- true|--kind: 'a.b' is no word of A-Z a-z 0-9 _ -
 	END
 	[ ! -e "$AWF_STORAGE" ]
+}
+
+@test "mistakes in definitions are one line, exit 2, and nothing is asked or recorded" {
+	mkdir agents
+	echo 'You are x.' >agents/x.md
+	printf -- '---\nmodel: org/large\n---\n' >agents/y.md
+	while IFS='|' read -r model args message; do
+		# shellcheck disable=SC2086
+		AWF_MODEL=$model run -2 --separate-stderr awf-step a $args
+		same "$stderr" "awf-step: $message"
+	done <<-'END'
+	|-m anthropc/m|-m: unknown provider 'anthropc' (did you mean 'anthropic'?)
+	|-m m|-m: no provider: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
+	opnai/m|-a x|AWF_MODEL: unknown provider 'opnai' (did you mean 'openai'?)
+	|-a x|agents/x.md: no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
+	replay/f|-a y|agents/y.md: unknown provider 'org': there is no awf-provider-org in $AWF_PROVIDER_PATH, AWF's own directory or $PATH
+	replay/f|-a x -p {{dat}}|-p: {{dat}}: expected data or inputs (\{{ stands for two braces)
+	replay/f|-a x -p {{data|-p: {{ has no }} (\{{ stands for two braces)
+	END
+	[ ! -e "$AWF_STORAGE" ]
+}
+
+@test "a key of an agent that is nearly one of ours is worth a warning" {
+	echo '{"blocks":[{"type":"text","text":"said"}]}' >answers.jsonl
+	printf -- '---\ncolor: red\nmax_turn: 2\n---\n' >x.md
+	run -0 --separate-stderr awf-step a -r -m replay/answers.jsonl -a x.md <<<q
+	same "$output" said
+	same "$stderr" "awf-step: x.md:3: warning: 'max_turn' means nothing (did you mean 'max_turns'?)"
+	printf -- '---\ncolor: red\nmax_turns: 2\n---\n' >x.md
+	run -0 --separate-stderr awf-step a -r -m replay/answers.jsonl -a x.md <<<q
+	same "$stderr" ""
 }
 
 @test "--help and --version go to stdout" {

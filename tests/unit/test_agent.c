@@ -79,7 +79,7 @@ static const struct {
 	int line;
 	const char *message;
 } bad_yamls[] = {
-	{ "a: 1\na: 2\n", 11, "the key is there twice" },
+	{ "a: 1\na: 2\n", 11, "'a' is there twice" },
 	{ "a: &x 1\n", 10, "anchors, aliases and tags are not supported" },
 	{ "a: 1\n\nb: *x\n", 12, "anchors, aliases and tags are not supported" },
 	{ "a: !!str 1\n", 10, "anchors, aliases and tags are not supported" },
@@ -324,7 +324,7 @@ static const struct {
 	{ "sandbox: strict", "x.md:2", "sandbox: " LATER },
 	{ "network: false", "x.md:2", "network: " LATER },
 	{ "- a", "x.md", "expected keys and values, got list" },
-	{ "a: 1\na: 2", "x.md:3", "the key is there twice" },
+	{ "a: 1\na: 2", "x.md:3", "'a' is there twice" },
 };
 
 static void
@@ -452,7 +452,7 @@ models_name_their_provider(void **state)
 	assert_int_equal(chmod("awf-provider-mine", 0700), 0);
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		agent_plain(&a, "plain");
-		assert_int_equal(agent_set_model(&a, models[i].text, &err), 0);
+		assert_int_equal(agent_set_model(&a, models[i].text, "-m", &err), 0);
 		assert_string_equal(a.model, models[i].model);
 		if (models[i].provider == NULL)
 			assert_null(a.provider);
@@ -463,9 +463,10 @@ models_name_their_provider(void **state)
 	agent_plain(&a, "plain");
 	assert_string_equal(a.name, "plain");
 	assert_string_equal(a.sha256, "");
-	assert_int_equal(agent_set_model(&a, "openai/", &err), -1);
+	assert_int_equal(agent_set_model(&a, "openai/", "-m", &err), -1);
+	assert_string_equal(err.place, "-m");
 	assert_int_equal(err.code, ERROR_USAGE);
-	assert_int_equal(agent_set_model(&a, "", &err), -1);
+	assert_int_equal(agent_set_model(&a, "", "-m", &err), -1);
 	agent_free(&a);
 }
 

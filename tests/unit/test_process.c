@@ -102,7 +102,7 @@ test_start_fails(void **state)
 		const char *message;
 	} cases[] = {
 		{ "no-such-program-here", NULL, 127, ENOENT, "command not found" },
-		{ "./no/such/file", NULL, 127, ENOENT, "command not found" },
+		{ "./no/such/file", NULL, 127, ENOENT, "no such file" },
 		{ "", NULL, 127, ENOENT, "command not found" },
 		{ "/etc/passwd", NULL, 126, EACCES, "unable to run: Permission denied" },
 		{ "/tmp", NULL, 126, EACCES, "unable to run: Permission denied" },

@@ -66,6 +66,11 @@ names_are_replaced(void **state)
 		else
 			assert_string_equal(err.message, prompts[i].text);
 		assert_string_equal(err.place, result == 0 ? "" : "p.md");
+		err = (struct error)ERROR_INIT;
+		assert_int_equal(prompt_check(prompts[i].prompt, "p.md", &err),
+		    prompts[i].error == ERROR_DEFINITION ? -1 : 0);
+		assert_string_equal(err.message,
+		    prompts[i].error == ERROR_DEFINITION ? prompts[i].text : "");
 		buffer_free(&out);
 	}
 }

@@ -111,9 +111,11 @@ unknown_words_are_refused(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		assert_int_equal(retry_parse_codes(&r, rows[i].codes, &err), -1);
 		assert_int_equal(err.code, ERROR_USAGE);
+		assert_string_equal(err.place, "--retry-on");
 		assert_string_equal(err.message, rows[i].message);
 	}
 	assert_int_equal(retry_parse_backoff(&r, "linera", &err), -1);
+	assert_string_equal(err.place, "--backoff");
 	assert_string_equal(err.message, "unknown backoff 'linera' (did you mean 'linear'?)");
 	assert_int_equal(retry_parse_backoff(&r, "linear", &err), 0);
 	assert_int_equal(r.backoff, BACKOFF_LINEAR);

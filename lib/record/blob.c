@@ -12,7 +12,7 @@
 #include "json/writer.h"
 #include "record/storage.h"
 
-#define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob that are read */
+#define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
 
 /* Makes the directory if this is the first blob of the run. */
 static int
@@ -164,6 +164,18 @@ externalise_string(struct externalise *x, struct span token)
 	return 0;
 }
 
+/* Whether a pointer through the key leads to the member: not to one before another
+ * of the same name, nor where the name holds a NUL. */
+static bool
+member_found(struct span object, struct span key, struct span member)
+{
+	char *name = span_text(key);
+	bool found = span_member(object, name).at == member.at;
+
+	free(name);
+	return found;
+}
+
 /* Deep at most SCAN_DEPTH: the value was checked. */
 static int
 externalise_value(struct externalise *x, struct span value)
@@ -178,8 +190,9 @@ externalise_value(struct externalise *x, struct span value)
 		return externalise_string(x, value);
 	span_walk_begin(&walk, value);
 	for (size_t index = 0; span_walk_next(&walk, &key, &member); index++) {
-		if (member.len <= BLOB_THRESHOLD)
-			continue;
+		if (member.len <= BLOB_THRESHOLD ||
+		    (key.at != NULL && !member_found(value, key, member)))
+			continue; /* stays in the line */
 		if (key.at != NULL)
 			pointer_append(&x->pointer, key);
 		else
@@ -294,7 +307,7 @@ blob_inline(const char *directory, const char *line, size_t len, struct buffer *
 	struct span whole = span_of(line, len), refs = span_member(whole, "refs"), key, ref;
 	struct patch *patches = NULL;
 	struct span_walk walk;
-	size_t count = 0;
+	size_t count = 0, bytes = 0;
 	int result = 0;
 
 	if (refs.at == NULL) {
@@ -305,7 +318,11 @@ blob_inline(const char *directory, const char *line, size_t len, struct buffer *
 	while (result == 0 && span_walk_next(&walk, &key, &ref)) {
 		patches = memory_array(patches, count + 1, sizeof *patches);
 		patches[count] = (struct patch){ .text = BUFFER_INIT };
-		result = patch_read(directory, whole, ref, &patches[count++], err);
+		result = patch_read(directory, whole, ref, &patches[count], err);
+		bytes += patches[count++].text.len;
+		if (result == 0 && bytes > BLOB_LIMIT)
+			result = error_set(err, ERROR_SYSTEM, directory,
+			    "the blobs of one line are larger than %zu bytes", BLOB_LIMIT);
 	}
 	if (result == 0) {
 		if (count > 0)

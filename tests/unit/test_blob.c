@@ -181,6 +181,43 @@ test_externalise_and_inline(void **state)
 	buffer_free(&whole);
 }
 
+/* Keys that no pointer tells apart, in values from outside: nothing gets lost. */
+static void
+test_keys_beyond_pointers(void **state)
+{
+	static const char *const values[] = {
+		"{\"a\":%s,\"a\":%s}", "{\"a\\u0000b\":%s,\"a\":%s}", "{\"\\ud800\":%s,\"\\ud801\":%s}",
+		"{\"a\":{\"x\":%s},\"\\u0061\":{\"x\":%s}}", "{\"a\":\"\",\"b\":{\"\\u0000\":%s,\"\":%s}}",
+	};
+	const char *blobs = record_path("keys");
+	char *first = token_of(BLOB_THRESHOLD + 1), *second = token_of(BLOB_THRESHOLD + 2);
+	struct buffer out = BUFFER_INIT, refs = BUFFER_INIT, whole = BUFFER_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+		const char *one = strstr(values[i], "%s"), *two = strstr(one + 2, "%s");
+		char *value = memory_format("%.*s%s%.*s%s%s", (int)(one - values[i]), values[i], first,
+		    (int)(two - one) - 2, one + 2, second, two + 2);
+		buffer_clear(&out);
+		buffer_clear(&refs);
+		buffer_clear(&whole);
+		assert_int_equal(blob_externalise(blobs, span_of(value, strlen(value)), "/payload",
+		    false, &out, &refs, &err), 0);
+		char *line = memory_format("{\"payload\":%s,\"refs\":[%s]}", out.data, refs.data);
+		char *expected = memory_format("{\"payload\":%s}", value);
+		assert_int_equal(blob_inline(blobs, line, strlen(line), &whole, &err), 0);
+		assert_true(buffer_equal(&whole, expected));
+		free(expected);
+		free(line);
+		free(value);
+	}
+	free(first);
+	free(second);
+	buffer_free(&out);
+	buffer_free(&refs);
+	buffer_free(&whole);
+}
+
 static void
 test_threshold_and_several(void **state)
 {
@@ -258,6 +295,7 @@ main(void)
 		cmocka_unit_test(test_links_are_not_followed),
 		cmocka_unit_test(test_name_that_is_taken),
 		cmocka_unit_test(test_externalise_and_inline),
+		cmocka_unit_test(test_keys_beyond_pointers),
 		cmocka_unit_test(test_threshold_and_several),
 		cmocka_unit_test(test_inline),
 	};

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "record/storage.h"
 #include "record/torn.h"
 #include "record/transcript.h"
@@ -45,6 +46,16 @@ warn(void *path, int64_t line, const char *text)
 	fprintf(stderr, PROGRAM ": %s:%lld: warning: %s\n", (const char *)path, (long long)line, text);
 }
 
+/* The path for messages, in memory of its own: names of files can hold anything. */
+static char *
+shown(const char *path)
+{
+	struct buffer text = BUFFER_INIT;
+
+	text_visible(&text, path, strlen(path), 0);
+	return buffer_take(&text);
+}
+
 static void
 print_fault(const char *path, const struct verify_report *report)
 {
@@ -77,23 +88,27 @@ repair(const struct verify_command *command, const char *path,
 {
 	struct error err = ERROR_INIT;
 	int64_t moved;
-	char *torn;
+	char *torn, *name, *torn_name;
 
 	if (verify_repair(path, report, &moved, &err) != 0)
 		return program_fail(PROGRAM, &err);
 	torn = torn_path(path);
-	fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", path, (long long)moved,
-	    torn);
+	name = shown(path);
+	torn_name = shown(torn);
+	fprintf(stderr, PROGRAM ": %s: repaired: %lld bytes moved to %s\n", name, (long long)moved,
+	    torn_name);
+	free(torn_name);
+	free(name);
 	free(torn);
 	return verify_path(command, path, false);
 }
 
 static int
-verify_path(const struct verify_command *command, const char *path, bool may_repair)
+verify_as(const struct verify_command *command, const char *path, char *name, bool may_repair)
 {
 	struct verify_spec spec = {
 		.warn = command->quiet ? NULL : warn,
-		.context = (void *)(uintptr_t)path,
+		.context = name,
 		.unknown = command->verbose,
 	};
 	struct verify_report report;
@@ -102,12 +117,22 @@ verify_path(const struct verify_command *command, const char *path, bool may_rep
 	if (verify_transcript(path, &spec, &report, &err) != 0)
 		return program_fail(PROGRAM, &err);
 	if (report.faulty) {
-		print_fault(path, &report);
+		print_fault(name, &report);
 		return may_repair ? repair(command, path, &report) : STATUS_WORK;
 	}
 	if (command->verbose)
-		print_summary(path, &report);
+		print_summary(name, &report);
 	return STATUS_OK;
+}
+
+static int
+verify_path(const struct verify_command *command, const char *path, bool may_repair)
+{
+	char *name = shown(path);
+	int status = verify_as(command, path, name, may_repair);
+
+	free(name);
+	return status;
 }
 
 static int

@@ -5,6 +5,7 @@
 
 #include "agent/loop.h"
 #include "agent/toolrun.h"
+#include "base/count.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -25,7 +26,7 @@ loop_add_usage(struct loop *l)
 
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		if (span_integer(span_member(l->answer.usage, usage_keys[i]), &number) && number >= 0)
-			l->usage[i] = (l->usage[i] < 0 ? 0 : l->usage[i]) + number;
+			l->usage[i] = count_add(l->usage[i] < 0 ? 0 : l->usage[i], number);
 }
 
 static void
@@ -47,7 +48,7 @@ loop_tokens(const struct loop *l)
 {
 	int64_t input = l->usage[USAGE_INPUT], output = l->usage[USAGE_OUTPUT];
 
-	return (input < 0 ? 0 : input) + (output < 0 ? 0 : output);
+	return count_add(input < 0 ? 0 : input, output < 0 ? 0 : output);
 }
 
 /* The text of an answer, its parts in a row; an answer without any leaves the text

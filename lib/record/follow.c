@@ -115,8 +115,9 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 	if (event_view(line, len, &event) != 0)
 		return;
 	run->started = true;
-	if (run->run_id[0] == '\0')
-		span_copy(event.run_id, run->run_id, sizeof run->run_id);
+	if (run->run_id[0] == '\0' && (!span_copy(event.run_id, run->run_id, ID_SIZE) ||
+	    !id_valid(run->run_id, strlen(run->run_id))))
+		run->run_id[0] = '\0';
 	if (type == EVENT_RUN_STARTED) {
 		run->end = RUN_GOING;
 	} else if (type == EVENT_RUN_COMPLETED) {

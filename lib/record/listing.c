@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -113,7 +114,7 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	buffer_format(out, "%8s  ", duration_text(run->duration_ms, text, sizeof text));
 	buffer_format(out, "%6s  ", count_text(run->calls, text, sizeof text));
 	buffer_format(out, "%6s\n",
-	    count_text(run->input_tokens + run->output_tokens, text, sizeof text));
+	    count_text(count_add(run->input_tokens, run->output_tokens), text, sizeof text));
 	free(name);
 }
 

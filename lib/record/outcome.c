@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
@@ -35,7 +36,7 @@ struct tally {
 	struct map by_id;       /* call -> index */
 	struct map by_end;      /* event id of step.completed -> index */
 	struct map good;        /* repeats -> index of the last that succeeded */
-	long long usage[USAGE_KEYS];
+	int64_t usage[USAGE_KEYS];
 	bool used[USAGE_KEYS];
 };
 
@@ -188,7 +189,7 @@ add_usage(struct tally *t, struct span usage)
 
 		if (usage.at == NULL || !span_integer(span_member(usage, usage_keys[i]), &tokens))
 			continue;
-		t->usage[i] += tokens;
+		t->usage[i] = count_add(t->usage[i], tokens);
 		t->used[i] = true;
 	}
 }

@@ -142,6 +142,14 @@ storage_blobs(const struct storage *s, const char *run_id)
 	return memory_format("%s/blobs/%s", s->root, run_id);
 }
 
+static bool
+is_plain(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
 int
 storage_open(const char *path, int flags, mode_t mode)
 {
@@ -151,9 +159,16 @@ storage_open(const char *path, int flags, mode_t mode)
 
 	free(parent);
 	if (directory >= 0) {
-		fd = openat(directory, path_base(path), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+		/* O_NONBLOCK: a FIFO in a file's place must not hold the program up. */
+		fd = openat(directory, path_base(path),
+		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
 		reason = errno;
 		close(directory);
+	}
+	if (fd >= 0 && !is_plain(fd)) {
+		close(fd);
+		fd = -1;
+		reason = ENXIO;
 	}
 	errno = reason;
 	return fd;

@@ -35,7 +35,8 @@ char *storage_input(const struct storage *s, const char *run_id);
 char *storage_blobs(const struct storage *s, const char *run_id);
 
 /* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
- * link either. -1 with errno. */
+ * link either. What is neither a regular file nor a directory is refused, with
+ * ENXIO, and never waited for. -1 with errno. */
 int storage_open(const char *path, int flags, mode_t mode);
 /* A directory to be read, likewise; NULL with errno. */
 DIR *storage_opendir(const char *path);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "record/event.h"
 #include "record/follow.h"
 #include "record/reader.h"
@@ -44,9 +46,10 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 
 	if (got < 0)
 		return -1;
-	if (got == 0 || event_view(line, len, &event) != 0)
+	if (got == 0 || event_view(line, len, &event) != 0 ||
+	    !span_copy(event.run_id, s->run_id, sizeof s->run_id) ||
+	    !id_valid(s->run_id, strlen(s->run_id)))
 		return error_set(err, ERROR_INVALID_INPUT, r->path, "does not begin with an event");
-	span_copy(event.run_id, s->run_id, sizeof s->run_id);
 	s->name = span_text(span_member(event.payload, "name"));
 	if (!s->name)
 		s->name = memory_text("");
@@ -61,7 +64,8 @@ take_end(struct summary *s, const struct event_view *event)
 {
 	struct span usage = span_member(event->payload, "usage");
 
-	if (!span_copy(span_member(event->payload, "status"), s->status, sizeof s->status))
+	if (!span_copy(span_member(event->payload, "status"), s->status, sizeof s->status) ||
+	    !name_valid(s->status))
 		memcpy(s->status, "failed", sizeof "failed");
 	get_integer(event->payload, "exit_code", &s->exit_code);
 	get_integer(event->payload, "duration_ms", &s->duration_ms);
@@ -116,9 +120,9 @@ count_line(struct summary *s, const char *line, size_t len, int64_t *first, int6
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
 		if (get_integer(span_path(event.payload, "usage", NULL), "input_tokens", &tokens))
-			s->input_tokens += tokens;
+			s->input_tokens = count_add(s->input_tokens, tokens);
 		if (get_integer(span_path(event.payload, "usage", NULL), "output_tokens", &tokens))
-			s->output_tokens += tokens;
+			s->output_tokens = count_add(s->output_tokens, tokens);
 		break;
 	default:
 		break;

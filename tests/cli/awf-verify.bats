@@ -185,3 +185,27 @@ EOF
 	run -1 --separate-stderr sh -c "echo '{\"data\":[$deep],\"metadata\":{\"run_id\":\"$id\",\"event_id\":\"$id\"}}' | awf-step d -- cat"
 	[[ $stderr == *"nested too deep"* ]]
 }
+
+@test "a name of a file cannot speak to the terminal" {
+	mkdir odd
+	printf 'x\n' >"odd/$(printf 'a\033[2Jb').jsonl"
+	run -3 awf-verify odd
+	[[ $output == *'a\x1b[2Jb.jsonl:1: byte 0:'* ]]
+}
+
+@test "a FIFO in the place of a blob or a torn line holds nothing up" {
+	awf-step -n a -- head -c 300000 /dev/zero >/dev/null
+	blob=$(echo "$AWF_STORAGE"/blobs/*/*)
+	rm "$blob"
+	mkfifo "$blob"
+	run -4 timeout 10 awf-verify
+	[[ $output == *"unable to read the blob: No such device or address"* ]]
+	run -4 timeout 10 awf-tail --inline --json
+	rm "$blob"
+	awf-step -n a -- true
+	printf '{"seq":' >>"$(transcript)"
+	mkfifo "$(transcript | sed 's/jsonl$/torn/')"
+	run -4 timeout 10 awf-verify --repair
+	mkfifo "$AWF_STORAGE/transcripts/11111111-1111-4111-8111-111111111111.jsonl"
+	timeout 10 awf-tail --list
+}

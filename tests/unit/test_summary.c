@@ -30,6 +30,10 @@ static const struct {
 	/* the last attempt counts */
 	{ { STARTED("30"), CALL("31"), ENDED("32", "\"status\":\"failed\",\"exit_code\":3"),
 	    STARTED("40"), CALL("41"), CALL("42") }, "died", 2000, -1, 2, 0, 0 },
+	/* nothing reaches a terminal as it stands, no sum overflows */
+	{ { STARTED("30"), ENDED("31", "\"status\":\"\033[2J\"") }, "failed", 0, -1, 0, 0, 0 },
+	{ { STARTED("30"), TOKENS("30", "9223372036854775807", "1"),
+	    TOKENS("30", "9223372036854775807", "1") }, "died", 0, -1, 0, INT64_MAX, 2 },
 	{ { STARTED("30"), ENDED("31", "\"exit_code\":9") }, "failed", 0, 9, 0, 0, 0 },
 	{ { STARTED("30"), ENDED("31", "\"status\":\"a status of tomorrow\"") }, "failed", 0, -1, 0, 0, 0 },
 };

@@ -1,0 +1,20 @@
+/*
+ * Adding up numbers from outside: a sum that does not fit stays at the largest, or
+ * the smallest, number there is.
+ */
+#ifndef AWF_BASE_COUNT_H
+#define AWF_BASE_COUNT_H
+
+#include <stdint.h>
+
+static inline int64_t
+count_add(int64_t a, int64_t b)
+{
+	if (b > 0 && a > INT64_MAX - b)
+		return INT64_MAX;
+	if (b < 0 && a < INT64_MIN - b)
+		return INT64_MIN;
+	return a + b;
+}
+
+#endif

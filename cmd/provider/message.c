@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 
+#define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */
+
 void
 message_begin(struct message *m)
 {
@@ -91,7 +93,7 @@ number_set(long long *number, struct span value)
 {
 	long long n;
 
-	if (span_integer(value, &n) && n >= 0)
+	if (span_integer(value, &n) && n >= 0 && n <= NUMBER_LIMIT)
 		*number = n;
 }
 

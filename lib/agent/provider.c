@@ -19,6 +19,9 @@ enum {
 	STOP_PATIENCE = 1000 /* ms for a provider to end by itself */
 };
 
+/* No server's wish keeps a call waiting for longer than a week. */
+#define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
+
 static const char *const names[] = { "anthropic", "openai", "replay", NULL };
 static const char *const key_names[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", NULL };
 
@@ -274,7 +277,8 @@ exchange_error(struct exchange *x, struct span line, struct error *err)
 	if (span_integer(span_member(line, "status"), &number))
 		x->answer->status = (long)number;
 	if (span_integer(span_member(line, "retry_after_ms"), &number) && number > 0)
-		x->answer->retry_after_ms = number;
+		x->answer->retry_after_ms = number < RETRY_AFTER_LIMIT_MS ? number :
+		    RETRY_AFTER_LIMIT_MS;
 	error_set(err, category(line), x->provider->name, "%s",
 	    message == NULL || message[0] == '\0' ? "the request failed" : message);
 	free(message);

@@ -7,6 +7,8 @@
 
 #define SECOND 1000000LL /* in microseconds */
 #define DAY 86400LL      /* in seconds */
+/* A duration and the time it begins at must not add up to more than fits. */
+#define DURATION_LIMIT (INT64_MAX / 4)
 
 int64_t
 clock_wall(void)
@@ -233,7 +235,7 @@ parse_amount(const char *text, int64_t bare, int64_t *ms)
 			return -1;
 	}
 	unit = *at ? unit_of(at) : bare;
-	if (unit <= 0 || whole > INT64_MAX / unit - 1)
+	if (unit <= 0 || whole > DURATION_LIMIT / unit - 1)
 		return -1;
 	*ms = whole * unit + fraction * unit / scale;
 	return 0;

@@ -433,6 +433,25 @@ refuse_provider(const char *place, const char *model, struct error *err)
 	return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
 }
 
+/* Names the agent of a tool that is nowhere: a pipeline has several. */
+static int
+find_tools(const struct agent *agent, struct error *err)
+{
+	const char *directory = getenv("AWF_WORKFLOW_DIR");
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message];
+	char *path;
+
+	for (size_t i = 0; agent->tools[i] != NULL; i++) {
+		path = tool_find(agent->tools[i], directory, &why);
+		free(path);
+		if (path == NULL)
+			return error_set(err, why.code, agent->path, "tools: %s",
+			    error_text(&why, text, sizeof text));
+	}
+	return 0;
+}
+
 /* The model: -m, the agent file, $AWF_MODEL. */
 static int
 choose_model(const struct settings *s, struct agent *agent, struct error *err)
@@ -506,7 +525,9 @@ load_agent(struct settings *s, struct resources *r, struct error *err)
 	if (choose_model(s, agent, err) == -1 || load_prompt(s, &r->prompt, err) == -1 ||
 	    prompt_check(step->prompt, step->prompt_place, err) == -1)
 		return -1;
-	return load_tools(s, s->allow_tools != NULL ? s->allow_tools : agent->tools, err);
+	if (s->allow_tools != NULL)
+		return load_tools(s, s->allow_tools, err);
+	return find_tools(agent, err) == -1 ? -1 : load_tools(s, agent->tools, err);
 }
 
 /* Loads definitions: all that can be wrong with them is said before input is read. */

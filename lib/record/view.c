@@ -272,7 +272,7 @@ static void
 add_preview(struct view *v, struct span value)
 {
 	details_end(v);
-	if (!member_set(value))
+	if (!member_set(value) || span_is(value, ""))
 		return;
 	buffer_text(&v->text, ": ");
 	add_value(v, value, PREVIEW_COLUMNS);

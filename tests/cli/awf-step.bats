@@ -359,16 +359,19 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	mkdir agents
 	echo 'You are x.' >agents/x.md
 	printf -- '---\nmodel: org/large\n---\n' >agents/y.md
+	printf -- '---\ntools: [serch]\n---\n' >agents/z.md
 	while IFS='|' read -r model args message; do
 		# shellcheck disable=SC2086
 		AWF_MODEL=$model run -2 --separate-stderr awf-step a $args
-		same "$stderr" "awf-step: $message"
+		[ "${#stderr_lines[@]}" = 1 ] && [[ $stderr == "awf-step: $message"* ]] || same "$stderr" "$message"
 	done <<-'END'
 	|-m anthropc/m|-m: unknown provider 'anthropc' (did you mean 'anthropic'?)
 	|-m m|-m: no provider: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
 	opnai/m|-a x|AWF_MODEL: unknown provider 'opnai' (did you mean 'openai'?)
 	|-a x|agents/x.md: no model: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL
 	replay/f|-a y|agents/y.md: unknown provider 'org': there is no awf-provider-org in $AWF_PROVIDER_PATH, AWF's own directory or $PATH
+	replay/f|-a z|agents/z.md: tools: serch.tool.json: not found in tools, 
+	replay/f|-a x --allow-tools serch|serch.tool.json: not found in tools, 
 	replay/f|-a x -p {{dat}}|-p: {{dat}}: expected data or inputs (\{{ stands for two braces)
 	replay/f|-a x -p {{data|-p: {{ has no }} (\{{ stands for two braces)
 	END

@@ -70,6 +70,12 @@ review_answers() {
 	same "$(jq -c 'select(.type == "step.started")' "$(transcript)")" ""
 }
 
+@test "review.awf asks nobody where there is nothing to compare with" {
+	run -1 "$ROOT/examples/review.awf"
+	same "${lines[0]}" "review.awf: not in a git work tree with a commit"
+	same "$(jq -c 'select(.type == "step.started")' "$(transcript)")" ""
+}
+
 @test "the tools refuse what their schemas do not allow" {
 	cd "$ROOT/examples"
 	run -3 sh -c "echo '{\"query\":\"\"}' | awf-step -i json -t search_notes find -q"

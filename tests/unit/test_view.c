@@ -41,6 +41,7 @@ test_lines(void **state)
 		{ EVENT("step.completed", "a", "0", "{\"result\":{\"b\": [1,  2]},\"duration_ms\":1}"),
 		    "   a done (1ms, 14 B): {\"b\": [1, 2]}" },
 		{ EVENT("step.completed", "a", "0", "{\"result\":null}"), "   a done" },
+		{ EVENT("step.completed", "a", "0", "{\"result\":\"\"}"), "   a done (0 B)" },
 		{ EVENT("step.completed", "a", "0", "{\"reused_from\":\"" OTHER_ID "\"}"), "   a reused" },
 		{ EVENT("step.completed", "a", "0", "{\"error\":{\"code\":\"waiting\",\"message\":\"m\"}}"),
 		    "   a waiting: waiting: m" },

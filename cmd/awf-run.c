@@ -12,6 +12,9 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +32,7 @@
 #include "record/outcome.h"
 #include "record/roster.h"
 #include "record/run.h"
+#include "record/seal.h"
 
 #define PROGRAM "awf-run"
 #define USAGE "awf-run [options] [--] WORKFLOW [ARG...]\n" \
@@ -40,7 +44,7 @@ enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125 };
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_NO_TRANSCRIPT, OPT_PRINT_ID, OPT_ID_FILE
+	OPT_NO_TRANSCRIPT, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
 };
 
 static const struct option_spec table[] = {
@@ -52,6 +56,7 @@ static const struct option_spec table[] = {
 	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
+	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
@@ -59,7 +64,8 @@ static const struct option_spec table[] = {
 
 struct settings {
 	const char *pipeline, *shell, *name, *id_file;
-	bool no_input, no_transcript, print_id;
+	const char *seal_file; /* NULL: the user's */
+	bool no_input, no_transcript, print_id, seal;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */
@@ -75,6 +81,7 @@ struct job {
 	struct environment environment;
 	struct supervision supervision;
 	struct outcome outcome;
+	struct seal_key seal;
 };
 
 /* What the run comes to. */
@@ -188,6 +195,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
+	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
 	default: s->id_file = value; return 0;
 	}
@@ -207,6 +215,9 @@ read_options(struct settings *s, int argc, char **argv, struct error *err)
 		if (set_option(s, id, o.value, err) != 0)
 			return -1;
 	s->words = argv + o.next;
+	if (id == OPTION_END && s->seal && s->no_transcript)
+		return error_set(err, ERROR_USAGE, "--seal",
+		    "not with --no-transcript: there would be nothing to seal");
 	if (id == OPTION_END && s->pipeline == NULL && *s->words == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
 	return id;
@@ -238,6 +249,27 @@ refuse_keys(const struct settings *s, struct error *err)
 			failed = error_set(err, ERROR_USAGE, "--env",
 			    "%s holds an API key, which is never recorded", *name);
 	keys_free(&keys);
+	return failed;
+}
+
+/* From here on the key is in our memory, which is not for other processes of the same
+ * user: it may have come through a pipe, from where they cannot read it. */
+static int
+load_seal(struct job *j, struct error *err)
+{
+	char *path;
+	int failed;
+
+	if (!j->settings.seal)
+		return 0;
+#ifdef __linux__
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+	path = j->settings.seal_file != NULL ? memory_text(j->settings.seal_file) :
+	    seal_key_default();
+	failed = path != NULL ? seal_key_load(&j->seal, path, err) :
+	    error_set(err, ERROR_USAGE, "--seal", "no home to look for a key in: say --seal=KEYFILE");
+	free(path);
 	return failed;
 }
 
@@ -466,6 +498,7 @@ record_end(struct job *j, const struct end *e, const char *stdin_sha256, struct 
 		.stdin_sha256 = j->input.kept ? stdin_sha256 : NULL,
 		.stdin_bytes = j->input.bytes,
 		.usage = span_of(j->outcome.usage.data, j->outcome.usage.len),
+		.seal = j->settings.seal ? &j->seal : NULL,
 	};
 
 	return run_finish(&j->run, &end, err);
@@ -516,6 +549,7 @@ job_free(struct job *j)
 	input_close(&j->input);
 	buffer_free(&j->inputs);
 	workflow_free(&j->workflow);
+	seal_key_forget(&j->seal);
 	list_free(j->settings.inputs);
 	list_free(j->settings.recorded);
 }
@@ -531,7 +565,7 @@ static int
 prepare(struct job *j, struct error *err)
 {
 	write_inputs(j);
-	if (refuse_keys(&j->settings, err) != 0 || find_workflow(j, err) != 0)
+	if (refuse_keys(&j->settings, err) != 0 || load_seal(j, err) != 0 || find_workflow(j, err) != 0)
 		return -1;
 	signals_hold();
 	return create_run(j, err);

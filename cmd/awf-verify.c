@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "record/heads.h"
+#include "record/seal.h"
 #include "record/storage.h"
 #include "record/torn.h"
 #include "record/transcript.h"
@@ -21,21 +23,30 @@
 
 extern const char transcript_schema[];
 
-enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_QUIET, OPT_VERBOSE };
+enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN, OPT_QUIET,
+	OPT_VERBOSE };
 
 static const struct option_spec options_table[] = {
 	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
+	{ OPT_KEY, 0, "key", "PUB", "it must be sealed by this key: 64 hex digits, or their file" },
+	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it" },
+	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified" },
+	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub" },
 	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
-    "awf-verify [--repair] [-q | -v] [RUN|FILE|DIR]...\n"
+    "awf-verify [options] [RUN|FILE|DIR]...\n"
+    "awf-verify --keygen FILE\n"
     "awf-verify --schema";
 
 struct verify_command {
-	bool repair, quiet, verbose;
+	bool repair, quiet, verbose, print_head;
+	char seal_key[DIGEST_SIZE];  /* "": any */
+	const char *keygen, *head_file;
+	struct heads heads;
 	struct storage storage;
 };
 
@@ -64,7 +75,7 @@ print_fault(const char *path, const struct verify_report *report)
 }
 
 static void
-print_summary(const char *path, const struct verify_report *report)
+print_summary(const char *path, const struct verify_report *report, bool heads)
 {
 	printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
 	    path, (long long)report->lines, (long long)report->attempts, (long long)report->calls,
@@ -73,9 +84,12 @@ print_summary(const char *path, const struct verify_report *report)
 	if (report->unfinished > 0)
 		printf("%s: a line is being written: %lld bytes so far\n", path,
 		    (long long)report->unfinished);
+	if (report->sealed_by[0] != '\0')
+		printf("%s: sealed by %s\n", path, report->sealed_by);
 	printf("%s: checked:", path);
 	for (enum verify_rule rule = 0; rule < VERIFY_RULES; rule++)
-		printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
+		if (rule != VERIFY_HEADS || heads)
+			printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
 	printf("\n");
 }
 
@@ -110,6 +124,8 @@ verify_as(const struct verify_command *command, const char *path, char *name, bo
 		.warn = command->quiet ? NULL : warn,
 		.context = name,
 		.unknown = command->verbose,
+		.seal_key = command->seal_key[0] != '\0' ? command->seal_key : NULL,
+		.heads = command->head_file ? &command->heads : NULL,
 	};
 	struct verify_report report;
 	struct error err = ERROR_INIT;
@@ -121,7 +137,9 @@ verify_as(const struct verify_command *command, const char *path, char *name, bo
 		return may_repair ? repair(command, path, &report) : STATUS_WORK;
 	}
 	if (command->verbose)
-		print_summary(name, &report);
+		print_summary(name, &report, spec.heads != NULL);
+	if (command->print_head)
+		printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
 	return STATUS_OK;
 }
 
@@ -205,6 +223,32 @@ verify_argument(const struct verify_command *command, const char *argument)
 	    verify_run(command, argument);
 }
 
+static int
+set_option(struct verify_command *command, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_REPAIR: command->repair = true; return 0;
+	case OPT_KEY: return seal_public_key(value, command->seal_key, err);
+	case OPT_HEAD: command->head_file = value; return 0;
+	case OPT_PRINT_HEAD: command->print_head = true; return 0;
+	case OPT_KEYGEN: command->keygen = value; return 0;
+	case OPT_QUIET: command->quiet = true; return 0;
+	default: command->verbose = true; return 0;
+	}
+}
+
+static int
+check_settings(const struct verify_command *command, const char *const *words, struct error *err)
+{
+	if (command->quiet && command->verbose)
+		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
+	if (command->print_head && command->verbose)
+		return error_set(err, ERROR_USAGE, "--print-head", "does not go with -v");
+	if (command->keygen && words[0])
+		return error_set(err, ERROR_USAGE, "--keygen", "'%s' is left over: one FILE only", words[0]);
+	return 0;
+}
+
 /* Words of the command line that are no options, in order, then NULL. */
 static int
 read_options(struct verify_command *command, int argc, char **argv, const char **words,
@@ -219,15 +263,13 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 			words[count++] = options.value;
 		else if (id == OPT_SCHEMA)
 			return OPT_SCHEMA;
-		else if (id == OPT_REPAIR)
-			command->repair = true;
-		else
-			*(id == OPT_QUIET ? &command->quiet : &command->verbose) = true;
+		else if (set_option(command, id, options.value, err) != 0)
+			return -1;
 	}
 	words[count] = NULL;
-	if (id == OPTION_END && command->quiet && command->verbose)
-		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
-	return id;
+	if (id == OPTION_END && check_settings(command, words, err) != 0)
+		return -1;
+	return id == OPTION_END && command->keygen ? OPT_KEYGEN : id;
 }
 
 static int
@@ -238,11 +280,16 @@ verify_all(struct verify_command *command, const char **words)
 
 	if (storage_locate(&command->storage, &err) != 0)
 		return program_fail(PROGRAM, &err);
+	if (command->head_file && heads_load(&command->heads, command->head_file, &err) != 0) {
+		storage_close(&command->storage);
+		return program_fail(PROGRAM, &err);
+	}
 	if (!words[0])
 		status = verify_run(command, NULL);
 	for (; *words; words++)
 		status = worse(status, verify_argument(command, *words));
 	storage_close(&command->storage);
+	heads_free(&command->heads);
 	return status;
 }
 
@@ -264,6 +311,10 @@ main(int argc, char **argv)
 		break;
 	case OPT_SCHEMA:
 		fputs(transcript_schema, stdout);
+		break;
+	case OPT_KEYGEN:
+		if (seal_key_make(command.keygen, &err) != 0)
+			status = program_fail(PROGRAM, &err);
 		break;
 	case OPTION_END:
 		status = verify_all(&command, words);

@@ -24,7 +24,7 @@ _awf_run()
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --no-transcript --print-id --id-file --help --version' -- "$cur") ;;
+		--timeout --no-transcript --seal --print-id --id-file --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }

@@ -1,10 +1,15 @@
 # bash completion for awf-verify
 _awf_verify()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} words storage runs
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
 	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
+	case $prev in
+	--key | --head | --keygen)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	esac
 	case $cur in
-	-*) words='--repair --schema --quiet --verbose --help --version' ;;
+	-*) words='--repair --key --head --print-head --keygen --schema --quiet --verbose --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

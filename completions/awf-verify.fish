@@ -10,6 +10,10 @@ function __awf_verify_runs
 end
 complete -c awf-verify -a '(__awf_verify_runs)'
 complete -c awf-verify -l repair -d 'move what a crash left of a line to <run-id>.torn'
+complete -c awf-verify -l key -r -F -d 'it must be sealed by this key: 64 hex digits, or their file'
+complete -c awf-verify -l head -r -F -d 'it must contain the heads that FILE keeps of it'
+complete -c awf-verify -l print-head -d 'print RUN_ID SEQ DIGEST of what was verified'
+complete -c awf-verify -l keygen -r -F -d 'make a key for seals: FILE, and FILE.pub'
 complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
 complete -c awf-verify -s q -l quiet -d 'no warnings'
 complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'

@@ -130,6 +130,21 @@ file_load(const char *path, size_t limit, struct buffer *b, struct error *err)
 	return status;
 }
 
+int
+file_check_private(int fd, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	if (st.st_uid != geteuid())
+		return error_set(err, ERROR_SYSTEM, path, "belongs to another user");
+	if ((st.st_mode & 077) != 0)
+		return error_set(err, ERROR_SYSTEM, path,
+		    "holds keys and is open to others; run: chmod 600 %s", path);
+	return 0;
+}
+
 static int
 make_one(const char *path, mode_t mode, struct error *err)
 {
@@ -223,6 +238,19 @@ is_executable(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+char *
+path_config(const char *name)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+
+	/* The XDG specification has relative paths ignored. */
+	if (config != NULL && config[0] == '/')
+		return memory_format("%s/awf/%s", config, name);
+	if (home != NULL && home[0] != '\0')
+		return memory_format("%s/.config/awf/%s", home, name);
+	return NULL;
 }
 
 /* An empty element of the list means nothing: not the current directory, as it

@@ -23,6 +23,10 @@ int file_read(int fd, struct buffer *b, size_t limit);
 /* Appends the whole file to b. Errors: ERROR_SYSTEM with place = path. */
 int file_load(const char *path, size_t limit, struct buffer *b, struct error *err);
 
+/* Whether an open file that holds keys is this user's and closed to others; -1 with
+ * ERROR_SYSTEM at path. */
+int file_check_private(int fd, const char *path, struct error *err);
+
 /* mkdir -p; existing directories are left as they are. */
 int directory_make(const char *path, mode_t mode, struct error *err);
 /* fsync() of a directory, so that names made or renamed in it last. */
@@ -39,6 +43,9 @@ char *path_join(const char *directory, const char *name);
 const char *path_base(const char *path);
 /* The directory part ("." if there is none), in memory of its own. */
 char *path_directory(const char *path);
+/* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
+ * of its own. */
+char *path_config(const char *name);
 /* First executable regular file called name in a colon-separated list; NULL if
  * there is none. In memory of its own. */
 char *path_search(const char *list, const char *name);

@@ -73,6 +73,12 @@ unknown(const struct options *o, const char *place, const char *name, struct err
 	return error_set(err, ERROR_USAGE, place, "unknown option (see --help)");
 }
 
+static bool
+argument_optional(const struct option_spec *s)
+{
+	return s->argument[0] == '[';
+}
+
 static int
 take_argument(struct options *o, const struct option_spec *s, const char *place, struct error *err)
 {
@@ -98,7 +104,7 @@ next_long(struct options *o, const char *word, struct error *err)
 		id = unknown(o, place, place + 2, err);
 	} else if (value && !s->argument) {
 		id = error_set(err, ERROR_USAGE, place, "takes no argument");
-	} else if (value || !s->argument) {
+	} else if (value || !s->argument || argument_optional(s)) {
 		o->value = value;
 		id = s->id;
 	} else {
@@ -170,7 +176,7 @@ help_left(FILE *out, const struct option_spec *s, int width)
 	char text[128];
 	int len = snprintf(text, sizeof text, "  %s%s%s%s%s%s", s->letter ? letter : "  ",
 	    s->name ? (s->letter ? ", " : "  ") : "", s->name ? "--" : "", s->name ? s->name : "",
-	    s->argument ? " " : "", s->argument ? s->argument : "");
+	    s->argument && !argument_optional(s) ? " " : "", s->argument ? s->argument : "");
 
 	if (out)
 		fprintf(out, "%-*s", width, text);

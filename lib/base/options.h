@@ -23,7 +23,8 @@ struct option_spec {
 	int id;               /* > 0; what options_next() returns */
 	char letter;          /* short form, 0 if none */
 	const char *name;     /* long form, NULL if none */
-	const char *argument; /* its name in the help, NULL if it takes none */
+	const char *argument; /* its name in the help, NULL if it takes none; "[=NAME]": it
+	                         may have one, after = (long options alone) */
 	const char *help;     /* one line */
 };
 

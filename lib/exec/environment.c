@@ -103,20 +103,6 @@ environment_free(struct environment *e)
 	*e = (struct environment){ NULL, 0, 0 };
 }
 
-/* ~/.config/awf/keys; NULL if there is no home. */
-static char *
-keys_path(void)
-{
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-	/* The XDG specification has relative paths ignored. */
-	if (config != NULL && config[0] == '/')
-		return memory_format("%s/awf/keys", config);
-	if (home != NULL && home[0] != '\0')
-		return memory_format("%s/.config/awf/keys", home);
-	return NULL;
-}
-
 static int
 keys_check_file(int fd, const char *path, struct error *err)
 {
@@ -126,12 +112,7 @@ keys_check_file(int fd, const char *path, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
 	if (!S_ISREG(st.st_mode))
 		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	if (st.st_uid != geteuid())
-		return error_set(err, ERROR_SYSTEM, path, "belongs to another user");
-	if ((st.st_mode & 077) != 0)
-		return error_set(err, ERROR_SYSTEM, path,
-		    "holds keys and is open to others; run: chmod 600 %s", path);
-	return 0;
+	return file_check_private(fd, path, err);
 }
 
 static bool
@@ -215,7 +196,7 @@ keys_read(struct keys *k, int fd, const char *path, struct error *err)
 int
 keys_load(struct keys *k, struct error *err)
 {
-	char *path = keys_path();
+	char *path = path_config("keys");
 	int fd, status = 0;
 
 	*k = (struct keys){ NULL, NULL, 0 };

@@ -34,6 +34,8 @@ enum event_type event_type_from_name(const char *name, size_t len);
  * one of them is loss, not a torn tail). */
 bool event_type_synced(enum event_type type);
 
+struct seal_key;
+
 /* An event to be appended. Pointers stay the caller's. */
 struct event {
 	enum event_type type;
@@ -48,6 +50,8 @@ struct event {
 	/* Bytes for payload values that are not UTF-8: the value in place is null. */
 	const struct event_raw *raws;
 	size_t raw_count;
+	/* Signs the line; seal_write() wrote the payload's last member. NULL: no seal. */
+	const struct seal_key *seal;
 	/* Filled by transcript_append(). */
 	int64_t seq;
 	char id[ID_SIZE];

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/seal.h"
+
 struct cursor {
 	const char *line, *at, *end;
 	struct form *form;
@@ -244,6 +246,16 @@ is_digest(struct cursor *c, const struct rule *rule, struct span *value)
 	return take_token(c, DIGEST_SIZE - 1, value);
 }
 
+static bool
+is_signature(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	const char *text = token_of(c, SEAL_SIGNATURE);
+
+	if (!text || !all_hex(text, SEAL_SIGNATURE))
+		return refuse(c, rule, "a signature of 128 lower-case hex digits");
+	return take_token(c, SEAL_SIGNATURE, value);
+}
+
 static int
 two_digits(const char *at)
 {
@@ -370,6 +382,7 @@ not_empty(struct cursor *c, const struct rule *rule, struct span array)
 
 static const char *const fidelity_words[] = { "router", "agent_emitted", NULL };
 static const char *const encoding_words[] = { "json", "raw", NULL };
+static const char *const seal_algorithms[] = { SEAL_ALGORITHM, NULL };
 static const char *const role_user[] = { "user", NULL };
 static const char *const role_assistant[] = { "assistant", NULL };
 static const char *const status_words[] = { "success", "failed", "cancelled", "timeout",
@@ -401,6 +414,21 @@ is_stdin(struct cursor *c, const struct rule *rule, struct span *value)
 	(void)rule;
 	*value = span_of(c->at, 0);
 	return check_object(c, &stdin_shape);
+}
+
+static const struct rule seal_rules[] = {
+	WORD("algorithm", seal_algorithms, REQUIRED),
+	RULE("public_key", is_digest, REQUIRED, KEPT(public_key)),
+	RULE("signature", is_signature, REQUIRED, KEPT(signature)),
+};
+static const struct shape seal_shape = { "a seal", seal_rules, COUNT(seal_rules), false };
+
+static bool
+is_seal(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	(void)rule;
+	*value = span_of(c->at, 0);
+	return check_object(c, &seal_shape);
 }
 
 static const struct rule block_rules[] = {
@@ -501,7 +529,7 @@ static const struct rule run_completed_rules[] = {
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("stdin", is_stdin, NULLABLE, 0),
 	RULE("usage", is_object, NULLABLE, 0),
-	RULE("seal", is_any, 0, 0),
+	RULE("seal", is_seal, NULLABLE, 0),
 };
 
 static const struct rule step_started_rules[] = {

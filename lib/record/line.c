@@ -6,6 +6,7 @@
 
 #include "json/writer.h"
 #include "record/blob.h"
+#include "record/seal.h"
 
 #define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
 #define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
@@ -73,9 +74,10 @@ line_causes(const struct line_place *place, const struct event *e, struct writer
 
 /* Appends what stands between timestamp and prev. */
 static int
-line_members(struct buffer *out, const struct line_place *place, const struct event *e,
+line_members(struct line *l, const struct line_place *place, const struct event *e,
     struct buffer *refs, struct error *err)
 {
+	struct buffer *out = &l->bytes;
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -86,6 +88,8 @@ line_members(struct buffer *out, const struct line_place *place, const struct ev
 	writer_member_integer(&w, "iteration", e->iteration);
 	if (line_payload(place, e, &w, refs, err) == -1 || line_raws(place, e, refs, err) == -1)
 		return -1;
+	if (e->seal != NULL)
+		l->signature = out->len - SEAL_BACK;
 	if (refs->len > 0) {
 		writer_key(&w, "refs");
 		buffer_byte(out, '[');
@@ -125,7 +129,7 @@ line_make(struct line *l, const struct line_place *place, struct event *e, struc
 	buffer_clear(&l->bytes);
 	buffer_reserve(&l->bytes, LINE_ROOM);
 	l->bytes.len = LINE_ROOM;
-	int result = line_members(&l->bytes, place, e, &refs, err);
+	int result = line_members(l, place, e, &refs, err);
 	buffer_free(&refs);
 	if (result == -1 || line_check(&l->bytes, place, err) == -1)
 		return -1;
@@ -146,6 +150,9 @@ line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
 	l->start = LINE_ROOM - (size_t)len;
 	memcpy(l->bytes.data + l->start, head, (size_t)len);
 	memcpy(l->bytes.data + l->bytes.len - LINE_PREV_BACK, prev, DIGEST_SIZE - 1);
+	if (e->seal != NULL)
+		seal_sign(e->seal, l->bytes.data + l->start, l->bytes.len - l->start - 1,
+		    l->signature - l->start);
 }
 
 struct span

@@ -1,7 +1,7 @@
 /*
  * The line of an event. It is made before the transcript's lock is taken, but for
- * seq and timestamp, which are put in front later, and prev, whose place it holds
- * with zeros; its large and its binary values go into blobs on the way.
+ * seq and timestamp, which are put in front later, prev, and the signature of a seal,
+ * whose places it holds with zeros; its large and its binary values go into blobs on the way.
  */
 #ifndef AWF_RECORD_LINE_H
 #define AWF_RECORD_LINE_H
@@ -16,6 +16,7 @@
 struct line {
 	struct buffer bytes; /* the line from start on, with its LF */
 	size_t start;
+	size_t signature;    /* where it goes, if the event is sealed */
 };
 
 /* Where lines go, for their blobs, ids and errors. */
@@ -27,7 +28,7 @@ struct line_place {
 /* Makes all but the head; sets e->id. ERROR_SYSTEM for blobs; ERROR_INVALID_INPUT
  * for JSON that is not minified, or a line above 256 MiB. */
 int line_make(struct line *l, const struct line_place *place, struct event *e, struct error *err);
-/* Puts in seq, timestamp and prev, and fills e's. */
+/* Puts in seq, timestamp and prev, and fills e's; then signs, if it is to be. */
 void line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
     const char prev[DIGEST_SIZE]);
 /* The finished line, with its LF. */

@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "json/writer.h"
 #include "record/audit.h"
+#include "record/seal.h"
 
 #define TRANSCRIPT_FORMAT 1
 #define LOCK_TEXT_SIZE 64
@@ -442,7 +443,8 @@ static int
 append_completed(struct run *r, const struct run_end *end, int64_t duration, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
-	struct event e = { .type = EVENT_RUN_COMPLETED, .parent_event_id = r->started, .path = "" };
+	struct event e = { .type = EVENT_RUN_COMPLETED, .parent_event_id = r->started, .path = "",
+		.seal = end->seal };
 	struct writer w;
 	int failed;
 
@@ -454,6 +456,8 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	writer_member_integer(&w, "duration_ms", duration);
 	write_stdin(&w, end);
 	writer_member_span(&w, "usage", end->usage);
+	if (end->seal != NULL)
+		seal_write(&w, end->seal);
 	writer_object_end(&w);
 	e.payload = span_of(payload.data, payload.len);
 	failed = transcript_append(&r->transcript, &e, err) != 0 ||

@@ -70,6 +70,7 @@ struct run_end {
 	const char *stdin_sha256;     /* NULL: stdin was not kept */
 	int64_t stdin_bytes;
 	struct span usage;            /* JSON object, absent: none */
+	const struct seal_key *seal;  /* signs it; NULL: no seal */
 };
 /* Appends run.completed, syncs it, writes the audit line, drops the directory. The
  * latter two even if the former fail. */

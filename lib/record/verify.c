@@ -41,6 +41,7 @@ static const char *const rule_names[VERIFY_RULES] = {
 	[VERIFY_SEQ] = "seq", [VERIFY_CHAIN] = "prev", [VERIFY_TIME] = "time",
 	[VERIFY_IDS] = "ids", [VERIFY_CAUSES] = "causes", [VERIFY_PAIRS] = "pairs",
 	[VERIFY_BLOBS] = "blobs", [VERIFY_LINKAGE] = "linkage",
+	[VERIFY_SEAL] = "seal", [VERIFY_HEADS] = "heads",
 };
 
 const char *
@@ -254,6 +255,8 @@ check_lines(struct verify *v, struct error *err)
 	}
 	if (!v->report->faulty)
 		check_tail(v, settled, size);
+	memcpy(v->report->run_id, v->lines.run_id, ID_SIZE);
+	memcpy(v->report->head, v->chain.digest, DIGEST_SIZE);
 	return 0;
 }
 
@@ -274,6 +277,51 @@ check_linkage(struct verify *v, struct error *err)
 		return 0;
 	snprintf(text, sizeof text, texts[wrong->kind], wrong->run_id, wrong->event_id);
 	fault_at(v, VERIFY_LINKAGE, wrong->line, wrong->byte, text);
+	return 0;
+}
+
+/* Seals and heads: whether this is the transcript that was meant. */
+
+static void
+check_sealed(struct verify *v)
+{
+	struct verify_report *report = v->report;
+	char text[192];
+
+	if (!v->spec->seal_key || strcmp(report->sealed_by, v->spec->seal_key) == 0)
+		return;
+	if (report->sealed_by[0] != '\0')
+		snprintf(text, sizeof text, "sealed by another key: %s", report->sealed_by);
+	else
+		snprintf(text, sizeof text, "%s: the last line is no run.completed with a seal",
+		    report->alive ? "not sealed yet, as the run is alive" : "not sealed");
+	fault_at(v, VERIFY_SEAL, v->chain.line, v->chain.start, text);
+}
+
+static int
+check_heads(struct verify *v, struct error *err)
+{
+	const struct heads *heads = v->spec->heads;
+	const struct head *head;
+	size_t found, missing;
+	char text[512];
+
+	if (!heads)
+		return 0;
+	if (heads_check(heads, v->report->run_id, v->path, &found, &missing, err) != 0)
+		return -1;
+	if (found == 0) {
+		snprintf(text, sizeof text, "no head of run %s is in %s", v->report->run_id, heads->path);
+		fault_at(v, VERIFY_HEADS, v->chain.line, v->chain.start, text);
+	}
+	if (missing == 0)
+		return 0;
+	head = &heads->list[missing - 1];
+	snprintf(text, sizeof text, head->seq > v->report->lines ?
+	    "the transcript ends here, but %s:%zu has the digest of line %lld: lines were cut off" :
+	    "the digest at %s:%zu is not that of line %lld: the transcript is not the one it was",
+	    heads->path, missing, (long long)head->seq);
+	fault_at(v, VERIFY_HEADS, v->chain.line, v->chain.start, text);
 	return 0;
 }
 
@@ -371,6 +419,10 @@ static int
 check_and_warn(struct verify *v, struct error *err)
 {
 	if (check_lines(v, err) != 0 || check_linkage(v, err) != 0)
+		return -1;
+	if (!v->report->faulty)
+		check_sealed(v);
+	if (!v->report->faulty && check_heads(v, err) != 0)
 		return -1;
 	if (v->report->faulty)
 		return 0;

@@ -17,7 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/error.h"
+#include "base/id.h"
+#include "record/heads.h"
 
 enum verify_rule {
 	VERIFY_JSON,    /* a line is one JSON object */
@@ -31,6 +34,8 @@ enum verify_rule {
 	VERIFY_PAIRS,   /* what is completed was started, once */
 	VERIFY_BLOBS,   /* refs name blobs that are what they should be */
 	VERIFY_LINKAGE, /* parent, child and linked runs agree */
+	VERIFY_SEAL,    /* seals are signatures of their lines, by the right key */
+	VERIFY_HEADS,   /* heads that were kept elsewhere are there */
 	VERIFY_RULES
 };
 
@@ -41,6 +46,9 @@ struct verify_report {
 	int64_t lines, bytes, attempts, calls, tool_calls, blobs;
 	int64_t size;            /* of the file; bytes: up to its last LF */
 	int64_t unfinished;      /* bytes behind the last LF of a live run */
+	char run_id[ID_SIZE];
+	char head[DIGEST_SIZE];  /* digest of the last line */
+	char sealed_by[DIGEST_SIZE]; /* public key, if the last line has a seal, else "" */
 	bool alive;              /* the run is being written */
 	bool faulty;             /* the rest says where it first is wrong */
 	enum verify_rule rule;
@@ -55,6 +63,8 @@ struct verify_spec {
 	void (*warn)(void *context, int64_t line, const char *text);
 	void *context;
 	bool unknown; /* warn of unknown types and keys too */
+	const char *seal_key;      /* who must have sealed the last line, 64 hex digits; NULL */
+	const struct heads *heads; /* that must be there; NULL */
 };
 
 /* Checks the transcript at path; blobs, runs and other transcripts are looked for

@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "record/seal.h"
 
 bool
 verify_fault(struct verify_lines *v, enum verify_rule rule, const char *at, const char *format, ...)
@@ -272,6 +273,20 @@ check_pairs(struct verify_lines *v, const struct form *form)
 	return pair_checks[form->type](v, form);
 }
 
+/* Each line ends what a seal before it had sealed. */
+static bool
+check_seal(struct verify_lines *v, const struct form *form)
+{
+	v->report->sealed_by[0] = '\0';
+	if (!form->signature.at)
+		return true;
+	if (!seal_valid(v->line, form->public_key.at + 1, form->signature.at + 1))
+		return verify_fault(v, VERIFY_SEAL, form->signature.at,
+		    "the seal is no signature of this line by its public_key: one of them was changed");
+	span_copy(form->public_key, v->report->sealed_by, sizeof v->report->sealed_by);
+	return true;
+}
+
 /* Blobs. */
 
 /* Whether fd holds size bytes of this digest; -1 with errno. */
@@ -395,7 +410,7 @@ note_unknown(struct verify_lines *v, const struct form *form)
 /* In this order: each may rely on those before it. */
 static bool (*const line_checks[])(struct verify_lines *, const struct form *) = {
 	check_seq, check_time, check_run_id, check_parent, check_links, check_event_id,
-	check_pairs, check_refs, note_runs, note_unknown,
+	check_pairs, check_seal, check_refs, note_runs, note_unknown,
 };
 
 static bool

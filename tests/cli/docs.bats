@@ -96,7 +96,7 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 		# shellcheck disable=SC1090
 		. "$ROOT/completions/$program.bash"
 		complete -p "$program"
-		COMP_WORDS=("$program" --he) COMP_CWORD=1 COMPREPLY=()
+		COMP_WORDS=("$program" --hel) COMP_CWORD=1 COMPREPLY=()
 		"_${program/-/_}"
 		same "${COMPREPLY[*]}" --help
 	done

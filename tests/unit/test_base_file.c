@@ -308,6 +308,57 @@ a_device_is_written_to_as_it_is(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 }
 
+static void
+config_is_where_the_user_says(void **state)
+{
+	static const struct { const char *config, *home, *path; } rows[] = {
+		{"/etc/mine", "/home/u", "/etc/mine/awf/keys"},
+		{"relative", "/home/u", "/home/u/.config/awf/keys"},
+		{"", "/home/u", "/home/u/.config/awf/keys"},
+		{"", "", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *path;
+
+		setenv("XDG_CONFIG_HOME", rows[i].config, 1);
+		setenv("HOME", rows[i].home, 1);
+		path = path_config("keys");
+		if (rows[i].path == NULL)
+			assert_null(path);
+		else
+			assert_string_equal(path, rows[i].path);
+		free(path);
+	}
+}
+
+static void
+private_files_are_closed_to_others(void **state)
+{
+	static const struct { mode_t mode; bool private; } rows[] = {
+		{0600, true}, {0400, true}, {0700, true}, {0640, false}, {0602, false}, {0610, false},
+	};
+
+	(void)state;
+	put("private", "x", 0600);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct error err = ERROR_INIT;
+		int fd;
+
+		fd = open("private", O_RDONLY | O_CLOEXEC);
+		assert_int_equal(chmod("private", rows[i].mode), 0);
+		assert_int_equal(file_check_private(fd, "private", &err), rows[i].private ? 0 : -1);
+		close(fd);
+		if (!rows[i].private)
+			assert_string_equal(err.message,
+			    "holds keys and is open to others; run: chmod 600 private");
+	}
+	struct error err = ERROR_INIT;
+	assert_int_equal(file_check_private(-1, "private", &err), -1);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+}
+
 int
 main(void)
 {
@@ -322,6 +373,8 @@ main(void)
 		cmocka_unit_test(replaces_at_once),
 		cmocka_unit_test(replacement_leaves_nothing_behind),
 		cmocka_unit_test(a_device_is_written_to_as_it_is),
+		cmocka_unit_test(config_is_where_the_user_says),
+		cmocka_unit_test(private_files_are_closed_to_others),
 	};
 
 	umask(022);

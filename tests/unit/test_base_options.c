@@ -6,13 +6,14 @@
 #include "base/buffer.h"
 #include "base/options.h"
 
-enum { LINES = 1, FOLLOW, QUIET, COLOUR };
+enum { LINES = 1, FOLLOW, QUIET, COLOUR, SEAL };
 
 static const struct option_spec table[] = {
 	{LINES, 'n', "lines", "N", "only the last N"},
 	{FOLLOW, 'f', "follow", NULL, "go on as it grows"},
 	{QUIET, 'q', NULL, NULL, "say nothing"},
 	{COLOUR, 0, "colour", "WHEN", "always, never or auto"},
+	{SEAL, 0, "seal", "[=KEYFILE]", "with a key or without"},
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
 
@@ -76,6 +77,8 @@ parses(void **state)
 		{{"--lines", "5", "--lines=6", "--lines="}, "1=5 1=6 1= end"},
 		{{"x", "-f", "y", "--follow"}, "w=x 2 w=y 2 end"},
 		{{"-n", "-f"}, "1=-f end"},
+		{{"--seal", "x", "--seal=k", "--seal="}, "5 w=x 5=k 5= end"},
+		{{"--seal"}, "5 end"},
 		{{"--lines", "--"}, "1=-- end"},
 		{{"-", "-f"}, "w=- 2 end"},
 		{{"-f", "--", "-q", "--follow"}, "2 w=-q w=--follow end (--)"},
@@ -138,12 +141,13 @@ help(void **state)
 	    "usage: awf-x [options] FILE\n"
 	    "       awf-x --list\n"
 	    "\n"
-	    "  -n, --lines N      only the last N\n"
-	    "  -f, --follow       go on as it grows\n"
-	    "  -q                 say nothing\n"
-	    "      --colour WHEN  always, never or auto\n"
-	    "  -h, --help         print this help\n"
-	    "      --version      print the version\n");
+	    "  -n, --lines N         only the last N\n"
+	    "  -f, --follow          go on as it grows\n"
+	    "  -q                    say nothing\n"
+	    "      --colour WHEN     always, never or auto\n"
+	    "      --seal[=KEYFILE]  with a key or without\n"
+	    "  -h, --help            print this help\n"
+	    "      --version         print the version\n");
 	free(text);
 }
 

@@ -147,8 +147,8 @@ static void
 what_was_changed_is_refused(void **state)
 {
 	static const struct { const char *from, *to, *why; } cases[] = {
-		{ "\"yes\"", "\"Yes\"", "no token" },
-		{ "\"yes\"", "[\"yes\"]", "no token" },
+		{ "\"okay\"", "\"Okay\"", "no token" },
+		{ "\"okay\"", "[\"okay\"]", "no token" },
 		{ "check:0:1", "check:0:2", "no token" },
 		{ "check:0:1", "check:0:1\\n", "made by" },
 		{ "\"path\":\"check\"", "\"path\":\"deploy\"", "no token" },
@@ -171,7 +171,7 @@ what_was_changed_is_refused(void **state)
 	size_t i;
 
 	(void)state;
-	data_from_text(&data, "yes\n", 4);
+	data_from_text(&data, "okay\n", 5);
 	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct gate gate = gate_of(required);
 		struct buffer line = BUFFER_INIT;
@@ -179,7 +179,8 @@ what_was_changed_is_refused(void **state)
 
 		make_line(RUN, 1, "check:0:1", "check", &data, &line);
 		replace(&line, cases[i].from, cases[i].to);
-		assert_int_equal(passes(&gate, &line, &why), -1);
+		if (passes(&gate, &line, &why) != -1)
+			fail_msg("%s -> %s passes", cases[i].from, cases[i].to);
 		assert_int_equal(why.code, ERROR_BLOCKED);
 		if (strstr(why.message, cases[i].why) == NULL)
 			fail_msg("%s -> %s: %s", cases[i].from, cases[i].to, why.message);

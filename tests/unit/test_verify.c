@@ -184,7 +184,8 @@ on_warning(void *context, int64_t line, const char *text)
 static struct verify_report
 verify(struct warnings *warnings)
 {
-	struct verify_spec spec = { warnings ? on_warning : NULL, warnings, warnings != NULL };
+	struct verify_spec spec = { .warn = warnings ? on_warning : NULL, .context = warnings,
+		.unknown = warnings != NULL };
 	struct verify_report report;
 	struct error err = ERROR_INIT;
 
@@ -458,7 +459,7 @@ test_dangling(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct buffer text = BUFFER_INIT;
 		struct warnings warnings = { 0, BUFFER_INIT };
-		struct verify_spec spec = { on_warning, &warnings, false };
+		struct verify_spec spec = { .warn = on_warning, .context = &warnings };
 		struct verify_report report;
 		struct error err = ERROR_INIT;
 
@@ -717,6 +718,11 @@ static const char *const samples[] = {
 	"[{\"at\":\"/payload\",\"sha256\":\"" SHA "\",\"bytes\":-1,\"encoding\":\"raw\"}]",
 	"{}", "{\"x\":1}", "{\"code\":\"timeout\",\"message\":null}", "{\"code\":\"timeout\"}",
 	"{\"sha256\":\"" SHA "\",\"bytes\":5}", "{\"sha256\":\"x\",\"bytes\":5}",
+	"{\"algorithm\":\"ed25519\",\"public_key\":\"" SHA "\",\"signature\":\"" SHA SHA "\"}",
+	"{\"algorithm\":\"rsa\",\"public_key\":\"" SHA "\",\"signature\":\"" SHA SHA "\"}",
+	"{\"algorithm\":\"ed25519\",\"public_key\":\"" SHA "\",\"signature\":\"" SHA "\"}",
+	"{\"algorithm\":\"ed25519\",\"public_key\":\"\",\"signature\":\"" SHA SHA "\"}",
+	"{\"algorithm\":\"ed25519\",\"public_key\":\"" SHA "\"}",
 };
 
 struct agreement {

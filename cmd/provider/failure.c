@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 #define SHOWN 300 /* bytes of a body that is no JSON */
@@ -121,38 +122,56 @@ categorise(struct span object, const char *message, long status)
 	return type != ERROR_NONE ? type : ERROR_PROVIDER;
 }
 
-/* Some servers repeat the key that they refuse. */
+/* Some servers repeat the key that they refuse. Before the text is cut: part of a
+ * key would not be found. */
 static void
-remove_secret(char *message, const char *secret)
+remove_secret(char *text, const char *secret)
 {
-	char *at;
+	size_t len = secret == NULL ? 0 : strlen(secret);
 
-	if (secret == NULL || secret[0] == '\0')
+	if (len == 0)
 		return;
-	while ((at = strstr(message, secret)) != NULL)
-		memset(at, '*', strlen(secret));
+	for (char *at = text; (at = strstr(at, secret)) != NULL; at += len)
+		memset(at, '*', len);
+}
+
+/* Cuts the text to what is shown of one that is no message. */
+static void
+cut(char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > SHOWN)
+		text[utf8_whole(text, SHOWN)] = '\0';
 }
 
 /* Object, or text, or anything else that was sent as an error. */
 static char *
-message_of(struct span value)
+message_of(struct span value, const char *secret)
 {
 	static const char *const keys[] = { "message", "detail", "error" };
 	struct buffer text = BUFFER_INIT;
+	bool found;
+	char *message;
 	size_t i;
 
 	for (i = 0; i < sizeof keys / sizeof keys[0] && text.len == 0; i++)
 		span_decode(span_member(value, keys[i]), &text);
 	span_decode(value, &text);
-	if (text.len == 0)
-		buffer_append(&text, value.at, utf8_whole(value.at, value.len < SHOWN ? value.len : SHOWN));
-	return buffer_take(&text);
+	found = text.len > 0;
+	if (!found)
+		buffer_append(&text, value.at, value.len);
+	message = buffer_take(&text);
+	remove_secret(message, secret);
+	if (!found)
+		cut(message);
+	return message;
 }
 
 void
 failure_from_json(struct provider_failure *f, struct span value, const char *secret)
 {
-	char *message = message_of(value);
+	char *message = message_of(value, secret);
 	enum error_code category;
 	long long code = 0;
 
@@ -161,20 +180,21 @@ failure_from_json(struct provider_failure *f, struct span value, const char *sec
 	    code >= 300 && code <= 599)
 		f->status = (long)code;
 	category = categorise(value, message, f->status);
-	remove_secret(message, secret);
 	error_set(&f->error, category, NULL, "%s", message);
 	free(message);
 }
 
 static void
-failure_from_text(struct provider_failure *f, const struct buffer *body)
+failure_from_text(struct provider_failure *f, const struct buffer *body, const char *secret)
 {
 	const char *text = buffer_string(body);
-	size_t len = strcspn(text, "\r\n");
+	char *line = memory_copy(text, strcspn(text, "\r\n"));
 
-	len = utf8_whole(text, len < SHOWN ? len : SHOWN);
-	error_set(&f->error, status_category(f->status), NULL, "%.*s",
-	    utf8_valid(text, len) ? (int)len : 0, text);
+	remove_secret(line, secret);
+	cut(line);
+	error_set(&f->error, status_category(f->status), NULL, "%s",
+	    utf8_valid(line, strlen(line)) ? line : "");
+	free(line);
 }
 
 /* Says the status, which is often all there is, and the id to ask the API's
@@ -201,8 +221,7 @@ failure_from_body(struct provider_failure *f, const struct buffer *body,
 	size_t bad;
 
 	if (scan_check(value.at, value.len, &bad) != NULL) {
-		failure_from_text(f, body);
-		remove_secret(f->error.message, secret);
+		failure_from_text(f, body, secret);
 	} else {
 		error = span_member(value, "error");
 		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);

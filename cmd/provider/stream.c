@@ -10,6 +10,8 @@
 #include "net/sse.h"
 
 #define HEADERS_MAX 8
+#define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
+#define BLOCKS_LIMIT 100000
 #define DONE "[DONE]" /* ends a stream of Chat Completions */
 
 /* What lives as long as the program. */
@@ -82,20 +84,29 @@ on_event(void *context, const char *name, const char *data, size_t len)
 		    bad + 1, why);
 	else if (!is_error(s, value))
 		s->api->event(s, value);
+	if (s->message.count > BLOCKS_LIMIT)
+		stream_fail(s, "the answer has more than %d blocks", BLOCKS_LIMIT);
 	return s->failed;
 }
 
 struct feed {
 	struct stream *stream;
 	struct sse sse;
+	size_t bytes;
 };
 
 static int
 on_bytes(void *context, const char *bytes, size_t len)
 {
 	struct feed *f = context;
-	int result = sse_feed(&f->sse, bytes, len);
+	int result;
 
+	f->bytes += len;
+	if (f->bytes > ANSWER_LIMIT) {
+		stream_fail(f->stream, "the answer is above %zu MiB", ANSWER_LIMIT >> 20);
+		return -1;
+	}
+	result = sse_feed(&f->sse, bytes, len);
 	if (result == -1)
 		stream_fail(f->stream, "an event of the stream is above %zu MiB", SSE_EVENT_LIMIT >> 20);
 	return result;

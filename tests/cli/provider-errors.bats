@@ -182,6 +182,37 @@ with_fault() {
 	done
 }
 
+@test "no part of a key is in a message that was cut" {
+	local long
+	long=$(printf 'x%.0s' {1..292})
+	echo "$long sk-secret-1" >text
+	echo "[\"$long sk-secret-1\"]" >array.json
+	for body in text array.json; do
+		model_server --fault "*:error:401:$body"
+		export ANTHROPIC_API_KEY=sk-secret-1
+		run -0 provider anthropic < <(request)
+		[[ $output == *xxx* && $output != *sk-* ]]
+		kill "$MODEL_SERVER_PID"
+	done
+}
+
+@test "a key of asterisks is no endless work" {
+	echo '{"error":{"message":"bad key ***"}}' >body.json
+	model_server --fault '*:error:401:body.json'
+	export OPENAI_API_KEY='**'
+	run -0 timeout 10 "$BUILD/libexec/awf/awf-provider-openai" < <(request)
+	[[ $output == *'bad key ***"'* ]]
+}
+
+@test "an answer of blocks without end is broken off" {
+	for i in $(seq 100002); do
+		echo '{"type":"content_block_start","index":'"$i"',"content_block":{"type":"text","text":""}}'
+	done >answer.jsonl
+	model_server --answer answer.jsonl
+	run -0 provider anthropic < <(request)
+	same "$(jq -r .message <<<"$output")" 'the answer has more than 100000 blocks'
+}
+
 @test "keys are in no argument, answer, log or memory of other processes" {
 	model_server --answer "$(stream anthropic)" --fault 1:stall
 	mkfifo requests

@@ -86,10 +86,10 @@ $(call object,$(LIB_SRC) $(CMD_SRC) $(TOOL_SRC) $(PROVIDER_SRC) $(PROVIDER_SHARE
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
-# A schema as a C string: NAME_schema[].
+# A schema as a C string: NAME_schema[], with _ for each - of the name.
 $(BUILD)/gen/%_schema.c: lib/json/%.schema.json
 	@mkdir -p $(@D)
-	{ echo 'extern const char $*_schema[];'; echo 'const char $*_schema[] ='; \
+	{ echo 'extern const char $(subst -,_,$*)_schema[];'; echo 'const char $(subst -,_,$*)_schema[] ='; \
 	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<

@@ -16,6 +16,7 @@
 #include "record/line_input.h"
 #include "record/listing.h"
 #include "record/printer.h"
+#include "replay/projection.h"
 
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256
@@ -26,7 +27,7 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_COUNT,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COUNT,
 	/* operands, as far as options go with them or not */
 	WITH_RUN = OPT_COUNT, WITH_STDIN, GIVEN_COUNT
 };
@@ -45,6 +46,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_ERRORS, 0, "errors", NULL, "failed calls, with their stderr" },
 	{ OPT_JSON, 0, "json", NULL, "the lines themselves; with --list, an object per run" },
 	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
+	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
+	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
 	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
@@ -64,6 +67,7 @@ static const char *const names_given[GIVEN_COUNT] = {
 	[OPT_ERRORS] = "--errors", [OPT_JSON] = "--json", [OPT_INLINE] = "--inline",
 	[OPT_COLOR] = "--color", [OPT_DROP] = "--drop", [OPT_BUFFER] = "--buffer",
 	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
+	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools",
 	[WITH_RUN] = "RUN", [WITH_STDIN] = "-",
 };
 
@@ -75,7 +79,12 @@ static const struct rule {
 	{ OPT_BUFFER, OPT_DROP, true },
 	{ OPT_NAME, OPT_LIST, true },
 	{ OPT_STATUS, OPT_LIST, true },
+	{ OPT_TOOLS, OPT_AS, true },
 	{ OPT_FOLLOW, OPT_FOREVER, false },
+	{ OPT_AS, OPT_JSON, false },
+	{ OPT_AS, OPT_INLINE, false },
+	{ OPT_AS, WITH_STDIN, false },
+	{ OPT_AS, OPT_LIST, false },
 	{ OPT_EXIT_STATUS, OPT_FOREVER, false },
 	{ WITH_RUN, OPT_FOREVER, false },
 	{ OPT_FOLLOW, WITH_STDIN, false },
@@ -112,6 +121,8 @@ struct tail {
 
 	struct storage storage;
 	struct printer printer;
+	struct projector projector;
+	struct buffer projected;   /* lines, in place of an event */
 	struct follow_callbacks callbacks;
 	struct follow follow;
 	struct followed *subject;  /* whose end is waited for; NULL: none yet */
@@ -202,6 +213,9 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 	case OPT_COLOR:
 		t->color = value;
 		return choose("--color", value, colors, err);
+	case OPT_AS:
+		t->projector.projection = projection_find(value, "--as", err);
+		return t->projector.projection ? 0 : -1;
 	case OPT_STATUS:
 		t->status = value;
 		return choose("--status", value, statuses, err);
@@ -220,6 +234,9 @@ check_rules(const struct tail *t, struct error *err)
 			return error_set(err, ERROR_USAGE, names_given[r->option], "%s %s",
 			    r->needed ? "only with" : "not with", names_given[r->other]);
 	}
+	if (t->given[OPT_TOOLS] && !projection_has_tools(t->projector.projection))
+		return error_set(err, ERROR_USAGE, "--tools", "--as %s has them always",
+		    t->projector.projection->name);
 	return 0;
 }
 
@@ -270,6 +287,7 @@ set_up_printer(struct tail *t)
 	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
 	p->json = t->given[OPT_JSON];
 	p->inlined = t->given[OPT_INLINE];
+	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
 	p->headed = t->given[OPT_FOREVER];
 	p->status_line = terminal && live(t);
 	p->view.colour = p->screen.colour = colour_wanted(t);
@@ -299,19 +317,33 @@ tell_unfinished(struct tail *t, const char *place, int64_t bytes)
 	printer_warn(&t->printer, &warning);
 }
 
+/* Every line is projected, shown or not, as the lines of a projection are counted. */
+static int
+project(struct tail *t, const struct followed *run, const char *line, size_t len,
+    struct error *err)
+{
+	buffer_clear(&t->projected);
+	if (!t->projector.projection)
+		return 0;
+	t->projector.tools = t->given[OPT_TOOLS];
+	return projector_line(&t->projector, run->path, run->reader.line_start, line, len,
+	    &t->projected, err);
+}
+
 static int
 on_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
 {
 	struct tail *t = context;
 	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
 	struct origin origin = { follow_root(run)->run_id, blobs, run->depth };
-	enum verdict verdict;
-	int failed = printer_line(&t->printer, &origin, line, len, &verdict, err);
+	enum verdict verdict = VERDICT_NO;
+	int failed = project(t, run, line, len, err) != 0 ||
+	    printer_line(&t->printer, &origin, line, len, &verdict, err) != 0;
 
 	if (verdict == VERDICT_DAMAGED)
 		tell_damaged(t, run->path, follow_line_number(run));
 	free(blobs);
-	return failed;
+	return failed ? -1 : 0;
 }
 
 static void
@@ -685,6 +717,8 @@ clean_up(struct tail *t)
 {
 	follow_end(&t->follow);
 	printer_free(&t->printer);
+	projector_free(&t->projector);
+	buffer_free(&t->projected);
 	globs_free(&t->names);
 	storage_close(&t->storage);
 }

@@ -17,11 +17,14 @@
 #include "record/torn.h"
 #include "record/transcript.h"
 #include "record/verify.h"
+#include "replay/projection.h"
 
 #define PROGRAM "awf-verify"
 #define SUFFIX ".jsonl"
 
 extern const char transcript_schema[];
+
+#define TRANSCRIPT "transcript"
 
 enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN, OPT_QUIET,
 	OPT_VERBOSE };
@@ -32,7 +35,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it" },
 	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified" },
 	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub" },
-	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line" },
+	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
 	{ 0, 0, NULL, NULL, NULL },
@@ -40,10 +43,10 @@ static const struct option_spec options_table[] = {
 static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
     "awf-verify --keygen FILE\n"
-    "awf-verify --schema";
+    "awf-verify --schema [NAME]";
 
 struct verify_command {
-	bool repair, quiet, verbose, print_head;
+	bool repair, quiet, verbose, print_head, schema;
 	char seal_key[DIGEST_SIZE];  /* "": any */
 	const char *keygen, *head_file;
 	struct heads heads;
@@ -262,11 +265,13 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 		if (id == OPTION_WORD)
 			words[count++] = options.value;
 		else if (id == OPT_SCHEMA)
-			return OPT_SCHEMA;
+			command->schema = true;
 		else if (set_option(command, id, options.value, err) != 0)
 			return -1;
 	}
 	words[count] = NULL;
+	if (id == OPTION_END && command->schema)
+		return OPT_SCHEMA;
 	if (id == OPTION_END && check_settings(command, words, err) != 0)
 		return -1;
 	return id == OPTION_END && command->keygen ? OPT_KEYGEN : id;
@@ -293,6 +298,38 @@ verify_all(struct verify_command *command, const char **words)
 	return status;
 }
 
+static const struct projection *
+find_projection(const char *name, struct error *err)
+{
+	static const char *const other[] = { TRANSCRIPT, NULL };
+
+	if (!text_suggest(name, other))
+		return projection_find(name, "--schema", err);
+	error_set(err, ERROR_USAGE, "--schema", "no such vocabulary '%s' (did you mean '%s'?)",
+	    name, TRANSCRIPT);
+	return NULL;
+}
+
+/* The schema of the transcript, or of the projection that words name. */
+static int
+print_schema(const char **words)
+{
+	const struct projection *projection = NULL;
+	struct error err;
+
+	if (words[0] && words[1]) {
+		error_set(&err, ERROR_USAGE, words[1], "only one schema at a time");
+		return program_fail(PROGRAM, &err);
+	}
+	if (words[0] && strcmp(words[0], TRANSCRIPT) != 0) {
+		projection = find_projection(words[0], &err);
+		if (!projection)
+			return program_fail(PROGRAM, &err);
+	}
+	fputs(projection ? projection->schema : transcript_schema, stdout);
+	return STATUS_OK;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -310,7 +347,7 @@ main(int argc, char **argv)
 		program_version(PROGRAM);
 		break;
 	case OPT_SCHEMA:
-		fputs(transcript_schema, stdout);
+		status = print_schema(words);
 		break;
 	case OPT_KEYGEN:
 		if (seal_key_make(command.keygen, &err) != 0)

@@ -6,6 +6,7 @@ _awf_tail()
 	--type) words='run.started run.completed step.started step.completed
 		step.call_workflow.started step.call_workflow.completed message.user
 		message.assistant tool.call tool.result' ;;
+	--as) words='interagent agent-event daemon-event runtime otlp' ;;
 	--color) words='auto always never' ;;
 	--status) words='running waiting success failed cancelled timeout died' ;;
 	--name) words=$(awf-tail --list --json 2>/dev/null | sed 's/.*"name":"\([^"]*\)".*/\1/') ;;
@@ -13,7 +14,7 @@ _awf_tail()
 	*)
 		case $cur in
 		-*) words='--lines --follow --follow-latest --children --exit-status --after --since
-			--type --path --grep --errors --json --inline --color --drop --buffer --list
+			--type --path --grep --errors --json --inline --as --tools --color --drop --buffer --list
 			--name --status --help --version' ;;
 		*) words="@ $(awf-tail --list --json 2>/dev/null |
 			sed 's/^{"run_id":"\([^"]*\)".*/\1/')" ;;

@@ -7,6 +7,10 @@ _awf_verify()
 	--key | --head | --keygen)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
+	--schema)
+		words='transcript interagent agent-event daemon-event runtime otlp'
+		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+		return ;;
 	esac
 	case $cur in
 	-*) words='--repair --key --head --print-head --keygen --schema --quiet --verbose --help --version' ;;

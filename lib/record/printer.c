@@ -94,6 +94,9 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 	}
 	screen_erase(&p->screen, &p->text);
 	put_extra(p);
+	if (p->instead)
+		return p->instead->len > 0 ?
+		    outlet_event(&p->outlet, p->instead->data, p->instead->len) : 0;
 	if (p->json)
 		return outlet_event(&p->outlet, line, len + 1);
 	add_header(p, origin->run_id);

@@ -25,6 +25,7 @@ struct printer {
 	struct view view;
 	bool json;                /* the lines themselves instead of the view */
 	bool inlined;             /* with blobs put back */
+	const struct buffer *instead; /* what an event is printed as; NULL: see above */
 	bool headed;              /* a header where the run changes */
 	bool status_line;         /* fd is a terminal that follows */
 	const char *idle;         /* status line when no call is in progress; NULL: none */

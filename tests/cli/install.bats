@@ -14,14 +14,16 @@ in_place() {
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
-	[ -s "$prefix/share/awf/schemas/transcript.schema.json" ]
+	for schema in transcript interagent agent-event daemon-event runtime otlp; do
+		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
+	done
 	for program in awf-run awf-step awf-tail awf-verify; do
 		[ -s "$prefix/share/man/man1/$program.1" ] || { echo "man: $program"; false; }
 		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
 		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
 	done
-	for page in awf.7 awf-provider.7 awf-transcript.5 awf-agent.5 awf-tool.5; do
+	for page in awf.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5; do
 		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
 	done
 }

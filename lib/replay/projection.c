@@ -1,0 +1,294 @@
+#include "replay/projection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "record/filter.h"
+#include "record/reader.h"
+#include "replay/brief.h"
+
+static const struct projection *const projections[] = {
+	&projection_interagent,
+	&projection_agent_event,
+	&projection_daemon_event,
+	&projection_runtime,
+	&projection_otlp,
+};
+#define PROJECTIONS (sizeof projections / sizeof *projections)
+
+const char *const *
+projection_names(void)
+{
+	static const char *names[PROJECTIONS + 1];
+
+	for (size_t i = 0; i < PROJECTIONS; i++)
+		names[i] = projections[i]->name;
+	return names;
+}
+
+const struct projection *
+projection_find(const char *name, const char *option, struct error *err)
+{
+	const char *near = text_suggest(name, projection_names());
+
+	for (size_t i = 0; i < PROJECTIONS; i++)
+		if (strcmp(projections[i]->name, name) == 0)
+			return projections[i];
+	if (near)
+		error_set(err, ERROR_USAGE, option, "no such vocabulary '%s' (did you mean '%s'?)",
+		    name, near);
+	else
+		error_set(err, ERROR_USAGE, option, "no such vocabulary '%s' (see awf-projections(7))",
+		    name);
+	return NULL;
+}
+
+bool
+projection_has_tools(const struct projection *projection)
+{
+	for (const struct projection_row *row = projection->rows; row->type; row++)
+		if (row->tools)
+			return true;
+	return false;
+}
+
+static void
+write_line(const struct projection *projection, const struct projection_line *line,
+    struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	projection->line(&w, line);
+	writer_member_integer(&w, "source_seq", line->at->event->seq);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+}
+
+static void
+write_rows(const struct projector *p, struct projected_run *run, const struct placed *at,
+    struct buffer *out)
+{
+	for (const struct projection_row *row = p->projection->rows; row->type; row++) {
+		size_t count;
+
+		if (row->event != at->event->type || (row->tools && !p->tools))
+			continue;
+		count = row->count ? row->count(at) : 1;
+		for (size_t i = 0; i < count; i++) {
+			const struct projection_line line = { at, row, run->next++, i };
+
+			write_line(p->projection, &line, out);
+		}
+	}
+}
+
+static void
+take_line(const struct projector *p, struct projected_run *run, const char *line, size_t len,
+    struct buffer *out)
+{
+	struct event_view event;
+	struct placed at;
+	size_t bad;
+
+	run->position += (int64_t)len + 1;
+	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad) ||
+	    event_view(line, len, &event) != 0)
+		return;
+	context_place(&run->context, &event, &at);
+	write_rows(p, run, &at, out);
+}
+
+/* Takes in the lines before start, which are not shown. */
+static int
+catch_up(const struct projector *p, struct projected_run *run, int64_t start,
+    struct error *err)
+{
+	struct buffer unseen = BUFFER_INIT;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got = 1;
+
+	if (run->position >= start)
+		return 0;
+	if (reader_open(&reader, run->path, err) != 0)
+		return -1;
+	reader_seek(&reader, run->position);
+	while (run->position < start && (got = reader_next(&reader, &line, &len, err)) == 1) {
+		take_line(p, run, line, len, &unseen);
+		buffer_clear(&unseen);
+	}
+	reader_close(&reader);
+	buffer_free(&unseen);
+	return got < 0 ? -1 : 0;
+}
+
+static struct projected_run *
+run_of(struct projector *p, const char *path)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (strcmp(p->runs[i].path, path) == 0)
+			return &p->runs[i];
+	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
+	p->runs[p->count] = (struct projected_run){ .path = memory_text(path),
+		.next = p->projection->first, .context = CONTEXT_INIT };
+	return &p->runs[p->count++];
+}
+
+int
+projector_line(struct projector *p, const char *path, int64_t start, const char *line,
+    size_t len, struct buffer *out, struct error *err)
+{
+	struct projected_run *run = run_of(p, path);
+
+	if (catch_up(p, run, start, err) != 0)
+		return -1;
+	run->position = start;
+	take_line(p, run, line, len, out);
+	return 0;
+}
+
+void
+projector_free(struct projector *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		context_free(&p->runs[i].context);
+		free(p->runs[i].path);
+	}
+	free(p->runs);
+}
+
+size_t
+placed_failed(const struct placed *at)
+{
+	return strcmp(placed_outcome(at), "failed") == 0;
+}
+
+size_t
+placed_by_agent(const struct placed *at)
+{
+	return at->call && (at->call->agent || at->call->provider || at->call->model);
+}
+
+size_t
+placed_whole(const struct placed *at)
+{
+	return !span_true(span_member(at->event->payload, "partial"));
+}
+
+size_t
+placed_blocked(const struct placed *at)
+{
+	return placed_failed(at) && span_is(span_path(at->event->payload, "error", "code", NULL),
+	    error_name(ERROR_BLOCKED));
+}
+
+const char *
+call_actor(const struct context_call *call)
+{
+	return call->agent ? call->agent : call->name;
+}
+
+const char *
+placed_actor(const struct placed *at)
+{
+	if (at->call)
+		return call_actor(at->call);
+	return at->run->name ? at->run->name : "";
+}
+
+const char *
+placed_status(const struct placed *at)
+{
+	static const char *const statuses[] = { "success", "failed", "cancelled", "timeout",
+		"waiting" };
+
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+		if (span_is(span_member(at->event->payload, "status"), statuses[i]))
+			return statuses[i];
+	return "";
+}
+
+size_t
+run_succeeded(const struct placed *at)
+{
+	return strcmp(placed_status(at), "success") == 0;
+}
+
+size_t
+run_waits(const struct placed *at)
+{
+	return strcmp(placed_status(at), "waiting") == 0;
+}
+
+size_t
+run_failed(const struct placed *at)
+{
+	return !run_succeeded(at) && !run_waits(at);
+}
+
+const char *
+placed_outcome(const struct placed *at)
+{
+	struct span payload = at->event->payload, error = span_member(payload, "error");
+
+	if (member_set(span_member(payload, "skipped")))
+		return "skipped";
+	if (!member_set(error))
+		return "success";
+	return span_is(span_member(error, "code"), error_name(ERROR_WAITING)) ? "waiting" : "failed";
+}
+
+void
+placed_copy(struct writer *w, const char *key, const struct placed *at, const char *member)
+{
+	struct span value = span_member(at->event->payload, member);
+
+	if (span_type(value) != '0')
+		writer_member_span(w, key, value);
+}
+
+void
+placed_error(struct writer *w, const struct placed *at)
+{
+	struct span error = span_member(at->event->payload, "error");
+	struct event_view inside = { .payload = error };
+
+	if (span_type(error) != 'o')
+		return;
+	writer_key(w, "error");
+	writer_object(w);
+	writer_member_span(w, "code", span_member(error, "code"));
+	brief_member(w, "message", &inside, "message");
+	writer_object_end(w);
+}
+
+int64_t
+placed_duration(const struct placed *at)
+{
+	long long duration;
+
+	if (span_integer(span_member(at->event->payload, "duration_ms"), &duration))
+		return duration;
+	return (at->wall - at->started) / 1000;
+}
+
+void
+derive_hex(const char *label, const char *id, size_t digits, char *out)
+{
+	char digest[DIGEST_SIZE];
+	struct digest d;
+
+	digest_begin(&d);
+	digest_add(&d, label, strlen(label));
+	digest_add(&d, ":", 1);
+	digest_add(&d, id, strlen(id));
+	digest_end(&d, digest);
+	memcpy(out, digest, digits);
+	out[digits] = '\0';
+}

@@ -1,0 +1,315 @@
+/* replay/projection: other vocabularies, and their schemas. */
+#include "record.h"
+
+#include "json/schema.h"
+#include "json/value.h"
+#include "replay/brief.h"
+#include "replay/projection.h"
+#include "unit.h"
+
+static const char *const fixtures[] = { "brief", "nested", "release" };
+
+/* A transcript of a fixture's events. */
+static void
+load(const char *fixture, struct buffer *transcript)
+{
+	struct buffer events = BUFFER_INIT;
+	char *path = memory_format("tests/fixtures/%s.events", fixture);
+	long seq = 0;
+
+	record_load(path, &events);
+	for (char *line = strtok(events.data, "\n"); line; line = strtok(NULL, "\n")) {
+		line[strlen(line) - 1] = '\0';
+		record_line(transcript, ++seq, line + 1);
+	}
+	free(path);
+	buffer_free(&events);
+}
+
+/* The lines of the transcript's lines from the one numbered `from` on. */
+static char *
+projected(const char *name, bool tools, const char *path, const struct buffer *transcript,
+    int from)
+{
+	struct projector p = { .tools = tools };
+	struct buffer out = BUFFER_INIT;
+	struct error err;
+	const char *line = transcript->data, *end;
+
+	p.projection = projection_find(name, "--as", &err);
+	assert_non_null(p.projection);
+	for (int number = 1; (end = strchr(line, '\n')) != NULL; line = end + 1, number++)
+		if (number >= from)
+			assert_int_equal(projector_line(&p, path, line - transcript->data, line,
+			    (size_t)(end - line), &out, &err), 0);
+	projector_free(&p);
+	return buffer_take(&out);
+}
+
+static struct schema *
+schema_of(const char *name)
+{
+	struct error err;
+	const struct projection *projection = projection_find(name, "--as", &err);
+	json_t *document = value_parse(projection->schema, strlen(projection->schema), name,
+	    ERROR_DEFINITION, &err);
+	struct schema *schema = schema_compile(document, name, &err);
+
+	json_decref(document);
+	assert_non_null(schema);
+	return schema;
+}
+
+/* Numbers go on from the first one, source_seq never back. */
+static void
+check_lines(const char *name, char *lines)
+{
+	const char *counter = strcmp(name, "runtime") == 0 ? "offset" : "seq";
+	json_int_t number = strcmp(name, "runtime") == 0 ? 0 : 1, source = 1;
+	struct schema *schema = schema_of(name);
+	struct buffer why = BUFFER_INIT;
+	struct error err;
+
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), number++) {
+		json_t *value = value_parse(line, strlen(line), name, ERROR_INVALID_INPUT, &err);
+
+		assert_non_null(value);
+		if (schema_check(schema, value, &why) != 0)
+			fail_msg("%s: %s: %s", name, buffer_string(&why), line);
+		assert_int_equal(json_integer_value(json_object_get(value, counter)), number);
+		assert_true(json_integer_value(json_object_get(value, "source_seq")) >= source);
+		source = json_integer_value(json_object_get(value, "source_seq"));
+		json_decref(value);
+	}
+	assert_true(number > 1);
+	schema_free(schema);
+	buffer_free(&why);
+}
+
+static void
+test_lines_have_the_form_of_their_schema(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(fixtures); i++) {
+		struct buffer transcript = BUFFER_INIT;
+
+		load(fixtures[i], &transcript);
+		for (const char *const *name = projection_names(); *name; name++) {
+			char *lines = projected(*name, true, "/nowhere", &transcript, 1);
+
+			check_lines(*name, lines);
+			free(lines);
+		}
+		buffer_free(&transcript);
+	}
+}
+
+static void
+test_counted_from_the_start(void **state)
+{
+	struct buffer transcript = BUFFER_INIT;
+	const char *path = record_path("x.jsonl");
+
+	(void)state;
+	load("release", &transcript);
+	record_put(path, transcript.data, transcript.len);
+	for (const char *const *name = projection_names(); *name; name++) {
+		char *all = projected(*name, false, path, &transcript, 1);
+
+		for (int from = 2; from <= 28; from++) {
+			char *some = projected(*name, false, path, &transcript, from);
+
+			assert_true(strlen(some) <= strlen(all));
+			assert_string_equal(some, all + strlen(all) - strlen(some));
+			free(some);
+		}
+		free(all);
+	}
+	buffer_free(&transcript);
+}
+
+static void
+test_nothing_to_read(void **state)
+{
+	struct projector p = { .tools = false };
+	struct buffer out = BUFFER_INIT;
+	struct error err;
+
+	(void)state;
+	p.projection = &projection_runtime;
+	assert_int_equal(projector_line(&p, "/nowhere/x.jsonl", 10, "{}", 2, &out, &err), -1);
+	assert_int_equal(err.code, ERROR_SYSTEM);
+	assert_non_null(strstr(err.place, "/nowhere/x.jsonl"));
+	projector_free(&p);
+}
+
+static void
+test_damaged_lines_are_not_counted(void **state)
+{
+	static const char *const damaged[] = { "", "{}", "{\"seq\":1", "{\"seq\":1,\"type\":\"run.started\"}",
+		"{\"seq\":1,\"type\":\"run.started\",\"payload\":{]},\"prev\":\"" ZEROS "\"}" };
+	struct projector p = { .projection = &projection_runtime };
+	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
+	struct error err;
+	int64_t start = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(damaged); i++) {
+		size_t len = strlen(damaged[i]);
+
+		assert_int_equal(projector_line(&p, "/nowhere", start, damaged[i], len, &out, &err), 0);
+		start += (int64_t)len + 1;
+	}
+	assert_int_equal(out.len, 0);
+	record_line(&line, 1, "\"type\":\"run.started\"");
+	assert_int_equal(projector_line(&p, "/nowhere", start, line.data, line.len - 1, &out, &err), 0);
+	assert_non_null(strstr(out.data, "\"offset\":0,"));
+	projector_free(&p);
+	buffer_free(&out);
+	buffer_free(&line);
+}
+
+/* Events that name causes nobody has seen, and have no payload to speak of. */
+static void
+test_poor_events(void **state)
+{
+	static const char *const types[] = { "step.completed", "step.call_workflow.completed",
+		"message.user", "message.assistant", "tool.call", "tool.result", "run.completed",
+		"step.started", "step.call_workflow.started", "run.started", "of.tomorrow" };
+	static const char *const payloads[] = { "null", "{}",
+		"{\"call\":1,\"name\":2,\"error\":3,\"blocks\":4,\"input\":5,\"changed\":[6],\"usage\":7}" };
+	struct buffer transcript = BUFFER_INIT;
+	struct error err;
+	long seq = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(types) * COUNT(payloads); i++) {
+		char *members = memory_format("\"timestamp\":\"?\",\"event_id\":\"%zu\",\"run_id\":7,"
+		    "\"parent_event_id\":\"" OTHER_ID "\",\"type\":\"%s\",\"payload\":%s", i,
+		    types[i % COUNT(types)], payloads[i / COUNT(types)]);
+
+		record_line(&transcript, ++seq, members);
+		free(members);
+	}
+	for (const char *const *name = projection_names(); *name; name++) {
+		char *lines = projected(*name, true, "/nowhere", &transcript, 1);
+
+		for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+			json_t *value = value_parse(line, strlen(line), line, ERROR_INVALID_INPUT, &err);
+
+			assert_non_null(value);
+			json_decref(value);
+		}
+		free(lines);
+	}
+	buffer_free(&transcript);
+}
+
+static void
+test_names(void **state)
+{
+	static const struct { const char *name, *message; } table[] = {
+		{ "runtme", "no such vocabulary 'runtme' (did you mean 'runtime'?)" },
+		{ "agent_event", "no such vocabulary 'agent_event' (did you mean 'agent-event'?)" },
+		{ "", "no such vocabulary '' (see awf-projections(7))" },
+	};
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		assert_null(projection_find(table[i].name, "--as", &err));
+		assert_int_equal(err.code, ERROR_USAGE);
+		assert_string_equal(err.place, "--as");
+		assert_string_equal(err.message, table[i].message);
+	}
+	for (const char *const *name = projection_names(); *name; name++) {
+		const struct projection *projection = projection_find(*name, "--as", &err);
+
+		assert_string_equal(projection->name, *name);
+		assert_int_equal(projection_has_tools(projection), strcmp(*name, "daemon-event") == 0);
+	}
+}
+
+static void
+test_brief_texts(void **state)
+{
+	static const struct { const char *text; size_t limit; const char *brief; bool all; } table[] = {
+		{ "", 5, "", true },
+		{ "12345", 5, "12345", true },
+		{ "123456", 5, "12345…", false },
+		{ "1\n", 5, "1", true },
+		{ "1\n\n\n", 5, "1", true },
+		{ "\n1", 5, "…", false },
+		{ "1\n2", 5, "1…", false },
+		{ "äää", 5, "ää…", false },
+		{ "äää", 1, "…", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct buffer out = BUFFER_INIT;
+
+		assert_int_equal(brief_text(&out, table[i].text, strlen(table[i].text), table[i].limit),
+		    table[i].all);
+		assert_string_equal(buffer_string(&out), table[i].brief);
+		buffer_free(&out);
+	}
+}
+
+/* What stands in payload.output, as a line tells of it. */
+static void
+test_brief_contents(void **state)
+{
+	static const char digest[] = "\"bytes\":%d,\"sha256\":\"";
+	static const struct { const char *line, *told; int bytes; } table[] = {
+		{ "{\"payload\":{\"output\":\"done\"}}", "{\"k\":\"done\"}", 0 },
+		{ "{\"payload\":{\"output\":\"password\\n\"}}", "{\"k\":\"pass…\",", 9 },
+		{ "{\"payload\":{\"output\":\"one line\\nand another\"}}", "{\"k\":\"one line…\",", 20 },
+		{ "{\"payload\":{\"output\":{\"a\":[1]}}}", "{\"k\":\"{\\\"a\\\":[1]}\"}", 0 },
+		{ "{\"payload\":{\"output\":null}}", "{}", 0 },
+		{ "{\"payload\":{}}", "{}", 0 },
+		{ "{\"payload\":{\"output\":null},\"refs\":[{\"at\":\"/payload/output\",\"bytes\":7,"
+		    "\"sha256\":\"ab\"}]}", "{", 7 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct span line = span_of(table[i].line, strlen(table[i].line));
+		const struct event_view event = { .payload = span_member(line, "payload"),
+			.refs = span_member(line, "refs") };
+		struct buffer out = BUFFER_INIT;
+		struct writer w;
+
+		writer_begin(&w, &out);
+		writer_object(&w);
+		brief_contents(&w, "k", &event, "output");
+		writer_object_end(&w);
+		if (table[i].bytes == 0) {
+			assert_string_equal(out.data, table[i].told);
+		} else {
+			char *more = memory_format(digest, table[i].bytes);
+
+			assert_memory_equal(out.data, table[i].told, strlen(table[i].told));
+			assert_memory_equal(out.data + strlen(table[i].told), more, strlen(more));
+			free(more);
+		}
+		buffer_free(&out);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines_have_the_form_of_their_schema),
+		cmocka_unit_test(test_counted_from_the_start),
+		cmocka_unit_test(test_nothing_to_read),
+		cmocka_unit_test(test_damaged_lines_are_not_counted),
+		cmocka_unit_test(test_poor_events),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_brief_texts),
+		cmocka_unit_test(test_brief_contents),
+	};
+
+	return cmocka_run_group_tests(tests, record_setup, record_teardown);
+}

@@ -19,6 +19,7 @@
 
 #include "agent/prompt.h"
 #include "agent/step.h"
+#include "agent/step_load.h"
 #include "agent/stream.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -32,6 +33,7 @@
 
 #define PROGRAM "awf-step"
 #define JOBS_LIMIT 1024
+#define LIMIT_MAX (1LL << 50) /* of turns and tokens */
 
 extern char **environ;
 
@@ -90,15 +92,13 @@ static const struct option_spec table[] = {
 /* The command line. */
 struct settings {
 	struct step step;
-	const char *agent_file, *model, *prompt, *tool, *file;
-	char **allow_tools;
+	struct step_source source;
+	const char *file;
 	const char **pass_keys;
 	size_t pass_key_count;
-	long long max_turns, max_tokens_total; /* -1: as the agent says */
 	enum input_form input;
 	long long jobs, retries;               /* retries -1: the default */
 	bool joined, by_name, allow_empty, quiet, dry_run;
-	const char *kind;
 };
 
 /* What the process acquires. */
@@ -106,8 +106,7 @@ struct resources {
 	struct run run;
 	struct roster roster;
 	struct keys keys;
-	struct agent agent;
-	struct buffer prompt;
+	struct step_loaded loaded;
 	struct replacement output;
 	bool own_run, has_output;
 	char *path, *enclosing;
@@ -204,11 +203,22 @@ apply_duration(const char *option, const char *value, int64_t *out, struct error
 }
 
 static int
+apply_limit(const char *option, const char *value, int64_t *out, struct error *err)
+{
+	long long number;
+
+	if (options_number(option, value, 0, LIMIT_MAX, &number, err) == -1)
+		return -1;
+	*out = number;
+	return 0;
+}
+
+static int
 apply_kind(struct settings *s, const char *value, struct error *err)
 {
 	if (!name_valid(value))
 		return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -", value);
-	s->kind = value;
+	s->source.kind = value;
 	return 0;
 }
 
@@ -239,9 +249,9 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 
 	switch (id) {
 	case OPT_MAX_TURNS:
-		return options_number("--max-turns", value, 0, 1000000, &s->max_turns, err);
+		return apply_limit("--max-turns", value, &s->source.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
-		return options_number("--max-tokens-total", value, 0, 1LL << 50, &s->max_tokens_total, err);
+		return apply_limit("--max-tokens-total", value, &s->source.max_tokens_total, err);
 	case OPT_INPUT:
 	case OPT_OUTPUT_FORM:
 		return apply_forms(s, id, value, err);
@@ -276,11 +286,11 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	struct step *step = &s->step;
 
 	switch (id) {
-	case OPT_AGENT: s->agent_file = value; break;
-	case OPT_MODEL: s->model = value; break;
-	case OPT_PROMPT: s->prompt = value; break;
-	case OPT_TOOL: s->tool = value; break;
-	case OPT_ALLOW_TOOLS: s->allow_tools = split_list(value); break;
+	case OPT_AGENT: s->source.agent_file = value; break;
+	case OPT_MODEL: s->source.model = value; break;
+	case OPT_PROMPT: s->source.prompt = value; break;
+	case OPT_TOOL: s->source.tool = value; break;
+	case OPT_ALLOW_TOOLS: s->source.allow_tools = split_list(value); break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
 	case OPT_ALLOW_EMPTY: s->allow_empty = true; break;
 	case OPT_STATE: step->feed_state = true; break;
@@ -311,21 +321,21 @@ static int
 check_settings(const struct settings *s, struct error *err)
 {
 	const struct step *step = &s->step;
-	const bool agent = s->agent_file != NULL || s->model != NULL;
+	const bool agent = s->source.agent_file != NULL || s->source.model != NULL;
 	const struct { bool wrong; const char *place, *what; } rules[] = {
 		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
 		{ step->name != NULL && !name_valid(step->name), step->name,
 		    "no name of a step: A-Z a-z 0-9 _ - only" },
-		{ step->command == NULL && !agent && s->tool == NULL, step->name,
+		{ step->command == NULL && !agent && s->source.tool == NULL, step->name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL or -t TOOL" },
-		{ step->command != NULL && (agent || s->tool != NULL), "--",
+		{ step->command != NULL && (agent || s->source.tool != NULL), "--",
 		    "a command not together with -a, -m or -t" },
-		{ s->tool != NULL && agent, "-t", "not with -a or -m" },
-		{ agent && s->prompt == NULL && s->input == INPUT_NONE, "-n",
+		{ s->source.tool != NULL && agent, "-t", "not with -a or -m" },
+		{ agent && s->source.prompt == NULL && s->input == INPUT_NONE, "-n",
 		    "an agent without input needs a prompt: -p TEXT" },
-		{ s->prompt != NULL && !agent, "-p", "only with -a or -m" },
-		{ s->allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
-		{ (s->max_turns >= 0 || s->max_tokens_total >= 0) && !agent, "--max-turns",
+		{ s->source.prompt != NULL && !agent, "-p", "only with -a or -m" },
+		{ s->source.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
+		{ (s->source.max_turns >= 0 || s->source.max_tokens_total >= 0) && !agent, "--max-turns",
 		    "limits of turns and tokens only with -a or -m" },
 		{ step->feed_state && step->command == NULL, "-e", "only with a command" },
 		{ step->output != OUTPUT_TEXT && step->command == NULL, "-O", "only with a command" },
@@ -360,9 +370,9 @@ settle_retries(struct settings *s)
 
 	if (s->retries >= 0)
 		retry->retries = (int)s->retries;
-	else if (s->agent_file == NULL && s->model == NULL)
+	else if (s->source.agent_file == NULL && s->source.model == NULL)
 		retry->retries = 0;
-	if (!retry->codes_given && s->agent_file == NULL && s->model == NULL) {
+	if (!retry->codes_given && s->source.agent_file == NULL && s->source.model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
 		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
 	}
@@ -377,7 +387,8 @@ parse_settings(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	memset(s, 0, sizeof *s);
-	s->max_turns = s->max_tokens_total = s->retries = -1;
+	s->source.max_turns = s->source.max_tokens_total = -1;
+	s->retries = -1;
 	s->jobs = 1;
 	retry_default(&s->step.retry);
 	options_begin(&o, table, argc, argv);
@@ -402,159 +413,16 @@ parse_settings(struct settings *s, int argc, char **argv, struct error *err)
 	return check_settings(s, err);
 }
 
-/* ---- what the step does ---- */
-
+/* All that can be wrong with definitions is said before input is read. */
 static int
-load_tools(struct settings *s, char *const *names, struct error *err)
+load(struct settings *s, struct resources *r, struct error *err)
 {
-	struct step *step = &s->step;
-	const char *directory = getenv("AWF_WORKFLOW_DIR");
-	size_t count = 0;
+	int loaded = step_load(&s->step, &s->source, &r->loaded, err);
 
-	while (names[count] != NULL)
-		count++;
-	step->tools = memory_zero(count + 1, sizeof *step->tools);
-	for (; step->tool_count < count; step->tool_count++)
-		if (tool_load(&step->tools[step->tool_count], names[step->tool_count], directory,
-		    err) == -1)
-			return -1;
-	return 0;
-}
-
-/* Says why what is before the slash of a model that place names is no provider. */
-static int
-refuse_provider(const char *place, const char *model, struct error *err)
-{
-	char *name = memory_copy(model, strcspn(model, "/"));
-	struct error why = ERROR_INIT;
-
-	free(provider_find(name, &why));
-	free(name);
-	return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
-}
-
-/* Names the agent of a tool that is nowhere: a pipeline has several. */
-static int
-find_tools(const struct agent *agent, struct error *err)
-{
-	const char *directory = getenv("AWF_WORKFLOW_DIR");
-	struct error why = ERROR_INIT;
-	char text[sizeof why.message];
-	char *path;
-
-	for (size_t i = 0; agent->tools[i] != NULL; i++) {
-		path = tool_find(agent->tools[i], directory, &why);
-		free(path);
-		if (path == NULL)
-			return error_set(err, why.code, agent->path, "tools: %s",
-			    error_text(&why, text, sizeof text));
-	}
-	return 0;
-}
-
-/* The model: -m, the agent file, $AWF_MODEL. */
-static int
-choose_model(const struct settings *s, struct agent *agent, struct error *err)
-{
-	const char *model = s->model, *place = "-m";
-
-	if (model == NULL) {
-		place = agent->model == NULL ? "AWF_MODEL" : agent->path;
-		model = agent->model == NULL ? getenv("AWF_MODEL") :
-		    agent->provider == NULL ? agent->model : NULL;
-	}
-	if (model != NULL && *model != '\0' && agent_set_model(agent, model, place, err) == -1)
-		return -1;
-	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL)
-		return refuse_provider(place, agent->model, err);
-	if (agent->model == NULL || agent->provider == NULL)
-		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
-		    "no %s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
-		    agent->model == NULL ? "model" : "provider");
-	return 0;
-}
-
-static int
-load_prompt(struct settings *s, struct buffer *prompt, struct error *err)
-{
-	s->step.prompt = "{{data}}";
-	s->step.prompt_place = "prompt";
-	if (s->prompt == NULL)
-		return 0;
-	s->step.prompt = s->prompt;
-	s->step.prompt_place = "-p";
-	if (s->prompt[0] != '@')
-		return 0;
-	s->step.prompt_place = s->prompt + 1;
-	if (file_load(s->prompt + 1, SCAN_LINE_LIMIT, prompt, err) == -1) {
-		err->code = ERROR_DEFINITION;
-		return -1;
-	}
-	s->step.prompt = buffer_string(prompt);
-	return 0;
-}
-
-static int
-load_agent(struct settings *s, struct resources *r, struct error *err)
-{
-	struct agent *agent = &r->agent;
-	struct step *step = &s->step;
-	char *path;
-	int loaded;
-
-	if (s->agent_file != NULL) {
-		path = agent_find(s->agent_file, getenv("AWF_WORKFLOW_DIR"), err);
-		loaded = path == NULL ? -1 : agent_load(agent, path, err);
-		free(path);
-		if (loaded == -1)
-			return -1;
-		if (agent->doubt != NULL)
-			report(agent->doubt);
-	} else {
-		agent_plain(agent, step->name);
-	}
-	step->agent = agent;
-	step->kind = "agent";
-	step->live = step->live || isatty(STDERR_FILENO);
-	if (s->max_turns >= 0)
-		agent->max_turns = s->max_turns;
-	if (s->max_tokens_total >= 0)
-		agent->max_tokens_total = s->max_tokens_total;
-	if (step->timeout_ms == 0)
-		step->timeout_ms = agent->timeout_ms;
-	if (choose_model(s, agent, err) == -1 || load_prompt(s, &r->prompt, err) == -1 ||
-	    prompt_check(step->prompt, step->prompt_place, err) == -1)
-		return -1;
-	if (s->allow_tools != NULL)
-		return load_tools(s, s->allow_tools, err);
-	return find_tools(agent, err) == -1 ? -1 : load_tools(s, agent->tools, err);
-}
-
-/* Loads definitions: all that can be wrong with them is said before input is read. */
-static int
-load_definitions(struct settings *s, struct resources *r, struct error *err)
-{
-	struct step *step = &s->step;
-	char *tool[] = { (char *)s->tool, NULL };
-	int result = 0;
-
-	step->kind = "command";
-	if (s->tool != NULL) {
-		step->kind = "operation";
-		step->operation = true;
-		result = load_tools(s, tool, err);
-		if (result == 0 && step->effects == EFFECTS_UNDECLARED) {
-			step->effects = step->tools[0].effects;
-			step->idempotent = step->tools[0].idempotent;
-		}
-	} else if (step->command == NULL) {
-		result = load_agent(s, r, err);
-	}
-	if (s->kind != NULL)
-		step->kind = s->kind;
-	if (result == 0)
-		step_define(step);
-	return result;
+	if (s->step.agent != NULL && s->step.agent->doubt != NULL)
+		report(s->step.agent->doubt);
+	s->step.live = s->step.live || (s->step.agent != NULL && isatty(STDERR_FILENO));
+	return loaded;
 }
 
 /* ---- the run ---- */
@@ -892,21 +760,16 @@ release(struct settings *s, struct resources *r)
 {
 	size_t i;
 
-	for (i = 0; i < s->step.tool_count; i++)
-		tool_free(&s->step.tools[i]);
-	free(s->step.tools);
-	for (i = 0; s->allow_tools != NULL && s->allow_tools[i] != NULL; i++)
-		free(s->allow_tools[i]);
-	free(s->allow_tools);
+	for (i = 0; s->source.allow_tools != NULL && s->source.allow_tools[i] != NULL; i++)
+		free(s->source.allow_tools[i]);
+	free(s->source.allow_tools);
 	free(s->pass_keys);
 	gate_free(&s->step.gate);
 	free(s->step.process);
 	free(r->path);
 	buffer_free(&s->step.inputs);
-	buffer_free(&r->prompt);
 	environment_free(&s->step.environment);
-	if (s->step.agent != NULL)
-		agent_free(&r->agent);
+	step_unload(&s->step, &r->loaded);
 	keys_free(&r->keys);
 	if (r->run.directory != NULL) {
 		roster_close(&r->roster);
@@ -935,7 +798,7 @@ main(int argc, char **argv)
 	if (parsed == -1)
 		return program_fail(PROGRAM, &err);
 	collect_inputs(&settings.step.inputs);
-	if (load_definitions(&settings, &resources, &err) == -1)
+	if (load(&settings, &resources, &err) == -1)
 		status = program_fail(PROGRAM, &err);
 	else if (settings.dry_run)
 		status = dry_run(&settings);

@@ -1,0 +1,211 @@
+#include "agent/stream_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json/writer.h"
+#include "record/call.h"
+
+/* Items joined so far: the data of all, the metadata of the first. */
+struct join {
+	struct item item;
+	struct buffer causes;
+	struct buffer names;   /* --by-name: names used, each between LFs */
+	struct writer writer;
+	struct item failed;    /* the first error line */
+	bool has_failed;
+	bool first;
+	bool *came;            /* from each of what the gate requires */
+	struct error refused;  /* why the gate does not take them; ERROR_NONE */
+};
+
+/* Last name of the item's path; -1 with *why if it has none or it was there. */
+static int
+join_key(struct join *j, const struct item *item, struct error *why)
+{
+	char *path = item_metadata(item, "path"), *name, *entry;
+	int result = 0;
+
+	if (path == NULL || item->foreign || !call_path_valid(path))
+		result = error_set(why, ERROR_INVALID_INPUT, "stdin",
+		    "--by-name: an item that no step of this run has made");
+	else {
+		name = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
+		entry = memory_format("\n%s\n", name);
+		if (strstr(buffer_string(&j->names), entry) != NULL)
+			result = error_set(why, ERROR_INVALID_INPUT, "stdin",
+			    "--by-name: two items of %s", name);
+		else {
+			buffer_text(&j->names, entry);
+			writer_key(&j->writer, name);
+		}
+		free(entry);
+	}
+	free(path);
+	return result;
+}
+
+/* All items of a call must pass the gate, and all that it requires must have come. */
+static void
+join_gate(struct join *j, const struct gate *gate, const struct item *item)
+{
+	int from;
+
+	if (gate->count == 0 || j->refused.code != ERROR_NONE)
+		return;
+	from = gate_pass(gate, item, &j->refused);
+	if (from >= 0)
+		j->came[from] = true;
+}
+
+static const struct error *
+join_refused(struct join *j, const struct gate *gate)
+{
+	for (size_t i = 0; i < gate->count && j->refused.code == ERROR_NONE; i++)
+		if (!j->came[i])
+			error_set(&j->refused, ERROR_BLOCKED, "--require", "nothing came from %s",
+			    gate->required[i]);
+	return j->refused.code != ERROR_NONE ? &j->refused : NULL;
+}
+
+static int
+join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
+{
+	stream_note_producer(s, item);
+	if (item_error(item).at != NULL) {
+		if (!j->has_failed) {
+			j->failed = *item;
+			memset(item, 0, sizeof *item);
+		}
+		j->has_failed = true;
+		return 0;
+	}
+	join_gate(j, &s->step->gate, item);
+	if (j->first && !item->foreign)
+		buffer_append(&j->item.metadata, item->metadata.data, item->metadata.len);
+	j->first = false;
+	step_causes(item, &j->causes);
+	if (s->by_name && join_key(j, item, why) == -1)
+		return -1;
+	writer_raw(&j->writer, item->data.json.data, item->data.json.len);
+	return 0;
+}
+
+static void
+join_begin(struct join *j, const struct stream *s)
+{
+	memset(j, 0, sizeof *j);
+	j->first = true;
+	j->came = memory_zero(s->step->gate.count + 1, sizeof *j->came);
+	writer_begin(&j->writer, &j->item.data.json);
+	if (s->by_name)
+		writer_object(&j->writer);
+	else
+		writer_array(&j->writer);
+}
+
+static void
+join_end(struct join *j, const struct stream *s)
+{
+	if (s->by_name)
+		writer_object_end(&j->writer);
+	else
+		writer_array_end(&j->writer);
+}
+
+/* What is wrong with the whole input, if anything. */
+static bool
+join_wrong(struct stream *s, int got, struct error *why)
+{
+	if (got == -1)
+		stream_producer_dead(s, why);
+	else if (stream_lacks_input(s))
+		error_set(why, ERROR_NO_INPUT, "stdin",
+		    "no input (--allow-empty if there may be none)");
+	else
+		stream_producer_dead(s, why);
+	return why->code != ERROR_NONE;
+}
+
+static int
+call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
+{
+	struct step_result result = { .out = BUFFER_INIT };
+	int done;
+
+	if (why->code == ERROR_CANCELLED)
+		return 0;
+	if (why->code == ERROR_SYSTEM) {
+		*err = *why;
+		return -1;
+	}
+	if (join_wrong(s, got, why))
+		return stream_fail_input(s, &j->item, why, err);
+	if (j->has_failed) {
+		done = stream_call_item(s, &j->failed, &result, err);
+	} else {
+		done = step_call(s->step, &j->item, &j->causes, join_refused(j, &s->step->gate),
+		    s->index++, &result, err);
+		if (done == 0)
+			done = stream_deliver(s, &result, err);
+	}
+	if (done == 0)
+		stream_must_stop(s, &result);
+	buffer_free(&result.out);
+	return done;
+}
+
+/* Joins all there is. 0, or -1 with what is wrong with an item. */
+static int
+join_all(struct join *j, struct stream *s, struct error *why)
+{
+	struct item item;
+	int got;
+
+	memset(&item, 0, sizeof item);
+	join_begin(j, s);
+	while ((got = state_reader_next(s->reader, &item, why)) == 1)
+		if (join_item(j, s, &item, why) == -1) {
+			got = -1;
+			break;
+		}
+	join_end(j, s);
+	item_free(&item);
+	return got;
+}
+
+static void
+join_free(struct join *j)
+{
+	item_free(&j->item);
+	item_free(&j->failed);
+	buffer_free(&j->causes);
+	buffer_free(&j->names);
+	free(j->came);
+}
+
+int
+stream_run_joined(struct stream *s, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	struct join j;
+	int got = join_all(&j, s, &why), done = call_joined(s, &j, got, &why, err);
+
+	join_free(&j);
+	return done;
+}
+
+int
+stream_describe_joined(struct stream *s, struct buffer *out, struct error *err)
+{
+	struct join j;
+	int got = join_all(&j, s, err);
+
+	if (got == 0 && stream_lacks_input(s))
+		got = stream_no_input(err);
+	if (got == 0 && !j.has_failed)
+		got = stream_describe_item(s, &j.item, out, err);
+	join_free(&j);
+	return got;
+}

@@ -1,0 +1,202 @@
+#include "agent/stream_parts.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "exec/workers.h"
+
+static void
+pack(struct buffer *out, const struct buffer *bytes)
+{
+	uint64_t len = bytes->len;
+
+	buffer_append(out, &len, sizeof len);
+	buffer_append(out, buffer_string(bytes), bytes->len);
+}
+
+static const char *
+unpack(const char *at, struct buffer *bytes)
+{
+	uint64_t len;
+
+	memcpy(&len, at, sizeof len);
+	buffer_append(bytes, at + sizeof len, (size_t)len);
+	return at + sizeof len + len;
+}
+
+/* What travels with an item besides its bytes. */
+struct job_head {
+	int64_t index;
+	bool no_newline, base64, foreign;
+};
+
+static void
+pack_item(const struct item *item, int64_t index, struct buffer *job)
+{
+	struct job_head head = { index, item->data.no_newline, item->data.base64, item->foreign };
+
+	buffer_clear(job);
+	buffer_append(job, &head, sizeof head);
+	pack(job, &item->data.json);
+	pack(job, &item->metadata);
+	pack(job, &item->line);
+}
+
+static int64_t
+unpack_item(const struct buffer *job, struct item *item)
+{
+	struct job_head head;
+	const char *at = job->data + sizeof head;
+
+	memset(item, 0, sizeof *item);
+	memcpy(&head, job->data, sizeof head);
+	item->data.no_newline = head.no_newline;
+	item->data.base64 = head.base64;
+	item->foreign = head.foreign;
+	at = unpack(at, &item->data.json);
+	at = unpack(at, &item->metadata);
+	unpack(at, &item->line);
+	return head.index;
+}
+
+/* What a worker answers besides the lines. */
+struct answer_head {
+	int status;
+	bool stop, closed, broken;
+	char report[sizeof ((struct step_result *)0)->report];
+	struct error error;
+};
+
+/* In a worker: one call. */
+static void
+work(void *context, const struct buffer *job, struct buffer *answer)
+{
+	struct stream *s = context;
+	struct step_result result = { .out = BUFFER_INIT };
+	struct answer_head head;
+	struct item item;
+	int64_t index = unpack_item(job, &item);
+
+	memset(&head, 0, sizeof head);
+	head.broken = stream_call_gated(s, &item, index, &result, &head.error) == -1;
+	head.status = result.status;
+	head.stop = result.stop;
+	head.closed = result.closed;
+	memcpy(head.report, result.report, sizeof head.report);
+	buffer_append(answer, &head, sizeof head);
+	buffer_append(answer, buffer_string(&result.out), result.out.len);
+	item_free(&item);
+	buffer_free(&result.out);
+}
+
+static void
+work_ended(void *context)
+{
+	struct stream *s = context;
+
+	if (s->step->provider.process.pid > 0)
+		provider_stop(&s->step->provider);
+}
+
+/* Writes what has been answered, in order. *stop is set once no job may follow. */
+static int
+deliver_answers(struct stream *s, struct workers *w, bool *stop, struct error *err)
+{
+	struct step_result result = { .out = BUFFER_INIT };
+	struct buffer answer = BUFFER_INIT;
+	struct answer_head head;
+	int done = 0;
+
+	while (done == 0 && workers_answer(w, &answer) == 1) {
+		memcpy(&head, answer.data, sizeof head);
+		if (head.broken) {
+			*err = head.error;
+			done = -1;
+			break;
+		}
+		step_result_clear(&result);
+		result.status = head.status;
+		result.stop = head.stop;
+		result.closed = head.closed;
+		memcpy(result.report, head.report, sizeof result.report);
+		buffer_append(&result.out, answer.data + sizeof head, answer.len - sizeof head);
+		done = stream_deliver(s, &result, err);
+		*stop = *stop || result.stop || s->closed;
+	}
+	buffer_free(&answer);
+	buffer_free(&result.out);
+	return done;
+}
+
+/* Gives out jobs while workers are free. *got: as state_reader_take(). */
+static int
+give_jobs(struct stream *s, struct workers *w, int *got, struct error *wrong,
+    struct error *err)
+{
+	struct buffer job = BUFFER_INIT;
+	struct item item;
+	int done = 0;
+
+	memset(&item, 0, sizeof item);
+	while (done == 0 && workers_ready(w)) {
+		*got = state_reader_take(s->reader, &item, wrong);
+		if (*got != 1)
+			break;
+		stream_note_producer(s, &item);
+		pack_item(&item, s->index++, &job);
+		done = workers_job(w, &job, err);
+	}
+	item_free(&item);
+	buffer_free(&job);
+	return done;
+}
+
+/* One round: answers out, jobs in, wait. 1: go on; 0: all is done; -1: failed. */
+static int
+parallel_round(struct stream *s, struct workers *w, bool *stop, int *got,
+    struct error *wrong, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	bool reading;
+	int woken;
+
+	if (deliver_answers(s, w, stop, err) == -1)
+		return -1;
+	if (!*stop && interrupted(&s->step->interrupts, &why)) {
+		s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
+		*stop = true;
+		if (why.code == ERROR_CANCELLED)
+			workers_signal(w, *s->step->interrupts.signal_number);
+	}
+	if (!*stop && *got != -1 && !s->reader->done &&
+	    give_jobs(s, w, got, wrong, err) == -1)
+		return -1;
+	reading = !*stop && *got != -1 && !s->reader->done;
+	if (!reading && workers_pending(w) == 0)
+		return 0;
+	woken = workers_wait(w, reading && workers_ready(w) ? s->reader->fd : -1, err);
+	if (woken == 1 && state_reader_fill(s->reader, wrong) == -1)
+		*got = -1;
+	return woken == -1 ? -1 : 1;
+}
+
+int
+stream_run_parallel(struct stream *s, struct error *err)
+{
+	struct error wrong = ERROR_INIT;
+	struct workers w;
+	bool stop = false;
+	int got = 0, done;
+
+	workers_open(&w, s->jobs, work, work_ended, s);
+	while ((done = parallel_round(s, &w, &stop, &got, &wrong, err)) == 1)
+		;
+	if (done == -1)
+		workers_signal(&w, SIGTERM);
+	workers_close(&w);
+	if (done == 0 && got == -1)
+		return stream_fail_read(s, &wrong, err);
+	if (done == 0 && !stop)
+		return stream_judge_end(s, err);
+	return done;
+}

@@ -1,0 +1,47 @@
+/*
+ * What the ways to run a stream share: stream.c makes one call after the other,
+ * stream_join.c one of all items (-s), stream_parallel.c several at a time (-j).
+ */
+#ifndef AWF_AGENT_STREAM_PARTS_H
+#define AWF_AGENT_STREAM_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/stream.h"
+
+/* The input: remembers which process made an item, so that its death is noticed.
+ * stream_producer_dead() fills *why then. */
+void stream_note_producer(struct stream *s, const struct item *item);
+bool stream_producer_dead(const struct stream *s, struct error *why);
+/* Whether no input at all is a fault here, and that fault. */
+bool stream_lacks_input(const struct stream *s);
+int stream_no_input(struct error *err);
+/* Records a fault of the input itself as a call that did not run; item NULL: null.
+ * stream_fail_read() takes what the reader refused, stream_judge_end() looks at a
+ * whole input. -1: the machine failed. */
+int stream_fail_input(struct stream *s, const struct item *item, const struct error *why,
+    struct error *err);
+int stream_fail_read(struct stream *s, const struct error *wrong, struct error *err);
+int stream_judge_end(struct stream *s, struct error *err);
+
+/* The call of an item, if the gate takes it; stream_call_item() also delivers its
+ * lines. */
+int stream_call_gated(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err);
+int stream_call_item(struct stream *s, const struct item *item, struct step_result *result,
+    struct error *err);
+
+/* The output: reports, counts and writes a result. */
+int stream_deliver(struct stream *s, const struct step_result *result, struct error *err);
+/* Whether no further call may begin. */
+bool stream_must_stop(struct stream *s, const struct step_result *result);
+
+int stream_run_joined(struct stream *s, struct error *err);
+int stream_run_parallel(struct stream *s, struct error *err);
+/* What would be done for an item (--dry-run), for all of them joined. */
+int stream_describe_item(struct stream *s, const struct item *item, struct buffer *out,
+    struct error *err);
+int stream_describe_joined(struct stream *s, struct buffer *out, struct error *err);
+
+#endif

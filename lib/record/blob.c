@@ -327,7 +327,7 @@ blob_inline(const char *directory, const char *line, size_t len, struct buffer *
 	if (result == 0) {
 		if (count > 0)
 			qsort(patches, count, sizeof *patches, patch_compare);
-		line_patched(whole, patches, patches + count, out);
+		line_patched(whole, patches, count > 0 ? patches + count : patches, out);
 	}
 	for (size_t i = 0; i < count; i++)
 		buffer_free(&patches[i].text);

@@ -1,0 +1,4 @@
+#define main program
+#include "../../cmd/provider/awf-provider-anthropic.c"
+#undef main
+#include "fuzz_stream.h"

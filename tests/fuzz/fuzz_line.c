@@ -1,0 +1,96 @@
+/*
+ * Any bytes as a line of a transcript: every look into it stays within it, what is
+ * checked as a line can be read as one, and nothing of it reaches a terminal as a
+ * control character. What stands before the first LF is a prompt for the same line.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/prompt.h"
+#include "base/memory.h"
+#include "record/blob.h"
+#include "record/event.h"
+#include "record/form.h"
+#include "record/progress.h"
+#include "record/view.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct error err;
+
+static void
+look(const char *line, size_t len)
+{
+	struct form_fault fault;
+	struct event_view view;
+	struct form form;
+	struct span type;
+	int64_t seq;
+	bool seen = event_view(line, len, &view) == 0;
+
+	event_peek(line, len, &seq, &type);
+	if (form_check(line, len, &form, &fault) == 0)
+		assert(seen && view.seq == form.seq);
+}
+
+static void
+show(const char *line, size_t len)
+{
+	struct view view = { .width = 80, .errors = true, .symbols = true };
+	struct progress progress = PROGRESS_INIT;
+	struct buffer out = BUFFER_INIT;
+
+	view_event(&view, line, len, 0, &out);
+	progress_event(&progress, line, len);
+	for (size_t i = 0; i < out.len; i++)
+		assert(out.data[i] == '\n' || (unsigned char)out.data[i] >= 0x20);
+	progress_free(&progress);
+	view_free(&view);
+	buffer_free(&out);
+}
+
+static void
+put_back(const char *line, size_t len)
+{
+	struct buffer whole = BUFFER_INIT;
+	size_t bad;
+	bool valid = scan_within(line, len, SCAN_LINE_DEPTH, &bad) == NULL;
+
+	if (blob_inline("/nowhere", line, len, &whole, &err) == 0 && valid)
+		assert(scan_within(whole.data, whole.len, SCAN_LINE_DEPTH, &bad) == NULL);
+	buffer_free(&whole);
+}
+
+static void
+ask(const char *prompt, size_t prompt_len, struct span line)
+{
+	struct buffer out = BUFFER_INIT;
+	char *text = memory_copy(prompt, prompt_len);
+	size_t bad;
+
+	if (scan_check(line.at, line.len, &bad) == NULL)
+		prompt_render(text, line, line, "prompt", &out, &err);
+	free(text);
+	buffer_free(&out);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *lf = size > 0 ? memchr(data, '\n', size) : NULL;
+	size_t prompt = lf == NULL ? 0 : (size_t)(lf - (const char *)data);
+	size_t len = lf == NULL ? size : size - prompt - 1;
+	/* A copy of its own, so that a byte too far is seen. */
+	char *line = memory_alloc(len);
+
+	if (len > 0)
+		memcpy(line, data + size - len, len);
+	look(line, len);
+	show(line, len);
+	put_back(line, len);
+	ask((const char *)data, prompt, span_of(line, len));
+	free(line);
+	return 0;
+}

@@ -85,12 +85,15 @@ decide(struct working *work, struct error *err)
 	return 0;
 }
 
+/* Names the item as awf-tail does: a, a[1], a[2]. */
 static void
 report(const struct working *work, struct step_result *result)
 {
-	char text[sizeof work->error.place + sizeof work->error.message + 4];
+	char text[sizeof work->error.place + sizeof work->error.message + 4], item[32] = "";
 
-	snprintf(result->report, sizeof result->report, "%s: %s", work->step->name,
+	if (work->index > 0)
+		snprintf(item, sizeof item, "[%lld]", (long long)work->index);
+	snprintf(result->report, sizeof result->report, "%s%s: %s", work->step->name, item,
 	    error_text(&work->error, text, sizeof text));
 }
 

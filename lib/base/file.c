@@ -306,7 +306,7 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 07777) == 0))
 		return 0;
-	error_errno(err, ERROR_SYSTEM, r->temporary, "unable to create");
+	error_errno(err, ERROR_SYSTEM, r->path, exists ? "unable to replace" : "unable to create");
 	replacement_abandon(r);
 	return -1;
 }
@@ -318,7 +318,7 @@ finish_content(struct replacement *r, bool sync, struct error *err)
 	int fd = r->fd, status = 0;
 
 	if (sync && r->temporary != NULL && fsync(fd) < 0)
-		status = error_errno(err, ERROR_SYSTEM, r->temporary, "unable to sync");
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
 	r->fd = -1;
 	if (close(fd) < 0 && status == 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");

@@ -378,6 +378,17 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	[ ! -e "$AWF_STORAGE" ]
 }
 
+@test "a failure names its item, as awf-tail does" {
+	run -3 --separate-stderr awf-step -i lines -q a -- false < <(printf '1\n2\n')
+	same "$stderr" "awf-step: a: false: exit status 1
+awf-step: a[1]: false: exit status 1"
+}
+
+@test "-o names its file when that cannot be" {
+	run -4 --separate-stderr awf-step -n -o missing/x a -- true
+	same "$stderr" "awf-step: missing/x: unable to create: No such file or directory"
+}
+
 @test "a key of an agent that is nearly one of ours is worth a warning" {
 	echo '{"blocks":[{"type":"text","text":"said"}]}' >answers.jsonl
 	printf -- '---\ncolor: red\nmax_turn: 2\n---\n' >x.md

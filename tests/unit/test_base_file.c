@@ -279,6 +279,7 @@ replacement_leaves_nothing_behind(void **state)
 	(void)state;
 	assert_int_equal(directory_make("n/taken/x", 0700, &err), 0);
 	assert_int_equal(replacement_open(&r, "n/missing/x", 0600, &err), -1);
+	assert_string_equal(err.place, "n/missing/x");
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	assert_int_equal(replacement_open(&r, "n/y", 0600, &err), 0);
 	replacement_abandon(&r);

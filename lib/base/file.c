@@ -304,7 +304,7 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	free(target);
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 07777) == 0))
+	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 0777) == 0))
 		return 0;
 	error_errno(err, ERROR_SYSTEM, r->path, exists ? "unable to replace" : "unable to create");
 	replacement_abandon(r);

@@ -51,7 +51,8 @@ char *path_config(const char *name);
 char *path_search(const char *list, const char *name);
 
 /* A file that appears whole or not at all: written under a temporary name in
- * the same directory, then renamed; mode bits of a file that was there stay. What
+ * the same directory, then renamed; permissions of a file that was there stay
+ * (but not set-user-ID and its like, as the new file may be of another owner). What
  * exists and is no regular file (a device, a pipe) is written to directly. */
 struct replacement {
 	int fd;          /* write here */

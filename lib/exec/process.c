@@ -63,10 +63,10 @@ find_program(const char *name, const char *list)
 		return memory_text(name);
 	while (*name != '\0') {
 		size_t len = strcspn(list, ":");
-		char *path = len == 0 ? memory_format("./%s", name) :
-		    memory_format("%.*s/%s", (int)len, list, name);
+		/* As in path_search(): an empty element is not the current directory. */
+		char *path = len == 0 ? NULL : memory_format("%.*s/%s", (int)len, list, name);
 
-		if (runnable(path, &reason))
+		if (path != NULL && runnable(path, &reason))
 			return path;
 		free(path);
 		if (list[len] == '\0')

@@ -171,6 +171,25 @@ test_path_is_the_childs(void **state)
 	free(environment[0]);
 }
 
+/* What lies in the workspace is not run by its name alone. */
+static void
+test_empty_elements_of_path_mean_nothing(void **state)
+{
+	char *argv[] = { (char *)(uintptr_t)"only-here", NULL };
+	char *list = (char *)(uintptr_t)"PATH=:/nowhere::/usr/bin:", *environment[2] = { list, NULL };
+	struct process_spec spec = spec_of(argv);
+	struct process p;
+	int exit_code, here = open(".", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	spec.environment = environment;
+	assert_int_equal(chdir(directory), 0);
+	assert_int_equal(process_start(&p, &spec, &exit_code, NULL), -1);
+	assert_int_equal(exit_code, PROCESS_NOT_FOUND);
+	assert_int_equal(fchdir(here), 0);
+	close(here);
+}
+
 static void
 test_file_without_interpreter_goes_to_sh(void **state)
 {
@@ -318,6 +337,7 @@ main(void)
 		cmocka_unit_test(test_start_fails),
 		cmocka_unit_test(test_failed_start_leaks_nothing),
 		cmocka_unit_test(test_path_is_the_childs),
+		cmocka_unit_test(test_empty_elements_of_path_mean_nothing),
 		cmocka_unit_test(test_file_without_interpreter_goes_to_sh),
 		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_crossed_descriptors),

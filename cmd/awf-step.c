@@ -777,6 +777,25 @@ release(struct settings *s, struct resources *r)
 	}
 }
 
+/* Does what the command line says, which was parsed to this. */
+static int
+carry_out(struct settings *s, struct resources *r, int parsed, char **argv, struct error *err)
+{
+	switch (parsed) {
+	case OPTION_HELP:
+		options_help(stdout, usage, table);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	case -1:
+		return program_fail(PROGRAM, err);
+	}
+	collect_inputs(&s->step.inputs);
+	if (load(s, r, err) == -1)
+		return program_fail(PROGRAM, err);
+	return s->dry_run ? dry_run(s) : run_step(s, r, argv);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -789,21 +808,7 @@ main(int argc, char **argv)
 	memset(&resources, 0, sizeof resources);
 	resources.roster.fd = -1;
 	parsed = parse_settings(&settings, argc, argv, &err);
-	if (parsed == OPTION_HELP) {
-		options_help(stdout, usage, table);
-		return program_end(PROGRAM, STATUS_OK);
-	}
-	if (parsed == OPTION_VERSION)
-		return program_end(PROGRAM, program_version(PROGRAM));
-	if (parsed == -1)
-		return program_fail(PROGRAM, &err);
-	collect_inputs(&settings.step.inputs);
-	if (load(&settings, &resources, &err) == -1)
-		status = program_fail(PROGRAM, &err);
-	else if (settings.dry_run)
-		status = dry_run(&settings);
-	else
-		status = run_step(&settings, &resources, argv);
+	status = carry_out(&settings, &resources, parsed, argv, &err);
 	release(&settings, &resources);
 	return status;
 }

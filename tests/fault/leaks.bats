@@ -47,3 +47,18 @@ checked() {
 	run -127 checked awf-run nosuchworkflow
 	run -124 checked awf-run -n --timeout 300ms -c 'sleep 9'
 }
+
+@test "gates and seals" {
+	awf-verify --keygen key
+	echo in | checked awf-run --seal=key -c 'awf-step a -- cat >line'
+	run -3 checked awf-step --require a x -- cat <line
+	run -3 checked awf-step -s --require a --require b x -- cat <line
+	run -1 checked awf-step --require a --require b/ x -- cat
+	run -0 checked awf-step --require a --help
+	run -125 checked awf-run --seal=key.pub true
+	checked awf-verify --key key.pub --print-head @pipeline >head
+	checked awf-verify --key "$(cat key.pub)" --head head @pipeline
+	run -1 checked awf-verify --head key @pipeline
+	run -1 checked awf-verify --key key @pipeline
+	run -4 checked awf-verify --keygen key
+}

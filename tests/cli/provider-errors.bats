@@ -196,6 +196,16 @@ with_fault() {
 	done
 }
 
+@test "counts of tokens that no sum would hold are not known" {
+	cat >answer.jsonl <<-'EOF'
+		{"type":"message_start","message":{"usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1}}}
+		{"type":"message_stop"}
+	EOF
+	model_server --answer answer.jsonl
+	run -0 provider anthropic < <(request)
+	same "$(jq -c .usage <<<"$output")" '{"output_tokens":1}'
+}
+
 @test "a key of asterisks is no endless work" {
 	echo '{"error":{"message":"bad key ***"}}' >body.json
 	model_server --fault '*:error:401:body.json'

@@ -124,6 +124,9 @@ answers_that_are_errors(void **state)
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"rate_limit\",\"status\":429,"
 		    "\"retry_after_ms\":1500,\"message\":\"slow down\"}\n",
 		    ERROR_RATE_LIMIT, "slow down", 1500, 429 },
+		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"overloaded\","
+		    "\"retry_after_ms\":9223372036854775807}\n",
+		    ERROR_OVERLOADED, "the request failed", 7LL * 24 * 3600 * 1000, 0 },
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"auth\"}\n",
 		    ERROR_AUTH, "the request failed", 0, 0 },
 		{ "{\"id\":@ID@,\"type\":\"error\",\"category\":\"made_up\",\"message\":\"x\"}\n",

@@ -96,6 +96,23 @@ make_directory(const char *root, const char *name, struct error *err)
 	return failed;
 }
 
+/* Where others may write, they could put a run in our place. */
+static int
+refuse_foreign(const char *root, struct error *err)
+{
+	struct stat status;
+
+	if (stat(root, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, root, "unable to look at the storage");
+	if (status.st_uid != geteuid())
+		return error_set(err, ERROR_SYSTEM, root,
+		    "the storage belongs to another user: set AWF_STORAGE to a directory of your own");
+	if (status.st_mode & S_IWOTH)
+		return error_set(err, ERROR_SYSTEM, root,
+		    "the storage may be written by everybody: chmod o-w");
+	return 0;
+}
+
 int
 storage_prepare(struct storage *s, struct error *err)
 {
@@ -103,7 +120,8 @@ storage_prepare(struct storage *s, struct error *err)
 
 	if (storage_locate(s, err) != 0)
 		return -1;
-	failed = directory_make(s->root, 0700, err) != 0 || refuse_remote(s->root, err) != 0;
+	failed = directory_make(s->root, 0700, err) != 0 || refuse_remote(s->root, err) != 0 ||
+	    refuse_foreign(s->root, err) != 0;
 	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++)
 		failed = make_directory(s->root, directories[i], err) != 0;
 	if (failed)

@@ -24,7 +24,7 @@ struct storage {
 /* $AWF_STORAGE, $XDG_DATA_HOME/awf, ~/.local/share/awf. Makes nothing. */
 int storage_locate(struct storage *s, struct error *err);
 /* storage_locate(), then makes the directories (0700) and refuses a network file
- * system. */
+ * system, and a root that belongs to another user or that everybody may write. */
 int storage_prepare(struct storage *s, struct error *err);
 void storage_close(struct storage *s);
 

@@ -415,3 +415,17 @@ all_gone() { local pid; while read -r pid; do gone "$pid" || return 1; done <pid
 	list='ls /proc/self/fd'
 	same "$(awf-run -n -c "$list")" "$(sh -c "$list")"
 }
+
+@test "a storage of another user, or that everybody may write, is refused" {
+	mkdir -m 777 "$AWF_STORAGE"
+	run -125 --separate-stderr awf-run -n true
+	same "$stderr" "awf-run: $AWF_STORAGE: the storage may be written by everybody: chmod o-w"
+	run -4 --separate-stderr awf-step -n x -- true
+	same "$stderr" "awf-step: $AWF_STORAGE: the storage may be written by everybody: chmod o-w"
+	chmod 755 "$AWF_STORAGE"
+	awf-run -n true
+	[ "$(id -u)" -eq 0 ] || skip 'only root can give a directory away'
+	chown 65534 "$AWF_STORAGE"
+	run -125 --separate-stderr awf-run -n true
+	[[ "$stderr" == *"the storage belongs to another user"* ]]
+}

@@ -59,7 +59,7 @@ left() { find "$AWF_STORAGE" ! -type d | sed 's|.*/||; s/^[0-9a-f-]*\.jsonl/ID.j
 @test "a full disk" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	mkdir "$AWF_STORAGE"
-	unshare -m sh -c 'mount -t tmpfs -o size=64k small "$AWF_STORAGE" &&
+	unshare -m sh -c 'mount -t tmpfs -o size=64k,mode=700 small "$AWF_STORAGE" &&
 		head -c 200000 /dev/zero | awf-run -c "cat >/dev/null"; echo "status $?"
 		ls "$AWF_STORAGE/runs"; tail -c 1 "$AWF_STORAGE"/transcripts/* | od -An -c' >out 2>&1
 	grep -q '\.part: unable to keep stdin: No space left on device$' out

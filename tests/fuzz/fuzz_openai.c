@@ -1,3 +1,5 @@
+int program(int argc, char **argv); /* the provider's main() */
+
 #define main program
 #include "../../cmd/provider/awf-provider-openai.c"
 #undef main

@@ -43,7 +43,7 @@ check(const struct buffer *json)
 static void
 send_back(struct stream *s, struct span answer)
 {
-	struct provider_request request = { .model = span_of("\"m\"", 3) };
+	static struct provider_request request;
 	struct buffer messages = BUFFER_INIT, body = BUFFER_INIT;
 	struct span blocks = span_member(answer, "blocks");
 	struct writer w;
@@ -53,6 +53,7 @@ send_back(struct stream *s, struct span answer)
 	buffer_text(&messages, "},{\"role\":\"user\",\"blocks\":");
 	buffer_append(&messages, blocks.at, blocks.len);
 	buffer_text(&messages, "}]");
+	request.model = span_of("\"m\"", 3);
 	request.messages = span_of(messages.data, messages.len);
 	s->request = &request;
 	s->base = "http://localhost";

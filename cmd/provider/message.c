@@ -44,7 +44,9 @@ message_add(struct message *m, enum block_type type, long long index)
 {
 	struct block *b;
 
-	m->blocks = memory_array(m->blocks, m->count + 1, sizeof *m->blocks);
+	/* Room doubles at powers of two, so that many blocks cost no more each. */
+	if ((m->count & (m->count - 1)) == 0)
+		m->blocks = memory_array(m->blocks, m->count == 0 ? 1 : m->count * 2, sizeof *m->blocks);
 	b = &m->blocks[m->count++];
 	memset(b, 0, sizeof *b);
 	b->type = type;

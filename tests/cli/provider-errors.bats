@@ -215,9 +215,8 @@ with_fault() {
 }
 
 @test "an answer of blocks without end is broken off" {
-	for i in $(seq 100002); do
-		echo '{"type":"content_block_start","index":'"$i"',"content_block":{"type":"text","text":""}}'
-	done >answer.jsonl
+	seq 100002 |
+		sed 's/.*/{"type":"content_block_start","index":&,"content_block":{"type":"text","text":""}}/' >answer.jsonl
 	model_server --answer answer.jsonl
 	run -0 provider anthropic < <(request)
 	same "$(jq -r .message <<<"$output")" 'the answer has more than 100000 blocks'

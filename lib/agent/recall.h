@@ -1,0 +1,92 @@
+/*
+ * Recall: what a call takes over of a recorded one. The history of a run supplies
+ * it (lib/replay/history.h); a run that has none, as most, has no struct recall.
+ *
+ *   - A run that is resumed or forked goes on from what it recalls: results, answers
+ *     of models and results of tools are taken as they are, nothing of them is done
+ *     or recorded again.
+ *   - A run that is replayed makes its recording once more: the same events under
+ *     the same ids. What depends on its input and the workspace alone is done again,
+ *     what reads or changes the world outside is taken from the recording, and what
+ *     differs from it is a divergence.
+ */
+#ifndef AWF_AGENT_RECALL_H
+#define AWF_AGENT_RECALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "record/event.h"
+
+enum recall_mode { RECALL_RESUME, RECALL_REPLAY };
+
+/* How the recorded call ended. Skipped ones are told by their word (payload.skipped). */
+enum recall_end { RECALL_OPEN, RECALL_SUCCEEDED, RECALL_FAILED, RECALL_SKIPPED };
+
+/* What the user said of effects that may or may not have happened. */
+enum recall_decision { RECALL_UNDECIDED, RECALL_REDO, RECALL_SKIP };
+
+/* A recorded line, its blobs put back: binary values as base64 strings, whose
+ * pointers stand in refs. An event that is not there has an empty line. */
+struct recalled_event {
+	struct buffer line;
+	struct buffer refs;          /* the line's `refs`, JSON; may be empty */
+	struct event_view view;      /* spans into line */
+	char id[ID_SIZE];
+	bool used;                   /* by the turn loop: taken, so not to be taken again */
+};
+
+struct recalled {
+	enum recall_mode mode;
+	enum recall_end end;
+	enum recall_decision decided;
+	bool changed;                /* decided although its input or definition is another:
+	                                nothing of it is to be used */
+	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
+	char root[ID_SIZE];          /* of the first step.started of the call, in whichever
+	                                attempt: what the calls inside know it by */
+	struct recalled_event started;   /* in the latest attempt that made the call */
+	struct recalled_event completed; /* likewise; empty if RECALL_OPEN */
+	struct recalled_event original;  /* the end that holds the result, if that is an
+	                                    earlier one (reused_from); else empty */
+	struct recalled_event *events;   /* messages and tool events, causes before effects */
+	size_t event_count;
+	size_t record;               /* in the history */
+};
+
+/* The end that holds the result or the error. */
+const struct recalled_event *recalled_result(const struct recalled *r);
+void recalled_free(struct recalled *r);
+
+/* A call that starts. */
+struct recall_query {
+	const char *enclosing;       /* chain of the enclosing call, "" at top level */
+	const char *name;
+	int64_t item;
+	const char *input_sha256, *definition_sha256;
+	struct span input;           /* JSON, to tell what changed */
+	const char *definition;      /* readable, likewise */
+};
+
+struct recall {
+	enum recall_mode mode;
+	void *history;
+	/* Chooses the recorded call that this one is, and keeps others from choosing it.
+	 * 1: *r is filled; 0: there is none, the call is new; -1 with *err:
+	 *   ERROR_WAITING     (resume) it is recorded with effects, but its input or
+	 *                     definition is another now, and the user has not decided;
+	 *   ERROR_DIVERGENCE  (replay) the recording has no such call, or another one;
+	 *   ERROR_SYSTEM      the recording cannot be read. */
+	int (*claim)(void *history, const struct recall_query *query, struct recalled *r,
+	    struct error *err);
+	/* The call's own step.started is in the transcript: the claim stands. A claim
+	 * without it ends with the process. */
+	void (*claimed)(void *history, const struct recalled *r);
+};
+
+#endif

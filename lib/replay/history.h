@@ -1,0 +1,93 @@
+/*
+ * History: the recorded calls of a run, looked up by the calls of another attempt of
+ * it (resume), of a run that forked from it, or of its replay.
+ *
+ * It is built once, by whoever starts the attempt, in time linear in the recording,
+ * as an index file in the run directory: fixed-size records sorted by what a call is
+ * looked up by, with the places of its lines. awf-step maps it, finds its record by
+ * bisection, marks it as claimed there, and reads the lines of that call alone.
+ *
+ *   key     the enclosing call (the recorded one that the enclosing call claimed, by
+ *           the event id of its first step.started; "" at top level), name, item
+ *   guard   the digests of input and definition
+ *
+ * Of the calls of a key that are not yet claimed, the one with the same guard and the
+ * lowest occurrence is taken. A call recorded in several attempts counts once, as its
+ * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
+ * what never began its work (skipped because something before it failed, waiting) is
+ * no record; for a replay every call of the last attempt is one, and no other.
+ *
+ * What the code relies on:
+ *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
+ *     claim the same; it bears the pid of its process until the claim is recorded,
+ *     and counts for nothing if that has died before.
+ *   - The index lies in the run directory and goes with it; the transcript alone says
+ *     what was claimed, and the next history is built from that.
+ *   - $AWF_CLAIMED, which awf-step sets for its body, names the enclosing call's root.
+ */
+#ifndef AWF_REPLAY_HISTORY_H
+#define AWF_REPLAY_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/recall.h"
+#include "base/error.h"
+#include "base/id.h"
+
+#define HISTORY_FILE "history" /* in the run directory */
+
+/* An effect that was begun and whose end is not known. */
+struct history_doubt {
+	char *call;                  /* chain of the call of the step */
+	char *path;                  /* dotted */
+	char *tool;                  /* of an agent or operation; NULL: the command itself */
+	char *what;                  /* the command, or the tool's arguments, cut */
+	const char *why;             /* "cut off", "timeout" … */
+	char started[ID_SIZE];       /* event id of the step.started or tool.call */
+	char timestamp[CLOCK_TEXT_SIZE];
+	enum recall_decision decided;
+};
+
+struct history_source {
+	const char *path;            /* of the transcript */
+	const char *blobs;           /* directory */
+};
+
+struct history_spec {
+	enum recall_mode mode;
+	struct history_source own;   /* the run's own transcript, or the one to replay; path
+	                                NULL: a fork's first attempt */
+	struct history_source other; /* what the run was forked from; path NULL: nothing */
+	const char *fork_at;         /* PATH left out of other, with what it caused; NULL */
+	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+};
+
+struct history_summary {
+	int64_t calls;               /* records */
+	struct history_doubt *doubts;
+	size_t doubt_count;
+	int attempts;                /* in own */
+	char status[16];             /* of own's last run.completed, "" if it has none */
+};
+
+/* Builds the index at path (0600). ERROR_USAGE for a PATH in redo, skip or fork_at
+ * that no recorded call has; ERROR_SCHEMA if the transcript is not what it should be;
+ * ERROR_SYSTEM. path NULL: the summary alone. */
+int history_build(const char *path, const struct history_spec *spec,
+    struct history_summary *summary, struct error *err);
+void history_summary_free(struct history_summary *summary);
+
+struct history;
+
+/* Opens the history of a run directory; *h is NULL if it has none. */
+int history_open(struct history **h, const char *run_directory, struct error *err);
+/* What a step asks it. */
+struct recall history_recall(struct history *h);
+/* Replay, at its end: whether all that was recorded has been claimed; else call gets
+ * the chain of the first that was not. */
+bool history_exhausted(const struct history *h, char *call, size_t size);
+void history_close(struct history *h);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Copies of directory trees: a workspace as it was. Regular files share their blocks
+ * with the original where the file system can (reflink), and are copied inside the
+ * kernel otherwise; symbolic links stay what they are; modes and times are kept, and
+ * owners where the user may give files away. Hard links become files of their own.
+ * Sockets, pipes and devices are left out, and counted. Nothing is followed, and the
+ * copy itself is never copied when it lies inside the original.
+ */
+#ifndef AWF_BASE_COPYTREE_H
+#define AWF_BASE_COPYTREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct copytree_count {
+	size_t files, directories, links;
+	size_t left_out;  /* sockets, pipes, devices */
+	uint64_t bytes;   /* of files */
+};
+
+/* Copies what is in from to the new directory to. except: a directory inside from
+ * that is left out; NULL. count may be NULL. On failure (ERROR_SYSTEM) nothing of
+ * to is left. */
+int copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
+    struct error *err);
+/* Removes a directory and all that is in it, directories closed to their owner too.
+ * What does not exist is removed already. */
+int copytree_remove(const char *path, struct error *err);
+
+#endif

@@ -15,7 +15,6 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/provider.h"
@@ -23,14 +22,13 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "exec/conclusion.h"
 #include "exec/environment.h"
 #include "exec/supervise.h"
 #include "exec/workflow.h"
 #include "json/writer.h"
 #include "program.h"
 #include "record/input.h"
-#include "record/outcome.h"
-#include "record/roster.h"
 #include "record/run.h"
 #include "record/seal.h"
 
@@ -39,8 +37,6 @@
 	"awf-run [options] -c PIPELINE [ARG...]"
 #define DEFAULT_SHELL "/bin/sh"
 #define NAME_LIMIT 128
-
-enum { EXIT_TIMEOUT = 124, EXIT_OWN = 125 };
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
@@ -82,14 +78,6 @@ struct job {
 	struct supervision supervision;
 	struct outcome outcome;
 	struct seal_key seal;
-};
-
-/* What the run comes to. */
-struct end {
-	const char *status;
-	int exit_code;
-	struct error error;
-	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
 };
 
 static void
@@ -413,83 +401,9 @@ run_workflow(struct job *j)
 	supervise(s);
 }
 
-static void
-end_as_failed(struct end *e, int exit_code, const struct error *error)
-{
-	e->status = "failed";
-	e->exit_code = exit_code;
-	e->error = *error;
-}
-
-/* The workflow ended by itself: its status, and what its calls came to. */
-static void
-judge(struct end *e, const struct job *j)
-{
-	const struct supervision *s = &j->supervision;
-	const struct outcome *o = &j->outcome;
-	struct error died;
-	char text[64];
-	int code = process_exit_code(s->wait_status);
-	bool closed = code == 128 + SIGPIPE;
-
-	if (o->failed > 0) {
-		end_as_failed(e, code != 0 ? code : STATUS_WORK, &o->error);
-		snprintf(e->step, sizeof e->step, "%s", o->first_failed);
-	} else if (o->waiting > 0) {
-		e->status = "waiting";
-		e->exit_code = STATUS_WAITING;
-		error_set(&e->error, ERROR_WAITING, NULL, "waiting for a person");
-		snprintf(e->step, sizeof e->step, "%s", o->first_waiting);
-	} else if (code != 0) {
-		e->status = "failed";
-		e->exit_code = code;
-		error_set(&e->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
-		    process_status_text(s->wait_status, text, sizeof text));
-	} else if (roster_died(j->run.directory, e->step, sizeof e->step)) {
-		/* Between its calls, or it could not record one. */
-		error_set(&died, ERROR_INTERRUPTED, NULL, "it died before its end");
-		end_as_failed(e, STATUS_WORK, &died);
-	} else {
-		e->status = "success";
-	}
-}
-
-static struct end
-conclude(struct job *j)
-{
-	const struct supervision *s = &j->supervision;
-	struct end e = { "success", STATUS_OK, ERROR_INIT, "" };
-	struct error err = ERROR_INIT;
-	int readable = outcome_read(&j->outcome, j->run.transcript.path, &err);
-
-	switch (s->verdict) {
-	case VERDICT_ENDED:
-		if (readable == 0)
-			judge(&e, j);
-		else
-			end_as_failed(&e, EXIT_OWN, &err);
-		break;
-	case VERDICT_CANCELLED:
-		end_as_failed(&e, 128 + s->signal_number, &s->error);
-		e.status = "cancelled";
-		break;
-	case VERDICT_TIMEOUT:
-		end_as_failed(&e, EXIT_TIMEOUT, &s->error);
-		e.status = "timeout";
-		break;
-	case VERDICT_NOT_STARTED:
-		end_as_failed(&e, s->exit_code, &s->error);
-		break;
-	case VERDICT_FAILED:
-		end_as_failed(&e, EXIT_OWN, &s->error);
-		break;
-	}
-	return e;
-}
-
 /* Writes run.completed, and drops the run directory. */
 static int
-record_end(struct job *j, const struct end *e, const char *stdin_sha256, struct error *err)
+record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256, struct error *err)
 {
 	const struct run_end end = {
 		.status = e->status,
@@ -506,7 +420,7 @@ record_end(struct job *j, const struct end *e, const char *stdin_sha256, struct 
 
 /* One line about a failure; a reader that went away is none to speak of. */
 static void
-report(const struct job *j, const struct end *e)
+report(const struct job *j, const struct conclusion *e)
 {
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	struct error line;
@@ -524,19 +438,20 @@ report(const struct job *j, const struct end *e)
 static int
 finish(struct job *j)
 {
-	struct end e = conclude(j);
+	struct conclusion e;
 	struct error err = ERROR_INIT;
 	char sha256[DIGEST_SIZE];
 
+	conclusion_draw(&e, &j->supervision, j->run.transcript.path, &j->outcome);
 	if (input_finish(&j->input, j->run.transcript.sync != SYNC_NONE, sha256, &err) != 0)
-		end_as_failed(&e, EXIT_OWN, &err);
+		conclusion_fail(&e, &err);
 	report(j, &e);
 	if (j->supervision.survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
 	if (record_end(j, &e, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
-		e.exit_code = EXIT_OWN;
+		e.exit_code = CONCLUSION_FAILED;
 	}
 	return e.exit_code;
 }
@@ -558,7 +473,7 @@ static int
 own_failure(const struct error *err)
 {
 	program_fail(PROGRAM, err);
-	return EXIT_OWN;
+	return CONCLUSION_FAILED;
 }
 
 static int
@@ -606,7 +521,7 @@ main(int argc, char **argv)
 	else
 		status = status == -1 ? own_failure(&err) : run(&job);
 	job_free(&job);
-	if (job.supervision.verdict == VERDICT_CANCELLED && status != EXIT_OWN)
+	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);
 	return status;
 }

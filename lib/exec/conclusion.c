@@ -1,0 +1,81 @@
+#include "exec/conclusion.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "record/roster.h"
+
+static void
+end_as_failed(struct conclusion *c, int exit_code, const struct error *error)
+{
+	c->status = "failed";
+	c->exit_code = exit_code;
+	c->error = *error;
+}
+
+void
+conclusion_fail(struct conclusion *c, const struct error *error)
+{
+	end_as_failed(c, CONCLUSION_FAILED, error);
+}
+
+/* The workflow ended by itself: its status, and what its calls came to. */
+static void
+judge(struct conclusion *c, const struct supervision *s, const struct outcome *o)
+{
+	struct error died;
+	char text[64];
+	int code = process_exit_code(s->wait_status);
+	bool closed = code == 128 + SIGPIPE;
+
+	if (o->failed > 0) {
+		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->error);
+		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
+	} else if (o->waiting > 0) {
+		c->status = "waiting";
+		c->exit_code = STATUS_WAITING;
+		error_set(&c->error, ERROR_WAITING, NULL, "waiting for a person");
+		snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
+	} else if (code != 0) {
+		c->status = "failed";
+		c->exit_code = code;
+		error_set(&c->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
+		    process_status_text(s->wait_status, text, sizeof text));
+	} else if (roster_died(s->run_directory, c->step, sizeof c->step)) {
+		/* Between its calls, or it could not record one. */
+		error_set(&died, ERROR_INTERRUPTED, NULL, "it died before its end");
+		end_as_failed(c, STATUS_WORK, &died);
+	}
+}
+
+void
+conclusion_draw(struct conclusion *c, const struct supervision *s, const char *transcript,
+    struct outcome *outcome)
+{
+	struct error err = ERROR_INIT;
+	int readable = outcome_read(outcome, transcript, &err);
+
+	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
+	switch (s->verdict) {
+	case VERDICT_ENDED:
+		if (readable == 0)
+			judge(c, s, outcome);
+		else
+			conclusion_fail(c, &err);
+		break;
+	case VERDICT_CANCELLED:
+		end_as_failed(c, 128 + s->signal_number, &s->error);
+		c->status = "cancelled";
+		break;
+	case VERDICT_TIMEOUT:
+		end_as_failed(c, CONCLUSION_TIMEOUT, &s->error);
+		c->status = "timeout";
+		break;
+	case VERDICT_NOT_STARTED:
+		end_as_failed(c, s->exit_code, &s->error);
+		break;
+	case VERDICT_FAILED:
+		conclusion_fail(c, &s->error);
+		break;
+	}
+}

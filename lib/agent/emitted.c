@@ -110,6 +110,27 @@ emitted_record(struct emitted *e, struct call *call, struct span line, struct er
 	return status;
 }
 
+int
+emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *recorded,
+    struct error *err)
+{
+	struct span payload = recorded->view.payload;
+	bool result = recorded->view.type == EVENT_TOOL_RESULT;
+	struct emitted_call *known = result ? emitted_find(e, span_member(payload, "call_id")) : NULL;
+	struct buffer copy = BUFFER_INIT;
+	int status;
+
+	buffer_append(&copy, payload.at, payload.len);
+	recorded->used = true;
+	call_name_next(call, recorded->id);
+	if (known != NULL)
+		status = call_event(call, EVENT_TOOL_RESULT, known->called, &copy, known->last, err);
+	else
+		status = record_call(e, call, payload, &copy, err);
+	buffer_free(&copy);
+	return status;
+}
+
 void
 emitted_follow(struct emitted *e, struct call *call)
 {

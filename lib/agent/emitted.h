@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 
+#include "agent/recall.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
@@ -25,6 +26,9 @@ struct emitted {
  * stand in a transcript. A call's parent is the event before
  * the answer, whatever came meanwhile, so causes do not depend on timing. */
 int emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err);
+/* Records such an event of a recorded call once more, under its id. */
+int emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *recorded,
+    struct error *err);
 /* The next event of the call follows these; then there are none. */
 void emitted_follow(struct emitted *e, struct call *call);
 void emitted_free(struct emitted *e);

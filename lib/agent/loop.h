@@ -1,7 +1,7 @@
 /*
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
  * loop_request.c makes the requests and records what was asked and answered,
- * loop_ask.c asks, turn.c decides what an answer leads to.
+ * loop_ask.c asks, loop_recall.c finds it in the recording, turn.c decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "json/writer.h"
 
 enum usage_key { USAGE_INPUT, USAGE_OUTPUT, USAGE_CACHE_READ, USAGE_CACHE_WRITE,
 	USAGE_REASONING, USAGE_KEYS };
@@ -40,9 +41,22 @@ void loop_add_message(struct loop *l, const char *role, const char *blocks, size
 /* Appends the next request, without its id. */
 void loop_request(const struct loop *l, struct buffer *out);
 int loop_record_prompt(const struct loop *l, struct error *err);
+/* Writes a block of an answer: as the model's word; what the API ran says so already. */
+void loop_write_block(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct buffer *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
 void loop_free(struct loop *l);
+
+/* Records a recorded event once more, under its id. */
+int turns_repeat(struct turns *t, struct recalled_event *e, struct error *err);
+/* loop_recall.c: the prompt, and the answer of this turn, from the recorded call if
+ * that has them; a replay records them again, under their ids. The latter returns 1 if
+ * there was one, 0 if the model is to be asked. */
+int loop_recall_prompt(struct loop *l, struct error *err);
+int loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE],
+    struct error *err);
+/* Whether the call that is resumed went on to another turn after this one. */
+bool loop_went_on(const struct loop *l);
 
 /* Asks until there is an answer (l->answer) or no try is left. */
 int loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,

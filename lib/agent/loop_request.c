@@ -177,7 +177,6 @@ loop_record_prompt(const struct loop *l, struct error *err)
 	return status;
 }
 
-/* The answer's blocks as the model's word; what the API ran says so already. */
 static void
 write_answer_blocks(struct writer *w, struct span blocks)
 {
@@ -187,14 +186,8 @@ write_answer_blocks(struct writer *w, struct span blocks)
 	writer_key(w, "blocks");
 	writer_array(w);
 	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		if (span_member(block, "fidelity").at != NULL) {
-			writer_span(w, block);
-			continue;
-		}
-		writer_raw(w, block.at, block.len - 1);
-		buffer_text(w->out, ",\"fidelity\":\"agent_emitted\"}");
-	}
+	while (span_walk_next(&walk, &key, &block))
+		loop_write_block(w, block);
 	writer_array_end(w);
 }
 

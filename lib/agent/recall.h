@@ -44,7 +44,7 @@ struct recalled_event {
 struct recalled {
 	enum recall_mode mode;
 	enum recall_end end;
-	enum recall_decision decided;
+	enum recall_decision decided;    /* where an effect is in doubt, or it is changed */
 	bool changed;                /* decided although its input or definition is another:
 	                                nothing of it is to be used */
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
@@ -61,6 +61,19 @@ struct recalled {
 
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
+/* Whether the value at a JSON pointer of the line is bytes, in base64. */
+bool recalled_binary(const struct recalled_event *e, const char *pointer);
+/* The recorded error, if it has one; its code is of those that this version knows. */
+bool recalled_error(const struct recalled_event *e, struct error *error);
+/* Whether that tells of the circumstances, not of the work: it would not come again. */
+bool recalled_circumstance(enum error_code code);
+/* The answer of a turn, the last if the model was asked again; NULL if there is none. */
+struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);
+/* The tool call of an answer (or of no answer: cause NULL, an operation's) that bears
+ * this id of the model's, and is not used: the one that has a result, else the last. */
+struct recalled_event *recalled_tool_call(const struct recalled *r, const char *cause,
+    const char *call_id);
+struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
 void recalled_free(struct recalled *r);
 
 /* A call that starts. */

@@ -44,8 +44,20 @@ working_begin(struct working *work, struct step *s, const struct item *item,
 	work->call.path = s->path;
 	work->call.id = work->id;
 	work->call.iteration = index;
-	environment_set(&s->environment, "AWF_CALL", work->id);
-	environment_set(&s->environment, "AWF_PARENT", work->started);
+}
+
+/* What runs inside of the call finds out here where it is. */
+static void
+working_enter(struct working *work)
+{
+	struct environment *e = &work->step->environment;
+
+	environment_set(e, "AWF_CALL", work->id);
+	environment_set(e, "AWF_PARENT", work->started);
+	if (work->recalls && !work->recalled.changed)
+		environment_set(e, "AWF_CLAIMED", work->recalled.root);
+	else if (work->step->recall != NULL)
+		environment_unset(e, "AWF_CLAIMED");
 }
 
 static void
@@ -61,6 +73,29 @@ working_free(struct working *work)
 	buffer_free(&work->retries);
 	buffer_free(&work->errors);
 	buffer_free(&work->call.links);
+	recalled_free(&work->recalled);
+}
+
+/* Looks for a recorded call, if one can be this. What will not be done needs none,
+ * but for the ids that a replay takes from it. */
+static int
+recall(struct working *work, struct error *err)
+{
+	bool idle = work->skipped != NULL || work->error.code != ERROR_NONE;
+
+	if (work->step->recall == NULL || (idle && !working_replays(work)))
+		return 0;
+	return working_recall(work, err);
+}
+
+static int
+ask_condition(struct working *work, struct error *err)
+{
+	if (!working_recorded_condition(work) && working_ask_condition(work, err) == -1)
+		return -1;
+	if (work->error.code == ERROR_NONE && !work->condition)
+		work->skipped = "condition";
+	return 0;
 }
 
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
@@ -68,7 +103,7 @@ working_free(struct working *work)
 static int
 decide(struct working *work, struct error *err)
 {
-	bool failed = item_error(work->item).at != NULL;
+	bool failed = item_error(work->item).at != NULL, taken;
 
 	if (failed && !work->step->rescue)
 		work->skipped = "upstream_failed";
@@ -76,13 +111,24 @@ decide(struct working *work, struct error *err)
 		work->skipped = "nothing_failed";
 	else if (work->refused != NULL)
 		work->error = *work->refused;
-	else if (work->step->when != NULL) {
-		if (working_ask_condition(work, err) == -1)
-			return -1;
-		if (work->error.code == ERROR_NONE && !work->condition)
-			work->skipped = "condition";
-	}
-	return 0;
+	if (recall(work, err) == -1)
+		return -1;
+	working_enter(work);
+	taken = work->skipped == NULL && work->error.code == ERROR_NONE;
+	return taken && work->step->when != NULL ? ask_condition(work, err) : 0;
+}
+
+/* The start, which makes the claim stand, and then the work, or what stands for it. */
+static int
+carry_out(struct working *work, struct error *err)
+{
+	const struct recall *recall = work->step->recall;
+
+	if (work->recalls)
+		recall->claimed(recall->history, &work->recalled);
+	if (work->skipped != NULL || work->error.code != ERROR_NONE || working_stands(work))
+		return 0;
+	return working_run(work, err);
 }
 
 /* Names the item as awf-tail does: a, a[1], a[2]. */
@@ -166,7 +212,7 @@ step_call(struct step *s, const struct item *item, const struct buffer *causes,
 		working_free(&work);
 		return -1;
 	}
-	if (work.skipped == NULL && work.error.code == ERROR_NONE && working_run(&work, err) == -1) {
+	if (carry_out(&work, err) == -1) {
 		/* The disk may be the trouble: the end is recorded if it can be. */
 		if (err != NULL && work.error.code == ERROR_NONE)
 			work.error = *err;
@@ -189,7 +235,9 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	working_begin(&work, s, item, &causes, index);
 	buffer_free(&causes);
 	work.error = *why;
-	begun = working_append_started(&work, err);
+	begun = recall(&work, err) == -1 ? -1 : working_append_started(&work, err);
+	if (begun == 0 && work.recalls)
+		s->recall->claimed(s->recall->history, &work.recalled);
 	if (begun == -1) {
 		working_free(&work);
 		return -1;
@@ -230,11 +278,19 @@ step_define(struct step *s)
 	writer_array(&w);
 	for (i = 0; s->command != NULL && s->command[i] != NULL; i++)
 		writer_string(&w, s->command[i]);
+	if (s->feed_state)
+		writer_string(&w, "-e");
+	if (s->output != OUTPUT_TEXT)
+		writer_integer(&w, (int64_t)s->output);
+	if (s->into != NULL)
+		writer_string(&w, s->into);
 	if (s->agent != NULL) {
 		writer_string(&w, s->agent->sha256);
 		writer_string(&w, s->prompt);
 		writer_string(&w, s->agent->provider);
 		writer_string(&w, s->agent->model);
+		if (s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
+			writer_raw(&w, buffer_string(&s->inputs), s->inputs.len);
 		if (s->agent->params != NULL) {
 			struct buffer params = BUFFER_INIT;
 

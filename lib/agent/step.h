@@ -20,6 +20,7 @@
 
 #include "agent/agent.h"
 #include "agent/provider.h"
+#include "agent/recall.h"
 #include "agent/tool.h"
 #include "base/buffer.h"
 #include "base/error.h"
@@ -62,6 +63,7 @@ struct step {
 
 	/* Where. */
 	struct run *run;
+	const struct recall *recall; /* what was recorded before; NULL: nothing */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *path;            /* this step's dotted path */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */

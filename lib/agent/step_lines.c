@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "json/writer.h"
 
 static int64_t
@@ -27,16 +26,17 @@ spec_begin(const struct working *work, struct state_spec *spec)
 	spec->run_id = s->run->id;
 	spec->event_id = work->completed.id;
 	spec->seq = work->completed.seq;
+	spec->timestamp = work->completed.timestamp;
+	spec->execution_time_ms = work->duration_ms;
 	spec->call = work->id;
 	spec->path = s->path;
 	spec->iteration = work->index;
 	spec->agent_name = s->agent != NULL ? s->agent->name : s->name;
 	spec->step_index = step_index(work->item);
-	spec->timestamp = work->completed.timestamp;
-	spec->execution_time_ms = clock_monotonic() - work->begun;
 	spec->tool_calls_count = work->tool_calls;
 	spec->attempt = s->run->attempt;
 	spec->part = -1;
+	working_recorded_spec(work, spec);
 }
 
 static void

@@ -209,6 +209,7 @@ write_started(const struct working *work, struct writer *w)
 		writer_object_end(w);
 	}
 	write_gate(w, &s->gate);
+	working_write_claim(work, w);
 	writer_member_string(w, "mode", step_mode(s));
 	writer_object_end(w);
 }
@@ -258,18 +259,17 @@ working_write_error(struct writer *w, const char *key, const struct error *error
 	writer_object_end(w);
 }
 
-/* Whether the result is an array, of what came of -O. */
-static bool
-several_results(const struct step *s)
+bool
+working_several_results(const struct working *work)
 {
-	return s->output != OUTPUT_TEXT && s->command != NULL;
+	return work->step->output != OUTPUT_TEXT && work->step->command != NULL;
 }
 
 static void
 write_result(const struct working *work, struct writer *w)
 {
 	writer_key(w, "result");
-	if (!several_results(work->step)) {
+	if (!working_several_results(work)) {
 		write_data(w, &work->results[0]);
 		return;
 	}
@@ -286,7 +286,7 @@ write_no_newline(const struct working *work, struct writer *w)
 {
 	bool any = false;
 
-	if (!several_results(work->step)) {
+	if (!working_several_results(work)) {
 		if (work->results[0].no_newline)
 			writer_member_bool(w, "no_newline", true);
 		return;
@@ -305,12 +305,21 @@ write_no_newline(const struct working *work, struct writer *w)
 		writer_array_end(w);
 }
 
+/* A result that is in the file already is not repeated; one that is in another run's
+ * is, lest this record depends on that. */
+static bool
+holds_result(const struct working *work)
+{
+	return work->error.code == ERROR_NONE && work->skipped == NULL &&
+	    (!work->reused || work->recalled.run_id[0] != '\0');
+}
+
 static void
 collect_results(const struct working *work, struct binaries *binaries)
 {
-	bool several = several_results(work->step);
+	bool several = working_several_results(work);
 
-	if (work->error.code != ERROR_NONE || work->skipped != NULL)
+	if (!holds_result(work))
 		return;
 	for (size_t i = 0; i < work->result_count; i++)
 		binaries_add(binaries, &work->results[i], several ?
@@ -328,11 +337,11 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "call", work->id);
 	if (work->error.code != ERROR_NONE)
 		working_write_error(w, "error", &work->error);
-	else if (work->skipped == NULL) {
+	else if (holds_result(work)) {
 		write_result(work, w);
 		write_no_newline(work, w);
 	}
-	writer_member_integer(w, "duration_ms", clock_monotonic() - work->begun);
+	writer_member_integer(w, "duration_ms", work->duration_ms);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);
 	if (work->retries.len > 0) {
@@ -347,6 +356,7 @@ write_completed(const struct working *work, struct writer *w)
 		writer_member_integer(w, "stderr_bytes", work->errors_bytes);
 	}
 	writer_member_string(w, "skipped", work->skipped);
+	working_write_reuse(work, w);
 	writer_object_end(w);
 }
 
@@ -360,9 +370,12 @@ working_append_completed(struct working *work, struct error *err)
 	struct writer w;
 	int result;
 
+	work->duration_ms = clock_monotonic() - work->begun;
 	writer_begin(&w, &payload);
 	write_completed(work, &w);
 	memset(e, 0, sizeof *e);
+	if (work->ended[0] != '\0')
+		e->event_id = work->ended;
 	e->type = EVENT_STEP_COMPLETED;
 	e->parent_event_id = work->call.last;
 	e->path = s->path;

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "json/writer.h"
 
-static void
-add_result(struct working *work, struct data *data)
+void
+working_add_result(struct working *work, struct data *data)
 {
 	work->results = memory_array(work->results, work->result_count + 1, sizeof *work->results);
 	work->results[work->result_count++] = *data;
@@ -28,7 +28,7 @@ split_text(struct working *work, char end, const char *bytes, size_t len)
 		found = memchr(bytes, end, len);
 		piece = found == NULL ? len : (size_t)(found - bytes) + 1;
 		data_from_text(&data, bytes, found != NULL && end == '\0' ? piece - 1 : piece);
-		add_result(work, &data);
+		working_add_result(work, &data);
 		bytes += piece;
 		len -= piece;
 	}
@@ -49,7 +49,7 @@ split_json(struct working *work, const char *bytes, size_t len)
 			return;
 		}
 		scan_minify(span_of(bytes, end), &data.json);
-		add_result(work, &data);
+		working_add_result(work, &data);
 		bytes += end;
 		len -= end;
 	}
@@ -74,7 +74,7 @@ take_output(struct working *work, const struct buffer *output)
 		break;
 	default:
 		data_from_text(&data, bytes, output->len);
-		add_result(work, &data);
+		working_add_result(work, &data);
 	}
 }
 
@@ -133,6 +133,9 @@ turns_begin(struct working *work, struct turns *t)
 	if (s->timeout_ms > 0)
 		t->deadline = clock_monotonic() + s->timeout_ms;
 	t->live = s->live;
+	t->started = work->started;
+	t->recalled = work->recalls && !work->recalled.changed &&
+	    (!s->operation || working_replays(work)) ? &work->recalled : NULL;
 }
 
 /* Takes over what the turn loop left. */
@@ -150,7 +153,7 @@ turns_done(struct working *work, struct turns *t, int result)
 	if (result == 0) {
 		data.json = t->result;
 		memset(&t->result, 0, sizeof t->result);
-		add_result(work, &data);
+		working_add_result(work, &data);
 	}
 	turns_free(t);
 }
@@ -162,8 +165,9 @@ try_operation(struct working *work, struct error *err)
 	struct turns t;
 	int result;
 
-	(void)err;
 	turns_begin(work, &t);
+	if (t.recalled != NULL && turns_repeat_tries(&t, err) == -1)
+		return -1;
 	result = turns_operation(&t, &s->tools[0],
 	    span_of(work->item->data.json.data, work->item->data.json.len), &work->error);
 	turns_done(work, &t, result);
@@ -180,7 +184,8 @@ run_agent(struct working *work)
 
 	if (prompt_render(s->prompt, span_of(work->item->data.json.data,
 	    work->item->data.json.len), span_of(s->inputs.data, s->inputs.len), s->prompt_place,
-	    &prompt, &work->error) == -1 || step_start_provider(s, &work->error) == -1) {
+	    &prompt, &work->error) == -1 ||
+	    (!working_replays(work) && step_start_provider(s, &work->error) == -1)) {
 		buffer_free(&prompt);
 		return -1;
 	}
@@ -237,7 +242,7 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 		if (try(work, err) == -1)
 			return -1;
 		if (work->error.code == ERROR_NONE || may_have_happened(work) ||
-		    !retry_wanted(&s->retry, work->error.code, tried))
+		    working_replays(work) || !retry_wanted(&s->retry, work->error.code, tried))
 			return 0;
 		note_retry(work, began);
 		if (interrupts_sleep(&s->interrupts, retry_delay(&s->retry, tried, 0),
@@ -304,6 +309,7 @@ working_run(struct working *work, struct error *err)
 	struct step *s = work->step;
 	int result = 0;
 
+	working_take_tries(work);
 	if (s->command != NULL)
 		result = run_with_retries(work, try_command, err);
 	else if (s->operation)

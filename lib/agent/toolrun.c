@@ -95,19 +95,32 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run_look_up(r, run);
 	if (run->tool != NULL)
 		run_check(run);
+	run->refused = run->error.code != ERROR_NONE;
 }
 
 /* Whether there is something to start: a stop tool without a file has no command. */
 static bool
 runnable(const struct tool_run *run)
 {
-	return run->error.code == ERROR_NONE && run->tool->argv != NULL;
+	return run->source == TOOL_RUN && run->error.code == ERROR_NONE && run->tool->argv != NULL;
 }
 
 static bool
 concurrent(const struct tool_run *run)
 {
 	return runnable(run) && run->tool->concurrent;
+}
+
+/* What does not run has none. */
+static void
+write_effects(struct writer *w, const struct tool_run *run)
+{
+	bool runs = run->tool != NULL && run->tool->argv != NULL && run->refused == false;
+
+	writer_member_string(w, "effects",
+	    effects_name(runs ? run->tool->effects : EFFECTS_NONE));
+	if (runs && run->tool->idempotent)
+		writer_member_bool(w, "idempotent", true);
 }
 
 static int
@@ -122,11 +135,12 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	writer_member_string(&w, "name", run->name);
 	writer_member_string(&w, "call_id", run->call_id);
 	writer_member_span(&w, "input", run->input);
-	if (run->tool != NULL)
-		writer_member_string(&w, "effects", effects_name(run->tool->effects));
+	write_effects(&w, run);
 	writer_member_string(&w, "warning", run->warning);
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
+	if (run->named_call[0] != '\0')
+		call_name_next(r->turns->call, run->named_call);
 	status = call_event(r->turns->call, EVENT_TOOL_CALL, r->cause, &payload, run->called, err);
 	buffer_free(&payload);
 	return status;
@@ -159,6 +173,8 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	}
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
+	if (run->named_result[0] != '\0')
+		call_name_next(r->turns->call, run->named_result);
 	/* An operation's result is followed by what comes next. */
 	status = call_event(r->turns->call, EVENT_TOOL_RESULT,
 	    r->cause == NULL ? NULL : run->called, &payload, run->resulted, err);
@@ -270,6 +286,34 @@ batch_sync(struct tool_runs *r, const struct tool_run *batch, size_t count, stru
 }
 
 static int
+batch_record_calls(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
+		    run_record_call(r, &batch[i], err) == -1)
+			return -1;
+	return 0;
+}
+
+/* Records the results; *failure is the first that ends the whole call. */
+static int
+batch_record_results(struct tool_runs *r, struct tool_run *batch, size_t count,
+    struct error *failure, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (batch[i].source == TOOL_TAKEN)
+			continue;
+		if (run_record_result(r, &batch[i], err) == -1)
+			return -1;
+		if (failure->code == ERROR_NONE && ends_all(r->turns, &batch[i]))
+			*failure = batch[i].error;
+		if (failure->code == ERROR_NONE)
+			tool_run_compare(&batch[i], failure);
+	}
+	return 0;
+}
+
+static int
 batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
 	struct error failure = ERROR_INIT;
@@ -277,22 +321,17 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 
 	if (runs && interrupted(r->turns->interrupts, err))
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (run_record_call(r, &batch[i], err) == -1)
-			return -1;
+	if (batch_record_calls(r, batch, count, err) == -1)
+		return -1;
 	r->turns->tool_calls += (int64_t)count;
 	if (runs && batch_sync(r, batch, count, err) == -1)
 		return -1;
 	if (runs)
 		batch_start(r, batch, count, &failure);
-	else if (batch->error.code == ERROR_NONE)
+	else if (batch->source == TOOL_RUN && batch->error.code == ERROR_NONE)
 		buffer_text(&batch->output, "null");
-	for (size_t i = 0; i < count; i++) {
-		if (run_record_result(r, &batch[i], err) == -1)
-			return -1;
-		if (failure.code == ERROR_NONE && ends_all(r->turns, &batch[i]))
-			failure = batch[i].error;
-	}
+	if (batch_record_results(r, batch, count, &failure, err) == -1)
+		return -1;
 	if (failure.code == ERROR_NONE)
 		return 0;
 	*err = failure;
@@ -306,6 +345,8 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 
 	for (size_t i = 0; i < r->count; i++)
 		run_prepare(r, &r->list[i]);
+	if (tool_runs_recall(r, err) == -1)
+		return -1;
 	for (first = 0; first < r->count; first = end) {
 		end = first + 1;
 		while (concurrent(&r->list[first]) && end < r->count && concurrent(&r->list[end]))

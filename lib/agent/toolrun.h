@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/recall.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buffer.h"
@@ -25,23 +26,36 @@
 #include "exec/environment.h"
 #include "json/scan.h"
 
+/* Where a result comes from, if there are recorded calls. */
+enum tool_source {
+	TOOL_RUN,      /* the tool is run */
+	TOOL_TAKEN,    /* both events are in the file already */
+	TOOL_SKIPPED,  /* the call is; the user has said not to run it again */
+	TOOL_RECORDED  /* recorded once more as it was, by a replay */
+};
+
 struct tool_run {
 	char *name, *call_id;
 	struct span input;              /* JSON; the caller's memory */
 	const struct tool *tool;        /* NULL: it cannot be run */
 	struct tool own;                /* loaded for this call (tools_policy warn) */
 	const char *warning;            /* NULL */
+	bool refused;                   /* it is not to be run */
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
 	struct body body;
 	struct environment environment; /* its own, if the tool names keys */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
+	enum tool_source source;
+	char named_call[ID_SIZE], named_result[ID_SIZE]; /* the ids that a replay gives; "" */
+	const struct recalled_event *recorded; /* what a replay has to come to; NULL */
 };
 
 struct tool_runs {
 	struct turns *turns;
 	const struct tool *stop; /* offered beside the turns' tools; NULL */
 	const char *cause;       /* event id of the message.assistant; NULL: the event before */
+	bool went_on;            /* a recorded answer followed these results */
 	bool synced;             /* nothing that must be on disk before a tool runs is not */
 	struct tool_run *list;
 	size_t count;
@@ -54,6 +68,10 @@ void tool_runs_take(struct tool_runs *r, struct span blocks);
 /* Adds one call. */
 void tool_runs_add(struct tool_runs *r, struct span name, struct span call_id,
     struct span input);
+/* Takes from the recorded call what need not be run. -1: the call of the step ends. */
+int tool_runs_recall(struct tool_runs *r, struct error *err);
+/* Whether a run came to what is recorded of it; ERROR_DIVERGENCE. */
+int tool_run_compare(const struct tool_run *run, struct error *err);
 /* Runs and records them. -1: the call of the step ends with *err. */
 int tool_runs_run(struct tool_runs *r, struct error *err);
 /* Appends the results as blocks, inside of a JSON array. */

@@ -173,7 +173,7 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	    .input = buffer_string(&l->text), .input_len = l->text.len };
 	int status = FAILED;
 
-	if (t->agent->stop_command == NULL)
+	if (t->agent->stop_command == NULL || loop_went_on(l))
 		return CONTINUES;
 	body.argv = stop_argv(t->agent->stop_command);
 	body.timeout_ms = loop_time(l);
@@ -200,6 +200,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 	loop_take_text(l);
 	loop_keep_answer(l);
 	tool_runs_begin(&runs, l->turns, l->stop.name == NULL ? NULL : &l->stop, answer_id);
+	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, l->answer.blocks);
 	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);
 	tool_runs_free(&runs);
@@ -233,9 +234,10 @@ loop_turn(struct loop *l, struct error *err)
 	if (loop_check_limits(l, err) == -1)
 		return FAILED;
 	loop_request(l, &request);
-	status = loop_ask(l, &request, &duration_ms, err);
+	status = loop_recall_answer(l, &request, answer_id, err);
 	if (status == 0)
-		status = loop_record_answer(l, &request, duration_ms, answer_id, err);
+		status = loop_ask(l, &request, &duration_ms, err) == -1 ? -1 :
+		    loop_record_answer(l, &request, duration_ms, answer_id, err);
 	buffer_free(&request);
 	if (status == -1)
 		return FAILED;
@@ -254,7 +256,7 @@ turns_run(struct turns *t, struct error *err)
 	if (status == 0 && interrupted(t->interrupts, err))
 		status = FAILED;
 	if (status == 0)
-		status = loop_record_prompt(&l, err);
+		status = loop_recall_prompt(&l, err);
 	while (status == CONTINUES)
 		status = loop_turn(&l, err);
 	loop_write_usage(&l);
@@ -301,6 +303,21 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 		buffer_append(&t->result, runs.list[0].output.data, runs.list[0].output.len);
 	tool_runs_free(&runs);
 	buffer_free(&name);
+	return status;
+}
+
+int
+turns_repeat_tries(struct turns *t, struct error *err)
+{
+	struct recalled *r = t->recalled;
+	struct recalled_event *last = NULL;
+	int status = 0;
+
+	for (size_t i = 0; i < r->event_count; i++)
+		if (r->events[i].view.type == EVENT_TOOL_CALL)
+			last = &r->events[i];
+	for (size_t i = 0; status == 0 && i < r->event_count && &r->events[i] != last; i++)
+		status = turns_repeat(t, &r->events[i], err);
 	return status;
 }
 

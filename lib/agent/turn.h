@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/provider.h"
+#include "agent/recall.h"
 #include "agent/tool.h"
 #include "exec/body.h"
 #include "exec/environment.h"
@@ -37,6 +38,8 @@ struct turns {
 	int64_t timeout_ms;               /* of each model request; 0: none */
 	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
 	bool live;                        /* text as it comes, on stderr */
+	struct recalled *recalled;        /* the call that is gone on with, or replayed; NULL */
+	const char *started;              /* event id of the call's step.started */
 
 	/* Filled. */
 	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */
@@ -54,6 +57,8 @@ int turns_request(const struct turns *t, struct buffer *out, struct error *err);
  * t->result: an operation (awf-step -t). */
 int turns_operation(struct turns *t, const struct tool *tool, struct span input,
     struct error *err);
+/* A replay of an operation: records the tries that failed, all but the last, again. */
+int turns_repeat_tries(struct turns *t, struct error *err);
 void turns_free(struct turns *t);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * One call of a step while it is made: what lib/agent/step.c and the files beside
  * it share. step_record.c appends its events, step_work.c does the work,
- * step_lines.c makes what goes to stdout.
+ * step_recall.c takes it from a recorded call, step_lines.c makes what goes to stdout.
  */
 #ifndef AWF_AGENT_WORKING_H
 #define AWF_AGENT_WORKING_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/recall.h"
 #include "agent/step.h"
 #include "json/writer.h"
 #include "record/call.h"
@@ -21,11 +22,15 @@ struct working {
 	char *id;                  /* NAME:OCCURRENCE:ITEM chain */
 	struct call call;
 	char started[ID_SIZE];     /* event id of step.started */
+	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	int64_t begun;             /* monotonic ms */
 	struct buffer links;       /* inside of a JSON array */
 	char parent[ID_SIZE];
 	bool input_is_result;      /* input is the result of parent */
 	bool conditional, condition;
+	bool recalls;              /* a recorded call is taken over */
+	struct recalled recalled;
+	bool reused;               /* its result is this call's */
 	/* What came of it. */
 	struct data *results;
 	size_t result_count;
@@ -36,6 +41,8 @@ struct working {
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;
 	int64_t tool_calls;
+	int64_t duration_ms;
+	char recorded_end[CLOCK_TEXT_SIZE]; /* in a replay: timestamp of step.completed; "" */
 	/* step.completed */
 	struct event completed;
 };
@@ -49,8 +56,29 @@ int working_append_completed(struct working *work, struct error *err);
 /* {"code": …, "message": …} as a member. */
 void working_write_error(struct writer *w, const char *key, const struct error *error);
 
+/* Whether the result is an array, of what came of -O. */
+bool working_several_results(const struct working *work);
+
+/* step_recall.c: looks for the recorded call that this is; takes its ids in a replay.
+ * What forbids going on is in error. -1: the machine failed. */
+int working_recall(struct working *work, struct error *err);
+bool working_replays(const struct working *work);
+/* Takes the condition from the recorded call; false if it is to be asked. */
+bool working_recorded_condition(struct working *work);
+/* Whether what was recorded stands instead of the work: it is taken then. */
+bool working_stands(struct working *work);
+/* In a replay, the tries that failed stand; the last one is made again. */
+void working_take_tries(struct working *work);
+/* What a replay's state line says of when it was made: as the recorded one did. */
+void working_recorded_spec(const struct working *work, struct state_spec *spec);
+/* claims of step.started; reused_from of step.completed. */
+void working_write_claim(const struct working *work, struct writer *w);
+void working_write_reuse(const struct working *work, struct writer *w);
+
 /* step_work.c: does the work, fills results or error. -1: the machine failed. */
 int working_run(struct working *work, struct error *err);
+/* Takes over what data holds. */
+void working_add_result(struct working *work, struct data *data);
 /* Asks --when; sets condition, or error if the condition itself failed. */
 int working_ask_condition(struct working *work, struct error *err);
 

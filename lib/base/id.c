@@ -41,15 +41,14 @@ pool_take(void)
 	return pool + pool_left;
 }
 
-char *
-id_new(char out[ID_SIZE])
+/* Makes version 4 of the bytes and writes them out. */
+static char *
+id_write(unsigned char bytes[ID_BYTES], char out[ID_SIZE])
 {
 	static const unsigned char group_end[] = {4, 6, 8, 10, 16};
-	unsigned char bytes[ID_BYTES];
 	char *to = out;
 	size_t from = 0;
 
-	memcpy(bytes, pool_take(), sizeof bytes);
 	bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
 	bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
 	for (size_t group = 0; group < sizeof group_end; group++) {
@@ -60,6 +59,24 @@ id_new(char out[ID_SIZE])
 		from = group_end[group];
 	}
 	return out;
+}
+
+char *
+id_new(char out[ID_SIZE])
+{
+	unsigned char bytes[ID_BYTES];
+
+	memcpy(bytes, pool_take(), sizeof bytes);
+	return id_write(bytes, out);
+}
+
+char *
+id_derive(const char *text, char out[ID_SIZE])
+{
+	unsigned char bytes[DIGEST_BYTES];
+
+	crypto_hash_sha256(bytes, (const unsigned char *)text, strlen(text));
+	return id_write(bytes, out);
 }
 
 bool

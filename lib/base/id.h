@@ -11,6 +11,8 @@
 #define ID_SIZE 37 /* 36 characters and a NUL */
 
 char *id_new(char out[ID_SIZE]); /* returns out */
+/* An id in the same form that depends on text alone. Returns out. */
+char *id_derive(const char *text, char out[ID_SIZE]);
 /* Whether text is a UUID in the canonical form, lower case, of any version. */
 bool id_valid(const char *text, size_t len);
 /* size bytes of random numbers. */

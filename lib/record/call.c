@@ -27,6 +27,8 @@ call_event(struct call *c, enum event_type type, const char *parent,
 	struct buffer links = BUFFER_INIT;
 	struct event e = { .type = type, .path = c->path, .iteration = c->iteration };
 
+	if (c->next[0] != '\0')
+		e.event_id = c->next;
 	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
 	if (payload != NULL && payload->len > 0)
 		e.payload = span_of(payload->data, payload->len);
@@ -34,6 +36,7 @@ call_event(struct call *c, enum event_type type, const char *parent,
 		e.links = call_links(c, &links);
 	int result = transcript_append(c->transcript, &e, err);
 	buffer_free(&links);
+	c->next[0] = '\0';
 	if (result == -1)
 		return -1;
 	if (id != NULL)
@@ -55,6 +58,20 @@ call_follow(struct call *c, const char *const *ids, size_t count)
 			buffer_byte(&c->links, ',');
 		json_quote(&c->links, ids[i], ID_SIZE - 1);
 	}
+}
+
+void
+call_follow_recorded(struct call *c, const char *recorded, const char *own)
+{
+	memcpy(c->last, recorded, ID_SIZE);
+	buffer_clear(&c->links);
+	json_quote(&c->links, own, ID_SIZE - 1);
+}
+
+void
+call_name_next(struct call *c, const char *id)
+{
+	memcpy(c->next, id, ID_SIZE);
 }
 
 /* The length of a name at the beginning of text; 0 if there is none. */

@@ -22,6 +22,7 @@ struct call {
 	int64_t iteration;
 	char last[ID_SIZE];         /* event id that the next event follows */
 	struct buffer links;        /* inside of a JSON array: further causes of the next event */
+	char next[ID_SIZE];         /* id of the next event; "": a new one */
 };
 
 /* Appends an event of this call. parent NULL: the last one; the links collected
@@ -32,6 +33,10 @@ int call_event(struct call *c, enum event_type type, const char *parent,
 /* The next event follows these (the first is its parent, others its links): the
  * results of several tool calls. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
+/* The next event follows one of an earlier attempt, and this one of the call's own. */
+void call_follow_recorded(struct call *c, const char *recorded, const char *own);
+/* Gives the next event its id. */
+void call_name_next(struct call *c, const char *id);
 /* Whether text is a call's identity, NAME:OCCURRENCE:ITEM with slashes between, or
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);

@@ -1,0 +1,223 @@
+#include "agent/loop.h"
+
+#include <string.h>
+
+#include "json/writer.h"
+
+/* What loop_record_answer() puts at the end of a block. */
+static const char said[] = ",\"fidelity\":\"agent_emitted\"}";
+static const char said_itself[] = ",\"by\":\"provider\"}";
+
+static bool
+ends_with(struct span block, const char *end, size_t len)
+{
+	return block.len > len && memcmp(block.at + block.len - len, end, len) == 0;
+}
+
+void
+loop_write_block(struct writer *w, struct span block)
+{
+	bool own = span_member(block, "fidelity").at != NULL;
+
+	if (own && !ends_with(block, said, sizeof said - 1) &&
+	    !ends_with(block, said_itself, sizeof said_itself - 1)) {
+		writer_span(w, block);
+		return;
+	}
+	writer_raw(w, block.at, block.len - 1);
+	buffer_text(w->out, own ? said_itself : said);
+}
+
+/* The block as it came from the provider. */
+static void
+write_original(struct writer *w, struct span block)
+{
+	size_t end = ends_with(block, said_itself, sizeof said_itself - 1) ?
+	    sizeof said_itself - 1 : ends_with(block, said, sizeof said - 1) ? sizeof said - 1 : 0;
+
+	if (end == 0) {
+		writer_span(w, block);
+		return;
+	}
+	writer_raw(w, block.at, block.len - end);
+	buffer_byte(w->out, '}');
+}
+
+static void
+loop_restore_answer(struct loop *l, const struct recalled_event *e)
+{
+	static const char *const members[] = { "stop_reason", "usage", "model" };
+	struct answer *a = &l->answer;
+	struct span_walk walk;
+	struct span key, block, whole;
+	struct writer w;
+
+	answer_free(a);
+	*a = (struct answer){ .line = BUFFER_INIT };
+	writer_begin(&w, &a->line);
+	writer_object(&w);
+	writer_key(&w, "blocks");
+	writer_array(&w);
+	span_walk_begin(&walk, span_member(e->view.payload, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		write_original(&w, block);
+	writer_array_end(&w);
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));
+	writer_object_end(&w);
+	whole = span_of(a->line.data, a->line.len);
+	a->blocks = span_member(whole, "blocks");
+	a->stop_reason = span_member(whole, "stop_reason");
+	a->usage = span_member(whole, "usage");
+	a->model = span_member(whole, "model");
+}
+
+int
+turns_repeat(struct turns *t, struct recalled_event *e, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	char parent[ID_SIZE], *cause = NULL;
+	int status;
+
+	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
+	if (span_copy(e->view.parent_event_id, parent, sizeof parent) &&
+	    strcmp(parent, t->call->last) != 0)
+		cause = parent;
+	call_name_next(t->call, e->id);
+	status = call_event(t->call, e->view.type, cause, &payload, NULL, err);
+	e->used = true;
+	buffer_free(&payload);
+	return status;
+}
+
+/* What an agent CLI told of its own tools before it answered. */
+static int
+loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
+{
+	struct recalled *r = l->turns->recalled;
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < r->event_count && &r->events[i] != answer; i++) {
+		struct recalled_event *e = &r->events[i];
+
+		if (e->used || !span_is(span_member(e->view.payload, "fidelity"), "agent_emitted") ||
+		    (e->view.type != EVENT_TOOL_CALL && e->view.type != EVENT_TOOL_RESULT))
+			continue;
+		status = emitted_repeat(&l->emitted, l->turns->call, e, err);
+		l->turns->tool_calls += e->view.type == EVENT_TOOL_CALL;
+	}
+	return status;
+}
+
+/* A replay has no answer for this turn: what ended the recorded call ends this one. */
+static int
+loop_recorded_end(const struct loop *l, struct error *err)
+{
+	const struct recalled *r = l->turns->recalled;
+	const char *name = l->turns->agent->name;
+
+	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), err) &&
+	    recalled_circumstance(err->code))
+		return -1;
+	if (r->end == RECALL_OPEN)
+		return error_set(err, ERROR_DIVERGENCE, name, "the recording ends in turn %lld",
+		    (long long)l->turn);
+	return error_set(err, ERROR_DIVERGENCE, name,
+	    "turn %lld: asks the model again, the recorded call ended here", (long long)l->turn);
+}
+
+static int
+loop_check_request(const struct loop *l, const struct recalled_event *answer,
+    const struct buffer *request, struct error *err)
+{
+	char digest[DIGEST_SIZE];
+
+	digest_sha256(request->data, request->len, digest);
+	if (span_is(span_member(answer->view.payload, "request_sha256"), digest))
+		return 0;
+	return error_set(err, ERROR_DIVERGENCE, l->turns->agent->name,
+	    "turn %lld: the request differs from the recorded one (%.16s…)", (long long)l->turn,
+	    digest);
+}
+
+static int
+loop_replay_answer(struct loop *l, struct recalled_event *answer, const struct buffer *request,
+    char id[ID_SIZE], struct error *err)
+{
+	long long duration = 0;
+
+	if (answer == NULL)
+		return loop_recorded_end(l, err);
+	if (loop_check_request(l, answer, request, err) == -1 ||
+	    loop_repeat_emitted(l, answer, err) == -1)
+		return -1;
+	loop_restore_answer(l, answer);
+	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
+	call_name_next(l->turns->call, answer->id);
+	return loop_record_answer(l, request, duration, id, err) == -1 ? -1 : 1;
+}
+
+/* Whether the recorded call failed with this answer, so that asking again is all that
+ * can be done about it. */
+static bool
+failed_with(const struct loop *l, const struct recalled_event *answer)
+{
+	const struct recalled *r = l->turns->recalled;
+	struct span_walk walk;
+	struct span key, block;
+
+	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn + 1) != NULL)
+		return false;
+	span_walk_begin(&walk, span_member(answer->view.payload, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		if (span_is(span_member(block, "type"), "tool_use"))
+			return false;
+	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
+}
+
+int
+loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE],
+    struct error *err)
+{
+	struct turns *t = l->turns;
+	struct recalled_event *answer;
+
+	if (t->recalled == NULL)
+		return 0;
+	answer = recalled_answer(t->recalled, l->turn);
+	if (t->recalled->mode == RECALL_REPLAY)
+		return loop_replay_answer(l, answer, request, id, err);
+	if (answer == NULL || failed_with(l, answer))
+		return 0;
+	loop_restore_answer(l, answer);
+	memcpy(id, answer->id, ID_SIZE);
+	call_follow_recorded(t->call, answer->id, t->started);
+	return 1;
+}
+
+int
+loop_recall_prompt(struct loop *l, struct error *err)
+{
+	struct turns *t = l->turns;
+	struct recalled_event *e = NULL;
+
+	for (size_t i = 0; t->recalled != NULL && i < t->recalled->event_count && e == NULL; i++)
+		if (t->recalled->events[i].view.type == EVENT_MESSAGE_USER)
+			e = &t->recalled->events[i];
+	if (e == NULL)
+		return loop_record_prompt(l, err);
+	if (t->recalled->mode == RECALL_REPLAY) {
+		call_name_next(t->call, e->id);
+		return loop_record_prompt(l, err);
+	}
+	call_follow_recorded(t->call, e->id, t->started);
+	return 0;
+}
+
+bool
+loop_went_on(const struct loop *l)
+{
+	const struct recalled *r = l->turns->recalled;
+
+	return r != NULL && r->mode == RECALL_RESUME && recalled_answer(r, l->turn + 1) != NULL;
+}

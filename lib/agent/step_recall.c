@@ -1,0 +1,315 @@
+#include "agent/working.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json/writer.h"
+
+bool
+working_replays(const struct working *work)
+{
+	return work->step->recall != NULL && work->step->recall->mode == RECALL_REPLAY;
+}
+
+/* The event ids of a replay are those of the recording; one that is not in it depends
+ * on the call and the event alone. */
+static void
+name_event(const struct working *work, const struct recalled_event *recorded,
+    const char *type, char id[ID_SIZE])
+{
+	char *text;
+
+	if (work->recalls && recorded->line.len > 0) {
+		memcpy(id, recorded->id, ID_SIZE);
+		return;
+	}
+	text = memory_format("%s %s %s", work->step->run->id, work->id, type);
+	id_derive(text, id);
+	free(text);
+}
+
+static void
+take_ids(struct working *work)
+{
+	if (!working_replays(work))
+		return;
+	name_event(work, &work->recalled.started, "step.started", work->started);
+	name_event(work, &work->recalled.completed, "step.completed", work->ended);
+	if (work->recalls && work->recalled.completed.line.len > 0)
+		span_copy(work->recalled.completed.view.timestamp, work->recorded_end,
+		    sizeof work->recorded_end);
+}
+
+/* What a reader is told that the step does, when it is not what was recorded. */
+static void
+describe(const struct step *s, struct buffer *out)
+{
+	char *const *word = s->command;
+
+	if (s->agent != NULL)
+		buffer_format(out, "agent %s, %s/%s", s->agent->name, s->agent->provider,
+		    s->agent->model);
+	else if (s->operation)
+		buffer_format(out, "tool %s", s->tools[0].name);
+	for (; word != NULL && *word != NULL; word++)
+		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *word);
+}
+
+int
+working_recall(struct working *work, struct error *err)
+{
+	const struct recall *recall = work->step->recall;
+	const struct buffer *input = &work->item->data.json;
+	struct buffer definition = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	char sha256[DIGEST_SIZE];
+	struct recall_query query = { .enclosing = work->step->enclosing,
+		.name = work->step->name, .item = work->index,
+		.input_sha256 = digest_sha256(input->data, input->len, sha256),
+		.definition_sha256 = work->step->definition_sha256,
+		.input = span_of(input->data, input->len) };
+	int found;
+
+	describe(work->step, &definition);
+	query.definition = buffer_string(&definition);
+	found = recall->claim(recall->history, &query, &work->recalled, &why);
+	buffer_free(&definition);
+	if (found == -1 && why.code == ERROR_SYSTEM) {
+		*err = why;
+		return -1;
+	}
+	if (found == -1 && work->error.code == ERROR_NONE) {
+		work->error = why;
+		work->skipped = NULL;
+	}
+	work->recalls = found == 1;
+	take_ids(work);
+	return 0;
+}
+
+bool
+working_recorded_condition(struct working *work)
+{
+	struct span condition;
+
+	if (!work->recalls || working_replays(work) || work->recalled.changed)
+		return false;
+	condition = span_member(work->recalled.started.view.payload, "condition");
+	if (span_type(condition) != 'o')
+		return false;
+	work->conditional = true;
+	work->condition = span_true(span_member(condition, "outcome"));
+	return true;
+}
+
+/* ---- what is taken from the recording ---- */
+
+static bool
+part_without_newline(struct span marks, size_t part)
+{
+	struct span_walk walk;
+	struct span key, mark;
+	long long number;
+
+	if (span_type(marks) != 'a')
+		return span_true(marks);
+	span_walk_begin(&walk, marks);
+	while (span_walk_next(&walk, &key, &mark))
+		if (span_integer(mark, &number) && number >= 0 && (size_t)number == part)
+			return true;
+	return false;
+}
+
+static void
+take_result(struct working *work, const struct recalled_event *end, struct span value,
+    const char *pointer)
+{
+	struct data data = { BUFFER_INIT, false, false };
+
+	buffer_append(&data.json, value.at, value.len);
+	data.base64 = recalled_binary(end, pointer);
+	data.no_newline = part_without_newline(span_member(end->view.payload, "no_newline"),
+	    work->result_count);
+	working_add_result(work, &data);
+}
+
+static void
+take_results(struct working *work, const struct recalled_event *end)
+{
+	struct span result = span_member(end->view.payload, "result"), key, value;
+	struct span_walk walk;
+	char pointer[64];
+
+	if (!working_several_results(work)) {
+		take_result(work, end, result, "/payload/result");
+		return;
+	}
+	span_walk_begin(&walk, result);
+	while (span_walk_next(&walk, &key, &value)) {
+		snprintf(pointer, sizeof pointer, "/payload/result/%zu", work->result_count);
+		take_result(work, end, value, pointer);
+	}
+}
+
+static void
+take_retries(struct working *work, const struct recalled_event *end)
+{
+	struct span retries = span_member(end->view.payload, "retries");
+
+	if (span_type(retries) == 'a' && retries.len > 2)
+		buffer_append(&work->retries, retries.at + 1, retries.len - 2);
+}
+
+static void
+take_end(struct working *work)
+{
+	const struct recalled_event *end = recalled_result(&work->recalled);
+	struct span payload = end->view.payload;
+	long long number;
+
+	if (!recalled_error(end, &work->error))
+		take_results(work, end);
+	if (span_integer(span_member(payload, "exit_code"), &number))
+		work->exit_code = (int)number;
+	if (span_integer(span_member(payload, "stderr_bytes"), &number))
+		work->errors_bytes = number;
+	span_decode(span_member(payload, "stderr"), &work->errors);
+	take_retries(work, end);
+}
+
+static void
+count_tool_calls(struct working *work)
+{
+	const struct recalled *r = &work->recalled;
+
+	for (size_t i = 0; i < r->event_count; i++)
+		work->tool_calls += r->events[i].view.type == EVENT_TOOL_CALL;
+}
+
+static void
+reuse(struct working *work)
+{
+	work->reused = true;
+	take_end(work);
+	count_tool_calls(work);
+}
+
+static bool
+resume_stands(struct working *work)
+{
+	const struct recalled *r = &work->recalled;
+	bool agent = work->step->agent != NULL && !work->step->operation;
+
+	/* An agent goes on; the decision is about its tools. */
+	if (r->decided == RECALL_SKIP && (r->changed || !agent)) {
+		work->skipped = "by_user";
+		return true;
+	}
+	if (r->changed)
+		return false;
+	if (r->end == RECALL_SUCCEEDED || (r->end == RECALL_FAILED &&
+	    span_is(span_member(r->started.view.payload, "mode"), "try"))) {
+		reuse(work);
+		return true;
+	}
+	if (r->end == RECALL_SKIPPED) {
+		work->reused = true;
+		work->skipped = "by_user";
+		return true;
+	}
+	return false;
+}
+
+static int
+ends_here(struct working *work)
+{
+	return error_set(&work->error, ERROR_DIVERGENCE, NULL,
+	    "the recording ends in the middle of this call");
+}
+
+/* A command whose effects lie outside is not run again, nor one that ended because
+ * of what went on around it. */
+static bool
+replay_stands(struct working *work)
+{
+	const struct recalled *r = &work->recalled;
+	const struct step *s = work->step;
+	struct error error = ERROR_INIT;
+
+	if (r->end == RECALL_SKIPPED) {
+		work->skipped = "by_user";
+		return true;
+	}
+	if (s->command == NULL)
+		return false;
+	if (r->end == RECALL_OPEN) {
+		ends_here(work);
+		return true;
+	}
+	if (s->effects != EFFECTS_READ && s->effects != EFFECTS_EXTERNAL &&
+	    !(recalled_error(recalled_result(r), &error) && recalled_circumstance(error.code)))
+		return false;
+	take_end(work);
+	return true;
+}
+
+bool
+working_stands(struct working *work)
+{
+	if (!work->recalls)
+		return false;
+	return working_replays(work) ? replay_stands(work) : resume_stands(work);
+}
+
+void
+working_take_tries(struct working *work)
+{
+	if (working_replays(work) && work->recalls && work->recalled.end != RECALL_OPEN)
+		take_retries(work, recalled_result(&work->recalled));
+}
+
+void
+working_recorded_spec(const struct working *work, struct state_spec *spec)
+{
+	const struct recalled_event *end = &work->recalled.completed;
+	long long number;
+
+	if (!working_replays(work) || !work->recalls || end->line.len == 0)
+		return;
+	spec->seq = end->view.seq;
+	spec->timestamp = work->recorded_end;
+	if (span_integer(span_member(end->view.payload, "duration_ms"), &number))
+		spec->execution_time_ms = number;
+}
+
+/* ---- what is written of it ---- */
+
+static void
+write_recorded(struct writer *w, const char *key, const struct recalled *r, const char *id)
+{
+	if (r->run_id[0] == '\0') {
+		writer_member_string(w, key, id);
+		return;
+	}
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "run_id", r->run_id);
+	writer_member_string(w, "event_id", id);
+	writer_object_end(w);
+}
+
+void
+working_write_claim(const struct working *work, struct writer *w)
+{
+	if (work->recalls && !working_replays(work))
+		write_recorded(w, "claims", &work->recalled, work->recalled.started.id);
+}
+
+void
+working_write_reuse(const struct working *work, struct writer *w)
+{
+	if (work->reused)
+		write_recorded(w, "reused_from", &work->recalled, recalled_result(&work->recalled)->id);
+}

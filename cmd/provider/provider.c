@@ -270,6 +270,7 @@ static const struct {
 	bool required;
 	const char *expected;
 } members[] = {
+	{ "step", offsetof(struct provider_request, step), 's', false, "a string" },
 	{ "model", offsetof(struct provider_request, model), 's', true, "a string" },
 	{ "system", offsetof(struct provider_request, system), 's', false, "a string" },
 	{ "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },

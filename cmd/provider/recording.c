@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,16 +266,32 @@ blob_directory(const char *path)
 	return blobs;
 }
 
-int
-recording_load(struct recording *r, const char *path, struct error *err)
+/* Whether the file is one of AgentLoom's, by its first line. */
+static int
+look_at_start(const char *path, bool *foreign, struct error *err)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	if (file == NULL)
+		return error_errno(err, ERROR_INVALID, path, "unable to open");
+	len = getline(&line, &size, file);
+	*foreign = len > 0 && agentloom_begins(line, (size_t)len);
+	free(line);
+	fclose(file);
+	return 0;
+}
+
+static int
+load_lines(struct recording *r, const char *path, struct error *err)
 {
 	struct loader l = { .recording = r };
 	struct reader reader;
 	struct error why = ERROR_INIT;
 	int result;
 
-	memset(r, 0, sizeof *r);
-	r->path = memory_text(path);
 	if (reader_open(&reader, path, &why) != 0)
 		return error_set(err, ERROR_INVALID, path, "%s", why.message);
 	l.blobs = blob_directory(path);
@@ -293,6 +310,16 @@ recording_load(struct recording *r, const char *path, struct error *err)
 	return result;
 }
 
+int
+recording_load(struct recording *r, const char *path, struct error *err)
+{
+	memset(r, 0, sizeof *r);
+	r->path = memory_text(path);
+	if (look_at_start(path, &r->foreign, err) != 0)
+		return -1;
+	return r->foreign ? agentloom_load(&r->agentloom, path, err) : load_lines(r, path, err);
+}
+
 void
 recording_free(struct recording *r)
 {
@@ -302,6 +329,9 @@ recording_free(struct recording *r)
 		free(r->answers[i].line);
 		free(r->answers[i].match);
 	}
+	if (r->foreign)
+		agentloom_free(&r->agentloom);
+	buffer_free(&r->made);
 	free(r->calls);
 	free(r->answers);
 	free(r->path);
@@ -316,7 +346,7 @@ struct wanted {
 	char *text; /* the whole line */
 };
 
-/* The digest that awf-step records: over the request without its id. */
+/* The digest that awf-step records: over the request without its id and step. */
 static void
 digest_request(struct span line, char out[DIGEST_SIZE])
 {
@@ -327,7 +357,7 @@ digest_request(struct span line, char out[DIGEST_SIZE])
 	buffer_byte(&text, '{');
 	span_walk_begin(&walk, line);
 	while (span_walk_next(&walk, &key, &value)) {
-		if (span_is(key, "id"))
+		if (span_is(key, "id") || span_is(key, "step"))
 			continue;
 		if (text.len > 1)
 			buffer_byte(&text, ',');
@@ -391,8 +421,21 @@ find(struct recording *r, const struct wanted *w,
 	return found;
 }
 
-const struct recorded_answer *
-recording_find(struct recording *r, const struct provider_request *request, struct error *err)
+static const struct recorded_answer *
+find_foreign(struct recording *r, const struct provider_request *request, struct error *err)
+{
+	char sha256[DIGEST_SIZE];
+
+	digest_request(request->line, sha256);
+	buffer_clear(&r->made);
+	if (agentloom_answer(&r->agentloom, request, sha256, &r->made, err) != 0)
+		return NULL;
+	r->found.body = span_of(r->made.data, r->made.len);
+	return &r->found;
+}
+
+static const struct recorded_answer *
+find_line(struct recording *r, const struct provider_request *request, struct error *err)
 {
 	static bool (*const rules[])(const struct recording *, const struct recorded_answer *,
 	    const struct wanted *) = { fits_digest, fits_question, fits_match, fits_order };
@@ -414,4 +457,10 @@ recording_find(struct recording *r, const struct provider_request *request, stru
 		error_set(err, ERROR_INVALID, r->path, "no recorded answer for this request (turn %lld)",
 		    w.turn);
 	return found;
+}
+
+const struct recorded_answer *
+recording_find(struct recording *r, const struct provider_request *request, struct error *err)
+{
+	return r->foreign ? find_foreign(r, request, err) : find_line(r, request, err);
 }

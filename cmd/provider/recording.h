@@ -1,6 +1,6 @@
 /*
- * Answers to serve again: from a transcript, or from a JSON Lines file of
- * `message` and `error` answers with optional `match` and `turn`.
+ * Answers to serve again: from a transcript, from a JSON Lines file of `message` and
+ * `error` answers with optional `match` and `turn`, or from a recording of AgentLoom.
  *
  * Which answer a request gets depends on the request and the file alone wherever
  * that is possible, so that several providers can serve the steps of a pipeline
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agentloom.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
@@ -41,11 +42,16 @@ struct recording {
 	size_t call_count;
 	struct recorded_answer *answers;
 	size_t answer_count;
+	bool foreign;                   /* it is AgentLoom's: */
+	struct agentloom agentloom;
+	struct buffer made;             /* of it, what was found last */
+	struct recorded_answer found;
 };
 
 /* Errors: ERROR_INVALID, with FILE:LINE as place. */
 int recording_load(struct recording *r, const char *path, struct error *err);
-/* The answer for a request, marked as used; ERROR_INVALID if there is none. */
+/* The answer for a request, marked as used, valid until the next is looked for;
+ * ERROR_INVALID if there is none. */
 const struct recorded_answer *recording_find(struct recording *r,
     const struct provider_request *request, struct error *err);
 void recording_free(struct recording *r);

@@ -424,6 +424,17 @@ exchange_run(struct exchange *x, const struct interrupts *interrupts, struct err
 	return 0;
 }
 
+/* What comes before the request is of this exchange, and in no digest of it. */
+static void
+write_request(struct exchange *x, const struct buffer *request)
+{
+	buffer_format(&x->request, "{\"id\":%lld,", x->id);
+	if (x->provider->step != NULL)
+		buffer_format(&x->request, "\"step\":\"%s\",", x->provider->step);
+	buffer_append(&x->request, request->data + 1, request->len - 1);
+	buffer_byte(&x->request, '\n');
+}
+
 int
 provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
@@ -439,9 +450,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 		provider_end(p);
 	if (p->process.pid == 0 && provider_spawn(p, err) == -1)
 		return -1;
-	buffer_format(&x.request, "{\"id\":%lld,", x.id);
-	buffer_append(&x.request, request->data + 1, request->len - 1);
-	buffer_byte(&x.request, '\n');
+	write_request(&x, request);
 	exchange_send(&x);
 	status = exchange_run(&x, interrupts, err);
 	buffer_free(&x.request);

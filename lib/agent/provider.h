@@ -19,6 +19,7 @@
 struct provider {
 	char *name;
 	const struct keys *keys;  /* of the keys file; the caller's */
+	const char *step;         /* path of the step that asks; NULL: requests do not say */
 	struct process process;   /* pid 0: not running; the next request starts it */
 	struct buffer answers;    /* bytes not yet taken */
 	long next_id;
@@ -46,7 +47,7 @@ char *provider_find(const char *name, struct error *err);
  * in it. Its stderr is ours. */
 int provider_start(struct provider *p, const char *name, const struct keys *keys,
     struct error *err);
-/* Sends a request (JSON object without id, not empty) and waits for its message.
+/* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose
  * -1 ends the request. timeout_ms 0: none. Errors carry the category as code; on a

@@ -263,6 +263,7 @@ step_start_provider(struct step *s, struct error *err)
 		return 0;
 	if (provider_start(&s->provider, s->agent->provider, s->keys, err) == -1)
 		return -1;
+	s->provider.step = s->path;
 	s->interrupts.spare = s->provider.spare;
 	return 0;
 }

@@ -1,5 +1,6 @@
 #include "agent/step_load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,26 @@ find_tools(const struct agent *agent, struct error *err)
 	return 0;
 }
 
+/* $AWF_PROVIDER stands in for whatever provider was said. */
+static int
+replace_provider(struct agent *agent, struct error *err)
+{
+	const char *name = getenv("AWF_PROVIDER");
+	char *path;
+
+	if (name == NULL || *name == '\0')
+		return 0;
+	path = provider_find(name, err);
+	if (path == NULL) {
+		snprintf(err->place, sizeof err->place, "AWF_PROVIDER");
+		return -1;
+	}
+	free(path);
+	free(agent->provider);
+	agent->provider = memory_text(name);
+	return 0;
+}
+
 /* The model: -m, the agent file, $AWF_MODEL. */
 static int
 choose_model(const char *model, struct agent *agent, struct error *err)
@@ -66,6 +87,8 @@ choose_model(const char *model, struct agent *agent, struct error *err)
 		    agent->provider == NULL ? agent->model : NULL;
 	}
 	if (model != NULL && *model != '\0' && agent_set_model(agent, model, place, err) == -1)
+		return -1;
+	if (replace_provider(agent, err) == -1)
 		return -1;
 	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL)
 		return refuse_provider(place, agent->model, err);

@@ -297,6 +297,7 @@ create_run(struct job *j, struct error *err)
 		.argv = j->workflow.argv,
 		.inputs = span_of(j->inputs.data, j->inputs.len),
 		.environment = j->settings.recorded,
+		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
 		.keep_transcript = !j->settings.no_transcript,
 		.latest = !run_in_environment(),

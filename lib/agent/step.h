@@ -73,6 +73,7 @@ struct step {
 	struct provider provider;    /* its process.pid is 0 until started */
 	struct interrupts interrupts;
 	char definition_sha256[DIGEST_SIZE];
+	struct buffer files;         /* that it is made of: JSON, absolute paths */
 };
 
 /* How a call ended, and what goes to stdout because of it. */

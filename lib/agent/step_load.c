@@ -190,8 +190,10 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		result = load_agent(step, source, loaded, err);
 	if (source->kind != NULL)
 		step->kind = source->kind;
-	if (result == 0)
+	if (result == 0) {
 		step_define(step);
+		step_name_files(step, source);
+	}
 	return result;
 }
 
@@ -204,4 +206,5 @@ step_unload(struct step *step, struct step_loaded *loaded)
 	if (step->agent != NULL)
 		agent_free(&loaded->agent);
 	buffer_free(&loaded->prompt);
+	buffer_free(&step->files);
 }

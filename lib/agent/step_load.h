@@ -33,6 +33,8 @@ struct step_loaded {
  * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
 int step_load(struct step *step, const struct step_source *source,
     struct step_loaded *loaded, struct error *err);
+/* Names the files that the step is made of, for its record. */
+void step_name_files(struct step *step, const struct step_source *source);
 void step_unload(struct step *step, struct step_loaded *loaded);
 
 #endif

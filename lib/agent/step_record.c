@@ -190,6 +190,7 @@ write_started(const struct working *work, struct writer *w)
 	if (input->no_newline)
 		writer_member_bool(w, "no_newline", true);
 	writer_member_string(w, "definition_sha256", s->definition_sha256);
+	writer_member_buffer(w, "files", &s->files);
 	writer_member_string(w, "effects", effects_name(s->effects));
 	if (s->idempotent)
 		writer_member_bool(w, "idempotent", true);

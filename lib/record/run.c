@@ -105,14 +105,14 @@ take_lock(struct run *r, struct error *err)
 	return 0;
 }
 
+/* Keeps the run's key for its steps. */
 static int
-make_key(struct run *r, struct error *err)
+write_key(struct run *r, struct error *err)
 {
 	int fd = open_file(r, "key", O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
 
 	if (fd < 0)
 		return -1;
-	random_bytes(r->key, sizeof r->key);
 	if (file_write(fd, r->key, sizeof r->key) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's key");
 	close(fd);
@@ -147,11 +147,13 @@ make_transcript(struct run *r, struct error *err)
 	return failed;
 }
 
-/* PATH, LANG, TZ and LC_* stand in every run.started. */
+/* What stands in every run.started: what any program may go by, and where steps take
+ * their definitions from. */
 static bool
 always_recorded(const char *variable)
 {
-	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_" };
+	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_", "AWF_MODEL=",
+		"AWF_TOOL_PATH=" };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)
@@ -212,6 +214,7 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_member_string(&w, "kind", spec->kind);
 	write_argv(&w, spec->argv);
 	writer_member_string(&w, "cwd", getcwd(here, sizeof here));
+	writer_member_string(&w, "directory", spec->directory);
 	writer_key(&w, "inputs");
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
 	write_environment(&w, spec->environment);
@@ -222,22 +225,20 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_object_end(&w);
 }
 
+/* event_id NULL: a new one. */
 static int
-append_started(struct run *r, const struct run_spec *spec, struct error *err)
+append_started(struct run *r, const char *event_id, struct span payload, struct error *err)
 {
-	struct buffer payload = BUFFER_INIT;
-	struct event e = { .type = EVENT_RUN_STARTED, .path = "" };
+	struct event e = { .type = EVENT_RUN_STARTED, .event_id = event_id, .path = "",
+		.payload = payload };
 	int failed;
 
-	write_started(r, spec, &payload);
-	e.payload = span_of(payload.data, payload.len);
 	r->started_monotonic = clock_monotonic();
 	failed = transcript_append(&r->transcript, &e, err);
 	if (failed == 0) {
 		memcpy(r->started, e.id, sizeof r->started);
 		clock_parse(e.timestamp, 0, &r->started_wall);
 	}
-	buffer_free(&payload);
 	return failed;
 }
 
@@ -255,16 +256,31 @@ announce(struct run *r, const struct run_spec *spec)
 		warn(r, &err);
 }
 
+/* What a run consists of, up to its first event. */
 static int
-make_run(struct run *r, const struct run_spec *spec, struct error *err)
+make_run(struct run *r, struct error *err)
 {
 	r->directory = storage_run_directory(&r->storage, r->id);
 	if (mkdir(r->directory, 0700) != 0)
 		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to make the directory");
-	if (take_lock(r, err) != 0 || make_key(r, err) != 0 || make_transcript(r, err) != 0)
+	if (take_lock(r, err) != 0 || write_key(r, err) != 0 || make_transcript(r, err) != 0)
+		return -1;
+	return 0;
+}
+
+static int
+start_run(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	int failed;
+
+	if (make_run(r, err) != 0)
 		return -1;
 	r->transcript.repaired = spec->repaired;
-	return append_started(r, spec, err);
+	write_started(r, spec, &payload);
+	failed = append_started(r, NULL, span_of(payload.data, payload.len), err);
+	buffer_free(&payload);
+	return failed;
 }
 
 static void
@@ -298,12 +314,34 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	r->attempt = 1;
 	r->name = memory_text(spec->name);
 	r->keep_transcript = spec->keep_transcript;
+	r->audited = true;
 	r->warn = spec->warn;
-	if (make_run(r, spec, err) != 0) {
+	random_bytes(r->key, sizeof r->key);
+	if (start_run(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
 	}
 	announce(r, spec);
+	return 0;
+}
+
+int
+run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err)
+{
+	begin(r);
+	if (storage_prepare_at(&r->storage, recorded->root, err) != 0)
+		return -1;
+	memcpy(r->id, recorded->id, sizeof r->id);
+	memcpy(r->key, recorded->key, sizeof r->key);
+	r->attempt = recorded->attempt;
+	r->name = memory_text(recorded->name);
+	r->keep_transcript = true;
+	if (make_run(r, err) != 0 ||
+	    append_started(r, recorded->started, recorded->payload, err) != 0) {
+		abandon(r);
+		return -1;
+	}
+	r->transcript.repaired = recorded->repaired;
 	return 0;
 }
 
@@ -443,8 +481,8 @@ static int
 append_completed(struct run *r, const struct run_end *end, int64_t duration, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
-	struct event e = { .type = EVENT_RUN_COMPLETED, .parent_event_id = r->started, .path = "",
-		.seal = end->seal };
+	struct event e = { .type = EVENT_RUN_COMPLETED, .event_id = end->event_id,
+		.parent_event_id = r->started, .path = "", .seal = end->seal };
 	struct writer w;
 	int failed;
 
@@ -485,7 +523,8 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 	int64_t duration = clock_monotonic() - r->started_monotonic;
 	int failed = append_completed(r, end, duration, err);
 
-	audit_end(r, end, duration);
+	if (r->audited)
+		audit_end(r, end, duration);
 	remove_directory(r->directory);
 	return failed;
 }

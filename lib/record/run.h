@@ -35,6 +35,7 @@ struct run {
 	unsigned char key[DIGEST_BYTES];
 	int lock_fd;                  /* -1 unless this process owns the run */
 	bool keep_transcript;         /* else it lies in the run directory and goes with it */
+	bool audited;                 /* the audit file tells of it */
 	void (*warn)(const struct error *err);
 };
 
@@ -46,6 +47,7 @@ struct run_spec {
 	struct span inputs;           /* JSON object of --input values */
 	char *const *environment;     /* names recorded besides PATH LANG LC_* TZ;
 	                                 ends with NULL; may be NULL */
+	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
 	bool keep_transcript;         /* false: --no-transcript */
 	bool latest;                  /* becomes `latest` (top-level live runs) */
@@ -57,6 +59,21 @@ struct run_spec {
  * to come to be leaves nothing behind. */
 int run_create(struct run *r, const struct run_spec *spec, struct error *err);
 
+/* A run that is made once more from its recording (lib/replay). */
+struct run_recorded {
+	const char *root;             /* of a storage for it, absolute; made if need be */
+	const char *id;
+	const char *started;          /* event id of run.started */
+	const char *name;
+	int attempt;
+	struct span payload;          /* of run.started */
+	unsigned char key[DIGEST_BYTES];
+	void (*repaired)(const char *text);
+};
+/* As run_create(), in a storage of its own, with the ids and the run.started that are
+ * given. Neither the audit file nor `latest` tell of it. */
+int run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err);
+
 /* Whether the environment names a run (AWF_RUN_ID is set). */
 bool run_in_environment(void);
 /* Enters the run of AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE, AWF_PARENT. Fails
@@ -64,6 +81,7 @@ bool run_in_environment(void);
 int run_enter(struct run *r, struct error *err);
 
 struct run_end {
+	const char *event_id;         /* NULL: a new one */
 	const char *status;           /* success failed cancelled timeout waiting */
 	int exit_code;
 	const struct error *error;    /* code ERROR_NONE or NULL: null */

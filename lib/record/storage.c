@@ -113,20 +113,29 @@ refuse_foreign(const char *root, struct error *err)
 	return 0;
 }
 
-int
-storage_prepare(struct storage *s, struct error *err)
+static int
+make_all(struct storage *s, struct error *err)
 {
-	int failed;
-
-	if (storage_locate(s, err) != 0)
-		return -1;
-	failed = directory_make(s->root, 0700, err) != 0 || refuse_remote(s->root, err) != 0 ||
+	int failed = directory_make(s->root, 0700, err) != 0 || refuse_remote(s->root, err) != 0 ||
 	    refuse_foreign(s->root, err) != 0;
 	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++)
 		failed = make_directory(s->root, directories[i], err) != 0;
 	if (failed)
 		storage_close(s);
 	return failed ? -1 : 0;
+}
+
+int
+storage_prepare(struct storage *s, struct error *err)
+{
+	return storage_locate(s, err) == 0 ? make_all(s, err) : -1;
+}
+
+int
+storage_prepare_at(struct storage *s, const char *root, struct error *err)
+{
+	s->root = memory_text(root);
+	return make_all(s, err);
 }
 
 void

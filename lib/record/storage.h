@@ -26,6 +26,8 @@ int storage_locate(struct storage *s, struct error *err);
 /* storage_locate(), then makes the directories (0700) and refuses a network file
  * system, and a root that belongs to another user or that everybody may write. */
 int storage_prepare(struct storage *s, struct error *err);
+/* The same at a place of its own, absolute. */
+int storage_prepare_at(struct storage *s, const char *root, struct error *err);
 void storage_close(struct storage *s);
 
 /* Paths, in memory of their own. */

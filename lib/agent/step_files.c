@@ -1,0 +1,62 @@
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/definition.h"
+#include "agent/step_load.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "json/writer.h"
+
+/* A path that is no text cannot be told in JSON, and is not. */
+static void
+name_file(struct writer *w, const char *here, const char *path)
+{
+	char *absolute;
+
+	if (path == NULL || !utf8_valid(path, strlen(path)))
+		return;
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	absolute = *path == '/' ? path_join("/", path + 1) : path_join(here, path);
+	writer_string(w, absolute);
+	free(absolute);
+}
+
+/* The tool's file, and those beside it that it runs. */
+static void
+name_tool(struct writer *w, const char *here, const struct tool *tool)
+{
+	char *directory = path_directory(tool->path);
+	size_t len = strlen(directory);
+
+	name_file(w, here, tool->path);
+	for (char **word = tool->argv; *word != NULL; word++)
+		if (strncmp(*word, directory, len) == 0 && (*word)[len] == '/' &&
+		    definition_exists(*word))
+			name_file(w, here, *word);
+	free(directory);
+}
+
+void
+step_name_files(struct step *step, const struct step_source *source)
+{
+	char here[PATH_MAX];
+	struct writer w;
+	bool prompt = source->prompt != NULL && source->prompt[0] == '@';
+
+	if ((step->agent == NULL || step->agent->path == NULL) && step->tool_count == 0 && !prompt)
+		return;
+	if (getcwd(here, sizeof here) == NULL)
+		return;
+	writer_begin(&w, &step->files);
+	writer_array(&w);
+	if (step->agent != NULL)
+		name_file(&w, here, step->agent->path);
+	if (prompt)
+		name_file(&w, here, source->prompt + 1);
+	for (size_t i = 0; i < step->tool_count; i++)
+		name_tool(&w, here, &step->tools[i]);
+	writer_array_end(&w);
+}

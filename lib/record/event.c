@@ -42,6 +42,18 @@ event_type_synced(enum event_type type)
 	return type < EVENT_TYPES && event_types[type].synced;
 }
 
+bool
+event_type_starts_call(enum event_type type)
+{
+	return type == EVENT_STEP_STARTED || type == EVENT_CALL_WORKFLOW_STARTED;
+}
+
+bool
+event_type_ends_call(enum event_type type)
+{
+	return type == EVENT_STEP_COMPLETED || type == EVENT_CALL_WORKFLOW_COMPLETED;
+}
+
 #define SEQ_HEAD "{\"seq\":"
 #define SEQ_HEAD_LEN (sizeof SEQ_HEAD - 1)
 

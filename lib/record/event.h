@@ -33,6 +33,9 @@ enum event_type event_type_from_name(const char *name, size_t len);
 /* Whether lines of this type are synced when AWF_SYNC=step (a fault at or before
  * one of them is loss, not a torn tail). */
 bool event_type_synced(enum event_type type);
+/* Whether a call begins, or ends, with an event of this type. */
+bool event_type_starts_call(enum event_type type);
+bool event_type_ends_call(enum event_type type);
 
 struct seal_key;
 

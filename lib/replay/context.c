@@ -48,16 +48,10 @@ remember_event(struct context *c, const struct placed *p)
 	map_put(&c->by_event, id, strlen(id), c->event_count++);
 }
 
-static bool
-ends_call(enum event_type type)
-{
-	return type == EVENT_STEP_COMPLETED || type == EVENT_CALL_WORKFLOW_COMPLETED;
-}
-
 static void
 add_before(struct context_call *call, const struct context_event *event)
 {
-	if (!event || !event->call || !ends_call(event->type))
+	if (!event || !event->call || !event_type_ends_call(event->type))
 		return;
 	call->before = memory_array(call->before, call->before_count + 1, sizeof *call->before);
 	call->before[call->before_count++] = event->call;
@@ -73,7 +67,7 @@ find_causes(const struct context *c, struct context_call *call, const struct eve
 	struct span key, link;
 
 	if (parent && parent->call)
-		call->around = ends_call(parent->type) ? parent->call->around : parent->call;
+		call->around = event_type_ends_call(parent->type) ? parent->call->around : parent->call;
 	add_before(call, parent);
 	span_walk_begin(&walk, event->links);
 	while (span_walk_next(&walk, &key, &link))

@@ -17,7 +17,7 @@ in_place() {
 	for schema in transcript interagent agent-event daemon-event runtime otlp; do
 		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
 	done
-	for program in awf-run awf-step awf-tail awf-verify; do
+	for program in awf-replay awf-run awf-step awf-tail awf-verify; do
 		[ -s "$prefix/share/man/man1/$program.1" ] || { echo "man: $program"; false; }
 		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }

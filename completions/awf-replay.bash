@@ -1,0 +1,20 @@
+# bash completion for awf-replay
+_awf_replay()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
+	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
+	case $prev in
+	--order)
+		mapfile -t COMPREPLY < <(compgen -W 'causal seq' -- "$cur")
+		return ;;
+	esac
+	case $cur in
+	-*) words='--order --canonical --help --version' ;;
+	*)
+		runs=("$storage"/transcripts/*.jsonl)
+		runs=("${runs[@]##*/}")
+		words="@ ${runs[*]%.jsonl}" ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; [[ $cur == -* ]] || compgen -f -- "$cur")
+}
+complete -o filenames -F _awf_replay awf-replay

@@ -1,0 +1,15 @@
+# fish completion for awf-replay
+function __awf_replay_runs
+    set -l storage $AWF_STORAGE
+    test -n "$storage"; or set storage $XDG_DATA_HOME/awf
+    test "$storage" != /awf; or set storage ~/.local/share/awf
+    echo @
+    for file in $storage/transcripts/*.jsonl
+        basename $file .jsonl
+    end
+end
+complete -c awf-replay -a '(__awf_replay_runs)'
+complete -c awf-replay -l order -x -a 'causal seq' -d 'print the lines in an order'
+complete -c awf-replay -l canonical -d 'print the lines without time and chance'
+complete -c awf-replay -s h -l help -d 'print the help'
+complete -c awf-replay -l version -d 'print the version'

@@ -1,0 +1,172 @@
+#include "replay/canonical.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keys that a canonical object has not, NULL at the end. */
+static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
+static const char *const payload_drops[] = { "duration_ms", "seal", NULL };
+static const char *const retry_drops[] = { "duration_ms", NULL };
+
+static bool
+dropped(struct span key, const char *const *drops)
+{
+	while (*drops && !span_is(key, *drops))
+		drops++;
+	return *drops != NULL;
+}
+
+/* Members whose value has a canonical form of its own. */
+struct member_form {
+	const char *key;
+	void (*write)(struct span value, struct buffer *out);
+};
+
+/* An object without some of its members; anything else as it is. */
+static void
+write_object(struct span value, const char *const *drops, const struct member_form *form,
+    struct buffer *out)
+{
+	struct span_walk walk;
+	struct span key, member;
+	char before = '{';
+
+	if (span_type(value) != 'o') {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	span_walk_begin(&walk, value);
+	while (span_walk_next(&walk, &key, &member)) {
+		if (dropped(key, drops))
+			continue;
+		buffer_byte(out, before);
+		before = ',';
+		buffer_append(out, key.at, key.len);
+		buffer_byte(out, ':');
+		if (form && span_is(key, form->key))
+			form->write(member, out);
+		else
+			buffer_append(out, member.at, member.len);
+	}
+	if (before == '{')
+		buffer_byte(out, before);
+	buffer_byte(out, '}');
+}
+
+static void
+write_retries(struct span retries, struct buffer *out)
+{
+	struct span_walk walk;
+	struct span key, retry;
+	char before = '[';
+
+	if (span_type(retries) != 'a') {
+		buffer_append(out, retries.at, retries.len);
+		return;
+	}
+	span_walk_begin(&walk, retries);
+	while (span_walk_next(&walk, &key, &retry)) {
+		buffer_byte(out, before);
+		before = ',';
+		write_object(retry, retry_drops, NULL, out);
+	}
+	if (before == '[')
+		buffer_byte(out, before);
+	buffer_byte(out, ']');
+}
+
+static void
+write_payload(struct span payload, struct buffer *out)
+{
+	static const struct member_form retries = { "retries", write_retries };
+
+	write_object(payload, payload_drops, &retries, out);
+}
+
+void
+canonical_line(const char *line, size_t len, struct buffer *out)
+{
+	static const struct member_form payload = { "payload", write_payload };
+
+	write_object(span_of(line, len), line_drops, &payload, out);
+}
+
+int
+canonical_open(struct canonical *c, const char *path, struct error *err)
+{
+	memset(c, 0, sizeof *c);
+	if (graph_open(&c->graph, path, err) != 0)
+		return -1;
+	c->order = graph_order(&c->graph, err);
+	if (c->order)
+		return 0;
+	canonical_close(c);
+	return -1;
+}
+
+static int
+read_node(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	const char *line = graph_line(&c->graph, node, err);
+
+	if (!line)
+		return -1;
+	canonical_line(line, node->length, out);
+	return 0;
+}
+
+int
+canonical_next(struct canonical *c, struct error *err)
+{
+	if (c->next == c->graph.count)
+		return 0;
+	c->node = &c->graph.nodes[c->order[c->next++]];
+	buffer_clear(&c->bytes);
+	return read_node(c, c->node, &c->bytes, err) == 0 ? 1 : -1;
+}
+
+int
+canonical_call(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	const struct graph_node *start;
+	const char *line;
+
+	if (node->call == GRAPH_NONE)
+		return 0;
+	start = &c->graph.nodes[node->call];
+	line = graph_line(&c->graph, start, err);
+	if (!line)
+		return -1;
+	span_decode(span_path(span_of(line, start->length), "payload", "call", NULL), out);
+	return 0;
+}
+
+void
+canonical_close(struct canonical *c)
+{
+	graph_close(&c->graph);
+	free(c->order);
+	buffer_free(&c->bytes);
+}
+
+int
+canonical_write(const char *path, struct outlet *out, struct error *err)
+{
+	struct canonical c;
+	int got;
+
+	if (canonical_open(&c, path, err) != 0)
+		return -1;
+	while ((got = canonical_next(&c, err)) == 1) {
+		buffer_byte(&c.bytes, '\n');
+		if (outlet_event(out, c.bytes.data, c.bytes.len) != 0) {
+			got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+			break;
+		}
+	}
+	canonical_close(&c);
+	return got;
+}

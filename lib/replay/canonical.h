@@ -1,0 +1,71 @@
+/*
+ * The canonical form of a transcript: what is left of it without time and chance. Its
+ * lines stand in causal order (replay/graph.h), each without
+ *   - seq, timestamp and prev;
+ *   - payload.duration_ms, and that of each element of payload.retries;
+ *   - the seal of run.completed, which signs what prev says.
+ * All else stays as it is, byte for byte and in its order; so do refs, which name the
+ * digests of blobs. Two recordings of the same work that differ in nothing but how
+ * concurrent calls were interleaved, and how long things took, have the same canonical
+ * bytes.
+ */
+#ifndef AWF_REPLAY_CANONICAL_H
+#define AWF_REPLAY_CANONICAL_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/outlet.h"
+#include "json/scan.h"
+#include "replay/graph.h"
+
+/* Appends the canonical form of a line, which is without its LF, as the form is. */
+void canonical_line(const char *line, size_t len, struct buffer *out);
+
+/* A transcript on its way through its events in causal order. */
+struct canonical {
+	struct graph graph;
+	uint32_t *order;
+	uint32_t next;
+	const struct graph_node *node; /* of the event at hand */
+	struct buffer bytes;           /* its canonical form, without LF */
+};
+
+/* Errors as those of graph_open() and graph_order(); c is closed then. */
+int canonical_open(struct canonical *c, const char *path, struct error *err);
+/* 1: node and bytes are set, until the next call; 0: there are no more; -1: *err. */
+int canonical_next(struct canonical *c, struct error *err);
+/* Appends the name of the call that an event is part of ("research:0:0"); nothing for
+ * one of the run itself. */
+int canonical_call(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err);
+void canonical_close(struct canonical *c);
+
+/* Puts the canonical bytes of a transcript, a line per event, into an outlet. */
+int canonical_write(const char *path, struct outlet *out, struct error *err);
+
+/* The first difference of two transcripts, in the causal order of the first. */
+enum difference_kind {
+	DIFFERENCE_VALUE,      /* of an event that both have */
+	DIFFERENCE_FIRST_ONLY, /* only the first has the event */
+	DIFFERENCE_SECOND_ONLY
+};
+
+struct difference {
+	enum difference_kind kind;
+	char event_id[ID_SIZE];
+	enum event_type type;
+	struct buffer call;          /* "" for an event of the run itself */
+	struct buffer pointer;       /* DIFFERENCE_VALUE: the first value that differs */
+	struct buffer first, second; /* both, as JSON made short and harmless; "" if absent */
+};
+
+/* 0: none; 1: *d is it; -1: *err. d is for difference_free() in all cases. */
+int canonical_compare(const char *first, const char *second, struct difference *d,
+    struct error *err);
+/* Appends one to three lines for people, each with its LF; the names are those of the
+ * two transcripts ("recording", "replay"). */
+void difference_text(const struct difference *d, const char *first, const char *second,
+    struct buffer *out);
+void difference_free(struct difference *d);
+
+#endif

@@ -1,0 +1,60 @@
+#include "replay/display.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "replay/canonical.h"
+
+static const char *const orders[] = { "causal", "seq", NULL };
+
+int
+display_order_check(const char *order, struct error *err)
+{
+	const char *near = text_suggest(order, orders);
+
+	for (const char *const *o = orders; *o; o++)
+		if (strcmp(*o, order) == 0)
+			return 0;
+	if (near)
+		return error_set(err, ERROR_USAGE, "--order", "no such order '%s' (did you mean '%s'?)",
+		    order, near);
+	return error_set(err, ERROR_USAGE, "--order", "no such order '%s': causal or seq", order);
+}
+
+/* A line with its LF, which stands behind each in the file. */
+static int
+print_line(struct graph *g, const struct graph_node *node, struct outlet *out, struct error *err)
+{
+	const char *line = graph_line(g, node, err);
+
+	if (!line)
+		return -1;
+	return outlet_event(out, line, node->length + 1) == 0 ? 0 :
+	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+int
+display_order(const struct display *d, struct error *err)
+{
+	struct graph g;
+	uint32_t *order;
+	int failed = 0;
+
+	if (graph_open(&g, d->run->path, err) != 0)
+		return -1;
+	order = strcmp(d->argument, "seq") == 0 ? graph_order_seq(&g) : graph_order(&g, err);
+	if (!order)
+		failed = -1;
+	for (uint32_t i = 0; failed == 0 && i < g.count; i++)
+		failed = print_line(&g, &g.nodes[order[i]], d->out, err);
+	free(order);
+	graph_close(&g);
+	return failed;
+}
+
+int
+display_canonical(const struct display *d, struct error *err)
+{
+	return canonical_write(d->run->path, d->out, err);
+}

@@ -1,0 +1,236 @@
+#include "replay/graph.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static unsigned
+hex_digit(char c)
+{
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* value is a JSON string; false if it is no id. */
+static bool
+read_id(struct span value, struct graph_id *id)
+{
+	uint64_t halves[2] = { 0, 0 };
+	unsigned digits = 0;
+
+	if (span_type(value) != 's' || value.len != ID_SIZE + 1 ||
+	    !id_valid(value.at + 1, value.len - 2))
+		return false;
+	for (const char *at = value.at + 1; at < value.at + ID_SIZE; at++) {
+		if (*at == '-')
+			continue;
+		halves[digits / 16] = halves[digits / 16] << 4 | hex_digit(*at);
+		digits++;
+	}
+	*id = (struct graph_id){ halves[0], halves[1] };
+	return true;
+}
+
+char *
+graph_id_text(struct graph_id id, char out[ID_SIZE])
+{
+	snprintf(out, ID_SIZE, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(id.high >> 32),
+	    (unsigned)(id.high >> 16 & 0xffff), (unsigned)(id.high & 0xffff),
+	    (unsigned)(id.low >> 48), (unsigned long long)(id.low & 0xffffffffffff));
+	return out;
+}
+
+static int
+compare_ids(struct graph_id a, struct graph_id b)
+{
+	if (a.high != b.high)
+		return a.high < b.high ? -1 : 1;
+	return a.low < b.low ? -1 : a.low > b.low;
+}
+
+static int
+by_id(const void *left, const void *right)
+{
+	const struct graph_node *a = left, *b = right;
+	int order = compare_ids(a->id, b->id);
+
+	return order != 0 ? order : a->offset < b->offset ? -1 : 1;
+}
+
+uint32_t
+graph_find(const struct graph *g, struct graph_id id)
+{
+	uint32_t low = 0, high = g->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = compare_ids(g->nodes[middle].id, id);
+
+		if (order == 0)
+			return middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return GRAPH_NONE;
+}
+
+/* The array with room for one more than count: its room is the power of two at or
+ * above that. */
+static void *
+grown(void *array, size_t count, size_t size)
+{
+	if ((count & (count - 1)) != 0)
+		return array;
+	return memory_array(array, count == 0 ? 1 : 2 * count, size);
+}
+
+static int
+damaged(const struct graph *g, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, g->reader.path,
+	    "line %u is damaged: %s (see awf-verify)", g->count + 1, what);
+}
+
+/* false: it is no id. */
+static bool
+add_cause(struct graph *g, struct graph_node *node, struct span id)
+{
+	g->named = grown(g->named, g->cause_count, sizeof *g->named);
+	if (!read_id(id, &g->named[g->cause_count]))
+		return false;
+	g->cause_count++;
+	node->causes++;
+	return true;
+}
+
+/* The parent first, then the links; those into other runs are objects. false: there is
+ * something else. */
+static bool
+add_causes(struct graph *g, struct graph_node *node, const struct event_view *event)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	if (span_type(event->parent_event_id) == 's') {
+		if (!add_cause(g, node, event->parent_event_id))
+			return false;
+		node->parented = true;
+	}
+	if (span_type(event->links) != 'a')
+		return true;
+	span_walk_begin(&walk, event->links);
+	while (span_walk_next(&walk, &key, &link))
+		if (span_type(link) != 'o' && !add_cause(g, node, link))
+			return false;
+	return true;
+}
+
+/* What an event says itself of its attempt, 0: nothing. */
+static int32_t
+said_attempt(const struct event_view *event)
+{
+	long long attempt = 0;
+
+	if (event->type != EVENT_RUN_STARTED && !event_type_starts_call(event->type))
+		return 0;
+	if (!span_integer(span_member(event->payload, "attempt"), &attempt) || attempt < 1 ||
+	    attempt > INT32_MAX)
+		return event->type == EVENT_RUN_STARTED;
+	return (int32_t)attempt;
+}
+
+static int
+add_event(struct graph *g, const char *line, size_t len, struct error *err)
+{
+	struct graph_node node = { .offset = g->reader.line_start, .length = (uint32_t)len,
+		.cause = (uint32_t)g->cause_count, .call = GRAPH_NONE };
+	struct event_view event;
+	size_t bad;
+
+	if (!event_line_whole(line, len, &node.seq))
+		return damaged(g, "it is not whole", err);
+	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad) || event_view(line, len, &event) != 0)
+		return damaged(g, "it is no event", err);
+	if (!read_id(event.event_id, &node.id) || !add_causes(g, &node, &event))
+		return damaged(g, "its ids are no UUIDs", err);
+	if (g->count + 1 >= GRAPH_NONE || g->cause_count >= GRAPH_NONE)
+		return error_set(err, ERROR_INVALID_INPUT, g->reader.path, "too many events");
+	node.type = (uint8_t)event.type;
+	node.attempt = said_attempt(&event);
+	g->nodes = grown(g->nodes, g->count, sizeof *g->nodes);
+	g->nodes[g->count++] = node;
+	return 0;
+}
+
+static int
+read_events(struct graph *g, struct error *err)
+{
+	const char *line;
+	size_t len;
+	int got;
+
+	while ((got = reader_next(&g->reader, &line, &len, err)) == 1)
+		if (add_event(g, line, len, err) != 0)
+			return -1;
+	return got;
+}
+
+/* Sorts them; no two may be the same. */
+static int
+sort_events(struct graph *g, struct error *err)
+{
+	char text[ID_SIZE];
+
+	if (g->count > 1)
+		qsort(g->nodes, g->count, sizeof *g->nodes, by_id);
+	for (uint32_t i = 1; i < g->count; i++) {
+		const struct graph_node *a = &g->nodes[i - 1], *b = &g->nodes[i];
+
+		if (compare_ids(a->id, b->id) == 0)
+			return error_set(err, ERROR_SCHEMA, graph_id_text(a->id, text),
+			    "this event is recorded twice, as seq %lld and %lld",
+			    (long long)a->seq, (long long)b->seq);
+	}
+	return 0;
+}
+
+int
+graph_open(struct graph *g, const char *path, struct error *err)
+{
+	memset(g, 0, sizeof *g);
+	if (reader_open(&g->reader, path, err) != 0)
+		return -1;
+	window_begin(&g->window, g->reader.fd);
+	if (read_events(g, err) == 0 && sort_events(g, err) == 0)
+		return 0;
+	graph_close(g);
+	return -1;
+}
+
+const char *
+graph_line(struct graph *g, const struct graph_node *node, struct error *err)
+{
+	const char *line = window_bytes(&g->window, node->offset,
+	    node->offset + node->length + 1);
+
+	if (!line)
+		error_errno(err, ERROR_SYSTEM, g->reader.path, "unable to read byte %lld again",
+		    (long long)node->offset);
+	return line;
+}
+
+void
+graph_close(struct graph *g)
+{
+	window_free(&g->window);
+	reader_close(&g->reader);
+	free(g->nodes);
+	free(g->named);
+	free(g->causes);
+	memset(g, 0, sizeof *g);
+	g->reader.fd = -1;
+}

@@ -68,8 +68,8 @@ seq timestamp event_id run_id parent_event_id type path iteration payload prev"
 name kind call attempt input_sha256 input definition_sha256 effects idempotent blocks condition mode
 name kind call attempt input_sha256 input definition_sha256 files agent provider model timeout_ms
 name kind call attempt input_sha256 input definition_sha256 files effects tool mode"
-	same "$(events step.started '.payload | select(.agent).files')" \
-		"[\"$PWD/agents/helper.md\",\"$PWD/tools/add.tool.json\",\"$PWD/tools/add\"]"
+	same "$(events step.started '.payload | select(.tool).files')" \
+		"[\"$PWD/tools/add.tool.json\",\"$PWD/tools/add\"]"
 	same "$(keys step.completed)" \
 "name kind call duration_ms skipped
 name kind call error duration_ms exit_code stderr stderr_bytes

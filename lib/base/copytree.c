@@ -1,0 +1,384 @@
+#define _GNU_SOURCE
+#include "base/copytree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/fs.h>
+#endif
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define CHUNK ((size_t)128 << 10)
+
+struct identity {
+	dev_t device;
+	ino_t inode;
+};
+
+struct copier {
+	struct identity skipped[2]; /* the copy itself, and what the caller excepts */
+	size_t skipped_count;
+	struct copytree_count count;
+	struct buffer path;         /* of what is being copied, for messages */
+	bool shares;                /* blocks, until the file system refuses */
+	struct error *err;
+};
+
+static int copy_entries(struct copier *c, int from, int to);
+
+static int
+failed_at(const struct copier *c, const char *what)
+{
+	return error_errno(c->err, ERROR_SYSTEM, c->path.data, "unable to %s", what);
+}
+
+static void
+skip(struct copier *c, const struct stat *st)
+{
+	c->skipped[c->skipped_count++] = (struct identity){ st->st_dev, st->st_ino };
+}
+
+static bool
+skipped(const struct copier *c, const struct stat *st)
+{
+	for (size_t i = 0; i < c->skipped_count; i++)
+		if (c->skipped[i].device == st->st_dev && c->skipped[i].inode == st->st_ino)
+			return true;
+	return false;
+}
+
+/* Whether the copy now shares the original's blocks. */
+static bool
+share(struct copier *c, int from, int to)
+{
+#ifdef FICLONE
+	if (c->shares && ioctl(to, FICLONE, from) == 0)
+		return true;
+#else
+	(void)from, (void)to;
+#endif
+	c->shares = false;
+	return false;
+}
+
+static int
+copy_through(int from, int to, off_t at, off_t end)
+{
+	static char chunk[CHUNK];
+
+	while (at < end) {
+		size_t want = end - at < (off_t)CHUNK ? (size_t)(end - at) : CHUNK;
+		ssize_t got = pread(from, chunk, want, at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return (int)got;
+		if (lseek(to, at, SEEK_SET) < 0 || file_write(to, chunk, (size_t)got) != 0)
+			return -1;
+		at += got;
+	}
+	return 0;
+}
+
+/* The bytes from at to end, inside the kernel where it can. */
+static int
+copy_range(int from, int to, off_t at, off_t end)
+{
+#ifdef __linux__
+	off_t target = at;
+
+	while (at < end) {
+		ssize_t got = copy_file_range(from, &at, to, &target, (size_t)(end - at), 0);
+
+		if (got == 0)
+			return 0;
+		if (got < 0 && errno != EINTR)
+			break;
+	}
+#endif
+	return copy_through(from, to, at, end);
+}
+
+/* Holes stay holes. */
+static int
+copy_bytes(int from, int to, off_t size)
+{
+	off_t at = 0, hole;
+
+#ifdef SEEK_DATA
+	while (at < size) {
+		at = lseek(from, at, SEEK_DATA);
+		if (at < 0 && errno == ENXIO)
+			break;
+		hole = at >= 0 ? lseek(from, at, SEEK_HOLE) : -1;
+		if (hole < 0 || copy_range(from, to, at, hole) != 0)
+			return -1;
+		at = hole;
+	}
+#else
+	hole = size;
+	if (copy_range(from, to, at, hole) != 0)
+		return -1;
+#endif
+	return ftruncate(to, size);
+}
+
+/* Owners first: giving a file away takes its set-user-ID bit. */
+static int
+copy_attributes(int to, const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+
+	if ((st->st_uid != geteuid() || st->st_gid != getegid()) &&
+	    fchown(to, st->st_uid, st->st_gid) != 0 && errno != EPERM && errno != EINVAL)
+		return -1;
+	return fchmod(to, st->st_mode & 07777) != 0 || futimens(to, times) != 0 ? -1 : 0;
+}
+
+static int
+copy_file(struct copier *c, int from, int to_directory, const char *name, const struct stat *st)
+{
+	int to = openat(to_directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int failed;
+
+	if (to < 0)
+		return failed_at(c, "make a copy");
+	failed = (!share(c, from, to) && copy_bytes(from, to, st->st_size) != 0) ||
+	    copy_attributes(to, st) != 0;
+	if (failed)
+		failed_at(c, "copy");
+	else {
+		c->count.files++;
+		c->count.bytes += (uint64_t)st->st_size;
+	}
+	if (close(to) != 0 && !failed)
+		return failed_at(c, "copy");
+	return failed ? -1 : 0;
+}
+
+/* Its mode last: it may be closed to writing. */
+static int
+copy_directory(struct copier *c, int from, int to_directory, const char *name,
+    const struct stat *st)
+{
+	int to, failed;
+
+	if (skipped(c, st))
+		return 0;
+	if (mkdirat(to_directory, name, 0700) != 0)
+		return failed_at(c, "make a copy");
+	to = openat(to_directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (to < 0)
+		return failed_at(c, "make a copy");
+	failed = copy_entries(c, from, to);
+	if (failed == 0 && copy_attributes(to, st) != 0)
+		failed = failed_at(c, "copy");
+	close(to);
+	c->count.directories++;
+	return failed;
+}
+
+static int
+copy_link(struct copier *c, int from_directory, int to_directory, const char *name,
+    const struct stat *st)
+{
+	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	size_t size = st->st_size > 0 ? (size_t)st->st_size : 4096;
+	char *text = memory_zero(size + 1, 1);
+	ssize_t len = readlinkat(from_directory, name, text, size);
+	int failed = len < 0 || symlinkat(text, to_directory, name) != 0 ||
+	    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0;
+
+	free(text);
+	if (failed)
+		return failed_at(c, "copy");
+	c->count.links++;
+	return 0;
+}
+
+/* A regular file or a directory; whichever it is once it is open. */
+static int
+copy_opened(struct copier *c, int from_directory, int to_directory, const char *name)
+{
+	int from = openat(from_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	int failed = 0;
+
+	if (from < 0 && errno == ENOENT)
+		return 0;
+	if (from < 0 || fstat(from, &st) != 0)
+		failed = failed_at(c, "open");
+	else if (S_ISDIR(st.st_mode))
+		failed = copy_directory(c, from, to_directory, name, &st);
+	else if (S_ISREG(st.st_mode))
+		failed = copy_file(c, from, to_directory, name, &st);
+	else
+		c->count.left_out++;
+	if (from >= 0)
+		close(from);
+	return failed;
+}
+
+/* What vanishes meanwhile is not copied. */
+static int
+copy_entry(struct copier *c, int from_directory, int to_directory, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(from_directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : failed_at(c, "look at it");
+	if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))
+		return copy_opened(c, from_directory, to_directory, name);
+	if (S_ISLNK(st.st_mode))
+		return copy_link(c, from_directory, to_directory, name, &st);
+	c->count.left_out++;
+	return 0;
+}
+
+static bool
+is_self(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A stream over a directory that leaves the descriptor to the caller. */
+static DIR *
+open_entries(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (entries == NULL && fd >= 0)
+		close(fd);
+	return entries;
+}
+
+static int
+copy_entries(struct copier *c, int from, int to)
+{
+	DIR *entries = open_entries(from);
+	struct dirent *entry;
+	size_t len = c->path.len;
+	int failed = 0;
+
+	if (entries == NULL)
+		return failed_at(c, "read");
+	while (failed == 0 && (errno = 0, entry = readdir(entries)) != NULL) {
+		if (is_self(entry->d_name))
+			continue;
+		buffer_byte(&c->path, '/');
+		buffer_text(&c->path, entry->d_name);
+		failed = copy_entry(c, from, to, entry->d_name);
+		c->path.len = len;
+		c->path.data[len] = '\0';
+	}
+	if (failed == 0 && errno != 0)
+		failed = failed_at(c, "read");
+	closedir(entries);
+	return failed;
+}
+
+static int
+copy_root(struct copier *c, int from, const char *to_path)
+{
+	int to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st, copy;
+	int failed;
+
+	if (to < 0 || fstat(from, &st) != 0 || fstat(to, &copy) != 0)
+		failed = failed_at(c, "open its copy");
+	else {
+		skip(c, &copy);
+		failed = copy_entries(c, from, to);
+		if (failed == 0 && copy_attributes(to, &st) != 0)
+			failed = failed_at(c, "copy");
+	}
+	if (to >= 0)
+		close(to);
+	return failed;
+}
+
+int
+copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
+    struct error *err)
+{
+	struct copier c = { .shares = true, .path = BUFFER_INIT, .err = err };
+	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
+	struct stat st;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
+	if (mkdir(to, 0700) != 0) {
+		error_errno(err, ERROR_SYSTEM, to, "unable to make it");
+		close(fd);
+		return -1;
+	}
+	if (except != NULL && stat(except, &st) == 0)
+		skip(&c, &st);
+	buffer_text(&c.path, from);
+	failed = copy_root(&c, fd, to);
+	close(fd);
+	buffer_free(&c.path);
+	if (failed != 0)
+		copytree_remove(to, NULL);
+	else if (count != NULL)
+		*count = c.count;
+	return failed;
+}
+
+/* Opens a directory for removing what is in it. */
+static int
+open_to_empty(int parent, const char *name)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(parent, name, flags);
+
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+		fd = openat(parent, name, flags);
+	return fd;
+}
+
+static int
+remove_at(int parent, const char *name)
+{
+	struct dirent *entry;
+	DIR *entries;
+	int fd, failed = 0;
+
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -1;
+	if ((fd = open_to_empty(parent, name)) < 0)
+		return -1;
+	fchmod(fd, 0700);
+	entries = fdopendir(fd);
+	if (entries == NULL) {
+		close(fd);
+		return -1;
+	}
+	while (failed == 0 && (entry = readdir(entries)) != NULL)
+		if (!is_self(entry->d_name))
+			failed = remove_at(fd, entry->d_name);
+	closedir(entries);
+	return failed == 0 ? unlinkat(parent, name, AT_REMOVEDIR) : -1;
+}
+
+int
+copytree_remove(const char *path, struct error *err)
+{
+	if (remove_at(AT_FDCWD, path) == 0)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+}

@@ -1,0 +1,485 @@
+/*
+ * Three processes: the caller's, which waits; the first one of the new PID namespace,
+ * which makes the place, reaps, and whose end ends all; and the function's, in a user
+ * namespace below that one, so that nothing of the place is its own to undo.
+ *
+ * What the code relies on:
+ *   - A process with a user namespace of its own does nothing before its parent has
+ *     written the maps of ids (the "go" byte). If that byte does not come, the parent
+ *     has died; if it dies later, PDEATHSIG kills.
+ *   - The first process blocks all signals, so none of them is lost, nor kills it.
+ */
+#define _GNU_SOURCE
+#include "exec/confine.h"
+
+#ifdef __linux__
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "exec/confine_view.h"
+
+#define REPORT_FD 3
+#define MAP_LIMIT 65536
+
+static const int passed_on[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+#define PASSED_ON (sizeof passed_on / sizeof passed_on[0])
+
+/* Below PIPE_BUF, so that a report is written whole or not at all. */
+struct report {
+	enum { REPORT_REFUSED, REPORT_ENDED } what;
+	int wait_status;
+	struct error error;
+};
+
+struct confinement {
+	const struct confine_spec *spec;
+	int (*inside)(void *context);
+	void *context;
+	struct confine_plan plan;
+	sigset_t mask;       /* the caller's */
+	struct __user_cap_data_struct files[_LINUX_CAPABILITY_U32S_3];
+	int report;
+};
+
+/* What a user with capabilities has over files: without them root could not write to
+ * a read-only file as it could when the workflow was recorded. They give nothing
+ * over mounts, processes or the kernel. */
+static const int over_files[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID };
+
+static int
+get_capabilities(struct __user_cap_data_struct *data)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+
+	return (int)syscall(SYS_capget, &header, data);
+}
+
+static int
+set_capabilities(const struct __user_cap_data_struct *data)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+
+	return (int)syscall(SYS_capset, &header, data);
+}
+
+/* Which of the capabilities over files the caller has. */
+static int
+read_capabilities(struct confinement *c, struct error *err)
+{
+	struct __user_cap_data_struct all[_LINUX_CAPABILITY_U32S_3];
+
+	if (get_capabilities(all) != 0)
+		return confine_refused(err, "read the capabilities");
+	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
+		unsigned bit = 1u << over_files[i];
+
+		c->files[0].effective |= all[0].effective & bit;
+		c->files[0].permitted |= all[0].effective & bit;
+	}
+	return 0;
+}
+
+/* For good: what is not in the bounding set cannot come back by executing a file. */
+static int
+drop_capabilities(const struct __user_cap_data_struct *kept, struct error *err)
+{
+	for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
+		if ((capability >= 32 || (kept[0].permitted & 1u << capability) == 0) &&
+		    prctl(PR_CAPBSET_DROP, capability) != 0)
+			return confine_refused(err, "drop capability %d", capability);
+	if (set_capabilities(kept) != 0)
+		return confine_refused(err, "drop the capabilities");
+	return 0;
+}
+
+static int
+write_process_file(pid_t pid, const char *name, const char *text)
+{
+	char path[64];
+	int fd, failed;
+
+	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	/* In one piece, or the kernel takes none of it. */
+	failed = write(fd, text, strlen(text)) < 0;
+	close(fd);
+	return failed ? -1 : 0;
+}
+
+/* Every id that this process knows, as it is. */
+static void
+whole_map(const char *name, struct buffer *map)
+{
+	char *path = path_join("/proc/self", name), *line, *rest;
+	struct buffer own = BUFFER_INIT;
+
+	if (file_load(path, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
+		for (rest = own.data; (line = strsep(&rest, "\n")) != NULL;) {
+			unsigned long first, outside, count;
+
+			if (sscanf(line, "%lu %lu %lu", &first, &outside, &count) == 3)
+				buffer_format(map, "%lu %lu %lu\n", first, first, count);
+		}
+	free(path);
+	buffer_free(&own);
+}
+
+/* All ids where the user may map them (root), else the user's own. */
+static int
+write_map(pid_t pid, const char *name, unsigned long id)
+{
+	struct buffer map = BUFFER_INIT;
+	int failed;
+
+	whole_map(name, &map);
+	failed = write_process_file(pid, name, buffer_string(&map));
+	if (failed) {
+		buffer_clear(&map);
+		buffer_format(&map, "%lu %lu 1\n", id, id);
+		failed = write_process_file(pid, name, map.data);
+	}
+	/* Who may not map groups may only if groups cannot be dropped. */
+	if (failed && write_process_file(pid, "setgroups", "deny") == 0)
+		failed = write_process_file(pid, name, map.data);
+	buffer_free(&map);
+	return failed;
+}
+
+static int
+write_maps(pid_t pid, struct error *err)
+{
+	if (write_map(pid, "uid_map", geteuid()) != 0 || write_map(pid, "gid_map", getegid()) != 0)
+		return confine_refused(err, "map the ids of a user namespace");
+	return 0;
+}
+
+static pid_t
+clone_process(unsigned long long flags)
+{
+	struct clone_args arguments = { .flags = flags, .exit_signal = SIGCHLD };
+
+	return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+}
+
+/* Whether a byte came, so that the other end lives. */
+static bool
+wait_for_go(int fd)
+{
+	char go;
+	ssize_t got;
+
+	do
+		got = read(fd, &go, 1);
+	while (got < 0 && errno == EINTR);
+	return got == 1;
+}
+
+/* Forks into a user namespace (and others: flags); the child calls body, which does
+ * not return. -1: *err is set if it was the maps, errno if it was the clone. */
+static pid_t
+spawn(unsigned long long flags, void (*body)(struct confinement *), struct confinement *c,
+    struct error *err)
+{
+	int go[2], reason;
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return -1;
+	pid = clone_process(CLONE_NEWUSER | flags);
+	reason = errno;
+	if (pid == 0) {
+		close(go[1]);
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && wait_for_go(go[0]))
+			body(c);
+		_exit(EXIT_FAILURE);
+	}
+	close(go[0]);
+	if (pid > 0 && (write_maps(pid, err) != 0 || file_write(go[1], "", 1) != 0)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		pid = -1;
+	}
+	close(go[1]);
+	errno = reason;
+	return pid;
+}
+
+static void
+report(const struct confinement *c, const struct report *r)
+{
+	file_write(c->report, r, sizeof *r);
+}
+
+static _Noreturn void
+refuse(const struct confinement *c, const struct error *err)
+{
+	struct report r = { .what = REPORT_REFUSED, .error = *err };
+
+	report(c, &r);
+	_exit(EXIT_FAILURE);
+}
+
+static _Noreturn void
+be_function(struct confinement *c)
+{
+	const char *directory = c->spec->directory != NULL ? c->spec->directory : c->plan.workspace;
+	struct error err = ERROR_INIT;
+	int status;
+
+	setsid();
+	if (drop_capabilities(c->files, &err) != 0)
+		refuse(c, &err);
+	if (chdir(directory) != 0) {
+		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
+		refuse(c, &err);
+	}
+	closefrom(REPORT_FD);
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	status = c->inside(c->context);
+	fflush(NULL);
+	_exit(status);
+}
+
+static int
+make_namespaces(struct error *err)
+{
+	static const struct {
+		int flag;
+		const char *name;
+	} parts[] = {
+		{ CLONE_NEWNS, "mount" }, { CLONE_NEWNET, "network" },
+		{ CLONE_NEWIPC, "IPC" }, { CLONE_NEWUTS, "UTS (host name)" },
+	};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (unshare(parts[i].flag) != 0)
+			return confine_refused(err, "make a %s namespace", parts[i].name);
+	return 0;
+}
+
+static int
+start_loopback(struct error *err)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0;
+
+	if (failed)
+		confine_refused(err, "start the loopback interface");
+	if (fd >= 0)
+		close(fd);
+	return failed ? -1 : 0;
+}
+
+static int
+name_host(const char *name, struct error *err)
+{
+	if (name != NULL && sethostname(name, strlen(name)) != 0)
+		return confine_refused(err, "set the host name %s", name);
+	return 0;
+}
+
+/* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
+ * read only (a directory there would lead out of the place); nothing else is open. */
+static int
+let_go(struct confinement *c, struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+
+	if (null < 0)
+		return confine_refused(err, "open /dev/null");
+	dup2(null, STDIN_FILENO);
+	for (fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		int flags = fcntl(fd, F_GETFL);
+
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+			dup2(null, fd);
+	}
+	if (c->report != REPORT_FD && dup2(c->report, REPORT_FD) < 0)
+		return confine_refused(err, "keep a descriptor");
+	c->report = REPORT_FD;
+	fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
+	closefrom(REPORT_FD + 1);
+	return 0;
+}
+
+static int
+prepare(struct confinement *c, struct error *err)
+{
+	if (make_namespaces(err) != 0 || start_loopback(err) != 0 ||
+	    name_host(c->spec->host_name, err) != 0 ||
+	    confine_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return confine_refused(err, "set no_new_privs");
+	return 0;
+}
+
+static void
+passed_on_set(sigset_t *set)
+{
+	struct sigaction action;
+
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	for (size_t i = 0; i < PASSED_ON; i++)
+		if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(set, passed_on[i]);
+}
+
+/* Waits for pid, passing on signals to it; they are blocked. It has no limit: what is
+ * inside has its own. reaped: pid, or -1 to reap all children. Returns the last
+ * signal, 0 if none came. */
+static int
+wait_passing_on(pid_t pid, pid_t reaped, int *wait_status)
+{
+	sigset_t set;
+	pid_t ended;
+	int last = 0, number;
+
+	passed_on_set(&set);
+	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
+		if (ended != 0)
+			continue;
+		number = sigwaitinfo(&set, NULL);
+		if (number > 0 && number != SIGCHLD && kill(pid, number) == 0)
+			last = number;
+	}
+	return last;
+}
+
+static _Noreturn void
+be_first(struct confinement *c)
+{
+	static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	pid_t pid;
+
+	setsid();
+	if (prepare(c, &end.error) != 0)
+		refuse(c, &end.error);
+	pid = spawn(0, be_function, c, &end.error);
+	if (pid < 0) {
+		if (end.error.code == ERROR_NONE)
+			confine_refused(&end.error, "make a second user namespace");
+		refuse(c, &end.error);
+	}
+	if (drop_capabilities(none, &end.error) != 0)
+		refuse(c, &end.error);
+	wait_passing_on(pid, -1, &end.wait_status);
+	report(c, &end);
+	_exit(EXIT_SUCCESS);
+}
+
+/* Which of the two namespaces was it? */
+static int
+not_cloned(struct error *err)
+{
+	int reason = errno;
+	pid_t pid = clone_process(CLONE_NEWUSER);
+
+	if (pid == 0)
+		_exit(EXIT_SUCCESS);
+	if (pid > 0) {
+		waitpid(pid, NULL, 0);
+		errno = reason;
+		return confine_refused(err, "make a PID namespace");
+	}
+	return confine_refused(err, "make a user namespace");
+}
+
+static int
+judge(int fd, struct confine_end *end, struct error *err)
+{
+	struct report r;
+	ssize_t got;
+
+	do
+		got = read(fd, &r, sizeof r);
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)sizeof r)
+		return error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
+	if (r.what == REPORT_REFUSED) {
+		*err = r.error;
+		return -1;
+	}
+	end->wait_status = r.wait_status;
+	return 0;
+}
+
+/* With the signals blocked that are passed on. */
+static int
+run(struct confinement *c, struct confine_end *end, struct error *err)
+{
+	int ends[2], status, failed;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	c->report = ends[1];
+	pid = spawn(CLONE_NEWPID, be_first, c, err);
+	if (pid < 0 && err->code == ERROR_NONE)
+		not_cloned(err);
+	close(ends[1]);
+	if (pid > 0)
+		end->signal_number = wait_passing_on(pid, pid, &status);
+	failed = pid < 0 ? -1 : judge(ends[0], end, err);
+	close(ends[0]);
+	return failed;
+}
+
+int
+confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
+    struct confine_end *end, struct error *err)
+{
+	struct confinement c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
+	struct error local = ERROR_INIT;
+	sigset_t all;
+	int failed;
+
+	*end = (struct confine_end){ 0, 0 };
+	if (read_capabilities(&c, err) != 0 || confine_plan(&c.plan, spec, err) != 0)
+		return -1;
+	fflush(NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &c.mask);
+	failed = run(&c, end, &local);
+	sigprocmask(SIG_SETMASK, &c.mask, NULL);
+	if (confine_plan_end(&c.plan, failed ? NULL : &local) != 0)
+		failed = -1;
+	if (failed && err != NULL)
+		*err = local;
+	return failed ? -1 : 0;
+}
+
+#else
+
+int
+confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
+    struct confine_end *end, struct error *err)
+{
+	(void)spec, (void)inside, (void)context;
+	*end = (struct confine_end){ 0, 0 };
+	return error_set(err, ERROR_SYSTEM, "isolation", "not available on this system; "
+	    "--isolation copy and --isolation none do without");
+}
+#endif

@@ -14,8 +14,9 @@
  * Of the calls of a key that are not yet claimed, the one with the same guard and the
  * lowest occurrence is taken. A call recorded in several attempts counts once, as its
  * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
- * what never began its work (skipped because something before it failed, waiting) is
- * no record; for a replay every call of the last attempt is one, and no other.
+ * what never began its work (skipped because something before it failed, waiting, no
+ * input) is no record, unless calls were made in it; for a replay every call of the
+ * last attempt is one, and no other.
  *
  * What the code relies on:
  *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
@@ -44,7 +45,7 @@ struct history_doubt {
 	char *path;                  /* dotted */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
 	char *what;                  /* the command, or the tool's arguments, cut */
-	const char *why;             /* "cut off", "timeout" … */
+	const char *why;             /* "cut off", or the code of the error that ended it */
 	char started[ID_SIZE];       /* event id of the step.started or tool.call */
 	char timestamp[CLOCK_TEXT_SIZE];
 	enum recall_decision decided;
@@ -53,14 +54,17 @@ struct history_doubt {
 struct history_source {
 	const char *path;            /* of the transcript */
 	const char *blobs;           /* directory */
+	const char *left_out;        /* PATH that the fork from it left out, with what it
+	                                caused, in older sources too; NULL: nothing */
 };
 
 struct history_spec {
 	enum recall_mode mode;
 	struct history_source own;   /* the run's own transcript, or the one to replay; path
 	                                NULL: a fork's first attempt */
-	struct history_source other; /* what the run was forked from; path NULL: nothing */
-	const char *fork_at;         /* PATH left out of other, with what it caused; NULL */
+	/* What the run was forked from, what that was forked from …: oldest first. */
+	const struct history_source *others;
+	size_t other_count;
 	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
 };
 
@@ -72,9 +76,10 @@ struct history_summary {
 	char status[16];             /* of own's last run.completed, "" if it has none */
 };
 
-/* Builds the index at path (0600). ERROR_USAGE for a PATH in redo, skip or fork_at
- * that no recorded call has; ERROR_SCHEMA if the transcript is not what it should be;
- * ERROR_SYSTEM. path NULL: the summary alone. */
+/* Builds the index at path (0600, O_EXCL). ERROR_USAGE for a PATH in redo, skip or
+ * left_out that no recorded call has; ERROR_SCHEMA if the transcript is not what it
+ * should be; ERROR_SYSTEM. path NULL: the summary alone. *summary is to be freed
+ * either way. */
 int history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err);
 void history_summary_free(struct history_summary *summary);

@@ -1,0 +1,48 @@
+#include "replay/history_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void
+summarise(const struct recording *rec, struct history_summary *summary)
+{
+	for (size_t i = 0; i < rec->call_count; i++)
+		summary->calls += recording_counts(rec, i);
+	summary->attempts = rec->own_attempts;
+	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
+}
+
+int
+history_build(const char *path, const struct history_spec *spec,
+    struct history_summary *summary, struct error *err)
+{
+	struct recording rec;
+	int failed;
+
+	memset(summary, 0, sizeof *summary);
+	failed = recording_read(&rec, spec, err);
+	if (failed == 0)
+		failed = recording_check_paths(&rec, err);
+	if (failed == 0) {
+		summarise(&rec, summary);
+		failed = recording_doubts(&rec, summary, err);
+	}
+	if (failed == 0 && path != NULL)
+		failed = index_write(path, &rec, err);
+	recording_free(&rec);
+	return failed;
+}
+
+void
+history_summary_free(struct history_summary *summary)
+{
+	for (size_t i = 0; i < summary->doubt_count; i++) {
+		free(summary->doubts[i].call);
+		free(summary->doubts[i].path);
+		free(summary->doubts[i].tool);
+		free(summary->doubts[i].what);
+	}
+	free(summary->doubts);
+	memset(summary, 0, sizeof *summary);
+}

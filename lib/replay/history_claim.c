@@ -1,0 +1,385 @@
+#include "replay/history_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "record/blob.h"
+#include "record/storage.h"
+
+/* The first record that is not before the key and guard; guard NULL: all of them. */
+static size_t
+lower_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
+{
+	size_t low = 0, high = h->head->records;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct index_record *r = &h->records[middle];
+		int order = memcmp(r->key, key, DIGEST_BYTES);
+
+		if (order == 0 && guard != NULL)
+			order = memcmp(r->guard, guard, DIGEST_BYTES);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool
+same_key(const struct history *h, size_t i, const unsigned char *key)
+{
+	return i < h->head->records && memcmp(h->records[i].key, key, DIGEST_BYTES) == 0;
+}
+
+static bool
+same_guard(const struct history *h, size_t i, const unsigned char *key,
+    const unsigned char *guard)
+{
+	return same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
+}
+
+/* Whether a mark keeps others away: that of a process which died before its claim was
+ * recorded does not. */
+static bool
+mark_holds(int64_t mark)
+{
+	return mark == MARK_CLAIMED ||
+	    (mark != MARK_FREE && (kill((pid_t)mark, 0) == 0 || errno != ESRCH));
+}
+
+static bool
+is_free(const struct index_record *r)
+{
+	return !mark_holds(atomic_load(&r->mark));
+}
+
+static bool
+take(struct index_record *r)
+{
+	int64_t mark = atomic_load(&r->mark);
+
+	return !mark_holds(mark) && atomic_compare_exchange_strong(&r->mark, &mark, getpid());
+}
+
+/* The first free record of this key and guard, which is taken. Those before it that
+ * are claimed for good are passed over from then on: a name that is called thousands
+ * of times with the same input is not looked through from its first each time. */
+static struct index_record *
+take_same(struct history *h, const unsigned char *key, const unsigned char *guard)
+{
+	size_t first = lower_bound(h, key, guard);
+	uint64_t settled;
+
+	if (!same_guard(h, first, key, guard))
+		return NULL;
+	settled = atomic_load(&h->records[first].settled);
+	for (size_t i = first + settled; same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (atomic_load(&r->mark) == MARK_CLAIMED && i == first + settled)
+			settled++;
+		else if (take(r)) {
+			atomic_store(&h->records[first].settled, settled);
+			return r;
+		}
+	}
+	atomic_store(&h->records[first].settled, settled);
+	return NULL;
+}
+
+/* Whether a is what a call with another guard is compared with, rather than b. */
+static bool
+nearer(const struct index_record *a, const struct index_record *b)
+{
+	if (b == NULL)
+		return true;
+	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
+		return a->decided != RECALL_UNDECIDED;
+	if (a->occurrence != b->occurrence)
+		return a->occurrence < b->occurrence;
+	return a->order < b->order;
+}
+
+/* The free record of this key that a call with another guard is compared with; of a
+ * resume only those count that began to change something. */
+static struct index_record *
+find_changed(const struct history *h, const unsigned char *key)
+{
+	size_t first = lower_bound(h, key, NULL);
+	struct index_record *found = NULL;
+
+	if (!same_key(h, first, key) ||
+	    (h->head->mode == RECALL_RESUME && !h->records[first].key_began))
+		return NULL;
+	for (size_t i = first; same_key(h, i, key); i++) {
+		struct index_record *r = &h->records[i];
+
+		if ((r->began || h->head->mode == RECALL_REPLAY) && nearer(r, found) && is_free(r))
+			found = r;
+	}
+	return found;
+}
+
+static const char *
+text_at(const struct history *h, uint64_t at)
+{
+	return h->text + (at < h->head->text ? at : h->head->text - 1);
+}
+
+/* Opens a source, if it is still what the index was made of. */
+static int
+open_source(struct history *h, uint32_t number, struct error *err)
+{
+	const struct index_source *source = &h->sources[number];
+	const char *path = text_at(h, source->path);
+	char bytes[DIGEST_SIZE + 2], tail[DIGEST_SIZE];
+	struct stat status;
+	int fd = storage_open(path, O_RDONLY, 0);
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (fstat(fd, &status) != 0 || (uint64_t)status.st_dev != source->device ||
+	    (uint64_t)status.st_ino != source->inode || status.st_size < source->size ||
+	    pread(fd, bytes, sizeof bytes, (off_t)(source->size - (int64_t)sizeof bytes)) !=
+	    (ssize_t)sizeof bytes || history_tail(bytes, sizeof bytes - 1, tail) != 0 ||
+	    strcmp(tail, source->tail) != 0) {
+		close(fd);
+		return error_set(err, ERROR_SYSTEM, path,
+		    "is not the transcript any more that the history was made of");
+	}
+	h->fds[number] = fd;
+	return 0;
+}
+
+static int
+read_bytes(struct history *h, const struct place *place, struct buffer *line,
+    struct error *err)
+{
+	ssize_t got;
+
+	if (place->source >= h->head->sources)
+		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
+	if (h->fds[place->source] < 0 && open_source(h, place->source, err) != 0)
+		return -1;
+	got = pread(h->fds[place->source], buffer_reserve(line, place->len), place->len,
+	    (off_t)place->offset);
+	if (got != (ssize_t)place->len)
+		return error_errno(err, ERROR_SYSTEM, text_at(h, h->sources[place->source].path),
+		    "unable to read");
+	line->len += place->len;
+	return 0;
+}
+
+/* Puts the blobs back; which values were in blobs is kept. */
+static int
+fill_event(const struct history *h, const struct place *place, const struct buffer *line,
+    struct recalled_event *e, struct error *err)
+{
+	const char *blobs = text_at(h, h->sources[place->source].blobs);
+	struct span refs = span_member(span_of(line->data, line->len), "refs");
+
+	if (refs.at != NULL)
+		buffer_append(&e->refs, refs.at, refs.len);
+	if (blob_inline(blobs, line->data, line->len, &e->line, err) != 0)
+		return -1;
+	if (event_view(e->line.data, e->line.len, &e->view) != 0 ||
+	    !span_copy(e->view.event_id, e->id, sizeof e->id))
+		return error_set(err, ERROR_SYSTEM, text_at(h, h->sources[place->source].path),
+		    "no event at byte %lld", (long long)place->offset);
+	return 0;
+}
+
+int
+history_line(struct history *h, const struct place *place, struct recalled_event *e,
+    struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	int failed;
+
+	memset(e, 0, sizeof *e);
+	if (place->len == 0)
+		return 0;
+	failed = read_bytes(h, place, &line, err) != 0 ||
+	    fill_event(h, place, &line, e, err) != 0;
+	buffer_free(&line);
+	return failed ? -1 : 0;
+}
+
+void
+history_line_free(struct recalled_event *e)
+{
+	buffer_free(&e->line);
+	buffer_free(&e->refs);
+}
+
+static int
+read_events(struct history *h, const struct index_record *record, struct recalled *r,
+    struct error *err)
+{
+	if (record->events + record->event_count > h->head->places)
+		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
+	r->events = memory_zero(record->event_count + 1, sizeof *r->events);
+	for (; r->event_count < record->event_count; r->event_count++)
+		if (history_line(h, &h->places[record->events + r->event_count],
+		    &r->events[r->event_count], err) != 0) {
+			r->event_count++;
+			return -1;
+		}
+	return 0;
+}
+
+/* Fills *r from a record that is taken; it is free again if that fails. */
+static int
+fill(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
+{
+	const struct index_source *source = &h->sources[record->started.source];
+
+	r->mode = (enum recall_mode)h->head->mode;
+	r->end = (enum recall_end)record->end;
+	if (record->doubtful)
+		r->decided = (enum recall_decision)record->decided;
+	if (source->foreign)
+		memcpy(r->run_id, source->run_id, ID_SIZE);
+	memcpy(r->root, record->root, ID_SIZE);
+	r->record = (size_t)(record - h->records);
+	if (history_line(h, &record->started, &r->started, err) == 0 &&
+	    history_line(h, &record->completed, &r->completed, err) == 0 &&
+	    history_line(h, &record->original, &r->original, err) == 0 &&
+	    read_events(h, record, r, err) == 0)
+		return 1;
+	recalled_free(r);
+	atomic_store(&record->mark, MARK_FREE);
+	return -1;
+}
+
+/* awf-run asked about every such call before; this is where none gets through. */
+static int
+refuse_doubtful(const struct history *h, const struct index_record *record, struct error *err)
+{
+	const char *call = text_at(h, record->call);
+
+	return error_set(err, ERROR_WAITING, call,
+	    "may or may not have happened: resume with --redo %s or --skip %s", call, call);
+}
+
+static int
+decided_anyhow(struct history *h, struct index_record *record, struct recalled *r,
+    struct error *err)
+{
+	int status = fill(h, record, r, err);
+
+	if (status != 1)
+		return status;
+	r->changed = true;
+	r->decided = (enum recall_decision)record->decided;
+	r->end = RECALL_OPEN;
+	return 1;
+}
+
+/* There is a record, but of another input or definition. */
+static int
+refuse_changed(struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct error *err)
+{
+	const char *call = text_at(h, record->call);
+	struct buffer text = BUFFER_INIT;
+	int failed = history_changed(h, record, query, &text, err);
+
+	if (failed == 0 && h->head->mode == RECALL_REPLAY)
+		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
+	else if (failed == 0)
+		error_set(err, ERROR_WAITING, call,
+		    "%s, and it has changed something before: resume with --redo %s or --skip %s",
+		    buffer_string(&text), call, call);
+	buffer_free(&text);
+	return -1;
+}
+
+static int
+refuse_unknown(const struct recall_query *query, struct error *err)
+{
+	char *place = memory_format("%s%s%s", query->enclosing,
+	    query->enclosing[0] != '\0' ? "/" : "", query->name);
+
+	error_set(err, ERROR_DIVERGENCE, place, "the recording has no%s call of it for item %lld",
+	    query->enclosing[0] != '\0' ? "" : " further", (long long)query->item);
+	free(place);
+	return -1;
+}
+
+/* No record has the same guard. */
+static int
+claim_changed(struct history *h, const unsigned char *key, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct index_record *record = find_changed(h, key);
+
+	if (record == NULL)
+		return h->head->mode == RECALL_REPLAY ? refuse_unknown(query, err) : 0;
+	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
+		return refuse_changed(h, record, query, err);
+	if (!take(record))
+		return claim_changed(h, key, query, r, err);
+	return decided_anyhow(h, record, r, err);
+}
+
+static int
+claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	struct index_record *record;
+
+	memset(r, 0, sizeof *r);
+	index_key(query->enclosing[0] == '\0' ? "" : h->enclosing_root, query->name, query->item, key);
+	index_guard(query->input_sha256, query->definition_sha256, guard);
+	record = take_same(h, key, guard);
+	if (record == NULL)
+		return claim_changed(h, key, query, r, err);
+	if (h->head->mode == RECALL_RESUME && record->doubtful &&
+	    record->decided == RECALL_UNDECIDED) {
+		atomic_store(&record->mark, MARK_FREE);
+		return refuse_doubtful(h, record, err);
+	}
+	return fill(h, record, r, err);
+}
+
+static void
+claimed(void *history, const struct recalled *r)
+{
+	struct history *h = history;
+
+	atomic_store(&h->records[r->record].mark, MARK_CLAIMED);
+}
+
+struct recall
+history_recall(struct history *h)
+{
+	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
+		.claim = claim, .claimed = claimed };
+}
+
+bool
+history_exhausted(const struct history *h, char *call, size_t size)
+{
+	const struct index_record *first = NULL;
+
+	for (size_t i = 0; i < h->head->records; i++) {
+		const struct index_record *r = &h->records[i];
+
+		if (is_free(r) && (first == NULL || r->order < first->order))
+			first = r;
+	}
+	if (first != NULL)
+		snprintf(call, size, "%s", text_at(h, first->call));
+	return first == NULL;
+}

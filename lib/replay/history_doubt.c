@@ -1,0 +1,218 @@
+#include "replay/history_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "record/call.h"
+#include "record/storage.h"
+
+#define WHAT_COLUMNS 72 /* of the text that says what was done */
+
+bool
+path_names(const char *path, const char *call, const char *call_path)
+{
+	return strcmp(path, strchr(path, ':') != NULL ? call : call_path) == 0;
+}
+
+static bool
+any_names(char *const *paths, const struct recorded_call *c)
+{
+	for (; paths != NULL && *paths != NULL; paths++)
+		if (path_names(*paths, c->id, c->path))
+			return true;
+	return false;
+}
+
+enum recall_decision
+recording_decision(const struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (any_names(rec->spec->redo, c))
+		return RECALL_REDO;
+	return any_names(rec->spec->skip, c) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+static int
+check_path(const struct recording *rec, const char *option, const char *path,
+    struct error *err)
+{
+	for (size_t i = 0; i < rec->call_count; i++)
+		if (path_names(path, rec->calls[i].id, rec->calls[i].path))
+			return 0;
+	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
+}
+
+int
+recording_check_paths(const struct recording *rec, struct error *err)
+{
+	const struct history_spec *spec = rec->spec;
+
+	for (char *const *path = spec->redo; path != NULL && *path != NULL; path++)
+		if (check_path(rec, "--redo", *path, err) != 0)
+			return -1;
+	for (char *const *path = spec->skip; path != NULL && *path != NULL; path++)
+		if (check_path(rec, "--skip", *path, err) != 0)
+			return -1;
+	for (size_t i = 0; i < spec->other_count; i++)
+		if (spec->others[i].left_out != NULL &&
+		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
+			return -1;
+	for (size_t i = 0; i < rec->call_count; i++)
+		if (any_names(spec->redo, &rec->calls[i]) && any_names(spec->skip, &rec->calls[i]))
+			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
+			    rec->calls[i].id);
+	return 0;
+}
+
+static bool
+unfinished(const struct recorded_call *c)
+{
+	return c->reopened || c->state == RECALL_OPEN || c->state == RECALL_FAILED;
+}
+
+/* Why nobody knows whether the call did what it does; NULL if that is known, or if
+ * doing it twice does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->effects || c->idempotent || !unfinished(c) || c->reopened)
+		return NULL;
+	return c->state == RECALL_OPEN ? "cut off" : c->cut;
+}
+
+static bool
+tool_in_doubt(const struct recorded_tool *t)
+{
+	return t->cut != NULL && !t->idempotent && !t->repeated && !t->answered;
+}
+
+/* The next tool call in doubt of the call's chain, from i on. */
+static size_t
+next_doubt(const struct recording *rec, size_t i)
+{
+	while (i != NO_TOOL && !tool_in_doubt(&rec->tools[i]))
+		i = rec->tools[i].before;
+	return i;
+}
+
+static size_t
+first_doubt(const struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return unfinished(c) ? next_doubt(rec, rec->calls[c->root].last_tool) : NO_TOOL;
+}
+
+bool
+recording_doubtful(const struct recording *rec, size_t call)
+{
+	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
+}
+
+bool
+recording_began(const struct recording *rec, size_t call)
+{
+	size_t tool = rec->calls[rec->calls[call].root].last_tool;
+
+	for (; tool != NO_TOOL; tool = rec->tools[tool].before)
+		if (!rec->tools[tool].blocked)
+			return true;
+	for (; call != NO_CALL; call = rec->calls[call].claims) {
+		const struct recorded_call *c = &rec->calls[call];
+
+		if (c->effects && !c->idle && c->state != RECALL_SKIPPED)
+			return true;
+	}
+	return false;
+}
+
+/* Reads a line as it stands in its source. */
+static int
+load_line(const struct recording *rec, const struct place *place, struct buffer *line,
+    struct error *err)
+{
+	const char *path = history_source(rec->spec, place->source)->path;
+	int fd = storage_open(path, O_RDONLY, 0);
+	ssize_t got;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	got = pread(fd, buffer_reserve(line, place->len), place->len, (off_t)place->offset);
+	if (got == (ssize_t)place->len)
+		line->len += place->len;
+	else
+		error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	close(fd);
+	return got == (ssize_t)place->len ? 0 : -1;
+}
+
+/* One line of text on what was done: a command, or a tool's arguments. */
+static char *
+describe(const struct buffer *line, bool tool)
+{
+	struct span payload = span_member(span_of(line->data, line->len), "payload");
+	struct span what = span_member(payload, tool ? "input" : "agent");
+	struct buffer text = BUFFER_INIT, shown = BUFFER_INIT;
+
+	if (!tool && span_member(payload, "blocks").at != NULL)
+		what = span_member(span_element(span_member(payload, "blocks"), 0), "command");
+	if (span_type(what) == 's')
+		span_decode(what, &text);
+	else
+		buffer_append(&text, what.at, what.len);
+	text_visible(&shown, buffer_string(&text), text.len, WHAT_COLUMNS);
+	buffer_free(&text);
+	return buffer_take(&shown);
+}
+
+static int
+add_doubt(const struct recording *rec, struct history_summary *summary, size_t call,
+    const struct recorded_tool *tool, struct error *err)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct buffer line = BUFFER_INIT;
+	struct history_doubt *d;
+
+	if (load_line(rec, tool != NULL ? &tool->place : &c->begin, &line, err) != 0) {
+		buffer_free(&line);
+		return -1;
+	}
+	summary->doubts = memory_array(summary->doubts, summary->doubt_count + 1,
+	    sizeof *summary->doubts);
+	d = &summary->doubts[summary->doubt_count++];
+	*d = (struct history_doubt){ .call = memory_text(c->id), .path = memory_text(c->path),
+		.why = tool != NULL ? tool->cut : call_doubt(c),
+		.decided = recording_decision(rec, call) };
+	if (tool != NULL)
+		d->tool = span_text(span_path(span_of(line.data, line.len), "payload", "name", NULL));
+	d->what = describe(&line, tool != NULL);
+	memcpy(d->started, tool != NULL ? tool->id : c->started, ID_SIZE);
+	memcpy(d->timestamp, tool != NULL ? tool->timestamp : c->timestamp, CLOCK_TEXT_SIZE);
+	buffer_free(&line);
+	return 0;
+}
+
+int
+recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err)
+{
+	if (rec->spec->mode == RECALL_REPLAY)
+		return 0;
+	for (size_t i = 0; i < rec->call_count; i++) {
+		if (!recording_counts(rec, i))
+			continue;
+		if (call_doubt(&rec->calls[i]) != NULL && add_doubt(rec, summary, i, NULL, err) != 0)
+			return -1;
+		for (size_t t = first_doubt(rec, i); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before))
+			if (add_doubt(rec, summary, i, &rec->tools[t], err) != 0)
+				return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,188 @@
+/*
+ * The history inside: what the history_*.c files share.
+ *
+ *   history_read.c     a recording: its calls, where their lines stand, what they
+ *                      took over of one another
+ *   history_doubt.c    effects that may or may not have happened, and what the user
+ *                      decided about them
+ *   history_index.c    the index file, written and mapped
+ *   history_claim.c    the look-up
+ *   history_changed.c  how a recorded call differs from one that starts
+ */
+#ifndef AWF_REPLAY_HISTORY_PARTS_H
+#define AWF_REPLAY_HISTORY_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/map.h"
+#include "replay/history.h"
+
+#define NO_CALL SIZE_MAX
+#define NO_TOOL SIZE_MAX
+
+/* A line in one of the sources. len 0: there is none. */
+struct place {
+	int64_t offset;
+	uint32_t len;    /* without its LF */
+	uint32_t source;
+};
+
+/* One call in one attempt. Where it took over an earlier one, both are calls here,
+ * and form a chain; its last stands for it. */
+struct recorded_call {
+	char *id;                    /* NAME:OCCURRENCE:ITEM chain */
+	char *path;
+	char started[ID_SIZE];       /* event ids */
+	char timestamp[CLOCK_TEXT_SIZE];
+	char input_sha256[DIGEST_SIZE], definition_sha256[DIGEST_SIZE];
+	size_t attempt;              /* counted over all sources */
+	size_t enclosing;            /* call, NO_CALL at top level */
+	size_t claims, claimed_by;   /* neighbours in the chain */
+	size_t root;                 /* its first */
+	size_t input_from;           /* whose result its input is; NO_CALL: it has its own */
+	size_t result_from;          /* whose result it reused; NO_CALL: its own */
+	struct place begin, end;     /* its two lines */
+	struct place *events;        /* messages and tool events in between */
+	size_t event_count, event_capacity;
+	size_t last_tool;            /* of the chain; kept at its root */
+	enum recall_end state;
+	const char *cut;             /* why it counts as cut off; NULL */
+	bool effects, idempotent;    /* its own: it changes something */
+	bool operation;              /* its effects are those of its tool's calls */
+	bool encloses;               /* others were made in it */
+	bool idle;                   /* it never began its work */
+	bool left_out;               /* by the fork */
+	bool reopened;               /* something in it is left out: its end does not count */
+};
+
+/* A call of a tool that changes something, or may. */
+struct recorded_tool {
+	size_t call;
+	size_t before;               /* the one before it in the chain, or NO_TOOL */
+	char id[ID_SIZE], cause[ID_SIZE];
+	char timestamp[CLOCK_TEXT_SIZE];
+	char *call_id;
+	struct place place;
+	const char *cut;             /* why its end is not known; NULL: it is */
+	bool idempotent;
+	bool blocked;                /* it was not allowed to run */
+	bool repeated;               /* by a later attempt: that one counts */
+	bool answered;               /* the model was told what came of it, and went on */
+};
+
+/* A transcript as it was when the index was made. */
+struct index_source {
+	int64_t size;                /* of the transcript, when the index was made */
+	uint64_t device, inode;
+	uint64_t path, blobs;        /* in text */
+	char run_id[ID_SIZE];
+	char tail[DIGEST_SIZE];      /* the prev of the last line up to there */
+	bool foreign;                /* another run's */
+};
+
+struct recording {
+	const struct history_spec *spec;
+	struct recorded_call *calls;
+	size_t call_count, call_capacity;
+	struct recorded_tool *tools;
+	size_t tool_count, tool_capacity;
+	size_t attempt;              /* that is being read, over all sources */
+	uint32_t source;             /* that is being read */
+	struct index_source *sources;
+	struct map by_id;            /* calls of the attempt that is being read */
+	struct map by_event;         /* event id → call */
+	struct map tool_by_event;    /* tool.call → tool */
+	int own_attempts;
+	char status[16];
+};
+
+/* The sources in one row: the others, then the run's own. */
+size_t history_source_count(const struct history_spec *spec);
+const struct history_source *history_source(const struct history_spec *spec, size_t index);
+
+/* The digest that a whole line ends in. -1 if the line is too short for one. */
+int history_tail(const char *line, size_t len, char tail[DIGEST_SIZE]);
+
+/* Reads all sources. ERROR_SCHEMA at FILE:LINE for what is no transcript. */
+int recording_read(struct recording *rec, const struct history_spec *spec, struct error *err);
+void recording_free(struct recording *rec);
+/* The last of a call's chain. */
+size_t recording_latest(const struct recording *rec, size_t call);
+/* Whether the call is one that others are compared with. */
+bool recording_counts(const struct recording *rec, size_t call);
+
+/* Whether the PATH (a step's, or one call) names the call. */
+bool path_names(const char *path, const char *call, const char *call_path);
+/* What was decided about the call. */
+enum recall_decision recording_decision(const struct recording *rec, size_t call);
+/* Refuses PATHs that no call has, and contradictions. */
+int recording_check_paths(const struct recording *rec, struct error *err);
+/* Whether the call has an effect of which nobody knows whether it happened. */
+bool recording_doubtful(const struct recording *rec, size_t call);
+/* Whether the call, in any attempt, began to change something. */
+bool recording_began(const struct recording *rec, size_t call);
+int recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err);
+
+/* The index file: head, sources, records, places, text, each an array. */
+struct index_head {
+	char magic[8];
+	uint64_t mode, sources, records, places, text;
+};
+
+struct index_record {
+	_Atomic int64_t mark;        /* MARK_FREE, MARK_CLAIMED, or who is about to claim it */
+	_Atomic uint64_t settled;    /* in the first of a key and guard: so many from here on
+	                                are claimed */
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	int64_t occurrence;
+	uint64_t order;              /* in the recording */
+	uint64_t events, event_count; /* in places */
+	struct place started, completed, original;
+	struct place input;          /* the line whose result is its input; len 0: started's */
+	uint64_t call;               /* in text */
+	uint32_t end, decided;
+	bool doubtful, began;
+	bool key_began;              /* in the first of a key: one of them did */
+	char root[ID_SIZE];
+};
+
+#define MARK_FREE INT64_C(0)
+#define MARK_CLAIMED INT64_C(-1)
+
+struct history {
+	char *path;
+	void *map;
+	size_t map_len;
+	const struct index_head *head;
+	const struct index_source *sources;
+	struct index_record *records;
+	const struct place *places;
+	const char *text;
+	int *fds;                    /* of sources, -1 until one is read */
+	char enclosing_root[ID_SIZE]; /* $AWF_CLAIMED */
+};
+
+int index_write(const char *path, const struct recording *rec, struct error *err);
+/* What calls are sorted by. */
+void index_key(const char *root, const char *name, int64_t item,
+    unsigned char key[DIGEST_BYTES]);
+void index_guard(const char *input_sha256, const char *definition_sha256,
+    unsigned char guard[DIGEST_BYTES]);
+
+/* Reads a line, puts its blobs back. */
+int history_line(struct history *h, const struct place *place, struct recalled_event *e,
+    struct error *err);
+
+void history_line_free(struct recalled_event *e);
+
+/* Says in a line how the record differs from what starts: its input, its definition. */
+int history_changed(struct history *h, const struct index_record *record,
+    const struct recall_query *query, struct buffer *text, struct error *err);
+
+#endif

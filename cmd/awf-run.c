@@ -24,6 +24,7 @@
 #include "base/text.h"
 #include "exec/conclusion.h"
 #include "exec/environment.h"
+#include "exec/mask.h"
 #include "exec/supervise.h"
 #include "exec/workflow.h"
 #include "json/writer.h"
@@ -40,7 +41,7 @@
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_NO_TRANSCRIPT, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
+	OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
 };
 
 static const struct option_spec table[] = {
@@ -52,6 +53,7 @@ static const struct option_spec table[] = {
 	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
+	{ OPT_MASK, 0, "mask", "COMMAND", "a filter that masks secrets in what is recorded" },
 	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
@@ -60,6 +62,7 @@ static const struct option_spec table[] = {
 
 struct settings {
 	const char *pipeline, *shell, *name, *id_file;
+	const char *mask;      /* NULL: none */
 	const char *seal_file; /* NULL: the user's */
 	bool no_input, no_transcript, print_id, seal;
 	long long timeout_ms;
@@ -78,6 +81,7 @@ struct job {
 	struct supervision supervision;
 	struct outcome outcome;
 	struct seal_key seal;
+	struct mask mask;
 };
 
 static void
@@ -183,6 +187,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
+	case OPT_MASK: s->mask = value; return 0;
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
 	default: s->id_file = value; return 0;
@@ -261,6 +266,30 @@ load_seal(struct job *j, struct error *err)
 	return failed;
 }
 
+/* The filter of --mask is the user's, but API keys are for providers alone. */
+static int
+open_mask(struct job *j, struct error *err)
+{
+	struct environment environment;
+	struct keys keys;
+
+	if (mask_open(&j->mask, j->settings.mask, err) != 0)
+		return -1;
+	if (mask_masking(&j->mask) == NULL)
+		return 0;
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	environment_begin(&environment);
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		environment_unset(&environment, *name);
+	for (size_t i = 0; i < keys.count; i++)
+		environment_unset(&environment, keys.names[i]);
+	mask_environment(&j->mask, &environment);
+	environment_free(&environment);
+	keys_free(&keys);
+	return 0;
+}
+
 static void
 write_inputs(struct job *j)
 {
@@ -299,6 +328,7 @@ create_run(struct job *j, struct error *err)
 		.environment = j->settings.recorded,
 		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
+		.masking = mask_masking(&j->mask),
 		.keep_transcript = !j->settings.no_transcript,
 		.latest = !run_in_environment(),
 		.repaired = repaired,
@@ -333,7 +363,7 @@ open_input(struct job *j, struct error *err)
 {
 	if (j->settings.no_input)
 		input_pass(&j->input, PROCESS_NULL);
-	else if (j->settings.no_transcript)
+	else if (j->settings.no_transcript || mask_masking(&j->mask) != NULL)
 		input_pass(&j->input, STDIN_FILENO);
 	else
 		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO, err);
@@ -374,6 +404,7 @@ set_environment(struct job *j)
 	environment_set(e, "AWF_CALL", "");
 	environment_set(e, "AWF_PARENT", j->run.started);
 	environment_set(e, "AWF_WORKFLOW_DIR", j->workflow.directory);
+	mask_export(&j->mask, e);
 	for (size_t i = 0; i < list_len(j->settings.inputs); i++) {
 		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
 		char *name = memory_format("AWF_INPUT_%.*s", (int)(value - input), input);
@@ -466,6 +497,7 @@ job_free(struct job *j)
 	buffer_free(&j->inputs);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
+	mask_free(&j->mask);
 	list_free(j->settings.inputs);
 	list_free(j->settings.recorded);
 }
@@ -481,7 +513,8 @@ static int
 prepare(struct job *j, struct error *err)
 {
 	write_inputs(j);
-	if (refuse_keys(&j->settings, err) != 0 || load_seal(j, err) != 0 || find_workflow(j, err) != 0)
+	if (refuse_keys(&j->settings, err) != 0 || load_seal(j, err) != 0 ||
+	    open_mask(j, err) != 0 || find_workflow(j, err) != 0)
 		return -1;
 	signals_hold();
 	return create_run(j, err);

@@ -26,6 +26,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "exec/descendants.h"
+#include "exec/mask.h"
 #include "json/writer.h"
 #include "program.h"
 #include "record/call.h"
@@ -104,6 +105,7 @@ struct settings {
 /* What the process acquires. */
 struct resources {
 	struct run run;
+	struct mask mask;
 	struct roster roster;
 	struct keys keys;
 	struct step_loaded loaded;
@@ -427,18 +429,6 @@ load(struct settings *s, struct resources *r, struct error *err)
 
 /* ---- the run ---- */
 
-static int
-enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
-{
-	struct run_spec spec = { .name = s->step.name, .kind = "step", .argv = argv,
-		.keep_transcript = true, .latest = true, .repaired = report };
-
-	if (run_in_environment())
-		return run_enter(&r->run, err);
-	r->own_run = true;
-	return run_create(&r->run, &spec, err);
-}
-
 static bool
 key_passes(const struct settings *s, const char *name)
 {
@@ -465,6 +455,31 @@ hide_keys(const struct settings *s, const struct keys *keys, struct environment 
 		else
 			environment_unset(e, keys->names[i]);
 	}
+}
+
+/* The run of the environment, or one of its own, and the filter of its events. */
+static int
+enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
+{
+	struct run_spec spec = { .name = s->step.name, .kind = "step", .argv = argv,
+		.keep_transcript = true, .latest = true, .repaired = report };
+	int entered;
+
+	environment_begin(&s->step.environment);
+	hide_keys(s, &r->keys, &s->step.environment);
+	if (run_in_environment()) {
+		entered = run_enter(&r->run, err);
+		if (entered == 0)
+			entered = mask_join(&r->mask, &r->run, err);
+		mask_environment(&r->mask, &s->step.environment);
+		return entered;
+	}
+	r->own_run = true;
+	if (mask_open(&r->mask, NULL, err) == -1)
+		return -1;
+	mask_environment(&r->mask, &s->step.environment);
+	spec.masking = mask_masking(&r->mask);
+	return run_create(&r->run, &spec, err);
 }
 
 /* AWF_INPUT_k=v as {"k":"v"}. */
@@ -502,14 +517,13 @@ prepare_environment(struct settings *s, struct resources *r)
 	const struct run *run = &r->run;
 	char here[PATH_MAX];
 
-	environment_begin(e);
-	hide_keys(s, &r->keys, e);
 	environment_set(e, "AWF_RUN_ID", run->id);
 	environment_set(e, "AWF_TRANSCRIPT", run->transcript.path);
 	environment_set(e, "AWF_STORAGE", run->storage.root);
 	environment_set(e, "AWF_PATH", s->step.path);
 	if (r->own_run && getcwd(here, sizeof here) != NULL)
 		environment_set(e, "AWF_WORKFLOW_DIR", here);
+	mask_export(&r->mask, e);
 }
 
 /* The call or path around this one, "" if there is none; NULL with *err if it is
@@ -703,7 +717,7 @@ last_signal(const struct stream *stream)
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
 {
-	struct error err = ERROR_INIT, late;
+	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct stream stream;
 	int status;
 
@@ -722,7 +736,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
 	if (r->own_run && finish_run(r, status, &err, &late) == -1)
-		status = program_fail(PROGRAM, &late);
+		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
+		    program_fail(PROGRAM, &late);
 	/* Any other end leaves its output incomplete: who reads it is to know. A step that
 	 * is only tried may end as it likes. */
 	if ((signal_number == 0 && status != STATUS_SYSTEM) || s->step.failure == FAILURE_TRY)
@@ -775,6 +790,7 @@ release(struct settings *s, struct resources *r)
 		roster_close(&r->roster);
 		run_close(&r->run);
 	}
+	mask_free(&r->mask);
 }
 
 /* Does what the command line says, which was parsed to this. */

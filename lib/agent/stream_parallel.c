@@ -96,6 +96,7 @@ work_ended(void *context)
 
 	if (s->step->provider.process.pid > 0)
 		provider_stop(&s->step->provider);
+	transcript_close(&s->step->run->transcript);
 }
 
 /* Writes what has been answered, in order. *stop is set once no job may follow. */

@@ -45,6 +45,39 @@ descendants_adopt(void)
 #endif
 }
 
+static struct {
+	pid_t *pids;
+	size_t count;
+} kept;
+
+void
+descendants_keep(pid_t child)
+{
+	kept.pids = memory_array(kept.pids, kept.count + 1, sizeof *kept.pids);
+	kept.pids[kept.count++] = child;
+}
+
+void
+descendants_release(pid_t child)
+{
+	for (size_t i = 0; i < kept.count; i++)
+		if (kept.pids[i] == child)
+			kept.pids[i--] = kept.pids[--kept.count];
+	if (kept.count > 0)
+		return;
+	free(kept.pids);
+	kept.pids = NULL;
+}
+
+bool
+descendants_kept(pid_t child)
+{
+	for (size_t i = 0; i < kept.count; i++)
+		if (kept.pids[i] == child)
+			return true;
+	return false;
+}
+
 /* Fills state and parent from /proc/PID/stat: "PID (NAME) STATE PPID …", where
  * NAME may hold anything. */
 static bool
@@ -123,7 +156,7 @@ descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid
 	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
 		const struct entry parent = { e->parent, 0, 0 };
 
-		if (listed(spare, e->pid))
+		if (listed(spare, e->pid) || descendants_kept(e->pid))
 			return false;
 		if (e->parent == ancestor)
 			return true;

@@ -5,11 +5,18 @@
 #ifndef AWF_EXEC_DESCENDANTS_H
 #define AWF_EXEC_DESCENDANTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 /* Becomes the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER). */
 void descendants_adopt(void);
+/* Children of this process that live on whatever becomes of the others, with all that
+ * they start: they count as descendants for none of these functions, nor as orphans,
+ * until they are released. */
+void descendants_keep(pid_t child);
+void descendants_release(pid_t child);
+bool descendants_kept(pid_t child);
 /* Sends a signal to every descendant of ancestor (not to itself, nor to those in
  * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there

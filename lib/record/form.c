@@ -521,6 +521,7 @@ static const struct rule run_started_rules[] = {
 	RULE("format", is_positive, REQUIRED, 0),
 	RULE("attempt", is_positive, REQUIRED, KEPT(attempt)),
 	RULE("forked_from", is_uuid, NULLABLE, 0),
+	RULE("masked", is_bool, NULLABLE, 0),
 };
 
 static const struct rule run_completed_rules[] = {
@@ -846,6 +847,13 @@ form_check_tool(const char *payload, size_t len, struct form_fault *found)
 		false };
 
 	return check_alone(payload, len, &shape, found);
+}
+
+int
+form_check_payload(enum event_type type, const char *payload, size_t len,
+    struct form_fault *found)
+{
+	return check_alone(payload, len, &payload_shapes[type], found);
 }
 
 void

@@ -52,6 +52,9 @@ int form_check(const char *line, size_t len, struct form *form, struct form_faul
  * payload of a tool.call or tool.result. Other keys are not looked at. */
 int form_check_answer(const char *line, size_t len, struct form_fault *fault);
 int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
+/* The payload of an event, as form_check() looks at it within its line. */
+int form_check_payload(enum event_type type, const char *payload, size_t len,
+    struct form_fault *fault);
 
 /* Links: the event id of an element of `links`, and its run id (.at NULL if it is
  * an event of the same file). */

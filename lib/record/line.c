@@ -120,10 +120,6 @@ line_make(struct line *l, const struct line_place *place, struct event *e, struc
 {
 	struct buffer refs = BUFFER_INIT;
 
-	if (e->event_id == NULL)
-		id_new(e->id);
-	else
-		memcpy(e->id, e->event_id, ID_SIZE);
 	if (l->bytes.capacity > LINE_KEPT)
 		buffer_free(&l->bytes);
 	buffer_clear(&l->bytes);

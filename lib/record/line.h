@@ -25,7 +25,7 @@ struct line_place {
 	bool sync;
 };
 
-/* Makes all but the head; sets e->id. ERROR_SYSTEM for blobs; ERROR_INVALID_INPUT
+/* Makes all but the head; e->id is set. ERROR_SYSTEM for blobs; ERROR_INVALID_INPUT
  * for JSON that is not minified, or a line above 256 MiB. */
 int line_make(struct line *l, const struct line_place *place, struct event *e, struct error *err);
 /* Puts in seq, timestamp and prev, and fills e's; then signs, if it is to be. */

@@ -119,6 +119,27 @@ write_key(struct run *r, struct error *err)
 	return failed;
 }
 
+/* Leaves the mark of the filter for the steps inside. */
+static int
+make_mask(struct run *r, struct masking *masking, struct error *err)
+{
+	int fd, failed = 0;
+
+	if (masking == NULL)
+		return 0;
+	r->transcript.masked = true;
+	r->transcript.masking = masking;
+	memcpy(masking->key, r->key, sizeof masking->key);
+	masking_mark(masking, r->mask);
+	fd = open_file(r, "mask", O_WRONLY | O_CREAT | O_EXCL, err);
+	if (fd < 0)
+		return -1;
+	if (file_write(fd, r->mask, sizeof r->mask - 1) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's mask");
+	close(fd);
+	return failed;
+}
+
 /* A transcript that is not kept lies, with its blobs, in the run directory. */
 static char *
 transcript_path(const struct run *r)
@@ -222,6 +243,8 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_member_string(&w, "awf_version", AWF_VERSION);
 	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, "attempt", r->attempt);
+	if (r->transcript.masked)
+		writer_member_bool(&w, "masked", true);
 	writer_object_end(&w);
 }
 
@@ -242,12 +265,24 @@ append_started(struct run *r, const char *event_id, struct span payload, struct 
 	return failed;
 }
 
+/* What was recorded of the name and the inputs is all that may be told elsewhere. */
+static struct span
+take_masked(struct run *r)
+{
+	char *name = span_text(masking_member(r->transcript.masking, "name"));
+
+	free(r->name);
+	r->name = name;
+	return masking_member(r->transcript.masking, "inputs");
+}
+
 /* What may go wrong without the run going wrong. */
 static void
 announce(struct run *r, const struct run_spec *spec)
 {
 	struct error err = ERROR_INIT;
-	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
+	struct span inputs = r->transcript.masked ? take_masked(r) : spec->inputs;
+	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, inputs };
 
 	if (audit_started(&r->storage, &start, &err) != 0)
 		warn(r, &err);
@@ -274,7 +309,7 @@ start_run(struct run *r, const struct run_spec *spec, struct error *err)
 	struct buffer payload = BUFFER_INIT;
 	int failed;
 
-	if (make_run(r, err) != 0)
+	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0)
 		return -1;
 	r->transcript.repaired = spec->repaired;
 	write_started(r, spec, &payload);
@@ -402,6 +437,26 @@ read_key(struct run *r, struct error *err)
 	return 0;
 }
 
+/* Whether the run is masked: its mark is read then. */
+static int
+read_mask(struct run *r, struct error *err)
+{
+	char *path = in_directory(r, "mask");
+	int fd = storage_open(path, O_RDONLY, 0), reason = errno;
+	ssize_t got = -1;
+
+	free(path);
+	if (fd < 0 && reason == ENOENT)
+		return 0;
+	if (fd >= 0) {
+		got = read(fd, r->mask, sizeof r->mask - 1);
+		close(fd);
+	}
+	if (got == (ssize_t)sizeof r->mask - 1)
+		return 0;
+	return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
+}
+
 /* Copies an id from the environment; ERROR_SYSTEM if there is none. */
 static int
 environment_id(const char *name, char out[ID_SIZE], struct error *err)
@@ -430,12 +485,13 @@ enter(struct run *r, struct error *err)
 	if (storage_locate(&r->storage, err) != 0)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
-	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0)
+	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0 || read_mask(r, err) != 0)
 		return -1;
 	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
 	blobs = blobs_path(r);
 	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
 	free(blobs);
+	r->transcript.masked = *r->mask != '\0';
 	return failed;
 }
 
@@ -449,6 +505,46 @@ run_enter(struct run *r, struct error *err)
 		return 0;
 	run_close(r);
 	return -1;
+}
+
+int
+run_mask(struct run *r, struct masking *masking, struct error *err)
+{
+	char mark[DIGEST_SIZE];
+
+	if (*r->mask == '\0' && masking == NULL)
+		return 0;
+	if (*r->mask == '\0')
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is set, but the run is not masked: give --mask to awf-run");
+	if (masking == NULL)
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is not set, but the run is masked: do not unset it");
+	memcpy(masking->key, r->key, sizeof masking->key);
+	if (strcmp(masking_mark(masking, mark), r->mask) != 0)
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is not the filter that the run began with: do not set it yourself");
+	r->transcript.masking = masking;
+	return 0;
+}
+
+bool
+run_environment_masked(void)
+{
+	const char *id = getenv("AWF_RUN_ID");
+	struct run r;
+	char *path;
+	bool masked = false;
+
+	begin(&r);
+	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&r.storage, NULL) != 0)
+		return false;
+	r.directory = storage_run_directory(&r.storage, id);
+	path = in_directory(&r, "mask");
+	masked = access(path, F_OK) == 0;
+	free(path);
+	run_close(&r);
+	return masked;
 }
 
 static void
@@ -504,17 +600,30 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	return failed ? -1 : 0;
 }
 
+/* The error as it may be told; of a masked run, as it was recorded. */
+static char *
+audit_error(const struct run *r, const struct run_end *end, bool recorded)
+{
+	if (end->error == NULL || end->error->code == ERROR_NONE)
+		return NULL;
+	if (!r->transcript.masked)
+		return memory_text(end->error->message);
+	if (!recorded)
+		return memory_text("the end could not be recorded");
+	return span_text(span_member(masking_member(r->transcript.masking, "error"), "message"));
+}
+
 static void
-audit_end(struct run *r, const struct run_end *end, int64_t duration)
+audit_end(struct run *r, const struct run_end *end, int64_t duration, bool recorded)
 {
 	struct error err = ERROR_INIT;
+	char *error = audit_error(r, end, recorded);
 	struct audit_end line = { r->id, r->attempt, r->name, r->started_wall + duration * 1000,
-		end->status, end->exit_code, duration, NULL };
+		end->status, end->exit_code, duration, error };
 
-	if (end->error != NULL && end->error->code != ERROR_NONE)
-		line.error = end->error->message;
 	if (audit_completed(&r->storage, &line, &err) != 0)
 		warn(r, &err);
+	free(error);
 }
 
 int
@@ -524,7 +633,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 	int failed = append_completed(r, end, duration, err);
 
 	if (r->audited)
-		audit_end(r, end, duration);
+		audit_end(r, end, duration, failed == 0);
 	remove_directory(r->directory);
 	return failed;
 }

@@ -8,6 +8,9 @@
  *     runs/<id>/lock   F_WRLCK held by the owner while the run lives;
  *                      holds "PID ATTEMPT\n"
  *     runs/<id>/key    32 random bytes, for the tokens of state lines
+ *     runs/<id>/mask   of a masked run: the mark of its filter (masking_mark()). The
+ *                      command itself may hold what it is to mask, so it is in the
+ *                      environment alone, and checked against this
  *     runs/<id>/roster/
  */
 #ifndef AWF_RECORD_RUN_H
@@ -33,6 +36,7 @@ struct run {
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
+	char mask[DIGEST_SIZE];       /* the mark of its filter; "": it is not masked */
 	int lock_fd;                  /* -1 unless this process owns the run */
 	bool keep_transcript;         /* else it lies in the run directory and goes with it */
 	bool audited;                 /* the audit file tells of it */
@@ -49,6 +53,7 @@ struct run_spec {
 	                                 ends with NULL; may be NULL */
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
+	struct masking *masking;      /* --mask; NULL: none */
 	bool keep_transcript;         /* false: --no-transcript */
 	bool latest;                  /* becomes `latest` (top-level live runs) */
 	void (*repaired)(const char *text);
@@ -79,6 +84,11 @@ bool run_in_environment(void);
 /* Enters the run of AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE, AWF_PARENT. Fails
  * with "run has ended" (ERROR_SYSTEM) if its lock is free. */
 int run_enter(struct run *r, struct error *err);
+/* Gives a run that was entered its filter, if it is masked; until then nothing can be
+ * appended to it. ERROR_SYSTEM if it is another run's filter; NULL: none is known. */
+int run_mask(struct run *r, struct masking *masking, struct error *err);
+/* Whether the run that the environment names is masked. */
+bool run_environment_masked(void);
 
 struct run_end {
 	const char *event_id;         /* NULL: a new one */

@@ -114,6 +114,9 @@ transcript_close(struct transcript *t)
 	if (t->fd != -1)
 		close(t->fd);
 	t->fd = -1;
+	if (t->masking != NULL)
+		masking_close(t->masking);
+	t->masking = NULL;
 	free(t->path);
 	free(t->blobs);
 	t->path = t->blobs = NULL;
@@ -332,10 +335,27 @@ transcript_tell(const struct transcript *t, int64_t moved)
 /* Appending. */
 
 static int
+transcript_mask(struct transcript *t, struct event *e, struct error *err)
+{
+	if (!t->masked)
+		return 0;
+	if (t->masking == NULL)
+		return error_set(err, ERROR_SYSTEM, t->path,
+		    "the run is masked, and its filter is not known here: nothing is written");
+	return masking_apply(t->masking, t->run_id, e, err);
+}
+
+static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
 	const struct line_place place = { t->path, t->blobs, t->run_id, t->sync != SYNC_NONE };
 
+	if (e->event_id == NULL)
+		id_new(e->id);
+	else
+		memcpy(e->id, e->event_id, ID_SIZE);
+	if (transcript_mask(t, e, err) == -1)
+		return -1;
 	return line_make(&t->line, &place, e, err);
 }
 

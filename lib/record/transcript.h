@@ -15,6 +15,8 @@
  *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
  *     before the line that names them is written.
  *   - A failed sync is final: every later call fails too.
+ *   - In a masked run nothing is written that has not passed the filter: without one
+ *     every append fails.
  */
 #ifndef AWF_RECORD_TRANSCRIPT_H
 #define AWF_RECORD_TRANSCRIPT_H
@@ -27,6 +29,7 @@
 #include "base/error.h"
 #include "record/event.h"
 #include "record/line.h"
+#include "record/masking.h"
 #include "record/window.h"
 
 enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
@@ -43,6 +46,8 @@ struct transcript {
 	int64_t wall;             /* its timestamp, µs */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
+	bool masked;              /* events pass a filter first: */
+	struct masking *masking;  /* the caller's until transcript_close(); NULL: not had */
 	struct line line;         /* made last */
 	struct window tail;       /* the file's end, as far as it was read */
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
@@ -61,7 +66,8 @@ int transcript_create(struct transcript *t, const char *path, const char *blobs,
 int transcript_open(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 
-/* Appends one event; fills e->seq, e->id, e->timestamp. Waits at most 30 s for
+/* Appends one event; fills e->seq, e->id, e->timestamp, and in a masked run payload
+ * and raws (see masking_apply()). Waits at most 30 s for
  * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
  * file unlinked meanwhile, ERROR_INVALID_INPUT for JSON that is not minified or a
  * line above 256 MiB: nothing of the event is in the file then. With SYNC_EVENT

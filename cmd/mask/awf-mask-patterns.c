@@ -1,0 +1,344 @@
+/*
+ * awf-mask-patterns: masks what matches patterns in events that pass through, for
+ * awf-run --mask. Strings are matched decoded, so no way of writing them in JSON hides
+ * a secret. What identifies an event is passed on as it is.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "json/writer.h"
+#include "patterns.h"
+#include "record/line_input.h"
+#include "record/masking.h"
+
+#define PROGRAM "awf-mask-patterns"
+#define USAGE PROGRAM " FILE <events >masked"
+
+static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+/* An event on its way. */
+struct work {
+	struct patterns *patterns;
+	bool step;             /* it is of a step's call */
+	const char **binary;   /* values that are base64 of bytes, in the order of the line */
+	size_t binary_count, binary_next;
+	struct span refused;   /* the key of what holds a secret and cannot be masked */
+	struct buffer *out;
+};
+
+static void put_value(struct work *w, struct span value, bool data, enum cut cut);
+
+/* A string token, or a number in data, as a string if something in it is masked. */
+static void
+put_scalar(struct work *w, struct span value, enum cut cut)
+{
+	struct buffer text = BUFFER_INIT, masked = BUFFER_INIT;
+
+	if (span_type(value) == 's')
+		span_decode(value, &text);
+	else
+		buffer_append(&text, value.at, value.len);
+	if (patterns_mask(w->patterns, buffer_string(&text), text.len, cut, &masked))
+		json_quote(w->out, masked.data, masked.len);
+	else
+		buffer_append(w->out, value.at, value.len);
+	buffer_free(&text);
+	buffer_free(&masked);
+}
+
+/* Bytes that are no UTF-8, as base64. */
+static void
+put_bytes(struct work *w, struct span value)
+{
+	struct buffer code = BUFFER_INIT, bytes = BUFFER_INIT, masked = BUFFER_INIT;
+
+	span_decode(value, &code);
+	if (base64_decode(buffer_string(&code), code.len, &bytes) == -1 ||
+	    !patterns_mask(w->patterns, buffer_string(&bytes), bytes.len, CUT_NOWHERE, &masked)) {
+		buffer_append(w->out, value.at, value.len);
+	} else {
+		buffer_byte(w->out, '"');
+		base64_encode(masked.data, masked.len, w->out);
+		buffer_byte(w->out, '"');
+	}
+	buffer_free(&code);
+	buffer_free(&bytes);
+	buffer_free(&masked);
+}
+
+/* Whether a key of the object, decoded, is this one. */
+static bool
+key_taken(struct span object, const char *name, size_t len)
+{
+	struct span_walk walk;
+	struct span key, value;
+	struct buffer text = BUFFER_INIT;
+	bool taken = false;
+
+	span_walk_begin(&walk, object);
+	while (!taken && span_walk_next(&walk, &key, &value)) {
+		buffer_clear(&text);
+		span_decode(key, &text);
+		taken = text.len == len && memcmp(buffer_string(&text), name, len) == 0;
+	}
+	buffer_free(&text);
+	return taken;
+}
+
+/* A key of data. No key may stand twice, so a masked one gets the member's number. */
+static void
+put_key(struct work *w, struct span object, struct span key, size_t number)
+{
+	struct buffer text = BUFFER_INIT, masked = BUFFER_INIT;
+
+	span_decode(key, &text);
+	if (patterns_mask(w->patterns, buffer_string(&text), text.len, CUT_NOWHERE, &masked)) {
+		buffer_format(&masked, " %zu", number);
+		while (key_taken(object, masked.data, masked.len))
+			buffer_byte(&masked, '\'');
+		json_quote(w->out, masked.data, masked.len);
+	} else {
+		buffer_append(w->out, key.at, key.len);
+	}
+	buffer_free(&text);
+	buffer_free(&masked);
+}
+
+/* awf-step keeps the end of stderr, and cuts messages at their end. */
+static enum cut
+cut_of(struct span key)
+{
+	if (span_is(key, "stderr"))
+		return CUT_BEGIN;
+	return span_is(key, "message") ? CUT_END : CUT_NOWHERE;
+}
+
+/* What identifies is passed on; of these the texts come from outside of AWF. */
+static void
+put_fixed(struct work *w, struct span key, struct span value)
+{
+	static const char *const foreign[] = { "path", "call", "call_id", "tool_id" };
+	struct buffer text = BUFFER_INIT;
+
+	buffer_append(w->out, value.at, value.len);
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+		if (!span_is(key, foreign[i]))
+			continue;
+		span_decode(value, &text);
+		if (patterns_found(w->patterns, buffer_string(&text), text.len))
+			w->refused = key;
+	}
+	buffer_free(&text);
+}
+
+static void
+put_object(struct work *w, struct span object, bool data)
+{
+	struct span_walk walk;
+	struct span key, value;
+	size_t number = 0;
+
+	buffer_byte(w->out, '{');
+	span_walk_begin(&walk, object);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (number++ > 0)
+			buffer_byte(w->out, ',');
+		if (data)
+			put_key(w, object, key, number);
+		else
+			buffer_append(w->out, key.at, key.len);
+		buffer_byte(w->out, ':');
+		if (!data && masking_is_fixed(key, w->step))
+			put_fixed(w, key, value);
+		else
+			put_value(w, value, data || masking_is_data(key), data ? CUT_NOWHERE : cut_of(key));
+	}
+	buffer_byte(w->out, '}');
+}
+
+static void
+put_array(struct work *w, struct span array, bool data)
+{
+	struct span_walk walk;
+	struct span key, value;
+	size_t number = 0;
+
+	buffer_byte(w->out, '[');
+	span_walk_begin(&walk, array);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (number++ > 0)
+			buffer_byte(w->out, ',');
+		put_value(w, value, data, CUT_NOWHERE);
+	}
+	buffer_byte(w->out, ']');
+}
+
+static void
+put_value(struct work *w, struct span value, bool data, enum cut cut)
+{
+	switch (span_type(value)) {
+	case 'o':
+		put_object(w, value, data);
+		return;
+	case 'a':
+		put_array(w, value, data);
+		return;
+	case 's':
+		if (w->binary_next < w->binary_count && value.at == w->binary[w->binary_next]) {
+			w->binary_next++;
+			put_bytes(w, value);
+		} else {
+			put_scalar(w, value, cut);
+		}
+		return;
+	case 'n':
+		if (data) {
+			put_scalar(w, value, cut);
+			return;
+		}
+		break;
+	}
+	buffer_append(w->out, value.at, value.len);
+}
+
+/* Finds what the line's refs name. */
+static void
+find_binary(struct work *w, struct span event)
+{
+	struct span refs = span_member(event, "refs"), key, ref;
+	struct span_walk walk;
+
+	if (refs.at == NULL)
+		return;
+	span_walk_begin(&walk, refs);
+	while (span_walk_next(&walk, &key, &ref)) {
+		char *at = span_text(span_member(ref, "at"));
+
+		w->binary = memory_array(w->binary, w->binary_count + 1, sizeof *w->binary);
+		w->binary[w->binary_count++] = at != NULL ? pointer_find(event, at).at : NULL;
+		free(at);
+	}
+}
+
+/* The event, its payload masked. */
+static void
+put_event(struct work *w, struct span event)
+{
+	struct span_walk walk;
+	struct span key, value;
+	char separator = '{';
+
+	span_walk_begin(&walk, event);
+	while (span_walk_next(&walk, &key, &value)) {
+		buffer_byte(w->out, separator);
+		separator = ',';
+		buffer_append(w->out, key.at, key.len);
+		buffer_byte(w->out, ':');
+		if (span_is(key, "payload"))
+			put_value(w, value, false, CUT_NOWHERE);
+		else
+			put_fixed(w, key, value);
+	}
+	buffer_text(w->out, separator == '{' ? "{}\n" : "}\n");
+}
+
+static int
+mask_line(struct patterns *p, const char *line, size_t len, int64_t number, struct buffer *out,
+    struct error *err)
+{
+	static const char step[] = "\"step.";
+	struct work w = { .patterns = p, .out = out };
+	struct buffer event = BUFFER_INIT;
+	struct span type;
+	size_t bad;
+	const char *why = scan_within(line, len, SCAN_LINE_DEPTH, &bad);
+	char place[64];
+
+	snprintf(place, sizeof place, "stdin:%lld", (long long)number);
+	if (why != NULL)
+		return error_set(err, ERROR_INVALID_INPUT, place, "byte %zu: %s", bad + 1, why);
+	if (span_type(span_of(line, len)) != 'o')
+		return error_set(err, ERROR_INVALID_INPUT, place, "is no object");
+	scan_minify(span_of(line, len), &event);
+	type = span_member(span_of(event.data, event.len), "type");
+	w.step = type.len > sizeof step && memcmp(type.at, step, sizeof step - 1) == 0;
+	find_binary(&w, span_of(event.data, event.len));
+	put_event(&w, span_of(event.data, event.len));
+	if (w.refused.at != NULL)
+		error_set(err, ERROR_SYSTEM, place, "a secret is in %.*s, which cannot be masked",
+		    (int)w.refused.len, w.refused.at);
+	free(w.binary);
+	buffer_free(&event);
+	return w.refused.at != NULL ? -1 : 0;
+}
+
+/* Each line goes out before the next is waited for. */
+static int
+run(const char *path, struct error *err)
+{
+	struct patterns patterns;
+	struct line_input input;
+	struct buffer out = BUFFER_INIT;
+	const char *line;
+	size_t len;
+	int got = patterns_load(&patterns, path, err) == 0 ? 1 : -1;
+
+	line_input_begin(&input, STDIN_FILENO, "stdin");
+	while (got == 1 && (got = line_input_next(&input, &line, &len, err)) == 1) {
+		buffer_clear(&out);
+		if (mask_line(&patterns, line, len, input.lines, &out, err) == -1)
+			got = -1;
+		else if (file_write(STDOUT_FILENO, out.data, out.len) == -1)
+			got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	}
+	if (got == 0 && line_input_unfinished(&input) > 0)
+		got = error_set(err, ERROR_INVALID_INPUT, "stdin", "the last line has no end");
+	line_input_free(&input);
+	patterns_free(&patterns);
+	buffer_free(&out);
+	return got;
+}
+
+/* OPTION_END with the file, or what options_next() returned. */
+static int
+read_options(int argc, char **argv, const char **path, struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, none, argc, argv);
+	while ((id = options_next(&o, err)) == OPTION_WORD) {
+		if (*path != NULL)
+			return error_set(err, ERROR_USAGE, o.value, "one FILE only");
+		*path = o.value;
+	}
+	if (id == OPTION_END && *path == NULL)
+		return error_set(err, ERROR_USAGE, NULL, "a FILE of patterns is missing (see --help)");
+	return id;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct error err = ERROR_INIT;
+	const char *path = NULL;
+
+	program_begin();
+	switch (read_options(argc, argv, &path, &err)) {
+	case OPTION_HELP:
+		options_help(stdout, USAGE, none);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	case OPTION_END:
+		if (run(path, &err) == 0)
+			return STATUS_OK;
+	}
+	return program_fail(PROGRAM, &err);
+}

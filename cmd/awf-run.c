@@ -19,6 +19,7 @@
 
 #include "agent/provider.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -94,34 +95,6 @@ static void
 repaired(const char *text)
 {
 	fprintf(stderr, PROGRAM ": %s\n", text);
-}
-
-static size_t
-list_len(char *const *list)
-{
-	size_t count = 0;
-
-	while (list != NULL && list[count] != NULL)
-		count++;
-	return count;
-}
-
-static void
-list_add(char ***list, const char *text)
-{
-	size_t count = list_len(*list);
-
-	*list = memory_array(*list, count + 2, sizeof **list);
-	(*list)[count] = memory_text(text);
-	(*list)[count + 1] = NULL;
-}
-
-static void
-list_free(char **list)
-{
-	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-		free(list[i]);
-	free(list);
 }
 
 /* Whether the first len bytes are a shell variable's name. */
@@ -297,7 +270,7 @@ write_inputs(struct job *j)
 
 	writer_begin(&w, &j->inputs);
 	writer_object(&w);
-	for (size_t i = 0; i < list_len(j->settings.inputs); i++) {
+	for (size_t i = 0; i < list_count(j->settings.inputs); i++) {
 		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
 		char *key = memory_copy(input, (size_t)(value - input));
 
@@ -397,15 +370,9 @@ set_environment(struct job *j)
 
 	environment_begin(e);
 	drop_foreign_inputs(e);
-	environment_set(e, "AWF_RUN_ID", j->run.id);
-	environment_set(e, "AWF_TRANSCRIPT", j->run.transcript.path);
-	environment_set(e, "AWF_STORAGE", j->run.storage.root);
-	environment_set(e, "AWF_PATH", "");
-	environment_set(e, "AWF_CALL", "");
-	environment_set(e, "AWF_PARENT", j->run.started);
-	environment_set(e, "AWF_WORKFLOW_DIR", j->workflow.directory);
+	environment_set_run(e, &j->run, j->workflow.directory);
 	mask_export(&j->mask, e);
-	for (size_t i = 0; i < list_len(j->settings.inputs); i++) {
+	for (size_t i = 0; i < list_count(j->settings.inputs); i++) {
 		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
 		char *name = memory_format("AWF_INPUT_%.*s", (int)(value - input), input);
 

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 
+struct run;
+
 struct environment {
 	char **list;    /* NAME=VALUE, ends with NULL; for process_spec */
 	size_t count;
@@ -22,6 +24,8 @@ void environment_copy(struct environment *e, const struct environment *from);
 void environment_set(struct environment *e, const char *name, const char *value);
 void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
+/* What steps of a run go by; directory: the workflow's. */
+void environment_set_run(struct environment *e, const struct run *run, const char *directory);
 void environment_free(struct environment *e);
 
 /* API keys: NAME=VALUE lines of ~/.config/awf/keys ($XDG_CONFIG_HOME). A file

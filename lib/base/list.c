@@ -1,0 +1,48 @@
+#include "base/list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+size_t
+list_count(char *const *list)
+{
+	size_t count = 0;
+
+	while (list != NULL && list[count] != NULL)
+		count++;
+	return count;
+}
+
+bool
+list_has(char *const *list, const char *text)
+{
+	while (list != NULL && *list != NULL && strcmp(*list, text) != 0)
+		list++;
+	return list != NULL && *list != NULL;
+}
+
+void
+list_take(char ***list, char *text)
+{
+	size_t count = list_count(*list);
+
+	*list = memory_array(*list, count + 2, sizeof **list);
+	(*list)[count] = text;
+	(*list)[count + 1] = NULL;
+}
+
+void
+list_add(char ***list, const char *text)
+{
+	list_take(list, memory_text(text));
+}
+
+void
+list_free(char **list)
+{
+	for (char **text = list; text != NULL && *text != NULL; text++)
+		free(*text);
+	free(list);
+}

@@ -1,0 +1,19 @@
+/*
+ * Lists of texts, as argv is one: an array that ends with NULL, NULL itself for the
+ * empty list. Texts and array are memory of their own.
+ */
+#ifndef AWF_BASE_LIST_H
+#define AWF_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+size_t list_count(char *const *list);
+bool list_has(char *const *list, const char *text);
+/* Adds a copy. */
+void list_add(char ***list, const char *text);
+/* Adds the text itself, which must be free()able. */
+void list_take(char ***list, char *text);
+void list_free(char **list);
+
+#endif

@@ -37,6 +37,11 @@
 
 #include "base/error.h"
 
+/* A directory that is seen at another path than its own. */
+struct confine_shown {
+	const char *at, *directory;  /* absolute; at need not exist */
+};
+
 struct confine_spec {
 	const char *workspace;       /* absolute; it need not exist if source is given */
 	const char *source;          /* what is shown there; NULL: the workspace itself */
@@ -46,6 +51,7 @@ struct confine_spec {
 	const char *const *visible;  /* absolute; ends with NULL; may be NULL. What does not
 	                                exist is passed over */
 	const char *const *writable; /* likewise, but these exist */
+	const struct confine_shown *shown; /* visible too; ends with at NULL; may be NULL */
 	const char *home;            /* NULL: $HOME */
 	const char *directory;       /* to start in; NULL: the workspace */
 	const char *host_name;       /* NULL: the machine's */

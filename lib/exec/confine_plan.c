@@ -243,6 +243,9 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 	add_privates(plan, spec->home != NULL ? spec->home : getenv("HOME"));
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
+	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
+		if (add_real(plan, CONFINE_VISIBLE, s->at, s->directory, err) != 0)
+			return -1;
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
 		if (add_real(plan, CONFINE_WRITABLE, *path, *path, err) != 0)
 			return -1;

@@ -62,6 +62,9 @@ struct difference {
 /* 0: none; 1: *d is it; -1: *err. d is for difference_free() in all cases. */
 int canonical_compare(const char *first, const char *second, struct difference *d,
     struct error *err);
+/* Makes *d, whose other members are set, the first difference of two JSON values that
+ * do differ. */
+void difference_values(struct difference *d, struct span first, struct span second);
 /* Appends one to three lines for people, each with its LF; the names are those of the
  * two transcripts ("recording", "replay"). */
 void difference_text(const struct difference *d, const char *first, const char *second,

@@ -156,8 +156,8 @@ shorten(struct span value, size_t from, struct buffer *out)
 	text_visible(out, value.at + start, value.len - start, SHOWN_COLUMNS);
 }
 
-static void
-compare_values(struct difference *d, struct span first, struct span second)
+void
+difference_values(struct difference *d, struct span first, struct span second)
 {
 	struct sides found = { first, second };
 	size_t same_bytes = 0, most;
@@ -211,9 +211,9 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 	canonical_line(line, node->length, &bytes);
 	same_bytes = same(span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
 	if (!same_bytes && alone == DIFFERENCE_FIRST_ONLY)
-		compare_values(d, span_of(c->bytes.data, c->bytes.len), span_of(bytes.data, bytes.len));
+		difference_values(d, span_of(c->bytes.data, c->bytes.len), span_of(bytes.data, bytes.len));
 	else if (!same_bytes)
-		compare_values(d, span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
+		difference_values(d, span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
 	buffer_free(&bytes);
 	return !same_bytes;
 }

@@ -14,8 +14,8 @@ hex_digit(char c)
 }
 
 /* value is a JSON string; false if it is no id. */
-static bool
-read_id(struct span value, struct graph_id *id)
+bool
+graph_id_read(struct span value, struct graph_id *id)
 {
 	uint64_t halves[2] = { 0, 0 };
 	unsigned digits = 0;
@@ -100,7 +100,7 @@ static bool
 add_cause(struct graph *g, struct graph_node *node, struct span id)
 {
 	g->named = grown(g->named, g->cause_count, sizeof *g->named);
-	if (!read_id(id, &g->named[g->cause_count]))
+	if (!graph_id_read(id, &g->named[g->cause_count]))
 		return false;
 	g->cause_count++;
 	node->causes++;
@@ -155,7 +155,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 		return damaged(g, "it is not whole", err);
 	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad) || event_view(line, len, &event) != 0)
 		return damaged(g, "it is no event", err);
-	if (!read_id(event.event_id, &node.id) || !add_causes(g, &node, &event))
+	if (!graph_id_read(event.event_id, &node.id) || !add_causes(g, &node, &event))
 		return damaged(g, "its ids are no UUIDs", err);
 	if (g->count + 1 >= GRAPH_NONE || g->cause_count >= GRAPH_NONE)
 		return error_set(err, ERROR_INVALID_INPUT, g->reader.path, "too many events");

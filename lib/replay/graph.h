@@ -73,6 +73,8 @@ uint32_t *graph_order_seq(const struct graph *g);
 const char *graph_line(struct graph *g, const struct graph_node *node, struct error *err);
 /* The node of an event id, or GRAPH_NONE. */
 uint32_t graph_find(const struct graph *g, struct graph_id id);
+/* The id that a JSON string holds; false if it is none. */
+bool graph_id_read(struct span value, struct graph_id *id);
 /* The text of an id. Returns out. */
 char *graph_id_text(struct graph_id id, char out[ID_SIZE]);
 void graph_close(struct graph *g);

@@ -1,0 +1,325 @@
+#include "replay/against.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* The two sides of the comparison. */
+struct against {
+	struct canonical recording, replay;
+	struct map unknown;        /* starts that only the replay has, by their calls */
+	int attempt;
+	struct difference *difference;
+};
+
+/* ---- what of an event is compared ---- */
+
+/* Left out everywhere. */
+static const char *const dropped[] = { "attempt", "call", "claims", "reused_from", NULL };
+/* These say that something differs, but not what: they come last. */
+static const char *const digests[] = { "input_sha256", "definition_sha256", NULL };
+/* Of the end of the run, which may speak of paths. */
+static const char *const end_keys[] = { "status", "exit_code", NULL };
+
+static bool
+listed(struct span key, const char *const *names)
+{
+	while (*names != NULL && !span_is(key, *names))
+		names++;
+	return *names != NULL;
+}
+
+static void
+put_member(struct buffer *out, struct span key, struct span value)
+{
+	if (out->data[out->len - 1] != '{')
+		buffer_byte(out, ',');
+	buffer_append(out, key.at, key.len);
+	buffer_byte(out, ':');
+	buffer_append(out, value.at, value.len);
+}
+
+/* The members of an object whose keys are in one list, or are not in two. */
+static void
+put_members(struct buffer *out, struct span object, const char *const *only,
+    const char *const *but, const char *const *nor)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, object);
+	while (span_walk_next(&walk, &key, &value))
+		if (only != NULL ? listed(key, only) : !listed(key, but) && !listed(key, nor))
+			put_member(out, key, value);
+}
+
+/* What is compared of an event, from its canonical line. */
+static void
+put_comparable(struct buffer *out, struct span line)
+{
+	static const char *const before[] = { "type", "path", "iteration", NULL };
+	static const char *const after[] = { "child_run_id", "refs", NULL };
+	struct span payload = span_member(line, "payload");
+
+	buffer_byte(out, '{');
+	put_members(out, line, before, NULL, NULL);
+	buffer_text(out, ",\"payload\":{");
+	if (span_is(span_member(line, "type"), event_type_name(EVENT_RUN_COMPLETED))) {
+		put_members(out, payload, end_keys, NULL, NULL);
+	} else {
+		put_members(out, payload, NULL, dropped, digests);
+		put_members(out, payload, digests, NULL, NULL);
+	}
+	buffer_byte(out, '}');
+	put_members(out, line, after, NULL, NULL);
+	buffer_byte(out, '}');
+}
+
+static int
+read_line(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	const char *line = graph_line(&c->graph, node, err);
+
+	if (line == NULL)
+		return -1;
+	canonical_line(line, node->length, out);
+	return 0;
+}
+
+static struct span
+buffer_span(const struct buffer *b)
+{
+	return span_of(buffer_string(b), b->len);
+}
+
+/* ---- events and their counterparts ---- */
+
+static const struct graph_node *
+counterpart(const struct canonical *c, struct graph_id id)
+{
+	uint32_t found = graph_find(&c->graph, id);
+
+	return found == GRAPH_NONE ? NULL : &c->graph.nodes[found];
+}
+
+static int
+tell(struct against *a, enum difference_kind kind, struct canonical *c,
+    const struct graph_node *node, struct error *err)
+{
+	struct difference *d = a->difference;
+
+	d->kind = kind;
+	d->type = (enum event_type)node->type;
+	graph_id_text(node->id, d->event_id);
+	buffer_clear(&d->call);
+	return canonical_call(c, node, &d->call, err) != 0 ? -1 : 1;
+}
+
+/* The event whose contents stand for those of this one: where a call took its result
+ * over from. NULL if that lies in another recording. */
+static const struct graph_node *
+original(const struct canonical *c, const struct graph_node *node, struct span line)
+{
+	struct span from = span_path(line, "payload", "reused_from", NULL);
+	struct graph_id id;
+
+	if (from.at == NULL)
+		return node;
+	return graph_id_read(from, &id) ? counterpart(c, id) : NULL;
+}
+
+/* Adds what is compared of a recorded event; nothing if that is not at hand. */
+static int
+put_recorded(struct against *a, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	struct canonical *c = &a->recording;
+	const struct graph_node *from;
+	struct buffer line = BUFFER_INIT;
+	int failed = read_line(c, node, &line, err);
+
+	from = failed == 0 ? original(c, node, buffer_span(&line)) : NULL;
+	if (from != NULL && from != node) {
+		buffer_clear(&line);
+		failed = read_line(c, from, &line, err);
+	}
+	if (failed == 0 && from != NULL)
+		put_comparable(out, buffer_span(&line));
+	buffer_free(&line);
+	return failed;
+}
+
+static int
+put_replayed(struct against *a, const struct graph_node *node, struct buffer *out,
+    struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	int failed = read_line(&a->replay, node, &line, err);
+
+	if (failed == 0)
+		put_comparable(out, buffer_span(&line));
+	buffer_free(&line);
+	return failed;
+}
+
+/* 1: they differ, and how is told of the recorded one. */
+static int
+compare(struct against *a, const struct graph_node *recorded, const struct graph_node *replayed,
+    struct error *err)
+{
+	struct buffer first = BUFFER_INIT, second = BUFFER_INIT;
+	int differ = put_recorded(a, recorded, &first, err);
+
+	if (differ == 0 && first.len > 0)
+		differ = put_replayed(a, replayed, &second, err);
+	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
+		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
+		if (differ == 1)
+			difference_values(a->difference, buffer_span(&first), buffer_span(&second));
+	}
+	buffer_free(&first);
+	buffer_free(&second);
+	return differ;
+}
+
+/* ---- calls that have no counterpart by their ids ---- */
+
+/* Lists the calls that were not recorded: one of them may stand for one that was, and
+ * was not made again. */
+static int
+list_unknown(struct against *a, struct error *err)
+{
+	struct canonical *c = &a->replay;
+	struct buffer call = BUFFER_INIT;
+	int failed = 0;
+
+	for (uint32_t i = 0; failed == 0 && i < c->graph.count; i++) {
+		const struct graph_node *node = &c->graph.nodes[i];
+
+		if (!event_type_starts_call((enum event_type)node->type) ||
+		    counterpart(&a->recording, node->id) != NULL)
+			continue;
+		buffer_clear(&call);
+		failed = canonical_call(c, node, &call, err);
+		map_put(&a->unknown, buffer_string(&call), call.len, i);
+	}
+	buffer_free(&call);
+	return failed;
+}
+
+/* A recorded event that the replay does not have. */
+static int
+compare_missing(struct against *a, const struct graph_node *node, struct error *err)
+{
+	const size_t *found = NULL;
+	struct difference *d = a->difference;
+	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+
+	if (differ == 1 && event_type_starts_call((enum event_type)node->type))
+		found = map_get(&a->unknown, buffer_string(&d->call), d->call.len);
+	if (found == NULL)
+		return differ;
+	differ = compare(a, node, &a->replay.graph.nodes[*found], err);
+	return differ != 0 ? differ : tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+}
+
+/* ---- all of them ---- */
+
+/* Whether the end of an attempt tells of its work: a signal or a time limit from
+ * outside does not come again. */
+static bool
+end_counts(const struct canonical *c)
+{
+	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
+	struct span line = buffer_span(&c->bytes);
+
+	return listed(span_path(line, "payload", "status", NULL), from_inside);
+}
+
+static bool
+is_compared(const struct against *a, const struct graph_node *node)
+{
+	if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED)
+		return false;
+	return node->type != EVENT_RUN_COMPLETED || end_counts(&a->recording);
+}
+
+/* What the last attempt recorded, but for its end: that comes after what the replay
+ * did more. */
+static int
+compare_recorded(struct against *a, bool ends, struct error *err)
+{
+	const struct graph_node *other;
+	int got, differ = 0;
+
+	a->recording.next = 0;
+	while (differ == 0 && (got = canonical_next(&a->recording, err)) != 0) {
+		const struct graph_node *node = a->recording.node;
+
+		if (got < 0)
+			return -1;
+		if (!is_compared(a, node) || (node->type == EVENT_RUN_COMPLETED) != ends)
+			continue;
+		other = counterpart(&a->replay, node->id);
+		differ = other != NULL ? compare(a, node, other, err) : compare_missing(a, node, err);
+	}
+	return differ;
+}
+
+/* What only the replay did, or did of what an earlier attempt had recorded. */
+static int
+compare_replayed(struct against *a, struct error *err)
+{
+	const struct graph_node *other;
+	int got, differ = 0;
+
+	while (differ == 0 && (got = canonical_next(&a->replay, err)) != 0) {
+		const struct graph_node *node = a->replay.node;
+
+		if (got < 0)
+			return -1;
+		if (node->type == EVENT_RUN_STARTED || node->type == EVENT_RUN_COMPLETED)
+			continue;
+		other = counterpart(&a->recording, node->id);
+		if (other == NULL)
+			differ = tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
+		else if (other->attempt != a->attempt)
+			differ = compare(a, other, node, err);
+	}
+	return differ;
+}
+
+static int
+compare_all(struct against *a, struct error *err)
+{
+	int differ = list_unknown(a, err);
+
+	if (differ == 0)
+		differ = compare_recorded(a, false, err);
+	if (differ == 0)
+		differ = compare_replayed(a, err);
+	return differ != 0 ? differ : compare_recorded(a, true, err);
+}
+
+int
+against_recording(const char *recording, const char *replay, int attempt, struct difference *d,
+    struct error *err)
+{
+	struct against a = { .unknown = MAP_INIT, .attempt = attempt, .difference = d };
+	int differ;
+
+	memset(d, 0, sizeof *d);
+	if (canonical_open(&a.recording, recording, err) != 0)
+		return -1;
+	if (canonical_open(&a.replay, replay, err) != 0) {
+		canonical_close(&a.recording);
+		return -1;
+	}
+	differ = compare_all(&a, err);
+	map_free(&a.unknown);
+	canonical_close(&a.recording);
+	canonical_close(&a.replay);
+	return differ;
+}

@@ -1,0 +1,391 @@
+#include "replay/source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "record/blob.h"
+#include "record/event.h"
+#include "record/reader.h"
+
+#define SCRIPT_LIMIT ((size_t)16 << 20)
+
+/* What is gathered while the transcript is read. */
+struct gathering {
+	struct source *source;
+	struct map known;          /* definitions and children that are listed already */
+	bool fed;                  /* a first step had an input */
+	char stdin_sha256[DIGEST_SIZE];
+};
+
+static bool
+is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool
+is_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Takes the path over; NULL, and frees it, if that is not there. */
+static char *
+if_there(char *path, bool (*there)(const char *))
+{
+	if (there(path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* The storage around a transcript that was named by its path. */
+static char *
+storage_around(const char *path)
+{
+	char *absolute = realpath(path, NULL), *directory, *root = NULL;
+
+	if (absolute == NULL)
+		return NULL;
+	directory = path_directory(absolute);
+	if (strcmp(path_base(directory), "transcripts") == 0)
+		root = path_directory(directory);
+	free(directory);
+	free(absolute);
+	return root;
+}
+
+/* The directory's only run, or its latest. */
+static int
+find_in_directory(struct source *s, const char *directory, struct error *err)
+{
+	struct run_entry *runs;
+	struct run_ref ref;
+	size_t count;
+	int failed = 0;
+
+	s->storage.root = realpath(directory, NULL);
+	if (s->storage.root == NULL)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to find it");
+	if (storage_resolve(&s->storage, NULL, &ref, NULL) == 0) {
+		s->transcript = memory_text(ref.path);
+		run_ref_free(&ref);
+		return 0;
+	}
+	if (storage_list(&s->storage, &runs, &count, err) != 0)
+		return -1;
+	if (count == 1)
+		s->transcript = storage_transcript(&s->storage, runs[0].run_id);
+	else
+		failed = error_set(err, ERROR_USAGE, directory, count == 0 ?
+		    "no transcript is there (transcripts/*.jsonl)" :
+		    "several runs are there, and none is its latest: name the file of one");
+	free(runs);
+	return failed;
+}
+
+static int
+find(struct source *s, const struct storage *storage, const char *argument, struct error *err)
+{
+	struct run_ref ref;
+
+	if (argument != NULL && is_directory(argument))
+		return find_in_directory(s, argument, err);
+	if (storage_resolve(storage, argument, &ref, err) != 0)
+		return -1;
+	s->transcript = realpath(ref.path, NULL);
+	s->storage.root = storage_around(ref.path);
+	if (s->transcript == NULL)
+		error_errno(err, ERROR_SYSTEM, ref.path, "unable to find it");
+	run_ref_free(&ref);
+	return s->transcript == NULL ? -1 : 0;
+}
+
+/* ---- what the transcript says ---- */
+
+static void
+add_definition(struct gathering *g, char *path)
+{
+	if (path == NULL || *path != '/' || map_get(&g->known, path, strlen(path)) != NULL) {
+		free(path);
+		return;
+	}
+	map_put(&g->known, path, strlen(path), 0);
+	list_take(&g->source->definitions, path);
+}
+
+static void
+add_child(struct gathering *g, struct span child_run_id)
+{
+	struct source *s = g->source;
+	char id[ID_SIZE];
+
+	if (!span_copy(child_run_id, id, sizeof id) || !id_valid(id, strlen(id)) ||
+	    map_get(&g->known, id, strlen(id)) != NULL)
+		return;
+	map_put(&g->known, id, strlen(id), 0);
+	s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);
+	memcpy(s->children[s->child_count++], id, ID_SIZE);
+}
+
+static int
+take_started(struct gathering *g, const struct event_view *event, const char *line, size_t len,
+    struct error *err)
+{
+	struct source *s = g->source;
+	struct event_view view;
+	long long attempt;
+
+	buffer_clear(&s->line);
+	if (event->refs.at == NULL)
+		buffer_append(&s->line, line, len);
+	else if (blob_inline(s->blobs, line, len, &s->line, err) != 0)
+		return -1;
+	if (event_view(s->line.data, s->line.len, &view) != 0 ||
+	    !span_integer(span_member(view.payload, "attempt"), &attempt) || attempt < 1 ||
+	    attempt > INT_MAX || !span_copy(view.event_id, s->started, sizeof s->started) ||
+	    !span_copy(view.run_id, s->run_id, sizeof s->run_id) || !id_valid(s->run_id, ID_SIZE - 1))
+		return error_set(err, ERROR_SCHEMA, s->transcript, "its run.started is damaged: "
+		    "see awf-verify");
+	s->payload = view.payload;
+	s->attempt = (int)attempt;
+	s->completed[0] = '\0';
+	g->stdin_sha256[0] = '\0';
+	return 0;
+}
+
+static void
+take_step(struct gathering *g, const struct event_view *event)
+{
+	struct span files = span_member(event->payload, "files"), key, file;
+	struct span input = span_member(event->payload, "input");
+	struct span_walk walk;
+
+	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id,
+	    g->source->started))
+		g->fed = true;
+	add_child(g, event->child_run_id);
+	if (span_type(files) != 'a')
+		return;
+	span_walk_begin(&walk, files);
+	while (span_walk_next(&walk, &key, &file))
+		add_definition(g, span_text(file));
+}
+
+static int
+take(struct gathering *g, const char *line, size_t len, struct error *err)
+{
+	struct source *s = g->source;
+	struct event_view event;
+
+	if (event_view(line, len, &event) != 0)
+		return error_set(err, ERROR_SCHEMA, s->transcript, "a line is no event: see awf-verify");
+	if (event.type == EVENT_RUN_STARTED)
+		return take_started(g, &event, line, len, err);
+	if (event_type_starts_call(event.type))
+		take_step(g, &event);
+	if (event.type == EVENT_RUN_COMPLETED) {
+		span_copy(event.event_id, s->completed, sizeof s->completed);
+		span_copy(span_path(event.payload, "stdin", "sha256", NULL), g->stdin_sha256,
+		    sizeof g->stdin_sha256);
+	}
+	return 0;
+}
+
+static int
+read_transcript(struct gathering *g, struct error *err)
+{
+	struct source *s = g->source;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int more;
+
+	if (reader_open(&reader, s->transcript, err) != 0)
+		return -1;
+	while ((more = reader_next(&reader, &line, &len, err)) == 1)
+		if (take(g, line, len, err) != 0) {
+			more = -1;
+			break;
+		}
+	reader_close(&reader);
+	if (more == 0 && s->started[0] == '\0')
+		return error_set(err, ERROR_SCHEMA, s->transcript, "it has no run.started");
+	return more;
+}
+
+/* ---- what of that is needed ---- */
+
+static char **
+text_list(struct span array)
+{
+	struct span_walk walk;
+	struct span key, value;
+	char **list = NULL;
+
+	if (span_type(array) != 'a')
+		return NULL;
+	span_walk_begin(&walk, array);
+	while (span_walk_next(&walk, &key, &value))
+		if (span_type(value) == 's')
+			list_take(&list, span_text(value));
+	return list;
+}
+
+static int
+read_started(struct source *s, struct error *err)
+{
+	char *sha256 = span_text(span_member(s->payload, "workflow_sha256"));
+
+	s->name = span_text(span_member(s->payload, "name"));
+	s->kind = span_text(span_member(s->payload, "kind"));
+	s->workspace = span_text(span_member(s->payload, "cwd"));
+	s->directory = span_text(span_member(s->payload, "directory"));
+	s->argv = text_list(span_member(s->payload, "argv"));
+	if (sha256 != NULL && strlen(sha256) < sizeof s->workflow_sha256)
+		memcpy(s->workflow_sha256, sha256, strlen(sha256) + 1);
+	free(sha256);
+	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL ||
+	    *s->workspace != '/')
+		return error_set(err, ERROR_SCHEMA, s->transcript,
+		    "its run.started does not say what was run, and where");
+	if (s->directory == NULL || *s->directory != '/') {
+		free(s->directory);
+		s->directory = memory_text(s->workspace);
+	}
+	return 0;
+}
+
+/* What lies beside the transcript. */
+static void
+find_parts(struct source *s)
+{
+	char *path;
+
+	if (s->storage.root == NULL)
+		return;
+	s->input = if_there(storage_input(&s->storage, s->run_id), is_file);
+	if (s->input == NULL) {
+		path = storage_input(&s->storage, s->run_id);
+		s->input = if_there(memory_format("%s.part", path), is_file);
+		free(path);
+	}
+	s->snapshot = if_there(memory_format("%s/snapshots/%s", s->storage.root, s->run_id),
+	    is_directory);
+	s->files = if_there(path_join(s->storage.root, SOURCE_WORKFLOW "/files"), is_directory);
+	s->config = if_there(path_join(s->storage.root, SOURCE_WORKFLOW "/config"), is_directory);
+}
+
+static int
+refuse(const struct source *s, const struct gathering *g, struct error *err)
+{
+	if (s->storage.root != NULL && storage_run_alive(&s->storage, s->run_id))
+		return error_set(err, ERROR_USAGE, s->run_id, "the run is alive: wait for its end");
+	if (span_true(span_member(s->payload, "masked")))
+		return error_set(err, ERROR_USAGE, s->run_id,
+		    "the run was masked: what it was given and made is not all there");
+	if (strcmp(s->kind, "step") == 0 && g->fed)
+		return error_set(err, ERROR_USAGE, s->run_id, "the input of a step outside of any run "
+		    "is not kept: run it with awf-run");
+	if (g->stdin_sha256[0] != '\0' && s->input == NULL)
+		return error_set(err, ERROR_SYSTEM, s->run_id,
+		    "its standard input (inputs/%s in the storage) is missing", s->run_id);
+	return 0;
+}
+
+/* A file by itself may still have blobs where they would be in a storage. */
+static char *
+blobs_path(const struct source *s, const char *run_id)
+{
+	char *directory, *path;
+
+	if (s->storage.root != NULL)
+		return storage_blobs(&s->storage, run_id);
+	directory = path_directory(s->transcript);
+	path = memory_format("%s/blobs", directory);
+	free(directory);
+	return path;
+}
+
+/* "<run-id>.jsonl" in a storage; blobs are needed before the first line was read. */
+static void
+name_run(struct source *s)
+{
+	const char *base = path_base(s->transcript);
+
+	if (strlen(base) >= ID_SIZE - 1 && id_valid(base, ID_SIZE - 1))
+		memcpy(s->run_id, base, ID_SIZE - 1);
+	s->blobs = blobs_path(s, s->run_id);
+}
+
+int
+source_open(struct source *s, const struct storage *storage, const char *argument,
+    struct error *err)
+{
+	struct gathering g = { .source = s, .known = MAP_INIT };
+	int failed;
+
+	memset(s, 0, sizeof *s);
+	if (find(s, storage, argument, err) != 0)
+		return -1;
+	name_run(s);
+	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
+	map_free(&g.known);
+	if (failed)
+		return -1;
+	find_parts(s);
+	return refuse(s, &g, err);
+}
+
+static bool
+has_digest(const char *path, const char *sha256)
+{
+	struct buffer bytes = BUFFER_INIT;
+	char found[DIGEST_SIZE];
+	bool same = is_file(path) && file_load(path, SCRIPT_LIMIT, &bytes, NULL) == 0 &&
+	    strcmp(digest_sha256(buffer_string(&bytes), bytes.len, found), sha256) == 0;
+
+	buffer_free(&bytes);
+	return same;
+}
+
+char *
+source_script(const struct source *s)
+{
+	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
+		char *path = **word == '/' ? memory_text(*word) : path_join(s->workspace, *word);
+
+		if (has_digest(path, s->workflow_sha256))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+void
+source_close(struct source *s)
+{
+	char *texts[] = { s->transcript, s->blobs, s->input, s->snapshot, s->files, s->config,
+		s->name, s->kind, s->workspace, s->directory };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		free(texts[i]);
+	list_free(s->definitions);
+	free(s->children);
+	list_free(s->argv);
+	buffer_free(&s->line);
+	storage_close(&s->storage);
+	memset(s, 0, sizeof *s);
+}

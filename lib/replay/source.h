@@ -1,0 +1,65 @@
+/*
+ * A source: the recording of a run that is to be run again, and where that which goes
+ * with it lies. It reads the transcript once; of several attempts the last is what a
+ * replay makes again, and what source tells of.
+ *
+ * A recording lies in a storage: the user's, or one that `awf-replay --export` made.
+ * That has two directories more, awf-replay(1):
+ *
+ *     workflow/files/…   the files that steps are made of, below their absolute paths
+ *     workflow/config/   the same of the user's configuration
+ */
+#ifndef AWF_REPLAY_SOURCE_H
+#define AWF_REPLAY_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "record/storage.h"
+
+#define SOURCE_WORKFLOW "workflow"
+
+struct source {
+	struct storage storage;     /* that it lies in; root NULL: a file by itself */
+	char run_id[ID_SIZE];
+	char *transcript, *blobs;
+	char *input;                /* what its stdin was; NULL: none was kept */
+	char *snapshot;             /* of the workspace; NULL */
+	char *files, *config;       /* of an export; NULL */
+
+	/* Of the last attempt. */
+	int attempt;
+	char started[ID_SIZE];      /* event id of run.started */
+	char completed[ID_SIZE];    /* of run.completed; "": the attempt has no end */
+	struct buffer line;         /* run.started, its blobs put back */
+	struct span payload;        /* in line */
+	char *name, *kind;
+	char **argv;                /* these end with NULL */
+	char *workspace;            /* where it was started */
+	char *directory;            /* of the workflow */
+	char workflow_sha256[DIGEST_SIZE]; /* "": no script */
+
+	/* Of all attempts. */
+	char **definitions;         /* files that steps are made of, absolute; ends with NULL */
+	char (*children)[ID_SIZE];
+	size_t child_count;
+};
+
+/* argument: RUN as in storage_resolve(), or a directory: a storage, whose latest run
+ * is meant. ERROR_USAGE if there is none such, it is alive, was masked, or cannot be run
+ * again for another reason; ERROR_SYSTEM if it or its input cannot be read;
+ * ERROR_SCHEMA if it is no transcript. s is for source_close() in all cases. */
+int source_open(struct source *s, const struct storage *storage, const char *argument,
+    struct error *err);
+/* The file of the workflow: the word of argv whose file has its digest, absolute, in
+ * memory of its own; NULL if there is none (any more). */
+char *source_script(const struct source *s);
+void source_close(struct source *s);
+
+#endif

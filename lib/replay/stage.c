@@ -1,0 +1,414 @@
+#include "replay/stage.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "exec/libexec.h"
+#include "replay/disturb.h"
+
+#define SECOND_HOST "replay"
+#define SECOND_PID 4711
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static bool
+is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Whether path is directory or lies below it. */
+static bool
+within(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strncmp(path, directory, len) == 0 &&
+	    (path[len] == '\0' || path[len] == '/' || (len > 0 && directory[len - 1] == '/'));
+}
+
+/* ---- the workspace ---- */
+
+/* What the workspace was, or is taken for. NULL: it is not there. */
+static char *
+origin(const struct source *s)
+{
+	char *path;
+
+	if (s->snapshot != NULL)
+		return memory_text(s->snapshot);
+	if (s->files == NULL)
+		return is_directory(s->workspace) ? memory_text(s->workspace) : NULL;
+	/* An export without a snapshot: the files of steps that lie in it, if any. */
+	path = path_join(s->files, s->workspace + 1);
+	if (is_directory(path))
+		return path;
+	free(path);
+	return memory_text("");
+}
+
+static int
+no_workspace(const struct source *s, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM, s->workspace,
+	    "the workspace is not there, and no snapshot of it");
+}
+
+/* A copy at path, empty if there is nothing to copy. */
+static int
+copy_workspace(const struct stage *st, const char *from, const char *path, struct error *err)
+{
+	if (*from == '\0')
+		return directory_make(path, 0755, err);
+	if (copytree(from, path, st->source->storage.root, NULL, err) != 0)
+		return -1;
+	return st->second ? disturb_tree(path, err) : 0;
+}
+
+/* In memory, if there is some: that lists directories in another order. */
+static int
+copy_elsewhere(struct stage *st, const char *from, struct error *err)
+{
+	char template[] = "/dev/shm/awf-replay.XXXXXX";
+
+	if (mkdtemp(template) == NULL)
+		st->shown = path_join(st->place, "workspace");
+	else {
+		st->made = memory_text(template);
+		st->shown = path_join(template, "workspace");
+	}
+	if (copy_workspace(st, from, st->shown, err) == 0)
+		return 0;
+	return -1;
+}
+
+static int
+set_workspace(struct stage *st, struct error *err)
+{
+	const struct source *s = st->source;
+	char *from = st->isolation == ISOLATION_NONE ? NULL : origin(s);
+	int failed = 0;
+
+	if (st->isolation == ISOLATION_NONE) {
+		st->workspace = memory_text(s->workspace);
+		return s->files == NULL && is_directory(s->workspace) ? 0 : no_workspace(s, err);
+	}
+	if (from == NULL)
+		return no_workspace(s, err);
+	if (st->isolation == ISOLATION_COPY) {
+		st->workspace = path_join(st->place, "workspace");
+		failed = copy_workspace(st, from, st->workspace, err);
+	} else {
+		st->workspace = memory_text(s->workspace);
+		if (st->second || *from == '\0')
+			failed = copy_elsewhere(st, from, err);
+		else
+			st->shown = memory_text(from);
+	}
+	free(from);
+	return failed;
+}
+
+/* ---- paths that were recorded, and where they lead now ---- */
+
+/* Without namespaces a file of the workspace lies in its copy, one that was exported in
+ * the export. */
+static char *
+lead(const struct stage *st, const char *path)
+{
+	const struct source *s = st->source;
+	char *found;
+
+	if (st->isolation != ISOLATION_COPY || *path != '/')
+		return memory_text(path);
+	if (within(path, s->workspace))
+		return memory_format("%s%s", st->workspace, path + strlen(s->workspace));
+	if (s->files == NULL)
+		return memory_text(path);
+	found = path_join(s->files, path + 1);
+	if (access(found, F_OK) == 0)
+		return found;
+	free(found);
+	return memory_text(path);
+}
+
+/* Each directory of a list with colons. */
+static char *
+lead_list(const struct stage *st, const char *list)
+{
+	struct buffer led = BUFFER_INIT;
+
+	for (;;) {
+		size_t len = strcspn(list, ":");
+		char *path = memory_copy(list, len), *now = lead(st, path);
+
+		buffer_text(&led, now);
+		free(path);
+		free(now);
+		if (list[len] == '\0')
+			return buffer_take(&led);
+		buffer_byte(&led, ':');
+		list += len + 1;
+	}
+}
+
+static void
+set_argv(struct stage *st)
+{
+	for (char **word = st->source->argv; *word != NULL; word++)
+		list_take(&st->argv, lead(st, *word));
+	st->directory = lead(st, st->source->directory);
+}
+
+/* ---- environment ---- */
+
+/* The directory that this program lies in. */
+static char *
+own_directory(void)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+
+	if (len <= 0)
+		return NULL;
+	path[len] = '\0';
+	return path_directory(path);
+}
+
+/* The awf-step of another version would not replay. */
+static bool
+is_own(const char *path, const char *own)
+{
+	char *step = path_join(own, "awf-step");
+	struct stat found, wanted;
+	bool same = stat(path, &found) == 0 && stat(step, &wanted) == 0 &&
+	    found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
+
+	free(step);
+	return same;
+}
+
+static void
+set_path(struct stage *st)
+{
+	const char *recorded = environment_get(&st->environment, "PATH");
+	char *list = lead_list(st, recorded != NULL ? recorded : DEFAULT_PATH);
+	char *own = own_directory(), *found = path_search(list, "awf-step"), *longer;
+
+	if (own != NULL && (found == NULL || !is_own(found, own))) {
+		longer = memory_format("%s:%s", own, list);
+		free(list);
+		list = longer;
+	}
+	environment_set(&st->environment, "PATH", list);
+	free(list);
+	free(own);
+	free(found);
+}
+
+/* NAME=VALUE of each member of an object of texts. */
+static void
+set_members(struct environment *e, const char *prefix, struct span object)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	if (span_type(object) != 'o')
+		return;
+	span_walk_begin(&walk, object);
+	while (span_walk_next(&walk, &key, &value)) {
+		char *name = span_text(key), *text = span_text(value);
+		char *full = memory_format("%s%s", prefix, name != NULL ? name : "");
+
+		if (name != NULL && text != NULL)
+			environment_set(e, full, text);
+		free(full);
+		free(name);
+		free(text);
+	}
+}
+
+static void
+pass(struct environment *e, const char *name)
+{
+	const char *value = getenv(name);
+
+	if (value != NULL && *value == '/')
+		environment_set(e, name, value);
+}
+
+static void
+set_environment(struct stage *st)
+{
+	struct environment *e = &st->environment;
+	const struct source *s = st->source;
+	const char *tools;
+	char *led;
+
+	environment_copy(e, &(struct environment){ NULL, 0, 0 });
+	set_members(e, "", span_member(s->payload, "env"));
+	set_members(e, "AWF_INPUT_", span_member(s->payload, "inputs"));
+	pass(e, "HOME");
+	pass(e, "XDG_CONFIG_HOME");
+	if (s->config != NULL)
+		environment_set(e, "XDG_CONFIG_HOME", s->config);
+	environment_set(e, "AWF_SYNC", "none");
+	set_path(st);
+	tools = environment_get(e, "AWF_TOOL_PATH");
+	if (tools == NULL)
+		return;
+	led = lead_list(st, tools);
+	environment_set(e, "AWF_TOOL_PATH", led);
+	free(led);
+}
+
+/* ---- what is visible ---- */
+
+/* A directory in the workspace is shown with that. Takes the path over. */
+static void
+show(struct stage *st, char *path)
+{
+	if (path != NULL && *path == '/' && !within(path, st->workspace) &&
+	    !list_has(st->visible, path))
+		list_take(&st->visible, path);
+	else
+		free(path);
+}
+
+static void
+show_list(struct stage *st, const char *list)
+{
+	while (list != NULL && *list != '\0') {
+		size_t len = strcspn(list, ":");
+
+		show(st, memory_copy(list, len));
+		list += len + (list[len] == ':');
+	}
+}
+
+/* The directory of a recorded file: from the export, if this is one. */
+static void
+show_recorded(struct stage *st, const char *directory)
+{
+	const struct source *s = st->source;
+	size_t count = 0;
+	char *exported;
+
+	if (s->files == NULL) {
+		show(st, memory_text(directory));
+		return;
+	}
+	exported = path_join(s->files, directory + 1);
+	if (!is_directory(exported) || within(directory, st->workspace) ||
+	    list_has(st->paths, exported)) {
+		free(exported);
+		return;
+	}
+	while (st->elsewhere != NULL && st->elsewhere[count].at != NULL)
+		count++;
+	st->elsewhere = memory_array(st->elsewhere, count + 2, sizeof *st->elsewhere);
+	st->elsewhere[count + 1] = (struct confine_shown){ NULL, NULL };
+	list_take(&st->paths, exported);
+	list_add(&st->paths, directory);
+	st->elsewhere[count] = (struct confine_shown){ st->paths[list_count(st->paths) - 1], exported };
+}
+
+static void
+set_visible(struct stage *st)
+{
+	const struct source *s = st->source;
+	char *libexec = libexec_path();
+
+	show(st, own_directory());
+	show_list(st, libexec);
+	show(st, memory_text(AWF_DATADIR));
+	show_list(st, environment_get(&st->environment, "PATH"));
+	show_list(st, environment_get(&st->environment, "AWF_TOOL_PATH"));
+	show(st, path_directory(st->argv[0]));
+	show(st, path_directory(s->transcript));
+	show(st, memory_text(s->blobs));
+	if (s->input != NULL)
+		show(st, path_directory(s->input));
+	if (s->config != NULL)
+		show(st, memory_text(s->config));
+	show(st, path_config("agents"));
+	show(st, path_config("tools"));
+	show_recorded(st, s->directory);
+	for (char **file = s->definitions; file != NULL && *file != NULL; file++) {
+		char *directory = path_directory(*file);
+
+		show_recorded(st, directory);
+		free(directory);
+	}
+	free(libexec);
+}
+
+int
+stage_open(struct stage *st, const struct source *source, enum isolation isolation,
+    const char *place, bool second, struct error *err)
+{
+	*st = (struct stage){ .source = source, .isolation = isolation, .place = place,
+		.second = second };
+	if (set_workspace(st, err) != 0)
+		return -1;
+	set_argv(st);
+	set_environment(st);
+	set_visible(st);
+	return 0;
+}
+
+struct confine_spec
+stage_confinement(const struct stage *st, const char *const *writable)
+{
+	return (struct confine_spec){
+		.workspace = st->workspace,
+		.source = st->shown,
+		.scratch = st->place,
+		.visible = (const char *const *)st->visible,
+		.writable = writable,
+		.shown = st->elsewhere,
+		.host_name = st->second ? SECOND_HOST : NULL,
+		.first_pid = st->second ? SECOND_PID : 0,
+	};
+}
+
+char *
+stage_remark(const struct source *source, enum isolation isolation)
+{
+	if (isolation == ISOLATION_NONE)
+		return memory_format("no isolation: it runs in %s itself", source->workspace);
+	if (source->snapshot != NULL)
+		return isolation == ISOLATION_NAMESPACES ? NULL :
+		    memory_text("no namespaces: it runs in a copy of the workspace's snapshot");
+	if (source->files != NULL)
+		return memory_format("no snapshot of the workspace: only the files of steps are in %s",
+		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
+	return memory_format(isolation == ISOLATION_COPY ?
+	    "no namespaces: it runs in a copy of today's %s" :
+	    "no snapshot of the workspace: today's %s is used", source->workspace);
+}
+
+void
+stage_close(struct stage *st)
+{
+	if (st->made != NULL)
+		copytree_remove(st->made, NULL);
+	free(st->workspace);
+	free(st->shown);
+	free(st->made);
+	free(st->directory);
+	list_free(st->argv);
+	list_free(st->visible);
+	list_free(st->paths);
+	free(st->elsewhere);
+	environment_free(&st->environment);
+}

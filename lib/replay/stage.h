@@ -1,0 +1,53 @@
+/*
+ * The stage: what a replay finds around it. Where it runs, what is shown there, what
+ * else it sees, its arguments and its environment.
+ *
+ *   - Nothing of today's environment but HOME and XDG_CONFIG_HOME, where a user's
+ *     agents and tools are looked for: all else is what was recorded. Where AWF is not
+ *     in the recorded PATH, its directory stands before it.
+ *   - In namespaces all is seen at its recorded path. Without them, in a copy of the
+ *     workspace, arguments and search paths that name the original name the copy.
+ *   - The second of two replays that are to be compared gets what must not matter
+ *     otherwise: another umask, host name and pid, and a copy of the workspace in
+ *     which files have other inodes and times and stand in another order.
+ */
+#ifndef AWF_REPLAY_STAGE_H
+#define AWF_REPLAY_STAGE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "exec/confine.h"
+#include "exec/environment.h"
+#include "replay/source.h"
+
+enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
+
+struct stage {
+	const struct source *source;
+	enum isolation isolation;
+	const char *place;       /* directory of this replay, absolute */
+	bool second;             /* of two */
+
+	char *workspace;         /* where the workflow is started */
+	char *shown;             /* what is shown there, if that is another directory */
+	char *made;              /* a copy that lies outside of place; NULL */
+	char *directory;         /* of the workflow */
+	char **argv;
+	struct environment environment; /* without what is the run's */
+	char **visible;          /* directories */
+	struct confine_shown *elsewhere;
+	char **paths;            /* of elsewhere */
+};
+
+/* ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied. st is for
+ * stage_close() in all cases. */
+int stage_open(struct stage *st, const struct source *source, enum isolation isolation,
+    const char *place, bool second, struct error *err);
+/* What confines to it, whose texts are the stage's; writable ends with NULL. */
+struct confine_spec stage_confinement(const struct stage *st, const char *const *writable);
+/* What there is to say of it, in one line; NULL: nothing. */
+char *stage_remark(const struct source *source, enum isolation isolation);
+void stage_close(struct stage *st);
+
+#endif

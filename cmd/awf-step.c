@@ -31,6 +31,7 @@
 #include "program.h"
 #include "record/call.h"
 #include "record/outcome.h"
+#include "replay/history.h"
 
 #define PROGRAM "awf-step"
 #define JOBS_LIMIT 1024
@@ -110,6 +111,8 @@ struct resources {
 	struct keys keys;
 	struct step_loaded loaded;
 	struct replacement output;
+	struct history *history;   /* NULL: the run has none */
+	struct recall recall;
 	bool own_run, has_output;
 	char *path, *enclosing;
 };
@@ -458,6 +461,19 @@ hide_keys(const struct settings *s, const struct keys *keys, struct environment 
 }
 
 /* The run of the environment, or one of its own, and the filter of its events. */
+/* What was recorded of the run before, if it goes on or is replayed. */
+static int
+open_history(struct settings *s, struct resources *r, struct error *err)
+{
+	if (history_open(&r->history, r->run.directory, err) == -1)
+		return -1;
+	if (r->history != NULL) {
+		r->recall = history_recall(r->history);
+		s->step.recall = &r->recall;
+	}
+	return 0;
+}
+
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {
@@ -471,6 +487,8 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 		entered = run_enter(&r->run, err);
 		if (entered == 0)
 			entered = mask_join(&r->mask, &r->run, err);
+		if (entered == 0)
+			entered = open_history(s, r, err);
 		mask_environment(&r->mask, &s->step.environment);
 		return entered;
 	}
@@ -694,7 +712,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	stream_prepare(s, stream, &reader);
 	stream->roster = &r->roster;
 	result = open_output(s, r, stream, err);
-	if (result == 0 && s->step.agent != NULL && s->jobs == 1)
+	if (result == 0 && s->step.agent != NULL && s->jobs == 1 && s->step.recall == NULL)
 		result = step_start_provider(&s->step, err);
 	if (result == 0)
 		result = stream_run(stream, err);
@@ -786,6 +804,8 @@ release(struct settings *s, struct resources *r)
 	environment_free(&s->step.environment);
 	step_unload(&s->step, &r->loaded);
 	keys_free(&r->keys);
+	if (r->history != NULL)
+		history_close(r->history);
 	if (r->run.directory != NULL) {
 		roster_close(&r->roster);
 		run_close(&r->run);

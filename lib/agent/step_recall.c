@@ -30,11 +30,29 @@ name_event(const struct working *work, const struct recalled_event *recorded,
 	free(text);
 }
 
+/* Which of several processes of one name began first is left to chance; which call of
+ * theirs this is, is not. */
+static void
+take_call_id(struct working *work)
+{
+	char *recorded = work->recalls ?
+	    span_text(span_member(work->recalled.started.view.payload, "call")) : NULL;
+
+	if (recorded == NULL || !call_id_valid(recorded)) {
+		free(recorded);
+		return;
+	}
+	free(work->id);
+	work->id = recorded;
+	work->call.id = work->id;
+}
+
 static void
 take_ids(struct working *work)
 {
 	if (!working_replays(work))
 		return;
+	take_call_id(work);
 	name_event(work, &work->recalled.started, "step.started", work->started);
 	name_event(work, &work->recalled.completed, "step.completed", work->ended);
 	if (work->recalls && work->recalled.completed.line.len > 0)

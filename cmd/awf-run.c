@@ -9,12 +9,14 @@
  *   - Whatever ends the workflow, run.completed is written after its last event.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/provider.h"
@@ -33,6 +35,7 @@
 #include "record/input.h"
 #include "record/run.h"
 #include "record/seal.h"
+#include "record/snapshot.h"
 
 #define PROGRAM "awf-run"
 #define USAGE "awf-run [options] [--] WORKFLOW [ARG...]\n" \
@@ -42,7 +45,7 @@
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
+	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
 };
 
 static const struct option_spec table[] = {
@@ -53,6 +56,8 @@ static const struct option_spec table[] = {
 	{ OPT_NAME, 0, "name", "NAME", "name of the workflow (else its base name)" },
 	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
+	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
+	{ OPT_SNAPSHOT, 0, "snapshot", NULL, "keep a copy of the workspace for replays" },
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
 	{ OPT_MASK, 0, "mask", "COMMAND", "a filter that masks secrets in what is recorded" },
 	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
@@ -65,7 +70,8 @@ struct settings {
 	const char *pipeline, *shell, *name, *id_file;
 	const char *mask;      /* NULL: none */
 	const char *seal_file; /* NULL: the user's */
-	bool no_input, no_transcript, print_id, seal;
+	const char *workspace; /* absolute; NULL: the current directory */
+	bool no_input, no_transcript, print_id, seal, snapshot;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */
@@ -149,6 +155,20 @@ set_name(struct settings *s, const char *name, struct error *err)
 }
 
 static int
+set_workspace(struct settings *s, const char *path, struct error *err)
+{
+	static char absolute[PATH_MAX];
+	struct stat status;
+
+	if (realpath(path, absolute) == NULL || stat(absolute, &status) != 0)
+		return error_errno(err, ERROR_USAGE, "--workspace", "unable to start in '%s'", path);
+	if (!S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_USAGE, "--workspace", "'%s' is no directory", path);
+	s->workspace = absolute;
+	return 0;
+}
+
+static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
 	switch (id) {
@@ -159,6 +179,8 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NAME: return set_name(s, value, err);
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
+	case OPT_WORKSPACE: return set_workspace(s, value, err);
+	case OPT_SNAPSHOT: s->snapshot = true; return 0;
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
 	case OPT_MASK: s->mask = value; return 0;
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
@@ -184,6 +206,12 @@ read_options(struct settings *s, int argc, char **argv, struct error *err)
 	if (id == OPTION_END && s->seal && s->no_transcript)
 		return error_set(err, ERROR_USAGE, "--seal",
 		    "not with --no-transcript: there would be nothing to seal");
+	if (id == OPTION_END && s->snapshot && s->no_transcript)
+		return error_set(err, ERROR_USAGE, "--snapshot",
+		    "not with --no-transcript: there would be nothing to replay");
+	if (id == OPTION_END && s->snapshot && s->mask != NULL)
+		return error_set(err, ERROR_USAGE, "--snapshot",
+		    "not with --mask: a masked run cannot be replayed");
 	if (id == OPTION_END && s->pipeline == NULL && *s->words == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
 	return id;
@@ -285,15 +313,21 @@ find_workflow(struct job *j, struct error *err)
 {
 	const struct settings *s = &j->settings;
 
-	if (s->pipeline != NULL)
-		return workflow_pipeline(&j->workflow, s->pipeline, s->words, s->shell, err);
-	return workflow_find(&j->workflow, s->words, s->shell, err);
+	int failed = s->pipeline != NULL ?
+	    workflow_pipeline(&j->workflow, s->pipeline, s->words, s->shell, err) :
+	    workflow_find(&j->workflow, s->words, s->shell, err);
+
+	if (failed == 0 && s->workspace != NULL)
+		return workflow_pin(&j->workflow, err);
+	return failed;
 }
 
+/* id NULL: a new one. */
 static int
-create_run(struct job *j, struct error *err)
+create_run(struct job *j, const char *id, struct error *err)
 {
 	const struct run_spec spec = {
+		.id = id,
 		.name = j->settings.name != NULL ? j->settings.name : j->workflow.name,
 		.kind = "workflow",
 		.argv = j->workflow.argv,
@@ -302,6 +336,8 @@ create_run(struct job *j, struct error *err)
 		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
 		.masking = mask_masking(&j->mask),
+		.workspace = j->settings.workspace,
+		.snapshot = j->settings.snapshot,
 		.keep_transcript = !j->settings.no_transcript,
 		.latest = !run_in_environment(),
 		.repaired = repaired,
@@ -309,6 +345,31 @@ create_run(struct job *j, struct error *err)
 	};
 
 	return run_create(&j->run, &spec, err);
+}
+
+static bool
+signalled(void)
+{
+	return signals_held() != 0;
+}
+
+/* Copies the workspace under the id that the run is to have, then makes the run. */
+static int
+create_run_with_snapshot(struct job *j, struct error *err)
+{
+	const char *workspace = j->settings.workspace != NULL ? j->settings.workspace : ".";
+	struct storage storage;
+	char id[ID_SIZE];
+	int failed;
+
+	if (storage_prepare(&storage, err) != 0)
+		return -1;
+	id_new(id);
+	failed = snapshot_take(&storage, id, workspace, signalled, err);
+	if (failed == 0 && (failed = create_run(j, id, err)) != 0)
+		snapshot_drop(&storage, id);
+	storage_close(&storage);
+	return failed;
 }
 
 static int
@@ -372,6 +433,8 @@ set_environment(struct job *j)
 	drop_foreign_inputs(e);
 	environment_set_run(e, &j->run, j->workflow.directory);
 	mask_export(&j->mask, e);
+	if (j->settings.workspace != NULL)
+		environment_set(e, "PWD", j->settings.workspace);
 	for (size_t i = 0; i < list_count(j->settings.inputs); i++) {
 		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
 		char *name = memory_format("AWF_INPUT_%.*s", (int)(value - input), input);
@@ -394,6 +457,7 @@ run_workflow(struct job *j)
 	set_environment(j);
 	s->argv = j->workflow.argv;
 	s->environment = j->environment.list;
+	s->directory = j->settings.workspace;
 	s->run_directory = j->run.directory;
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
@@ -484,7 +548,7 @@ prepare(struct job *j, struct error *err)
 	    open_mask(j, err) != 0 || find_workflow(j, err) != 0)
 		return -1;
 	signals_hold();
-	return create_run(j, err);
+	return j->settings.snapshot ? create_run_with_snapshot(j, err) : create_run(j, NULL, err);
 }
 
 static int
@@ -493,8 +557,12 @@ run(struct job *j)
 	struct error err = ERROR_INIT;
 	int status;
 
-	if (prepare(j, &err) != 0)
-		return own_failure(&err);
+	if (prepare(j, &err) != 0) {
+		status = own_failure(&err);
+		if (err.code == ERROR_CANCELLED)
+			signals_die(signals_held());
+		return status;
+	}
 	run_workflow(j);
 	status = finish(j);
 	run_close(&j->run);

@@ -6,7 +6,7 @@ _awf_run()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --mask | --id-file) ((i++)) ;;
+		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file) ((i++)) ;;
 		-*) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -23,11 +23,14 @@ _awf_run()
 	--mask)
 		mapfile -t COMPREPLY < <(compgen -W patterns -- "$cur"; compgen -f -- "$cur"; compgen -c -- "$cur")
 		return ;;
+	--workspace)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
 	-c | --command | --input | --name | --timeout) return ;;
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --no-transcript --mask --seal --print-id --id-file --help --version' -- "$cur") ;;
+		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }

@@ -6,6 +6,8 @@ complete -c awf-run -l env -x -a '(set -nx)' -d 'record this environment variabl
 complete -c awf-run -l name -x -d 'name of the workflow'
 complete -c awf-run -l shell -r -F -d 'what runs pipelines and plain scripts'
 complete -c awf-run -l timeout -x -d 'end the workflow after this time, exit 124'
+complete -c awf-run -l workspace -x -a '(__fish_complete_directories)' -d 'start the workflow there'
+complete -c awf-run -l snapshot -d 'keep a copy of the workspace for replays'
 complete -c awf-run -l no-transcript -d 'keep nothing but the audit trail'
 complete -c awf-run -l mask -x -a 'patterns (__fish_complete_command)' -d 'a filter that masks secrets in what is recorded'
 complete -c awf-run -l seal -d 'sign the end of the transcript; --seal=KEYFILE'

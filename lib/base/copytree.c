@@ -30,6 +30,7 @@ struct copier {
 	size_t skipped_count;
 	struct copytree_count count;
 	struct buffer path;         /* of what is being copied, for messages */
+	bool (*stopped)(void);      /* NULL: never */
 	bool shares;                /* blocks, until the file system refuses */
 	struct error *err;
 };
@@ -236,6 +237,8 @@ copy_entry(struct copier *c, int from_directory, int to_directory, const char *n
 {
 	struct stat st;
 
+	if (c->stopped != NULL && c->stopped())
+		return error_set(c->err, ERROR_CANCELLED, c->path.data, "not copied: cancelled");
 	if (fstatat(from_directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0 : failed_at(c, "look at it");
 	if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))
@@ -313,7 +316,14 @@ int
 copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
     struct error *err)
 {
-	struct copier c = { .shares = true, .path = BUFFER_INIT, .err = err };
+	return copytree_until(from, to, except, NULL, count, err);
+}
+
+int
+copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
+    struct copytree_count *count, struct error *err)
+{
+	struct copier c = { .stopped = stopped, .shares = true, .path = BUFFER_INIT, .err = err };
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
 	struct stat st;
 

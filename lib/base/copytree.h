@@ -9,6 +9,7 @@
 #ifndef AWF_BASE_COPYTREE_H
 #define AWF_BASE_COPYTREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ struct copytree_count {
  * to is left. */
 int copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
     struct error *err);
+/* The same, but asks between files whether to stop: ERROR_CANCELLED then. */
+int copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
+    struct copytree_count *count, struct error *err);
 /* Removes a directory and all that is in it, directories closed to their owner too.
  * What does not exist is removed already. */
 int copytree_remove(const char *path, struct error *err);

@@ -67,6 +67,20 @@ signals_hold(void)
 	mask_signals(SIG_BLOCK);
 }
 
+int
+signals_held(void)
+{
+	struct sigaction action;
+	sigset_t pending;
+
+	sigpending(&pending);
+	for (size_t i = 0; i < CAUGHT; i++)
+		if (sigismember(&pending, caught[i]) == 1 && sigaction(caught[i], NULL, &action) == 0 &&
+		    action.sa_handler != SIG_IGN)
+			return caught[i];
+	return 0;
+}
+
 static int
 catch_signals(struct watcher *w)
 {
@@ -234,7 +248,8 @@ static void
 watch(struct watcher *w)
 {
 	const struct process_spec spec = {
-		.argv = w->s->argv, .environment = w->s->environment, .in = w->s->input->stream,
+		.argv = w->s->argv, .environment = w->s->environment,
+		.directory = w->s->directory, .in = w->s->input->stream,
 		.out = PROCESS_INHERIT, .err = PROCESS_INHERIT, .group = !w->foreground,
 		.inherit = true,
 	};

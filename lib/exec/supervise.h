@@ -35,6 +35,7 @@ struct supervision {
 	/* Set by the caller. */
 	char *const *argv;
 	char *const *environment;
+	const char *directory;      /* where the workflow starts; NULL: here */
 	const char *run_directory;  /* whose roster says which steps run */
 	struct input *input;
 	int64_t timeout_ms;         /* 0: none */
@@ -50,6 +51,8 @@ struct supervision {
 
 /* Blocks the signals that cancel. */
 void signals_hold(void);
+/* One of them that came meanwhile and is not ignored; 0: none. */
+int signals_held(void);
 
 void supervise(struct supervision *s);
 

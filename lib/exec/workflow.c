@@ -126,6 +126,7 @@ run_script(struct workflow *w, const char *path, const struct buffer *script, ch
 			lead[0] = shell;
 	}
 	set_argv(w, lead, words + 1);
+	w->script = (lead[0] != NULL) + (lead[1] != NULL);
 	free(parent);
 	free(first.interpreter);
 	free(first.argument);
@@ -154,6 +155,7 @@ run_unread(struct workflow *w, const char *path, char *const *words, const char 
 	const char *lead[3] = { stream ? shell : NULL, NULL, path };
 
 	set_argv(w, lead, words + 1);
+	w->script = stream ? 1 : 0;
 	return set_directory(w, ".", err);
 }
 
@@ -167,6 +169,7 @@ workflow_find(struct workflow *w, char *const *words, const char *shell, struct 
 	int failed;
 
 	memset(w, 0, sizeof *w);
+	w->script = -1;
 	w->name = memory_text(path_base(words[0]));
 	if (!is_file(words[0])) {
 		set_argv(w, nothing, words);
@@ -193,6 +196,7 @@ workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
 	char **named = memory_zero(count + 2, sizeof *named);
 
 	memset(w, 0, sizeof *w);
+	w->script = -1;
 	w->name = memory_text("pipeline");
 	named[0] = w->name;
 	memcpy(named + 1, words, count * sizeof *words);
@@ -200,6 +204,32 @@ workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
 	free(named);
 	digest_sha256(pipeline, strlen(pipeline), w->sha256);
 	return set_directory(w, ".", err);
+}
+
+static void
+pin(char **path, const char *here)
+{
+	char *absolute;
+
+	if (**path == '/')
+		return;
+	absolute = path_join(here, *path);
+	free(*path);
+	*path = absolute;
+}
+
+int
+workflow_pin(struct workflow *w, struct error *err)
+{
+	char here[PATH_MAX];
+
+	if (getcwd(here, sizeof here) == NULL)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
+	if (strchr(w->argv[0], '/') != NULL)
+		pin(&w->argv[0], here);
+	if (w->script >= 0)
+		pin(&w->argv[w->script], here);
+	return 0;
 }
 
 void

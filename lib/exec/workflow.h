@@ -14,6 +14,7 @@
 
 struct workflow {
 	char **argv;              /* what is started; ends with NULL */
+	int script;               /* index in argv of the file that is the script; -1: none */
 	char *name;               /* base name; "pipeline" for a pipeline */
 	char *directory;          /* absolute, of the script, else the current one */
 	char sha256[DIGEST_SIZE]; /* of the script or the pipeline; "": a program */
@@ -24,6 +25,9 @@ int workflow_find(struct workflow *w, char *const *words, const char *shell, str
 /* `shell -c pipeline`; words are its $1, $2, … */
 int workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
     const char *shell, struct error *err);
+/* Makes relative paths in argv, to the script and what runs it, absolute: for a
+ * workflow that starts in another directory. */
+int workflow_pin(struct workflow *w, struct error *err);
 void workflow_free(struct workflow *w);
 
 #endif

@@ -513,6 +513,8 @@ static const struct rule run_started_rules[] = {
 	RULE("kind", is_text, REQUIRED, 0),
 	RULE("argv", is_array, NULLABLE, 0),
 	RULE("cwd", is_text, NULLABLE, 0),
+	RULE("workspace", is_text, NULLABLE, 0),
+	RULE("snapshot", is_bool, NULLABLE, 0),
 	RULE("directory", is_text, NULLABLE, 0),
 	RULE("inputs", is_object, NULLABLE, 0),
 	RULE("env", is_object, NULLABLE, 0),

@@ -234,7 +234,12 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_member_string(&w, "name", spec->name);
 	writer_member_string(&w, "kind", spec->kind);
 	write_argv(&w, spec->argv);
-	writer_member_string(&w, "cwd", getcwd(here, sizeof here));
+	writer_member_string(&w, "cwd",
+	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
+	if (spec->workspace != NULL)
+		writer_member_string(&w, "workspace", spec->workspace);
+	if (spec->snapshot)
+		writer_member_bool(&w, "snapshot", true);
 	writer_member_string(&w, "directory", spec->directory);
 	writer_key(&w, "inputs");
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
@@ -345,7 +350,10 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	begin(r);
 	if (storage_prepare(&r->storage, err) != 0)
 		return -1;
-	id_new(r->id);
+	if (spec->id != NULL)
+		memcpy(r->id, spec->id, sizeof r->id);
+	else
+		id_new(r->id);
 	r->attempt = 1;
 	r->name = memory_text(spec->name);
 	r->keep_transcript = spec->keep_transcript;

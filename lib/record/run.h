@@ -45,6 +45,7 @@ struct run {
 
 /* What run.started says; texts may be NULL, spans absent. */
 struct run_spec {
+	const char *id;               /* NULL: a new one */
 	const char *name;
 	const char *kind;             /* "workflow", or "step" for a run of one step */
 	char *const *argv;
@@ -54,6 +55,8 @@ struct run_spec {
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
 	struct masking *masking;      /* --mask; NULL: none */
+	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
+	bool snapshot;                /* the storage has one of the workspace */
 	bool keep_transcript;         /* false: --no-transcript */
 	bool latest;                  /* becomes `latest` (top-level live runs) */
 	void (*repaired)(const char *text);

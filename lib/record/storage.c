@@ -21,7 +21,8 @@
 #define PREFIX_MIN 4
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
 
-static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs" };
+static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
+	"snapshots" };
 
 static const char *
 environment_text(const char *name)
@@ -155,6 +156,12 @@ char *
 storage_run_directory(const struct storage *s, const char *run_id)
 {
 	return memory_format("%s/runs/%s", s->root, run_id);
+}
+
+char *
+storage_snapshot(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/snapshots/%s", s->root, run_id);
 }
 
 char *

@@ -4,7 +4,7 @@
  * `latest`, which it reads with readlink().
  *
  *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
- *     runs/<run-id>/  latest  audit.jsonl
+ *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
  */
 #ifndef AWF_RECORD_STORAGE_H
 #define AWF_RECORD_STORAGE_H
@@ -35,6 +35,7 @@ char *storage_transcript(const struct storage *s, const char *run_id);
 char *storage_run_directory(const struct storage *s, const char *run_id);
 char *storage_input(const struct storage *s, const char *run_id);
 char *storage_blobs(const struct storage *s, const char *run_id);
+char *storage_snapshot(const struct storage *s, const char *run_id);
 
 /* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
  * link either. What is neither a regular file nor a directory is refused, with

@@ -327,6 +327,7 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 		t.tool_count = s->tool_count;
 		t.prompt = span_of(buffer_string(&prompt), prompt.len);
 		t.workflow_directory = getenv("AWF_WORKFLOW_DIR");
+		t.step = s->path != NULL ? s->path : s->name;
 		result = turns_request(&t, out, err);
 		buffer_byte(out, '\n');
 		buffer_free(&prompt);

@@ -275,6 +275,8 @@ turns_request(const struct turns *t, struct buffer *out, struct error *err)
 	if (status == 0) {
 		loop_request(&l, &request);
 		buffer_text(out, "{\"id\":1,");
+		if (t->step != NULL)
+			buffer_format(out, "\"step\":\"%s\",", t->step);
 		buffer_append(out, request.data + 1, request.len - 1);
 	}
 	buffer_free(&request);

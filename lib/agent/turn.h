@@ -39,6 +39,7 @@ struct turns {
 	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
 	bool live;                        /* text as it comes, on stderr */
 	struct recalled *recalled;        /* the call that is gone on with, or replayed; NULL */
+	const char *step;                 /* path, for turns_request(); NULL */
 	const char *started;              /* event id of the call's step.started */
 
 	/* Filled. */
@@ -51,7 +52,7 @@ struct turns {
 /* 0, or -1 with the error that ended the call. */
 int turns_run(struct turns *t, struct error *err);
 /* Appends the first request as it would be sent, for --dry-run; of t only agent,
- * tools, workflow_directory and prompt are read. */
+ * tools, workflow_directory, prompt and step are read. */
 int turns_request(const struct turns *t, struct buffer *out, struct error *err);
 /* Runs one tool with its input, records tool.call and tool.result, fills
  * t->result: an operation (awf-step -t). */

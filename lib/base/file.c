@@ -146,12 +146,12 @@ file_check_private(int fd, const char *path, struct error *err)
 }
 
 static int
-make_one(const char *path, mode_t mode, struct error *err)
+make_one(const char *path, mode_t mode, bool sync, struct error *err)
 {
 	struct stat st;
 
 	if (mkdir(path, mode) == 0)
-		return 0;
+		return sync ? file_sync_name(path, err) : 0;
 	if (errno == EEXIST && stat(path, &st) == 0) {
 		if (S_ISDIR(st.st_mode))
 			return 0;
@@ -160,8 +160,8 @@ make_one(const char *path, mode_t mode, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 }
 
-int
-directory_make(const char *path, mode_t mode, struct error *err)
+static int
+make_path(const char *path, mode_t mode, bool sync, struct error *err)
 {
 	char *part = memory_text(path);
 	int status = 0;
@@ -172,13 +172,25 @@ directory_make(const char *path, mode_t mode, struct error *err)
 		if (*slash == '\0')
 			break;
 		*slash = '\0';
-		status = make_one(part, mode, err);
+		status = make_one(part, mode, sync, err);
 		*slash = '/';
 	}
 	if (status == 0)
-		status = make_one(part, mode, err);
+		status = make_one(part, mode, sync, err);
 	free(part);
 	return status;
+}
+
+int
+directory_make(const char *path, mode_t mode, struct error *err)
+{
+	return make_path(path, mode, false, err);
+}
+
+int
+directory_make_synced(const char *path, mode_t mode, struct error *err)
+{
+	return make_path(path, mode, true, err);
 }
 
 int

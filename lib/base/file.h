@@ -29,6 +29,8 @@ int file_check_private(int fd, const char *path, struct error *err);
 
 /* mkdir -p; existing directories are left as they are. */
 int directory_make(const char *path, mode_t mode, struct error *err);
+/* The same, and what it made lasts. */
+int directory_make_synced(const char *path, mode_t mode, struct error *err);
 /* fsync() of a directory, so that names made or renamed in it last. */
 int directory_sync(const char *path, struct error *err);
 /* The same for the directory that a file lies in. */

@@ -21,8 +21,7 @@ blob_directory(const char *directory, bool sync, struct error *err)
 	int fd = storage_open(directory, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd == -1 && errno == ENOENT)
-		return directory_make(directory, 0700, err) == 0 &&
-		    (!sync || file_sync_name(directory, err) == 0) ? 0 : -1;
+		return (sync ? directory_make_synced : directory_make)(directory, 0700, err);
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to open the blobs");
 	close(fd);

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/scan.h"
+#include "record/transcript.h"
 
 #define SUFFIX ".jsonl"
 #define SUFFIX_LEN (sizeof SUFFIX - 1)
@@ -81,13 +82,15 @@ refuse_remote(const char *root, struct error *err)
 }
 
 static int
-make_directory(const char *root, const char *name, struct error *err)
+make_directory(const char *root, const char *name, bool sync, struct error *err)
 {
 	char *path = path_join(root, name);
 	struct stat status;
 	int failed = 0;
 
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+	if (mkdir(path, 0700) == 0)
+		failed = sync ? file_sync_name(path, err) : 0;
+	else if (errno != EEXIST)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
 	else if (lstat(path, &status) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
@@ -117,10 +120,12 @@ refuse_foreign(const char *root, struct error *err)
 static int
 make_all(struct storage *s, struct error *err)
 {
-	int failed = directory_make(s->root, 0700, err) != 0 || refuse_remote(s->root, err) != 0 ||
-	    refuse_foreign(s->root, err) != 0;
+	enum sync_mode mode;
+	int failed = sync_mode_from_environment(&mode, err) != 0 ||
+	    (mode == SYNC_NONE ? directory_make : directory_make_synced)(s->root, 0700, err) != 0 ||
+	    refuse_remote(s->root, err) != 0 || refuse_foreign(s->root, err) != 0;
 	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++)
-		failed = make_directory(s->root, directories[i], err) != 0;
+		failed = make_directory(s->root, directories[i], mode != SYNC_NONE, err) != 0;
 	if (failed)
 		storage_close(s);
 	return failed ? -1 : 0;

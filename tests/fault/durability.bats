@@ -5,6 +5,8 @@ bats_require_minimum_version 1.5.0
 load ../support/helpers
 
 prepare() {
+	# A storage that is there already.
+	awf-step -n -q first -- true
 	export AWF_SYNC=step
 	mkdir tools
 	for effects in none external; do
@@ -47,6 +49,15 @@ calls() {
 	trace=$(order awf-step -i json -t none a <<<'{}')
 	same "${trace#*line step.started,}" \
 		'line tool.call,sync line,run none,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'
+}
+
+@test "the directories of a new storage are on disk before anything is in them" {
+	export AWF_STORAGE="$PWD/new/storage"
+	same "$(order awf-step -n a -- true)" \
+		"$(printf 'sync directory,%.0s' 1 2 3 4 5 6 7)line run.started,rename ,line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+	export AWF_STORAGE="$PWD/other" AWF_SYNC=none
+	same "$(order awf-step -n a -- true)" \
+		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,"
 }
 
 @test "a blob and its name are on disk before the line that names it" {

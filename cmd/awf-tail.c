@@ -29,7 +29,7 @@ enum {
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COUNT,
 	/* operands, as far as options go with them or not */
-	WITH_RUN = OPT_COUNT, WITH_STDIN, GIVEN_COUNT
+	WITH_RUN = OPT_COUNT, WITH_STDIN, AS_DOCUMENT, GIVEN_COUNT
 };
 
 static const struct option_spec options_table[] = {
@@ -68,7 +68,7 @@ static const char *const names_given[GIVEN_COUNT] = {
 	[OPT_COLOR] = "--color", [OPT_DROP] = "--drop", [OPT_BUFFER] = "--buffer",
 	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
 	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools",
-	[WITH_RUN] = "RUN", [WITH_STDIN] = "-",
+	[WITH_RUN] = "RUN", [WITH_STDIN] = "-", [AS_DOCUMENT] = "--as agentloom",
 };
 
 /* What goes together; everything else does. */
@@ -85,6 +85,17 @@ static const struct rule {
 	{ OPT_AS, OPT_INLINE, false },
 	{ OPT_AS, WITH_STDIN, false },
 	{ OPT_AS, OPT_LIST, false },
+	{ OPT_FOLLOW, AS_DOCUMENT, false },
+	{ OPT_FOREVER, AS_DOCUMENT, false },
+	{ OPT_LINES, AS_DOCUMENT, false },
+	{ OPT_AFTER, AS_DOCUMENT, false },
+	{ OPT_SINCE, AS_DOCUMENT, false },
+	{ OPT_TYPE, AS_DOCUMENT, false },
+	{ OPT_PATH, AS_DOCUMENT, false },
+	{ OPT_GREP, AS_DOCUMENT, false },
+	{ OPT_ERRORS, AS_DOCUMENT, false },
+	{ OPT_DROP, AS_DOCUMENT, false },
+	{ OPT_TOOLS, AS_DOCUMENT, false },
 	{ OPT_EXIT_STATUS, OPT_FOREVER, false },
 	{ WITH_RUN, OPT_FOREVER, false },
 	{ OPT_FOLLOW, WITH_STDIN, false },
@@ -184,6 +195,16 @@ take_operand(struct tail *t, const char *word, struct error *err)
 	return 0;
 }
 
+static int
+take_vocabulary(struct tail *t, const char *name, struct error *err)
+{
+	t->projector.projection = projection_find(name, "--as", err);
+	if (!t->projector.projection)
+		return -1;
+	t->given[AS_DOCUMENT] = t->projector.projection->document != NULL;
+	return 0;
+}
+
 /* The argument of an option that has one. */
 static int
 take_value(struct tail *t, int id, const char *value, struct error *err)
@@ -214,8 +235,7 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 		t->color = value;
 		return choose("--color", value, colors, err);
 	case OPT_AS:
-		t->projector.projection = projection_find(value, "--as", err);
-		return t->projector.projection ? 0 : -1;
+		return take_vocabulary(t, value, err);
 	case OPT_STATUS:
 		t->status = value;
 		return choose("--status", value, statuses, err);
@@ -517,6 +537,23 @@ look_behind_ends(struct tail *t)
 }
 
 static int
+write_whole(const struct buffer *out, struct error *err)
+{
+	if (file_write(STDOUT_FILENO, buffer_string(out), out->len) == 0)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+/* What is a document comes when everything was read. */
+static int
+write_document(struct tail *t, struct error *err)
+{
+	buffer_clear(&t->projected);
+	projector_document(&t->projector, &t->projected);
+	return write_whole(&t->projected, err);
+}
+
+static int
 show_runs(struct tail *t, struct error *err)
 {
 	int failed;
@@ -535,7 +572,7 @@ show_runs(struct tail *t, struct error *err)
 		failed = live(t) ? follow_to_end(t, err) : follow_read(&t->follow, err);
 	if (failed == 0 && !end_signal)
 		look_behind_ends(t);
-	return failed;
+	return failed == 0 && t->given[AS_DOCUMENT] ? write_document(t, err) : failed;
 }
 
 /* The exit status that --exit-status asks for. */
@@ -661,9 +698,7 @@ list_runs(struct tail *t, struct error *err)
 		listing_json(&list, &out);
 	else
 		listing_table(&list, isatty(STDOUT_FILENO), colour_wanted(t), &out);
-	failed = file_write(STDOUT_FILENO, buffer_string(&out), out.len);
-	if (failed)
-		error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	failed = write_whole(&out, err);
 	listing_free(&list);
 	buffer_free(&out);
 	return failed;

@@ -6,7 +6,9 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "record/blob.h"
 #include "record/filter.h"
+#include "record/follow.h"
 #include "record/reader.h"
 #include "replay/brief.h"
 
@@ -16,6 +18,7 @@ static const struct projection *const projections[] = {
 	&projection_daemon_event,
 	&projection_runtime,
 	&projection_otlp,
+	&projection_agentloom,
 };
 #define PROJECTIONS (sizeof projections / sizeof *projections)
 
@@ -70,26 +73,80 @@ write_line(const struct projection *projection, const struct projection_line *li
 }
 
 static void
-write_rows(const struct projector *p, struct projected_run *run, const struct placed *at,
-    struct buffer *out)
+write_rows(const struct projection *projection, bool tools, const struct placed *at,
+    int64_t *number, struct buffer *out)
 {
-	for (const struct projection_row *row = p->projection->rows; row->type; row++) {
+	for (const struct projection_row *row = projection->rows; row->type; row++) {
 		size_t count;
 
-		if (row->event != at->event->type || (row->tools && !p->tools))
+		if (row->event != at->event->type || (row->tools && !tools))
 			continue;
 		count = row->count ? row->count(at) : 1;
 		for (size_t i = 0; i < count; i++) {
-			const struct projection_line line = { at, row, run->next++, i };
+			const struct projection_line line = { at, row, (*number)++, i };
 
-			write_line(p->projection, &line, out);
+			write_line(projection, &line, out);
 		}
 	}
 }
 
-static void
-take_line(const struct projector *p, struct projected_run *run, const char *line, size_t len,
-    struct buffer *out)
+void
+projection_lines(const struct projection *projection, const struct placed *at,
+    int64_t *number, struct buffer *out)
+{
+	write_rows(projection, false, at, number, out);
+}
+
+static bool
+is_message(const struct event_view *event)
+{
+	return event->type == EVENT_MESSAGE_USER || event->type == EVENT_MESSAGE_ASSISTANT;
+}
+
+/* The payload of a message with its blobs; whole holds it. */
+static int
+put_back(const struct projected_run *run, const char *line, size_t len, struct buffer *whole,
+    struct span *payload, struct error *err)
+{
+	char *blobs = transcript_blobs(run->path, run->context.run_id);
+	struct event_view view;
+	int result = blob_inline(blobs, line, len, whole, err);
+
+	if (result == 0 && event_view(whole->data, whole->len, &view) == 0)
+		*payload = view.payload;
+	free(blobs);
+	return result;
+}
+
+static int
+take_into_document(struct projector *p, struct projected_run *run, const struct placed *at,
+    const char *line, size_t len, struct error *err)
+{
+	const struct projection_document *document = p->projection->document;
+	struct span payload = at->event->payload;
+	struct buffer whole = BUFFER_INIT;
+	int result = 0;
+
+	if (p->state == NULL)
+		p->state = memory_zero(1, document->size);
+	if (at->event->refs.at && is_message(at->event))
+		result = put_back(run, line, len, &whole, &payload, err);
+	if (result == 0)
+		document->take(p->state, at, payload, &run->next);
+	buffer_free(&whole);
+	return result;
+}
+
+void
+projector_document(const struct projector *p, struct buffer *out)
+{
+	if (p->state)
+		p->projection->document->write(p->state, out);
+}
+
+static int
+take_line(struct projector *p, struct projected_run *run, const char *line, size_t len,
+    struct buffer *out, struct error *err)
 {
 	struct event_view event;
 	struct placed at;
@@ -98,15 +155,17 @@ take_line(const struct projector *p, struct projected_run *run, const char *line
 	run->position += (int64_t)len + 1;
 	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad) ||
 	    event_view(line, len, &event) != 0)
-		return;
+		return 0;
 	context_place(&run->context, &event, &at);
-	write_rows(p, run, &at, out);
+	if (p->projection->document)
+		return take_into_document(p, run, &at, line, len, err);
+	write_rows(p->projection, p->tools, &at, &run->next, out);
+	return 0;
 }
 
 /* Takes in the lines before start, which are not shown. */
 static int
-catch_up(const struct projector *p, struct projected_run *run, int64_t start,
-    struct error *err)
+catch_up(struct projector *p, struct projected_run *run, int64_t start, struct error *err)
 {
 	struct buffer unseen = BUFFER_INIT;
 	struct reader reader;
@@ -120,7 +179,10 @@ catch_up(const struct projector *p, struct projected_run *run, int64_t start,
 		return -1;
 	reader_seek(&reader, run->position);
 	while (run->position < start && (got = reader_next(&reader, &line, &len, err)) == 1) {
-		take_line(p, run, line, len, &unseen);
+		if (take_line(p, run, line, len, &unseen, err) != 0) {
+			got = -1;
+			break;
+		}
 		buffer_clear(&unseen);
 	}
 	reader_close(&reader);
@@ -149,8 +211,7 @@ projector_line(struct projector *p, const char *path, int64_t start, const char 
 	if (catch_up(p, run, start, err) != 0)
 		return -1;
 	run->position = start;
-	take_line(p, run, line, len, out);
-	return 0;
+	return take_line(p, run, line, len, out, err);
 }
 
 void
@@ -161,6 +222,9 @@ projector_free(struct projector *p)
 		free(p->runs[i].path);
 	}
 	free(p->runs);
+	if (p->state)
+		p->projection->document->free(p->state);
+	free(p->state);
 }
 
 size_t

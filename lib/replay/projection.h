@@ -5,7 +5,10 @@
  * have. To add one: such a file, its schema in lib/json, and a place in the table of
  * projection.c.
  *
- * What all of them promise:
+ * One that is a file rather than a stream is a document: it takes in the events, with
+ * the messages whole, and is written when all were read.
+ *
+ * What all lines promise:
  *   - Lines depend on the record alone: the same file gives the same lines, live or
  *     later, whatever part of it is shown.
  *   - The lines of a run are counted from its first event on, without a gap; each
@@ -39,12 +42,21 @@ struct projection_row {
 	void (*body)(struct writer *w, const struct projection_line *line);
 };
 
+struct projection_document {
+	size_t size;                       /* of the state, zeroed at the start */
+	/* payload: the event's; of a message with its blobs put back. */
+	void (*take)(void *state, const struct placed *at, struct span payload, int64_t *number);
+	void (*write)(const void *state, struct buffer *out);
+	void (*free)(void *state);
+};
+
 struct projection {
 	const char *name, *schema;
 	int64_t first;                     /* number of the first line */
 	const struct projection_row *rows; /* the last has no type */
 	/* Writes all members but source_seq. */
 	void (*line)(struct writer *w, const struct projection_line *line);
+	const struct projection_document *document; /* NULL: it has lines */
 };
 
 /* NULL with ERROR_USAGE, and the option for place, if there is none of that name. */
@@ -67,13 +79,21 @@ struct projector {
 	bool tools;
 	struct projected_run *runs;
 	size_t count;
+	void *state;                       /* of a document, of all runs; NULL: nothing yet */
 };
 /* Makes the lines of the line that begins at `start` in a transcript: appends them to
  * out. Reads what stands before it and was not taken in yet. A damaged line makes
- * none. -1 with *err if the transcript cannot be read. */
+ * none. -1 with *err if the transcript, or a blob that is needed, cannot be read. */
 int projector_line(struct projector *p, const char *path, int64_t start, const char *line,
     size_t len, struct buffer *out, struct error *err);
+/* Appends the document of what was taken in; nothing if there is none. */
+void projector_document(const struct projector *p, struct buffer *out);
 void projector_free(struct projector *p);
+
+/* Appends the lines that a projection makes of an event, from *number on; none of those
+ * that are made on request. */
+void projection_lines(const struct projection *projection, const struct placed *at,
+    int64_t *number, struct buffer *out);
 
 /* What the tables share. */
 size_t placed_failed(const struct placed *at);   /* what failed here, and not before */
@@ -101,6 +121,6 @@ int64_t placed_duration(const struct placed *at); /* ms */
 void derive_hex(const char *label, const char *id, size_t digits, char *out);
 
 extern const struct projection projection_interagent, projection_agent_event,
-    projection_daemon_event, projection_runtime, projection_otlp;
+    projection_daemon_event, projection_runtime, projection_otlp, projection_agentloom;
 
 #endif

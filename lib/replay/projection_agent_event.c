@@ -340,5 +340,5 @@ write_members(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_agent_event = {
-	"agent-event", agent_event_schema, 1, rows, write_members
+	"agent-event", agent_event_schema, 1, rows, write_members, NULL
 };

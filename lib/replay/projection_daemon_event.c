@@ -94,5 +94,5 @@ write_members(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_daemon_event = {
-	"daemon-event", daemon_event_schema, 1, rows, write_members
+	"daemon-event", daemon_event_schema, 1, rows, write_members, NULL
 };

@@ -164,5 +164,5 @@ write_members(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_interagent = {
-	"interagent", interagent_schema, 1, rows, write_members
+	"interagent", interagent_schema, 1, rows, write_members, NULL
 };

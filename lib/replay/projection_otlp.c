@@ -425,5 +425,5 @@ write_members(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_otlp = {
-	"otlp", otlp_schema, 1, rows, write_members
+	"otlp", otlp_schema, 1, rows, write_members, NULL
 };

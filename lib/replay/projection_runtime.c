@@ -208,5 +208,5 @@ write_members(struct writer *w, const struct projection_line *line)
 }
 
 const struct projection projection_runtime = {
-	"runtime", runtime_schema, 0, rows, write_members
+	"runtime", runtime_schema, 0, rows, write_members, NULL
 };

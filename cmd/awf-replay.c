@@ -1,5 +1,5 @@
 /*
- * awf-replay: shows what a recorded run was made of.
+ * awf-replay: shows what a recorded run was made of; runs a workflow on recorded answers.
  */
 #include <stdlib.h>
 
@@ -7,17 +7,21 @@
 
 #include "base/options.h"
 #include "replay/display.h"
+#include "replay/from.h"
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_ORDER = 1, OPT_CANONICAL };
+enum { OPT_ORDER = 1, OPT_CANONICAL, OPT_FROM };
 
 static const struct option_spec options_table[] = {
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
+	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
 	{ 0, 0, NULL, NULL, NULL },
 };
-static const char usage[] = "awf-replay [options] [RUN|FILE]";
+static const char usage[] =
+    "awf-replay [options] [RUN|FILE]\n"
+    "awf-replay --from FILE [awf-run options] workflow [arg...]";
 
 /* Options that show something; one at a time. */
 static const struct shows {
@@ -53,6 +57,9 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 {
 	const struct shows *wanted = shows;
 
+	if (id == OPT_FROM)
+		return error_set(err, ERROR_USAGE, "--from", "it has to come first: what follows it is "
+		    "for awf-run");
 	if (id == OPTION_WORD && r->run)
 		return error_set(err, ERROR_USAGE, value, "only one run at a time");
 	if (id == OPTION_WORD) {
@@ -120,14 +127,40 @@ run(const struct replay *r)
 	return status;
 }
 
+/* The file of --from, if that comes first; *words are those after it. */
+static const char *
+from_file(int argc, char **argv, char ***words)
+{
+	static const char option[] = "--from";
+	size_t len = sizeof option - 1;
+
+	if (argc < 2 || strncmp(argv[1], option, len) != 0)
+		return NULL;
+	if (argv[1][len] == '=') {
+		*words = argv + 2;
+		return argv[1] + len + 1;
+	}
+	if (argv[1][len] != '\0' || argc < 3)
+		return NULL;
+	*words = argv + 3;
+	return argv[2];
+}
+
 int
 main(int argc, char **argv)
 {
 	struct replay replay = { .shows = NULL };
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
+	char **words;
+	const char *file;
 
 	program_begin();
+	file = from_file(argc, argv, &words);
+	if (file) {
+		from_run(file, words, &err);
+		return program_fail(PROGRAM, &err);
+	}
 	switch (read_options(&replay, argc, argv, &err)) {
 	case OPTION_HELP:
 		options_help(stdout, usage, options_table);

@@ -7,9 +7,12 @@ _awf_replay()
 	--order)
 		mapfile -t COMPREPLY < <(compgen -W 'causal seq' -- "$cur")
 		return ;;
+	--from)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
 	esac
 	case $cur in
-	-*) words='--order --canonical --help --version' ;;
+	-*) words='--order --canonical --from --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

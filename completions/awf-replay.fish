@@ -11,5 +11,6 @@ end
 complete -c awf-replay -a '(__awf_replay_runs)'
 complete -c awf-replay -l order -x -a 'causal seq' -d 'print the lines in an order'
 complete -c awf-replay -l canonical -d 'print the lines without time and chance'
+complete -c awf-replay -l from -r -d 'run a workflow on recorded answers'
 complete -c awf-replay -s h -l help -d 'print the help'
 complete -c awf-replay -l version -d 'print the version'

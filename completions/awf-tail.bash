@@ -6,7 +6,7 @@ _awf_tail()
 	--type) words='run.started run.completed step.started step.completed
 		step.call_workflow.started step.call_workflow.completed message.user
 		message.assistant tool.call tool.result' ;;
-	--as) words='interagent agent-event daemon-event runtime otlp' ;;
+	--as) words='interagent agent-event daemon-event runtime otlp agentloom' ;;
 	--color) words='auto always never' ;;
 	--status) words='running waiting success failed cancelled timeout died' ;;
 	--name) words=$(awf-tail --list --json 2>/dev/null | sed 's/.*"name":"\([^"]*\)".*/\1/') ;;

@@ -8,7 +8,7 @@ _awf_verify()
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	--schema)
-		words='transcript interagent agent-event daemon-event runtime otlp'
+		words='transcript interagent agent-event daemon-event runtime otlp agentloom'
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		return ;;
 	esac

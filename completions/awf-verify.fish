@@ -15,7 +15,7 @@ complete -c awf-verify -l head -r -F -d 'it must contain the heads that FILE kee
 complete -c awf-verify -l print-head -d 'print RUN_ID SEQ DIGEST of what was verified'
 complete -c awf-verify -l keygen -r -F -d 'make a key for seals: FILE, and FILE.pub'
 complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
-complete -c awf-verify -n '__fish_contains_opt schema' -a 'transcript interagent agent-event daemon-event runtime otlp'
+complete -c awf-verify -n '__fish_contains_opt schema' -a 'transcript interagent agent-event daemon-event runtime otlp agentloom'
 complete -c awf-verify -s q -l quiet -d 'no warnings'
 complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'
 complete -c awf-verify -s h -l help -d 'print the help'

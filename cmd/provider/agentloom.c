@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/count.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "pass.h"
 #include "replay/agentloom.h"
@@ -26,149 +25,11 @@ struct entry {
 	struct span value;
 };
 
-bool
-agentloom_begins(const char *line, size_t len)
-{
-	struct span first = span_trim(span_of(line, len));
-	struct framer framer;
-	size_t used, bad;
-
-	framer_begin(&framer);
-	if (first.len == 0 || first.at[0] != '{')
-		return false;
-	if (framer_feed(&framer, first.at, first.len, &used) == FRAME_MORE)
-		return true;
-	if (scan_within(first.at, first.len, SCAN_LINE_DEPTH, &bad) != NULL)
-		return false;
-	return span_member(first, "_version").at != NULL ||
-	    (span_type(span_member(first, "blocks")) != 'a' &&
-	    span_type(span_member(first, "type")) != 's' &&
-	    span_type(span_member(first, "match")) != 's');
-}
-
-static bool
-is_metadata(struct span key)
-{
-	return key.len > 1 && key.at[1] == '_';
-}
-
-/* Refuses an entry, or what is in one; key is a token with its quotes or NULL. */
-static int
-refuse(const struct agentloom *a, struct span key, const char *why, struct error *err)
-{
-	char *name = span_text(key);
-
-	error_set(err, ERROR_INVALID, a->path, "entry '%s': %s", name != NULL ? name : "", why);
-	free(name);
-	return -1;
-}
-
-static const char *
-check_tool_calls(struct span calls)
-{
-	struct span_walk walk;
-	struct span key, call;
-
-	if (span_type(calls) == 0 || span_type(calls) == '0')
-		return NULL;
-	if (span_type(calls) != 'a')
-		return "tool_calls: expected an array";
-	span_walk_begin(&walk, calls);
-	while (span_walk_next(&walk, &key, &call))
-		if (span_type(span_member(call, "name")) != 's')
-			return "tool_calls: expected objects with a name";
-	return NULL;
-}
-
-static const char *
-check_answer(struct span answer)
-{
-	char type = span_type(span_member(answer, "content"));
-
-	if (span_type(answer) != 'o')
-		return "expected an answer, or a list of them";
-	if (type != 0 && type != '0' && type != 's')
-		return "content: expected a string";
-	return check_tool_calls(span_member(answer, "tool_calls"));
-}
-
-static const char *
-check_entry(struct span value)
-{
-	struct span_walk walk;
-	struct span key, answer;
-	const char *why = NULL;
-
-	if (span_type(value) != 'a')
-		return check_answer(value);
-	span_walk_begin(&walk, value);
-	while (why == NULL && span_walk_next(&walk, &key, &answer))
-		why = check_answer(answer);
-	return why;
-}
-
-static int
-check_version(struct agentloom *a, struct error *err)
-{
-	struct span version = span_member(a->document, "_version");
-	long long number;
-
-	a->old = version.at == NULL;
-	if (a->old || (span_integer(version, &number) && number == AGENTLOOM_VERSION))
-		return 0;
-	return error_set(err, ERROR_INVALID, a->path, "_version is %.*s: only %d, and files without "
-	    "one, can be replayed", version.len > 32 ? 32 : (int)version.len, version.at,
-	    AGENTLOOM_VERSION);
-}
-
-static int
-check_document(struct agentloom *a, struct error *err)
-{
-	struct span_walk walk;
-	struct span key, value;
-	const char *why;
-
-	if (span_type(a->document) != 'o')
-		return error_set(err, ERROR_INVALID, a->path, "expected an object");
-	if (check_version(a, err) != 0)
-		return -1;
-	span_walk_begin(&walk, a->document);
-	while (span_walk_next(&walk, &key, &value))
-		if (!is_metadata(key) && (why = check_entry(value)) != NULL)
-			return refuse(a, key, why, err);
-	return 0;
-}
-
-static int
-refuse_json(const struct agentloom *a, const char *why, size_t bad, struct error *err)
-{
-	const char *at = a->text.data, *line = at, *lf;
-	size_t number = 1;
-	char *place;
-
-	for (; (lf = memchr(line, '\n', (size_t)(at + bad - line))) != NULL; line = lf + 1)
-		number++;
-	place = memory_format("%s:%zu", a->path, number);
-	error_set(err, ERROR_INVALID, place, "byte %zu: %s", (size_t)(at + bad - line) + 1, why);
-	free(place);
-	return -1;
-}
-
 int
 agentloom_load(struct agentloom *a, const char *path, struct error *err)
 {
-	struct error why = ERROR_INIT;
-	const char *wrong;
-	size_t bad;
-
-	*a = (struct agentloom){ .path = memory_text(path), .given = { .fd = -1 } };
-	if (file_load(path, SCAN_LINE_LIMIT, &a->text, &why) != 0)
-		return error_set(err, ERROR_INVALID, path, "%s", why.message);
-	wrong = scan_within(buffer_string(&a->text), a->text.len, SCAN_LINE_DEPTH, &bad);
-	if (wrong != NULL)
-		return refuse_json(a, wrong, bad, err);
-	a->document = span_trim(span_of(a->text.data, a->text.len));
-	if (check_document(a, err) != 0)
+	*a = (struct agentloom){ .given = { .fd = -1 } };
+	if (agentloom_file_load(&a->file, path, err) != 0)
 		return -1;
 	return given_open(&a->given, err);
 }
@@ -177,9 +38,7 @@ void
 agentloom_free(struct agentloom *a)
 {
 	given_close(&a->given);
-	buffer_free(&a->text);
-	free(a->path);
-	*a = (struct agentloom){ .given = { .fd = -1 } };
+	agentloom_file_free(&a->file);
 }
 
 static void
@@ -193,7 +52,7 @@ want(struct wanted *w, const struct agentloom *a, const struct provider_request 
 	w->step = span_text(r->step);
 	if (!agentloom_hash(&request, w->hash))
 		w->hash[0] = '\0';
-	if (!a->old || !agentloom_hash_old(&request, w->old_hash))
+	if (!a->file.old || !agentloom_hash_old(&request, w->old_hash))
 		w->old_hash[0] = '\0';
 }
 
@@ -202,7 +61,7 @@ entry_set(struct entry *e, const struct agentloom *a, const char *key)
 {
 	if (key == NULL || key[0] == '\0' || key[0] == '_')
 		return false;
-	e->value = span_member(a->document, key);
+	e->value = span_member(a->file.document, key);
 	if (e->value.at == NULL)
 		return false;
 	e->key = memory_text(key);
@@ -220,7 +79,7 @@ find_entry(const struct agentloom *a, const struct wanted *w, struct entry *e, s
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (entry_set(e, a, keys[i]))
 			return 0;
-	return error_set(err, ERROR_INVALID, a->path, "no entry for %s%s%s, nor for the request (hash "
+	return error_set(err, ERROR_INVALID, a->file.path, "no entry for %s%s%s, nor for the request (hash "
 	    "%.*s)", w->step == NULL ? "a step" : "step '", w->step == NULL ? "" : w->step,
 	    w->step == NULL ? "" : "'", SHOWN, w->hash[0] == '\0' ? w->sha256 : w->hash);
 }
@@ -276,7 +135,7 @@ digest_entry(const struct agentloom *a, const struct entry *e, char out[DIGEST_S
 	struct digest d;
 
 	digest_begin(&d);
-	digest_add(&d, a->path, strlen(a->path) + 1);
+	digest_add(&d, a->file.path, strlen(a->file.path) + 1);
 	digest_add(&d, e->key, strlen(e->key));
 	digest_end(&d, out);
 }
@@ -287,7 +146,7 @@ refuse_request(const struct agentloom *a, const struct wanted *w, const struct e
 {
 	char *recorded = span_text(span_member(answer, "request_hash"));
 
-	error_set(err, ERROR_INVALID, a->path, "entry '%s': the request differs from the recorded one "
+	error_set(err, ERROR_INVALID, a->file.path, "entry '%s': the request differs from the recorded one "
 	    "(hash %.*s, not %.*s): record it again, or take out request_hash", e->key, SHOWN, w->hash,
 	    SHOWN, recorded);
 	free(recorded);
@@ -307,7 +166,7 @@ take_from_list(struct agentloom *a, const struct wanted *w, const struct entry *
 		return -1;
 	*answer = choose(a, w, e->value, key, &number);
 	if (answer->at == NULL)
-		result = error_set(err, ERROR_INVALID, a->path,
+		result = error_set(err, ERROR_INVALID, a->file.path,
 		    "entry '%s': no answer is left (it has %zu)", e->key, number);
 	else if (differs(w, *answer))
 		result = refuse_request(a, w, e, *answer, err);

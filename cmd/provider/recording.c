@@ -1,7 +1,6 @@
 #include "recording.h"
 
 #include <search.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,24 +265,6 @@ blob_directory(const char *path)
 	return blobs;
 }
 
-/* Whether the file is one of AgentLoom's, by its first line. */
-static int
-look_at_start(const char *path, bool *foreign, struct error *err)
-{
-	FILE *file = fopen(path, "re");
-	char *line = NULL;
-	size_t size = 0;
-	ssize_t len;
-
-	if (file == NULL)
-		return error_errno(err, ERROR_INVALID, path, "unable to open");
-	len = getline(&line, &size, file);
-	*foreign = len > 0 && agentloom_begins(line, (size_t)len);
-	free(line);
-	fclose(file);
-	return 0;
-}
-
 static int
 load_lines(struct recording *r, const char *path, struct error *err)
 {
@@ -315,7 +296,7 @@ recording_load(struct recording *r, const char *path, struct error *err)
 {
 	memset(r, 0, sizeof *r);
 	r->path = memory_text(path);
-	if (look_at_start(path, &r->foreign, err) != 0)
+	if (agentloom_file_is(path, &r->foreign, err) != 0)
 		return -1;
 	return r->foreign ? agentloom_load(&r->agentloom, path, err) : load_lines(r, path, err);
 }

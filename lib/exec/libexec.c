@@ -19,6 +19,20 @@ program_path(void)
 }
 
 char *
+libexec_sibling(const char *name)
+{
+	char *program = program_path(), *bin, *path;
+
+	if (program == NULL)
+		return memory_text(name);
+	bin = path_directory(program);
+	path = path_join(bin, name);
+	free(program);
+	free(bin);
+	return path;
+}
+
+char *
 libexec_path(void)
 {
 	char *program = program_path(), *bin, *prefix, *list;

@@ -46,6 +46,36 @@ projected(const char *name, bool tools, const char *path, const struct buffer *t
 	return buffer_take(&out);
 }
 
+/* The document of a transcript, or what went wrong. */
+static char *
+documented(const char *name, const char *path, const struct buffer *transcript,
+    struct error *err)
+{
+	struct projector p = { .tools = false };
+	struct buffer out = BUFFER_INIT;
+	const char *line = transcript->data, *end;
+	int failed = 0;
+
+	p.projection = projection_find(name, "--as", err);
+	assert_non_null(p.projection);
+	for (; failed == 0 && (end = strchr(line, '\n')) != NULL; line = end + 1)
+		failed = projector_line(&p, path, line - transcript->data, line,
+		    (size_t)(end - line), &out, err);
+	assert_int_equal(out.len, 0);
+	if (failed == 0)
+		projector_document(&p, &out);
+	projector_free(&p);
+	return failed == 0 ? buffer_take(&out) : NULL;
+}
+
+static bool
+is_document(const char *name)
+{
+	struct error err;
+
+	return projection_find(name, "--as", &err)->document != NULL;
+}
+
 static struct schema *
 schema_of(const char *name)
 {
@@ -95,13 +125,140 @@ test_lines_have_the_form_of_their_schema(void **state)
 
 		load(fixtures[i], &transcript);
 		for (const char *const *name = projection_names(); *name; name++) {
-			char *lines = projected(*name, true, "/nowhere", &transcript, 1);
+			char *lines;
 
+			if (is_document(*name))
+				continue;
+			lines = projected(*name, true, "/nowhere", &transcript, 1);
 			check_lines(*name, lines);
 			free(lines);
 		}
 		buffer_free(&transcript);
 	}
+}
+
+static void
+check_document(const char *name, const char *text)
+{
+	struct schema *schema = schema_of(name);
+	struct buffer why = BUFFER_INIT;
+	struct error err;
+	json_t *value = value_parse(text, strlen(text), name, ERROR_INVALID_INPUT, &err);
+
+	assert_non_null(value);
+	if (schema_check(schema, value, &why) != 0)
+		fail_msg("%s: %s: %s", name, buffer_string(&why), text);
+	json_decref(value);
+	schema_free(schema);
+	buffer_free(&why);
+}
+
+static void
+test_documents_have_the_form_of_their_schema(void **state)
+{
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(fixtures); i++) {
+		struct buffer transcript = BUFFER_INIT;
+		char *text;
+
+		load(fixtures[i], &transcript);
+		text = documented("agentloom", "/nowhere/x.jsonl", &transcript, &err);
+		/* A message of "release" is in a blob that is nowhere. */
+		assert_int_equal(text == NULL, strcmp(fixtures[i], "release") == 0);
+		if (text != NULL)
+			check_document("agentloom", text);
+		else
+			assert_non_null(strstr(err.message, "unable to open the blob"));
+		free(text);
+		buffer_free(&transcript);
+	}
+}
+
+/* A run and its child run make one document; the lines of each are counted for itself. */
+static void
+test_runs_in_a_document(void **state)
+{
+	struct projector p = { .tools = false };
+	struct buffer transcript = BUFFER_INIT, out = BUFFER_INIT;
+	struct error err;
+	json_t *value, *events;
+	const char *line, *end;
+
+	(void)state;
+	load("brief", &transcript);
+	p.projection = &projection_agentloom;
+	for (line = transcript.data; (end = strchr(line, '\n')) != NULL; line = end + 1)
+		for (size_t i = 0; i < 2; i++)
+			assert_int_equal(projector_line(&p, i == 0 ? "/a" : "/b", line - transcript.data,
+			    line, (size_t)(end - line), &out, &err), 0);
+	projector_document(&p, &out);
+	check_document("agentloom", out.data);
+	value = value_parse(out.data, out.len, "x", ERROR_INVALID_INPUT, &err);
+	assert_int_equal(json_array_size(json_object_get(value, "research")), 4);
+	events = json_object_get(value, "_inter_agent_events");
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(events, 0), "seq")), 1);
+	assert_int_equal(json_integer_value(json_object_get(json_array_get(events, 1), "seq")), 1);
+	json_decref(value);
+	projector_free(&p);
+	buffer_free(&transcript);
+	buffer_free(&out);
+}
+
+/* One event, its causes by number. */
+static void
+add(struct buffer *transcript, long seq, long parent, const char *type, const char *path,
+    const char *payload)
+{
+	char *members = memory_format("\"timestamp\":\"2026-01-01T00:00:00.000000Z\",\"event_id\":"
+	    "\"00000000-0000-4000-8000-%012ld\",\"run_id\":\"" OTHER_ID "\",\"parent_event_id\":"
+	    "\"00000000-0000-4000-8000-%012ld\",\"type\":\"%s\",\"path\":\"%s\",\"payload\":%s", seq,
+	    parent, type, path, payload);
+
+	record_line(transcript, seq, members);
+	free(members);
+}
+
+#define ASKED "{\"blocks\":[{\"type\":\"text\",\"text\":\"q\"}],\"params\":{}}"
+#define SAID(text) "{\"blocks\":[{\"type\":\"text\",\"text\":\"" text "\"}],\"model\":\"m\"}"
+#define CALL(name, call, more) "{\"name\":\"" name "\",\"call\":\"" call "\",\"model\":\"m\"" more "}"
+
+/* What a later attempt makes anew counts once; what it takes over stays. */
+static void
+test_attempts_in_a_recording(void **state)
+{
+	struct buffer transcript = BUFFER_INIT;
+	struct error err;
+	json_t *value;
+	char *text;
+
+	(void)state;
+	add(&transcript, 1, 0, "run.started", "", "{\"attempt\":1}");
+	add(&transcript, 2, 1, "step.started", "a", CALL("a", "a:0:0", ""));
+	add(&transcript, 3, 2, "message.user", "a", ASKED);
+	add(&transcript, 4, 3, "message.assistant", "a", SAID("kept"));
+	add(&transcript, 5, 1, "step.started", "_b", CALL("_b", "_b:0:0", ""));
+	add(&transcript, 6, 5, "message.user", "_b", ASKED);
+	add(&transcript, 7, 6, "message.assistant", "_b", SAID("lost"));
+	add(&transcript, 8, 0, "run.started", "", "{\"attempt\":2}");
+	add(&transcript, 9, 8, "step.started", "a",
+	    CALL("a", "a:0:0", ",\"claims\":\"00000000-0000-4000-8000-000000000002\""));
+	add(&transcript, 10, 8, "step.started", "_b", CALL("_b", "_b:0:0", ""));
+	add(&transcript, 11, 10, "message.user", "_b", ASKED);
+	add(&transcript, 12, 11, "message.assistant", "_b", SAID("new"));
+	text = documented("agentloom", "/nowhere", &transcript, &err);
+	check_document("agentloom", text);
+	assert_null(strstr(text, "lost"));
+	value = value_parse(text, strlen(text), "x", ERROR_INVALID_INPUT, &err);
+	assert_int_equal(json_object_size(value), 4);
+	assert_string_equal(json_string_value(json_object_get(json_object_get(value, "a"), "content")),
+	    "kept");
+	assert_null(json_object_get(value, "_b"));
+	assert_non_null(strstr(text, "\n\"d4d64fd65847b659"));
+	json_decref(value);
+	free(text);
+	buffer_free(&transcript);
 }
 
 static void
@@ -114,8 +271,11 @@ test_counted_from_the_start(void **state)
 	load("release", &transcript);
 	record_put(path, transcript.data, transcript.len);
 	for (const char *const *name = projection_names(); *name; name++) {
-		char *all = projected(*name, false, path, &transcript, 1);
+		char *all;
 
+		if (is_document(*name))
+			continue;
+		all = projected(*name, false, path, &transcript, 1);
 		for (int from = 2; from <= 28; from++) {
 			char *some = projected(*name, false, path, &transcript, from);
 
@@ -192,9 +352,13 @@ test_poor_events(void **state)
 		free(members);
 	}
 	for (const char *const *name = projection_names(); *name; name++) {
-		char *lines = projected(*name, true, "/nowhere", &transcript, 1);
+		char *lines = is_document(*name) ? documented(*name, "/nowhere", &transcript, &err) :
+		    projected(*name, true, "/nowhere", &transcript, 1);
 
-		for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+		if (is_document(*name))
+			check_document(*name, lines);
+		for (char *line = is_document(*name) ? NULL : strtok(lines, "\n"); line;
+		    line = strtok(NULL, "\n")) {
 			json_t *value = value_parse(line, strlen(line), line, ERROR_INVALID_INPUT, &err);
 
 			assert_non_null(value);
@@ -302,6 +466,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_have_the_form_of_their_schema),
+		cmocka_unit_test(test_documents_have_the_form_of_their_schema),
+		cmocka_unit_test(test_runs_in_a_document),
+		cmocka_unit_test(test_attempts_in_a_recording),
 		cmocka_unit_test(test_counted_from_the_start),
 		cmocka_unit_test(test_nothing_to_read),
 		cmocka_unit_test(test_damaged_lines_are_not_counted),

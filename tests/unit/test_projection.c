@@ -265,7 +265,7 @@ static void
 test_counted_from_the_start(void **state)
 {
 	struct buffer transcript = BUFFER_INIT;
-	char *path = record_path("x.jsonl");
+	const char *path = record_path("x.jsonl");
 
 	(void)state;
 	load("release", &transcript);
@@ -285,7 +285,6 @@ test_counted_from_the_start(void **state)
 		}
 		free(all);
 	}
-	free(path);
 	buffer_free(&transcript);
 }
 

@@ -212,7 +212,7 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 		printf '1\n2\n' | awf-step $options --dry-run -a helper ask | cut -d , -f 2- >dry
 		# shellcheck disable=SC2086
 		printf '1\n2\n' | awf-step $options -q -a helper ask
-		cut -d , -f 3- "$PROVIDER_LOG" | cmp - dry
+		cut -d , -f 2- "$PROVIDER_LOG" | cmp - dry
 	done
 	echo x | awf-step a -- false >failed 2>/dev/null || true
 	same "$(awf-step --dry-run b -- cat <failed)" ''

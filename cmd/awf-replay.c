@@ -1,26 +1,38 @@
 /*
- * awf-replay: shows what a recorded run was made of; runs a workflow on recorded answers.
+ * awf-replay: runs a recorded workflow again and says where it does not come to the
+ * same; shows what a run was made of; runs a workflow on recorded answers.
  */
 #include <stdlib.h>
 
 #include "program.h"
 
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
+#include "exec/supervise.h"
+#include "replay/against.h"
 #include "replay/display.h"
 #include "replay/from.h"
+#include "replay/replay.h"
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_ORDER = 1, OPT_CANONICAL, OPT_FROM };
+enum { OPT_ORDER = 1, OPT_CANONICAL, OPT_FROM, OPT_ISOLATION, OPT_RECORD, OPT_QUIET };
 
 static const struct option_spec options_table[] = {
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
 	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
+	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
+	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
-    "awf-replay [options] [RUN|FILE]\n"
+    "awf-replay [options] [RUN|FILE|DIR]\n"
+    "awf-replay --order ORDER | --canonical [RUN|FILE]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
 
 /* Options that show something; one at a time. */
@@ -39,6 +51,10 @@ struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
 	const char *run;           /* NULL: the latest */
+	enum isolation isolation;
+	const char *isolation_name; /* NULL: not given */
+	const char *record;        /* NULL: the replay is not kept */
+	bool quiet;
 };
 
 static int
@@ -53,22 +69,45 @@ take_display(struct replay *r, const struct shows *wanted, const char *argument,
 }
 
 static int
+take_run(struct replay *r, const char *value, struct error *err)
+{
+	if (r->run)
+		return error_set(err, ERROR_USAGE, value, "only one run at a time");
+	r->run = value;
+	return 0;
+}
+
+static int
 take_option(struct replay *r, int id, const char *value, struct error *err)
 {
 	const struct shows *wanted = shows;
 
-	if (id == OPT_FROM)
-		return error_set(err, ERROR_USAGE, "--from", "it has to come first: what follows it is "
-		    "for awf-run");
-	if (id == OPTION_WORD && r->run)
-		return error_set(err, ERROR_USAGE, value, "only one run at a time");
-	if (id == OPTION_WORD) {
-		r->run = value;
-		return 0;
+	switch (id) {
+	case OPTION_WORD: return take_run(r, value, err);
+	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
+	    "what follows it is for awf-run");
+	case OPT_ISOLATION: r->isolation_name = value; return isolation_parse(value, &r->isolation, err);
+	case OPT_RECORD: r->record = value; return 0;
+	case OPT_QUIET: r->quiet = true; return 0;
 	}
 	while (wanted->option != id)
 		wanted++;
 	return take_display(r, wanted, value, err);
+}
+
+/* What is said of a replay does not go with what shows the recording. */
+static int
+check_options(const struct replay *r, struct error *err)
+{
+	const struct { bool given; const char *name; } of_replays[] = {
+		{ r->isolation_name, "--isolation" }, { r->record, "--record" }, { r->quiet, "-q" },
+	};
+
+	for (size_t i = 0; r->shows && i < sizeof of_replays / sizeof *of_replays; i++)
+		if (of_replays[i].given)
+			return error_set(err, ERROR_USAGE, of_replays[i].name, "not with %s, which runs nothing",
+			    r->shows->name);
+	return 0;
 }
 
 /* 0, or the id of --help or --version, or -1. */
@@ -85,10 +124,7 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 		if (take_option(r, id, o.value, err) != 0)
 			return -1;
 	}
-	if (!r->shows)
-		return error_set(err, ERROR_USAGE, NULL,
-		    "say what to show: --order causal|seq or --canonical");
-	return 0;
+	return check_options(r, err);
 }
 
 static int
@@ -107,22 +143,114 @@ show(const struct replay *r, const struct run_ref *run, struct error *err)
 }
 
 static int
+show_run(const struct replay *r, const struct storage *storage)
+{
+	struct error err = ERROR_INIT;
+	struct run_ref run;
+	int status = STATUS_OK;
+
+	if (storage_resolve(storage, r->run, &run, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (show(r, &run, &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	run_ref_free(&run);
+	return status;
+}
+
+static void
+remark(const struct source *source, enum isolation isolation)
+{
+	char *text = stage_remark(source, isolation);
+
+	if (text)
+		fprintf(stderr, PROGRAM ": %s\n", text);
+	free(text);
+}
+
+/* The script may be why; and where to look. */
+static void
+explain(const struct source *source, const char *place)
+{
+	if (source_script_lost(source))
+		fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
+	fprintf(stderr, "  the replay is kept in %s\n", place);
+}
+
+/* Says where the replay is not the recording; whether it is. */
+static int
+compare(const struct replay_spec *spec)
+{
+	struct buffer text = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct difference difference;
+	char *transcript = replay_transcript(spec);
+	int status, differ = against_recording(spec->source->transcript, transcript,
+	    spec->source->attempt, &difference, &err);
+
+	status = differ == 0 ? STATUS_OK : STATUS_WORK;
+	if (differ < 0)
+		status = program_fail(PROGRAM, &err);
+	if (differ > 0) {
+		difference_text(&difference, "recording", "replay", &text);
+		fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
+		    spec->source->name, buffer_string(&text));
+		explain(spec->source, spec->place);
+	}
+	difference_free(&difference);
+	buffer_free(&text);
+	free(transcript);
+	return status;
+}
+
+static int
+replay_at(const struct replay *r, const struct source *source, const char *place)
+{
+	const struct replay_spec spec = { .source = source, .isolation = r->isolation,
+		.place = place };
+	struct error err = ERROR_INIT;
+	struct replay_end end;
+	int status;
+
+	if (!r->quiet)
+		remark(source, r->isolation);
+	if (replay_run(&spec, &end, &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	else
+		status = end.signal_number ? 128 + end.signal_number : compare(&spec);
+	if (!r->record && status != STATUS_WORK)
+		copytree_remove(place, NULL);
+	if (end.signal_number)
+		signals_die(end.signal_number);
+	return status;
+}
+
+/* Runs it again, in a directory for the replay. */
+static int
+replay_run_of(const struct replay *r, const struct storage *storage)
+{
+	struct error err = ERROR_INIT;
+	struct source source;
+	char *place = NULL;
+	int status;
+
+	if (source_open(&source, storage, r->run, &err) == 0)
+		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
+	status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);
+	free(place);
+	source_close(&source);
+	return status;
+}
+
+static int
 run(const struct replay *r)
 {
 	struct error err = ERROR_INIT;
 	struct storage storage;
-	struct run_ref run;
-	int status = STATUS_OK;
+	int status;
 
 	if (storage_locate(&storage, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	if (storage_resolve(&storage, r->run, &run, &err) != 0) {
-		status = program_fail(PROGRAM, &err);
-	} else {
-		if (show(r, &run, &err) != 0)
-			status = program_fail(PROGRAM, &err);
-		run_ref_free(&run);
-	}
+	status = r->shows ? show_run(r, &storage) : replay_run_of(r, &storage);
 	storage_close(&storage);
 	return status;
 }

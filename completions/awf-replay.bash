@@ -10,9 +10,15 @@ _awf_replay()
 	--from)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
+	--isolation)
+		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
+		return ;;
+	--record)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
 	esac
 	case $cur in
-	-*) words='--order --canonical --from --help --version' ;;
+	-*) words='--order --canonical --from --isolation --record -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

@@ -299,6 +299,9 @@ refuse(const struct source *s, const struct gathering *g, struct error *err)
 	if (strcmp(s->kind, "step") == 0 && g->fed)
 		return error_set(err, ERROR_USAGE, s->run_id, "the input of a step outside of any run "
 		    "is not kept: run it with awf-run");
+	if (span_true(span_member(s->payload, "snapshot")) && s->snapshot == NULL)
+		return error_set(err, ERROR_SYSTEM, s->run_id,
+		    "the snapshot of its workspace (snapshots/%s in the storage) is missing", s->run_id);
 	if (g->stdin_sha256[0] != '\0' && s->input == NULL)
 		return error_set(err, ERROR_SYSTEM, s->run_id,
 		    "its standard input (inputs/%s in the storage) is missing", s->run_id);
@@ -372,6 +375,27 @@ source_script(const struct source *s)
 		free(path);
 	}
 	return NULL;
+}
+
+static bool
+is_text(const char *text, const char *sha256)
+{
+	char found[DIGEST_SIZE];
+
+	return strcmp(digest_sha256(text, strlen(text), found), sha256) == 0;
+}
+
+bool
+source_script_lost(const struct source *s)
+{
+	char *script = source_script(s);
+	bool lost = *s->workflow_sha256 != '\0' && script == NULL;
+
+	/* The text of a pipeline is a word itself. */
+	for (char **word = s->argv; lost && *word != NULL; word++)
+		lost = !is_text(*word, s->workflow_sha256);
+	free(script);
+	return lost;
 }
 
 void

@@ -60,6 +60,8 @@ int source_open(struct source *s, const struct storage *storage, const char *arg
 /* The file of the workflow: the word of argv whose file has its digest, absolute, in
  * memory of its own; NULL if there is none (any more). */
 char *source_script(const struct source *s);
+/* Whether that is so although the workflow was a script. */
+bool source_script_lost(const struct source *s);
 void source_close(struct source *s);
 
 #endif

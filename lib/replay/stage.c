@@ -11,12 +11,31 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "exec/libexec.h"
 #include "replay/disturb.h"
 
 #define SECOND_HOST "replay"
 #define SECOND_PID 4711
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+int
+isolation_parse(const char *text, enum isolation *isolation, struct error *err)
+{
+	static const char *const words[] = { "namespaces", "copy", "none", NULL };
+	const char *near = text_suggest(text, words);
+
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], text) == 0) {
+			*isolation = (enum isolation)i;
+			return 0;
+		}
+	if (near != NULL)
+		return error_set(err, ERROR_USAGE, "--isolation",
+		    "'%s' is no isolation (did you mean '%s'?)", text, near);
+	return error_set(err, ERROR_USAGE, "--isolation",
+	    "'%s' is none of namespaces, copy, none", text);
+}
 
 static bool
 is_directory(const char *path)
@@ -392,6 +411,8 @@ stage_remark(const struct source *source, enum isolation isolation)
 	if (source->files != NULL)
 		return memory_format("no snapshot of the workspace: only the files of steps are in %s",
 		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
+	if (!is_directory(source->workspace))
+		return NULL;
 	return memory_format(isolation == ISOLATION_COPY ?
 	    "no namespaces: it runs in a copy of today's %s" :
 	    "no snapshot of the workspace: today's %s is used", source->workspace);

@@ -23,6 +23,9 @@
 
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
 
+/* The kind that --isolation names. */
+int isolation_parse(const char *text, enum isolation *isolation, struct error *err);
+
 struct stage {
 	const struct source *source;
 	enum isolation isolation;

@@ -160,7 +160,7 @@ interleaved() {
 }
 
 @test "wrong command lines" {
-	refused 1 'say what to show: --order causal|seq or --canonical'
+	refused 1 "@: there is no run yet in $AWF_STORAGE" --order seq
 	refused 1 "--order: no such order 'casual' (did you mean 'causal'?)" --order casual
 	refused 1 "--order: no such order 'x': causal or seq" --order x
 	refused 1 '--canonical: not with --order' --order seq --canonical

@@ -1,0 +1,221 @@
+#!/usr/bin/env bats
+# awf-replay: recorded workflows run again, and come to the same, or not.
+# shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	ISOLATION=${AWF_TEST_ISOLATION:-namespaces}
+	printf : | awf-run -c 'awf-step probe -q -- cat'
+	awf-replay -q 2>/dev/null || ISOLATION=copy
+	mkdir agents tools
+}
+
+# An agent with these tools, and the answers it gets, one block list each: the model is
+# not asked again, so the file is gone when the replay runs.
+agent() {
+	local name=$1 tools=$2 answer
+	shift 2
+	for answer; do printf '{"blocks":[%s]}\n' "$answer"; done >"$name.answers"
+	printf -- '---\nname: %s\nmodel: replay/%s\ntools: [%s]\n---\nBe brief.\n' "$name" \
+		"$PWD/$name.answers" "$tools" >"agents/$name.md"
+}
+says() { jq -cn --arg text "$1" '{type: "text", text: $text}'; }
+uses() { printf '{"type":"tool_use","tool_id":"%s","tool_name":"%s","tool_input":%s}' "$@"; }
+
+# A tool of these effects: shell text.
+tool() {
+	printf '{"description":"%s","input_schema":{"type":"object"}%s}\n' "$1" \
+		"${2:+,\"effects\":\"$2\"}" >"tools/$1.tool.json"
+	printf '#!/bin/sh\n%s\n' "$3" >"tools/$1"
+	chmod +x "tools/$1"
+}
+
+# Records a workflow, whose stdin is ours and which exits with CODE (0); then it must
+# replay, with the same output.
+replays() {
+	local code=0
+	awf-run "$@" >recorded 2>/dev/null || code=$?
+	same "$code" "${CODE:-0}"
+	again
+}
+again() {
+	run -0 --separate-stderr awf-replay -q --isolation "$ISOLATION"
+	same "$output" "$(cat recorded)"
+	same "$(ls "$AWF_STORAGE/replays")" ''
+}
+
+# The replay must differ, and say so of this call and value.
+differs() {
+	run -3 --separate-stderr awf-replay -q --isolation "$ISOLATION"
+	same "$(grep '^awf-replay: ' <<<"$stderr" | sed -E 's/[0-9a-f-]{36}/ID/g; s/^[^:]*: [^:]*: //')" \
+		"the replay differs from the recording: $1"
+	[ -d "$(sed -n 's/^  the replay is kept in //p' <<<"$stderr")/transcripts" ]
+	rm -r "$AWF_STORAGE/replays"
+}
+
+@test "pipelines, items, joins, conditions, concurrency" {
+	printf 'a\nb\nc\n' | replays -c 'awf-step -i lines -j 4 up -- tr a-z A-Z |
+		awf-step --when "jq -e \".data != \\\"B\\\"\"" -j 2 mark -- sed "s/^/x/" |
+		awf-step -s join -- jq -c . | awf-step count -r -- wc -c'
+	replays -c 'for i in 1 2 3; do echo "$i" | awf-step a -q -- cat & done; wait
+		{ awf-step -n b -- echo 1; awf-step -n c -- echo 2; } | awf-step -s d -r -- cat'
+	printf 'x\377y' | replays -c 'awf-step a -- cat | awf-step b -r -- cat'
+	head -c 600000 /dev/zero | tr '\0' z | replays -c 'awf-step a -- cat | awf-step b -r -- wc -c'
+	replays -n -c 'awf-step -n outer -r -- sh -c "echo 5 | awf-step inner -- cat | awf-step -r next -- sed s/5/6/"'
+}
+
+@test "scripts, arguments, inputs, recorded variables, a private home" {
+	printf '#!/bin/sh\necho "$1 $AWF_INPUT_k $FOO $BAR" | awf-step a -- cat | awf-step b -r -- tr a-z A-Z\n' >flow
+	FOO=foo BAR=bar awf-run --input k=v --env FOO ./flow arg >recorded
+	same "$(cat recorded)" 'ARG V FOO BAR'
+	differs 'a:0:0: step.started ID: /payload/input differs'
+	unset BAR
+	FOO=foo replays --input k=v --env FOO ./flow arg
+	mkdir elsewhere
+	mv flow elsewhere/
+	(cd elsewhere && awf-run --input k=v ./flow arg >../recorded)
+	echo '# a comment' >>elsewhere/flow
+	again
+	replays -c 'awf-step -n ls -r -- sh -c "ls -A \"\$HOME\" | wc -l"'
+}
+
+@test "what failed, was tried, rescued or waits stays so" {
+	replays -c 'awf-step -n a -- false | awf-step b -- cat | awf-step --rescue c -r -- echo saved'
+	replays -c 'awf-step -n --try a -- false || awf-step -n b -r -- echo else'
+	replays -c 'awf-step -n --allow-failure a -- false | awf-step b -r -- cat'
+	run -3 awf-run -c 'awf-step -n --retries 1 --delay 5ms a -- sh -c "test -e f || { touch f; exit 1; }; exit 1"'
+	rm f
+	awf-replay -q --isolation "$ISOLATION" 2>/dev/null
+	CODE=3 replays -c 'awf-step -n --timeout 100ms slow -q -- sleep 10'
+	CODE=7 replays -c 'exit 7'
+	CODE=137 replays -c 'awf-step -n a -r -- echo ok; kill -9 $$'
+}
+
+@test "agents are answered from the recording, the model is not asked" {
+	tool add none 'jq -c .a+1'
+	agent one add "$(uses t1 add '{"a":1}')" "$(uses t2 add '{"a":2}')" "$(says done)"
+	echo go | awf-run -c 'awf-step -a agents/one.md ask | awf-step after -r -- cat' >recorded
+	rm one.answers
+	again
+	printf '#!/bin/sh\necho 9\n' >tools/add
+	differs 'ask:0:0: step.started ID: /payload/definition_sha256 differs'
+}
+
+@test "tools run again or not, as their effects say" {
+	LEDGER=$BATS_TEST_TMPDIR/ledger
+	tool undeclared '' "echo u; echo u >>here"
+	tool pure none 'echo p'
+	tool look read "echo l >>$LEDGER; echo l"
+	tool build workspace "echo w >>here; cat here"
+	tool mail external "echo m >>$LEDGER; echo sent"
+	agent all 'undeclared, pure, look, build, mail' "$(uses 1 undeclared '{}'),$(uses 2 pure '{}')" \
+		"$(uses 3 look '{}'),$(uses 4 build '{}')" "$(uses 5 mail '{}')" "$(says ok)"
+	echo go | awf-run -c "awf-step -a agents/all.md ask -q; awf-step -n --effects read r -r -- sh -c 'date +%N; echo r >>$LEDGER'
+		awf-step -n --effects external e -r -- sh -c 'echo e >>$LEDGER; date +%N'; echo '{}' | awf-step -i json -t mail again -r
+		awf-step -n --effects workspace w -r -- sh -c 'cat here'" >recorded
+	same "$(tr '\n' ' ' <"$LEDGER")" 'l m r e m '
+	rm here all.answers
+	again
+	same "$(tr '\n' ' ' <"$LEDGER")" 'l m r e m '
+	[ ! -e here ]
+}
+
+@test "another result, another input, another call: the first difference is named" {
+	echo one >file
+	awf-run -c 'awf-step -n read -- cat file | awf-step count -r -- wc -c' >/dev/null
+	echo three >file
+	differs 'read:0:0: step.completed ID: /payload/result differs'
+	[[ $stderr == *'  recording: "one"'*'  replay: "three"'* ]]
+	awf-run -c 'cat file | awf-step a -q -- cat' 
+	echo four >file
+	differs 'a:0:0: step.started ID: /payload/input differs'
+	touch extra
+	awf-run -c 'for f in *; do case $f in extra) awf-step -n "$f" -q -- true; esac; done; awf-step -n z -q -- true'
+	mv extra other
+	differs 'extra:0:0: step.started ID is in the recording only'
+	awf-run -c 'test -e more && awf-step -n more -q -- true; awf-step -n z -q -- true'
+	touch more
+	differs 'more:0:0: step.started ID is in the replay only'
+	awf-run -c 'awf-step -n z -q -- true; exit $(cat code 2>/dev/null || echo 0)'
+	echo 5 >code
+	differs 'run: run.completed ID: /payload/status differs'
+	printf 'awf-step -n a -q -- echo one\n' >flow
+	awf-run ./flow
+	printf 'awf-step -n a -q -- echo two\n' >flow
+	differs 'a:0:0: step.started ID: /payload/blocks/0/command differs'
+	[[ $stderr == *"  the workflow's script is not what it was, or not there"* ]]
+}
+
+@test "what cannot be replayed says why" {
+	run -1 --separate-stderr awf-replay nosuch
+	echo x | awf-step a -q -- cat
+	run -1 --separate-stderr awf-replay
+	[[ $stderr == *"the input of a step outside of any run is not kept: run it with awf-run" ]]
+	awf-step -n b -q -- echo x
+	run -0 awf-replay -q --isolation "$ISOLATION"
+	echo x | awf-run -c 'cat'
+	rm "$AWF_STORAGE"/inputs/*
+	run -4 --separate-stderr awf-replay
+	[[ $stderr == *"its standard input (inputs/"*" in the storage) is missing" ]]
+	mkdir gone
+	(cd gone && awf-run -c 'awf-step -n a -q -- true')
+	rmdir gone
+	run -4 --separate-stderr awf-replay
+	same "$stderr" "awf-replay: $PWD/gone: the workspace is not there, and no snapshot of it"
+	run -1 --separate-stderr awf-replay --isolation copi
+	same "$stderr" "awf-replay: --isolation: 'copi' is no isolation (did you mean 'copy'?)"
+	run -1 --separate-stderr awf-replay --order seq --isolation copy
+	same "$stderr" "awf-replay: --isolation: not with --order, which runs nothing"
+	mkfifo hold
+	awf-run -c 'awf-step -n a -q -- cat hold' &
+	eventually test -e "$AWF_STORAGE/latest"
+	eventually sh -c 'grep -q step.started "$(readlink -f "$AWF_STORAGE/latest")"'
+	run -1 --separate-stderr awf-replay
+	[[ $stderr == *": the run is alive: wait for its end" ]]
+	echo >hold
+	wait
+}
+
+@test "a replay that is kept is a storage with a sound transcript" {
+	awf-run -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
+	run -0 awf-replay -q --isolation "$ISOLATION" --record kept
+	run -0 awf-verify kept
+	same "$(awf-replay --canonical kept/transcripts/*.jsonl)" "$(awf-replay --canonical)"
+	run -1 --separate-stderr awf-replay --isolation "$ISOLATION" --record kept
+	same "$stderr" 'awf-replay: kept: unable to make this directory for the replay: Directory not empty'
+}
+
+@test "it says what it runs in" {
+	awf-run -c 'awf-step -n a -q -- true'
+	run -0 awf-replay --isolation copy
+	same "$output" "awf-replay: no namespaces: it runs in a copy of today's $PWD"
+	run -0 awf-replay --isolation none
+	same "$output" "awf-replay: no isolation: it runs in $PWD itself"
+	[ "$ISOLATION" = namespaces ] || skip 'no namespaces'
+	run -0 awf-replay
+	same "$output" "awf-replay: no snapshot of the workspace: today's $PWD is used"
+	awf-run --snapshot -c 'awf-step -n a -q -- cat' <<<x
+	run -0 awf-replay
+	same "$output" ''
+}
+
+@test "from a snapshot the workspace is as it was" {
+	echo one >file
+	awf-run --snapshot -c 'awf-step -n a -r -- sh -c "cat file; echo two >file; cat file"' >recorded
+	same "$(cat file)" two
+	again
+	same "$(cat file)" two
+}
+
+@test "a signal ends a replay, and nothing is left of it" {
+	awf-run -c 'awf-step -n a -q -- sh -c "test ! -e slow || sleep 60"'
+	touch slow
+	awf-replay -q --isolation "$ISOLATION" &
+	eventually sh -c 'ls "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
+	eventually sh -c 'grep -q step.started "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
+	kill -TERM $!
+	run wait $!
+	wait $! || same $? 143
+	same "$(ls "$AWF_STORAGE/replays")" ''
+}

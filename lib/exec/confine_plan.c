@@ -91,6 +91,20 @@ hidden(const struct confine_plan *plan, const char *path)
 	return false;
 }
 
+/* Whether no part of the path is empty, "." or "..". */
+static bool
+plain(const char *path)
+{
+	while (*path == '/') {
+		size_t len = strcspn(++path, "/");
+
+		if (len == 0 || (*path == '.' && (len == 1 || (len == 2 && path[1] == '.'))))
+			return false;
+		path += len;
+	}
+	return true;
+}
+
 /* What is not hidden is seen anyhow. A path through symbolic links that are hidden
  * is shown by that name too. */
 static void
@@ -100,8 +114,8 @@ add_visible(struct confine_plan *plan, const char *path)
 
 	if (real == NULL)
 		return;
-	if (strcmp(real, path) != 0 && hidden(plan, path))
-		add_place(plan, CONFINE_VISIBLE, memory_text(path), memory_text(real), 0);
+	if (strcmp(real, path) != 0 && plain(path) && hidden(plan, path))
+		add_place(plan, CONFINE_ALIAS, memory_text(path), memory_text(real), 0);
 	if (hidden(plan, real))
 		add_place(plan, CONFINE_VISIBLE, memory_text(real), memory_text(real), 0);
 	free(real);
@@ -183,8 +197,10 @@ static int
 by_target(const void *a, const void *b)
 {
 	const struct confine_place *p = a, *q = b;
-	int order = strcmp(p->target, q->target);
+	int order = (p->kind == CONFINE_ALIAS) - (q->kind == CONFINE_ALIAS);
 
+	if (order == 0)
+		order = strcmp(p->target, q->target);
 	return order != 0 ? order : (int)p->kind - (int)q->kind;
 }
 

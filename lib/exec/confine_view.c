@@ -275,10 +275,21 @@ make_target(const struct confine_place *place, struct error *err)
 	return failed == 0 ? 0 : confine_refused(err, "make %s", place->target);
 }
 
+/* Unless the links on the way are seen. A name that cannot be made is only a name. */
+static void
+show_alias(const struct confine_plan *plan, const struct confine_place *place)
+{
+	char *real = realpath(place->target, NULL);
+
+	if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
+		show_all(plan, place->source, place->target, NULL);
+	free(real);
+}
+
 static int
 show_place(const struct confine_plan *plan, const struct confine_place *place, struct error *err)
 {
-	if (make_target(place, err) != 0)
+	if (place->kind != CONFINE_ALIAS && make_target(place, err) != 0)
 		return -1;
 	switch (place->kind) {
 	case CONFINE_VISIBLE:
@@ -288,10 +299,12 @@ show_place(const struct confine_plan *plan, const struct confine_place *place, s
 	case CONFINE_WORKSPACE:
 		return show_workspace(plan, place, err);
 	case CONFINE_WRITABLE:
-		break;
+		if (bind_host(place->source, place->target, MS_REC) != 0)
+			return confine_refused(err, "mount %s", place->source);
+		return 0;
+	case CONFINE_ALIAS:
+		show_alias(plan, place);
 	}
-	if (bind_host(place->source, place->target, MS_REC) != 0)
-		return confine_refused(err, "mount %s", place->source);
 	return 0;
 }
 
@@ -395,7 +408,7 @@ make_dev(struct error *err)
 static int
 enter_stage(const char *base, struct error *err)
 {
-	char *stage = path_join(base, STAGE + 1), *host = path_join(base, HOST + 1);
+	char *stage = path_join(base, &STAGE[1]), *host = path_join(base, &HOST[1]);
 	int failed = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("tmpfs", base, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(stage, 0755) != 0 ||
 	    mount("tmpfs", stage, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(host, 0755) != 0;

@@ -14,7 +14,10 @@
 #include "exec/confine.h"
 
 /* In the order in which the later holds, of two of one path. */
-enum confine_kind { CONFINE_VISIBLE, CONFINE_PRIVATE, CONFINE_WORKSPACE, CONFINE_WRITABLE };
+enum confine_kind {
+	CONFINE_VISIBLE, CONFINE_PRIVATE, CONFINE_WORKSPACE, CONFINE_WRITABLE,
+	CONFINE_ALIAS  /* visible too, by a name through hidden symbolic links */
+};
 
 struct confine_place {
 	enum confine_kind kind;
@@ -24,7 +27,7 @@ struct confine_place {
 };
 
 struct confine_plan {
-	struct confine_place *places; /* parents before children */
+	struct confine_place *places; /* parents before children, aliases last */
 	size_t count;
 	char **divided;       /* paths whose parents cannot be seen whole: mount points */
 	size_t divided_count;

@@ -5,16 +5,21 @@
  * FAULT_ALSO=CALL: this call always fails too.
  * FAULT_CLOCK=N lets the monotonic clock run N times as fast.
  * FAULT_STATFS=HEX: every file system is of this type. FAULT_FORK=1: no forks.
+ * FAULT_MOUNT=WORD: mounting a file system of this type, or a path that ends so, fails.
+ * FAULT_SYSCALL=NAME: pivot_root, mount_setattr or clone3 fails.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,4 +159,62 @@ fork(void)
 	}
 	REAL("fork", function);
 	return function();
+}
+
+static bool
+ends_with(const char *text, const char *word)
+{
+	size_t len = strlen(text), end = strlen(word);
+
+	return len >= end && strcmp(text + len - end, word) == 0;
+}
+
+int
+mount(const char *source, const char *target, const char *type, unsigned long flags,
+    const void *data)
+{
+	int (*function)(const char *, const char *, const char *, unsigned long, const void *);
+	const char *word = getenv("FAULT_MOUNT");
+
+	if (word != NULL && ends_with(type != NULL ? type : source, word)) {
+		errno = EPERM;
+		return -1;
+	}
+	REAL("mount", function);
+	return function(source, target, type, flags, data);
+}
+
+static long
+number_of(const char *name)
+{
+	static const struct { const char *name; long number; } calls[] = {
+		{ "pivot_root", SYS_pivot_root }, { "mount_setattr", SYS_mount_setattr },
+		{ "clone3", SYS_clone3 },
+	};
+
+	for (size_t i = 0; name != NULL && i < sizeof calls / sizeof calls[0]; i++)
+		if (strcmp(calls[i].name, name) == 0)
+			return calls[i].number;
+	return -1;
+}
+
+long
+syscall(long number, ...)
+{
+	long (*function)(long, ...);
+	long refused = number_of(getenv("FAULT_SYSCALL"));
+	long arguments[6];
+	va_list list;
+
+	va_start(list, number);
+	for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++)
+		arguments[i] = va_arg(list, long);
+	va_end(list);
+	if (refused == number) {
+		errno = EPERM;
+		return -1;
+	}
+	REAL("syscall", function);
+	return function(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+	    arguments[5]);
 }

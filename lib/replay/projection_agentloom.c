@@ -10,15 +10,23 @@
 #include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "record/filter.h"
 #include "replay/agentloom.h"
 #include "replay/projection.h"
 
 extern const char agentloom_schema[];
 
-struct answered {
+#define NO_CALL ((size_t)-1)
+
+/* A call, in all attempts at it. */
+struct call {
 	const struct context *run;
-	char *call;               /* its identity in its attempt */
+	int64_t attempt;          /* the last one that made it */
+};
+
+struct answered {
+	size_t call;
+	int64_t attempt;
+	long long turn;
 	struct buffer text;       /* the object without its last brace */
 	char sha256[DIGEST_SIZE]; /* of the request; "" if that is not recorded */
 };
@@ -39,6 +47,9 @@ struct recording {
 	struct entry *entries;
 	size_t count;
 	struct map by_key;
+	struct call *calls;
+	size_t call_count;
+	struct map by_start;      /* calls, by the ids of their starts and as they are called */
 	struct asked *asked;
 	size_t asked_count;
 	char *first_step;         /* NULL: none yet */
@@ -47,25 +58,20 @@ struct recording {
 };
 
 static void
-answered_free(struct answered *a)
-{
-	free(a->call);
-	buffer_free(&a->text);
-}
-
-static void
 recording_free(void *state)
 {
 	struct recording *r = state;
 
 	for (size_t i = 0; i < r->count; i++) {
 		for (size_t j = 0; j < r->entries[i].count; j++)
-			answered_free(&r->entries[i].answers[j]);
+			buffer_free(&r->entries[i].answers[j].text);
 		free(r->entries[i].answers);
 		free(r->entries[i].key);
 	}
 	free(r->entries);
 	map_free(&r->by_key);
+	free(r->calls);
+	map_free(&r->by_start);
 	free(r->asked);
 	free(r->first_step);
 	buffer_free(&r->events);
@@ -223,53 +229,77 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 		writer_member_string(&w, "request_hash", hash);
 }
 
+/* What an earlier attempt at the call answered in this turn and after it does not count
+ * any more. */
+static void
+forget_answers(struct entry *e, const struct answered *latest)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		struct answered *a = &e->answers[i];
+
+		if (a->call == latest->call && a->attempt < latest->attempt && a->turn >= latest->turn)
+			buffer_free(&a->text);
+		else
+			e->answers[kept++] = *a;
+	}
+	e->count = kept;
+}
+
 static void
 take_answer(struct recording *r, const struct placed *at, struct span payload)
 {
-	struct answered a = { .run = at->run, .call = memory_text(at->call->call) };
+	const size_t *call = map_get(&r->by_start, at->call->event_id, strlen(at->call->event_id));
+	struct answered a = { .call = call ? *call : NO_CALL, .attempt = at->run->attempt };
 	char *path = span_text(at->event->path), hash[DIGEST_SIZE];
 	struct entry *entry;
 
 	take_asked(r, at->call, hash);
+	span_integer(span_member(payload, "turn"), &a.turn);
 	if (!span_copy(span_member(payload, "request_sha256"), a.sha256, sizeof a.sha256))
 		a.sha256[0] = '\0';
 	write_answer(at, payload, hash, &a.text);
 	entry = entry_of(r, path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256);
+	if (a.attempt > 1)
+		forget_answers(entry, &a);
 	entry->answers = memory_array(entry->answers, entry->count + 1, sizeof *entry->answers);
 	entry->answers[entry->count++] = a;
 	free(path);
 }
 
-/* A call that a later attempt begins anew was not made before. */
-static void
-forget_answers(struct recording *r, const struct placed *at)
+/* The call that a start goes on with or makes again, in an earlier attempt: the one that
+ * it claims, or that was called so; NO_CALL if it is a new one. */
+static size_t
+earlier_call(const struct recording *r, const struct placed *at)
 {
-	for (size_t i = 0; i < r->count; i++) {
-		struct entry *e = &r->entries[i];
-		size_t kept = 0;
+	char *claims = span_text(span_member(at->event->payload, "claims"));
+	const char *key = claims ? claims : at->call->call;
+	const size_t *found = map_get(&r->by_start, key, strlen(key));
+	size_t call = NO_CALL;
 
-		for (size_t j = 0; j < e->count; j++) {
-			struct answered *a = &e->answers[j];
-
-			if (a->run == at->run && strcmp(a->call, at->call->call) == 0)
-				answered_free(a);
-			else
-				e->answers[kept++] = *a;
-		}
-		e->count = kept;
-	}
+	if (found && r->calls[*found].run == at->run && r->calls[*found].attempt < at->run->attempt)
+		call = *found;
+	free(claims);
+	return call;
 }
 
 static void
 take_start(struct recording *r, const struct placed *at)
 {
 	char *path = span_text(at->event->path);
+	size_t call = earlier_call(r, at);
 
+	if (call == NO_CALL) {
+		r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
+		call = r->call_count++;
+	}
+	r->calls[call] = (struct call){ at->run, at->run->attempt };
+	map_put(&r->by_start, at->call->event_id, strlen(at->call->event_id), call);
+	map_put(&r->by_start, at->call->call, strlen(at->call->call), call);
 	if (r->first_step == NULL)
 		r->first_step = memory_text(path ? path : "");
 	r->several = r->several || strcmp(r->first_step, path ? path : "") != 0;
-	if (at->run->attempt > 1 && !member_set(span_member(at->event->payload, "claims")))
-		forget_answers(r, at);
 	free(path);
 }
 

@@ -221,13 +221,15 @@ add(struct buffer *transcript, long seq, long parent, const char *type, const ch
 }
 
 #define ASKED "{\"blocks\":[{\"type\":\"text\",\"text\":\"q\"}],\"params\":{}}"
-#define SAID(text) "{\"blocks\":[{\"type\":\"text\",\"text\":\"" text "\"}],\"model\":\"m\"}"
+#define SAID(turn, text) "{\"turn\":" turn ",\"blocks\":[{\"type\":\"text\",\"text\":\"" text "\"}]}"
+#define CLAIMS(id) ",\"claims\":\"00000000-0000-4000-8000-0000000000" id "\""
 #define CALL(name, call, more) "{\"name\":\"" name "\",\"call\":\"" call "\",\"model\":\"m\"" more "}"
 
 /* What a later attempt makes anew counts once; what it takes over stays. */
 static void
 test_attempts_in_a_recording(void **state)
 {
+	static const char *const answers[] = { "kept", "in attempt 2", "another call" };
 	struct buffer transcript = BUFFER_INIT;
 	struct error err;
 	json_t *value;
@@ -237,23 +239,28 @@ test_attempts_in_a_recording(void **state)
 	add(&transcript, 1, 0, "run.started", "", "{\"attempt\":1}");
 	add(&transcript, 2, 1, "step.started", "a", CALL("a", "a:0:0", ""));
 	add(&transcript, 3, 2, "message.user", "a", ASKED);
-	add(&transcript, 4, 3, "message.assistant", "a", SAID("kept"));
-	add(&transcript, 5, 1, "step.started", "_b", CALL("_b", "_b:0:0", ""));
-	add(&transcript, 6, 5, "message.user", "_b", ASKED);
-	add(&transcript, 7, 6, "message.assistant", "_b", SAID("lost"));
-	add(&transcript, 8, 0, "run.started", "", "{\"attempt\":2}");
-	add(&transcript, 9, 8, "step.started", "a",
-	    CALL("a", "a:0:0", ",\"claims\":\"00000000-0000-4000-8000-000000000002\""));
-	add(&transcript, 10, 8, "step.started", "_b", CALL("_b", "_b:0:0", ""));
-	add(&transcript, 11, 10, "message.user", "_b", ASKED);
-	add(&transcript, 12, 11, "message.assistant", "_b", SAID("new"));
+	add(&transcript, 4, 3, "message.assistant", "a", SAID("0", "kept"));
+	add(&transcript, 5, 4, "message.assistant", "a", SAID("1", "lost"));
+	add(&transcript, 6, 1, "step.started", "_b", CALL("_b", "_b:0:0", ""));
+	add(&transcript, 7, 6, "message.user", "_b", ASKED);
+	add(&transcript, 8, 7, "message.assistant", "_b", SAID("0", "lost"));
+	add(&transcript, 9, 0, "run.started", "", "{\"attempt\":2}");
+	add(&transcript, 10, 9, "step.started", "a", CALL("a", "a:1:0", CLAIMS("02")));
+	add(&transcript, 11, 10, "message.assistant", "a", SAID("1", "in attempt 2"));
+	add(&transcript, 12, 9, "step.started", "a", CALL("a", "a:0:0", ""));
+	add(&transcript, 13, 12, "message.assistant", "a", SAID("0", "another call"));
+	add(&transcript, 14, 9, "step.started", "_b", CALL("_b", "_b:0:0", ""));
+	add(&transcript, 15, 14, "message.user", "_b", ASKED);
+	add(&transcript, 16, 15, "message.assistant", "_b", SAID("0", "new"));
 	text = documented("agentloom", "/nowhere", &transcript, &err);
 	check_document("agentloom", text);
 	assert_null(strstr(text, "lost"));
 	value = value_parse(text, strlen(text), "x", ERROR_INVALID_INPUT, &err);
 	assert_int_equal(json_object_size(value), 4);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(value, "a"), "content")),
-	    "kept");
+	for (size_t i = 0; i < COUNT(answers); i++)
+		assert_string_equal(answers[i], json_string_value(json_object_get(json_array_get(
+		    json_object_get(value, "a"), i), "content")));
+	assert_int_equal(json_array_size(json_object_get(value, "a")), COUNT(answers));
 	assert_null(json_object_get(value, "_b"));
 	assert_non_null(strstr(text, "\n\"d4d64fd65847b659"));
 	json_decref(value);

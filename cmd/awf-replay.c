@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "exec/supervise.h"
+#include "record/screen.h"
 #include "replay/against.h"
 #include "replay/display.h"
 #include "replay/from.h"
@@ -19,11 +20,17 @@
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_ORDER = 1, OPT_CANONICAL, OPT_FROM, OPT_ISOLATION, OPT_RECORD, OPT_QUIET };
+enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
+	OPT_FROM, OPT_ISOLATION, OPT_RECORD, OPT_QUIET };
 
 static const struct option_spec options_table[] = {
+	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
+	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
+	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
+	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
+	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
@@ -32,17 +39,23 @@ static const struct option_spec options_table[] = {
 };
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|DIR]\n"
-    "awf-replay --order ORDER | --canonical [RUN|FILE]\n"
+    "awf-replay --tree | --timeline | --state PATH | --order ORDER | --canonical [RUN|FILE]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
+
+static const char *const orders[] = { "causal", "seq", NULL };
+static const char *const colors[] = { "auto", "always", "never", NULL };
 
 /* Options that show something; one at a time. */
 static const struct shows {
 	int option;
 	const char *name;
-	int (*check)(const char *argument, struct error *err); /* NULL: anything goes */
+	const char *const *words; /* its argument is one of them; NULL: anything goes */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
-	{ OPT_ORDER, "--order", display_order_check, display_order },
+	{ OPT_TREE, "--tree", NULL, display_tree },
+	{ OPT_TIMELINE, "--timeline", NULL, display_timeline },
+	{ OPT_STATE, "--state", NULL, display_state },
+	{ OPT_ORDER, "--order", orders, display_order },
 	{ OPT_CANONICAL, "--canonical", NULL, display_canonical },
 	{ 0, NULL, NULL, NULL },
 };
@@ -50,6 +63,8 @@ static const struct shows {
 struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
+	const char *html;          /* NULL: as text */
+	const char *color;
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
 	const char *isolation_name; /* NULL: not given */
@@ -65,7 +80,7 @@ take_display(struct replay *r, const struct shows *wanted, const char *argument,
 		return error_set(err, ERROR_USAGE, wanted->name, "not with %s", r->shows->name);
 	r->shows = wanted;
 	r->argument = argument;
-	return wanted->check ? wanted->check(argument, err) : 0;
+	return wanted->words ? options_choice(wanted->name, argument, wanted->words, err) : 0;
 }
 
 static int
@@ -84,6 +99,8 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 
 	switch (id) {
 	case OPTION_WORD: return take_run(r, value, err);
+	case OPT_HTML: r->html = value; return 0;
+	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
 	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
 	    "what follows it is for awf-run");
 	case OPT_ISOLATION: r->isolation_name = value; return isolation_parse(value, &r->isolation, err);
@@ -107,6 +124,8 @@ check_options(const struct replay *r, struct error *err)
 		if (of_replays[i].given)
 			return error_set(err, ERROR_USAGE, of_replays[i].name, "not with %s, which runs nothing",
 			    r->shows->name);
+	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
+		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
 	return 0;
 }
 
@@ -127,11 +146,19 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 	return check_options(r, err);
 }
 
+static void
+warn(const struct error *warning)
+{
+	program_fail(PROGRAM, warning);
+}
+
 static int
 show(const struct replay *r, const struct run_ref *run, struct error *err)
 {
 	struct outlet out;
-	struct display d = { .run = run, .argument = r->argument, .out = &out };
+	struct display d = { .run = run, .argument = r->argument, .html = r->html, .out = &out,
+		.width = terminal_width(STDOUT_FILENO),
+		.colour = terminal_colour(STDOUT_FILENO, r->color), .warn = warn };
 	int failed;
 
 	outlet_begin(&out, STDOUT_FILENO, 0);
@@ -277,7 +304,7 @@ from_file(int argc, char **argv, char ***words)
 int
 main(int argc, char **argv)
 {
-	struct replay replay = { .shows = NULL };
+	struct replay replay = { .color = "auto" };
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 	char **words;

@@ -7,7 +7,10 @@ _awf_replay()
 	--order)
 		mapfile -t COMPREPLY < <(compgen -W 'causal seq' -- "$cur")
 		return ;;
-	--from)
+	--color)
+		mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur")
+		return ;;
+	--html | --from)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	--isolation)
@@ -16,9 +19,10 @@ _awf_replay()
 	--record)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
+	--state) return ;;
 	esac
 	case $cur in
-	-*) words='--order --canonical --from --isolation --record -q --quiet --help --version' ;;
+	-*) words='--tree --timeline --html --state --order --canonical --color --from --isolation --record -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

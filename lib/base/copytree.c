@@ -135,16 +135,21 @@ copy_bytes(int from, int to, off_t size)
 	return ftruncate(to, size);
 }
 
-/* Owners first: giving a file away takes its set-user-ID bit. */
+/* Owners first: giving a file away takes its set-user-ID bit. Where it cannot be
+ * given away, that would be another user's right, and is not kept. */
 static int
 copy_attributes(int to, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	mode_t mode = st->st_mode & 07777;
 
 	if ((st->st_uid != geteuid() || st->st_gid != getegid()) &&
-	    fchown(to, st->st_uid, st->st_gid) != 0 && errno != EPERM && errno != EINVAL)
-		return -1;
-	return fchmod(to, st->st_mode & 07777) != 0 || futimens(to, times) != 0 ? -1 : 0;
+	    fchown(to, st->st_uid, st->st_gid) != 0) {
+		if (errno != EPERM && errno != EINVAL)
+			return -1;
+		mode &= 01777;
+	}
+	return fchmod(to, mode) != 0 || futimens(to, times) != 0 ? -1 : 0;
 }
 
 static int

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -322,10 +323,21 @@ let_go(struct confinement *c, struct error *err)
 	return 0;
 }
 
+/* Keys that the caller's session holds are not seen. Where there are no keys, or the
+ * call is forbidden, it is so inside too. */
+static int
+leave_keys(struct error *err)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+	    errno != EPERM && errno != EACCES)
+		return confine_refused(err, "leave the session's keys");
+	return 0;
+}
+
 static int
 prepare(struct confinement *c, struct error *err)
 {
-	if (make_namespaces(err) != 0 || start_loopback(err) != 0 ||
+	if (leave_keys(err) != 0 || make_namespaces(err) != 0 || start_loopback(err) != 0 ||
 	    name_host(c->spec->host_name, err) != 0 ||
 	    confine_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
 		return -1;

@@ -243,6 +243,7 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 		run "${user[@]}" confined "$WORK" unshare -Urmpnf sh -c "$attempt"
 		[ "$status" -ne 0 ] || { echo "it did: $attempt" >&2; return 1; }
 	done <<-'END'
+		unshare -C true
 		umount /usr
 		umount -l /tmp
 		umount -l .

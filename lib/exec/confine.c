@@ -347,11 +347,10 @@ prepare(struct confinement *c, struct error *err)
 }
 
 static void
-passed_on_set(sigset_t *set)
+add_passed_on(sigset_t *set)
 {
 	struct sigaction action;
 
-	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
@@ -368,7 +367,8 @@ wait_passing_on(pid_t pid, pid_t reaped, int *wait_status)
 	pid_t ended;
 	int last = 0, number;
 
-	passed_on_set(&set);
+	sigemptyset(&set);
+	add_passed_on(&set);
 	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
 		if (ended != 0)
 			continue;
@@ -438,7 +438,17 @@ judge(int fd, struct confine_end *end, struct error *err)
 	return 0;
 }
 
-/* With the signals blocked that are passed on. */
+/* Blocks no more than the caller did and what is passed on: Ctrl-Z stops this process. */
+static void
+block_passed_on(const struct confinement *c)
+{
+	sigset_t set = c->mask;
+
+	add_passed_on(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+/* With all signals blocked, so that the first process never runs with them open. */
 static int
 run(struct confinement *c, struct confine_end *end, struct error *err)
 {
@@ -451,6 +461,7 @@ run(struct confinement *c, struct confine_end *end, struct error *err)
 	pid = spawn(CLONE_NEWPID, be_first, c, err);
 	if (pid < 0 && err->code == ERROR_NONE)
 		not_cloned(err);
+	block_passed_on(c);
 	close(ends[1]);
 	if (pid > 0)
 		end->signal_number = wait_passing_on(pid, pid, &status);

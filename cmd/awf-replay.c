@@ -8,7 +8,7 @@
 
 #include "base/copytree.h"
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/list.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "exec/supervise.h"
@@ -21,7 +21,7 @@
 #define PROGRAM "awf-replay"
 
 enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
-	OPT_FROM, OPT_ISOLATION, OPT_RECORD, OPT_QUIET };
+	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET };
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
@@ -33,6 +33,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
 	{ 0, 0, NULL, NULL, NULL },
@@ -67,9 +68,10 @@ struct replay {
 	const char *color;
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
-	const char *isolation_name; /* NULL: not given */
+	char **visible;
 	const char *record;        /* NULL: the replay is not kept */
 	bool quiet;
+	const char *of_replays;    /* an option that is about them; NULL: none */
 };
 
 static int
@@ -93,6 +95,27 @@ take_run(struct replay *r, const char *value, struct error *err)
 }
 
 static int
+take_setting(struct replay *r, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_ISOLATION:
+		r->of_replays = "--isolation";
+		return isolation_parse(value, &r->isolation, err);
+	case OPT_VISIBLE:
+		r->of_replays = "--visible";
+		return stage_show(&r->visible, value, err);
+	case OPT_RECORD:
+		r->of_replays = "--record";
+		r->record = value;
+		return 0;
+	default:
+		r->of_replays = "-q";
+		r->quiet = true;
+		return 0;
+	}
+}
+
+static int
 take_option(struct replay *r, int id, const char *value, struct error *err)
 {
 	const struct shows *wanted = shows;
@@ -103,10 +126,9 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
 	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
 	    "what follows it is for awf-run");
-	case OPT_ISOLATION: r->isolation_name = value; return isolation_parse(value, &r->isolation, err);
-	case OPT_RECORD: r->record = value; return 0;
-	case OPT_QUIET: r->quiet = true; return 0;
 	}
+	if (id >= OPT_ISOLATION)
+		return take_setting(r, id, value, err);
 	while (wanted->option != id)
 		wanted++;
 	return take_display(r, wanted, value, err);
@@ -116,14 +138,9 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 static int
 check_options(const struct replay *r, struct error *err)
 {
-	const struct { bool given; const char *name; } of_replays[] = {
-		{ r->isolation_name, "--isolation" }, { r->record, "--record" }, { r->quiet, "-q" },
-	};
-
-	for (size_t i = 0; r->shows && i < sizeof of_replays / sizeof *of_replays; i++)
-		if (of_replays[i].given)
-			return error_set(err, ERROR_USAGE, of_replays[i].name, "not with %s, which runs nothing",
-			    r->shows->name);
+	if (r->shows && r->of_replays)
+		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing",
+		    r->shows->name);
 	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
 		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
 	return 0;
@@ -205,7 +222,7 @@ explain(const struct source *source, const char *place)
 
 /* Says where the replay is not the recording; whether it is. */
 static int
-compare(const struct replay_spec *spec)
+compare(const struct stage_spec *spec)
 {
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
@@ -232,8 +249,8 @@ compare(const struct replay_spec *spec)
 static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
-	const struct replay_spec spec = { .source = source, .isolation = r->isolation,
-		.place = place };
+	const struct stage_spec spec = { .source = source, .isolation = r->isolation,
+		.visible = r->visible, .place = place };
 	struct error err = ERROR_INIT;
 	struct replay_end end;
 	int status;
@@ -329,5 +346,6 @@ main(int argc, char **argv)
 	default:
 		status = program_fail(PROGRAM, &err);
 	}
+	list_free(replay.visible);
 	return program_end(PROGRAM, status);
 }

@@ -198,20 +198,11 @@ take_end(struct working *work)
 }
 
 static void
-count_tool_calls(struct working *work)
-{
-	const struct recalled *r = &work->recalled;
-
-	for (size_t i = 0; i < r->event_count; i++)
-		work->tool_calls += r->events[i].view.type == EVENT_TOOL_CALL;
-}
-
-static void
 reuse(struct working *work)
 {
 	work->reused = true;
 	take_end(work);
-	count_tool_calls(work);
+	work->tool_calls = recalled_tool_calls(&work->recalled);
 }
 
 static bool

@@ -238,9 +238,10 @@ int
 display_timeline(const struct display *d, struct error *err)
 {
 	struct chart c = { .display = d };
+	enum outline_what least = d->html ? OUTLINE_TOOL : OUTLINE_CALL;
 	int failed;
 
-	if (outline_read(&c.outline, d->run, d->warn, err) != 0)
+	if (outline_read(&c.outline, d->run, least, d->warn, err) != 0)
 		return -1;
 	display_line_begin(&c.line);
 	failed = d->html ? timeline_page(&c.outline, d->html, err) : print_chart(&c, err);

@@ -38,7 +38,7 @@ display_tree(const struct display *d, struct error *err)
 	struct tree t = { .display = d, .branches = BUFFER_INIT };
 	int failed;
 
-	if (outline_read(&t.outline, d->run, d->warn, err) != 0)
+	if (outline_read(&t.outline, d->run, OUTLINE_TOOL, d->warn, err) != 0)
 		return -1;
 	display_line_begin(&t.line);
 	display_entry(&t.line, &t.outline, &t.outline.entries[0]);

@@ -17,6 +17,7 @@
 /* A transcript on its way into the outline. */
 struct reading {
 	struct outline *outline;
+	enum outline_what least;
 	struct reader reader;
 	struct context context;
 	uint32_t under;        /* the entry that attempts go below */
@@ -27,6 +28,7 @@ struct reading {
 	uint32_t *calls;       /* entries of the context's calls */
 	struct map entries;    /* of events: turns and tool calls */
 	int64_t lines;
+	char timestamp[64];    /* of the line before */
 	void (*warn)(const struct error *warning);
 };
 
@@ -162,10 +164,15 @@ static void
 leave_open(const struct reading *r, enum view_saying status)
 {
 	struct outline *o = r->outline;
+	int64_t known = 0;
 
-	for (uint32_t i = r->attempt; i != OUTLINE_NONE && i < o->count; i++)
-		if (o->entries[i].status == VIEW_RUNNING)
-			o->entries[i].status = status;
+	clock_parse(r->timestamp, 0, &known);
+	for (uint32_t i = r->attempt; i != OUTLINE_NONE && i < o->count; i++) {
+		if (o->entries[i].status != VIEW_RUNNING)
+			continue;
+		o->entries[i].status = status;
+		o->entries[i].known = known;
+	}
 }
 
 /* Attempts come in the order of time. */
@@ -320,20 +327,35 @@ take_tool_result(struct reading *r, const struct placed *p)
 	    r->outline->entries[tool].status != VIEW_RUNNING)
 		return;
 	end_entry(&r->outline->entries[tool], p);
-	remember(r, p, &r->outline->entries[tool]);
 }
 
-static void (*const takers[EVENT_TYPES + 1])(struct reading *, const struct placed *) = {
-	[EVENT_RUN_STARTED] = take_attempt,
-	[EVENT_RUN_COMPLETED] = take_end,
-	[EVENT_STEP_STARTED] = take_start,
-	[EVENT_STEP_COMPLETED] = take_completion,
-	[EVENT_CALL_WORKFLOW_STARTED] = take_start,
-	[EVENT_CALL_WORKFLOW_COMPLETED] = take_completion,
-	[EVENT_MESSAGE_ASSISTANT] = take_turn,
-	[EVENT_TOOL_CALL] = take_tool_call,
-	[EVENT_TOOL_RESULT] = take_tool_result,
+static const struct taker {
+	void (*take)(struct reading *r, const struct placed *p);
+	enum outline_what what;
+} takers[EVENT_TYPES + 1] = {
+	[EVENT_RUN_STARTED] = { take_attempt, OUTLINE_ATTEMPT },
+	[EVENT_RUN_COMPLETED] = { take_end, OUTLINE_ATTEMPT },
+	[EVENT_STEP_STARTED] = { take_start, OUTLINE_CALL },
+	[EVENT_STEP_COMPLETED] = { take_completion, OUTLINE_CALL },
+	[EVENT_CALL_WORKFLOW_STARTED] = { take_start, OUTLINE_CALL },
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { take_completion, OUTLINE_CALL },
+	[EVENT_MESSAGE_USER] = { NULL, OUTLINE_TURN },
+	[EVENT_MESSAGE_ASSISTANT] = { take_turn, OUTLINE_TURN },
+	[EVENT_TOOL_CALL] = { take_tool_call, OUTLINE_TOOL },
+	[EVENT_TOOL_RESULT] = { take_tool_result, OUTLINE_TOOL },
 };
+
+static void
+take_event(struct reading *r, const struct placed *p)
+{
+	const struct taker *taker = &takers[p->event->type];
+
+	/* The first line may be damaged. */
+	if (r->seen == 0 && p->event->type != EVENT_RUN_STARTED)
+		take_attempt(r, p);
+	if (taker->take && (r->attempt != OUTLINE_NONE || p->event->type == EVENT_RUN_STARTED))
+		taker->take(r, p);
+}
 
 static bool
 whole_event(const char *line, size_t len, struct event_view *event)
@@ -345,12 +367,24 @@ whole_event(const char *line, size_t len, struct event_view *event)
 }
 
 static void
+place_event(struct reading *r, const struct event_view *event)
+{
+	struct placed placed;
+	size_t calls = r->context.call_count;
+
+	context_place(&r->context, event, &placed);
+	if (r->context.call_count > calls) {
+		r->calls = memory_array(r->calls, r->context.call_count, sizeof *r->calls);
+		r->calls[calls] = OUTLINE_NONE;
+	}
+	take_event(r, &placed);
+}
+
+static void
 take_line(struct reading *r, const char *line, size_t len)
 {
 	struct event_view event;
-	struct placed placed;
 	struct error warning;
-	size_t calls = r->context.call_count;
 
 	r->lines++;
 	if (!whole_event(line, len, &event)) {
@@ -360,16 +394,11 @@ take_line(struct reading *r, const char *line, size_t len)
 			r->warn(&warning);
 		return;
 	}
-	context_place(&r->context, &event, &placed);
-	if (r->context.call_count > calls) {
-		r->calls = memory_array(r->calls, r->context.call_count, sizeof *r->calls);
-		r->calls[calls] = OUTLINE_NONE;
-	}
-	/* Its first line may be damaged. */
-	if (r->seen == 0 && event.type != EVENT_RUN_STARTED)
-		take_attempt(r, &placed);
-	if (takers[event.type] && (r->attempt != OUTLINE_NONE || event.type == EVENT_RUN_STARTED))
-		takers[event.type](r, &placed);
+	/* Calls follow from calls: they are placed without what is in them. */
+	if (takers[event.type].what <= r->least)
+		place_event(r, &event);
+	if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
+		r->timestamp[0] = '\0';
 }
 
 static int
@@ -406,7 +435,7 @@ static int
 read_child(const struct reading *parent, uint32_t call, struct error *err)
 {
 	struct outline *o = parent->outline;
-	struct reading r = { .outline = o, .warn = parent->warn };
+	struct reading r = { .outline = o, .least = parent->least, .warn = parent->warn };
 	char *directory = path_directory(parent->reader.path);
 	char *name = memory_format("%s.jsonl", o->entries[call].child);
 	char *path = path_join(directory, name);
@@ -501,10 +530,10 @@ summarise(struct outline *o)
 }
 
 int
-outline_read(struct outline *o, const struct run_ref *run,
+outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
     void (*warn)(const struct error *warning), struct error *err)
 {
-	struct reading r = { .outline = o, .warn = warn };
+	struct reading r = { .outline = o, .least = least, .warn = warn };
 
 	memset(o, 0, sizeof *o);
 	add_entry(o, OUTLINE_RUN, OUTLINE_NONE);
@@ -536,7 +565,7 @@ outline_duration(const struct outline *o, const struct outline_entry *entry)
 	int64_t end = entry->ended;
 
 	if (end == 0)
-		end = o->alive && entry->status == VIEW_RUNNING ? clock_wall() : entry->began;
+		end = o->alive && entry->status == VIEW_RUNNING ? clock_wall() : entry->known;
 	return end > entry->began ? (end - entry->began) / 1000 : 0;
 }
 

@@ -26,6 +26,7 @@
 #define OUTLINE_NONE UINT32_MAX
 #define OUTLINE_DEPTH 128 /* what would be deeper stands beside what it is in */
 
+/* From the greatest to the least. */
 enum outline_what { OUTLINE_RUN, OUTLINE_ATTEMPT, OUTLINE_CALL, OUTLINE_TURN, OUTLINE_TOOL };
 
 /* Texts may be NULL. They are as recorded: to be made harmless where they are shown. */
@@ -37,6 +38,7 @@ struct outline_entry {
 	unsigned depth;
 	int64_t seq;                  /* of the event that began it */
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
+	int64_t known;                /* it did not: the last that is known of its attempt */
 	int64_t attempt;              /* of an attempt, a turn's number of a turn */
 	int64_t input_tokens, output_tokens; /* -1: not known */
 	int64_t retries;
@@ -56,14 +58,15 @@ struct outline {
 	struct map taken;              /* attempts of each run that were taken in */
 };
 
-/* warn is told of damaged lines and missing child runs. -1 with *err if the transcript
+/* Takes in what there is down to `least`: OUTLINE_CALL leaves turns and tool calls out.
+ * warn is told of damaged lines and missing child runs. -1 with *err if the transcript
  * cannot be read, or has no whole line. */
-int outline_read(struct outline *o, const struct run_ref *run,
+int outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
     void (*warn)(const struct error *warning), struct error *err);
 /* The first entry to show below this one: an attempt that is the only one of its run
  * goes without saying. */
 uint32_t outline_first(const struct outline *o, uint32_t entry);
-/* How long it took, or has taken until now, in ms. */
+/* How long it took, has taken until now, or is known to have taken at least, in ms. */
 int64_t outline_duration(const struct outline *o, const struct outline_entry *entry);
 void outline_free(struct outline *o);
 

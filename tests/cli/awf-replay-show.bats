@@ -287,6 +287,16 @@ timed() {
 	done | chain
 }
 
+@test "--timeline: a call that never ended was there until the last that is known" {
+	printf '%s\n' '00 1 - run.started {"attempt":1}' \
+		'01 2 1 step.started {"name":"one","kind":"agent","call":"one:0:0"}' \
+		'04 3 2 message.assistant {}' |
+		timed "$NESTED" - >t.jsonl
+	same "$(COLUMNS=50 awf-replay --timeline t.jsonl | tail -n +2)" '         0              2.0s
+one             ??????????????????????? unfinished
+? unfinished'
+}
+
 @test "groups in groups without end stand beside each other at last" {
 	{
 		echo '1 1 - run.started {"attempt":1}'

@@ -241,6 +241,21 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	try awf-verify.1 'keys[]' | grep -qx exit_code
 }
 
+@test "awf-replay(1): what it shows" {
+	brief
+	stub less 'cat'
+	stub xdg-open 'grep -c "<details>" "$1"'
+	[[ $(try awf-replay.1 'less -R') == *'research'*'search_notes'* ]]
+	same "$(try awf-replay.1 '--state write' | tail -n 1)" "$(tail -n 1 brief.txt)"
+	same "$(try awf-replay.1 xdg-open)" 3
+	same "$(try awf-replay.1 'sed ' | tail -n 1)" "$(awf-replay --order causal | awf-tail - | tail -n 1)"
+	same "$(try awf-replay.1 sha256sum)" "$(awf-replay --order causal >other; awf-replay --canonical other | sha256sum)"
+	awf-run -n -c 'echo topic | awf-step analyse -q -- false' || true
+	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep -w failed)"
+	answers topic analysed >answers.jsonl
+	same "$(AWF_MODEL=replay/answers.jsonl try awf-replay.1 'select(.error)')" analysed
+}
+
 @test "awf-agent(5) and awf-tool(5)" {
 	answers 'You are the researcher' found '"Title: t' bug 'Title: u' feature >answers.jsonl
 	sed -i 's/"\\"Title/"Title/' answers.jsonl

@@ -209,9 +209,6 @@ read_options(struct settings *s, int argc, char **argv, struct error *err)
 	if (id == OPTION_END && s->snapshot && s->no_transcript)
 		return error_set(err, ERROR_USAGE, "--snapshot",
 		    "not with --no-transcript: there would be nothing to replay");
-	if (id == OPTION_END && s->snapshot && s->mask != NULL)
-		return error_set(err, ERROR_USAGE, "--snapshot",
-		    "not with --mask: a masked run cannot be replayed");
 	if (id == OPTION_END && s->pipeline == NULL && *s->words == NULL)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
 	return id;
@@ -278,6 +275,9 @@ open_mask(struct job *j, struct error *err)
 		return -1;
 	if (mask_masking(&j->mask) == NULL)
 		return 0;
+	if (j->settings.snapshot)
+		return error_set(err, ERROR_USAGE, "--snapshot",
+		    "not with --mask: a masked run cannot be replayed");
 	if (keys_load(&keys, err) != 0)
 		return -1;
 	environment_begin(&environment);

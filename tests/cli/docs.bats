@@ -288,6 +288,25 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 		"$(jq -j '.delta.text? // empty' "$ROOT/tests/fixtures/anthropic/text.jsonl")"
 }
 
+@test "awf-mask-patterns(1), and masking in awf-run(1)" {
+	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q a -- echo "key sk-%s"\n' "$(printf '%030d' 7)" >digest.awf
+	chmod +x digest.awf
+	./digest.awf
+	echo 're:sk-[0-9]{20,}' >patterns
+	same "$(try awf-mask-patterns.1 'grep -c')" 2
+	for words in "echo 're:sk" 'env[]'; do
+		try awf-mask-patterns.1 "$words"
+		run ! grep -r sk-0 ~/.local/share/awf/latest
+		same "$(jq -r 'select(.type == "step.completed").payload.result' ~/.local/share/awf/latest)" 'key [masked]'
+	done
+	same "$(jq -c 'select(.type == "run.started").payload.env | [.[]] | unique' ~/.local/share/awf/latest)" '[null]'
+	stub pass 'echo swordfish'
+	printf 'awf-step -n -q a -- echo swordfish\n' >deploy.awf
+	chmod +x deploy.awf
+	XDG_RUNTIME_DIR=$PWD try awf-run.1 'pass show deploy'
+	same "$(jq -r 'select(.type == "step.completed").payload.result' ~/.local/share/awf/latest)" '[masked]'
+}
+
 @test "awf-transcript(5)" {
 	brief
 	[[ $(try awf-transcript.5 'awf-tail --json | jq') == '{'*'"seq": 1,'* ]]

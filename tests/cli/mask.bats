@@ -447,6 +447,16 @@ END
 	run -0 awf-mask-patterns --version
 }
 
+@test "no snapshot of a masked run, whatever says that it is masked" {
+	echo "$secret" >file
+	for mask in AWF_MASK=cat 'awf-run -n --mask cat --'; do
+		# shellcheck disable=SC2086
+		run -125 env $mask awf-run --snapshot -n true
+		[[ $output == *'awf-run: --snapshot: not with --mask: a masked run cannot be replayed'* ]]
+	done
+	run ! leaks
+}
+
 @test "a secret in the name of a step stops it" {
 	echo draft >secrets
 	run --separate-stderr awf-run -n --mask 'patterns secrets' -c 'awf-step -n draft -- true'

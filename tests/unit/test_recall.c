@@ -5,6 +5,7 @@
  * has to append follows from which of them are recorded, and stand. */
 #include "turns.h"
 
+#include "base/clock.h"
 #include "json/writer.h"
 #include "record/blob.h"
 
@@ -78,7 +79,7 @@ static const struct script scripts[] = {
 };
 
 static const char *const tools[] = { "echo", "plain", "fail", "slow", "liar", "meet", "look",
-	"fetch", "make", "pay", "again", "bytes", "worse", NULL };
+	"fetch", "make", "pay", "again", "bytes", "worse", "vary", NULL };
 
 /* What the conversation at hand is, and where it was cut; for messages. */
 static struct buffer where;
@@ -508,10 +509,10 @@ write_file(const struct bench *b, const char *bytes, size_t len)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* Goes on from the first len bytes of a file. */
+/* Goes on from the first len bytes of a file. ended: how the call did; NULL: not. */
 static void
 attempt(const struct script *s, const struct progress *p, const char *bytes, size_t len,
-    enum recall_decision decided, struct outcome *o)
+    const struct outcome *ended, enum recall_decision decided, struct outcome *o)
 {
 	struct recalled recalled = { .mode = RECALL_RESUME, .end = RECALL_OPEN, .decided = decided };
 	struct record before;
@@ -525,6 +526,8 @@ attempt(const struct script *s, const struct progress *p, const char *bytes, siz
 	write_file(&b, bytes, len);
 	record_read(&before, &b);
 	recall_record(&recalled, &before);
+	if (ended != NULL)
+		recall_end(&recalled, ended);
 	assert_int_equal(transcript_open(&b.transcript, b.path, b.blobs, RUN_ID, &b.err), 0);
 	assert_int_equal(call_event(&b.call, EVENT_STEP_STARTED, NULL, NULL, started, &b.err), 0);
 	assert_int_equal(provider_start(&b.provider, "scripted", NULL, &b.err), 0);
@@ -832,7 +835,7 @@ resume(const struct script *s, const struct outcome *whole, const struct progres
 	struct outcome o;
 
 	buffer_format(&where, ", cut after %zu, %s", kept, words[decided]);
-	attempt(s, before, file->bytes.data, file->ends[kept - 1], decided, &o);
+	attempt(s, before, file->bytes.data, file->ends[kept - 1], NULL, decided, &o);
 	if (any_doubt(&p) && decided == RECALL_UNDECIDED) {
 		check_waiting(&o, kept + 1);
 	} else {
@@ -916,6 +919,142 @@ scripts_cut_off_go_on(void **state)
 	}
 }
 
+/* A call that failed with an answer asks again; the replay knows the last one alone. */
+static void
+an_answer_that_failed_is_asked_for_again(void **state)
+{
+	static const struct script s = { .what = "a failed answer", .answers = {
+	    ANSWER(USE("t1", "look", "{}"), "tool_use"),
+	    ANSWER(OWN_LAST "," TEXT("half"), "max_tokens"), DONE } };
+	struct progress p = { .all = NULL };
+	struct outcome whole, again;
+	size_t last;
+
+	(void)state;
+	buffer_clear(&where);
+	undisturbed(&s, &whole);
+	assert_int_equal(whole.err.code, ERROR_MAX_TOKENS);
+	p.all = &whole.record;
+	last = p.all->count - 1;
+	for (size_t i = 0; i < p.all->count; i++)
+		memcpy(p.id[i], p.all->list[i].id, ID_SIZE);
+	attempt(&s, &p, p.all->bytes.data, p.all->bytes.len, &whole, RECALL_UNDECIDED, &again);
+	assert_int_equal(again.status, 0);
+	assert_string_equal(buffer_string(&again.result), "\"done\"");
+	assert_int_equal(again.record.count, p.all->count + 2);
+	assert_causes(&p, (const bool[64]){ false }, again.record.list[last + 1].id, last,
+	    &again.record.list[last + 2]);
+	memcpy(p.id[last], again.record.list[last + 2].id, ID_SIZE);
+	replay(&s, &p, &again);
+	outcome_free(&whole);
+	outcome_free(&again);
+}
+
+static void
+ways_to_differ(void **state)
+{
+	static const struct { const char *what, *tool[2], *prompt, *stop[2]; size_t kept;
+		enum error_code ended, code; const char *message; } rows[] = {
+		{ "nothing", { "echo one", "echo one" }, "ask", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_NONE, "" },
+		{ "a result", { "echo one", "echo two" }, "ask", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_DIVERGENCE, "its result is \"two\", the recorded one \"one\"" },
+		{ "a failure", { "echo one", "exit 3" }, "ask", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_DIVERGENCE, "it failed, the recorded one did not: exit status 3" },
+		{ "another failure", { "exit 3", "exit 4" }, "ask", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_DIVERGENCE, "it failed in another way than the recorded one: exit status 3" },
+		{ "a success", { "exit 3", "echo one" }, "ask", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_DIVERGENCE, "it succeeded, the recorded one failed: exit status 3" },
+		{ "what a failed tool says", { "echo a >&2; exit 3", "echo b >&2; exit 3" }, "ask",
+		    { NULL, NULL }, 6, ERROR_NONE, ERROR_DIVERGENCE,
+		    "turn 1: the request differs from the recorded one (" },
+		{ "the prompt", { "echo one", "echo one" }, "ask more", { NULL, NULL }, 6, ERROR_NONE,
+		    ERROR_DIVERGENCE, "turn 0: the request differs from the recorded one (" },
+		{ "a stop", { "echo one", "echo one" }, "ask", { "\"exit 1\"", "\"exit 0\"" }, 6,
+		    ERROR_NONE, ERROR_DIVERGENCE, "turn 0: ends with a result, the recorded call went on" },
+		{ "no stop", { "echo one", "echo one" }, "ask", { "\"exit 0\"", "\"exit 1\"" }, 5,
+		    ERROR_NONE, ERROR_DIVERGENCE,
+		    "turn 1: asks the model again, the recorded call ended here" },
+		/* where a recording ends that has no end */
+		{ "no answer", { "echo one", "echo one" }, "ask", { NULL, NULL }, 5, ERROR_CODES,
+		    ERROR_DIVERGENCE, "the recording ends in turn 1" },
+		{ "no result", { "echo one", "echo one" }, "ask", { NULL, NULL }, 4, ERROR_CODES,
+		    ERROR_DIVERGENCE, "the recording ends in this tool's call" },
+		{ "no call", { "echo one", "echo one" }, "ask", { NULL, NULL }, 3, ERROR_CODES,
+		    ERROR_DIVERGENCE, "the recording has no such call of this tool" },
+		{ "nothing at all", { "echo one", "echo one" }, "ask", { NULL, NULL }, 1, ERROR_CODES,
+		    ERROR_DIVERGENCE, "the recording ends in turn 0" },
+		/* what stands */
+		{ "a provider's error", { "echo one", "echo one" }, "ask", { NULL, NULL }, 5,
+		    ERROR_RATE_LIMIT, ERROR_RATE_LIMIT, "recorded" },
+		{ "a timeout in a tool", { "echo one", "echo one" }, "ask", { NULL, NULL }, 4,
+		    ERROR_TIMEOUT, ERROR_TIMEOUT, "recorded" },
+		{ "a signal before a tool", { "echo one", "echo one" }, "ask", { NULL, NULL }, 3,
+		    ERROR_CANCELLED, ERROR_CANCELLED, "recorded" },
+		/* what does not */
+		{ "a limit", { "echo one", "echo one" }, "ask", { NULL, NULL }, 5,
+		    ERROR_MAX_TURNS, ERROR_DIVERGENCE,
+		    "turn 1: asks the model again, the recorded call ended here" },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct script s = { .what = rows[i].what, .stop_command = rows[i].stop[0],
+		    .answers = { ANSWER(TEXT("one") "," USE("t1", "vary", "{}"), "tool_use"), DONE } };
+		struct recalled recalled = { .mode = RECALL_REPLAY };
+		struct outcome whole, ended = { .status = 0 }, o;
+		struct record kept;
+
+		print_message("# %s\n", rows[i].what);
+		put("vary.sh", rows[i].tool[0], 0600);
+		undisturbed(&s, &whole);
+		assert_int_equal(whole.status, 0);
+		put("vary.sh", rows[i].tool[1], 0600);
+		s.stop_command = rows[i].stop[1];
+		kept = whole.record;
+		assert_true(kept.count >= rows[i].kept);
+		kept.count = rows[i].kept;
+		ended.status = rows[i].ended == ERROR_NONE ? 0 : -1;
+		error_set(&ended.err, rows[i].ended, NULL, "recorded");
+		if (rows[i].ended != ERROR_CODES)
+			recall_end(&recalled, &ended);
+		replay_call(&s, &kept, &recalled, rows[i].prompt, &o);
+		assert_int_equal(o.err.code, rows[i].code);
+		assert_ptr_equal(strstr(o.err.message, rows[i].message), o.err.message);
+		assert_int_equal(o.log.len, 0);
+		recalled_free(&recalled);
+		outcome_free(&whole);
+		outcome_free(&o);
+		clean(state);
+	}
+}
+
+/* The deadline of the call ends a tool, and the call before the next tool. */
+static void
+a_deadline_stands(void **state)
+{
+	static const struct script s = { .what = "a deadline", .answers = {
+	    ANSWER(USE("t1", "slow", "{}") "," USE("t2", "plain", "{}"), "tool_use") } };
+	struct progress p = { .all = NULL };
+	struct outcome whole;
+	struct bench b;
+
+	(void)state;
+	buffer_clear(&where);
+	bench_open(&b, tools);
+	bench_script(&b, &s);
+	put_answers(&s, 0);
+	b.tools[3].timeout_ms = 0;
+	b.turns.deadline = clock_monotonic() + 300;
+	bench_outcome(&b, turns_run(&b.turns, &b.err), &whole);
+	assert_int_equal(whole.err.code, ERROR_TIMEOUT);
+	assert_int_equal(whole.record.count, 5);
+	p.all = &whole.record;
+	for (size_t i = 0; i < p.all->count; i++)
+		memcpy(p.id[i], p.all->list[i].id, ID_SIZE);
+	replay(&s, &p, &whole);
+	outcome_free(&whole);
+}
+
 static int
 begin_recall(void **state)
 {
@@ -927,6 +1066,7 @@ begin_recall(void **state)
 	put_tool("make", "{\"effects\":\"workspace\"}", "cat\n");
 	put_tool("pay", "{\"effects\":\"external\"}", "echo paid\n");
 	put_tool("again", "{\"effects\":\"external\",\"idempotent\":true}", "echo once more\n");
+	put_tool("vary", "{}", "sh $SCRIPT/vary.sh\n");
 	put_tool("bytes", "{\"effects\":\"none\"}", "printf 'a\\377b'\n");
 	put_tool("worse", "{\"effects\":\"none\"}", "printf 'a\\377b' >&2\nexit 1\n");
 	return status;
@@ -936,6 +1076,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(ways_to_differ, clean),
+		cmocka_unit_test_teardown(a_deadline_stands, clean),
+		cmocka_unit_test_teardown(an_answer_that_failed_is_asked_for_again, clean),
 		cmocka_unit_test_teardown(scripts_cut_off_go_on, clean),
 		cmocka_unit_test_teardown(conversations_cut_off_go_on, clean),
 	};

@@ -122,6 +122,26 @@ working_recorded_condition(struct working *work)
 	return true;
 }
 
+void
+working_compare_condition(struct working *work)
+{
+	struct span outcome;
+
+	if (!work->recalls || !working_replays(work) || work->error.code != ERROR_NONE)
+		return;
+	outcome = span_path(work->recalled.started.view.payload, "condition", "outcome", NULL);
+	if (outcome.at != NULL && span_true(outcome) != work->condition)
+		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the condition of --when %s, the "
+		    "recorded one %s", work->condition ? "holds" : "does not hold",
+		    work->condition ? "did not" : "did");
+}
+
+static bool
+skipped_by_user(const struct recalled *r)
+{
+	return span_is(span_member(recalled_result(r)->view.payload, "skipped"), "by_user");
+}
+
 /* ---- what is taken from the recording ---- */
 
 static bool
@@ -223,7 +243,7 @@ resume_stands(struct working *work)
 		reuse(work);
 		return true;
 	}
-	if (r->end == RECALL_SKIPPED) {
+	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		work->reused = true;
 		work->skipped = "by_user";
 		return true;
@@ -247,8 +267,12 @@ replay_stands(struct working *work)
 	const struct step *s = work->step;
 	struct error error = ERROR_INIT;
 
-	if (r->end == RECALL_SKIPPED) {
+	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		work->skipped = "by_user";
+		return true;
+	}
+	if (r->end == RECALL_SKIPPED) {
+		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recorded call was skipped");
 		return true;
 	}
 	if (s->command == NULL)

@@ -68,8 +68,8 @@ int graph_open(struct graph *g, const char *path, struct error *err);
 int graph_open_damaged(struct graph *g, const char *path,
     void (*warn)(const struct error *warning), struct error *err);
 /* Finds the causes, and calls and attempts with them, and makes the causal order: an
- * array of all nodes, the caller's. To be called once. NULL with ERROR_SCHEMA, and the event for place: a
- * cause that is not there, or not before it, or a circle of causes. */
+ * array of all nodes, the caller's. To be called once. NULL with ERROR_SCHEMA, and the
+ * event for place: a cause that is not there, or not before it, or a circle of causes. */
 uint32_t *graph_order(struct graph *g, struct error *err);
 /* All nodes by their seq, the caller's; where that is the same, by their place. */
 uint32_t *graph_order_seq(const struct graph *g);

@@ -14,6 +14,8 @@
 #include "replay/brief.h"
 #include "replay/context.h"
 
+#define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
+
 /* A transcript on its way into the outline. */
 struct reading {
 	struct outline *outline;
@@ -24,7 +26,8 @@ struct reading {
 	uint32_t attempt;      /* OUTLINE_NONE: one that is not taken in */
 	size_t seen;           /* attempts */
 	size_t skip;           /* so many were taken in before */
-	int64_t until;         /* nor those that begin later, µs since 1970 */
+	int64_t until;         /* nor are those that begin later, µs since 1970 */
+	bool more;             /* there is one */
 	uint32_t *calls;       /* entries of the context's calls */
 	struct map entries;    /* of events: turns and tool calls */
 	int64_t lines;
@@ -179,8 +182,10 @@ leave_open(const struct reading *r, enum view_saying status)
 static bool
 attempt_wanted(struct reading *r, int64_t wall)
 {
-	if (r->seen >= r->skip && wall >= r->until)
+	if (r->seen >= r->skip && wall >= r->until) {
+		r->more = true;
 		return false;
+	}
 	return r->seen++ >= r->skip;
 }
 
@@ -430,17 +435,29 @@ child_limit(const struct outline *o, uint32_t attempts, const struct outline_ent
 static int read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
     struct error *err);
 
+static size_t
+attempts_taken(const struct outline *o, const char *run_id)
+{
+	const size_t *taken = map_get(&o->taken, run_id, strlen(run_id));
+
+	return taken ? *taken : 0;
+}
+
 /* A child that has no transcript is told, but stops nothing. */
 static int
 read_child(const struct reading *parent, uint32_t call, struct error *err)
 {
 	struct outline *o = parent->outline;
 	struct reading r = { .outline = o, .least = parent->least, .warn = parent->warn };
-	char *directory = path_directory(parent->reader.path);
-	char *name = memory_format("%s.jsonl", o->entries[call].child);
-	char *path = path_join(directory, name);
+	const char *child = o->entries[call].child;
+	char *directory, *name, *path;
 	int failed = 0;
 
+	if (!id_valid(child, strlen(child)) || attempts_taken(o, child) == ALL_TAKEN)
+		return 0;
+	directory = path_directory(parent->reader.path);
+	name = memory_format("%s.jsonl", child);
+	path = path_join(directory, name);
 	if (access(path, F_OK) != 0)
 		warn_of(&r, ERROR_SYSTEM, path, "child run has no transcript");
 	else
@@ -459,9 +476,7 @@ read_children(const struct reading *r, uint32_t from, struct error *err)
 	uint32_t to = o->count;
 
 	for (uint32_t i = from; i < to; i++) {
-		const char *child = o->entries[i].child;
-
-		if (child && id_valid(child, strlen(child)) && read_child(r, i, err) != 0)
+		if (o->entries[i].child && read_child(r, i, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -470,7 +485,7 @@ read_children(const struct reading *r, uint32_t from, struct error *err)
 static void
 note_taken(struct reading *r, const char *run_id)
 {
-	map_put(&r->outline->taken, run_id, strlen(run_id), r->seen);
+	map_put(&r->outline->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
 }
 
 static int
@@ -478,7 +493,6 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 {
 	struct outline *o = r->outline;
 	const char *child = o->entries[under].child;
-	const size_t *taken = child ? map_get(&o->taken, child, strlen(child)) : NULL;
 	uint32_t from = o->count;
 	int failed;
 
@@ -488,7 +502,7 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 	r->under = under;
 	r->attempt = OUTLINE_NONE;
 	r->until = until;
-	r->skip = taken ? *taken : 0;
+	r->skip = child ? attempts_taken(o, child) : 0;
 	failed = read_lines(r, err);
 	if (failed == 0) {
 		bool alive = transcript_alive(path, r->context.run_id);

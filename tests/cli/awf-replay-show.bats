@@ -268,6 +268,18 @@ tree() {
 └─ attempt 2 unfinished
    └─ w call_workflow done (3.0s, run 00000000)
       └─ two k unfinished (run 00000000)"
+	# Two that are each other's child: each stands there once.
+	timed "$child" "$NESTED" >"$child.jsonl" <<-'END'
+		03 1 - run.started {"name":"c","attempt":1}
+		04 2 1 step.call_workflow.started {"name":"back","kind":"k","call":"two:0:0"}
+	END
+	timed "$NESTED" "$child" >"$NESTED.jsonl" <<-'END'
+		01 1 - run.started {"name":"p","attempt":1}
+		02 2 1 step.call_workflow.started {"name":"w","kind":"k","call":"w:0:0"}
+	END
+	same "$(awf-replay --tree "$NESTED.jsonl")" "p unfinished ($NESTED, 2026-11-21)
+└─ w k unfinished (run 00000000)
+   └─ back k unfinished (run b7e0c3d2)"
 	rm "$child.jsonl"
 	run -0 --separate-stderr awf-replay --tree parent.jsonl
 	same "${stderr%%$'\n'*}" "awf-replay: ./$child.jsonl: child run has no transcript"

@@ -178,10 +178,14 @@ END
 	run -4 --separate-stderr awf-run -n --mask 'patterns secrets' -c 'AWF_MASK=cat awf-step -n a -- echo "$secret"'
 	same "${stderr_lines[0]}" 'awf-step: AWF_MASK: is not the filter that the run began with: do not set it yourself'
 	run -125 --separate-stderr awf-run -n --mask 'patterns secrets' -c 'unset AWF_MASK; awf-run -n -c "echo \"$secret\""'
-	same "${stderr_lines[0]}" 'awf-run: AWF_MASK: is not set, but the run around this one is masked: do not unset it'
+	same "${stderr_lines[0]}" 'awf-run: AWF_MASK: is not set, but the run is masked: do not unset it'
+	run -125 --separate-stderr awf-run -n --mask 'patterns secrets' -c 'AWF_MASK=cat awf-run -n -c "echo \"$secret\""'
+	same "${stderr_lines[0]}" 'awf-run: AWF_MASK: is not the filter that the run began with: do not set it yourself'
 	run -125 --separate-stderr awf-run -n --mask 'patterns secrets' -c 'awf-run --mask cat -n true'
 	same "${stderr_lines[0]}" 'awf-run: --mask: not inside a run that is masked: its filter masks this one too'
-	run -4 --separate-stderr awf-run -n -c 'AWF_MASK=cat AWF_MASK_DIR=/ awf-step -n a -- true'
+	run -4 --separate-stderr awf-run -n --mask 'patterns secrets' -c 'unset AWF_MASK_DIR; awf-step -n a -- echo "$secret"'
+	same "${stderr_lines[0]}" 'awf-step: AWF_MASK: is not the filter that the run began with: do not set it yourself'
+	run -4 --separate-stderr awf-run -n -c 'AWF_MASK=cat awf-step -n a -- true'
 	same "${stderr_lines[0]}" 'awf-step: AWF_MASK: is set, but the run is not masked: give --mask to awf-run'
 	same "$(cat "$AWF_STORAGE"/transcripts/* | grep -c '"type":"step')" 0
 	run ! leaks
@@ -277,11 +281,11 @@ END
 }
 
 @test "a filter that stalls is not waited for any longer than ten seconds" {
-	filter 'read -r line; sleep 60'
+	filter "read -r line; exec sleep 3472.$$"
 	began=$(date +%s)
 	stops_at_once 'did not answer within 10 s: nothing is written unmasked, so this ends'
 	[ $(($(date +%s) - began)) -lt 20 ]
-	run ! pgrep -f "$PWD/filter"
+	run ! pgrep -f "^sleep 3472.$$"
 }
 
 @test "what identifies an event must not change" {
@@ -327,6 +331,32 @@ END
 		completed:echo nonsense; continue|'s answer is no JSON: byte 1: 
 		completed:kill -9 $$| ended (exit status
 	END
+}
+
+@test "a filter that fails in the middle of parallel calls, and of an agent's" {
+	tool show 'cat; touch shown'
+	printf -- '---\ntools: [show]\n---\nBe brief.\n' >helper.md
+	answers | jq -c 'del(.blocks[]? | select(.tool_name == "break"))' >answers.jsonl
+	filter 'while IFS= read -r line; do case $line in *tool.call*|*\"iteration\":7*) exit 9;; esac
+		printf "%s\n" "$line" | awf-mask-patterns secrets; done'
+	for step in '-i lines -j 4 many -- cat' '-a ./helper.md -m replay/answers.jsonl ask'; do
+		yes "$secret" | head -n 20 >lines
+		run -4 --separate-stderr awf-run -n --mask ./filter -c "awf-step $step <lines"
+		same "${stderr_lines[0]}" 'awf-step: --mask: the filter ended (exit status 9) instead of answering: nothing is written unmasked, so this ends'
+		same "$(grep -c ^awf-step <<<"$stderr")" 1
+		[ ! -e shown ]
+		same "$(tail -n 1 "$(transcript)" | jq -r .payload.status)" failed
+		run ! leaks
+	done
+}
+
+@test "a filter that does not end at the end of its input is ended" {
+	filter "cat; exec sleep 3471.$$"
+	began=$(date +%s)
+	awf-run -n --mask ./filter -c 'awf-step -n -q a -- true'
+	[ $(($(date +%s) - began)) -lt 8 ]
+	awf-verify
+	run ! pgrep -f "^sleep 3471.$$"
 }
 
 @test "a filter that is killed while it waits" {

@@ -1055,6 +1055,63 @@ a_deadline_stands(void **state)
 	outcome_free(&whole);
 }
 
+/* An operation (awf-step -t) that was cut off after its tool had ended is not done
+ * again; one that failed is. */
+static void
+operations_go_on(void **state)
+{
+	static const struct { const char *tool; size_t kept; enum recall_decision decided;
+		enum error_code code; size_t ran, appended; } rows[] = {
+		{ "pay", 3, RECALL_UNDECIDED, ERROR_NONE, 0, 0 },
+		{ "pay", 2, RECALL_UNDECIDED, ERROR_WAITING, 0, 0 },
+		{ "pay", 2, RECALL_REDO, ERROR_NONE, 1, 2 },
+		{ "pay", 1, RECALL_UNDECIDED, ERROR_NONE, 1, 2 },
+		{ "again", 2, RECALL_UNDECIDED, ERROR_NONE, 1, 2 },
+		{ "look", 2, RECALL_UNDECIDED, ERROR_NONE, 1, 2 },
+		{ "fail", 3, RECALL_UNDECIDED, ERROR_EXIT_STATUS, 1, 2 },
+		{ "slow", 3, RECALL_UNDECIDED, ERROR_WAITING, 0, 0 },
+	};
+	static const struct script s = { .what = "an operation" };
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct recalled recalled = { .decided = rows[i].decided };
+		char started[ID_SIZE], last[ID_SIZE];
+		struct outcome first, second;
+		struct record kept;
+		struct bench b;
+		int status;
+
+		print_message("# %s after %zu\n", rows[i].tool, rows[i].kept);
+		bench_open(&b, (const char *const[]){ rows[i].tool, NULL });
+		status = turns_operation(&b.turns, &b.tools[0], span_of("{}", 2), &b.err);
+		bench_outcome(&b, status, &first);
+		kept = first.record;
+		kept.count = rows[i].kept;
+		bench_begin(&b, (const char *const[]){ rows[i].tool, NULL });
+		bench_script(&b, &s);
+		recall_record(&recalled, &kept);
+		write_file(&b, first.record.bytes.data, first.record.ends[rows[i].kept - 1]);
+		assert_int_equal(transcript_open(&b.transcript, b.path, b.blobs, RUN_ID, &b.err), 0);
+		assert_int_equal(call_event(&b.call, EVENT_STEP_STARTED, NULL, NULL, started, &b.err), 0);
+		b.turns.recalled = &recalled;
+		b.turns.started = started;
+		status = turns_operation(&b.turns, &b.tools[0], span_of("{}", 2), &b.err);
+		memcpy(last, b.call.last, ID_SIZE);
+		bench_outcome(&b, status, &second);
+		assert_int_equal(second.err.code, rows[i].code);
+		assert_int_equal(lines_of(&second.ran), rows[i].ran);
+		assert_int_equal(second.record.count, rows[i].kept + 1 + rows[i].appended);
+		if (status == 0)
+			assert_string_equal(buffer_string(&second.result), buffer_string(&first.result));
+		if (status == 0 && rows[i].ran == 0)
+			assert_string_equal(last, first.record.list[2].id);
+		recalled_free(&recalled);
+		outcome_free(&first);
+		outcome_free(&second);
+		clean(state);
+	}
+}
+
 static int
 begin_recall(void **state)
 {
@@ -1077,6 +1134,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(ways_to_differ, clean),
+		cmocka_unit_test_teardown(operations_go_on, clean),
 		cmocka_unit_test_teardown(a_deadline_stands, clean),
 		cmocka_unit_test_teardown(an_answer_that_failed_is_asked_for_again, clean),
 		cmocka_unit_test_teardown(scripts_cut_off_go_on, clean),

@@ -15,13 +15,14 @@
 #include "record/screen.h"
 #include "replay/against.h"
 #include "replay/display.h"
+#include "replay/export.h"
 #include "replay/from.h"
 #include "replay/replay.h"
 
 #define PROGRAM "awf-replay"
 
 enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
-	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET };
+	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE };
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
@@ -35,6 +36,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
+	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
+	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
 	{ 0, 0, NULL, NULL, NULL },
 };
@@ -70,7 +73,8 @@ struct replay {
 	enum isolation isolation;
 	char **visible;
 	const char *record;        /* NULL: the replay is not kept */
-	bool quiet;
+	const char *export;        /* NULL: it is run */
+	bool with_workspace, quiet;
 	const char *of_replays;    /* an option that is about them; NULL: none */
 };
 
@@ -104,6 +108,12 @@ take_setting(struct replay *r, int id, const char *value, struct error *err)
 	case OPT_VISIBLE:
 		r->of_replays = "--visible";
 		return stage_show(&r->visible, value, err);
+	case OPT_EXPORT:
+		r->export = value;
+		return 0;
+	case OPT_WORKSPACE:
+		r->with_workspace = true;
+		return 0;
 	case OPT_RECORD:
 		r->of_replays = "--record";
 		r->record = value;
@@ -134,15 +144,20 @@ take_option(struct replay *r, int id, const char *value, struct error *err)
 	return take_display(r, wanted, value, err);
 }
 
-/* What is said of a replay does not go with what shows the recording. */
+/* What shows or exports the recording does not go with what is said of a replay. */
 static int
 check_options(const struct replay *r, struct error *err)
 {
-	if (r->shows && r->of_replays)
-		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing",
-		    r->shows->name);
+	const char *other = r->shows ? r->shows->name : r->export ? "--export" : NULL;
+
+	if (r->shows && r->export)
+		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
+	if (other && r->of_replays && (r->shows || strcmp(r->of_replays, "-q") != 0))
+		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing", other);
 	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
 		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
+	if (r->with_workspace && !r->export)
+		return error_set(err, ERROR_USAGE, "--with-workspace", "only with --export");
 	return 0;
 }
 
@@ -268,19 +283,45 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 	return status;
 }
 
+/* Writes it, and all that its replay needs. */
+static int
+export(const struct replay *r, const struct source *source)
+{
+	struct error err = ERROR_INIT;
+
+	if (export_run(source, r->export, r->with_workspace, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (!r->quiet && !source->snapshot && !r->with_workspace)
+		fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps are "
+		    "exported (--with-workspace takes today's)\n");
+	return STATUS_OK;
+}
+
 /* Runs it again, in a directory for the replay. */
 static int
-replay_run_of(const struct replay *r, const struct storage *storage)
+run_again(const struct replay *r, const struct source *source, const struct storage *storage)
+{
+	struct error err = ERROR_INIT;
+	char *place;
+	int status;
+
+	place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
+	status = place ? replay_at(r, source, place) : program_fail(PROGRAM, &err);
+	free(place);
+	return status;
+}
+
+static int
+use_source(const struct replay *r, const struct storage *storage)
 {
 	struct error err = ERROR_INIT;
 	struct source source;
-	char *place = NULL;
 	int status;
 
-	if (source_open(&source, storage, r->run, &err) == 0)
-		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
-	status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);
-	free(place);
+	if (source_open(&source, storage, r->run, &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	else
+		status = r->export ? export(r, &source) : run_again(r, &source, storage);
 	source_close(&source);
 	return status;
 }
@@ -294,7 +335,7 @@ run(const struct replay *r)
 
 	if (storage_locate(&storage, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	status = r->shows ? show_run(r, &storage) : replay_run_of(r, &storage);
+	status = r->shows ? show_run(r, &storage) : use_source(r, &storage);
 	storage_close(&storage);
 	return status;
 }

@@ -16,13 +16,13 @@ _awf_replay()
 	--isolation)
 		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
 		return ;;
-	--record | --visible)
+	--record | --visible | --export)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
 	--state) return ;;
 	esac
 	case $cur in
-	-*) words='--tree --timeline --html --state --order --canonical --color --from --isolation --visible --record -q --quiet --help --version' ;;
+	-*) words='--tree --timeline --html --state --order --canonical --color --from --isolation --visible --record --export --with-workspace -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

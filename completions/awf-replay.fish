@@ -20,6 +20,8 @@ complete -c awf-replay -l from -r -d 'run a workflow on recorded answers'
 complete -c awf-replay -l isolation -x -a 'namespaces copy none' -d 'what the workflow runs in'
 complete -c awf-replay -l visible -x -a '(__fish_complete_directories)' -d 'seen although it lies in a private place'
 complete -c awf-replay -l record -x -a '(__fish_complete_directories)' -d 'keep the replay in a storage'
+complete -c awf-replay -l export -x -a '(__fish_complete_directories)' -d 'write a storage that replays elsewhere'
+complete -c awf-replay -l with-workspace -d "with --export: today's workspace, if it has no snapshot"
 complete -c awf-replay -s q -l quiet -d 'do not say what it runs in'
 complete -c awf-replay -s h -l help -d 'print the help'
 complete -c awf-replay -l version -d 'print the version'

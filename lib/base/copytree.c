@@ -352,6 +352,41 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 	return failed;
 }
 
+static int
+copy_one(struct copier *c, int from, const char *to)
+{
+	char *parent = path_directory(to);
+	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
+	struct stat st;
+
+	free(parent);
+	if (directory < 0)
+		return error_errno(c->err, ERROR_SYSTEM, to, "unable to make a copy");
+	if (fstat(from, &st) != 0)
+		failed = failed_at(c, "look at it");
+	else if (!S_ISREG(st.st_mode))
+		failed = error_set(c->err, ERROR_SYSTEM, c->path.data, "no regular file");
+	else
+		failed = copy_file(c, from, directory, path_base(to), &st);
+	close(directory);
+	return failed;
+}
+
+int
+copytree_file(const char *from, const char *to, struct error *err)
+{
+	struct copier c = { .shares = true, .path = BUFFER_INIT, .err = err };
+	int fd = open(from, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), failed;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
+	buffer_text(&c.path, from);
+	failed = copy_one(&c, fd, to);
+	close(fd);
+	buffer_free(&c.path);
+	return failed;
+}
+
 /* Opens a directory for removing what is in it. */
 static int
 open_to_empty(int parent, const char *name)

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/options.h"
 #include "exec/libexec.h"
 #include "replay/disturb.h"
 
@@ -23,18 +23,12 @@ int
 isolation_parse(const char *text, enum isolation *isolation, struct error *err)
 {
 	static const char *const words[] = { "namespaces", "copy", "none", NULL };
-	const char *near = text_suggest(text, words);
-
+	if (options_choice("--isolation", text, words, err) != 0)
+		return -1;
 	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], text) == 0) {
+		if (strcmp(words[i], text) == 0)
 			*isolation = (enum isolation)i;
-			return 0;
-		}
-	if (near != NULL)
-		return error_set(err, ERROR_USAGE, "--isolation",
-		    "'%s' is no isolation (did you mean '%s'?)", text, near);
-	return error_set(err, ERROR_USAGE, "--isolation",
-	    "'%s' is none of namespaces, copy, none", text);
+	return 0;
 }
 
 static bool

@@ -193,6 +193,18 @@ int main(void) { puts("hello"); return 0; }' '{blocks: [{type: "tool_use", tool_
 	echo 'solid-state batteries' | deterministic "$ROOT/examples/brief.awf"
 }
 
+@test "the recording of examples/ci, and that it is up to date" {
+	[ "$ISOLATION" = namespaces ] || echo '# no namespaces here: checked with --isolation copy' >&3
+	run -0 "$ROOT/examples/ci/check" --isolation "$ISOLATION"
+	same "$output" ''
+	run -0 "$ROOT/examples/ci/check" --isolation copy
+	files=$ROOT/examples/ci/recording/workflow/files/tmp/awf-release
+	for file in release.awf agents/announcer.md tools/word_count tools/word_count.tool.json; do
+		cmp "$ROOT/examples/ci/$file" "$files/$file"
+	done
+	if grep -r -e "$ROOT" "$ROOT/examples/ci/recording"; then false; fi
+}
+
 @test "a damaged recording is not replayed; wrong command lines" {
 	awf-run -c 'awf-step -n a -q -- true'
 	sed 2s/true/fals/ "$(transcript)" >broken.jsonl

@@ -310,6 +310,16 @@ show(struct stage *st, char *path)
 		free(path);
 }
 
+/* A directory of the recording: a copy of the workspace has no storage in it. */
+static void
+show_record(struct stage *st, char *path)
+{
+	if (path != NULL && *path == '/' && !list_has(st->visible, path))
+		list_take(&st->visible, path);
+	else
+		free(path);
+}
+
 static void
 show_list(struct stage *st, const char *list)
 {
@@ -362,10 +372,10 @@ set_visible(struct stage *st)
 	show_list(st, environment_get(&st->environment, "PATH"));
 	show_list(st, environment_get(&st->environment, "AWF_TOOL_PATH"));
 	show(st, path_directory(st->argv[0]));
-	show(st, path_directory(s->transcript));
-	show(st, memory_text(s->blobs));
+	show_record(st, path_directory(s->transcript));
+	show_record(st, memory_text(s->blobs));
 	if (s->input != NULL)
-		show(st, path_directory(s->input));
+		show_record(st, path_directory(s->input));
 	if (s->config != NULL)
 		show(st, memory_text(s->config));
 	show(st, path_config("agents"));

@@ -165,6 +165,9 @@ differs_somehow() {
 		awf-step -s join -r -- jq -c .'
 	deterministic -n -c 'for n in a b c d; do awf-step -n "$n" -- echo "$n" >"$n.out" & done; wait
 		cat ?.out | awf-step -s all -r -- jq -c .; rm ?.out'
+	deterministic -n --shell "$(command -v bash)" -c 'for i in 1 2 3 4; do
+			{ sleep 0.0$((RANDOM % 9)); echo $i | awf-step a -- sh -c "cat; echo in | awf-step in -r -- cat" >$i.out; } &
+		done; wait; cat ?.out | awf-step -s all -r -- jq -c .; rm ?.out'
 	seq 3 | deterministic --shell "$(command -v bash)" -c 'tee >(awf-step -i lines one -r -- sort >one) \
 		>(awf-step -i lines two -r -- sort -r >two) >/dev/null; wait; sleep 0.1; rm -f one two'
 }

@@ -232,6 +232,96 @@ workflow_pin(struct workflow *w, struct error *err)
 	return 0;
 }
 
+static bool
+same_argv(char *const *a, char *const *b)
+{
+	for (; *a != NULL && *b != NULL; a++, b++)
+		if (strcmp(*a, *b) != 0)
+			return false;
+	return *a == *b;
+}
+
+/* What stands in for an interpreter that is not recorded as such. */
+static const char *
+first_word(const struct workflow *recorded, size_t script)
+{
+	return script > 0 ? recorded->argv[0] : "/bin/sh";
+}
+
+/* A program, which is run as it was; or a pipeline, which its digest proves. */
+static bool
+is_as_recorded(const struct workflow *recorded)
+{
+	char sha256[DIGEST_SIZE];
+
+	if (recorded->sha256[0] == '\0')
+		return true;
+	return count_words(recorded->argv) > 3 && strcmp(recorded->argv[1], "-c") == 0 &&
+	    strcmp(digest_sha256(recorded->argv[2], strlen(recorded->argv[2]), sha256),
+	        recorded->sha256) == 0;
+}
+
+/* Takes the word of argv as the script, with what follows as its arguments, if it is
+ * one, in the recorded directory. exactly: and if it would be run as it was. */
+static bool
+try_script(struct workflow *w, const struct workflow *recorded, size_t word, bool exactly)
+{
+	struct error ignored;
+	bool fits = workflow_find(w, recorded->argv + word, first_word(recorded, word),
+	    &ignored) == 0 && w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
+	    (!exactly || same_argv(w->argv, recorded->argv));
+
+	if (!fits)
+		workflow_free(w);
+	return fits;
+}
+
+/* The script is one of the first three words: an interpreter and an argument of that
+ * may stand before it. What still runs as it did comes before what has another
+ * interpreter now. */
+static bool
+find_script(struct workflow *w, const struct workflow *recorded)
+{
+	size_t count = count_words(recorded->argv);
+
+	for (int exactly = 1; exactly >= 0; exactly--)
+		for (size_t word = 0; word < 3 && word < count; word++)
+			if (try_script(w, recorded, word, exactly == 1))
+				return true;
+	return false;
+}
+
+static void
+copy_workflow(struct workflow *w, const struct workflow *from)
+{
+	const char *nothing[3] = { NULL, NULL, NULL };
+
+	memset(w, 0, sizeof *w);
+	set_argv(w, nothing, from->argv);
+	w->directory = memory_text(from->directory);
+	memcpy(w->sha256, from->sha256, sizeof w->sha256);
+}
+
+int
+workflow_again(struct workflow *w, const struct workflow *recorded, struct error *err)
+{
+	if (is_as_recorded(recorded)) {
+		copy_workflow(w, recorded);
+	} else if (!find_script(w, recorded)) {
+		struct buffer words = BUFFER_INIT;
+
+		for (char **word = recorded->argv; *word != NULL; word++)
+			buffer_format(&words, "%s%s", words.len > 0 ? " " : "", *word);
+		error_set(err, ERROR_USAGE, recorded->directory,
+		    "has no script any more that this ran: %s", buffer_string(&words));
+		buffer_free(&words);
+		return -1;
+	}
+	free(w->name);
+	w->name = memory_text(recorded->name);
+	return 0;
+}
+
 void
 workflow_free(struct workflow *w)
 {

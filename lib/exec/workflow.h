@@ -28,6 +28,10 @@ int workflow_pipeline(struct workflow *w, const char *pipeline, char *const *wor
 /* Makes relative paths in argv, to the script and what runs it, absolute: for a
  * workflow that starts in another directory. */
 int workflow_pin(struct workflow *w, struct error *err);
+/* The workflow of a recorded run, as it is today: its script may have changed since.
+ * recorded has what is known of it: argv, directory, sha256, name (all of it stays the
+ * caller's). ERROR_USAGE if there is no such script any more. */
+int workflow_again(struct workflow *w, const struct workflow *recorded, struct error *err);
 void workflow_free(struct workflow *w);
 
 #endif

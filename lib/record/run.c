@@ -1,6 +1,5 @@
 #include "record/run.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +16,7 @@
 #include "base/version.h"
 #include "json/writer.h"
 #include "record/audit.h"
+#include "record/run_lock.h"
 #include "record/seal.h"
 
 #define TRANSCRIPT_FORMAT 1
@@ -48,61 +48,6 @@ open_file(const struct run *r, const char *name, int flags, struct error *err)
 		error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	free(path);
 	return fd;
-}
-
-/* Removes what lies below a directory, whatever it is, without following links. */
-static void
-remove_contents(int fd)
-{
-	DIR *directory = fdopendir(fd);
-	struct dirent *found;
-
-	if (directory == NULL) {
-		close(fd);
-		return;
-	}
-	while ((found = readdir(directory)) != NULL) {
-		const char *name = found->d_name;
-		int below;
-
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-			continue;
-		if (unlinkat(fd, name, 0) == 0)
-			continue;
-		below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below >= 0) {
-			remove_contents(below);
-			unlinkat(fd, name, AT_REMOVEDIR);
-		}
-	}
-	closedir(directory);
-}
-
-/* Best effort: what stays behind is coordination that nobody looks at. */
-static void
-remove_directory(const char *path)
-{
-	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
-
-	if (fd >= 0)
-		remove_contents(fd);
-	rmdir(path);
-}
-
-static int
-take_lock(struct run *r, struct error *err)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	char text[LOCK_TEXT_SIZE];
-	int len = snprintf(text, sizeof text, "%ld %d\n", (long)getpid(), r->attempt);
-
-	r->lock_fd = open_file(r, "lock", O_RDWR | O_CREAT | O_EXCL, err);
-	if (r->lock_fd < 0)
-		return -1;
-	if (fcntl(r->lock_fd, F_SETLK, &lock) != 0 ||
-	    file_write(r->lock_fd, text, (size_t)len) != 0)
-		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to lock the run");
-	return 0;
 }
 
 /* Keeps the run's key for its steps. */
@@ -248,6 +193,8 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_member_string(&w, "awf_version", AWF_VERSION);
 	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, "attempt", r->attempt);
+	writer_member_string(&w, "forked_from", spec->forked_from);
+	writer_member_string(&w, "forked_at", spec->forked_at);
 	if (r->transcript.masked)
 		writer_member_bool(&w, "masked", true);
 	writer_object_end(&w);
@@ -301,21 +248,19 @@ static int
 make_run(struct run *r, struct error *err)
 {
 	r->directory = storage_run_directory(&r->storage, r->id);
-	if (mkdir(r->directory, 0700) != 0)
-		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to make the directory");
-	if (take_lock(r, err) != 0 || write_key(r, err) != 0 || make_transcript(r, err) != 0)
+	r->lock_fd = run_lock_make(r->directory, err);
+	if (r->lock_fd < 0 || run_lock_sign(r->lock_fd, r->directory, r->attempt, err) != 0 ||
+	    write_key(r, err) != 0 || make_transcript(r, err) != 0)
 		return -1;
 	return 0;
 }
 
 static int
-start_run(struct run *r, const struct run_spec *spec, struct error *err)
+record_started(struct run *r, const struct run_spec *spec, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
 	int failed;
 
-	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0)
-		return -1;
 	r->transcript.repaired = spec->repaired;
 	write_started(r, spec, &payload);
 	failed = append_started(r, NULL, span_of(payload.data, payload.len), err);
@@ -340,7 +285,7 @@ abandon(struct run *r)
 
 	unlink(path);
 	free(path);
-	remove_directory(r->directory);
+	run_directory_drop(r->directory);
 	run_close(r);
 }
 
@@ -360,7 +305,8 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	r->audited = true;
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
-	if (start_run(r, spec, err) != 0) {
+	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0 ||
+	    record_started(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
 	}
@@ -386,6 +332,54 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	}
 	r->transcript.repaired = recorded->repaired;
 	return 0;
+}
+
+int
+run_reopen(struct run *r, const char *id, struct error *err)
+{
+	char *path, *blobs;
+	int failed;
+
+	begin(r);
+	if (storage_prepare(&r->storage, err) != 0)
+		return -1;
+	memcpy(r->id, id, sizeof r->id);
+	r->keep_transcript = r->audited = true;
+	r->directory = storage_run_directory(&r->storage, r->id);
+	r->lock_fd = run_lock_take_over(r->directory, err);
+	if (r->lock_fd < 0) {
+		run_close(r);
+		return -1;
+	}
+	path = transcript_path(r);
+	blobs = blobs_path(r);
+	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
+	free(path);
+	free(blobs);
+	if (failed != 0)
+		run_let_go(r);
+	return failed;
+}
+
+int
+run_restart(struct run *r, int attempt, const struct run_spec *spec, struct error *err)
+{
+	r->attempt = attempt;
+	r->name = memory_text(spec->name);
+	r->warn = spec->warn;
+	random_bytes(r->key, sizeof r->key);
+	if (run_lock_sign(r->lock_fd, r->directory, attempt, err) != 0 || write_key(r, err) != 0 ||
+	    record_started(r, spec, err) != 0)
+		return -1;
+	announce(r, spec);
+	return 0;
+}
+
+void
+run_let_go(struct run *r)
+{
+	run_directory_drop(r->directory);
+	run_close(r);
 }
 
 bool
@@ -642,7 +636,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 
 	if (r->audited)
 		audit_end(r, end, duration, failed == 0);
-	remove_directory(r->directory);
+	run_directory_drop(r->directory);
 	return failed;
 }
 

@@ -55,6 +55,8 @@ struct run_spec {
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
 	struct masking *masking;      /* --mask; NULL: none */
+	const char *forked_from;      /* run id */
+	const char *forked_at;        /* the PATH left out of it */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
 	bool snapshot;                /* the storage has one of the workspace */
 	bool keep_transcript;         /* false: --no-transcript */
@@ -66,6 +68,14 @@ struct run_spec {
 /* Makes directory, lock, key and transcript, appends run.started. A run that fails
  * to come to be leaves nothing behind. */
 int run_create(struct run *r, const struct run_spec *spec, struct error *err);
+
+/* A further attempt at a run whose owner is gone. run_reopen() makes the run this
+ * process's: the lock is held, the run directory is empty but for it, the transcript is
+ * open; ERROR_SYSTEM if another process has it. Then either run_restart() makes a key
+ * and records the attempt (-1: let it go), or run_let_go() leaves the run as it was. */
+int run_reopen(struct run *r, const char *id, struct error *err);
+int run_restart(struct run *r, int attempt, const struct run_spec *spec, struct error *err);
+void run_let_go(struct run *r);
 
 /* A run that is made once more from its recording (lib/replay). */
 struct run_recorded {

@@ -36,16 +36,20 @@
 #include "record/run.h"
 #include "record/seal.h"
 #include "record/snapshot.h"
+#include "replay/resume.h"
 
 #define PROGRAM "awf-run"
 #define USAGE "awf-run [options] [--] WORKFLOW [ARG...]\n" \
-	"awf-run [options] -c PIPELINE [ARG...]"
+	"awf-run [options] -c PIPELINE [ARG...]\n" \
+	"awf-run [options] --resume RUN\n" \
+	"awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]"
 #define DEFAULT_SHELL "/bin/sh"
 #define NAME_LIMIT 128
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE
+	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
+	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP
 };
 
 static const struct option_spec table[] = {
@@ -63,6 +67,12 @@ static const struct option_spec table[] = {
 	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
+	{ OPT_RESUME, 0, "resume", "RUN", "go on with a run that died, failed or waits" },
+	{ OPT_CONTINUE, 0, "continue", NULL, "resume the latest run of this name if it died" },
+	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done" },
+	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it" },
+	{ OPT_REDO, 0, "redo", "PATH", "of a cut-off effect: do it again; repeatable" },
+	{ OPT_SKIP, 0, "skip", "PATH", "of a cut-off effect: take it as done; repeatable" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
@@ -71,11 +81,16 @@ struct settings {
 	const char *mask;      /* NULL: none */
 	const char *seal_file; /* NULL: the user's */
 	const char *workspace; /* absolute; NULL: the current directory */
+	const char *resume;    /* RUN; NULL: a new run */
+	const char *fork, *at; /* RUN and PATH; NULL */
+	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
+	bool go_on;            /* --continue */
 	bool no_input, no_transcript, print_id, seal, snapshot;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */
 	char *const *words;
+	char *pinned_id_file;  /* id_file, made absolute */
 };
 
 struct job {
@@ -84,12 +99,17 @@ struct job {
 	struct buffer inputs;      /* JSON */
 	struct run run;
 	struct input input;
+	bool input_open;           /* before the start: of a further attempt */
 	struct environment environment;
 	struct supervision supervision;
 	struct outcome outcome;
 	struct seal_key seal;
 	struct mask mask;
+	struct resume resume;
 };
+
+/* The run is to be started; else what prepares it says how to exit. */
+enum { GO = -2 };
 
 static void
 warn(const struct error *err)
@@ -185,8 +205,63 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_MASK: s->mask = value; return 0;
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
+	case OPT_RESUME: s->resume = value; return 0;
+	case OPT_CONTINUE: s->go_on = true; return 0;
+	case OPT_FORK: s->fork = value; return 0;
+	case OPT_AT: s->at = value; return 0;
+	case OPT_REDO: list_add(&s->redo, value); return 0;
+	case OPT_SKIP: list_add(&s->skip, value); return 0;
 	default: s->id_file = value; return 0;
 	}
+}
+
+static bool
+mask_wanted(const struct settings *s)
+{
+	const char *mask = s->mask != NULL ? s->mask : getenv(MASK_COMMAND);
+
+	return mask != NULL && *mask != '\0';
+}
+
+/* What does not go together, and why. */
+static int
+check_options(const struct settings *s, struct error *err)
+{
+	bool workflow = s->pipeline != NULL || *s->words != NULL;
+	bool again = s->resume != NULL || s->fork != NULL;
+	const struct { bool wrong; const char *option, *why; } rules[] = {
+		{ s->seal && s->no_transcript, "--seal",
+		    "not with --no-transcript: there would be nothing to seal" },
+		{ s->snapshot && s->no_transcript, "--snapshot",
+		    "not with --no-transcript: there would be nothing to replay" },
+		{ s->snapshot && s->mask != NULL, "--snapshot",
+		    "not with --mask: a masked run cannot be replayed" },
+		{ s->resume != NULL && workflow, "--resume",
+		    "not with a workflow: the run has its own" },
+		{ s->resume != NULL && (s->inputs != NULL || s->name != NULL || s->shell != NULL ||
+		    s->workspace != NULL), "--resume",
+		    "not with --input, --name, --shell or --workspace: the run has its own" },
+		{ s->resume != NULL && (s->go_on || s->fork != NULL), "--resume",
+		    "not with --continue or --fork" },
+		{ s->fork != NULL && s->go_on, "--fork", "not with --continue" },
+		{ again && s->snapshot, "--snapshot",
+		    "not with --resume or --fork: what was done before is not in the workspace" },
+		{ (again || s->go_on) && (s->no_transcript || mask_wanted(s)),
+		    s->fork != NULL ? "--fork" : s->go_on ? "--continue" : "--resume",
+		    "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record" },
+		{ s->fork != NULL && s->at == NULL, "--fork", "say where: --at PATH" },
+		{ s->fork == NULL && s->at != NULL, "--at", "only with --fork" },
+		{ !again && !s->go_on && s->redo != NULL, "--redo",
+		    "only with --resume, --continue or --fork" },
+		{ !again && !s->go_on && s->skip != NULL, "--skip",
+		    "only with --resume, --continue or --fork" },
+		{ !again && !workflow, NULL, "no workflow given (see --help)" },
+	};
+
+	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+		if (rules[i].wrong)
+			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
+	return 0;
 }
 
 /* OPTION_END, OPTION_HELP, OPTION_VERSION, or -1. */
@@ -196,22 +271,14 @@ read_options(struct settings *s, int argc, char **argv, struct error *err)
 	struct options o;
 	int id;
 
-	*s = (struct settings){ .shell = DEFAULT_SHELL };
+	*s = (struct settings){ .shell = NULL };
 	options_begin(&o, table, argc, argv);
 	o.stop_at_word = true;
 	while ((id = options_next(&o, err)) > 0)
 		if (set_option(s, id, o.value, err) != 0)
 			return -1;
 	s->words = argv + o.next;
-	if (id == OPTION_END && s->seal && s->no_transcript)
-		return error_set(err, ERROR_USAGE, "--seal",
-		    "not with --no-transcript: there would be nothing to seal");
-	if (id == OPTION_END && s->snapshot && s->no_transcript)
-		return error_set(err, ERROR_USAGE, "--snapshot",
-		    "not with --no-transcript: there would be nothing to replay");
-	if (id == OPTION_END && s->pipeline == NULL && *s->words == NULL)
-		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
-	return id;
+	return id == OPTION_END && check_options(s, err) != 0 ? -1 : id;
 }
 
 static bool
@@ -275,9 +342,6 @@ open_mask(struct job *j, struct error *err)
 		return -1;
 	if (mask_masking(&j->mask) == NULL)
 		return 0;
-	if (j->settings.snapshot)
-		return error_set(err, ERROR_USAGE, "--snapshot",
-		    "not with --mask: a masked run cannot be replayed");
 	if (keys_load(&keys, err) != 0)
 		return -1;
 	environment_begin(&environment);
@@ -312,21 +376,25 @@ static int
 find_workflow(struct job *j, struct error *err)
 {
 	const struct settings *s = &j->settings;
+	const char *shell = s->shell != NULL ? s->shell : DEFAULT_SHELL;
+	int failed;
 
-	int failed = s->pipeline != NULL ?
-	    workflow_pipeline(&j->workflow, s->pipeline, s->words, s->shell, err) :
-	    workflow_find(&j->workflow, s->words, s->shell, err);
-
+	if (s->pipeline != NULL)
+		failed = workflow_pipeline(&j->workflow, s->pipeline, s->words, shell, err);
+	else if (*s->words != NULL)
+		failed = workflow_find(&j->workflow, s->words, shell, err);
+	else
+		return workflow_again(&j->workflow, &j->resume.recorded, err);
 	if (failed == 0 && s->workspace != NULL)
 		return workflow_pin(&j->workflow, err);
 	return failed;
 }
 
-/* id NULL: a new one. */
-static int
-create_run(struct job *j, const char *id, struct error *err)
+/* What run.started says. id NULL: a new one. */
+static struct run_spec
+describe_run(struct job *j, const char *id)
 {
-	const struct run_spec spec = {
+	return (struct run_spec){
 		.id = id,
 		.name = j->settings.name != NULL ? j->settings.name : j->workflow.name,
 		.kind = "workflow",
@@ -338,11 +406,20 @@ create_run(struct job *j, const char *id, struct error *err)
 		.masking = mask_masking(&j->mask),
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
+		.forked_from = j->settings.fork != NULL ? j->resume.run_id :
+		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
+		.forked_at = j->settings.fork != NULL ? j->settings.at : j->resume.forked_at,
 		.keep_transcript = !j->settings.no_transcript,
 		.latest = !run_in_environment(),
 		.repaired = repaired,
 		.warn = warn,
 	};
+}
+
+static int
+create_run(struct job *j, const char *id, struct error *err)
+{
+	const struct run_spec spec = describe_run(j, id);
 
 	return run_create(&j->run, &spec, err);
 }
@@ -392,15 +469,29 @@ tell_id(const struct job *j, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
+/* What was kept comes first. */
+static int
+reopen_input(struct job *j, struct error *err)
+{
+	return input_reopen(&j->input, &j->run.storage, j->run.id,
+	    j->settings.no_input ? -1 : STDIN_FILENO, j->run.transcript.sync != SYNC_NONE, err);
+}
+
 static int
 open_input(struct job *j, struct error *err)
 {
+	if (j->input_open)
+		return 0;
+	if (j->settings.fork != NULL)
+		return input_copy(&j->run.storage, j->resume.run_id, j->run.id, err) != 0 ? -1 :
+		    reopen_input(j, err);
 	if (j->settings.no_input)
 		input_pass(&j->input, PROCESS_NULL);
 	else if (j->settings.no_transcript || mask_masking(&j->mask) != NULL)
 		input_pass(&j->input, STDIN_FILENO);
 	else
-		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO, err);
+		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO,
+		    j->run.transcript.sync != SYNC_NONE, err);
 	return 0;
 }
 
@@ -444,15 +535,27 @@ set_environment(struct job *j)
 	}
 }
 
+/* The steps of a fork find what the other run has done in the run's directory. */
+static int
+build_fork(struct job *j, struct error *err)
+{
+	const struct settings *s = &j->settings;
+
+	if (s->fork == NULL)
+		return 0;
+	return resume_build_fork(&j->resume, s->at, j->run.directory, s->redo, s->skip, err) == -1 ?
+	    -1 : 0;
+}
+
 /* Runs the workflow to its end; what hinders it stands in the supervision. */
 static void
 run_workflow(struct job *j)
 {
 	struct supervision *s = &j->supervision;
 
-	input_pass(&j->input, PROCESS_NULL);
 	s->verdict = VERDICT_FAILED;
-	if (tell_id(j, &s->error) != 0 || open_input(j, &s->error) != 0)
+	if (tell_id(j, &s->error) != 0 || build_fork(j, &s->error) != 0 ||
+	    open_input(j, &s->error) != 0)
 		return;
 	set_environment(j);
 	s->argv = j->workflow.argv;
@@ -506,7 +609,7 @@ finish(struct job *j)
 	char sha256[DIGEST_SIZE];
 
 	conclusion_draw(&e, &j->supervision, j->run.transcript.path, &j->outcome);
-	if (input_finish(&j->input, j->run.transcript.sync != SYNC_NONE, sha256, &err) != 0)
+	if (input_finish(&j->input, sha256, &err) != 0)
 		conclusion_fail(&e, &err);
 	report(j, &e);
 	if (j->supervision.survivors)
@@ -531,6 +634,10 @@ job_free(struct job *j)
 	mask_free(&j->mask);
 	list_free(j->settings.inputs);
 	list_free(j->settings.recorded);
+	list_free(j->settings.redo);
+	list_free(j->settings.skip);
+	free(j->settings.pinned_id_file);
+	resume_free(&j->resume);
 }
 
 static int
@@ -540,29 +647,232 @@ own_failure(const struct error *err)
 	return CONCLUSION_FAILED;
 }
 
+/* Words and paths of the command line are meant where it was given. */
+static void
+pin_id_file(struct settings *s)
+{
+	char here[PATH_MAX];
+
+	if (s->id_file == NULL || *s->id_file == '/' || getcwd(here, sizeof here) == NULL)
+		return;
+	s->pinned_id_file = path_join(here, s->id_file);
+	s->id_file = s->pinned_id_file;
+}
+
+/* --input comes before what was recorded under the same key. */
+static void
+take_inputs(struct settings *s, char *const *recorded)
+{
+	for (; recorded != NULL && *recorded != NULL; recorded++) {
+		size_t len = strcspn(*recorded, "=") + 1;
+		bool given = false;
+
+		for (char **input = s->inputs; input != NULL && *input != NULL; input++)
+			given = given || strncmp(*input, *recorded, len) == 0;
+		if (!given)
+			list_add(&s->inputs, *recorded);
+	}
+}
+
+/* Goes where the recorded run was, with what it was given. */
+static int
+take_record(struct job *j, struct error *err)
+{
+	struct settings *s = &j->settings;
+	const struct resume *r = &j->resume;
+
+	take_inputs(s, r->inputs);
+	for (char **name = r->variables; name != NULL && *name != NULL; name++)
+		if (!list_has(s->recorded, *name))
+			list_add(&s->recorded, *name);
+	if (s->pipeline != NULL || *s->words != NULL)
+		return 0;
+	if (s->name == NULL)
+		s->name = r->recorded.name;
+	if (s->workspace != NULL)
+		return 0;
+	pin_id_file(s);
+	if (chdir(r->directory) != 0)
+		return error_errno(err, ERROR_USAGE, r->directory, "unable to start there again");
+	setenv("PWD", r->directory, 1);
+	s->workspace = r->workspace;
+	return 0;
+}
+
+static int
+prepare_words(struct job *j, struct error *err)
+{
+	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
+	    find_workflow(j, err) != 0)
+		return -1;
+	write_inputs(j);
+	signals_hold();
+	return 0;
+}
+
+/* One line for each effect that may have happened. */
+static int
+ask(const struct resume *r)
+{
+	struct error question;
+
+	for (size_t i = 0; i < r->history.doubt_count; i++) {
+		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
+			continue;
+		resume_question(&r->history.doubts[i], &question);
+		program_fail(PROGRAM, &question);
+	}
+	return STATUS_WAITING;
+}
+
+static int
+tell_success(const struct resume *r)
+{
+	fprintf(stderr, PROGRAM ": %s: ended with success: there is nothing to go on with\n",
+	    r->run_id);
+	return STATUS_OK;
+}
+
+/* With the run in our hands: GO, or the status to exit with; -1. */
+static int
+restart(struct job *j, struct error *err)
+{
+	struct resume *r = &j->resume;
+	const struct run_spec spec = describe_run(j, NULL);
+	int decided = resume_build(r, j->run.directory, j->settings.redo, j->settings.skip, err);
+
+	if (decided == -1)
+		return -1;
+	if (strcmp(r->history.status, "success") == 0)
+		return tell_success(r); /* another resume came first */
+	if (decided == 0)
+		return ask(r);
+	if (reopen_input(j, err) != 0 ||
+	    run_restart(&j->run, r->history.attempts + 1, &spec, err) != 0)
+		return -1;
+	j->input_open = true;
+	return GO;
+}
+
+static int
+prepare_resume(struct job *j, const struct storage *s, struct error *err)
+{
+	struct resume *r = &j->resume;
+	int status;
+
+	if (strcmp(r->status, "success") == 0)
+		return tell_success(r);
+	if (resume_check_dead(r, s, err) != 0 || resume_check_record(r, repaired, err) != 0 ||
+	    take_record(j, err) != 0 || prepare_words(j, err) != 0 ||
+	    run_reopen(&j->run, r->run_id, err) != 0)
+		return -1;
+	status = restart(j, err);
+	if (status != GO)
+		run_let_go(&j->run);
+	return status;
+}
+
+/* What is asked is asked before there is a new run. */
+static int
+prepare_fork(struct job *j, const struct storage *s, struct error *err)
+{
+	const struct settings *given = &j->settings;
+	struct resume *r = &j->resume;
+	int decided;
+
+	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, NULL, err) != 0)
+		return -1;
+	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
+	if (decided != 1)
+		return decided == 0 ? ask(r) : -1;
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || create_run(j, NULL, err) != 0)
+		return -1;
+	return GO;
+}
+
+static int
+prepare_new(struct job *j, struct error *err)
+{
+	if (prepare_words(j, err) != 0 || (j->settings.snapshot ?
+	    create_run_with_snapshot(j, err) : create_run(j, NULL, err)) != 0)
+		return -1;
+	return GO;
+}
+
+/* --continue: whether the latest run of the name died. */
+static bool
+find_dead(struct job *j, const struct storage *s)
+{
+	struct settings *given = &j->settings;
+	struct error none;
+	char *latest;
+	bool dead;
+
+	if (find_workflow(j, &none) != 0)
+		return false;
+	latest = memory_format("@%s", given->name != NULL ? given->name : j->workflow.name);
+	dead = resume_find(&j->resume, s, latest, &none) == 0 && j->resume.status[0] == '\0' &&
+	    !storage_run_alive(s, j->resume.run_id);
+	free(latest);
+	workflow_free(&j->workflow);
+	if (!dead)
+		resume_free(&j->resume);
+	return dead;
+}
+
+/* The run that died has its own workflow, name and inputs. */
+static int
+prepare_continued(struct job *j, const struct storage *s, struct error *err)
+{
+	struct settings *given = &j->settings;
+
+	given->words += list_count(given->words);
+	given->pipeline = given->name = given->workspace = NULL;
+	given->snapshot = false;
+	list_free(given->inputs);
+	given->inputs = NULL;
+	return prepare_resume(j, s, err);
+}
+
+/* GO, or the status to exit with; -1. */
 static int
 prepare(struct job *j, struct error *err)
 {
-	write_inputs(j);
-	if (refuse_keys(&j->settings, err) != 0 || load_seal(j, err) != 0 ||
-	    open_mask(j, err) != 0 || find_workflow(j, err) != 0)
+	struct settings *s = &j->settings;
+	struct storage storage;
+	int status;
+
+	if (load_seal(j, err) != 0)
 		return -1;
-	signals_hold();
-	return j->settings.snapshot ? create_run_with_snapshot(j, err) : create_run(j, NULL, err);
+	if (s->resume == NULL && s->fork == NULL && !s->go_on)
+		return prepare_new(j, err);
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	if (s->go_on)
+		status = find_dead(j, &storage) ? prepare_continued(j, &storage, err) :
+		    prepare_new(j, err);
+	else if (resume_find(&j->resume, &storage, s->fork != NULL ? s->fork : s->resume, err) != 0)
+		status = -1;
+	else
+		status = s->fork != NULL ? prepare_fork(j, &storage, err) :
+		    prepare_resume(j, &storage, err);
+	storage_close(&storage);
+	return status;
 }
 
 static int
 run(struct job *j)
 {
 	struct error err = ERROR_INIT;
-	int status;
+	int status = prepare(j, &err);
 
-	if (prepare(j, &err) != 0) {
+	if (status == -1) {
 		status = own_failure(&err);
 		if (err.code == ERROR_CANCELLED)
 			signals_die(signals_held());
-		return status;
 	}
+	if (status != GO)
+		return status;
 	run_workflow(j);
 	status = finish(j);
 	run_close(&j->run);
@@ -572,7 +882,8 @@ run(struct job *j)
 int
 main(int argc, char **argv)
 {
-	static struct job job = { .input = { .file = -1, .sink = -1, .source = -1 } };
+	static struct job job = { .input = { .file = -1, .nothing = -1, .sink = -1,
+	    .source = -1 } };
 	struct error err = ERROR_INIT;
 	int status;
 

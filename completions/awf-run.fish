@@ -1,4 +1,7 @@
 # fish completion for awf-run
+function __awf_run_runs
+	awf-tail --list --json 2>/dev/null | string replace -r '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
+end
 complete -c awf-run -s c -l command -x -d 'run this text with the shell'
 complete -c awf-run -s n -l no-input -d 'stdin of the workflow is /dev/null'
 complete -c awf-run -l input -x -d 'a named input KEY=VALUE, AWF_INPUT_KEY'
@@ -13,6 +16,12 @@ complete -c awf-run -l mask -x -a 'patterns (__fish_complete_command)' -d 'a fil
 complete -c awf-run -l seal -d 'sign the end of the transcript; --seal=KEYFILE'
 complete -c awf-run -l print-id -d 'print the id of the run on stderr first'
 complete -c awf-run -l id-file -r -F -d 'write the id of the run to FILE before the start'
+complete -c awf-run -l resume -x -a '(__awf_run_runs)' -d 'go on with a run that died, failed or waits'
+complete -c awf-run -l continue -d 'resume the latest run of this name if it died'
+complete -c awf-run -l fork -x -a '(__awf_run_runs)' -d 'a new run that takes over what another has done'
+complete -c awf-run -l at -x -d 'of --fork: but not this PATH, nor what came of it'
+complete -c awf-run -l redo -x -d 'of a cut-off effect: do it again'
+complete -c awf-run -l skip -x -d 'of a cut-off effect: take it as done'
 complete -c awf-run -s h -l help -d 'print the help'
 complete -c awf-run -l version -d 'print the version'
 complete -c awf-run -a '(__fish_complete_command)'

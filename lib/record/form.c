@@ -465,12 +465,19 @@ static const struct rule link_rules[] = {
 };
 static const struct shape link_shape = { "a link", link_rules, COUNT(link_rules), false };
 
+/* An event of this run, or of another. */
+static bool
+is_link(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	return begins(c, '"') ? is_uuid(c, rule, value) : check_object(c, &link_shape);
+}
+
 static bool
 check_link(struct cursor *c, const struct rule *rule)
 {
 	struct span id;
 
-	return begins(c, '"') ? is_uuid(c, rule, &id) : check_object(c, &link_shape);
+	return is_link(c, rule, &id);
 }
 
 static bool
@@ -523,6 +530,7 @@ static const struct rule run_started_rules[] = {
 	RULE("format", is_positive, REQUIRED, 0),
 	RULE("attempt", is_positive, REQUIRED, KEPT(attempt)),
 	RULE("forked_from", is_uuid, NULLABLE, 0),
+	RULE("forked_at", is_text, NULLABLE, 0),
 	RULE("masked", is_bool, NULLABLE, 0),
 };
 
@@ -557,7 +565,7 @@ static const struct rule step_started_rules[] = {
 	RULE("condition", is_any, 0, 0),
 	RULE("require", is_array, NULLABLE, 0),
 	RULE("mode", is_text, NULLABLE, 0),
-	RULE("claims", is_uuid, NULLABLE, 0),
+	RULE("claims", is_link, NULLABLE, 0),
 };
 
 static const struct rule step_completed_rules[] = {
@@ -573,7 +581,7 @@ static const struct rule step_completed_rules[] = {
 	RULE("stderr", is_text, NULLABLE, 0),
 	RULE("stderr_bytes", is_count, NULLABLE, 0),
 	RULE("skipped", is_any, 0, 0),
-	RULE("reused_from", is_uuid, NULLABLE, 0),
+	RULE("reused_from", is_link, NULLABLE, 0),
 	RULE("count", is_count, NULLABLE, 0),
 	RULE("approval", is_any, 0, 0),
 };

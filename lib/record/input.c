@@ -20,7 +20,7 @@ input_pass(struct input *in, int source)
 {
 	memset(in, 0, sizeof *in);
 	in->stream = source;
-	in->file = in->source = in->sink = -1;
+	in->file = in->nothing = in->source = in->sink = -1;
 }
 
 static int
@@ -52,11 +52,65 @@ start_keeping(struct input *in, const struct storage *s, const char *run_id, str
 	return 0;
 }
 
-/* Copies a file from its offset on, without moving that. */
+/* All of it was kept: that is on disk, and bears its name. */
 static int
-copy(struct input *in, int source, struct error *err)
+complete(struct input *in, struct error *err)
 {
-	off_t at = lseek(source, 0, SEEK_CUR);
+	in->complete = true;
+	if (in->named)
+		return 0;
+	if (in->sync && fdatasync(in->file) != 0)
+		return unable_to_keep(in, err);
+	if (rename(in->part, in->path) != 0)
+		return unable_to_keep(in, err);
+	in->named = true;
+	return in->sync ? file_sync_name(in->path, err) : 0;
+}
+
+static int
+unable_to_read_kept(const struct input *in, struct error *err)
+{
+	return error_errno(err, ERROR_SYSTEM, in->part, "unable to read what was kept of stdin");
+}
+
+static int
+ended_early(const struct input *in, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, "stdin",
+	    "ended after %lld bytes, but earlier attempts have read %lld: give it again from its "
+	    "beginning", (long long)in->compared, (long long)in->known);
+}
+
+/* What source says again; *again is how many of the bytes that are. */
+static int
+compare(struct input *in, const char *bytes, size_t len, size_t *again, struct error *err)
+{
+	char kept[PAGE];
+
+	*again = 0;
+	while (*again < len && in->compared < in->known) {
+		size_t left = len - *again, most = left < PAGE ? left : PAGE;
+		ssize_t got;
+
+		if ((int64_t)most > in->known - in->compared)
+			most = (size_t)(in->known - in->compared);
+		got = pread(in->file, kept, most, (off_t)in->compared);
+		if (got <= 0)
+			return unable_to_read_kept(in, err);
+		if (memcmp(kept, bytes + *again, (size_t)got) != 0)
+			return error_set(err, ERROR_INVALID_INPUT, "stdin",
+			    "is not what earlier attempts have read: it differs within %zd bytes from "
+			    "byte %lld on", got, (long long)in->compared);
+		*again += (size_t)got;
+		in->compared += got;
+	}
+	return 0;
+}
+
+/* Copies what a file holds from a byte on, without moving its offset. */
+static int
+copy_bytes(struct input *in, int source, off_t at, struct error *err)
+{
 	char *bytes = memory_alloc(COPY_SIZE);
 	ssize_t got;
 	int failed = 0;
@@ -69,8 +123,14 @@ copy(struct input *in, int source, struct error *err)
 		at += got;
 	}
 	free(bytes);
-	in->complete = failed == 0;
 	return failed;
+}
+
+/* The same to the end of the input. */
+static int
+copy(struct input *in, int source, off_t at, struct error *err)
+{
+	return copy_bytes(in, source, at, err) == 0 ? complete(in, err) : -1;
 }
 
 /* A pipe of one page: it can be written to when all in it was taken. */
@@ -92,15 +152,17 @@ make_pipe(struct input *in, int source, struct error *err)
 
 int
 input_open(struct input *in, const struct storage *s, const char *run_id, int source,
-    struct error *err)
+    bool sync, struct error *err)
 {
 	struct stat status;
 
 	input_pass(in, source);
+	in->sync = sync;
 	if (fstat(source, &status) != 0)
 		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
 	if (S_ISREG(status.st_mode)) {
-		if (start_keeping(in, s, run_id, err) == 0 && copy(in, source, err) == 0)
+		if (start_keeping(in, s, run_id, err) == 0 &&
+		    copy(in, source, lseek(source, 0, SEEK_CUR), err) == 0)
 			return 0;
 	} else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
 		if (start_keeping(in, s, run_id, err) == 0 && make_pipe(in, source, err) == 0)
@@ -110,6 +172,142 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 	}
 	input_close(in);
 	return -1;
+}
+
+/* Takes up what is kept, to go on with it. */
+static int
+take_up(struct input *in, const char *path, int flags, struct error *err)
+{
+	char *bytes = memory_alloc(COPY_SIZE);
+	ssize_t got;
+
+	in->file = storage_open(path, flags, 0);
+	if (in->file >= 0)
+		fcntl(in->file, F_SETFL, fcntl(in->file, F_GETFL) & ~O_NONBLOCK);
+	digest_begin(&in->digest);
+	while ((got = in->file < 0 ? -1 : pread(in->file, bytes, COPY_SIZE, (off_t)in->bytes)) > 0) {
+		digest_add(&in->digest, bytes, (size_t)got);
+		in->bytes += got;
+	}
+	free(bytes);
+	in->kept = true;
+	in->known = in->bytes;
+	return got == 0 ? 0 :
+	    error_errno(err, ERROR_SYSTEM, path, "unable to read what was kept of stdin");
+}
+
+/* A file that must begin with what was kept. */
+static int
+compare_file(struct input *in, int source, struct error *err)
+{
+	off_t start = lseek(source, 0, SEEK_CUR);
+	char bytes[PAGE];
+	size_t again;
+	ssize_t got;
+
+	while (in->compared < in->known) {
+		got = pread(source, bytes, sizeof bytes, start + (off_t)in->compared);
+		if (got < 0)
+			return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+		if (got == 0)
+			return ended_early(in, err);
+		if (compare(in, bytes, (size_t)got, &again, err) != 0)
+			return -1;
+	}
+	in->given = in->known;
+	return copy(in, source, start + (off_t)in->known, err);
+}
+
+static int
+open_nothing(struct input *in, struct error *err)
+{
+	in->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return in->nothing >= 0 ? 0 :
+	    error_errno(err, ERROR_SYSTEM, "/dev/null", "unable to open");
+}
+
+/* Goes on with a part. A device has nothing to say again. */
+static int
+go_on(struct input *in, int source, struct error *err)
+{
+	struct stat status;
+
+	if (take_up(in, in->part, O_RDWR | O_APPEND, err) != 0)
+		return -1;
+	if (source == -1) {
+		in->compared = in->known;
+	} else if (fstat(source, &status) != 0) {
+		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
+	} else if (S_ISREG(status.st_mode)) {
+		in->stream = source;
+		return compare_file(in, source, err);
+	} else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
+		return make_pipe(in, source, err);
+	}
+	return open_nothing(in, err) == 0 ? make_pipe(in, in->nothing, err) : -1;
+}
+
+/* Nothing was kept: it is as for a first attempt. */
+static int
+open_again(struct input *in, const struct storage *s, const char *run_id, int source,
+    struct error *err)
+{
+	unlink(in->part);
+	input_close(in);
+	if (source != -1)
+		return input_open(in, s, run_id, source, in->sync, err);
+	input_pass(in, -1);
+	if (open_nothing(in, err) != 0)
+		return -1;
+	in->stream = in->nothing;
+	return 0;
+}
+
+int
+input_reopen(struct input *in, const struct storage *s, const char *run_id, int source,
+    bool sync, struct error *err)
+{
+	struct stat status;
+	int failed;
+
+	input_pass(in, -1);
+	in->sync = sync;
+	in->path = storage_input(s, run_id);
+	in->part = memory_format("%s.part", in->path);
+	if (lstat(in->path, &status) == 0) {
+		failed = take_up(in, in->path, O_RDONLY, err);
+		in->stream = in->file;
+		in->given = in->known;
+		in->named = in->complete = true;
+	} else if (lstat(in->part, &status) == 0 && status.st_size > 0) {
+		failed = go_on(in, source, err);
+	} else {
+		return open_again(in, s, run_id, source, err);
+	}
+	if (failed != 0)
+		input_close(in);
+	return failed;
+}
+
+int
+input_copy(const struct storage *s, const char *from, const char *to, struct error *err)
+{
+	struct input in;
+	char *path = storage_input(s, from), *part = memory_format("%s.part", path);
+	int whole = storage_open(path, O_RDONLY, 0), failed = 0;
+	int source = whole >= 0 ? whole : storage_open(part, O_RDONLY, 0);
+
+	input_pass(&in, -1);
+	if (source >= 0) {
+		failed = start_keeping(&in, s, to, err);
+		if (failed == 0)
+			failed = whole >= 0 ? copy(&in, source, 0, err) : copy_bytes(&in, source, 0, err);
+		close(source);
+	}
+	input_close(&in);
+	free(path);
+	free(part);
+	return failed;
 }
 
 void
@@ -139,25 +337,52 @@ input_poll(const struct input *in, struct pollfd fds[INPUT_POLLS])
 	return in->taken ? 2 : 1;
 }
 
+static void
+give(struct input *in, const char *bytes, size_t len)
+{
+	in->taken = false;
+	if (file_write(in->sink, bytes, len) != 0)
+		stop_relaying(in);
+}
+
+/* A page of what earlier attempts have kept. */
+static int
+give_kept(struct input *in, struct error *err)
+{
+	char bytes[PAGE];
+	size_t most = in->known - in->given < PAGE ? (size_t)(in->known - in->given) : PAGE;
+	ssize_t got = pread(in->file, bytes, most, (off_t)in->given);
+
+	if (got <= 0)
+		return unable_to_read_kept(in, err);
+	in->given += got;
+	give(in, bytes, (size_t)got);
+	return 0;
+}
+
 static int
 relay(struct input *in, struct error *err)
 {
 	char bytes[PAGE];
+	size_t again;
 	ssize_t got = read(in->source, bytes, sizeof bytes);
 
 	if (got < 0)
 		return errno == EINTR || errno == EAGAIN ? 0 :
 		    error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	if (got == 0 && in->compared < in->known)
+		return ended_early(in, err);
 	if (got == 0) {
-		in->complete = true;
 		stop_relaying(in);
-		return 0;
+		return complete(in, err);
 	}
-	if (keep(in, bytes, (size_t)got, err) != 0)
+	if (compare(in, bytes, (size_t)got, &again, err) != 0)
 		return -1;
-	in->taken = false;
-	if (file_write(in->sink, bytes, (size_t)got) != 0)
-		stop_relaying(in);
+	if (again == (size_t)got)
+		return 0;
+	if (keep(in, bytes + again, (size_t)got - again, err) != 0)
+		return -1;
+	give(in, bytes + again, (size_t)got - again);
 	return 0;
 }
 
@@ -170,7 +395,7 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 	}
 	if (!in->taken) {
 		in->taken = (fds[0].revents & POLLOUT) != 0;
-		return 0;
+		return in->taken && in->given < in->known ? give_kept(in, err) : 0;
 	}
 	return fds[1].revents != 0 ? relay(in, err) : 0;
 }
@@ -181,23 +406,21 @@ look_for_end(struct input *in)
 {
 	struct pollfd fd = { in->source, POLLIN, 0 };
 
-	if (in->source >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
+	if (in->source >= 0 && in->compared == in->known && poll(&fd, 1, 0) == 1 && (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
 		in->complete = true;
 }
 
 int
-input_finish(struct input *in, bool sync, char sha256[DIGEST_SIZE], struct error *err)
+input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 {
 	if (!in->kept)
 		return 0;
 	look_for_end(in);
 	stop_relaying(in);
 	digest_end(&in->digest, sha256);
-	if (sync && fdatasync(in->file) != 0)
-		return unable_to_keep(in, err);
-	if (in->complete && rename(in->part, in->path) != 0)
-		return unable_to_keep(in, err);
-	return 0;
+	if (in->complete)
+		return complete(in, err);
+	return in->sync && fdatasync(in->file) != 0 ? unable_to_keep(in, err) : 0;
 }
 
 void
@@ -206,7 +429,9 @@ input_close(struct input *in)
 	stop_relaying(in);
 	if (in->file >= 0)
 		close(in->file);
-	in->file = -1;
+	if (in->nothing >= 0)
+		close(in->nothing);
+	in->file = in->nothing = -1;
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;

@@ -6,6 +6,10 @@
  * A pipe or socket is relayed, at most a page ahead of the reader: the next bytes
  * are read only when it has taken what is there. A terminal or another device is
  * passed through and not kept.
+ *
+ * A further attempt gets what was kept. If that is not all, it is fed first, and what
+ * stdin says is read when the workflow asks for more: it must begin with the bytes that
+ * are kept, which are not given twice, and is kept on.
  */
 #ifndef AWF_RECORD_INPUT_H
 #define AWF_RECORD_INPUT_H
@@ -29,15 +33,29 @@ struct input {
 	/* For input.c alone. */
 	struct digest digest;
 	char *path, *part;
-	int file;        /* .part, -1 */
+	bool sync;
+	bool named;      /* the end of its name is off */
+	int file;        /* .part, or what was kept of an earlier attempt; -1 */
+	int nothing;     /* /dev/null, -1 */
+	int64_t known;   /* bytes kept by earlier attempts */
+	int64_t given;   /* of these, to the workflow */
+	int64_t compared; /* of these, with what source says */
 	int source;      /* what is relayed, -1: nothing (more) */
 	int sink;        /* our end of the workflow's pipe, -1 */
 	bool taken;      /* the workflow has taken all that was given */
 };
 
-/* Takes source (stdin). ERROR_SYSTEM if it cannot be read, or kept. */
+/* Takes source (stdin). sync: what is kept is on disk when its name says so.
+ * ERROR_SYSTEM if it cannot be read, or kept. */
 int input_open(struct input *in, const struct storage *s, const char *run_id, int source,
-    struct error *err);
+    bool sync, struct error *err);
+/* The same for a further attempt; source -1: what was kept is all there is.
+ * ERROR_INVALID_INPUT if source does not begin with what was kept, at once for a file,
+ * else from input_step(). */
+int input_reopen(struct input *in, const struct storage *s, const char *run_id, int source,
+    bool sync, struct error *err);
+/* What was kept for one run is kept for another too: a fork. */
+int input_copy(const struct storage *s, const char *from, const char *to, struct error *err);
 /* Passes source on and keeps nothing. */
 void input_pass(struct input *in, int source);
 /* The workflow has its end of the pipe: closes ours of it. */
@@ -48,8 +66,8 @@ void input_started(struct input *in);
 nfds_t input_poll(const struct input *in, struct pollfd fds[INPUT_POLLS]);
 int input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error *err);
 
-/* Ends the relay, syncs (if sync) and names what was kept; fills sha256 if it was. */
-int input_finish(struct input *in, bool sync, char sha256[DIGEST_SIZE], struct error *err);
+/* Ends the relay; fills sha256 if it was kept. */
+int input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err);
 void input_close(struct input *in);
 
 #endif

@@ -38,7 +38,7 @@ static const struct event_line {
 	{ "run.started", NULL, "", "", "",
 	  "{\"name\":\"w\",\"kind\":\"workflow\",\"argv\":[\"w\",null],\"cwd\":\"/\",\"inputs\":{},"
 	  "\"env\":{\"PATH\":\"/bin\"},\"workflow_sha256\":\"" SHA "\",\"awf_version\":\"0.1.0\","
-	  "\"format\":1,\"attempt\":1,\"forked_from\":null}", "" },
+	  "\"format\":1,\"attempt\":1,\"forked_from\":null,\"forked_at\":\"a\"}", "" },
 	{ "step.started", "01", "", "", "a",
 	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"attempt\":1,\"input_sha256\":\"" SHA
 	  "\",\"input\":\"x\",\"definition_sha256\":\"" SHA "\",\"effects\":\"none\",\"idempotent\":true,\"blocks\":"
@@ -74,6 +74,12 @@ static const struct event_line {
 	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"result\":\"r\",\"duration_ms\":1,"
 	  "\"exit_code\":0,\"retries\":[],\"stderr\":\"\",\"stderr_bytes\":0,\"skipped\":false,"
 	  "\"reused_from\":null,\"count\":1,\"approval\":null}", "" },
+	{ "step.completed", "09", "", "", "a",
+	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"reused_from\":{\"run_id\":\"" CHILD
+	  "\",\"event_id\":\"" ID("10") "\"}}", "" },
+	{ "step.started", "01", "", "", "a",
+	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"claims\":{\"run_id\":\"" CHILD
+	  "\",\"event_id\":\"" ID("10") "\"}}", "" },
 	{ "step.call_workflow.started", "01", "\"child_run_id\":\"" CHILD "\",",
 	  "\"links\":[{\"run_id\":\"33333333-3333-4333-8333-333333333333\",\"event_id\":\"" ID("10")
 	  "\"}],", "b.c", "{\"name\":\"c\",\"kind\":\"call_workflow\",\"call\":\"b:0:0/c:0:0\"}", "" },

@@ -1,0 +1,355 @@
+#include "replay/resume.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "exec/survivors.h"
+#include "json/scan.h"
+#include "record/blob.h"
+#include "record/event.h"
+#include "record/reader.h"
+#include "record/torn.h"
+#include "record/verify.h"
+
+#define FORKS_LIMIT 64     /* of forks of forks */
+#define PATIENCE_MS 3000   /* for what a guardian is ending */
+#define TIME_SIZE 19       /* of a timestamp, without its fraction */
+
+/* "key=value" of an object's members, or "key" alone. */
+static void
+take_members(char ***list, struct span object, bool values)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	if (span_type(object) != 'o')
+		return;
+	span_walk_begin(&walk, object);
+	while (span_walk_next(&walk, &key, &value)) {
+		struct buffer text = BUFFER_INIT;
+
+		span_decode(key, &text);
+		if (values) {
+			buffer_byte(&text, '=');
+			span_decode(value, &text);
+		}
+		list_take(list, buffer_take(&text));
+	}
+}
+
+static void
+take_argv(struct resume *r, struct span argv)
+{
+	struct span_walk walk;
+	struct span key, word;
+
+	if (span_type(argv) != 'a')
+		return;
+	span_walk_begin(&walk, argv);
+	while (span_walk_next(&walk, &key, &word)) {
+		char *text = span_text(word);
+
+		list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
+	}
+}
+
+static int
+not_recorded(const struct resume *r, struct error *err)
+{
+	return error_set(err, ERROR_SCHEMA, r->path, "does not say how the run was started");
+}
+
+/* Takes what run.started says, its blobs put back. */
+static int
+take_started(struct resume *r, const char *line, size_t len, struct error *err)
+{
+	struct event_view view;
+	struct span payload;
+
+	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
+		return not_recorded(r, err);
+	payload = view.payload;
+	if (span_true(span_member(payload, "masked")))
+		return error_set(err, ERROR_USAGE, r->run_id,
+		    "was masked (--mask), so that it cannot be gone on from");
+	take_argv(r, span_member(payload, "argv"));
+	r->recorded.name = span_text(span_member(payload, "name"));
+	r->recorded.directory = span_text(span_member(payload, "directory"));
+	r->directory = span_text(span_member(payload, "cwd"));
+	r->workspace = span_text(span_member(payload, "workspace"));
+	span_copy(span_member(payload, "workflow_sha256"), r->recorded.sha256,
+	    sizeof r->recorded.sha256);
+	take_members(&r->inputs, span_member(payload, "inputs"), true);
+	take_members(&r->variables, span_member(payload, "env"), false);
+	span_copy(span_member(payload, "forked_from"), r->forked_from, sizeof r->forked_from);
+	r->forked_at = span_text(span_member(payload, "forked_at"));
+	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
+		return not_recorded(r, err);
+	if (r->recorded.directory == NULL)
+		r->recorded.directory = memory_text(r->directory);
+	return 0;
+}
+
+/* The line that the reader is at; -1 also if there is none. */
+static int
+read_line(struct resume *r, struct reader *reader, struct buffer *line, struct error *err)
+{
+	const char *at;
+	size_t len;
+	int got = reader_next(reader, &at, &len, err);
+
+	if (got == 0)
+		return not_recorded(r, err);
+	return got == 1 ? blob_inline(r->blobs, at, len, line, err) : -1;
+}
+
+/* The end of the last attempt, if it has one: nothing comes after that. */
+static int
+read_status(struct resume *r, struct reader *reader, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct event_view view;
+	int failed = reader_seek_last(reader, 1, err);
+
+	if (failed == 0)
+		failed = read_line(r, reader, &line, err);
+	if (failed == 0 && event_view(line.data, line.len, &view) == 0 &&
+	    view.type == EVENT_RUN_COMPLETED)
+		span_copy(span_member(view.payload, "status"), r->status, sizeof r->status);
+	buffer_free(&line);
+	return failed;
+}
+
+static int
+read_record(struct resume *r, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct reader reader;
+	int failed;
+
+	if (reader_open(&reader, r->path, err) != 0)
+		return -1;
+	failed = read_line(r, &reader, &line, err);
+	if (failed == 0)
+		failed = take_started(r, line.data, line.len, err);
+	if (failed == 0)
+		failed = read_status(r, &reader, err);
+	buffer_free(&line);
+	reader_close(&reader);
+	return failed;
+}
+
+static void
+add_other(struct resume *r, const struct resume *other, const char *left_out)
+{
+	r->others = memory_array(r->others, r->other_count + 1, sizeof *r->others);
+	memmove(r->others + 1, r->others, r->other_count * sizeof *r->others);
+	r->others[0] = (struct history_source){ memory_text(other->path), memory_text(other->blobs),
+		left_out != NULL ? memory_text(left_out) : NULL };
+	r->other_count++;
+}
+
+static void
+at_run(struct resume *r, const struct storage *s, const char *run_id)
+{
+	*r = (struct resume){ .path = storage_transcript(s, run_id),
+		.blobs = storage_blobs(s, run_id) };
+	memcpy(r->run_id, run_id, sizeof r->run_id);
+}
+
+/* What the run was forked from, and that was, …: all of them are needed. */
+static int
+find_others(struct resume *r, const struct storage *s, struct error *err)
+{
+	struct resume newer = { .path = NULL }, older;
+	char next[ID_SIZE];
+	char *at = r->forked_at != NULL ? memory_text(r->forked_at) : NULL;
+	int failed = 0;
+
+	memcpy(next, r->forked_from, sizeof next);
+	while (failed == 0 && next[0] != '\0') {
+		if (r->other_count == FORKS_LIMIT || !id_valid(next, strlen(next))) {
+			failed = error_set(err, ERROR_SCHEMA, r->path, "is forked from too many others");
+			break;
+		}
+		at_run(&older, s, next);
+		failed = read_record(&older, err);
+		if (failed == 0)
+			add_other(r, &older, at);
+		memcpy(next, older.forked_from, sizeof next);
+		free(at);
+		at = older.forked_at != NULL ? memory_text(older.forked_at) : NULL;
+		resume_free(&newer);
+		newer = older;
+	}
+	resume_free(&newer);
+	free(at);
+	return failed;
+}
+
+int
+resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err)
+{
+	struct run_ref ref;
+	int failed;
+
+	*r = (struct resume){ .path = NULL };
+	if (storage_resolve(s, run, &ref, err) != 0)
+		return -1;
+	if (!ref.in_storage) {
+		error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s", s->root);
+		run_ref_free(&ref);
+		return -1;
+	}
+	at_run(r, s, ref.run_id);
+	run_ref_free(&ref);
+	failed = read_record(r, err);
+	return failed == 0 ? find_others(r, s, err) : failed;
+}
+
+int
+resume_check_ended(const struct resume *r, const struct storage *s, struct error *err)
+{
+	if (storage_run_alive(s, r->run_id))
+		return error_set(err, ERROR_SYSTEM, r->run_id, "the run is alive");
+	return 0;
+}
+
+int
+resume_check_dead(const struct resume *r, const struct storage *s, struct error *err)
+{
+	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
+	struct survivor first;
+	size_t count;
+
+	if (resume_check_ended(r, s, err) != 0)
+		return -1;
+	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", r->run_id);
+	count = survivors_find(variable, PATIENCE_MS, &first);
+	if (count == 0)
+		return 0;
+	return error_set(err, ERROR_SYSTEM, r->run_id,
+	    "process %ld%s of its last attempt still lives%s (%s): end it first", (long)first.pid,
+	    count > 1 ? ", and others," : "", "", first.command);
+}
+
+static int
+repair(const struct resume *r, const struct verify_report *report,
+    void (*repaired)(const char *text), struct error *err)
+{
+	int64_t moved;
+	char *torn, *text;
+
+	if (verify_repair(r->path, report, &moved, err) != 0)
+		return -1;
+	torn = torn_path(r->path);
+	text = memory_format("%s: moved %lld bytes of a torn line to %s", r->path, (long long)moved,
+	    torn);
+	repaired(text);
+	free(text);
+	free(torn);
+	return 0;
+}
+
+int
+resume_check_record(const struct resume *r, void (*repaired)(const char *text),
+    struct error *err)
+{
+	const struct verify_spec spec = { .warn = NULL };
+	struct verify_report report;
+	char *place;
+
+	if (verify_transcript(r->path, &spec, &report, err) != 0)
+		return -1;
+	if (!report.faulty)
+		return 0;
+	if (report.damage && repaired != NULL)
+		return repair(r, &report, repaired, err);
+	place = memory_format("%s:%lld", r->path, (long long)report.line);
+	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify%s", report.fault.message,
+	    verify_rule_name(report.rule), report.damage ? " --repair" : "");
+	free(place);
+	return -1;
+}
+
+static int
+build(struct resume *r, const struct history_spec *spec, const char *run_directory,
+    struct error *err)
+{
+	char *path = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
+	int failed;
+
+	history_summary_free(&r->history);
+	failed = history_build(path, spec, &r->history, err);
+
+	free(path);
+	if (failed != 0)
+		return -1;
+	for (size_t i = 0; i < r->history.doubt_count; i++)
+		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
+			return 0;
+	return 1;
+}
+
+int
+resume_build(struct resume *r, const char *run_directory, char *const *redo,
+    char *const *skip, struct error *err)
+{
+	const struct history_spec spec = { .mode = RECALL_RESUME,
+		.own = { .path = r->path, .blobs = r->blobs }, .others = r->others,
+		.other_count = r->other_count, .redo = redo, .skip = skip };
+
+	return build(r, &spec, run_directory, err);
+}
+
+int
+resume_build_fork(struct resume *r, const char *at, const char *run_directory,
+    char *const *redo, char *const *skip, struct error *err)
+{
+	struct history_source *sources = memory_zero(r->other_count + 1, sizeof *sources);
+	const struct history_spec spec = { .mode = RECALL_RESUME, .others = sources,
+		.other_count = r->other_count + 1, .redo = redo, .skip = skip };
+	int status;
+
+	if (r->other_count > 0)
+		memcpy(sources, r->others, r->other_count * sizeof *sources);
+	sources[r->other_count] = (struct history_source){ r->path, r->blobs, at };
+	status = build(r, &spec, run_directory, err);
+	free(sources);
+	return status;
+}
+
+void
+resume_question(const struct history_doubt *doubt, struct error *question)
+{
+	error_set(question, ERROR_WAITING, doubt->call,
+	    "%s%s%s, begun %.*sZ (%s), may or may not have happened: say --redo %s or --skip %s",
+	    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
+	    TIME_SIZE, doubt->timestamp, doubt->why, doubt->call, doubt->call);
+}
+
+void
+resume_free(struct resume *r)
+{
+	for (size_t i = 0; i < r->other_count; i++) {
+		free((void *)(uintptr_t)r->others[i].path);
+		free((void *)(uintptr_t)r->others[i].blobs);
+		free((void *)(uintptr_t)r->others[i].left_out);
+	}
+	free(r->others);
+	workflow_free(&r->recorded);
+	free(r->path);
+	free(r->blobs);
+	free(r->directory);
+	free(r->workspace);
+	free(r->forked_at);
+	list_free(r->inputs);
+	list_free(r->variables);
+	history_summary_free(&r->history);
+	*r = (struct resume){ .path = NULL };
+}

@@ -8,41 +8,58 @@
 
 #include "base/copytree.h"
 #include "base/file.h"
-#include "base/memory.h"
+#include "base/list.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "exec/supervise.h"
+#include "record/screen.h"
 #include "replay/against.h"
 #include "replay/display.h"
+#include "replay/export.h"
 #include "replay/from.h"
 #include "replay/replay.h"
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_ORDER = 1, OPT_CANONICAL, OPT_FROM, OPT_ISOLATION, OPT_RECORD, OPT_QUIET };
+enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
+	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE };
 
 static const struct option_spec options_table[] = {
+	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
+	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
+	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
+	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
+	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_FROM, 0, "from", "FILE", "run a workflow on recorded answers, as awf-run does" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "namespaces, copy or none" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "seen although it lies in a private place; repeatable" },
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
+	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
+	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|DIR]\n"
-    "awf-replay --order ORDER | --canonical [RUN|FILE]\n"
+    "awf-replay --tree | --timeline | --state PATH | --order ORDER | --canonical [RUN|FILE]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
+
+static const char *const orders[] = { "causal", "seq", NULL };
+static const char *const colors[] = { "auto", "always", "never", NULL };
 
 /* Options that show something; one at a time. */
 static const struct shows {
 	int option;
 	const char *name;
-	int (*check)(const char *argument, struct error *err); /* NULL: anything goes */
+	const char *const *words; /* its argument is one of them; NULL: anything goes */
 	int (*display)(const struct display *d, struct error *err);
 } shows[] = {
-	{ OPT_ORDER, "--order", display_order_check, display_order },
+	{ OPT_TREE, "--tree", NULL, display_tree },
+	{ OPT_TIMELINE, "--timeline", NULL, display_timeline },
+	{ OPT_STATE, "--state", NULL, display_state },
+	{ OPT_ORDER, "--order", orders, display_order },
 	{ OPT_CANONICAL, "--canonical", NULL, display_canonical },
 	{ 0, NULL, NULL, NULL },
 };
@@ -50,11 +67,15 @@ static const struct shows {
 struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
+	const char *html;          /* NULL: as text */
+	const char *color;
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
-	const char *isolation_name; /* NULL: not given */
+	char **visible;
 	const char *record;        /* NULL: the replay is not kept */
-	bool quiet;
+	const char *export;        /* NULL: it is run */
+	bool with_workspace, quiet;
+	const char *of_replays;    /* an option that is about them; NULL: none */
 };
 
 static int
@@ -65,7 +86,7 @@ take_display(struct replay *r, const struct shows *wanted, const char *argument,
 		return error_set(err, ERROR_USAGE, wanted->name, "not with %s", r->shows->name);
 	r->shows = wanted;
 	r->argument = argument;
-	return wanted->check ? wanted->check(argument, err) : 0;
+	return wanted->words ? options_choice(wanted->name, argument, wanted->words, err) : 0;
 }
 
 static int
@@ -78,35 +99,65 @@ take_run(struct replay *r, const char *value, struct error *err)
 }
 
 static int
+take_setting(struct replay *r, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_ISOLATION:
+		r->of_replays = "--isolation";
+		return isolation_parse(value, &r->isolation, err);
+	case OPT_VISIBLE:
+		r->of_replays = "--visible";
+		return stage_show(&r->visible, value, err);
+	case OPT_EXPORT:
+		r->export = value;
+		return 0;
+	case OPT_WORKSPACE:
+		r->with_workspace = true;
+		return 0;
+	case OPT_RECORD:
+		r->of_replays = "--record";
+		r->record = value;
+		return 0;
+	default:
+		r->of_replays = "-q";
+		r->quiet = true;
+		return 0;
+	}
+}
+
+static int
 take_option(struct replay *r, int id, const char *value, struct error *err)
 {
 	const struct shows *wanted = shows;
 
 	switch (id) {
 	case OPTION_WORD: return take_run(r, value, err);
+	case OPT_HTML: r->html = value; return 0;
+	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
 	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
 	    "what follows it is for awf-run");
-	case OPT_ISOLATION: r->isolation_name = value; return isolation_parse(value, &r->isolation, err);
-	case OPT_RECORD: r->record = value; return 0;
-	case OPT_QUIET: r->quiet = true; return 0;
 	}
+	if (id >= OPT_ISOLATION)
+		return take_setting(r, id, value, err);
 	while (wanted->option != id)
 		wanted++;
 	return take_display(r, wanted, value, err);
 }
 
-/* What is said of a replay does not go with what shows the recording. */
+/* What shows or exports the recording does not go with what is said of a replay. */
 static int
 check_options(const struct replay *r, struct error *err)
 {
-	const struct { bool given; const char *name; } of_replays[] = {
-		{ r->isolation_name, "--isolation" }, { r->record, "--record" }, { r->quiet, "-q" },
-	};
+	const char *other = r->shows ? r->shows->name : r->export ? "--export" : NULL;
 
-	for (size_t i = 0; r->shows && i < sizeof of_replays / sizeof *of_replays; i++)
-		if (of_replays[i].given)
-			return error_set(err, ERROR_USAGE, of_replays[i].name, "not with %s, which runs nothing",
-			    r->shows->name);
+	if (r->shows && r->export)
+		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
+	if (other && r->of_replays && (r->shows || strcmp(r->of_replays, "-q") != 0))
+		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing", other);
+	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
+		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
+	if (r->with_workspace && !r->export)
+		return error_set(err, ERROR_USAGE, "--with-workspace", "only with --export");
 	return 0;
 }
 
@@ -127,11 +178,19 @@ read_options(struct replay *r, int argc, char **argv, struct error *err)
 	return check_options(r, err);
 }
 
+static void
+warn(const struct error *warning)
+{
+	program_fail(PROGRAM, warning);
+}
+
 static int
 show(const struct replay *r, const struct run_ref *run, struct error *err)
 {
 	struct outlet out;
-	struct display d = { .run = run, .argument = r->argument, .out = &out };
+	struct display d = { .run = run, .argument = r->argument, .html = r->html, .out = &out,
+		.width = terminal_width(STDOUT_FILENO),
+		.colour = terminal_colour(STDOUT_FILENO, r->color), .warn = warn };
 	int failed;
 
 	outlet_begin(&out, STDOUT_FILENO, 0);
@@ -178,7 +237,7 @@ explain(const struct source *source, const char *place)
 
 /* Says where the replay is not the recording; whether it is. */
 static int
-compare(const struct replay_spec *spec)
+compare(const struct stage_spec *spec)
 {
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
@@ -205,8 +264,8 @@ compare(const struct replay_spec *spec)
 static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
-	const struct replay_spec spec = { .source = source, .isolation = r->isolation,
-		.place = place };
+	const struct stage_spec spec = { .source = source, .isolation = r->isolation,
+		.visible = r->visible, .place = place };
 	struct error err = ERROR_INIT;
 	struct replay_end end;
 	int status;
@@ -224,19 +283,45 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 	return status;
 }
 
+/* Writes it, and all that its replay needs. */
+static int
+export(const struct replay *r, const struct source *source)
+{
+	struct error err = ERROR_INIT;
+
+	if (export_run(source, r->export, r->with_workspace, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (!r->quiet && !source->snapshot && !r->with_workspace)
+		fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps are "
+		    "exported (--with-workspace takes today's)\n");
+	return STATUS_OK;
+}
+
 /* Runs it again, in a directory for the replay. */
 static int
-replay_run_of(const struct replay *r, const struct storage *storage)
+run_again(const struct replay *r, const struct source *source, const struct storage *storage)
+{
+	struct error err = ERROR_INIT;
+	char *place;
+	int status;
+
+	place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
+	status = place ? replay_at(r, source, place) : program_fail(PROGRAM, &err);
+	free(place);
+	return status;
+}
+
+static int
+use_source(const struct replay *r, const struct storage *storage)
 {
 	struct error err = ERROR_INIT;
 	struct source source;
-	char *place = NULL;
 	int status;
 
-	if (source_open(&source, storage, r->run, &err) == 0)
-		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
-	status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);
-	free(place);
+	if (source_open(&source, storage, r->run, &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	else
+		status = r->export ? export(r, &source) : run_again(r, &source, storage);
 	source_close(&source);
 	return status;
 }
@@ -250,7 +335,7 @@ run(const struct replay *r)
 
 	if (storage_locate(&storage, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	status = r->shows ? show_run(r, &storage) : replay_run_of(r, &storage);
+	status = r->shows ? show_run(r, &storage) : use_source(r, &storage);
 	storage_close(&storage);
 	return status;
 }
@@ -277,7 +362,7 @@ from_file(int argc, char **argv, char ***words)
 int
 main(int argc, char **argv)
 {
-	struct replay replay = { .shows = NULL };
+	struct replay replay = { .color = "auto" };
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 	char **words;
@@ -302,5 +387,6 @@ main(int argc, char **argv)
 	default:
 		status = program_fail(PROGRAM, &err);
 	}
+	list_free(replay.visible);
 	return program_end(PROGRAM, status);
 }

@@ -234,8 +234,6 @@ check_options(const struct settings *s, struct error *err)
 		    "not with --no-transcript: there would be nothing to seal" },
 		{ s->snapshot && s->no_transcript, "--snapshot",
 		    "not with --no-transcript: there would be nothing to replay" },
-		{ s->snapshot && s->mask != NULL, "--snapshot",
-		    "not with --mask: a masked run cannot be replayed" },
 		{ s->resume != NULL && workflow, "--resume",
 		    "not with a workflow: the run has its own" },
 		{ s->resume != NULL && (s->inputs != NULL || s->name != NULL || s->shell != NULL ||
@@ -342,6 +340,9 @@ open_mask(struct job *j, struct error *err)
 		return -1;
 	if (mask_masking(&j->mask) == NULL)
 		return 0;
+	if (j->settings.snapshot)
+		return error_set(err, ERROR_USAGE, "--snapshot",
+		    "not with --mask: a masked run cannot be replayed");
 	if (keys_load(&keys, err) != 0)
 		return -1;
 	environment_begin(&environment);

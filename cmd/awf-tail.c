@@ -162,20 +162,6 @@ warn(const struct error *warning)
 }
 
 static int
-choose(const char *option, const char *word, const char *const *words, struct error *err)
-{
-	const char *near = text_suggest(word, words);
-
-	for (const char *const *w = words; *w; w++)
-		if (strcmp(*w, word) == 0)
-			return 0;
-	if (near)
-		return error_set(err, ERROR_USAGE, option, "no such word '%s' (did you mean '%s'?)",
-		    word, near);
-	return error_set(err, ERROR_USAGE, option, "no such word '%s' (see --help)", word);
-}
-
-static int
 take_since(struct tail *t, const char *text, struct error *err)
 {
 	if (clock_parse(text, clock_wall(), &t->since) != 0)
@@ -233,12 +219,12 @@ take_value(struct tail *t, int id, const char *value, struct error *err)
 		return filter_grep(&t->filter, value, err);
 	case OPT_COLOR:
 		t->color = value;
-		return choose("--color", value, colors, err);
+		return options_choice("--color", value, colors, err);
 	case OPT_AS:
 		return take_vocabulary(t, value, err);
 	case OPT_STATUS:
 		t->status = value;
-		return choose("--status", value, statuses, err);
+		return options_choice("--status", value, statuses, err);
 	default:
 		return 0;
 	}
@@ -285,16 +271,6 @@ live(const struct tail *t)
 	return t->given[OPT_FOLLOW] || t->given[OPT_FOREVER];
 }
 
-static bool
-colour_wanted(const struct tail *t)
-{
-	const char *no_color = getenv("NO_COLOR");
-
-	if (strcmp(t->color, "auto") != 0)
-		return strcmp(t->color, "always") == 0;
-	return isatty(STDOUT_FILENO) && !(no_color && *no_color);
-}
-
 static void
 set_up_printer(struct tail *t)
 {
@@ -310,7 +286,7 @@ set_up_printer(struct tail *t)
 	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
 	p->headed = t->given[OPT_FOREVER];
 	p->status_line = terminal && live(t);
-	p->view.colour = p->screen.colour = colour_wanted(t);
+	p->view.colour = p->screen.colour = terminal_colour(STDOUT_FILENO, t->color);
 	p->view.symbols = terminal || strcmp(t->color, "always") == 0;
 	printer_resize(p);
 }
@@ -697,7 +673,8 @@ list_runs(struct tail *t, struct error *err)
 	if (t->given[OPT_JSON])
 		listing_json(&list, &out);
 	else
-		listing_table(&list, isatty(STDOUT_FILENO), colour_wanted(t), &out);
+		listing_table(&list, isatty(STDOUT_FILENO),
+		    terminal_colour(STDOUT_FILENO, t->color), &out);
 	failed = write_whole(&out, err);
 	listing_free(&list);
 	buffer_free(&out);

@@ -8,15 +8,18 @@
 #include "program.h"
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "exec/supervise.h"
 #include "record/heads.h"
 #include "record/seal.h"
 #include "record/storage.h"
 #include "record/torn.h"
 #include "record/transcript.h"
 #include "record/verify.h"
+#include "replay/determinism.h"
 #include "replay/projection.h"
 
 #define PROGRAM "awf-verify"
@@ -27,7 +30,8 @@ extern const char transcript_schema[];
 #define TRANSCRIPT "transcript"
 
 enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN, OPT_QUIET,
-	OPT_VERBOSE };
+	OPT_VERBOSE,
+	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE };
 
 static const struct option_spec options_table[] = {
 	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
@@ -35,6 +39,9 @@ static const struct option_spec options_table[] = {
 	{ OPT_HEAD, 0, "head", "FILE", "it must contain the heads that FILE keeps of it" },
 	{ OPT_PRINT_HEAD, 0, "print-head", NULL, "print RUN_ID SEQ DIGEST of what was verified" },
 	{ OPT_KEYGEN, 0, "keygen", "FILE", "make a key for seals: FILE, and FILE.pub" },
+	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice: does it come to the same?" },
+	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
+	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
 	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
@@ -42,11 +49,15 @@ static const struct option_spec options_table[] = {
 };
 static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
+    "awf-verify --determinism [options] [RUN|FILE|DIR]...\n"
     "awf-verify --keygen FILE\n"
     "awf-verify --schema [NAME]";
 
 struct verify_command {
-	bool repair, quiet, verbose, print_head, schema;
+	bool repair, quiet, verbose, print_head, schema, determinism;
+	const char *of_replays;      /* an option that is about them; NULL: none */
+	enum isolation isolation;
+	char **visible;
 	char seal_key[DIGEST_SIZE];  /* "": any */
 	const char *keygen, *head_file;
 	struct heads heads;
@@ -219,11 +230,74 @@ verify_run(const struct verify_command *command, const char *argument)
 	return status;
 }
 
+/* What the replays ran in, and that they agree. */
+static void
+print_agreement(const struct verify_command *command, const struct source *source)
+{
+	char *remark = stage_remark(source, command->isolation);
+
+	if (remark)
+		printf("%s: %s\n", source->name, remark);
+	printf("%s: two replays agree with the recording\n", source->name);
+	free(remark);
+}
+
+static int
+report_determinism(const struct verify_command *command, const struct source *source,
+    const struct determinism *d)
+{
+	static const char *const verdicts[] = {
+		[DETERMINISM_REPLAYS_DIFFER] = "the replays differ",
+		[DETERMINISM_OUTPUT_DIFFERS] = "the replays differ",
+		[DETERMINISM_RECORDING_DIFFERS] = "the replays agree, the recording differs",
+	};
+
+	switch (d->verdict) {
+	case DETERMINISM_AGREES:
+		if (command->verbose)
+			print_agreement(command, source);
+		return STATUS_OK;
+	case DETERMINISM_ENDED:
+		signals_die(d->signal_number);
+	default:
+		fprintf(stderr, PROGRAM ": %s: %s: %s", source->name, verdicts[d->verdict],
+		    buffer_string(&d->text));
+		fprintf(stderr, "  the replays are kept in %s and %s\n", d->places[0], d->places[1]);
+		return STATUS_WORK;
+	}
+}
+
+/* Whether the run comes to the same again, and again. */
+static int
+check_determinism(const struct verify_command *command, const char *argument)
+{
+	struct error err = ERROR_INIT;
+	struct determinism d = { .verdict = DETERMINISM_AGREES };
+	struct source source;
+	const struct stage_spec common = { .source = &source, .isolation = command->isolation,
+		.visible = command->visible };
+	int status;
+
+	if (source_open(&source, &command->storage, argument, &err) != 0 ||
+	    determinism_check(&common, &command->storage, &d, &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	else
+		status = report_determinism(command, &source, &d);
+	determinism_free(&d);
+	source_close(&source);
+	return status;
+}
+
+/* argument NULL: the latest run. */
 static int
 verify_argument(const struct verify_command *command, const char *argument)
 {
-	return is_directory(argument) ? verify_directory(command, argument) :
+	int status = argument && is_directory(argument) ? verify_directory(command, argument) :
 	    verify_run(command, argument);
+
+	if (status == STATUS_OK && command->determinism)
+		status = check_determinism(command, argument);
+	return status;
 }
 
 static int
@@ -236,6 +310,13 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 	case OPT_PRINT_HEAD: command->print_head = true; return 0;
 	case OPT_KEYGEN: command->keygen = value; return 0;
 	case OPT_QUIET: command->quiet = true; return 0;
+	case OPT_DETERMINISM: command->determinism = true; return 0;
+	case OPT_ISOLATION:
+		command->of_replays = "--isolation";
+		return isolation_parse(value, &command->isolation, err);
+	case OPT_VISIBLE:
+		command->of_replays = "--visible";
+		return stage_show(&command->visible, value, err);
 	default: command->verbose = true; return 0;
 	}
 }
@@ -247,6 +328,8 @@ check_settings(const struct verify_command *command, const char *const *words, s
 		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
 	if (command->print_head && command->verbose)
 		return error_set(err, ERROR_USAGE, "--print-head", "does not go with -v");
+	if (command->of_replays && !command->determinism)
+		return error_set(err, ERROR_USAGE, command->of_replays, "only with --determinism");
 	if (command->keygen && words[0])
 		return error_set(err, ERROR_USAGE, "--keygen", "'%s' is left over: one FILE only", words[0]);
 	return 0;
@@ -290,7 +373,7 @@ verify_all(struct verify_command *command, const char **words)
 		return program_fail(PROGRAM, &err);
 	}
 	if (!words[0])
-		status = verify_run(command, NULL);
+		status = verify_argument(command, NULL);
 	for (; *words; words++)
 		status = worse(status, verify_argument(command, *words));
 	storage_close(&command->storage);
@@ -360,5 +443,6 @@ main(int argc, char **argv)
 		status = program_fail(PROGRAM, &err);
 	}
 	free(words);
+	list_free(command.visible);
 	return program_end(PROGRAM, status);
 }

@@ -7,18 +7,22 @@ _awf_replay()
 	--order)
 		mapfile -t COMPREPLY < <(compgen -W 'causal seq' -- "$cur")
 		return ;;
-	--from)
+	--color)
+		mapfile -t COMPREPLY < <(compgen -W 'auto always never' -- "$cur")
+		return ;;
+	--html | --from)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	--isolation)
 		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
 		return ;;
-	--record)
+	--record | --visible | --export)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
+	--state) return ;;
 	esac
 	case $cur in
-	-*) words='--order --canonical --from --isolation --record -q --quiet --help --version' ;;
+	-*) words='--tree --timeline --html --state --order --canonical --color --from --isolation --visible --record --export --with-workspace -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

@@ -7,13 +7,19 @@ _awf_verify()
 	--key | --head | --keygen)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
+	--isolation)
+		mapfile -t COMPREPLY < <(compgen -W 'namespaces copy none' -- "$cur")
+		return ;;
+	--visible)
+		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return ;;
 	--schema)
 		words='transcript interagent agent-event daemon-event runtime otlp agentloom'
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 		return ;;
 	esac
 	case $cur in
-	-*) words='--repair --key --head --print-head --keygen --schema --quiet --verbose --help --version' ;;
+	-*) words='--repair --key --head --print-head --determinism --isolation --visible --keygen --schema --quiet --verbose --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

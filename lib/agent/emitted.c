@@ -136,6 +136,9 @@ emitted_follow(struct emitted *e, struct call *call)
 {
 	const char **ids = memory_array(NULL, e->count + 1, sizeof *ids);
 
+	/* What the answer would follow without them, they follow. */
+	if (e->count > 0)
+		buffer_clear(&call->links);
 	for (size_t i = 0; i < e->count; i++)
 		ids[i] = e->list[i].last;
 	call_follow(call, ids, e->count);

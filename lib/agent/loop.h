@@ -47,15 +47,13 @@ int loop_record_answer(struct loop *l, const struct buffer *request, int64_t dur
     char id[ID_SIZE], struct error *err);
 void loop_free(struct loop *l);
 
-/* Records a recorded event once more, under its id. */
-int turns_repeat(struct turns *t, struct recalled_event *e, struct error *err);
 /* loop_recall.c: the prompt, and the answer of this turn, from the recorded call if
  * that has them; a replay records them again, under their ids. The latter returns 1 if
  * there was one, 0 if the model is to be asked. */
 int loop_recall_prompt(struct loop *l, struct error *err);
 int loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE],
     struct error *err);
-/* Whether the call that is resumed went on to another turn after this one. */
+/* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);
 
 /* Asks until there is an answer (l->answer) or no try is left. */

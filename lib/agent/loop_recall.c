@@ -72,53 +72,42 @@ loop_restore_answer(struct loop *l, const struct recalled_event *e)
 	a->model = span_member(whole, "model");
 }
 
-int
-turns_repeat(struct turns *t, struct recalled_event *e, struct error *err)
-{
-	struct buffer payload = BUFFER_INIT;
-	char parent[ID_SIZE], *cause = NULL;
-	int status;
-
-	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
-	if (span_copy(e->view.parent_event_id, parent, sizeof parent) &&
-	    strcmp(parent, t->call->last) != 0)
-		cause = parent;
-	call_name_next(t->call, e->id);
-	status = call_event(t->call, e->view.type, cause, &payload, NULL, err);
-	e->used = true;
-	buffer_free(&payload);
-	return status;
-}
-
-/* What an agent CLI told of its own tools before it answered. */
+/* What an agent CLI told of its own tools before this answer; answer NULL: before the
+ * recorded call ended without one. A replay records it again. */
 static int
-loop_repeat_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
+loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
 	struct recalled *r = l->turns->recalled;
 	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < r->event_count && &r->events[i] != answer; i++) {
+	for (size_t i = 0; status == 0 && i < r->event_count; i++) {
 		struct recalled_event *e = &r->events[i];
 
-		if (e->used || !span_is(span_member(e->view.payload, "fidelity"), "agent_emitted") ||
-		    (e->view.type != EVENT_TOOL_CALL && e->view.type != EVENT_TOOL_RESULT))
+		if (e->used || !(answer == NULL ? recalled_emitted(e) &&
+		    e->view.seq > r->started.view.seq : recalled_led_to(r, e, answer)))
 			continue;
-		status = emitted_repeat(&l->emitted, l->turns->call, e, err);
+		e->used = true;
 		l->turns->tool_calls += e->view.type == EVENT_TOOL_CALL;
+		if (r->mode == RECALL_REPLAY)
+			status = emitted_repeat(&l->emitted, l->turns->call, e, err);
 	}
 	return status;
 }
 
 /* A replay has no answer for this turn: what ended the recorded call ends this one. */
 static int
-loop_recorded_end(const struct loop *l, struct error *err)
+loop_recorded_end(struct loop *l, struct error *err)
 {
 	const struct recalled *r = l->turns->recalled;
 	const char *name = l->turns->agent->name;
+	struct error error = ERROR_INIT;
 
-	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), err) &&
-	    recalled_circumstance(err->code))
+	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
+	    recalled_circumstance(error.code)) {
+		if (loop_take_emitted(l, NULL, err) == 0)
+			*err = error;
 		return -1;
+	}
 	if (r->end == RECALL_OPEN)
 		return error_set(err, ERROR_DIVERGENCE, name, "the recording ends in turn %lld",
 		    (long long)l->turn);
@@ -149,7 +138,7 @@ loop_replay_answer(struct loop *l, struct recalled_event *answer, const struct b
 	if (answer == NULL)
 		return loop_recorded_end(l, err);
 	if (loop_check_request(l, answer, request, err) == -1 ||
-	    loop_repeat_emitted(l, answer, err) == -1)
+	    loop_take_emitted(l, answer, err) == -1)
 		return -1;
 	loop_restore_answer(l, answer);
 	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
@@ -170,7 +159,8 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 		return false;
 	span_walk_begin(&walk, span_member(answer->view.payload, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "tool_use"))
+		if (span_is(span_member(block, "type"), "tool_use") &&
+		    ends_with(block, said, sizeof said - 1))
 			return false;
 	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
 }
@@ -189,6 +179,8 @@ loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE
 		return loop_replay_answer(l, answer, request, id, err);
 	if (answer == NULL || failed_with(l, answer))
 		return 0;
+	if (loop_take_emitted(l, answer, err) == -1)
+		return -1;
 	loop_restore_answer(l, answer);
 	memcpy(id, answer->id, ID_SIZE);
 	call_follow_recorded(t->call, answer->id, t->started);
@@ -219,5 +211,5 @@ loop_went_on(const struct loop *l)
 {
 	const struct recalled *r = l->turns->recalled;
 
-	return r != NULL && r->mode == RECALL_RESUME && recalled_answer(r, l->turn + 1) != NULL;
+	return r != NULL && recalled_answer(r, l->turn + 1) != NULL;
 }

@@ -82,24 +82,147 @@ recalled_tool_result(const struct recalled *r, const char *called)
 	return NULL;
 }
 
+bool
+recalled_cut_off(const struct recalled_event *result)
+{
+	struct error error = ERROR_INIT;
+
+	return recalled_error(result, &error) &&
+	    (error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED);
+}
+
+static bool
+bytes_equal(struct span a, struct span b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+static bool
+is_fidelity(const struct recalled_event *e, const char *fidelity)
+{
+	return span_is(span_member(e->view.payload, "fidelity"), fidelity);
+}
+
+static bool
+is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
+{
+	struct span payload = e->view.payload;
+
+	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
+	    (tool->cause == NULL || span_is(e->view.parent_event_id, tool->cause)) &&
+	    span_is(span_member(payload, "call_id"), tool->call_id) &&
+	    span_is(span_member(payload, "name"), tool->name) &&
+	    bytes_equal(span_member(payload, "input"), tool->input);
+}
+
+static bool
+result_stands(const struct recalled *r, const struct recalled_event *called, bool operation)
+{
+	struct recalled_event *result = recalled_tool_result(r, called->id);
+	struct error error = ERROR_INIT;
+
+	return result != NULL &&
+	    (operation ? !recalled_error(result, &error) : !recalled_cut_off(result));
+}
+
 struct recalled_event *
-recalled_tool_call(const struct recalled *r, const char *cause, const char *call_id)
+recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
 {
 	struct recalled_event *found = NULL;
 
 	for (size_t i = 0; i < r->event_count; i++) {
 		struct recalled_event *e = &r->events[i];
 
-		if (e->view.type != EVENT_TOOL_CALL || e->used ||
-		    (cause != NULL && !span_is(e->view.parent_event_id, cause)) ||
-		    !span_is(span_member(e->view.payload, "fidelity"), "router") ||
-		    !span_is(span_member(e->view.payload, "call_id"), call_id))
+		if (e->used || !is_tool_call(e, tool))
 			continue;
 		found = e;
-		if (recalled_tool_result(r, e->id) != NULL)
+		if (result_stands(r, e, tool->cause == NULL))
 			break;
 	}
 	return found;
+}
+
+static bool
+follows(const struct recalled_event *e, const char *id)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	if (span_is(e->view.parent_event_id, id))
+		return true;
+	if (e->view.links.at == NULL)
+		return false;
+	span_walk_begin(&walk, e->view.links);
+	while (span_walk_next(&walk, &key, &link))
+		if (span_is(link, id))
+			return true;
+	return false;
+}
+
+bool
+recalled_emitted(const struct recalled_event *e)
+{
+	return (e->view.type == EVENT_TOOL_CALL || e->view.type == EVENT_TOOL_RESULT) &&
+	    is_fidelity(e, "agent_emitted");
+}
+
+bool
+recalled_led_to(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer)
+{
+	const struct recalled_event *result;
+
+	if (!recalled_emitted(e))
+		return false;
+	result = e->view.type == EVENT_TOOL_CALL ? recalled_tool_result(r, e->id) : NULL;
+	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
+}
+
+static bool
+led_to_any(const struct recalled *r, const struct recalled_event *e)
+{
+	for (size_t i = 0; i < r->event_count; i++)
+		if (r->events[i].view.type == EVENT_MESSAGE_ASSISTANT &&
+		    recalled_led_to(r, e, &r->events[i]))
+			return true;
+	return false;
+}
+
+/* Whether the tool call at i was made once more after it. */
+static bool
+made_again(const struct recalled *r, size_t i)
+{
+	struct span payload = r->events[i].view.payload;
+	char cause[ID_SIZE];
+	struct recall_tool tool = { .cause = cause, .input = span_member(payload, "input") };
+	char *name = span_text(span_member(payload, "name"));
+	char *call_id = span_text(span_member(payload, "call_id"));
+	bool again = false;
+
+	tool.name = name != NULL ? name : "";
+	tool.call_id = call_id != NULL ? call_id : "";
+	if (span_copy(r->events[i].view.parent_event_id, cause, sizeof cause))
+		while (!again && ++i < r->event_count)
+			again = is_tool_call(&r->events[i], &tool);
+	free(name);
+	free(call_id);
+	return again;
+}
+
+int64_t
+recalled_tool_calls(const struct recalled *r)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < r->event_count; i++) {
+		const struct recalled_event *e = &r->events[i];
+
+		if (e->view.type != EVENT_TOOL_CALL)
+			continue;
+		count += is_fidelity(e, "router") ? recalled_tool_result(r, e->id) != NULL &&
+		    (result_stands(r, e, false) || !made_again(r, i)) : led_to_any(r, e);
+	}
+	return count;
 }
 
 static void

@@ -69,11 +69,27 @@ bool recalled_error(const struct recalled_event *e, struct error *error);
 bool recalled_circumstance(enum error_code code);
 /* The answer of a turn, the last if the model was asked again; NULL if there is none. */
 struct recalled_event *recalled_answer(const struct recalled *r, int64_t turn);
-/* The tool call of an answer (or of no answer: cause NULL, an operation's) that bears
- * this id of the model's, and is not used: the one that has a result, else the last. */
-struct recalled_event *recalled_tool_call(const struct recalled *r, const char *cause,
-    const char *call_id);
+/* A tool call as an answer has it. Its id is the model's, which need not be the only
+ * one of its kind. */
+struct recall_tool {
+	const char *cause;           /* event id of the answer; NULL: an operation's */
+	const char *name, *call_id;
+	struct span input;
+};
+/* The recorded call that this is, and is not used: the first whose result stands, else
+ * the last, which is the one that was made again. Of an operation only success stands. */
+struct recalled_event *recalled_tool_call(const struct recalled *r,
+    const struct recall_tool *tool);
 struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
+/* Whether a tool's result tells that it was ended before its time. */
+bool recalled_cut_off(const struct recalled_event *result);
+/* Whether it is a tool event that an agent CLI told of, and one of those that led to
+ * this answer. */
+bool recalled_emitted(const struct recalled_event *e);
+bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer);
+/* Tool calls that were made and not made again. */
+int64_t recalled_tool_calls(const struct recalled *r);
 void recalled_free(struct recalled *r);
 
 /* A call that starts. */

@@ -91,8 +91,11 @@ recall(struct working *work, struct error *err)
 static int
 ask_condition(struct working *work, struct error *err)
 {
-	if (!working_recorded_condition(work) && working_ask_condition(work, err) == -1)
-		return -1;
+	if (!working_recorded_condition(work)) {
+		if (working_ask_condition(work, err) == -1)
+			return -1;
+		working_compare_condition(work);
+	}
 	if (work->error.code == ERROR_NONE && !work->condition)
 		work->skipped = "condition";
 	return 0;

@@ -135,5 +135,8 @@ working_state_line(const struct working *work, struct buffer *out)
 	spec_begin(work, &spec);
 	spec.event_id = work->started;
 	spec.timestamp = NULL;
+	/* The call has not ended, although a replay knows when it did. */
+	spec.seq = 0;
+	spec.execution_time_ms = 0;
 	state_write(&spec, &work->item->data, out);
 }

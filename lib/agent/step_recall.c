@@ -47,11 +47,28 @@ take_call_id(struct working *work)
 	work->call.id = work->id;
 }
 
+/* Calls of one name count as they began, which may be in another order now. */
+static void
+take_call(struct working *work)
+{
+	char *call = span_text(span_member(work->recalled.started.view.payload, "call"));
+
+	if (call == NULL || !call_id_valid(call)) {
+		free(call);
+		return;
+	}
+	free(work->id);
+	work->id = call;
+	work->call.id = call;
+}
+
 static void
 take_ids(struct working *work)
 {
 	if (!working_replays(work))
 		return;
+	if (work->recalls)
+		take_call(work);
 	take_call_id(work);
 	name_event(work, &work->recalled.started, "step.started", work->started);
 	name_event(work, &work->recalled.completed, "step.completed", work->ended);
@@ -120,6 +137,26 @@ working_recorded_condition(struct working *work)
 	work->conditional = true;
 	work->condition = span_true(span_member(condition, "outcome"));
 	return true;
+}
+
+void
+working_compare_condition(struct working *work)
+{
+	struct span outcome;
+
+	if (!work->recalls || !working_replays(work) || work->error.code != ERROR_NONE)
+		return;
+	outcome = span_path(work->recalled.started.view.payload, "condition", "outcome", NULL);
+	if (outcome.at != NULL && span_true(outcome) != work->condition)
+		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the condition of --when %s, the "
+		    "recorded one %s", work->condition ? "holds" : "does not hold",
+		    work->condition ? "did not" : "did");
+}
+
+static bool
+skipped_by_user(const struct recalled *r)
+{
+	return span_is(span_member(recalled_result(r)->view.payload, "skipped"), "by_user");
 }
 
 /* ---- what is taken from the recording ---- */
@@ -198,20 +235,11 @@ take_end(struct working *work)
 }
 
 static void
-count_tool_calls(struct working *work)
-{
-	const struct recalled *r = &work->recalled;
-
-	for (size_t i = 0; i < r->event_count; i++)
-		work->tool_calls += r->events[i].view.type == EVENT_TOOL_CALL;
-}
-
-static void
 reuse(struct working *work)
 {
 	work->reused = true;
 	take_end(work);
-	count_tool_calls(work);
+	work->tool_calls = recalled_tool_calls(&work->recalled);
 }
 
 static bool
@@ -232,7 +260,7 @@ resume_stands(struct working *work)
 		reuse(work);
 		return true;
 	}
-	if (r->end == RECALL_SKIPPED) {
+	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		work->reused = true;
 		work->skipped = "by_user";
 		return true;
@@ -256,8 +284,12 @@ replay_stands(struct working *work)
 	const struct step *s = work->step;
 	struct error error = ERROR_INIT;
 
-	if (r->end == RECALL_SKIPPED) {
+	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		work->skipped = "by_user";
+		return true;
+	}
+	if (r->end == RECALL_SKIPPED) {
+		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recorded call was skipped");
 		return true;
 	}
 	if (s->command == NULL)

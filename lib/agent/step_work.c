@@ -134,8 +134,7 @@ turns_begin(struct working *work, struct turns *t)
 		t->deadline = clock_monotonic() + s->timeout_ms;
 	t->live = s->live;
 	t->started = work->started;
-	t->recalled = work->recalls && !work->recalled.changed &&
-	    (!s->operation || working_replays(work)) ? &work->recalled : NULL;
+	t->recalled = work->recalls && !work->recalled.changed ? &work->recalled : NULL;
 }
 
 /* Takes over what the turn loop left. */
@@ -162,14 +161,18 @@ static int
 try_operation(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
+	struct span input = span_of(work->item->data.json.data, work->item->data.json.len);
 	struct turns t;
 	int result;
 
 	turns_begin(work, &t);
-	if (t.recalled != NULL && turns_repeat_tries(&t, err) == -1)
-		return -1;
-	result = turns_operation(&t, &s->tools[0],
-	    span_of(work->item->data.json.data, work->item->data.json.len), &work->error);
+	if (working_replays(work)) {
+		if (t.recalled != NULL && turns_repeat_tries(&t, &s->tools[0], input, err) == -1)
+			return -1;
+	} else if (work->retries.len > 0) {
+		t.recalled = NULL; /* the first try was the recorded one */
+	}
+	result = turns_operation(&t, &s->tools[0], input, &work->error);
 	turns_done(work, &t, result);
 	return 0;
 }

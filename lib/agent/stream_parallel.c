@@ -33,8 +33,13 @@ struct job_head {
 static void
 pack_item(const struct item *item, int64_t index, struct buffer *job)
 {
-	struct job_head head = { index, item->data.no_newline, item->data.base64, item->foreign };
+	struct job_head head;
 
+	memset(&head, 0, sizeof head); /* its padding is sent too */
+	head.index = index;
+	head.no_newline = item->data.no_newline;
+	head.base64 = item->data.base64;
+	head.foreign = item->foreign;
 	buffer_clear(job);
 	buffer_append(job, &head, sizeof head);
 	pack(job, &item->data.json);

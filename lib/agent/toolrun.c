@@ -146,6 +146,26 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	return status;
 }
 
+/* An operation's result is followed by what comes next. That of a call in an earlier
+ * attempt follows this attempt's start too. */
+static int
+run_append_result(const struct tool_runs *r, struct tool_run *run, const struct buffer *payload,
+    struct error *err)
+{
+	struct call *call = r->turns->call;
+	const char *parent = r->cause == NULL ? NULL : run->called;
+	int status;
+
+	if (run->named_result[0] != '\0')
+		call_name_next(call, run->named_result);
+	if (run->source == TOOL_SKIPPED)
+		call_follow_recorded(call, run->called, r->turns->started);
+	status = call_event(call, EVENT_TOOL_RESULT, parent, payload, run->resulted, err);
+	if (run->source == TOOL_SKIPPED)
+		call_follow_recorded(call, r->cause, r->turns->started);
+	return status;
+}
+
 static int
 run_record_result(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
@@ -173,11 +193,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	}
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
-	if (run->named_result[0] != '\0')
-		call_name_next(r->turns->call, run->named_result);
-	/* An operation's result is followed by what comes next. */
-	status = call_event(r->turns->call, EVENT_TOOL_RESULT,
-	    r->cause == NULL ? NULL : run->called, &payload, run->resulted, err);
+	status = run_append_result(r, run, &payload, err);
 	buffer_free(&payload);
 	return status;
 }
@@ -305,7 +321,8 @@ batch_record_results(struct tool_runs *r, struct tool_run *batch, size_t count,
 			continue;
 		if (run_record_result(r, &batch[i], err) == -1)
 			return -1;
-		if (failure->code == ERROR_NONE && ends_all(r->turns, &batch[i]))
+		if (failure->code == ERROR_NONE && batch[i].source == TOOL_RUN &&
+		    ends_all(r->turns, &batch[i]))
 			*failure = batch[i].error;
 		if (failure->code == ERROR_NONE)
 			tool_run_compare(&batch[i], failure);
@@ -338,6 +355,19 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	return -1;
 }
 
+/* The recorded call ended here, perhaps in the midst of a tool. */
+static int
+end_as_recorded(struct tool_runs *r, struct error *err)
+{
+	struct tool_run *run = &r->list[r->reach];
+
+	if (r->reach < r->count && run->named_call[0] != '\0' &&
+	    run_record_call(r, run, err) == -1)
+		return -1;
+	*err = r->ending;
+	return -1;
+}
+
 int
 tool_runs_run(struct tool_runs *r, struct error *err)
 {
@@ -345,16 +375,17 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 
 	for (size_t i = 0; i < r->count; i++)
 		run_prepare(r, &r->list[i]);
+	r->reach = r->count;
 	if (tool_runs_recall(r, err) == -1)
 		return -1;
-	for (first = 0; first < r->count; first = end) {
+	for (first = 0; first < r->reach; first = end) {
 		end = first + 1;
-		while (concurrent(&r->list[first]) && end < r->count && concurrent(&r->list[end]))
+		while (concurrent(&r->list[first]) && end < r->reach && concurrent(&r->list[end]))
 			end++;
 		if (batch_run(r, r->list + first, end - first, err) == -1)
 			return -1;
 	}
-	return 0;
+	return r->ending.code == ERROR_NONE ? 0 : end_as_recorded(r, err);
 }
 
 /* What the model reads of a failed call: why, and what the tool said of it. */

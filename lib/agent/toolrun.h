@@ -59,6 +59,8 @@ struct tool_runs {
 	bool synced;             /* nothing that must be on disk before a tool runs is not */
 	struct tool_run *list;
 	size_t count;
+	size_t reach;            /* a replay ends before this run, as the recorded call did */
+	struct error ending;     /* with this; ERROR_NONE: it goes on */
 };
 
 void tool_runs_begin(struct tool_runs *r, struct turns *t, const struct tool *stop,
@@ -68,7 +70,8 @@ void tool_runs_take(struct tool_runs *r, struct span blocks);
 /* Adds one call. */
 void tool_runs_add(struct tool_runs *r, struct span name, struct span call_id,
     struct span input);
-/* Takes from the recorded call what need not be run. -1: the call of the step ends. */
+/* Takes from the recorded call what need not be run. -1: the call of the step ends, and
+ * nothing is run. */
 int tool_runs_recall(struct tool_runs *r, struct error *err);
 /* Whether a run came to what is recorded of it; ERROR_DIVERGENCE. */
 int tool_run_compare(const struct tool_run *run, struct error *err);

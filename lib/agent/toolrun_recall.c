@@ -28,16 +28,14 @@ take_result(struct tool_run *run, const struct recalled_event *e)
 	span_decode(span_member(e->view.payload, "stderr"), &run->body.errors);
 }
 
-/* Whether the recorded result tells that the tool was cut off, and the model has not
- * read that. */
-static bool
-was_cut_off(const struct tool_runs *r, const struct recalled_event *result)
+static void
+take(struct tool_run *run, const struct recalled_event *called,
+    const struct recalled_event *result)
 {
-	struct error error = ERROR_INIT;
-
-	return !r->went_on && recalled_error(result, &error) &&
-	    (error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
-	    error.code == ERROR_INTERRUPTED);
+	run->source = TOOL_TAKEN;
+	memcpy(run->called, called->id, ID_SIZE);
+	memcpy(run->resulted, result->id, ID_SIZE);
+	take_result(run, result);
 }
 
 static int
@@ -48,23 +46,25 @@ undecided(const struct tool_run *run, struct error *err)
 }
 
 static int
-resume_run(const struct tool_runs *r, struct tool_run *run, struct recalled_event *called,
+resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called,
     struct error *err)
 {
 	const struct recalled *recalled = r->turns->recalled;
-	struct recalled_event *result = recalled_tool_result(recalled, called->id);
+	const struct recalled_event *result = recalled_tool_result(recalled, called->id);
+	/* What the model has read is as it was, whatever it was. */
+	bool cut = result == NULL || (!r->went_on && recalled_cut_off(result));
+	struct error error = ERROR_INIT;
 
-	if (result != NULL && !was_cut_off(r, result)) {
-		run->source = TOOL_TAKEN;
-		memcpy(run->called, called->id, ID_SIZE);
-		memcpy(run->resulted, result->id, ID_SIZE);
-		take_result(run, result);
+	if (!cut && r->cause == NULL && recalled_error(result, &error))
+		return 0;
+	if (cut && (!may_not_repeat(called) || recalled->decided == RECALL_REDO))
+		return 0;
+	if (cut && recalled->decided != RECALL_SKIP)
+		return undecided(run, err);
+	if (result != NULL) {
+		take(run, called, result);
 		return 0;
 	}
-	if (!may_not_repeat(called) || recalled->decided == RECALL_REDO)
-		return 0;
-	if (recalled->decided != RECALL_SKIP)
-		return undecided(run, err);
 	run->source = TOOL_SKIPPED;
 	memcpy(run->called, called->id, ID_SIZE);
 	error_set(&run->error, ERROR_INTERRUPTED, NULL,
@@ -72,50 +72,86 @@ resume_run(const struct tool_runs *r, struct tool_run *run, struct recalled_even
 	return 0;
 }
 
-static int
-replay_run(const struct tool_runs *r, struct tool_run *run, struct recalled_event *called,
-    struct error *err)
+/* How the recorded call ended, if that tells of what went on around it. */
+static bool
+ended_by_circumstance(const struct recalled *recalled, struct error *error)
 {
-	const struct recalled *recalled = r->turns->recalled;
-	struct recalled_event *result = recalled_tool_result(recalled, called->id);
+	return recalled->end == RECALL_FAILED && recalled_error(recalled_result(recalled), error) &&
+	    recalled_circumstance(error->code);
+}
+
+/* The recorded call did not get to this tool, or not to its end. */
+static void
+replay_ends(const struct recalled *recalled, const struct tool_run *run, struct error *ending)
+{
+	if (ended_by_circumstance(recalled, ending))
+		return;
+	if (run->named_call[0] == '\0')
+		error_set(ending, ERROR_DIVERGENCE, run->name,
+		    "the recording has no such call of this tool");
+	else if (recalled->end != RECALL_FAILED || !recalled_error(recalled_result(recalled), ending))
+		error_set(ending, ERROR_DIVERGENCE, run->name,
+		    "the recording ends in this tool's call");
+}
+
+/* Whether the replay goes on after it. */
+static bool
+replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called)
+{
+	const struct recalled_event *result;
 	struct error error = ERROR_INIT;
 	bool outside = run->tool != NULL && (run->tool->effects == EFFECTS_READ ||
 	    run->tool->effects == EFFECTS_EXTERNAL);
 
+	if (called == NULL)
+		return false;
 	memcpy(run->named_call, called->id, ID_SIZE);
-	if (result == NULL) {
-		if (recalled->end == RECALL_FAILED && recalled_error(recalled_result(recalled), err))
-			return -1;
-		return error_set(err, ERROR_DIVERGENCE, run->name,
-		    "the recording ends in this tool's call");
-	}
+	result = recalled_tool_result(r->turns->recalled, called->id);
+	if (result == NULL)
+		return false;
 	memcpy(run->named_result, result->id, ID_SIZE);
 	run->recorded = result;
 	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
 		run->source = TOOL_RECORDED;
 		take_result(run, result);
 	}
-	return 0;
+	return true;
+}
+
+/* A tool that was ended with the whole call has a result, and nothing follows. */
+static void
+replay_last(struct tool_runs *r)
+{
+	struct error error = ERROR_INIT;
+
+	if (r->reach == r->count && r->count > 0 && !r->went_on &&
+	    recalled_cut_off(r->list[r->count - 1].recorded) &&
+	    ended_by_circumstance(r->turns->recalled, &error))
+		r->ending = error;
 }
 
 int
 tool_runs_recall(struct tool_runs *r, struct error *err)
 {
 	const struct recalled *recalled = r->turns->recalled;
+	bool replays = recalled != NULL && recalled->mode == RECALL_REPLAY;
 
-	for (size_t i = 0; recalled != NULL && i < r->count; i++) {
+	for (size_t i = 0; recalled != NULL && i < r->reach; i++) {
 		struct tool_run *run = &r->list[i];
-		struct recalled_event *called = recalled_tool_call(recalled, r->cause, run->call_id);
+		const struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
+		struct recalled_event *called = recalled_tool_call(recalled, &tool);
 
-		if (called == NULL && recalled->mode == RECALL_REPLAY)
-			return error_set(err, ERROR_DIVERGENCE, run->name,
-			    "the recording has no such call of this tool");
-		if (called == NULL)
-			continue;
-		called->used = true;
-		if ((recalled->mode == RECALL_REPLAY ? replay_run : resume_run)(r, run, called, err) == -1)
+		if (called != NULL)
+			called->used = true;
+		if (replays && !replay_run(r, run, called)) {
+			replay_ends(recalled, run, &r->ending);
+			r->reach = i;
+		}
+		if (!replays && called != NULL && resume_run(r, run, called, err) == -1)
 			return -1;
 	}
+	if (replays)
+		replay_last(r);
 	return 0;
 }
 

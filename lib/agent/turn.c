@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "json/writer.h"
 
+#define OPERATION_ID "1" /* the call_id of an operation's tool call */
+
 enum { CONTINUES, ENDED, FAILED = -1 };
 
 static const char *const usage_keys[USAGE_KEYS] = {
@@ -115,16 +117,21 @@ loop_stopped_by_tool(struct loop *l, const struct tool_runs *runs)
 	return false;
 }
 
-/* What comes next follows the results, in the order of the calls. */
+/* What comes next follows the results, in the order of the calls. It follows the start
+ * of this attempt through those that were made in it. */
 static void
 follow_results(const struct tool_runs *runs, struct call *call)
 {
 	const char **ids = memory_array(NULL, runs->count, sizeof *ids);
 	size_t count = 0;
 
-	for (size_t i = 0; i < runs->count; i++)
-		if (runs->list[i].resulted[0] != '\0')
-			ids[count++] = runs->list[i].resulted;
+	for (size_t i = 0; i < runs->count; i++) {
+		if (runs->list[i].resulted[0] == '\0')
+			continue;
+		ids[count++] = runs->list[i].resulted;
+		if (runs->list[i].source != TOOL_TAKEN)
+			buffer_clear(&call->links);
+	}
 	call_follow(call, ids, count);
 	free(ids);
 }
@@ -173,7 +180,8 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	    .input = buffer_string(&l->text), .input_len = l->text.len };
 	int status = FAILED;
 
-	if (t->agent->stop_command == NULL || loop_went_on(l))
+	if (t->agent->stop_command == NULL ||
+	    (loop_went_on(l) && t->recalled->mode == RECALL_RESUME))
 		return CONTINUES;
 	body.argv = stop_argv(t->agent->stop_command);
 	body.timeout_ms = loop_time(l);
@@ -247,6 +255,18 @@ loop_turn(struct loop *l, struct error *err)
 	return status;
 }
 
+/* A replay that comes to a result sooner than the recorded call did. */
+static int
+loop_check_end(const struct loop *l, struct error *err)
+{
+	const struct recalled *r = l->turns->recalled;
+
+	if (r == NULL || r->mode != RECALL_REPLAY || recalled_answer(r, l->turn) == NULL)
+		return ENDED;
+	return error_set(err, ERROR_DIVERGENCE, l->turns->agent->name,
+	    "turn %lld: ends with a result, the recorded call went on", (long long)l->turn - 1);
+}
+
 int
 turns_run(struct turns *t, struct error *err)
 {
@@ -259,6 +279,8 @@ turns_run(struct turns *t, struct error *err)
 		status = loop_recall_prompt(&l, err);
 	while (status == CONTINUES)
 		status = loop_turn(&l, err);
+	if (status == ENDED)
+		status = loop_check_end(&l, err);
 	loop_write_usage(&l);
 	loop_free(&l);
 	return status == ENDED ? 0 : -1;
@@ -294,9 +316,12 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 
 	json_quote(&name, tool->name, strlen(tool->name));
 	tool_runs_begin(&runs, t, NULL, NULL);
-	tool_runs_add(&runs, span_of(name.data, name.len), span_of("\"1\"", 3), input);
+	tool_runs_add(&runs, span_of(name.data, name.len),
+	    span_of("\"" OPERATION_ID "\"", sizeof OPERATION_ID + 1), input);
 	runs.list[0].tool = tool;
 	status = tool_runs_run(&runs, err);
+	if (status == 0 && runs.list[0].source == TOOL_TAKEN)
+		call_follow_recorded(t->call, runs.list[0].resulted, t->started);
 	if (status == 0 && runs.list[0].error.code != ERROR_NONE) {
 		*err = runs.list[0].error;
 		status = -1;
@@ -308,18 +333,48 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	return status;
 }
 
+static struct recalled_event *
+event_of(const struct recalled *r, struct span id)
+{
+	for (size_t i = 0; i < r->event_count; i++)
+		if (span_is(id, r->events[i].id))
+			return &r->events[i];
+	return NULL;
+}
+
+/* Records a recorded event once more, under its id. */
+static int
+turns_repeat(struct turns *t, struct recalled_event *e, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	int status;
+
+	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
+	call_name_next(t->call, e->id);
+	status = call_event(t->call, e->view.type, NULL, &payload, NULL, err);
+	e->used = true;
+	buffer_free(&payload);
+	return status;
+}
+
 int
-turns_repeat_tries(struct turns *t, struct error *err)
+turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err)
 {
 	struct recalled *r = t->recalled;
-	struct recalled_event *last = NULL;
+	const struct recall_tool last = { NULL, tool->name, OPERATION_ID, input };
+	struct recalled_event *e = recalled_tool_call(r, &last);
+	struct recalled_event **tries = memory_array(NULL, r->event_count + 1, sizeof *tries);
+	size_t count = 0;
 	int status = 0;
 
-	for (size_t i = 0; i < r->event_count; i++)
-		if (r->events[i].view.type == EVENT_TOOL_CALL)
-			last = &r->events[i];
-	for (size_t i = 0; status == 0 && i < r->event_count && &r->events[i] != last; i++)
-		status = turns_repeat(t, &r->events[i], err);
+	/* Each follows the one before; the first, the start of its attempt. */
+	while (e != NULL && count < r->event_count &&
+	    (e = event_of(r, e->view.parent_event_id)) != NULL)
+		tries[count++] = e;
+	while (status == 0 && count-- > 0)
+		status = turns_repeat(t, tries[count], err);
+	free(tries);
 	return status;
 }
 

@@ -59,7 +59,8 @@ int turns_request(const struct turns *t, struct buffer *out, struct error *err);
 int turns_operation(struct turns *t, const struct tool *tool, struct span input,
     struct error *err);
 /* A replay of an operation: records the tries that failed, all but the last, again. */
-int turns_repeat_tries(struct turns *t, struct error *err);
+int turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err);
 void turns_free(struct turns *t);
 
 #endif

@@ -65,6 +65,8 @@ int working_recall(struct working *work, struct error *err);
 bool working_replays(const struct working *work);
 /* Takes the condition from the recorded call; false if it is to be asked. */
 bool working_recorded_condition(struct working *work);
+/* A replay asks again; another answer than the recorded one is the call's error. */
+void working_compare_condition(struct working *work);
 /* Whether what was recorded stands instead of the work: it is taken then. */
 bool working_stands(struct working *work);
 /* In a replay, the tries that failed stand; the last one is made again. */

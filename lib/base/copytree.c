@@ -135,16 +135,21 @@ copy_bytes(int from, int to, off_t size)
 	return ftruncate(to, size);
 }
 
-/* Owners first: giving a file away takes its set-user-ID bit. */
+/* Owners first: giving a file away takes its set-user-ID bit. Where it cannot be
+ * given away, that would be another user's right, and is not kept. */
 static int
 copy_attributes(int to, const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	mode_t mode = st->st_mode & 07777;
 
 	if ((st->st_uid != geteuid() || st->st_gid != getegid()) &&
-	    fchown(to, st->st_uid, st->st_gid) != 0 && errno != EPERM && errno != EINVAL)
-		return -1;
-	return fchmod(to, st->st_mode & 07777) != 0 || futimens(to, times) != 0 ? -1 : 0;
+	    fchown(to, st->st_uid, st->st_gid) != 0) {
+		if (errno != EPERM && errno != EINVAL)
+			return -1;
+		mode &= 01777;
+	}
+	return fchmod(to, mode) != 0 || futimens(to, times) != 0 ? -1 : 0;
 }
 
 static int
@@ -344,6 +349,41 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 		copytree_remove(to, NULL);
 	else if (count != NULL)
 		*count = c.count;
+	return failed;
+}
+
+static int
+copy_one(struct copier *c, int from, const char *to)
+{
+	char *parent = path_directory(to);
+	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
+	struct stat st;
+
+	free(parent);
+	if (directory < 0)
+		return error_errno(c->err, ERROR_SYSTEM, to, "unable to make a copy");
+	if (fstat(from, &st) != 0)
+		failed = failed_at(c, "look at it");
+	else if (!S_ISREG(st.st_mode))
+		failed = error_set(c->err, ERROR_SYSTEM, c->path.data, "no regular file");
+	else
+		failed = copy_file(c, from, directory, path_base(to), &st);
+	close(directory);
+	return failed;
+}
+
+int
+copytree_file(const char *from, const char *to, struct error *err)
+{
+	struct copier c = { .shares = true, .path = BUFFER_INIT, .err = err };
+	int fd = open(from, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), failed;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
+	buffer_text(&c.path, from);
+	failed = copy_one(&c, fd, to);
+	close(fd);
+	buffer_free(&c.path);
 	return failed;
 }
 

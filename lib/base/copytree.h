@@ -29,6 +29,9 @@ int copytree(const char *from, const char *to, const char *except, struct copytr
 /* The same, but asks between files whether to stop: ERROR_CANCELLED then. */
 int copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
     struct copytree_count *count, struct error *err);
+/* One regular file likewise, to a name that is not taken; symbolic links to it are
+ * followed. */
+int copytree_file(const char *from, const char *to, struct error *err);
 /* Removes a directory and all that is in it, directories closed to their owner too.
  * What does not exist is removed already. */
 int copytree_remove(const char *path, struct error *err);

@@ -226,6 +226,20 @@ options_number(const char *name, const char *text, long long min, long long max,
 }
 
 int
+options_choice(const char *name, const char *text, const char *const *words, struct error *err)
+{
+	const char *near = text_suggest(text, words);
+
+	for (const char *const *w = words; *w; w++)
+		if (strcmp(*w, text) == 0)
+			return 0;
+	if (near)
+		return error_set(err, ERROR_USAGE, name, "no such word '%s' (did you mean '%s'?)",
+		    text, near);
+	return error_set(err, ERROR_USAGE, name, "no such word '%s' (see --help)", text);
+}
+
+int
 options_duration(const char *name, const char *text, long long *ms, struct error *err)
 {
 	int64_t value;

@@ -51,6 +51,9 @@ void options_help(FILE *out, const char *usage, const struct option_spec *table)
  * it ("--lines"), for place. */
 int options_number(const char *name, const char *text, long long min, long long max,
     long long *value, struct error *err);
+/* One of words, which end with NULL. */
+int options_choice(const char *name, const char *text, const char *const *words,
+    struct error *err);
 /* A duration in ms (duration_parse). */
 int options_duration(const char *name, const char *text, long long *ms, struct error *err);
 

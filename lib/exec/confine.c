@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -322,10 +323,21 @@ let_go(struct confinement *c, struct error *err)
 	return 0;
 }
 
+/* Keys that the caller's session holds are not seen. Where there are no keys, or the
+ * call is forbidden, it is so inside too. */
+static int
+leave_keys(struct error *err)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+	    errno != EPERM && errno != EACCES)
+		return confine_refused(err, "leave the session's keys");
+	return 0;
+}
+
 static int
 prepare(struct confinement *c, struct error *err)
 {
-	if (make_namespaces(err) != 0 || start_loopback(err) != 0 ||
+	if (leave_keys(err) != 0 || make_namespaces(err) != 0 || start_loopback(err) != 0 ||
 	    name_host(c->spec->host_name, err) != 0 ||
 	    confine_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
 		return -1;
@@ -335,11 +347,10 @@ prepare(struct confinement *c, struct error *err)
 }
 
 static void
-passed_on_set(sigset_t *set)
+add_passed_on(sigset_t *set)
 {
 	struct sigaction action;
 
-	sigemptyset(set);
 	sigaddset(set, SIGCHLD);
 	for (size_t i = 0; i < PASSED_ON; i++)
 		if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
@@ -356,7 +367,8 @@ wait_passing_on(pid_t pid, pid_t reaped, int *wait_status)
 	pid_t ended;
 	int last = 0, number;
 
-	passed_on_set(&set);
+	sigemptyset(&set);
+	add_passed_on(&set);
 	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
 		if (ended != 0)
 			continue;
@@ -426,7 +438,17 @@ judge(int fd, struct confine_end *end, struct error *err)
 	return 0;
 }
 
-/* With the signals blocked that are passed on. */
+/* Blocks no more than the caller did and what is passed on: Ctrl-Z stops this process. */
+static void
+block_passed_on(const struct confinement *c)
+{
+	sigset_t set = c->mask;
+
+	add_passed_on(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+/* With all signals blocked, so that the first process never runs with them open. */
 static int
 run(struct confinement *c, struct confine_end *end, struct error *err)
 {
@@ -439,6 +461,7 @@ run(struct confinement *c, struct confine_end *end, struct error *err)
 	pid = spawn(CLONE_NEWPID, be_first, c, err);
 	if (pid < 0 && err->code == ERROR_NONE)
 		not_cloned(err);
+	block_passed_on(c);
 	close(ends[1]);
 	if (pid > 0)
 		end->signal_number = wait_passing_on(pid, pid, &status);

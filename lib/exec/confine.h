@@ -27,6 +27,8 @@
  * a directory of the workspace that was there before cannot be renamed by rename()
  * (EXDEV; mv copies it).
  *
+ * AF_VSOCK, which no namespace of Linux holds back, is not held back here.
+ *
  * There is no part of it to do without. Linux 5.12 has what it needs, if it lets
  * the user make user namespaces.
  */

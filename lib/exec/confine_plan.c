@@ -80,10 +80,13 @@ add_privates(struct confine_plan *plan, const char *home)
 	add_place(plan, CONFINE_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 }
 
-/* Whether the directory that path names, symbolic links aside, is private or below. */
+/* Whether the directory that path names, symbolic links aside, is private or below, or
+ * in a workspace that shows something else. */
 static bool
 hidden(const struct confine_plan *plan, const char *path)
 {
+	if (plan->covered != NULL && below(path, plan->covered))
+		return true;
 	for (size_t i = 0; i < plan->count; i++)
 		if (plan->places[i].kind == CONFINE_PRIVATE &&
 		    (strcmp(path, plan->places[i].target) == 0 || below(path, plan->places[i].target)))
@@ -256,6 +259,8 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 {
 	const char *source = spec->source != NULL ? spec->source : spec->workspace;
 
+	if (spec->source != NULL)
+		plan->covered = realpath(spec->workspace, NULL);
 	add_privates(plan, spec->home != NULL ? spec->home : getenv("HOME"));
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
@@ -313,6 +318,7 @@ confine_plan_end(struct confine_plan *plan, struct error *err)
 	free(plan->places);
 	free(plan->divided);
 	free(plan->workspace);
+	free(plan->covered);
 	free(plan->source);
 	free(plan->scratch);
 	*plan = (struct confine_plan){ 0 };

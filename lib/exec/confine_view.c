@@ -39,6 +39,7 @@
 #define EMPTY STAGE "/empty"
 #define UPPER STAGE "/upper"
 #define LAST_PID "/proc/sys/kernel/ns_last_pid"
+#define CGROUP_LIMIT "/proc/sys/user/max_cgroup_namespaces"
 
 #define SEEN "lowerdir=" LOWER ":" EMPTY
 #define CHANGED "lowerdir=" LOWER ",upperdir=" UPPER "/upper,workdir=" UPPER "/work,userxattr"
@@ -333,21 +334,38 @@ guard_proc(struct error *err)
 	return failed ? confine_refused(err, "make /proc read-only") : 0;
 }
 
+static int
+write_setting(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), failed;
+
+	if (fd < 0)
+		return -1;
+	failed = file_write(fd, text, strlen(text));
+	close(fd);
+	return failed;
+}
+
 /* The next process of this namespace gets this pid, or the next free one. */
 static int
 set_next_pid(pid_t pid, struct error *err)
 {
 	char text[32];
-	int fd, failed;
 
-	if (pid == 0)
-		return 0;
 	snprintf(text, sizeof text, "%ld", (long)pid - 1);
-	fd = open(LAST_PID, O_WRONLY | O_CLOEXEC);
-	failed = fd < 0 || file_write(fd, text, strlen(text)) != 0;
-	if (fd >= 0)
-		close(fd);
-	return failed ? confine_refused(err, "choose a pid in " LAST_PID) : 0;
+	if (pid != 0 && write_setting(LAST_PID, text) != 0)
+		return confine_refused(err, "choose a pid in " LAST_PID);
+	return 0;
+}
+
+/* Control groups are the machine's: who makes a namespace of them may mount them
+ * anew, and could then end all processes of a group that is the user's. */
+static int
+forbid_control_groups(struct error *err)
+{
+	if (write_setting(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
+		return confine_refused(err, "write " CGROUP_LIMIT);
+	return 0;
 }
 
 static int
@@ -356,7 +374,9 @@ make_proc(pid_t first_pid, struct error *err)
 	if (mkdir("/proc", 0555) != 0 ||
 	    mount("proc", "/proc", "proc", SAFE | MS_NOEXEC, NULL) != 0)
 		return confine_refused(err, "mount /proc");
-	return set_next_pid(first_pid, err) != 0 ? -1 : guard_proc(err);
+	if (set_next_pid(first_pid, err) != 0 || forbid_control_groups(err) != 0)
+		return -1;
+	return guard_proc(err);
 }
 
 /* No socket can be in it. */

@@ -32,6 +32,7 @@ struct confine_plan {
 	char **divided;       /* paths whose parents cannot be seen whole: mount points */
 	size_t divided_count;
 	char *workspace;      /* resolved */
+	char *covered;        /* the same, if something else is seen there; NULL */
 	char *source;         /* of the host, what is seen there */
 	char *scratch;        /* with upper/ and work/ in it; NULL */
 };

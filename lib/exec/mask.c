@@ -76,49 +76,66 @@ environment_text(const char *name)
 	return text == NULL || *text == '\0' ? NULL : text;
 }
 
+/* Without its directory it is not what a run has set, which its mark tells. */
 static bool
 begin_from_environment(struct mask *m)
 {
 	const char *command = environment_text(MASK_COMMAND);
 	const char *directory = environment_text(MASK_DIRECTORY);
 
-	if (command == NULL || directory == NULL)
+	if (command == NULL)
 		return false;
-	begin(m, memory_text(command), memory_text(directory));
+	begin(m, memory_text(command), memory_text(directory != NULL ? directory : ""));
 	return true;
 }
 
-/* Inside a run that is masked. */
+/* The filter of the run around, if it is the one that the run began with. */
 static int
 inherit(struct mask *m, const char *command, struct error *err)
 {
-	if (!begin_from_environment(m))
-		return error_set(err, ERROR_SYSTEM, MASK_COMMAND,
-		    "is not set, but the run around this one is masked: do not unset it");
-	if (command != NULL)
+	struct run around;
+	int failed = run_enter(&around, err);
+
+	if (failed == -1)
+		return -1;
+	failed = mask_join(m, &around, err);
+	run_close(&around);
+	if (failed == 0 && command != NULL)
 		return error_set(err, ERROR_USAGE, MASKING_PLACE,
 		    "not inside a run that is masked: its filter masks this one too");
-	return 0;
+	return failed;
+}
+
+/* Where a new run's filter runs; NULL with errno. In memory of its own. */
+static char *
+find_directory(const char *given)
+{
+	const char *known = given == NULL ? environment_text(MASK_DIRECTORY) : NULL;
+	char here[PATH_MAX];
+
+	if (known != NULL)
+		return memory_text(known);
+	return getcwd(here, sizeof here) == NULL ? NULL : memory_text(here);
 }
 
 int
 mask_open(struct mask *m, const char *command, struct error *err)
 {
-	char here[PATH_MAX];
+	const char *text = command != NULL ? command : environment_text(MASK_COMMAND);
+	char *directory;
 
 	memset(m, 0, sizeof *m);
 	if (run_in_environment() && run_environment_masked())
 		return inherit(m, command, err);
-	if (command == NULL)
-		command = environment_text(MASK_COMMAND);
-	if (command == NULL)
+	if (text == NULL)
 		return 0;
-	if (command[strspn(command, " \t\n")] == '\0')
+	if (text[strspn(text, " \t\n")] == '\0')
 		return error_set(err, ERROR_USAGE, MASKING_PLACE, "the command is empty");
-	if (getcwd(here, sizeof here) == NULL)
+	directory = find_directory(command);
+	if (directory == NULL)
 		return error_errno(err, ERROR_SYSTEM, MASKING_PLACE,
 		    "unable to tell the current directory");
-	begin(m, resolve(command), memory_text(here));
+	begin(m, resolve(text), directory);
 	return 0;
 }
 

@@ -7,16 +7,15 @@
 
 #define NAME_SIZE 129 /* of the longest name, and a NUL */
 
-/* The links collected as a JSON array, .at NULL without any; then there are none. */
+/* The links collected as a JSON array, .at NULL without any. */
 static struct span
-call_links(struct call *c, struct buffer *array)
+call_links(const struct call *c, struct buffer *array)
 {
 	if (c->links.len == 0)
 		return span_of(NULL, 0);
 	buffer_byte(array, '[');
 	buffer_append(array, c->links.data, c->links.len);
 	buffer_byte(array, ']');
-	buffer_clear(&c->links);
 	return span_of(array->data, array->len);
 }
 
@@ -32,8 +31,10 @@ call_event(struct call *c, enum event_type type, const char *parent,
 	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
 	if (payload != NULL && payload->len > 0)
 		e.payload = span_of(payload->data, payload->len);
-	if (parent == NULL)
+	if (parent == NULL || strcmp(parent, c->last) == 0)
 		e.links = call_links(c, &links);
+	if (parent == NULL)
+		buffer_clear(&c->links);
 	int result = transcript_append(c->transcript, &e, err);
 	buffer_free(&links);
 	c->next[0] = '\0';

@@ -26,7 +26,8 @@ struct call {
 };
 
 /* Appends an event of this call. parent NULL: the last one; the links collected
- * are used and emptied then. The event's id is copied to id (may be NULL), and
+ * are used and emptied then. One that names the last as its parent has them too, and
+ * leaves them to the next. The event's id is copied to id (may be NULL), and
  * becomes the last one unless parent was given. */
 int call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err);

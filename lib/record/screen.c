@@ -1,6 +1,7 @@
 #include "record/screen.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +21,16 @@ terminal_width(int fd)
 		    size.ws_col : SCREEN_WIDTH;
 	width = columns ? strtol(columns, NULL, 10) : 0;
 	return width > 0 ? (size_t)width : 0;
+}
+
+bool
+terminal_colour(int fd, const char *when)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (strcmp(when, "auto") != 0)
+		return strcmp(when, "always") == 0;
+	return isatty(fd) && !(no_color && *no_color);
 }
 
 void

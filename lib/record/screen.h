@@ -24,6 +24,9 @@ struct screen {
 
 /* Columns of the terminal fd; $COLUMNS, or 0, if it is none. */
 size_t terminal_width(int fd);
+/* Whether to use colours on fd; when: "auto" (on a terminal, unless $NO_COLOR is set),
+ * "always" or "never". */
+bool terminal_colour(int fd, const char *when);
 /* Appends what takes the status line away, if it is there. */
 void screen_erase(struct screen *s, struct buffer *out);
 /* Appends the status line anew if it is time for that; text "" takes it away. */

@@ -17,7 +17,6 @@
 #define YELLOW "\033[33m"
 #define BLUE "\033[34m"
 #define CYAN "\033[36m"
-#define RESET "\033[0m"
 
 /* More of a text is never shown, nor looked at. */
 #define PREVIEW_COLUMNS 400
@@ -25,23 +24,43 @@
 #define ARGUMENT_COLUMNS 40
 #define TIME_COLUMNS 12
 
-struct word {
-	const char *text, *symbol, *colour;
+const struct view_word view_words[VIEW_SAYINGS] = {
+	[VIEW_STARTED] = { "started", "▸", BOLD },
+	[VIEW_DONE] = { "done", "✓", GREEN },
+	[VIEW_FAILED] = { "failed", "✗", RED },
+	[VIEW_SKIPPED] = { "skipped", "–", YELLOW },
+	[VIEW_REUSED] = { "reused", "=", GREEN },
+	[VIEW_WAITING] = { "waiting", "…", YELLOW },
+	[VIEW_USER] = { "user", "»", BLUE },
+	[VIEW_ASSISTANT] = { "assistant", "«", "" },
+	[VIEW_CALL] = { "call", "→", CYAN },
+	[VIEW_RESULT] = { "result", "←", CYAN },
+	[VIEW_RUNNING] = { "running", "▸", BOLD },
+	[VIEW_UNFINISHED] = { "unfinished", "?", RED },
 };
 
-enum { STARTED, DONE, FAILED, SKIPPED, REUSED, WAITING, USER, ASSISTANT, CALL, RESULT };
-static const struct word words[] = {
-	[STARTED] = { "started", "▸", BOLD },
-	[DONE] = { "done", "✓", GREEN },
-	[FAILED] = { "failed", "✗", RED },
-	[SKIPPED] = { "skipped", "–", YELLOW },
-	[REUSED] = { "reused", "=", GREEN },
-	[WAITING] = { "waiting", "…", YELLOW },
-	[USER] = { "user", "»", BLUE },
-	[ASSISTANT] = { "assistant", "«", "" },
-	[CALL] = { "call", "→", CYAN },
-	[RESULT] = { "result", "←", CYAN },
-};
+static enum view_saying
+run_ended(struct span status)
+{
+	return span_is(status, "success") ? VIEW_DONE : span_is(status, "waiting") ? VIEW_WAITING :
+	    VIEW_FAILED;
+}
+
+enum view_saying
+view_ended(const struct event_view *event)
+{
+	struct span payload = event->payload, error = span_member(payload, "error");
+
+	if (event->type == EVENT_RUN_COMPLETED)
+		return run_ended(span_member(payload, "status"));
+	if (member_set(span_member(payload, "skipped")))
+		return VIEW_SKIPPED;
+	if (member_set(span_member(payload, "reused_from")))
+		return VIEW_REUSED;
+	if (!member_set(error))
+		return VIEW_DONE;
+	return span_is(span_member(error, "code"), "waiting") ? VIEW_WAITING : VIEW_FAILED;
+}
 
 char *
 size_text(int64_t bytes, char *out, size_t size)
@@ -294,7 +313,7 @@ add_error(struct view *v, struct span error)
 
 /* [SYMBOL] LABEL WORD; the word has the colour of what it says. */
 static void
-add_head(struct view *v, const struct event_view *event, const struct word *word)
+add_head(struct view *v, const struct event_view *event, const struct view_word *word)
 {
 	size_t from = v->text.len;
 	struct buffer label = BUFFER_INIT;
@@ -322,7 +341,7 @@ show_run_started(struct view *v, const struct event_view *event)
 	long long attempt;
 	char day[11];
 
-	add_head(v, event, &words[STARTED]);
+	add_head(v, event, &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, "name"));
 	if (span_type(event->timestamp) == 's' && event->timestamp.len > sizeof day) {
 		snprintf(day, sizeof day, "%.10s", event->timestamp.at + 1);
@@ -342,17 +361,11 @@ show_run_started(struct view *v, const struct event_view *event)
 static void
 show_run_completed(struct view *v, const struct event_view *event)
 {
-	static const struct { const char *status; int word; } statuses[] = {
-		{ "success", DONE }, { "waiting", WAITING },
-	};
 	struct span status = span_member(event->payload, "status");
-	struct word word = words[FAILED];
+	struct view_word word = view_words[view_ended(event)];
 	char text[32];
 	long long code;
 
-	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-		if (span_is(status, statuses[i].status))
-			word = words[statuses[i].word];
 	word.text = "completed";
 	add_head(v, event, &word);
 	if (span_copy(status, text, sizeof text))
@@ -387,7 +400,7 @@ show_step_started(struct view *v, const struct event_view *event)
 {
 	struct span block = span_element(span_member(event->payload, "blocks"), 0);
 
-	add_head(v, event, &words[STARTED]);
+	add_head(v, event, &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, "kind"));
 	detail_model(v, event->payload);
 	detail_value(v, "run ", event->child_run_id);
@@ -399,11 +412,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, "error");
 	struct span skipped = span_member(payload, "skipped");
-	int word = member_set(skipped) ? SKIPPED : member_set(span_member(payload, "reused_from")) ?
-	    REUSED : !member_set(error) ? DONE :
-	    span_is(span_member(error, "code"), "waiting") ? WAITING : FAILED;
 
-	add_head(v, event, &words[word]);
+	add_head(v, event, &view_words[view_ended(event)]);
 	detail_duration(v, span_member(payload, "duration_ms"));
 	detail_size(v, event, "result");
 	detail_retries(v, span_member(payload, "retries"));
@@ -448,7 +458,7 @@ add_blocks(struct view *v, struct span blocks)
 static void
 show_user(struct view *v, const struct event_view *event)
 {
-	add_head(v, event, &words[USER]);
+	add_head(v, event, &view_words[VIEW_USER]);
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 
@@ -457,7 +467,7 @@ show_assistant(struct view *v, const struct event_view *event)
 {
 	struct span reason = span_member(event->payload, "stop_reason");
 
-	add_head(v, event, &words[ASSISTANT]);
+	add_head(v, event, &view_words[VIEW_ASSISTANT]);
 	detail_duration(v, span_member(event->payload, "duration_ms"));
 	detail_usage(v, span_member(event->payload, "usage"));
 	if (!span_is(reason, "end_turn"))
@@ -499,7 +509,7 @@ add_tool_name(struct view *v, struct span payload)
 static void
 show_tool_call(struct view *v, const struct event_view *event)
 {
-	add_head(v, event, &words[CALL]);
+	add_head(v, event, &view_words[VIEW_CALL]);
 	add_tool_name(v, event->payload);
 	add_arguments(v, span_member(event->payload, "input"));
 }
@@ -509,7 +519,7 @@ show_tool_result(struct view *v, const struct event_view *event)
 {
 	struct span error = span_member(event->payload, "error");
 
-	add_head(v, event, &words[member_set(error) ? FAILED : RESULT]);
+	add_head(v, event, &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
 	add_tool_name(v, event->payload);
 	detail_duration(v, span_member(event->payload, "duration_ms"));
 	detail_size(v, event, "output");
@@ -523,7 +533,7 @@ show_tool_result(struct view *v, const struct event_view *event)
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
-	struct word word = { "", "·", "" };
+	struct view_word word = { "", "·", "" };
 
 	add_head(v, event, &word);
 	add_value(v, event->type_name, ARGUMENT_COLUMNS);
@@ -584,7 +594,7 @@ paint(struct view *v, struct buffer *out)
 		buffer_append(out, cut.data + at, m->from - at);
 		buffer_text(out, m->colour);
 		buffer_append(out, cut.data + m->from, to - m->from);
-		buffer_text(out, RESET);
+		buffer_text(out, VIEW_PLAIN);
 		at = to;
 	}
 	buffer_append(out, cut.data + at, cut.len - at);

@@ -101,6 +101,7 @@ start_call(struct context *c, struct placed *p)
 	find_causes(c, call, p->event);
 	c->calls = memory_array(c->calls, c->call_count + 1, sizeof *c->calls);
 	c->calls[c->call_count] = call;
+	call->index = c->call_count;
 	map_put(&c->by_call, call->call, strlen(call->call), c->call_count++);
 	p->call = call;
 }

@@ -20,6 +20,7 @@
 
 /* A call of a step, as its start tells. Texts that are not there are NULL. */
 struct context_call {
+	size_t index;                       /* among the calls of the context */
 	char event_id[ID_SIZE];             /* of its start */
 	char child_run_id[ID_SIZE];         /* "" if it has none */
 	char *name, *call, *kind, *agent, *provider, *model, *tool;

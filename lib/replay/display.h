@@ -16,13 +16,24 @@
 struct display {
 	const struct run_ref *run;
 	const char *argument;      /* of the display's option; NULL: it takes none */
+	const char *html;          /* of a timeline: a file that gets it as a page, or NULL */
 	struct outlet *out;
+	size_t width;              /* columns; 0: no limit */
+	bool colour;
+	/* Of what is shown as well as it can be: a damaged line, a missing child run. */
+	void (*warn)(const struct error *warning);
 };
 
-/* The lines themselves, in the order `argument` names. */
+/* What flowed into and out of the calls of the step or call that `argument` names: a
+ * JSON object for each, {"call","attempt","input","output"}, with blobs put back. In
+ * place of `output` stands `error`, `skipped`, or `unfinished`. */
+int display_state(const struct display *d, struct error *err);
+/* The lines themselves, in the order that `argument` names: causal or seq. */
 int display_order(const struct display *d, struct error *err);
-/* NULL, or ERROR_USAGE if there is no such order. */
-int display_order_check(const char *order, struct error *err);
+/* The tree of its calls (replay/outline.h), a line for each. */
+int display_tree(const struct display *d, struct error *err);
+/* The time that its calls took: a line for each, attempt by attempt; or the page. */
+int display_timeline(const struct display *d, struct error *err);
 /* The canonical bytes, replay/canonical.h. */
 int display_canonical(const struct display *d, struct error *err);
 

@@ -3,24 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "replay/canonical.h"
-
-static const char *const orders[] = { "causal", "seq", NULL };
-
-int
-display_order_check(const char *order, struct error *err)
-{
-	const char *near = text_suggest(order, orders);
-
-	for (const char *const *o = orders; *o; o++)
-		if (strcmp(*o, order) == 0)
-			return 0;
-	if (near)
-		return error_set(err, ERROR_USAGE, "--order", "no such order '%s' (did you mean '%s'?)",
-		    order, near);
-	return error_set(err, ERROR_USAGE, "--order", "no such order '%s': causal or seq", order);
-}
 
 /* A line with its LF, which stands behind each in the file. */
 static int

@@ -92,7 +92,7 @@ static int
 damaged(const struct graph *g, const char *what, struct error *err)
 {
 	return error_set(err, ERROR_INVALID_INPUT, g->reader.path,
-	    "line %u is damaged: %s (see awf-verify)", g->count + 1, what);
+	    "line %u is damaged: %s (see awf-verify)", g->lines, what);
 }
 
 /* false: it is no id. */
@@ -166,16 +166,31 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	return 0;
 }
 
+/* What was taken of a damaged line goes again. */
 static int
-read_events(struct graph *g, struct error *err)
+pass_over(struct graph *g, size_t causes, void (*warn)(const struct error *), struct error *err)
+{
+	if (!warn || err->code != ERROR_INVALID_INPUT)
+		return -1;
+	warn(err);
+	g->cause_count = causes;
+	return 0;
+}
+
+static int
+read_events(struct graph *g, void (*warn)(const struct error *), struct error *err)
 {
 	const char *line;
 	size_t len;
 	int got;
 
-	while ((got = reader_next(&g->reader, &line, &len, err)) == 1)
-		if (add_event(g, line, len, err) != 0)
+	while ((got = reader_next(&g->reader, &line, &len, err)) == 1) {
+		size_t causes = g->cause_count;
+
+		g->lines++;
+		if (add_event(g, line, len, err) != 0 && pass_over(g, causes, warn, err) != 0)
 			return -1;
+	}
 	return got;
 }
 
@@ -199,16 +214,23 @@ sort_events(struct graph *g, struct error *err)
 }
 
 int
-graph_open(struct graph *g, const char *path, struct error *err)
+graph_open_damaged(struct graph *g, const char *path,
+    void (*warn)(const struct error *warning), struct error *err)
 {
 	memset(g, 0, sizeof *g);
 	if (reader_open(&g->reader, path, err) != 0)
 		return -1;
 	window_begin(&g->window, g->reader.fd);
-	if (read_events(g, err) == 0 && sort_events(g, err) == 0)
+	if (read_events(g, warn, err) == 0 && sort_events(g, err) == 0)
 		return 0;
 	graph_close(g);
 	return -1;
+}
+
+int
+graph_open(struct graph *g, const char *path, struct error *err)
+{
+	return graph_open_damaged(g, path, NULL, err);
 }
 
 const char *

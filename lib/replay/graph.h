@@ -57,15 +57,19 @@ struct graph {
 	struct graph_id *named;    /* causes; NULL after graph_order() */
 	uint32_t *causes;          /* the same as nodes, from then on */
 	size_t cause_count;
+	uint32_t lines;            /* read so far, damaged ones too */
 };
 
 /* Takes in the events that are in the file now. ERROR_INVALID_INPUT for a damaged
  * line; ERROR_SCHEMA, and the event for place, for one recorded twice. g is closed
  * then. A line that is still being written is not taken in. */
 int graph_open(struct graph *g, const char *path, struct error *err);
+/* The same, but damaged lines are told and passed over. */
+int graph_open_damaged(struct graph *g, const char *path,
+    void (*warn)(const struct error *warning), struct error *err);
 /* Finds the causes, and calls and attempts with them, and makes the causal order: an
- * array of all nodes, the caller's. To be called once. NULL with ERROR_SCHEMA, and the event for place: a
- * cause that is not there, or not before it, or a circle of causes. */
+ * array of all nodes, the caller's. To be called once. NULL with ERROR_SCHEMA, and the
+ * event for place: a cause that is not there, or not before it, or a circle of causes. */
 uint32_t *graph_order(struct graph *g, struct error *err);
 /* All nodes by their seq, the caller's; where that is the same, by their place. */
 uint32_t *graph_order_seq(const struct graph *g);

@@ -24,7 +24,7 @@
 /* One replay, as the process on the stage sees it; result is shared with the one that
  * waits outside. */
 struct performance {
-	const struct replay_spec *spec;
+	const struct stage_spec *spec;
 	struct stage stage;
 	struct run run;
 	struct input input;
@@ -246,7 +246,7 @@ run_on_stage(struct performance *p, struct error *err)
 }
 
 int
-replay_run(const struct replay_spec *spec, struct replay_end *end, struct error *err)
+replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err)
 {
 	struct performance p = { .spec = spec, .input = { .file = -1, .sink = -1, .source = -1 } };
 	int failed;
@@ -256,7 +256,7 @@ replay_run(const struct replay_spec *spec, struct replay_end *end, struct error 
 	if (p.result == MAP_FAILED)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
 	memset(p.result, 0, sizeof *p.result);
-	failed = stage_open(&p.stage, spec->source, spec->isolation, spec->place, spec->second, err);
+	failed = stage_open(&p.stage, spec, err);
 	if (failed == 0)
 		failed = run_on_stage(&p, err);
 	*end = p.result->end;
@@ -266,7 +266,7 @@ replay_run(const struct replay_spec *spec, struct replay_end *end, struct error 
 }
 
 char *
-replay_transcript(const struct replay_spec *spec)
+replay_transcript(const struct stage_spec *spec)
 {
 	return memory_format("%s/transcripts/%s.jsonl", spec->place, spec->source->run_id);
 }

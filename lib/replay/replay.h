@@ -21,13 +21,6 @@
 #include "replay/source.h"
 #include "replay/stage.h"
 
-struct replay_spec {
-	const struct source *source;
-	enum isolation isolation;
-	const char *place;       /* absolute; an empty directory, which becomes a storage */
-	bool second;             /* of two, see replay/stage.h */
-};
-
 struct replay_end {
 	int signal_number;       /* that ended it; 0: none */
 	int exit_code;
@@ -40,13 +33,13 @@ char *replay_place(const struct storage *storage, struct error *err);
 /* The same of one that the user names: it is made, or is empty. ERROR_USAGE else. */
 char *replay_place_at(const char *path, struct error *err);
 
-/* Runs it; stdout and stderr are this process's. 0: it came to its end, or was ended
+/* Runs it; spec->place is an empty directory, which becomes a storage; stdout and stderr are this process's. 0: it came to its end, or was ended
  * by a signal. -1: the machine failed, or a part of the isolation is missing
  * (ERROR_SYSTEM); or the recording is not what it should be (ERROR_SCHEMA). This
  * process may be in another directory then. */
-int replay_run(const struct replay_spec *spec, struct replay_end *end, struct error *err);
+int replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err);
 
 /* The transcript that it made, in memory of its own. */
-char *replay_transcript(const struct replay_spec *spec);
+char *replay_transcript(const struct stage_spec *spec);
 
 #endif

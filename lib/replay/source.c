@@ -284,8 +284,12 @@ find_parts(struct source *s)
 	}
 	s->snapshot = if_there(memory_format("%s/snapshots/%s", s->storage.root, s->run_id),
 	    is_directory);
-	s->files = if_there(path_join(s->storage.root, SOURCE_WORKFLOW "/files"), is_directory);
-	s->config = if_there(path_join(s->storage.root, SOURCE_WORKFLOW "/config"), is_directory);
+	path = path_join(s->storage.root, SOURCE_MANIFEST);
+	if (is_file(path)) {
+		s->files = path_join(s->storage.root, SOURCE_FILES);
+		s->config = if_there(path_join(s->storage.root, SOURCE_CONFIG), is_directory);
+	}
+	free(path);
 }
 
 static int
@@ -353,6 +357,25 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 }
 
 static bool
+is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+char *
+source_file(const struct source *s, const char *path)
+{
+	size_t len = strlen(s->workspace);
+	char *found = NULL;
+
+	if (s->snapshot != NULL && strncmp(path, s->workspace, len) == 0 && path[len] == '/')
+		found = if_there(path_join(s->snapshot, path + len + 1), is_there);
+	if (found == NULL && s->files != NULL && *path == '/')
+		found = if_there(path_join(s->files, path + 1), is_there);
+	return found != NULL ? found : memory_text(path);
+}
+
+static bool
 has_digest(const char *path, const char *sha256)
 {
 	struct buffer bytes = BUFFER_INIT;
@@ -368,9 +391,14 @@ char *
 source_script(const struct source *s)
 {
 	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
-		char *path = **word == '/' ? memory_text(*word) : path_join(s->workspace, *word);
+		const char *relative = strncmp(*word, "./", 2) == 0 ? *word + 2 : *word;
+		char *path = *relative == '/' ? memory_text(relative) :
+		    path_join(s->workspace, relative);
+		char *file = source_file(s, path);
+		bool same = has_digest(file, s->workflow_sha256);
 
-		if (has_digest(path, s->workflow_sha256))
+		free(file);
+		if (same)
 			return path;
 		free(path);
 	}

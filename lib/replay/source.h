@@ -4,8 +4,9 @@
  * replay makes again, and what source tells of.
  *
  * A recording lies in a storage: the user's, or one that `awf-replay --export` made.
- * That has two directories more, awf-replay(1):
+ * That has more, awf-replay(1):
  *
+ *     workflow/manifest.json  tells an export, and what is in it
  *     workflow/files/…   the files that steps are made of, below their absolute paths
  *     workflow/config/   the same of the user's configuration
  */
@@ -24,6 +25,9 @@
 #include "record/storage.h"
 
 #define SOURCE_WORKFLOW "workflow"
+#define SOURCE_MANIFEST SOURCE_WORKFLOW "/manifest.json"
+#define SOURCE_FILES SOURCE_WORKFLOW "/files"
+#define SOURCE_CONFIG SOURCE_WORKFLOW "/config"
 
 struct source {
 	struct storage storage;     /* that it lies in; root NULL: a file by itself */
@@ -31,7 +35,7 @@ struct source {
 	char *transcript, *blobs;
 	char *input;                /* what its stdin was; NULL: none was kept */
 	char *snapshot;             /* of the workspace; NULL */
-	char *files, *config;       /* of an export; NULL */
+	char *files, *config;       /* of an export; NULL: it is none, it has none */
 
 	/* Of the last attempt. */
 	int attempt;
@@ -57,8 +61,11 @@ struct source {
  * ERROR_SCHEMA if it is no transcript. s is for source_close() in all cases. */
 int source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err);
-/* The file of the workflow: the word of argv whose file has its digest, absolute, in
- * memory of its own; NULL if there is none (any more). */
+/* Where a recorded path leads: into the snapshot, the export, or as it stands. In
+ * memory of its own. */
+char *source_file(const struct source *s, const char *path);
+/* The file of the workflow: the word of argv whose file has its digest, as a recorded
+ * absolute path, in memory of its own; NULL if there is none (any more). */
 char *source_script(const struct source *s);
 /* Whether that is so although the workflow was a script. */
 bool source_script_lost(const struct source *s);

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/options.h"
 #include "exec/libexec.h"
 #include "replay/disturb.h"
 
@@ -23,18 +23,12 @@ int
 isolation_parse(const char *text, enum isolation *isolation, struct error *err)
 {
 	static const char *const words[] = { "namespaces", "copy", "none", NULL };
-	const char *near = text_suggest(text, words);
-
+	if (options_choice("--isolation", text, words, err) != 0)
+		return -1;
 	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], text) == 0) {
+		if (strcmp(words[i], text) == 0)
 			*isolation = (enum isolation)i;
-			return 0;
-		}
-	if (near != NULL)
-		return error_set(err, ERROR_USAGE, "--isolation",
-		    "'%s' is no isolation (did you mean '%s'?)", text, near);
-	return error_set(err, ERROR_USAGE, "--isolation",
-	    "'%s' is none of namespaces, copy, none", text);
+	return 0;
 }
 
 static bool
@@ -53,6 +47,19 @@ within(const char *path, const char *directory)
 
 	return strncmp(path, directory, len) == 0 &&
 	    (path[len] == '\0' || path[len] == '/' || (len > 0 && directory[len - 1] == '/'));
+}
+
+int
+stage_show(char ***visible, const char *directory, struct error *err)
+{
+	char *path = realpath(directory, NULL);
+
+	if (path == NULL || !is_directory(path)) {
+		free(path);
+		return error_set(err, ERROR_USAGE, "--visible", "'%s' is no directory", directory);
+	}
+	list_take(visible, path);
+	return 0;
 }
 
 /* ---- the workspace ---- */
@@ -88,9 +95,9 @@ copy_workspace(const struct stage *st, const char *from, const char *path, struc
 {
 	if (*from == '\0')
 		return directory_make(path, 0755, err);
-	if (copytree(from, path, st->source->storage.root, NULL, err) != 0)
+	if (copytree(from, path, st->spec->source->storage.root, NULL, err) != 0)
 		return -1;
-	return st->second ? disturb_tree(path, err) : 0;
+	return st->spec->second ? disturb_tree(path, err) : 0;
 }
 
 /* In memory, if there is some: that lists directories in another order. */
@@ -100,7 +107,7 @@ copy_elsewhere(struct stage *st, const char *from, struct error *err)
 	char template[] = "/dev/shm/awf-replay.XXXXXX";
 
 	if (mkdtemp(template) == NULL)
-		st->shown = path_join(st->place, "workspace");
+		st->shown = path_join(st->spec->place, "workspace");
 	else {
 		st->made = memory_text(template);
 		st->shown = path_join(template, "workspace");
@@ -113,22 +120,22 @@ copy_elsewhere(struct stage *st, const char *from, struct error *err)
 static int
 set_workspace(struct stage *st, struct error *err)
 {
-	const struct source *s = st->source;
-	char *from = st->isolation == ISOLATION_NONE ? NULL : origin(s);
+	const struct source *s = st->spec->source;
+	char *from = st->spec->isolation == ISOLATION_NONE ? NULL : origin(s);
 	int failed = 0;
 
-	if (st->isolation == ISOLATION_NONE) {
+	if (st->spec->isolation == ISOLATION_NONE) {
 		st->workspace = memory_text(s->workspace);
 		return s->files == NULL && is_directory(s->workspace) ? 0 : no_workspace(s, err);
 	}
 	if (from == NULL)
 		return no_workspace(s, err);
-	if (st->isolation == ISOLATION_COPY) {
-		st->workspace = path_join(st->place, "workspace");
+	if (st->spec->isolation == ISOLATION_COPY) {
+		st->workspace = path_join(st->spec->place, "workspace");
 		failed = copy_workspace(st, from, st->workspace, err);
 	} else {
 		st->workspace = memory_text(s->workspace);
-		if (st->second || *from == '\0')
+		if (st->spec->second || *from == '\0')
 			failed = copy_elsewhere(st, from, err);
 		else
 			st->shown = memory_text(from);
@@ -144,10 +151,10 @@ set_workspace(struct stage *st, struct error *err)
 static char *
 lead(const struct stage *st, const char *path)
 {
-	const struct source *s = st->source;
+	const struct source *s = st->spec->source;
 	char *found;
 
-	if (st->isolation != ISOLATION_COPY || *path != '/')
+	if (st->spec->isolation != ISOLATION_COPY || *path != '/')
 		return memory_text(path);
 	if (within(path, s->workspace))
 		return memory_format("%s%s", st->workspace, path + strlen(s->workspace));
@@ -183,9 +190,9 @@ lead_list(const struct stage *st, const char *list)
 static void
 set_argv(struct stage *st)
 {
-	for (char **word = st->source->argv; *word != NULL; word++)
+	for (char **word = st->spec->source->argv; *word != NULL; word++)
 		list_take(&st->argv, lead(st, *word));
-	st->directory = lead(st, st->source->directory);
+	st->directory = lead(st, st->spec->source->directory);
 }
 
 /* ---- environment ---- */
@@ -269,7 +276,7 @@ static void
 set_environment(struct stage *st)
 {
 	struct environment *e = &st->environment;
-	const struct source *s = st->source;
+	const struct source *s = st->spec->source;
 	const char *tools;
 	char *led;
 
@@ -303,6 +310,16 @@ show(struct stage *st, char *path)
 		free(path);
 }
 
+/* A directory of the recording: a copy of the workspace has no storage in it. */
+static void
+show_record(struct stage *st, char *path)
+{
+	if (path != NULL && *path == '/' && !list_has(st->visible, path))
+		list_take(&st->visible, path);
+	else
+		free(path);
+}
+
 static void
 show_list(struct stage *st, const char *list)
 {
@@ -318,7 +335,7 @@ show_list(struct stage *st, const char *list)
 static void
 show_recorded(struct stage *st, const char *directory)
 {
-	const struct source *s = st->source;
+	const struct source *s = st->spec->source;
 	size_t count = 0;
 	char *exported;
 
@@ -344,19 +361,21 @@ show_recorded(struct stage *st, const char *directory)
 static void
 set_visible(struct stage *st)
 {
-	const struct source *s = st->source;
+	const struct source *s = st->spec->source;
 	char *libexec = libexec_path();
 
+	for (char *const *path = st->spec->visible; path != NULL && *path != NULL; path++)
+		show(st, memory_text(*path));
 	show(st, own_directory());
 	show_list(st, libexec);
 	show(st, memory_text(AWF_DATADIR));
 	show_list(st, environment_get(&st->environment, "PATH"));
 	show_list(st, environment_get(&st->environment, "AWF_TOOL_PATH"));
 	show(st, path_directory(st->argv[0]));
-	show(st, path_directory(s->transcript));
-	show(st, memory_text(s->blobs));
+	show_record(st, path_directory(s->transcript));
+	show_record(st, memory_text(s->blobs));
 	if (s->input != NULL)
-		show(st, path_directory(s->input));
+		show_record(st, path_directory(s->input));
 	if (s->config != NULL)
 		show(st, memory_text(s->config));
 	show(st, path_config("agents"));
@@ -372,11 +391,9 @@ set_visible(struct stage *st)
 }
 
 int
-stage_open(struct stage *st, const struct source *source, enum isolation isolation,
-    const char *place, bool second, struct error *err)
+stage_open(struct stage *st, const struct stage_spec *spec, struct error *err)
 {
-	*st = (struct stage){ .source = source, .isolation = isolation, .place = place,
-		.second = second };
+	*st = (struct stage){ .spec = spec };
 	if (set_workspace(st, err) != 0)
 		return -1;
 	set_argv(st);
@@ -391,12 +408,12 @@ stage_confinement(const struct stage *st, const char *const *writable)
 	return (struct confine_spec){
 		.workspace = st->workspace,
 		.source = st->shown,
-		.scratch = st->place,
+		.scratch = st->spec->place,
 		.visible = (const char *const *)st->visible,
 		.writable = writable,
 		.shown = st->elsewhere,
-		.host_name = st->second ? SECOND_HOST : NULL,
-		.first_pid = st->second ? SECOND_PID : 0,
+		.host_name = st->spec->second ? SECOND_HOST : NULL,
+		.first_pid = st->spec->second ? SECOND_PID : 0,
 	};
 }
 

@@ -26,11 +26,19 @@ enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
 /* The kind that --isolation names. */
 int isolation_parse(const char *text, enum isolation *isolation, struct error *err);
 
-struct stage {
+struct stage_spec {
 	const struct source *source;
 	enum isolation isolation;
+	char *const *visible;    /* further directories, absolute; ends with NULL; may be NULL */
 	const char *place;       /* directory of this replay, absolute */
 	bool second;             /* of two */
+};
+
+/* Takes the directory of --visible into a list: it must be there. */
+int stage_show(char ***visible, const char *directory, struct error *err);
+
+struct stage {
+	const struct stage_spec *spec;
 
 	char *workspace;         /* where the workflow is started */
 	char *shown;             /* what is shown there, if that is another directory */
@@ -43,10 +51,9 @@ struct stage {
 	char **paths;            /* of elsewhere */
 };
 
-/* ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied. st is for
+/* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied. st is for
  * stage_close() in all cases. */
-int stage_open(struct stage *st, const struct source *source, enum isolation isolation,
-    const char *place, bool second, struct error *err);
+int stage_open(struct stage *st, const struct stage_spec *spec, struct error *err);
 /* What confines to it, whose texts are the stage's; writable ends with NULL. */
 struct confine_spec stage_confinement(const struct stage *st, const char *const *writable);
 /* What there is to say of it, in one line; NULL: nothing. */

@@ -98,6 +98,7 @@ interleaved() {
 
 @test "--order: lines unchanged; seq brings the order of the file back" {
 	file=$(concurrent)
+	# shellcheck disable=SC2094 # they are different files
 	awf-replay --order causal "$file" >causal
 	run -1 cmp -s causal "$file"
 	sort causal | cmp - <(sort "$file")
@@ -159,10 +160,268 @@ interleaved() {
 	done
 }
 
+@test "--tree and --timeline of the recorded runs" {
+	for run in "brief $BRIEF" "release $RELEASE"; do
+		read -r name id <<<"$run"
+		for display in tree timeline; do
+			COLUMNS=100 awf-replay "--$display" "$id" | diff "$ROOT/tests/fixtures/replay/$name.$display" -
+		done
+	done
+	awf-replay --timeline --html page.html "$BRIEF" >out
+	[ ! -s out ]
+	diff "$ROOT/tests/fixtures/replay/brief.html" page.html
+}
+
+# Events of a run of one call and what is told of it, as --tree prints it.
+tree() {
+	events >t.jsonl
+	awf-replay --tree t.jsonl
+}
+
+@test "--tree: how calls end" {
+	same "$(tree <<-'END'
+		1 - - run.started {"name":"n","attempt":1}
+		2 1 - step.started {"name":"a","kind":"command","call":"a:0:0","attempt":1,"blocks":[{"type":"command","command":"make\nall"}]}
+		3 2 - step.completed {"call":"a:0:0","result":1,"retries":[{},{}]}
+		4 1 - step.started {"name":"b","kind":"operation","tool":"look","call":"b:0:0","attempt":1}
+		5 4 - step.completed {"call":"b:0:0","reused_from":"00000000-0000-4000-8000-000000000003"}
+		6 1 - step.started {"name":"c","kind":"agent","call":"c:0:0","attempt":1,"provider":"p"}
+		7 6 - tool.call {"name":"t","input":{"x":1}}
+		8 1 - step.started {"name":"d","kind":"command","call":"d:0:0","attempt":1}
+		9 8 - step.completed {"call":"d:0:0","error":"odd"}
+	END
+	)" 'n unfinished (00000000-0000-4000-8000-000000000001, 2026-11-21)
+├─ a command done (0ms, 2 retries): make…
+├─ b operation reused: look
+├─ c agent unfinished (p)
+│  └─ t unfinished: {"x":1}
+└─ d command failed (0ms): odd'
+}
+
+@test "--tree: what tells of no attempt, no call, or twice" {
+	same "$(tree <<-'END'
+		2 - - step.started {"name":"a","kind":"k","call":"a:0:0"}
+		3 2 - tool.call {"name":"t"}
+		4 3 - tool.result {"name":"t"}
+		5 3 - tool.result {"name":"t","error":{"code":"x","message":"y"}}
+		6 2 - step.completed {"call":"a:0:0"}
+		7 6 - step.completed {"call":"a:0:0","error":{"code":"x","message":"y"}}
+		8 2 - step.completed {"call":"b:0:0"}
+		9 2 - later {}
+	END
+	)" 'run unfinished (00000000-0000-4000-8000-000000000001, 2026-11-21)
+└─ a k done (0ms)
+   └─ t done (0ms)'
+	same "$(tree </dev/null 2>&1 || echo "$?")" "awf-replay: t.jsonl: no whole line is in it
+1"
+}
+
+@test "what came from outside is harmless on a terminal and in a page" {
+	events >t.jsonl <<-'END'
+		1 - - run.started {"name":"\u001b[2J<b>","attempt":1}
+		2 1 - step.started {"name":"a&b","kind":"<i>","call":"\"x'","attempt":1,"blocks":[{"command":"\u202e<script>alert(1)</script>"}]}
+		3 2 - step.completed {"call":"\"x'","error":{"code":"c","message":"<img src=x>\u0007"}}
+	END
+	same "$(awf-replay --tree --color always t.jsonl)" $'\\x1b[2J<b> \e[31munfinished\e[0m (00000000-0000-4000-8000-000000000001, 2026-11-21)
+└─ a&b <i> \e[31mfailed\e[0m (0ms): c: <img src=x>\\x07'
+	[[ $(awf-replay --timeline t.jsonl) == *'a&b '*'0ms failed'* ]]
+	awf-replay --timeline --html page.html t.jsonl
+	run -1 grep -e '<b>' -e '<i>' -e '<script' -e '<img' -e 'http:' -e 'https:' page.html
+	grep -qF '<dd>&quot;x&#39;</dd>' page.html
+	grep -qF '\u202e&lt;script&gt;alert(1)&lt;/script&gt;' page.html
+	python3 - <<-'END'
+		from html.parser import HTMLParser
+		class Check(HTMLParser):
+		    open = []
+		    def handle_starttag(self, tag, attrs):
+		        assert not {"src", "href", "onclick"} & {name for name, value in attrs}
+		        if tag != "meta":
+		            self.open.append(tag)
+		    def handle_endtag(self, tag):
+		        assert self.open.pop() == tag
+		check = Check()
+		check.feed(open("page.html").read())
+		assert check.open == []
+	END
+}
+
+@test "child runs: each attempt once, below the call it began in" {
+	child=00000000-0000-4000-8000-000000000007
+	# Two attempts of a parent, each with a call that names the child; two of the child.
+	{
+		printf '%s\n' '01 1 - run.started {"name":"p","attempt":1}' \
+			'02 2 1 step.call_workflow.started {"name":"w","kind":"call_workflow","call":"w:0:0"}' \
+			'05 3 - run.started {"name":"p","attempt":2}' \
+			'06 4 3 step.call_workflow.started {"name":"w","kind":"call_workflow","call":"w:0:0"}' \
+			'09 5 4 step.call_workflow.completed {"call":"w:0:0","result":1}'
+	} | timed "$NESTED" "$child" >parent.jsonl
+	{
+		printf '%s\n' '03 1 - run.started {"name":"c","attempt":1}' \
+			'04 2 1 step.started {"name":"one","kind":"k","call":"one:0:0"}' \
+			'07 3 - run.started {"name":"c","attempt":2}' \
+			'08 4 3 step.call_workflow.started {"name":"two","kind":"k","call":"two:0:0"}'
+	} | timed "$child" "$child" >"$child.jsonl"
+	same "$(awf-replay --tree parent.jsonl)" "p unfinished ($NESTED, 2026-11-21)
+├─ attempt 1 unfinished
+│  └─ w call_workflow unfinished (run 00000000)
+│     └─ one k unfinished
+└─ attempt 2 unfinished
+   └─ w call_workflow done (3.0s, run 00000000)
+      └─ two k unfinished (run 00000000)"
+	# Two that are each other's child: each stands there once.
+	timed "$child" "$NESTED" >"$child.jsonl" <<-'END'
+		03 1 - run.started {"name":"c","attempt":1}
+		04 2 1 step.call_workflow.started {"name":"back","kind":"k","call":"two:0:0"}
+	END
+	timed "$NESTED" "$child" >"$NESTED.jsonl" <<-'END'
+		01 1 - run.started {"name":"p","attempt":1}
+		02 2 1 step.call_workflow.started {"name":"w","kind":"k","call":"w:0:0"}
+	END
+	same "$(awf-replay --tree "$NESTED.jsonl")" "p unfinished ($NESTED, 2026-11-21)
+└─ w k unfinished (run 00000000)
+   └─ back k unfinished (run b7e0c3d2)"
+	rm "$child.jsonl"
+	run -0 --separate-stderr awf-replay --tree parent.jsonl
+	same "${stderr%%$'\n'*}" "awf-replay: ./$child.jsonl: child run has no transcript"
+}
+
+# Lines of "SECOND ID PARENT TYPE PAYLOAD" as the transcript of a run whose calls of
+# workflows name a child.
+timed() {
+	local run=$1 child=$2 second id parent type payload
+	while read -r second id parent type payload; do
+		[ "$parent" = - ] && parent=null || parent="\"${run%?}$parent\""
+		printf '{"timestamp":"2026-11-21T08:00:%s.000000Z","event_id":"%s","run_id":"%s",' \
+			"$second" "${run%?}$id" "$run"
+		[[ $type != *.started || $type == run.* || $payload == *one* ]] || printf '"child_run_id":"%s",' "$child"
+		printf '"parent_event_id":%s,"type":"%s","path":"","iteration":0,"payload":%s}\n' \
+			"$parent" "$type" "$payload"
+	done | chain
+}
+
+@test "--timeline: a call that never ended was there until the last that is known" {
+	printf '%s\n' '00 1 - run.started {"attempt":1}' \
+		'01 2 1 step.started {"name":"one","kind":"agent","call":"one:0:0"}' \
+		'04 3 2 message.assistant {}' |
+		timed "$NESTED" - >t.jsonl
+	same "$(COLUMNS=50 awf-replay --timeline t.jsonl | tail -n +2)" '         0              2.0s
+one             ??????????????????????? unfinished
+? unfinished'
+}
+
+@test "groups in groups without end stand beside each other at last" {
+	{
+		echo '1 1 - run.started {"attempt":1}'
+		for i in $(seq 2 300); do
+			printf '1 %s %s step.started {"name":"g","kind":"k","call":"g:%s:0"}\n' "$i" $((i - 1)) "$i"
+		done
+	} | while read -r second id parent type payload; do
+		[ "$parent" = - ] && parent=null || parent="\"$(printf '00000000-0000-4000-8000-%012d' "$parent")\""
+		printf '{"timestamp":"2026-11-21T08:00:01.000000Z","event_id":"00000000-0000-4000-8000-%012d","run_id":"%s","parent_event_id":%s,"type":"%s","path":"","iteration":0,"payload":%s}\n' \
+			"$id" "$BRIEF" "$parent" "$type" "$payload"
+	done | chain >t.jsonl
+	awf-replay --tree t.jsonl >tree
+	same "$(grep -c 'g k unfinished$' tree)" 299
+	same "$(awk '{ n = index($0, "g"); if (n > most) most = n } END { print (most <= 4 * 128) }' tree)" 1
+	same "$(awf-replay --timeline t.jsonl | grep -c '^ *g  *?  *unfinished$')" 299
+}
+
+@test "a run that is going on" {
+	mkfifo go
+	awf-run -c 'echo x | awf-step -q done -- cat; echo y | awf-step -q slow -- cat go' 3>&- &
+	pid=$!
+	eventually grep -q '"slow:0:0"' "$(until transcript 2>/dev/null | grep .; do sleep 0.01; done)"
+	awf-replay --tree >tree
+	grep -q '^pipeline running (' tree
+	grep -q '├─ done command done ([0-9.]*m\?s): cat$' tree
+	grep -q '└─ slow command running ([0-9.]*m\?s): cat go$' tree
+	awf-replay --timeline | grep -q '^slow .*▒.* running$'
+	same "$(awf-replay --state slow)" '{"call":"slow:0:0","attempt":1,"input":"y","unfinished":true}'
+	awf-replay --canonical | grep -q '"slow:0:0"'
+	echo z >go
+	wait "$pid"
+	same "$(awf-replay --state slow)" '{"call":"slow:0:0","attempt":1,"input":"y","output":"z"}'
+	awf-replay --tree | grep -q '^pipeline done '
+}
+
+@test "--state: inputs that were results, several calls, blobs, bytes, errors" {
+	awf-run -c 'printf "1\n2\n" | awf-step -i lines a -- sed s/^/x/ | awf-step b -- tr x y |
+		awf-step -q -s c -- cat' >/dev/null
+	same "$(awf-replay --state b)" '{"call":"b:0:0","attempt":1,"input":"x1","output":"y1"}
+{"call":"b:0:1","attempt":1,"input":"x2","output":"y2"}'
+	same "$(awf-replay --state b:0:1)" '{"call":"b:0:1","attempt":1,"input":"x2","output":"y2"}'
+	same "$(awf-replay --state c | jq -c .input)" '["y1","y2"]'
+	awf-run -c 'head -c 300000 /dev/zero | tr "\0" a | awf-step a -- cat | awf-step -q b -- wc -c' >/dev/null
+	same "$(awf-replay --state b | jq -r '.input | length')" 300000
+	awf-run -c "printf '\\377\\376' | awf-step a -- cat | awf-step -q b -- cat" >/dev/null
+	same "$(awf-replay --state b)" \
+		'{"call":"b:0:0","attempt":1,"input":"//4=","input_encoding":"base64","output":"//4=","output_encoding":"base64"}'
+	run -3 awf-run -c 'echo x | awf-step a -- false | awf-step -q b -- cat'
+	same "$(awf-replay --state a | jq -c '[.input, .error.code]')" '["x","exit_status"]'
+	[[ $(awf-replay --state b) == '{"call":"b:0:0","attempt":1,"input":"x","skipped":"'* ]]
+}
+
+@test "--state: what was reused, here and by a fork; what is gone" {
+	events >"$BRIEF.jsonl" <<-'END'
+		1 - - run.started {"attempt":1}
+		2 1 - step.started {"call":"a:0:0","attempt":1,"input":null}
+		3 2 - step.completed {"call":"a:0:0","result":{"n":1.50}}
+		4 - - run.started {"attempt":2}
+		5 4 - step.started {"call":"a:0:0","attempt":2,"input":null}
+		6 5 - step.completed {"call":"a:0:0","reused_from":"00000000-0000-4000-8000-000000000003"}
+		7 6 - step.started {"call":"b:0:0","attempt":2}
+	END
+	same "$(awf-replay --state a:0:0 "$BRIEF.jsonl")" '{"call":"a:0:0","attempt":1,"input":null,"output":{"n":1.50}}
+{"call":"a:0:0","attempt":2,"input":null,"output":{"n":1.50}}'
+	same "$(awf-replay --state b:0:0 "$BRIEF.jsonl")" '{"call":"b:0:0","attempt":2,"input":{"n":1.50},"unfinished":true}'
+	events >fork.jsonl <<-END
+		1 - - run.started {"attempt":1}
+		2 1 - step.started {"call":"a:0:0","input":0}
+		3 2 - step.completed {"call":"a:0:0","reused_from":{"run_id":"$BRIEF","event_id":"00000000-0000-4000-8000-000000000006"}}
+		4 9 - step.started {"call":"c:0:0"}
+		5 4 - step.completed {"call":"c:0:0","reused_from":"00000000-0000-4000-8000-000000000005"}
+	END
+	same "$(awf-replay --state a:0:0 fork.jsonl)" '{"call":"a:0:0","attempt":1,"input":0,"output":{"n":1.50}}'
+	same "$(awf-replay --state c:0:0 fork.jsonl)" '{"call":"c:0:0","attempt":1}'
+	rm "$BRIEF.jsonl"
+	run -4 --separate-stderr awf-replay --state a:0:0 fork.jsonl
+	same "$stderr" "awf-replay: ./$BRIEF.jsonl: unable to open: No such file or directory"
+}
+
+@test "damaged lines are told, and the rest is shown" {
+	sed '2s/"payload"/payload/' "$AWF_STORAGE/transcripts/$NESTED.jsonl" >t.jsonl
+	for display in --tree --timeline; do
+		run -0 --separate-stderr awf-replay "$display" t.jsonl
+		same "$stderr" 'awf-replay: t.jsonl: line 2 is damaged (see awf-verify)'
+		[[ $output == 'nested done ('* ]]
+	done
+	sed '1s/"payload"/payload/' "$AWF_STORAGE/transcripts/$NESTED.jsonl" >t.jsonl
+	run -0 --separate-stderr awf-replay --state count t.jsonl
+	same "$stderr" 'awf-replay: t.jsonl: line 1 is damaged: it is no event (see awf-verify)'
+	same "$(jq -c 'del(.input)' <<<"$output")" '{"call":"count:0:0","attempt":1,"output":"2"}'
+	run -4 --separate-stderr awf-replay --state review.lint "$BRIEF"
+	[[ $stderr == 'awf-replay: '*'/ffffffff'*': unable to open the blob: No such file or directory' ]]
+}
+
+@test "the width of what is shown" {
+	for columns in 1 20 40 200; do
+		for display in tree timeline; do
+			COLUMNS=$columns awf-replay "--$display" "$BRIEF" >out
+			same "$(python3 -c 'import sys; print(max(len(line.rstrip("\n")) for line in open("out")) <= int(sys.argv[1]))' $((columns)))" True
+		done
+	done
+}
+
 @test "wrong command lines" {
 	refused 1 "@: there is no run yet in $AWF_STORAGE" --order seq
-	refused 1 "--order: no such order 'casual' (did you mean 'causal'?)" --order casual
-	refused 1 "--order: no such order 'x': causal or seq" --order x
+	refused 1 '--html: only with --timeline' --html x
+	refused 1 "--order: no such word 'casual' (did you mean 'causal'?)" --order casual
+	refused 1 "--order: no such word 'x' (see --help)" --order x
+	refused 1 "--color: no such word 'x' (see --help)" --tree --color x
+	refused 1 '--html: only with --timeline' --tree --html x
+	refused 1 '--tree: not with --timeline' --timeline --tree
+	refused 1 "--state: 'a b' is neither a step (a.b) nor a call (a:0:0/b:0:0)" --state 'a b' "$BRIEF"
+	refused 1 "--state: no step or call 'a' is in this run (see awf-replay --tree)" --state a "$BRIEF"
 	refused 1 '--canonical: not with --order' --order seq --canonical
 	refused 1 'b: only one run at a time' --canonical a b
 	run -1 --separate-stderr awf-replay --canonical @none
@@ -173,5 +432,7 @@ interleaved() {
 @test "a full disk is told, a reader that goes away ends it" {
 	run -4 --separate-stderr sh -c 'awf-replay --canonical "$1" >/dev/full' sh "$BRIEF"
 	same "$stderr" 'awf-replay: stdout: unable to write: No space left on device'
+	run -4 --separate-stderr awf-replay --timeline --html none/page.html "$BRIEF"
+	[[ $stderr == 'awf-replay: none/page.html: '*': No such file or directory' ]]
 	same "$(awf-replay --order seq "$BRIEF" | head -n 1 | cut -c1-9)" '{"seq":1,'
 }

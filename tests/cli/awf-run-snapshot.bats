@@ -10,6 +10,7 @@ cleanup() {
 	pids=$(jobs -p)
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
+	chmod -R u+rwx "$BATS_TEST_TMPDIR"
 }
 
 # The first line's payload, by a jq expression.

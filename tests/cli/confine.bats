@@ -243,6 +243,7 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 		run "${user[@]}" confined "$WORK" unshare -Urmpnf sh -c "$attempt"
 		[ "$status" -ne 0 ] || { echo "it did: $attempt" >&2; return 1; }
 	done <<-'END'
+		unshare -C true
 		umount /usr
 		umount -l /tmp
 		umount -l .
@@ -269,6 +270,24 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	same "$(inside 'head -c 9 /dev/zero | wc -c; echo a >/dev/null; echo to stdout >/dev/stdout')" '9
 to stdout'
 	confined "$WORK" perl -e 'open(P, "+<", "/dev/ptmx") or die "$!"'
+}
+
+@test "keys of the session are not found" {
+	perl -e 'require "sys/syscall.ph"' 2>/dev/null || skip 'no numbers of system calls here'
+	cat >../keys.pl <<-'END'
+		require "sys/syscall.ph";
+		my ($type, $name, $value) = ("user", "awf-test", "secret");
+		if (@ARGV) {
+			syscall(SYS_keyctl(), 1, 0) >= 0 and syscall(SYS_add_key(), $type, $name, $value, 6, -3) > 0 or exit 9;
+			exec @ARGV;
+		}
+		print syscall(SYS_keyctl(), 10, -3, $type, $name, 0) > 0 ? "found\n" : "none\n";
+	END
+	run perl ../keys.pl perl ../keys.pl
+	[ "$status" -ne 9 ] || skip 'no keys here'
+	same "$output" found
+	mv ../keys.pl .
+	same "$(perl keys.pl confined "$WORK" perl keys.pl)" none
 }
 
 @test "signals are passed on, those ignored before are not" {
@@ -332,6 +351,12 @@ to stdout'
 	mkdir part
 	run -4 unshare -Urm sh -c 'mount -t tmpfs none part; confined "$PWD" true'
 	same "$output" "confined: isolation: unable to lay an overlay over $PWD, in which something is mounted: Invalid argument; --isolation copy and --isolation none do without"
+}
+
+@test "a file on which something is mounted" {
+	run -0 unshare -Urm sh -c 'mount --bind /etc/passwd /etc/group
+		ls /etc >../there; confined "$PWD" sh -c "ls /etc" | diff ../there - && confined "$PWD" cat /etc/group'
+	same "$output" "$(cat /etc/passwd)"
 }
 
 @test "a namespace that is missing is named" {

@@ -241,6 +241,21 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	try awf-verify.1 'keys[]' | grep -qx exit_code
 }
 
+@test "awf-replay(1): what it shows" {
+	brief
+	stub less 'cat'
+	stub xdg-open 'grep -c "<details>" "$1"'
+	[[ $(try awf-replay.1 'less -R') == *'research'*'search_notes'* ]]
+	same "$(try awf-replay.1 '--state write' | tail -n 1)" "$(tail -n 1 brief.txt)"
+	same "$(try awf-replay.1 xdg-open)" 3
+	same "$(try awf-replay.1 'sed ' | tail -n 1)" "$(awf-replay --order causal | awf-tail - | tail -n 1)"
+	same "$(try awf-replay.1 sha256sum)" "$(awf-replay --order causal >other; awf-replay --canonical other | sha256sum)"
+	awf-run -n -c 'echo topic | awf-step analyse -q -- false' || true
+	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep -w failed)"
+	answers topic analysed >answers.jsonl
+	same "$(AWF_MODEL=replay/answers.jsonl try awf-replay.1 'select(.error)')" analysed
+}
+
 @test "awf-agent(5) and awf-tool(5)" {
 	answers 'You are the researcher' found '"Title: t' bug 'Title: u' feature >answers.jsonl
 	sed -i 's/"\\"Title/"Title/' answers.jsonl
@@ -271,6 +286,25 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	line=$(example awf-provider.7 'Name a colour')
 	same "$(sh -c "${line//\/usr\/local/"$BUILD"}")" \
 		"$(jq -j '.delta.text? // empty' "$ROOT/tests/fixtures/anthropic/text.jsonl")"
+}
+
+@test "awf-mask-patterns(1), and masking in awf-run(1)" {
+	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q a -- echo "key sk-%s"\n' "$(printf '%030d' 7)" >digest.awf
+	chmod +x digest.awf
+	./digest.awf
+	echo 're:sk-[0-9]{20,}' >patterns
+	same "$(try awf-mask-patterns.1 'grep -c')" 2
+	for words in "echo 're:sk" 'env[]'; do
+		try awf-mask-patterns.1 "$words"
+		run ! grep -r sk-0 ~/.local/share/awf/latest
+		same "$(jq -r 'select(.type == "step.completed").payload.result' ~/.local/share/awf/latest)" 'key [masked]'
+	done
+	same "$(jq -c 'select(.type == "run.started").payload.env | [.[]] | unique' ~/.local/share/awf/latest)" '[null]'
+	stub pass 'echo swordfish'
+	printf 'awf-step -n -q a -- echo swordfish\n' >deploy.awf
+	chmod +x deploy.awf
+	XDG_RUNTIME_DIR=$PWD try awf-run.1 'pass show deploy'
+	same "$(jq -r 'select(.type == "step.completed").payload.result' ~/.local/share/awf/latest)" '[masked]'
 }
 
 @test "awf-transcript(5)" {

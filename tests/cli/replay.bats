@@ -164,7 +164,7 @@ differs() {
 	run -4 --separate-stderr awf-replay
 	same "$stderr" "awf-replay: $PWD/gone: the workspace is not there, and no snapshot of it"
 	run -1 --separate-stderr awf-replay --isolation copi
-	same "$stderr" "awf-replay: --isolation: 'copi' is no isolation (did you mean 'copy'?)"
+	same "$stderr" "awf-replay: --isolation: no such word 'copi' (did you mean 'copy'?)"
 	run -1 --separate-stderr awf-replay --order seq --isolation copy
 	same "$stderr" "awf-replay: --isolation: not with --order, which runs nothing"
 	mkfifo hold
@@ -218,4 +218,109 @@ differs() {
 	run wait $!
 	wait $! || same $? 143
 	same "$(ls "$AWF_STORAGE/replays")" ''
+}
+
+# A workflow of all that an export holds, in one directory; its script in another, an
+# agent in the user's configuration.
+exportable() {
+	mkdir flows flows/agents "$XDG_CONFIG_HOME" "$XDG_CONFIG_HOME/awf" "$XDG_CONFIG_HOME/awf/tools"
+	tool add none 'jq -c .a+1'
+	tool mail external 'exit 1'
+	mv tools/mail* "$XDG_CONFIG_HOME/awf/tools"
+	agent one 'add, mail' "$(uses t1 add '{"a":1}')" "$(says done)"
+	mv agents/one.md flows/agents
+	printf 'about {{data}}\n' >prompt
+	printf 'awf-step -a one -p @prompt ask | awf-step outer -r -- sh -c "awf-step inner -r -- cat; cat given 2>/dev/null || true"\n' >flows/flow
+	echo go | awf-run "$@" flows/flow >recorded
+}
+
+# Away with all that a replay of the export must not need.
+elsewhere() {
+	mv recorded ../recorded
+	export AWF_STORAGE=$BATS_TEST_TMPDIR/other XDG_CONFIG_HOME=$BATS_TEST_TMPDIR/none
+	cd ..
+	rm -rf work config storage
+}
+
+replays_from() {
+	run -0 --separate-stderr awf-replay -q --isolation "$1" exported
+	same "$output" "$(cat recorded)"
+	run -0 awf-verify --determinism --isolation "$1" exported
+	same "$output" ''
+}
+
+@test "an export replays where nothing of the recording is" {
+	exportable
+	run -0 awf-replay --export ../exported
+	same "$output" "awf-replay: no snapshot of the workspace: only the files of steps are exported (--with-workspace takes today's)"
+	elsewhere
+	same "$(cd exported/workflow && find . -type f | sed "s|.*/work/|work/|" | sort)" \
+"./config/awf/tools/mail
+./config/awf/tools/mail.tool.json
+./manifest.json
+work/flows/agents/one.md
+work/flows/flow
+work/prompt
+work/tools/add
+work/tools/add.tool.json"
+	same "$(jq -r '.files[].file' exported/workflow/manifest.json | wc -l)" 7
+	[ "$ISOLATION" = copy ] || replays_from namespaces
+	replays_from copy
+	run -4 --separate-stderr awf-replay --isolation none exported
+	[[ $stderr == *"/work: the workspace is not there, and no snapshot of it" ]]
+	run -0 awf-verify exported
+	run -0 awf-replay -q --export again exported
+	rm -r exported
+	mv again exported
+	replays_from "$ISOLATION"
+}
+
+@test "an export of a snapshot, and of today's workspace" {
+	echo given >given
+	exportable --snapshot
+	same "$(cat recorded)" "$(printf 'done\ngiven')"
+	echo other >given
+	run -0 awf-replay --export ../exported
+	same "$output" ''
+	elsewhere
+	replays_from "$ISOLATION"
+	mkdir work
+	cd work
+	echo given >given
+	awf-run -c 'awf-step -n a -r -- cat given' >../recorded
+	run -0 awf-replay --with-workspace --export ../exported2
+	cd ..
+	rm -r work exported
+	mv exported2 exported
+	replays_from "$ISOLATION"
+}
+
+@test "blobs, binary input and children are exported" {
+	{ head -c 300000 /dev/zero; printf '\377'; } | awf-run -c 'awf-step a -- cat | awf-step b -r -- wc -c' >recorded
+	run -0 awf-replay -q --export ../exported
+	elsewhere
+	replays_from "$ISOLATION"
+	same "$(find exported/blobs exported/inputs -type f | wc -l)" 2
+}
+
+@test "exports that would not replay are refused" {
+	exportable
+	echo x >>flows/flow
+	run -1 --separate-stderr awf-replay --export ../exported
+	same "$stderr" "awf-replay: flow: the workflow's script is not what it was, or not there"
+	sed -i '$d' flows/flow
+	rm prompt
+	run -1 --separate-stderr awf-replay --export ../exported
+	same "$stderr" "awf-replay: $PWD/prompt: a step of the run was made of this file, which is not there any more"
+	[ ! -e ../exported ]
+	mkdir full
+	touch full/file
+	run -1 --separate-stderr awf-replay --export full
+	same "$stderr" "awf-replay: full: unable to make this directory: Directory not empty"
+	run -1 --separate-stderr awf-replay --export x --isolation copy
+	same "$stderr" "awf-replay: --isolation: not with --export, which runs nothing"
+	run -1 --separate-stderr awf-replay --with-workspace
+	same "$stderr" "awf-replay: --with-workspace: only with --export"
+	run -1 --separate-stderr awf-replay --tree --export x
+	same "$stderr" "awf-replay: --export: not with --tree"
 }

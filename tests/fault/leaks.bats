@@ -62,3 +62,16 @@ checked() {
 	run -1 checked awf-verify --key key @pipeline
 	run -4 checked awf-verify --keygen key
 }
+
+@test "a masked run, and its filter" {
+	printf 'secret\nre:k-[0-9]+\n' >patterns
+	export PATH="$BUILD/libexec/awf:$PATH"
+	printf 'a secret\nb\n' | AWF_MASK="cat" checked awf-step -i lines -j 2 x -- cat >lines
+	printf 'a\377secret' | AWF_MASK='patterns patterns' checked awf-step -q x -- cat
+	checked awf-run -n --mask 'patterns patterns' -c true
+	run -4 env AWF_MASK='exit 3' valgrind -q --error-exitcode=99 awf-step -n x -- true
+	run -125 checked awf-run -n --mask 'echo; cat' -c true
+	readlink -f "$AWF_STORAGE/latest" | xargs cat | jq -c 'del(.refs)' | checked awf-mask-patterns patterns >masked
+	run -4 checked awf-mask-patterns patterns <<<'{"path":"secret"}'
+	run -1 checked awf-mask-patterns /dev/null
+}

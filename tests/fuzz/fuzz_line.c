@@ -15,6 +15,7 @@
 #include "record/form.h"
 #include "record/progress.h"
 #include "record/view.h"
+#include "replay/canonical.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -63,6 +64,23 @@ put_back(const char *line, size_t len)
 	buffer_free(&whole);
 }
 
+/* What time and chance put in goes at once: nothing more is dropped of what is left. */
+static void
+make_canonical(const char *line, size_t len)
+{
+	struct buffer once = BUFFER_INIT, twice = BUFFER_INIT;
+	size_t bad;
+
+	if (len > 0 && scan_within(line, len, SCAN_LINE_DEPTH, &bad) == NULL) {
+		canonical_line(line, len, &once);
+		assert(scan_within(once.data, once.len, SCAN_LINE_DEPTH, &bad) == NULL);
+		canonical_line(once.data, once.len, &twice);
+		assert(once.len == twice.len && memcmp(once.data, twice.data, once.len) == 0);
+	}
+	buffer_free(&once);
+	buffer_free(&twice);
+}
+
 static void
 ask(const char *prompt, size_t prompt_len, struct span line)
 {
@@ -90,6 +108,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	look(line, len);
 	show(line, len);
 	put_back(line, len);
+	make_canonical(line, len);
 	ask((const char *)data, prompt, span_of(line, len));
 	free(line);
 	return 0;

@@ -1,0 +1,292 @@
+#include "replay/export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+#define FILE_LIMIT ((size_t)256 << 20)
+#define MANIFEST_FORMAT 1
+
+struct exporting {
+	const struct source *source;
+	struct storage storage;    /* the export */
+	bool snapshot;             /* it has one */
+	struct buffer text;        /* of the manifest */
+	struct writer manifest;
+};
+
+static bool
+is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* Copies a file, making the directories above its copy; what was copied already is
+ * left as it is. */
+static int
+copy(const char *from, const char *to, struct error *err)
+{
+	char *parent = path_directory(to);
+	int failed = directory_make(parent, 0755, err);
+
+	free(parent);
+	if (failed == 0 && !is_there(to))
+		failed = copytree_file(from, to, err);
+	return failed;
+}
+
+/* Takes both paths over. */
+static int
+copy_if_there(char *from, char *to, struct error *err)
+{
+	int failed = is_there(from) ? copy(from, to, err) : 0;
+
+	free(from);
+	free(to);
+	return failed;
+}
+
+static int
+copy_blobs(char *from, char *to, struct error *err)
+{
+	char *parent = path_directory(to);
+	int failed = 0;
+
+	if (is_there(from))
+		failed = directory_make(parent, 0755, err) != 0 ||
+		    copytree(from, to, NULL, NULL, err) != 0;
+	free(parent);
+	free(from);
+	free(to);
+	return failed ? -1 : 0;
+}
+
+static char *
+unfinished(char *input)
+{
+	char *part = memory_format("%s.part", input);
+
+	free(input);
+	return part;
+}
+
+/* Transcript, blobs and input of a run in the source's storage. */
+static int
+export_record(const struct exporting *x, const char *run_id, struct error *err)
+{
+	const struct storage *from = &x->source->storage, *to = &x->storage;
+
+	if (from->root == NULL)
+		return 0;
+	if (copy_if_there(storage_transcript(from, run_id), storage_transcript(to, run_id), err) != 0 ||
+	    copy_blobs(storage_blobs(from, run_id), storage_blobs(to, run_id), err) != 0 ||
+	    copy_if_there(storage_input(from, run_id), storage_input(to, run_id), err) != 0)
+		return -1;
+	return copy_if_there(unfinished(storage_input(from, run_id)),
+	    unfinished(storage_input(to, run_id)), err);
+}
+
+/* A file by itself has only itself, and perhaps blobs beside it. */
+static int
+export_records(const struct exporting *x, struct error *err)
+{
+	const struct source *s = x->source;
+
+	if (copy_if_there(memory_text(s->transcript), storage_transcript(&x->storage, s->run_id),
+	    err) != 0 || export_record(x, s->run_id, err) != 0)
+		return -1;
+	if (s->storage.root == NULL && copy_blobs(memory_text(s->blobs),
+	    storage_blobs(&x->storage, s->run_id), err) != 0)
+		return -1;
+	for (size_t i = 0; i < s->child_count; i++)
+		if (export_record(x, s->children[i], err) != 0)
+			return -1;
+	return storage_set_latest(&x->storage, s->run_id, err);
+}
+
+static int
+export_snapshot(struct exporting *x, bool today, struct error *err)
+{
+	const struct source *s = x->source;
+	const char *from = s->snapshot != NULL ? s->snapshot : today ? s->workspace : NULL;
+	char *parent, *to;
+	int failed;
+
+	if (from == NULL)
+		return 0;
+	x->snapshot = true;
+	parent = path_join(x->storage.root, "snapshots");
+	to = path_join(parent, s->run_id);
+	failed = directory_make(parent, 0755, err) != 0 ||
+	    copytree(from, to, s->storage.root, NULL, err) != 0;
+	free(parent);
+	free(to);
+	return failed ? -1 : 0;
+}
+
+static bool
+below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	return strncmp(path, directory, len) == 0 && path[len] == '/';
+}
+
+/* Where a file goes: the user's agents and tools are looked for in a configuration,
+ * wherever that is. */
+static char *
+destination(const struct exporting *x, const char *path)
+{
+	char *own = path_config(""), *to;
+	size_t len = own != NULL ? strlen(own) : 0;
+
+	if (own != NULL && strncmp(path, own, len) == 0)
+		to = memory_format("%s/" SOURCE_CONFIG "/awf/%s", x->storage.root, path + len);
+	else
+		to = memory_format("%s/" SOURCE_FILES "%s", x->storage.root, path);
+	free(own);
+	return to;
+}
+
+static int
+list_file(struct exporting *x, const char *path, const char *copied, struct error *err)
+{
+	struct buffer bytes = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
+	int failed = file_load(copied, FILE_LIMIT, &bytes, err);
+
+	if (failed == 0) {
+		writer_object(&x->manifest);
+		writer_member_string(&x->manifest, "path", path);
+		writer_member_string(&x->manifest, "file", copied + strlen(x->storage.root) + 1);
+		writer_member_string(&x->manifest, "sha256",
+		    digest_sha256(buffer_string(&bytes), bytes.len, sha256));
+		writer_object_end(&x->manifest);
+	}
+	buffer_free(&bytes);
+	return failed;
+}
+
+/* path was recorded. */
+static int
+export_file(struct exporting *x, const char *path, struct error *err)
+{
+	char *to;
+	int failed;
+
+	if (below(path, AWF_DATADIR) || (x->snapshot && below(path, x->source->workspace)))
+		return 0;
+	if (!is_there(path))
+		return error_set(err, ERROR_USAGE, path,
+		    "a step of the run was made of this file, which is not there any more");
+	to = destination(x, path);
+	failed = copy(path, to, err) != 0 || list_file(x, path, to, err) != 0;
+	free(to);
+	return failed ? -1 : 0;
+}
+
+static int
+export_files(struct exporting *x, struct error *err)
+{
+	const struct source *s = x->source;
+	char *script = source_script(s);
+	int failed = 0;
+
+	if (script != NULL)
+		failed = export_file(x, script, err);
+	else if (source_script_lost(s))
+		failed = error_set(err, ERROR_USAGE, s->name,
+		    "the workflow's script is not what it was, or not there");
+	for (char **file = s->definitions; failed == 0 && file != NULL && *file != NULL; file++)
+		failed = export_file(x, *file, err);
+	free(script);
+	return failed;
+}
+
+static int
+write_manifest(const struct exporting *x, struct error *err)
+{
+	char *path = path_join(x->storage.root, SOURCE_MANIFEST);
+	struct replacement file;
+	int failed = replacement_open(&file, path, 0644, err);
+
+	if (failed == 0 && file_write(file.fd, buffer_string(&x->text), x->text.len) != 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&file);
+	} else if (failed == 0) {
+		failed = replacement_commit(&file, false, err);
+	}
+	free(path);
+	return failed;
+}
+
+/* The files, and the list of them. */
+static int
+export_workflow(struct exporting *x, struct error *err)
+{
+	const struct source *s = x->source;
+	struct writer *w = &x->manifest;
+	char *directory = path_join(x->storage.root, SOURCE_WORKFLOW);
+	int failed = directory_make(directory, 0755, err);
+
+	free(directory);
+	writer_begin(w, &x->text);
+	writer_object(w);
+	writer_member_integer(w, "format", MANIFEST_FORMAT);
+	writer_member_string(w, "run_id", s->run_id);
+	writer_member_string(w, "name", s->name);
+	writer_member_string(w, "workspace", s->workspace);
+	writer_member_string(w, "directory", s->directory);
+	writer_member_bool(w, "snapshot", x->snapshot);
+	writer_key(w, "files");
+	writer_array(w);
+	if (failed == 0)
+		failed = export_files(x, err);
+	writer_array_end(w);
+	writer_object_end(w);
+	buffer_byte(&x->text, '\n');
+	if (failed == 0)
+		failed = write_manifest(x, err);
+	buffer_free(&x->text);
+	return failed;
+}
+
+/* An export of an export has its files: where they come from nobody need know. */
+static int
+pass_workflow(const struct exporting *x, struct error *err)
+{
+	char *from = path_join(x->source->storage.root, SOURCE_WORKFLOW);
+	char *to = path_join(x->storage.root, SOURCE_WORKFLOW);
+	int failed = copytree(from, to, NULL, NULL, err);
+
+	free(from);
+	free(to);
+	return failed;
+}
+
+int
+export_run(const struct source *s, const char *directory, bool today, struct error *err)
+{
+	struct exporting x = { .source = s };
+	int failed;
+
+	/* Only what is empty can be removed, so this never removes anything else. */
+	if ((rmdir(directory) != 0 && errno != ENOENT) || mkdir(directory, 0755) != 0)
+		return error_errno(err, ERROR_USAGE, directory, "unable to make this directory");
+	x.storage.root = realpath(directory, NULL);
+	if (x.storage.root == NULL)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to find it");
+	failed = export_records(&x, err) != 0 || export_snapshot(&x, today, err) != 0 ||
+	    (s->files != NULL ? pass_workflow(&x, err) : export_workflow(&x, err)) != 0;
+	if (failed)
+		copytree_remove(x.storage.root, NULL);
+	storage_close(&x.storage);
+	return failed ? -1 : 0;
+}

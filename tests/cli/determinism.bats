@@ -1,0 +1,232 @@
+#!/usr/bin/env bats
+# awf-verify --determinism: what replays does so again and again; what does not is named.
+# shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+# $ROUNDS says how often what is deterministic must be found so.
+prepare() {
+	: "${ROUNDS:=3}"
+	ISOLATION=${AWF_TEST_ISOLATION:-namespaces}
+	awf-run -n -c 'awf-step -n probe -q -- true'
+	awf-replay -q 2>/dev/null || ISOLATION=copy
+}
+
+needs_namespaces() { [ "$ISOLATION" = namespaces ] || skip 'no namespaces here'; }
+
+# Records a workflow; every round of checking it is quiet.
+deterministic() {
+	awf-run "$@" >/dev/null
+	for _ in $(seq "$ROUNDS"); do
+		run -0 awf-verify --determinism --isolation "$ISOLATION"
+		same "$output" ''
+	done
+}
+
+# The latest run must not replay, and this is said of it: WHO differs, CALL, the event.
+differs() {
+	run -3 --separate-stderr awf-verify --determinism --isolation "$ISOLATION"
+	same "$(head -n 1 <<<"$stderr" | sed -E 's/^awf-verify: [^:]*: //; s/ [0-9a-f-]{36}: .*//')" "$1"
+}
+chance() { differs "the replays differ: $1"; }
+unrecorded() { differs "the replays agree, the recording differs: $1"; }
+
+@test "time" {
+	awf-run -c 'awf-step -n now -- date +%N | awf-step -q after -- cat'
+	chance 'now:0:0: step.completed'
+}
+
+@test "random numbers" {
+	awf-run -c 'awf-step -n a -q -- true; od -An -N8 -tx1 /dev/urandom | awf-step -q draw -- cat'
+	chance 'draw:0:0: step.started'
+}
+
+@test "process ids" {
+	needs_namespaces
+	awf-run -c 'awf-step -n who -q -- sh -c "echo \$\$"'
+	chance 'who:0:0: step.completed'
+}
+
+@test "the host name" {
+	needs_namespaces
+	awf-run -c 'awf-step -n where -q -- uname -n'
+	chance 'where:0:0: step.completed'
+}
+
+@test "the umask" {
+	awf-run -c 'awf-step -n make -q -- sh -c "echo >made; stat -c %a made"'
+	rm made
+	chance 'make:0:0: step.completed'
+}
+
+@test "the environment" {
+	SECRET=one awf-run -c 'awf-step -n say -q -- sh -c "echo \$SECRET"'
+	unrecorded 'say:0:0: step.completed'
+}
+
+@test "the locale, where it is not a recorded variable" {
+	LANGUAGE=de awf-run -c 'awf-step -n greet -q -- sh -c "case \$LANGUAGE in de) echo Tag;; *) echo day; esac"'
+	unrecorded 'greet:0:0: step.completed'
+}
+
+@test "the order of a hash" {
+	awf-run -c 'awf-step -n order -q -- perl -e "@h{1..50} = (); print join q( ), keys %h"'
+	chance 'order:0:0: step.completed'
+}
+
+@test "a race between branches" {
+	awf-run -c '{ for i in 1 2 3 4 5 6; do { sleep 0.$(($(od -An -N1 -tu1 /dev/urandom) % 9)); echo "$i"; } & done; wait; } |
+		awf-step -q first -- cat'
+	chance 'first:0:0: step.started'
+}
+
+@test "a file outside of the workspace" {
+	needs_namespaces
+	echo one >../outside
+	awf-run -c 'awf-step -n look -q -- sh -c "cat ../outside 2>&1 || true"'
+	unrecorded 'look:0:0: step.completed'
+}
+
+@test "the network" {
+	needs_namespaces
+	model_server
+	awf-run -c "awf-step -n fetch -q -- curl -s -o /dev/null -w '%{http_code}' $MODEL_SERVER/" || true
+	unrecorded 'fetch:0:0: step.completed'
+}
+
+@test "a file of the workspace that was not recorded" {
+	echo one >notes
+	awf-run -c 'awf-step -n read -q -- cat notes'
+	echo two >notes
+	unrecorded 'read:0:0: step.completed'
+	awf-run --snapshot -c 'awf-step -n read -q -- cat notes'
+	echo three >notes
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+}
+
+@test "times of files" {
+	touch notes
+	awf-run --snapshot -c 'awf-step -n when -q -- stat -c %Y notes'
+	chance 'when:0:0: step.completed'
+}
+
+@test "inodes" {
+	touch notes
+	awf-run --snapshot -c 'awf-step -n which -q -- stat -c %i notes'
+	differs_somehow which
+}
+
+# Both replays, or they and the recording.
+differs_somehow() {
+	run -3 --separate-stderr awf-verify --determinism --isolation "$ISOLATION"
+	[[ $stderr == *" $1:0:0: step.completed "* ]]
+}
+
+@test "the order of a directory's entries" {
+	needs_namespaces
+	[ -w /dev/shm ] || skip 'no memory file system that lists by age'
+	mkdir many
+	for i in $(seq 40); do touch "many/$i"; done
+	awf-run --snapshot -c 'awf-step -n list -q -- ls -U many'
+	chance 'list:0:0: step.completed'
+}
+
+@test "what is in HOME" {
+	needs_namespaces
+	echo x >"$HOME/.rc"
+	awf-run -c 'awf-step -n rc -q -- sh -c "cat ~/.rc 2>/dev/null || echo none"'
+	unrecorded 'rc:0:0: step.completed'
+}
+
+@test "what the workflow prints between its steps" {
+	awf-run -c 'awf-step -n a -q -- true; date +%N' >/dev/null
+	run -3 --separate-stderr awf-verify --determinism --isolation "$ISOLATION"
+	[[ $stderr == "awf-verify: pipeline: the replays differ: line 1 of standard output differs"* ]]
+}
+
+@test "a program in a private place, with what it needs beside it" {
+	needs_namespaces
+	mkdir "$HOME/bin" "$HOME/lib"
+	printf '#!/bin/sh\ncat "$HOME/lib/text"\n' >"$HOME/bin/tell"
+	chmod +x "$HOME/bin/tell"
+	echo text >"$HOME/lib/text"
+	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n tell -q -- tell'
+	unrecorded 'tell:0:0: step.completed'
+	run -0 awf-verify --determinism --visible "$HOME/lib"
+	run -0 awf-replay -q --visible "$HOME/lib"
+	run -1 --separate-stderr awf-replay --visible "$HOME/none"
+	same "$stderr" "awf-replay: --visible: '$HOME/none' is no directory"
+	run -1 --separate-stderr awf-verify --visible "$HOME"
+	same "$stderr" "awf-verify: --visible: only with --determinism"
+}
+
+@test "pipelines that are deterministic, in parallel" {
+	seq 12 | deterministic -c 'awf-step -i lines -j 4 a -- sed s/^/x/ | awf-step -j 4 b -- tr x y |
+		awf-step -s join -r -- jq -c .'
+	deterministic -n -c 'for n in a b c d; do awf-step -n "$n" -- echo "$n" >"$n.out" & done; wait
+		cat ?.out | awf-step -s all -r -- jq -c .; rm ?.out'
+	deterministic -n --shell "$(command -v bash)" -c 'for i in 1 2 3 4; do
+			{ sleep 0.0$((RANDOM % 9)); echo $i | awf-step a -- sh -c "cat; echo in | awf-step in -r -- cat" >$i.out; } &
+		done; wait; cat ?.out | awf-step -s all -r -- jq -c .; rm ?.out'
+	seq 3 | deterministic --shell "$(command -v bash)" -c 'tee >(awf-step -i lines one -r -- sort >one) \
+		>(awf-step -i lines two -r -- sort -r >two) >/dev/null; wait; sleep 0.1; rm -f one two'
+}
+
+coder() {
+	mkdir agents tools
+	printf '{"description":"writes a file","input_schema":{"type":"object"},"effects":"workspace"}\n' >tools/put.tool.json
+	printf '#!/bin/sh\njq -r .text >hello.c\necho written\n' >tools/put
+	chmod +x tools/put
+	jq -cn --arg text '#include <stdio.h>
+int main(void) { puts("hello"); return 0; }' '{blocks: [{type: "tool_use", tool_id: "t1", tool_name: "put", tool_input: {text: $text}}]}' >answers
+	echo '{"blocks":[{"type":"text","text":"hello.c"}]}' >>answers
+	printf -- '---\nname: coder\nmodel: replay/%s\ntools: [put]\n---\nWrite a program.\n' "$PWD/answers" >agents/coder.md
+	printf 'hello: hello.c\n\t$(CC) -o $@ hello.c\n' >Makefile
+}
+
+@test "an agent that writes a file, and a step that builds it" {
+	coder
+	echo hello | deterministic -c 'awf-step -a agents/coder.md code | awf-step --effects workspace build -- sh -c "make -s hello && ./hello" |
+		awf-step -r show -- cat; rm -f hello hello.c'
+}
+
+@test "the example" {
+	needs_namespaces
+	export AWF_MODEL=replay/$ROOT/examples/recordings/brief.jsonl
+	echo 'solid-state batteries' | deterministic "$ROOT/examples/brief.awf"
+}
+
+@test "the recording of examples/ci, and that it is up to date" {
+	[ "$ISOLATION" = namespaces ] || echo '# no namespaces here: checked with --isolation copy' >&3
+	run -0 "$ROOT/examples/ci/check" --isolation "$ISOLATION"
+	same "$output" ''
+	run -0 "$ROOT/examples/ci/check" --isolation copy
+	files=$ROOT/examples/ci/recording/workflow/files/tmp/awf-release
+	for file in release.awf agents/announcer.md tools/word_count tools/word_count.tool.json; do
+		cmp "$ROOT/examples/ci/$file" "$files/$file"
+	done
+	if grep -r -e "$ROOT" "$ROOT/examples/ci/recording"; then false; fi
+}
+
+@test "a damaged recording is not replayed; wrong command lines" {
+	awf-run -c 'awf-step -n a -q -- true'
+	sed 2s/true/fals/ "$(transcript)" >broken.jsonl
+	run -3 --separate-stderr awf-verify --determinism broken.jsonl
+	same "$(wc -l <<<"$stderr")" 1
+	run -1 --separate-stderr awf-verify --isolation copy
+	same "$stderr" 'awf-verify: --isolation: only with --determinism'
+	run -0 awf-verify --determinism --isolation none
+	run -0 awf-verify --determinism -v --isolation copy
+	[[ $output == *"pipeline: no namespaces: it runs in a copy of today's $PWD"*"pipeline: two replays agree with the recording" ]]
+	run -1 awf-verify --determinism nosuch
+}
+
+@test "a signal ends both replays" {
+	awf-run -c 'awf-step -n a -q -- sh -c "test ! -e slow || sleep 60"'
+	touch slow
+	awf-verify --determinism --isolation "$ISOLATION" &
+	eventually sh -c 'test "$(cat "$AWF_STORAGE"/replays/*/transcripts/*.jsonl 2>/dev/null | grep -c step.started)" = 2'
+	kill -TERM $!
+	wait $! || same $? 143
+	same "$(ls "$AWF_STORAGE/replays")" ''
+}

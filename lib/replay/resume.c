@@ -238,6 +238,7 @@ resume_check_dead(const struct resume *r, const struct storage *s, struct error 
 	    count > 1 ? ", and others," : "", "", first.command);
 }
 
+/* Moves away what a crash left. ERROR_SCHEMA: that is not all there is to it. */
 static int
 repair(const struct resume *r, const struct verify_report *report,
     void (*repaired)(const char *text), struct error *err)
@@ -245,6 +246,8 @@ repair(const struct resume *r, const struct verify_report *report,
 	int64_t moved;
 	char *torn, *text;
 
+	if (!report->damage || repaired == NULL)
+		return error_set(err, ERROR_SCHEMA, r->path, "not to be repaired here");
 	if (verify_repair(r->path, report, &moved, err) != 0)
 		return -1;
 	torn = torn_path(r->path);
@@ -266,13 +269,13 @@ resume_check_record(const struct resume *r, void (*repaired)(const char *text),
 
 	if (verify_transcript(r->path, &spec, &report, err) != 0)
 		return -1;
-	if (!report.faulty)
+	if (!report.faulty || repair(r, &report, repaired, err) == 0)
 		return 0;
-	if (report.damage && repaired != NULL)
-		return repair(r, &report, repaired, err);
+	if (err->code != ERROR_SCHEMA)
+		return -1;
 	place = memory_format("%s:%lld", r->path, (long long)report.line);
-	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify%s", report.fault.message,
-	    verify_rule_name(report.rule), report.damage ? " --repair" : "");
+	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify", report.fault.message,
+	    verify_rule_name(report.rule));
 	free(place);
 	return -1;
 }

@@ -1,0 +1,142 @@
+#!/usr/bin/env bats
+# awf-run(1), "Forking".
+# shellcheck shell=bash disable=SC2016,SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+prepare() {
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		awf-step research -- sh -c 'echo research >>ledger; cat' |
+		awf-step --effects external analyse -- sh -c 'echo analyse >>ledger; sed "s/$/ analysed/"' |
+		awf-step write -r -- sh -c 'echo write >>ledger; sed "s/$/ and written for ${AWF_INPUT_who-nobody}/"'
+	END
+	chmod +x flow.awf
+	echo topic | awf-run --input who=me --id-file original ./flow.awf >out
+	record="$AWF_STORAGE/transcripts/$(cat original).jsonl"
+	cp "$record" before
+	: >ledger
+}
+
+ledger() { paste -sd' ' ledger; }
+
+@test "a fork takes over all but the PATH and what came of it" {
+	while IFS='|' read -r at did; do
+		: >ledger
+		run -0 --separate-stderr awf-run --fork "$(cat original)" --at "$at" --id-file id </dev/null
+		same "$output" "topic analysed and written for me"
+		same "$stderr" ""
+		same "$(ledger)" "$did"
+		awf-verify -q "$(cat id)"
+		same "$(jq -c 'select(.seq == 1).payload | [.forked_from, .forked_at, .attempt, .name]' "$(transcript)")" \
+			"[\"$(cat original)\",\"$at\",1,\"flow.awf\"]"
+		cmp "$AWF_STORAGE/inputs/$(cat original)" "$AWF_STORAGE/inputs/$(cat id)"
+		[ "$(cat id)" != "$(cat original)" ]
+	done <<-'END'
+		write|write
+		write:0:0|write
+		analyse|analyse write
+		research|research analyse write
+	END
+	cmp before "$record"
+}
+
+@test "what is taken over stands in the fork's own record, with its result" {
+	awf-run --fork @ --at write </dev/null
+	same "$(jq -c 'select(.type == "step.completed").payload | [.call, .result, .reused_from.run_id]' "$(transcript)" | head -n 2)" \
+		"[\"research:0:0\",\"topic\",\"$(cat original)\"]
+[\"analyse:0:0\",\"topic analysed\",\"$(cat original)\"]"
+	same "$(jq -c 'select(.type == "step.started").payload.claims.run_id' "$(transcript)")" \
+		"\"$(cat original)\"
+\"$(cat original)\"
+null"
+}
+
+@test "another input, another workflow" {
+	run -0 --separate-stderr awf-run --fork @ --at write --input who=you </dev/null
+	same "$output" "topic analysed and written for you"
+	sed -i 's/and written/and rewritten/' flow.awf
+	run -0 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null
+	same "$output" "topic analysed and rewritten for me"
+	sed 's/and rewritten/and cut/' flow.awf >cut.awf
+	: >ledger
+	run -0 --separate-stderr awf-run --fork "$(cat original)" --at write --id-file id ./cut.awf </dev/null
+	same "$output" "topic analysed and cut for me"
+	same "$(ledger)" write
+	same "$(jq -c 'select(.seq == 1).payload.name' "$(transcript)")" '"cut.awf"'
+	run -0 --separate-stderr awf-run --fork "$(cat original)" --at write -c 'cat' </dev/null
+	same "$output" topic
+}
+
+@test "a changed call with effects that is not left out is asked about" {
+	sed -i 's/ analysed/ thought about/' flow.awf
+	run -75 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null
+	[[ $stderr == *"analyse:0:0: its definition is"*"--redo analyse:0:0 or --skip analyse:0:0"* ]]
+	same "$(ledger)" ""
+	run -0 --separate-stderr awf-run --fork "$(cat original)" --at write --redo analyse </dev/null
+	same "$output" "topic thought about and written for me"
+	same "$(ledger)" "analyse write"
+}
+
+@test "what was cut off in the other run is asked about before there is a new one" {
+	cat >cut.awf <<-'END'
+		#!/bin/sh
+		awf-step -n one -q -- sh -c 'echo one >>ledger'
+		awf-step -n --effects external two -r -- sh -c 'echo two >>ledger; [ -e fine ] || { read -r pid _ <"$AWF_STORAGE/runs/$AWF_RUN_ID/lock"; kill -9 "$pid"; sleep 9; }; echo 2'
+	END
+	chmod +x cut.awf
+	run -137 awf-run --id-file dead ./cut.awf </dev/null
+	touch fine
+	ls "$AWF_STORAGE/transcripts" >transcripts
+	: >ledger
+	run -75 --separate-stderr awf-run --fork "$(cat dead)" --at one </dev/null
+	[[ $stderr == "awf-run: two:0:0: sh -c echo two"*"may or may not have happened: say --redo two:0:0 or --skip two:0:0" ]]
+	same "$(ls "$AWF_STORAGE/transcripts")" "$(cat transcripts)"
+	run -0 --separate-stderr awf-run --fork "$(cat dead)" --at one --redo two </dev/null
+	same "$output" 2
+	run -0 --separate-stderr awf-run --fork "$(cat dead)" --at two </dev/null
+	same "$output" 2
+	same "$(ledger)" "one two two"
+}
+
+@test "a fork that dies is resumed: from its own record first, then from the other's" {
+	cat >die <<-'END'
+		#!/bin/sh
+		echo die >>ledger
+		[ -e fine ] || { read -r pid _ <"$AWF_STORAGE/runs/$AWF_RUN_ID/lock"; kill -9 "$pid"; sleep 9; }
+		cat
+	END
+	chmod +x die
+	sed -i 's/awf-step research --/awf-step middle -- .\/die | awf-step research --/' flow.awf
+	run -137 awf-run --fork "$(cat original)" --at write --id-file id ./flow.awf </dev/null
+	touch fine
+	: >ledger
+	run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	same "$output" "topic analysed and written for me"
+	same "$(ledger)" "die write"
+	awf-verify -q "$(cat id)"
+	# And forks of forks.
+	: >ledger
+	run -0 --separate-stderr awf-run --fork "$(cat id)" --at write ./flow.awf </dev/null
+	same "$output" "topic analysed and written for me"
+	same "$(ledger)" write
+}
+
+@test "a fork whose original is gone" {
+	awf-run --fork "$(cat original)" --at write --id-file id -c 'awf-step -n write -- false' </dev/null 2>/dev/null || true
+	rm "$record"
+	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	same "$stderr" "awf-run: $record: unable to open: No such file or directory"
+}
+
+@test "an original that is damaged" {
+	sed -i '2s/"name":"research"/"name":"searches"/' "$record"
+	run -125 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null
+	[[ $stderr == "awf-run: $record:"*"; see awf-verify" ]]
+	same "$(ls "$AWF_STORAGE/transcripts" | wc -l)" 1
+	cp before "$record"
+	printf '{"seq":' >>"$record"
+	run -125 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null
+	[[ $stderr == "awf-run: $record:"*"; see awf-verify" ]]
+	[ ! -e "${record%.jsonl}.torn" ]
+}

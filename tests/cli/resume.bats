@@ -1,0 +1,412 @@
+#!/usr/bin/env bats
+# awf-run(1), "Resuming": what a user sees. Deaths at random are in tests/fault.
+# shellcheck shell=bash disable=SC2016,SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+# die: kills awf-run, if there is a file called dying, which is used up, and waits to be
+# killed. effect NAME: enters its input into NAME.ledger, prints it.
+prepare() {
+	mkdir bin
+	cat >bin/die <<-'END'
+		#!/bin/sh
+		rm "$WORK/dying" 2>/dev/null || { cat; exit; }
+		read -r pid _ <"$AWF_STORAGE/runs/$AWF_RUN_ID/lock"
+		kill -9 "$pid"
+		sleep 60
+	END
+	cat >bin/effect <<-'END'
+		#!/bin/sh
+		tee -a "$WORK/$1.ledger"
+	END
+	chmod +x bin/*
+	export PATH="$PWD/bin:$PATH" WORK="$PWD"
+}
+
+flow() { printf '%s\n' '#!/bin/sh' "$@" >flow.awf; chmod +x flow.awf; }
+
+# Runs it until it dies.
+dies() {
+	touch dying
+	run -137 awf-run --id-file id "$@"
+	run_id=$(cat id)
+	record="$AWF_STORAGE/transcripts/$run_id.jsonl"
+}
+
+payloads() { jq -c "select(.type == \"$1\").payload | $2" "$record"; }
+
+# The only line on stderr; the last one.
+says() { same "$stderr" "awf-run: $1"; }
+ends_saying() { same "${stderr_lines[-1]}" "awf-run: $1"; }
+
+# Nothing of the attempt that was refused is left.
+untouched() {
+	cmp before "$record"
+	same "$(ls "$AWF_STORAGE/runs")" ""
+}
+
+@test "a run that died goes on where it was: same id, same file, next attempt" {
+	flow 'echo x | awf-step --effects external mail -- effect mail | awf-step last -r -- die'
+	dies ./flow.awf </dev/null
+	count=$(wc -l <"$record")
+	cp "$record" before
+	run -0 --separate-stderr awf-run --resume "$run_id" </dev/null
+	same "$output" x
+	same "$stderr" ""
+	same "$(cat mail.ledger)" x
+	cmp before <(head -n "$count" "$record")
+	same "$(payloads run.started .attempt | paste -sd' ')" "1 2"
+	same "$(payloads run.completed .status)" '"success"'
+	same "$(payloads step.started 'select(.attempt == 2) | [.call, .claims]' | head -n 1)" \
+		"$(jq -c 'select(.seq == 2) | [.payload.call, .event_id]' before)"
+	same "$(payloads step.completed 'select(.reused_from) | has("result")')" false
+	awf-verify -q "$run_id"
+	same "$(ls "$AWF_STORAGE/runs")" ""
+	same "$(basename "$(transcript)" .jsonl)" "$run_id"
+	same "$(jq -c "[.type, .attempt]" "$AWF_STORAGE/audit.jsonl" | paste -sd' ')" \
+		'["run.started",1] ["run.started",2] ["run.completed",2]'
+}
+
+@test "an effect that was cut off is asked about, all of them at once, and nothing runs" {
+	flow 'awf-step -n --effects external mail -- sh -c "effect mail; die" & echo 1 | awf-step post -- effect post; wait'
+	dies ./flow.awf </dev/null
+	cp "$record" before
+	since=$(jq -r 'select(.type == "step.started" and .payload.name == "mail").timestamp' before | cut -c1-19)
+	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "mail:0:0: sh -c effect mail; die, begun ${since}Z (cut off), may or may not have happened: say --redo mail:0:0 or --skip mail:0:0"
+	same "$output" ""
+	untouched
+	same "$(cat post.ledger)" 1
+}
+
+@test "--redo does it again, --skip passes the input on; neither is asked about again" {
+	flow 'echo x | awf-step --effects external mail -- sh -c "effect mail; die" | awf-step next -r -- cat; awf-step -n last -q -- test -e fine'
+	for answer in '--redo mail|2' '--redo mail:0:0|2' '--skip mail|1' '--skip mail:0:0|1'; do
+		rm -f mail.ledger fine
+		dies ./flow.awf </dev/null
+		# shellcheck disable=SC2086
+		run -3 --separate-stderr awf-run --resume "$run_id" ${answer%|*} </dev/null
+		same "$output" x
+		touch fine
+		run -0 --separate-stderr awf-run --resume "$run_id" </dev/null
+		same "$output" x
+		same "$(wc -l <mail.ledger)" "${answer#*|}"
+		awf-verify -q "$run_id"
+	done
+	same "$(payloads step.completed 'select(.call == "mail:0:0").skipped' | paste -sd' ')" \
+		'"by_user" "by_user"'
+}
+
+@test "what has changed something, and is another now, waits and says what is another" {
+	flow 'echo x | awf-step --effects external mail -- effect mail; awf-step -n last -q -- die'
+	dies ./flow.awf </dev/null
+	flow 'echo y | awf-step --effects external mail -r -- effect mail'
+	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
+	[[ $stderr == *"mail:0:0: its input is '\"y\"', the recorded one '\"x\"'"*"--redo mail:0:0 or --skip mail:0:0"* ]]
+	flow 'echo x | awf-step --effects external mail -r -- effect post'
+	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
+	[[ $stderr == *"mail:0:0: its definition is 'effect post', the recorded one 'effect mail'"* ]]
+	same "$(cat mail.ledger)" x
+	[ ! -e post.ledger ]
+	same "$(payloads run.completed .status | paste -sd' ')" '"waiting" "waiting"'
+	run -0 awf-run --resume "$run_id" --redo mail </dev/null
+	same "$output" x
+	same "$(cat post.ledger)" x
+	awf-verify -q "$run_id"
+}
+
+@test "success is final" {
+	run -0 awf-run --id-file id -c 'awf-step -n a -q -- true' </dev/null
+	run -0 --separate-stderr awf-run --resume @ --redo a </dev/null
+	says "$(cat id): ended with success: there is nothing to go on with"
+}
+
+@test "failed, cancelled and timed out runs are resumed" {
+	flow 'awf-step -n a -q -- sh -c "test -e fine || eval \$WAY"'
+	for way in 'exit 1' 'read -r p _ <$AWF_STORAGE/runs/$AWF_RUN_ID/lock; kill $p; sleep 9' 'sleep 9'; do
+		rm -f fine
+		! WAY=$way awf-run --timeout 1s --id-file id ./flow.awf </dev/null 2>/dev/null
+		touch fine
+		run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+		same "$stderr" ""
+	done
+}
+
+@test "arguments, directory and inputs are those of the first start" {
+	mkdir there
+	flow 'awf-step -n wait -q -- die; pwd; printf "%s|" "$0" "$@" "$AWF_INPUT_k" "$PWD"'
+	cd there
+	touch ../dying
+	run -137 awf-run --input 'k=a=b' --id-file ../id ../flow.awf 'a b' '' </dev/null
+	cd ..
+	run -0 --separate-stderr awf-run --resume "$(cat id)" --id-file again </dev/null
+	same "$output" "$(printf '%s\n../flow.awf|a b||a=b|%s|' "$PWD/there" "$PWD/there")"
+	cmp id again
+}
+
+@test "a workflow that is gone, or whose directory is" {
+	mkdir there
+	flow 'awf-step -n wait -q -- die'
+	mv flow.awf there
+	cd there
+	touch ../dying
+	run -137 awf-run --id-file ../id ./flow.awf </dev/null
+	cd ..
+	record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	rm -rf "$AWF_STORAGE/runs/$(cat id)"
+	cp "$record" before
+	mv there/flow.awf .
+	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	says "$PWD/there: has no script any more that this ran: /bin/sh ./flow.awf"
+	untouched
+	rmdir there
+	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	says "$PWD/there: unable to start there again: No such file or directory"
+	untouched
+}
+
+@test "another interpreter in the script's first line, and a pipeline" {
+	flow 'awf-step -n wait -q -- die; echo "$1"'
+	dies ./flow.awf x </dev/null
+	printf '#!/usr/bin/env bash\nawf-step -n wait -q -- die; echo "${BASH:+bash} $1"\n' >flow.awf
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$output" "bash x"
+	dies -c 'awf-step -n wait -q -- die; echo "$0 $1"' x </dev/null
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$output" "pipeline x"
+	cat >bin/program <<-'END'
+		#!/bin/sh
+		awf-step -n wait -q -- die; echo "program $1"
+	END
+	chmod +x bin/program
+	dies program x </dev/null
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$output" "program x"
+}
+
+@test "stdin: what was kept, whole" {
+	flow 'awf-step -i lines a -r -- effect a; awf-step -n wait -q -- die'
+	printf '1\n2\n' >items
+	for source in file pipe; do
+		if [ $source = file ]; then dies ./flow.awf <items; else dies ./flow.awf < <(cat items); fi
+		[ -e "$AWF_STORAGE/inputs/$run_id" ]
+		run -0 --separate-stderr awf-run --resume "$run_id" </dev/null
+		same "$output" "$(printf '1\n2')"
+		same "$(payloads run.completed .stdin.sha256)" "\"$(sha256sum items | cut -d' ' -f1)\""
+	done
+	same "$(cat a.ledger | paste -sd' ')" "1 2 1 2"
+}
+
+# A run that has read the lines 1 and 2 of its stdin, which goes on.
+dies_in_stdin() {
+	flow 'awf-step -i lines a -r -- sh -c "cat >item; effect a <item; test \$(cat item) != 2 || die"'
+	mkfifo pipe
+	touch dying
+	awf-run --id-file id ./flow.awf <pipe >out 2>err 3>&- &
+	exec 9>pipe
+	printf '1\n2\n' >&9
+	wait $! || true
+	exec 9>&-
+	rm pipe
+	run_id=$(cat id)
+	record="$AWF_STORAGE/transcripts/$run_id.jsonl"
+	same "$(cat "$AWF_STORAGE/inputs/$run_id.part")" "$(printf '1\n2')"
+	cp "$record" before
+}
+
+@test "stdin: the part that was kept, then the same again" {
+	for source in file pipe; do
+		rm -f a.ledger
+		dies_in_stdin
+		printf '%s\n' 1 2 3 >all
+		if [ $source = file ]; then
+			run -0 --separate-stderr awf-run --resume "$run_id" <all
+		else
+			run -0 --separate-stderr awf-run --resume "$run_id" < <(cat all)
+		fi
+		same "$output" "$(cat all)"
+		same "$(paste -sd' ' a.ledger)" "1 2 2 3"
+		cmp all "$AWF_STORAGE/inputs/$run_id"
+		same "$(payloads run.completed .stdin.bytes)" 6
+	done
+}
+
+@test "stdin: another one is refused; from a file before anything runs" {
+	dies_in_stdin
+	run -125 --separate-stderr awf-run --resume "$run_id" < <(printf '1\n3\n4\n')
+	ends_saying "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
+	run -125 --separate-stderr awf-run --resume "$run_id" < <(printf '1\n')
+	ends_saying "stdin: ended after 2 bytes, but earlier attempts have read 4: give it again from its beginning"
+	awf-verify -q "$run_id"
+	dies_in_stdin
+	printf '1\n3\n' >items
+	run -125 --separate-stderr awf-run --resume "$run_id" <items
+	says "stdin: is not what earlier attempts have read: it differs within 4 bytes from byte 0 on"
+	untouched
+	printf '1\n' >items
+	run -125 --separate-stderr awf-run --resume "$run_id" <items
+	says "stdin: ended after 2 bytes, but earlier attempts have read 4: give it again from its beginning"
+	untouched
+}
+
+@test "stdin: a device has nothing to say again; -n says that there is no more" {
+	dies_in_stdin
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	ends_saying "stdin: ended after 0 bytes, but earlier attempts have read 4: give it again from its beginning"
+	run -0 --separate-stderr awf-run --resume "$run_id" -n
+	same "$output" "$(printf '1\n2')"
+	[ -e "$AWF_STORAGE/inputs/$run_id" ]
+}
+
+@test "a run that lives, and one that is being resumed" {
+	flow 'awf-step -n a -q -- sh -c "touch ready; while [ -e held ]; do sleep 0.02; done"; awf-step -n b -q -- die'
+	touch held
+	awf-run --id-file id ./flow.awf </dev/null 3>&- &
+	eventually test -e ready
+	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	says "$(cat id): the run is alive"
+	run -125 --separate-stderr awf-run --fork "$(cat id)" --at a </dev/null
+	says "$(cat id): the run is alive"
+	touch dying
+	rm held ready
+	wait $! || true
+	touch held
+	flow 'touch ready; while [ -e held ]; do sleep 0.02; done'
+	awf-run --resume "$(cat id)" </dev/null 3>&- &
+	eventually test -e ready
+	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	says "$(cat id): the run is alive"
+	rm held
+	wait $!
+}
+
+@test "a process that outlived the attempt is named" {
+	flow 'awf-step -n a -q -- die'
+	dies ./flow.awf </dev/null
+	cp "$record" before
+	rm -rf "$AWF_STORAGE/runs/$run_id"
+	AWF_RUN_ID=$run_id sleep 60 3>&- &
+	eventually grep -qs "AWF_RUN_ID=$run_id" "/proc/$!/environ"
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$run_id: process $! of its last attempt still lives (sleep 60): end it first"
+	untouched
+	AWF_RUN_ID=$run_id sleep 61 3>&- &
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	[[ $stderr == *", and others, of its last attempt still lives ("* ]]
+	kill %1 %2
+	run -0 awf-run --resume "$run_id" </dev/null
+}
+
+@test "a torn line is put aside with a word; damage is refused" {
+	flow 'awf-step -n a -q -- die'
+	dies ./flow.awf </dev/null
+	printf '{"seq":99' >>"$record"
+	run -0 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$record: moved 9 bytes of a torn line to ${record%.jsonl}.torn"
+	same "$(cat "${record%.jsonl}.torn")" '{"seq":99'
+	flow 'awf-step -n a -q -- true; awf-step -n b -q -- die'
+	dies ./flow.awf </dev/null
+	rm -rf "$AWF_STORAGE/runs/$run_id"
+	sed -i '2s/"name":"a"/"name":"b"/' "$record"
+	cp "$record" before
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$record:3: prev is not the digest of line 2: that line or this one was changed (prev); see awf-verify"
+	untouched
+}
+
+@test "what is no record of how a run was started" {
+	flow 'awf-step -n a -q -- die'
+	dies ./flow.awf </dev/null
+	rm -rf "$AWF_STORAGE/runs/$run_id"
+	sed -i 's/"argv":\[[^]]*\]/"argv":[]/' "$record"
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$record: does not say how the run was started"
+	: >"$record"
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$record: does not say how the run was started"
+	cp "$ROOT/tests/fixtures/brief.events" file.jsonl
+	run -125 --separate-stderr awf-run --resume ./file.jsonl </dev/null
+	says "./file.jsonl: is not a transcript of the storage $AWF_STORAGE"
+}
+
+@test "masked runs and runs without a transcript are not resumed" {
+	flow 'awf-step -n a -q -- die'
+	dies --mask cat ./flow.awf </dev/null
+	rm -rf "$AWF_STORAGE/runs/$run_id"
+	for option in --resume "--at a --fork"; do
+		# shellcheck disable=SC2086
+		run -125 --separate-stderr awf-run $option "$run_id" </dev/null
+		says "$run_id: was masked (--mask), so that it cannot be gone on from"
+	done
+	dies --no-transcript ./flow.awf </dev/null
+	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
+	says "$run_id: no such file, and no run whose id begins so in $AWF_STORAGE"
+}
+
+@test "--continue: the latest run of the name, if it died" {
+	flow 'echo x | awf-step --effects external mail -q -- effect mail; awf-step -n wait -q -- die; echo "$1"'
+	run -0 awf-run --continue ./flow.awf 1 </dev/null
+	same "$output" 1
+	same "$(wc -l <mail.ledger)" 1
+	dies ./flow.awf 2 </dev/null
+	same "$(wc -l <mail.ledger)" 2
+	run -0 --separate-stderr awf-run --continue ./flow.awf 3 </dev/null
+	same "$output" 2
+	same "$stderr" ""
+	same "$(wc -l <mail.ledger)" 2
+	run -0 awf-run --continue ./flow.awf 3 </dev/null
+	same "$output" 3
+	same "$(wc -l <mail.ledger)" 3
+	dies --name other ./flow.awf 4 </dev/null
+	run -0 awf-run --continue ./flow.awf 5 </dev/null
+	same "$output" 5
+	run -0 awf-run --continue --name other ./flow.awf 6 </dev/null
+	same "$output" 4
+}
+
+@test "wrong usage" {
+	run -0 awf-run --id-file id -c 'awf-step -n a -q -- false || true; false' </dev/null || true
+	id=$(cat id)
+	while IFS='|' read -r arguments message; do
+		eval "run -125 --separate-stderr awf-run $arguments" </dev/null
+		same "$output" ""
+		says "$message"
+	done <<-END
+		--resume $id true|--resume: not with a workflow: the run has its own
+		--resume $id -c true|--resume: not with a workflow: the run has its own
+		--resume $id --input a=b|--resume: not with --input, --name, --shell or --workspace: the run has its own
+		--resume $id --name a|--resume: not with --input, --name, --shell or --workspace: the run has its own
+		--resume $id --shell /bin/sh|--resume: not with --input, --name, --shell or --workspace: the run has its own
+		--resume $id --workspace .|--resume: not with --input, --name, --shell or --workspace: the run has its own
+		--resume $id --continue|--resume: not with --continue or --fork
+		--resume $id --fork $id --at a|--resume: not with --continue or --fork
+		--resume $id --snapshot|--snapshot: not with --resume or --fork: what was done before is not in the workspace
+		--resume $id --no-transcript|--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
+		--resume $id --mask cat|--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
+		--continue --mask cat true|--continue: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
+		--fork $id --no-transcript --at a|--fork: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
+		--fork $id --continue --at a true|--fork: not with --continue
+		--fork $id|--fork: say where: --at PATH
+		--at a true|--at: only with --fork
+		--redo a true|--redo: only with --resume, --continue or --fork
+		--skip a true|--skip: only with --resume, --continue or --fork
+		--continue|no workflow given (see --help)
+		--resume nosuch|nosuch: no such file, and no run whose id begins so in $AWF_STORAGE
+		--resume $id --redo nosuch|--redo: no recorded call is, or is of, 'nosuch'
+		--resume $id --skip a:0|--skip: no recorded call is, or is of, 'a:0'
+		--resume $id --skip a --redo a:0:0|--skip: a:0:0 is named by --redo too
+		--fork $id --at nosuch|--at: no recorded call is, or is of, 'nosuch'
+	END
+	AWF_MASK=cat run -125 --separate-stderr awf-run --resume "$id" </dev/null
+	says "--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record"
+	same "$(jq -c 'select(.type == "run.started").payload.attempt' "$AWF_STORAGE/transcripts/$id.jsonl")" 1
+}
+
+@test "an owner that was killed while it removed its directory" {
+	flow 'awf-step -n a -q -- die'
+	dies ./flow.awf </dev/null
+	mkdir -p "$AWF_STORAGE/runs/$run_id.gone/roster"
+	touch "$AWF_STORAGE/runs/$run_id.gone/lock"
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$(ls "$AWF_STORAGE/runs")" ""
+}

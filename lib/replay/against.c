@@ -40,18 +40,31 @@ put_member(struct buffer *out, struct span key, struct span value)
 	buffer_append(out, value.at, value.len);
 }
 
-/* The members of an object whose keys are in one list, or are not in two. */
+/* The members of an object whose keys are listed. */
 static void
-put_members(struct buffer *out, struct span object, const char *const *only,
-    const char *const *but, const char *const *nor)
+put_listed(struct buffer *out, struct span object, const char *const *names)
 {
 	struct span_walk walk;
 	struct span key, value;
 
 	span_walk_begin(&walk, object);
 	while (span_walk_next(&walk, &key, &value))
-		if (only != NULL ? listed(key, only) : !listed(key, but) && !listed(key, nor))
+		if (listed(key, names))
 			put_member(out, key, value);
+}
+
+/* All of a payload that counts, the digests last. */
+static void
+put_payload(struct buffer *out, struct span payload)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, payload);
+	while (span_walk_next(&walk, &key, &value))
+		if (!listed(key, dropped) && !listed(key, digests))
+			put_member(out, key, value);
+	put_listed(out, payload, digests);
 }
 
 /* What is compared of an event, from its canonical line. */
@@ -63,16 +76,14 @@ put_comparable(struct buffer *out, struct span line)
 	struct span payload = span_member(line, "payload");
 
 	buffer_byte(out, '{');
-	put_members(out, line, before, NULL, NULL);
+	put_listed(out, line, before);
 	buffer_text(out, ",\"payload\":{");
-	if (span_is(span_member(line, "type"), event_type_name(EVENT_RUN_COMPLETED))) {
-		put_members(out, payload, end_keys, NULL, NULL);
-	} else {
-		put_members(out, payload, NULL, dropped, digests);
-		put_members(out, payload, digests, NULL, NULL);
-	}
+	if (span_is(span_member(line, "type"), event_type_name(EVENT_RUN_COMPLETED)))
+		put_listed(out, payload, end_keys);
+	else
+		put_payload(out, payload);
 	buffer_byte(out, '}');
-	put_members(out, line, after, NULL, NULL);
+	put_listed(out, line, after);
 	buffer_byte(out, '}');
 }
 

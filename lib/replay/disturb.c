@@ -57,7 +57,7 @@ disturb_entries(const char *path, struct error *err)
 	char **names = NULL;
 	int failed = list_directory(path, &names, err);
 
-	for (size_t i = list_count(names); failed == 0 && i > 0; i--) {
+	for (size_t i = list_count(names); failed == 0 && names != NULL && i > 0; i--) {
 		char *below = path_join(path, names[i - 1]);
 
 		if (disturb(below, err) != 0 || renew(path, below, err) != 0)

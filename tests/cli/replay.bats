@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-replay: recorded workflows run again, and come to the same, or not.
-# shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154 # $variables of inner shells; bats sets stderr, runs tests apart
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
@@ -94,7 +94,7 @@ differs() {
 
 @test "agents are answered from the recording, the model is not asked" {
 	tool add none 'jq -c .a+1'
-	agent one add "$(uses t1 add '{"a":1}')" "$(uses t2 add '{"a":2}')" "$(says done)"
+	agent one add "$(uses t1 add '{"a":1}')" "$(uses t2 add '{"a":2}')" "$(says fine)"
 	echo go | awf-run -c 'awf-step -a agents/one.md ask | awf-step after -r -- cat' >recorded
 	rm one.answers
 	again
@@ -215,7 +215,6 @@ differs() {
 	eventually sh -c 'ls "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
 	eventually sh -c 'grep -q step.started "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
 	kill -TERM $!
-	run wait $!
 	wait $! || same $? 143
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
@@ -227,7 +226,7 @@ exportable() {
 	tool add none 'jq -c .a+1'
 	tool mail external 'exit 1'
 	mv tools/mail* "$XDG_CONFIG_HOME/awf/tools"
-	agent one 'add, mail' "$(uses t1 add '{"a":1}')" "$(says done)"
+	agent one 'add, mail' "$(uses t1 add '{"a":1}')" "$(says fine)"
 	mv agents/one.md flows/agents
 	printf 'about {{data}}\n' >prompt
 	printf 'awf-step -a one -p @prompt ask | awf-step outer -r -- sh -c "awf-step inner -r -- cat; cat given 2>/dev/null || true"\n' >flows/flow
@@ -278,18 +277,16 @@ work/tools/add.tool.json"
 @test "an export of a snapshot, and of today's workspace" {
 	echo given >given
 	exportable --snapshot
-	same "$(cat recorded)" "$(printf 'done\ngiven')"
+	same "$(cat recorded)" "$(printf 'fine\ngiven')"
 	echo other >given
 	run -0 awf-replay --export ../exported
 	same "$output" ''
 	elsewhere
 	replays_from "$ISOLATION"
 	mkdir work
-	cd work
-	echo given >given
-	awf-run -c 'awf-step -n a -r -- cat given' >../recorded
-	run -0 awf-replay --with-workspace --export ../exported2
-	cd ..
+	echo given >work/given
+	(cd work && awf-run -c 'awf-step -n a -r -- cat given') >recorded
+	run -0 awf-replay --with-workspace --export exported2
 	rm -r work exported
 	mv exported2 exported
 	replays_from "$ISOLATION"

@@ -3,6 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool
+is_fidelity(const struct recalled_event *e, const char *fidelity)
+{
+	return span_is(span_member(e->view.payload, "fidelity"), fidelity);
+}
+
+int
+recalled_event_view(struct recalled_event *e)
+{
+	struct event_view *view = &e->view;
+	long long turn;
+
+	if (event_view(e->line.data, e->line.len, view) != 0 ||
+	    !span_copy(view->event_id, e->id, sizeof e->id))
+		return -1;
+	e->turn = -1;
+	if (view->type == EVENT_MESSAGE_ASSISTANT && !span_true(span_member(view->payload, "partial")) &&
+	    span_integer(span_member(view->payload, "turn"), &turn))
+		e->turn = turn;
+	e->emitted = (view->type == EVENT_TOOL_CALL || view->type == EVENT_TOOL_RESULT) &&
+	    is_fidelity(e, "agent_emitted");
+	return 0;
+}
+
 const struct recalled_event *
 recalled_result(const struct recalled *r)
 {
@@ -59,16 +83,9 @@ recalled_circumstance(enum error_code code)
 struct recalled_event *
 recalled_answer(const struct recalled *r, int64_t turn)
 {
-	long long number;
-
-	for (size_t i = r->event_count; i-- > 0;) {
-		struct span payload = r->events[i].view.payload;
-
-		if (r->events[i].view.type == EVENT_MESSAGE_ASSISTANT &&
-		    !span_true(span_member(payload, "partial")) &&
-		    span_integer(span_member(payload, "turn"), &number) && number == turn)
+	for (size_t i = r->event_count; i-- > 0;)
+		if (r->events[i].turn == turn)
 			return &r->events[i];
-	}
 	return NULL;
 }
 
@@ -98,18 +115,13 @@ bytes_equal(struct span a, struct span b)
 }
 
 static bool
-is_fidelity(const struct recalled_event *e, const char *fidelity)
-{
-	return span_is(span_member(e->view.payload, "fidelity"), fidelity);
-}
-
-static bool
 is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
 {
 	struct span payload = e->view.payload;
 
-	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
+	return e->view.type == EVENT_TOOL_CALL &&
 	    (tool->cause == NULL || span_is(e->view.parent_event_id, tool->cause)) &&
+	    is_fidelity(e, "router") &&
 	    span_is(span_member(payload, "call_id"), tool->call_id) &&
 	    span_is(span_member(payload, "name"), tool->name) &&
 	    bytes_equal(span_member(payload, "input"), tool->input);
@@ -162,8 +174,7 @@ follows(const struct recalled_event *e, const char *id)
 bool
 recalled_emitted(const struct recalled_event *e)
 {
-	return (e->view.type == EVENT_TOOL_CALL || e->view.type == EVENT_TOOL_RESULT) &&
-	    is_fidelity(e, "agent_emitted");
+	return e->emitted;
 }
 
 bool

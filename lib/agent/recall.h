@@ -38,6 +38,8 @@ struct recalled_event {
 	struct buffer refs;          /* the line's `refs`, JSON; may be empty */
 	struct event_view view;      /* spans into line */
 	char id[ID_SIZE];
+	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
+	bool emitted;                /* an agent says so of a tool of its own */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
 };
 
@@ -59,6 +61,8 @@ struct recalled {
 	size_t record;               /* in the history */
 };
 
+/* Finds in the line, which is there, what the other members tell; -1: it is no event. */
+int recalled_event_view(struct recalled_event *e);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
 /* Whether the value at a JSON pointer of the line is bytes, in base64. */

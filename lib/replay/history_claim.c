@@ -191,8 +191,7 @@ fill_event(const struct history *h, const struct place *place, const struct buff
 		buffer_append(&e->refs, refs.at, refs.len);
 	if (blob_inline(blobs, line->data, line->len, &e->line, err) != 0)
 		return -1;
-	if (event_view(e->line.data, e->line.len, &e->view) != 0 ||
-	    !span_copy(e->view.event_id, e->id, sizeof e->id))
+	if (recalled_event_view(e) != 0)
 		return error_set(err, ERROR_SYSTEM, text_at(h, h->sources[place->source].path),
 		    "no event at byte %lld", (long long)place->offset);
 	return 0;

@@ -123,8 +123,7 @@ record_add(struct record *r, const struct bench *b, const char *at, size_t len)
 	if (refs.at != NULL)
 		buffer_append(&e->refs, refs.at, refs.len);
 	assert_int_equal(blob_inline(b->blobs, at, len, &e->line, &err), 0);
-	assert_int_equal(event_view(e->line.data, e->line.len, &e->view), 0);
-	assert_true(span_copy(e->view.event_id, e->id, ID_SIZE));
+	assert_int_equal(recalled_event_view(e), 0);
 	buffer_append(&r->bytes, at, len);
 	buffer_byte(&r->bytes, '\n');
 	r->ends[r->count++] = r->bytes.len;
@@ -374,7 +373,7 @@ recall_record(struct recalled *r, const struct record *record)
 		buffer_free(&e->line);
 		memset(e, 0, sizeof *e);
 		buffer_append(&e->line, from->line.data, from->line.len);
-		event_view(e->line.data, e->line.len, &e->view);
+		recalled_event_view(e);
 		memcpy(e->id, from->id, ID_SIZE);
 		if (r->root[0] == '\0')
 			memcpy(r->root, e->id, ID_SIZE);

@@ -275,6 +275,14 @@ ends_here(struct working *work)
 	    "the recording ends in the middle of this call");
 }
 
+/* Whether the work was done in the run that this one was forked from: how is in that
+ * one's record. */
+static bool
+done_elsewhere(const struct recalled *r)
+{
+	return span_type(span_member(recalled_result(r)->view.payload, "reused_from")) == 'o';
+}
+
 /* A command whose effects lie outside is not run again, nor one that ended because
  * of what went on around it. */
 static bool
@@ -290,6 +298,10 @@ replay_stands(struct working *work)
 	}
 	if (r->end == RECALL_SKIPPED) {
 		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recorded call was skipped");
+		return true;
+	}
+	if (done_elsewhere(r)) {
+		take_end(work);
 		return true;
 	}
 	if (s->command == NULL)

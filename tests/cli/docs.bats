@@ -321,3 +321,16 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	awf-run -n -c 'awf-step -n -q a -- false' || true
 	same "$(try awf-transcript.5 'select(.payload.error)' | head -n 1)" 'a:0:0: false: exit status 1'
 }
+
+@test "README: a run that goes on, is run again, shown and forked" {
+	ISOLATION=$(isolation)
+	run -3 --separate-stderr sh -c "$(readme 'shuf -i' | sed '/^mkdir/,$d')"
+	run -0 sh -ec "$(readme 'shuf -i' | sed -n '/^mkdir/,$p')"
+	same "$output" "$(cat out/number)"
+	run -0 --separate-stderr awf-replay --isolation "$ISOLATION"
+	same "$output" "$(cat out/number)"
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+	run -0 sh -ec "$(readme 'awf-replay --tree')"
+	grep -q '<html' timeline.html
+	same "${lines[-1]}" "$(cat out/number)"
+}

@@ -177,6 +177,17 @@ differs() {
 	wait
 }
 
+@test "what a fork took over stands: how it was done is in another record" {
+	tool count none 'jq .text'
+	agent one count "$(uses t1 count '{"text":"x"}')" "$(says first)"
+	agent two '' "$(says second)"
+	replays -c 'awf-step -n -p ask -a one one | awf-step two -a two -r'
+	awf-run --fork @ --at two >recorded
+	again
+	awf-run --fork @ --at two >recorded
+	again
+}
+
 @test "a replay that is kept is a storage with a sound transcript" {
 	awf-run -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
 	run -0 awf-replay -q --isolation "$ISOLATION" --record kept

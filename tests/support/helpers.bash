@@ -67,3 +67,9 @@ model_server() {
 	export ANTHROPIC_BASE_URL="$MODEL_SERVER" ANTHROPIC_API_KEY=anthropic-test-key
 	export OPENAI_BASE_URL="$MODEL_SERVER/v1" OPENAI_API_KEY=openai-test-key
 }
+
+# How replays are kept apart here: copy where namespaces are missing.
+isolation() {
+	awf-run -n --name probe -c 'awf-step -n probe -q -- true' >/dev/null
+	awf-replay -q @probe 2>/dev/null && echo namespaces || echo copy
+}

@@ -100,21 +100,32 @@ copy_workspace(const struct stage *st, const char *from, const char *path, struc
 	return st->spec->second ? disturb_tree(path, err) : 0;
 }
 
-/* In memory, if there is some: that lists directories in another order. */
-static int
-copy_elsewhere(struct stage *st, const char *from, struct error *err)
+/* In memory, which lists directories in another order. False if there is not enough. */
+static bool
+copy_to_memory(struct stage *st, const char *from)
 {
 	char template[] = "/dev/shm/awf-replay.XXXXXX";
 
 	if (mkdtemp(template) == NULL)
-		st->shown = path_join(st->spec->place, "workspace");
-	else {
-		st->made = memory_text(template);
-		st->shown = path_join(template, "workspace");
-	}
-	if (copy_workspace(st, from, st->shown, err) == 0)
+		return false;
+	st->made = memory_text(template);
+	st->shown = path_join(template, "workspace");
+	if (copy_workspace(st, from, st->shown, NULL) == 0)
+		return true;
+	copytree_remove(st->made, NULL);
+	free(st->made);
+	free(st->shown);
+	st->made = st->shown = NULL;
+	return false;
+}
+
+static int
+copy_elsewhere(struct stage *st, const char *from, struct error *err)
+{
+	if (copy_to_memory(st, from))
 		return 0;
-	return -1;
+	st->shown = path_join(st->spec->place, "workspace");
+	return copy_workspace(st, from, st->shown, err);
 }
 
 static int

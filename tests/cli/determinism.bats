@@ -230,3 +230,12 @@ int main(void) { puts("hello"); return 0; }' '{blocks: [{type: "tool_use", tool_
 	wait $! || same $? 143
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
+
+@test "where memory is short, the copy of a workspace lies on disk" {
+	needs_namespaces
+	unshare -rm mount -t tmpfs -o size=64k tmpfs /dev/shm || skip 'no mounts here'
+	head -c 300000 /dev/urandom >large
+	awf-run -n -c 'awf-step -n sum -- sha256sum large'
+	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec awf-verify --determinism'
+	same "$output" ''
+}

@@ -86,11 +86,11 @@ review_answers() {
 	[ "$output" = '{"words":2,"characters":3}' ]
 }
 
-@test "the demo shows a run, its transcript, a query and its verification" {
+@test "the demo shows a run, its transcript, a query, its verification, its replay and a fork" {
 	export TMPDIR=$BATS_TEST_TMPDIR/tmp
 	mkdir "$TMPDIR"
 	unset AWF_MODEL AWF_STORAGE
 	run -0 "$ROOT/examples/demo"
-	[[ $output == *"$ awf-tail"*"run completed (success"*"toolu_07"*"$ awf-verify"*yes ]]
+	[[ $output == *"$ awf-tail"*"run completed (success"*"toolu_07"*"$ awf-verify && echo yes"$'\n'"yes"*"$ awf-verify --determinism"*$'\n'"yes"*"analyse agent reused"*"write agent done"* ]]
 	[ -z "$(ls -A "$TMPDIR")" ]
 }

@@ -254,6 +254,12 @@ be_function(struct confinement *c)
 		refuse(c, &err);
 	}
 	closefrom(REPORT_FD);
+	/* This memory is the caller's, with its environment: what runs inside shares the
+	 * user namespace, and could read it. A program that is executed is open again. */
+	if (prctl(PR_SET_DUMPABLE, 0) != 0) {
+		confine_refused(&err, "close the memory of the process");
+		refuse(c, &err);
+	}
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	status = c->inside(c->context);
 	fflush(NULL);

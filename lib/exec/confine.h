@@ -18,6 +18,8 @@
  *   - stdin is /dev/null; stdout and stderr are the caller's; no other descriptor
  *     is open. (A file on stdin could be opened for writing through /proc: what the
  *     workflow is to read is opened inside.) It is a session without a terminal.
+ *   - What the caller's process holds in memory, its environment too, is not seen by the
+ *     programs that the function executes.
  *   - All capabilities are gone, in a second user namespace: no mount is undone, no
  *     namespace entered from there. no_new_privs is set.
  *   - When the function returns, or either of the two processes above it dies, by

@@ -80,6 +80,15 @@ differs() {
 	replays -c 'awf-step -n ls -r -- sh -c "ls -A \"\$HOME\" | wc -l"'
 }
 
+@test "what awf-replay has in its own environment is not found in its processes" {
+	awf-run -n -c 'awf-step -n look -r -- sh -c "
+		cat /proc/[0-9]*/environ 2>&- | tr \\\\0 \\\\n | grep -c ^AWF_TEST_TODAY=; true"' >recorded
+	same "$(cat recorded)" 0
+	[ "$ISOLATION" = namespaces ] || skip 'no user namespaces here'
+	export AWF_TEST_TODAY=secret
+	again
+}
+
 @test "what failed, was tried, rescued or waits stays so" {
 	replays -c 'awf-step -n a -- false | awf-step b -- cat | awf-step --rescue c -r -- echo saved'
 	replays -c 'awf-step -n --try a -- false || awf-step -n b -r -- echo else'

@@ -133,7 +133,7 @@ null"
 	sed -i '2s/"name":"research"/"name":"searches"/' "$record"
 	run -125 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null
 	[[ $stderr == "awf-run: $record:"*"; see awf-verify" ]]
-	same "$(ls "$AWF_STORAGE/transcripts" | wc -l)" 1
+	same "$(ls "$AWF_STORAGE/transcripts")" "$(basename "$record")"
 	cp before "$record"
 	printf '{"seq":' >>"$record"
 	run -125 --separate-stderr awf-run --fork "$(cat original)" --at write </dev/null

@@ -135,10 +135,8 @@ untouched() {
 @test "arguments, directory and inputs are those of the first start" {
 	mkdir there
 	flow 'awf-step -n wait -q -- die; pwd; printf "%s|" "$0" "$@" "$AWF_INPUT_k" "$PWD"'
-	cd there
-	touch ../dying
-	run -137 awf-run --input 'k=a=b' --id-file ../id ../flow.awf 'a b' '' </dev/null
-	cd ..
+	touch dying
+	run -137 env -C there awf-run --input 'k=a=b' --id-file ../id ../flow.awf 'a b' '' </dev/null
 	run -0 --separate-stderr awf-run --resume "$(cat id)" --id-file again </dev/null
 	same "$output" "$(printf '%s\n../flow.awf|a b||a=b|%s|' "$PWD/there" "$PWD/there")"
 	cmp id again
@@ -148,10 +146,8 @@ untouched() {
 	mkdir there
 	flow 'awf-step -n wait -q -- die'
 	mv flow.awf there
-	cd there
-	touch ../dying
-	run -137 awf-run --id-file ../id ./flow.awf </dev/null
-	cd ..
+	touch dying
+	run -137 env -C there awf-run --id-file ../id ./flow.awf </dev/null
 	record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
 	rm -rf "$AWF_STORAGE/runs/$(cat id)"
 	cp "$record" before
@@ -194,7 +190,7 @@ untouched() {
 		same "$output" "$(printf '1\n2')"
 		same "$(payloads run.completed .stdin.sha256)" "\"$(sha256sum items | cut -d' ' -f1)\""
 	done
-	same "$(cat a.ledger | paste -sd' ')" "1 2 1 2"
+	same "$(paste -sd' ' a.ledger)" "1 2 1 2"
 }
 
 # A run that has read the lines 1 and 2 of its stdin, which goes on.
@@ -397,7 +393,7 @@ dies_in_stdin() {
 		--resume $id --skip a --redo a:0:0|--skip: a:0:0 is named by --redo too
 		--fork $id --at nosuch|--at: no recorded call is, or is of, 'nosuch'
 	END
-	AWF_MASK=cat run -125 --separate-stderr awf-run --resume "$id" </dev/null
+	run -125 --separate-stderr env AWF_MASK=cat awf-run --resume "$id" </dev/null
 	says "--resume: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record"
 	same "$(jq -c 'select(.type == "run.started").payload.attempt' "$AWF_STORAGE/transcripts/$id.jsonl")" 1
 }

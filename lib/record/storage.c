@@ -232,6 +232,7 @@ storage_set_latest(const struct storage *s, const char *run_id, struct error *er
 	char *target = memory_format("transcripts/%s" SUFFIX, run_id);
 	int failed = 0;
 
+	unlink(temporary); /* of an attempt that was killed here */
 	if (symlink(target, temporary) != 0 || rename(temporary, latest) != 0) {
 		failed = error_errno(err, ERROR_SYSTEM, latest, "unable to point it to this run");
 		unlink(temporary);

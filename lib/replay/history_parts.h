@@ -2,7 +2,7 @@
  * The history inside: what the history_*.c files share.
  *
  *   history_read.c     a recording: its calls, where their lines stand, what they
- *                      took over of one another
+ *                      took over of one another (history_calls.c, history_tools.c)
  *   history_doubt.c    effects that may or may not have happened, and what the user
  *                      decided about them
  *   history_index.c    the index file, written and mapped

@@ -1,0 +1,229 @@
+#include "replay/history_reading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* A call is idle that did nothing for one of these reasons. */
+static const char *const idle_codes[] = {
+	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked", NULL,
+};
+static const char *const idle_skips[] = { "upstream_failed", "nothing_failed", NULL };
+
+size_t
+recording_latest(const struct recording *rec, size_t call)
+{
+	while (rec->calls[call].claimed_by != NO_CALL)
+		call = rec->calls[call].claimed_by;
+	return call;
+}
+
+static size_t
+find_enclosing(const struct recording *rec, const char *id)
+{
+	const char *slash = strrchr(id, '/');
+	const size_t *found = slash == NULL ? NULL :
+	    map_get(&rec->by_id, id, (size_t)(slash - id));
+
+	return found != NULL ? *found : NO_CALL;
+}
+
+/* Links the new call to the one that it took over, or to whoever took that over
+ * since. */
+static void
+join_chain(struct recording *rec, size_t index, struct span claims)
+{
+	struct recorded_call *c = &rec->calls[index];
+	size_t earlier = reading_find(rec, claims);
+
+	c->root = index;
+	c->claims = NO_CALL;
+	if (earlier == NO_CALL)
+		return;
+	c->claims = recording_latest(rec, earlier);
+	c->root = rec->calls[earlier].root;
+	rec->calls[c->claims].claimed_by = index;
+	c->left_out = rec->calls[c->claims].left_out;
+}
+
+/* The end that holds the result of a call. */
+static size_t
+result_of(const struct recording *rec, size_t call)
+{
+	size_t from = rec->calls[call].result_from;
+
+	return from != NO_CALL ? from : call;
+}
+
+/* Whether what an event told is left out: it is of a call that is, or the end of one
+ * in which something is. */
+static bool
+cause_left_out(const struct recording *rec, struct span reference)
+{
+	size_t call = reading_find(rec, reference);
+	char id[ID_SIZE];
+
+	if (call == NO_CALL)
+		return false;
+	reading_reference(reference, id);
+	return rec->calls[call].left_out ||
+	    (rec->calls[call].reopened && strcmp(id, rec->calls[call].started) != 0);
+}
+
+static bool
+any_cause_left_out(const struct recording *rec, const struct event_view *view)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	if (cause_left_out(rec, view->parent_event_id))
+		return true;
+	if (view->links.at == NULL)
+		return false;
+	span_walk_begin(&walk, view->links);
+	while (span_walk_next(&walk, &key, &link))
+		if (cause_left_out(rec, link))
+			return true;
+	return false;
+}
+
+/* Whether a fork, from this source or from a later one, named the call. */
+static bool
+named_by_fork(const struct recording *rec, const struct recorded_call *c)
+{
+	for (size_t i = rec->source; i < rec->spec->other_count; i++)
+		if (rec->spec->others[i].left_out != NULL &&
+		    path_names(rec->spec->others[i].left_out, c->id, c->path))
+			return true;
+	return false;
+}
+
+/* A call that is left out, and what encloses it: that is to be done again. */
+static void
+leave_out(struct recording *rec, struct recorded_call *c, const struct event_view *view)
+{
+	if (rec->source >= rec->spec->other_count)
+		return;
+	c->left_out |= named_by_fork(rec, c) || any_cause_left_out(rec, view) ||
+	    (c->enclosing != NO_CALL && rec->calls[c->enclosing].left_out);
+	if (c->left_out)
+		for (size_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
+			rec->calls[i].reopened = true;
+}
+
+static struct recorded_call *
+add_call(struct recording *rec, char *id)
+{
+	struct recorded_call *c;
+
+	if (rec->call_count == rec->call_capacity) {
+		rec->call_capacity = rec->call_capacity == 0 ? 64 : rec->call_capacity * 2;
+		rec->calls = memory_array(rec->calls, rec->call_capacity, sizeof *rec->calls);
+	}
+	c = &rec->calls[rec->call_count++];
+	*c = (struct recorded_call){ .id = id, .attempt = rec->attempt, .claimed_by = NO_CALL,
+		.input_from = NO_CALL, .result_from = NO_CALL, .last_tool = NO_TOOL,
+		.enclosing = find_enclosing(rec, id) };
+	return c;
+}
+
+static bool
+changes_something(struct span effects)
+{
+	return span_is(effects, "workspace") || span_is(effects, "external");
+}
+
+void
+recording_take_started(struct recording *rec, const struct reading *at)
+{
+	char *id = span_text(at->members[CALL]);
+	struct recorded_call *c = add_call(rec, id);
+	size_t index = (size_t)(c - rec->calls);
+
+	memcpy(c->started, at->id, ID_SIZE);
+	c->begin = at->place;
+	c->path = span_text(at->view.path);
+	if (c->path == NULL)
+		c->path = memory_text("");
+	span_copy(at->view.timestamp, c->timestamp, sizeof c->timestamp);
+	span_copy(at->members[INPUT_SHA256], c->input_sha256, sizeof c->input_sha256);
+	span_copy(at->members[DEFINITION_SHA256], c->definition_sha256,
+	    sizeof c->definition_sha256);
+	c->operation = at->members[TOOL].at != NULL;
+	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
+	c->idempotent = span_true(at->members[IDEMPOTENT]);
+	join_chain(rec, index, at->members[CLAIMS]);
+	if (at->members[INPUT].at == NULL) {
+		c->input_from = reading_find(rec, at->view.parent_event_id);
+		if (c->input_from != NO_CALL)
+			c->input_from = result_of(rec, c->input_from);
+	}
+	if (c->enclosing != NO_CALL)
+		rec->calls[c->enclosing].encloses = true;
+	leave_out(rec, c, &at->view);
+	map_put(&rec->by_id, id, strlen(id), index);
+	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
+}
+
+/* A call that did nothing hides none that did. */
+static void
+mark_idle(struct recording *rec, struct recorded_call *c)
+{
+	if (c->encloses || c->event_count > 0)
+		return;
+	c->idle = true;
+	if (c->claims != NO_CALL && c->claimed_by == NO_CALL)
+		rec->calls[c->claims].claimed_by = NO_CALL;
+}
+
+static void
+read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at)
+{
+	struct span code = span_member(at->members[FAILURE], "code");
+	long long exit_code = -1;
+
+	c->state = RECALL_FAILED;
+	span_integer(at->members[EXIT_CODE], &exit_code);
+	c->cut = reading_one_of(code, reading_cut_codes);
+	if (c->cut == NULL && exit_code > 128)
+		c->cut = "ended by a signal";
+	if (exit_code == -1 && reading_one_of(code, idle_codes) != NULL)
+		mark_idle(rec, c);
+}
+
+static void
+read_skipped(struct recording *rec, struct recorded_call *c, const struct reading *at)
+{
+	c->state = RECALL_SKIPPED;
+	if (reading_one_of(at->members[SKIPPED], idle_skips) != NULL)
+		mark_idle(rec, c);
+}
+
+void
+recording_take_completed(struct recording *rec, const struct reading *at)
+{
+	char *id = span_text(at->members[CALL]);
+	const size_t *found = map_get(&rec->by_id, id, strlen(id));
+	size_t index = found != NULL ? *found : NO_CALL, reused;
+	struct recorded_call *c;
+
+	free(id);
+	if (index == NO_CALL)
+		return;
+	c = &rec->calls[index];
+	c->end = at->place;
+	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
+	reused = reading_find(rec, at->members[REUSED_FROM]);
+	if (at->members[FAILURE].at != NULL)
+		read_failure(rec, c, at);
+	else if (at->members[SKIPPED].at != NULL)
+		read_skipped(rec, c, at);
+	else if (at->members[RESULT].at == NULL && reused != NO_CALL) {
+		c->result_from = result_of(rec, reused);
+		c->state = rec->calls[c->result_from].state;
+	} else {
+		c->state = RECALL_SUCCEEDED;
+	}
+}
+

@@ -1,0 +1,41 @@
+/*
+ * A recording while it is read: what history_read.c, which walks the lines, and the
+ * files that take them in share. history_calls.c takes the two lines of calls,
+ * history_tools.c what stands in between.
+ */
+#ifndef AWF_REPLAY_HISTORY_READING_H
+#define AWF_REPLAY_HISTORY_READING_H
+
+#include "record/event.h"
+#include "replay/history_parts.h"
+
+/* What is looked for in payloads, in one walk over each. */
+enum member {
+	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
+	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, PARTIAL, MEMBERS
+};
+
+/* A line while it is read. */
+struct reading {
+	struct event_view view;
+	struct span members[MEMBERS]; /* of the payload; null is as good as absent */
+	struct place place;
+	char id[ID_SIZE];
+};
+
+/* The one of the texts that a value is; NULL if it is none. The list ends with NULL. */
+const char *reading_one_of(struct span value, const char *const *texts);
+/* Codes of errors that tell that nobody saw what was done to its end. */
+extern const char *const reading_cut_codes[];
+/* An event id, or that of an object which names an event of another run; "" for
+ * anything else. */
+void reading_reference(struct span value, char id[ID_SIZE]);
+/* The call of the event that is named so, or NO_CALL. */
+size_t reading_find(const struct recording *rec, struct span reference);
+
+void recording_take_started(struct recording *rec, const struct reading *at);
+void recording_take_completed(struct recording *rec, const struct reading *at);
+/* A message or a tool event: of its parent's call, or of who has taken that over. */
+void recording_take_inner(struct recording *rec, const struct reading *at);
+
+#endif

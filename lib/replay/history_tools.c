@@ -1,0 +1,105 @@
+#include "replay/history_reading.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static void
+add_event(struct recorded_call *c, const struct place *place)
+{
+	if (c->event_count == c->event_capacity) {
+		c->event_capacity = c->event_capacity == 0 ? 8 : c->event_capacity * 2;
+		c->events = memory_array(c->events, c->event_capacity, sizeof *c->events);
+	}
+	c->events[c->event_count++] = *place;
+}
+
+/* What was called again, after it had been cut off, is not in doubt any more. */
+static void
+settle_repeated(struct recording *rec, const struct recorded_tool *t)
+{
+	bool operation = rec->calls[t->call].operation;
+	size_t i = rec->calls[rec->calls[t->call].root].last_tool;
+
+	for (; i != NO_TOOL; i = rec->tools[i].before) {
+		struct recorded_tool *old = &rec->tools[i];
+
+		if (!old->repeated && old->cut != NULL && old->call != t->call &&
+		    strcmp(old->call_id, t->call_id) == 0 &&
+		    (operation || strcmp(old->cause, t->cause) == 0)) {
+			old->repeated = true;
+			return;
+		}
+	}
+}
+
+static void
+read_tool_call(struct recording *rec, size_t call, const struct reading *at)
+{
+	size_t *last = &rec->calls[rec->calls[call].root].last_tool;
+	struct recorded_tool t = { .call = call, .place = at->place, .cut = "cut off",
+		.before = *last, .idempotent = span_true(at->members[IDEMPOTENT]) };
+	struct span effects = at->members[EFFECTS];
+
+	if (!span_is(at->members[FIDELITY], "router") || span_is(effects, "none") ||
+	    span_is(effects, "read"))
+		return;
+	memcpy(t.id, at->id, ID_SIZE);
+	reading_reference(at->view.parent_event_id, t.cause);
+	span_copy(at->view.timestamp, t.timestamp, sizeof t.timestamp);
+	t.call_id = span_text(at->members[CALL_ID]);
+	if (t.call_id == NULL)
+		t.call_id = memory_text("");
+	settle_repeated(rec, &t);
+	if (rec->tool_count == rec->tool_capacity) {
+		rec->tool_capacity = rec->tool_capacity == 0 ? 64 : rec->tool_capacity * 2;
+		rec->tools = memory_array(rec->tools, rec->tool_capacity, sizeof *rec->tools);
+	}
+	*last = rec->tool_count;
+	map_put(&rec->tool_by_event, t.id, ID_SIZE - 1, rec->tool_count);
+	rec->tools[rec->tool_count++] = t;
+}
+
+static void
+read_tool_result(struct recording *rec, const struct reading *at)
+{
+	char id[ID_SIZE];
+	struct span code = span_member(at->members[FAILURE], "code");
+	const size_t *found;
+
+	reading_reference(at->view.parent_event_id, id);
+	found = map_get(&rec->tool_by_event, id, ID_SIZE - 1);
+	if (found == NULL)
+		return;
+	rec->tools[*found].cut = reading_one_of(code, reading_cut_codes);
+	rec->tools[*found].blocked = span_is(code, "blocked");
+}
+
+/* The model was told what came of its tools, and went on. */
+static void
+settle_answered(struct recording *rec, size_t call)
+{
+	size_t i = rec->calls[rec->calls[call].root].last_tool;
+
+	for (; i != NO_TOOL && !rec->tools[i].answered; i = rec->tools[i].before)
+		rec->tools[i].answered = true;
+}
+
+void
+recording_take_inner(struct recording *rec, const struct reading *at)
+{
+	size_t call = reading_find(rec, at->view.parent_event_id);
+
+	if (call == NO_CALL)
+		return;
+	call = recording_latest(rec, call);
+	add_event(&rec->calls[call], &at->place);
+	map_put(&rec->by_event, at->id, ID_SIZE - 1, call);
+	if (at->view.type == EVENT_TOOL_CALL)
+		read_tool_call(rec, call, at);
+	else if (at->view.type == EVENT_TOOL_RESULT)
+		read_tool_result(rec, at);
+	else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
+		settle_answered(rec, call);
+}
+

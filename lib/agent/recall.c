@@ -105,7 +105,8 @@ recalled_cut_off(const struct recalled_event *result)
 	struct error error = ERROR_INIT;
 
 	return recalled_error(result, &error) &&
-	    (error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED);
+	    (error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
+	    error.code == ERROR_DOWNSTREAM_CLOSED);
 }
 
 static bool

@@ -25,6 +25,7 @@ history_build(const char *path, const struct history_spec *spec,
 	if (failed == 0)
 		failed = recording_check_paths(&rec, err);
 	if (failed == 0) {
+		recording_note_began(&rec);
 		summarise(&rec, summary);
 		failed = recording_doubts(&rec, summary, err);
 	}

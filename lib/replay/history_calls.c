@@ -10,6 +10,8 @@ static const char *const idle_codes[] = {
 	"waiting", "no_input", "upstream_incomplete", "invalid_input", "blocked", NULL,
 };
 static const char *const idle_skips[] = { "upstream_failed", "nothing_failed", NULL };
+/* It ended with one of these: what it did, nobody saw to its end. */
+static const char *const cut_codes[] = { "timeout", "cancelled", "interrupted", NULL };
 
 size_t
 recording_latest(const struct recording *rec, size_t call)
@@ -185,9 +187,12 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 
 	c->state = RECALL_FAILED;
 	span_integer(at->members[EXIT_CODE], &exit_code);
-	c->cut = reading_one_of(code, reading_cut_codes);
+	c->cut = reading_one_of(code, cut_codes);
 	if (c->cut == NULL && exit_code > 128)
 		c->cut = "ended by a signal";
+	/* Without a status it had not begun. */
+	if (c->cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
+		c->cut = "downstream_closed";
 	if (exit_code == -1 && reading_one_of(code, idle_codes) != NULL)
 		mark_idle(rec, c);
 }

@@ -115,21 +115,45 @@ recording_doubtful(const struct recording *rec, size_t call)
 	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
 }
 
-bool
-recording_began(const struct recording *rec, size_t call)
+/* Whether a tool of the call, in any attempt, began to change something. */
+static bool
+tool_began(const struct recording *rec, size_t call)
 {
 	size_t tool = rec->calls[rec->calls[call].root].last_tool;
 
-	for (; tool != NO_TOOL; tool = rec->tools[tool].before)
-		if (!rec->tools[tool].blocked)
-			return true;
-	for (; call != NO_CALL; call = rec->calls[call].claims) {
-		const struct recorded_call *c = &rec->calls[call];
+	while (tool != NO_TOOL && rec->tools[tool].blocked)
+		tool = rec->tools[tool].before;
+	return tool != NO_TOOL;
+}
 
-		if (c->effects && !c->idle && c->state != RECALL_SKIPPED)
+static bool
+attempt_began(const struct recorded_call *c)
+{
+	return c->effects && !c->idle && c->state != RECALL_SKIPPED;
+}
+
+bool
+recording_began(const struct recording *rec, size_t call)
+{
+	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call))
+		return true;
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (attempt_began(&rec->calls[call]))
 			return true;
-	}
 	return false;
+}
+
+void
+recording_note_began(struct recording *rec)
+{
+	/* What encloses a call stands before it, and so does a root before its chain. */
+	for (size_t i = rec->call_count; i-- > 0;) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (c->enclosing != NO_CALL && !c->left_out && (attempt_began(c) || (c->root == i &&
+		    (c->began_inside || tool_began(rec, i)))))
+			rec->calls[rec->calls[c->enclosing].root].began_inside = true;
+	}
 }
 
 /* Reads a line as it stands in its source. */

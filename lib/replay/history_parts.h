@@ -55,6 +55,7 @@ struct recorded_call {
 	bool effects, idempotent;    /* its own: it changes something */
 	bool operation;              /* its effects are those of its tool's calls */
 	bool encloses;               /* others were made in it */
+	bool began_inside;           /* one of them began to change something; kept at the root */
 	bool idle;                   /* it never began its work */
 	bool left_out;               /* by the fork */
 	bool reopened;               /* something in it is left out: its end does not count */
@@ -124,8 +125,10 @@ enum recall_decision recording_decision(const struct recording *rec, size_t call
 int recording_check_paths(const struct recording *rec, struct error *err);
 /* Whether the call has an effect of which nobody knows whether it happened. */
 bool recording_doubtful(const struct recording *rec, size_t call);
-/* Whether the call, in any attempt, began to change something. */
+/* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, size_t call);
+/* Tells the calls around those that did. */
+void recording_note_began(struct recording *rec);
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
 

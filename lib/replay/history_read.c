@@ -17,8 +17,6 @@ static const char *const member_names[MEMBERS] = {
 	[STATUS] = "status", [PARTIAL] = "partial",
 };
 
-const char *const reading_cut_codes[] = { "timeout", "cancelled", "interrupted", NULL };
-
 const char *
 reading_one_of(struct span value, const char *const *texts)
 {

@@ -25,8 +25,6 @@ struct reading {
 
 /* The one of the texts that a value is; NULL if it is none. The list ends with NULL. */
 const char *reading_one_of(struct span value, const char *const *texts);
-/* Codes of errors that tell that nobody saw what was done to its end. */
-extern const char *const reading_cut_codes[];
 /* An event id, or that of an object which names an event of another run; "" for
  * anything else. */
 void reading_reference(struct span value, char id[ID_SIZE]);

@@ -4,6 +4,10 @@
 
 #include "base/memory.h"
 
+/* What a tool did that ended with one of these, nobody saw to its end. `interrupted` is
+ * what the user decided: it stands. */
+static const char *const cut_codes[] = { "timeout", "cancelled", "downstream_closed", NULL };
+
 static void
 add_event(struct recorded_call *c, const struct place *place)
 {
@@ -71,7 +75,7 @@ read_tool_result(struct recording *rec, const struct reading *at)
 	found = map_get(&rec->tool_by_event, id, ID_SIZE - 1);
 	if (found == NULL)
 		return;
-	rec->tools[*found].cut = reading_one_of(code, reading_cut_codes);
+	rec->tools[*found].cut = reading_one_of(code, cut_codes);
 	rec->tools[*found].blocked = span_is(code, "blocked");
 }
 

@@ -115,6 +115,28 @@ untouched() {
 	awf-verify -q "$run_id"
 }
 
+@test "a step that changed something is asked about though a call around it is another now" {
+	flow 'cat in | awf-step outer -- sh -c "echo x | awf-step -q --effects external mail -- effect mail; die"'
+	echo one >in
+	dies ./flow.awf </dev/null
+	echo two >in
+	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
+	[[ $stderr == *"outer:0:0: its input is '\"two\"', the recorded one '\"one\"'"*"--redo outer:0:0"* ]]
+	same "$(cat mail.ledger)" x
+	echo one >in
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$(cat mail.ledger)" x
+}
+
+@test "an effect that was ended because nobody read on is asked about" {
+	flow 'echo x | awf-step --effects external mail -- sh -c "effect mail; trap \"exit 1\" TERM; sleep 5 & wait" |
+		sh -c "while [ ! -s mail.ledger ]; do sleep 0.01; done"; exit 1'
+	run -1 awf-run --id-file id ./flow.awf </dev/null
+	run -75 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	[[ $stderr == *"mail:0:0"*"(downstream_closed), may or may not have happened"* ]]
+	same "$(cat mail.ledger)" x
+}
+
 @test "success is final" {
 	run -0 awf-run --id-file id -c 'awf-step -n a -q -- true' </dev/null
 	run -0 --separate-stderr awf-run --resume @ --redo a </dev/null

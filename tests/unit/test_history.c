@@ -483,6 +483,17 @@ test_changed(void **state)
 		    "R\nS s2 a:0:0 fx=external in=7 input=1 claims=s\nC c2 a:0:0 reused=c", RECALL_RESUME,
 		    NULL, NULL, {
 		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '1'" ASKS } } },
+		{ "a call in it", "R\nS s a:0:0 in=7 input=1\nS t a:0:0/b:0:0 fx=external\n"
+		    "C d a:0:0/b:0:0 result=1", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '1'" ASKS } } },
+		{ "deep in it, in an earlier attempt", "R\nS s a:0:0 in=7 input=1\nS t a:0:0/b:0:0\n"
+		    "S u a:0:0/b:0:0/c:0:0 agent=x\nU v u\nA m v\nT w m id=1 fx=workspace\n"
+		    "R\nS s2 a:0:0 in=7 input=1 claims=s", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '1'" ASKS } } },
+		{ "calls in it that changed nothing", "R\nS s a:0:0 in=7 input=1\nS t a:0:0/b:0:0 fx=read\n"
+		    "C d a:0:0/b:0:0 result=1\nS u a:0:0/c:0:0 fx=external\n"
+		    "C e a:0:0/c:0:0 skip=condition", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "new" } } },
 		{ "redo", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1", RECALL_RESUME, "a", NULL, {
 		    { "a 0 0 0", "open changed redo started=%s% completed=%c%" }, { "a 0 0 0", "new" } } },
 		{ "skip", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 result=1", RECALL_RESUME, NULL, "a:0:0", {
@@ -516,6 +527,10 @@ test_doubts(void **state)
 		    "a:0:0", "failed redo started=%s% completed=%c%" },
 		{ "R\nS s a:0:0 fx=workspace cmd=x\nC c a:0:0 err=exit_status exit=137",
 		    "a:0:0: ended by a signal x", "a", "failed redo started=%s% completed=%c%" },
+		{ "R\nS s a:0:0 fx=workspace cmd=x\nC c a:0:0 err=downstream_closed exit=1",
+		    "a:0:0: downstream_closed x", "a", "failed redo started=%s% completed=%c%" },
+		{ "R\nS s a:0:0 fx=workspace\nC c a:0:0 err=downstream_closed", "", NULL,
+		    "failed started=%s% completed=%c%" },
 		{ "R\nS s a:0:0 fx=workspace\nC c a:0:0 err=exit_status exit=1", "", NULL,
 		    "failed started=%s% completed=%c%" },
 		{ "R\nS s a:0:0 fx=external\nC c a:0:0 result=1", "", NULL,
@@ -539,6 +554,14 @@ test_doubts(void **state)
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external args=2\nX x t err=cancelled",
 		    "a:0:0 send: cancelled 2", "a",
 		    "open redo started=%s% event=%u% event=%m% event=%t% event=%x%" },
+		{ "R\nS s a:0:0 tool=send fx=external\nT t s id=1 fx=external args=2\n"
+		    "X x t err=downstream_closed\nC c a:0:0 err=downstream_closed",
+		    "a:0:0 send: downstream_closed 2", "a",
+		    "failed redo started=%s% completed=%c% event=%t% event=%x%" },
+		/* The user has decided: the model is to be told so. */
+		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external\nR\nS s2 a:0:0 agent=x claims=s\n"
+		    "X x t err=interrupted", "", NULL,
+		    "open started=%s2% event=%u% event=%m% event=%t% event=%x%" },
 		/* The model was told, and went on. */
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external\nX x t err=timeout\nA n x", "",
 		    NULL, "open started=%s% event=%u% event=%m% event=%t% event=%x% event=%n%" },

@@ -10,7 +10,7 @@
  *   - in it run.started first and run.completed last;
  *   - else the one with the smallest event_id.
  * The attempt of an event is the one that its run.started or step.started says, of
- * any other that of its parent: an attempt may go on with what an earlier one made,
+ * any other the latest of its causes: an attempt may go on with what an earlier one made,
  * never the reverse, and nothing follows from the end of its own attempt. Links into
  * other runs are no edges.
  *

@@ -89,33 +89,32 @@ check_parents(const struct graph *g, struct error *err)
 	    (long long)fault.node->seq);
 }
 
-/* The attempt of the first node from here upwards that has one. Those on the way are
- * marked, as a circle of parents would have no end. */
+/* The latest attempt of its causes: one may go on with what an earlier one made. */
 static int32_t
-walk_up(const struct graph *g, struct graph_node *node)
+latest_cause(const struct graph *g, const struct graph_node *node)
 {
-	while (node->attempt == 0 && node->parented) {
-		node->attempt = -1;
-		node = &g->nodes[g->causes[node->cause]];
-	}
-	return node->attempt > 0 ? node->attempt : 1;
+	int32_t latest = 1;
+
+	for (uint32_t c = 0; c < node->causes; c++)
+		if (cause_of(g, node, c)->attempt > latest)
+			latest = cause_of(g, node, c)->attempt;
+	return latest;
 }
 
-/* An event that says nothing itself is of the attempt of its parent; without one, or
- * in a circle, which comes out later, of the first. */
+/* Causes stand before their effects in the file; where they do not, that comes out
+ * later. */
 static void
 find_attempts(struct graph *g)
 {
-	for (uint32_t i = 0; i < g->count; i++) {
-		struct graph_node *node = &g->nodes[i];
-		int32_t attempt = walk_up(g, node);
+	uint32_t *order = graph_order_seq(g);
 
-		while (node->attempt <= 0) {
-			node->attempt = attempt;
-			if (node->parented)
-				node = &g->nodes[g->causes[node->cause]];
-		}
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct graph_node *node = &g->nodes[order[i]];
+
+		if (node->attempt == 0)
+			node->attempt = latest_cause(g, node);
 	}
+	free(order);
 }
 
 static bool

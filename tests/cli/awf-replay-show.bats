@@ -121,6 +121,20 @@ interleaved() {
 	same "$(awf-replay --order causal t.jsonl | jq -r '.event_id[-1:]' | tr -d '\n')" 97865213
 }
 
+@test "--order causal: what goes on with an earlier attempt is of the later one" {
+	events >t.jsonl <<-'END'
+		4 - - run.started {"attempt":1}
+		5 4 - step.started {"call":"a:0:0","attempt":1}
+		6 5 - message.assistant {}
+		9 - - run.started {"attempt":2}
+		8 9 - step.started {"call":"a:0:0","attempt":2}
+		2 6 8 tool.call {}
+		1 2 - tool.result {}
+		3 8 - step.completed {"call":"a:0:0"}
+	END
+	same "$(awf-replay --order causal t.jsonl | jq -r '.event_id[-1:]' | tr -d '\n')" 45698213
+}
+
 @test "causes that make no order name the event" {
 	id=00000000-0000-4000-8000-00000000000
 	start='1 - - run.started {"attempt":1}'
@@ -138,7 +152,7 @@ interleaved() {
 		ID2: this message.user (seq 2) is a cause of itself, by way of ID3|2 3 - message.user;3 2 - message.user;4 3 - message.user
 		ID3: this message.user (seq 3) is a cause of itself, by way of ID4|2 1 - step.started;3 2 4 message.user;4 3 2 message.user
 		ID2: this event is recorded twice, as seq 2 and 3|2 1 - step.started;2 1 - step.started
-		ID3: the link of this message.user (seq 2), event ID2, is of the later attempt 2|3 1 2 message.user;2 - - run.started {"attempt":2}
+		ID3: the link of this step.started (seq 2), event ID2, is of the later attempt 2|3 1 2 step.started {"attempt":1};2 - - run.started {"attempt":2}
 		ID3: the parent of this message.user (seq 3), event ID2, is the end of the same attempt 1|2 1 - run.completed;3 2 - message.user
 	END
 }

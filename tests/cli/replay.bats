@@ -197,6 +197,39 @@ differs() {
 	again
 }
 
+@test "a run that was resumed is made again as its last attempt left it" {
+	echo hi | awf-run -c 'awf-step up -- tr a-z A-Z | awf-step fragile -- sh -c "test -e ok && cat" | awf-step -r last -- cat' || true
+	touch ok
+	awf-run --resume @ >recorded
+	same "$(cat recorded)" HI
+	again
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+	rm ok
+	differs 'fragile:0:0: step.completed ID: /payload/result differs'
+}
+
+@test "an agent that was cut off and went on is made again in one piece" {
+	tool count none 'read -r input; echo "$input"
+		case $input in *2*) test -e went || { touch went; kill -9 $(cut -d" " -f1 "$AWF_STORAGE/runs/$AWF_RUN_ID/lock"); sleep 9; }; esac'
+	agent one count "$(uses t1 count '{"n":1}')" "$(uses t2 count '{"n":2}')" "$(uses t3 count '{"n":3}')" "$(says fine)"
+	echo go | awf-run -c 'awf-step -a one ask | awf-step after -r -- cat' || true
+	rm one.answers
+	agent one count "$(uses t3 count '{"n":3}')" "$(says fine)"
+	awf-run --resume @ >recorded
+	same "$(cat recorded)" fine
+	rm one.answers
+	again
+	run -0 awf-verify -q --determinism --isolation "$ISOLATION"
+	same "$output" ''
+}
+
+@test "what the user decided of an effect stands" {
+	awf-run -c 'awf-step -n --effects external mail -- sh -c "kill -9 \$(cut -d\" \" -f1 \"\$AWF_STORAGE/runs/\$AWF_RUN_ID/lock\"); sleep 9" |
+		awf-step --allow-empty after -q -- cat' || true
+	awf-run --resume @ --skip mail >recorded 2>/dev/null || true
+	again
+}
+
 @test "a replay that is kept is a storage with a sound transcript" {
 	awf-run -c 'awf-step -n a -- echo x | awf-step b -q -- cat'
 	run -0 awf-replay -q --isolation "$ISOLATION" --record kept

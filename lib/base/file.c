@@ -245,6 +245,36 @@ path_directory(const char *path)
 }
 
 static bool
+is_part(const char *part, size_t len, const char *name)
+{
+	return len == strlen(name) && memcmp(part, name, len) == 0;
+}
+
+char *
+path_normal(const char *path)
+{
+	char *normal = memory_zero(strlen(path) + 2, 1), *end = normal;
+
+	while (*(path += strspn(path, "/")) != '\0') {
+		size_t len = strcspn(path, "/");
+
+		if (is_part(path, len, "..")) {
+			while (end > normal && *--end != '/')
+				;
+		} else if (!is_part(path, len, ".")) {
+			*end++ = '/';
+			memcpy(end, path, len);
+			end += len;
+		}
+		path += len;
+	}
+	if (end == normal)
+		*end++ = '/';
+	*end = '\0';
+	return normal;
+}
+
+static bool
 is_executable(const char *path)
 {
 	struct stat st;

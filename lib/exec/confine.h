@@ -6,8 +6,8 @@
  *   - All is read-only, except the workspace, which shows a directory (a snapshot,
  *     or itself) and forgets every change at the end; private empty /tmp, /var/tmp,
  *     /dev/shm, /run, /home, /root and HOME; and the directories that the caller
- *     names as writable. Directories named as visible are seen at their own paths
- *     even where they lie below one of these. Of two places of one path the later
+ *     names as writable. Directories and regular files named as visible are seen
+ *     at their own paths even where they lie below one of these. Of two places of one path the later
  *     holds: visible, private, workspace, writable.
  *   - No file system of the host is seen itself but what is writable: all others
  *     stand behind overlays, whose sockets and pipes are not those of the host. One
@@ -41,9 +41,10 @@
 
 #include "base/error.h"
 
-/* A directory that is seen at another path than its own. */
+/* What is seen at another path than its own: a directory, or a file below a private
+ * one. */
 struct confine_shown {
-	const char *at, *directory;  /* absolute; at need not exist */
+	const char *at, *source;     /* absolute; at need not exist */
 };
 
 struct confine_spec {

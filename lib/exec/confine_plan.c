@@ -152,6 +152,19 @@ add_real(struct confine_plan *plan, enum confine_kind kind, const char *target, 
 	return 0;
 }
 
+/* A file lies in its directory already where that is not private. */
+static int
+add_shown(struct confine_plan *plan, const struct confine_shown *shown, struct error *err)
+{
+	struct stat st;
+
+	if (stat(shown->source, &st) != 0 || !S_ISREG(st.st_mode))
+		return add_real(plan, CONFINE_VISIBLE, shown->at, shown->source, err);
+	if (hidden(plan, shown->at))
+		add_place(plan, CONFINE_VISIBLE, memory_text(shown->at), memory_text(shown->source), 0);
+	return 0;
+}
+
 /* Undoes the octal escapes of a mount point, in place. */
 static void
 unescape(char *text)
@@ -265,7 +278,7 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
 	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
-		if (add_real(plan, CONFINE_VISIBLE, s->at, s->directory, err) != 0)
+		if (add_shown(plan, s, err) != 0)
 			return -1;
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
 		if (add_real(plan, CONFINE_WRITABLE, *path, *path, err) != 0)

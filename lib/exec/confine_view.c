@@ -276,6 +276,18 @@ make_target(const struct confine_place *place, struct error *err)
 	return failed == 0 ? 0 : confine_refused(err, "make %s", place->target);
 }
 
+/* A file may be seen already, in its directory. */
+static int
+show_visible(const struct confine_plan *plan, const struct confine_place *place,
+    struct error *err)
+{
+	struct stat st;
+
+	if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	return show_all(plan, place->source, place->target, err);
+}
+
 /* Unless the links on the way are seen. A name that cannot be made is only a name. */
 static void
 show_alias(const struct confine_plan *plan, const struct confine_place *place)
@@ -294,7 +306,7 @@ show_place(const struct confine_plan *plan, const struct confine_place *place, s
 		return -1;
 	switch (place->kind) {
 	case CONFINE_VISIBLE:
-		return show_all(plan, place->source, place->target, err);
+		return show_visible(plan, place, err);
 	case CONFINE_PRIVATE:
 		return make_private(place->target, place->mode, err);
 	case CONFINE_WORKSPACE:

@@ -115,10 +115,22 @@ find(struct source *s, const struct storage *storage, const char *argument, stru
 
 /* ---- what the transcript says ---- */
 
+/* A recorded path; NULL if it is not absolute. No ".." in it may lead out of an export
+ * or the snapshot. */
+static char *
+recorded_path(struct span value)
+{
+	char *text = span_text(value);
+	char *path = text != NULL && *text == '/' ? path_normal(text) : NULL;
+
+	free(text);
+	return path;
+}
+
 static void
 add_definition(struct gathering *g, char *path)
 {
-	if (path == NULL || *path != '/' || map_get(&g->known, path, strlen(path)) != NULL) {
+	if (path == NULL || map_get(&g->known, path, strlen(path)) != NULL) {
 		free(path);
 		return;
 	}
@@ -181,7 +193,7 @@ take_step(struct gathering *g, const struct event_view *event)
 		return;
 	span_walk_begin(&walk, files);
 	while (span_walk_next(&walk, &key, &file))
-		add_definition(g, span_text(file));
+		add_definition(g, recorded_path(file));
 }
 
 static int
@@ -251,20 +263,17 @@ read_started(struct source *s, struct error *err)
 
 	s->name = span_text(span_member(s->payload, "name"));
 	s->kind = span_text(span_member(s->payload, "kind"));
-	s->workspace = span_text(span_member(s->payload, "cwd"));
-	s->directory = span_text(span_member(s->payload, "directory"));
+	s->workspace = recorded_path(span_member(s->payload, "cwd"));
+	s->directory = recorded_path(span_member(s->payload, "directory"));
 	s->argv = text_list(span_member(s->payload, "argv"));
 	if (sha256 != NULL && strlen(sha256) < sizeof s->workflow_sha256)
 		memcpy(s->workflow_sha256, sha256, strlen(sha256) + 1);
 	free(sha256);
-	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL ||
-	    *s->workspace != '/')
+	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
 		return error_set(err, ERROR_SCHEMA, s->transcript,
 		    "its run.started does not say what was run, and where");
-	if (s->directory == NULL || *s->directory != '/') {
-		free(s->directory);
+	if (s->directory == NULL)
 		s->directory = memory_text(s->workspace);
-	}
 	return 0;
 }
 
@@ -391,12 +400,12 @@ char *
 source_script(const struct source *s)
 {
 	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
-		const char *relative = strncmp(*word, "./", 2) == 0 ? *word + 2 : *word;
-		char *path = *relative == '/' ? memory_text(relative) :
-		    path_join(s->workspace, relative);
+		char *from = path_join(**word == '/' ? "" : s->workspace, *word);
+		char *path = path_normal(from);
 		char *file = source_file(s, path);
 		bool same = has_digest(file, s->workflow_sha256);
 
+		free(from);
 		free(file);
 		if (same)
 			return path;

@@ -342,20 +342,20 @@ show_list(struct stage *st, const char *list)
 	}
 }
 
-/* The directory of a recorded file: from the export, if this is one. */
+/* A recorded path: from the export, if this is one. */
 static void
-show_recorded(struct stage *st, const char *directory)
+show_recorded(struct stage *st, const char *path)
 {
 	const struct source *s = st->spec->source;
 	size_t count = 0;
 	char *exported;
 
 	if (s->files == NULL) {
-		show(st, memory_text(directory));
+		show(st, memory_text(path));
 		return;
 	}
-	exported = path_join(s->files, directory + 1);
-	if (!is_directory(exported) || within(directory, st->workspace) ||
+	exported = path_join(s->files, path + 1);
+	if (access(exported, F_OK) != 0 || within(path, st->workspace) ||
 	    list_has(st->paths, exported)) {
 		free(exported);
 		return;
@@ -365,15 +365,26 @@ show_recorded(struct stage *st, const char *directory)
 	st->elsewhere = memory_array(st->elsewhere, count + 2, sizeof *st->elsewhere);
 	st->elsewhere[count + 1] = (struct confine_shown){ NULL, NULL };
 	list_take(&st->paths, exported);
-	list_add(&st->paths, directory);
+	list_add(&st->paths, path);
 	st->elsewhere[count] = (struct confine_shown){ st->paths[list_count(st->paths) - 1], exported };
+}
+
+/* A recorded file, with what lies beside it; alone where its directory is a private one. */
+static void
+show_file(struct stage *st, const char *path)
+{
+	char *directory = path_directory(path);
+
+	show_recorded(st, directory);
+	show_recorded(st, path);
+	free(directory);
 }
 
 static void
 set_visible(struct stage *st)
 {
 	const struct source *s = st->spec->source;
-	char *libexec = libexec_path();
+	char *libexec = libexec_path(), *script = source_script(s);
 
 	for (char *const *path = st->spec->visible; path != NULL && *path != NULL; path++)
 		show(st, memory_text(*path));
@@ -392,12 +403,11 @@ set_visible(struct stage *st)
 	show(st, path_config("agents"));
 	show(st, path_config("tools"));
 	show_recorded(st, s->directory);
-	for (char **file = s->definitions; file != NULL && *file != NULL; file++) {
-		char *directory = path_directory(*file);
-
-		show_recorded(st, directory);
-		free(directory);
-	}
+	if (script != NULL)
+		show_file(st, script);
+	for (char **file = s->definitions; file != NULL && *file != NULL; file++)
+		show_file(st, *file);
+	free(script);
 	free(libexec);
 }
 

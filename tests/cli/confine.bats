@@ -115,6 +115,8 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	same "$(inside 'find "$HOME" /var/tmp /run /dev/shm -mindepth 1')" ''
 	same "$(inside 'find /tmp -name secret')" ''
 	same "$(confined -v "$PWD/../seen" -v /nowhere "$WORK" ls "$PWD/../seen/deep")" tool
+	same "$(confined -v "$HOME/secret" -v "$PWD/../seen" -v "$PWD/../seen/deep/tool" "$WORK" sh -c '
+		(echo x >~/secret) 2>/dev/null || find ~ ../seen -type f')" "$(printf '%s\n' "$HOME/secret" ../seen/deep/tool)"
 	confined -v "$PWD/../store" -w "$PWD/../store/replay" "$WORK" sh -c 'touch ../store/replay/result
 		touch ../store/no 2>/dev/null && exit 1; touch "$HOME/a" /tmp/b /run/c'
 	same "$(ls ../store/replay)" result

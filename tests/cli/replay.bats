@@ -327,6 +327,42 @@ work/tools/add.tool.json"
 	replays_from "$ISOLATION"
 }
 
+# The script and the agent lie in HOME itself, which is private, and beside the workspace.
+@test "files outside of the workspace are seen, and exported, whatever is around them" {
+	[ "$ISOLATION" = namespaces ] || skip 'no user namespaces here'
+	agent one '' "$(says hello)"
+	printf -- '---\nname: two\n---\nShort.\n' >"$HOME/two.md"
+	mkdir ../agents
+	cp agents/one.md ../agents/
+	printf '#!/bin/sh\necho go | awf-step -a ../agents/one.md s -r; echo go |
+		awf-step -a ~/two.md -m "replay/%s" t -r; awf-step -n u -r -- sh -c "ls -A ~"\n' "$PWD/one.answers" >"$HOME/flow"
+	chmod +x "$HOME/flow"
+	awf-run "$HOME/flow" >recorded
+	echo flow >want; echo two.md >>want
+	same "$(tail -n 2 recorded)" "$(cat want)"
+	same "$(awf-replay -q | tail -n 2)" "$(cat want)"
+	again
+	run -0 --separate-stderr awf-replay -q --export ../exported
+	same "$(jq -r '.files[].path' ../exported/workflow/manifest.json)" \
+		"$(printf '%s\n' "$HOME/flow" "${PWD%/*}/agents/one.md" "$HOME/two.md")"
+	rm -r ../agents "$HOME"/{flow,two.md}
+	elsewhere
+	replays_from namespaces
+}
+
+@test "paths of somebody else's recording do not lead out of its export" {
+	agent one '' "$(says hello)"
+	echo go | awf-run -c 'awf-step -a one.md s -q'
+	echo key >../key
+	mkdir -p ../theirs/transcripts ../x/y
+	sed "s|\"files\":\[\"[^\"]*|\"files\":[\"/../../../..${PWD%/*}/key|" "$(transcript)" \
+		>../theirs/transcripts/"$(basename "$(transcript)")"
+	cp -r "$AWF_STORAGE/inputs" ../theirs/
+	run -0 awf-replay -q --export ../x/y/z ../theirs
+	same "$(jq -r '.files[].file' ../x/y/z/workflow/manifest.json)" "workflow/files${PWD%/*}/key"
+	same "$(cd .. && find . -name key)" "$(printf './key\n./x/y/z/workflow/files%s' "${PWD%/*}/key")"
+}
+
 @test "an export of a snapshot, and of today's workspace" {
 	echo given >given
 	exportable --snapshot

@@ -207,6 +207,27 @@ paths(void **state)
 }
 
 static void
+normal_paths(void **state)
+{
+	static const struct {
+		const char *path, *normal;
+	} rows[] = {
+		{"/", "/"}, {"//", "/"}, {"/.", "/"}, {"/..", "/"}, {"/a/..", "/"}, {"/../..", "/"},
+		{"/a", "/a"}, {"/a/", "/a"}, {"//a///b/", "/a/b"}, {"/a/./b/.", "/a/b"},
+		{"/a/../b", "/b"}, {"/a/b/../../c", "/c"}, {"/a/b/../../../../c", "/c"},
+		{"/../../etc/x", "/etc/x"}, {"/a/...", "/a/..."}, {"/.a/..b/c.", "/.a/..b/c."},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *normal = path_normal(rows[i].path);
+
+		assert_string_equal(normal, rows[i].normal);
+		free(normal);
+	}
+}
+
+static void
 searches_for_what_can_run(void **state)
 {
 	static const struct {
@@ -371,6 +392,7 @@ main(void)
 		cmocka_unit_test(read_and_write_fail_with_errno),
 		cmocka_unit_test(makes_directories),
 		cmocka_unit_test(paths),
+		cmocka_unit_test(normal_paths),
 		cmocka_unit_test(searches_for_what_can_run),
 		cmocka_unit_test(replaces_at_once),
 		cmocka_unit_test(replacement_leaves_nothing_behind),

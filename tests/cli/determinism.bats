@@ -190,7 +190,26 @@ int main(void) { puts("hello"); return 0; }' '{blocks: [{type: "tool_use", tool_
 		awf-step -r show -- cat; rm -f hello hello.c'
 }
 
-@test "the example" {
+# A git work tree in which five files have changed, and what the reviewers of
+# review.awf say of them.
+changed_files() {
+	git init -q .
+	for i in 1 2 3 4 5; do echo "$i" >"file$i"; done
+	git add .
+	git -c user.name=A -c user.email=a@example.org commit -q -m one
+	for i in 1 2 3 4 5; do
+		echo "changed $i" >"file$i"
+		jq -cn --arg i "$i" '{match: "+changed \($i)", turn: 0, blocks: [{type: "text", text: "review of file\($i)"}]}'
+	done >"$BATS_TEST_TMPDIR/answers"
+	echo '{"match":"You chair","blocks":[{"type":"text","text":"merge"}]}' >>"$BATS_TEST_TMPDIR/answers"
+}
+
+@test "the example that reviews changes, four at a time" {
+	changed_files
+	AWF_MODEL=replay/$BATS_TEST_TMPDIR/answers deterministic "$ROOT/examples/review.awf"
+}
+
+@test "the example that writes a brief" {
 	needs_namespaces
 	export AWF_MODEL=replay/$ROOT/examples/recordings/brief.jsonl
 	echo 'solid-state batteries' | deterministic "$ROOT/examples/brief.awf"

@@ -27,10 +27,10 @@
 #include "base/text.h"
 #include "exec/conclusion.h"
 #include "exec/environment.h"
+#include "exec/inputs.h"
 #include "exec/mask.h"
 #include "exec/supervise.h"
 #include "exec/workflow.h"
-#include "json/writer.h"
 #include "program.h"
 #include "record/input.h"
 #include "record/run.h"
@@ -123,39 +123,10 @@ repaired(const char *text)
 	fprintf(stderr, PROGRAM ": %s\n", text);
 }
 
-/* Whether the first len bytes are a shell variable's name. */
-static bool
-variable_name(const char *text, size_t len)
-{
-	static const char letters[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
-	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
-}
-
-static int
-add_input(struct settings *s, const char *text, struct error *err)
-{
-	size_t len = strcspn(text, "=");
-
-	if (text[len] != '=' || !variable_name(text, len))
-		return error_set(err, ERROR_USAGE, "--input",
-		    "'%s' is not KEY=VALUE with a KEY of letters, digits and _", text);
-	if (!utf8_valid(text, strlen(text)))
-		return error_set(err, ERROR_USAGE, "--input", "the value of %.*s is not UTF-8",
-		    (int)len, text);
-	for (char **input = s->inputs; input != NULL && *input != NULL; input++)
-		if (strncmp(*input, text, len + 1) == 0)
-			return error_set(err, ERROR_USAGE, "--input", "%.*s is given twice",
-			    (int)len, text);
-	list_add(&s->inputs, text);
-	return 0;
-}
-
 static int
 add_recorded(struct settings *s, const char *name, struct error *err)
 {
-	if (!variable_name(name, strlen(name)))
+	if (!variable_name_valid(name, strlen(name)))
 		return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name", name);
 	list_add(&s->recorded, name);
 	return 0;
@@ -194,7 +165,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	switch (id) {
 	case OPT_PIPELINE: s->pipeline = value; return 0;
 	case OPT_NO_INPUT: s->no_input = true; return 0;
-	case OPT_INPUT: return add_input(s, value, err);
+	case OPT_INPUT: return inputs_add(&s->inputs, value, err);
 	case OPT_ENV: return add_recorded(s, value, err);
 	case OPT_NAME: return set_name(s, value, err);
 	case OPT_SHELL: s->shell = value; return 0;
@@ -356,23 +327,6 @@ open_mask(struct job *j, struct error *err)
 	return 0;
 }
 
-static void
-write_inputs(struct job *j)
-{
-	struct writer w;
-
-	writer_begin(&w, &j->inputs);
-	writer_object(&w);
-	for (size_t i = 0; i < list_count(j->settings.inputs); i++) {
-		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
-		char *key = memory_copy(input, (size_t)(value - input));
-
-		writer_member_string(&w, key, value + 1);
-		free(key);
-	}
-	writer_object_end(&w);
-}
-
 static int
 find_workflow(struct job *j, struct error *err)
 {
@@ -496,44 +450,17 @@ open_input(struct job *j, struct error *err)
 	return 0;
 }
 
-/* Inputs of a run around this one are not ours. */
-static void
-drop_foreign_inputs(struct environment *e)
-{
-	static const char prefix[] = "AWF_INPUT_";
-
-	for (size_t i = 0; e->list[i] != NULL;) {
-		size_t len = strcspn(e->list[i], "=");
-		char *name;
-
-		if (strncmp(e->list[i], prefix, sizeof prefix - 1) != 0) {
-			i++;
-			continue;
-		}
-		name = memory_copy(e->list[i], len);
-		environment_unset(e, name);
-		free(name);
-	}
-}
-
 static void
 set_environment(struct job *j)
 {
 	struct environment *e = &j->environment;
 
 	environment_begin(e);
-	drop_foreign_inputs(e);
 	environment_set_run(e, &j->run, j->workflow.directory);
 	mask_export(&j->mask, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
-	for (size_t i = 0; i < list_count(j->settings.inputs); i++) {
-		const char *input = j->settings.inputs[i], *value = strchr(input, '=');
-		char *name = memory_format("AWF_INPUT_%.*s", (int)(value - input), input);
-
-		environment_set(e, name, value + 1);
-		free(name);
-	}
+	inputs_export(j->settings.inputs, e);
 }
 
 /* The steps of a fork find what the other run has done in the run's directory. */
@@ -660,21 +587,6 @@ pin_id_file(struct settings *s)
 	s->id_file = s->pinned_id_file;
 }
 
-/* --input comes before what was recorded under the same key. */
-static void
-take_inputs(struct settings *s, char *const *recorded)
-{
-	for (; recorded != NULL && *recorded != NULL; recorded++) {
-		size_t len = strcspn(*recorded, "=") + 1;
-		bool given = false;
-
-		for (char **input = s->inputs; input != NULL && *input != NULL; input++)
-			given = given || strncmp(*input, *recorded, len) == 0;
-		if (!given)
-			list_add(&s->inputs, *recorded);
-	}
-}
-
 /* Goes where the recorded run was, with what it was given. */
 static int
 take_record(struct job *j, struct error *err)
@@ -682,7 +594,8 @@ take_record(struct job *j, struct error *err)
 	struct settings *s = &j->settings;
 	const struct resume *r = &j->resume;
 
-	take_inputs(s, r->inputs);
+	/* --input comes before what was recorded under the same key. */
+	inputs_complete(&s->inputs, r->inputs);
 	for (char **name = r->variables; name != NULL && *name != NULL; name++)
 		if (!list_has(s->recorded, *name))
 			list_add(&s->recorded, *name);
@@ -706,7 +619,7 @@ prepare_words(struct job *j, struct error *err)
 	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
 	    find_workflow(j, err) != 0)
 		return -1;
-	write_inputs(j);
+	inputs_write(j->settings.inputs, &j->inputs);
 	signals_hold();
 	return 0;
 }
@@ -739,7 +652,7 @@ static int
 restart(struct job *j, struct error *err)
 {
 	struct resume *r = &j->resume;
-	const struct run_spec spec = describe_run(j, NULL);
+	struct run_spec spec = describe_run(j, NULL);
 	int decided = resume_build(r, j->run.directory, j->settings.redo, j->settings.skip, err);
 
 	if (decided == -1)
@@ -748,6 +661,7 @@ restart(struct job *j, struct error *err)
 		return tell_success(r); /* another resume came first */
 	if (decided == 0)
 		return ask(r);
+	spec.snapshot = r->snapshot; /* it is the run's, and stays */
 	if (reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, r->history.attempts + 1, &spec, err) != 0)
 		return -1;

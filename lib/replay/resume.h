@@ -25,6 +25,7 @@ struct resume {
 	struct workflow recorded;     /* what it ran */
 	char *directory;              /* where it was started */
 	char *workspace;              /* of --workspace; NULL */
+	bool snapshot;                /* of which a copy was kept */
 	char **inputs;                /* KEY=VALUE */
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */

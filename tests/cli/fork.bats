@@ -140,3 +140,25 @@ null"
 	[[ $stderr == "awf-run: $record:"*"; see awf-verify" ]]
 	[ ! -e "${record%.jsonl}.torn" ]
 }
+
+@test "the same research, written by another model; and the fork replays by itself" {
+	local who
+	for who in research write other; do
+		printf '{"blocks":[{"type":"text","text":"%s"}]}\n' "$who" >"$who.jsonl"
+	done
+	mkdir agents
+	printf -- '---\nmodel: replay/%s/research.jsonl\n---\nSearch.\n' "$PWD" >agents/research.md
+	printf -- '---\nmodel: replay/%s/write.jsonl\n---\nWrite.\n' "$PWD" >agents/write.md
+	printf '%s\n' '#!/bin/sh' 'awf-step -a research research | tee kept | awf-step -a write write -r' >agents.awf
+	run -0 awf-run --id-file id ./agents.awf <<<topic
+	same "$output" write
+	rm research.jsonl
+	sed -i 's/write.jsonl/other.jsonl/' agents/write.md
+	run -0 --separate-stderr awf-run --fork "$(cat id)" --at write --id-file fork </dev/null
+	same "$output" other
+	same "$(jq -r .data kept)" research
+	rm "$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	run -0 --separate-stderr awf-replay --isolation none "$(cat fork)"
+	same "$output" other
+	awf-verify -q "$(cat fork)"
+}

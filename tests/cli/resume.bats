@@ -382,6 +382,15 @@ dies_in_stdin() {
 	same "$output" 4
 }
 
+@test "a snapshot of the workspace stays that of the run" {
+	flow 'awf-step -n a -q -- die'
+	mkdir there
+	dies --snapshot --workspace there ./flow.awf </dev/null
+	run -0 awf-run --resume "$run_id" </dev/null
+	same "$(payloads run.started '[.attempt, .snapshot, .workspace]' | paste -sd' ')" \
+		"[1,true,\"$PWD/there\"] [2,true,\"$PWD/there\"]"
+}
+
 @test "wrong usage" {
 	run -0 awf-run --id-file id -c 'awf-step -n a -q -- false || true; false' </dev/null || true
 	id=$(cat id)

@@ -176,6 +176,16 @@ differs() {
 	same "$stderr" "awf-replay: --isolation: no such word 'copi' (did you mean 'copy'?)"
 	run -1 --separate-stderr awf-replay --order seq --isolation copy
 	same "$stderr" "awf-replay: --isolation: not with --order, which runs nothing"
+	awf-run --mask cat -n -c 'awf-step -n a -q -- true'
+	run -1 --separate-stderr awf-replay
+	[[ $stderr == *": the run was masked: what it was given and made is not all there" ]]
+	awf-run --snapshot -n -c 'awf-step -n a -q -- true'
+	rm -r "$AWF_STORAGE"/snapshots/*
+	run -4 --separate-stderr awf-replay
+	[[ $stderr == *"the snapshot of its workspace (snapshots/"*" in the storage) is missing" ]]
+	mkdir empty
+	run -1 --separate-stderr awf-replay empty
+	same "$stderr" 'awf-replay: empty: no transcript is there (transcripts/*.jsonl)'
 	mkfifo hold
 	awf-run -c 'awf-step -n a -q -- cat hold' &
 	eventually test -e "$AWF_STORAGE/latest"
@@ -237,6 +247,18 @@ differs() {
 	same "$(awf-replay --canonical kept/transcripts/*.jsonl)" "$(awf-replay --canonical)"
 	run -1 --separate-stderr awf-replay --isolation "$ISOLATION" --record kept
 	same "$stderr" 'awf-replay: kept: unable to make this directory for the replay: Directory not empty'
+}
+
+@test "without user namespaces the missing part is named" {
+	[ "$ISOLATION" = namespaces ] || skip 'no namespaces'
+	awf-run -n -c 'awf-step -n a -q -- true'
+	run -4 --separate-stderr unshare -rm sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; awf-replay -q'
+	[[ $stderr == "awf-replay: isolation: unable to make a user namespace: "*"; --isolation copy and --isolation none do without" ]]
+	run -4 --separate-stderr unshare -rm sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; awf-verify --determinism'
+	[[ $stderr == "awf-verify: isolation: unable to make a user namespace: "* ]]
+	run -0 unshare -rm sh -c 'echo 0 >/proc/sys/user/max_user_namespaces; awf-verify --determinism --isolation copy'
+	same "$output" ''
+	same "$(ls "$AWF_STORAGE/replays")" ''
 }
 
 @test "it says what it runs in" {

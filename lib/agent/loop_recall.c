@@ -80,10 +80,10 @@ loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct er
 	struct recalled *r = l->turns->recalled;
 	int status = 0;
 
-	for (size_t i = 0; status == 0 && i < r->event_count; i++) {
+	for (size_t i = 0; r->emitted && status == 0 && i < r->event_count; i++) {
 		struct recalled_event *e = &r->events[i];
 
-		if (e->used || !(answer == NULL ? recalled_emitted(e) &&
+		if (e->used || !(answer == NULL ? e->emitted &&
 		    e->view.seq > r->started.view.seq : recalled_led_to(r, e, answer)))
 			continue;
 		e->used = true;

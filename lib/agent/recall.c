@@ -80,21 +80,58 @@ recalled_circumstance(enum error_code code)
 	}
 }
 
+static const size_t *
+find_answer(const struct recalled *r, int64_t turn)
+{
+	return map_get(&r->by_turn, (const char *)&turn, sizeof turn);
+}
+
+/* The first event that has this cause, event_count if there is none. */
+static size_t
+find_effect(const struct recalled *r, const char *cause)
+{
+	const size_t *found = map_get(&r->by_cause, cause, strlen(cause));
+
+	return found != NULL ? *found : r->event_count;
+}
+
+static void
+index_event(struct recalled *r, size_t i)
+{
+	struct recalled_event *e = &r->events[i];
+	char cause[ID_SIZE];
+
+	e->sibling = r->event_count;
+	if (span_copy(e->view.parent_event_id, cause, sizeof cause)) {
+		e->sibling = find_effect(r, cause);
+		map_put(&r->by_cause, cause, strlen(cause), i);
+	}
+	if (e->turn >= 0 && find_answer(r, e->turn) == NULL)
+		map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
+	r->emitted |= e->emitted;
+}
+
+/* From the last to the first: siblings are in their order, and the last answer counts. */
+void
+recalled_index(struct recalled *r)
+{
+	for (size_t i = r->event_count; i-- > 0;)
+		index_event(r, i);
+}
+
 struct recalled_event *
 recalled_answer(const struct recalled *r, int64_t turn)
 {
-	for (size_t i = r->event_count; i-- > 0;)
-		if (r->events[i].turn == turn)
-			return &r->events[i];
-	return NULL;
+	const size_t *found = find_answer(r, turn);
+
+	return found != NULL ? &r->events[*found] : NULL;
 }
 
 struct recalled_event *
 recalled_tool_result(const struct recalled *r, const char *called)
 {
-	for (size_t i = 0; i < r->event_count; i++)
-		if (r->events[i].view.type == EVENT_TOOL_RESULT &&
-		    span_is(r->events[i].view.parent_event_id, called))
+	for (size_t i = find_effect(r, called); i < r->event_count; i = r->events[i].sibling)
+		if (r->events[i].view.type == EVENT_TOOL_RESULT)
 			return &r->events[i];
 	return NULL;
 }
@@ -120,9 +157,7 @@ is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
 {
 	struct span payload = e->view.payload;
 
-	return e->view.type == EVENT_TOOL_CALL &&
-	    (tool->cause == NULL || span_is(e->view.parent_event_id, tool->cause)) &&
-	    is_fidelity(e, "router") &&
+	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
 	    span_is(span_member(payload, "call_id"), tool->call_id) &&
 	    span_is(span_member(payload, "name"), tool->name) &&
 	    bytes_equal(span_member(payload, "input"), tool->input);
@@ -138,12 +173,25 @@ result_stands(const struct recalled *r, const struct recalled_event *called, boo
 	    (operation ? !recalled_error(result, &error) : !recalled_cut_off(result));
 }
 
+/* Events among which the tool call is: those of its answer, or all. */
+static size_t
+first_of(const struct recalled *r, const struct recall_tool *tool)
+{
+	return tool->cause != NULL ? find_effect(r, tool->cause) : 0;
+}
+
+static size_t
+next_of(const struct recalled *r, const struct recall_tool *tool, size_t i)
+{
+	return tool->cause != NULL ? r->events[i].sibling : i + 1;
+}
+
 struct recalled_event *
 recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
 {
 	struct recalled_event *found = NULL;
 
-	for (size_t i = 0; i < r->event_count; i++) {
+	for (size_t i = first_of(r, tool); i < r->event_count; i = next_of(r, tool, i)) {
 		struct recalled_event *e = &r->events[i];
 
 		if (e->used || !is_tool_call(e, tool))
@@ -173,18 +221,12 @@ follows(const struct recalled_event *e, const char *id)
 }
 
 bool
-recalled_emitted(const struct recalled_event *e)
-{
-	return e->emitted;
-}
-
-bool
 recalled_led_to(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer)
 {
 	const struct recalled_event *result;
 
-	if (!recalled_emitted(e))
+	if (!e->emitted)
 		return false;
 	result = e->view.type == EVENT_TOOL_CALL ? recalled_tool_result(r, e->id) : NULL;
 	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
@@ -205,17 +247,15 @@ static bool
 made_again(const struct recalled *r, size_t i)
 {
 	struct span payload = r->events[i].view.payload;
-	char cause[ID_SIZE];
-	struct recall_tool tool = { .cause = cause, .input = span_member(payload, "input") };
+	struct recall_tool tool = { .input = span_member(payload, "input") };
 	char *name = span_text(span_member(payload, "name"));
 	char *call_id = span_text(span_member(payload, "call_id"));
 	bool again = false;
 
 	tool.name = name != NULL ? name : "";
 	tool.call_id = call_id != NULL ? call_id : "";
-	if (span_copy(r->events[i].view.parent_event_id, cause, sizeof cause))
-		while (!again && ++i < r->event_count)
-			again = is_tool_call(&r->events[i], &tool);
+	while (!again && (i = r->events[i].sibling) < r->event_count)
+		again = is_tool_call(&r->events[i], &tool);
 	free(name);
 	free(call_id);
 	return again;
@@ -253,5 +293,7 @@ recalled_free(struct recalled *r)
 	for (size_t i = 0; i < r->event_count; i++)
 		event_free(&r->events[i]);
 	free(r->events);
+	map_free(&r->by_turn);
+	map_free(&r->by_cause);
 	memset(r, 0, sizeof *r);
 }

@@ -20,6 +20,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/map.h"
 #include "json/scan.h"
 #include "record/event.h"
 
@@ -41,6 +42,7 @@ struct recalled_event {
 	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
 	bool emitted;                /* an agent says so of a tool of its own */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
+	size_t sibling;              /* the next of the same cause, event_count after the last */
 };
 
 struct recalled {
@@ -58,11 +60,17 @@ struct recalled {
 	                                    earlier one (reused_from); else empty */
 	struct recalled_event *events;   /* messages and tool events, causes before effects */
 	size_t event_count;
+	struct map by_turn;          /* → its answer, the last if the model was asked again */
+	struct map by_cause;         /* event id → the first event that it led to */
+	bool emitted;                /* any of the events is */
 	size_t record;               /* in the history */
 };
 
 /* Finds in the line, which is there, what the other members tell; -1: it is no event. */
 int recalled_event_view(struct recalled_event *e);
+/* Fills in how the events are found, once they are all there: a call has thousands. */
+void recalled_index(struct recalled *r);
+
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
 /* Whether the value at a JSON pointer of the line is bytes, in base64. */
@@ -87,9 +95,7 @@ struct recalled_event *recalled_tool_call(const struct recalled *r,
 struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
 /* Whether a tool's result tells that it was ended before its time. */
 bool recalled_cut_off(const struct recalled_event *result);
-/* Whether it is a tool event that an agent CLI told of, and one of those that led to
- * this answer. */
-bool recalled_emitted(const struct recalled_event *e);
+/* Whether it is a tool event that an agent CLI told of on its way to this answer. */
 bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer);
 /* Tool calls that were made and not made again. */

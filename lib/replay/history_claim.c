@@ -253,8 +253,10 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	if (history_line(h, &record->started, &r->started, err) == 0 &&
 	    history_line(h, &record->completed, &r->completed, err) == 0 &&
 	    history_line(h, &record->original, &r->original, err) == 0 &&
-	    read_events(h, record, r, err) == 0)
+	    read_events(h, record, r, err) == 0) {
+		recalled_index(r);
 		return 1;
+	}
 	recalled_free(r);
 	atomic_store(&record->mark, MARK_FREE);
 	return -1;

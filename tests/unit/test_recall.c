@@ -378,6 +378,7 @@ recall_record(struct recalled *r, const struct record *record)
 		if (r->root[0] == '\0')
 			memcpy(r->root, e->id, ID_SIZE);
 	}
+	recalled_index(r);
 }
 
 static void

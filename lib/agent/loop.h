@@ -14,6 +14,7 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "json/writer.h"
@@ -21,10 +22,17 @@
 enum usage_key { USAGE_INPUT, USAGE_OUTPUT, USAGE_CACHE_READ, USAGE_CACHE_WRITE,
 	USAGE_REASONING, USAGE_KEYS };
 
+struct request {
+	struct buffer text;
+	char sha256[DIGEST_SIZE];
+};
+
 struct loop {
 	struct turns *turns;
 	struct tool stop;          /* the stop tool, if it is none of the agent's; no name: none */
 	struct buffer messages;    /* of the request, inside of a JSON array */
+	struct digest asked;       /* of the request up to the end of the messages, as far */
+	size_t asked_len;          /* as it is known */
 	struct buffer text;        /* of the last answer that had any */
 	struct answer answer;
 	struct emitted emitted;
@@ -38,12 +46,12 @@ struct loop {
 int loop_begin(struct loop *l, struct turns *t, struct error *err);
 /* Adds a message to the conversation; blocks are the inside of a JSON array. */
 void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
-/* Appends the next request, without its id. */
-void loop_request(const struct loop *l, struct buffer *out);
+/* The next request, without its id, and its digest. */
+void loop_request(struct loop *l, struct request *request);
 int loop_record_prompt(const struct loop *l, struct error *err);
 /* Writes a block of an answer: as the model's word; what the API ran says so already. */
 void loop_write_block(struct writer *w, struct span block);
-int loop_record_answer(struct loop *l, const struct buffer *request, int64_t duration_ms,
+int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
 void loop_free(struct loop *l);
 
@@ -51,7 +59,7 @@ void loop_free(struct loop *l);
  * that has them; a replay records them again, under their ids. The latter returns 1 if
  * there was one, 0 if the model is to be asked. */
 int loop_recall_prompt(struct loop *l, struct error *err);
-int loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE],
+int loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
     struct error *err);
 /* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);

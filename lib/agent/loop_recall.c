@@ -117,20 +117,17 @@ loop_recorded_end(struct loop *l, struct error *err)
 
 static int
 loop_check_request(const struct loop *l, const struct recalled_event *answer,
-    const struct buffer *request, struct error *err)
+    const struct request *request, struct error *err)
 {
-	char digest[DIGEST_SIZE];
-
-	digest_sha256(request->data, request->len, digest);
-	if (span_is(span_member(answer->view.payload, "request_sha256"), digest))
+	if (span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
 		return 0;
 	return error_set(err, ERROR_DIVERGENCE, l->turns->agent->name,
 	    "turn %lld: the request differs from the recorded one (%.16s…)", (long long)l->turn,
-	    digest);
+	    request->sha256);
 }
 
 static int
-loop_replay_answer(struct loop *l, struct recalled_event *answer, const struct buffer *request,
+loop_replay_answer(struct loop *l, struct recalled_event *answer, const struct request *request,
     char id[ID_SIZE], struct error *err)
 {
 	long long duration = 0;
@@ -166,7 +163,7 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 }
 
 int
-loop_recall_answer(struct loop *l, const struct buffer *request, char id[ID_SIZE],
+loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
     struct error *err)
 {
 	struct turns *t = l->turns;

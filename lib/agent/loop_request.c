@@ -106,24 +106,45 @@ write_prompt(const struct turns *t, const char *fidelity, struct buffer *out)
 	writer_object_end(&w);
 }
 
-void
-loop_request(const struct loop *l, struct buffer *out)
+static void
+write_head(struct writer *w, const struct loop *l)
 {
-	const struct agent *agent = l->turns->agent;
-	struct writer w;
+	writer_object(w);
+	writer_member_string(w, "model", l->turns->agent->model);
+	writer_member_string(w, "system", l->turns->agent->system);
+	writer_key(w, "messages");
+	writer_array(w);
+	writer_raw(w, l->messages.data, l->messages.len);
+}
 
-	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_string(&w, "model", agent->model);
-	writer_member_string(&w, "system", agent->system);
-	writer_key(&w, "messages");
-	writer_array(&w);
-	writer_raw(&w, l->messages.data, l->messages.len);
-	writer_array_end(&w);
-	write_tools(&w, l);
-	write_params(&w, agent);
-	writer_member_bool(&w, "stream", true);
-	writer_object_end(&w);
+static void
+write_tail(struct writer *w, const struct loop *l)
+{
+	writer_array_end(w);
+	write_tools(w, l);
+	write_params(w, l->turns->agent);
+	writer_member_bool(w, "stream", true);
+	writer_object_end(w);
+}
+
+/* A conversation only grows: what was asked before is digested once, not every turn. */
+void
+loop_request(struct loop *l, struct request *request)
+{
+	struct buffer *text = &request->text;
+	struct digest whole;
+	struct writer w;
+	size_t head;
+
+	writer_begin(&w, text);
+	write_head(&w, l);
+	head = text->len;
+	write_tail(&w, l);
+	digest_add(&l->asked, text->data + l->asked_len, head - l->asked_len);
+	l->asked_len = head;
+	whole = l->asked;
+	digest_add(&whole, text->data + head, text->len - head);
+	digest_end(&whole, request->sha256);
 }
 
 int
@@ -132,6 +153,7 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	struct buffer block = BUFFER_INIT;
 
 	*l = (struct loop){ .turns = t };
+	digest_begin(&l->asked);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		l->usage[i] = -1;
 	write_prompt(t, NULL, &block);
@@ -192,11 +214,10 @@ write_answer_blocks(struct writer *w, struct span blocks)
 }
 
 int
-loop_record_answer(struct loop *l, const struct buffer *request, int64_t duration_ms,
+loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
-	char digest[DIGEST_SIZE];
 	struct writer w;
 	int status;
 
@@ -209,8 +230,7 @@ loop_record_answer(struct loop *l, const struct buffer *request, int64_t duratio
 	writer_member_span(&w, "usage", l->answer.usage);
 	writer_member_integer(&w, "duration_ms", duration_ms);
 	writer_member_integer(&w, "turn", l->turn);
-	writer_member_string(&w, "request_sha256",
-	    digest_sha256(request->data, request->len, digest));
+	writer_member_string(&w, "request_sha256", request->sha256);
 	writer_object_end(&w);
 	emitted_follow(&l->emitted, l->turns->call);
 	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, id, err);

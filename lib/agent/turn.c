@@ -234,7 +234,7 @@ loop_check_limits(const struct loop *l, struct error *err)
 static int
 loop_turn(struct loop *l, struct error *err)
 {
-	struct buffer request = BUFFER_INIT;
+	struct request request = { .text = BUFFER_INIT };
 	char answer_id[ID_SIZE];
 	int64_t duration_ms;
 	int status;
@@ -244,9 +244,9 @@ loop_turn(struct loop *l, struct error *err)
 	loop_request(l, &request);
 	status = loop_recall_answer(l, &request, answer_id, err);
 	if (status == 0)
-		status = loop_ask(l, &request, &duration_ms, err) == -1 ? -1 :
+		status = loop_ask(l, &request.text, &duration_ms, err) == -1 ? -1 :
 		    loop_record_answer(l, &request, duration_ms, answer_id, err);
-	buffer_free(&request);
+	buffer_free(&request.text);
 	if (status == -1)
 		return FAILED;
 	loop_add_usage(l);
@@ -290,7 +290,7 @@ int
 turns_request(const struct turns *t, struct buffer *out, struct error *err)
 {
 	struct turns copy = *t;
-	struct buffer request = BUFFER_INIT;
+	struct request request = { .text = BUFFER_INIT };
 	struct loop l;
 	int status = loop_begin(&l, &copy, err);
 
@@ -299,9 +299,9 @@ turns_request(const struct turns *t, struct buffer *out, struct error *err)
 		buffer_text(out, "{\"id\":1,");
 		if (t->step != NULL)
 			buffer_format(out, "\"step\":\"%s\",", t->step);
-		buffer_append(out, request.data + 1, request.len - 1);
+		buffer_append(out, request.text.data + 1, request.text.len - 1);
 	}
-	buffer_free(&request);
+	buffer_free(&request.text);
 	loop_free(&l);
 	return status;
 }

@@ -32,11 +32,24 @@ each_conversation(void **state)
 	}
 }
 
+/* The digest in an answer, the number of its event, is of the request without its id. */
+static void
+assert_digest(const struct bench *b, int number, int request_number)
+{
+	char *request = asked(request_number), digest[DIGEST_SIZE], *quoted;
+
+	request[7] = '{';
+	quoted = memory_format("\"%s\"", digest_sha256(request + 7, strlen(request + 7), digest));
+	assert_payload(b, number, "/request_sha256", quoted);
+	free(quoted);
+	free(request);
+}
+
 static void
 what_is_asked_and_recorded(void **state)
 {
 	static const char *const tools[] = { "echo", NULL };
-	char *request, digest[DIGEST_SIZE], *quoted;
+	char *request;
 	struct buffer dry = BUFFER_INIT;
 	struct bench b;
 
@@ -56,8 +69,6 @@ what_is_asked_and_recorded(void **state)
 	    "{\"name\":\"echo\",\"input_schema\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":"
 	    "\"integer\"}},\"required\":[\"x\"]}}],\"params\":{\"max_tokens\":99},\"stream\":true}");
 	assert_string_equal(buffer_string(&dry), request);
-	request[7] = '{';
-	digest_sha256(request + 7, strlen(request + 7), digest);
 	free(request);
 	/* the answer goes back as it came, the results in a user's message */
 	assert_asked(2, ",{\"role\":\"assistant\",\"blocks\":[{\"type\":\"thinking\",\"thinking\":"
@@ -77,14 +88,13 @@ what_is_asked_and_recorded(void **state)
 	assert_payload(&b, 3, "/stop_reason", "\"tool_use\"");
 	assert_payload(&b, 3, "/usage", "{\"input_tokens\":10,\"output_tokens\":5}");
 	assert_payload(&b, 3, "/turn", "0");
-	quoted = memory_format("\"%s\"", digest);
-	assert_payload(&b, 3, "/request_sha256", quoted);
-	free(quoted);
+	assert_digest(&b, 3, 1);
 	assert_payload(&b, 4, "", "{\"name\":\"echo\",\"call_id\":\"t1\",\"input\":{\"x\":15},"
 	    "\"effects\":\"none\",\"fidelity\":\"router\"}");
 	assert_payload(&b, 5, "/output", "{\"x\":15}");
 	assert_payload(&b, 5, "/fidelity", "\"router\"");
 	assert_payload(&b, 6, "/turn", "1");
+	assert_digest(&b, 6, 2);
 	assert_string_equal(buffer_string(&b.turns.usage),
 	    "{\"input_tokens\":20,\"output_tokens\":10}");
 	buffer_free(&dry);

@@ -23,8 +23,9 @@ BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev
-DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq tmux procps python3 git cron less
-DEPS_LINT = clang clang-tidy cppcheck mandoc shellcheck libclang-rt-dev valgrind zsh fish curl
+DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq tmux procps python3 python3-jsonschema \
+	git cron less curl mount openssl valgrind
+DEPS_LINT = clang clang-tidy cppcheck mandoc shellcheck libclang-rt-dev zsh fish
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \

@@ -17,8 +17,18 @@ in_place() {
 	for schema in transcript interagent agent-event daemon-event runtime otlp agentloom; do
 		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
 	done
-	for program in awf-replay awf-run awf-step awf-tail awf-verify; do
+}
+
+@test "every program and page is installed, and a program's completions" {
+	in_place install
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	for source in "$ROOT"/cmd/awf-*.c "$ROOT"/cmd/*/awf-*.c; do
+		program=$(basename "$source" .c)
+		where=libexec/awf
+		[ "${source%/*}" != "$ROOT/cmd" ] || where=bin
+		same "$("$prefix/$where/$program" --version)" "$("$BUILD/$where/$program" --version)"
 		[ -s "$prefix/share/man/man1/$program.1" ] || { echo "man: $program"; false; }
+		[ "$where" = bin ] || continue
 		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
 		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }

@@ -25,7 +25,7 @@ all_forms() {
 		code=${code%%=*}
 		echo "${code:${#pad} * 2:-1}"
 	done
-	printf '%s' "$secret" | xxd -p | tr -d '\n'
+	printf '%s' "$secret" | od -An -v -tx1 | tr -d ' \n'
 	echo
 	for text in "$secret" "\"$secret\"" "$(jq -nc --arg s "$secret" '$s')" "$secret"$'\n'; do
 		printf '%s' "$text" | sha256sum | cut -d' ' -f1

@@ -21,15 +21,15 @@ struct working {
 	int64_t index;
 	char *id;                  /* NAME:OCCURRENCE:ITEM chain */
 	struct call call;
-	char started[ID_SIZE];     /* event id of step.started */
-	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	int64_t begun;             /* monotonic ms */
 	struct buffer links;       /* inside of a JSON array */
+	struct recalled recalled;
+	char started[ID_SIZE];     /* event id of step.started */
+	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	char parent[ID_SIZE];
 	bool input_is_result;      /* input is the result of parent */
 	bool conditional, condition;
 	bool recalls;              /* a recorded call is taken over */
-	struct recalled recalled;
 	bool reused;               /* its result is this call's */
 	/* What came of it. */
 	struct data *results;

@@ -47,28 +47,11 @@ take_call_id(struct working *work)
 	work->call.id = work->id;
 }
 
-/* Calls of one name count as they began, which may be in another order now. */
-static void
-take_call(struct working *work)
-{
-	char *call = span_text(span_member(work->recalled.started.view.payload, "call"));
-
-	if (call == NULL || !call_id_valid(call)) {
-		free(call);
-		return;
-	}
-	free(work->id);
-	work->id = call;
-	work->call.id = call;
-}
-
 static void
 take_ids(struct working *work)
 {
 	if (!working_replays(work))
 		return;
-	if (work->recalls)
-		take_call(work);
 	take_call_id(work);
 	name_event(work, &work->recalled.started, "step.started", work->started);
 	name_event(work, &work->recalled.completed, "step.completed", work->ended);

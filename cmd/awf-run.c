@@ -361,6 +361,7 @@ describe_run(struct job *j, const char *id)
 		.masking = mask_masking(&j->mask),
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
+		.no_input = j->settings.no_input,
 		.forked_from = j->settings.fork != NULL ? j->resume.run_id :
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
 		.forked_at = j->settings.fork != NULL ? j->settings.at : j->resume.forked_at,
@@ -596,6 +597,7 @@ take_record(struct job *j, struct error *err)
 
 	/* --input comes before what was recorded under the same key. */
 	inputs_complete(&s->inputs, r->inputs);
+	s->no_input |= r->no_input;
 	for (char **name = r->variables; name != NULL && *name != NULL; name++)
 		if (!list_has(s->recorded, *name))
 			list_add(&s->recorded, *name);

@@ -522,6 +522,7 @@ static const struct rule run_started_rules[] = {
 	RULE("cwd", is_text, NULLABLE, 0),
 	RULE("workspace", is_text, NULLABLE, 0),
 	RULE("snapshot", is_bool, NULLABLE, 0),
+	RULE("no_input", is_bool, NULLABLE, 0),
 	RULE("directory", is_text, NULLABLE, 0),
 	RULE("inputs", is_object, NULLABLE, 0),
 	RULE("env", is_object, NULLABLE, 0),

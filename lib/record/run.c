@@ -185,6 +185,8 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 		writer_member_string(&w, "workspace", spec->workspace);
 	if (spec->snapshot)
 		writer_member_bool(&w, "snapshot", true);
+	if (spec->no_input)
+		writer_member_bool(&w, "no_input", true);
 	writer_member_string(&w, "directory", spec->directory);
 	writer_key(&w, "inputs");
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));

@@ -59,6 +59,7 @@ struct run_spec {
 	const char *forked_at;        /* the PATH left out of it */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
 	bool snapshot;                /* the storage has one of the workspace */
+	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
 	bool latest;                  /* becomes `latest` (top-level live runs) */
 	void (*repaired)(const char *text);

@@ -83,6 +83,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	r->directory = span_text(span_member(payload, "cwd"));
 	r->workspace = span_text(span_member(payload, "workspace"));
 	r->snapshot = span_true(span_member(payload, "snapshot"));
+	r->no_input = span_true(span_member(payload, "no_input"));
 	span_copy(span_member(payload, "workflow_sha256"), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
 	take_members(&r->inputs, span_member(payload, "inputs"), true);

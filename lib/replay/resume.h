@@ -26,6 +26,7 @@ struct resume {
 	char *directory;              /* where it was started */
 	char *workspace;              /* of --workspace; NULL */
 	bool snapshot;                /* of which a copy was kept */
+	bool no_input;                /* its stdin was /dev/null */
 	char **inputs;                /* KEY=VALUE */
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */

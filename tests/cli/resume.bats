@@ -276,6 +276,15 @@ dies_in_stdin() {
 	[ -e "$AWF_STORAGE/inputs/$run_id" ]
 }
 
+@test "stdin: a run that was started without has none later either, nor has a fork of it" {
+	flow 'cat; awf-step -n last -q -- die'
+	dies -n ./flow.awf
+	run -0 awf-run --resume "$run_id" <<<other
+	same "$output" ""
+	run -0 awf-run --fork "$run_id" --at last <<<other
+	same "$output" ""
+}
+
 @test "a run that lives, and one that is being resumed" {
 	flow 'awf-step -n a -q -- sh -c "touch ready; while [ -e held ]; do sleep 0.02; done"; awf-step -n b -q -- die'
 	touch held

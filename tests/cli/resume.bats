@@ -4,13 +4,14 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-# die: kills awf-run, if there is a file called dying, which is used up, and waits to be
-# killed. effect NAME: enters its input into NAME.ledger, prints it.
+# die [FILE]: kills awf-run, as soon as there is the FILE, if there is one called dying,
+# which is used up, and waits to be killed. effect NAME: enters its input into NAME.ledger, prints it.
 prepare() {
 	mkdir bin
 	cat >bin/die <<-'END'
 		#!/bin/sh
 		rm "$WORK/dying" 2>/dev/null || { cat; exit; }
+		until [ -z "$1" ] || [ -s "$WORK/$1" ]; do sleep 0.01; done
 		read -r pid _ <"$AWF_STORAGE/runs/$AWF_RUN_ID/lock"
 		kill -9 "$pid"
 		sleep 60
@@ -68,12 +69,12 @@ untouched() {
 }
 
 @test "an effect that was cut off is asked about, all of them at once, and nothing runs" {
-	flow 'awf-step -n --effects external mail -- sh -c "effect mail; die" & echo 1 | awf-step post -- effect post; wait'
+	flow 'awf-step -n --effects external mail -- sh -c "effect mail; die post.ledger" & echo 1 | awf-step post -- effect post; wait'
 	dies ./flow.awf </dev/null
 	cp "$record" before
 	since=$(jq -r 'select(.type == "step.started" and .payload.name == "mail").timestamp' before | cut -c1-19)
 	run -75 --separate-stderr awf-run --resume "$run_id" </dev/null
-	says "mail:0:0: sh -c effect mail; die, begun ${since}Z (cut off), may or may not have happened: say --redo mail:0:0 or --skip mail:0:0"
+	says "mail:0:0: sh -c effect mail; die post.ledger, begun ${since}Z (cut off), may or may not have happened: say --redo mail:0:0 or --skip mail:0:0"
 	same "$output" ""
 	untouched
 	same "$(cat post.ledger)" 1

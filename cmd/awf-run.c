@@ -615,10 +615,20 @@ take_record(struct job *j, struct error *err)
 	return 0;
 }
 
+/* What it would do is not in the recording: models would be asked, things be changed. */
+static int
+refuse_in_replay(struct error *err)
+{
+	if (!run_in_environment() || !run_environment_recreated())
+		return 0;
+	return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run is made inside of a replay, "
+	    "as it would do all for real: let steps of the workflow do its work");
+}
+
 static int
 prepare_words(struct job *j, struct error *err)
 {
-	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
+	if (refuse_in_replay(err) != 0 || refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
 	    find_workflow(j, err) != 0)
 		return -1;
 	inputs_write(j->settings.inputs, &j->inputs);

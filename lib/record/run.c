@@ -21,6 +21,9 @@
 
 #define TRANSCRIPT_FORMAT 1
 #define LOCK_TEXT_SIZE 64
+/* Files in the run's directory. */
+#define MASK "mask"
+#define RECREATED "recreated"
 
 extern char **environ;
 
@@ -76,7 +79,7 @@ make_mask(struct run *r, struct masking *masking, struct error *err)
 	r->transcript.masking = masking;
 	memcpy(masking->key, r->key, sizeof masking->key);
 	masking_mark(masking, r->mask);
-	fd = open_file(r, "mask", O_WRONLY | O_CREAT | O_EXCL, err);
+	fd = open_file(r, MASK, O_WRONLY | O_CREAT | O_EXCL, err);
 	if (fd < 0)
 		return -1;
 	if (file_write(fd, r->mask, sizeof r->mask - 1) != 0)
@@ -316,6 +319,18 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	return 0;
 }
 
+/* Leaves a mark for the programs inside. */
+static int
+mark_recreated(struct run *r, struct error *err)
+{
+	int fd = open_file(r, RECREATED, O_WRONLY | O_CREAT | O_EXCL, err);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
 int
 run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err)
 {
@@ -327,7 +342,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	r->attempt = recorded->attempt;
 	r->name = memory_text(recorded->name);
 	r->keep_transcript = true;
-	if (make_run(r, err) != 0 ||
+	if (make_run(r, err) != 0 || mark_recreated(r, err) != 0 ||
 	    append_started(r, recorded->started, recorded->payload, err) != 0) {
 		abandon(r);
 		return -1;
@@ -445,7 +460,7 @@ read_key(struct run *r, struct error *err)
 static int
 read_mask(struct run *r, struct error *err)
 {
-	char *path = in_directory(r, "mask");
+	char *path = in_directory(r, MASK);
 	int fd = storage_open(path, O_RDONLY, 0), reason = errno;
 	ssize_t got = -1;
 
@@ -532,23 +547,36 @@ run_mask(struct run *r, struct masking *masking, struct error *err)
 	return 0;
 }
 
-bool
-run_environment_masked(void)
+/* Whether the directory of the run that the environment names has this mark. */
+static bool
+environment_marked(const char *mark)
 {
 	const char *id = getenv("AWF_RUN_ID");
 	struct run r;
 	char *path;
-	bool masked = false;
+	bool marked;
 
 	begin(&r);
 	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&r.storage, NULL) != 0)
 		return false;
 	r.directory = storage_run_directory(&r.storage, id);
-	path = in_directory(&r, "mask");
-	masked = access(path, F_OK) == 0;
+	path = in_directory(&r, mark);
+	marked = access(path, F_OK) == 0;
 	free(path);
 	run_close(&r);
-	return masked;
+	return marked;
+}
+
+bool
+run_environment_masked(void)
+{
+	return environment_marked(MASK);
+}
+
+bool
+run_environment_recreated(void)
+{
+	return environment_marked(RECREATED);
 }
 
 static void

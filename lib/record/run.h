@@ -101,8 +101,9 @@ int run_enter(struct run *r, struct error *err);
 /* Gives a run that was entered its filter, if it is masked; until then nothing can be
  * appended to it. ERROR_SYSTEM if it is another run's filter; NULL: none is known. */
 int run_mask(struct run *r, struct masking *masking, struct error *err);
-/* Whether the run that the environment names is masked. */
+/* Whether the run that the environment names is masked; is one that run_recreate() made. */
 bool run_environment_masked(void);
+bool run_environment_recreated(void);
 
 struct run_end {
 	const char *event_id;         /* NULL: a new one */

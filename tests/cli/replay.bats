@@ -156,6 +156,15 @@ differs() {
 	[[ $stderr == *"  the workflow's script is not what it was, or not there"* ]]
 }
 
+@test "a run inside of a replay does nothing" {
+	awf-run -n -c "awf-run -n -c 'awf-step -n --effects external mail -q -- sh -c \"echo >>../sent\"'"
+	for kind in copy none; do
+		run -3 --separate-stderr awf-replay -q --isolation $kind
+		same "${stderr_lines[0]}" "awf-run: $(basename "$(transcript)" .jsonl): no run is made inside of a replay, as it would do all for real: let steps of the workflow do its work"
+	done
+	same "$(wc -l <../sent)" 1
+}
+
 @test "what cannot be replayed says why" {
 	run -1 --separate-stderr awf-replay nosuch
 	echo x | awf-step a -q -- cat

@@ -48,6 +48,19 @@ checked() {
 	run -124 checked awf-run -n --timeout 300ms -c 'sleep 9'
 }
 
+@test "awf-run --resume and --fork" {
+	printf '%s\n' 'echo x | awf-step --effects external a -- cat | awf-step b -q -- cat' 'test -e fine' >flow
+	echo in | run -1 awf-run --id-file id ./flow
+	run -125 checked awf-run --resume "$(cat id)" --redo nosuch </dev/null
+	run -1 checked awf-run --resume "$(cat id)" </dev/null
+	run -1 checked awf-run --fork "$(cat id)" --at b </dev/null
+	run -1 checked awf-run --resume @ </dev/null
+	touch fine
+	run -0 checked awf-run --resume "$(cat id)" --redo a </dev/null
+	run -0 checked awf-run --resume "$(cat id)" </dev/null
+	run -0 checked awf-run --continue ./flow </dev/null
+}
+
 @test "gates and seals" {
 	awf-verify --keygen key
 	echo in | checked awf-run --seal=key -c 'awf-step a -- cat >line'

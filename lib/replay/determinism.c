@@ -10,6 +10,7 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +219,28 @@ tell_lines(struct determinism *d, long number, char *const lines[2])
 	}
 }
 
+/* What a replay wrote, unless the workflow put something else in the file's place. */
+static FILE *
+open_output(const char *place, struct error *err)
+{
+	char *path = path_join(place, "stdout");
+	int fd = storage_open(path, O_RDONLY, 0);
+	struct stat status;
+	FILE *stream = NULL;
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		stream = fdopen(fd, "r");
+	else if (fd >= 0)
+		errno = EINVAL;
+	if (stream == NULL) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to read what the replay wrote");
+		if (fd >= 0)
+			close(fd);
+	}
+	free(path);
+	return stream;
+}
+
 static int
 compare_output(struct pair *p, struct determinism *d, struct error *err)
 {
@@ -225,14 +248,8 @@ compare_output(struct pair *p, struct determinism *d, struct error *err)
 	char *lines[2] = { NULL, NULL };
 	long number = -1;
 
-	for (int i = 0; i < 2; i++) {
-		char *path = path_join(p->specs[i].place, "stdout");
-
-		streams[i] = fopen(path, "re");
-		if (streams[i] == NULL)
-			error_errno(err, ERROR_SYSTEM, path, "unable to read");
-		free(path);
-	}
+	for (int i = 0; i < 2; i++)
+		streams[i] = open_output(p->specs[i].place, err);
 	if (streams[0] != NULL && streams[1] != NULL)
 		number = first_difference(streams, lines);
 	if (number > 0)

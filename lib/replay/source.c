@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "record/blob.h"
 #include "record/event.h"
 #include "record/reader.h"
@@ -262,6 +263,8 @@ read_started(struct source *s, struct error *err)
 	char *sha256 = span_text(span_member(s->payload, "workflow_sha256"));
 
 	s->name = span_text(span_member(s->payload, "name"));
+	if (s->name != NULL)
+		text_line(s->name); /* it is for messages */
 	s->kind = span_text(span_member(s->payload, "kind"));
 	s->workspace = recorded_path(span_member(s->payload, "cwd"));
 	s->directory = recorded_path(span_member(s->payload, "directory"));

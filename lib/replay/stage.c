@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "exec/libexec.h"
 #include "replay/disturb.h"
 
@@ -438,8 +439,8 @@ stage_confinement(const struct stage *st, const char *const *writable)
 	};
 }
 
-char *
-stage_remark(const struct source *source, enum isolation isolation)
+static char *
+make_remark(const struct source *source, enum isolation isolation)
 {
 	if (isolation == ISOLATION_NONE)
 		return memory_format("no isolation: it runs in %s itself", source->workspace);
@@ -454,6 +455,16 @@ stage_remark(const struct source *source, enum isolation isolation)
 	return memory_format(isolation == ISOLATION_COPY ?
 	    "no namespaces: it runs in a copy of today's %s" :
 	    "no snapshot of the workspace: today's %s is used", source->workspace);
+}
+
+char *
+stage_remark(const struct source *source, enum isolation isolation)
+{
+	char *remark = make_remark(source, isolation);
+
+	if (remark != NULL)
+		text_line(remark); /* the path is somebody's */
+	return remark;
 }
 
 void

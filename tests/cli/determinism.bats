@@ -227,6 +227,17 @@ changed_files() {
 	if grep -r -e "$ROOT" "$ROOT/examples/ci/recording"; then false; fi
 }
 
+@test "what a workflow puts in the place of a replay's output is not read" {
+	for other in 'mkfifo "$AWF_STORAGE/stdout"' 'ln -s "$OLDPWD/secret" "$AWF_STORAGE/stdout"'; do
+		echo secret >secret
+		awf-run -n -c "awf-step -n a -q -- true; ! rm \"\$AWF_STORAGE/stdout\" 2>/dev/null || $other"
+		run -4 --separate-stderr timeout 20 awf-verify --determinism --isolation "$ISOLATION"
+		[[ $stderr == "awf-verify: "*"/stdout: unable to read what the replay wrote: "* ]]
+		same "$(wc -l <<<"$stderr")" 1
+		same "$(ls "$AWF_STORAGE/replays")" ''
+	done
+}
+
 @test "a damaged recording is not replayed; wrong command lines" {
 	awf-run -c 'awf-step -n a -q -- true'
 	sed 2s/true/fals/ "$(transcript)" >broken.jsonl

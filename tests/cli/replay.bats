@@ -284,6 +284,16 @@ differs() {
 	same "$output" ''
 }
 
+@test "control characters of a recording do not reach the terminal" {
+	mkdir $'a\033[31mb'
+	cd $'a\033[31mb'
+	awf-run -n -c 'awf-step -n a -q -- date +%N'
+	sed $'s/"name":"pipeline"/"name":"pipe\\\\u001b[2Jline"/' "$(transcript)" >../theirs.jsonl
+	run -3 --separate-stderr awf-replay --isolation "$ISOLATION" ../theirs.jsonl
+	same "$(grep -c '^awf-replay: pipe?\[2Jline: the replay differs' <<<"$stderr")" 1
+	[[ $stderr == *'/a?[31mb'* && $stderr != *$'\033'* ]]
+}
+
 @test "from a snapshot the workspace is as it was" {
 	echo one >file
 	awf-run --snapshot -c 'awf-step -n a -r -- sh -c "cat file; echo two >file; cat file"' >recorded

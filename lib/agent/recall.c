@@ -140,9 +140,11 @@ bool
 recalled_cut_off(const struct recalled_event *result)
 {
 	struct error error = ERROR_INIT;
+	long long exit_code = 0;
 
-	return recalled_error(result, &error) &&
-	    (error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
+	span_integer(span_member(result->view.payload, "exit_code"), &exit_code);
+	return recalled_error(result, &error) && (exit_code > 128 ||
+	    error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
 	    error.code == ERROR_DOWNSTREAM_CLOSED);
 }
 

@@ -102,6 +102,7 @@ try_command(struct working *work, struct error *err)
 	result = bodies_run(&body, 1, &s->interrupts, err);
 	work->error = body.error;
 	work->exit_code = body.exit_code;
+	work->killed = body.exit_code > 128;
 	buffer_free(&work->errors);
 	work->errors = body.errors;
 	work->errors_bytes = body.errors_bytes;
@@ -173,6 +174,7 @@ try_operation(struct working *work, struct error *err)
 		t.recalled = NULL; /* the first try was the recorded one */
 	}
 	result = turns_operation(&t, &s->tools[0], input, &work->error);
+	work->killed = t.exit_code > 128;
 	turns_done(work, &t, result);
 	return 0;
 }
@@ -208,7 +210,7 @@ may_have_happened(const struct working *work)
 
 	return effects_outside(s->effects) && !s->idempotent &&
 	    (work->error.code == ERROR_TIMEOUT || work->error.code == ERROR_CANCELLED ||
-	    work->error.code == ERROR_INTERRUPTED || work->exit_code > 128);
+	    work->error.code == ERROR_INTERRUPTED || work->killed);
 }
 
 static void

@@ -187,6 +187,8 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 		writer_object_end(&w);
 	}
 	writer_member_integer(&w, "duration_ms", run->body.duration_ms);
+	if (run->body.exit_code > 0)
+		writer_member_integer(&w, "exit_code", run->body.exit_code);
 	if (run->body.errors.len != 0) {
 		writer_key(&w, "stderr");
 		writer_bytes(&w, run->body.errors.data, run->body.errors.len);

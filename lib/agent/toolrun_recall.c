@@ -18,9 +18,12 @@ static void
 take_result(struct tool_run *run, const struct recalled_event *e)
 {
 	struct span output = span_member(e->view.payload, "output");
+	long long exit_code = 0;
 
 	if (!recalled_error(e, &run->error))
 		run->error.code = ERROR_NONE;
+	span_integer(span_member(e->view.payload, "exit_code"), &exit_code);
+	run->body.exit_code = (int)exit_code;
 	buffer_clear(&run->output);
 	if (output.at != NULL)
 		buffer_append(&run->output, output.at, output.len);

@@ -320,6 +320,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	    span_of("\"" OPERATION_ID "\"", sizeof OPERATION_ID + 1), input);
 	runs.list[0].tool = tool;
 	status = tool_runs_run(&runs, err);
+	t->exit_code = runs.list[0].body.exit_code;
 	if (status == 0 && runs.list[0].source == TOOL_TAKEN)
 		call_follow_recorded(t->call, runs.list[0].resulted, t->started);
 	if (status == 0 && runs.list[0].error.code != ERROR_NONE) {

@@ -45,6 +45,7 @@ struct turns {
 	/* Filled. */
 	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */
 	int64_t tool_calls;
+	int exit_code;                    /* of an operation's tool */
 	struct buffer usage;              /* JSON object, summed over turns */
 	struct buffer retries;            /* inside of a JSON array: failed requests */
 };

@@ -37,6 +37,7 @@ struct working {
 	struct error error;
 	const char *skipped;       /* why the work was not done; NULL */
 	int exit_code;             /* of a command; -1 */
+	bool killed;               /* a signal ended the command, or the operation's tool */
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;

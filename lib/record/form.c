@@ -617,6 +617,7 @@ static const struct rule tool_rules[] = {
 	RULE("effects", is_text, NULLABLE, 0),
 	RULE("warning", is_text, NULLABLE, 0),
 	RULE("duration_ms", is_count, NULLABLE, 0),
+	RULE("exit_code", is_integer, NULLABLE, 0),
 	RULE("changed", is_array, NULLABLE, 0),
 	RULE("stderr", is_text, NULLABLE, 0),
 	WORD("fidelity", fidelity_words, NULLABLE),

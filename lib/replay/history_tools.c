@@ -69,13 +69,17 @@ read_tool_result(struct recording *rec, const struct reading *at)
 {
 	char id[ID_SIZE];
 	struct span code = span_member(at->members[FAILURE], "code");
+	long long exit_code = 0;
 	const size_t *found;
 
 	reading_reference(at->view.parent_event_id, id);
 	found = map_get(&rec->tool_by_event, id, ID_SIZE - 1);
 	if (found == NULL)
 		return;
+	span_integer(at->members[EXIT_CODE], &exit_code);
 	rec->tools[*found].cut = reading_one_of(code, cut_codes);
+	if (rec->tools[*found].cut == NULL && exit_code > 128)
+		rec->tools[*found].cut = "ended by a signal";
 	rec->tools[*found].blocked = span_is(code, "blocked");
 }
 

@@ -138,6 +138,22 @@ untouched() {
 	same "$(cat mail.ledger)" x
 }
 
+@test "a tool that a signal ended is not tried again, and asked about" {
+	mkdir tools
+	echo '{"description":"m","input_schema":{"type":"object"},"effects":"external"}' >tools/mail.tool.json
+	printf '%s\n' '#!/bin/sh' 'effect mail' '[ -e fine ] || kill -9 $$' >tools/mail
+	chmod +x tools/mail
+	flow 'echo "{}" | awf-step -i json -t mail --retries 2 --delay 1ms --retry-on exit_status -q m'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	same "$(cat mail.ledger)" "{}"
+	touch fine
+	run -75 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	[[ $stderr == "awf-run: m:0:0: mail {}, begun "*" (ended by a signal), may or may not have happened"* ]]
+	run -0 awf-run --resume "$(cat id)" --redo m </dev/null
+	same "$(cat mail.ledger)" "$(printf '{}\n{}')"
+	awf-verify -q "$(cat id)"
+}
+
 @test "success is final" {
 	run -0 awf-run --id-file id -c 'awf-step -n a -q -- true' </dev/null
 	run -0 --separate-stderr awf-run --resume @ --redo a </dev/null

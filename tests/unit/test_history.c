@@ -20,7 +20,7 @@
  *                                run) parent= link= cmd= input=
  *   C EVENT CALL [KEY=VALUE]...  step.completed; result= err= exit= skip= reused=
  *   U A T X EVENT PARENT ...     message.user, message.assistant, tool.call (id= fx=
- *                                idem= args=), tool.result (err=)
+ *                                idem= args=), tool.result (err= exit=)
  */
 static void
 event_id(char out[ID_SIZE], const char *name)
@@ -147,6 +147,7 @@ write_inner(struct writer *w, const char *line)
 		member(w, "effects", value_of(line, "fx"));
 		member_json(w, "idempotent", value_of(line, "idem"));
 		member_error(w, value_of(line, "err"));
+		member_json(w, "exit_code", value_of(line, "exit"));
 	}
 }
 
@@ -558,6 +559,13 @@ test_doubts(void **state)
 		    "X x t err=downstream_closed\nC c a:0:0 err=downstream_closed",
 		    "a:0:0 send: downstream_closed 2", "a",
 		    "failed redo started=%s% completed=%c% event=%t% event=%x%" },
+		{ "R\nS s a:0:0 tool=send fx=external\nT t s id=1 fx=external args=2\n"
+		    "X x t err=exit_status exit=137\nC c a:0:0 err=exit_status",
+		    "a:0:0 send: ended by a signal 2", "a",
+		    "failed redo started=%s% completed=%c% event=%t% event=%x%" },
+		{ "R\nS s a:0:0 tool=send fx=external\nT t s id=1 fx=external args=2\n"
+		    "X x t err=exit_status exit=1\nC c a:0:0 err=exit_status", "", NULL,
+		    "failed started=%s% completed=%c% event=%t% event=%x%" },
 		/* The user has decided: the model is to be told so. */
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external\nR\nS s2 a:0:0 agent=x claims=s\n"
 		    "X x t err=interrupted", "", NULL,

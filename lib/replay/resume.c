@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/list.h"
@@ -194,6 +195,22 @@ find_others(struct resume *r, const struct storage *s, struct error *err)
 	return failed;
 }
 
+/* What a run without a transcript that was killed leaves behind is its directory. */
+static void
+explain_missing(const struct storage *s, const char *run, struct error *err)
+{
+	char *directory;
+	struct stat status;
+
+	if (!id_valid(run, strlen(run)))
+		return;
+	directory = storage_run_directory(s, run);
+	if (lstat(directory, &status) == 0)
+		error_set(err, ERROR_USAGE, run,
+		    "keeps no transcript (--no-transcript), so that it cannot be gone on from");
+	free(directory);
+}
+
 int
 resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err)
 {
@@ -201,8 +218,10 @@ resume_find(struct resume *r, const struct storage *s, const char *run, struct e
 	int failed;
 
 	*r = (struct resume){ .path = NULL };
-	if (storage_resolve(s, run, &ref, err) != 0)
+	if (storage_resolve(s, run, &ref, err) != 0) {
+		explain_missing(s, run, err);
 		return -1;
+	}
 	if (!ref.in_storage) {
 		error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s", s->root);
 		run_ref_free(&ref);

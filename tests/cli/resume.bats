@@ -384,7 +384,7 @@ dies_in_stdin() {
 	done
 	dies --no-transcript ./flow.awf </dev/null
 	run -125 --separate-stderr awf-run --resume "$run_id" </dev/null
-	says "$run_id: no such file, and no run whose id begins so in $AWF_STORAGE"
+	says "$run_id: keeps no transcript (--no-transcript), so that it cannot be gone on from"
 }
 
 @test "--continue: the latest run of the name, if it died" {

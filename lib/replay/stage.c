@@ -105,18 +105,14 @@ copy_workspace(const struct stage *st, const char *from, const char *path, struc
 static bool
 copy_to_memory(struct stage *st, const char *from)
 {
-	char template[] = "/dev/shm/awf-replay.XXXXXX";
-
-	if (mkdtemp(template) == NULL)
+	if (memory_place_make(&st->made) != 0)
 		return false;
-	st->made = memory_text(template);
-	st->shown = path_join(template, "workspace");
+	st->shown = path_join(st->made.path, "workspace");
 	if (copy_workspace(st, from, st->shown, NULL) == 0)
 		return true;
-	copytree_remove(st->made, NULL);
-	free(st->made);
+	memory_place_remove(&st->made);
 	free(st->shown);
-	st->made = st->shown = NULL;
+	st->shown = NULL;
 	return false;
 }
 
@@ -470,11 +466,9 @@ stage_remark(const struct source *source, enum isolation isolation)
 void
 stage_close(struct stage *st)
 {
-	if (st->made != NULL)
-		copytree_remove(st->made, NULL);
+	memory_place_remove(&st->made);
 	free(st->workspace);
 	free(st->shown);
-	free(st->made);
 	free(st->directory);
 	list_free(st->argv);
 	list_free(st->visible);

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "exec/confine.h"
 #include "exec/environment.h"
+#include "replay/memory_place.h"
 #include "replay/source.h"
 
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
@@ -42,7 +43,7 @@ struct stage {
 
 	char *workspace;         /* where the workflow is started */
 	char *shown;             /* what is shown there, if that is another directory */
-	char *made;              /* a copy that lies outside of place; NULL */
+	struct memory_place made; /* of a copy that lies outside of the replay's place */
 	char *directory;         /* of the workflow */
 	char **argv;
 	struct environment environment; /* without what is the run's */

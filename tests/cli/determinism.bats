@@ -227,6 +227,22 @@ changed_files() {
 	if grep -r -e "$ROOT" "$ROOT/examples/ci/recording"; then false; fi
 }
 
+# A lock says which are in use; a new one may not have its own yet.
+@test "what a killed replay left in memory is removed by the next" {
+	needs_namespaces
+	local left=/dev/shm/awf-replay.test$$ kind
+	mkdir -p "$left"-{dead,held,new}/workspace
+	touch -d '1 hour ago' "$left"-{dead,held}
+	flock -F "$left-held" sleep 60 3>&- &
+	LOCKER=$!
+	eventually eval "! flock -n $left-held true"
+	deterministic -n -c 'awf-step -n a -q -- true'
+	ls -d "$left"-* >remaining
+	kill $LOCKER
+	rm -rf "$left"-*
+	same "$(cat remaining)" "$(printf '%s\n' "$left-held" "$left-new")"
+}
+
 @test "what a workflow puts in the place of a replay's output is not read" {
 	for other in 'mkfifo "$AWF_STORAGE/stdout"' 'ln -s "$OLDPWD/secret" "$AWF_STORAGE/stdout"'; do
 		echo secret >secret

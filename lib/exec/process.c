@@ -12,10 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 
 extern char **environ;
 
+#define BIRTH_FIELD 20 /* of /proc/PID/stat, counted from the state */
+#define STAT_LIMIT ((size_t)4096)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* One of the child's first three descriptors while it is being set up. */
@@ -334,4 +337,44 @@ process_status_text(int wait_status, char *buf, size_t size)
 	else
 		snprintf(buf, size, "exit status %d", WEXITSTATUS(wait_status));
 	return buf;
+}
+
+/* The state and the fields after it in /proc/PID/stat, behind the name in parentheses,
+ * which may hold any byte. */
+static int64_t
+birth_in(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	if (at == NULL || at[1] != ' ')
+		return 0;
+	at += 2;
+	if (*at == 'Z' || *at == 'X')
+		return -1;
+	for (int field = 1; at != NULL && field < BIRTH_FIELD; field++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	return at != NULL ? strtoll(at, NULL, 10) : 0;
+}
+
+int64_t
+process_birth(pid_t pid)
+{
+	struct buffer stat = BUFFER_INIT;
+	char path[32];
+	int64_t birth = 0;
+	int fd;
+
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return -1;
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (file_read(fd, &stat, STAT_LIMIT) == 0)
+		birth = birth_in(buffer_string(&stat));
+	close(fd);
+	buffer_free(&stat);
+	return birth;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -43,5 +44,8 @@ int process_start(struct process *p, const struct process_spec *spec, int *exit_
 int process_exit_code(int wait_status);
 /* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */
 const char *process_status_text(int wait_status, char *buf, size_t size);
+/* When a process began, in ticks since the machine's start, which tells it from another
+ * that got its pid; 0 if /proc does not say, -1 if it is gone, be it reaped or not. */
+int64_t process_birth(pid_t pid);
 
 #endif

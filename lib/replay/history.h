@@ -20,8 +20,8 @@
  *
  * What the code relies on:
  *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
- *     claim the same; it bears the pid of its process until the claim is recorded,
- *     and counts for nothing if that has died before.
+ *     claim the same; it tells its process until the claim is recorded, and counts
+ *     for nothing if that has died before.
  *   - The index lies in the run directory and goes with it; the transcript alone says
  *     what was claimed, and the next history is built from that.
  *   - $AWF_CLAIMED, which awf-step sets for its body, names the enclosing call's root.

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "exec/process.h"
 #include "record/blob.h"
 #include "record/storage.h"
 
@@ -47,13 +47,37 @@ same_guard(const struct history *h, size_t i, const unsigned char *key,
 	return same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
 }
 
+/* A pid, and when its process began, as far as there is room for it. */
+static int64_t
+sign_of(pid_t pid, int64_t birth)
+{
+	return ((birth & INT32_MAX) << 32) | (int64_t)pid;
+}
+
+static int64_t
+own_sign(struct history *h)
+{
+	pid_t pid = getpid();
+
+	if (h->pid != pid) {
+		h->pid = pid;
+		h->sign = sign_of(pid, process_birth(pid));
+	}
+	return h->sign;
+}
+
 /* Whether a mark keeps others away: that of a process which died before its claim was
- * recorded does not. */
+ * recorded does not, though another may have its pid now. */
 static bool
 mark_holds(int64_t mark)
 {
-	return mark == MARK_CLAIMED ||
-	    (mark != MARK_FREE && (kill((pid_t)mark, 0) == 0 || errno != ESRCH));
+	pid_t pid = (pid_t)(mark & INT32_MAX);
+	int64_t birth;
+
+	if (mark == MARK_CLAIMED || mark == MARK_FREE)
+		return mark == MARK_CLAIMED;
+	birth = process_birth(pid);
+	return birth == 0 || (birth > 0 && (mark >> 32 == 0 || sign_of(pid, birth) == mark));
 }
 
 static bool
@@ -63,11 +87,12 @@ is_free(const struct index_record *r)
 }
 
 static bool
-take(struct index_record *r)
+take(struct history *h, struct index_record *r)
 {
 	int64_t mark = atomic_load(&r->mark);
 
-	return !mark_holds(mark) && atomic_compare_exchange_strong(&r->mark, &mark, getpid());
+	return !mark_holds(mark) &&
+	    atomic_compare_exchange_strong(&r->mark, &mark, own_sign(h));
 }
 
 /* The first free record of this key and guard, which is taken. Those before it that
@@ -87,7 +112,7 @@ take_same(struct history *h, const unsigned char *key, const unsigned char *guar
 
 		if (atomic_load(&r->mark) == MARK_CLAIMED && i == first + settled)
 			settled++;
-		else if (take(r)) {
+		else if (take(h, r)) {
 			atomic_store(&h->records[first].settled, settled);
 			return r;
 		}
@@ -328,7 +353,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 		return h->head->mode == RECALL_REPLAY ? refuse_unknown(query, err) : 0;
 	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
 		return refuse_changed(h, record, query, err);
-	if (!take(record))
+	if (!take(h, record))
 		return claim_changed(h, key, query, r, err);
 	return decided_anyhow(h, record, r, err);
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
@@ -168,6 +169,8 @@ struct history {
 	const struct place *places;
 	const char *text;
 	int *fds;                    /* of sources, -1 until one is read */
+	pid_t pid;                   /* whose sign it is: workers inherit the history */
+	int64_t sign;                /* what we mark records with */
 	char enclosing_root[ID_SIZE]; /* $AWF_CLAIMED */
 };
 

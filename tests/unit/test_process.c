@@ -317,6 +317,25 @@ make_files(void **state)
 	return 0;
 }
 
+static void
+test_birth(void **state)
+{
+	int64_t ours = process_birth(getpid());
+	siginfo_t gone;
+	pid_t pid;
+
+	(void)state;
+	assert_true(ours > 0);
+	assert_int_equal(process_birth(getpid()), ours);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &gone, WEXITED | WNOWAIT), 0);
+	assert_int_equal(process_birth(pid), -1); /* nobody has waited for it */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(process_birth(pid), -1);
+}
+
 static int
 remove_files(void **state)
 {
@@ -344,6 +363,7 @@ main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_group),
 		cmocka_unit_test(test_status_text),
+		cmocka_unit_test(test_birth),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

@@ -324,6 +324,15 @@ copytree(const char *from, const char *to, const char *except, struct copytree_c
 	return copytree_until(from, to, except, NULL, count, err);
 }
 
+static bool
+is_root(int fd)
+{
+	struct stat st, root;
+
+	return fstat(fd, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
+	    st.st_ino == root.st_ino;
+}
+
 int
 copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
     struct copytree_count *count, struct error *err)
@@ -334,6 +343,10 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
+	if (is_root(fd)) {
+		close(fd);
+		return error_set(err, ERROR_USAGE, from, "the root directory is not copied");
+	}
 	if (mkdir(to, 0700) != 0) {
 		error_errno(err, ERROR_SYSTEM, to, "unable to make it");
 		close(fd);

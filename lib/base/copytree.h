@@ -22,8 +22,8 @@ struct copytree_count {
 };
 
 /* Copies what is in from to the new directory to. except: a directory inside from
- * that is left out; NULL. count may be NULL. On failure (ERROR_SYSTEM) nothing of
- * to is left. */
+ * that is left out; NULL. count may be NULL. On failure (ERROR_SYSTEM;
+ * ERROR_USAGE if from is the root directory) nothing of to is left. */
 int copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
     struct error *err);
 /* The same, but asks between files whether to stop: ERROR_CANCELLED then. */

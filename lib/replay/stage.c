@@ -138,6 +138,11 @@ set_workspace(struct stage *st, struct error *err)
 	}
 	if (from == NULL)
 		return no_workspace(s, err);
+	if (strcmp(s->workspace, "/") == 0) {
+		free(from);
+		return error_set(err, ERROR_SYSTEM, s->workspace, "the workspace is the root directory, "
+		    "which cannot be isolated: record with awf-run --workspace DIR");
+	}
 	if (st->spec->isolation == ISOLATION_COPY) {
 		st->workspace = path_join(st->spec->place, "workspace");
 		failed = copy_workspace(st, from, st->workspace, err);

@@ -294,6 +294,15 @@ differs() {
 	[[ $stderr == *'/a?[31mb'* && $stderr != *$'\033'* ]]
 }
 
+@test "the root directory is no workspace to replay in" {
+	(cd / && awf-run -n -c 'awf-step -n a -q -- true')
+	for kind in "$ISOLATION" copy; do
+		run -4 --separate-stderr awf-replay -q --isolation "$kind"
+		same "$stderr" 'awf-replay: /: the workspace is the root directory, which cannot be isolated: record with awf-run --workspace DIR'
+	done
+	run -0 awf-replay --isolation none
+}
+
 @test "from a snapshot the workspace is as it was" {
 	echo one >file
 	awf-run --snapshot -c 'awf-step -n a -r -- sh -c "cat file; echo two >file; cat file"' >recorded

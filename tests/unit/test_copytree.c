@@ -149,6 +149,28 @@ refuses_by_name(void **state)
 	}
 }
 
+static bool
+at_once(void)
+{
+	return true;
+}
+
+static void
+does_not_copy_the_machine(void **state)
+{
+	static const char *const names[] = { "/", "/.", "/../" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct error err = ERROR_INIT;
+
+		assert_int_equal(copytree_until(names[i], "to", NULL, at_once, NULL, &err), -1);
+		assert_int_equal(err.code, ERROR_USAGE);
+		assert_string_equal(err.message, "the root directory is not copied");
+		assert_false(exists("to"));
+	}
+}
+
 static void
 removes_closed_directories_and_no_targets(void **state)
 {
@@ -178,6 +200,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(leaves_out_the_exception_and_itself, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(stops_when_told, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(refuses_by_name, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(does_not_copy_the_machine, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(removes_closed_directories_and_no_targets, make_tree, remove_tree),
 	};
 

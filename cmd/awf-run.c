@@ -689,11 +689,11 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 
 	if (strcmp(r->status, "success") == 0)
 		return tell_success(r);
-	if (resume_check_dead(r, s, err) != 0 || resume_check_record(r, repaired, err) != 0 ||
-	    take_record(j, err) != 0 || prepare_words(j, err) != 0 ||
-	    run_reopen(&j->run, r->run_id, err) != 0)
+	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
+	    resume_check_record(r, repaired, err) != 0 || take_record(j, err) != 0 ||
+	    prepare_words(j, err) != 0 || run_reopen(&j->run, r->run_id, err) != 0)
 		return -1;
-	status = restart(j, err);
+	status = resume_check_dead(r, err) == 0 ? restart(j, err) : -1;
 	if (status != GO)
 		run_let_go(&j->run);
 	return status;

@@ -242,21 +242,19 @@ resume_check_ended(const struct resume *r, const struct storage *s, struct error
 }
 
 int
-resume_check_dead(const struct resume *r, const struct storage *s, struct error *err)
+resume_check_dead(const struct resume *r, struct error *err)
 {
 	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
 	struct survivor first;
 	size_t count;
 
-	if (resume_check_ended(r, s, err) != 0)
-		return -1;
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", r->run_id);
 	count = survivors_find(variable, PATIENCE_MS, &first);
 	if (count == 0)
 		return 0;
 	return error_set(err, ERROR_SYSTEM, r->run_id,
-	    "process %ld%s of its last attempt still lives%s (%s): end it first", (long)first.pid,
-	    count > 1 ? ", and others," : "", "", first.command);
+	    "process %ld%s of its last attempt still lives (%s): end it first", (long)first.pid,
+	    count > 1 ? ", and others," : "", first.command);
 }
 
 /* Moves away what a crash left. ERROR_SCHEMA: that is not all there is to it. */

@@ -43,8 +43,9 @@ int resume_find(struct resume *r, const struct storage *s, const char *run, stru
 
 /* Refuses a run that lives. ERROR_SYSTEM. */
 int resume_check_ended(const struct resume *r, const struct storage *s, struct error *err);
-/* And one of which a process lives. */
-int resume_check_dead(const struct resume *r, const struct storage *s, struct error *err);
+/* And one of which a process lives. Once more when the run was taken over: another
+ * resume may have come and died in between. */
+int resume_check_dead(const struct resume *r, struct error *err);
 /* Checks the whole record. What a crash left at its end is moved away if `repaired` is
  * given, which is told; everything else is ERROR_SCHEMA, and nothing is touched. */
 int resume_check_record(const struct resume *r, void (*repaired)(const char *text),

@@ -341,26 +341,6 @@ dies_in_stdin() {
 	run -0 awf-run --resume "$run_id" </dev/null
 }
 
-@test "a process of another resume, which died in between, is named" {
-	flow 'awf-step -n a -q -- die'
-	dies ./flow.awf </dev/null
-	cp "$record" before
-	# The keys are read after the first look for processes, before the run is taken over.
-	mkdir -p "$XDG_CONFIG_HOME/awf"
-	mkfifo -m 600 "$XDG_CONFIG_HOME/awf/keys"
-	awf-run --resume "$run_id" 2>refused </dev/null 3>&- &
-	exec 4>"$XDG_CONFIG_HOME/awf/keys"
-	AWF_RUN_ID=$run_id sleep 60 3>&- 4>&- &
-	eventually grep -qs "AWF_RUN_ID=$run_id" "/proc/$!/environ"
-	exec 4>&-
-	status=0
-	wait %1 || status=$?
-	same "$status" 125
-	same "$(cat refused)" "awf-run: $run_id: process $! of its last attempt still lives (sleep 60): end it first"
-	untouched
-	kill %2
-}
-
 @test "a torn line is put aside with a word; damage is refused" {
 	flow 'awf-step -n a -q -- die'
 	dies ./flow.awf </dev/null

@@ -16,6 +16,9 @@ prepare() {
 	done
 }
 
+# The run's directory is taken away last.
+dropped='rename directory,'
+
 # Runs a program; the order of what it did, in one line.
 order() {
 	local program=$1
@@ -32,43 +35,43 @@ calls() {
 @test "an effect of a command is on disk before it begins, the end before the state line" {
 	begin='sync directory,line run.started,rename ,'
 	same "$(order awf-step -n --effects external a -- true)" \
-		"${begin}line step.started,sync line,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+		"${begin}line step.started,sync line,run true,line step.completed,sync line,stdout ,line run.completed,sync line,$dropped"
 	same "$(order awf-step -n --effects read a -- true)" \
-		"${begin}line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+		"${begin}line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,$dropped"
 	same "$(AWF_SYNC=none order awf-step -n --effects external a -- true)" \
-		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,"
+		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,$dropped"
 	same "$(AWF_SYNC=event order awf-step -n a -- true)" \
-		'sync directory,line run.started,sync line,rename ,line step.started,sync line,run true,line step.completed,sync line,sync line,stdout ,line run.completed,sync line,sync line,'
+		'sync directory,line run.started,sync line,rename ,line step.started,sync line,run true,line step.completed,sync line,sync line,stdout ,line run.completed,sync line,sync line,'"$dropped"
 }
 
 @test "an answer is on disk before its tools run, the call of an effect before the tool" {
 	{ calls none none external; echo '{"type":"message","stop_reason":"end_turn","blocks":[{"type":"text","text":"fine"}]}'; } >answers
 	trace=$(order awf-step -n -p hi -m replay/answers --allow-tools none,external a)
 	same "${trace#*line message.user,}" \
-		'line message.assistant,line tool.call,sync line,run none,line tool.result,line tool.call,run none,line tool.result,line tool.call,sync line,run external,line tool.result,line message.assistant,line step.completed,sync line,stdout ,line run.completed,sync line,'
+		'line message.assistant,line tool.call,sync line,run none,line tool.result,line tool.call,run none,line tool.result,line tool.call,sync line,run external,line tool.result,line message.assistant,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
 	trace=$(order awf-step -i json -t none a <<<'{}')
 	same "${trace#*line step.started,}" \
-		'line tool.call,sync line,run none,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'
+		'line tool.call,sync line,run none,line tool.result,line step.completed,sync line,stdout ,line run.completed,sync line,'"$dropped"
 }
 
 @test "the directories of a new storage are on disk before anything is in them" {
 	export AWF_STORAGE="$PWD/new/storage"
 	same "$(order awf-step -n a -- true)" \
-		"$(printf 'sync directory,%.0s' 1 2 3 4 5 6 7)line run.started,rename ,line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,"
+		"$(printf 'sync directory,%.0s' 1 2 3 4 5 6 7 8)line run.started,rename ,line step.started,run true,line step.completed,sync line,stdout ,line run.completed,sync line,$dropped"
 	export AWF_STORAGE="$PWD/other" AWF_SYNC=none
 	same "$(order awf-step -n a -- true)" \
-		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,"
+		"line run.started,rename ,line step.started,run true,line step.completed,stdout ,line run.completed,$dropped"
 }
 
 @test "a blob and its name are on disk before the line that names it" {
 	trace=$(order awf-step -q a -- head -c 300000 /dev/zero <<<x)
 	same "${trace#*run head,}" \
-		'sync directory,sync file,rename ,sync directory,line step.completed,sync line,line run.completed,sync line,'
+		'sync directory,sync file,rename ,sync directory,line step.completed,sync line,line run.completed,sync line,'"$dropped"
 }
 
 @test "the end of a run is on disk, and so is what it read" {
 	trace=$(order awf-run -c 'cat' <<<x)
-	same "${trace#*rename ,}" 'run sh,sync line,rename ,line run.completed,sync line,'
+	same "${trace#*rename ,}" 'run sh,sync line,rename ,sync directory,line run.completed,sync line,'"$dropped"
 	same "$(cat out)" x
 }
 

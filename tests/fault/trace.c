@@ -1,7 +1,8 @@
 /*
  * Preloaded, appends a line to the file $TRACE for what the program $TRACED does that
  * matters to the order of things: "line TYPE" (a line of a transcript is written),
- * "stdout", "sync line", "sync file", "sync directory", "rename", "run NAME".
+ * "stdout", "sync line", "sync file", "sync directory", "rename", "rename directory",
+ * "run NAME".
  */
 #define _GNU_SOURCE /* RTLD_NEXT, memmem(), program_invocation_short_name */
 #include <dlfcn.h>
@@ -77,9 +78,11 @@ int
 rename(const char *from, const char *to)
 {
 	int (*function)(const char *, const char *);
+	struct stat status;
+	bool directory = stat(from, &status) == 0 && S_ISDIR(status.st_mode);
 
 	REAL("rename", function);
-	note("rename", "", 0);
+	note("rename", "directory", directory ? strlen("directory") : 0);
 	return function(from, to);
 }
 

@@ -406,7 +406,8 @@ look_for_end(struct input *in)
 {
 	struct pollfd fd = { in->source, POLLIN, 0 };
 
-	if (in->source >= 0 && in->compared == in->known && poll(&fd, 1, 0) == 1 && (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
+	if (in->source >= 0 && in->compared == in->known && poll(&fd, 1, 0) == 1 &&
+	    (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
 		in->complete = true;
 }
 

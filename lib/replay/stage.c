@@ -371,14 +371,30 @@ show_recorded(struct stage *st, const char *path)
 	st->elsewhere[count] = (struct confine_shown){ st->paths[list_count(st->paths) - 1], exported };
 }
 
-/* A recorded file, with what lies beside it; alone where its directory is a private one. */
+/* Whether the user's API keys lie in it. */
+static bool
+holds_keys(const char *directory)
+{
+	char *keys = path_config("keys"), *place = keys != NULL ? path_directory(keys) : NULL;
+	bool holds = place != NULL && strcmp(place, directory) == 0;
+
+	free(place);
+	free(keys);
+	return holds;
+}
+
+/* A recorded file, with what lies beside it; alone where its directory is a private one,
+ * or has the keys. */
 static void
 show_file(struct stage *st, const char *path)
 {
 	char *directory = path_directory(path);
+	bool keys = holds_keys(directory);
 
-	show_recorded(st, directory);
-	show_recorded(st, path);
+	if (!keys)
+		show_recorded(st, directory);
+	if (!keys || strcmp(path_base(path), "keys") != 0)
+		show_recorded(st, path);
 	free(directory);
 }
 

@@ -303,6 +303,18 @@ differs() {
 	run -0 awf-replay --isolation none
 }
 
+@test "an agent file beside the keys is seen without them" {
+	[ "$ISOLATION" = namespaces ] || skip 'no user namespaces here'
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	agent one '' "$(says hello)"
+	mv agents/one.md "$XDG_CONFIG_HOME/awf/"
+	echo go | awf-run -c "awf-step -a $XDG_CONFIG_HOME/awf/one.md ask -r
+		awf-step -n ls -r -- ls $XDG_CONFIG_HOME/awf" >recorded
+	echo KEY=secret >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	again
+}
+
 @test "from a snapshot the workspace is as it was" {
 	echo one >file
 	awf-run --snapshot -c 'awf-step -n a -r -- sh -c "cat file; echo two >file; cat file"' >recorded

@@ -230,7 +230,7 @@ changed_files() {
 # A lock says which are in use; a new one may not have its own yet.
 @test "what a killed replay left in memory is removed by the next" {
 	needs_namespaces
-	local left=/dev/shm/awf-replay.test$$ kind
+	local left=/dev/shm/awf-replay.test$$
 	mkdir -p "$left"-{dead,held,new}/workspace
 	touch -d '1 hour ago' "$left"-{dead,held}
 	flock -F "$left-held" sleep 60 3>&- &

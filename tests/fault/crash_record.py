@@ -69,8 +69,10 @@ class Record:
         for call, event in self.calls.items():
             started = self.effects[call]
             risky = started.get("effects") in ("workspace", "external") and self.begun(call)
-            if not self.of_agent(call) and risky and not started.get("idempotent") and \
-                    not self.completed(event):
+            known = self.completed(event)
+            if started["kind"] == "operation":  # its tool's result says how it ended
+                known = known and not event["payload"].get("error")
+            if not self.of_agent(call) and risky and not started.get("idempotent") and not known:
                 found.setdefault(call, []).append(call)
         for (call, call_id), event in self.tools.items():
             tool = TOOLS.get(event["payload"]["name"], {"effects": "none"})

@@ -262,29 +262,49 @@ next_line(struct provider *p, struct buffer *line)
 	return lf != NULL || len > 0;
 }
 
-/* A member of the request and what it must be. */
+enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, CHECKED, ID = CHECKED, STREAM, MEMBERS };
+
+/* A member of the request and what it must be; id and stream are no spans in it. */
 static const struct {
 	const char *key;
 	size_t offset; /* in struct provider_request */
 	char type;     /* span_type() */
 	bool required;
 	const char *expected;
-} members[] = {
-	{ "step", offsetof(struct provider_request, step), 's', false, "a string" },
-	{ "model", offsetof(struct provider_request, model), 's', true, "a string" },
-	{ "system", offsetof(struct provider_request, system), 's', false, "a string" },
-	{ "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },
-	{ "tools", offsetof(struct provider_request, tools), 'a', false, "an array" },
-	{ "params", offsetof(struct provider_request, params), 'o', false, "an object" }
+} members[MEMBERS] = {
+	[STEP] = { "step", offsetof(struct provider_request, step), 's', false, "a string" },
+	[MODEL] = { "model", offsetof(struct provider_request, model), 's', true, "a string" },
+	[SYSTEM] = { "system", offsetof(struct provider_request, system), 's', false, "a string" },
+	[MESSAGES] = { "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },
+	[TOOLS] = { "tools", offsetof(struct provider_request, tools), 'a', false, "an array" },
+	[PARAMS] = { "params", offsetof(struct provider_request, params), 'o', false, "an object" },
+	[ID] = { .key = "id" },
+	[STREAM] = { .key = "stream" }
 };
 
+/* Finds all of them in one walk: a long conversation is a long line. */
+static void
+find_members(struct span line, struct span values[MEMBERS])
+{
+	struct span_walk walk;
+	struct span key, value;
+	size_t i;
+
+	memset(values, 0, MEMBERS * sizeof *values);
+	span_walk_begin(&walk, line);
+	while (span_walk_next(&walk, &key, &value))
+		for (i = 0; walk.object && i < MEMBERS; i++)
+			if (span_is(key, members[i].key))
+				values[i] = value;
+}
+
 static int
-parse_members(struct provider_request *r, struct error *err)
+check_members(struct provider_request *r, const struct span values[MEMBERS], struct error *err)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
-		struct span value = span_member(r->line, members[i].key);
+	for (i = 0; i < CHECKED; i++) {
+		struct span value = values[i];
 		char type = span_type(value);
 
 		if (!members[i].required && (type == 0 || type == '0'))
@@ -300,6 +320,7 @@ parse_members(struct provider_request *r, struct error *err)
 static int
 parse_request(struct provider_request *r, const struct buffer *line, struct error *err)
 {
+	struct span values[MEMBERS];
 	const char *why;
 	size_t bad;
 
@@ -309,12 +330,13 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 	why = scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad);
 	if (why != NULL)
 		return error_set(err, ERROR_INVALID, "request", "byte %zu: %s", bad + 1, why);
-	if (!span_integer(span_member(r->line, "id"), &r->id) || r->id < 0) {
+	find_members(r->line, values);
+	if (!span_integer(values[ID], &r->id) || r->id < 0) {
 		r->id = -1;
 		return error_set(err, ERROR_INVALID, "request", "id: expected a whole number");
 	}
-	r->stream = span_true(span_member(r->line, "stream"));
-	return parse_members(r, err);
+	r->stream = span_true(values[STREAM]);
+	return check_members(r, values, err);
 }
 
 static void

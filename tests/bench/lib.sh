@@ -16,6 +16,9 @@ time_ms() {
 # A ratio of two figures with one digit: ratio A B.
 ratio() { awk "BEGIN { printf \"%.1f\", $1 / $2 }"; }
 
+# Microseconds of each: each MILLISECONDS COUNT.
+each() { awk "BEGIN { printf \"%.0f\", $1 * 1000 / $2 }"; }
+
 # The transcript that rows read, made once.
 big_transcript() {
 	big="$BENCH_TMP/big.jsonl"

@@ -358,12 +358,42 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 	return decided_anyhow(h, record, r, err);
 }
 
+/* Whether the call is an agent's (or a tool's) that another run has begun and not ended
+ * well: its conversation is in that one's record, and would be in none if it went on. */
+static bool
+begun_elsewhere(const struct recalled *r)
+{
+	return r->mode == RECALL_RESUME && r->run_id[0] != '\0' && r->event_count > 0 &&
+	    (r->end == RECALL_OPEN || (r->end == RECALL_FAILED &&
+	    !span_is(span_member(r->started.view.payload, "mode"), "try")));
+}
+
+static int
+begin_anew(const struct history *h, struct index_record *record, struct recalled *r,
+    struct error *err)
+{
+	const char *call = text_at(h, record->call);
+
+	if (record->began && record->decided == RECALL_UNDECIDED) {
+		error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
+		    "was forked from, and did not end: fork with --redo %s or --skip %s", call, call);
+		recalled_free(r);
+		atomic_store(&record->mark, MARK_FREE);
+		return -1;
+	}
+	r->changed = true;
+	r->decided = (enum recall_decision)record->decided;
+	r->end = RECALL_OPEN;
+	return 1;
+}
+
 static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	struct index_record *record;
+	int status;
 
 	memset(r, 0, sizeof *r);
 	index_key(query->enclosing[0] == '\0' ? "" : h->enclosing_root, query->name, query->item, key);
@@ -376,7 +406,8 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 		atomic_store(&record->mark, MARK_FREE);
 		return refuse_doubtful(h, record, err);
 	}
-	return fill(h, record, r, err);
+	status = fill(h, record, r, err);
+	return status == 1 && begun_elsewhere(r) ? begin_anew(h, record, r, err) : status;
 }
 
 static void

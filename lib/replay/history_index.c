@@ -90,14 +90,31 @@ compare_places(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* The events of a call's whole chain, in the order in which they were recorded. */
+/* Whether a call went on with what the one that it took over had done. One with another
+ * input or definition began anew, and so did one of another run. */
+static bool
+went_on(const struct recorded_call *c, const struct recorded_call *earlier)
+{
+	return strcmp(c->input_sha256, earlier->input_sha256) == 0 &&
+	    strcmp(c->definition_sha256, earlier->definition_sha256) == 0 &&
+	    c->begin.source == earlier->begin.source;
+}
+
+/* The events of a call and of those that it went on with, in the order in which they
+ * were recorded. */
 static void
 add_events(struct index *x, const struct recording *rec, size_t call, struct index_record *r)
 {
+	size_t earlier;
+
 	r->events = x->place_count;
-	for (size_t i = call; i != NO_CALL; i = rec->calls[i].claims)
+	for (size_t i = call; i != NO_CALL; i = earlier) {
+		earlier = rec->calls[i].claims;
 		for (size_t e = 0; e < rec->calls[i].event_count; e++)
 			add_place(x, &rec->calls[i].events[e]);
+		if (earlier != NO_CALL && !went_on(&rec->calls[i], &rec->calls[earlier]))
+			break;
+	}
 	r->event_count = x->place_count - r->events;
 	if (r->event_count > 1)
 		qsort(x->places + r->events, r->event_count, sizeof *x->places, compare_places);

@@ -234,7 +234,8 @@ def freeze(root, mark):
             signal_quietly(pid, signal.SIGSTOP)
         stopped += new
         table = processes()
-        still = all(table.get(pid, (0, "Z"))[1] in "TtZX" for pid in stopped)
+        # D: one that waits for a child which was stopped between vfork() and exec.
+        still = all(table.get(pid, (0, "Z"))[1] in "TtZXD" for pid in stopped)
         quiet = quiet + 1 if still and not new else 0
     return stopped[::-1]
 

@@ -561,6 +561,18 @@ surrounding(const struct resources *r, const char *variable, bool (*valid)(const
 	return NULL;
 }
 
+/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
+static void
+watch_reader(struct settings *s)
+{
+	struct step *step = &s->step;
+	bool prints = !s->quiet && s->file == NULL;
+	bool replays = step->recall != NULL && step->recall->mode == RECALL_REPLAY;
+
+	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
+	step->reader = prints && replays ? STDOUT_FILENO : 0;
+}
+
 /* Who this process is in the run. */
 static int
 take_place(struct settings *s, struct resources *r, struct error *err)
@@ -579,7 +591,7 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;
-	step->interrupts.downstream = s->quiet || s->file != NULL ? -1 : STDOUT_FILENO;
+	watch_reader(s);
 	if (roster_begin(&r->roster, r->run.directory, step->enclosing, step->name, err) == -1)
 		return -1;
 	step->process = memory_format("%s%s%s:%ld", step->enclosing,
@@ -728,7 +740,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 static int
 last_signal(const struct stream *stream)
 {
-	return signal_number != 0 ? signal_number : stream->closed ? SIGPIPE : 0;
+	return signal_number != 0 ? signal_number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
 /* Runs the step in its run. The exit status. */

@@ -193,6 +193,8 @@ loop_recall_prompt(struct loop *l, struct error *err)
 	for (size_t i = 0; t->recalled != NULL && i < t->recalled->event_count && e == NULL; i++)
 		if (t->recalled->events[i].view.type == EVENT_MESSAGE_USER)
 			e = &t->recalled->events[i];
+	if (e == NULL && t->recalled != NULL && t->recalled->mode == RECALL_REPLAY)
+		return loop_recorded_end(l, err);
 	if (e == NULL)
 		return loop_record_prompt(l, err);
 	if (t->recalled->mode == RECALL_REPLAY) {

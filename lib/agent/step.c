@@ -172,6 +172,8 @@ failure_status(enum error_code code)
 static void
 conclude(const struct working *work, struct step_result *result)
 {
+	bool gone;
+
 	if (work->skipped != NULL) {
 		result->status = failure_status(passed_code(work->item));
 		working_pass_item(work, &result->out);
@@ -183,9 +185,11 @@ conclude(const struct working *work, struct step_result *result)
 	}
 	if (work->step->failure != FAILURE_ALLOWED)
 		result->status = failure_status(work->error.code);
-	result->closed = work->error.code == ERROR_DOWNSTREAM_CLOSED;
+	gone = work->error.code == ERROR_DOWNSTREAM_CLOSED;
+	result->gone = gone && working_replays(work);
+	result->closed = gone && !result->gone;
 	result->stop = result->closed || work->error.code == ERROR_CANCELLED;
-	if (result->closed)
+	if (gone)
 		return;
 	working_put_failure(work, &result->out);
 	if (work->step->failure != FAILURE_ALLOWED)
@@ -211,9 +215,15 @@ step_call(struct step *s, const struct item *item, const struct buffer *causes,
 
 	working_begin(&work, s, item, causes, index);
 	work.refused = refused;
-	if (decide(&work, err) == -1 || working_append_started(&work, err) == -1) {
+	if (decide(&work, err) == -1 ||
+	    (!work.beyond && working_append_started(&work, err) == -1)) {
 		working_free(&work);
 		return -1;
+	}
+	if (work.beyond) {
+		result->stop = result->closed = true;
+		working_free(&work);
+		return 0;
 	}
 	if (carry_out(&work, err) == -1) {
 		/* The disk may be the trouble: the end is recorded if it can be. */
@@ -255,7 +265,7 @@ step_result_clear(struct step_result *result)
 {
 	buffer_clear(&result->out);
 	result->status = STATUS_OK;
-	result->stop = result->closed = false;
+	result->stop = result->closed = result->gone = false;
 	result->report[0] = '\0';
 }
 

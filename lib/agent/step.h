@@ -64,6 +64,7 @@ struct step {
 	/* Where. */
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
+	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *path;            /* this step's dotted path */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
@@ -81,6 +82,7 @@ struct step_result {
 	int status;                  /* exit status because of it: 0, 1, 3 or 75 */
 	bool stop;                   /* no further calls: downstream closed, cancelled */
 	bool closed;                 /* downstream closed */
+	bool gone;                   /* it had when the replayed call was recorded */
 	struct buffer out;           /* whole lines */
 	char report[512];            /* one line for stderr, "" if there is nothing to say */
 };

@@ -1,11 +1,14 @@
 #include "agent/working.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "json/writer.h"
+
+#define READER_PATIENCE_MS 1000
 
 bool
 working_replays(const struct working *work)
@@ -75,6 +78,17 @@ describe(const struct step *s, struct buffer *out)
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *word);
 }
 
+/* Whether nobody reads the output of a replay, or nobody does soon: the recorded step
+ * ended then, before this call, and how soon was left to chance. */
+static bool
+reader_went(const struct step *s)
+{
+	struct pollfd output = { .fd = s->reader };
+
+	return s->recall->mode == RECALL_REPLAY && s->reader != 0 &&
+	    poll(&output, 1, READER_PATIENCE_MS) == 1 && (output.revents & POLLERR) != 0;
+}
+
 int
 working_recall(struct working *work, struct error *err)
 {
@@ -98,6 +112,7 @@ working_recall(struct working *work, struct error *err)
 		*err = why;
 		return -1;
 	}
+	work->beyond = found == -1 && reader_went(work->step);
 	if (found == -1 && work->error.code == ERROR_NONE) {
 		work->error = why;
 		work->skipped = NULL;

@@ -202,13 +202,16 @@ run_agent(struct working *work)
 	return result;
 }
 
-/* Cut off in the middle: an effect may have happened, so it is not repeated. */
+/* Cut off in the middle: an effect may have happened, so it is not repeated. A tool
+ * that declares none may have any. */
 static bool
 may_have_happened(const struct working *work)
 {
 	const struct step *s = work->step;
+	bool outside = effects_outside(s->effects) ||
+	    (s->operation && s->effects == EFFECTS_UNDECLARED);
 
-	return effects_outside(s->effects) && !s->idempotent &&
+	return outside && !s->idempotent &&
 	    (work->error.code == ERROR_TIMEOUT || work->error.code == ERROR_CANCELLED ||
 	    work->error.code == ERROR_INTERRUPTED || work->killed);
 }

@@ -73,6 +73,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 {
 	s->status = worse(s->status, result->status);
 	s->closed = s->closed || result->closed;
+	s->gone = s->gone || result->gone;
 	if (result->report[0] != '\0')
 		s->report(result->report);
 	if (s->out == -1 || s->closed || result->out.len == 0)
@@ -84,7 +85,10 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 		return 0; /* the signal ends the stream */
 	if (errno != EPIPE)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-	s->closed = true;
+	/* A replay makes every call that was recorded, however soon its reader goes. */
+	s->closed = s->step->reader == 0;
+	s->gone = true;
+	s->out = -1;
 	return 0;
 }
 

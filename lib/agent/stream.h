@@ -28,7 +28,8 @@ struct stream {
 
 	/* Filled. */
 	int status;            /* exit status because of the calls */
-	bool closed;           /* nobody reads the output */
+	bool closed;           /* nobody reads the output, and it ended for that */
+	bool gone;             /* nobody reads it */
 	/* For stream_run() alone. */
 	char **producers;      /* process calls that the input named, in order of appearance */
 	size_t producer_count;

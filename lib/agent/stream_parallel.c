@@ -67,7 +67,7 @@ unpack_item(const struct buffer *job, struct item *item)
 /* What a worker answers besides the lines. */
 struct answer_head {
 	int status;
-	bool stop, closed, broken;
+	bool stop, closed, gone, broken;
 	char report[sizeof ((struct step_result *)0)->report];
 	struct error error;
 };
@@ -87,6 +87,7 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 	head.status = result.status;
 	head.stop = result.stop;
 	head.closed = result.closed;
+	head.gone = result.gone;
 	memcpy(head.report, result.report, sizeof head.report);
 	buffer_append(answer, &head, sizeof head);
 	buffer_append(answer, buffer_string(&result.out), result.out.len);
@@ -124,6 +125,7 @@ deliver_answers(struct stream *s, struct workers *w, bool *stop, struct error *e
 		result.status = head.status;
 		result.stop = head.stop;
 		result.closed = head.closed;
+		result.gone = head.gone;
 		memcpy(result.report, head.report, sizeof result.report);
 		buffer_append(&result.out, answer.data + sizeof head, answer.len - sizeof head);
 		done = stream_deliver(s, &result, err);

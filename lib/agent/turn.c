@@ -324,7 +324,10 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	if (status == 0 && runs.list[0].source == TOOL_TAKEN)
 		call_follow_recorded(t->call, runs.list[0].resulted, t->started);
 	if (status == 0 && runs.list[0].error.code != ERROR_NONE) {
-		*err = runs.list[0].error;
+		/* That of a recorded result does not say which tool it is. */
+		if (runs.list[0].source != TOOL_RECORDED ||
+		    !recalled_error(recalled_result(t->recalled), err))
+			*err = runs.list[0].error;
 		status = -1;
 	}
 	if (status == 0)

@@ -31,6 +31,7 @@ struct working {
 	bool conditional, condition;
 	bool recalls;              /* a recorded call is taken over */
 	bool reused;               /* its result is this call's */
+	bool beyond;               /* a replay: not made, for nobody read it any more */
 	/* What came of it. */
 	struct data *results;
 	size_t result_count;

@@ -472,3 +472,23 @@ work/tools/add.tool.json"
 	run -1 --separate-stderr awf-replay --tree --export x
 	same "$stderr" "awf-replay: --export: not with --tree"
 }
+
+@test "a reader that leaves early ends a replay where it ended the run" {
+	for _ in 1 2 3 4 5 6 7 8; do
+		replays -c 'seq 5 | awf-step -i lines l -- cat | head -n 1 | awf-step -r first -- cat'
+		replays -c 'seq 9 | awf-step -i lines -j 3 l -- cat | head -n 1 | awf-step -r first -- cat'
+	done
+	agent slow '' "$(says one)"
+	for _ in 1 2 3 4 5 6 7 8; do
+		replays -c 'awf-step -n -p hi -a slow a | awf-step -n --try -r b -- false || echo none'
+	done
+	# What differs is still found.
+	awf-run -c 'awf-step -n one -- date +%N | awf-step two -- cat | cat' >recorded
+	run -3 --separate-stderr awf-replay -q --isolation "$ISOLATION"
+}
+
+@test "a tool that is called without a model, and fails outside" {
+	tool op external 'echo trouble >&2; exit 1'
+	CODE=3 replays -c 'echo "{}" | awf-step -i json -t op a -q'
+	CODE=3 replays -c 'echo "{}" | awf-step -i json --retries 1 --delay 1ms --retry-on exit_status -t op a -q'
+}

@@ -71,7 +71,7 @@ main(int argc, char **argv)
 	}
 	work();
 	printf("%.*s", (int)(rest - argv[2]), argv[2]);
-	fwrite(input.data, 1, input.len, stdout);
+	fwrite(buffer_string(&input), 1, input.len, stdout);
 	printf("%s\n", rest + 1);
 	buffer_free(&input);
 	return fflush(stdout) == 0 ? 0 : 4;

@@ -14,7 +14,8 @@
 
 #define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
 
-/* Makes the directory if this is the first blob of the run. */
+/* Makes the directory if this is the first blob of the run. Whoever made it may not have
+ * come to putting its name on disk, so that is done here again. */
 static int
 blob_directory(const char *directory, bool sync, struct error *err)
 {
@@ -25,7 +26,7 @@ blob_directory(const char *directory, bool sync, struct error *err)
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to open the blobs");
 	close(fd);
-	return 0;
+	return sync ? file_sync_name(directory, err) : 0;
 }
 
 /* Whether the blob is there whole: 1 or 0; -1 if it cannot be synced. Whoever

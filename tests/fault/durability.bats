@@ -67,6 +67,9 @@ calls() {
 	trace=$(order awf-step -q a -- head -c 300000 /dev/zero <<<x)
 	same "${trace#*run head,}" \
 		'sync directory,sync file,rename ,sync directory,line step.completed,sync line,line run.completed,sync line,'"$dropped"
+	# The name of their directory too, whoever made that.
+	trace=$(printf '1\n2\n' | order awf-step -q -i lines a -- sh -c 'head -c "30000$(cat)" /dev/zero')
+	same "$(grep -o 'sync directory,sync file,rename ,sync directory' <<<"$trace" | wc -l)" 2
 }
 
 @test "the end of a run is on disk, and so is what it read" {

@@ -78,7 +78,8 @@ name kind call result duration_ms"
 	same "$(keys message.user)" 'role blocks system_prompt tools params turn'
 	same "$(keys message.assistant)" 'role blocks model stop_reason usage duration_ms turn request_sha256'
 	same "$(keys tool.call)" "$(printf '%s\n' 'name call_id input effects fidelity' 'name call_id input fidelity')"
-	same "$(keys tool.result)" "$(printf '%s\n' 'name call_id error duration_ms fidelity' 'name call_id output duration_ms fidelity')"
+	same "$(keys tool.result)" "$(printf '%s\n' 'name call_id error duration_ms exit_code fidelity' \
+		'name call_id error duration_ms fidelity' 'name call_id output duration_ms fidelity')"
 	same "$(events message.assistant .payload.turn | tr '\n' ' ')" '0 1 '
 	awf-step -n ok -- echo fine >>state
 	same "$(jq -r '.metadata | keys_unsorted | join(" ")' state)" \

@@ -66,6 +66,9 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 	keys C-z
 	shown 'Stopped'
 	keys 'fg' Enter
+	shown '^ready> fg'
+	# What is typed while the shell hands the terminal over is lost.
+	sleep 0.5
 	keys 'text' Enter
 	shown '^got text'
 	keys 'echo again $?' Enter

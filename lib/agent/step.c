@@ -36,6 +36,7 @@ working_begin(struct working *work, struct step *s, const struct item *item,
 	work->index = index;
 	work->exit_code = -1;
 	work->begun = clock_monotonic();
+	digest_sha256(item->data.json.data, item->data.json.len, work->input_sha256);
 	work->id = memory_format("%s:%lld", s->process, (long long)index);
 	id_new(work->started);
 	working_find_causes(work, causes);
@@ -281,6 +282,24 @@ step_start_provider(struct step *s, struct error *err)
 	return 0;
 }
 
+static void
+define_agent(const struct step *s, struct writer *w)
+{
+	struct buffer params = BUFFER_INIT;
+
+	writer_string(w, s->agent->sha256);
+	writer_string(w, s->prompt);
+	writer_string(w, s->agent->provider);
+	writer_string(w, s->agent->model);
+	if (s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
+		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
+	if (s->agent->params != NULL) {
+		value_write(s->agent->params, &params);
+		writer_raw(w, params.data, params.len);
+	}
+	buffer_free(&params);
+}
+
 void
 step_define(struct step *s)
 {
@@ -298,21 +317,8 @@ step_define(struct step *s)
 		writer_integer(&w, (int64_t)s->output);
 	if (s->into != NULL)
 		writer_string(&w, s->into);
-	if (s->agent != NULL) {
-		writer_string(&w, s->agent->sha256);
-		writer_string(&w, s->prompt);
-		writer_string(&w, s->agent->provider);
-		writer_string(&w, s->agent->model);
-		if (s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
-			writer_raw(&w, buffer_string(&s->inputs), s->inputs.len);
-		if (s->agent->params != NULL) {
-			struct buffer params = BUFFER_INIT;
-
-			value_write(s->agent->params, &params);
-			writer_raw(&w, params.data, params.len);
-			buffer_free(&params);
-		}
-	}
+	if (s->agent != NULL)
+		define_agent(s, &w);
 	for (i = 0; i < s->tool_count; i++)
 		writer_string(&w, s->tools[i].sha256);
 	writer_array_end(&w);
@@ -320,32 +326,34 @@ step_define(struct step *s)
 	buffer_free(&text);
 }
 
+static int
+describe_request(struct step *s, struct span data, struct buffer *out, struct error *err)
+{
+	struct buffer prompt = BUFFER_INIT;
+	struct turns t = { .agent = s->agent, .tools = s->tools, .tool_count = s->tool_count,
+		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
+		.step = s->path != NULL ? s->path : s->name };
+	int result;
+
+	if (prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
+	    s->prompt_place, &prompt, err) == -1)
+		return -1;
+	t.prompt = span_of(buffer_string(&prompt), prompt.len);
+	result = turns_request(&t, out, err);
+	buffer_byte(out, '\n');
+	buffer_free(&prompt);
+	return result;
+}
+
 int
 step_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {
 	struct span data = span_of(item->data.json.data, item->data.json.len);
-	struct buffer prompt = BUFFER_INIT;
-	struct turns t;
 	struct writer w;
 	size_t i;
-	int result;
 
-	if (s->agent != NULL && !s->operation) {
-		if (prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
-		    s->prompt_place, &prompt, err) == -1)
-			return -1;
-		memset(&t, 0, sizeof t);
-		t.agent = s->agent;
-		t.tools = s->tools;
-		t.tool_count = s->tool_count;
-		t.prompt = span_of(buffer_string(&prompt), prompt.len);
-		t.workflow_directory = getenv("AWF_WORKFLOW_DIR");
-		t.step = s->path != NULL ? s->path : s->name;
-		result = turns_request(&t, out, err);
-		buffer_byte(out, '\n');
-		buffer_free(&prompt);
-		return result;
-	}
+	if (s->agent != NULL && !s->operation)
+		return describe_request(s, data, out, err);
 	writer_begin(&w, out);
 	writer_object(&w);
 	if (s->operation) {

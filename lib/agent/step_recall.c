@@ -67,26 +67,28 @@ take_ids(struct working *work)
 static void
 describe(const struct step *s, struct buffer *out)
 {
-	char *const *word = s->command;
-
 	if (s->agent != NULL)
 		buffer_format(out, "agent %s, %s/%s", s->agent->name, s->agent->provider,
 		    s->agent->model);
 	else if (s->operation)
 		buffer_format(out, "tool %s", s->tools[0].name);
-	for (; word != NULL && *word != NULL; word++)
-		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *word);
+	else
+		working_command_text(s->command, out);
 }
 
 /* Whether nobody reads the output of a replay, or nobody does soon: the recorded step
- * ended then, before this call, and how soon was left to chance. */
+ * ended then, before this call, and how soon was left to chance. It is waited for once:
+ * who still reads then will, and what was not recorded differs. */
 static bool
-reader_went(const struct step *s)
+reader_went(struct step *s)
 {
 	struct pollfd output = { .fd = s->reader };
+	bool went = s->reader != 0 && poll(&output, 1, READER_PATIENCE_MS) == 1 &&
+	    (output.revents & POLLERR) != 0;
 
-	return s->recall->mode == RECALL_REPLAY && s->reader != 0 &&
-	    poll(&output, 1, READER_PATIENCE_MS) == 1 && (output.revents & POLLERR) != 0;
+	if (!went)
+		s->reader = 0;
+	return went;
 }
 
 int
@@ -96,10 +98,9 @@ working_recall(struct working *work, struct error *err)
 	const struct buffer *input = &work->item->data.json;
 	struct buffer definition = BUFFER_INIT;
 	struct error why = ERROR_INIT;
-	char sha256[DIGEST_SIZE];
 	struct recall_query query = { .enclosing = work->step->enclosing,
 		.name = work->step->name, .item = work->index,
-		.input_sha256 = digest_sha256(input->data, input->len, sha256),
+		.input_sha256 = work->input_sha256,
 		.definition_sha256 = work->step->definition_sha256,
 		.input = span_of(input->data, input->len) };
 	int found;
@@ -266,13 +267,6 @@ resume_stands(struct working *work)
 	return false;
 }
 
-static int
-ends_here(struct working *work)
-{
-	return error_set(&work->error, ERROR_DIVERGENCE, NULL,
-	    "the recording ends in the middle of this call");
-}
-
 /* Whether the work was done in the run that this one was forked from: how is in that
  * one's record. */
 static bool
@@ -305,7 +299,8 @@ replay_stands(struct working *work)
 	if (s->command == NULL)
 		return false;
 	if (r->end == RECALL_OPEN) {
-		ends_here(work);
+		error_set(&work->error, ERROR_DIVERGENCE, NULL,
+		    "the recording ends in the middle of this call");
 		return true;
 	}
 	if (s->effects != EFFECTS_READ && s->effects != EFFECTS_EXTERNAL &&

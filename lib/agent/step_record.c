@@ -63,7 +63,6 @@ input_is_result(const struct working *w)
 {
 	static const char *const others[] = { "part", "error", "failure", "skipped" };
 	struct span metadata = span_of(buffer_string(&w->item->metadata), w->item->metadata.len);
-	char sha256[DIGEST_SIZE];
 
 	if (metadata.len == 0 || w->item->foreign ||
 	    !span_is(span_member(metadata, "event_id"), w->parent))
@@ -71,8 +70,7 @@ input_is_result(const struct working *w)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (span_member(metadata, others[i]).at != NULL)
 			return false;
-	digest_sha256(w->item->data.json.data, w->item->data.json.len, sha256);
-	return span_is(span_member(metadata, "sha256"), sha256);
+	return span_is(span_member(metadata, "sha256"), w->input_sha256);
 }
 
 /* What stands in blobs because it is no UTF-8. */
@@ -123,13 +121,19 @@ write_data(struct writer *w, const struct data *data)
 		writer_raw(w, data->json.data, data->json.len);
 }
 
+void
+working_command_text(char *const *argv, struct buffer *out)
+{
+	for (; *argv != NULL; argv++)
+		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *argv);
+}
+
 static void
 write_command(struct writer *w, char *const *argv)
 {
 	struct buffer text = BUFFER_INIT;
 
-	for (; *argv != NULL; argv++)
-		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
+	working_command_text(argv, &text);
 	writer_key(w, "blocks");
 	writer_array(w);
 	writer_object(w);
@@ -170,25 +174,42 @@ write_gate(struct writer *w, const struct gate *gate)
 }
 
 static void
-write_started(const struct working *work, struct writer *w)
+write_input(const struct working *work, struct writer *w)
 {
-	const struct step *s = work->step;
 	const struct data *input = &work->item->data;
-	char sha256[DIGEST_SIZE];
 
-	writer_object(w);
-	writer_member_string(w, "name", s->name);
-	writer_member_string(w, "kind", s->kind);
-	writer_member_string(w, "call", work->id);
-	writer_member_integer(w, "attempt", s->run->attempt);
-	writer_member_string(w, "input_sha256",
-	    digest_sha256(input->json.data, input->json.len, sha256));
+	writer_member_string(w, "input_sha256", work->input_sha256);
 	if (!work->input_is_result) {
 		writer_key(w, "input");
 		write_data(w, input);
 	}
 	if (input->no_newline)
 		writer_member_bool(w, "no_newline", true);
+}
+
+static void
+write_condition(const struct working *work, struct writer *w)
+{
+	if (!work->conditional)
+		return;
+	writer_key(w, "condition");
+	writer_object(w);
+	writer_member_string(w, "when", work->step->when);
+	writer_member_bool(w, "outcome", work->condition);
+	writer_object_end(w);
+}
+
+static void
+write_started(const struct working *work, struct writer *w)
+{
+	const struct step *s = work->step;
+
+	writer_object(w);
+	writer_member_string(w, "name", s->name);
+	writer_member_string(w, "kind", s->kind);
+	writer_member_string(w, "call", work->id);
+	writer_member_integer(w, "attempt", s->run->attempt);
+	write_input(work, w);
 	writer_member_string(w, "definition_sha256", s->definition_sha256);
 	writer_member_buffer(w, "files", &s->files);
 	writer_member_string(w, "effects", effects_name(s->effects));
@@ -202,13 +223,7 @@ write_started(const struct working *work, struct writer *w)
 		writer_member_string(w, "tool", s->tools[0].name);
 	if (s->timeout_ms > 0)
 		writer_member_integer(w, "timeout_ms", s->timeout_ms);
-	if (work->conditional) {
-		writer_key(w, "condition");
-		writer_object(w);
-		writer_member_string(w, "when", s->when);
-		writer_member_bool(w, "outcome", work->condition);
-		writer_object_end(w);
-	}
+	write_condition(work, w);
 	write_gate(w, &s->gate);
 	working_write_claim(work, w);
 	writer_member_string(w, "mode", step_mode(s));

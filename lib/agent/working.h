@@ -25,6 +25,7 @@ struct working {
 	struct buffer links;       /* inside of a JSON array */
 	struct recalled recalled;
 	char started[ID_SIZE];     /* event id of step.started */
+	char input_sha256[DIGEST_SIZE];
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	char parent[ID_SIZE];
 	bool input_is_result;      /* input is the result of parent */
@@ -55,6 +56,8 @@ void working_find_causes(struct working *work, const struct buffer *causes);
 int working_append_started(struct working *work, struct error *err);
 int working_append_completed(struct working *work, struct error *err);
 
+/* The words of a command in a row, for people. */
+void working_command_text(char *const *argv, struct buffer *out);
 /* {"code": …, "message": …} as a member. */
 void working_write_error(struct writer *w, const char *key, const struct error *error);
 

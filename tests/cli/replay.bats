@@ -492,3 +492,9 @@ work/tools/add.tool.json"
 	CODE=3 replays -c 'echo "{}" | awf-step -i json -t op a -q'
 	CODE=3 replays -c 'echo "{}" | awf-step -i json --retries 1 --delay 1ms --retry-on exit_status -t op a -q'
 }
+
+@test "what differs again and again is not waited for each time" {
+	seq 60 | awf-run -c 'awf-step -i lines one -- date +%N | awf-step two -- cat | cat' >recorded
+	run -3 --separate-stderr timeout 40 awf-replay -q --isolation "$ISOLATION"
+	[[ $stderr == *"one:0:"*": step.completed"*"/payload/result differs"* ]]
+}

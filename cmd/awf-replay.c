@@ -68,7 +68,7 @@ struct replay {
 	const struct shows *shows; /* NULL: nothing yet */
 	const char *argument;      /* of that option */
 	const char *html;          /* NULL: as text */
-	const char *color;
+	const char *color;         /* NULL: auto */
 	const char *run;           /* NULL: the latest */
 	enum isolation isolation;
 	char **visible;
@@ -154,6 +154,8 @@ check_options(const struct replay *r, struct error *err)
 		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
 	if (other && r->of_replays && (r->shows || strcmp(r->of_replays, "-q") != 0))
 		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing", other);
+	if (r->color && (!r->shows || (r->shows->option != OPT_TREE && r->shows->option != OPT_TIMELINE)))
+		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
 	if (r->html && (!r->shows || r->shows->option != OPT_TIMELINE))
 		return error_set(err, ERROR_USAGE, "--html", "only with --timeline");
 	if (r->with_workspace && !r->export)
@@ -190,7 +192,7 @@ show(const struct replay *r, const struct run_ref *run, struct error *err)
 	struct outlet out;
 	struct display d = { .run = run, .argument = r->argument, .html = r->html, .out = &out,
 		.width = terminal_width(STDOUT_FILENO),
-		.colour = terminal_colour(STDOUT_FILENO, r->color), .warn = warn };
+		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"), .warn = warn };
 	int failed;
 
 	outlet_begin(&out, STDOUT_FILENO, 0);
@@ -362,7 +364,7 @@ from_file(int argc, char **argv, char ***words)
 int
 main(int argc, char **argv)
 {
-	struct replay replay = { .color = "auto" };
+	struct replay replay = { .shows = NULL };
 	struct error err = ERROR_INIT;
 	int status = STATUS_OK;
 	char **words;

@@ -56,6 +56,7 @@ static const char usage[] =
 struct verify_command {
 	bool repair, quiet, verbose, print_head, schema, determinism;
 	const char *of_replays;      /* an option that is about them; NULL: none */
+	const char *of_checks;       /* one that is about what is verified; NULL: none */
 	enum isolation isolation;
 	char **visible;
 	char seal_key[DIGEST_SIZE];  /* "": any */
@@ -300,9 +301,23 @@ verify_argument(const struct verify_command *command, const char *argument)
 	return status;
 }
 
+/* As messages name it. */
+static const char *
+option_name(int id)
+{
+	static const char *const names[] = { [OPT_REPAIR] = "--repair", [OPT_KEY] = "--key",
+		[OPT_HEAD] = "--head", [OPT_PRINT_HEAD] = "--print-head", [OPT_QUIET] = "-q",
+		[OPT_VERBOSE] = "-v", [OPT_DETERMINISM] = "--determinism",
+		[OPT_ISOLATION] = "--isolation", [OPT_VISIBLE] = "--visible" };
+
+	return names[id];
+}
+
 static int
 set_option(struct verify_command *command, int id, const char *value, struct error *err)
 {
+	if (id != OPT_KEYGEN)
+		command->of_checks = option_name(id);
 	switch (id) {
 	case OPT_REPAIR: command->repair = true; return 0;
 	case OPT_KEY: return seal_public_key(value, command->seal_key, err);
@@ -321,9 +336,25 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 	}
 }
 
+/* --keygen and --schema verify nothing, so nothing can be said of that. */
+static int
+check_alone(const struct verify_command *command, struct error *err)
+{
+	const char *alone = command->keygen ? "--keygen" : command->schema ? "--schema" : NULL;
+
+	if (command->keygen && command->schema)
+		return error_set(err, ERROR_USAGE, "--schema", "does not go with --keygen");
+	if (alone && command->of_checks)
+		return error_set(err, ERROR_USAGE, command->of_checks, "not with %s, which verifies nothing",
+		    alone);
+	return 0;
+}
+
 static int
 check_settings(const struct verify_command *command, const char *const *words, struct error *err)
 {
+	if (check_alone(command, err) != 0)
+		return -1;
 	if (command->quiet && command->verbose)
 		return error_set(err, ERROR_USAGE, "-q", "does not go with -v");
 	if (command->print_head && command->verbose)
@@ -353,11 +384,11 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 			return -1;
 	}
 	words[count] = NULL;
-	if (id == OPTION_END && command->schema)
-		return OPT_SCHEMA;
-	if (id == OPTION_END && check_settings(command, words, err) != 0)
+	if (id != OPTION_END)
+		return id;
+	if (check_settings(command, words, err) != 0)
 		return -1;
-	return id == OPTION_END && command->keygen ? OPT_KEYGEN : id;
+	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN : id;
 }
 
 static int

@@ -260,8 +260,6 @@ text_list(struct span array)
 static int
 read_started(struct source *s, struct error *err)
 {
-	char *sha256 = span_text(span_member(s->payload, "workflow_sha256"));
-
 	s->name = span_text(span_member(s->payload, "name"));
 	if (s->name != NULL)
 		text_line(s->name); /* it is for messages */
@@ -269,9 +267,8 @@ read_started(struct source *s, struct error *err)
 	s->workspace = recorded_path(span_member(s->payload, "cwd"));
 	s->directory = recorded_path(span_member(s->payload, "directory"));
 	s->argv = text_list(span_member(s->payload, "argv"));
-	if (sha256 != NULL && strlen(sha256) < sizeof s->workflow_sha256)
-		memcpy(s->workflow_sha256, sha256, strlen(sha256) + 1);
-	free(sha256);
+	span_copy(span_member(s->payload, "workflow_sha256"), s->workflow_sha256,
+	    sizeof s->workflow_sha256);
 	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
 		return error_set(err, ERROR_SCHEMA, s->transcript,
 		    "its run.started does not say what was run, and where");
@@ -294,8 +291,7 @@ find_parts(struct source *s)
 		s->input = if_there(memory_format("%s.part", path), is_file);
 		free(path);
 	}
-	s->snapshot = if_there(memory_format("%s/snapshots/%s", s->storage.root, s->run_id),
-	    is_directory);
+	s->snapshot = if_there(storage_snapshot(&s->storage, s->run_id), is_directory);
 	path = path_join(s->storage.root, SOURCE_MANIFEST);
 	if (is_file(path)) {
 		s->files = path_join(s->storage.root, SOURCE_FILES);

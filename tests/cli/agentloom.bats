@@ -280,7 +280,6 @@ hash() {
 	same "$output" "$(printf 'x\nword v')"
 	same "$(jq -r 'select(.type == "run.started").payload | [.name, .argv[-1]] | join(" ")' "$(transcript)")" 'named word'
 	same "$(AWF_MODEL=x/y from rec.json 'awf-step -n -p hi -m nowhere/m a -r')" x
-	jq -c 'select(.type | startswith("message."))' "$(transcript)" >/dev/null
 	cp "$(transcript)" recorded.jsonl
 	same "$(AWF_REPLAY=none AWF_PROVIDER=none from recorded.jsonl 'awf-step -n -p hi -m nowhere/m a -r')" x
 	run -1 --separate-stderr awf-replay --canonical --from rec.json

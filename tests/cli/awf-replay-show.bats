@@ -432,6 +432,8 @@ one             ??????????????????????? unfinished
 	refused 1 "--order: no such word 'casual' (did you mean 'causal'?)" --order casual
 	refused 1 "--order: no such word 'x' (see --help)" --order x
 	refused 1 "--color: no such word 'x' (see --help)" --tree --color x
+	refused 1 "--color: only with --tree or --timeline" --color never
+	refused 1 "--color: only with --tree or --timeline" --canonical --color never
 	refused 1 '--html: only with --timeline' --tree --html x
 	refused 1 '--tree: not with --timeline' --timeline --tree
 	refused 1 "--state: 'a b' is neither a step (a.b) nor a call (a:0:0/b:0:0)" --state 'a b' "$BRIEF"

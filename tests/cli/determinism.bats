@@ -273,7 +273,9 @@ changed_files() {
 	awf-verify --determinism --isolation "$ISOLATION" &
 	eventually sh -c 'test "$(cat "$AWF_STORAGE"/replays/*/transcripts/*.jsonl 2>/dev/null | grep -c step.started)" = 2'
 	kill -TERM $!
-	wait $! || same $? 143
+	ended=0
+	wait $! || ended=$?
+	same "$ended" 143
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
 

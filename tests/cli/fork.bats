@@ -164,6 +164,7 @@ null"
 }
 
 @test "an agent that the other run left unfinished begins anew, if it has changed nothing" {
+	rows=0
 	mkdir agents tools
 	for effects in none external; do
 		printf '{"description":"x","input_schema":{"type":"object"},"effects":"%s"}\n' "$effects" >"tools/$effects.tool.json"
@@ -172,24 +173,27 @@ null"
 		printf -- '---\nmodel: replay/%s/%s.jsonl\ntools: [%s]\n---\nBe brief.\n' "$PWD" "$effects" "$effects" >"agents/$effects.md"
 		printf '{"turn":0,"blocks":[{"type":"tool_use","tool_id":"t1","tool_name":"%s","tool_input":{}}]}\n' "$effects" >"$effects.jsonl"
 	done
-	while IFS='|' read -r effects code did asked; do
+	while IFS='|' read -r effects code did skipped asked; do
 		: >ledger
-		run -3 awf-run --id-file died -c "awf-step -n first -q -- true; awf-step -n -p hi -a $effects talk -r"
+		run -3 awf-run -n --id-file died -c "awf-step -n first -q -- true; awf-step -n -p hi -a $effects talk -r"
 		same "$(ledger)" "$effects"
 		printf '{"turn":1,"blocks":[{"type":"text","text":"done"}]}\n' >>"$effects.jsonl"
-		run -"$code" --separate-stderr awf-run --fork "$(cat died)" --at first --id-file id
+		run -"$code" --separate-stderr awf-run --fork "$(cat died)" --at first --id-file id </dev/null
 		[[ $stderr == *"$asked"* ]]
-		run -0 --separate-stderr awf-run --fork "$(cat died)" --at first --redo talk --id-file id
+		run -0 --separate-stderr awf-run --fork "$(cat died)" --at first --redo talk --id-file id </dev/null
 		same "$output" "done"
 		same "$(ledger)" "$did"
 		run -0 awf-verify "$(cat id)"
 		same "$output" ''
 		run -0 awf-replay -q --isolation none "$(cat id)"
 		same "$output" "done"
-		run -0 --separate-stderr awf-run --fork "$(cat died)" --at first --skip talk --id-file id
+		run -0 --separate-stderr awf-run --fork "$(cat died)" --at first --skip talk --id-file id </dev/null
+		same "$output $(ledger)" "$skipped"
 		awf-verify -q "$(cat id)"
+		rows=$((rows + 1))
 	done <<-'END'
-		none|0|none none none|
-		external|75|external external|talk: talk:0:0: has changed something in the run that this was forked from, and did not end: fork with --redo talk:0:0 or --skip talk:0:0
+		none|0|none none none|done none none none none|
+		external|75|external external|null external external|talk: talk:0:0: has changed something in the run that this was forked from, and did not end: fork with --redo talk:0:0 or --skip talk:0:0
 	END
+	same "$rows" 2
 }

@@ -330,7 +330,9 @@ differs() {
 	eventually sh -c 'ls "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
 	eventually sh -c 'grep -q step.started "$AWF_STORAGE"/replays/*/transcripts/*.jsonl'
 	kill -TERM $!
-	wait $! || same $? 143
+	ended=0
+	wait $! || ended=$?
+	same "$ended" 143
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
 

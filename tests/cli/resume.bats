@@ -162,13 +162,18 @@ untouched() {
 
 @test "failed, cancelled and timed out runs are resumed" {
 	flow 'awf-step -n a -q -- sh -c "test -e fine || eval \$WAY"'
-	for way in 'exit 1' 'read -r p _ <$AWF_STORAGE/runs/$AWF_RUN_ID/lock; kill $p; sleep 9' 'sleep 9'; do
+	while IFS='|' read -r code ended way; do
 		rm -f fine
-		! WAY=$way awf-run --timeout 1s --id-file id ./flow.awf </dev/null 2>/dev/null
+		run -"$code" env WAY="$way" awf-run --timeout 1s --id-file id ./flow.awf </dev/null
+		same "$(jq -r 'select(.type == "run.completed").payload.status' "$(transcript)")" "$ended"
 		touch fine
 		run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
 		same "$stderr" ""
-	done
+	done <<-'END'
+		3|failed|exit 1
+		143|cancelled|read -r p _ <$AWF_STORAGE/runs/$AWF_RUN_ID/lock; kill $p; sleep 9
+		124|timeout|sleep 9
+	END
 }
 
 @test "arguments, directory and inputs are those of the first start" {
@@ -418,7 +423,7 @@ dies_in_stdin() {
 }
 
 @test "wrong usage" {
-	run -0 awf-run --id-file id -c 'awf-step -n a -q -- false || true; false' </dev/null || true
+	run -1 awf-run --id-file id -c 'awf-step -n a -q -- false || true; false' </dev/null
 	id=$(cat id)
 	while IFS='|' read -r arguments message; do
 		eval "run -125 --separate-stderr awf-run $arguments" </dev/null

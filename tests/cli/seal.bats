@@ -124,6 +124,17 @@ seal_of() { jq -r 'select(.type == "run.completed").payload.seal.'"$1" "$(transc
 	same "$output" "awf-verify: key.pub: unable to make the key: File exists"
 	run -1 awf-verify --keygen a b
 	same "$output" "awf-verify: --keygen: 'b' is left over: one FILE only"
+	run -1 awf-verify --keygen fresh --schema
+	same "$output" "awf-verify: --schema: does not go with --keygen"
+	for option in --repair --print-head --determinism -q "--head none"; do
+		# shellcheck disable=SC2086
+		run -1 awf-verify --keygen fresh $option
+		same "$output" "awf-verify: ${option%% *}: not with --keygen, which verifies nothing"
+		# shellcheck disable=SC2086
+		run -1 awf-verify --schema $option
+		same "$output" "awf-verify: ${option%% *}: not with --schema, which verifies nothing"
+	done
+	[ ! -e fresh ]
 	run -1 awf-verify -v --print-head
 	same "$output" "awf-verify: --print-head: does not go with -v"
 	run -1 awf-verify --key out

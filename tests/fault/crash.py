@@ -405,6 +405,9 @@ def play_rounds(options, world, server):
             if failures >= options.failures:
                 break
     print(f"{len(numbers)} rounds, seed {options.seed}, {kills} kills, {failures} failures")
+    if not kills and not failures and options.only is None:
+        print("nothing was killed")
+        return 1
     return failures
 
 

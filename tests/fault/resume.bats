@@ -30,6 +30,7 @@ crash() {
 @test "without syncs a power cut is noticed, so the others mean something" {
 	run crash crash --kill power --sync none --rounds 20
 	[ "$status" -eq 1 ]
-	[[ $output == *"happened without a record"* || $output == *"the record is gone"* ||
-		$output == *"of 1"* || $output == *"recorded lines have changed"* ]]
+	# No other failure will do.
+	grep -qE 'happened without a record|the record is gone|times of 1|recorded lines have changed' \
+		<<<"$output"
 }

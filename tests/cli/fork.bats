@@ -185,6 +185,7 @@ null"
 		same "$(ledger)" "$did"
 		run -0 awf-verify "$(cat id)"
 		same "$output" ''
+		# It runs what has no effects again, here where it is.
 		run -0 awf-replay -q --isolation none "$(cat id)"
 		same "$output" "done"
 		run -0 --separate-stderr awf-run --fork "$(cat died)" --at first --skip talk --id-file id </dev/null
@@ -192,7 +193,7 @@ null"
 		awf-verify -q "$(cat id)"
 		rows=$((rows + 1))
 	done <<-'END'
-		none|0|none none none|done none none none none|
+		none|0|none none none|null none none none none|
 		external|75|external external|null external external|talk: talk:0:0: has changed something in the run that this was forked from, and did not end: fork with --redo talk:0:0 or --skip talk:0:0
 	END
 	same "$rows" 2

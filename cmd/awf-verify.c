@@ -174,14 +174,6 @@ worse(int left, int right)
 	return left > right ? left : right;
 }
 
-static bool
-is_directory(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static int
 is_transcript(const struct dirent *entry)
 {
@@ -195,7 +187,7 @@ static int
 verify_directory(const struct verify_command *command, const char *path)
 {
 	char *below = path_join(path, "transcripts");
-	const char *directory = is_directory(below) ? below : path;
+	const char *directory = path_is_directory(below) ? below : path;
 	struct error err = ERROR_INIT;
 	struct dirent **entries;
 	int status = STATUS_OK, count = scandir(directory, &entries, is_transcript, alphasort);
@@ -293,7 +285,7 @@ check_determinism(const struct verify_command *command, const char *argument)
 static int
 verify_argument(const struct verify_command *command, const char *argument)
 {
-	int status = argument && is_directory(argument) ? verify_directory(command, argument) :
+	int status = argument && path_is_directory(argument) ? verify_directory(command, argument) :
 	    verify_run(command, argument);
 
 	if (status == STATUS_OK && command->determinism)

@@ -28,7 +28,6 @@ struct identity {
 struct copier {
 	struct identity skipped[2]; /* the copy itself, and what the caller excepts */
 	size_t skipped_count;
-	struct copytree_count count;
 	struct buffer path;         /* of what is being copied, for messages */
 	bool (*stopped)(void);      /* NULL: never */
 	bool shares;                /* blocks, until the file system refuses */
@@ -164,10 +163,6 @@ copy_file(struct copier *c, int from, int to_directory, const char *name, const 
 	    copy_attributes(to, st) != 0;
 	if (failed)
 		failed_at(c, "copy");
-	else {
-		c->count.files++;
-		c->count.bytes += (uint64_t)st->st_size;
-	}
 	if (close(to) != 0 && !failed)
 		return failed_at(c, "copy");
 	return failed ? -1 : 0;
@@ -191,7 +186,6 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 	if (failed == 0 && copy_attributes(to, st) != 0)
 		failed = failed_at(c, "copy");
 	close(to);
-	c->count.directories++;
 	return failed;
 }
 
@@ -207,10 +201,7 @@ copy_link(struct copier *c, int from_directory, int to_directory, const char *na
 	    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0;
 
 	free(text);
-	if (failed)
-		return failed_at(c, "copy");
-	c->count.links++;
-	return 0;
+	return failed ? failed_at(c, "copy") : 0;
 }
 
 /* A regular file or a directory; whichever it is once it is open. */
@@ -229,8 +220,6 @@ copy_opened(struct copier *c, int from_directory, int to_directory, const char *
 		failed = copy_directory(c, from, to_directory, name, &st);
 	else if (S_ISREG(st.st_mode))
 		failed = copy_file(c, from, to_directory, name, &st);
-	else
-		c->count.left_out++;
 	if (from >= 0)
 		close(from);
 	return failed;
@@ -250,7 +239,6 @@ copy_entry(struct copier *c, int from_directory, int to_directory, const char *n
 		return copy_opened(c, from_directory, to_directory, name);
 	if (S_ISLNK(st.st_mode))
 		return copy_link(c, from_directory, to_directory, name, &st);
-	c->count.left_out++;
 	return 0;
 }
 
@@ -318,10 +306,9 @@ copy_root(struct copier *c, int from, const char *to_path)
 }
 
 int
-copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
-    struct error *err)
+copytree(const char *from, const char *to, const char *except, struct error *err)
 {
-	return copytree_until(from, to, except, NULL, count, err);
+	return copytree_until(from, to, except, NULL, err);
 }
 
 static bool
@@ -335,7 +322,7 @@ is_root(int fd)
 
 int
 copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
-    struct copytree_count *count, struct error *err)
+    struct error *err)
 {
 	struct copier c = { .stopped = stopped, .shares = true, .path = BUFFER_INIT, .err = err };
 	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
@@ -360,8 +347,6 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 	buffer_free(&c.path);
 	if (failed != 0)
 		copytree_remove(to, NULL);
-	else if (count != NULL)
-		*count = c.count;
 	return failed;
 }
 

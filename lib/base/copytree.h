@@ -3,7 +3,7 @@
  * with the original where the file system can (reflink), and are copied inside the
  * kernel otherwise; symbolic links stay what they are; modes and times are kept, and
  * owners where the user may give files away. Hard links become files of their own.
- * Sockets, pipes and devices are left out, and counted. Nothing is followed, and the
+ * Sockets, pipes and devices are left out. Nothing is followed, and the
  * copy itself is never copied when it lies inside the original.
  */
 #ifndef AWF_BASE_COPYTREE_H
@@ -15,20 +15,13 @@
 
 #include "base/error.h"
 
-struct copytree_count {
-	size_t files, directories, links;
-	size_t left_out;  /* sockets, pipes, devices */
-	uint64_t bytes;   /* of files */
-};
-
 /* Copies what is in from to the new directory to. except: a directory inside from
- * that is left out; NULL. count may be NULL. On failure (ERROR_SYSTEM;
+ * that is left out; NULL. On failure (ERROR_SYSTEM;
  * ERROR_USAGE if from is the root directory) nothing of to is left. */
-int copytree(const char *from, const char *to, const char *except, struct copytree_count *count,
-    struct error *err);
+int copytree(const char *from, const char *to, const char *except, struct error *err);
 /* The same, but asks between files whether to stop: ERROR_CANCELLED then. */
 int copytree_until(const char *from, const char *to, const char *except, bool (*stopped)(void),
-    struct copytree_count *count, struct error *err);
+    struct error *err);
 /* One regular file likewise, to a name that is not taken; symbolic links to it are
  * followed. */
 int copytree_file(const char *from, const char *to, struct error *err);

@@ -234,6 +234,14 @@ path_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+bool
+path_is_directory(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 char *
 path_directory(const char *path)
 {

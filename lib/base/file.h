@@ -45,6 +45,8 @@ char *path_join(const char *directory, const char *name);
 const char *path_base(const char *path);
 /* The directory part ("." if there is none), in memory of its own. */
 char *path_directory(const char *path);
+/* Whether it is a directory, or a link to one. */
+bool path_is_directory(const char *path);
 /* An absolute path without parts that are empty, "." or "..", taking its text alone:
  * what links make of it is not asked. In memory of its own. */
 char *path_normal(const char *path);

@@ -274,7 +274,7 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 
 	if (spec->source != NULL)
 		plan->covered = realpath(spec->workspace, NULL);
-	add_privates(plan, spec->home != NULL ? spec->home : getenv("HOME"));
+	add_privates(plan, getenv("HOME"));
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
 	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
@@ -22,23 +23,13 @@ struct first_line {
 	bool binary;
 };
 
-static size_t
-count_words(char *const *words)
-{
-	size_t count = 0;
-
-	while (words[count] != NULL)
-		count++;
-	return count;
-}
-
 /* argv of up to three leading words (NULL: left out), then words. */
 static void
 set_argv(struct workflow *w, const char *const lead[3], char *const *words)
 {
 	size_t count = 0;
 
-	w->argv = memory_zero(count_words(words) + 4, sizeof *w->argv);
+	w->argv = memory_zero(list_count(words) + 4, sizeof *w->argv);
 	for (int i = 0; i < 3; i++)
 		if (lead[i] != NULL)
 			w->argv[count++] = memory_text(lead[i]);
@@ -192,7 +183,7 @@ workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
     const char *shell, struct error *err)
 {
 	const char *lead[3] = { shell, "-c", pipeline };
-	size_t count = count_words(words);
+	size_t count = list_count(words);
 	char **named = memory_zero(count + 2, sizeof *named);
 
 	memset(w, 0, sizeof *w);
@@ -256,7 +247,7 @@ is_as_recorded(const struct workflow *recorded)
 
 	if (recorded->sha256[0] == '\0')
 		return true;
-	return count_words(recorded->argv) > 3 && strcmp(recorded->argv[1], "-c") == 0 &&
+	return list_count(recorded->argv) > 3 && strcmp(recorded->argv[1], "-c") == 0 &&
 	    strcmp(digest_sha256(recorded->argv[2], strlen(recorded->argv[2]), sha256),
 	        recorded->sha256) == 0;
 }
@@ -282,7 +273,7 @@ try_script(struct workflow *w, const struct workflow *recorded, size_t word, boo
 static bool
 find_script(struct workflow *w, const struct workflow *recorded)
 {
-	size_t count = count_words(recorded->argv);
+	size_t count = list_count(recorded->argv);
 
 	for (int exactly = 1; exactly >= 0; exactly--)
 		for (size_t word = 0; word < 3 && word < count; word++)
@@ -325,9 +316,7 @@ workflow_again(struct workflow *w, const struct workflow *recorded, struct error
 void
 workflow_free(struct workflow *w)
 {
-	for (size_t i = 0; w->argv != NULL && w->argv[i] != NULL; i++)
-		free(w->argv[i]);
-	free(w->argv);
+	list_free(w->argv);
 	free(w->name);
 	free(w->directory);
 	memset(w, 0, sizeof *w);

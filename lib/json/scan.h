@@ -84,6 +84,8 @@ bool span_walk_next(struct span_walk *w, struct span *key, struct span *value);
 
 /* Strings: value is the token with its quotes. */
 bool span_is(struct span value, const char *text); /* equal when decoded */
+/* The one of the texts, a list that ends with NULL, that it is; NULL if none. */
+const char *span_one_of(struct span value, const char *const *texts);
 /* Appends the decoded string as UTF-8; lone surrogates become U+FFFD. Nothing
  * is appended if value is no string. */
 void span_decode(struct span value, struct buffer *out);

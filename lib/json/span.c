@@ -293,6 +293,14 @@ decode_escape(const char *at, const char *end, struct buffer *out)
 	return at + 2;
 }
 
+const char *
+span_one_of(struct span value, const char *const *texts)
+{
+	while (*texts != NULL && !span_is(value, *texts))
+		texts++;
+	return *texts;
+}
+
 void
 span_decode(struct span value, struct buffer *out)
 {

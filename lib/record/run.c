@@ -347,7 +347,6 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 		abandon(r);
 		return -1;
 	}
-	r->transcript.repaired = recorded->repaired;
 	return 0;
 }
 

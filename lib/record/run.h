@@ -87,7 +87,6 @@ struct run_recorded {
 	int attempt;
 	struct span payload;          /* of run.started */
 	unsigned char key[DIGEST_BYTES];
-	void (*repaired)(const char *text);
 };
 /* As run_create(), in a storage of its own, with the ids and the run.started that are
  * given. Neither the audit file nor `latest` tell of it. */

@@ -9,7 +9,7 @@ snapshot_take(const struct storage *s, const char *run_id, const char *workspace
     bool (*stopped)(void), struct error *err)
 {
 	char *path = storage_snapshot(s, run_id);
-	int failed = copytree_until(workspace, path, s->root, stopped, NULL, err);
+	int failed = copytree_until(workspace, path, s->root, stopped, err);
 
 	free(path);
 	return failed;

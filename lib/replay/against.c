@@ -22,14 +22,6 @@ static const char *const digests[] = { "input_sha256", "definition_sha256", NULL
 /* Of the end of the run, which may speak of paths. */
 static const char *const end_keys[] = { "status", "exit_code", NULL };
 
-static bool
-listed(struct span key, const char *const *names)
-{
-	while (*names != NULL && !span_is(key, *names))
-		names++;
-	return *names != NULL;
-}
-
 static void
 put_member(struct buffer *out, struct span key, struct span value)
 {
@@ -49,7 +41,7 @@ put_listed(struct buffer *out, struct span object, const char *const *names)
 
 	span_walk_begin(&walk, object);
 	while (span_walk_next(&walk, &key, &value))
-		if (listed(key, names))
+		if (span_one_of(key, names))
 			put_member(out, key, value);
 }
 
@@ -62,7 +54,7 @@ put_payload(struct buffer *out, struct span payload)
 
 	span_walk_begin(&walk, payload);
 	while (span_walk_next(&walk, &key, &value))
-		if (!listed(key, dropped) && !listed(key, digests))
+		if (!span_one_of(key, dropped) && !span_one_of(key, digests))
 			put_member(out, key, value);
 	put_listed(out, payload, digests);
 }
@@ -87,18 +79,6 @@ put_comparable(struct buffer *out, struct span line)
 	buffer_byte(out, '}');
 }
 
-static int
-read_line(struct canonical *c, const struct graph_node *node, struct buffer *out,
-    struct error *err)
-{
-	const char *line = graph_line(&c->graph, node, err);
-
-	if (line == NULL)
-		return -1;
-	canonical_line(line, node->length, out);
-	return 0;
-}
-
 static struct span
 buffer_span(const struct buffer *b)
 {
@@ -119,13 +99,7 @@ static int
 tell(struct against *a, enum difference_kind kind, struct canonical *c,
     const struct graph_node *node, struct error *err)
 {
-	struct difference *d = a->difference;
-
-	d->kind = kind;
-	d->type = (enum event_type)node->type;
-	graph_id_text(node->id, d->event_id);
-	buffer_clear(&d->call);
-	return canonical_call(c, node, &d->call, err) != 0 ? -1 : 1;
+	return difference_event(a->difference, kind, c, node, err) != 0 ? -1 : 1;
 }
 
 /* The event whose contents stand for those of this one: where a call took its result
@@ -149,12 +123,12 @@ put_recorded(struct against *a, const struct graph_node *node, struct buffer *ou
 	struct canonical *c = &a->recording;
 	const struct graph_node *from;
 	struct buffer line = BUFFER_INIT;
-	int failed = read_line(c, node, &line, err);
+	int failed = canonical_read(c, node, &line, err);
 
 	from = failed == 0 ? original(c, node, buffer_span(&line)) : NULL;
 	if (from != NULL && from != node) {
 		buffer_clear(&line);
-		failed = read_line(c, from, &line, err);
+		failed = canonical_read(c, from, &line, err);
 	}
 	if (failed == 0 && from != NULL)
 		put_comparable(out, buffer_span(&line));
@@ -167,7 +141,7 @@ put_replayed(struct against *a, const struct graph_node *node, struct buffer *ou
     struct error *err)
 {
 	struct buffer line = BUFFER_INIT;
-	int failed = read_line(&a->replay, node, &line, err);
+	int failed = canonical_read(&a->replay, node, &line, err);
 
 	if (failed == 0)
 		put_comparable(out, buffer_span(&line));
@@ -246,7 +220,7 @@ end_counts(const struct canonical *c)
 	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
 	struct span line = buffer_span(&c->bytes);
 
-	return listed(span_path(line, "payload", "status", NULL), from_inside);
+	return span_one_of(span_path(line, "payload", "status", NULL), from_inside) != NULL;
 }
 
 static bool

@@ -9,14 +9,6 @@ static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
 static const char *const payload_drops[] = { "duration_ms", "seal", NULL };
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
-static bool
-dropped(struct span key, const char *const *drops)
-{
-	while (*drops && !span_is(key, *drops))
-		drops++;
-	return *drops != NULL;
-}
-
 /* Members whose value has a canonical form of its own. */
 struct member_form {
 	const char *key;
@@ -38,7 +30,7 @@ write_object(struct span value, const char *const *drops, const struct member_fo
 	}
 	span_walk_begin(&walk, value);
 	while (span_walk_next(&walk, &key, &member)) {
-		if (dropped(key, drops))
+		if (span_one_of(key, drops))
 			continue;
 		buffer_byte(out, before);
 		before = ',';
@@ -105,8 +97,8 @@ canonical_open(struct canonical *c, const char *path, struct error *err)
 	return -1;
 }
 
-static int
-read_node(struct canonical *c, const struct graph_node *node, struct buffer *out,
+int
+canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err)
 {
 	const char *line = graph_line(&c->graph, node, err);
@@ -124,7 +116,7 @@ canonical_next(struct canonical *c, struct error *err)
 		return 0;
 	c->node = &c->graph.nodes[c->order[c->next++]];
 	buffer_clear(&c->bytes);
-	return read_node(c, c->node, &c->bytes, err) == 0 ? 1 : -1;
+	return canonical_read(c, c->node, &c->bytes, err) == 0 ? 1 : -1;
 }
 
 int

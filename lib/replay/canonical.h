@@ -34,6 +34,9 @@ struct canonical {
 int canonical_open(struct canonical *c, const char *path, struct error *err);
 /* 1: node and bytes are set, until the next call; 0: there are no more; -1: *err. */
 int canonical_next(struct canonical *c, struct error *err);
+/* Appends the canonical form of an event, without LF. */
+int canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
+    struct error *err);
 /* Appends the name of the call that an event is part of ("research:0:0"); nothing for
  * one of the run itself. */
 int canonical_call(struct canonical *c, const struct graph_node *node, struct buffer *out,
@@ -62,6 +65,9 @@ struct difference {
 /* 0: none; 1: *d is it; -1: *err. d is for difference_free() in all cases. */
 int canonical_compare(const char *first, const char *second, struct difference *d,
     struct error *err);
+/* Says in *d which event it is about. */
+int difference_event(struct difference *d, enum difference_kind kind, struct canonical *c,
+    const struct graph_node *node, struct error *err);
 /* Makes *d, whose other members are set, the first difference of two JSON values that
  * do differ. */
 void difference_values(struct difference *d, struct span first, struct span second);

@@ -177,8 +177,8 @@ struct pair {
 	struct canonical first, second;
 };
 
-static int
-tell_event(struct difference *d, enum difference_kind kind, struct canonical *c,
+int
+difference_event(struct difference *d, enum difference_kind kind, struct canonical *c,
     const struct graph_node *node, struct error *err)
 {
 	d->kind = kind;
@@ -197,18 +197,15 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 	uint32_t counterpart = graph_find(&other->graph, c->node->id);
 	const struct graph_node *node;
 	struct buffer bytes = BUFFER_INIT;
-	const char *line;
 	bool same_bytes;
 
-	if (tell_event(d, alone, c, c->node, err) != 0)
+	if (difference_event(d, alone, c, c->node, err) != 0)
 		return -1;
 	if (counterpart == GRAPH_NONE)
 		return 1;
 	node = &other->graph.nodes[counterpart];
-	line = graph_line(&other->graph, node, err);
-	if (!line)
+	if (canonical_read(other, node, &bytes, err) != 0)
 		return -1;
-	canonical_line(line, node->length, &bytes);
 	same_bytes = same(span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
 	if (!same_bytes && alone == DIFFERENCE_FIRST_ONLY)
 		difference_values(d, span_of(c->bytes.data, c->bytes.len), span_of(bytes.data, bytes.len));

@@ -61,7 +61,7 @@ copy_blobs(char *from, char *to, struct error *err)
 
 	if (is_there(from))
 		failed = directory_make(parent, 0755, err) != 0 ||
-		    copytree(from, to, NULL, NULL, err) != 0;
+		    copytree(from, to, NULL, err) != 0;
 	free(parent);
 	free(from);
 	free(to);
@@ -125,7 +125,7 @@ export_snapshot(struct exporting *x, bool today, struct error *err)
 	parent = path_join(x->storage.root, "snapshots");
 	to = path_join(parent, s->run_id);
 	failed = directory_make(parent, 0755, err) != 0 ||
-	    copytree(from, to, s->storage.root, NULL, err) != 0;
+	    copytree(from, to, s->storage.root, err) != 0;
 	free(parent);
 	free(to);
 	return failed ? -1 : 0;
@@ -264,7 +264,7 @@ pass_workflow(const struct exporting *x, struct error *err)
 {
 	char *from = path_join(x->source->storage.root, SOURCE_WORKFLOW);
 	char *to = path_join(x->storage.root, SOURCE_WORKFLOW);
-	int failed = copytree(from, to, NULL, NULL, err);
+	int failed = copytree(from, to, NULL, err);
 
 	free(from);
 	free(to);

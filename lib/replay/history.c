@@ -40,7 +40,6 @@ history_summary_free(struct history_summary *summary)
 {
 	for (size_t i = 0; i < summary->doubt_count; i++) {
 		free(summary->doubts[i].call);
-		free(summary->doubts[i].path);
 		free(summary->doubts[i].tool);
 		free(summary->doubts[i].what);
 	}

@@ -42,11 +42,9 @@
 /* An effect that was begun and whose end is not known. */
 struct history_doubt {
 	char *call;                  /* chain of the call of the step */
-	char *path;                  /* dotted */
 	char *tool;                  /* of an agent or operation; NULL: the command itself */
 	char *what;                  /* the command, or the tool's arguments, cut */
 	const char *why;             /* "cut off", or the code of the error that ended it */
-	char started[ID_SIZE];       /* event id of the step.started or tool.call */
 	char timestamp[CLOCK_TEXT_SIZE];
 	enum recall_decision decided;
 };
@@ -90,9 +88,6 @@ struct history;
 int history_open(struct history **h, const char *run_directory, struct error *err);
 /* What a step asks it. */
 struct recall history_recall(struct history *h);
-/* Replay, at its end: whether all that was recorded has been claimed; else call gets
- * the chain of the first that was not. */
-bool history_exhausted(const struct history *h, char *call, size_t size);
 void history_close(struct history *h);
 
 #endif

@@ -187,13 +187,13 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 
 	c->state = RECALL_FAILED;
 	span_integer(at->members[EXIT_CODE], &exit_code);
-	c->cut = reading_one_of(code, cut_codes);
+	c->cut = span_one_of(code, cut_codes);
 	if (c->cut == NULL && exit_code > 128)
 		c->cut = "ended by a signal";
 	/* Without a status it had not begun. */
 	if (c->cut == NULL && exit_code != -1 && span_is(code, "downstream_closed"))
 		c->cut = "downstream_closed";
-	if (exit_code == -1 && reading_one_of(code, idle_codes) != NULL)
+	if (exit_code == -1 && span_one_of(code, idle_codes) != NULL)
 		mark_idle(rec, c);
 }
 
@@ -201,7 +201,7 @@ static void
 read_skipped(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
 	c->state = RECALL_SKIPPED;
-	if (reading_one_of(at->members[SKIPPED], idle_skips) != NULL)
+	if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
 		mark_idle(rec, c);
 }
 

@@ -424,19 +424,3 @@ history_recall(struct history *h)
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
 		.claim = claim, .claimed = claimed };
 }
-
-bool
-history_exhausted(const struct history *h, char *call, size_t size)
-{
-	const struct index_record *first = NULL;
-
-	for (size_t i = 0; i < h->head->records; i++) {
-		const struct index_record *r = &h->records[i];
-
-		if (is_free(r) && (first == NULL || r->order < first->order))
-			first = r;
-	}
-	if (first != NULL)
-		snprintf(call, size, "%s", text_at(h, first->call));
-	return first == NULL;
-}

@@ -210,13 +210,12 @@ add_doubt(const struct recording *rec, struct history_summary *summary, size_t c
 	summary->doubts = memory_array(summary->doubts, summary->doubt_count + 1,
 	    sizeof *summary->doubts);
 	d = &summary->doubts[summary->doubt_count++];
-	*d = (struct history_doubt){ .call = memory_text(c->id), .path = memory_text(c->path),
+	*d = (struct history_doubt){ .call = memory_text(c->id),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.decided = recording_decision(rec, call) };
 	if (tool != NULL)
 		d->tool = span_text(span_path(span_of(line.data, line.len), "payload", "name", NULL));
 	d->what = describe(&line, tool != NULL);
-	memcpy(d->started, tool != NULL ? tool->id : c->started, ID_SIZE);
 	memcpy(d->timestamp, tool != NULL ? tool->timestamp : c->timestamp, CLOCK_TEXT_SIZE);
 	buffer_free(&line);
 	return 0;

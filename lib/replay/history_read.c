@@ -17,14 +17,6 @@ static const char *const member_names[MEMBERS] = {
 	[STATUS] = "status", [PARTIAL] = "partial",
 };
 
-const char *
-reading_one_of(struct span value, const char *const *texts)
-{
-	while (*texts != NULL && !span_is(value, *texts))
-		texts++;
-	return *texts;
-}
-
 void
 reading_reference(struct span value, char id[ID_SIZE])
 {

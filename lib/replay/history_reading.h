@@ -23,8 +23,6 @@ struct reading {
 	char id[ID_SIZE];
 };
 
-/* The one of the texts that a value is; NULL if it is none. The list ends with NULL. */
-const char *reading_one_of(struct span value, const char *const *texts);
 /* An event id, or that of an object which names an event of another run; "" for
  * anything else. */
 void reading_reference(struct span value, char id[ID_SIZE]);

@@ -77,7 +77,7 @@ read_tool_result(struct recording *rec, const struct reading *at)
 	if (found == NULL)
 		return;
 	span_integer(at->members[EXIT_CODE], &exit_code);
-	rec->tools[*found].cut = reading_one_of(code, cut_codes);
+	rec->tools[*found].cut = span_one_of(code, cut_codes);
 	if (rec->tools[*found].cut == NULL && exit_code > 128)
 		rec->tools[*found].cut = "ended by a signal";
 	rec->tools[*found].blocked = span_is(code, "blocked");

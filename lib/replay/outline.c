@@ -200,7 +200,6 @@ take_attempt(struct reading *r, const struct placed *p)
 		return;
 	e = add_entry(r->outline, OUTLINE_ATTEMPT, r->under);
 	r->attempt = (uint32_t)(e - r->outline->entries);
-	e->seq = p->event->seq;
 	e->began = p->wall;
 	e->attempt = r->context.attempt > 0 ? r->context.attempt : 1;
 	e->label = text_or_null(r->context.name);
@@ -246,7 +245,6 @@ take_start(struct reading *r, const struct placed *p)
 	struct buffer label = BUFFER_INIT;
 
 	r->calls[p->call->index] = (uint32_t)(e - r->outline->entries);
-	e->seq = p->event->seq;
 	e->began = p->wall;
 	view_label(p->event->path, p->event->iteration, &label);
 	if (label.len == 0)
@@ -297,7 +295,6 @@ take_turn(struct reading *r, const struct placed *p)
 		return;
 	e = add_entry(r->outline, OUTLINE_TURN, entry_of_call(r, p->call));
 	span_integer(span_member(p->event->payload, "turn"), &turn);
-	e->seq = p->event->seq;
 	e->began = p->started;
 	e->ended = p->wall;
 	e->status = VIEW_DONE;
@@ -316,7 +313,6 @@ take_tool_call(struct reading *r, const struct placed *p)
 	if (under == OUTLINE_NONE || r->outline->entries[under].what != OUTLINE_TURN)
 		under = entry_of_call(r, p->call);
 	e = add_entry(r->outline, OUTLINE_TOOL, under);
-	e->seq = p->event->seq;
 	e->began = p->wall;
 	e->label = brief_value(span_member(p->event->payload, "name"));
 	e->does = brief_value(span_member(p->event->payload, "input"));
@@ -509,8 +505,10 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 
 		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
 		note_taken(r, child ? child : r->context.run_id);
-		if (!child)
+		if (!child) {
 			memcpy(o->run_id, r->context.run_id, ID_SIZE);
+			o->alive = alive;
+		}
 		failed = read_children(r, from, err);
 	}
 	context_free(&r->context);
@@ -535,7 +533,6 @@ summarise(struct outline *o)
 	last = &o->entries[run->last];
 	run->label = text_or_null(last->label);
 	run->why = text_or_null(last->why);
-	run->seq = first->seq;
 	run->began = first->began;
 	run->ended = last->ended;
 	run->status = last->status;
@@ -552,7 +549,6 @@ outline_read(struct outline *o, const struct run_ref *run, enum outline_what lea
 	memset(o, 0, sizeof *o);
 	add_entry(o, OUTLINE_RUN, OUTLINE_NONE);
 	if (read_run(&r, run->path, 0, INT64_MAX, err) == 0) {
-		o->alive = transcript_alive(run->path, o->run_id);
 		summarise(o);
 		if (r.lines > 0)
 			return 0;

@@ -36,7 +36,6 @@ struct outline_entry {
 	uint32_t first, last, next;   /* entries below it and beside it, or OUTLINE_NONE */
 	uint32_t above;
 	unsigned depth;
-	int64_t seq;                  /* of the event that began it */
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
 	int64_t known;                /* it did not: the last that is known of its attempt */
 	int64_t attempt;              /* of an attempt, a turn's number of a turn */

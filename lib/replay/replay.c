@@ -163,8 +163,6 @@ finish_run(struct performance *p, struct error *err)
 		.error = &c.error,
 		.usage = span_of(p->outcome.usage.data, p->outcome.usage.len),
 	};
-	told->exit_code = c.exit_code;
-	told->error = c.error;
 	if (p->supervision.verdict == VERDICT_CANCELLED)
 		told->signal_number = p->supervision.signal_number;
 	failed = run_finish(&p->run, &end, err);

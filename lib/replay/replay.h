@@ -23,8 +23,6 @@
 
 struct replay_end {
 	int signal_number;       /* that ended it; 0: none */
-	int exit_code;
-	struct error error;      /* why it failed; ERROR_NONE: it did not */
 };
 
 /* Makes a directory for a replay in replays/ of a storage; its path is the caller's,

@@ -27,14 +27,6 @@ struct gathering {
 };
 
 static bool
-is_directory(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static bool
 is_file(const char *path)
 {
 	struct stat status;
@@ -102,7 +94,7 @@ find(struct source *s, const struct storage *storage, const char *argument, stru
 {
 	struct run_ref ref;
 
-	if (argument != NULL && is_directory(argument))
+	if (argument != NULL && path_is_directory(argument))
 		return find_in_directory(s, argument, err);
 	if (storage_resolve(storage, argument, &ref, err) != 0)
 		return -1;
@@ -291,11 +283,11 @@ find_parts(struct source *s)
 		s->input = if_there(memory_format("%s.part", path), is_file);
 		free(path);
 	}
-	s->snapshot = if_there(storage_snapshot(&s->storage, s->run_id), is_directory);
+	s->snapshot = if_there(storage_snapshot(&s->storage, s->run_id), path_is_directory);
 	path = path_join(s->storage.root, SOURCE_MANIFEST);
 	if (is_file(path)) {
 		s->files = path_join(s->storage.root, SOURCE_FILES);
-		s->config = if_there(path_join(s->storage.root, SOURCE_CONFIG), is_directory);
+		s->config = if_there(path_join(s->storage.root, SOURCE_CONFIG), path_is_directory);
 	}
 	free(path);
 }

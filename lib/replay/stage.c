@@ -32,14 +32,6 @@ isolation_parse(const char *text, enum isolation *isolation, struct error *err)
 	return 0;
 }
 
-static bool
-is_directory(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 /* Whether path is directory or lies below it. */
 static bool
 within(const char *path, const char *directory)
@@ -55,7 +47,7 @@ stage_show(char ***visible, const char *directory, struct error *err)
 {
 	char *path = realpath(directory, NULL);
 
-	if (path == NULL || !is_directory(path)) {
+	if (path == NULL || !path_is_directory(path)) {
 		free(path);
 		return error_set(err, ERROR_USAGE, "--visible", "'%s' is no directory", directory);
 	}
@@ -74,10 +66,10 @@ origin(const struct source *s)
 	if (s->snapshot != NULL)
 		return memory_text(s->snapshot);
 	if (s->files == NULL)
-		return is_directory(s->workspace) ? memory_text(s->workspace) : NULL;
+		return path_is_directory(s->workspace) ? memory_text(s->workspace) : NULL;
 	/* An export without a snapshot: the files of steps that lie in it, if any. */
 	path = path_join(s->files, s->workspace + 1);
-	if (is_directory(path))
+	if (path_is_directory(path))
 		return path;
 	free(path);
 	return memory_text("");
@@ -96,7 +88,7 @@ copy_workspace(const struct stage *st, const char *from, const char *path, struc
 {
 	if (*from == '\0')
 		return directory_make(path, 0755, err);
-	if (copytree(from, path, st->spec->source->storage.root, NULL, err) != 0)
+	if (copytree(from, path, st->spec->source->storage.root, err) != 0)
 		return -1;
 	return st->spec->second ? disturb_tree(path, err) : 0;
 }
@@ -134,7 +126,7 @@ set_workspace(struct stage *st, struct error *err)
 
 	if (st->spec->isolation == ISOLATION_NONE) {
 		st->workspace = memory_text(s->workspace);
-		return s->files == NULL && is_directory(s->workspace) ? 0 : no_workspace(s, err);
+		return s->files == NULL && path_is_directory(s->workspace) ? 0 : no_workspace(s, err);
 	}
 	if (from == NULL)
 		return no_workspace(s, err);
@@ -312,18 +304,8 @@ set_environment(struct stage *st)
 
 /* ---- what is visible ---- */
 
-/* A directory in the workspace is shown with that. Takes the path over. */
-static void
-show(struct stage *st, char *path)
-{
-	if (path != NULL && *path == '/' && !within(path, st->workspace) &&
-	    !list_has(st->visible, path))
-		list_take(&st->visible, path);
-	else
-		free(path);
-}
-
-/* A directory of the recording: a copy of the workspace has no storage in it. */
+/* A directory of the recording: a copy of the workspace has no storage in it. Takes the
+ * path over. */
 static void
 show_record(struct stage *st, char *path)
 {
@@ -331,6 +313,16 @@ show_record(struct stage *st, char *path)
 		list_take(&st->visible, path);
 	else
 		free(path);
+}
+
+/* Likewise, but one in the workspace is shown with that. */
+static void
+show(struct stage *st, char *path)
+{
+	if (path != NULL && within(path, st->workspace))
+		free(path);
+	else
+		show_record(st, path);
 }
 
 static void
@@ -467,7 +459,7 @@ make_remark(const struct source *source, enum isolation isolation)
 	if (source->files != NULL)
 		return memory_format("no snapshot of the workspace: only the files of steps are in %s",
 		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
-	if (!is_directory(source->workspace))
+	if (!path_is_directory(source->workspace))
 		return NULL;
 	return memory_format(isolation == ISOLATION_COPY ?
 	    "no namespaces: it runs in a copy of today's %s" :

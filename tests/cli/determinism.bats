@@ -75,7 +75,7 @@ unrecorded() { differs "the replays agree, the recording differs: $1"; }
 }
 
 @test "a race between branches" {
-	awf-run -c '{ for i in 1 2 3 4 5 6; do { sleep 0.$(($(od -An -N1 -tu1 /dev/urandom) % 9)); echo "$i"; } & done; wait; } |
+	awf-run -c '{ for i in $(seq 16); do { sleep "0.$(od -An -N2 -tu2 /dev/urandom | tr -d " ")"; echo "$i"; } & done; wait; } |
 		awf-step -q first -- cat'
 	chance 'first:0:0: step.started'
 }

@@ -715,30 +715,6 @@ test_marks(void **state)
 	history_summary_free(&summary);
 }
 
-static void
-test_exhausted(void **state)
-{
-	const struct history_spec spec = { .mode = RECALL_REPLAY, .own = {
-	    .path = write_transcript("t.jsonl", RUN_ID, "R\nS s z:0:0\nS s2 a:0:0"),
-	    .blobs = record_directory } };
-	struct history_summary summary;
-	struct history *h = open_history(&spec, &summary);
-	struct buffer answer = BUFFER_INIT;
-	char call[64] = "";
-
-	(void)state;
-	assert_false(history_exhausted(h, call, sizeof call));
-	assert_string_equal(call, "z:0:0");
-	ask(h, "z 0 0 0", &answer, true);
-	assert_false(history_exhausted(h, call, sizeof call));
-	assert_string_equal(call, "a:0:0");
-	ask(h, "a 0 0 0", &answer, true);
-	assert_true(history_exhausted(h, call, sizeof call));
-	buffer_free(&answer);
-	history_close(h);
-	history_summary_free(&summary);
-}
-
 /* A fork recalls all but a PATH, what is in it, and what came of it. */
 static void
 test_fork(void **state)
@@ -1030,7 +1006,6 @@ main(void)
 		cmocka_unit_test(test_enclosing),
 		cmocka_unit_test(test_root),
 		cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_exhausted),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_resumed_fork),
 		cmocka_unit_test(test_status),

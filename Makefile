@@ -32,7 +32,7 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
-ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -I$(BUILD)/gen \
+ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -Icmd -I$(BUILD)/gen \
 	-DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
 	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
@@ -49,6 +49,7 @@ HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 LIB_SRC := $(filter-out lib/net/%,$(wildcard lib/*/*.c))
 NET_SRC := $(wildcard lib/net/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
+PART_SRC := $(wildcard cmd/run/*.c cmd/step/*.c)
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
@@ -86,7 +87,7 @@ all: $(BIN) $(PROVIDERS) $(TOOLS) $(MASKS)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(TOOL_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -106,6 +107,9 @@ $(LIB) $(NET) $(PROVIDER_LIB):
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# A program's own parts lie in cmd/run/ for awf-run, and so on.
+$(BUILD)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
+$(BUILD)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
 $(BUILD)/bin/%: $(BUILD)/obj/cmd/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)

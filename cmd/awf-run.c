@@ -37,61 +37,9 @@
 #include "record/seal.h"
 #include "record/snapshot.h"
 #include "replay/resume.h"
+#include "run/settings.h"
 
 #define PROGRAM "awf-run"
-#define USAGE "awf-run [options] [--] WORKFLOW [ARG...]\n" \
-	"awf-run [options] -c PIPELINE [ARG...]\n" \
-	"awf-run [options] --resume RUN\n" \
-	"awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]"
-#define DEFAULT_SHELL "/bin/sh"
-#define NAME_LIMIT 128
-
-enum {
-	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
-	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP
-};
-
-static const struct option_spec table[] = {
-	{ OPT_PIPELINE, 'c', "command", "PIPELINE", "run this text with the shell" },
-	{ OPT_NO_INPUT, 'n', "no-input", NULL, "stdin of the workflow is /dev/null" },
-	{ OPT_INPUT, 0, "input", "KEY=VALUE", "a named input, AWF_INPUT_KEY; repeatable" },
-	{ OPT_ENV, 0, "env", "NAME", "record this environment variable too; repeatable" },
-	{ OPT_NAME, 0, "name", "NAME", "name of the workflow (else its base name)" },
-	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
-	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
-	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
-	{ OPT_SNAPSHOT, 0, "snapshot", NULL, "keep a copy of the workspace for replays" },
-	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
-	{ OPT_MASK, 0, "mask", "COMMAND", "a filter that masks secrets in what is recorded" },
-	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
-	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
-	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
-	{ OPT_RESUME, 0, "resume", "RUN", "go on with a run that died, failed or waits" },
-	{ OPT_CONTINUE, 0, "continue", NULL, "resume the latest run of this name if it died" },
-	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done" },
-	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it" },
-	{ OPT_REDO, 0, "redo", "PATH", "of a cut-off effect: do it again; repeatable" },
-	{ OPT_SKIP, 0, "skip", "PATH", "of a cut-off effect: take it as done; repeatable" },
-	{ OPTION_END, 0, NULL, NULL, NULL },
-};
-
-struct settings {
-	const char *pipeline, *shell, *name, *id_file;
-	const char *mask;      /* NULL: none */
-	const char *seal_file; /* NULL: the user's */
-	const char *workspace; /* absolute; NULL: the current directory */
-	const char *resume;    /* RUN; NULL: a new run */
-	const char *fork, *at; /* RUN and PATH; NULL */
-	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
-	bool go_on;            /* --continue */
-	bool no_input, no_transcript, print_id, seal, snapshot;
-	long long timeout_ms;
-	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
-	char **recorded;     /* of --env; likewise */
-	char *const *words;
-	char *pinned_id_file;  /* id_file, made absolute */
-};
 
 struct job {
 	struct settings settings;
@@ -121,133 +69,6 @@ static void
 repaired(const char *text)
 {
 	fprintf(stderr, PROGRAM ": %s\n", text);
-}
-
-static int
-add_recorded(struct settings *s, const char *name, struct error *err)
-{
-	if (!variable_name_valid(name, strlen(name)))
-		return error_set(err, ERROR_USAGE, "--env", "'%s' is not a variable's name", name);
-	list_add(&s->recorded, name);
-	return 0;
-}
-
-static int
-set_name(struct settings *s, const char *name, struct error *err)
-{
-	size_t len = strlen(name);
-
-	if (len == 0 || len > NAME_LIMIT || !utf8_valid(name, len) || strchr(name, '/') != NULL ||
-	    name[strcspn(name, "\n\r\t\033")] != '\0')
-		return error_set(err, ERROR_USAGE, "--name",
-		    "'%s' is no name: 1 to %d bytes of text on one line, without /", name, NAME_LIMIT);
-	s->name = name;
-	return 0;
-}
-
-static int
-set_workspace(struct settings *s, const char *path, struct error *err)
-{
-	static char absolute[PATH_MAX];
-	struct stat status;
-
-	if (realpath(path, absolute) == NULL || stat(absolute, &status) != 0)
-		return error_errno(err, ERROR_USAGE, "--workspace", "unable to start in '%s'", path);
-	if (!S_ISDIR(status.st_mode))
-		return error_set(err, ERROR_USAGE, "--workspace", "'%s' is no directory", path);
-	s->workspace = absolute;
-	return 0;
-}
-
-static int
-set_option(struct settings *s, int id, const char *value, struct error *err)
-{
-	switch (id) {
-	case OPT_PIPELINE: s->pipeline = value; return 0;
-	case OPT_NO_INPUT: s->no_input = true; return 0;
-	case OPT_INPUT: return inputs_add(&s->inputs, value, err);
-	case OPT_ENV: return add_recorded(s, value, err);
-	case OPT_NAME: return set_name(s, value, err);
-	case OPT_SHELL: s->shell = value; return 0;
-	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
-	case OPT_WORKSPACE: return set_workspace(s, value, err);
-	case OPT_SNAPSHOT: s->snapshot = true; return 0;
-	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
-	case OPT_MASK: s->mask = value; return 0;
-	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
-	case OPT_PRINT_ID: s->print_id = true; return 0;
-	case OPT_RESUME: s->resume = value; return 0;
-	case OPT_CONTINUE: s->go_on = true; return 0;
-	case OPT_FORK: s->fork = value; return 0;
-	case OPT_AT: s->at = value; return 0;
-	case OPT_REDO: list_add(&s->redo, value); return 0;
-	case OPT_SKIP: list_add(&s->skip, value); return 0;
-	default: s->id_file = value; return 0;
-	}
-}
-
-static bool
-mask_wanted(const struct settings *s)
-{
-	const char *mask = s->mask != NULL ? s->mask : getenv(MASK_COMMAND);
-
-	return mask != NULL && *mask != '\0';
-}
-
-/* What does not go together, and why. */
-static int
-check_options(const struct settings *s, struct error *err)
-{
-	bool workflow = s->pipeline != NULL || *s->words != NULL;
-	bool again = s->resume != NULL || s->fork != NULL;
-	const struct { bool wrong; const char *option, *why; } rules[] = {
-		{ s->seal && s->no_transcript, "--seal",
-		    "not with --no-transcript: there would be nothing to seal" },
-		{ s->snapshot && s->no_transcript, "--snapshot",
-		    "not with --no-transcript: there would be nothing to replay" },
-		{ s->resume != NULL && workflow, "--resume",
-		    "not with a workflow: the run has its own" },
-		{ s->resume != NULL && (s->inputs != NULL || s->name != NULL || s->shell != NULL ||
-		    s->workspace != NULL), "--resume",
-		    "not with --input, --name, --shell or --workspace: the run has its own" },
-		{ s->resume != NULL && (s->go_on || s->fork != NULL), "--resume",
-		    "not with --continue or --fork" },
-		{ s->fork != NULL && s->go_on, "--fork", "not with --continue" },
-		{ again && s->snapshot, "--snapshot",
-		    "not with --resume or --fork: what was done before is not in the workspace" },
-		{ (again || s->go_on) && (s->no_transcript || mask_wanted(s)),
-		    s->fork != NULL ? "--fork" : s->go_on ? "--continue" : "--resume",
-		    "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record" },
-		{ s->fork != NULL && s->at == NULL, "--fork", "say where: --at PATH" },
-		{ s->fork == NULL && s->at != NULL, "--at", "only with --fork" },
-		{ !again && !s->go_on && s->redo != NULL, "--redo",
-		    "only with --resume, --continue or --fork" },
-		{ !again && !s->go_on && s->skip != NULL, "--skip",
-		    "only with --resume, --continue or --fork" },
-		{ !again && !workflow, NULL, "no workflow given (see --help)" },
-	};
-
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-		if (rules[i].wrong)
-			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
-	return 0;
-}
-
-/* OPTION_END, OPTION_HELP, OPTION_VERSION, or -1. */
-static int
-read_options(struct settings *s, int argc, char **argv, struct error *err)
-{
-	struct options o;
-	int id;
-
-	*s = (struct settings){ .shell = NULL };
-	options_begin(&o, table, argc, argv);
-	o.stop_at_word = true;
-	while ((id = options_next(&o, err)) > 0)
-		if (set_option(s, id, o.value, err) != 0)
-			return -1;
-	s->words = argv + o.next;
-	return id == OPTION_END && check_options(s, err) != 0 ? -1 : id;
 }
 
 static bool
@@ -561,11 +382,7 @@ job_free(struct job *j)
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
 	mask_free(&j->mask);
-	list_free(j->settings.inputs);
-	list_free(j->settings.recorded);
-	list_free(j->settings.redo);
-	list_free(j->settings.skip);
-	free(j->settings.pinned_id_file);
+	settings_free(&j->settings);
 	resume_free(&j->resume);
 }
 
@@ -818,9 +635,9 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
-	status = read_options(&job.settings, argc, argv, &err);
+	status = settings_parse(&job.settings, argc, argv, &err);
 	if (status == OPTION_HELP)
-		options_help(stdout, USAGE, table);
+		options_help(stdout, run_usage, run_options);
 	if (status == OPTION_VERSION)
 		program_version(PROGRAM);
 	if (status == OPTION_HELP || status == OPTION_VERSION)

@@ -1,0 +1,38 @@
+/*
+ * The command line of awf-run: its options, read and checked.
+ */
+#ifndef AWF_RUN_SETTINGS_H
+#define AWF_RUN_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+#define DEFAULT_SHELL "/bin/sh"
+
+struct settings {
+	const char *pipeline, *shell, *name, *id_file;
+	const char *mask;      /* NULL: none */
+	const char *seal_file; /* NULL: the user's */
+	const char *workspace; /* absolute; NULL: the current directory */
+	const char *resume;    /* RUN; NULL: a new run */
+	const char *fork, *at; /* RUN and PATH; NULL */
+	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
+	bool go_on;            /* --continue */
+	bool no_input, no_transcript, print_id, seal, snapshot;
+	long long timeout_ms;
+	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
+	char **recorded;     /* of --env; likewise */
+	char *const *words;
+	char *pinned_id_file;  /* id_file, made absolute */
+};
+
+extern const char run_usage[];
+extern const struct option_spec run_options[];
+
+/* OPTION_END: go on; OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
+void settings_free(struct settings *s);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * The command line of awf-step: its options, read and checked.
+ */
+#ifndef AWF_STEP_SETTINGS_H
+#define AWF_STEP_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/step.h"
+#include "agent/step_load.h"
+#include "base/error.h"
+#include "base/options.h"
+#include "record/state.h"
+
+struct settings {
+	struct step step;
+	struct step_source source;
+	const char *file;
+	const char **pass_keys;
+	size_t pass_key_count;
+	enum input_form input;
+	long long jobs, retries;               /* retries -1: the default */
+	bool joined, by_name, allow_empty, quiet, dry_run;
+};
+
+extern const char step_usage[];
+extern const struct option_spec step_options[];
+
+/* Reads the command line. 0: go on; else OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
+void settings_free(struct settings *s);
+
+#endif

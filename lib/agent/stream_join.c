@@ -7,11 +7,19 @@
 #include "json/writer.h"
 #include "record/call.h"
 
+/* An item of --by-name. */
+struct named {
+	char *name;
+	struct buffer json, causes, metadata;
+};
+
 /* Items joined so far: the data of all, the metadata of the first. */
 struct join {
 	struct item item;
 	struct buffer causes;
-	struct buffer names;   /* --by-name: names used, each between LFs */
+	struct named *named;   /* --by-name: kept until the end, sorted by name, so that the
+	                          order in which they came does not matter */
+	size_t named_count;
 	struct writer writer;
 	struct item failed;    /* the first error line */
 	bool has_failed;
@@ -20,11 +28,50 @@ struct join {
 	struct error refused;  /* why the gate does not take them; ERROR_NONE */
 };
 
-/* Last name of the item's path; -1 with *why if it has none or it was there. */
-static int
-join_key(struct join *j, const struct item *item, struct error *why)
+/* Where a name stands or belongs among those that came; *there if it did. */
+static size_t
+named_place(const struct join *j, const char *name, bool *there)
 {
-	char *path = item_metadata(item, "path"), *name, *entry;
+	size_t low = 0, high = j->named_count;
+	int order = 1;
+
+	while (low < high && order != 0) {
+		size_t middle = low + (high - low) / 2;
+
+		order = strcmp(name, j->named[middle].name);
+		if (order > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*there = order == 0;
+	return high;
+}
+
+static void
+join_named(struct join *j, size_t place, const char *name, const struct item *item)
+{
+	struct named *named;
+
+	j->named = memory_array(j->named, j->named_count + 1, sizeof *j->named);
+	named = j->named + place;
+	memmove(named + 1, named, (j->named_count++ - place) * sizeof *named);
+	memset(named, 0, sizeof *named);
+	named->name = memory_text(name);
+	buffer_append(&named->json, item->data.json.data, item->data.json.len);
+	buffer_append(&named->metadata, item->metadata.data, item->metadata.len);
+	step_causes(item, &named->causes);
+}
+
+/* Enters the item under the last name of its path; -1 with *why if it has none or it
+ * was there. */
+static int
+join_by_name(struct join *j, const struct item *item, struct error *why)
+{
+	char *path = item_metadata(item, "path");
+	const char *name;
+	bool there;
+	size_t place;
 	int result = 0;
 
 	if (path == NULL || item->foreign || !call_path_valid(path))
@@ -32,15 +79,12 @@ join_key(struct join *j, const struct item *item, struct error *why)
 		    "--by-name: an item that no step of this run has made");
 	else {
 		name = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
-		entry = memory_format("\n%s\n", name);
-		if (strstr(buffer_string(&j->names), entry) != NULL)
+		place = named_place(j, name, &there);
+		if (there)
 			result = error_set(why, ERROR_INVALID_INPUT, "stdin",
 			    "--by-name: two items of %s", name);
-		else {
-			buffer_text(&j->names, entry);
-			writer_key(&j->writer, name);
-		}
-		free(entry);
+		else
+			join_named(j, place, name, item);
 	}
 	free(path);
 	return result;
@@ -82,12 +126,12 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 		return 0;
 	}
 	join_gate(j, &s->step->gate, item);
+	if (s->by_name)
+		return join_by_name(j, item, why);
 	if (j->first && !item->foreign)
 		buffer_append(&j->item.metadata, item->metadata.data, item->metadata.len);
 	j->first = false;
 	step_causes(item, &j->causes);
-	if (s->by_name && join_key(j, item, why) == -1)
-		return -1;
 	writer_raw(&j->writer, item->data.json.data, item->data.json.len);
 	return 0;
 }
@@ -106,10 +150,26 @@ join_begin(struct join *j, const struct stream *s)
 }
 
 static void
+join_end_named(struct join *j)
+{
+	for (size_t i = 0; i < j->named_count; i++) {
+		const struct named *named = j->named + i;
+
+		writer_key(&j->writer, named->name);
+		writer_raw(&j->writer, named->json.data, named->json.len);
+		buffer_append(&j->causes, named->causes.data, named->causes.len);
+	}
+	if (j->named_count > 0)
+		buffer_append(&j->item.metadata, j->named[0].metadata.data,
+		    j->named[0].metadata.len);
+	writer_object_end(&j->writer);
+}
+
+static void
 join_end(struct join *j, const struct stream *s)
 {
 	if (s->by_name)
-		writer_object_end(&j->writer);
+		join_end_named(j);
 	else
 		writer_array_end(&j->writer);
 }
@@ -181,7 +241,13 @@ join_free(struct join *j)
 	item_free(&j->item);
 	item_free(&j->failed);
 	buffer_free(&j->causes);
-	buffer_free(&j->names);
+	for (size_t i = 0; i < j->named_count; i++) {
+		free(j->named[i].name);
+		buffer_free(&j->named[i].json);
+		buffer_free(&j->named[i].causes);
+		buffer_free(&j->named[i].metadata);
+	}
+	free(j->named);
 	free(j->came);
 }
 

@@ -143,6 +143,18 @@ killing_feed() {
 	[[ "$stderr" == *"--by-name: two items of a"* ]]
 }
 
+@test "--by-name makes no difference of which came first" {
+	for first in b a; do
+		awf-run -c '{ awf-step -n '$first' -- echo x; awf-step -n '"$(tr ab ba <<<$first)"' -- echo x; } |
+			awf-step -s --by-name -q c -- cat'
+		same "$(jq -c 'select(.type == "step.started" and .path == "c").payload.input' "$(transcript)")" \
+			'{"a":"x","b":"x"}'
+		same "$(jq -sr '(.[] | select(.type == "step.started" and .path == "c")) as $c |
+			[.[] | select(.event_id == ($c | .parent_event_id, .links[0]))] |
+			sort_by(.event_id != $c.parent_event_id)[].path' "$(transcript)" | paste -sd' ')" 'a b'
+	done
+}
+
 @test "--by-name takes no name that is none, whatever a filter made of the path" {
 	run -1 --separate-stderr awf-run -c '{ awf-step -n a -- echo 1 | jq -c ".metadata.path = \"x\\\":1,\\n\""; } | awf-step -s --by-name -r c -- cat'
 	[[ "$stderr" == *"--by-name: an item that no step of this run has made"* ]]

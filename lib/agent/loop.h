@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/control.h"
 #include "agent/emitted.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
@@ -29,7 +30,9 @@ struct request {
 
 struct loop {
 	struct turns *turns;
-	struct tool stop;          /* the stop tool, if it is none of the agent's; no name: none */
+	struct tool stop;          /* the stop tool, if it has a file and is none of the agent's */
+	struct control stopping;   /* the stop tool, if it has no file */
+	struct offer offer;        /* what the model may call */
 	struct buffer messages;    /* of the request, inside of a JSON array */
 	struct digest asked;       /* of the request up to the end of the messages, as far */
 	size_t asked_len;          /* as it is known */

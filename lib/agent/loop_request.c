@@ -8,45 +8,36 @@
 #include "json/value.h"
 #include "json/writer.h"
 
-static bool
-turns_have_tool(const struct turns *t, const char *name)
-{
-	for (size_t i = 0; i < t->tool_count; i++)
-		if (strcmp(t->tools[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-/* A stop tool without a file: whatever object the model gives it is the result. */
+/* A stop tool without a file takes whatever object the model gives it. */
 static int
-stop_tool_plain(struct tool *stop, const char *name, struct error *err)
+loop_offer_stop_tool(struct loop *l, struct error *err)
 {
-	static const char any[] = "{\"type\":\"object\"}";
-	json_t *document = value_parse(any, sizeof any - 1, name, ERROR_DEFINITION, err);
-
-	*stop = (struct tool){ .name = memory_text(name), .effects = EFFECTS_NONE,
-	    .description = memory_text("Gives the result and ends the work.") };
-	buffer_text(&stop->input_schema, any);
-	stop->input = schema_compile(document, name, err);
-	json_decref(document);
-	return stop->input == NULL ? -1 : 0;
-}
-
-static int
-loop_load_stop_tool(struct loop *l, struct error *err)
-{
-	const struct turns *t = l->turns;
-	const char *name = t->agent->stop_tool;
-	struct error why;
+	const char *name = l->turns->agent->stop_tool;
 	char *path;
 
-	if (name == NULL || turns_have_tool(t, name))
+	if (name == NULL || offer_find(&l->offer, name) != NULL)
 		return 0;
-	path = tool_find(name, t->workflow_directory, &why);
+	path = tool_find(name, l->turns->workflow_directory, NULL);
 	free(path);
-	if (path == NULL)
-		return stop_tool_plain(&l->stop, name, err);
-	return tool_load(&l->stop, name, t->workflow_directory, err);
+	if (path == NULL) {
+		if (control_begin(&l->stopping, name, "Gives the result and ends the work.",
+		    "{\"type\":\"object\"}", err) == -1)
+			return -1;
+		offer_add_control(&l->offer, &l->stopping);
+		return 0;
+	}
+	if (tool_load(&l->stop, name, l->turns->workflow_directory, err) == -1)
+		return -1;
+	offer_add(&l->offer, &l->stop);
+	return 0;
+}
+
+static int
+loop_offer(struct loop *l, struct error *err)
+{
+	for (size_t i = 0; i < l->turns->tool_count; i++)
+		offer_add(&l->offer, &l->turns->tools[i]);
+	return loop_offer_stop_tool(l, err);
 }
 
 static void
@@ -64,10 +55,8 @@ write_tools(struct writer *w, const struct loop *l)
 {
 	writer_key(w, "tools");
 	writer_array(w);
-	for (size_t i = 0; i < l->turns->tool_count; i++)
-		write_tool(w, &l->turns->tools[i]);
-	if (l->stop.name != NULL)
-		write_tool(w, &l->stop);
+	for (size_t i = 0; i < l->offer.count; i++)
+		write_tool(w, l->offer.list[i].tool);
 	writer_array_end(w);
 }
 
@@ -159,13 +148,15 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	write_prompt(t, NULL, &block);
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
-	return loop_load_stop_tool(l, err);
+	return loop_offer(l, err);
 }
 
 void
 loop_free(struct loop *l)
 {
+	offer_clear(&l->offer);
 	tool_free(&l->stop);
+	control_free(&l->stopping);
 	buffer_free(&l->messages);
 	buffer_free(&l->text);
 	answer_free(&l->answer);

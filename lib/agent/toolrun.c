@@ -8,10 +8,10 @@
 #include "json/writer.h"
 
 void
-tool_runs_begin(struct tool_runs *r, struct turns *t, const struct tool *stop,
+tool_runs_begin(struct tool_runs *r, struct turns *t, const struct offer *offer,
     const char *cause)
 {
-	*r = (struct tool_runs){ .turns = t, .stop = stop, .cause = cause };
+	*r = (struct tool_runs){ .turns = t, .offer = offer, .cause = cause };
 }
 
 void
@@ -43,28 +43,20 @@ tool_runs_take(struct tool_runs *r, struct span blocks)
 			    span_member(block, "tool_id"), span_member(block, "tool_input"));
 }
 
-static const struct tool *
-offered(const struct tool_runs *r, const char *name)
-{
-	const struct turns *t = r->turns;
-
-	for (size_t i = 0; i < t->tool_count; i++)
-		if (strcmp(t->tools[i].name, name) == 0)
-			return &t->tools[i];
-	return r->stop != NULL && strcmp(r->stop->name, name) == 0 ? r->stop : NULL;
-}
-
 /* Finds the tool of a call. One that was not offered is refused, or, if the agent's
  * policy is to warn, looked for. */
 static void
 run_look_up(const struct tool_runs *r, struct tool_run *run)
 {
+	const struct offered *offered = offer_find(r->offer, run->name);
 	const struct turns *t = r->turns;
 	struct error why;
 
-	run->tool = offered(r, run->name);
-	if (run->tool != NULL)
+	if (offered != NULL) {
+		run->tool = offered->tool;
+		run->control = offered->control;
 		return;
+	}
 	if (t->agent->tools_policy == TOOLS_WARN &&
 	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0) {
 		run->tool = &run->own;
@@ -98,11 +90,17 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 	run->refused = run->error.code != ERROR_NONE;
 }
 
-/* Whether there is something to start: a stop tool without a file has no command. */
+static bool
+wanted(const struct tool_run *run)
+{
+	return run->source == TOOL_RUN && run->error.code == ERROR_NONE;
+}
+
+/* Whether there is a program to start. */
 static bool
 runnable(const struct tool_run *run)
 {
-	return run->source == TOOL_RUN && run->error.code == ERROR_NONE && run->tool->argv != NULL;
+	return wanted(run) && run->control == NULL;
 }
 
 static bool
@@ -115,7 +113,7 @@ concurrent(const struct tool_run *run)
 static void
 write_effects(struct writer *w, const struct tool_run *run)
 {
-	bool runs = run->tool != NULL && run->tool->argv != NULL && run->refused == false;
+	bool runs = run->tool != NULL && !run->refused;
 
 	writer_member_string(w, "effects",
 	    effects_name(runs ? run->tool->effects : EFFECTS_NONE));
@@ -332,27 +330,39 @@ batch_record_results(struct tool_runs *r, struct tool_run *batch, size_t count,
 	return 0;
 }
 
+/* The batch is one call of a control tool. */
+static void
+batch_settle(const struct tool_run *batch)
+{
+	const struct control *control = batch->control;
+
+	if (control != NULL && control->settle != NULL)
+		control->settle(control->context, batch);
+}
+
 static int
 batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
 	struct error failure = ERROR_INIT;
-	bool runs = runnable(batch);
+	bool runs = runnable(batch), answers = wanted(batch) && !runs;
 
 	if (runs && interrupted(r->turns->interrupts, err))
 		return -1;
 	if (batch_record_calls(r, batch, count, err) == -1)
 		return -1;
 	r->turns->tool_calls += (int64_t)count;
-	if (runs && batch_sync(r, batch, count, err) == -1)
+	if ((runs || (answers && has_effects(batch))) && batch_sync(r, batch, count, err) == -1)
 		return -1;
 	if (runs)
 		batch_start(r, batch, count, &failure);
-	else if (batch->source == TOOL_RUN && batch->error.code == ERROR_NONE)
-		buffer_text(&batch->output, "null");
+	else if (answers && batch->control->answer(batch->control->context, batch, &failure) == -1)
+		batch->error = failure;
 	if (batch_record_results(r, batch, count, &failure, err) == -1)
 		return -1;
-	if (failure.code == ERROR_NONE)
+	if (failure.code == ERROR_NONE) {
+		batch_settle(batch);
 		return 0;
+	}
 	*err = failure;
 	return -1;
 }

@@ -6,7 +6,8 @@
  * them all.
  *
  * Adjacent calls run at once if all their tools allow it (`concurrent`), else one
- * after another. What is recorded is in the order of the calls:
+ * after another; control tools (control.h) are answered here. What is recorded is in the
+ * order of the calls:
  *
  *     message.assistant → tool.call → tool.result
  */
@@ -16,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/control.h"
 #include "agent/recall.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
@@ -38,6 +40,7 @@ struct tool_run {
 	char *name, *call_id;
 	struct span input;              /* JSON; the caller's memory */
 	const struct tool *tool;        /* NULL: it cannot be run */
+	const struct control *control;  /* that answers it; NULL: a program does */
 	struct tool own;                /* loaded for this call (tools_policy warn) */
 	const char *warning;            /* NULL */
 	bool refused;                   /* it is not to be run */
@@ -53,8 +56,8 @@ struct tool_run {
 
 struct tool_runs {
 	struct turns *turns;
-	const struct tool *stop; /* offered beside the turns' tools; NULL */
-	const char *cause;       /* event id of the message.assistant; NULL: the event before */
+	const struct offer *offer; /* what the model may call; NULL: an operation */
+	const char *cause;         /* event id of the message.assistant; NULL: the event before */
 	bool went_on;            /* a recorded answer followed these results */
 	bool synced;             /* nothing that must be on disk before a tool runs is not */
 	struct tool_run *list;
@@ -63,7 +66,7 @@ struct tool_runs {
 	struct error ending;     /* with this; ERROR_NONE: it goes on */
 };
 
-void tool_runs_begin(struct tool_runs *r, struct turns *t, const struct tool *stop,
+void tool_runs_begin(struct tool_runs *r, struct turns *t, const struct offer *offer,
     const char *cause);
 /* Adds the calls in an answer that are for AWF to run. */
 void tool_runs_take(struct tool_runs *r, struct span blocks);

@@ -207,7 +207,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 
 	loop_take_text(l);
 	loop_keep_answer(l);
-	tool_runs_begin(&runs, l->turns, l->stop.name == NULL ? NULL : &l->stop, answer_id);
+	tool_runs_begin(&runs, l->turns, &l->offer, answer_id);
 	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, l->answer.blocks);
 	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);

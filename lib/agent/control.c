@@ -1,0 +1,74 @@
+#include "agent/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/toolrun.h"
+#include "base/memory.h"
+#include "json/value.h"
+
+int
+control_begin(struct control *c, const char *name, const char *description, const char *schema,
+    struct error *err)
+{
+	json_t *document = value_parse(schema, strlen(schema), name, ERROR_DEFINITION, err);
+
+	*c = (struct control){ .tool = { .name = memory_text(name),
+	    .description = memory_text(description), .effects = EFFECTS_NONE },
+	    .answer = control_accept };
+	buffer_text(&c->tool.input_schema, schema);
+	c->tool.input = document == NULL ? NULL : schema_compile(document, name, err);
+	json_decref(document);
+	return c->tool.input == NULL ? -1 : 0;
+}
+
+int
+control_accept(void *context, struct tool_run *run, struct error *err)
+{
+	(void)context;
+	(void)err;
+	buffer_text(&run->output, "null");
+	return 0;
+}
+
+void
+control_free(struct control *c)
+{
+	tool_free(&c->tool);
+	memset(c, 0, sizeof *c);
+}
+
+static void
+add(struct offer *o, const struct tool *tool, const struct control *control)
+{
+	o->list = memory_array(o->list, o->count + 1, sizeof *o->list);
+	o->list[o->count++] = (struct offered){ tool, control };
+}
+
+void
+offer_add(struct offer *o, const struct tool *tool)
+{
+	add(o, tool, NULL);
+}
+
+void
+offer_add_control(struct offer *o, const struct control *control)
+{
+	add(o, &control->tool, control);
+}
+
+const struct offered *
+offer_find(const struct offer *o, const char *name)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (strcmp(o->list[i].tool->name, name) == 0)
+			return &o->list[i];
+	return NULL;
+}
+
+void
+offer_clear(struct offer *o)
+{
+	free(o->list);
+	*o = (struct offer){ NULL, 0 };
+}

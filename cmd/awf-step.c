@@ -236,6 +236,7 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 	if (enclosing == NULL || path == NULL)
 		return -1;
 	step->enclosing = enclosing;
+	step->root = recall_root(enclosing);
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/id.h"
+
 static bool
 is_fidelity(const struct recalled_event *e, const char *fidelity)
 {
@@ -284,6 +286,16 @@ event_free(struct recalled_event *e)
 {
 	buffer_free(&e->line);
 	buffer_free(&e->refs);
+}
+
+const char *
+recall_root(const char *enclosing)
+{
+	const char *root = getenv("AWF_CLAIMED");
+
+	if (enclosing[0] == '\0')
+		return "";
+	return root != NULL && id_valid(root, strlen(root)) ? root : NULL;
 }
 
 void

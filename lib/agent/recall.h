@@ -105,12 +105,17 @@ void recalled_free(struct recalled *r);
 /* A call that starts. */
 struct recall_query {
 	const char *enclosing;       /* chain of the enclosing call, "" at top level */
+	const char *root;            /* recalled.root of the enclosing call; "" at top level,
+	                                NULL if that call has no record */
 	const char *name;
 	int64_t item;
 	const char *input_sha256, *definition_sha256;
 	struct span input;           /* JSON, to tell what changed */
 	const char *definition;      /* readable, likewise */
 };
+
+/* The root of the call around this process, as $AWF_CLAIMED names it. */
+const char *recall_root(const char *enclosing);
 
 struct recall {
 	enum recall_mode mode;
@@ -123,6 +128,9 @@ struct recall {
 	 *   ERROR_SYSTEM      the recording cannot be read. */
 	int (*claim)(void *history, const struct recall_query *query, struct recalled *r,
 	    struct error *err);
+	/* Whether there is a record that the call would claim now, and how that ended; it
+	 * stays free. */
+	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);
 	/* The call's own step.started is in the transcript: the claim stands. A claim
 	 * without it ends with the process. */
 	void (*claimed)(void *history, const struct recalled *r);

@@ -66,6 +66,7 @@ struct step {
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
 	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
+	const char *root;            /* what that took over is known by (recall_root()) */
 	const char *path;            /* this step's dotted path */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
 	struct environment environment; /* of bodies */

@@ -99,7 +99,7 @@ working_recall(struct working *work, struct error *err)
 	struct buffer definition = BUFFER_INIT;
 	struct error why = ERROR_INIT;
 	struct recall_query query = { .enclosing = work->step->enclosing,
-		.name = work->step->name, .item = work->index,
+		.root = work->step->root, .name = work->step->name, .item = work->index,
 		.input_sha256 = work->input_sha256,
 		.definition_sha256 = work->step->definition_sha256,
 		.input = span_of(input->data, input->len) };

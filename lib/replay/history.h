@@ -24,7 +24,8 @@
  *     for nothing if that has died before.
  *   - The index lies in the run directory and goes with it; the transcript alone says
  *     what was claimed, and the next history is built from that.
- *   - $AWF_CLAIMED, which awf-step sets for its body, names the enclosing call's root.
+ *   - A call that claimed none has no recorded calls in it. $AWF_CLAIMED, which awf-step
+ *     sets for its body, names the enclosing call's root to the processes in it.
  */
 #ifndef AWF_REPLAY_HISTORY_H
 #define AWF_REPLAY_HISTORY_H

@@ -387,6 +387,30 @@ begin_anew(const struct history *h, struct index_record *record, struct recalled
 	return 1;
 }
 
+static void
+query_keys(const struct recall_query *query, unsigned char key[DIGEST_BYTES],
+    unsigned char guard[DIGEST_BYTES])
+{
+	index_key(query->root != NULL ? query->root : "none", query->name, query->item, key);
+	index_guard(query->input_sha256, query->definition_sha256, guard);
+}
+
+static bool
+look(void *history, const struct recall_query *query, enum recall_end *end)
+{
+	const struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+
+	query_keys(query, key, guard);
+	for (size_t i = lower_bound(h, key, guard); same_guard(h, i, key, guard); i++) {
+		if (!is_free(&h->records[i]))
+			continue;
+		*end = (enum recall_end)h->records[i].end;
+		return true;
+	}
+	return false;
+}
+
 static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -396,8 +420,7 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	int status;
 
 	memset(r, 0, sizeof *r);
-	index_key(query->enclosing[0] == '\0' ? "" : h->enclosing_root, query->name, query->item, key);
-	index_guard(query->input_sha256, query->definition_sha256, guard);
+	query_keys(query, key, guard);
 	record = take_same(h, key, guard);
 	if (record == NULL)
 		return claim_changed(h, key, query, r, err);
@@ -422,5 +445,5 @@ struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
-		.claim = claim, .claimed = claimed };
+		.claim = claim, .look = look, .claimed = claimed };
 }

@@ -312,7 +312,6 @@ map_index(struct history *h, int fd, struct error *err)
 int
 history_open(struct history **opened, const char *run_directory, struct error *err)
 {
-	const char *root = getenv("AWF_CLAIMED");
 	char *path = path_join(run_directory, HISTORY_FILE);
 	int fd = storage_open(path, O_RDWR, 0), failed;
 	struct history *h;
@@ -326,9 +325,6 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 	}
 	h = memory_zero(1, sizeof *h);
 	h->path = path;
-	/* A call that claimed none has no recorded calls in it. */
-	snprintf(h->enclosing_root, sizeof h->enclosing_root, "%s",
-	    root != NULL && id_valid(root, strlen(root)) ? root : "none");
 	failed = map_index(h, fd, err);
 	close(fd);
 	if (failed != 0) {

@@ -171,7 +171,6 @@ struct history {
 	int *fds;                    /* of sources, -1 until one is read */
 	pid_t pid;                   /* whose sign it is: workers inherit the history */
 	int64_t sign;                /* what we mark records with */
-	char enclosing_root[ID_SIZE]; /* $AWF_CLAIMED */
 };
 
 int index_write(const char *path, const struct recording *rec, struct error *err);

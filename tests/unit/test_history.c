@@ -291,23 +291,43 @@ show_recalled(struct buffer *out, const struct recalled *r)
 		show(out, "event", &r->events[i]);
 }
 
-/* Claims for "NAME ITEM IN DEF [ENCLOSING ROOT]", and says what came of it. */
+/* Whether a look before the claim saw what was claimed. */
+static void
+check_look(bool seen, enum recall_end end, int status, const struct recalled *r)
+{
+	if (status == 1 && !r->changed) {
+		assert_true(seen);
+		assert_int_equal(end, r->end);
+	} else if (status == 0) {
+		assert_false(seen);
+	}
+}
+
+/* Claims for "NAME ITEM IN DEF [ENCLOSING [EVENT]]", the event being the enclosing
+ * call's root, and says what came of it. */
 static void
 ask(struct history *h, const char *query, struct buffer *out, bool settle)
 {
 	struct recall recall = history_recall(h);
-	char name[64], in[64], def[64], enclosing[64] = "";
+	char name[64], in[64], def[64], enclosing[64] = "", event[64], root[ID_SIZE] = "";
 	struct error err = ERROR_INIT;
+	enum recall_end end = RECALL_OPEN;
 	struct recalled r;
 	long long item;
-	int status;
+	bool seen;
+	int status, read = sscanf(query, "%63s %lld %63s %63s %63s %63s", name, &item, in, def,
+	    enclosing, event);
 
-	assert_in_range(sscanf(query, "%63s %lld %63s %63s %63s", name, &item, in, def, enclosing),
-	    4, 5);
-	const struct recall_query q = { .enclosing = enclosing, .name = name, .item = item,
+	assert_in_range(read, 4, 6);
+	if (read == 6)
+		event_id(root, event);
+	const struct recall_query q = { .enclosing = enclosing,
+		.root = read == 5 ? NULL : root, .name = name, .item = item,
 		.input_sha256 = in, .definition_sha256 = def, .input = span_of("\"new\"", 5),
 		.definition = "run new" };
+	seen = recall.look(recall.history, &q, &end);
 	status = recall.claim(recall.history, &q, &r, &err);
+	check_look(seen, end, status, &r);
 	if (status == 1) {
 		show_recalled(out, &r);
 		if (settle)
@@ -622,28 +642,22 @@ test_enclosing(void **state)
 	    "R\nS g2 g:4:0 claims=g\nS s2 g:4:0/b:0:0\nC c2 g:4:0/b:0:0 result=1";
 	const struct history_spec spec = { .own = {
 	    .path = write_transcript("t.jsonl", RUN_ID, script), .blobs = record_directory } };
-	static const struct { const char *claimed, *query, *answer; } rows[] = {
-		{ NULL, "g 0 0 0", "open started=%g2%" },
-		{ "g", "a 0 0 0 g:9:0", "succeeded started=%s% completed=%c%" },
-		{ "g", "b 0 0 0 g:9:0", "succeeded started=%s2% completed=%c2%" },
-		{ "g2", "a 0 0 0 g:9:0", "new" },
-		{ NULL, "a 0 0 0 g:9:0", "new" },
-		{ "g", "a 0 0 0", "new" },
+	static const struct { const char *query, *answer; } rows[] = {
+		{ "g 0 0 0", "open started=%g2%" },
+		{ "a 0 0 0 g:9:0 g", "succeeded started=%s% completed=%c%" },
+		{ "b 0 0 0 g:9:0 g", "succeeded started=%s2% completed=%c2%" },
+		{ "a 0 0 0 g:9:0 g2", "new" },
+		{ "a 0 0 0 g:9:0", "new" },
+		{ "a 0 0 0", "new" },
 	};
 	struct history_summary summary;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct buffer answer = BUFFER_INIT;
-		char *expected = expand(rows[i].answer), id[ID_SIZE];
-		struct history *h;
+		char *expected = expand(rows[i].answer);
+		struct history *h = open_history(&spec, &summary);
 
-		unsetenv("AWF_CLAIMED");
-		if (rows[i].claimed != NULL) {
-			event_id(id, rows[i].claimed);
-			setenv("AWF_CLAIMED", id, 1);
-		}
-		h = open_history(&spec, &summary);
 		ask(h, rows[i].query, &answer, true);
 		assert_string_equal(buffer_string(&answer), expected);
 		buffer_free(&answer);
@@ -651,7 +665,6 @@ test_enclosing(void **state)
 		history_close(h);
 		history_summary_free(&summary);
 	}
-	unsetenv("AWF_CLAIMED");
 }
 
 static void
@@ -663,7 +676,7 @@ test_root(void **state)
 	struct history_summary summary;
 	struct history *h = open_history(&spec, &summary);
 	struct recall recall = history_recall(h);
-	const struct recall_query q = { "", "a", 0, "0", "0", { NULL, 0 }, NULL };
+	const struct recall_query q = { "", "", "a", 0, "0", "0", { NULL, 0 }, NULL };
 	struct error err = ERROR_INIT;
 	struct recalled r;
 	char id[ID_SIZE];
@@ -731,11 +744,8 @@ test_fork(void **state)
 		{ "i", "a b c d g e f" }, { "a", "" },
 	};
 	static const char *const queries[] = { "a", "b", "c", "d", "g", "e", "f", "i" };
-	char id[ID_SIZE];
 
 	(void)state;
-	event_id(id, "g");
-	setenv("AWF_CLAIMED", id, 1);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct history_source source = { write_transcript("o.jsonl", OTHER_ID, other),
 		    record_directory, rows[i].at };
@@ -749,7 +759,7 @@ test_fork(void **state)
 			struct buffer answer = BUFFER_INIT;
 			char query[32];
 
-			snprintf(query, sizeof query, "%s 0 0 0%s", queries[q], inside ? " g:0:0" : "");
+			snprintf(query, sizeof query, "%s 0 0 0%s", queries[q], inside ? " g:0:0 g" : "");
 			ask(h, query, &answer, true);
 			if (strncmp(buffer_string(&answer), "succeeded other", 15) == 0)
 				buffer_format(&found, "%s%s", found.len > 0 ? " " : "", queries[q]);
@@ -767,7 +777,6 @@ test_fork(void **state)
 		history_close(h);
 		history_summary_free(&summary);
 	}
-	unsetenv("AWF_CLAIMED");
 }
 
 /* The fork's own calls come first; what they took over of the other is not recalled
@@ -838,7 +847,7 @@ test_blobs(void **state)
 	struct history_summary summary;
 	struct error err = ERROR_INIT;
 	struct recalled r;
-	const struct recall_query q = { "", "a", 0, "0", "0", { NULL, 0 }, NULL };
+	const struct recall_query q = { "", "", "a", 0, "0", "0", { NULL, 0 }, NULL };
 
 	(void)state;
 	record_put(record_path(digest_sha256("\xff", 1, digest)), "\xff", 1);

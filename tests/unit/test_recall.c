@@ -1112,6 +1112,31 @@ operations_go_on(void **state)
 	}
 }
 
+static void
+the_call_around_has_a_root(void **state)
+{
+	static const char root[] = "9f8b1c9e-0f1c-4a53-8f0e-5f3f2a6f4d10";
+	static const struct { const char *claimed, *enclosing, *root; } rows[] = {
+		{ NULL, "", "" }, { root, "", "" }, { root, "g:0:0", root },
+		{ NULL, "g:0:0", NULL }, { "", "g:0:0", NULL }, { "none", "g:0:0", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *found;
+
+		unsetenv("AWF_CLAIMED");
+		if (rows[i].claimed != NULL)
+			setenv("AWF_CLAIMED", rows[i].claimed, 1);
+		found = recall_root(rows[i].enclosing);
+		if (rows[i].root == NULL)
+			assert_null(found);
+		else
+			assert_string_equal(found, rows[i].root);
+	}
+	unsetenv("AWF_CLAIMED");
+}
+
 static int
 begin_recall(void **state)
 {
@@ -1133,6 +1158,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_call_around_has_a_root),
 		cmocka_unit_test_teardown(ways_to_differ, clean),
 		cmocka_unit_test_teardown(operations_go_on, clean),
 		cmocka_unit_test_teardown(a_deadline_stands, clean),

@@ -236,7 +236,8 @@ assert_same_data(const struct buffer *have, const struct buffer *want)
 static void
 results_are_reused(void **state)
 {
-	const struct recall recall = { RECALL_RESUME, NULL, claim, claimed };
+	const struct recall recall = { .mode = RECALL_RESUME, .claim = claim,
+		.claimed = claimed };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(results); i++)
@@ -282,7 +283,8 @@ replays_are_the_same(void **state)
 		{ .what = "a failure", .command = RUNS "exit 3", .failed = true },
 	};
 	static const int runs[] = { 0, 1, 1, 1 };
-	const struct recall recall = { RECALL_REPLAY, NULL, claim, claimed };
+	const struct recall recall = { .mode = RECALL_REPLAY, .claim = claim,
+		.claimed = claimed };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(results) + COUNT(more); i++) {
@@ -354,7 +356,8 @@ decisions(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct recall recall = { rows[i].mode, NULL, claim, claimed };
+		const struct recall recall = { .mode = rows[i].mode, .claim = claim,
+			.claimed = claimed };
 		struct made first, second;
 		struct span skipped, code;
 
@@ -384,7 +387,8 @@ static void
 bodies_know_what_was_claimed(void **state)
 {
 	static const struct sheet sheet = { .what = "", .command = "echo \"${AWF_CLAIMED-none}\"" };
-	const struct recall recall = { RECALL_RESUME, NULL, claim, claimed };
+	const struct recall recall = { .mode = RECALL_RESUME, .claim = claim,
+		.claimed = claimed };
 
 	(void)state;
 	for (int changed = 0; changed < 2; changed++) {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/results.h"
 
 /* Whether a call was made directly in the enclosing call. */
 static bool
@@ -73,54 +74,6 @@ input_is_result(const struct working *w)
 	return span_is(span_member(metadata, "sha256"), w->input_sha256);
 }
 
-/* What stands in blobs because it is no UTF-8. */
-struct binaries {
-	struct event_raw *list;
-	struct buffer *bytes;
-	char **names;
-	size_t count;
-};
-
-/* Adds the bytes behind a base64 string; at, memory of its own, is taken over. */
-static void
-binaries_add(struct binaries *b, const struct data *data, char *at)
-{
-	struct buffer bytes = BUFFER_INIT;
-
-	if (!data_binary(data)) {
-		free(at);
-		return;
-	}
-	base64_decode(data->json.data + 1, data->json.len - 2, &bytes);
-	b->list = memory_array(b->list, b->count + 1, sizeof *b->list);
-	b->bytes = memory_array(b->bytes, b->count + 1, sizeof *b->bytes);
-	b->names = memory_array(b->names, b->count + 1, sizeof *b->names);
-	b->list[b->count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
-	b->bytes[b->count] = bytes;
-	b->names[b->count++] = at;
-}
-
-static void
-binaries_free(struct binaries *b)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		buffer_free(&b->bytes[i]);
-		free(b->names[i]);
-	}
-	free(b->list);
-	free(b->bytes);
-	free(b->names);
-}
-
-static void
-write_data(struct writer *w, const struct data *data)
-{
-	if (data_binary(data))
-		writer_null(w);
-	else
-		writer_raw(w, data->json.data, data->json.len);
-}
-
 void
 working_command_text(char *const *argv, struct buffer *out)
 {
@@ -181,7 +134,7 @@ write_input(const struct working *work, struct writer *w)
 	writer_member_string(w, "input_sha256", work->input_sha256);
 	if (!work->input_is_result) {
 		writer_key(w, "input");
-		write_data(w, input);
+		data_write(input, w);
 	}
 	if (input->no_newline)
 		writer_member_bool(w, "no_newline", true);
@@ -235,7 +188,7 @@ working_append_started(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
 	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT;
-	struct binaries binaries = { NULL, NULL, NULL, 0 };
+	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_STARTED, .event_id = work->started,
 		.parent_event_id = work->parent, .path = s->path, .iteration = work->index };
 	struct writer w;
@@ -281,44 +234,10 @@ working_several_results(const struct working *work)
 	return work->step->output != OUTPUT_TEXT && work->step->command != NULL;
 }
 
-static void
-write_result(const struct working *work, struct writer *w)
+static struct results
+working_results(const struct working *work)
 {
-	writer_key(w, "result");
-	if (!working_several_results(work)) {
-		write_data(w, &work->results[0]);
-		return;
-	}
-	writer_array(w);
-	for (size_t i = 0; i < work->result_count; i++)
-		write_data(w, &work->results[i]);
-	writer_array_end(w);
-}
-
-/* Text results that did not end in LF: true for the one result, else the numbers of
- * the parts. Without it the bytes that came could not be made again. */
-static void
-write_no_newline(const struct working *work, struct writer *w)
-{
-	bool any = false;
-
-	if (!working_several_results(work)) {
-		if (work->results[0].no_newline)
-			writer_member_bool(w, "no_newline", true);
-		return;
-	}
-	for (size_t i = 0; i < work->result_count; i++) {
-		if (!work->results[i].no_newline)
-			continue;
-		if (!any) {
-			writer_key(w, "no_newline");
-			writer_array(w);
-		}
-		any = true;
-		writer_integer(w, (int64_t)i);
-	}
-	if (any)
-		writer_array_end(w);
+	return (struct results){ work->results, work->result_count, working_several_results(work) };
 }
 
 /* A result that is in the file already is not repeated; one that is in another run's
@@ -331,21 +250,10 @@ holds_result(const struct working *work)
 }
 
 static void
-collect_results(const struct working *work, struct binaries *binaries)
-{
-	bool several = working_several_results(work);
-
-	if (!holds_result(work))
-		return;
-	for (size_t i = 0; i < work->result_count; i++)
-		binaries_add(binaries, &work->results[i], several ?
-		    memory_format("/payload/result/%zu", i) : memory_text("/payload/result"));
-}
-
-static void
 write_completed(const struct working *work, struct writer *w)
 {
 	const struct step *s = work->step;
+	const struct results results = working_results(work);
 
 	writer_object(w);
 	writer_member_string(w, "name", s->name);
@@ -353,10 +261,8 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "call", work->id);
 	if (work->error.code != ERROR_NONE)
 		working_write_error(w, "error", &work->error);
-	else if (holds_result(work)) {
-		write_result(work, w);
-		write_no_newline(work, w);
-	}
+	else if (holds_result(work))
+		results_write(&results, w);
 	writer_member_integer(w, "duration_ms", work->duration_ms);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);
@@ -381,7 +287,8 @@ working_append_completed(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
 	struct buffer payload = BUFFER_INIT;
-	struct binaries binaries = { NULL, NULL, NULL, 0 };
+	const struct results results = working_results(work);
+	struct binaries binaries = BINARIES_INIT;
 	struct event *e = &work->completed;
 	struct writer w;
 	int result;
@@ -405,7 +312,8 @@ working_append_completed(struct working *work, struct error *err)
 		work->call.links = links;
 		e->links = span_of(links.data, links.len);
 	}
-	collect_results(work, &binaries);
+	if (holds_result(work))
+		binaries_add_results(&binaries, &results);
 	e->raws = binaries.list;
 	e->raw_count = binaries.count;
 	result = transcript_append(&s->run->transcript, e, err);

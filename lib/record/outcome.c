@@ -14,15 +14,24 @@
 
 enum call_end { CALL_OPEN, CALL_SUCCEEDED, CALL_FAILED, CALL_WAITING, CALL_NEITHER };
 
+/* A call that may still count: it is open, failed or waits. One that does not any more
+ * is done: what is left of it is its place, until the next tally_compact(). */
 struct call_record {
-	char *id;               /* the chain NAME:OCCURRENCE:ITEM */
+	char *id;               /* the chain NAME:OCCURRENCE:ITEM; NULL: done */
 	char *repeats;          /* what a later call must share to make this one good */
+	size_t before;          /* the one before it that shares this, or NO_CALL */
 	struct buffer rescues;  /* of a --rescue call: event ids of what it was given */
 	enum call_end end;
 	enum error_code code;
 	char *message;
+	char ended[ID_SIZE];    /* event id of its end, if that was one of failure */
+	bool lenient;           /* a group that may succeed though branches of it failed */
 	bool excused;
+	bool repeated;          /* a later one succeeded, as for all before it */
 };
+
+#define NO_CALL SIZE_MAX
+#define DONE_LEAST 64 /* calls that are done before it is worth to give their places back */
 
 static const char *const usage_keys[] = {
 	"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
@@ -31,29 +40,68 @@ static const char *const usage_keys[] = {
 #define USAGE_KEYS (sizeof usage_keys / sizeof usage_keys[0])
 
 struct tally {
-	struct call_record *calls;
-	size_t count, capacity;
+	struct call_record *calls; /* in the order in which they began */
+	size_t count, capacity, done;
+	int64_t begun;          /* in all */
 	struct map by_id;       /* call -> index */
-	struct map by_end;      /* event id of step.completed -> index */
-	struct map good;        /* repeats -> index of the last that succeeded */
+	struct map by_end;      /* event id of a step.completed with an error -> index */
+	struct map last;        /* repeats -> index of the last */
 	int64_t usage[USAGE_KEYS];
 	bool used[USAGE_KEYS];
 };
 
 static void
+record_free(struct call_record *c)
+{
+	free(c->id);
+	free(c->repeats);
+	free(c->message);
+	buffer_free(&c->rescues);
+	c->id = c->repeats = c->message = NULL;
+}
+
+static void
 tally_reset(struct tally *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		free(t->calls[i].id);
-		free(t->calls[i].repeats);
-		free(t->calls[i].message);
-		buffer_free(&t->calls[i].rescues);
-	}
+	for (size_t i = 0; i < t->count; i++)
+		record_free(&t->calls[i]);
 	free(t->calls);
 	map_free(&t->by_id);
 	map_free(&t->by_end);
-	map_free(&t->good);
+	map_free(&t->last);
 	*t = (struct tally){ .by_id = MAP_INIT };
+}
+
+/* Makes the last call known by what it is looked up by. */
+static void
+tally_enter(struct tally *t, size_t index)
+{
+	struct call_record *c = &t->calls[index];
+	const size_t *before = map_get(&t->last, c->repeats, strlen(c->repeats));
+
+	c->before = before != NULL ? *before : NO_CALL;
+	map_put(&t->last, c->repeats, strlen(c->repeats), index);
+	map_put(&t->by_id, c->id, strlen(c->id), index);
+	if (c->ended[0] != '\0')
+		map_put(&t->by_end, c->ended, ID_SIZE - 1, index);
+}
+
+static void
+tally_compact(struct tally *t)
+{
+	size_t kept = 0;
+
+	map_free(&t->by_id);
+	map_free(&t->by_end);
+	map_free(&t->last);
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->calls[i].id == NULL)
+			continue;
+		t->calls[kept] = t->calls[i];
+		tally_enter(t, kept++);
+	}
+	t->count = kept;
+	t->done = 0;
 }
 
 /* Length of the enclosing call's chain: what stands before the last slash. */
@@ -86,7 +134,7 @@ add_rescued(struct call_record *c, struct span event_id)
 	char id[ID_SIZE];
 
 	if (span_copy(event_id, id, sizeof id))
-		buffer_append(&c->rescues, id, sizeof id);
+		buffer_append(&c->rescues, id, sizeof id - 1);
 }
 
 static void
@@ -106,6 +154,14 @@ read_mode(struct call_record *c, const struct event_view *view)
 		add_rescued(c, link);
 }
 
+static bool
+is_lenient(struct span payload)
+{
+	struct span strategy = span_member(payload, "strategy");
+
+	return span_is(strategy, "any") || span_is(strategy, "best-effort");
+}
+
 static void
 call_started(struct tally *t, const struct event_view *view)
 {
@@ -114,15 +170,18 @@ call_started(struct tally *t, const struct event_view *view)
 
 	if (id == NULL)
 		return;
+	if (t->done > DONE_LEAST && t->done > t->count / 2)
+		tally_compact(t);
 	if (t->count == t->capacity) {
 		t->capacity = t->capacity == 0 ? 64 : t->capacity * 2;
 		t->calls = memory_array(t->calls, t->capacity, sizeof *t->calls);
 	}
-	map_put(&t->by_id, id, strlen(id), t->count);
-	c = &t->calls[t->count++];
+	c = &t->calls[t->count];
 	*c = (struct call_record){ .id = id, .repeats = repeats_key(id, view->payload),
-		.rescues = BUFFER_INIT };
+		.rescues = BUFFER_INIT, .lenient = is_lenient(view->payload) };
 	read_mode(c, view);
+	tally_enter(t, t->count++);
+	t->begun++;
 }
 
 static struct call_record *
@@ -130,7 +189,7 @@ find_call(const struct tally *t, const char *id, size_t len)
 {
 	const size_t *index = map_get(&t->by_id, id, len);
 
-	return index != NULL ? &t->calls[*index] : NULL;
+	return index != NULL && t->calls[*index].id != NULL ? &t->calls[*index] : NULL;
 }
 
 static bool
@@ -159,26 +218,85 @@ read_error(struct call_record *c, struct span error)
 	free(code);
 }
 
+/* The calls before it that a success makes good. Before one that is made good already
+ * all are. */
+static void
+excuse_repeated(struct tally *t, const struct call_record *good)
+{
+	for (size_t i = good->before; i != NO_CALL; i = t->calls[i].before) {
+		struct call_record *c = &t->calls[i];
+
+		if (c->repeated)
+			break;
+		c->excused = c->repeated = true;
+	}
+}
+
+static void
+excuse_rescued(struct tally *t, const struct call_record *rescue)
+{
+	for (size_t at = 0; at < rescue->rescues.len; at += ID_SIZE - 1) {
+		const size_t *index = map_get(&t->by_end, rescue->rescues.data + at, ID_SIZE - 1);
+
+		if (index != NULL)
+			t->calls[*index].excused = true;
+	}
+}
+
+/* The branches of a group that need not all succeed. */
+static void
+excuse_branches(struct tally *t, const struct call_record *group)
+{
+	size_t len = strlen(group->id);
+
+	for (size_t i = (size_t)(group - t->calls) + 1; i < t->count; i++) {
+		struct call_record *c = &t->calls[i];
+
+		if (c->id != NULL && enclosing_len(c->id) == len && memcmp(c->id, group->id, len) == 0)
+			c->excused = true;
+	}
+}
+
+static void
+call_succeeded(struct tally *t, struct call_record *c)
+{
+	c->end = CALL_SUCCEEDED;
+	excuse_repeated(t, c);
+	excuse_rescued(t, c);
+	if (c->lenient)
+		excuse_branches(t, c);
+	c->repeated = true;
+}
+
+/* What neither failed nor waits is done; its place stays, as others know it. */
+static void
+call_done(struct tally *t, struct call_record *c)
+{
+	record_free(c);
+	t->done++;
+}
+
+/* A call that waits may end again, decided by somebody: this attempt has waited. */
 static void
 call_completed(struct tally *t, const struct event_view *view)
 {
-	char *id = span_text(span_member(view->payload, "call")), event_id[ID_SIZE];
+	char *id = span_text(span_member(view->payload, "call"));
 	struct call_record *c = id != NULL ? find_call(t, id, strlen(id)) : NULL;
 	struct span error = span_member(view->payload, "error");
 
 	free(id);
-	if (c == NULL)
+	if (c == NULL || c->end != CALL_OPEN)
 		return;
-	if (given(span_member(view->payload, "skipped"))) {
+	if (given(span_member(view->payload, "skipped")))
 		c->end = CALL_NEITHER;
-	} else if (given(error)) {
+	else if (given(error))
 		read_error(c, error);
-	} else {
-		c->end = CALL_SUCCEEDED;
-		map_put(&t->good, c->repeats, strlen(c->repeats), (size_t)(c - t->calls));
-	}
-	if (span_copy(view->event_id, event_id, sizeof event_id))
-		map_put(&t->by_end, event_id, ID_SIZE, (size_t)(c - t->calls));
+	else
+		call_succeeded(t, c);
+	if (c->end == CALL_SUCCEEDED || c->end == CALL_NEITHER)
+		call_done(t, c);
+	else if (span_copy(view->event_id, c->ended, sizeof c->ended))
+		map_put(&t->by_end, c->ended, ID_SIZE - 1, (size_t)(c - t->calls));
 }
 
 static void
@@ -223,34 +341,14 @@ failed(const struct call_record *c)
 	return c->end == CALL_OPEN || c->end == CALL_FAILED;
 }
 
-static void
-excuse_repeated(struct tally *t)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		struct call_record *c = &t->calls[i];
-		const size_t *good = map_get(&t->good, c->repeats, strlen(c->repeats));
-
-		c->excused |= good != NULL && *good > i;
-	}
-}
-
 /* From the last: a rescue that failed, but was rescued itself, is as good as one that
  * succeeded. */
 static void
-excuse_rescued(struct tally *t)
+excuse_rescued_in_turn(struct tally *t)
 {
-	for (size_t i = t->count; i-- > 0;) {
-		const struct call_record *c = &t->calls[i];
-
-		if (c->end != CALL_SUCCEEDED && !(failed(c) && c->excused))
-			continue;
-		for (size_t at = 0; at < c->rescues.len; at += ID_SIZE) {
-			const size_t *index = map_get(&t->by_end, c->rescues.data + at, ID_SIZE);
-
-			if (index != NULL)
-				t->calls[*index].excused = true;
-		}
-	}
+	for (size_t i = t->count; i-- > 0;)
+		if (failed(&t->calls[i]) && t->calls[i].excused)
+			excuse_rescued(t, &t->calls[i]);
 }
 
 /* A call within a failed one that is excused is excused with it. Calls stand
@@ -285,7 +383,7 @@ write_usage(const struct tally *t, struct buffer *out)
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_integer(&w, "calls", (int64_t)t->count);
+	writer_member_integer(&w, "calls", t->begun);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		if (t->used[i])
 			writer_member_integer(&w, usage_keys[i], t->usage[i]);
@@ -295,10 +393,10 @@ write_usage(const struct tally *t, struct buffer *out)
 static void
 conclude(struct tally *t, struct outcome *o)
 {
-	excuse_repeated(t);
-	excuse_rescued(t);
+	tally_compact(t);
+	excuse_rescued_in_turn(t);
 	excuse_enclosed(t);
-	o->calls = (int64_t)t->count;
+	o->calls = t->begun;
 	for (size_t i = 0; i < t->count; i++) {
 		const struct call_record *c = &t->calls[i];
 

@@ -6,7 +6,10 @@
  *   - it was started with --try or --allow-failure, or ended downstream_closed;
  *   - a later call of the same name, enclosing call, item and input succeeded;
  *   - a --rescue call on its line succeeded;
+ *   - it is a branch of a group that succeeded, whose strategy is any or best-effort;
  *   - a call that encloses it failed and is excused by one of these.
+ *
+ * A call ends once: what is decided later of one that waits counts for the next attempt.
  */
 #ifndef AWF_RECORD_OUTCOME_H
 #define AWF_RECORD_OUTCOME_H
@@ -24,8 +27,8 @@ struct outcome {
 	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };
 
-/* Reads the events of the last attempt in the transcript at path: linear in its
- * size, with memory for its calls. */
+/* Reads the events of the last attempt in the transcript at path: linear in its size,
+ * with memory for the calls that are open, failed or wait. */
 int outcome_read(struct outcome *o, const char *path, struct error *err);
 void outcome_free(struct outcome *o);
 

@@ -1,4 +1,8 @@
 /* record/outcome: which calls of an attempt failed and were not made good. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "unit.h"
 
 #include "json/scan.h"
@@ -10,6 +14,7 @@
  *   R            run.started: a new attempt
  *   <CALL        step.started; <CALL,try <CALL,allow-failure: its mode;
  *                <CALL,rescue=CALL[+CALL]: given the failed lines of those;
+ *                <CALL!any: a group with this strategy;
  *                <CALL#DIGEST: with another input
  *   >CALL        step.completed; >CALL=CODE with an error; >CALL~ skipped
  */
@@ -46,6 +51,7 @@ static void
 add_started(struct buffer *out, long seq, char *word)
 {
 	char *mode = strchr(word, ','), *digest = strchr(word, '#'), *rescued = NULL, *more = NULL;
+	char *strategy = strchr(word, '!');
 	const char *base;
 	char payload[512], links[128] = "", start[256];
 	size_t name_len;
@@ -54,6 +60,8 @@ add_started(struct buffer *out, long seq, char *word)
 		*mode++ = '\0';
 	if (digest != NULL)
 		*digest++ = '\0';
+	if (strategy != NULL)
+		*strategy++ = '\0';
 	if (mode != NULL && (rescued = strchr(mode, '=')) != NULL)
 		*rescued++ = '\0';
 	if (rescued != NULL && (more = strchr(rescued, '+')) != NULL) {
@@ -66,9 +74,11 @@ add_started(struct buffer *out, long seq, char *word)
 	base = strrchr(word, '/') != NULL ? strrchr(word, '/') + 1 : word;
 	name_len = strcspn(base, ":");
 	snprintf(payload, sizeof payload, "{\"name\":\"%.*s\",\"kind\":\"command\",\"call\":\"%s\","
-	    "\"input_sha256\":\"%s\"%s%s%s}", (int)name_len, base, word,
+	    "\"input_sha256\":\"%s\"%s%s%s%s%s%s}", (int)name_len, base, word,
 	    digest != NULL ? digest : "0", mode != NULL ? ",\"mode\":\"" : "",
-	    mode != NULL ? mode : "", mode != NULL ? "\"" : "");
+	    mode != NULL ? mode : "", mode != NULL ? "\"" : "",
+	    strategy != NULL ? ",\"strategy\":\"" : "", strategy != NULL ? strategy : "",
+	    strategy != NULL ? "\"" : "");
 	snprintf(start, sizeof start, "start %s", word);
 	add_event(out, seq, start, "step.started", rescued, links, payload);
 }
@@ -172,6 +182,37 @@ test_rules(void **state)
 		  3, 0, 0, "", ERROR_NONE },
 		{ "R <g:0:0,try <g:0:0/a:0:0 >g:0:0/a:0:0=schema >g:0:0", 2, 1, 0, "g:0:0/a:0:0",
 		  ERROR_SCHEMA },
+		/* branches of a group that succeeded, and what is in them */
+		{ "R <g:0:0!any <g:0:0/g:0:0 <g:0:0/g:0:1 <g:0:0/g:0:1/a:0:0 >g:0:0/g:0:0 "
+		  ">g:0:0/g:0:1=cancelled >g:0:0", 4, 0, 0, "", ERROR_NONE },
+		{ "R <g:0:0!best-effort <g:0:0/g:0:0 <g:0:0/g:0:1 >g:0:0/g:0:0=schema >g:0:0/g:0:1 "
+		  ">g:0:0", 3, 0, 0, "", ERROR_NONE },
+		{ "R <g:0:0!all <g:0:0/g:0:0 <g:0:0/g:0:1 >g:0:0/g:0:0=schema >g:0:0/g:0:1 >g:0:0",
+		  3, 1, 0, "g:0:0/g:0:0", ERROR_SCHEMA },
+		{ "R <g:0:0!any <g:0:0/g:0:0 >g:0:0/g:0:0=schema >g:0:0=schema", 2, 2, 0, "g:0:0",
+		  ERROR_SCHEMA },
+		{ "R <g:0:0!any <g:0:0/g:0:0 >g:0:0/g:0:0=schema", 2, 2, 0, "g:0:0",
+		  ERROR_INTERRUPTED },
+		/* what failed in a branch that succeeded is no branch, nor is another group's */
+		{ "R <g:0:0!any <g:0:0/g:0:0 <g:0:0/g:0:0/a:0:0 >g:0:0/g:0:0/a:0:0=schema "
+		  ">g:0:0/g:0:0 >g:0:0", 3, 1, 0, "g:0:0/g:0:0/a:0:0", ERROR_SCHEMA },
+		{ "R <g:0:0!any <g:0:1!any <g:0:1/g:0:0 >g:0:1/g:0:0=schema >g:0:0", 3, 2, 0, "g:0:1",
+		  ERROR_INTERRUPTED },
+		/* a call ends once */
+		{ "R <a:0:0 >a:0:0=waiting >a:0:0", 1, 0, 1, "", ERROR_NONE },
+		{ "R <a:0:0 >a:0:0 >a:0:0=schema", 1, 0, 0, "", ERROR_NONE },
+		/* between two that succeed */
+		{ "R <a:0:0 >a:0:0 <a:1:0 >a:1:0=schema <a:2:0 >a:2:0 <a:3:0 >a:3:0=network", 4, 1, 0,
+		  "a:3:0", ERROR_NETWORK },
+		{ "R <a:0:0 <a:1:0 <a:2:0 >a:1:0 >a:0:0=schema >a:2:0=network", 3, 1, 0, "a:2:0",
+		  ERROR_NETWORK },
+		{ "R <a:0:0 >a:0:0=schema <a:1:0 >a:1:0~ <a:2:0 >a:2:0", 3, 0, 0, "", ERROR_NONE },
+		/* a rescue that failed and was rescued */
+		{ "R <a:0:0 >a:0:0=schema <r:0:0,rescue=a:0:0 >r:0:0=auth <s:0:0,rescue=r:0:0 >s:0:0",
+		  3, 0, 0, "", ERROR_NONE },
+		{ "R <a:0:0 >a:0:0=schema <r:0:0,rescue=a:0:0 >r:0:0=auth <r:1:0 >r:1:0", 3, 0, 0, "",
+		  ERROR_NONE },
+		{ "R <a:0:0 >a:0:0=waiting <r:0:0,rescue=a:0:0 >r:0:0", 2, 0, 0, "", ERROR_NONE },
 		/* the last attempt alone counts */
 		{ "R <a:0:0 >a:0:0=exit_status R <a:0:0 >a:0:0", 1, 0, 0, "", ERROR_NONE },
 		{ "R <a:0:0 >a:0:0 R <a:0:0", 1, 1, 0, "a:0:0", ERROR_INTERRUPTED },
@@ -193,6 +234,70 @@ test_rules(void **state)
 			    error_name(o.error.code));
 		outcome_free(&o);
 	}
+}
+
+#define MANY 20000
+
+static void
+put_call(struct buffer *out, long *seq, long number, const char *end)
+{
+	char start[64], completed[64];
+
+	snprintf(start, sizeof start, "a:0:%ld", number);
+	snprintf(completed, sizeof completed, "a:0:%ld%s", number, end);
+	add_started(out, (*seq)++, start);
+	add_completed(out, (*seq)++, completed);
+}
+
+/* KiB, in a process of its own: in this one more was in use at some time. */
+static long
+memory_needed(const char *path)
+{
+	struct rusage before, after;
+	struct outcome o;
+	int status;
+	pid_t pid = fork();
+
+	assert_int_not_equal(pid, -1);
+	if (pid == 0) {
+		getrusage(RUSAGE_SELF, &before);
+		outcome_read(&o, path, NULL);
+		getrusage(RUSAGE_SELF, &after);
+		status = (int)(after.ru_maxrss - before.ru_maxrss) / 64;
+		_exit(status < 255 ? status : 255);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return 64L * WEXITSTATUS(status);
+}
+
+/* Calls that are done leave no trace, neither in memory nor among those that count. */
+static void
+test_many_calls(void **state)
+{
+	const char *path = record_path("many.jsonl");
+	struct buffer out = BUFFER_INIT;
+	char open[] = "b:0:0", rescue[] = "r:0:0,rescue=a:0:100", rescued[] = "r:0:0";
+	struct outcome o;
+	long seq = 1;
+
+	(void)state;
+	add_event(&out, seq++, "run", "run.started", NULL, "", "{}");
+	add_started(&out, seq++, open);
+	for (long i = 0; i < MANY; i++)
+		put_call(&out, &seq, i, i == 100 || i == MANY / 2 ? "=schema" : i % 7 == 0 ? "~" : "");
+	add_started(&out, seq++, rescue);
+	add_completed(&out, seq++, rescued);
+	add_completed(&out, seq++, open);
+	record_put(path, out.data, out.len);
+	buffer_free(&out);
+	/* Not so much as 100 bytes a call. */
+	assert_in_range(memory_needed(path), 0, MANY / 10);
+	assert_int_equal(outcome_read(&o, path, NULL), 0);
+	assert_int_equal(o.calls, MANY + 2);
+	assert_int_equal(o.failed, 1);
+	assert_string_equal(o.first_failed, "a:0:10000");
+	outcome_free(&o);
 }
 
 static void
@@ -279,6 +384,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_many_calls),
 		cmocka_unit_test(test_message_of_the_first_failure),
 		cmocka_unit_test(test_usage_is_summed),
 		cmocka_unit_test(test_lines_that_are_no_events_are_passed_over),

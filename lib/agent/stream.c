@@ -6,49 +6,6 @@
 
 #include "base/memory.h"
 
-/* ---- the input's producers ---- */
-
-/* Remembers which process made an item, so that its death can be noticed. */
-void
-stream_note_producer(struct stream *s, const struct item *item)
-{
-	char *call = item->foreign ? NULL : item_metadata(item, "call");
-	char *item_number = call == NULL ? NULL : strrchr(call, ':');
-	size_t i;
-
-	if (item_number == NULL) {
-		free(call);
-		return;
-	}
-	*item_number = '\0';
-	for (i = s->producer_count; i > 0; i--)
-		if (strcmp(s->producers[i - 1], call) == 0) {
-			free(call);
-			return;
-		}
-	s->producers = memory_array(s->producers, s->producer_count + 1, sizeof *s->producers);
-	s->producers[s->producer_count++] = call;
-}
-
-/* Fills *why if a producer that the input named is dead. */
-bool
-stream_producer_dead(const struct stream *s, struct error *why)
-{
-	char *call;
-	size_t i;
-	bool dead = false;
-
-	for (i = 0; i < s->producer_count && !dead; i++) {
-		call = memory_format("%s:0", s->producers[i]);
-		dead = roster_dead(s->roster, call);
-		free(call);
-		if (dead)
-			error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL,
-			    "the step %s died before its end of the input", s->producers[i]);
-	}
-	return dead;
-}
-
 /* ---- the output ---- */
 
 /* The worse of two exit statuses. */
@@ -140,7 +97,7 @@ stream_fail_read(struct stream *s, const struct error *wrong, struct error *err)
 		*err = *wrong;
 		return -1;
 	}
-	stream_producer_dead(s, &why);
+	producers_dead(&s->producers, &why);
 	return stream_fail_input(s, NULL, &why, err);
 }
 
@@ -170,7 +127,7 @@ stream_judge_end(struct stream *s, struct error *err)
 		stream_no_input(&why);
 		return stream_fail_input(s, NULL, &why, err);
 	}
-	if (stream_producer_dead(s, &why))
+	if (producers_dead(&s->producers, &why))
 		return stream_fail_input(s, NULL, &why, err);
 	return 0;
 }
@@ -218,7 +175,7 @@ run_serially(struct stream *s, struct error *err)
 
 	memset(&item, 0, sizeof item);
 	while ((got = state_reader_next(s->reader, &item, &wrong)) == 1) {
-		stream_note_producer(s, &item);
+		producers_note(&s->producers, &item);
 		if (stream_must_stop(s, &result))
 			break;
 		done = stream_call_item(s, &item, &result, err);
@@ -254,6 +211,8 @@ run_without_input(struct stream *s, struct error *err)
 int
 stream_run(struct stream *s, struct error *err)
 {
+	s->producers.roster = s->roster;
+	s->producers.enclosing = s->step->enclosing;
 	if (s->reader->form == INPUT_NONE)
 		return run_without_input(s, err);
 	if (s->joined)
@@ -305,9 +264,5 @@ stream_describe(struct stream *s, struct buffer *out, struct error *err)
 void
 stream_free(struct stream *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->producer_count; i++)
-		free(s->producers[i]);
-	free(s->producers);
+	producers_free(&s->producers);
 }

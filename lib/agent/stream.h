@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/producers.h"
 #include "agent/step.h"
 #include "record/roster.h"
 #include "record/state.h"
@@ -31,8 +32,7 @@ struct stream {
 	bool closed;           /* nobody reads the output, and it ended for that */
 	bool gone;             /* nobody reads it */
 	/* For stream_run() alone. */
-	char **producers;      /* process calls that the input named, in order of appearance */
-	size_t producer_count;
+	struct producers producers;
 	int64_t index;         /* of the next call */
 };
 

@@ -116,7 +116,7 @@ join_refused(struct join *j, const struct gate *gate)
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
-	stream_note_producer(s, item);
+	producers_note(&s->producers, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
 			j->failed = *item;
@@ -179,12 +179,12 @@ static bool
 join_wrong(struct stream *s, int got, struct error *why)
 {
 	if (got == -1)
-		stream_producer_dead(s, why);
+		producers_dead(&s->producers, why);
 	else if (stream_lacks_input(s))
 		error_set(why, ERROR_NO_INPUT, "stdin",
 		    "no input (--allow-empty if there may be none)");
 	else
-		stream_producer_dead(s, why);
+		producers_dead(&s->producers, why);
 	return why->code != ERROR_NONE;
 }
 

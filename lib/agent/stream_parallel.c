@@ -150,7 +150,7 @@ give_jobs(struct stream *s, struct workers *w, int *got, struct error *wrong,
 		*got = state_reader_take(s->reader, &item, wrong);
 		if (*got != 1)
 			break;
-		stream_note_producer(s, &item);
+		producers_note(&s->producers, &item);
 		pack_item(&item, s->index++, &job);
 		done = workers_job(w, &job, err);
 	}

@@ -10,10 +10,6 @@
 
 #include "agent/stream.h"
 
-/* The input: remembers which process made an item, so that its death is noticed.
- * stream_producer_dead() fills *why then. */
-void stream_note_producer(struct stream *s, const struct item *item);
-bool stream_producer_dead(const struct stream *s, struct error *why);
 /* Whether no input at all is a fault here, and that fault. */
 bool stream_lacks_input(const struct stream *s);
 int stream_no_input(struct error *err);

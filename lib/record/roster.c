@@ -171,29 +171,51 @@ parse_call(const char *call, char **key)
 	return number;
 }
 
-bool
-roster_dead(struct roster *r, const char *call)
+static bool
+record_ended(int fd, long occurrence, long own)
+{
+	char state;
+
+	return occurrence != own && pread(fd, &state, 1, (off_t)occurrence * RECORD) == 1 &&
+	    state == RECORD_ENDED;
+}
+
+/* What is so of the record of a call's process. */
+static bool
+ask_record(struct roster *r, const char *call, bool (*is)(int fd, long occurrence, long own))
 {
 	char *key, *path;
 	long occurrence = parse_call(call, &key);
-	bool dead = false;
+	bool so = false;
 	int fd;
 
 	if (occurrence < 0)
 		return false;
 	if (strcmp(key, r->key) == 0) {
-		dead = record_dead(r->fd, occurrence, r->occurrence);
+		so = is(r->fd, occurrence, r->occurrence);
 	} else {
 		path = key_path(r->directory, key);
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd != -1) {
-			dead = record_dead(fd, occurrence, -1);
+			so = is(fd, occurrence, -1);
 			close(fd);
 		}
 		free(path);
 	}
 	free(key);
-	return dead;
+	return so;
+}
+
+bool
+roster_dead(struct roster *r, const char *call)
+{
+	return ask_record(r, call, record_dead);
+}
+
+bool
+roster_ended(struct roster *r, const char *call)
+{
+	return ask_record(r, call, record_ended);
 }
 
 /* Whether a file of the roster has a process that lives and has not ended. */

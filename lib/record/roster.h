@@ -37,6 +37,8 @@ void roster_end(struct roster *r);
 /* Whether the process that made this call ("ENCLOSING/NAME:OCC:ITEM") is dead.
  * False for a call that the roster does not know. */
 bool roster_dead(struct roster *r, const char *call);
+/* Whether that process has ended. */
+bool roster_ended(struct roster *r, const char *call);
 
 /* Frees what roster_begin() made, after roster_end(); the lock goes with it. */
 void roster_close(struct roster *r);

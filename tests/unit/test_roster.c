@@ -93,6 +93,13 @@ occurrences_count_per_enclosing_call_and_name(void **state)
 		roster_end(&r);
 		roster_close(&r);
 	}
+	assert_int_equal(roster_begin(&r, directory, "", "watcher", &err), 0);
+	assert_true(roster_ended(&r, "a:1:0"));
+	assert_true(roster_ended(&r, "g:0:0/a:1:7"));
+	assert_false(roster_ended(&r, "a:3:0"));
+	assert_false(roster_ended(&r, "no call"));
+	roster_end(&r);
+	roster_close(&r);
 	assert_false(roster_busy(directory, NULL));
 }
 
@@ -109,10 +116,12 @@ the_dead_are_known(void **state)
 	assert_int_equal(roster_begin(&r, directory, "", "watcher", &err), 0);
 	pid = begin_elsewhere("", "producer", &tell);
 	assert_false(roster_dead(&r, "producer:0:3"));
+	assert_false(roster_ended(&r, "producer:0:3"));
 	assert_true(roster_busy(directory, &names));
 	assert_non_null(strstr(names.data, "producer"));
 	end_process(pid);
 	assert_true(roster_dead(&r, "producer:0:3"));
+	assert_false(roster_ended(&r, "producer:0:3"));
 	assert_false(roster_dead(&r, "producer:1:0"));
 	assert_false(roster_dead(&r, "unknown:0:0"));
 	assert_false(roster_dead(&r, "no call"));

@@ -1,0 +1,88 @@
+#include "agent/producers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define CAPACITY_MIN 16
+
+/* Length of the process's part of a call that was made in the enclosing one, or in
+ * that one's calls; 0 if it was not. */
+static size_t
+process_len(const struct producers *p, const char *call)
+{
+	size_t outer = strlen(p->enclosing), len;
+
+	if (outer > 0 && (strncmp(call, p->enclosing, outer) != 0 || call[outer++] != '/'))
+		return 0;
+	len = outer + strcspn(call + outer, "/");
+	while (len > outer && call[len - 1] != ':')
+		len--;
+	return len > outer ? len - 1 : 0;
+}
+
+/* Forgets those that have ended; the list grows if that are few. */
+static void
+make_room(struct producers *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (roster_ended(p->roster, p->calls[i]))
+			free(p->calls[i]);
+		else
+			p->calls[kept++] = p->calls[i];
+	}
+	p->count = kept;
+	if (p->count < p->capacity / 2)
+		return;
+	p->capacity = p->capacity == 0 ? CAPACITY_MIN : p->capacity * 2;
+	p->calls = memory_array(p->calls, p->capacity, sizeof *p->calls);
+}
+
+static bool
+known(const struct producers *p, const char *call, size_t len)
+{
+	for (size_t i = p->count; i > 0; i--)
+		if (strncmp(p->calls[i - 1], call, len) == 0 && p->calls[i - 1][len] == ':')
+			return true;
+	return false;
+}
+
+void
+producers_note(struct producers *p, const struct item *item)
+{
+	char *call = item->foreign ? NULL : item_metadata(item, "call");
+	size_t len = call != NULL ? process_len(p, call) : 0;
+
+	if (len > 0 && !known(p, call, len)) {
+		if (p->count == p->capacity)
+			make_room(p);
+		p->calls[p->count++] = memory_format("%.*s:0", (int)len, call);
+	}
+	free(call);
+}
+
+bool
+producers_dead(const struct producers *p, struct error *why)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const char *call = p->calls[i];
+
+		if (!roster_dead(p->roster, call))
+			continue;
+		error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL,
+		    "the step %.*s died before its end of the input", (int)strlen(call) - 2, call);
+		return true;
+	}
+	return false;
+}
+
+void
+producers_free(struct producers *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->calls[i]);
+	free(p->calls);
+}

@@ -1,0 +1,33 @@
+/*
+ * The producers of a stream: the awf-step processes in the same enclosing call that
+ * made its items, or whose bodies did. One that died before its end has cut the stream
+ * off.
+ *
+ * Producers that have ended are forgotten, so the list is no longer than those that
+ * feed the stream at a time, however many there were. What was made outside of the
+ * enclosing call, or in another run, is for others to answer for.
+ */
+#ifndef AWF_AGENT_PRODUCERS_H
+#define AWF_AGENT_PRODUCERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "record/roster.h"
+#include "record/state.h"
+
+struct producers {
+	struct roster *roster;
+	const char *enclosing; /* the enclosing call, "" at top level */
+	char **calls;          /* "ENCLOSING/NAME:OCCURRENCE:0" of each */
+	size_t count, capacity;
+};
+
+/* Remembers who made the item. */
+void producers_note(struct producers *p, const struct item *item);
+/* Fills *why if one of them is dead. */
+bool producers_dead(const struct producers *p, struct error *why);
+void producers_free(struct producers *p);
+
+#endif

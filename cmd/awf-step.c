@@ -71,10 +71,12 @@ static int
 load(struct settings *s, struct resources *r, struct error *err)
 {
 	int loaded = step_load(&s->step, &s->source, &r->loaded, err);
+	const struct team *team = &r->loaded.team;
 
-	if (s->step.agent != NULL && s->step.agent->doubt != NULL)
-		report(s->step.agent->doubt);
-	s->step.live = s->step.live || (s->step.agent != NULL && isatty(STDERR_FILENO));
+	for (size_t i = 0; i < team->count; i++)
+		if (team->members[i]->agent.doubt != NULL)
+			report(team->members[i]->agent.doubt);
+	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
 	return loaded;
 }
 
@@ -373,7 +375,7 @@ run_stream(struct settings *s, struct resources *r, struct stream *stream, struc
 	stream_prepare(s, stream, &reader);
 	stream->roster = &r->roster;
 	result = open_output(s, r, stream, err);
-	if (result == 0 && s->step.agent != NULL && s->jobs == 1 && s->step.recall == NULL)
+	if (result == 0 && s->jobs == 1 && s->step.recall == NULL)
 		result = step_start_provider(&s->step, err);
 	if (result == 0)
 		result = stream_run(stream, err);
@@ -410,8 +412,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = stream.status;
-	if (s->step.provider.process.pid > 0)
-		provider_stop(&s->step.provider);
+	team_stop(&r->loaded.team);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
 	if (r->own_run && finish_run(r, status, &err, &late) == -1)

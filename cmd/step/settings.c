@@ -183,9 +183,9 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 
 	switch (id) {
 	case OPT_MAX_TURNS:
-		return apply_limit("--max-turns", value, &s->source.max_turns, err);
+		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
-		return apply_limit("--max-tokens-total", value, &s->source.max_tokens_total, err);
+		return apply_limit("--max-tokens-total", value, &s->source.team.max_tokens_total, err);
 	case OPT_INPUT:
 	case OPT_OUTPUT_FORM:
 		return apply_forms(s, id, value, err);
@@ -220,11 +220,11 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	struct step *step = &s->step;
 
 	switch (id) {
-	case OPT_AGENT: s->source.agent_file = value; break;
-	case OPT_MODEL: s->source.model = value; break;
+	case OPT_AGENT: s->source.team.agent_file = value; break;
+	case OPT_MODEL: s->source.team.model = value; break;
 	case OPT_PROMPT: s->source.prompt = value; break;
 	case OPT_TOOL: s->source.tool = value; break;
-	case OPT_ALLOW_TOOLS: s->source.allow_tools = split_list(value); break;
+	case OPT_ALLOW_TOOLS: s->source.team.allow_tools = split_list(value); break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
 	case OPT_ALLOW_EMPTY: s->allow_empty = true; break;
 	case OPT_STATE: step->feed_state = true; break;
@@ -255,7 +255,7 @@ static int
 check_settings(const struct settings *s, struct error *err)
 {
 	const struct step *step = &s->step;
-	const bool agent = s->source.agent_file != NULL || s->source.model != NULL;
+	const bool agent = s->source.team.agent_file != NULL || s->source.team.model != NULL;
 	const struct { bool wrong; const char *place, *what; } rules[] = {
 		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
 		{ step->name != NULL && !name_valid(step->name), step->name,
@@ -268,8 +268,8 @@ check_settings(const struct settings *s, struct error *err)
 		{ agent && s->source.prompt == NULL && s->input == INPUT_NONE, "-n",
 		    "an agent without input needs a prompt: -p TEXT" },
 		{ s->source.prompt != NULL && !agent, "-p", "only with -a or -m" },
-		{ s->source.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
-		{ (s->source.max_turns >= 0 || s->source.max_tokens_total >= 0) && !agent, "--max-turns",
+		{ s->source.team.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
+		{ (s->source.team.max_turns >= 0 || s->source.team.max_tokens_total >= 0) && !agent, "--max-turns",
 		    "limits of turns and tokens only with -a or -m" },
 		{ step->feed_state && step->command == NULL, "-e", "only with a command" },
 		{ step->output != OUTPUT_TEXT && step->command == NULL, "-O", "only with a command" },
@@ -304,9 +304,9 @@ settle_retries(struct settings *s)
 
 	if (s->retries >= 0)
 		retry->retries = (int)s->retries;
-	else if (s->source.agent_file == NULL && s->source.model == NULL)
+	else if (s->source.team.agent_file == NULL && s->source.team.model == NULL)
 		retry->retries = 0;
-	if (!retry->codes_given && s->source.agent_file == NULL && s->source.model == NULL) {
+	if (!retry->codes_given && s->source.team.agent_file == NULL && s->source.team.model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
 		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
 	}
@@ -319,7 +319,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	memset(s, 0, sizeof *s);
-	s->source.max_turns = s->source.max_tokens_total = -1;
+	s->source.team.max_turns = s->source.team.max_tokens_total = -1;
 	s->retries = -1;
 	s->jobs = 1;
 	retry_default(&s->step.retry);
@@ -350,9 +350,9 @@ settings_free(struct settings *s)
 {
 	size_t i;
 
-	for (i = 0; s->source.allow_tools != NULL && s->source.allow_tools[i] != NULL; i++)
-		free(s->source.allow_tools[i]);
-	free(s->source.allow_tools);
+	for (i = 0; s->source.team.allow_tools != NULL && s->source.team.allow_tools[i] != NULL; i++)
+		free(s->source.team.allow_tools[i]);
+	free(s->source.team.allow_tools);
 	free(s->pass_keys);
 	gate_free(&s->step.gate);
 }

@@ -30,7 +30,6 @@ struct request {
 
 struct loop {
 	struct turns *turns;
-	struct tool stop;          /* the stop tool, if it has a file and is none of the agent's */
 	struct control stopping;   /* the stop tool, if it has no file */
 	struct offer offer;        /* what the model may call */
 	struct buffer messages;    /* of the request, inside of a JSON array */

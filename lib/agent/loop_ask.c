@@ -95,10 +95,10 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (interrupted(t->interrupts, err))
 		return -1;
 	if (limit == -1)
-		return error_set(err, ERROR_TIMEOUT, t->agent->name,
+		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
 	answer_free(&l->answer);
-	status = provider_ask(t->provider, request, limit, t->interrupts, &callbacks, &l->answer,
+	status = provider_ask(t->member->provider, request, limit, t->interrupts, &callbacks, &l->answer,
 	    err);
 	live_end(l);
 	return status;

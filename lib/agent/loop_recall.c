@@ -99,7 +99,7 @@ static int
 loop_recorded_end(struct loop *l, struct error *err)
 {
 	const struct recalled *r = l->turns->recalled;
-	const char *name = l->turns->agent->name;
+	const char *name = l->turns->member->agent.name;
 	struct error error = ERROR_INIT;
 
 	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
@@ -121,7 +121,7 @@ loop_check_request(const struct loop *l, const struct recalled_event *answer,
 {
 	if (span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
 		return 0;
-	return error_set(err, ERROR_DIVERGENCE, l->turns->agent->name,
+	return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
 	    "turn %lld: the request differs from the recorded one (%.16s…)", (long long)l->turn,
 	    request->sha256);
 }

@@ -12,31 +12,29 @@
 static int
 loop_offer_stop_tool(struct loop *l, struct error *err)
 {
-	const char *name = l->turns->agent->stop_tool;
-	char *path;
+	const struct member *m = l->turns->member;
+	const char *name = m->agent.stop_tool;
 
 	if (name == NULL || offer_find(&l->offer, name) != NULL)
 		return 0;
-	path = tool_find(name, l->turns->workflow_directory, NULL);
-	free(path);
-	if (path == NULL) {
-		if (control_begin(&l->stopping, name, "Gives the result and ends the work.",
-		    "{\"type\":\"object\"}", err) == -1)
-			return -1;
-		offer_add_control(&l->offer, &l->stopping);
+	if (m->stop.name != NULL) {
+		offer_add(&l->offer, &m->stop);
 		return 0;
 	}
-	if (tool_load(&l->stop, name, l->turns->workflow_directory, err) == -1)
+	if (control_begin(&l->stopping, name, "Gives the result and ends the work.",
+	    "{\"type\":\"object\"}", err) == -1)
 		return -1;
-	offer_add(&l->offer, &l->stop);
+	offer_add_control(&l->offer, &l->stopping);
 	return 0;
 }
 
 static int
 loop_offer(struct loop *l, struct error *err)
 {
-	for (size_t i = 0; i < l->turns->tool_count; i++)
-		offer_add(&l->offer, &l->turns->tools[i]);
+	const struct member *m = l->turns->member;
+
+	for (size_t i = 0; i < m->tool_count; i++)
+		offer_add(&l->offer, &m->tools[i]);
 	return loop_offer_stop_tool(l, err);
 }
 
@@ -99,8 +97,8 @@ static void
 write_head(struct writer *w, const struct loop *l)
 {
 	writer_object(w);
-	writer_member_string(w, "model", l->turns->agent->model);
-	writer_member_string(w, "system", l->turns->agent->system);
+	writer_member_string(w, "model", l->turns->member->agent.model);
+	writer_member_string(w, "system", l->turns->member->agent.system);
 	writer_key(w, "messages");
 	writer_array(w);
 	writer_raw(w, l->messages.data, l->messages.len);
@@ -111,7 +109,7 @@ write_tail(struct writer *w, const struct loop *l)
 {
 	writer_array_end(w);
 	write_tools(w, l);
-	write_params(w, l->turns->agent);
+	write_params(w, &l->turns->member->agent);
 	writer_member_bool(w, "stream", true);
 	writer_object_end(w);
 }
@@ -155,7 +153,6 @@ void
 loop_free(struct loop *l)
 {
 	offer_clear(&l->offer);
-	tool_free(&l->stop);
 	control_free(&l->stopping);
 	buffer_free(&l->messages);
 	buffer_free(&l->text);
@@ -166,7 +163,7 @@ loop_free(struct loop *l)
 int
 loop_record_prompt(const struct loop *l, struct error *err)
 {
-	const struct agent *agent = l->turns->agent;
+	const struct agent *agent = &l->turns->member->agent;
 	struct buffer payload = BUFFER_INIT, block = BUFFER_INIT;
 	struct writer w;
 	int status;

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "exec/descendants.h"
 #include "exec/libexec.h"
 #include "exec/wait.h"
 #include "record/form.h"
@@ -102,21 +103,22 @@ provider_spawn(struct provider *p, struct error *err)
 		if (err->code == ERROR_EXIT_STATUS)
 			err->code = ERROR_PROVIDER;
 	}
-	p->spare[0] = p->process.pid;
+	if (status == 0)
+		descendants_keep(p->process.pid);
 	return status;
 }
 
-int
-provider_start(struct provider *p, const char *name, const struct keys *keys,
-    struct error *err)
+void
+provider_begin(struct provider *p, const char *name, const struct keys *keys)
 {
 	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
 	    .process = { .in = -1, .out = -1, .err = -1 } };
-	if (provider_spawn(p, err) == 0)
-		return 0;
-	free(p->name);
-	p->name = NULL;
-	return -1;
+}
+
+int
+provider_start(struct provider *p, struct error *err)
+{
+	return p->process.pid != 0 ? 0 : provider_spawn(p, err);
 }
 
 /* Closes the pipes, waits. The wait status; -1 if it could not be had. */
@@ -133,8 +135,8 @@ provider_end(struct provider *p)
 	close(p->process.out);
 	if (!wait_child(p->process.pid, STOP_PATIENCE, &wait_status))
 		wait_end(p->process.pid, &wait_status);
+	descendants_release(p->process.pid);
 	p->process = (struct process){ 0, -1, -1, -1, p->name };
-	p->spare[0] = 0;
 	buffer_clear(&p->answers);
 	return wait_status;
 }
@@ -448,7 +450,7 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	*answer = (struct answer){ .line = BUFFER_INIT };
 	if (p->process.in == -1)
 		provider_end(p);
-	if (p->process.pid == 0 && provider_spawn(p, err) == -1)
+	if (provider_start(p, err) == -1)
 		return -1;
 	write_request(&x, request);
 	exchange_send(&x);

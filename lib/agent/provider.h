@@ -23,7 +23,6 @@ struct provider {
 	struct process process;   /* pid 0: not running; the next request starts it */
 	struct buffer answers;    /* bytes not yet taken */
 	long next_id;
-	pid_t spare[2];           /* its pid, for struct interrupts */
 };
 
 /* The answer to a request. Spans point into line. */
@@ -43,10 +42,11 @@ const char *const *provider_key_names(void);
  * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
 char *provider_find(const char *name, struct error *err);
 
-/* Starts it with the whole environment and the keys of the keys file that are not
- * in it. Its stderr is ours. */
-int provider_start(struct provider *p, const char *name, const struct keys *keys,
-    struct error *err);
+/* Says which provider it is; nothing runs yet. */
+void provider_begin(struct provider *p, const char *name, const struct keys *keys);
+/* Starts it, if it does not run, with the whole environment and the keys of the keys
+ * file that are not in it. Its stderr is ours. It lives on whatever is ended around it. */
+int provider_start(struct provider *p, struct error *err);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");
  * tool_call and tool_result lines of agent CLIs to event() if it is not NULL, whose

@@ -273,31 +273,37 @@ step_result_clear(struct step_result *result)
 int
 step_start_provider(struct step *s, struct error *err)
 {
-	if (s->agent == NULL || s->provider.process.pid > 0)
+	if (s->team == NULL)
 		return 0;
-	if (provider_start(&s->provider, s->agent->provider, s->keys, err) == -1)
-		return -1;
-	s->provider.step = s->path;
-	s->interrupts.spare = s->provider.spare;
-	return 0;
+	team_connect(s->team, s->keys, s->path);
+	return provider_start(s->team->members[0]->provider, err);
 }
 
 static void
-define_agent(const struct step *s, struct writer *w)
+define_member(const struct member *m, struct writer *w)
 {
 	struct buffer params = BUFFER_INIT;
 
-	writer_string(w, s->agent->sha256);
+	writer_string(w, m->agent.sha256);
+	writer_string(w, m->agent.provider);
+	writer_string(w, m->agent.model);
+	value_write(m->agent.params, &params);
+	writer_raw(w, params.data, params.len);
+	for (size_t i = 0; i < m->tool_count; i++)
+		writer_string(w, m->tools[i].sha256);
+	if (m->stop.name != NULL)
+		writer_string(w, m->stop.sha256);
+	buffer_free(&params);
+}
+
+static void
+define_team(const struct step *s, struct writer *w)
+{
 	writer_string(w, s->prompt);
-	writer_string(w, s->agent->provider);
-	writer_string(w, s->agent->model);
 	if (s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
 		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
-	if (s->agent->params != NULL) {
-		value_write(s->agent->params, &params);
-		writer_raw(w, params.data, params.len);
-	}
-	buffer_free(&params);
+	for (size_t i = 0; i < s->team->count; i++)
+		define_member(s->team->members[i], w);
 }
 
 void
@@ -317,10 +323,10 @@ step_define(struct step *s)
 		writer_integer(&w, (int64_t)s->output);
 	if (s->into != NULL)
 		writer_string(&w, s->into);
-	if (s->agent != NULL)
-		define_agent(s, &w);
-	for (i = 0; i < s->tool_count; i++)
-		writer_string(&w, s->tools[i].sha256);
+	if (s->team != NULL)
+		define_team(s, &w);
+	if (s->operation != NULL)
+		writer_string(&w, s->operation->sha256);
 	writer_array_end(&w);
 	digest_sha256(text.data, text.len, s->definition_sha256);
 	buffer_free(&text);
@@ -330,8 +336,7 @@ static int
 describe_request(struct step *s, struct span data, struct buffer *out, struct error *err)
 {
 	struct buffer prompt = BUFFER_INIT;
-	struct turns t = { .agent = s->agent, .tools = s->tools, .tool_count = s->tool_count,
-		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
+	struct turns t = { .member = s->team->members[0],
 		.step = s->path != NULL ? s->path : s->name };
 	int result;
 
@@ -352,12 +357,12 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 	struct writer w;
 	size_t i;
 
-	if (s->agent != NULL && !s->operation)
+	if (s->team != NULL)
 		return describe_request(s, data, out, err);
 	writer_begin(&w, out);
 	writer_object(&w);
-	if (s->operation) {
-		writer_member_string(&w, "tool", s->tools[0].name);
+	if (s->operation != NULL) {
+		writer_member_string(&w, "tool", s->operation->name);
 	} else {
 		writer_key(&w, "command");
 		writer_array(&w);

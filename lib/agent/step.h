@@ -18,9 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
-#include "agent/provider.h"
 #include "agent/recall.h"
+#include "agent/team.h"
 #include "agent/tool.h"
 #include "base/buffer.h"
 #include "base/error.h"
@@ -41,12 +40,11 @@ struct step {
 	char *const *command;        /* argv; NULL */
 	bool feed_state;             /* -e: the command reads the state line */
 	enum output_form output;     /* -O */
-	struct agent *agent;         /* NULL */
+	struct team *team;           /* NULL */
+	const struct agent *agent;   /* the team's first; NULL */
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
-	struct tool *tools;          /* the agent's, or the one of an operation */
-	size_t tool_count;
-	bool operation;              /* -t: tools[0] is called with the data */
+	struct tool *operation;      /* -t: it is called with the data; NULL */
 
 	/* How. */
 	const char *into;            /* --into KEY; NULL */
@@ -72,7 +70,6 @@ struct step {
 	struct environment environment; /* of bodies */
 	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */
 	const struct keys *keys;
-	struct provider provider;    /* its process.pid is 0 until started */
 	struct interrupts interrupts;
 	char definition_sha256[DIGEST_SIZE];
 	struct buffer files;         /* that it is made of: JSON, absolute paths */
@@ -90,7 +87,7 @@ struct step_result {
 
 /* Computes definition_sha256 from what the step does. */
 void step_define(struct step *s);
-/* Starts the provider of an agent, if it is not running. */
+/* Starts the provider of the first agent, if it is not running. */
 int step_start_provider(struct step *s, struct error *err);
 
 /* One call for an item. count items came joined (-s) with these causes; item->

@@ -39,6 +39,16 @@ name_tool(struct writer *w, const char *here, const struct tool *tool)
 	free(directory);
 }
 
+static void
+name_member(struct writer *w, const char *here, const struct member *m)
+{
+	name_file(w, here, m->agent.path);
+	for (size_t i = 0; i < m->tool_count; i++)
+		name_tool(w, here, &m->tools[i]);
+	if (m->stop.name != NULL)
+		name_tool(w, here, &m->stop);
+}
+
 void
 step_name_files(struct step *step, const struct step_source *source)
 {
@@ -46,17 +56,17 @@ step_name_files(struct step *step, const struct step_source *source)
 	struct writer w;
 	bool prompt = source->prompt != NULL && source->prompt[0] == '@';
 
-	if ((step->agent == NULL || step->agent->path == NULL) && step->tool_count == 0 && !prompt)
-		return;
 	if (getcwd(here, sizeof here) == NULL)
 		return;
 	writer_begin(&w, &step->files);
 	writer_array(&w);
-	if (step->agent != NULL)
-		name_file(&w, here, step->agent->path);
+	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)
+		name_member(&w, here, step->team->members[i]);
 	if (prompt)
 		name_file(&w, here, source->prompt + 1);
-	for (size_t i = 0; i < step->tool_count; i++)
-		name_tool(&w, here, &step->tools[i]);
+	if (step->operation != NULL)
+		name_tool(&w, here, step->operation);
 	writer_array_end(&w);
+	if (step->files.len == 2)
+		buffer_clear(&step->files);
 }

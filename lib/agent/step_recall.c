@@ -70,8 +70,8 @@ describe(const struct step *s, struct buffer *out)
 	if (s->agent != NULL)
 		buffer_format(out, "agent %s, %s/%s", s->agent->name, s->agent->provider,
 		    s->agent->model);
-	else if (s->operation)
-		buffer_format(out, "tool %s", s->tools[0].name);
+	else if (s->operation != NULL)
+		buffer_format(out, "tool %s", s->operation->name);
 	else
 		working_command_text(s->command, out);
 }
@@ -245,7 +245,7 @@ static bool
 resume_stands(struct working *work)
 {
 	const struct recalled *r = &work->recalled;
-	bool agent = work->step->agent != NULL && !work->step->operation;
+	bool agent = work->step->team != NULL;
 
 	/* An agent goes on; the decision is about its tools. */
 	if (r->decided == RECALL_SKIP && (r->changed || !agent)) {

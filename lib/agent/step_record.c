@@ -172,8 +172,8 @@ write_started(const struct working *work, struct writer *w)
 		write_command(w, s->command);
 	if (s->agent != NULL)
 		write_agent(w, s->agent);
-	if (s->operation)
-		writer_member_string(w, "tool", s->tools[0].name);
+	if (s->operation != NULL)
+		writer_member_string(w, "tool", s->operation->name);
 	if (s->timeout_ms > 0)
 		writer_member_integer(w, "timeout_ms", s->timeout_ms);
 	write_condition(work, w);

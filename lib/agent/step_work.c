@@ -120,17 +120,14 @@ turns_begin(struct working *work, struct turns *t)
 	struct step *s = work->step;
 
 	memset(t, 0, sizeof *t);
-	t->agent = s->agent;
-	t->tools = s->tools;
-	t->tool_count = s->tool_count;
-	t->provider = &s->provider;
+	t->member = s->team != NULL ? s->team->members[0] : NULL;
 	t->call = &work->call;
 	t->retry = &s->retry;
 	t->interrupts = &s->interrupts;
 	t->environment = &s->environment;
 	t->keys = s->keys;
 	t->workflow_directory = getenv("AWF_WORKFLOW_DIR");
-	t->timeout_ms = s->operation ? s->timeout_ms : 0;
+	t->timeout_ms = s->operation != NULL ? s->timeout_ms : 0;
 	if (s->timeout_ms > 0)
 		t->deadline = clock_monotonic() + s->timeout_ms;
 	t->live = s->live;
@@ -168,12 +165,12 @@ try_operation(struct working *work, struct error *err)
 
 	turns_begin(work, &t);
 	if (working_replays(work)) {
-		if (t.recalled != NULL && turns_repeat_tries(&t, &s->tools[0], input, err) == -1)
+		if (t.recalled != NULL && turns_repeat_tries(&t, s->operation, input, err) == -1)
 			return -1;
 	} else if (work->retries.len > 0) {
 		t.recalled = NULL; /* the first try was the recorded one */
 	}
-	result = turns_operation(&t, &s->tools[0], input, &work->error);
+	result = turns_operation(&t, s->operation, input, &work->error);
 	work->killed = t.exit_code > 128;
 	turns_done(work, &t, result);
 	return 0;
@@ -209,7 +206,7 @@ may_have_happened(const struct working *work)
 {
 	const struct step *s = work->step;
 	bool outside = effects_outside(s->effects) ||
-	    (s->operation && s->effects == EFFECTS_UNDECLARED);
+	    (s->operation != NULL && s->effects == EFFECTS_UNDECLARED);
 
 	return outside && !s->idempotent &&
 	    (work->error.code == ERROR_TIMEOUT || work->error.code == ERROR_CANCELLED ||
@@ -320,7 +317,7 @@ working_run(struct working *work, struct error *err)
 	working_take_tries(work);
 	if (s->command != NULL)
 		result = run_with_retries(work, try_command, err);
-	else if (s->operation)
+	else if (s->operation != NULL)
 		result = run_with_retries(work, try_operation, err);
 	else
 		run_agent(work);

@@ -100,8 +100,8 @@ work_ended(void *context)
 {
 	struct stream *s = context;
 
-	if (s->step->provider.process.pid > 0)
-		provider_stop(&s->step->provider);
+	if (s->step->team != NULL)
+		team_stop(s->step->team);
 	transcript_close(&s->step->run->transcript);
 }
 

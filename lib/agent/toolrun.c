@@ -57,7 +57,7 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 		run->control = offered->control;
 		return;
 	}
-	if (t->agent->tools_policy == TOOLS_WARN &&
+	if (t->member->agent.tools_policy == TOOLS_WARN &&
 	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0) {
 		run->tool = &run->own;
 		run->warning = "the agent's list of tools does not allow it";

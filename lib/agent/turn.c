@@ -87,7 +87,7 @@ loop_keep_answer(struct loop *l)
 static int
 loop_conclude(struct loop *l, struct error *err)
 {
-	const char *name = l->turns->agent->name;
+	const char *name = l->turns->member->agent.name;
 	struct span reason = l->answer.stop_reason;
 
 	if (span_is(reason, "pause"))
@@ -106,7 +106,7 @@ loop_conclude(struct loop *l, struct error *err)
 static bool
 loop_stopped_by_tool(struct loop *l, const struct tool_runs *runs)
 {
-	const char *name = l->turns->agent->stop_tool;
+	const char *name = l->turns->member->agent.stop_tool;
 
 	for (size_t i = 0; name != NULL && i < runs->count; i++)
 		if (strcmp(runs->list[i].name, name) == 0 &&
@@ -180,10 +180,10 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	    .input = buffer_string(&l->text), .input_len = l->text.len };
 	int status = FAILED;
 
-	if (t->agent->stop_command == NULL ||
+	if (t->member->agent.stop_command == NULL ||
 	    (loop_went_on(l) && t->recalled->mode == RECALL_RESUME))
 		return CONTINUES;
-	body.argv = stop_argv(t->agent->stop_command);
+	body.argv = stop_argv(t->member->agent.stop_command);
 	body.timeout_ms = loop_time(l);
 	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
 	if (bodies_run(&body, 1, t->interrupts, err) == 0)
@@ -192,7 +192,7 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	if (status == ENDED)
 		json_quote(&l->turns->result, body.input, body.input_len);
 	if (status == FAILED && body.error.code != ERROR_NONE)
-		error_set(err, body.error.code, t->agent->name, "the command of stop_when: %s",
+		error_set(err, body.error.code, t->member->agent.name, "the command of stop_when: %s",
 		    body.error.message);
 	body_free(&body);
 	free((void *)(uintptr_t)body.argv);
@@ -219,7 +219,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 static int
 loop_check_limits(const struct loop *l, struct error *err)
 {
-	const struct agent *agent = l->turns->agent;
+	const struct agent *agent = &l->turns->member->agent;
 
 	if (agent->max_turns != 0 && l->turn >= agent->max_turns)
 		return error_set(err, ERROR_MAX_TURNS, agent->name,
@@ -263,7 +263,7 @@ loop_check_end(const struct loop *l, struct error *err)
 
 	if (r == NULL || r->mode != RECALL_REPLAY || recalled_answer(r, l->turn) == NULL)
 		return ENDED;
-	return error_set(err, ERROR_DIVERGENCE, l->turns->agent->name,
+	return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
 	    "turn %lld: ends with a result, the recorded call went on", (long long)l->turn - 1);
 }
 

@@ -13,9 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
-#include "agent/provider.h"
 #include "agent/recall.h"
+#include "agent/team.h"
 #include "agent/tool.h"
 #include "exec/body.h"
 #include "exec/environment.h"
@@ -24,10 +23,7 @@
 
 struct turns {
 	/* Set by the caller. */
-	const struct agent *agent;
-	struct tool *tools;               /* those of agent->tools, loaded */
-	size_t tool_count;
-	struct provider *provider;
+	const struct member *member;      /* who works */
 	struct call *call;
 	const struct retry *retry;        /* of model requests */
 	const struct interrupts *interrupts;
@@ -52,8 +48,8 @@ struct turns {
 
 /* 0, or -1 with the error that ended the call. */
 int turns_run(struct turns *t, struct error *err);
-/* Appends the first request as it would be sent, for --dry-run; of t only agent,
- * tools, workflow_directory, prompt and step are read. */
+/* Appends the first request as it would be sent, for --dry-run; of t only member,
+ * prompt and step are read. */
 int turns_request(const struct turns *t, struct buffer *out, struct error *err);
 /* Runs one tool with its input, records tool.call and tool.result, fills
  * t->result: an operation (awf-step -t). */

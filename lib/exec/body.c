@@ -445,14 +445,9 @@ bodies_serve(struct bodies *all, struct error *err)
 static void
 bodies_spare(struct bodies *all)
 {
-	const pid_t *kept = all->interrupts == NULL ? NULL : all->interrupts->spare;
 	size_t count = 0;
 
-	while (kept != NULL && kept[count] != 0)
-		count++;
-	all->spare = memory_zero(count + all->count + 1, sizeof *all->spare);
-	if (count != 0)
-		memcpy(all->spare, kept, count * sizeof *kept);
+	all->spare = memory_zero(all->count + 1, sizeof *all->spare);
 	for (size_t i = 0; i < all->count; i++)
 		if (all->list[i].stage != BODY_ENDED)
 			all->spare[count++] = all->list[i].process.pid;

@@ -9,15 +9,12 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 
 struct interrupts {
 	volatile int *signal_number;  /* set by a handler; 0: none. May be NULL */
 	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
-	const pid_t *spare;           /* children that live on (the provider); ends with 0;
-	                                 may be NULL */
 };
 
 /* Whether something has interrupted: fills *err with cancelled or

@@ -92,6 +92,13 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 	same "$(sent)" 1
 }
 
+@test "a stop tool whose file is broken is refused before anything is read" {
+	echo '{"effects":"none"' >tools/finish.tool.json
+	agent closer 'stop_when: {tool: finish}'
+	run -2 --separate-stderr awf-step a -a closer </dev/null
+	[[ $stderr == 'awf-step: '*finish.tool.json* ]]
+}
+
 @test "429 with Retry-After is waited for and tried again, and noted" {
 	text fine >answer1
 	FAULTS=(--fault 1:429:1)

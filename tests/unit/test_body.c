@@ -415,7 +415,7 @@ catch(int signal_number)
 static void
 a_signal_cancels(void **state)
 {
-	const struct interrupts interrupts = { &caught, -1, NULL };
+	const struct interrupts interrupts = { &caught, -1 };
 	struct sigaction action = { .sa_handler = catch };
 	struct shell s;
 	struct body *b = shell_set(&s, "sleep 100 & echo $! >$1/a; kill -USR1 $PPID; wait");
@@ -434,7 +434,7 @@ a_signal_cancels(void **state)
 static void
 a_reader_that_went_away_cancels(void **state)
 {
-	struct interrupts interrupts = { NULL, -1, NULL };
+	struct interrupts interrupts = { NULL, -1 };
 	struct shell s;
 	struct body *b = shell_set(&s, "sleep 100");
 	struct error err = ERROR_INIT;
@@ -460,26 +460,28 @@ a_reader_that_went_away_cancels(void **state)
 
 /* A child that began in the same clock tick as the body would pass for an orphan. */
 static void
-spared_children_live_on(void **state)
+kept_children_live_on(void **state)
 {
-	pid_t spare[2] = { 0, 0 };
-	struct interrupts interrupts = { NULL, -1, spare };
+	struct interrupts interrupts = { NULL, -1 };
 	struct shell s;
 	struct body *b;
+	pid_t child;
 
 	(void)state;
 	b = shell_set(&s, "sleep 100");
 	b->timeout_ms = 100;
-	spare[0] = fork();
-	assert_true(spare[0] != -1);
-	if (spare[0] == 0)
+	child = fork();
+	assert_true(child != -1);
+	if (child == 0)
 		for (;;)
 			pause();
+	descendants_keep(child);
 	run(b, &interrupts);
 	assert_int_equal(b->error.code, ERROR_TIMEOUT);
-	assert_int_equal(waitpid(spare[0], NULL, WNOHANG), 0);
-	kill(spare[0], SIGKILL);
-	assert_int_equal(waitpid(spare[0], NULL, 0), spare[0]);
+	assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+	descendants_release(child);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 	body_free(b);
 }
 
@@ -539,7 +541,7 @@ main(void)
 		cmocka_unit_test(a_machine_that_fails_ends_all),
 		cmocka_unit_test(a_signal_cancels),
 		cmocka_unit_test(a_reader_that_went_away_cancels),
-		cmocka_unit_test(spared_children_live_on),
+		cmocka_unit_test(kept_children_live_on),
 		cmocka_unit_test(directory_and_environment_are_the_bodys),
 	};
 

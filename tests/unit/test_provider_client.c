@@ -65,7 +65,8 @@ started(const char *name)
 	struct error err = ERROR_INIT;
 	struct provider p;
 
-	if (provider_start(&p, name, NULL, &err) == -1)
+	provider_begin(&p, name, NULL);
+	if (provider_start(&p, &err) == -1)
 		fail_msg("%s: %s", err.place, err.message);
 	return p;
 }
@@ -97,7 +98,7 @@ a_message_comes_back(void **state)
 	script("1", MESSAGE);
 	script("2", "{\"id\": @ID@, \"type\": \"message\", \"blocks\": [ ], \"later\": 1}\n");
 	p = started("scripted");
-	assert_int_equal(p.spare[0], p.process.pid);
+	assert_true(descendants_kept(p.process.pid));
 	assert_int_equal(ask(&p, 0, &a, &err), 0);
 	assert_true(span_is(span_member(span_element(a.blocks, 0), "text"), "hi"));
 	assert_true(span_is(a.model, "m-1"));
@@ -243,7 +244,7 @@ static void
 interrupts_cancel(void **state)
 {
 	volatile int caught = SIGINT;
-	struct interrupts interrupts = { &caught, -1, NULL };
+	struct interrupts interrupts = { &caught, -1 };
 	struct buffer request = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct provider p;
@@ -373,7 +374,9 @@ providers_are_looked_for(void **state)
 		assert_null(provider_find(rows[i].name, &err));
 		assert_int_equal(err.code, ERROR_DEFINITION);
 		assert_memory_equal(err.message, rows[i].message, strlen(rows[i].message));
-		assert_int_equal(provider_start(&p, rows[i].name, NULL, &err), -1);
+		provider_begin(&p, rows[i].name, NULL);
+		assert_int_equal(provider_start(&p, &err), -1);
+		provider_stop(&p);
 	}
 	path = provider_find("scripted", &err);
 	assert_string_equal(path, "tests/fixtures/providers/awf-provider-scripted");
@@ -391,9 +394,11 @@ a_provider_that_cannot_run_says_so(void **state)
 	script("awf-provider-broken", "#!/no/such/interpreter\n");
 	assert_int_equal(chmod(path, 0700), 0);
 	setenv("AWF_PROVIDER_PATH", directory, 1);
-	assert_int_equal(provider_start(&p, "broken", NULL, &err), -1);
+	provider_begin(&p, "broken", NULL);
+	assert_int_equal(provider_start(&p, &err), -1);
 	assert_int_equal(err.code, ERROR_PROVIDER);
 	assert_string_equal(err.place, path);
+	provider_stop(&p);
 	setenv("AWF_PROVIDER_PATH", "/nowhere:tests/fixtures/providers", 1);
 	free(path);
 }
@@ -459,7 +464,8 @@ keys_reach_the_provider(void **state)
 	setenv("ANTHROPIC_API_KEY", "from environment", 1);
 	script("1.sh", "echo '{\"id\":1,\"type\":\"message\",\"blocks\":[],\"model\":\"'"
 	    "\"$OPENAI_API_KEY, $ANTHROPIC_API_KEY\"'\"}'\n");
-	assert_int_equal(provider_start(&p, "scripted", &keys, &err), 0);
+	provider_begin(&p, "scripted", &keys);
+	assert_int_equal(provider_start(&p, &err), 0);
 	assert_int_equal(ask(&p, 10000, &a, &err), 0);
 	assert_true(span_is(a.model, "from file, from environment"));
 	answer_free(&a);

@@ -325,9 +325,9 @@ bench_script(struct bench *b, const struct script *s)
 	discard("log");
 	discard("ran");
 	if (s->stop_tool != NULL)
-		b->agent.stop_tool = memory_text(s->stop_tool);
+		b->member.agent.stop_tool = memory_text(s->stop_tool);
 	if (s->stop_command != NULL)
-		b->agent.stop_command = value_parse(s->stop_command, strlen(s->stop_command), "",
+		b->member.agent.stop_command = value_parse(s->stop_command, strlen(s->stop_command), "",
 		    ERROR_USAGE, &err);
 }
 
@@ -530,7 +530,7 @@ attempt(const struct script *s, const struct progress *p, const char *bytes, siz
 		recall_end(&recalled, ended);
 	assert_int_equal(transcript_open(&b.transcript, b.path, b.blobs, RUN_ID, &b.err), 0);
 	assert_int_equal(call_event(&b.call, EVENT_STEP_STARTED, NULL, NULL, started, &b.err), 0);
-	assert_int_equal(provider_start(&b.provider, "scripted", NULL, &b.err), 0);
+	provider_begin(&b.provider, "scripted", NULL);
 	b.turns.recalled = &recalled;
 	b.turns.started = started;
 	b.turns.timeout_ms = 60000; /* of a request that the undisturbed run did not send */

@@ -120,7 +120,7 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 	struct step s = { .name = "s", .kind = "command", .command = argv, .output = sheet->output,
 	    .feed_state = sheet->feed_state, .into = sheet->into, .when = sheet->when, .failure = sheet->failure,
 	    .effects = sheet->effects, .run = &run, .recall = recall, .enclosing = "", .path = "s",
-	    .process = process, .interrupts = { NULL, -1, NULL } };
+	    .process = process, .interrupts = { NULL, -1 } };
 	struct item item = { .foreign = false };
 	struct buffer causes = BUFFER_INIT;
 	int64_t after = run.transcript.seq;

@@ -71,7 +71,7 @@ put_tools(void)
 
 /* Everything that a turn loop needs. */
 struct bench {
-	struct agent agent;
+	struct member member;
 	struct tool tools[16];
 	struct provider provider;
 	struct transcript transcript;
@@ -91,21 +91,22 @@ bench_begin(struct bench *b, const char *const *tools)
 	memset(b, 0, sizeof *b);
 	b->path = path_join(directory, "transcript.jsonl");
 	b->blobs = path_join(directory, "blobs");
-	agent_plain(&b->agent, "tester");
-	b->agent.model = memory_text("m");
+	agent_plain(&b->member.agent, "tester");
+	b->member.agent.model = memory_text("m");
+	b->member.tools = b->tools;
+	b->member.provider = &b->provider;
 	b->call = (struct call){ .transcript = &b->transcript, .name = "s", .path = "s", .id = "s:0:0" };
 	retry_default(&b->retry);
 	b->retry.delay_ms = 1;
 	environment_begin(&b->environment);
 	environment_unset(&b->environment, "ANTHROPIC_API_KEY");
 	environment_unset(&b->environment, "OPENAI_API_KEY");
-	for (; tools != NULL && tools[b->turns.tool_count] != NULL; b->turns.tool_count++)
-		if (tool_load(&b->tools[b->turns.tool_count], tools[b->turns.tool_count], directory,
-		    &b->err) == -1)
+	for (; tools != NULL && tools[b->member.tool_count] != NULL; b->member.tool_count++)
+		if (tool_load(&b->tools[b->member.tool_count], tools[b->member.tool_count],
+		    directory, &b->err) == -1)
 			fail_msg("%s: %s", b->err.place, b->err.message);
-	b->interrupts = (struct interrupts){ NULL, -1, b->provider.spare };
-	b->turns = (struct turns){ .agent = &b->agent, .tools = b->tools,
-	    .tool_count = b->turns.tool_count, .provider = &b->provider, .call = &b->call,
+	b->interrupts = (struct interrupts){ NULL, -1 };
+	b->turns = (struct turns){ .member = &b->member, .call = &b->call,
 	    .retry = &b->retry, .interrupts = &b->interrupts, .environment = &b->environment,
 	    .workflow_directory = directory, .prompt = { "ask", 3 } };
 }
@@ -117,7 +118,7 @@ bench_open(struct bench *b, const char *const *tools)
 	unlink(b->path);
 	assert_int_equal(transcript_create(&b->transcript, b->path, b->blobs, RUN_ID, &b->err), 0);
 	assert_int_equal(call_event(&b->call, EVENT_STEP_STARTED, NULL, NULL, NULL, &b->err), 0);
-	assert_int_equal(provider_start(&b->provider, "scripted", NULL, &b->err), 0);
+	provider_begin(&b->provider, "scripted", NULL);
 }
 
 static inline void
@@ -125,8 +126,9 @@ bench_close(struct bench *b)
 {
 	turns_free(&b->turns);
 	provider_stop(&b->provider);
-	agent_free(&b->agent);
-	for (size_t i = 0; i < b->turns.tool_count; i++)
+	agent_free(&b->member.agent);
+	tool_free(&b->member.stop);
+	for (size_t i = 0; i < b->member.tool_count; i++)
 		tool_free(&b->tools[i]);
 	environment_free(&b->environment);
 	transcript_close(&b->transcript);

@@ -1,0 +1,52 @@
+/*
+ * A team: the agents that may work on a call of a step. The first is the one that the
+ * step names; the others are those that it, or one of them, may hand the conversation
+ * over to. Each is there once, whoever names it; agents may name each other. All are
+ * loaded, with their models and tools, before any input is read.
+ */
+#ifndef AWF_AGENT_TEAM_H
+#define AWF_AGENT_TEAM_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "agent/agent.h"
+#include "agent/provider.h"
+#include "agent/tool.h"
+#include "base/error.h"
+#include "json/writer.h"
+
+struct member {
+	struct agent agent;
+	struct tool *tools;          /* those that it may use, loaded */
+	size_t tool_count;
+	struct tool stop;            /* its stop tool, if that has a file and is none of tools */
+	struct provider *provider;   /* agents of the same provider share it */
+};
+
+struct team {
+	struct member **members;
+	size_t count;
+	struct provider **providers;
+	size_t provider_count;
+};
+
+/* How the step's user has its agents work; NULL, -1: as their files say. */
+struct team_source {
+	const char *agent_file;      /* NULL: an agent of nothing but a model */
+	const char *model;           /* of the first agent */
+	char **allow_tools;          /* ends with NULL */
+	int64_t max_turns, max_tokens_total;
+};
+
+/* ERROR_DEFINITION, ERROR_USAGE; team_free() is called either way. name is that of an
+ * agent without a file. */
+int team_load(struct team *t, const struct team_source *source, const char *name,
+    struct error *err);
+/* Makes the providers' processes ours to start. None runs yet. */
+void team_connect(struct team *t, const struct keys *keys, const char *step);
+/* Ends those that run. */
+void team_stop(struct team *t);
+void team_free(struct team *t);
+
+#endif

@@ -15,6 +15,24 @@
 
 /* A signal that comes just before the poll is seen after so long at the latest. */
 #define WAIT_MS 500
+#define DESCRIPTORS_SPARE 64 /* beside those of the workers */
+
+/* Each worker costs a descriptor; its own are limited as before. */
+static void
+allow_descriptors(struct workers *w)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &w->descriptors) == -1)
+		return;
+	more = w->descriptors;
+	if (more.rlim_cur >= w->count + DESCRIPTORS_SPARE)
+		return;
+	more.rlim_cur = w->count + DESCRIPTORS_SPARE;
+	if (more.rlim_cur > more.rlim_max)
+		more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
+}
 
 void
 workers_open(struct workers *w, size_t count,
@@ -32,6 +50,17 @@ workers_open(struct workers *w, size_t count,
 	for (i = 0; i < count; i++)
 		w->list[i].fd = -1;
 	w->window_size = count * WORKERS_AHEAD;
+	w->window = memory_zero(w->window_size, sizeof *w->window);
+	allow_descriptors(w);
+}
+
+void
+workers_reserve(struct workers *w, size_t jobs)
+{
+	if (jobs <= w->window_size)
+		return;
+	free(w->window);
+	w->window_size = jobs;
 	w->window = memory_zero(w->window_size, sizeof *w->window);
 }
 
@@ -106,6 +135,7 @@ serve(const struct workers *w, int fd)
 
 	/* What its bodies leave behind must be its own to end. */
 	descendants_adopt();
+	setrlimit(RLIMIT_NOFILE, &w->descriptors);
 	while (receive_frame(fd, &job) == 1) {
 		buffer_clear(&answer);
 		w->work(w->context, &job, &answer);
@@ -173,6 +203,21 @@ workers_answer(struct workers *w, struct buffer *answer)
 	return 1;
 }
 
+int64_t
+workers_notice(struct workers *w, const struct buffer **answer)
+{
+	for (int64_t job = w->next_answer; job < w->next_job; job++) {
+		struct answered *slot = &w->window[job % (int64_t)w->window_size];
+
+		if (!slot->ready || slot->noticed)
+			continue;
+		slot->noticed = true;
+		*answer = &slot->bytes;
+		return job;
+	}
+	return -1;
+}
+
 static int
 take_answer(struct workers *w, struct worker *worker, struct error *err)
 {
@@ -235,6 +280,7 @@ workers_close(struct workers *w)
 				;
 	for (i = 0; i < w->window_size; i++)
 		buffer_free(&w->window[i].bytes);
+	setrlimit(RLIMIT_NOFILE, &w->descriptors);
 	free(w->list);
 	free(w->window);
 	memset(w, 0, sizeof *w);

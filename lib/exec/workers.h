@@ -5,7 +5,8 @@
  * opened once.
  *
  * At most WORKERS_AHEAD jobs per worker are begun before the answer of the oldest
- * has been taken, so memory stays bounded when one job is slow.
+ * has been taken, so memory stays bounded when one job is slow; more only if the
+ * caller has room for them (workers_reserve()).
  */
 #ifndef AWF_EXEC_WORKERS_H
 #define AWF_EXEC_WORKERS_H
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -28,7 +30,7 @@ struct worker {
 };
 
 struct answered {
-	bool ready;
+	bool ready, noticed;
 	struct buffer bytes;
 };
 
@@ -44,11 +46,14 @@ struct workers {
 	size_t window_size;
 	int64_t next_job;        /* number of the next job */
 	int64_t next_answer;     /* number of the oldest job not yet taken */
+	struct rlimit descriptors; /* as they were limited before */
 };
 
 void workers_open(struct workers *w, size_t count,
     void (*work)(void *, const struct buffer *, struct buffer *), void (*end)(void *),
     void *context);
+/* Before the first job: the answers of so many are kept if need be. */
+void workers_reserve(struct workers *w, size_t jobs);
 /* Whether workers_job() would be taken at once. */
 bool workers_ready(const struct workers *w);
 /* Gives a job to a free worker, starting one if need be. workers_ready() must
@@ -56,6 +61,9 @@ bool workers_ready(const struct workers *w);
 int workers_job(struct workers *w, const struct buffer *job, struct error *err);
 /* 1: the answer of the oldest job; 0: it is not there yet, or there is no job. */
 int workers_answer(struct workers *w, struct buffer *answer);
+/* The number of a job, counted from 0, whose answer has come in and neither been noticed
+ * nor taken; -1: none. The answer stays until it is taken in its turn. */
+int64_t workers_notice(struct workers *w, const struct buffer **answer);
 /* Jobs whose answers have not been taken. */
 int64_t workers_pending(const struct workers *w);
 /* Waits until an answer came in, also_fd (-1: none) is readable, or a signal came.

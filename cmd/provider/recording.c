@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "record/blob.h"
 #include "record/event.h"
@@ -170,17 +171,51 @@ take_event(struct loader *l, const char *line, size_t len, struct error *err)
 	return take_message(l, line, len, call, err);
 }
 
+static bool
+same_match(char *const *a, char *const *b)
+{
+	size_t i, count = list_count(a);
+
+	for (i = 0; i < count && i < list_count(b) && strcmp(a[i], b[i]) == 0; i++)
+		;
+	return i == count && i == list_count(b);
+}
+
 /* The number of lines before with the same match. */
 static long long
-count_matches(const struct recording *r, const char *match)
+count_matches(const struct recording *r, char *const *match)
 {
 	long long count = 0;
 	size_t i;
 
 	for (i = 0; i < r->answer_count; i++)
-		if (r->answers[i].match != NULL && strcmp(r->answers[i].match, match) == 0)
+		if (same_match(r->answers[i].match, match))
 			count++;
 	return count;
+}
+
+/* A text, or a list of them. */
+static int
+read_match(struct span value, char ***match, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, part;
+	bool good = span_type(value) == 's' || span_type(value) == 'a';
+
+	if (value.at == NULL)
+		return 0;
+	if (span_type(value) == 's')
+		list_take(match, span_text(value));
+	else if (good) {
+		span_walk_begin(&walk, value);
+		while (good && span_walk_next(&walk, &key, &part)) {
+			good = span_type(part) == 's';
+			if (good)
+				list_take(match, span_text(part));
+		}
+	}
+	return good && *match != NULL ? 0 : error_set(err, ERROR_INVALID, NULL,
+	    "match: expected a string or a list of strings");
 }
 
 static int
@@ -208,7 +243,7 @@ take_answer(struct loader *l, const char *line, size_t len, struct error *err)
 	struct recorded_answer *a;
 	const char *why;
 	long long turn = -1;
-	char *match;
+	char **match = NULL;
 	size_t bad;
 
 	if (body.len == 0)
@@ -218,7 +253,10 @@ take_answer(struct loader *l, const char *line, size_t len, struct error *err)
 		return error_set(err, ERROR_INVALID, NULL, "byte %zu: %s", bad + 1, why);
 	if (check_answer(body, err) != 0)
 		return -1;
-	match = span_text(span_member(body, "match"));
+	if (read_match(span_member(body, "match"), &match, err) != 0) {
+		list_free(match);
+		return -1;
+	}
 	if (match != NULL)
 		turn = count_matches(l->recording, match);
 	number_set(&turn, span_member(body, "turn"));
@@ -308,7 +346,7 @@ recording_free(struct recording *r)
 
 	for (i = 0; i < r->answer_count; i++) {
 		free(r->answers[i].line);
-		free(r->answers[i].match);
+		list_free(r->answers[i].match);
 	}
 	if (r->foreign)
 		agentloom_free(&r->agentloom);
@@ -369,7 +407,12 @@ static bool
 fits_match(const struct recording *r, const struct recorded_answer *a, const struct wanted *w)
 {
 	(void)r;
-	return a->match != NULL && a->turn == w->turn && strstr(w->text, a->match) != NULL;
+	if (a->match == NULL || a->turn != w->turn)
+		return false;
+	for (char *const *part = a->match; *part != NULL; part++)
+		if (strstr(w->text, *part) == NULL)
+			return false;
+	return true;
 }
 
 /* The lines that say nothing (or only a turn) are given once each, in order. */
@@ -381,23 +424,25 @@ fits_order(const struct recording *r, const struct recorded_answer *a, const str
 	    (a->turn < 0 || a->turn == w->turn);
 }
 
-/* The first fitting answer, one that was not given yet if there is any. */
+/* The answer whose match has the most parts; of these the first that was not given yet,
+ * else the first. */
 static struct recorded_answer *
 find(struct recording *r, const struct wanted *w,
     bool (*fits)(const struct recording *, const struct recorded_answer *, const struct wanted *))
 {
 	struct recorded_answer *found = NULL;
-	size_t i;
+	size_t most = 0;
 
-	for (i = 0; i < r->answer_count; i++) {
+	for (size_t i = 0; i < r->answer_count; i++) {
 		struct recorded_answer *a = &r->answers[i];
+		size_t parts = list_count(a->match);
 
 		if (!fits(r, a, w))
 			continue;
-		if (!a->used)
-			return a;
-		if (found == NULL)
+		if (found == NULL || parts > most || (parts == most && found->used && !a->used)) {
 			found = a;
+			most = parts;
+		}
 	}
 	return found;
 }

@@ -30,7 +30,7 @@ struct recorded_answer {
 	struct span body;          /* object with blocks, stop_reason, usage, model */
 	char sha256[DIGEST_SIZE];  /* of its request; "" if it is not known */
 	size_t call;               /* index; NO_CALL for lines of a file of answers */
-	char *match;               /* part of the request; NULL: any */
+	char **match;              /* parts of the request, all of them; NULL: any */
 	long long turn;            /* assistant messages in the request; -1: any */
 	bool used;
 };

@@ -57,6 +57,23 @@ calls='1|-|run.started|{}|
 	same "$(ask x writer "$answered,$answered" | sed 's/"x"/"y"/' | provider replay | texts)" else
 }
 
+@test "a match of several parts goes before one of fewer, and all of them must be there" {
+	printf '%s\n' '{"match":"writer","blocks":[{"type":"text","text":"one"}]}' \
+		'{"match":["writer","tea"],"blocks":[{"type":"text","text":"both"}]}' \
+		'{"match":["writer","tea"],"blocks":[{"type":"text","text":"both again"}]}' >answers.jsonl
+	same "$( (ask tea writer; ask coffee writer; ask tea writer "$answered") | provider replay | texts)" \
+		'both one both again'
+	same "$(ask tea analyst | provider replay | jq -r .type)" error
+}
+
+@test "a match that is none" {
+	for match in 1 '[]' '["a",2]' null '{}'; do
+		printf '\n{"match":%s,"blocks":[]}\n' "$match" >answers.jsonl
+		run provider replay < <(ask a)
+		[[ $output == *'answers.jsonl:2: match: expected a string or a list of strings'* ]]
+	done
+}
+
 @test "turn says when" {
 	printf '%s\n' '{"turn":1,"blocks":[{"type":"text","text":"then"}]}' \
 		'{"turn":0,"blocks":[{"type":"text","text":"first"}]}' >answers.jsonl

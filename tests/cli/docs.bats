@@ -3,6 +3,7 @@
 # references lead somewhere, every option is described and completed.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+load ../support/manual
 
 prepare() {
 	# The manual says ~/.local/share/awf.
@@ -14,35 +15,7 @@ prepare() {
 	export OPENAI_BASE_URL=http://127.0.0.1:1
 }
 
-# A program of this name and shell text, found first.
-stub() {
-	printf '#!/bin/sh\n%s\n' "$2" >"stubs/$1"
-	chmod +x "stubs/$1"
-}
-
-# Answers of a model for replay: MATCH TEXT...
-answers() {
-	while [ $# -gt 0 ]; do
-		jq -nc --arg match "$1" --arg text "$2" \
-			'{match: $match, turn: 0, blocks: [{type: "text", text: $text}]}'
-		shift 2
-	done
-}
-
-# The example of a page that contains these words, as it is shown.
-example() {
-	awk -v words="$2" '
-		/^\.Bd -literal/ { inside = 1; block = ""; next }
-		/^\.Dl / { inside = 1; block = substr($0, 5) "\n" }
-		/^\.Ed/ || /^\.Dl / { if (inside && index(block, words)) { printf "%s", block; exit }
-			inside = 0; next }
-		inside { block = block $0 "\n" }' "$ROOT/man/$1" |
-		sed "s/^[\$>] //; s/\\\\e/\\\\/g; s/\\\\&//g; s/\\\\(aq/'/g; s/\\\\(dq/\"/g" >"$BATS_TEST_TMPDIR/example"
-	[ -s "$BATS_TEST_TMPDIR/example" ] || { echo "$1 has no example with: $2" >&2; return 1; }
-	cat "$BATS_TEST_TMPDIR/example"
-}
-
-# The same in the README, where examples are indented.
+# An example of the README, where they are indented.
 readme() {
 	awk -v words="$1" '
 		/^    / { block = block substr($0, 5) "\n"; next }
@@ -135,39 +108,6 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	while read -r page; do
 		[ -e "$ROOT/man/$page" ] || { echo "no $page"; false; }
 	done <pages
-}
-
-@test "awf(7): the idioms" {
-	for name in a b agent chair reviewer; do echo "You are $name." >"$name.md"; done
-	yes '{"blocks":[{"type":"text","text":"said"}]}' | head -n 4 >said.jsonl
-	export AWF_MODEL=replay/$PWD/said.jsonl
-	stub x 'echo x'
-	stub y 'echo y'
-	stub z 'jq -cS .'
-	stub curl 'exit 7'
-	echo cached >cache
-	echo TODO >in
-	printf 'one\ntwo\n' >lines
-	# Which idiom, what it prints (data alone), what comes before it in the pipeline.
-	while IFS='|' read -r words expected before; do
-		idiom=$(example awf.7 "$words")
-		idiom=${idiom/then .../then echo found; fi}
-		idiom=${idiom/\/dev\/tty/\/dev\/null}
-		echo "$words"
-		run -0 --separate-stderr awf-run -c "${before:-cat} | { $idiom
-			}" <lines
-		same "$(jq -Rr '. as $line | try (fromjson.data | strings // tojson) catch $line' <<<"$output" | paste -sd' ')" "$expected"
-	done <<-'END'
-		a.md first|said
-		-j 4 -a reviewer|said said
-		-s -a chair|said|awf-step -i lines seed -- cat
-		by-name|{"a":"x","b":"y"}
-		check -q|found
-		curl -fsS|cached
-		--when|{"urgent":false}|echo '{"urgent":false}' | awf-step -i json -O json seed -- cat
-		tee /dev|y
-		-a agent.md ask -r|said
-	END
 }
 
 @test "awf-run(1)" {

@@ -239,6 +239,7 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 		return -1;
 	step->enclosing = enclosing;
 	step->root = recall_root(enclosing);
+	step->parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;

@@ -9,9 +9,11 @@
 
 #define JOBS_LIMIT 1024
 #define LIMIT_MAX (1LL << 50) /* of turns and tokens */
+#define ROUNDS_MAX 1000000000LL
+#define ROUNDS 10             /* --max of a loop that has a condition */
 
 enum {
-	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
+	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -21,13 +23,19 @@ enum {
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
     "awf-step [options] -a AGENT NAME\n"
-    "awf-step [options] -t TOOL NAME\n";
+    "awf-step [options] -t TOOL NAME\n"
+    "awf-step [options] --each NAME -- command [arg ...]\n"
+    "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n";
 
 const struct option_spec step_options[] = {
 	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: an agent file or its name" },
 	{ OPT_MODEL, 'm', "model", "[PROVIDER/]MODEL", "the model to call" },
 	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data" },
 	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model" },
+	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass" },
+	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
+	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
+	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
@@ -148,6 +156,17 @@ apply_limit(const char *option, const char *value, int64_t *out, struct error *e
 }
 
 static int
+apply_rounds(struct settings *s, const char *value, struct error *err)
+{
+	long long rounds;
+
+	if (options_number("--max", value, 1, ROUNDS_MAX, &rounds, err) == -1)
+		return -1;
+	s->step.max_rounds = rounds;
+	return 0;
+}
+
+static int
 apply_kind(struct settings *s, const char *value, struct error *err)
 {
 	if (!name_valid(value))
@@ -186,6 +205,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
 		return apply_limit("--max-tokens-total", value, &s->source.team.max_tokens_total, err);
+	case OPT_MAX:
+		return apply_rounds(s, value, err);
 	case OPT_INPUT:
 	case OPT_OUTPUT_FORM:
 		return apply_forms(s, id, value, err);
@@ -234,7 +255,10 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_RAW: step->raw = true; break;
 	case OPT_FILE: s->file = value; break;
 	case OPT_QUIET: s->quiet = true; break;
-	case OPT_WHEN: step->when = value; break;
+	case OPT_EACH: s->each = true; break;
+	case OPT_WHILE: step->proceed = (struct condition){ "while", value }; break;
+	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
+	case OPT_WHEN: step->when = (struct condition){ "when", value }; break;
 	case OPT_RESCUE: step->rescue = true; break;
 	case OPT_ALLOW_FAILURE: return set_failure(step, FAILURE_ALLOWED, err);
 	case OPT_TRY: return set_failure(step, FAILURE_TRY, err);
@@ -250,12 +274,29 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	return 0;
 }
 
+/* Any of the loop's options makes a loop. */
+static void
+settle_group(struct settings *s)
+{
+	struct step *step = &s->step;
+	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
+
+	if (asks || step->max_rounds > 0)
+		step->group = GROUP_LOOP;
+	else if (s->each)
+		step->group = GROUP_EACH;
+	if (asks && step->max_rounds == 0)
+		step->max_rounds = ROUNDS;
+	step->passes = step->group != GROUP_NONE;
+}
+
 /* What cannot be said together. */
 static int
 check_settings(const struct settings *s, struct error *err)
 {
 	const struct step *step = &s->step;
 	const bool agent = s->source.team.agent_file != NULL || s->source.team.model != NULL;
+	const bool group = step->group != GROUP_NONE;
 	const struct { bool wrong; const char *place, *what; } rules[] = {
 		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
 		{ step->name != NULL && !name_valid(step->name), step->name,
@@ -265,6 +306,14 @@ check_settings(const struct settings *s, struct error *err)
 		{ step->command != NULL && (agent || s->source.tool != NULL), "--",
 		    "a command not together with -a, -m or -t" },
 		{ s->source.tool != NULL && agent, "-t", "not with -a or -m" },
+		{ s->each && step->group != GROUP_EACH, "--each",
+		    "not with --while, --until or --max: these make a loop of each item" },
+		{ group && step->command == NULL, step->group == GROUP_EACH ? "--each" :
+		    step->proceed.text != NULL ? "--while" : step->until.text != NULL ? "--until" :
+		    "--max", "only with a command, which is what is done each time" },
+		{ group && step->feed_state, "-e", "not with a group: what it runs reads the state line" },
+		{ group && (step->effects != EFFECTS_UNDECLARED || step->idempotent), "--effects",
+		    "not with a group: its effects are those of the steps in it" },
 		{ agent && s->source.prompt == NULL && s->input == INPUT_NONE, "-n",
 		    "an agent without input needs a prompt: -p TEXT" },
 		{ s->source.prompt != NULL && !agent, "-p", "only with -a or -m" },
@@ -341,6 +390,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
 		s->step.command = argv + o.next;
 	}
+	settle_group(s);
 	settle_retries(s);
 	return check_settings(s, err);
 }

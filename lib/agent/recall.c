@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "record/state.h"
 
 static bool
 is_fidelity(const struct recalled_event *e, const char *fidelity)
@@ -54,17 +55,7 @@ recalled_binary(const struct recalled_event *e, const char *pointer)
 bool
 recalled_error(const struct recalled_event *e, struct error *error)
 {
-	struct span found = span_member(e->view.payload, "error");
-	char *code = span_text(span_member(found, "code"));
-	char *message = span_text(span_member(found, "message"));
-	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
-
-	if (span_type(found) == 'o')
-		error_set(error, known != ERROR_NONE ? known : ERROR_EXIT_STATUS, NULL, "%s",
-		    message != NULL ? message : "");
-	free(code);
-	free(message);
-	return span_type(found) == 'o';
+	return state_error(span_member(e->view.payload, "error"), error);
 }
 
 bool

@@ -66,6 +66,7 @@ working_free(struct working *work)
 {
 	size_t i;
 
+	working_forget_passed(work);
 	for (i = 0; i < work->result_count; i++)
 		data_free(&work->results[i]);
 	free(work->results);
@@ -89,17 +90,42 @@ recall(struct working *work, struct error *err)
 	return working_recall(work, err);
 }
 
+/* --when, or --while of a round. */
 static int
-ask_condition(struct working *work, struct error *err)
+ask_when(struct working *work, struct error *err)
 {
-	if (!working_recorded_condition(work)) {
-		if (working_ask_condition(work, err) == -1)
-			return -1;
-		working_compare_condition(work);
+	const struct condition *when = &work->step->when;
+	struct buffer line = BUFFER_INIT;
+	int asked = 0;
+
+	if (working_replays(work) || !working_recorded_answer(work, when, &work->when)) {
+		working_body_line(work, &line);
+		asked = working_ask(work, when, &line, &work->when, err);
+		working_compare_answer(work, when, &work->when);
+		buffer_free(&line);
 	}
-	if (work->error.code == ERROR_NONE && !work->condition)
+	if (work->error.code == ERROR_NONE && !work->when.yes)
 		work->skipped = "condition";
-	return 0;
+	return asked;
+}
+
+/* --until, before the round ends. */
+static int
+ask_until(struct working *work, struct error *err)
+{
+	const struct condition *until = &work->step->until;
+	struct buffer line = BUFFER_INIT;
+	int asked = 0;
+
+	if (!work->taken || !working_recorded_answer(work, until, &work->until)) {
+		working_result_lines(work, &line);
+		asked = working_ask(work, until, &line, &work->until, err);
+		working_compare_answer(work, until, &work->until);
+		buffer_free(&line);
+	}
+	if (work->error.code != ERROR_NONE)
+		work->exit_code = -1; /* the body is not what failed */
+	return asked;
 }
 
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
@@ -119,7 +145,13 @@ decide(struct working *work, struct error *err)
 		return -1;
 	working_enter(work);
 	taken = work->skipped == NULL && work->error.code == ERROR_NONE;
-	return taken && work->step->when != NULL ? ask_condition(work, err) : 0;
+	if (taken && work->step->when.text != NULL && ask_when(work, err) == -1)
+		return -1;
+	taken = work->skipped == NULL && work->error.code == ERROR_NONE;
+	if (taken && work->step->spent)
+		error_set(&work->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld rounds",
+		    (long long)work->index);
+	return 0;
 }
 
 /* The start, which makes the claim stand, and then the work, or what stands for it. */
@@ -130,9 +162,13 @@ carry_out(struct working *work, struct error *err)
 
 	if (work->recalls)
 		recall->claimed(recall->history, &work->recalled);
-	if (work->skipped != NULL || work->error.code != ERROR_NONE || working_stands(work))
+	if (work->skipped != NULL || work->error.code != ERROR_NONE)
 		return 0;
-	return working_run(work, err);
+	if (!working_stands(work) && working_run(work, err) == -1)
+		return -1;
+	if (work->step->until.text == NULL || work->error.code != ERROR_NONE || work->skipped != NULL)
+		return 0;
+	return ask_until(work, err);
 }
 
 /* Names the item as awf-tail does: a, a[1], a[2]. */
@@ -147,19 +183,13 @@ report(const struct working *work, struct step_result *result)
 	    error_text(&work->error, text, sizeof text));
 }
 
-/* The code of an error line; a code of a later version counts as a failure. */
 static enum error_code
 passed_code(const struct item *item)
 {
-	struct span error = item_error(item);
-	enum error_code code = ERROR_NONE;
-	char name[64];
+	struct error error = ERROR_INIT;
 
-	if (error.at == NULL)
-		return ERROR_NONE;
-	if (span_copy(span_member(error, "code"), name, sizeof name))
-		code = error_from_name(name, strlen(name));
-	return code != ERROR_NONE ? code : ERROR_EXIT_STATUS;
+	state_error(item_error(item), &error);
+	return error.code;
 }
 
 static int
@@ -175,6 +205,11 @@ conclude(const struct working *work, struct step_result *result)
 {
 	bool gone;
 
+	result->skipped = work->skipped != NULL;
+	result->until = work->until.yes;
+	result->told = work->told;
+	result->error = work->error;
+	memcpy(result->ended, work->completed.id, ID_SIZE);
 	if (work->skipped != NULL) {
 		result->status = failure_status(passed_code(work->item));
 		working_pass_item(work, &result->out);
@@ -186,10 +221,10 @@ conclude(const struct working *work, struct step_result *result)
 	}
 	if (work->step->failure != FAILURE_ALLOWED)
 		result->status = failure_status(work->error.code);
-	gone = work->error.code == ERROR_DOWNSTREAM_CLOSED;
+	gone = work->error.code == ERROR_DOWNSTREAM_CLOSED && !work->told;
 	result->gone = gone && working_replays(work);
 	result->closed = gone && !result->gone;
-	result->stop = result->closed || work->error.code == ERROR_CANCELLED;
+	result->stop = result->closed || (work->error.code == ERROR_CANCELLED && !work->told);
 	if (gone)
 		return;
 	working_put_failure(work, &result->out);
@@ -267,6 +302,8 @@ step_result_clear(struct step_result *result)
 	buffer_clear(&result->out);
 	result->status = STATUS_OK;
 	result->stop = result->closed = result->gone = false;
+	result->skipped = result->until = result->told = false;
+	result->error.code = ERROR_NONE;
 	result->report[0] = '\0';
 }
 
@@ -306,6 +343,19 @@ define_team(const struct step *s, struct writer *w)
 		define_member(s->team->members[i], w);
 }
 
+/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
+static void
+define_group(const struct step *s, struct writer *w)
+{
+	writer_integer(w, (int64_t)s->group);
+	if (s->group != GROUP_LOOP)
+		return;
+	writer_string(w, s->until.text);
+	writer_string(w, s->proceed.text);
+	if (s->until.text == NULL && s->proceed.text == NULL)
+		writer_integer(w, s->max_rounds);
+}
+
 void
 step_define(struct step *s)
 {
@@ -323,6 +373,8 @@ step_define(struct step *s)
 		writer_integer(&w, (int64_t)s->output);
 	if (s->into != NULL)
 		writer_string(&w, s->into);
+	if (s->group != GROUP_NONE)
+		define_group(s, &w);
 	if (s->team != NULL)
 		define_team(s, &w);
 	if (s->operation != NULL)

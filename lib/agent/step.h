@@ -30,6 +30,13 @@
 #include "record/run.h"
 #include "record/state.h"
 
+/* How a command is run for an item; all but the first are groups (group.h). */
+enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP };
+/* Shell text whose exit status is the answer: 0 yes, 1 no. It reads a state line. */
+struct condition {
+	const char *word;            /* how it is asked for and recorded: "when" */
+	const char *text;            /* NULL: it is not asked */
+};
 enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
@@ -39,6 +46,12 @@ struct step {
 	const char *kind;            /* "command" "agent" "operation", or --kind */
 	char *const *command;        /* argv; NULL */
 	bool feed_state;             /* -e: the command reads the state line */
+	bool passes;                 /* state lines that the command prints pass (group.h) */
+	enum step_group group;
+	struct condition proceed;    /* --while; of a loop */
+	struct condition until;      /* --until; of a loop and its rounds */
+	int64_t max_rounds;          /* --max */
+	bool spent;                  /* of a round: none may be made any more */
 	enum output_form output;     /* -O */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */
@@ -48,7 +61,7 @@ struct step {
 
 	/* How. */
 	const char *into;            /* --into KEY; NULL */
-	const char *when;            /* --when; NULL */
+	struct condition when;       /* --when; of a round, the loop's --while */
 	struct gate gate;            /* --require */
 	bool rescue;
 	enum failure_mode failure;
@@ -64,6 +77,7 @@ struct step {
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
 	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
+	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
 	const char *root;            /* what that took over is known by (recall_root()) */
 	const char *path;            /* this step's dotted path */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
@@ -81,6 +95,11 @@ struct step_result {
 	bool stop;                   /* no further calls: downstream closed, cancelled */
 	bool closed;                 /* downstream closed */
 	bool gone;                   /* it had when the replayed call was recorded */
+	bool skipped;                /* the work was not done */
+	bool until;                  /* --until holds */
+	bool told;                   /* the error is what a line of the body told of */
+	struct error error;          /* that it failed with */
+	char ended[ID_SIZE];         /* event id of step.completed */
 	struct buffer out;           /* whole lines */
 	char report[512];            /* one line for stderr, "" if there is nothing to say */
 };

@@ -54,8 +54,6 @@ put_state(const struct working *work, const struct data *data, const struct stat
 	free(previous);
 }
 
-/* The item goes on: as it came if this run's state line it was, else as a line of
- * this call's. */
 void
 working_pass_item(const struct working *work, struct buffer *out)
 {
@@ -75,68 +73,132 @@ working_pass_item(const struct working *work, struct buffer *out)
 	put_state(work, &item->data, &spec, out);
 }
 
+/* As it came; one that has no line of its own gets one of this call. */
+static void
+put_passed(const struct working *work, const struct item *item, const struct state_spec *spec,
+    struct buffer *out)
+{
+	if (item->line.len == 0) {
+		put_state(work, &item->data, spec, out);
+	} else if (work->step->raw) {
+		data_raw(&item->data, out);
+	} else {
+		buffer_append(out, item->line.data, item->line.len);
+		buffer_byte(out, '\n');
+	}
+}
+
+static void
+put_lines(const struct working *work, struct state_spec *spec, struct buffer *out)
+{
+	for (size_t i = 0; i < work->passed_count; i++) {
+		spec->part = (long)i;
+		put_passed(work, &work->passed[i], spec, out);
+	}
+}
+
+static void
+put_results(const struct working *work, struct state_spec *spec, struct buffer *out)
+{
+	put_lines(work, spec, out);
+	for (size_t i = 0; i < work->result_count; i++) {
+		if (work->step->output != OUTPUT_TEXT)
+			spec->part = (long)i;
+		put_state(work, &work->results[i], spec, out);
+	}
+}
+
 void
 working_put_results(const struct working *work, struct buffer *out)
 {
 	struct state_spec spec;
-	size_t i;
 
 	spec_begin(work, &spec);
 	spec.key = work->step->run->key;
-	for (i = 0; i < work->result_count; i++) {
-		if (work->step->output != OUTPUT_TEXT)
-			spec.part = (long)i;
-		put_state(work, &work->results[i], &spec, out);
+	put_results(work, &spec, out);
+}
+
+static void
+put_error(const struct working *work, struct span error, struct buffer *out)
+{
+	struct data nothing = { BUFFER_INIT, false, false };
+	struct state_spec spec;
+
+	spec_begin(work, &spec);
+	if (work->step->failure == FAILURE_ALLOWED) {
+		spec.failure = error;
+		data_null(&nothing);
+		put_state(work, &nothing, &spec, out);
+	} else if (!work->step->raw) {
+		spec.error = error;
+		put_state(work, &work->item->data, &spec, out);
 	}
+	data_free(&nothing);
 }
 
 void
 working_put_failure(const struct working *work, struct buffer *out)
 {
 	struct buffer json = BUFFER_INIT;
-	struct data nothing = { BUFFER_INIT, false, false };
 	struct state_spec spec;
 	struct writer w;
-	struct span error;
 
-	if (work->step->failure == FAILURE_TRY ||
-	    (work->step->raw && work->step->failure != FAILURE_ALLOWED))
+	if (work->step->failure == FAILURE_TRY)
 		return;
+	spec_begin(work, &spec);
+	spec.key = work->step->run->key;
+	put_lines(work, &spec, out);
 	writer_begin(&w, &json);
 	writer_object(&w);
 	working_write_error(&w, "error", &work->error);
 	writer_object_end(&w);
-	error = span_member(span_of(json.data, json.len), "error");
-	spec_begin(work, &spec);
-	if (work->step->failure == FAILURE_ALLOWED) {
-		spec.failure = error;
-		data_null(&nothing);
-		put_state(work, &nothing, &spec, out);
-	} else {
-		spec.error = error;
-		put_state(work, &work->item->data, &spec, out);
-	}
-	data_free(&nothing);
+	put_error(work, span_member(span_of(json.data, json.len), "error"), out);
 	buffer_free(&json);
 }
 
-/* The state line that conditions and -e read; an item without one gets a line that
- * names this call's step.started. */
-void
-working_state_line(const struct working *work, struct buffer *out)
+/* For lines that are read before the call has ended, although a replay knows when it
+ * did: they name its start. */
+static void
+spec_begin_early(const struct working *work, struct state_spec *spec)
+{
+	spec_begin(work, spec);
+	spec->event_id = work->started;
+	spec->timestamp = NULL;
+	spec->seq = 0;
+	spec->execution_time_ms = 0;
+}
+
+static void
+put_line(const struct working *work, bool as_it_came, struct buffer *out)
 {
 	struct state_spec spec;
 
-	if (work->item->line.len > 0) {
+	if (as_it_came) {
 		buffer_append(out, work->item->line.data, work->item->line.len);
 		buffer_byte(out, '\n');
 		return;
 	}
-	spec_begin(work, &spec);
-	spec.event_id = work->started;
-	spec.timestamp = NULL;
-	/* The call has not ended, although a replay knows when it did. */
-	spec.seq = 0;
-	spec.execution_time_ms = 0;
+	spec_begin_early(work, &spec);
 	state_write(&spec, &work->item->data, out);
+}
+
+void
+working_state_line(const struct working *work, struct buffer *out)
+{
+	put_line(work, work->item->line.len > 0, out);
+}
+
+void
+working_body_line(const struct working *work, struct buffer *out)
+{
+	put_line(work, work->item->line.len > 0 && item_error(work->item).at == NULL, out);
+}
+
+void
+working_result_lines(const struct working *work, struct buffer *out)
+{
+	struct state_spec spec;
+
+	spec_begin_early(work, &spec);
+	put_results(work, &spec, out);
 }

@@ -64,9 +64,10 @@ int
 step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
 {
+	static const char *const kinds[] = { "command", "for_each", "while" };
 	int result = 0;
 
-	step->kind = "command";
+	step->kind = kinds[step->group];
 	if (source->tool != NULL)
 		result = load_operation(step, source->tool, loaded, err);
 	else if (step->command == NULL)

@@ -123,33 +123,42 @@ working_recall(struct working *work, struct error *err)
 	return 0;
 }
 
-bool
-working_recorded_condition(struct working *work)
+static struct span
+recorded_answer(const struct working *work, const struct condition *condition)
 {
-	struct span condition;
+	const struct recalled_event *e = condition == &work->step->until ?
+	    recalled_result(&work->recalled) : &work->recalled.started;
 
-	if (!work->recalls || working_replays(work) || work->recalled.changed)
+	return span_path(e->view.payload, "condition", "outcome", NULL);
+}
+
+bool
+working_recorded_answer(struct working *work, const struct condition *condition,
+    struct verdict *answer)
+{
+	struct span outcome;
+
+	if (!work->recalls || work->recalled.changed)
 		return false;
-	condition = span_member(work->recalled.started.view.payload, "condition");
-	if (span_type(condition) != 'o')
-		return false;
-	work->conditional = true;
-	work->condition = span_true(span_member(condition, "outcome"));
-	return true;
+	outcome = recorded_answer(work, condition);
+	answer->asked = outcome.at != NULL;
+	answer->yes = span_true(outcome);
+	return answer->asked;
 }
 
 void
-working_compare_condition(struct working *work)
+working_compare_answer(struct working *work, const struct condition *condition,
+    const struct verdict *answer)
 {
 	struct span outcome;
 
 	if (!work->recalls || !working_replays(work) || work->error.code != ERROR_NONE)
 		return;
-	outcome = span_path(work->recalled.started.view.payload, "condition", "outcome", NULL);
-	if (outcome.at != NULL && span_true(outcome) != work->condition)
-		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the condition of --when %s, the "
-		    "recorded one %s", work->condition ? "holds" : "does not hold",
-		    work->condition ? "did not" : "did");
+	outcome = recorded_answer(work, condition);
+	if (outcome.at != NULL && span_true(outcome) != answer->yes)
+		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the condition of --%s %s, the "
+		    "recorded one %s", condition->word, answer->yes ? "holds" : "does not hold",
+		    answer->yes ? "did not" : "did");
 }
 
 static bool
@@ -223,7 +232,8 @@ take_end(struct working *work)
 	struct span payload = end->view.payload;
 	long long number;
 
-	if (!recalled_error(end, &work->error))
+	work->taken = true;
+	if (!recalled_error(end, &work->error) && !working_recall_passed(work, payload))
 		take_results(work, end);
 	if (span_integer(span_member(payload, "exit_code"), &number))
 		work->exit_code = (int)number;
@@ -275,6 +285,28 @@ done_elsewhere(const struct recalled *r)
 	return span_type(span_member(recalled_result(r)->view.payload, "reused_from")) == 'o';
 }
 
+/* Whether an earlier attempt did the work, so that what was done inside of a group is
+ * not in the one that is replayed. */
+static bool
+done_before(const struct recalled *r)
+{
+	return span_type(span_member(r->completed.view.payload, "reused_from")) == 's';
+}
+
+/* Whether something around the call ended it. What ended something in a group is known
+ * there: the group comes to the same end if it does that once more. */
+static bool
+ended_by_circumstance(const struct step *s, const struct recalled_event *end)
+{
+	struct error error = ERROR_INIT;
+	long long exit_code = -1;
+
+	if (!recalled_error(end, &error) || !recalled_circumstance(error.code))
+		return false;
+	span_integer(span_member(end->view.payload, "exit_code"), &exit_code);
+	return !s->passes || (s->group != GROUP_LOOP && (exit_code == -1 || exit_code > 128));
+}
+
 /* A command whose effects lie outside is not run again, nor one that ended because
  * of what went on around it. */
 static bool
@@ -282,7 +314,6 @@ replay_stands(struct working *work)
 {
 	const struct recalled *r = &work->recalled;
 	const struct step *s = work->step;
-	struct error error = ERROR_INIT;
 
 	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		work->skipped = "by_user";
@@ -292,7 +323,7 @@ replay_stands(struct working *work)
 		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recorded call was skipped");
 		return true;
 	}
-	if (done_elsewhere(r)) {
+	if (done_elsewhere(r) || (s->passes && done_before(r))) {
 		take_end(work);
 		return true;
 	}
@@ -304,7 +335,7 @@ replay_stands(struct working *work)
 		return true;
 	}
 	if (s->effects != EFFECTS_READ && s->effects != EFFECTS_EXTERNAL &&
-	    !(recalled_error(recalled_result(r), &error) && recalled_circumstance(error.code)))
+	    !ended_by_circumstance(s, recalled_result(r)))
 		return false;
 	take_end(work);
 	return true;

@@ -44,6 +44,8 @@ working_find_causes(struct working *w, const struct buffer *causes)
 		end = strchr(at, '\n');
 		event_id = at + ID_SIZE;
 		call = event_id + ID_SIZE;
+		if (memcmp(event_id, s->parent, ID_SIZE - 1) == 0)
+			continue; /* it is the parent, unless a call in between is */
 		if (memcmp(at, s->run->id, ID_SIZE - 1) != 0)
 			add_link(w, at, event_id);
 		else if (w->parent[0] == '\0' &&
@@ -53,7 +55,7 @@ working_find_causes(struct working *w, const struct buffer *causes)
 			add_link(w, NULL, event_id);
 	}
 	if (w->parent[0] == '\0')
-		memcpy(w->parent, s->run->started, ID_SIZE);
+		memcpy(w->parent, s->parent, ID_SIZE);
 }
 
 /* Whether the item's data is, byte for byte, the result of the parent event, so
@@ -141,14 +143,25 @@ write_input(const struct working *work, struct writer *w)
 }
 
 static void
-write_condition(const struct working *work, struct writer *w)
+write_answer(struct writer *w, const struct condition *condition, const struct verdict *answer)
 {
-	if (!work->conditional)
+	if (!answer->asked)
 		return;
 	writer_key(w, "condition");
 	writer_object(w);
-	writer_member_string(w, "when", work->step->when);
-	writer_member_bool(w, "outcome", work->condition);
+	writer_member_string(w, condition->word, condition->text);
+	writer_member_bool(w, "outcome", answer->yes);
+	writer_object_end(w);
+}
+
+static void
+write_loop(const struct step *s, struct writer *w)
+{
+	writer_key(w, "loop");
+	writer_object(w);
+	writer_member_string(w, "while", s->proceed.text);
+	writer_member_string(w, "until", s->until.text);
+	writer_member_integer(w, "max", s->max_rounds);
 	writer_object_end(w);
 }
 
@@ -174,9 +187,11 @@ write_started(const struct working *work, struct writer *w)
 		write_agent(w, s->agent);
 	if (s->operation != NULL)
 		writer_member_string(w, "tool", s->operation->name);
-	if (s->timeout_ms > 0)
+	if (s->group == GROUP_LOOP)
+		write_loop(s, w);
+	else if (s->timeout_ms > 0)
 		writer_member_integer(w, "timeout_ms", s->timeout_ms);
-	write_condition(work, w);
+	write_answer(w, &s->when, &work->when);
 	write_gate(w, &s->gate);
 	working_write_claim(work, w);
 	writer_member_string(w, "mode", step_mode(s));
@@ -261,8 +276,13 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "call", work->id);
 	if (work->error.code != ERROR_NONE)
 		working_write_error(w, "error", &work->error);
+	else if (holds_result(work) && work->passes)
+		working_write_passed(work, w);
 	else if (holds_result(work))
 		results_write(&results, w);
+	if (work->passes)
+		writer_member_integer(w, "count", (int64_t)work->passed_count);
+	write_answer(w, &s->until, &work->until);
 	writer_member_integer(w, "duration_ms", work->duration_ms);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);
@@ -312,7 +332,7 @@ working_append_completed(struct working *work, struct error *err)
 		work->call.links = links;
 		e->links = span_of(links.data, links.len);
 	}
-	if (holds_result(work))
+	if (holds_result(work) && !work->passes)
 		binaries_add_results(&binaries, &results);
 	e->raws = binaries.list;
 	e->raw_count = binaries.count;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/group.h"
 #include "agent/prompt.h"
 #include "agent/turn.h"
 #include "base/clock.h"
@@ -93,7 +94,10 @@ try_command(struct working *work, struct error *err)
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
 	body.inherit = true;
-	if (s->feed_state)
+	working_drop_passed(work);
+	if (s->passes)
+		working_body_line(work, &input);
+	else if (s->feed_state)
 		working_state_line(work, &input);
 	else
 		data_feed(&work->item->data, &input);
@@ -107,7 +111,8 @@ try_command(struct working *work, struct error *err)
 	work->errors = body.errors;
 	work->errors_bytes = body.errors_bytes;
 	memset(&body.errors, 0, sizeof body.errors);
-	if (result == 0 && work->error.code == ERROR_NONE)
+	if (result == 0 && !(s->passes && working_take_passed(work, &body.output)) &&
+	    work->error.code == ERROR_NONE)
 		take_output(work, &body.output);
 	body_free(&body);
 	buffer_free(&input);
@@ -256,6 +261,22 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 	}
 }
 
+/* --into takes the data of the one line that came. */
+static void
+unpass(struct working *work)
+{
+	size_t count = work->passed_count;
+
+	if (work->error.code == ERROR_NONE && count == 1) {
+		working_add_result(work, &work->passed[0].data);
+		memset(&work->passed[0].data, 0, sizeof work->passed[0].data);
+	} else if (work->error.code == ERROR_NONE) {
+		error_set(&work->error, ERROR_INVALID_INPUT, "--into",
+		    "takes one result, and %zu came", count);
+	}
+	working_forget_passed(work);
+}
+
 /* data.KEY = result; the rest stays, data that is no object moves to input. */
 static void
 merge_into(struct working *work)
@@ -267,19 +288,17 @@ merge_into(struct working *work)
 	struct data merged = { BUFFER_INIT, false, false };
 	struct writer w;
 
+	if (work->passes)
+		unpass(work);
+	if (work->error.code != ERROR_NONE)
+		return;
 	writer_begin(&w, &merged.json);
 	writer_object(&w);
 	if (span_type(data) == 'o') {
 		span_walk_begin(&walk, data);
 		while (span_walk_next(&walk, &name, &value)) {
-			if (span_is(name, key))
-				continue;
-			if (merged.json.len > 1)
-				buffer_byte(&merged.json, ',');
-			buffer_append(&merged.json, name.at, name.len);
-			buffer_byte(&merged.json, ':');
-			buffer_append(&merged.json, value.at, value.len);
-			w.comma = true;
+			if (!span_is(name, key))
+				writer_raw_member(&w, name, value);
 		}
 	} else {
 		writer_member_span(&w, "input", data);
@@ -302,6 +321,8 @@ check_size(struct working *work)
 
 	for (size_t i = 0; i < work->result_count; i++)
 		total += work->results[i].json.len + 1;
+	for (size_t i = 0; i < work->passed_count; i++)
+		total += work->passed[i].data.json.len + work->passed[i].metadata.len + 1;
 	if (total > DATA_LIMIT)
 		error_set(&work->error, ERROR_SCHEMA, NULL,
 		    "the result is longer than a line can be (256 MiB)");
@@ -315,31 +336,33 @@ working_run(struct working *work, struct error *err)
 	int result = 0;
 
 	working_take_tries(work);
-	if (s->command != NULL)
+	if (s->group == GROUP_LOOP)
+		result = group_run_loop(work, err);
+	else if (s->command != NULL)
 		result = run_with_retries(work, try_command, err);
 	else if (s->operation != NULL)
 		result = run_with_retries(work, try_operation, err);
 	else
 		run_agent(work);
-	if (work->error.code == ERROR_SYSTEM) {
+	if (work->error.code == ERROR_SYSTEM && !work->told) {
 		if (err != NULL)
 			*err = work->error;
 		return -1;
 	}
-	if (result == 0 && work->error.code == ERROR_NONE && s->into != NULL)
+	if (result == 0 && s->into != NULL)
 		merge_into(work);
 	if (work->error.code == ERROR_NONE)
 		check_size(work);
 	return result;
 }
 
-/* Asks --when. The answer, or an error in work->error; -1: the machine failed. */
 int
-working_ask_condition(struct working *work, struct error *err)
+working_ask(struct working *work, const struct condition *condition,
+    const struct buffer *line, struct verdict *answer, struct error *err)
 {
 	struct step *s = work->step;
-	char *argv[] = { memory_text("/bin/sh"), memory_text("-c"), memory_text(s->when), NULL };
-	struct buffer input = BUFFER_INIT;
+	char *argv[] = { memory_text("/bin/sh"), memory_text("-c"), memory_text(condition->text),
+		NULL };
 	struct body body;
 	int result;
 
@@ -347,21 +370,18 @@ working_ask_condition(struct working *work, struct error *err)
 	body.argv = argv;
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
-	working_state_line(work, &input);
-	body.input = input.data;
-	body.input_len = input.len;
+	body.input = line->data;
+	body.input_len = line->len;
 	result = bodies_run(&body, 1, &s->interrupts, err);
-	work->conditional = true;
-	work->condition = body.exit_code == 0;
+	answer->asked = true;
+	answer->yes = body.exit_code == 0;
 	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
 		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
-		    "the condition of --when ended with status %d", body.exit_code);
+		    "the condition of --%s ended with status %d", condition->word, body.exit_code);
 	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
 		work->error = body.error;
 	body_free(&body);
-	buffer_free(&input);
-	free(argv[0]);
-	free(argv[1]);
-	free(argv[2]);
+	for (char **word = argv; *word != NULL; word++)
+		free(*word);
 	return result;
 }

@@ -29,14 +29,19 @@ struct working {
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	char parent[ID_SIZE];
 	bool input_is_result;      /* input is the result of parent */
-	bool conditional, condition;
+	struct verdict { bool asked, yes; } when, until;
 	bool recalls;              /* a recorded call is taken over */
 	bool reused;               /* its result is this call's */
+	bool taken;                /* so is its end, in a replay too */
 	bool beyond;               /* a replay: not made, for nobody read it any more */
 	/* What came of it. */
 	struct data *results;
 	size_t result_count;
+	bool passes;               /* the output is lines instead: */
+	struct item *passed;       /* without a line of its own, it gets one of this call */
+	size_t passed_count;
 	struct error error;
+	bool told;                 /* the error is what a line of the output told of */
 	const char *skipped;       /* why the work was not done; NULL */
 	int exit_code;             /* of a command; -1 */
 	bool killed;               /* a signal ended the command, or the operation's tool */
@@ -68,10 +73,13 @@ bool working_several_results(const struct working *work);
  * What forbids going on is in error. -1: the machine failed. */
 int working_recall(struct working *work, struct error *err);
 bool working_replays(const struct working *work);
-/* Takes the condition from the recorded call; false if it is to be asked. */
-bool working_recorded_condition(struct working *work);
+/* Takes the answer of a condition from the recorded call: --when from its start, --until
+ * from its end. False if it is to be asked. */
+bool working_recorded_answer(struct working *work, const struct condition *condition,
+    struct verdict *answer);
 /* A replay asks again; another answer than the recorded one is the call's error. */
-void working_compare_condition(struct working *work);
+void working_compare_answer(struct working *work, const struct condition *condition,
+    const struct verdict *answer);
 /* Whether what was recorded stands instead of the work: it is taken then. */
 bool working_stands(struct working *work);
 /* In a replay, the tries that failed stand; the last one is made again. */
@@ -86,17 +94,37 @@ void working_write_reuse(const struct working *work, struct writer *w);
 int working_run(struct working *work, struct error *err);
 /* Takes over what data holds. */
 void working_add_result(struct working *work, struct data *data);
-/* Asks --when; sets condition, or error if the condition itself failed. */
-int working_ask_condition(struct working *work, struct error *err);
+/* Asks a condition about a state line; sets the answer, or the call's error. */
+int working_ask(struct working *work, const struct condition *condition,
+    const struct buffer *line, struct verdict *answer, struct error *err);
 
 /* step_lines.c: lines for stdout, after step.completed was appended. */
 void working_put_results(const struct working *work, struct buffer *out);
+/* What a body gave before it failed, and the error line. */
 void working_put_failure(const struct working *work, struct buffer *out);
 /* The item goes on: as it came if this run's state line it was, else as a line of
  * this call's. */
 void working_pass_item(const struct working *work, struct buffer *out);
 /* The state line that conditions and -e read; an item without one gets a line that
- * names this call's step.started. */
+ * names this call's step.started. Of an item that failed, a body reads no error. */
 void working_state_line(const struct working *work, struct buffer *out);
+void working_body_line(const struct working *work, struct buffer *out);
+/* The lines of the result before the call has ended. */
+void working_result_lines(const struct working *work, struct buffer *out);
+
+/* step_passed.c: output that is lines already (group.h). */
+
+/* Takes a body's stdout. False: it begins with no state line, so it is a result as that
+ * of any command. What is wrong with it, or what its first error line says, is the
+ * call's error then. The makers of its lines are causes of the call's end. */
+bool working_take_passed(struct working *work, const struct buffer *output);
+/* Takes over an item as output. */
+void working_pass(struct working *work, struct item *item);
+/* The items alone; and with them what they led to, before the body is tried again. */
+void working_forget_passed(struct working *work);
+void working_drop_passed(struct working *work);
+/* result, as lines without tokens; and from the recorded end, false if it has none. */
+void working_write_passed(const struct working *work, struct writer *w);
+bool working_recall_passed(struct working *work, struct span payload);
 
 #endif

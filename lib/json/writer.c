@@ -136,6 +136,16 @@ writer_span(struct writer *w, struct span value)
 }
 
 void
+writer_raw_member(struct writer *w, struct span key, struct span value)
+{
+	separate(w);
+	buffer_append(w->out, key.at, key.len);
+	buffer_byte(w->out, ':');
+	w->comma = false;
+	writer_raw(w, value.at, value.len);
+}
+
+void
 writer_member_string(struct writer *w, const char *key, const char *text)
 {
 	if (!text)

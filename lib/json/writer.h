@@ -32,6 +32,8 @@ void writer_bytes(struct writer *w, const char *bytes, size_t len);
 void writer_integer(struct writer *w, int64_t value);
 void writer_bool(struct writer *w, bool value);
 void writer_null(struct writer *w);
+/* A member of another object, as it stands there. */
+void writer_raw_member(struct writer *w, struct span key, struct span value);
 /* A value that is JSON already; empty or NULL writes null. */
 void writer_raw(struct writer *w, const char *json, size_t len);
 void writer_span(struct writer *w, struct span value);

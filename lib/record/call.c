@@ -48,6 +48,14 @@ call_event(struct call *c, enum event_type type, const char *parent,
 }
 
 void
+call_add_link(struct call *c, const char *id)
+{
+	if (c->links.len > 0)
+		buffer_byte(&c->links, ',');
+	json_quote(&c->links, id, ID_SIZE - 1);
+}
+
+void
 call_follow(struct call *c, const char *const *ids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -55,9 +63,7 @@ call_follow(struct call *c, const char *const *ids, size_t count)
 			memcpy(c->last, ids[i], ID_SIZE);
 			continue;
 		}
-		if (c->links.len > 0)
-			buffer_byte(&c->links, ',');
-		json_quote(&c->links, ids[i], ID_SIZE - 1);
+		call_add_link(c, ids[i]);
 	}
 }
 

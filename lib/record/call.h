@@ -34,6 +34,8 @@ int call_event(struct call *c, enum event_type type, const char *parent,
 /* The next event follows these (the first is its parent, others its links): the
  * results of several tool calls. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
+/* A further cause of the next event. */
+void call_add_link(struct call *c, const char *id);
 /* The next event follows one of an earlier attempt, and this one of the call's own. */
 void call_follow_recorded(struct call *c, const char *recorded, const char *own);
 /* Gives the next event its id. */

@@ -35,24 +35,70 @@ find_required(const struct gate *g, const char *call)
 	return -1;
 }
 
-/* Whether the call has made this line's data; metadata.path must be the call's, as
+/* Who made a line, as it says itself. */
+struct maker {
+	char *call, *path, *event_id;
+	char sha256[DIGEST_SIZE];    /* of the data that it has now */
+};
+
+/* Whether it names a call and the event of it; metadata.path must be the call's, as
  * others go by it. */
 static bool
-made_by(const struct gate *g, const struct item *item, const char *call)
+maker_read(struct maker *m, const struct item *item)
+{
+	m->call = item_metadata(item, "call");
+	m->path = item_metadata(item, "path");
+	m->event_id = item_metadata(item, "event_id");
+	if (item->foreign || m->call == NULL || m->path == NULL || m->event_id == NULL ||
+	    !call_of_path(m->call, m->path))
+		return false;
+	digest_sha256(item->data.json.data, item->data.json.len, m->sha256);
+	return true;
+}
+
+static void
+maker_free(struct maker *m)
+{
+	free(m->call);
+	free(m->path);
+	free(m->event_id);
+}
+
+static struct token_claim
+claim_of(const struct gate *g, const struct maker *m, const struct data *data)
+{
+	return (struct token_claim){ g->run_id, g->attempt, m->call, m->event_id, m->sha256,
+		data->no_newline, data->base64 };
+}
+
+bool
+gate_vouched(const struct gate *g, const struct item *item)
 {
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
-	char sha256[DIGEST_SIZE];
-	char *path = item_metadata(item, "path"), *event_id = item_metadata(item, "event_id");
-	struct token_claim claim = { g->run_id, g->attempt, call, event_id, sha256,
-		item->data.no_newline, item->data.base64 };
-	bool made = false;
+	struct maker maker;
+	struct token_claim claim;
+	bool made = maker_read(&maker, item);
 
-	if (path != NULL && event_id != NULL && call_of_path(call, path)) {
-		digest_sha256(item->data.json.data, item->data.json.len, sha256);
+	if (made) {
+		claim = claim_of(g, &maker, &item->data);
 		made = token_check(g->key, &claim, span_member(metadata, "token"));
 	}
-	free(path);
-	free(event_id);
+	maker_free(&maker);
+	return made;
+}
+
+bool
+gate_vouch(const struct gate *g, const struct item *item, char token[DIGEST_SIZE])
+{
+	struct maker maker;
+	struct token_claim claim;
+	bool made = maker_read(&maker, item);
+
+	if (made) {
+		claim = claim_of(g, &maker, &item->data);
+		token_issue(g->key, &claim, token);
+	}
+	maker_free(&maker);
 	return made;
 }
 
@@ -63,7 +109,7 @@ check_call(const struct gate *g, const struct item *item, const char *call, stru
 
 	if (which == -1)
 		return error_set(why, ERROR_BLOCKED, OPTION, "the input was made by %s", call);
-	if (!made_by(g, item, call))
+	if (!gate_vouched(g, item))
 		return error_set(why, ERROR_BLOCKED, OPTION,
 		    "no token of %s for this data: it was changed since, or did not come from there in "
 		    "this attempt of the run", call);

@@ -6,6 +6,7 @@
 #ifndef AWF_RECORD_GATE_H
 #define AWF_RECORD_GATE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/digest.h"
@@ -24,6 +25,10 @@ struct gate {
 int gate_require(struct gate *g, const char *text, struct error *err);
 /* The index of the required path or call that made the item; -1 with ERROR_BLOCKED. */
 int gate_pass(const struct gate *g, const struct item *item, struct error *why);
+/* Whether the item's token proves that the call it names has made its data. */
+bool gate_vouched(const struct gate *g, const struct item *item);
+/* Makes that token, for a line that goes out again; false if the item names no call. */
+bool gate_vouch(const struct gate *g, const struct item *item, char token[DIGEST_SIZE]);
 void gate_free(struct gate *g);
 
 #endif

@@ -145,6 +145,21 @@ item_error(const struct item *item)
 	return error.at != NULL && span_type(error) == 'o' ? error : none;
 }
 
+bool
+state_error(struct span object, struct error *error)
+{
+	char *code = span_text(span_member(object, "code"));
+	char *message = span_text(span_member(object, "message"));
+	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
+
+	if (span_type(object) == 'o')
+		error_set(error, known != ERROR_NONE ? known : ERROR_EXIT_STATUS, NULL, "%s",
+		    message != NULL ? message : "");
+	free(code);
+	free(message);
+	return span_type(object) == 'o';
+}
+
 char *
 item_metadata(const struct item *item, const char *key)
 {
@@ -201,9 +216,8 @@ state_is(struct span value)
 	    member_is_id(metadata, "run_id") && member_is_id(metadata, "event_id");
 }
 
-/* Fills an item from a state line that was found to be one. */
-static void
-item_from_state(struct item *item, struct span line, const char *run_id)
+void
+item_take_state(struct item *item, struct span line, const char *run_id)
 {
 	struct span metadata, data;
 
@@ -231,6 +245,15 @@ state_reader_begin(struct state_reader *r, int fd, enum input_form form, const c
 	r->run_id = run_id;
 	r->done = r->eof = form == INPUT_NONE;
 	framer_begin(&r->framer);
+}
+
+void
+state_reader_give(struct state_reader *r, struct buffer *bytes)
+{
+	r->pending = *bytes;
+	r->any_byte = bytes->len > 0;
+	r->eof = true;
+	memset(bytes, 0, sizeof *bytes);
 }
 
 void
@@ -455,7 +478,7 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 	if (wrong != NULL)
 		return bad_input(r, bad, err, wrong);
 	if (r->form == INPUT_STATE) {
-		item_from_state(item, span_of(at, len), r->run_id);
+		item_take_state(item, span_of(at, len), r->run_id);
 	} else {
 		item_clear(item);
 		scan_minify(span_of(at, len), &item->data.json);

@@ -50,6 +50,11 @@ struct item {
 };
 /* metadata.error of an item that failed before, .at NULL if none. */
 struct span item_error(const struct item *item);
+/* Fills *error from {"code", "message"}; false if it is none. A code of a later version
+ * counts as exit_status. */
+bool state_error(struct span object, struct error *error);
+/* Fills an item from a line that state_is(). */
+void item_take_state(struct item *item, struct span line, const char *run_id);
 /* A text of the metadata in memory of its own, or NULL. */
 char *item_metadata(const struct item *item, const char *key);
 void item_free(struct item *item);
@@ -74,6 +79,8 @@ struct state_reader {
 };
 void state_reader_begin(struct state_reader *r, int fd, enum input_form form,
     const char *run_id);
+/* Instead of a descriptor: takes over bytes that are all of the input. */
+void state_reader_give(struct state_reader *r, struct buffer *bytes);
 /* 1: an item; 0: none among the bytes read so far (r->done: nor will there be);
  * -1: ERROR_INVALID_INPUT naming the byte. A state line that breaks off at the
  * end is an error, not text. */

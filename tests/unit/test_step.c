@@ -118,8 +118,9 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 	char shell[] = "/bin/sh", flag[] = "-c", process[] = "s:0", *script = memory_text(sheet->command);
 	char *argv[] = { shell, flag, script, NULL };
 	struct step s = { .name = "s", .kind = "command", .command = argv, .output = sheet->output,
-	    .feed_state = sheet->feed_state, .into = sheet->into, .when = sheet->when, .failure = sheet->failure,
-	    .effects = sheet->effects, .run = &run, .recall = recall, .enclosing = "", .path = "s",
+	    .feed_state = sheet->feed_state, .into = sheet->into, .when = { "when", sheet->when }, .failure = sheet->failure,
+	    .effects = sheet->effects, .run = &run, .recall = recall, .enclosing = "", .root = "",
+	    .parent = run.started, .path = "s",
 	    .process = process, .interrupts = { NULL, -1 } };
 	struct item item = { .foreign = false };
 	struct buffer causes = BUFFER_INIT;

@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "replay/taken.h"
 
 /* The two sides of the comparison. */
 struct against {
 	struct canonical recording, replay;
 	struct map unknown;        /* starts that only the replay has, by their calls */
+	struct map taken;          /* of the recording; read when it is first asked for */
+	bool taken_known;
 	int attempt;
 	struct difference *difference;
 };
@@ -194,14 +197,27 @@ list_unknown(struct against *a, struct error *err)
 	return failed;
 }
 
+/* Whether the event is of a call that no replay makes. 1, 0, or -1. */
+static int
+not_repeated(struct against *a, const char *call, struct error *err)
+{
+	if (!a->taken_known && taken_read(&a->taken, &a->recording, err) != 0)
+		return -1;
+	a->taken_known = true;
+	return taken_encloses(&a->taken, call);
+}
+
 /* A recorded event that the replay does not have. */
 static int
 compare_missing(struct against *a, const struct graph_node *node, struct error *err)
 {
 	const size_t *found = NULL;
 	struct difference *d = a->difference;
-	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err);
+	int differ = tell(a, DIFFERENCE_FIRST_ONLY, &a->recording, node, err), taken;
 
+	taken = differ == 1 ? not_repeated(a, buffer_string(&d->call), err) : 0;
+	if (taken != 0)
+		return taken == 1 ? 0 : -1;
 	if (differ == 1 && event_type_starts_call((enum event_type)node->type))
 		found = map_get(&a->unknown, buffer_string(&d->call), d->call.len);
 	if (found == NULL)
@@ -292,7 +308,7 @@ int
 against_recording(const char *recording, const char *replay, int attempt, struct difference *d,
     struct error *err)
 {
-	struct against a = { .unknown = MAP_INIT, .attempt = attempt, .difference = d };
+	struct against a = { .unknown = MAP_INIT, .taken = MAP_INIT, .attempt = attempt, .difference = d };
 	int differ;
 
 	memset(d, 0, sizeof *d);
@@ -304,6 +320,7 @@ against_recording(const char *recording, const char *replay, int attempt, struct
 	}
 	differ = compare_all(&a, err);
 	map_free(&a.unknown);
+	map_free(&a.taken);
 	canonical_close(&a.recording);
 	canonical_close(&a.replay);
 	return differ;

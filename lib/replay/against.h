@@ -6,7 +6,8 @@
  * Causes are not compared, nor attempts and how calls are counted: a recording that was
  * resumed has the events of one call in several attempts, and its replay has them in
  * one. What a call took over from an earlier attempt (reused_from) is compared with
- * where it was made.
+ * where it was made. What was made inside of a call whose end a replay takes from the
+ * recording is not compared (replay/taken.h).
  */
 #ifndef AWF_REPLAY_AGAINST_H
 #define AWF_REPLAY_AGAINST_H

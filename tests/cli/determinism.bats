@@ -172,6 +172,15 @@ differs_somehow() {
 		>(awf-step -i lines two -r -- sort -r >two) >/dev/null; wait; sleep 0.1; rm -f one two'
 }
 
+@test "what was done inside of a call that is not repeated is not missed" {
+	deterministic -n -c 'awf-step -n --effects read look -- sh -c "awf-step -n in -r -- echo hi"'
+	deterministic -n -c 'awf-step -n --timeout 300ms --allow-failure late -- \
+		sh -c "awf-step -n in -q -- sh -c \"awf-step -n deep -q -- true\"; sleep 9"'
+	run awf-run -n -c 'awf-step -n look -q -- sh -c "test -e done || awf-step -n in -q -- true; touch done"'
+	run -3 --separate-stderr awf-verify --determinism --isolation "$ISOLATION"
+	[[ $stderr == *': look:0:0/in:0:0: step.started '*' is in the recording only'* ]]
+}
+
 coder() {
 	mkdir agents tools
 	printf '{"description":"writes a file","input_schema":{"type":"object"},"effects":"workspace"}\n' >tools/put.tool.json

@@ -129,22 +129,6 @@ call_path_valid(const char *text)
 	}
 }
 
-bool
-call_of_path(const char *call, const char *path)
-{
-	for (;; call++, path++) {
-		size_t len = name_length(call);
-		const char *at = len == 0 ? NULL : pass_number(call + len);
-
-		if (at == NULL || strncmp(path, call, len) != 0)
-			return false;
-		call = pass_number(at);
-		path += len;
-		if (call == NULL || *call != '/' || *path != '.')
-			return call != NULL && *call == '\0' && *path == '\0';
-	}
-}
-
 int
 call_sync(struct call *c, struct error *err)
 {

@@ -44,8 +44,6 @@ void call_name_next(struct call *c, const char *id);
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
-/* Whether a call is one of a step: the names in it are the path's. */
-bool call_of_path(const char *call, const char *path);
 int call_sync(struct call *c, struct error *err);
 
 #endif

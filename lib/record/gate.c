@@ -20,29 +20,13 @@ gate_require(struct gate *g, const char *text, struct error *err)
 	return 0;
 }
 
-static bool
-is_required(const char *call, const char *required)
-{
-	return strcmp(call, required) == 0 || call_of_path(call, required);
-}
-
-static int
-find_required(const struct gate *g, const char *call)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (is_required(call, g->required[i]))
-			return (int)i;
-	return -1;
-}
-
-/* Who made a line, as it says itself. */
+/* Who made a line, as it says itself: the token tells whether that is so. */
 struct maker {
 	char *call, *path, *event_id;
 	char sha256[DIGEST_SIZE];    /* of the data that it has now */
 };
 
-/* Whether it names a call and the event of it; metadata.path must be the call's, as
- * others go by it. */
+/* false: it does not say it. */
 static bool
 maker_read(struct maker *m, const struct item *item)
 {
@@ -50,7 +34,7 @@ maker_read(struct maker *m, const struct item *item)
 	m->path = item_metadata(item, "path");
 	m->event_id = item_metadata(item, "event_id");
 	if (item->foreign || m->call == NULL || m->path == NULL || m->event_id == NULL ||
-	    !call_of_path(m->call, m->path))
+	    !call_id_valid(m->call) || !call_path_valid(m->path))
 		return false;
 	digest_sha256(item->data.json.data, item->data.json.len, m->sha256);
 	return true;
@@ -67,22 +51,25 @@ maker_free(struct maker *m)
 static struct token_claim
 claim_of(const struct gate *g, const struct maker *m, const struct data *data)
 {
-	return (struct token_claim){ g->run_id, g->attempt, m->call, m->event_id, m->sha256,
+	return (struct token_claim){ g->run_id, g->attempt, m->call, m->path, m->event_id, m->sha256,
 		data->no_newline, data->base64 };
+}
+
+static bool
+vouched(const struct gate *g, const struct maker *m, const struct item *item)
+{
+	const struct token_claim claim = claim_of(g, m, &item->data);
+	struct span metadata = span_of(item->metadata.data, item->metadata.len);
+
+	return token_check(g->key, &claim, span_member(metadata, "token"));
 }
 
 bool
 gate_vouched(const struct gate *g, const struct item *item)
 {
-	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 	struct maker maker;
-	struct token_claim claim;
-	bool made = maker_read(&maker, item);
+	bool made = maker_read(&maker, item) && vouched(g, &maker, item);
 
-	if (made) {
-		claim = claim_of(g, &maker, &item->data);
-		made = token_check(g->key, &claim, span_member(metadata, "token"));
-	}
 	maker_free(&maker);
 	return made;
 }
@@ -92,34 +79,44 @@ gate_vouch(const struct gate *g, const struct item *item, char token[DIGEST_SIZE
 {
 	struct maker maker;
 	struct token_claim claim;
-	bool made = maker_read(&maker, item);
+	bool known = maker_read(&maker, item);
 
-	if (made) {
+	if (known) {
 		claim = claim_of(g, &maker, &item->data);
 		token_issue(g->key, &claim, token);
 	}
 	maker_free(&maker);
-	return made;
+	return known;
 }
 
 static int
-check_call(const struct gate *g, const struct item *item, const char *call, struct error *why)
+find_required(const struct gate *g, const struct maker *m)
 {
-	int which = find_required(g, call);
+	for (size_t i = 0; i < g->count; i++)
+		if (strcmp(m->call, g->required[i]) == 0 || strcmp(m->path, g->required[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static int
+check_maker(const struct gate *g, const struct maker *m, const struct item *item,
+    struct error *why)
+{
+	int which = find_required(g, m);
 
 	if (which == -1)
-		return error_set(why, ERROR_BLOCKED, OPTION, "the input was made by %s", call);
-	if (!gate_vouched(g, item))
+		return error_set(why, ERROR_BLOCKED, OPTION, "the input was made by %s", m->call);
+	if (!vouched(g, m, item))
 		return error_set(why, ERROR_BLOCKED, OPTION,
 		    "no token of %s for this data: it was changed since, or did not come from there in "
-		    "this attempt of the run", call);
+		    "this attempt of the run", m->call);
 	return which;
 }
 
 int
 gate_pass(const struct gate *g, const struct item *item, struct error *why)
 {
-	char *call;
+	struct maker maker;
 	int which;
 
 	if (item->metadata.len == 0)
@@ -127,10 +124,9 @@ gate_pass(const struct gate *g, const struct item *item, struct error *why)
 		    "the input is no state line: no step has made it");
 	if (item->foreign)
 		return error_set(why, ERROR_BLOCKED, OPTION, "the input is of another run");
-	call = item_metadata(item, "call");
-	which = call != NULL ? check_call(g, item, call, why) :
+	which = maker_read(&maker, item) ? check_maker(g, &maker, item, why) :
 	    error_set(why, ERROR_BLOCKED, OPTION, "the input's metadata names no call");
-	free(call);
+	maker_free(&maker);
 	return which;
 }
 

@@ -528,7 +528,7 @@ static void
 write_token(struct writer *w, const struct state_spec *s, const struct data *data,
     const char *sha256)
 {
-	const struct token_claim claim = { s->run_id, s->attempt, s->call, s->event_id, sha256,
+	const struct token_claim claim = { s->run_id, s->attempt, s->call, s->path, s->event_id, sha256,
 		data->no_newline, data->base64 };
 	char token[DIGEST_SIZE];
 

@@ -4,16 +4,16 @@
 
 #include "base/buffer.h"
 
-/* One field per line. A call comes from input when a token is checked, and might
- * hold a LF; as all behind it is of fixed length, no other claim has this text. */
+/* One field per line; a call and a path hold no LF, call_id_valid() and
+ * call_path_valid(), so no other claim has this text. */
 char *
 token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *claim,
     char token[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
 
-	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n%c%c\n", claim->run_id, claim->attempt,
-	    claim->call, claim->event_id, claim->sha256, claim->no_newline ? 'n' : '-',
+	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n%s\n%c%c\n", claim->run_id, claim->attempt,
+	    claim->call, claim->path, claim->event_id, claim->sha256, claim->no_newline ? 'n' : '-',
 	    claim->base64 ? 'b' : '-');
 	digest_hmac(key, text.data, text.len, token);
 	buffer_free(&text);

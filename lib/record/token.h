@@ -17,7 +17,7 @@
 struct token_claim {
 	const char *run_id;
 	int attempt;
-	const char *call, *event_id; /* that made the data, and its step.completed */
+	const char *call, *path, *event_id; /* that made the data, and its step.completed */
 	const char *sha256;          /* of the data's JSON text */
 	bool no_newline, base64;     /* how its text becomes bytes */
 };

@@ -123,6 +123,10 @@ required_paths_and_calls_pass(void **state)
 		{ "a:0:0/b-2:1:0", "a.b-2", { "b-2" }, -1 },
 		{ "a:0:0/b-2:1:0", "a.b-2", { "a:0:0/b-2:1:0" }, 0 },
 		{ "a:0:0/b-2:1:0", "a.b-2", { "a:0:0" }, -1 },
+		{ "a:0:0/a:0:3", "a", { "a" }, 0 },
+		{ "a:0:0/a:0:3", "a", { "a.a" }, -1 },
+		{ "a:0:0/a:0:0", "a.a", { "a" }, -1 },
+		{ "a:0:0/a:0:3/b:0:0", "a.b", { "a.b" }, 0 },
 	};
 	struct data data = { BUFFER_INIT, false, false };
 	size_t i;
@@ -150,9 +154,10 @@ what_was_changed_is_refused(void **state)
 		{ "\"okay\"", "\"Okay\"", "no token" },
 		{ "\"okay\"", "[\"okay\"]", "no token" },
 		{ "check:0:1", "check:0:2", "no token" },
-		{ "check:0:1", "check:0:1\\n", "made by" },
-		{ "\"path\":\"check\"", "\"path\":\"deploy\"", "no token" },
-		{ "\"path\":\"check\",", "", "no token" },
+		{ "check:0:1", "check:0:1\\n", "names no call" },
+		{ "\"path\":\"check\"", "\"path\":\"deploy\"", "made by" },
+		{ "\"path\":\"check\"", "\"path\":\"check\\n\"", "names no call" },
+		{ "\"path\":\"check\",", "", "names no call" },
 		{ EVENT, OTHER, "no token" },
 		{ RUN, OTHER, "of another run" },
 		{ "\"call\":\"check:0:1\",", "", "names no call" },
@@ -190,6 +195,57 @@ what_was_changed_is_refused(void **state)
 }
 
 static void
+a_step_is_not_another_by_its_path(void **state)
+{
+	static const char *const required[] = { "check", NULL };
+	struct gate gate = gate_of(required);
+	struct data data = { BUFFER_INIT, false, false };
+	struct buffer line = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+
+	(void)state;
+	data_from_text(&data, "okay\n", 5);
+	make_line(RUN, 1, "check:0:1/check:0:0", "check.check", &data, &line);
+	replace(&line, "check.check", "check");
+	assert_int_equal(passes(&gate, &line, &why), -1);
+	assert_non_null(strstr(why.message, "no token"));
+	buffer_free(&line);
+	data_free(&data);
+}
+
+/* A line that goes out again has the token that it would have had. */
+static void
+lines_are_vouched_for_again(void **state)
+{
+	static const char *const required[] = { "check", NULL };
+	struct gate gate = gate_of(required);
+	struct data data = { BUFFER_INIT, false, false };
+	struct buffer line = BUFFER_INIT;
+	struct item item;
+	char token[DIGEST_SIZE];
+
+	(void)state;
+	data_from_text(&data, "okay", 4);
+	make_line(RUN, 1, "check:0:1", "check", &data, &line);
+	read_item(&line, &item);
+	assert_true(gate_vouched(&gate, &item));
+	assert_true(gate_vouch(&gate, &item, token));
+	assert_non_null(strstr(line.data, token));
+	gate.attempt = 2;
+	assert_false(gate_vouched(&gate, &item));
+	item_free(&item);
+	buffer_clear(&line);
+	buffer_text(&line, "no line");
+	read_item(&line, &item);
+	assert_false(gate_vouched(&gate, &item));
+	assert_false(gate_vouch(&gate, &item, token));
+	item_free(&item);
+	buffer_free(&line);
+	data_free(&data);
+	gate_free(&gate);
+}
+
+static void
 another_attempt_or_key_is_refused(void **state)
 {
 	static const struct { int attempt; const unsigned char *key; int which; } cases[] = {
@@ -219,7 +275,7 @@ another_attempt_or_key_is_refused(void **state)
 static void
 tokens_are_compared_in_constant_time(void **state)
 {
-	const struct token_claim claim = { RUN, 1, "check:0:1", EVENT, "", false, false };
+	const struct token_claim claim = { RUN, 1, "check:0:1", "check", EVENT, "", false, false };
 	char token[DIGEST_SIZE], given[DIGEST_SIZE + 2];
 	size_t i;
 
@@ -270,6 +326,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(required_paths_and_calls_pass),
 		cmocka_unit_test(what_was_changed_is_refused),
+		cmocka_unit_test(a_step_is_not_another_by_its_path),
+		cmocka_unit_test(lines_are_vouched_for_again),
 		cmocka_unit_test(another_attempt_or_key_is_refused),
 		cmocka_unit_test(tokens_are_compared_in_constant_time),
 		cmocka_unit_test(only_paths_and_calls_are_required),

@@ -125,7 +125,8 @@ add_call(struct recording *rec, char *id)
 	}
 	c = &rec->calls[rec->call_count++];
 	*c = (struct recorded_call){ .id = id, .attempt = rec->attempt, .claimed_by = NO_CALL,
-		.input_from = NO_CALL, .result_from = NO_CALL, .last_tool = NO_TOOL,
+		.input_from = NO_CALL, .result_from = NO_CALL, .winner = NO_CALL,
+		.last_tool = NO_TOOL,
 		.enclosing = find_enclosing(rec, id) };
 	return c;
 }
@@ -155,6 +156,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
+	c->race = span_is(at->members[STRATEGY], "any");
 	join_chain(rec, index, at->members[CLAIMS]);
 	if (at->members[INPUT].at == NULL) {
 		c->input_from = reading_find(rec, at->view.parent_event_id);
@@ -205,6 +207,20 @@ read_skipped(struct recording *rec, struct recorded_call *c, const struct readin
 		mark_idle(rec, c);
 }
 
+/* The branch that succeeded ends the race that it is in. */
+static void
+end_race(struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct recorded_call *group;
+
+	if (c->enclosing == NO_CALL || c->state != RECALL_SUCCEEDED)
+		return;
+	group = &rec->calls[rec->calls[c->enclosing].root];
+	if (group->race && group->winner == NO_CALL)
+		group->winner = call;
+}
+
 void
 recording_take_completed(struct recording *rec, const struct reading *at)
 {
@@ -230,5 +246,6 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	} else {
 		c->state = RECALL_SUCCEEDED;
 	}
+	end_race(rec, index);
 }
 

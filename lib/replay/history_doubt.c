@@ -109,10 +109,32 @@ first_doubt(const struct recording *rec, size_t call)
 	return unfinished(c) ? next_doubt(rec, rec->calls[c->root].last_tool) : NO_TOOL;
 }
 
+static bool
+succeeded(const struct recorded_call *c)
+{
+	return c->state == RECALL_SUCCEEDED && !c->reopened && !c->left_out;
+}
+
+/* Whether nothing of the call will be made again: a call around it succeeded, or one
+ * around it lost a race. */
+static bool
+over(const struct recording *rec, size_t call)
+{
+	for (size_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
+		size_t winner = rec->calls[rec->calls[i].root].winner;
+
+		if (succeeded(&rec->calls[recording_latest(rec, i)]) ||
+		    (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)])))
+			return true;
+	}
+	return false;
+}
+
 bool
 recording_doubtful(const struct recording *rec, size_t call)
 {
-	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
+	return (call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL) &&
+	    !over(rec, call);
 }
 
 /* Whether a tool of the call, in any attempt, began to change something. */
@@ -228,7 +250,7 @@ recording_doubts(const struct recording *rec, struct history_summary *summary,
 	if (rec->spec->mode == RECALL_REPLAY)
 		return 0;
 	for (size_t i = 0; i < rec->call_count; i++) {
-		if (!recording_counts(rec, i))
+		if (!recording_counts(rec, i) || over(rec, i))
 			continue;
 		if (call_doubt(&rec->calls[i]) != NULL && add_doubt(rec, summary, i, NULL, err) != 0)
 			return -1;

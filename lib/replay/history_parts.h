@@ -55,6 +55,8 @@ struct recorded_call {
 	const char *cut;             /* why it counts as cut off; NULL */
 	bool effects, idempotent;    /* its own: it changes something */
 	bool operation;              /* its effects are those of its tool's calls */
+	bool race;                   /* of its branches one is to succeed (--strategy any) */
+	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
 	bool began_inside;           /* one of them began to change something; kept at the root */
 	bool idle;                   /* it never began its work */
@@ -124,7 +126,8 @@ bool path_names(const char *path, const char *call, const char *call_path);
 enum recall_decision recording_decision(const struct recording *rec, size_t call);
 /* Refuses PATHs that no call has, and contradictions. */
 int recording_check_paths(const struct recording *rec, struct error *err);
-/* Whether the call has an effect of which nobody knows whether it happened. */
+/* Whether the call has an effect of which nobody knows whether it happened, and which
+ * may happen again. */
 bool recording_doubtful(const struct recording *rec, size_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, size_t call);

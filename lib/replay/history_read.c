@@ -14,7 +14,7 @@ static const char *const member_names[MEMBERS] = {
 	[IDEMPOTENT] = "idempotent", [TOOL] = "tool", [CLAIMS] = "claims", [RESULT] = "result",
 	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = "reused_from",
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
-	[STATUS] = "status", [PARTIAL] = "partial",
+	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 };
 
 void

@@ -116,6 +116,7 @@ write_step(struct writer *w, const char *line)
 	member(w, "definition_sha256", *value_of(line, "def") != '\0' ? value_of(line, "def") : "0");
 	member(w, "effects", value_of(line, "fx"));
 	member_json(w, "idempotent", value_of(line, "idem"));
+	member(w, "strategy", value_of(line, "strategy"));
 	member(w, "tool", value_of(line, "tool"));
 	member(w, "agent", value_of(line, "agent"));
 	member_id(w, "claims", value_of(line, "claims"));
@@ -560,6 +561,25 @@ test_doubts(void **state)
 		    "C c2 a:0:0 skip=by_user", "", NULL, "skipped started=%s2% completed=%c2%" },
 		{ "R\nS s a:0:0 fx=external cmd=x\nR\nS s2 a:0:0 fx=external cmd=x claims=s\n"
 		    "C c2 a:0:0 err=waiting", "a:0:0: cut off x", "a", "open redo started=%s%" },
+		/* What will not be made again: a call around it succeeded, or it lost a race. */
+		{ "R\nS g g:0:0\nS s g:0:0/a:0:0 fx=external cmd=x\nC d g:0:0 result=1", "", NULL, "new" },
+		{ "R\nS g g:0:0\nS s g:0:0/a:0:0 fx=external cmd=x\nC d g:0:0 result=1\n"
+		    "R\nS g2 g:0:0 claims=g\nC d2 g:0:0 reused=d", "", NULL, "new" },
+		{ "R\nS g g:0:0\nS s g:0:0/a:0:0 fx=external cmd=x\nC d g:0:0 err=exit_status exit=1",
+		    "g:0:0/a:0:0: cut off x", NULL, "new" },
+		{ "R\nS g g:0:0\nS h g:0:0/h:0:0\nS s g:0:0/h:0:0/a:0:0 fx=external cmd=x\n"
+		    "C d g:0:0 result=1", "", NULL, "new" },
+		{ "R\nS g g:0:0 strategy=any\nS s g:0:0/g:0:0 fx=external cmd=x\n"
+		    "S t g:0:0/g:0:1 fx=external cmd=y\nC c g:0:0/g:0:1 result=1", "", NULL, "new" },
+		{ "R\nS g g:0:0 strategy=all\nS s g:0:0/g:0:0 fx=external cmd=x\n"
+		    "S t g:0:0/g:0:1 fx=external cmd=y\nC c g:0:0/g:0:1 result=1",
+		    "g:0:0/g:0:0: cut off x", NULL, "new" },
+		{ "R\nS g g:0:0 strategy=any\nS s g:0:0/g:0:0 fx=external cmd=x\n"
+		    "S t g:0:0/g:0:1 fx=external cmd=y\nC c g:0:0/g:0:1 err=exit_status exit=1",
+		    "g:0:0/g:0:0: cut off x", NULL, "new" },
+		{ "R\nS g g:0:0 strategy=any\nS t g:0:0/g:0:1\nC c g:0:0/g:0:1 result=1\n"
+		    "R\nS g2 g:0:0 strategy=any claims=g\nS s g:0:0/g:0:0 fx=external cmd=x", "", NULL,
+		    "new" },
 		/* Agents and operations have doubts about their tools. */
 		{ "R\nS s a:0:0 agent=x\nU u s\nA m u\nT t m id=1 fx=external args=[1]",
 		    "a:0:0 send: cut off [1]", "a",

@@ -316,31 +316,30 @@ step_start_provider(struct step *s, struct error *err)
 	return provider_start(s->team->members[0]->provider, err);
 }
 
+/* The step's prompt is the first member's: in this order calls of earlier recordings are
+ * known again. */
 static void
-define_member(const struct member *m, struct writer *w)
+define_member(const struct step *s, const struct member *m, struct writer *w)
 {
+	bool first = m == s->team->members[0];
 	struct buffer params = BUFFER_INIT;
 
 	writer_string(w, m->agent.sha256);
+	if (first)
+		writer_string(w, s->prompt);
 	writer_string(w, m->agent.provider);
 	writer_string(w, m->agent.model);
-	value_write(m->agent.params, &params);
-	writer_raw(w, params.data, params.len);
+	if (first && s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
+		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
+	if (m->agent.params != NULL) {
+		value_write(m->agent.params, &params);
+		writer_raw(w, params.data, params.len);
+	}
 	for (size_t i = 0; i < m->tool_count; i++)
 		writer_string(w, m->tools[i].sha256);
 	if (m->stop.name != NULL)
 		writer_string(w, m->stop.sha256);
 	buffer_free(&params);
-}
-
-static void
-define_team(const struct step *s, struct writer *w)
-{
-	writer_string(w, s->prompt);
-	if (s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
-		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
-	for (size_t i = 0; i < s->team->count; i++)
-		define_member(s->team->members[i], w);
 }
 
 /* --max is a limit, unless nothing else ends the loop: then it says what is done. */
@@ -375,8 +374,8 @@ step_define(struct step *s)
 		writer_string(&w, s->into);
 	if (s->group != GROUP_NONE)
 		define_group(s, &w);
-	if (s->team != NULL)
-		define_team(s, &w);
+	for (i = 0; s->team != NULL && i < s->team->count; i++)
+		define_member(s, s->team->members[i], &w);
 	if (s->operation != NULL)
 		writer_string(&w, s->operation->sha256);
 	writer_array_end(&w);

@@ -35,47 +35,6 @@ conversation() {
 	grep -q "no recorded answer for this request" error || { cat error; false; }
 }
 
-changed_files() {
-	git init -q .
-	git config user.email a@example.org
-	git config user.name A
-	for i in 1 2 3 4 5; do echo "$i" >"file$i"; done
-	git add .
-	git commit -q -m one
-	for i in 1 2 3 4 5; do echo "changed $i" >"file$i"; done
-}
-
-review_answers() {
-	for i in 1 2 3 4 5; do
-		printf '{"type":"message","match":"+changed %s","turn":0,"stop_reason":"end_turn","blocks":[{"type":"text","text":"review of file%s"}]}\n' "$i" "$i"
-	done
-	printf '{"type":"message","match":"You chair","stop_reason":"end_turn","blocks":[{"type":"text","text":"merge"}]}\n'
-}
-
-@test "review.awf reviews each changed file and joins the reviews" {
-	changed_files
-	review_answers >"$BATS_TEST_TMPDIR/answers.jsonl"
-	AWF_MODEL=replay/$BATS_TEST_TMPDIR/answers.jsonl run -0 "$ROOT/examples/review.awf"
-	[ "$output" = merge ]
-	same "$(jq -c 'select(.type == "message.user" and .path == "join").payload.blocks[0].text' \
-		"$(transcript)")" \
-		'"[\"review of file1\",\"review of file2\",\"review of file3\",\"review of file4\",\"review of file5\"]"'
-}
-
-@test "review.awf asks nobody when nothing has changed" {
-	changed_files
-	git commit -q -a -m two
-	run -0 "$ROOT/examples/review.awf"
-	[ "$output" = "review.awf: nothing has changed" ]
-	same "$(jq -c 'select(.type == "step.started")' "$(transcript)")" ""
-}
-
-@test "review.awf asks nobody where there is nothing to compare with" {
-	run -1 "$ROOT/examples/review.awf"
-	same "${lines[0]}" "review.awf: not in a git work tree with a commit"
-	same "$(jq -c 'select(.type == "step.started")' "$(transcript)")" ""
-}
-
 @test "the tools refuse what their schemas do not allow" {
 	cd "$ROOT/examples"
 	run -3 sh -c "echo '{\"query\":\"\"}' | awf-step -i json -t search_notes find -q"
@@ -84,6 +43,25 @@ review_answers() {
 	[ "$output" = batteries.md ]
 	run -0 sh -c "echo '{\"text\":\"a b\"}' | awf-step -i json -t word_count count -r"
 	[ "$output" = '{"words":2,"characters":3}' ]
+}
+
+@test "README: every workflow is there, and runs as it says on its recording" {
+	cp -r "$ROOT/examples/." .
+	git init -q .
+	git config user.email a@example.org
+	git config user.name A
+	git add .
+	git commit -q -m one
+	echo >>notes/cost.md
+	isolation=$(isolation)
+	sed -n 's/^| \[\([^]]*\)\].*| `\([^`]*\)`.*/\1|\2/p' README.md | sed 's/\\|/|/g' >table
+	same "$(cut -d'|' -f1 table | sort)" "$( (ls ./*.awf ./*.mk; echo ./ci) | sed 's/..//' | sort)"
+	while IFS='|' read -r name command; do
+		echo "$name"
+		[ "$name" != ci ] || command="$command --isolation $isolation"
+		AWF_MODEL=replay/$PWD/recordings/${name%.*}.jsonl run -0 sh -c "$command" </dev/null
+		run -0 awf-verify
+	done <table
 }
 
 @test "the demo shows a run, its transcript, a query, its verification, its replay and a fork" {

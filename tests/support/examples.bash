@@ -23,15 +23,16 @@ hold() {
 	mkdir -p providers
 	cat >providers/awf-provider-replay <<-END
 		#!/bin/sh
-		IFS= read -r request || exit 0
-		case \$request in
-		*"$1"*)
-			while [ -e "$PWD/held" ]; do
-				: >"$PWD/ready"
-				sleep 0.02
-			done ;;
-		esac
-		{ printf '%s\n' "\$request"; cat; } | "$BUILD/libexec/awf/awf-provider-replay"
+		while IFS= read -r request; do
+			case \$request in
+			*"$1"*)
+				while [ -e "$PWD/held" ]; do
+					: >"$PWD/ready"
+					sleep 0.02
+				done ;;
+			esac
+			printf '%s\n' "\$request"
+		done | "$BUILD/libexec/awf/awf-provider-replay"
 	END
 	chmod +x providers/awf-provider-replay
 	export AWF_PROVIDER_PATH=$PWD/providers

@@ -194,23 +194,6 @@ prepare_environment(struct settings *s, struct resources *r)
 	mask_export(&r->mask, e);
 }
 
-/* The call or path around this one, "" if there is none; NULL with *err if it is
- * not what it should be. */
-static const char *
-surrounding(const struct resources *r, const char *variable, bool (*valid)(const char *),
-    struct error *err)
-{
-	const char *value = r->own_run ? NULL : getenv(variable);
-
-	if (value == NULL || *value == '\0')
-		return "";
-	if (valid(value))
-		return value;
-	error_set(err, ERROR_SYSTEM, variable, "'%s' is not what AWF sets: do not set it yourself",
-	    value);
-	return NULL;
-}
-
 /* Nobody reading ends the step; in a replay, once what was recorded has been made. */
 static void
 watch_reader(struct settings *s)
@@ -227,15 +210,14 @@ watch_reader(struct settings *s)
 static int
 take_place(struct settings *s, struct resources *r, struct error *err)
 {
-	const char *enclosing = surrounding(r, "AWF_CALL", call_id_valid, err);
-	const char *path = surrounding(r, "AWF_PATH", call_path_valid, err);
+	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
 
 	step->run = &r->run;
 	step->gate.run_id = r->run.id;
 	step->gate.attempt = r->run.attempt;
 	step->gate.key = r->run.key;
-	if (enclosing == NULL || path == NULL)
+	if (!r->own_run && call_around(&enclosing, &path, err) != 0)
 		return -1;
 	step->enclosing = enclosing;
 	step->root = recall_root(enclosing);

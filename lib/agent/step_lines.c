@@ -150,7 +150,7 @@ working_put_failure(const struct working *work, struct buffer *out)
 	put_lines(work, &spec, out);
 	writer_begin(&w, &json);
 	writer_object(&w);
-	working_write_error(&w, "error", &work->error);
+	call_write_error(&w, "error", &work->error);
 	writer_object_end(&w);
 	put_error(work, span_member(span_of(json.data, json.len), "error"), out);
 	buffer_free(&json);

@@ -83,23 +83,6 @@ working_command_text(char *const *argv, struct buffer *out)
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *argv);
 }
 
-static void
-write_command(struct writer *w, char *const *argv)
-{
-	struct buffer text = BUFFER_INIT;
-
-	working_command_text(argv, &text);
-	writer_key(w, "blocks");
-	writer_array(w);
-	writer_object(w);
-	writer_member_string(w, "type", "command");
-	writer_member_string(w, "fidelity", "router");
-	writer_member_string(w, "command", buffer_string(&text));
-	writer_object_end(w);
-	writer_array_end(w);
-	buffer_free(&text);
-}
-
 static const char *
 step_mode(const struct step *s)
 {
@@ -182,7 +165,7 @@ write_started(const struct working *work, struct writer *w)
 	if (s->idempotent)
 		writer_member_bool(w, "idempotent", true);
 	if (s->command != NULL)
-		write_command(w, s->command);
+		call_write_command(w, s->command);
 	if (s->agent != NULL)
 		write_agent(w, s->agent);
 	if (s->operation != NULL)
@@ -231,18 +214,6 @@ working_append_started(struct working *work, struct error *err)
 	return result;
 }
 
-void
-working_write_error(struct writer *w, const char *key, const struct error *error)
-{
-	char text[sizeof error->place + sizeof error->message + 4];
-
-	writer_key(w, key);
-	writer_object(w);
-	writer_member_string(w, "code", error_name(error->code));
-	writer_member_string(w, "message", error_text(error, text, sizeof text));
-	writer_object_end(w);
-}
-
 bool
 working_several_results(const struct working *work)
 {
@@ -275,7 +246,7 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "kind", s->kind);
 	writer_member_string(w, "call", work->id);
 	if (work->error.code != ERROR_NONE)
-		working_write_error(w, "error", &work->error);
+		call_write_error(w, "error", &work->error);
 	else if (holds_result(work) && work->passes)
 		working_write_passed(work, w);
 	else if (holds_result(work))

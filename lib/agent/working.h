@@ -63,8 +63,6 @@ int working_append_completed(struct working *work, struct error *err);
 
 /* The words of a command in a row, for people. */
 void working_command_text(char *const *argv, struct buffer *out);
-/* {"code": …, "message": …} as a member. */
-void working_write_error(struct writer *w, const char *key, const struct error *error);
 
 /* Whether the result is an array, of what came of -O. */
 bool working_several_results(const struct working *work);

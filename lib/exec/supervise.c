@@ -215,22 +215,63 @@ wait_time(const struct watcher *w)
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
+static nfds_t
+poll_output(const struct watcher *w, struct pollfd fds[OUTPUT_POLLS], int *timeout_ms)
+{
+	return w->s->output != NULL ? output_poll(w->s->output, fds, timeout_ms) : 0;
+}
+
+static void
+relay_output(struct watcher *w, const struct pollfd *fds, nfds_t count)
+{
+	if (count > 0 && output_step(w->s->output, fds, count, &w->s->error) != 0)
+		finish(w, VERDICT_FAILED);
+}
+
 static void
 wait_once(struct watcher *w)
 {
-	struct pollfd fds[2 + INPUT_POLLS] = {
+	struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS] = {
 		{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
 	};
-	nfds_t relayed = input_poll(w->s->input, fds + 2);
+	int timeout = wait_time(w);
+	nfds_t in = input_poll(w->s->input, fds + 2);
+	nfds_t out = poll_output(w, fds + 2 + in, &timeout);
 
-	if (poll(fds, 2 + relayed, wait_time(w)) < 0)
+	if (poll(fds, 2 + in + out, timeout) < 0)
 		return;
 	if (fds[0].revents != 0)
 		take_signal(w);
 	if (!w->done && fds[1].revents != 0)
 		take_report(w);
-	if (!w->done && relayed > 0 && input_step(w->s->input, fds + 2, &w->s->error) != 0)
+	if (!w->done && in > 0 && input_step(w->s->input, fds + 2, &w->s->error) != 0)
 		finish(w, VERDICT_FAILED);
+	if (!w->done)
+		relay_output(w, fds + 2 + in, out);
+}
+
+/* All has ended that could write: what it wrote last goes out. A run that was ended
+ * before its time waits for no reader. */
+static void
+flush_output(struct watcher *w)
+{
+	if (w->s->output == NULL)
+		return;
+	if (output_ended(w->s->output, &w->s->error) != 0)
+		finish(w, VERDICT_FAILED);
+	w->done = w->s->verdict != VERDICT_ENDED;
+	while (!w->done && output_busy(w->s->output)) {
+		struct pollfd fds[1 + OUTPUT_POLLS] = { { signal_pipe[0], POLLIN, 0 } };
+		int timeout = -1;
+		nfds_t out = poll_output(w, fds + 1, &timeout);
+
+		if (poll(fds, 1 + out, timeout) < 0)
+			continue;
+		if (fds[0].revents != 0)
+			take_signal(w);
+		if (!w->done)
+			relay_output(w, fds + 1, out);
+	}
 }
 
 /* Ends who is left, by the signal that ended the rest. */
@@ -250,13 +291,15 @@ watch(struct watcher *w)
 	const struct process_spec spec = {
 		.argv = w->s->argv, .environment = w->s->environment,
 		.directory = w->s->directory, .in = w->s->input->stream,
-		.out = PROCESS_INHERIT, .err = PROCESS_INHERIT, .group = !w->foreground,
-		.inherit = true,
+		.out = w->s->output != NULL ? w->s->output->stream : PROCESS_INHERIT,
+		.err = PROCESS_INHERIT, .group = !w->foreground, .inherit = true,
 	};
 
 	int started = guardian_start(&w->guardian, &spec, &w->s->exit_code, &w->s->error);
 
 	input_started(w->s->input);
+	if (w->s->output != NULL)
+		output_started(w->s->output);
 	if (started != 0) {
 		w->s->verdict = w->s->error.code == ERROR_SYSTEM ? VERDICT_FAILED :
 		    VERDICT_NOT_STARTED;
@@ -269,6 +312,7 @@ watch(struct watcher *w)
 			look_at_rest(w);
 	}
 	end_rest(w);
+	flush_output(w);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * Supervision of one attempt of a run: starts the workflow under a guardian,
- * relays its stdin, and waits until the workflow and the steps that it left
+ * relays its stdin, and of a child run its stdout, and waits until the workflow and the steps that it left
  * running have ended, or a signal, the time limit or a fault ends it.
  *
  * In the foreground of a terminal the workflow stays in this process's group, so
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "exec/output.h"
 #include "exec/process.h"
 #include "record/input.h"
 
@@ -38,6 +39,7 @@ struct supervision {
 	const char *directory;      /* where the workflow starts; NULL: here */
 	const char *run_directory;  /* whose roster says which steps run */
 	struct input *input;
+	struct output *output;      /* NULL: stdout is the workflow's own */
 	int64_t timeout_ms;         /* 0: none */
 
 	/* Filled by supervise(). */

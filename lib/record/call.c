@@ -1,5 +1,6 @@
 #include "record/call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -127,6 +128,56 @@ call_path_valid(const char *text)
 		if (len == 0 || *text != '.')
 			return len > 0 && *text == '\0';
 	}
+}
+
+void
+call_write_error(struct writer *w, const char *key, const struct error *error)
+{
+	char text[sizeof error->place + sizeof error->message + 4];
+
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error_text(error, text, sizeof text));
+	writer_object_end(w);
+}
+
+void
+call_write_command(struct writer *w, char *const *argv)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (; *argv != NULL; argv++)
+		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
+	writer_key(w, "blocks");
+	writer_array(w);
+	writer_object(w);
+	writer_member_string(w, "type", "command");
+	writer_member_string(w, "fidelity", "router");
+	writer_member_string(w, "command", buffer_string(&text));
+	writer_object_end(w);
+	writer_array_end(w);
+	buffer_free(&text);
+}
+
+static int
+surrounding(const char *variable, bool (*valid)(const char *), const char **value,
+    struct error *err)
+{
+	*value = getenv(variable);
+	if (*value == NULL)
+		*value = "";
+	if (**value == '\0' || valid(*value))
+		return 0;
+	return error_set(err, ERROR_SYSTEM, variable,
+	    "'%s' is not what AWF sets: do not set it yourself", *value);
+}
+
+int
+call_around(const char **call, const char **path, struct error *err)
+{
+	return surrounding("AWF_CALL", call_id_valid, call, err) != 0 ? -1 :
+	    surrounding("AWF_PATH", call_path_valid, path, err);
 }
 
 int

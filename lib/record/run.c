@@ -88,6 +88,12 @@ make_mask(struct run *r, struct masking *masking, struct error *err)
 	return failed;
 }
 
+static int
+write_lineage(const struct run *r, const struct lineage *lineage, struct error *err)
+{
+	return lineage != NULL ? lineage_write(lineage, r->directory, err) : 0;
+}
+
 /* A transcript that is not kept lies, with its blobs, in the run directory. */
 static char *
 transcript_path(const struct run *r)
@@ -205,16 +211,50 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_object_end(&w);
 }
 
+/* "" for what is no id. */
+static void
+take_id(struct span value, char id[ID_SIZE])
+{
+	if (!span_copy(value, id, ID_SIZE) || !id_valid(id, strlen(id)))
+		id[0] = '\0';
+}
+
+void
+run_cause_read(struct run_cause *cause, const struct event_view *started)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	memset(cause, 0, sizeof *cause);
+	take_id(started->parent_run_id, cause->run_id);
+	if (cause->run_id[0] == '\0' || span_type(started->links) != 'a')
+		return;
+	span_walk_begin(&walk, started->links);
+	while (span_walk_next(&walk, &key, &link))
+		if (span_is(span_member(link, "run_id"), cause->run_id))
+			take_id(span_member(link, "event_id"), cause->event_id);
+}
+
 /* event_id NULL: a new one. */
 static int
-append_started(struct run *r, const char *event_id, struct span payload, struct error *err)
+append_started(struct run *r, const char *event_id, const struct run_cause *cause,
+    struct span payload, struct error *err)
 {
 	struct event e = { .type = EVENT_RUN_STARTED, .event_id = event_id, .path = "",
 		.payload = payload };
+	char *links = NULL;
 	int failed;
 
+	if (cause != NULL && cause->run_id[0] != '\0')
+		e.parent_run_id = cause->run_id;
+	if (e.parent_run_id != NULL && cause->event_id[0] != '\0') {
+		links = memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", cause->run_id,
+		    cause->event_id);
+		e.links = span_of(links, strlen(links));
+	}
 	r->started_monotonic = clock_monotonic();
 	failed = transcript_append(&r->transcript, &e, err);
+	free(links);
 	if (failed == 0) {
 		memcpy(r->started, e.id, sizeof r->started);
 		clock_parse(e.timestamp, 0, &r->started_wall);
@@ -268,7 +308,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 
 	r->transcript.repaired = spec->repaired;
 	write_started(r, spec, &payload);
-	failed = append_started(r, NULL, span_of(payload.data, payload.len), err);
+	failed = append_started(r, NULL, spec->cause, span_of(payload.data, payload.len), err);
 	buffer_free(&payload);
 	return failed;
 }
@@ -311,7 +351,7 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
 	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0 ||
-	    record_started(r, spec, err) != 0) {
+	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
 	}
@@ -343,7 +383,8 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	r->name = memory_text(recorded->name);
 	r->keep_transcript = true;
 	if (make_run(r, err) != 0 || mark_recreated(r, err) != 0 ||
-	    append_started(r, recorded->started, recorded->payload, err) != 0) {
+	    write_lineage(r, recorded->lineage, err) != 0 ||
+	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
 		abandon(r);
 		return -1;
 	}
@@ -385,7 +426,7 @@ run_restart(struct run *r, int attempt, const struct run_spec *spec, struct erro
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
 	if (run_lock_sign(r->lock_fd, r->directory, attempt, err) != 0 || write_key(r, err) != 0 ||
-	    record_started(r, spec, err) != 0)
+	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0)
 		return -1;
 	announce(r, spec);
 	return 0;

@@ -11,6 +11,7 @@
  *     runs/<id>/mask   of a masked run: the mark of its filter (masking_mark()). The
  *                      command itself may hold what it is to mask, so it is in the
  *                      environment alone, and checked against this
+ *     runs/<id>/lineage the runs around it (record/lineage.h)
  *     runs/<id>/roster/
  */
 #ifndef AWF_RECORD_RUN_H
@@ -21,6 +22,8 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "record/event.h"
+#include "record/lineage.h"
 #include "record/storage.h"
 #include "record/transcript.h"
 
@@ -43,6 +46,13 @@ struct run {
 	void (*warn)(const struct error *err);
 };
 
+/* What started a run in another one: its step.call_workflow.started. */
+struct run_cause {
+	char run_id[ID_SIZE], event_id[ID_SIZE]; /* "" for a run at top level */
+};
+/* As a run.started tells it. */
+void run_cause_read(struct run_cause *cause, const struct event_view *started);
+
 /* What run.started says; texts may be NULL, spans absent. */
 struct run_spec {
 	const char *id;               /* NULL: a new one */
@@ -58,6 +68,8 @@ struct run_spec {
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
+	const struct run_cause *cause; /* NULL: it is no child */
+	const struct lineage *lineage; /* NULL: it starts none */
 	bool snapshot;                /* the storage has one of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
@@ -86,6 +98,8 @@ struct run_recorded {
 	const char *name;
 	int attempt;
 	struct span payload;          /* of run.started */
+	struct run_cause cause;
+	const struct lineage *lineage;
 	unsigned char key[DIGEST_BYTES];
 };
 /* As run_create(), in a storage of its own, with the ids and the run.started that are

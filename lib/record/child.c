@@ -1,0 +1,205 @@
+#include "record/child.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "record/call.h"
+#include "record/results.h"
+
+#define KIND "call_workflow"
+#define NAME_LIMIT 128
+/* What a child is given flows while it runs. */
+#define INPUT "null"
+
+/* brief.awf: brief; what no name has becomes "_". */
+static char *
+name_of(const char *run_name)
+{
+	const char *dot = strrchr(run_name, '.');
+	size_t len = dot != NULL && dot > run_name ? (size_t)(dot - run_name) : strlen(run_name);
+	char *name = memory_copy(run_name, len < NAME_LIMIT ? len : NAME_LIMIT);
+
+	for (char *at = name; *at != '\0'; at++)
+		if (!name_valid((char[]){ *at, '\0' }))
+			*at = '_';
+	return name;
+}
+
+static int
+take_place(struct child *c, struct error *err)
+{
+	const char *enclosing, *path;
+
+	if (call_around(&enclosing, &path, err) != 0 ||
+	    roster_begin(&c->roster, c->parent.directory, enclosing, c->name, err) != 0)
+		return -1;
+	c->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", c->name);
+	c->call = memory_format("%s%s%s:%ld:0", enclosing, *enclosing != '\0' ? "/" : "", c->name,
+	    c->roster.occurrence);
+	return 0;
+}
+
+int
+child_enter(struct child *c, const char *run_name, const char *script, struct error *err)
+{
+	memset(c, 0, sizeof *c);
+	c->roster.fd = -1;
+	if (run_enter(&c->parent, err) != 0)
+		return -1;
+	id_new(c->run_id);
+	c->begun = clock_monotonic();
+	c->name = name_of(run_name);
+	if (lineage_read(&c->lineage, c->parent.directory, err) != 0 ||
+	    lineage_add(&c->lineage, c->run_id, script, err) != 0)
+		return -1;
+	return take_place(c, err);
+}
+
+static void
+write_argv(struct writer *w, char *const *argv)
+{
+	writer_array(w);
+	for (; *argv != NULL; argv++)
+		writer_string(w, *argv);
+	writer_array_end(w);
+}
+
+/* What is run, and with what; not the text of the script: a resume that finds another
+ * goes on all the same, and its steps compare themselves. */
+static void
+define(const struct child_start *start, char sha256[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &text);
+	write_argv(&w, start->argv);
+	buffer_append(&text, start->inputs.at, start->inputs.len);
+	digest_sha256(text.data, text.len, sha256);
+	buffer_free(&text);
+}
+
+static void
+begin_payload(const struct child *c, struct writer *w, struct buffer *payload)
+{
+	writer_begin(w, payload);
+	writer_object(w);
+	writer_member_string(w, "name", c->name);
+	writer_member_string(w, "kind", KIND);
+	writer_member_string(w, "call", c->call);
+}
+
+static int
+append(struct child *c, struct event *e, const struct buffer *payload, struct error *err)
+{
+	e->path = c->path;
+	e->child_run_id = c->run_id;
+	e->payload = span_of(payload->data, payload->len);
+	return transcript_append(&c->parent.transcript, e, err) != 0 ? -1 :
+	    transcript_sync(&c->parent.transcript, err);
+}
+
+int
+child_started(struct child *c, const struct child_start *start, struct error *err)
+{
+	struct event e = { .type = EVENT_CALL_WORKFLOW_STARTED,
+		.parent_event_id = c->parent.started };
+	struct buffer payload = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
+	struct writer w;
+	int failed;
+
+	begin_payload(c, &w, &payload);
+	writer_member_integer(&w, "attempt", c->parent.attempt);
+	writer_member_string(&w, "input_sha256", digest_sha256(INPUT, sizeof INPUT - 1, sha256));
+	writer_member_span(&w, "input", span_of(INPUT, sizeof INPUT - 1));
+	define(start, sha256);
+	writer_member_string(&w, "definition_sha256", sha256);
+	writer_member_string(&w, "workflow_sha256", start->workflow_sha256);
+	writer_member_span(&w, "inputs", start->inputs);
+	call_write_command(&w, start->argv);
+	if (start->timeout_ms > 0)
+		writer_member_integer(&w, "timeout_ms", start->timeout_ms);
+	if (start->detached)
+		writer_member_bool(&w, "detached", true);
+	writer_object_end(&w);
+	failed = append(c, &e, &payload, err);
+	buffer_free(&payload);
+	if (failed != 0)
+		return -1;
+	memcpy(c->cause.run_id, c->parent.id, ID_SIZE);
+	memcpy(c->cause.event_id, e.id, ID_SIZE);
+	return 0;
+}
+
+static void
+write_completed(const struct child *c, const struct child_end *end, struct buffer *payload)
+{
+	const struct results results = { .list = end->result, .count = 1 };
+	struct writer w;
+
+	begin_payload(c, &w, payload);
+	if (end->error != NULL && end->error->code != ERROR_NONE)
+		call_write_error(&w, "error", end->error);
+	else if (end->result != NULL)
+		results_write(&results, &w);
+	else
+		writer_member_integer(&w, "stdout_bytes", end->stdout_bytes);
+	writer_member_integer(&w, "duration_ms", clock_monotonic() - c->begun);
+	writer_member_integer(&w, "exit_code", end->exit_code);
+	if (end->stdin_sha256 != NULL) {
+		writer_key(&w, "stdin");
+		writer_object(&w);
+		writer_member_string(&w, "sha256", end->stdin_sha256);
+		writer_member_integer(&w, "bytes", end->stdin_bytes);
+		writer_object_end(&w);
+	}
+	writer_object_end(&w);
+}
+
+int
+child_completed(struct child *c, const struct child_end *end, struct error *err)
+{
+	struct event e = { .type = EVENT_CALL_WORKFLOW_COMPLETED,
+		.parent_event_id = c->cause.event_id };
+	struct buffer payload = BUFFER_INIT;
+	struct binaries binaries = BINARIES_INIT;
+	char *links = NULL;
+	int failed;
+
+	write_completed(c, end, &payload);
+	if (end->result != NULL)
+		binaries_add(&binaries, end->result, memory_text("/payload/result"));
+	e.raws = binaries.list;
+	e.raw_count = binaries.count;
+	if (end->completed != NULL) {
+		links = memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", c->run_id,
+		    end->completed);
+		e.links = span_of(links, strlen(links));
+	}
+	failed = append(c, &e, &payload, err);
+	if (failed == 0)
+		roster_end(&c->roster);
+	buffer_free(&payload);
+	binaries_free(&binaries);
+	free(links);
+	return failed;
+}
+
+void
+child_leave(struct child *c)
+{
+	if (c->parent.directory == NULL)
+		return;
+	roster_close(&c->roster);
+	run_close(&c->parent);
+	free(c->name);
+	free(c->path);
+	free(c->call);
+	c->name = c->path = c->call = NULL;
+}

@@ -1,0 +1,73 @@
+/*
+ * A child: a run that was started inside of another one, its parent. There it is a call
+ * like that of a step, which a step's outcome, roster and displays know already:
+ *
+ *     parent   step.call_workflow.started (child_run_id)
+ *     child        run.started (parent_run_id; links: the line above)
+ *                  … its steps …
+ *                  run.completed
+ *     parent   step.call_workflow.completed (links: the line above)
+ *
+ * What the code relies on, and keeps:
+ *   - The parent's line is on disk before anything of the child is made, so a child that
+ *     is there is in its parent's record.
+ *   - The call has a place in the parent's roster while it lives: the parent waits for
+ *     it, and who reads what it wrote sees it die.
+ *   - What runs inside of the child belongs to the child alone: it finds neither a call
+ *     nor a path of the parent in its environment.
+ *   - What would make runs go on inside of one another for ever is refused before
+ *     anything is made (record/lineage.h).
+ */
+#ifndef AWF_RECORD_CHILD_H
+#define AWF_RECORD_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+#include "record/lineage.h"
+#include "record/roster.h"
+#include "record/run.h"
+#include "record/state.h"
+
+struct child {
+	struct run parent;           /* entered */
+	struct lineage lineage;      /* with the child at its end */
+	struct roster roster;        /* of the parent */
+	char *name, *path, *call;    /* of the call */
+	char run_id[ID_SIZE];        /* the child's */
+	struct run_cause cause;      /* step.call_workflow.started, once it is written */
+	int64_t begun;               /* monotonic ms */
+};
+
+/* Enters the run of the environment, the parent; the call takes its name from that of the
+ * child's workflow (brief.awf: brief). script: of the child, NULL if it has none.
+ * ERROR_USAGE for a cycle, or too deep. child_leave() whatever the result. */
+int child_enter(struct child *c, const char *run_name, const char *script, struct error *err);
+
+/* What is run; spans and texts may be absent. */
+struct child_start {
+	char *const *argv;
+	struct span inputs;
+	const char *workflow_sha256;
+	int64_t timeout_ms;
+	bool detached;
+};
+int child_started(struct child *c, const struct child_start *start, struct error *err);
+
+struct child_end {
+	const struct data *result;   /* what it wrote on stdout; NULL: it is not known, or */
+	const struct error *error;   /* why it failed; code ERROR_NONE: it did not */
+	int exit_code;
+	const char *completed;       /* event id of its run.completed; NULL: it has none (yet) */
+	const char *stdin_sha256;    /* NULL: stdin was not kept */
+	int64_t stdin_bytes, stdout_bytes;
+};
+int child_completed(struct child *c, const struct child_end *end, struct error *err);
+
+/* The call is over: its end is in the roster, unless nothing could be recorded of it. */
+void child_leave(struct child *c);
+
+#endif

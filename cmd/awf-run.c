@@ -37,6 +37,7 @@
 #include "record/seal.h"
 #include "record/snapshot.h"
 #include "replay/resume.h"
+#include "run/place.h"
 #include "run/settings.h"
 
 #define PROGRAM "awf-run"
@@ -45,6 +46,7 @@ struct job {
 	struct settings settings;
 	struct workflow workflow;
 	struct buffer inputs;      /* JSON */
+	struct place place;
 	struct run run;
 	struct input input;
 	bool input_open;           /* before the start: of a further attempt */
@@ -166,13 +168,22 @@ find_workflow(struct job *j, struct error *err)
 	return failed;
 }
 
+static const char *
+run_name(const struct job *j)
+{
+	return j->settings.name != NULL ? j->settings.name : j->workflow.name;
+}
+
 /* What run.started says. id NULL: a new one. */
 static struct run_spec
 describe_run(struct job *j, const char *id)
 {
+	const struct run_cause *cause = j->place.nested ? &j->place.child.cause :
+	    j->settings.fork == NULL ? &j->resume.cause : NULL;
+
 	return (struct run_spec){
 		.id = id,
-		.name = j->settings.name != NULL ? j->settings.name : j->workflow.name,
+		.name = run_name(j),
 		.kind = "workflow",
 		.argv = j->workflow.argv,
 		.inputs = span_of(j->inputs.data, j->inputs.len),
@@ -187,18 +198,12 @@ describe_run(struct job *j, const char *id)
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
 		.forked_at = j->settings.fork != NULL ? j->settings.at : j->resume.forked_at,
 		.keep_transcript = !j->settings.no_transcript,
-		.latest = !run_in_environment(),
+		.cause = cause,
+		.lineage = &j->place.lineage,
+		.latest = !run_in_environment() && (cause == NULL || *cause->run_id == '\0'),
 		.repaired = repaired,
 		.warn = warn,
 	};
-}
-
-static int
-create_run(struct job *j, const char *id, struct error *err)
-{
-	const struct run_spec spec = describe_run(j, id);
-
-	return run_create(&j->run, &spec, err);
 }
 
 static bool
@@ -207,23 +212,65 @@ signalled(void)
 	return signals_held() != 0;
 }
 
-/* Copies the workspace under the id that the run is to have, then makes the run. */
+/* Copies the workspace under the id that the run is to have. */
 static int
-create_run_with_snapshot(struct job *j, struct error *err)
+take_snapshot(struct job *j, struct error *err)
 {
 	const char *workspace = j->settings.workspace != NULL ? j->settings.workspace : ".";
 	struct storage storage;
-	char id[ID_SIZE];
 	int failed;
 
+	if (!j->settings.snapshot)
+		return 0;
 	if (storage_prepare(&storage, err) != 0)
 		return -1;
-	id_new(id);
-	failed = snapshot_take(&storage, id, workspace, signalled, err);
-	if (failed == 0 && (failed = create_run(j, id, err)) != 0)
-		snapshot_drop(&storage, id);
+	failed = snapshot_take(&storage, j->place.id, workspace, signalled, err);
 	storage_close(&storage);
 	return failed;
+}
+
+static void
+drop_snapshot(struct job *j)
+{
+	struct storage storage;
+	struct error none;
+
+	if (!j->settings.snapshot || storage_locate(&storage, &none) != 0)
+		return;
+	snapshot_drop(&storage, j->place.id);
+	storage_close(&storage);
+}
+
+/* A parent is told of it first. */
+static int
+make_run(struct job *j, struct error *err)
+{
+	const struct child_start start = {
+		.inputs = span_of(j->inputs.data, j->inputs.len),
+		.timeout_ms = j->settings.timeout_ms,
+	};
+	struct run_spec spec;
+	struct error late;
+
+	if (place_begin(&j->place, &j->workflow, &start, err) != 0)
+		return -1;
+	spec = describe_run(j, j->place.id);
+	if (run_create(&j->run, &spec, err) == 0)
+		return 0;
+	if (place_failed(&j->place, err, &late) != 0)
+		warn(&late);
+	return -1;
+}
+
+static int
+create_run(struct job *j, struct error *err)
+{
+	if (place_find(&j->place, run_name(j), &j->workflow, err) != 0 || take_snapshot(j, err) != 0)
+		return -1;
+	if (make_run(j, err) == 0)
+		return 0;
+	drop_snapshot(j);
+	return -1;
 }
 
 static int
@@ -279,6 +326,7 @@ set_environment(struct job *j)
 
 	environment_begin(e);
 	environment_set_run(e, &j->run, j->workflow.directory);
+	environment_unset(e, "AWF_CLAIMED");
 	mask_export(&j->mask, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
@@ -305,7 +353,8 @@ run_workflow(struct job *j)
 
 	s->verdict = VERDICT_FAILED;
 	if (tell_id(j, &s->error) != 0 || build_fork(j, &s->error) != 0 ||
-	    open_input(j, &s->error) != 0)
+	    open_input(j, &s->error) != 0 ||
+	    place_open_output(&j->place, &s->output, &s->error) != 0)
 		return;
 	set_environment(j);
 	s->argv = j->workflow.argv;
@@ -319,9 +368,11 @@ run_workflow(struct job *j)
 
 /* Writes run.completed, and drops the run directory. */
 static int
-record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256, struct error *err)
+record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
+    struct error *err)
 {
 	const struct run_end end = {
+		.event_id = j->place.completed,
 		.status = e->status,
 		.exit_code = e->exit_code,
 		.error = &e->error,
@@ -365,7 +416,8 @@ finish(struct job *j)
 	if (j->supervision.survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
-	if (record_end(j, &e, sha256, &err) != 0) {
+	if (record_end(j, &e, sha256, &err) != 0 ||
+	    place_end(&j->place, &e, &j->input, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
 		e.exit_code = CONCLUSION_FAILED;
 	}
@@ -378,6 +430,7 @@ job_free(struct job *j)
 	outcome_free(&j->outcome);
 	environment_free(&j->environment);
 	input_close(&j->input);
+	place_free(&j->place);
 	buffer_free(&j->inputs);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
@@ -491,7 +544,7 @@ restart(struct job *j, struct error *err)
 	if (decided == 0)
 		return ask(r);
 	spec.snapshot = r->snapshot; /* it is the run's, and stays */
-	if (reopen_input(j, err) != 0 ||
+	if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 || reopen_input(j, err) != 0 ||
 	    run_restart(&j->run, r->history.attempts + 1, &spec, err) != 0)
 		return -1;
 	j->input_open = true;
@@ -529,7 +582,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
 	if (decided != 1)
 		return decided == 0 ? ask(r) : -1;
-	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || create_run(j, NULL, err) != 0)
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || create_run(j, err) != 0)
 		return -1;
 	return GO;
 }
@@ -537,10 +590,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 static int
 prepare_new(struct job *j, struct error *err)
 {
-	if (prepare_words(j, err) != 0 || (j->settings.snapshot ?
-	    create_run_with_snapshot(j, err) : create_run(j, NULL, err)) != 0)
-		return -1;
-	return GO;
+	return prepare_words(j, err) != 0 || create_run(j, err) != 0 ? -1 : GO;
 }
 
 /* --continue: whether the latest run of the name died. */
@@ -627,7 +677,8 @@ int
 main(int argc, char **argv)
 {
 	static struct job job = { .input = { .file = -1, .nothing = -1, .sink = -1,
-	    .source = -1 } };
+	    .source = -1 }, .place = PLACE_INIT };
+
 	struct error err = ERROR_INIT;
 	int status;
 
@@ -647,5 +698,7 @@ main(int argc, char **argv)
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);
+	if (job.place.output.closed && status != CONCLUSION_FAILED)
+		signals_die(SIGPIPE);
 	return status;
 }

@@ -50,6 +50,14 @@ static struct {
 	size_t count;
 } kept;
 
+static int hurry;
+
+void
+descendants_hurry(int less)
+{
+	hurry = less;
+}
+
 void
 descendants_keep(pid_t child)
 {
@@ -220,7 +228,7 @@ pause_for(int milliseconds)
 static int
 due(int64_t elapsed, int first, int *sent)
 {
-	if (first == SIGKILL || elapsed >= KILL_AFTER)
+	if (first == SIGKILL || elapsed >= KILL_AFTER - hurry)
 		return *sent = SIGKILL;
 	if (*sent == 0)
 		return *sent = first;

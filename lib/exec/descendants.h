@@ -22,6 +22,9 @@ bool descendants_kept(pid_t child);
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there
  * were. */
 size_t descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare);
+/* This process gives its descendants so much less time to end, in ms: whoever ends it and
+ * them at once is to leave it time to say so. */
+void descendants_hurry(int less);
 /* Signal, SIGTERM after one second if it was another, SIGKILL 5 s after the
  * first, until none is left; those of them that are children of this process are
  * reaped. Then 0; 1 if some could not be killed within another 5 s. */

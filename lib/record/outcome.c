@@ -113,15 +113,18 @@ enclosing_len(const char *id)
 	return slash != NULL ? (size_t)(slash - id) : 0;
 }
 
-/* Enclosing call, name, item and digest of the input, one per line. */
+/* Enclosing call, name, item and digest of the input, one per line. The input of a
+ * child run is known at its end: until then it repeats none. */
 static char *
-repeats_key(const char *id, struct span payload)
+repeats_key(const char *id, const struct event_view *view)
 {
-	const char *item = strrchr(id, ':');
+	struct span payload = view->payload;
+	bool child = view->type == EVENT_CALL_WORKFLOW_STARTED;
+	const char *item = child ? id : strrchr(id, ':');
 	char *name = span_text(span_member(payload, "name"));
-	char *digest = span_text(span_member(payload, "input_sha256"));
+	char *digest = span_text(span_member(payload, child ? "definition_sha256" : "input_sha256"));
 	char *key = memory_format("%.*s\n%s\n%s\n%s", (int)enclosing_len(id), id,
-	    name != NULL ? name : "", item != NULL ? item : "", digest != NULL ? digest : "");
+	    name != NULL ? name : "", digest != NULL ? digest : "", item != NULL ? item : "");
 
 	free(name);
 	free(digest);
@@ -177,7 +180,7 @@ call_started(struct tally *t, const struct event_view *view)
 		t->calls = memory_array(t->calls, t->capacity, sizeof *t->calls);
 	}
 	c = &t->calls[t->count];
-	*c = (struct call_record){ .id = id, .repeats = repeats_key(id, view->payload),
+	*c = (struct call_record){ .id = id, .repeats = repeats_key(id, view),
 		.rescues = BUFFER_INIT, .lenient = is_lenient(view->payload) };
 	read_mode(c, view);
 	tally_enter(t, t->count++);
@@ -268,6 +271,21 @@ call_succeeded(struct tally *t, struct call_record *c)
 	c->repeated = true;
 }
 
+/* A child run's input is known: another of the same name, arguments and input makes it
+ * good, and it makes them good. */
+static void
+know_input(struct tally *t, struct call_record *c, struct span payload)
+{
+	char *digest = span_text(span_path(payload, "stdin", "sha256", NULL)), *key;
+
+	key = memory_format("%.*s\n%s", (int)(strrchr(c->repeats, '\n') - c->repeats), c->repeats,
+	    digest != NULL ? digest : "");
+	free(c->repeats);
+	free(digest);
+	c->repeats = key;
+	tally_enter(t, (size_t)(c - t->calls));
+}
+
 /* What neither failed nor waits is done; its place stays, as others know it. */
 static void
 call_done(struct tally *t, struct call_record *c)
@@ -287,6 +305,8 @@ call_completed(struct tally *t, const struct event_view *view)
 	free(id);
 	if (c == NULL || c->end != CALL_OPEN)
 		return;
+	if (view->type == EVENT_CALL_WORKFLOW_COMPLETED)
+		know_input(t, c, view->payload);
 	if (given(span_member(view->payload, "skipped")))
 		c->end = CALL_NEITHER;
 	else if (given(error))

@@ -4,7 +4,8 @@
  *
  * A call failed if it ended with an error or never ended, unless
  *   - it was started with --try or --allow-failure, or ended downstream_closed;
- *   - a later call of the same name, enclosing call, item and input succeeded;
+ *   - a later call of the same name, enclosing call, item and input succeeded (of a
+ *     child run: of the same name, enclosing call, arguments and standard input);
  *   - a --rescue call on its line succeeded;
  *   - it is a branch of a group that succeeded, whose strategy is any or best-effort;
  *   - a call that encloses it failed and is excused by one of these.

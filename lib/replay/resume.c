@@ -91,6 +91,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	take_members(&r->variables, span_member(payload, "env"), false);
 	span_copy(span_member(payload, "forked_from"), r->forked_from, sizeof r->forked_from);
 	r->forked_at = span_text(span_member(payload, "forked_at"));
+	run_cause_read(&r->cause, &view);
 	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
 		return not_recorded(r, err);
 	if (r->recorded.directory == NULL)

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "exec/workflow.h"
+#include "record/run.h"
 #include "record/storage.h"
 #include "replay/history.h"
 
@@ -34,6 +35,7 @@ struct resume {
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of them, "" */
 	char *forked_at;              /* the PATH that it left out; NULL */
+	struct run_cause cause;       /* of a child: what started it */
 	struct history_summary history;
 };
 

@@ -1,0 +1,52 @@
+/*
+ * Where awf-run makes a run: at top level, or as a child inside of another run, in whose
+ * record it is a call then (record/child.h).
+ */
+#ifndef AWF_RUN_PLACE_H
+#define AWF_RUN_PLACE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "exec/conclusion.h"
+#include "exec/mask.h"
+#include "exec/output.h"
+#include "exec/workflow.h"
+#include "record/child.h"
+#include "record/input.h"
+#include "record/lineage.h"
+
+struct place {
+	char id[ID_SIZE];          /* of the new run */
+	char completed[ID_SIZE];   /* event id of its run.completed */
+	struct lineage lineage;
+	bool nested;               /* it is a child: */
+	struct child child;
+	struct mask mask;          /* of its parent */
+	struct output output;
+};
+
+#define PLACE_INIT { .output = { .stream = -1, .source = -1 } }
+
+/* Finds out, by the environment; what would nest for ever is refused (ERROR_USAGE). The
+ * name is the run's. place_free() whatever the result. */
+int place_find(struct place *p, const char *name, const struct workflow *workflow,
+    struct error *err);
+
+/* That of a run which exists: it goes on where this process is, and is nobody's child
+ * because of that. */
+int place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
+    struct error *err);
+
+/* What a parent is told; nothing at top level. */
+int place_begin(struct place *p, const struct workflow *workflow, const struct child_start *start,
+    struct error *err);
+int place_failed(struct place *p, const struct error *why, struct error *err);
+int place_end(struct place *p, const struct conclusion *e, const struct input *input,
+    const char *stdin_sha256, struct error *err);
+
+/* Where the workflow's stdout goes; NULL: it is this process's. -1 with *err. */
+int place_open_output(struct place *p, struct output **output, struct error *err);
+void place_free(struct place *p);
+
+#endif

@@ -1,0 +1,259 @@
+#!/usr/bin/env bats
+# awf-run inside of a run: a child run, and its call in the record of its parent.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+
+cleanup() {
+	local pids
+	pids=$(jobs -p)
+	# shellcheck disable=SC2086
+	[ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
+}
+
+# An executable script of these lines.
+script() {
+	local file=$1
+	shift
+	printf '%s\n' '#!/bin/sh' "$@" >"$file"
+	chmod +x "$file"
+}
+
+# What jq makes of the events of the latest run, and of the run with this name.
+events() { jq -c "$1" "$(transcript)"; }
+transcript_of() { grep -l "\"type\":\"run.started\".*\"name\":\"$1\"" "$AWF_STORAGE"/transcripts/*.jsonl; }
+events_of() { jq -c "$2" "$(transcript_of "$1")"; }
+calls() { events 'select(.type == "step.call_workflow.completed") | .payload | '"$1"; }
+runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
+
+@test "a child is a call in its parent's record, and both name each other" {
+	script brief.awf 'awf-step up -- tr a-z A-Z'
+	run -0 awf-run -n --name top -c 'echo hello | awf-run ./brief.awf --flag | awf-step -r last -- cat'
+	same "$output" HELLO
+	child=$(events 'select(.type == "step.call_workflow.started").child_run_id' | tr -d '"')
+	same "$(basename "$(transcript_of brief.awf)" .jsonl)" "$child"
+	same "$(events 'select(.type == "step.call_workflow.started") | [.path, .iteration,
+		(.payload | .name, .kind, .call, .input, .blocks[0].command)]')" \
+		'["brief",0,"brief","call_workflow","brief:0:0",null,"/bin/sh ./brief.awf --flag"]'
+	same "$(calls '[.call, .exit_code, .error, (.result | fromjson | .data)]')" \
+		'["brief:0:0",0,null,"HELLO"]'
+	parent=$(basename "$(transcript)" .jsonl)
+	started=$(events 'select(.type == "step.call_workflow.started").event_id')
+	same "$(events_of brief.awf 'select(.type == "run.started") | [.parent_run_id, .links]')" \
+		"[\"$parent\",[{\"run_id\":\"$parent\",\"event_id\":$started}]]"
+	same "$(events 'select(.type == "step.call_workflow.completed") | .links')" \
+		"[{\"run_id\":\"$child\",\"event_id\":$(events_of brief.awf 'select(.type == "run.completed").event_id')}]"
+	# What comes after it is linked to the child's event, and in it to the parent's.
+	same "$(events 'select(.type == "step.started" and .path == "last").links[0].run_id')" "\"$child\""
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+	same "$(readlink "$AWF_STORAGE/latest")" "transcripts/$parent.jsonl"
+}
+
+@test "one tree: awf-tail -R, awf-replay --tree and --timeline show runs within runs" {
+	script inner 'awf-step -n deep -q -- echo bottom'
+	script middle 'awf-run -n ./inner; awf-step -n after -q -- true'
+	awf-run -n --name top -c 'awf-run -n ./middle'
+	run -0 awf-replay --tree
+	same "$(sed 's/[(].*//; s/ *$//' <<<"$output")" "top done
+└─ middle call_workflow done
+   ├─ inner call_workflow done
+   │  └─ deep command done
+   └─ after command done"
+	run -0 awf-tail -R
+	same "$(sed -n 's/^[0-9:.]* \( *\)\([a-z]*\) started.*/\1\2/p' <<<"$output")" "run
+  middle
+    run
+      inner
+        run
+          deep
+      after"
+	run -0 awf-replay --timeline
+	[[ "$output" == *deep* && "$output" == *after* ]]
+}
+
+@test "the call takes its name from the run's, and a place like a step's" {
+	while IFS='|' read -r name call; do
+		awf-run -n --name top -c "awf-run -n --name '$name' -c true"
+		same "$name $(calls .call)" "$name \"$call\""
+	done <<-'END'
+		brief.awf|brief:0:0
+		a.b.sh|a_b:0:0
+		.hidden|_hidden:0:0
+		two words|two_words:0:0
+	END
+	awf-run -n --name top -c 'awf-step -n outer -- awf-run -n --name in -c true
+		for i in 1 2; do awf-run -n --name in -c true; done'
+	same "$(calls .call | tr '\n' ' ')" '"outer:0:0/in:0:0" "in:0:0" "in:1:0" '
+	same "$(events 'select(.type == "step.call_workflow.started") | .path' | tr '\n' ' ')" '"outer.in" "in" "in" '
+}
+
+@test "inside of a child nothing of the parent's call is left" {
+	awf-run -n --name top -c 'awf-step -n outer -- awf-run -n --name in -c "awf-step -n s -- true"'
+	same "$(events_of in 'select(.type == "step.started") | [.path, .payload.call]')" '["s","s:0:0"]'
+}
+
+@test "the failure of the child is that of its call, and of the parent" {
+	run -3 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "echo hi; exit 7"; echo "got $?"'
+	same "$output" "hi
+got 7"
+	same "${stderr_lines[-1]}" "awf-run: top: step sub:0:0 failed: exit status 7"
+	same "$(calls '[.exit_code, .error, .result]')" '[7,{"code":"exit_status","message":"exit status 7"},null]'
+	run -3 awf-run -n --name top -c 'awf-run -n --name sub -c "awf-step -n s -q -- false"'
+	same "$(calls '[.exit_code, .error.code]')" '[3,"exit_status"]'
+	run -124 awf-run -n --name top -c 'awf-run -n --name sub --timeout 100ms -c "sleep 60"'
+	same "$(calls '[.exit_code, .error.code]')" '[124,"timeout"]'
+	run -127 awf-run -n --name top -c 'awf-run -n --name sub -- no-such-program'
+	same "$(calls '[.exit_code, .error.code]')" '[127,"exit_status"]'
+}
+
+@test "another child with the same arguments and input makes a failed one good, no other does" {
+	while IFS='|' read -r code text; do
+		run "-$code" awf-run -n -c "rm -f tried; $text"
+	done <<-'END'
+		0|for i in 1 2; do awf-run -n --name t -c 'test -e tried || { touch tried; exit 1; }'; done
+		3|awf-run -n --name t -c 'exit $1' 1; awf-run -n --name t -c 'exit $1' 0
+		3|for i in 1 0; do echo $i >in; awf-run --name t -c 'read x; exit $x' <in; done
+		0|awf-step -n --try x -q -- awf-run -n -c 'exit 1'; true
+	END
+}
+
+@test "a waiting child makes its parent wait" {
+	script ask "awf-step -n ask -q -- true" 'call=ask:1:0' \
+		'append step.started ask "{\"name\":\"ask\",\"kind\":\"approval\",\"call\":\"$call\"}"' \
+		'append step.completed ask "{\"name\":\"ask\",\"kind\":\"approval\",\"call\":\"$call\",\"error\":{\"code\":\"waiting\",\"message\":\"w\"}}"'
+	run -75 awf-run -n --name top -c 'awf-run -n ./ask; awf-step -n on -q -- true'
+	same "$(calls '[.exit_code, .error.code]')" '[75,"waiting"]'
+	same "$(events 'select(.type == "run.completed").payload.status')" '"waiting"'
+}
+
+@test "stdout flows, and is kept as it was: text, lines, bytes, nothing" {
+	# The consumer sees the first line long before the child has ended.
+	run -0 awf-run -n -c 'awf-run -n --name s -c "echo one; until [ -e seen ]; do sleep 0.02; done; printf two" |
+		{ read x; touch seen; echo "$x"; cat; }'
+	same "$output" "one
+two"
+	same "$(calls '[.result, .no_newline]')" '["one\ntwo",true]'
+	awf-run -n -c 'awf-run -n --name s -c true'
+	same "$(calls '[.result, .no_newline]')" '["",true]'
+	awf-run -n -c 'awf-run -n --name s -c "printf \"\\377\\000\\n\""' >out
+	same "$(od -An -tx1 out)" " ff 00 0a"
+	same "$(events 'select(.type == "step.call_workflow.completed") | [.payload.result, .refs[0].encoding]')" '[null,"raw"]'
+	awf-verify
+}
+
+@test "a megabyte that nobody hurries to read" {
+	run -0 awf-run -n -c 'awf-run -n --name s -c "seq 200000" | { sleep 0.3; cksum; }'
+	same "$output" "$(seq 200000 | cksum)"
+	awf-verify
+}
+
+@test "state lines of children that share a pipe never splice" {
+	run -0 awf-run -n -c '{ for i in 1 2 3 4; do seq 200 | awf-run --name c$i -c "awf-step -i lines s -- cat" & done
+		wait; } | awf-step -r n -s -- jq length'
+	same "$output" 800
+}
+
+@test "a reader that goes ends the child, as it would any filter" {
+	run -0 --separate-stderr awf-run -n -c 'awf-run -n --name s -c yes | head -1'
+	same "$output" y
+	same "$stderr" ""
+	same "$(calls .error.code)" '"downstream_closed"'
+	# Before the next thing it would do: nobody is left to read it.
+	run -0 awf-run -n -c 'awf-run -n --name s -c "awf-step -n a -r -- echo a; sleep 0.3
+		awf-step -n b -- touch done" | head -1'
+	same "$output" a
+	[ ! -e done ]
+	run -0 awf-run -n -c 'exec 3>&1; { awf-run -n --name s -c yes; echo "status $?" >&3; } | head -1'
+	[[ "$output" == *"status 141"* ]]
+}
+
+@test "cancelling the parent cancels the child, and both say so" {
+	awf-run -n --name top -c 'awf-run -n --name sub -c "awf-step -n s -- sleep 60"' 2>/dev/null &
+	pid=$!
+	eventually grep -rqs "\"path\":\"s\"" "$AWF_STORAGE/transcripts"
+	kill "$pid"
+	code=0
+	wait "$pid" || code=$?
+	same "$code" 143
+	for name in top sub; do
+		same "$name $(events_of $name 'select(.type == "run.completed") | .payload | [.status, .exit_code]')" \
+			"$name [\"cancelled\",143]"
+	done
+	same "$(calls '[.call, .error.code]')" '["sub:0:0","cancelled"]'
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+}
+
+@test "a child whose workflow will not end records its end before its parent kills it" {
+	awf-run -n --name top -c 'awf-run -n --name sub -c "trap : TERM; touch on; while :; do sleep 1; done"' 2>/dev/null &
+	pid=$!
+	eventually test -e on
+	kill "$pid"
+	code=0
+	wait "$pid" || code=$?
+	same "$code" 143
+	same "$(events_of sub 'select(.type == "run.completed") | .payload.status')" '"cancelled"'
+	same "$(calls '[.call, .error.code]')" '["sub:0:0","cancelled"]'
+}
+
+@test "SIGKILL of the child: its call never ended, and nothing of it is left" {
+	run -3 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "echo \$PPID >guardian; sleep 60 & echo \$! >sleeper; wait" &
+		until [ -s sleeper ]; do sleep 0.02; done; kill -9 $!; wait; true'
+	same "${stderr_lines[-1]}" "awf-run: top: step sub:0:0 failed: it never ended"
+	eventually gone "$(cat sleeper)"
+	awf-verify "$(transcript)"
+}
+
+@test "SIGKILL of the parent: nothing of the child is left" {
+	awf-run -n --name top -c 'awf-run -n --name sub -c "sleep 60 & echo \$! >sleeper; wait"' &
+	pid=$!
+	eventually test -s sleeper
+	kill -9 "$pid"
+	eventually gone "$(cat sleeper)"
+}
+
+@test "a cycle is refused before anything is made" {
+	script a.awf 'awf-run -n ./b.awf'
+	script b.awf 'awf-run -n ./sub/../link.awf'
+	mkdir sub
+	ln a.awf link.awf
+	run -125 --separate-stderr awf-run -n ./a.awf
+	top=$(basename "$(transcript)" .jsonl)
+	same "${stderr_lines[0]}" "awf-run: ./sub/../link.awf: a workflow cannot start itself inside of itself: run $top around this one runs it"
+	same "$(runs)" 2
+}
+
+@test "runs nest to a depth of 16" {
+	script down 'n=$1; [ "$n" -gt 0 ] || exec awf-step -n leaf -r -- echo bottom' \
+		'exec awf-run -n --name "d$n" -c "sh down \$1" $((n - 1))'
+	run -0 awf-run -n --name d -c './down 16'
+	same "$output" bottom
+	same "$(awf-replay --tree | grep -c call_workflow)" 16
+	same "$(runs)" 17
+	run -125 --separate-stderr awf-run -n --name d -c './down 17'
+	same "${stderr_lines[0]}" "awf-run: runs are nested more than 16 deep: the outermost is $(basename "$(transcript)" .jsonl)"
+	same "$(runs)" 34
+}
+
+@test "a run that has ended has no children" {
+	awf-run -n -c 'env >environment'
+	run -125 --separate-stderr env AWF_RUN_ID="$(basename "$(transcript)" .jsonl)" AWF_PARENT="$(events 'select(.seq == 1).event_id' | tr -d '"')" \
+		AWF_TRANSCRIPT="$(transcript)" awf-run -n -c true
+	same "${stderr_lines[0]}" "awf-run: $(basename "$(transcript)" .jsonl): run has ended"
+	same "$(runs)" 1
+}
+
+@test "bad options of a child are refused before it is a call" {
+	run -125 --separate-stderr awf-run -n -c 'awf-run --no-such-option'
+	same "$(events .type | grep -c workflow)" 0
+}
+
+@test "in other vocabularies parent and child name each other" {
+	script inner.awf 'awf-step -n deep -q -- echo bottom'
+	awf-run -n --name top -c 'awf-run -n ./inner.awf; awf-run -n ./inner.awf'
+	run -0 awf-tail -R --as otlp
+	same "$(jq -rs '[.[].resourceSpans[].scopeSpans[].spans[]] as $all | [$all[] | select(.name == "invoke_workflow inner") |
+		.links[0].spanId as $to | $all[] | select(.spanId == $to).name] | join(" ")' <<<"$output")" "invoke_workflow inner.awf invoke_workflow inner.awf"
+	run -0 awf-tail -R --as agent-event
+	same "$(jq -r 'select(.type == "child_job.started").payload.childRunId' <<<"$output" | sort)" \
+		"$(events 'select(.type == "step.call_workflow.started").child_run_id' | tr -d '"' | sort)"
+}

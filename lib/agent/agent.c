@@ -191,6 +191,23 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	return 0;
 }
 
+static int
+read_handoffs(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	for (size_t i = 0; a->handoffs != NULL && a->handoffs[i] != NULL; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(a->handoffs[i], a->handoffs[j]) == 0)
+				return definition_fail(d, key->name, err, "'%s' is there twice",
+				    a->handoffs[i]);
+	a->handoffs_place = definition_place(d, key->name);
+	return 0;
+}
+
 #define MEMBER(name) offsetof(struct agent, name)
 
 /* awf-agent(5) lists the same keys. */
@@ -217,7 +234,7 @@ static const struct definition_key keys[] = {
 	{ "output_repairs", definition_later, 0, 0, 0 },
 	{ "continue_from", definition_later, 0, 0, 0 },
 	{ "fallback", definition_later, 0, 0, 0 },
-	{ "handoffs", definition_later, 0, 0, 0 },
+	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
 	{ "phases", definition_later, 0, 0, 0 },
 	{ "sandbox", definition_later, 0, 0, 0 },
 	{ "network", definition_later, 0, 0, 0 },
@@ -422,19 +439,39 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 	return 0;
 }
 
-char *
-agent_find(const char *file, const char *workflow_directory, struct error *err)
+/* In a directory, with and without .md. */
+static char *
+find_in(const char *directory, const char *file)
 {
-	char *beside, *with_extension, *found;
+	char *path = path_join(directory, file), *with_extension = memory_format("%s.md", path);
+	char *found = definition_exists(path) ? path :
+	    definition_exists(with_extension) ? with_extension : NULL;
+
+	if (found != path)
+		free(path);
+	if (found != with_extension)
+		free(with_extension);
+	return found;
+}
+
+char *
+agent_find(const char *file, const char *beside, const char *workflow_directory,
+    struct error *err)
+{
+	char *with_extension, *found = NULL;
 	const char *names[3];
 
+	if (beside != NULL && *file != '/')
+		found = find_in(beside, file);
+	if (found != NULL)
+		return found;
 	if (definition_exists(file))
 		return memory_text(file);
 	if (strchr(file, '/') != NULL) {
-		beside = path_join(workflow_directory == NULL ? "." : workflow_directory, file);
-		if (*file != '/' && definition_exists(beside))
-			return beside;
-		free(beside);
+		found = path_join(workflow_directory == NULL ? "." : workflow_directory, file);
+		if (*file != '/' && definition_exists(found))
+			return found;
+		free(found);
 		error_set(err, ERROR_DEFINITION, file, "no such agent file%s%s",
 		    workflow_directory == NULL || *file == '/' ? "" : ", nor in ",
 		    workflow_directory == NULL || *file == '/' ? "" : workflow_directory);
@@ -444,7 +481,7 @@ agent_find(const char *file, const char *workflow_directory, struct error *err)
 	names[0] = file;
 	names[1] = with_extension;
 	names[2] = NULL;
-	found = definition_find("agents", file, names, NULL, workflow_directory, err);
+	found = definition_find("agents", file, names, beside, NULL, workflow_directory, err);
 	free(with_extension);
 	return found;
 }
@@ -452,9 +489,9 @@ agent_find(const char *file, const char *workflow_directory, struct error *err)
 void
 agent_free(struct agent *a)
 {
-	for (size_t i = 0; a->tools != NULL && a->tools[i] != NULL; i++)
-		free(a->tools[i]);
-	free(a->tools);
+	definition_names_free(a->tools);
+	definition_names_free(a->handoffs);
+	free(a->handoffs_place);
 	free(a->path);
 	free(a->name);
 	free(a->description);

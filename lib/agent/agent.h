@@ -33,16 +33,20 @@ struct agent {
 	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one
 	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
+	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
+	char *handoffs_place;      /* FILE:LINE of that; NULL */
 	json_t *document;          /* everything, unknown keys too */
 	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
 	char sha256[65];           /* of the file's bytes; "" for agent_plain() */
 };
 
-/* Finds FILE: as it is if it exists; then, if it has a slash, from the workflow's
- * directory (which may be NULL); else with and without .md in ./agents,
- * workflow_directory/agents, ~/.config/awf/agents and the system's. In memory of
- * its own. ERROR_DEFINITION lists where was looked. */
-char *agent_find(const char *file, const char *workflow_directory, struct error *err);
+/* Finds FILE: in the directory beside (which may be NULL), with and without .md; as it
+ * is if it exists; then, if it has a slash, from the workflow's directory (which may be
+ * NULL); else with and without .md in ./agents, workflow_directory/agents,
+ * ~/.config/awf/agents and the system's. In memory of its own. ERROR_DEFINITION lists
+ * where was looked. */
+char *agent_find(const char *file, const char *beside, const char *workflow_directory,
+    struct error *err);
 /* 0, or -1 with nothing to free: ERROR_DEFINITION with FILE:LINE, or ERROR_SYSTEM. */
 int agent_load(struct agent *a, const char *path, struct error *err);
 /* The same from the bytes of a file, which are changed. */

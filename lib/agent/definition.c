@@ -1,5 +1,6 @@
 #include "agent/definition.h"
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,6 +246,14 @@ definition_names(const struct definition *d, const struct definition_key *key, j
 	return 0;
 }
 
+void
+definition_names_free(char **names)
+{
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+		free(names[i]);
+	free(names);
+}
+
 int
 definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err)
@@ -278,7 +287,8 @@ definition_exists(const char *path)
 struct search {
 	const char *kind;
 	const char *const *names;
-	struct buffer looked;
+	char **looked;           /* directories; ends with NULL */
+	size_t looked_count;
 	char *found;
 };
 
@@ -287,9 +297,12 @@ look_in(struct search *s, const char *directory)
 {
 	char *path;
 
+	for (size_t i = 0; i < s->looked_count; i++)
+		if (strcmp(s->looked[i], directory) == 0)
+			return;
 	if (s->found != NULL)
 		return;
-	buffer_format(&s->looked, "%s%s", s->looked.len > 0 ? ", " : "", directory);
+	add_name(&s->looked, &s->looked_count, memory_text(directory));
 	for (size_t i = 0; s->found == NULL && s->names[i] != NULL; i++) {
 		path = path_join(directory, s->names[i]);
 		if (definition_exists(path))
@@ -327,13 +340,62 @@ look_in_list(struct search *s, const char *list)
 	}
 }
 
-char *
-definition_find(const char *kind, const char *what, const char *const *names, const char *list,
-    const char *workflow_directory, struct error *err)
+static char *
+stem(const char *name)
 {
-	struct search s = { kind, names, BUFFER_INIT, NULL };
+	return memory_copy(name, strcspn(name, "."));
+}
+
+static void
+list_names(const char *directory, const char *but, char ***names, size_t *count)
+{
+	DIR *dir = opendir(directory);
+	const struct dirent *entry;
+	char *name;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		name = stem(entry->d_name);
+		if (*name == '\0' || strcmp(name, but) == 0)
+			free(name);
+		else
+			add_name(names, count, name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* Says where was looked, and what there is that may be meant. */
+static void
+not_found(const struct search *s, const char *what, struct error *err)
+{
+	char **names = NULL, *wanted = stem(what);
+	struct buffer text = BUFFER_INIT;
+	const char *near = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->looked_count; i++) {
+		buffer_format(&text, "%s%s", i > 0 ? ", " : "", s->looked[i]);
+		list_names(s->looked[i], wanted, &names, &count);
+	}
+	if (count > 0)
+		near = text_suggest(wanted, (const char *const *)(uintptr_t)names);
+	if (near != NULL)
+		buffer_format(&text, " (did you mean '%s'?)", near);
+	error_set(err, ERROR_DEFINITION, what, "not found in %s", buffer_string(&text));
+	buffer_free(&text);
+	definition_names_free(names);
+	free(wanted);
+}
+
+char *
+definition_find(const char *kind, const char *what, const char *const *names,
+    const char *beside, const char *list, const char *workflow_directory, struct error *err)
+{
+	struct search s = { .kind = kind, .names = names };
 	const char *config = getenv("XDG_CONFIG_HOME");
 
+	if (beside != NULL)
+		look_in(&s, beside);
 	look_in_list(&s, list);
 	look_in(&s, kind);
 	look_below(&s, workflow_directory, "");
@@ -343,7 +405,7 @@ definition_find(const char *kind, const char *what, const char *const *names, co
 		look_below(&s, getenv("HOME"), ".config/awf/");
 	look_below(&s, AWF_DATADIR, "");
 	if (s.found == NULL)
-		error_set(err, ERROR_DEFINITION, what, "not found in %s", s.looked.data);
-	buffer_free(&s.looked);
+		not_found(&s, what, err);
+	definition_names_free(s.looked);
 	return s.found;
 }

@@ -63,6 +63,7 @@ int definition_duration(const struct definition *d, const struct definition_key 
     json_t *value, void *object, struct error *err);
 int definition_names(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
+void definition_names_free(char **names);
 /* Takes anything and stores nothing. */
 int definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
@@ -70,12 +71,12 @@ int definition_ignored(const struct definition *d, const struct definition_key *
 int definition_later(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 
-/* The first of the file names (ends with NULL) in: the directories of a list with
- * colons (NULL: none); KIND here, in the workflow's directory (NULL: none), in the
- * user's configuration and in the system's. In memory of its own. ERROR_DEFINITION
- * with place what, listing where was looked. */
+/* The first of the file names (ends with NULL) in: a directory beside (NULL: none); the
+ * directories of a list with colons (NULL: none); KIND here, in the workflow's directory
+ * (NULL: none), in the user's configuration and in the system's. In memory of its own.
+ * ERROR_DEFINITION with place what, listing where was looked, with a suggestion. */
 char *definition_find(const char *kind, const char *what, const char *const *names,
-    const char *list, const char *workflow_directory, struct error *err);
+    const char *beside, const char *list, const char *workflow_directory, struct error *err);
 /* Whether there is a regular file. */
 bool definition_exists(const char *path);
 

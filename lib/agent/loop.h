@@ -1,7 +1,8 @@
 /*
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
- * loop_request.c makes the requests and records what was asked and answered,
- * loop_ask.c asks, loop_recall.c finds it in the recording, turn.c decides what an answer leads to.
+ * loop_request.c makes the requests and records what was asked and answered, loop_ask.c
+ * asks, loop_recall.c finds it in the recording, loop_handoff.c lets another agent go on,
+ * turn.c decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -28,8 +29,16 @@ struct request {
 	char sha256[DIGEST_SIZE];
 };
 
+struct transfer;
+
 struct loop {
 	struct turns *turns;
+	const struct member *lead; /* who began */
+	const struct member *next; /* who goes on after this turn; NULL: the same */
+	struct transfer *transfers; /* control tools that lead there */
+	size_t transfer_count;
+	int64_t handoffs;          /* that were made */
+	int64_t deadline;          /* of the whole call */
 	struct control stopping;   /* the stop tool, if it has no file */
 	struct offer offer;        /* what the model may call */
 	struct buffer messages;    /* of the request, inside of a JSON array */
@@ -43,24 +52,35 @@ struct loop {
 	bool line_open;            /* live text that did not end in LF */
 };
 
-/* Loads the stop tool and begins the conversation with the prompt. loop_free() is
- * called either way. */
+/* Begins the conversation with the prompt. loop_free() is called either way. */
 int loop_begin(struct loop *l, struct turns *t, struct error *err);
+/* Sets what the agent's model may call. */
+int loop_offer(struct loop *l, struct error *err);
 /* Adds a message to the conversation; blocks are the inside of a JSON array. */
 void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
 /* The next request, without its id, and its digest. */
 void loop_request(struct loop *l, struct request *request);
+/* What comes next is asked of other messages, or by another agent. */
+void loop_forget_asked(struct loop *l);
 int loop_record_prompt(const struct loop *l, struct error *err);
+/* Records what the agent that goes on is given, beside the conversation. */
+int loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err);
 /* Writes a block of an answer: as the model's word; what the API ran says so already. */
 void loop_write_block(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
 void loop_free(struct loop *l);
 
-/* loop_recall.c: the prompt, and the answer of this turn, from the recorded call if
- * that has them; a replay records them again, under their ids. The latter returns 1 if
- * there was one, 0 if the model is to be asked. */
+/* loop_handoff.c: offers the transfers to other agents; lets l->next go on. */
+int loop_offer_transfers(struct loop *l, struct error *err);
+void loop_drop_transfers(struct loop *l);
+int loop_hand_over(struct loop *l, struct error *err);
+
+/* loop_recall.c: the prompt, the handing over after this turn, and the answer of this
+ * turn, from the recorded call if that has them; a replay records them again, under their
+ * ids. The last returns 1 if there was one, 0 if the model is to be asked. */
 int loop_recall_prompt(struct loop *l, struct error *err);
+int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
 int loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
     struct error *err);
 /* Whether the recorded call went on to another turn after this one. */

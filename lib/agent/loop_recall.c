@@ -205,6 +205,24 @@ loop_recall_prompt(struct loop *l, struct error *err)
 	return 0;
 }
 
+int
+loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err)
+{
+	struct turns *t = l->turns;
+	struct recalled_event *e = t->recalled == NULL ? NULL :
+	    recalled_effect(t->recalled, t->call->last, EVENT_MESSAGE_USER);
+
+	if (e != NULL && t->recalled->mode == RECALL_RESUME) {
+		call_follow_recorded(t->call, e->id, t->started);
+		return 0;
+	}
+	if (e == NULL && t->recalled != NULL && t->recalled->mode == RECALL_REPLAY)
+		return loop_recorded_end(l, err);
+	if (e != NULL)
+		call_name_next(t->call, e->id);
+	return loop_record_handoff(l, from, err);
+}
+
 bool
 loop_went_on(const struct loop *l)
 {

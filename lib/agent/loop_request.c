@@ -8,6 +8,14 @@
 #include "json/value.h"
 #include "json/writer.h"
 
+static void
+loop_withdraw(struct loop *l)
+{
+	offer_clear(&l->offer);
+	loop_drop_transfers(l);
+	control_free(&l->stopping);
+}
+
 /* A stop tool without a file takes whatever object the model gives it. */
 static int
 loop_offer_stop_tool(struct loop *l, struct error *err)
@@ -28,13 +36,16 @@ loop_offer_stop_tool(struct loop *l, struct error *err)
 	return 0;
 }
 
-static int
+int
 loop_offer(struct loop *l, struct error *err)
 {
 	const struct member *m = l->turns->member;
 
+	loop_withdraw(l);
 	for (size_t i = 0; i < m->tool_count; i++)
 		offer_add(&l->offer, &m->tools[i]);
+	if (loop_offer_transfers(l, err) == -1)
+		return -1;
 	return loop_offer_stop_tool(l, err);
 }
 
@@ -134,12 +145,19 @@ loop_request(struct loop *l, struct request *request)
 	digest_end(&whole, request->sha256);
 }
 
+void
+loop_forget_asked(struct loop *l)
+{
+	digest_begin(&l->asked);
+	l->asked_len = 0;
+}
+
 int
 loop_begin(struct loop *l, struct turns *t, struct error *err)
 {
 	struct buffer block = BUFFER_INIT;
 
-	*l = (struct loop){ .turns = t };
+	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline };
 	digest_begin(&l->asked);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		l->usage[i] = -1;
@@ -152,39 +170,88 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 void
 loop_free(struct loop *l)
 {
-	offer_clear(&l->offer);
-	control_free(&l->stopping);
+	loop_withdraw(l);
 	buffer_free(&l->messages);
 	buffer_free(&l->text);
 	answer_free(&l->answer);
 	emitted_free(&l->emitted);
 }
 
+/* What the agent is given besides the conversation. */
+static void
+write_given(struct writer *w, const struct loop *l)
+{
+	const struct agent *agent = &l->turns->member->agent;
+
+	writer_member_string(w, "system_prompt", agent->system);
+	write_tools(w, l);
+	write_params(w, agent);
+	writer_member_integer(w, "turn", l->turn);
+}
+
+/* Without it, it is the one of step.started. */
+static void
+write_agent(struct writer *w, const struct loop *l)
+{
+	if (l->turns->member != l->lead)
+		writer_member_string(w, "agent", l->turns->member->agent.name);
+}
+
+static void
+begin_user(struct writer *w, struct buffer *payload)
+{
+	writer_begin(w, payload);
+	writer_object(w);
+	writer_member_string(w, "role", "user");
+	writer_key(w, "blocks");
+	writer_array(w);
+}
+
+static int
+record_user(const struct loop *l, struct writer *w, struct error *err)
+{
+	int status;
+
+	writer_object_end(w);
+	status = call_event(l->turns->call, EVENT_MESSAGE_USER, NULL, w->out, NULL, err);
+	buffer_free(w->out);
+	return status;
+}
+
 int
 loop_record_prompt(const struct loop *l, struct error *err)
 {
-	const struct agent *agent = &l->turns->member->agent;
 	struct buffer payload = BUFFER_INIT, block = BUFFER_INIT;
 	struct writer w;
-	int status;
 
 	write_prompt(l->turns, "router", &block);
-	writer_begin(&w, &payload);
-	writer_object(&w);
-	writer_member_string(&w, "role", "user");
-	writer_key(&w, "blocks");
-	writer_array(&w);
+	begin_user(&w, &payload);
 	writer_raw(&w, block.data, block.len);
 	writer_array_end(&w);
-	writer_member_string(&w, "system_prompt", agent->system);
-	write_tools(&w, l);
-	write_params(&w, agent);
-	writer_member_integer(&w, "turn", 0);
-	writer_object_end(&w);
-	status = call_event(l->turns->call, EVENT_MESSAGE_USER, NULL, &payload, NULL, err);
+	write_given(&w, l);
 	buffer_free(&block);
-	buffer_free(&payload);
-	return status;
+	return record_user(l, &w, err);
+}
+
+int
+loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err)
+{
+	const struct agent *to = &l->turns->member->agent;
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+
+	begin_user(&w, &payload);
+	writer_array_end(&w);
+	write_agent(&w, l);
+	writer_key(&w, "handoff");
+	writer_object(&w);
+	writer_member_string(&w, "from", from->name);
+	writer_member_string(&w, "to", to->name);
+	writer_object_end(&w);
+	writer_member_string(&w, "provider", to->provider);
+	writer_member_string(&w, "model", to->model);
+	write_given(&w, l);
+	return record_user(l, &w, err);
 }
 
 static void
@@ -212,6 +279,7 @@ loop_record_answer(struct loop *l, const struct request *request, int64_t durati
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, "role", "assistant");
+	write_agent(&w, l);
 	write_answer_blocks(&w, l->answer.blocks);
 	writer_member_span(&w, "model", l->answer.model);
 	writer_member_span(&w, "stop_reason", l->answer.stop_reason);

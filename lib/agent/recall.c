@@ -121,12 +121,18 @@ recalled_answer(const struct recalled *r, int64_t turn)
 }
 
 struct recalled_event *
-recalled_tool_result(const struct recalled *r, const char *called)
+recalled_effect(const struct recalled *r, const char *cause, enum event_type type)
 {
-	for (size_t i = find_effect(r, called); i < r->event_count; i = r->events[i].sibling)
-		if (r->events[i].view.type == EVENT_TOOL_RESULT)
+	for (size_t i = find_effect(r, cause); i < r->event_count; i = r->events[i].sibling)
+		if (r->events[i].view.type == type)
 			return &r->events[i];
 	return NULL;
+}
+
+struct recalled_event *
+recalled_tool_result(const struct recalled *r, const char *called)
+{
+	return recalled_effect(r, called, EVENT_TOOL_RESULT);
 }
 
 bool

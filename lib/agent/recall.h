@@ -92,6 +92,9 @@ struct recall_tool {
  * the last, which is the one that was made again. Of an operation only success stands. */
 struct recalled_event *recalled_tool_call(const struct recalled *r,
     const struct recall_tool *tool);
+/* The first event of a type that another led to; NULL if there is none. */
+struct recalled_event *recalled_effect(const struct recalled *r, const char *cause,
+    enum event_type type);
 struct recalled_event *recalled_tool_result(const struct recalled *r, const char *called);
 /* Whether a tool's result tells that it was ended before its time. */
 bool recalled_cut_off(const struct recalled_event *result);

@@ -71,6 +71,7 @@ working_free(struct working *work)
 		data_free(&work->results[i]);
 	free(work->results);
 	free(work->id);
+	free(work->agent);
 	buffer_free(&work->links);
 	buffer_free(&work->retries);
 	buffer_free(&work->errors);

@@ -31,7 +31,8 @@ spec_begin(const struct working *work, struct state_spec *spec)
 	spec->call = work->id;
 	spec->path = s->path;
 	spec->iteration = work->index;
-	spec->agent_name = s->agent != NULL ? s->agent->name : s->name;
+	spec->agent_name = work->agent != NULL ? work->agent :
+	    s->agent != NULL ? s->agent->name : s->name;
 	spec->step_index = step_index(work->item);
 	spec->tool_calls_count = work->tool_calls;
 	spec->attempt = s->run->attempt;

@@ -245,6 +245,7 @@ write_completed(const struct working *work, struct writer *w)
 	writer_member_string(w, "name", s->name);
 	writer_member_string(w, "kind", s->kind);
 	writer_member_string(w, "call", work->id);
+	writer_member_string(w, "agent", work->agent);
 	if (work->error.code != ERROR_NONE)
 		call_write_error(w, "error", &work->error);
 	else if (holds_result(work) && work->passes)

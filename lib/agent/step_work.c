@@ -147,6 +147,8 @@ turns_done(struct working *work, struct turns *t, int result)
 	struct data data = { BUFFER_INIT, false, false };
 
 	work->tool_calls += t->tool_calls;
+	if (t->member != NULL && t->member != work->step->team->members[0])
+		work->agent = memory_text(t->member->agent.name);
 	if (t->retries.len > 0) {
 		if (work->retries.len > 0)
 			buffer_byte(&work->retries, ',');

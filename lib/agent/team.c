@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 
 static const char *
@@ -126,10 +128,22 @@ load_file(struct agent *agent, const char *file, const char *name, struct error 
 		agent_plain(agent, name);
 		return 0;
 	}
-	path = agent_find(file, workflow_directory(), err);
+	path = agent_find(file, NULL, workflow_directory(), err);
 	loaded = path == NULL ? -1 : agent_load(agent, path, err);
 	free(path);
 	return loaded;
+}
+
+/* transfer_to_NAME, as model APIs like names of tools. */
+static char *
+handoff_tool(const struct member *to)
+{
+	char *tool = memory_format("transfer_to_%s", to->agent.name);
+
+	for (char *at = tool; *at != '\0'; at++)
+		if (!tool_name_valid((char[]){ *at, '\0' }))
+			*at = '_';
+	return tool;
 }
 
 static struct member *
@@ -170,11 +184,137 @@ load_lead(struct member *m, const struct team_source *source, const char *name,
 	return load_stop_tool(m, err);
 }
 
+/* The one whose file this is; NULL. */
+static struct member *
+find_member(const struct team *t, const char *path)
+{
+	struct stat wanted, have;
+
+	if (stat(path, &wanted) == -1)
+		return NULL;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->members[i]->agent.path != NULL &&
+		    stat(t->members[i]->agent.path, &have) == 0 &&
+		    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
+			return t->members[i];
+	return NULL;
+}
+
+/* The tools of an agent that is handed over to: those of its file, within what the
+ * step's user allows. */
+static int
+load_allowed_tools(struct member *m, char **allowed, struct error *err)
+{
+	char **names = m->agent.tools;
+	size_t kept = 0, at;
+
+	if (find_tools(&m->agent, err) == -1)
+		return -1;
+	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
+		for (at = 0; allowed[at] != NULL && strcmp(allowed[at], names[i]) != 0; at++)
+			;
+		if (allowed[at] != NULL)
+			names[kept++] = names[i];
+		else
+			free(names[i]);
+	}
+	if (allowed != NULL)
+		names[kept] = NULL;
+	return load_tools(m, names, err);
+}
+
+static int
+load_other(const struct team *t, struct member *m, const char *path,
+    const struct team_source *source, struct error *err)
+{
+	const struct agent *lead = &t->members[0]->agent;
+	struct agent *agent = &m->agent;
+
+	if (agent_load(agent, path, err) == -1)
+		return -1;
+	set_limits(agent, source);
+	if (agent->model == NULL && agent->provider == NULL) {
+		agent->model = memory_text(lead->model);
+		agent->provider = memory_text(lead->provider);
+	}
+	if (choose_model(NULL, agent, err) == -1 ||
+	    load_allowed_tools(m, source->allow_tools, err) == -1)
+		return -1;
+	return load_stop_tool(m, err);
+}
+
+static int
+load_handoff(struct team *t, struct member *from, const char *name,
+    const struct team_source *source, struct error *err)
+{
+	const struct agent *agent = &from->agent;
+	char *beside = path_directory(agent->path), *path;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message];
+	struct member *to;
+
+	path = agent_find(name, beside, workflow_directory(), &why);
+	free(beside);
+	if (path == NULL)
+		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
+		    error_text(&why, text, sizeof text));
+	to = find_member(t, path);
+	if (to == NULL && load_other(t, to = add_member(t), path, source, err) == -1) {
+		free(path);
+		return -1;
+	}
+	free(path);
+	from->handoffs = memory_array(from->handoffs, from->handoff_count + 1,
+	    sizeof *from->handoffs);
+	from->handoffs[from->handoff_count++] = (struct handoff){ to, handoff_tool(to) };
+	return 0;
+}
+
+/* What the model is offered must have names of its own. */
+static int
+check_handoff(const struct member *m, size_t number, struct error *err)
+{
+	const struct handoff *h = &m->handoffs[number];
+	const char *place = m->agent.handoffs_place, *stop = m->agent.stop_tool;
+	bool taken = stop != NULL && strcmp(stop, h->tool) == 0;
+
+	if (h->to == m)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: '%s' is this agent itself", h->to->agent.name);
+	if (!tool_name_valid(h->tool))
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: the name of '%s' is too long for a tool", h->to->agent.name);
+	for (size_t i = 0; i < m->tool_count; i++)
+		taken = taken || strcmp(m->tools[i].name, h->tool) == 0;
+	for (size_t i = 0; i < number; i++)
+		taken = taken || strcmp(m->handoffs[i].tool, h->tool) == 0;
+	return !taken ? 0 : error_set(err, ERROR_DEFINITION, place,
+	    "handoffs: there are two tools '%s'", h->tool);
+}
+
+static int
+load_handoffs(struct team *t, struct member *m, const struct team_source *source,
+    struct error *err)
+{
+	char **names = m->agent.handoffs;
+
+	for (; names != NULL && *names != NULL; names++)
+		if (load_handoff(t, m, *names, source, err) == -1 ||
+		    check_handoff(m, m->handoff_count - 1, err) == -1)
+			return -1;
+	return 0;
+}
+
 int
 team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err)
 {
-	return load_lead(add_member(t), source, name, err);
+	if (load_lead(add_member(t), source, name, err) == -1)
+		return -1;
+	for (size_t i = 0; i < t->count; i++)
+		if (load_handoffs(t, t->members[i], source, err) == -1)
+			return -1;
+	return 0;
 }
 
 static struct provider *
@@ -215,6 +355,9 @@ member_free(struct member *m)
 		tool_free(&m->tools[i]);
 	free(m->tools);
 	tool_free(&m->stop);
+	for (size_t i = 0; i < m->handoff_count; i++)
+		free(m->handoffs[i].tool);
+	free(m->handoffs);
 	agent_free(&m->agent);
 	free(m);
 }

@@ -16,11 +16,21 @@
 #include "base/error.h"
 #include "json/writer.h"
 
+struct member;
+
+/* Whom an agent may hand over to, and by which tool. */
+struct handoff {
+	const struct member *to;
+	char *tool;
+};
+
 struct member {
 	struct agent agent;
 	struct tool *tools;          /* those that it may use, loaded */
 	size_t tool_count;
 	struct tool stop;            /* its stop tool, if that has a file and is none of tools */
+	struct handoff *handoffs;
+	size_t handoff_count;
 	struct provider *provider;   /* agents of the same provider share it */
 };
 
@@ -40,7 +50,8 @@ struct team_source {
 };
 
 /* ERROR_DEFINITION, ERROR_USAGE; team_free() is called either way. name is that of an
- * agent without a file. */
+ * agent without a file. An agent that is handed over to and names neither provider nor
+ * model has those of the first. */
 int team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err);
 /* Makes the providers' processes ours to start. None runs yet. */

@@ -329,8 +329,8 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 	}
 	file = memory_format("%s.tool.json", name);
 	names[0] = file;
-	path = definition_find("tools", file, names, getenv("AWF_TOOL_PATH"), workflow_directory,
-	    err);
+	path = definition_find("tools", file, names, NULL, getenv("AWF_TOOL_PATH"),
+	    workflow_directory, err);
 	free(file);
 	return path;
 }
@@ -357,14 +357,6 @@ tool_load(struct tool *t, const char *name, const char *workflow_directory, stru
 	return result;
 }
 
-static void
-texts_free(char **texts)
-{
-	for (size_t i = 0; texts != NULL && texts[i] != NULL; i++)
-		free(texts[i]);
-	free(texts);
-}
-
 void
 tool_free(struct tool *t)
 {
@@ -374,8 +366,8 @@ tool_free(struct tool *t)
 	buffer_free(&t->input_schema);
 	schema_free(t->input);
 	schema_free(t->output);
-	texts_free(t->argv);
-	texts_free(t->environment);
+	definition_names_free(t->argv);
+	definition_names_free(t->environment);
 	memset(t, 0, sizeof *t);
 }
 

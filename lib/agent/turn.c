@@ -215,6 +215,13 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 	return status == CONTINUES ? loop_ask_stop_command(l, err) : status;
 }
 
+/* Another agent goes on, if the answer said so. */
+static int
+loop_pass_on(struct loop *l, struct error *err)
+{
+	return l->next == NULL ? CONTINUES : loop_hand_over(l, err);
+}
+
 /* Whether another turn is within the limits. */
 static int
 loop_check_limits(const struct loop *l, struct error *err)
@@ -252,7 +259,7 @@ loop_turn(struct loop *l, struct error *err)
 	loop_add_usage(l);
 	status = loop_take_answer(l, answer_id, err);
 	l->turn++;
-	return status;
+	return status == CONTINUES ? loop_pass_on(l, err) : status;
 }
 
 /* A replay that comes to a result sooner than the recorded call did. */

@@ -49,6 +49,7 @@ struct working {
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;
 	int64_t tool_calls;
+	char *agent;               /* that ended it, if it is not the step's first; NULL */
 	int64_t duration_ms;
 	char recorded_end[CLOCK_TEXT_SIZE]; /* in a replay: timestamp of step.completed; "" */
 	/* step.completed */

@@ -573,6 +573,7 @@ static const struct rule step_completed_rules[] = {
 	RULE("name", is_text, REQUIRED, 0),
 	RULE("kind", is_text, REQUIRED, 0),
 	RULE("call", is_text, REQUIRED, KEPT(call)),
+	RULE("agent", is_text, NULLABLE, 0),
 	RULE("result", is_any, 0, 0),
 	RULE("no_newline", is_any, 0, 0),
 	RULE("error", is_error, NULLABLE, 0),
@@ -594,10 +595,15 @@ static const struct rule message_user_rules[] = {
 	RULE("tools", is_array, NULLABLE, 0),
 	RULE("params", is_object, NULLABLE, 0),
 	RULE("turn", is_count, NULLABLE, 0),
+	RULE("agent", is_text, NULLABLE, 0),
+	RULE("handoff", is_object, NULLABLE, 0),
+	RULE("provider", is_text, NULLABLE, 0),
+	RULE("model", is_text, NULLABLE, 0),
 };
 
 static const struct rule message_assistant_rules[] = {
 	WORD("role", role_assistant, REQUIRED),
+	RULE("agent", is_text, NULLABLE, 0),
 	RULE("blocks", is_blocks, REQUIRED, 0),
 	RULE("model", is_text, NULLABLE, 0),
 	RULE("stop_reason", is_text, NULLABLE, 0),

@@ -459,6 +459,7 @@ static void
 show_user(struct view *v, const struct event_view *event)
 {
 	add_head(v, event, &view_words[VIEW_USER]);
+	detail_value(v, "to ", span_path(event->payload, "handoff", "to", NULL));
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 

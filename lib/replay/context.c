@@ -121,6 +121,18 @@ start_attempt(struct context *c, const struct placed *p)
 	c->by_call = (struct map)MAP_INIT;
 }
 
+/* The one that ended the call, whoever began it, in another attempt perhaps. */
+static void
+take_agent(struct context_call *call, struct span payload)
+{
+	char *agent = span_text(span_member(payload, "agent"));
+
+	if (!agent)
+		return;
+	free(call->agent);
+	call->agent = agent;
+}
+
 static void
 end_call(const struct context *c, struct placed *p)
 {
@@ -130,8 +142,23 @@ end_call(const struct context *c, struct placed *p)
 	if (at) {
 		p->call = c->calls[*at];
 		p->started = p->call->started;
+		take_agent(c->calls[*at], p->event->payload);
 	}
 	free(call);
+}
+
+/* From here on another agent works on the call. */
+static void
+hand_over(struct context_call *call, struct span payload)
+{
+	char **const texts[] = { &call->agent, &call->provider, &call->model };
+	const struct span values[] = { span_path(payload, "handoff", "to", NULL),
+		span_member(payload, "provider"), span_member(payload, "model") };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		free(*texts[i]);
+		*texts[i] = span_text(values[i]);
+	}
 }
 
 static void
@@ -144,12 +171,21 @@ follow_cause(const struct context *c, struct placed *p)
 		p->call = cause->call;
 		p->cause = cause->type;
 	}
+	if (p->call && placed_handoff(p))
+		hand_over(c->calls[p->call->index], p->event->payload);
 	if (p->event->type == EVENT_TOOL_RESULT && cause)
 		p->started = cause->wall;
 	if (p->event->type == EVENT_MESSAGE_ASSISTANT &&
 	    span_integer(span_member(p->event->payload, "duration_ms"), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
+}
+
+bool
+placed_handoff(const struct placed *p)
+{
+	return p->event->type == EVENT_MESSAGE_USER &&
+	    span_type(span_member(p->event->payload, "handoff")) == 'o';
 }
 
 void

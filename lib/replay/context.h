@@ -18,7 +18,8 @@
 #include "base/map.h"
 #include "record/event.h"
 
-/* A call of a step, as its start tells. Texts that are not there are NULL. */
+/* A call of a step, as its start tells; agent, provider and model are those that work on
+ * it, or ended it. Texts that are not there are NULL. */
 struct context_call {
 	size_t index;                       /* among the calls of the context */
 	char event_id[ID_SIZE];             /* of its start */
@@ -60,6 +61,8 @@ struct placed {
 
 /* Takes note of the next event, and says where it stands. */
 void context_place(struct context *c, const struct event_view *event, struct placed *placed);
+/* Whether it lets another agent go on with the call. */
+bool placed_handoff(const struct placed *placed);
 void context_free(struct context *c);
 
 #endif

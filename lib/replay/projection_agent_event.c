@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "replay/brief.h"
 #include "replay/projection.h"
 
@@ -63,6 +64,19 @@ handed_over(const struct placed *at)
 {
 	return placed_by_agent(at) && at->call->before_count > 0 && at->call->before[0]->agent &&
 	    strcmp(at->call->before[0]->agent, call_actor(at->call)) != 0;
+}
+
+static size_t
+handed_over_within(const struct placed *at)
+{
+	return at->call && placed_handoff(at);
+}
+
+/* Several events may tell what a model is given for a turn. */
+static size_t
+starts_turn(const struct placed *at)
+{
+	return at->cause != EVENT_MESSAGE_USER;
 }
 
 /* A turn after another is first told of by its end. */
@@ -142,6 +156,14 @@ step_ended(struct writer *w, const struct projection_line *line)
 	writer_member_string(w, "outcome", placed_outcome(line->at));
 }
 
+static char *
+text_member(struct span object, const char *key)
+{
+	char *text = span_text(span_member(object, key));
+
+	return text ? text : memory_text("");
+}
+
 static void
 handoff(struct writer *w, const struct projection_line *line)
 {
@@ -151,6 +173,22 @@ handoff(struct writer *w, const struct projection_line *line)
 	writer_member_string(w, "from", from);
 	writer_member_string(w, "to", to);
 	step(w, line->at);
+}
+
+static void
+handoff_within(struct writer *w, const struct projection_line *line)
+{
+	struct span handoff = span_member(line->at->event->payload, "handoff");
+	char *from = text_member(handoff, "from"), *to = text_member(handoff, "to");
+
+	message(w, "%s hands over to %s", from, to);
+	writer_member_string(w, "from", from);
+	writer_member_string(w, "to", to);
+	writer_member_string(w, "step", line->at->call->call);
+	writer_member_span(w, "path", line->at->event->path);
+	writer_member_string(w, "kind", line->at->call->kind);
+	free(from);
+	free(to);
 }
 
 static void
@@ -168,8 +206,6 @@ turn(struct writer *w, const struct projection_line *line)
 	long long number = 0;
 
 	span_integer(span_member(at->event->payload, "turn"), &number);
-	if (at->event->type == EVENT_MESSAGE_USER)
-		number++;
 	message(w, "%s: turn %lld", placed_actor(at), number);
 	writer_member_integer(w, "turn", number);
 	writer_member_span(w, "path", at->event->path);
@@ -286,7 +322,8 @@ static const struct projection_row rows[] = {
 	{ EVENT_STEP_STARTED, false, "deploy.triggered", is_deploy, step_started },
 	{ EVENT_CALL_WORKFLOW_STARTED, false, "run.phase", NULL, step_started },
 	{ EVENT_CALL_WORKFLOW_STARTED, false, "child_job.started", NULL, child },
-	{ EVENT_MESSAGE_USER, false, "llm.turn.start", NULL, turn },
+	{ EVENT_MESSAGE_USER, false, "handoff", handed_over_within, handoff_within },
+	{ EVENT_MESSAGE_USER, false, "llm.turn.start", starts_turn, turn },
 	{ EVENT_MESSAGE_ASSISTANT, false, "llm.turn.start", untold, turn },
 	{ EVENT_MESSAGE_ASSISTANT, false, "llm.turn.end", placed_whole, turn_ended },
 	{ EVENT_TOOL_CALL, false, "tool.start", NULL, tool_started },

@@ -103,7 +103,8 @@ take_asked(struct recording *r, const struct context_call *call, char hash[DIGES
 		}
 }
 
-/* The request that a prompt begins, as it was sent. */
+/* The request that a prompt begins, as it was sent. What changes a later one, or this
+ * one before it is sent, brings no prompt. */
 static void
 take_prompt(struct recording *r, const struct placed *at, struct span payload)
 {
@@ -122,7 +123,7 @@ take_prompt(struct recording *r, const struct placed *at, struct span payload)
 		span_member(payload, "tools"), span_member(payload, "params") };
 
 	take_asked(r, at->call, unused);
-	if (span_type(blocks) == 'a' && agentloom_hash(&request, asked.hash)) {
+	if (span_element(blocks, 0).at != NULL && agentloom_hash(&request, asked.hash)) {
 		r->asked = memory_array(r->asked, r->asked_count + 1, sizeof *r->asked);
 		r->asked[r->asked_count++] = asked;
 	}

@@ -4,6 +4,7 @@
  * task_sent, whose task_received has it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
@@ -87,16 +88,60 @@ sent(struct writer *w, const struct projection_line *line)
 }
 
 static void
+take(struct writer *w, const struct projection_line *line, const char *sent_id)
+{
+	writer_member_span(w, "event_id", line->at->event->event_id);
+	writer_member_string(w, "agent_id", call_actor(line->at->call));
+	writer_member_integer(w, "timestamp_ns", line->at->wall * 1000);
+	writer_member_string(w, "parent_event_id", sent_id);
+	write_payload(w, line->at, NULL);
+}
+
+static void
 received(struct writer *w, const struct projection_line *line)
 {
 	char id[ID_SIZE];
 
 	derive_id(line->at->call->event_id, id);
-	writer_member_span(w, "event_id", line->at->event->event_id);
-	writer_member_string(w, "agent_id", call_actor(line->at->call));
-	writer_member_integer(w, "timestamp_ns", line->at->wall * 1000);
-	writer_member_string(w, "parent_event_id", id);
-	write_payload(w, line->at, NULL);
+	take(w, line, id);
+}
+
+static size_t
+handed_over(const struct placed *at)
+{
+	return at->call && placed_handoff(at);
+}
+
+static size_t
+not_handed_over(const struct placed *at)
+{
+	return !handed_over(at);
+}
+
+/* An agent gives the conversation to another. */
+static void
+handed(struct writer *w, const struct projection_line *line)
+{
+	const struct event_view *event = line->at->event;
+	char *from = span_text(span_path(event->payload, "handoff", "from", NULL));
+	char id[ID_SIZE], own[ID_SIZE] = "";
+
+	span_copy(event->event_id, own, sizeof own);
+	derive_id(own, id);
+	writer_member_string(w, "event_id", id);
+	write_causes(w, line->at, from ? from : "");
+	write_payload(w, line->at, call_actor(line->at->call));
+	free(from);
+}
+
+static void
+taken_over(struct writer *w, const struct projection_line *line)
+{
+	char id[ID_SIZE], own[ID_SIZE] = "";
+
+	span_copy(line->at->event->event_id, own, sizeof own);
+	derive_id(own, id);
+	take(w, line, id);
 }
 
 static void
@@ -144,7 +189,9 @@ static const struct projection_row rows[] = {
 	{ EVENT_STEP_STARTED, false, "task_received", NULL, received },
 	{ EVENT_CALL_WORKFLOW_STARTED, false, "task_sent", NULL, sent },
 	{ EVENT_CALL_WORKFLOW_STARTED, false, "task_received", NULL, received },
-	{ EVENT_MESSAGE_USER, false, "state_transition", NULL, changed },
+	{ EVENT_MESSAGE_USER, false, "task_sent", handed_over, handed },
+	{ EVENT_MESSAGE_USER, false, "task_received", handed_over, taken_over },
+	{ EVENT_MESSAGE_USER, false, "state_transition", not_handed_over, changed },
 	{ EVENT_MESSAGE_ASSISTANT, false, "state_transition", placed_whole, changed },
 	{ EVENT_TOOL_CALL, false, "tool_call", NULL, alone },
 	{ EVENT_TOOL_RESULT, false, "tool_return", NULL, alone },

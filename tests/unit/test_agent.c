@@ -314,7 +314,8 @@ static const struct {
 	  "stop_when: 'a/b' is no tool's name (1 to 64 of A-Z a-z 0-9 _ -)" },
 	{ "mcp_servers: {}", "x.md:2", "mcp_servers: " LATER },
 	{ "skills: [a]", "x.md:2", "skills: " LATER },
-	{ "handoffs: [a]", "x.md:2", "handoffs: " LATER },
+	{ "handoffs: [a, b, a]", "x.md:2", "handoffs: 'a' is there twice" },
+	{ "handoffs: 5", "x.md:2", "handoffs: expected a list of names, got whole number" },
 	{ "phases: [a]", "x.md:2", "phases: " LATER },
 	{ "output_schema: {}", "x.md:2", "output_schema: " LATER },
 	{ "output_repairs: 1", "x.md:2", "output_repairs: " LATER },
@@ -387,7 +388,7 @@ static void
 expect_found(const char *file, const char *workflow, const char *path)
 {
 	struct error err = ERROR_INIT;
-	char *found = agent_find(file, workflow, &err);
+	char *found = agent_find(file, NULL, workflow, &err);
 
 	if (found == NULL)
 		fail_msg("%s: %s", err.place, err.message);
@@ -419,16 +420,16 @@ agents_are_found(void **state)
 	expect_found("b", NULL, want);
 	put("b", "x", 1);
 	expect_found("b", NULL, "b");
-	assert_null(agent_find("c", "flow", &err));
+	assert_null(agent_find("c", NULL, "flow", &err));
 	assert_string_equal(err.place, "c");
 	snprintf(want, sizeof want, "not found in agents, flow/agents, %s/awf/agents, %s/agents",
 	    directory, AWF_DATADIR);
 	assert_string_equal(err.message, want);
-	assert_null(agent_find("agents/c.md", "flow", &err));
+	assert_null(agent_find("agents/c.md", NULL, "flow", &err));
 	assert_string_equal(err.message, "no such agent file, nor in flow");
-	assert_null(agent_find("agents/c.md", NULL, &err));
+	assert_null(agent_find("agents/c.md", NULL, NULL, &err));
 	assert_string_equal(err.message, "no such agent file");
-	assert_null(agent_find("agents", NULL, &err));
+	assert_null(agent_find("agents", NULL, NULL, &err));
 }
 
 static const struct {

@@ -242,7 +242,7 @@ tools_are_found(void **state)
 	assert_string_equal(t.path, "one/y.tool.json");
 	tool_free(&t);
 	assert_int_equal(tool_load(&t, "z", "flow", &err), -1);
-	snprintf(want, sizeof want, "not found in none, one, flow/tools, tools, flow/tools, "
+	snprintf(want, sizeof want, "not found in none, one, flow/tools, tools, "
 	    "%s/awf/tools, %s/tools", directory, AWF_DATADIR);
 	assert_string_equal(err.place, "z.tool.json");
 	assert_string_equal(err.message, want);

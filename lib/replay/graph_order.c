@@ -46,19 +46,39 @@ role(const struct fault *fault)
 	return fault->node->parented && fault->cause == 0 ? "parent" : "link";
 }
 
-/* Causes from ids to nodes. */
+/* The start of a transcript whose first attempt is a later one, as that of a replay may
+ * be; else GRAPH_NONE. */
+static uint32_t
+late_start(const struct graph *g)
+{
+	uint32_t first = GRAPH_NONE;
+
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->nodes[i].type == EVENT_RUN_STARTED &&
+		    (first == GRAPH_NONE || g->nodes[i].attempt < g->nodes[first].attempt))
+			first = i;
+	return first != GRAPH_NONE && g->nodes[first].attempt > 1 ? first : GRAPH_NONE;
+}
+
+/* Causes from ids to nodes. What an attempt that is not there has made, and a later one
+ * passes on, is known from the start. */
 static int
 find_causes(struct graph *g, struct error *err)
 {
 	char text[ID_SIZE], cause[ID_SIZE];
 	struct fault fault = { NULL, 0 };
+	uint32_t start = late_start(g);
 
 	g->causes = memory_array(NULL, g->cause_count + 1, sizeof *g->causes);
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct graph_node *node = &g->nodes[i];
 
 		for (uint32_t c = 0; c < node->causes; c++) {
+			bool link = !node->parented || c > 0;
+
 			g->causes[node->cause + c] = graph_find(g, g->named[node->cause + c]);
+			if (g->causes[node->cause + c] == GRAPH_NONE && link)
+				g->causes[node->cause + c] = start;
 			if (g->causes[node->cause + c] == GRAPH_NONE)
 				note_fault(&fault, node, c);
 		}

@@ -45,7 +45,9 @@ answers() { jq -r 'select(.type == "message.assistant").path' "$1" | sort | uniq
 # The latest run is whole, whatever an attempt of it left unfinished; deterministic: it
 # also runs again to the same bytes, twice.
 sound() {
-	run -0 awf-verify "$@"
+	run awf-verify "$@"
+	[ "$status" = 0 ] || { echo "$output"; return 1; }
+	echo "$output"
 	same "$(grep -v ': warning: .* never ended: ' <<<"$output")" ''
 }
 deterministic() { sound --determinism --isolation "$ISOLATION"; }

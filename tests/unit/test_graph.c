@@ -201,6 +201,43 @@ test_long_chain(void **state)
 	buffer_free(&lines);
 }
 
+/* A transcript that begins with a later attempt may link to what an earlier one made; its
+ * parents, and all causes in one that begins with the first attempt, must be there. */
+static void
+test_late_start(void **state)
+{
+	static const struct { unsigned attempt, parent; const char *wrong; } starts[] = {
+		{ 2, 1, NULL },
+		{ 1, 1, "the link of this step.started (seq 2), event 00000000-0000-4000-8000-000000000009, "
+		    "is not recorded" },
+		{ 2, 8, "the parent of this step.started (seq 2), event 00000000-0000-4000-8000-000000000008, "
+		    "is not recorded" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(starts); i++) {
+		struct buffer lines = BUFFER_INIT, said = BUFFER_INIT;
+		struct error err = ERROR_INIT;
+		struct graph g;
+		uint32_t *order;
+
+		buffer_format(&said, "{\"attempt\":%u}", starts[i].attempt);
+		graph_event(&lines, 1, 1, 0, NULL, "run.started", said.data);
+		graph_event(&lines, 2, 2, starts[i].parent,
+		    "[\"00000000-0000-4000-8000-000000000009\"]", "step.started", said.data);
+		open_graph(&g, &lines);
+		order = graph_order(&g, &err);
+		if (starts[i].wrong == NULL)
+			assert_non_null(order);
+		else
+			assert_string_equal(err.message, starts[i].wrong);
+		free(order);
+		graph_close(&g);
+		buffer_free(&said);
+		buffer_free(&lines);
+	}
+}
+
 /* A circle of so many events, and some that follow from it. */
 static void
 write_circle(struct buffer *lines, unsigned length)
@@ -322,6 +359,7 @@ main(void)
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_order_is_kahns),
 		cmocka_unit_test(test_long_chain),
+		cmocka_unit_test(test_late_start),
 		cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_shortest_circle),
 		cmocka_unit_test(test_not_opened),

@@ -44,7 +44,7 @@ passes() { make -s check; }
 }
 
 @test "what the coder may not write is not written" {
-	sed -i 's/"path": "roman.c", "content"/"path": "..\/check.awf", "content"/' "$RECORDING"
+	sed -i 's/"path":"roman.c","content"/"path":"..\/check.awf","content"/' "$RECORDING"
 	run -3 --separate-stderr coder
 	run ! test -e ../check.awf
 	[[ $(jq -r 'select(.type == "tool.result").payload.error.message // empty' "$(transcript)") == *'path'* ]]

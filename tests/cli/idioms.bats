@@ -62,6 +62,27 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 		'weigh: {"con":"b said","pro":"a said"}')"
 }
 
+@test "a pipeline of its own for each item" {
+	same "$(try 'A pipeline of its own for each item' lines | data)" "$(printf 'b said\nb said')"
+	same "$(asked)" "$(printf '%s\n' 'answer.draft: one' 'answer.draft: two' 'answer.polish: a said' 'answer.polish: a said')"
+}
+
+@test "loop" {
+	printf -- '---\nstop_when: {tool: verdict}\n---\nYou are judge.\n' >judge.md
+	verdict() { printf '{"match":%s,"blocks":[{"type":"tool_use","tool_id":"1","tool_name":"verdict","tool_input":{"accepted":%s}}]}\n' "$@"; }
+	{ verdict '"You are judge."' false; verdict '["You are judge.","false"]' true; } >>said.jsonl
+	same "$(try Loop in | data)" '{"input":"TODO","draft":"a said","verdict":{"accepted":true}}'
+	same "$(asked | cut -d: -f1 | paste -sd' ')" 'refine.draft refine.draft refine.judge refine.judge'
+}
+
+@test "a run inside of a run" {
+	printf '#!/usr/bin/env -S awf-run --\nawf-step -a a.md find\n' >child.awf
+	chmod +x child.awf
+	same "$(try 'A run inside of a run' in)" 'agent said'
+	same "$(asked)" 'use: a said'
+	same "$(jq -r 'select(.type == "step.call_workflow.completed").payload.call' "$(readlink -f "$AWF_STORAGE/latest")")" child:0:0
+}
+
 @test "make" {
 	idiom Make >Makefile
 	echo one >a.txt

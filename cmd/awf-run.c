@@ -29,9 +29,11 @@
 #include "exec/environment.h"
 #include "exec/inputs.h"
 #include "exec/mask.h"
+#include "exec/overlap.h"
 #include "exec/supervise.h"
 #include "exec/workflow.h"
 #include "program.h"
+#include "record/audit.h"
 #include "record/input.h"
 #include "record/run.h"
 #include "record/seal.h"
@@ -47,6 +49,7 @@ struct job {
 	struct workflow workflow;
 	struct buffer inputs;      /* JSON */
 	struct place place;
+	struct overlap overlap;
 	struct run run;
 	struct input input;
 	bool input_open;           /* before the start: of a further attempt */
@@ -262,13 +265,44 @@ make_run(struct job *j, struct error *err)
 	return -1;
 }
 
+/* GO, when it is this run's turn; STATUS_OK: it is not to be; -1. */
+static int
+take_turn(struct job *j, struct error *err)
+{
+	struct overlap *o = &j->overlap;
+	const bool again = j->settings.resume != NULL;
+	const struct overlap_spec spec = { run_name(j), j->settings.overlap,
+		again ? j->resume.run_id : j->place.id };
+	const struct audit_skip skipped = { again ? spec.run_id : NULL,
+		mask_masking(&j->mask) == NULL ? spec.name : NULL, spec.policy, o->by };
+	struct error warning;
+	int got;
+
+	if (overlap_taken(o))
+		return GO;
+	got = overlap_take(o, &spec, err);
+	if (got != OVERLAP_SKIPPED)
+		return got == 0 ? GO : -1;
+	if (audit_skipped(&o->storage, &skipped, &warning) != 0)
+		warn(&warning);
+	return STATUS_OK;
+}
+
+/* GO, or the status to exit with; -1. */
 static int
 create_run(struct job *j, struct error *err)
 {
-	if (place_find(&j->place, run_name(j), &j->workflow, err) != 0 || take_snapshot(j, err) != 0)
+	int status;
+
+	if (place_find(&j->place, run_name(j), &j->workflow, err) != 0)
+		return -1;
+	status = take_turn(j, err);
+	if (status != GO)
+		return status;
+	if (take_snapshot(j, err) != 0)
 		return -1;
 	if (make_run(j, err) == 0)
-		return 0;
+		return GO;
 	drop_snapshot(j);
 	return -1;
 }
@@ -402,6 +436,19 @@ report(const struct job *j, const struct conclusion *e)
 	program_fail(PROGRAM, &line);
 }
 
+/* The run that takes the place of one that was cancelled is why. */
+static void
+name_successor(struct job *j)
+{
+	struct supervision *s = &j->supervision;
+	char id[ID_SIZE];
+
+	if (s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
+	    overlap_successor(&j->overlap, id))
+		error_set(&s->error, ERROR_CANCELLED, NULL,
+		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
+}
+
 static int
 finish(struct job *j)
 {
@@ -409,6 +456,8 @@ finish(struct job *j)
 	struct error err = ERROR_INIT;
 	char sha256[DIGEST_SIZE];
 
+	overlap_ended(&j->overlap);
+	name_successor(j);
 	conclusion_draw(&e, &j->supervision, j->run.transcript.path, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0)
 		conclusion_fail(&e, &err);
@@ -437,6 +486,7 @@ job_free(struct job *j)
 	mask_free(&j->mask);
 	settings_free(&j->settings);
 	resume_free(&j->resume);
+	overlap_leave(&j->overlap);
 }
 
 static int
@@ -561,7 +611,12 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		return tell_success(r);
 	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
 	    resume_check_record(r, repaired, err) != 0 || take_record(j, err) != 0 ||
-	    prepare_words(j, err) != 0 || run_reopen(&j->run, r->run_id, err) != 0)
+	    prepare_words(j, err) != 0)
+		return -1;
+	status = take_turn(j, err);
+	if (status != GO)
+		return status;
+	if (run_reopen(&j->run, r->run_id, err) != 0)
 		return -1;
 	status = resume_check_dead(r, err) == 0 ? restart(j, err) : -1;
 	if (status != GO)
@@ -582,29 +637,25 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
 	if (decided != 1)
 		return decided == 0 ? ask(r) : -1;
-	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || create_run(j, err) != 0)
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
 		return -1;
-	return GO;
+	return create_run(j, err);
 }
 
 static int
 prepare_new(struct job *j, struct error *err)
 {
-	return prepare_words(j, err) != 0 || create_run(j, err) != 0 ? -1 : GO;
+	return prepare_words(j, err) != 0 ? -1 : create_run(j, err);
 }
 
 /* --continue: whether the latest run of the name died. */
 static bool
 find_dead(struct job *j, const struct storage *s)
 {
-	struct settings *given = &j->settings;
 	struct error none;
-	char *latest;
+	char *latest = memory_format("@%s", run_name(j));
 	bool dead;
 
-	if (find_workflow(j, &none) != 0)
-		return false;
-	latest = memory_format("@%s", given->name != NULL ? given->name : j->workflow.name);
 	dead = resume_find(&j->resume, s, latest, &none) == 0 && j->resume.status[0] == '\0' &&
 	    !storage_run_alive(s, j->resume.run_id);
 	free(latest);
@@ -628,6 +679,22 @@ prepare_continued(struct job *j, const struct storage *s, struct error *err)
 	return prepare_resume(j, s, err);
 }
 
+/* Whether there is one to go on with is asked when it is this one's turn. */
+static int
+prepare_continue(struct job *j, const struct storage *s, struct error *err)
+{
+	int status;
+
+	signals_hold();
+	id_new(j->place.id);
+	if (find_workflow(j, err) != 0)
+		return -1;
+	status = take_turn(j, err);
+	if (status != GO)
+		return status;
+	return find_dead(j, s) ? prepare_continued(j, s, err) : prepare_new(j, err);
+}
+
 /* GO, or the status to exit with; -1. */
 static int
 prepare(struct job *j, struct error *err)
@@ -643,8 +710,7 @@ prepare(struct job *j, struct error *err)
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	if (s->go_on)
-		status = find_dead(j, &storage) ? prepare_continued(j, &storage, err) :
-		    prepare_new(j, err);
+		status = prepare_continue(j, &storage, err);
 	else if (resume_find(&j->resume, &storage, s->fork != NULL ? s->fork : s->resume, err) != 0)
 		status = -1;
 	else
@@ -662,11 +728,14 @@ run(struct job *j)
 
 	if (status == -1) {
 		status = own_failure(&err);
-		if (err.code == ERROR_CANCELLED)
+		if (err.code == ERROR_CANCELLED) {
+			overlap_leave(&j->overlap);
 			signals_die(signals_held());
+		}
 	}
 	if (status != GO)
 		return status;
+	overlap_begun(&j->overlap, j->run.id);
 	run_workflow(j);
 	status = finish(j);
 	run_close(&j->run);
@@ -677,8 +746,7 @@ int
 main(int argc, char **argv)
 {
 	static struct job job = { .input = { .file = -1, .nothing = -1, .sink = -1,
-	    .source = -1 }, .place = PLACE_INIT };
-
+	    .source = -1 }, .place = PLACE_INIT, .overlap = OVERLAP_INIT };
 	struct error err = ERROR_INIT;
 	int status;
 

@@ -20,7 +20,8 @@ place_find(struct place *p, const char *name, const struct workflow *workflow, s
 	id_new(p->completed);
 	p->nested = run_in_environment();
 	if (!p->nested) {
-		id_new(p->id);
+		if (*p->id == '\0')
+			id_new(p->id);
 		return lineage_add(&p->lineage, p->id, script(workflow), err);
 	}
 	if (child_enter(&p->child, name, script(workflow), err) != 0 ||

@@ -17,7 +17,7 @@
 #include "record/lineage.h"
 
 struct place {
-	char id[ID_SIZE];          /* of the new run */
+	char id[ID_SIZE];          /* of the new run; may be given at top level */
 	char completed[ID_SIZE];   /* event id of its run.completed */
 	struct lineage lineage;
 	bool nested;               /* it is a child: */

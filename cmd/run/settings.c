@@ -10,13 +10,14 @@
 #include "exec/environment.h"
 #include "exec/inputs.h"
 #include "exec/mask.h"
+#include "exec/overlap.h"
 
 #define NAME_LIMIT 128
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
-	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP
+	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP
 };
 
 const char run_usage[] =
@@ -46,6 +47,8 @@ const struct option_spec run_options[] = {
 	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it" },
 	{ OPT_REDO, 0, "redo", "PATH", "of a cut-off effect: do it again; repeatable" },
 	{ OPT_SKIP, 0, "skip", "PATH", "of a cut-off effect: take it as done; repeatable" },
+	{ OPT_OVERLAP, 0, "overlap", "POLICY",
+	    "if the name runs: skip, buffer-one, buffer-all, cancel-other; or allow-all" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
@@ -108,6 +111,9 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_AT: s->at = value; return 0;
 	case OPT_REDO: list_add(&s->redo, value); return 0;
 	case OPT_SKIP: list_add(&s->skip, value); return 0;
+	case OPT_OVERLAP:
+		s->overlap = value;
+		return options_choice("--overlap", value, overlap_policies, err);
 	default: s->id_file = value; return 0;
 	}
 }
@@ -165,7 +171,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	struct options o;
 	int id;
 
-	*s = (struct settings){ .shell = NULL };
+	*s = (struct settings){ .overlap = overlap_policies[0] };
 	options_begin(&o, run_options, argc, argv);
 	o.stop_at_word = true;
 	while ((id = options_next(&o, err)) > 0)

@@ -20,6 +20,7 @@ struct settings {
 	const char *fork, *at; /* RUN and PATH; NULL */
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
 	bool go_on;            /* --continue */
+	const char *overlap;   /* one of overlap_policies */
 	bool no_input, no_transcript, print_id, seal, snapshot;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */

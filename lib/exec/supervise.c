@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,54 @@ signals_held(void)
 		    action.sa_handler != SIG_IGN)
 			return caught[i];
 	return 0;
+}
+
+static volatile sig_atomic_t woken_by;
+
+static void
+wake_up(int number)
+{
+	woken_by = number;
+}
+
+int
+signals_wait(int fd, int timeout_ms)
+{
+	const struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+	struct sigaction action = { .sa_handler = wake_up }, before[CAUGHT];
+	sigset_t mask;
+	fd_set fds;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < CAUGHT; i++) {
+		sigdelset(&mask, caught[i]);
+		sigaction(caught[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(caught[i], &action, NULL);
+	}
+	FD_ZERO(&fds);
+	if (fd >= 0)
+		FD_SET(fd, &fds);
+	woken_by = 0;
+	pselect(fd + 1, &fds, NULL, NULL, &timeout, &mask);
+	for (size_t i = 0; i < CAUGHT; i++)
+		sigaction(caught[i], &before[i], NULL);
+	if (woken_by != 0)
+		raise(woken_by); /* held again */
+	return signals_held();
+}
+
+void
+signals_drop(void)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+
+	sigemptyset(&ignore.sa_mask);
+	for (size_t i = 0; i < CAUGHT; i++) {
+		sigaction(caught[i], &ignore, &before); /* drops what is pending */
+		sigaction(caught[i], &before, NULL);
+	}
 }
 
 static int

@@ -140,6 +140,7 @@ write_text(struct writer *w, const char *key, const char *text)
 		writer_bytes(w, text, len > TEXT_LIMIT ? utf8_whole(text, TEXT_LIMIT) : len);
 }
 
+/* attempt 0: it says none. */
 static void
 write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall,
     const char *run_id, int attempt, const char *name)
@@ -150,8 +151,10 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	writer_object(w);
 	writer_member_string(w, "timestamp", clock_text(wall, timestamp));
 	writer_member_string(w, "type", type);
-	writer_member_string(w, "run_id", run_id);
-	writer_member_integer(w, "attempt", attempt);
+	writer_key(w, "run_id");
+	writer_string(w, run_id);
+	if (attempt > 0)
+		writer_member_integer(w, "attempt", attempt);
 	write_text(w, "name", name);
 }
 
@@ -253,6 +256,24 @@ audit_completed(const struct storage *s, const struct audit_end *a, struct error
 	writer_member_integer(&w, "exit_code", a->exit_code);
 	writer_member_integer(&w, "duration_ms", a->duration_ms);
 	write_text(&w, "error", a->error);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}
+
+int
+audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.skipped", clock_wall(), a->run_id, 0, a->name);
+	writer_member_string(&w, "overlap", a->policy);
+	writer_key(&w, "by");
+	writer_string(&w, *a->by != '\0' ? a->by : NULL);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
 	failed = put(s, &line, err);

@@ -1,5 +1,6 @@
 /*
- * The audit trail: two lines per attempt of a run in one file for all runs,
+ * The audit trail: two lines per attempt of a run, one for each run that was skipped
+ * (--overlap), in one file for all runs,
  * audit.jsonl in the storage ($AWF_AUDIT_LOG moves it, "off" disables it). A line
  * has 4 KiB at most and is written by one write() under a lock. Secrets in inputs
  * are masked by the name of their key (secret, api_key, password, token; any case
@@ -35,10 +36,17 @@ struct audit_end {
 	int64_t duration_ms;
 	const char *error;     /* NULL: none */
 };
+struct audit_skip {
+	const char *run_id;    /* NULL: it never had one */
+	const char *name;      /* NULL: it is masked */
+	const char *policy;    /* of --overlap */
+	const char *by;        /* the run that it made way for; "" if that is not known */
+};
 
 /* -1 with *err for a warning; the run goes on. */
 int audit_started(const struct storage *s, const struct audit_start *a, struct error *err);
 int audit_completed(const struct storage *s, const struct audit_end *a, struct error *err);
+int audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err);
 
 /* Appends inputs with secrets masked, cut to at most limit bytes: long values are
  * shortened step by step, then dropped. Returns whether anything was cut. */

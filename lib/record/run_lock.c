@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "record/storage.h"
 
@@ -76,14 +77,6 @@ unable_to_lock(const char *directory, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, directory, "unable to lock the run");
 }
 
-static int
-set_lock(int fd)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-	return fcntl(fd, F_SETLK, &lock);
-}
-
 int
 run_lock_make(const char *directory, struct error *err)
 {
@@ -95,7 +88,7 @@ run_lock_make(const char *directory, struct error *err)
 	path = path_join(directory, "lock");
 	fd = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	free(path);
-	if (fd >= 0 && set_lock(fd) == 0)
+	if (fd >= 0 && lock_take(fd) == 0)
 		return fd;
 	unable_to_lock(directory, err);
 	if (fd >= 0)
@@ -106,21 +99,12 @@ run_lock_make(const char *directory, struct error *err)
 static int
 refuse_taken(int fd, const char *directory, struct error *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	pid_t owner;
 
-	if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+	if (lock_taken(fd, &owner) && owner != 0)
 		return error_set(err, ERROR_SYSTEM, path_base(directory),
-		    "the run is alive: process %ld has it", (long)lock.l_pid);
+		    "the run is alive: process %ld has it", (long)owner);
 	return error_set(err, ERROR_SYSTEM, path_base(directory), "the run is alive");
-}
-
-static bool
-still_named(int fd, const char *path)
-{
-	struct stat opened, named;
-
-	return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 &&
-	    opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
 /* The descriptor of the lock; -1 with *err; -2: the directory went away meanwhile. */
@@ -134,8 +118,8 @@ take_named(const char *directory, const char *path, struct error *err)
 	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return errno == ENOENT ? -2 : unable_to_lock(directory, err);
-	if (set_lock(fd) == 0) {
-		if (still_named(fd, path))
+	if (lock_take(fd) == 0) {
+		if (lock_named(fd, path))
 			return fd;
 		close(fd);
 		return -2;

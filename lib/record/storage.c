@@ -13,6 +13,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "json/scan.h"
 #include "record/transcript.h"
@@ -417,9 +418,8 @@ resolve_latest(const struct storage *s, struct run_ref *ref, struct error *err)
 }
 
 static bool
-has_name(const struct storage *s, const char *run_id, const char *name)
+has_name(const char *path, const char *name)
 {
-	char *path = storage_transcript(s, run_id);
 	struct buffer line = BUFFER_INIT;
 	bool found = false;
 	size_t bad;
@@ -428,8 +428,19 @@ has_name(const struct storage *s, const char *run_id, const char *name)
 	    scan_within(buffer_string(&line), line.len, SCAN_LINE_DEPTH, &bad) == NULL)
 		found = span_is(span_path(span_of(line.data, line.len), "payload", "name", NULL), name);
 	buffer_free(&line);
-	free(path);
 	return found;
+}
+
+bool
+storage_run_named(const struct storage *s, const char *run_id, const char *name)
+{
+	char *kept = storage_transcript(s, run_id);
+	char *unkept = memory_format("%s/runs/%s/%s" SUFFIX, s->root, run_id, run_id);
+	bool named = has_name(kept, name) || has_name(unkept, name);
+
+	free(unkept);
+	free(kept);
+	return named;
 }
 
 static int
@@ -440,7 +451,7 @@ resolve_name(const struct storage *s, const char *name, struct run_ref *ref, str
 
 	if (storage_list(s, &entries, &count, err) != 0)
 		return -1;
-	for (i = 0; i < count && !has_name(s, entries[i].run_id, name); i++)
+	for (i = 0; i < count && !storage_run_named(s, entries[i].run_id, name); i++)
 		continue;
 	if (i < count)
 		ref_in_storage(ref, s, entries[i].run_id);
@@ -558,15 +569,20 @@ run_ref_free(struct run_ref *ref)
 }
 
 bool
-storage_run_alive(const struct storage *s, const char *run_id)
+storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = memory_format("%s/runs/%s/lock", s->root, run_id);
 	int fd = storage_open(path, O_RDONLY, 0);
-	bool alive = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	bool alive = fd >= 0 && lock_taken(fd, pid);
 
 	if (fd >= 0)
 		close(fd);
 	free(path);
 	return alive;
+}
+
+bool
+storage_run_alive(const struct storage *s, const char *run_id)
+{
+	return storage_run_owner(s, run_id, NULL);
 }

@@ -68,5 +68,9 @@ int storage_list(const struct storage *s, struct run_entry **entries, size_t *co
 /* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK). The
  * owner itself must not ask: closing the file would free its lock. */
 bool storage_run_alive(const struct storage *s, const char *run_id);
+/* The same, and by whom: *pid (may be NULL), 0 if that cannot be told. */
+bool storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid);
+/* Whether a run's transcript, kept or not, says that its workflow is called so. */
+bool storage_run_named(const struct storage *s, const char *run_id, const char *name);
 
 #endif

@@ -1,0 +1,333 @@
+#include "record/queue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+
+#define LOCK_PATIENCE_MS 30000
+#define LOCK_PAUSE_NS 2000000
+#define NUMBER_DIGITS 19
+#define TICKET_LIMIT 96
+
+/* All of one length, so that a ticket is changed by one write in place. */
+static const char *const states[] = { "waiting", "running", "ending " };
+
+void
+queue_open(struct queue *q, const struct storage *s, const char *name)
+{
+	char digest[DIGEST_SIZE];
+
+	*q = (struct queue){ .storage = s, .name = memory_text(name), .lock = -1, .ticket = -1 };
+	digest_sha256(name, strlen(name), digest);
+	q->directory = memory_format("%s/queues/%s", s->root, digest);
+}
+
+static char *
+in_queue(const struct queue *q, const char *name)
+{
+	return path_join(q->directory, name);
+}
+
+static int
+make_directory(const char *path, struct error *err)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
+}
+
+static int
+make_directories(const struct queue *q, struct error *err)
+{
+	char *queues = path_directory(q->directory);
+	int failed = make_directory(queues, err) != 0 ? -1 : make_directory(q->directory, err);
+
+	free(queues);
+	return failed;
+}
+
+/* 1: locked; 0: another has the lock, or it went away; -1. */
+static int
+try_lock(struct queue *q, const char *path, struct error *err)
+{
+	int fd;
+
+	if (make_directories(q, err) != 0)
+		return -1;
+	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (lock_take(fd) == 0 && lock_named(fd, path)) {
+		q->lock = fd;
+		return 1;
+	}
+	close(fd);
+	return 0;
+}
+
+int
+queue_lock(struct queue *q, struct error *err)
+{
+	const struct timespec pause = { 0, LOCK_PAUSE_NS };
+	int64_t deadline = clock_monotonic() + LOCK_PATIENCE_MS;
+	char *path = in_queue(q, "lock");
+	int got;
+
+	while ((got = try_lock(q, path, err)) == 0 && clock_monotonic() < deadline)
+		nanosleep(&pause, NULL);
+	if (got == 0)
+		error_set(err, ERROR_SYSTEM, path, "unable to lock the queue within %d s",
+		    LOCK_PATIENCE_MS / 1000);
+	free(path);
+	return got == 1 ? 0 : -1;
+}
+
+void
+queue_unlock(struct queue *q)
+{
+	if (q->lock >= 0)
+		close(q->lock);
+	q->lock = -1;
+}
+
+static struct queue_entry *
+add_entry(struct queue *q)
+{
+	q->others = memory_array(q->others, q->count + 1, sizeof *q->others);
+	memset(&q->others[q->count], 0, sizeof *q->others);
+	return &q->others[q->count++];
+}
+
+/* The number of a ticket by its name; 0: it is none. */
+static long long
+ticket_number(const char *name)
+{
+	if (strspn(name, "0123456789") != NUMBER_DIGITS || name[NUMBER_DIGITS] != '\0')
+		return 0;
+	return strtoll(name, NULL, 10);
+}
+
+/* What a ticket says. One that cannot be read counts all the same: it is locked. */
+static void
+read_ticket(int fd, struct queue_entry *entry)
+{
+	char text[TICKET_LIMIT + 1], state[8] = "", id[ID_SIZE] = "", policy[16] = "";
+	ssize_t got = pread(fd, text, TICKET_LIMIT, 0);
+
+	text[got > 0 ? got : 0] = '\0';
+	entry->state = QUEUE_RUNNING;
+	if (sscanf(text, "%7s %36s %15s", state, id, policy) != 3 || !id_valid(id, strlen(id)))
+		return;
+	memcpy(entry->run_id, id, sizeof id);
+	memcpy(entry->policy, policy, sizeof policy);
+	for (size_t i = 0; i < sizeof states / sizeof states[0]; i++)
+		if (strncmp(states[i], state, strlen(state)) == 0)
+			entry->state = (enum queue_state)i;
+}
+
+/* Takes in a ticket, or removes it if nobody holds it. */
+static int
+look_at_ticket(struct queue *q, const char *name, struct error *err)
+{
+	long long number = ticket_number(name);
+	char *path;
+	pid_t pid;
+	int fd, failed = 0;
+
+	if (number == 0 || (q->ticket >= 0 && number == q->number))
+		return 0;
+	path = in_queue(q, name);
+	fd = storage_open(path, O_RDONLY, 0);
+	if (fd < 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	} else if (lock_taken(fd, &pid)) {
+		struct queue_entry *entry = add_entry(q);
+
+		read_ticket(fd, entry);
+		entry->number = number;
+		entry->pid = pid;
+	} else if (unlink(path) != 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return failed;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	const struct queue_entry *left = a, *right = b;
+
+	return (left->number > right->number) - (left->number < right->number);
+}
+
+int
+queue_look(struct queue *q, struct error *err)
+{
+	DIR *directory = storage_opendir(q->directory);
+	struct dirent *found;
+	int failed = 0;
+
+	q->count = 0;
+	if (directory == NULL)
+		return error_errno(err, ERROR_SYSTEM, q->directory, "unable to read the directory");
+	while (failed == 0 && (found = readdir(directory)) != NULL)
+		failed = look_at_ticket(q, found->d_name, err);
+	closedir(directory);
+	if (q->count > 0)
+		qsort(q->others, q->count, sizeof *q->others, by_number);
+	return failed;
+}
+
+static bool
+has_ticket(const struct queue *q, const char *run_id)
+{
+	if (q->ticket >= 0 && strcmp(q->run_id, run_id) == 0)
+		return true;
+	for (size_t i = 0; i < q->count; i++)
+		if (strcmp(q->others[i].run_id, run_id) == 0)
+			return true;
+	return false;
+}
+
+int
+queue_look_at_runs(struct queue *q, struct error *err)
+{
+	char *path = path_join(q->storage->root, "runs");
+	DIR *directory = storage_opendir(path);
+	struct dirent *found;
+	pid_t pid;
+	int failed = 0;
+
+	if (directory == NULL && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
+	free(path);
+	if (directory == NULL)
+		return failed;
+	while ((found = readdir(directory)) != NULL) {
+		const char *id = found->d_name;
+
+		if (!id_valid(id, strlen(id)) || has_ticket(q, id) ||
+		    !storage_run_owner(q->storage, id, &pid) ||
+		    !storage_run_named(q->storage, id, q->name))
+			continue;
+		struct queue_entry *entry = add_entry(q);
+
+		memcpy(entry->run_id, id, sizeof entry->run_id);
+		entry->pid = pid;
+		entry->state = QUEUE_RUNNING;
+	}
+	closedir(directory);
+	if (q->count > 0)
+		qsort(q->others, q->count, sizeof *q->others, by_number);
+	return 0;
+}
+
+static int
+write_ticket(struct queue *q, enum queue_state state, const char *run_id, struct error *err)
+{
+	char text[TICKET_LIMIT];
+	int len = snprintf(text, sizeof text, "%s %s %s\n", states[state], run_id, q->policy);
+	ssize_t written = pwrite(q->ticket, text, (size_t)len, 0);
+
+	if (written == len)
+		return 0;
+	if (written >= 0)
+		errno = ENOSPC;
+	return error_errno(err, ERROR_SYSTEM, q->directory, "unable to write a ticket");
+}
+
+static char *
+ticket_path(const struct queue *q)
+{
+	return memory_format("%s/%0*lld", q->directory, NUMBER_DIGITS, q->number);
+}
+
+int
+queue_draw(struct queue *q, enum queue_state state, const char *run_id, const char *policy,
+    struct error *err)
+{
+	char *path;
+	int failed = 0;
+
+	q->number = q->count > 0 ? q->others[q->count - 1].number + 1 : 1;
+	snprintf(q->policy, sizeof q->policy, "%s", policy);
+	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
+	path = ticket_path(q);
+	q->ticket = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (q->ticket < 0 || lock_take(q->ticket) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to draw a ticket");
+	else
+		failed = write_ticket(q, state, run_id, err);
+	if (failed != 0 && q->ticket >= 0) {
+		unlink(path);
+		close(q->ticket);
+		q->ticket = -1;
+	}
+	free(path);
+	return failed;
+}
+
+int
+queue_sign(struct queue *q, enum queue_state state, const char *run_id, struct error *err)
+{
+	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
+	return write_ticket(q, state, run_id, err);
+}
+
+/* Whoever has opened the lock in there looks at its name again. */
+static void
+remove_empty(struct queue *q)
+{
+	struct error none;
+	char *lock;
+
+	if (queue_look(q, &none) != 0 || q->count > 0)
+		return;
+	lock = in_queue(q, "lock");
+	unlink(lock);
+	rmdir(q->directory);
+	free(lock);
+}
+
+static void
+give_back(struct queue *q)
+{
+	struct error none;
+	bool locked = queue_lock(q, &none) == 0;
+	char *path = ticket_path(q);
+
+	unlink(path);
+	free(path);
+	close(q->ticket);
+	q->ticket = -1;
+	if (locked)
+		remove_empty(q);
+	queue_unlock(q);
+}
+
+void
+queue_close(struct queue *q)
+{
+	if (q->ticket >= 0)
+		give_back(q);
+	queue_unlock(q);
+	free(q->others);
+	free(q->directory);
+	free(q->name);
+	*q = (struct queue){ .lock = -1, .ticket = -1 };
+}

@@ -6,7 +6,7 @@ _awf_run()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip) ((i++)) ;;
+		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap) ((i++)) ;;
 		-*) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -30,11 +30,14 @@ _awf_run()
 		mapfile -t COMPREPLY < <(compgen -W "@ $(awf-tail --list --json 2>/dev/null |
 			sed 's/^{"run_id":"\([^"]*\)".*/\1/')" -- "$cur")
 		return ;;
+	--overlap)
+		mapfile -t COMPREPLY < <(compgen -W 'skip buffer-one buffer-all cancel-other allow-all' -- "$cur")
+		return ;;
 	-c | --command | --input | --name | --timeout | --at | --redo | --skip) return ;;
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --resume --continue --fork --at --redo --skip --help --version' -- "$cur") ;;
+		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --resume --continue --fork --at --redo --skip --overlap --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }

@@ -22,6 +22,7 @@ complete -c awf-run -l fork -x -a '(__awf_run_runs)' -d 'a new run that takes ov
 complete -c awf-run -l at -x -d 'of --fork: but not this PATH, nor what came of it'
 complete -c awf-run -l redo -x -d 'of a cut-off effect: do it again'
 complete -c awf-run -l skip -x -d 'of a cut-off effect: take it as done'
+complete -c awf-run -l overlap -x -a 'skip buffer-one buffer-all cancel-other allow-all' -d 'what to do if the name runs'
 complete -c awf-run -s h -l help -d 'print the help'
 complete -c awf-run -l version -d 'print the version'
 complete -c awf-run -a '(__fish_complete_command)'

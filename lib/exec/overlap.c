@@ -2,17 +2,20 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "exec/supervise.h"
+#include "exec/survivors.h"
 #include "exec/wait.h"
 #include "record/run.h"
 
 enum {
 	LOOK_AGAIN_MS = 1000, /* whatever a process that is waited for does */
-	LOOK_OFTEN_MS = 50    /* where the system does not tell its end */
+	LOOK_OFTEN_MS = 50,   /* where the system does not tell its end */
+	REST_PATIENCE_MS = 3000
 };
 
 /* What a run does that finds others. */
@@ -149,16 +152,30 @@ give_up(struct overlap *o, const char *name, int number, struct error *err)
 	    "cancelled by signal %d (%s) while it waited for its turn", number, strsignal(number));
 }
 
+/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
+static void
+wait_for_rest(const char *run_id)
+{
+	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
+	struct survivor first;
+
+	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", run_id);
+	if (*run_id != '\0')
+		survivors_find(variable, REST_PATIENCE_MS, &first);
+}
+
 /* Waits in line, with the queue locked when it begins and ends. */
 static int
 wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *err)
 {
 	struct queue *q = &o->queue;
 	const struct queue_entry *before;
+	char last[ID_SIZE] = "";
 
 	while ((before = predecessor(q)) != NULL) {
 		int fd = before->pid > 0 ? wait_descriptor(before->pid) : -1, number;
 
+		memcpy(last, before->run_id, sizeof last);
 		queue_unlock(q);
 		number = signals_wait(fd, fd >= 0 ? LOOK_AGAIN_MS : LOOK_OFTEN_MS);
 		if (fd >= 0)
@@ -168,6 +185,7 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 		if (queue_lock(q, err) != 0 || look(o, err) != 0)
 			return -1;
 	}
+	wait_for_rest(last);
 	return queue_sign(q, QUEUE_RUNNING, spec->run_id, err);
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,18 +40,11 @@ in_queue(const struct queue *q, const char *name)
 }
 
 static int
-make_directory(const char *path, struct error *err)
-{
-	if (mkdir(path, 0700) == 0 || errno == EEXIST)
-		return 0;
-	return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
-}
-
-static int
 make_directories(const struct queue *q, struct error *err)
 {
 	char *queues = path_directory(q->directory);
-	int failed = make_directory(queues, err) != 0 ? -1 : make_directory(q->directory, err);
+	int failed = storage_make_directory(queues, false, err) != 0 ? -1 :
+	    storage_make_directory(q->directory, false, err);
 
 	free(queues);
 	return failed;
@@ -158,6 +150,7 @@ look_at_ticket(struct queue *q, const char *name, struct error *err)
 		read_ticket(fd, entry);
 		entry->number = number;
 		entry->pid = pid;
+		q->last = number > q->last ? number : q->last;
 	} else if (unlink(path) != 0) {
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
 	}
@@ -183,6 +176,7 @@ queue_look(struct queue *q, struct error *err)
 	int failed = 0;
 
 	q->count = 0;
+	q->last = 0;
 	if (directory == NULL)
 		return error_errno(err, ERROR_SYSTEM, q->directory, "unable to read the directory");
 	while (failed == 0 && (found = readdir(directory)) != NULL)
@@ -242,12 +236,9 @@ write_ticket(struct queue *q, enum queue_state state, const char *run_id, struct
 {
 	char text[TICKET_LIMIT];
 	int len = snprintf(text, sizeof text, "%s %s %s\n", states[state], run_id, q->policy);
-	ssize_t written = pwrite(q->ticket, text, (size_t)len, 0);
 
-	if (written == len)
+	if (lseek(q->ticket, 0, SEEK_SET) == 0 && file_write(q->ticket, text, (size_t)len) == 0)
 		return 0;
-	if (written >= 0)
-		errno = ENOSPC;
 	return error_errno(err, ERROR_SYSTEM, q->directory, "unable to write a ticket");
 }
 
@@ -264,7 +255,7 @@ queue_draw(struct queue *q, enum queue_state state, const char *run_id, const ch
 	char *path;
 	int failed = 0;
 
-	q->number = q->count > 0 ? q->others[q->count - 1].number + 1 : 1;
+	q->number = q->last + 1;
 	snprintf(q->policy, sizeof q->policy, "%s", policy);
 	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
 	path = ticket_path(q);

@@ -55,6 +55,7 @@ struct queue {
 	char policy[16];
 	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
 	size_t count;
+	long long last;       /* the highest number of theirs */
 };
 
 /* The storage must exist, and outlive the queue. */

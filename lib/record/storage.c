@@ -82,10 +82,9 @@ refuse_remote(const char *root, struct error *err)
 	    "set AWF_STORAGE to a local directory", kind);
 }
 
-static int
-make_directory(const char *root, const char *name, bool sync, struct error *err)
+int
+storage_make_directory(const char *path, bool sync, struct error *err)
 {
-	char *path = path_join(root, name);
 	struct stat status;
 	int failed = 0;
 
@@ -97,7 +96,6 @@ make_directory(const char *root, const char *name, bool sync, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
 	else if (!S_ISDIR(status.st_mode))
 		failed = error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
-	free(path);
 	return failed;
 }
 
@@ -125,8 +123,12 @@ make_all(struct storage *s, struct error *err)
 	int failed = sync_mode_from_environment(&mode, err) != 0 ||
 	    (mode == SYNC_NONE ? directory_make : directory_make_synced)(s->root, 0700, err) != 0 ||
 	    refuse_remote(s->root, err) != 0 || refuse_foreign(s->root, err) != 0;
-	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++)
-		failed = make_directory(s->root, directories[i], mode != SYNC_NONE, err) != 0;
+	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++) {
+		char *path = path_join(s->root, directories[i]);
+
+		failed = storage_make_directory(path, mode != SYNC_NONE, err) != 0;
+		free(path);
+	}
 	if (failed)
 		storage_close(s);
 	return failed ? -1 : 0;

@@ -30,6 +30,10 @@ int storage_prepare(struct storage *s, struct error *err);
 int storage_prepare_at(struct storage *s, const char *root, struct error *err);
 void storage_close(struct storage *s);
 
+/* A directory (0700) in the storage, if it is not there. A link in its place is refused.
+ * sync: it lasts. */
+int storage_make_directory(const char *path, bool sync, struct error *err);
+
 /* Paths, in memory of their own. */
 char *storage_transcript(const struct storage *s, const char *run_id);
 char *storage_run_directory(const struct storage *s, const char *run_id);

@@ -283,6 +283,7 @@ take_turn(struct job *j, struct error *err)
 	got = overlap_take(o, &spec, err);
 	if (got != OVERLAP_SKIPPED)
 		return got == 0 ? GO : -1;
+	place_skipped(&j->place);
 	if (audit_skipped(&o->storage, &skipped, &warning) != 0)
 		warn(&warning);
 	return STATUS_OK;

@@ -89,6 +89,13 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 	return failed;
 }
 
+void
+place_skipped(struct place *p)
+{
+	if (p->nested)
+		roster_end(&p->child.roster);
+}
+
 int
 place_open_output(struct place *p, struct output **output, struct error *err)
 {

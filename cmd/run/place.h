@@ -45,6 +45,9 @@ int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);
 
+/* There is to be no run: a parent need not think that it died. */
+void place_skipped(struct place *p);
+
 /* Where the workflow's stdout goes; NULL: it is this process's. -1 with *err. */
 int place_open_output(struct place *p, struct output **output, struct error *err);
 void place_free(struct place *p);

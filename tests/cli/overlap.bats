@@ -302,9 +302,25 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 @test "a run inside a run of the same name does not wait for that one" {
 	for policy in skip buffer-one buffer-all cancel-other; do
 		run -0 awf-run -n --name same --overlap "$policy" -c \
-			"awf-run -n --name same --overlap $policy -c 'echo inner'"
+			"awf-run -n --name same --overlap $policy -c 'awf-run -n --name same --overlap $policy -c \"echo inner\"'"
 		same "$policy: $output" "$policy: inner"
 	done
+	clean
+}
+
+@test "a run inside another may be skipped, and wait for its turn; its parent goes on" {
+	start 1 skip
+	eventually begun 1
+	run -0 awf-run -n --name outer -c 'awf-run -n --name nightly --overlap skip -c "echo ran"; echo after'
+	same "$output" after
+	same "$(jq -r .type "$(transcript)" | paste -sd' ')" 'run.started run.completed'
+	awf-run -n --name outer -c 'awf-run -n --name nightly --overlap buffer-all -c "echo ran"; echo after' >out 3>&- &
+	PIDS[2]=$!
+	eventually waiting 1
+	touch go
+	ended 1 0
+	ended 2 0
+	same "$(paste -sd' ' out)" 'ran after'
 	clean
 }
 

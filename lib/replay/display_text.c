@@ -98,7 +98,8 @@ display_label(const struct outline_entry *e, struct buffer *out)
 		buffer_format(out, "attempt %lld", (long long)e->attempt);
 		break;
 	case OUTLINE_TURN:
-		buffer_format(out, "turn %lld", (long long)e->attempt);
+		buffer_format(out, "turn %lld%s%s", (long long)e->attempt, e->label ? " of " : "",
+		    e->label ? e->label : "");
 		break;
 	default:
 		buffer_text(out, e->label && *e->label != '\0' ? e->label :

@@ -26,7 +26,7 @@ void display_line_details_end(struct display_line *l);
 int display_line_end(struct display_line *l, const struct display *d, struct error *err);
 void display_line_free(struct display_line *l);
 
-/* "lint[1]", "turn 0", "attempt 2": what an entry is called. */
+/* "lint[1]", "turn 0", "turn 2 of billing", "attempt 2": what an entry is called. */
 void display_label(const struct outline_entry *entry, struct buffer *out);
 /* Appends what there is to say of an entry: label, kind, status, figures, reason. */
 void display_entry(struct display_line *l, const struct outline *o,

@@ -299,6 +299,7 @@ take_turn(struct reading *r, const struct placed *p)
 	e->ended = p->wall;
 	e->status = VIEW_DONE;
 	e->attempt = turn;
+	e->label = brief_value(span_member(p->event->payload, "agent"));
 	take_usage(e, span_member(p->event->payload, "usage"));
 	remember(r, p, e);
 }

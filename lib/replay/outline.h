@@ -42,7 +42,7 @@ struct outline_entry {
 	int64_t input_tokens, output_tokens; /* -1: not known */
 	int64_t retries;
 	char *label;                  /* of a call "lint[1]", of a tool its name, of a run its
-	                                 workflow's */
+	                                 workflow's, of a turn the agent who took it over */
 	char *kind, *call, *model;    /* of a call */
 	char *child;                  /* run id */
 	char *does;                   /* the command, the arguments: brief */

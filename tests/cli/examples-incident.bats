@@ -20,6 +20,7 @@ tools() { jq -r 'select(.type == "tool.call").payload.name' "$(transcript)" | pa
 	same "${lines[0]}" 'database: The backup that began at 07:38 holds a lock on stock, and every checkout waits for it.'
 	same "$(turns)" '0 1 2:database 3:database'
 	same "$(tools)" 'search_log transfer_to_database search_log'
+	same "$(awf-replay --tree | grep -o 'turn [0-9].* (' | paste -sd' ')" 'turn 0 ( turn 1 ( turn 2 of database ( turn 3 of database ('
 	deterministic
 }
 

@@ -37,6 +37,13 @@ recalled_result(const struct recalled *r)
 }
 
 bool
+recalled_decided(const struct recalled *r)
+{
+	return r->end != RECALL_WAITING && span_type(span_path(recalled_result(r)->view.payload,
+	    "approval", "decision", NULL)) == 's';
+}
+
+bool
 recalled_binary(const struct recalled_event *e, const char *pointer)
 {
 	struct span_walk walk;

@@ -26,8 +26,9 @@
 
 enum recall_mode { RECALL_RESUME, RECALL_REPLAY };
 
-/* How the recorded call ended. Skipped ones are told by their word (payload.skipped). */
-enum recall_end { RECALL_OPEN, RECALL_SUCCEEDED, RECALL_FAILED, RECALL_SKIPPED };
+/* How the recorded call ended. Skipped ones are told by their word (payload.skipped). One
+ * that waits does so by payload.approval (record/waiting.h). */
+enum recall_end { RECALL_OPEN, RECALL_SUCCEEDED, RECALL_FAILED, RECALL_SKIPPED, RECALL_WAITING };
 
 /* What the user said of effects that may or may not have happened. */
 enum recall_decision { RECALL_UNDECIDED, RECALL_REDO, RECALL_SKIP };
@@ -73,6 +74,8 @@ void recalled_index(struct recalled *r);
 
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
+/* Whether a person, or whoever had the work, decided what the call came to: that stands. */
+bool recalled_decided(const struct recalled *r);
 /* Whether the value at a JSON pointer of the line is bytes, in base64. */
 bool recalled_binary(const struct recalled_event *e, const char *pointer);
 /* The recorded error, if it has one; its code is of those that this version knows. */
@@ -137,6 +140,10 @@ struct recall {
 	/* The call's own step.started is in the transcript: the claim stands. A claim
 	 * without it ends with the process. */
 	void (*claimed)(void *history, const struct recalled *r);
+	/* Of a call that waits, asked under the transcript's lock: takes the decision about
+	 * it that was recorded since the history was made. 1: r->end is another now; 0: it
+	 * waits still, maybe until another deadline; -1: *err. */
+	int (*decided_since)(void *history, struct recalled *r, struct error *err);
 };
 
 #endif

@@ -29,6 +29,7 @@ static const struct {
 	[ERROR_INVALID_INPUT] = {"invalid_input", CLASS_CALLER, STATUS_USAGE, "input"},
 	[ERROR_SCHEMA] = {"schema", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_BLOCKED] = {"blocked", CLASS_WORK, STATUS_WORK, "execution"},
+	[ERROR_DENIED] = {"denied", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_WAITING] = {"waiting", CLASS_WAITING, STATUS_WAITING, "execution"},
 	[ERROR_DIVERGENCE] = {"divergence", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_SYSTEM] = {"system", CLASS_SYSTEM, STATUS_SYSTEM, "system"},

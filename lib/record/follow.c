@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "record/event.h"
 #include "record/view.h"
+#include "record/waiting.h"
 
 #define DEPTH_LIMIT 64u
 /* Ended runs are closed when this many are open: that costs a new watch. */
@@ -146,10 +147,9 @@ open_run(struct follow *f, struct followed *run, struct error *err)
 	run->open = true;
 	if (f->live && watch_add(&f->watch, run->path, err) != 0)
 		return -1;
-	if (reader_seek_last(&run->reader, 1, err) != 0)
+	if (waiting_seek_end(&run->reader, err) != 0)
 		return -1;
-	got = reader_next(&run->reader, &line, &len, err);
-	if (got == 1)
+	while ((got = reader_next(&run->reader, &line, &len, err)) == 1)
 		notice(run, line, len, &child);
 	reader_seek(&run->reader, 0);
 	return got < 0 ? -1 : 0;

@@ -431,6 +431,27 @@ is_seal(struct cursor *c, const struct rule *rule, struct span *value)
 	return check_object(c, &seal_shape);
 }
 
+static const struct rule approval_rules[] = {
+	RULE("asks", is_text, 0, KEPT(asks)),
+	RULE("form", is_text, NULLABLE, 0),
+	RULE("timeout_ms", is_count, NULLABLE, 0),
+	RULE("deadline", is_time, NULLABLE, 0),
+	RULE("decision", is_text, NULLABLE, 0),
+	RULE("by", is_text, NULLABLE, 0),
+	RULE("reason", is_text, NULLABLE, 0),
+	RULE("decides", is_uuid, 0, KEPT(decides)),
+};
+static const struct shape approval_shape = { "an approval", approval_rules,
+	COUNT(approval_rules), false };
+
+static bool
+is_approval(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	(void)rule;
+	*value = span_of(c->at, 0);
+	return check_object(c, &approval_shape);
+}
+
 static const struct rule block_rules[] = {
 	RULE("type", is_text, REQUIRED, 0),
 	RULE("text", is_text, NULLABLE, 0),
@@ -585,7 +606,8 @@ static const struct rule step_completed_rules[] = {
 	RULE("skipped", is_any, 0, 0),
 	RULE("reused_from", is_link, NULLABLE, 0),
 	RULE("count", is_count, NULLABLE, 0),
-	RULE("approval", is_any, 0, 0),
+	RULE("approval", is_approval, NULLABLE, 0),
+	RULE("seal", is_seal, NULLABLE, 0),
 };
 
 static const struct rule message_user_rules[] = {

@@ -25,6 +25,7 @@ struct call_record {
 	enum error_code code;
 	char *message;
 	char ended[ID_SIZE];    /* event id of its end, if that was one of failure */
+	enum waiting_for asks;
 	bool lenient;           /* a group that may succeed though branches of it failed */
 	bool excused;
 	bool repeated;          /* a later one succeeded, as for all before it */
@@ -212,12 +213,14 @@ read_error(struct call_record *c, struct span error)
 	if (c->code == ERROR_NONE)
 		c->code = ERROR_EXIT_STATUS;
 	c->message = span_text(span_member(error, "message"));
-	if (c->code == ERROR_WAITING)
+	if (c->code == ERROR_WAITING) {
 		c->end = CALL_WAITING;
-	else if (c->code == ERROR_DOWNSTREAM_CLOSED)
+		c->excused = false; /* its step lets failures pass, and this is none */
+	} else if (c->code == ERROR_DOWNSTREAM_CLOSED) {
 		c->end = CALL_NEITHER;
-	else
+	} else {
 		c->end = CALL_FAILED;
+	}
 	free(code);
 }
 
@@ -303,10 +306,11 @@ call_completed(struct tally *t, const struct event_view *view)
 	struct span error = span_member(view->payload, "error");
 
 	free(id);
-	if (c == NULL || c->end != CALL_OPEN)
+	if (c == NULL || c->end != CALL_OPEN || waiting_decided(view))
 		return;
 	if (view->type == EVENT_CALL_WORKFLOW_COMPLETED)
 		know_input(t, c, view->payload);
+	c->asks = waiting_of(view);
 	if (given(span_member(view->payload, "skipped")))
 		c->end = CALL_NEITHER;
 	else if (given(error))
@@ -397,6 +401,16 @@ set_failed(struct outcome *o, const struct call_record *c)
 }
 
 static void
+set_waiting(struct outcome *o, const struct call_record *c)
+{
+	if (o->waiting++ == 0 || (o->asking == 0 && c->asks != WAITING_NOTHING)) {
+		snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
+		o->asks = c->asks;
+	}
+	o->asking += c->asks != WAITING_NOTHING;
+}
+
+static void
 write_usage(const struct tally *t, struct buffer *out)
 {
 	struct writer w;
@@ -424,8 +438,8 @@ conclude(struct tally *t, struct outcome *o)
 			continue;
 		if (failed(c))
 			set_failed(o, c);
-		else if (c->end == CALL_WAITING && o->waiting++ == 0)
-			snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
+		else if (c->end == CALL_WAITING)
+			set_waiting(o, c);
 	}
 	write_usage(t, &o->usage);
 }
@@ -440,7 +454,7 @@ outcome_read(struct outcome *o, const char *path, struct error *err)
 	size_t len;
 	int got;
 
-	*o = (struct outcome){ .error = ERROR_INIT, .usage = BUFFER_INIT };
+	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .usage = BUFFER_INIT };
 	if (reader_open(&r, path, err) != 0)
 		return -1;
 	while ((got = reader_next(&r, &line, &len, err)) == 1)

@@ -2,7 +2,8 @@
  * The outcome of an attempt, computed from its events alone: what failed and was
  * not made good (awf-run(1), "the end"), what waits, how much was used.
  *
- * A call failed if it ended with an error or never ended, unless
+ * A call that waits waits, however it was started and whatever was decided since: that
+ * is for the next attempt. A call failed if it ended with an error or never ended, unless
  *   - it was started with --try or --allow-failure, or ended downstream_closed;
  *   - a later call of the same name, enclosing call, item and input succeeded (of a
  *     child run: of the same name, enclosing call, arguments and standard input);
@@ -19,11 +20,14 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "record/waiting.h"
 
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
 	char first_failed[256];            /* its call, "" if none */
-	char first_waiting[256];
+	char first_waiting[256];           /* of those that ask for something, if any does */
+	enum waiting_for asks;             /* what for */
+	int64_t asking;                    /* how many ask */
 	struct error error;                /* of the first failed call */
 	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };

@@ -10,6 +10,7 @@
 #include "record/event.h"
 #include "record/follow.h"
 #include "record/reader.h"
+#include "record/waiting.h"
 
 /* The end of a run is looked for among this many lines. */
 #define LAST_LINES 4
@@ -106,11 +107,15 @@ count_line(struct summary *s, const char *line, size_t len, int64_t *first, int6
 	struct event_view event;
 	int64_t tokens = 0;
 
-	if (event_view(line, len, &event) != 0)
+	if (event_view(line, len, &event) != 0 || waiting_decided(&event))
 		return;
 	*last = wall_of(&event);
 	switch (event.type) {
+	case EVENT_RUN_COMPLETED:
+		take_end(s, &event);
+		break;
 	case EVENT_RUN_STARTED:
+		s->status[0] = '\0';
 		*first = *last;
 		s->calls = s->input_tokens = s->output_tokens = 0;
 		break;
@@ -134,7 +139,6 @@ static int
 count_lines(struct summary *s, struct reader *r, struct error *err)
 {
 	int64_t first = s->started, last = s->started;
-	bool ended = s->status[0] != '\0';
 	const char *line;
 	size_t len;
 	int got;
@@ -142,7 +146,7 @@ count_lines(struct summary *s, struct reader *r, struct error *err)
 	reader_seek(r, 0);
 	while ((got = reader_next(r, &line, &len, err)) == 1)
 		count_line(s, line, len, &first, &last);
-	if (got < 0 || ended)
+	if (got < 0 || s->status[0] != '\0')
 		return got;
 	if (transcript_alive(r->path, s->run_id)) {
 		memcpy(s->status, "running", sizeof "running");

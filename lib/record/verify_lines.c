@@ -210,10 +210,45 @@ start_call(struct verify_lines *v, const struct form *form)
 	    TEXT(form->call));
 }
 
+/* An end that waits is the event and its call. */
+static uint64_t
+wait_fingerprint(struct verify_lines *v, struct span end, const struct form *form)
+{
+	buffer_clear(&v->key);
+	buffer_append(&v->key, end.at, end.len);
+	buffer_append(&v->key, form->call.at, form->call.len);
+	return fingerprints_of(&v->waits, v->key.data, v->key.len);
+}
+
+/* A decision ends a wait, once, wherever it stands. */
+static bool
+end_wait(struct verify_lines *v, const struct form *form)
+{
+	if (form->parent_event_id.len != form->decides.len ||
+	    memcmp(form->parent_event_id.at, form->decides.at, form->decides.len) != 0)
+		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
+		    "a decision's parent_event_id is not what it decides about");
+	switch (fingerprints_end(&v->waits, wait_fingerprint(v, form->decides, form))) {
+	case FINGERPRINT_OPEN:
+		return true;
+	case FINGERPRINT_ENDED:
+		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
+		    "call %.*s was decided about before", TEXT(form->call));
+	default:
+		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
+		    "%.*s is no end of call %.*s that waits", TEXT(form->decides), TEXT(form->call));
+	}
+}
+
 static bool
 end_call(struct verify_lines *v, const struct form *form)
 {
 	uint64_t call = call_fingerprint(v, v->report->attempts, form);
+
+	if (form->asks.at)
+		fingerprints_add(&v->waits, wait_fingerprint(v, form->event_id, form));
+	if (form->decides.at)
+		return end_wait(v, form);
 
 	switch (fingerprints_end(&v->calls, call)) {
 	case FINGERPRINT_OPEN:
@@ -273,17 +308,23 @@ check_pairs(struct verify_lines *v, const struct form *form)
 	return pair_checks[form->type](v, form);
 }
 
-/* Each line ends what a seal before it had sealed. */
+/* Each line ends what a seal before it had sealed, but for a decision about a call of it
+ * that the same key has signed. */
 static bool
 check_seal(struct verify_lines *v, const struct form *form)
 {
+	char before[DIGEST_SIZE];
+
+	memcpy(before, v->report->sealed_by, sizeof before);
 	v->report->sealed_by[0] = '\0';
 	if (!form->signature.at)
 		return true;
 	if (!seal_valid(v->line, form->public_key.at + 1, form->signature.at + 1))
 		return verify_fault(v, VERIFY_SEAL, form->signature.at,
 		    "the seal is no signature of this line by its public_key: one of them was changed");
-	span_copy(form->public_key, v->report->sealed_by, sizeof v->report->sealed_by);
+	if (form->type == EVENT_RUN_COMPLETED ||
+	    memcmp(form->public_key.at + 1, before, sizeof before - 1) == 0)
+		span_copy(form->public_key, v->report->sealed_by, sizeof v->report->sealed_by);
 	return true;
 }
 
@@ -487,6 +528,7 @@ verify_lines_begin(struct verify_lines *v, const struct storage *storage,
 	v->report = report;
 	fingerprints_begin(&v->ids);
 	fingerprints_begin(&v->calls);
+	fingerprints_begin(&v->waits);
 	fingerprints_begin(&v->blobs);
 }
 
@@ -495,6 +537,7 @@ verify_lines_free(struct verify_lines *v)
 {
 	fingerprints_free(&v->ids);
 	fingerprints_free(&v->calls);
+	fingerprints_free(&v->waits);
 	fingerprints_free(&v->blobs);
 	linkage_free(&v->linkage);
 	buffer_free(&v->key);

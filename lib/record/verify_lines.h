@@ -46,6 +46,7 @@ struct verify_lines {
 
 	struct fingerprints ids;     /* of events */
 	struct fingerprints calls;   /* of steps and tools; open until completed */
+	struct fingerprints waits;   /* ends that wait; open until decided about */
 	struct fingerprints blobs;   /* whose digest was right */
 	struct linkage linkage;      /* what is said of other runs */
 	struct verify_unknown types, keys;

@@ -239,10 +239,19 @@ end_counts(const struct canonical *c)
 	return span_one_of(span_path(line, "payload", "status", NULL), from_inside) != NULL;
 }
 
+/* Whether the event at hand came from outside, of which a replay has nothing. */
+static bool
+is_decision(const struct canonical *c)
+{
+	return span_type(span_path(buffer_span(&c->bytes), "payload", "approval", "decides", NULL)) ==
+	    's';
+}
+
 static bool
 is_compared(const struct against *a, const struct graph_node *node)
 {
-	if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED)
+	if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
+	    is_decision(&a->recording))
 		return false;
 	return node->type != EVENT_RUN_COMPLETED || end_counts(&a->recording);
 }

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "record/waiting.h"
 
 struct context_event {
 	const struct context_call *call;
@@ -161,6 +162,19 @@ hand_over(struct context_call *call, struct span payload)
 	}
 }
 
+/* A decision is of the call that it is about, in whichever attempt, from when that began
+ * to wait. */
+static void
+decide_call(const struct context *c, struct placed *p)
+{
+	const struct context_event *wait = event_of(c, p->event->parent_event_id);
+
+	if (wait) {
+		p->call = wait->call;
+		p->started = wait->wall;
+	}
+}
+
 static void
 follow_cause(const struct context *c, struct placed *p)
 {
@@ -211,7 +225,10 @@ context_place(struct context *c, const struct event_view *event, struct placed *
 		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		end_call(c, p);
+		if (waiting_decided(event))
+			decide_call(c, p);
+		else
+			end_call(c, p);
 		break;
 	default:
 		follow_cause(c, p);

@@ -158,6 +158,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
 	c->race = span_is(at->members[STRATEGY], "any");
 	join_chain(rec, index, at->members[CLAIMS]);
+	recording_inherit(rec, c);
 	if (at->members[INPUT].at == NULL) {
 		c->input_from = reading_find(rec, at->view.parent_event_id);
 		if (c->input_from != NO_CALL)
@@ -221,6 +222,14 @@ end_race(struct recording *rec, size_t call)
 		group->winner = call;
 }
 
+static void
+read_reused(const struct recording *rec, struct recorded_call *c, size_t reused)
+{
+	c->result_from = result_of(rec, reused);
+	c->state = rec->calls[c->result_from].state;
+	c->decided = rec->calls[c->result_from].decided;
+}
+
 void
 recording_take_completed(struct recording *rec, const struct reading *at)
 {
@@ -230,22 +239,26 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	struct recorded_call *c;
 
 	free(id);
-	if (index == NO_CALL)
+	if (recording_take_decision(rec, at) || index == NO_CALL)
 		return;
 	c = &rec->calls[index];
 	c->end = at->place;
+	c->result_from = NO_CALL;
+	c->decided = false;
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
 	reused = reading_find(rec, at->members[REUSED_FROM]);
-	if (at->members[FAILURE].at != NULL)
+	if (recording_take_wait(c, at))
+		return;
+	if (reused != NO_CALL && rec->calls[reused].decided)
+		read_reused(rec, c, reused);
+	else if (at->members[FAILURE].at != NULL)
 		read_failure(rec, c, at);
 	else if (at->members[SKIPPED].at != NULL)
 		read_skipped(rec, c, at);
-	else if (at->members[RESULT].at == NULL && reused != NO_CALL) {
-		c->result_from = result_of(rec, reused);
-		c->state = rec->calls[c->result_from].state;
-	} else {
+	else if (at->members[RESULT].at == NULL && reused != NO_CALL)
+		read_reused(rec, c, reused);
+	else
 		c->state = RECALL_SUCCEEDED;
-	}
 	end_race(rec, index);
 }
 

@@ -445,5 +445,6 @@ struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
-		.claim = claim, .look = look, .claimed = claimed };
+		.claim = claim, .look = look, .claimed = claimed,
+		.decided_since = history_decided_since };
 }

@@ -90,10 +90,8 @@ compare_places(const void *a, const void *b)
 	return (left->offset > right->offset) - (left->offset < right->offset);
 }
 
-/* Whether a call went on with what the one that it took over had done. One with another
- * input or definition began anew, and so did one of another run. */
-static bool
-went_on(const struct recorded_call *c, const struct recorded_call *earlier)
+bool
+recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
 {
 	return strcmp(c->input_sha256, earlier->input_sha256) == 0 &&
 	    strcmp(c->definition_sha256, earlier->definition_sha256) == 0 &&
@@ -112,7 +110,7 @@ add_events(struct index *x, const struct recording *rec, size_t call, struct ind
 		earlier = rec->calls[i].claims;
 		for (size_t e = 0; e < rec->calls[i].event_count; e++)
 			add_place(x, &rec->calls[i].events[e]);
-		if (earlier != NO_CALL && !went_on(&rec->calls[i], &rec->calls[earlier]))
+		if (earlier != NO_CALL && !recorded_call_went_on(&rec->calls[i], &rec->calls[earlier]))
 			break;
 	}
 	r->event_count = x->place_count - r->events;
@@ -167,6 +165,10 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	r->end = c->reopened ? RECALL_OPEN : c->state;
 	if (r->end != RECALL_OPEN)
 		r->completed = c->end;
+	if (rec->spec->mode == RECALL_REPLAY && c->own_end.len > 0) {
+		r->end = RECALL_WAITING; /* a replay makes what the attempt did */
+		r->completed = c->own_end;
+	}
 	if (r->end != RECALL_OPEN && c->result_from != NO_CALL)
 		r->original = rec->calls[c->result_from].end;
 	if (c->input_from != NO_CALL)

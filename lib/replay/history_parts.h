@@ -3,6 +3,7 @@
  *
  *   history_read.c     a recording: its calls, where their lines stand, what they
  *                      took over of one another (history_calls.c, history_tools.c)
+ *   history_decided.c  calls that wait, and decisions about them
  *   history_doubt.c    effects that may or may not have happened, and what the user
  *                      decided about them
  *   history_index.c    the index file, written and mapped
@@ -62,6 +63,8 @@ struct recorded_call {
 	bool idle;                   /* it never began its work */
 	bool left_out;               /* by the fork */
 	bool reopened;               /* something in it is left out: its end does not count */
+	bool decided;                /* its end is a decision, or reuses one */
+	struct place own_end;        /* len > 0: the attempt's, where a decision is `end` */
 };
 
 /* A call of a tool that changes something, or may. */
@@ -119,6 +122,10 @@ void recording_free(struct recording *rec);
 size_t recording_latest(const struct recording *rec, size_t call);
 /* Whether the call is one that others are compared with. */
 bool recording_counts(const struct recording *rec, size_t call);
+
+/* Whether a call went on with what the one that it took over had done. One with another
+ * input or definition began anew, and so did one of another run. */
+bool recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier);
 
 /* Whether the PATH (a step's, or one call) names the call. */
 bool path_names(const char *path, const char *call, const char *call_path);
@@ -188,6 +195,8 @@ int history_line(struct history *h, const struct place *place, struct recalled_e
     struct error *err);
 
 void history_line_free(struct recalled_event *e);
+/* As struct recall says. */
+int history_decided_since(void *history, struct recalled *r, struct error *err);
 
 /* Says in a line how the record differs from what starts: its input, its definition. */
 int history_changed(struct history *h, const struct index_record *record,

@@ -15,6 +15,7 @@ static const char *const member_names[MEMBERS] = {
 	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = "reused_from",
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
+	[APPROVAL] = "approval",
 };
 
 void
@@ -232,6 +233,9 @@ recording_counts(const struct recording *rec, size_t call)
 
 	if (rec->spec->mode == RECALL_REPLAY)
 		return c->attempt == rec->attempt;
+	/* What waits in another run is decided about there. */
+	if (c->state == RECALL_WAITING && c->begin.source < rec->spec->other_count)
+		return false;
 	return c->claimed_by == NO_CALL && !c->idle && !c->left_out;
 }
 

@@ -13,7 +13,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	MEMBERS
+	APPROVAL, MEMBERS
 };
 
 /* A line while it is read. */
@@ -32,6 +32,11 @@ size_t reading_find(const struct recording *rec, struct span reference);
 
 void recording_take_started(struct recording *rec, const struct reading *at);
 void recording_take_completed(struct recording *rec, const struct reading *at);
+/* history_decided.c: a decision about a call that waits; an end that waits. Whether the
+ * line is that. And what a call inherits of one that it goes on with. */
+bool recording_take_decision(struct recording *rec, const struct reading *at);
+bool recording_take_wait(struct recorded_call *c, const struct reading *at);
+void recording_inherit(struct recording *rec, struct recorded_call *c);
 /* A message or a tool event: of its parent's call, or of who has taken that over. */
 void recording_take_inner(struct recording *rec, const struct reading *at);
 

@@ -16,6 +16,7 @@
 #include "record/reader.h"
 #include "record/torn.h"
 #include "record/verify.h"
+#include "record/waiting.h"
 
 #define FORKS_LIMIT 64     /* of forks of forks */
 #define PATIENCE_MS 3000   /* for what a guardian is ending */
@@ -112,13 +113,13 @@ read_line(struct resume *r, struct reader *reader, struct buffer *line, struct e
 	return got == 1 ? blob_inline(r->blobs, at, len, line, err) : -1;
 }
 
-/* The end of the last attempt, if it has one: nothing comes after that. */
+/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
 static int
 read_status(struct resume *r, struct reader *reader, struct error *err)
 {
 	struct buffer line = BUFFER_INIT;
 	struct event_view view;
-	int failed = reader_seek_last(reader, 1, err);
+	int failed = waiting_seek_end(reader, err);
 
 	if (failed == 0)
 		failed = read_line(r, reader, &line, err);

@@ -13,7 +13,7 @@
 #define ROUNDS 10             /* --max of a loop that has a condition */
 
 enum {
-	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
+	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -24,6 +24,7 @@ const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
     "awf-step [options] -a AGENT NAME\n"
     "awf-step [options] -t TOOL NAME\n"
+    "awf-step [options] --approve NAME\n"
     "awf-step [options] --each NAME -- command [arg ...]\n"
     "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n";
 
@@ -32,6 +33,8 @@ const struct option_spec step_options[] = {
 	{ OPT_MODEL, 'm', "model", "[PROVIDER/]MODEL", "the model to call" },
 	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data" },
 	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model" },
+	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data: yes, no or edited" },
+	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
 	{ OPT_EACH, 0, "each", NULL, "the command is a group of steps: state lines that it prints pass" },
 	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
 	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
@@ -212,6 +215,9 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_forms(s, id, value, err);
 	case OPT_JOBS:
 		return options_number("-j", value, 1, JOBS_LIMIT, &s->jobs, err);
+	case OPT_PENDING:
+		step->pending = true;
+		return value == NULL ? 0 : apply_duration("--pending", value, &step->pending_ms, err);
 	case OPT_TIMEOUT:
 		return apply_duration("--timeout", value, &step->timeout_ms, err);
 	case OPT_RETRIES:
@@ -255,6 +261,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_RAW: step->raw = true; break;
 	case OPT_FILE: s->file = value; break;
 	case OPT_QUIET: s->quiet = true; break;
+	case OPT_APPROVE: step->approve = true; break;
 	case OPT_EACH: s->each = true; break;
 	case OPT_WHILE: step->proceed = (struct condition){ "while", value }; break;
 	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
@@ -301,11 +308,18 @@ check_settings(const struct settings *s, struct error *err)
 		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
 		{ step->name != NULL && !name_valid(step->name), step->name,
 		    "no name of a step: A-Z a-z 0-9 _ - only" },
-		{ step->command == NULL && !agent && s->source.tool == NULL, step->name,
-		    "nothing to do: say -- command, -a AGENT, -m MODEL or -t TOOL" },
+		{ step->command == NULL && !agent && s->source.tool == NULL && !step->approve, step->name,
+		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve" },
 		{ step->command != NULL && (agent || s->source.tool != NULL), "--",
 		    "a command not together with -a, -m or -t" },
 		{ s->source.tool != NULL && agent, "-t", "not with -a or -m" },
+		{ step->approve && (step->command != NULL || agent || s->source.tool != NULL || group),
+		    "--approve", "not together with a command, a loop, -a, -m or -t" },
+		{ step->approve && (step->timeout_ms > 0 || s->retries >= 0 || step->into != NULL ||
+		    step->effects != EFFECTS_UNDECLARED), "--approve",
+		    "not with --timeout, --retries, --effects or --into: nothing is run" },
+		{ step->pending && (step->command == NULL || group), "--pending",
+		    "only with a command, and not with a group of steps" },
 		{ s->each && step->group != GROUP_EACH, "--each",
 		    "not with --while, --until or --max: these make a loop of each item" },
 		{ group && step->command == NULL, step->group == GROUP_EACH ? "--each" :

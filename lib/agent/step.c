@@ -76,6 +76,8 @@ working_free(struct working *work)
 	buffer_free(&work->retries);
 	buffer_free(&work->errors);
 	buffer_free(&work->call.links);
+	buffer_free(&work->approval);
+	seal_key_forget(&work->seal);
 	recalled_free(&work->recalled);
 }
 
@@ -129,14 +131,24 @@ ask_until(struct working *work, struct error *err)
 	return asked;
 }
 
+static enum error_code
+passed_code(const struct item *item)
+{
+	struct error error = ERROR_INIT;
+
+	state_error(item_error(item), &error);
+	return error.code;
+}
+
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
  * is not. An item that is not taken is not looked at by --when either. */
 static int
 decide(struct working *work, struct error *err)
 {
 	bool failed = item_error(work->item).at != NULL, taken;
+	bool waits = failed && passed_code(work->item) == ERROR_WAITING;
 
-	if (failed && !work->step->rescue)
+	if (failed && (waits || !work->step->rescue))
 		work->skipped = "upstream_failed";
 	else if (!failed && work->step->rescue)
 		work->skipped = "nothing_failed";
@@ -184,15 +196,6 @@ report(const struct working *work, struct step_result *result)
 	    error_text(&work->error, text, sizeof text));
 }
 
-static enum error_code
-passed_code(const struct item *item)
-{
-	struct error error = ERROR_INIT;
-
-	state_error(item_error(item), &error);
-	return error.code;
-}
-
 static int
 failure_status(enum error_code code)
 {
@@ -201,10 +204,23 @@ failure_status(enum error_code code)
 	return code == ERROR_WAITING ? STATUS_WAITING : STATUS_WORK;
 }
 
+/* What was decided, where our own end came too late. */
+static void
+report_decision(const struct working *work, struct step_result *result)
+{
+	char *by = span_text(span_path(recalled_result(&work->recalled)->view.payload, "approval",
+	    "by", NULL));
+
+	if (work->outdone && recalled_decided(&work->recalled))
+		snprintf(result->report, sizeof result->report, "%s: %s has decided meanwhile",
+		    work->id, by != NULL ? by : "somebody");
+	free(by);
+}
+
 static void
 conclude(const struct working *work, struct step_result *result)
 {
-	bool gone;
+	bool gone, fails = working_fails(work);
 
 	result->skipped = work->skipped != NULL;
 	result->until = work->until.yes;
@@ -218,9 +234,10 @@ conclude(const struct working *work, struct step_result *result)
 	}
 	if (work->error.code == ERROR_NONE) {
 		working_put_results(work, &result->out);
+		report_decision(work, result);
 		return;
 	}
-	if (work->step->failure != FAILURE_ALLOWED)
+	if (fails)
 		result->status = failure_status(work->error.code);
 	gone = work->error.code == ERROR_DOWNSTREAM_CLOSED && !work->told;
 	result->gone = gone && working_replays(work);
@@ -229,7 +246,7 @@ conclude(const struct working *work, struct step_result *result)
 	if (gone)
 		return;
 	working_put_failure(work, &result->out);
-	if (work->step->failure != FAILURE_ALLOWED)
+	if (fails)
 		report(work, result);
 }
 
@@ -379,6 +396,8 @@ step_define(struct step *s)
 		define_member(s, s->team->members[i], &w);
 	if (s->operation != NULL)
 		writer_string(&w, s->operation->sha256);
+	if (s->approve)
+		writer_string(&w, "--approve");
 	writer_array_end(&w);
 	digest_sha256(text.data, text.len, s->definition_sha256);
 	buffer_free(&text);
@@ -415,6 +434,8 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 	writer_object(&w);
 	if (s->operation != NULL) {
 		writer_member_string(&w, "tool", s->operation->name);
+	} else if (s->approve) {
+		writer_member_bool(&w, "approve", true);
 	} else {
 		writer_key(&w, "command");
 		writer_array(&w);

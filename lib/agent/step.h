@@ -41,7 +41,7 @@ enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
 struct step {
-	/* What it does: one of command, agent, operation. */
+	/* What it does: one of command, agent, operation, approve. */
 	const char *name;
 	const char *kind;            /* "command" "agent" "operation", or --kind */
 	char *const *command;        /* argv; NULL */
@@ -58,6 +58,9 @@ struct step {
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
 	struct tool *operation;      /* -t: it is called with the data; NULL */
+	bool approve;                /* --approve: a person decides about the data */
+	bool pending;                /* --pending: the command may end as STATUS_WAITING */
+	int64_t pending_ms;          /* and waits so long; 0: no limit */
 
 	/* How. */
 	const char *into;            /* --into KEY; NULL */

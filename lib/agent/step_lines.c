@@ -119,6 +119,12 @@ working_put_results(const struct working *work, struct buffer *out)
 	put_results(work, &spec, out);
 }
 
+bool
+working_fails(const struct working *work)
+{
+	return work->step->failure != FAILURE_ALLOWED || work->error.code == ERROR_WAITING;
+}
+
 static void
 put_error(const struct working *work, struct span error, struct buffer *out)
 {
@@ -126,7 +132,7 @@ put_error(const struct working *work, struct span error, struct buffer *out)
 	struct state_spec spec;
 
 	spec_begin(work, &spec);
-	if (work->step->failure == FAILURE_ALLOWED) {
+	if (!working_fails(work)) {
 		spec.failure = error;
 		data_null(&nothing);
 		put_state(work, &nothing, &spec, out);

@@ -70,6 +70,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 	step->kind = kinds[step->group];
 	if (source->tool != NULL)
 		result = load_operation(step, source->tool, loaded, err);
+	else if (step->approve)
+		step->kind = "approval";
 	else if (step->command == NULL)
 		result = load_agents(step, source, loaded, err);
 	if (source->kind != NULL)

@@ -244,11 +244,28 @@ take_end(struct working *work)
 	take_retries(work, end);
 }
 
+/* A decision has the bare result, from outside. Whether --into has put it in its place. */
+static bool
+put_decided_into(struct working *work)
+{
+	struct span decides = span_path(recalled_result(&work->recalled)->view.payload, "approval",
+	    "decides", NULL);
+
+	if (work->step->into == NULL || span_type(decides) != 's' || work->error.code != ERROR_NONE)
+		return false;
+	working_merge_into(work);
+	return true;
+}
+
 static void
 reuse(struct working *work)
 {
 	work->reused = true;
 	take_end(work);
+	if (put_decided_into(work)) {
+		working_take_approval(work);
+		work->reused = false;
+	}
 	work->tool_calls = recalled_tool_calls(&work->recalled);
 }
 
@@ -265,9 +282,13 @@ resume_stands(struct working *work)
 	}
 	if (r->changed)
 		return false;
-	if (r->end == RECALL_SUCCEEDED || (r->end == RECALL_FAILED &&
+	if (r->end == RECALL_SUCCEEDED || recalled_decided(r) || (r->end == RECALL_FAILED &&
 	    span_is(span_member(r->started.view.payload, "mode"), "try"))) {
 		reuse(work);
+		return true;
+	}
+	if (r->end == RECALL_WAITING && !work->step->approve) {
+		working_wait_on(work);
 		return true;
 	}
 	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
@@ -328,11 +349,17 @@ replay_stands(struct working *work)
 		take_end(work);
 		return true;
 	}
-	if (s->command == NULL)
+	if (s->command == NULL && !s->approve)
 		return false;
 	if (r->end == RECALL_OPEN) {
 		error_set(&work->error, ERROR_DIVERGENCE, NULL,
 		    "the recording ends in the middle of this call");
+		return true;
+	}
+	if (s->approve || r->end == RECALL_WAITING || recalled_decided(r)) {
+		take_end(work);
+		working_take_approval(work);
+		put_decided_into(work);
 		return true;
 	}
 	if (s->effects != EFFECTS_READ && s->effects != EFFECTS_EXTERNAL &&

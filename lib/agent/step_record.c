@@ -192,7 +192,8 @@ working_append_started(struct working *work, struct error *err)
 	struct writer w;
 	int result;
 
-	work->input_is_result = input_is_result(work);
+	/* What is to be decided about stands where the decision is made. */
+	work->input_is_result = !s->approve && input_is_result(work);
 	writer_begin(&w, &payload);
 	write_started(work, &w);
 	e.payload = span_of(payload.data, payload.len);
@@ -271,11 +272,27 @@ write_completed(const struct working *work, struct writer *w)
 	}
 	writer_member_string(w, "skipped", work->skipped);
 	working_write_reuse(work, w);
+	writer_member_buffer(w, "approval", &work->approval);
+	if (work->seal.public_key[0] != '\0')
+		seal_write(w, &work->seal);
 	writer_object_end(w);
 }
 
-int
-working_append_completed(struct working *work, struct error *err)
+/* A call that was recorded as waiting has another end only if nobody decided since. */
+static int
+append_end(struct working *work, struct event *e, struct error *err)
+{
+	struct transcript *t = &work->step->run->transcript;
+	bool waits = work->recalls && work->recalled.end == RECALL_WAITING && !working_replays(work);
+	int result = waits ? transcript_append_deciding(t, e, working_check_waits, work, err) :
+	    transcript_append(t, e, err);
+
+	return result == 0 ? transcript_sync(t, err) : -1;
+}
+
+/* One try. */
+static int
+append_completed(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
 	struct buffer payload = BUFFER_INIT;
@@ -308,10 +325,20 @@ working_append_completed(struct working *work, struct error *err)
 		binaries_add_results(&binaries, &results);
 	e->raws = binaries.list;
 	e->raw_count = binaries.count;
-	result = transcript_append(&s->run->transcript, e, err);
-	if (result == 0)
-		result = transcript_sync(&s->run->transcript, err);
+	if (work->seal.public_key[0] != '\0')
+		e->seal = &work->seal;
+	result = append_end(work, e, err);
 	buffer_free(&payload);
 	binaries_free(&binaries);
+	return result;
+}
+
+int
+working_append_completed(struct working *work, struct error *err)
+{
+	int result;
+
+	while ((result = append_completed(work, err)) == -1 && work->overtaken)
+		working_take_decision(work);
 	return result;
 }

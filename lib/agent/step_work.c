@@ -111,6 +111,8 @@ try_command(struct working *work, struct error *err)
 	work->errors = body.errors;
 	work->errors_bytes = body.errors_bytes;
 	memset(&body.errors, 0, sizeof body.errors);
+	if (s->pending && work->error.code == ERROR_EXIT_STATUS && work->exit_code == STATUS_WAITING)
+		working_pend(work);
 	if (result == 0 && !(s->passes && working_take_passed(work, &body.output)) &&
 	    work->error.code == ERROR_NONE)
 		take_output(work, &body.output);
@@ -253,7 +255,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 			return 0;
 		if (try(work, err) == -1)
 			return -1;
-		if (work->error.code == ERROR_NONE || may_have_happened(work) ||
+		if (work->error.code == ERROR_NONE || work->error.code == ERROR_WAITING ||
+		    may_have_happened(work) ||
 		    working_replays(work) || !retry_wanted(&s->retry, work->error.code, tried))
 			return 0;
 		note_retry(work, began);
@@ -279,9 +282,8 @@ unpass(struct working *work)
 	working_forget_passed(work);
 }
 
-/* data.KEY = result; the rest stays, data that is no object moves to input. */
-static void
-merge_into(struct working *work)
+void
+working_merge_into(struct working *work)
 {
 	const char *key = work->step->into;
 	struct span data = span_of(work->item->data.json.data, work->item->data.json.len);
@@ -338,7 +340,9 @@ working_run(struct working *work, struct error *err)
 	int result = 0;
 
 	working_take_tries(work);
-	if (s->group == GROUP_LOOP)
+	if (s->approve)
+		result = working_approve(work, err);
+	else if (s->group == GROUP_LOOP)
 		result = group_run_loop(work, err);
 	else if (s->command != NULL)
 		result = run_with_retries(work, try_command, err);
@@ -352,7 +356,7 @@ working_run(struct working *work, struct error *err)
 		return -1;
 	}
 	if (result == 0 && s->into != NULL)
-		merge_into(work);
+		working_merge_into(work);
 	if (work->error.code == ERROR_NONE)
 		check_size(work);
 	return result;

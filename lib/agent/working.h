@@ -13,6 +13,7 @@
 #include "agent/step.h"
 #include "json/writer.h"
 #include "record/call.h"
+#include "record/seal.h"
 
 struct working {
 	struct step *step;
@@ -52,6 +53,11 @@ struct working {
 	char *agent;               /* that ended it, if it is not the step's first; NULL */
 	int64_t duration_ms;
 	char recorded_end[CLOCK_TEXT_SIZE]; /* in a replay: timestamp of step.completed; "" */
+	/* Of a call that waits, or was decided about. */
+	struct buffer approval;    /* payload.approval of step.completed; "": none */
+	bool overtaken;            /* a decision was recorded meanwhile: to be taken */
+	bool outdone;              /* it was */
+	struct seal_key seal;      /* that signs a decision made here; else without a public key */
 	/* step.completed */
 	struct event completed;
 };
@@ -96,6 +102,28 @@ void working_add_result(struct working *work, struct data *data);
 /* Asks a condition about a state line; sets the answer, or the call's error. */
 int working_ask(struct working *work, const struct condition *condition,
     const struct buffer *line, struct verdict *answer, struct error *err);
+
+/* data.KEY = result, of --into; the rest stays, data that is no object moves to input. */
+void working_merge_into(struct working *work);
+
+/* step_approve.c: asks whoever sits at the terminal, else lets the call wait. -1: the
+ * machine failed. */
+int working_approve(struct working *work, struct error *err);
+/* A command has ended as pending, and printed this until then. */
+void working_pend(struct working *work);
+/* The recorded call waits for its result: on, or no more. */
+void working_wait_on(struct working *work);
+/* What was decided: payload.approval as it stands in the recorded end. */
+void working_take_approval(struct working *work);
+/* Of transcript_append_deciding(): refuses the end if a decision was recorded since the
+ * history was made, or another deadline; overtaken is set then. context is the working. */
+int working_check_waits(void *context, struct event *e, struct error *err);
+/* That decision, instead of what the call came to itself. */
+void working_take_decision(struct working *work);
+
+/* Whether its error is more than the step lets pass (--allow-failure): what waits has not
+ * failed. */
+bool working_fails(const struct working *work);
 
 /* step_lines.c: lines for stdout, after step.completed was appended. */
 void working_put_results(const struct working *work, struct buffer *out);

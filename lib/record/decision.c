@@ -51,6 +51,23 @@ decision_maker(void)
 	    memory_format("uid %lu", (unsigned long)user);
 }
 
+int
+decision_edit(const struct data *original, const char *bytes, size_t len, struct data *edited,
+    struct error *err)
+{
+	struct span was = span_of(original->json.data, original->json.len);
+	bool text = span_type(was) == 's';
+
+	*edited = (struct data){ BUFFER_INIT, false, false };
+	if (text || (data_from_json(edited, bytes, len, err) != 0 && span_type(was) == '0'))
+		data_from_text(edited, bytes, len);
+	else if (edited->json.len == 0)
+		return -1;
+	/* An editor ends the last line, which says nothing. */
+	return edited->base64 != original->base64 || edited->json.len != was.len ||
+	    memcmp(edited->json.data, was.at, was.len) != 0;
+}
+
 void
 decision_error(const struct decision *d, struct error *error)
 {

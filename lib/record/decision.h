@@ -59,6 +59,11 @@ enum waiting_for decision_about(enum decision_verdict verdict);
 /* The login name of this process's user: $LOGNAME if that is one of the user's names. In
  * memory of its own. */
 char *decision_maker(void);
+/* What was given instead of data that is to be approved. JSON must be JSON again, text is
+ * text, whatever it looks like; null may become either. 1: it differs; 0: it is the same
+ * value; -1: ERROR_INVALID_INPUT. */
+int decision_edit(const struct data *original, const char *bytes, size_t len,
+    struct data *edited, struct error *err);
 /* The error of a call that was denied, or failed, so. */
 void decision_error(const struct decision *d, struct error *error);
 /* The members decision, by and reason of payload.approval. */

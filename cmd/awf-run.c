@@ -39,6 +39,7 @@
 #include "record/seal.h"
 #include "record/snapshot.h"
 #include "replay/resume.h"
+#include "run/decide.h"
 #include "run/place.h"
 #include "run/settings.h"
 
@@ -420,6 +421,20 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	return run_finish(&j->run, &end, err);
 }
 
+/* Which decision the run waits for. */
+static void
+tell_what_next(const struct job *j, const struct conclusion *e, struct error *line)
+{
+	bool approval = j->outcome.asks == WAITING_APPROVAL;
+	char more[64] = "";
+
+	if (j->outcome.asking > 1)
+		snprintf(more, sizeof more, " (and %lld more)", (long long)j->outcome.asking - 1);
+	error_set(line, ERROR_WAITING, j->run.name, "waits for %s: awf-run %s %s %s%s",
+	    approval ? "a decision" : "a result", approval ? "--approve" : "--complete", e->step,
+	    j->run.id, more);
+}
+
 /* One line about a failure; a reader that went away is none to speak of. */
 static void
 report(const struct job *j, const struct conclusion *e)
@@ -429,7 +444,9 @@ report(const struct job *j, const struct conclusion *e)
 
 	if (e->error.code == ERROR_NONE || e->error.code == ERROR_DOWNSTREAM_CLOSED)
 		return;
-	if (*e->step == '\0')
+	if (e->error.code == ERROR_WAITING && j->outcome.asks != WAITING_NOTHING)
+		tell_what_next(j, e, &line);
+	else if (*e->step == '\0')
 		error_set(&line, e->error.code, place, "%s", e->error.message);
 	else
 		error_set(&line, e->error.code, place, "step %s%s: %s", e->step,
@@ -721,11 +738,27 @@ prepare(struct job *j, struct error *err)
 	return status;
 }
 
+/* Before the run goes on, or instead. */
+static int
+make_decision(const struct settings *s)
+{
+	struct error err = ERROR_INIT;
+
+	if (s->decide == DECIDE_NOTHING || decide(s, &err) == 0)
+		return STATUS_OK;
+	program_fail(PROGRAM, &err);
+	return err.code == ERROR_BLOCKED ? STATUS_WORK : CONCLUSION_FAILED;
+}
+
 static int
 run(struct job *j)
 {
 	struct error err = ERROR_INIT;
-	int status = prepare(j, &err);
+	int status = make_decision(&j->settings);
+
+	if (status != STATUS_OK || (j->settings.decide != DECIDE_NOTHING && j->settings.resume == NULL))
+		return status;
+	status = prepare(j, &err);
 
 	if (status == -1) {
 		status = own_failure(&err);

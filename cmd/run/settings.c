@@ -17,13 +17,15 @@
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
-	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP
+	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP,
+	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON
 };
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
     "awf-run [options] -c PIPELINE [ARG...]\n"
     "awf-run [options] --resume RUN\n"
+    "awf-run [options] --approve|--deny|--complete|--heartbeat PATH [RUN]\n"
     "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
 
 const struct option_spec run_options[] = {
@@ -49,6 +51,12 @@ const struct option_spec run_options[] = {
 	{ OPT_SKIP, 0, "skip", "PATH", "of a cut-off effect: take it as done; repeatable" },
 	{ OPT_OVERLAP, 0, "overlap", "POLICY",
 	    "if the name runs: skip, buffer-one, buffer-all, cancel-other; or allow-all" },
+	{ OPT_APPROVE, 0, "approve", "PATH", "a call that waits goes on, with its data or that of stdin" },
+	{ OPT_DENY, 0, "deny", "PATH", "a call that waits fails" },
+	{ OPT_COMPLETE, 0, "complete", "PATH", "stdin is the result of a call that ended as pending" },
+	{ OPT_FAILED, 0, "failed", NULL, "of --complete: it has none, the call fails" },
+	{ OPT_HEARTBEAT, 0, "heartbeat", "PATH", "a call that ended as pending may wait on" },
+	{ OPT_REASON, 0, "reason", "TEXT", "of --approve, --deny, --complete --failed: why" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
@@ -89,6 +97,16 @@ set_workspace(struct settings *s, const char *path, struct error *err)
 }
 
 static int
+set_decision(struct settings *s, enum decide_option decide, const char *path, struct error *err)
+{
+	if (s->decide != DECIDE_NOTHING)
+		return error_set(err, ERROR_USAGE, path, "one decision at a time");
+	s->decide = decide;
+	s->decided = path;
+	return 0;
+}
+
+static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
 	switch (id) {
@@ -114,6 +132,12 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_OVERLAP:
 		s->overlap = value;
 		return options_choice("--overlap", value, overlap_policies, err);
+	case OPT_APPROVE: return set_decision(s, DECIDE_APPROVE, value, err);
+	case OPT_DENY: return set_decision(s, DECIDE_DENY, value, err);
+	case OPT_COMPLETE: return set_decision(s, DECIDE_COMPLETE, value, err);
+	case OPT_HEARTBEAT: return set_decision(s, DECIDE_HEARTBEAT, value, err);
+	case OPT_FAILED: s->failed = true; return 0;
+	case OPT_REASON: s->reason = value; return 0;
 	default: s->id_file = value; return 0;
 	}
 }
@@ -131,8 +155,20 @@ static int
 check_options(const struct settings *s, struct error *err)
 {
 	bool workflow = s->pipeline != NULL || *s->words != NULL;
-	bool again = s->resume != NULL || s->fork != NULL;
+	bool again = s->resume != NULL || s->fork != NULL, decides = s->decide != DECIDE_NOTHING;
 	const struct { bool wrong; const char *option, *why; } rules[] = {
+		{ decides && (workflow || s->go_on || s->fork != NULL), s->decided,
+		    "a decision is made without a workflow, --continue or --fork" },
+		{ decides && s->resume == NULL && (s->id_file != NULL || s->print_id ||
+		    s->timeout_ms > 0 || s->recorded != NULL || s->inputs != NULL || s->name != NULL ||
+		    s->shell != NULL || s->workspace != NULL || s->mask != NULL || s->snapshot ||
+		    s->no_transcript), s->decided,
+		    "a decision runs nothing, so options of runs need --resume RUN" },
+		{ decides && s->decided_run != NULL && s->resume != NULL, s->decided_run,
+		    "--resume names the run already" },
+		{ s->failed && s->decide != DECIDE_COMPLETE, "--failed", "only with --complete" },
+		{ s->reason != NULL && s->decide != DECIDE_APPROVE && s->decide != DECIDE_DENY &&
+		    !s->failed, "--reason", "only with --approve, --deny or --complete --failed" },
 		{ s->seal && s->no_transcript, "--seal",
 		    "not with --no-transcript: there would be nothing to seal" },
 		{ s->snapshot && s->no_transcript, "--snapshot",
@@ -156,12 +192,22 @@ check_options(const struct settings *s, struct error *err)
 		    "only with --resume, --continue or --fork" },
 		{ !again && !s->go_on && s->skip != NULL, "--skip",
 		    "only with --resume, --continue or --fork" },
-		{ !again && !workflow, NULL, "no workflow given (see --help)" },
+		{ !again && !workflow && !decides, NULL, "no workflow given (see --help)" },
 	};
 
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
 		if (rules[i].wrong)
 			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
+	return 0;
+}
+
+/* After a decision the words are its RUN, and options may follow. */
+static int
+take_word(struct settings *s, const char *word, struct error *err)
+{
+	if (s->decided_run != NULL)
+		return error_set(err, ERROR_USAGE, word, "one RUN only");
+	s->decided_run = word;
 	return 0;
 }
 
@@ -174,9 +220,11 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	*s = (struct settings){ .overlap = overlap_policies[0] };
 	options_begin(&o, run_options, argc, argv);
 	o.stop_at_word = true;
-	while ((id = options_next(&o, err)) > 0)
-		if (set_option(s, id, o.value, err) != 0)
+	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
+		if ((id == OPTION_WORD ? take_word(s, o.value, err) : set_option(s, id, o.value, err)) != 0)
 			return -1;
+		o.stop_at_word = s->decide == DECIDE_NOTHING;
+	}
 	s->words = argv + o.next;
 	return id == OPTION_END && check_options(s, err) != 0 ? -1 : id;
 }

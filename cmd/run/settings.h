@@ -11,6 +11,11 @@
 
 #define DEFAULT_SHELL "/bin/sh"
 
+/* A decision about a call that waits, instead of a workflow. */
+enum decide_option {
+	DECIDE_NOTHING, DECIDE_APPROVE, DECIDE_DENY, DECIDE_COMPLETE, DECIDE_HEARTBEAT
+};
+
 struct settings {
 	const char *pipeline, *shell, *name, *id_file;
 	const char *mask;      /* NULL: none */
@@ -21,6 +26,11 @@ struct settings {
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
 	bool go_on;            /* --continue */
 	const char *overlap;   /* one of overlap_policies */
+	enum decide_option decide;
+	const char *decided;     /* its PATH, or a task's token */
+	const char *decided_run; /* its RUN; NULL: that of --resume or the token, else @ */
+	const char *reason;      /* NULL */
+	bool failed;             /* --complete --failed */
 	bool no_input, no_transcript, print_id, seal, snapshot;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */

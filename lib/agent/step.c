@@ -47,6 +47,16 @@ working_begin(struct working *work, struct step *s, const struct item *item,
 	work->call.iteration = index;
 }
 
+/* By which the work of a pending call is known to whoever does it. */
+static void
+set_task(const struct working *work, struct environment *e)
+{
+	char *task = memory_format("%s/%s", work->step->run->id, work->id);
+
+	environment_set(e, "AWF_TASK", task);
+	free(task);
+}
+
 /* What runs inside of the call finds out here where it is. */
 static void
 working_enter(struct working *work)
@@ -55,6 +65,8 @@ working_enter(struct working *work)
 
 	environment_set(e, "AWF_CALL", work->id);
 	environment_set(e, "AWF_PARENT", work->started);
+	if (work->step->pending)
+		set_task(work, e);
 	if (work->recalls && !work->recalled.changed)
 		environment_set(e, "AWF_CLAIMED", work->recalled.root);
 	else if (work->step->recall != NULL)

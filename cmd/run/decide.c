@@ -1,0 +1,218 @@
+#include "run/decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "record/decision.h"
+#include "record/run.h"
+#include "record/state.h"
+#include "record/storage.h"
+
+/* What is decided, and about which call of which run. */
+struct deciding {
+	const struct settings *settings;
+	const char *path;        /* or the call in a task's token */
+	bool task;
+	struct undecided undecided;
+	const struct waiting *at;
+	struct decision decision;
+	struct data *results;
+	struct seal_key seal;
+};
+
+/* RUN_ID/CALL, as $AWF_TASK has it: names both. */
+static bool
+is_token(const char *path)
+{
+	return strlen(path) > ID_SIZE && path[ID_SIZE - 1] == '/' && id_valid(path, ID_SIZE - 1);
+}
+
+/* A run that decides about itself would approve whatever it likes. */
+static int
+refuse_own(const struct settings *s, const char *run_id, struct error *err)
+{
+	const char *inside = getenv("AWF_RUN_ID");
+
+	if (inside == NULL || strcmp(inside, run_id) != 0 || (s->decide != DECIDE_APPROVE &&
+	    s->decide != DECIDE_DENY))
+		return 0;
+	return error_set(err, ERROR_USAGE, run_id, "a run does not decide about itself");
+}
+
+static int
+open_run(struct deciding *d, struct error *err)
+{
+	const struct settings *s = d->settings;
+	char token[ID_SIZE] = "", *blobs;
+	const char *run = s->decided_run != NULL ? s->decided_run : s->resume;
+	struct storage storage;
+	struct run_ref ref;
+	int failed;
+
+	d->path = s->decided;
+	d->task = is_token(s->decided);
+	if (d->task && s->decided_run != NULL)
+		return error_set(err, ERROR_USAGE, s->decided_run,
+		    "not with a task's token, which names the run");
+	if (d->task) {
+		memcpy(token, s->decided, ID_SIZE - 1);
+		d->path += ID_SIZE;
+		run = token;
+	}
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	failed = storage_resolve(&storage, run, &ref, err);
+	if (failed == 0 && !ref.in_storage)
+		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
+		    storage.root);
+	if (failed == 0)
+		failed = refuse_own(s, ref.run_id, err);
+	if (failed == 0) {
+		blobs = storage_blobs(&storage, ref.run_id);
+		failed = undecided_open(&d->undecided, ref.path, blobs, ref.run_id, err);
+		free(blobs);
+	}
+	run_ref_free(&ref);
+	storage_close(&storage);
+	return failed;
+}
+
+/* With a key the decision is signed; without --seal only if the user has one. */
+static int
+load_seal(struct deciding *d, struct error *err)
+{
+	const struct settings *s = d->settings;
+	char *path = s->seal_file != NULL ? memory_text(s->seal_file) : seal_key_default();
+	int failed = 0;
+
+	if (path != NULL && (s->seal || access(path, F_OK) == 0)) {
+		failed = seal_key_load(&d->seal, path, err);
+		d->decision.seal = &d->seal;
+	} else if (s->seal) {
+		failed = error_set(err, ERROR_USAGE, "--seal",
+		    "no home to look for a key in: say --seal=KEYFILE");
+	}
+	free(path);
+	return failed;
+}
+
+/* ---- what comes on stdin ---- */
+
+/* Data that was given replaces what was to be approved; no bytes are none. */
+static int
+read_edited(struct deciding *d, struct error *err)
+{
+	struct buffer bytes = BUFFER_INIT;
+	struct data original, edited;
+	int differs = 0;
+
+	if (undecided_input(&d->undecided, d->at, &original, err) != 0)
+		return -1;
+	if (!d->settings->no_input && !isatty(STDIN_FILENO) &&
+	    file_read(STDIN_FILENO, &bytes, DATA_LIMIT) != 0)
+		differs = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	else if (bytes.len > 0)
+		differs = decision_edit(&original, bytes.data, bytes.len, &edited, err);
+	if (differs == 1) {
+		data_free(&original);
+		original = edited;
+		d->decision.verdict = DECISION_EDITED;
+	} else if (bytes.len > 0 && differs == 0) {
+		data_free(&edited);
+	}
+	buffer_free(&bytes);
+	d->results = memory_zero(1, sizeof *d->results);
+	d->results[0] = original;
+	d->decision.results = (struct results){ d->results, 1, false };
+	return differs == -1 ? -1 : 0;
+}
+
+static void
+add_result(struct deciding *d, const struct data *data)
+{
+	size_t count = d->decision.results.count++;
+
+	d->results = memory_array(d->results, count + 1, sizeof *d->results);
+	d->results[count] = *data;
+	d->decision.results.list = d->results;
+}
+
+/* A result, or several, in the form that the step takes its command's stdout (-O). */
+static int
+read_result(struct deciding *d, struct error *err)
+{
+	static const struct { const char *name; enum input_form form; } forms[] = {
+		{ "lines", INPUT_LINES }, { "nul", INPUT_NUL }, { "json", INPUT_JSON },
+	};
+	struct state_reader r;
+	struct item item;
+	struct data none = { BUFFER_INIT, false, false };
+	enum input_form form = INPUT_TEXT;
+	int got;
+
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (strcmp(d->at->form, forms[i].name) == 0)
+			form = forms[i].form;
+	d->decision.results.several = form != INPUT_TEXT;
+	memset(&item, 0, sizeof item);
+	state_reader_begin(&r, STDIN_FILENO, d->settings->no_input ? INPUT_NONE : form, "");
+	while ((got = state_reader_next(&r, &item, err)) == 1) {
+		add_result(d, &item.data);
+		memset(&item.data, 0, sizeof item.data);
+		item_free(&item);
+	}
+	state_reader_free(&r);
+	if (got == 0 && form == INPUT_TEXT && d->decision.results.count == 0) {
+		data_from_text(&none, "", 0);
+		add_result(d, &none);
+	}
+	return got;
+}
+
+static int
+read_data(struct deciding *d, struct error *err)
+{
+	switch (d->decision.verdict) {
+	case DECISION_APPROVED: return read_edited(d, err);
+	case DECISION_COMPLETED: return read_result(d, err);
+	default: return 0;
+	}
+}
+
+static int
+choose(struct deciding *d, struct error *err)
+{
+	static const enum decision_verdict verdicts[] = {
+		[DECIDE_APPROVE] = DECISION_APPROVED, [DECIDE_DENY] = DECISION_DENIED,
+		[DECIDE_COMPLETE] = DECISION_COMPLETED, [DECIDE_HEARTBEAT] = DECISION_HEARTBEAT,
+	};
+
+	d->decision.verdict = d->settings->failed ? DECISION_FAILED : verdicts[d->settings->decide];
+	d->decision.reason = d->settings->reason;
+	d->at = undecided_find(&d->undecided, d->path, d->task, d->decision.verdict, err);
+	return d->at != NULL ? 0 : -1;
+}
+
+int
+decide(const struct settings *s, struct error *err)
+{
+	struct deciding d = { .settings = s };
+	char *by;
+	int failed;
+
+	if (open_run(&d, err) != 0)
+		return -1;
+	d.decision.by = by = decision_maker();
+	failed = choose(&d, err) != 0 || load_seal(&d, err) != 0 || read_data(&d, err) != 0 ||
+	    undecided_decide(&d.undecided, d.at, &d.decision, err) != 0;
+	for (size_t i = 0; i < d.decision.results.count; i++)
+		data_free(&d.results[i]);
+	free(d.results);
+	free(by);
+	seal_key_forget(&d.seal);
+	undecided_close(&d.undecided);
+	return failed ? -1 : 0;
+}

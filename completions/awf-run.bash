@@ -6,7 +6,7 @@ _awf_run()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap) ((i++)) ;;
+		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --approve | --deny | --complete | --heartbeat | --reason) ((i++)) ;;
 		-*) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -33,11 +33,12 @@ _awf_run()
 	--overlap)
 		mapfile -t COMPREPLY < <(compgen -W 'skip buffer-one buffer-all cancel-other allow-all' -- "$cur")
 		return ;;
-	-c | --command | --input | --name | --timeout | --at | --redo | --skip) return ;;
+	-c | --command | --input | --name | --timeout | --at | --redo | --skip | --approve | --deny | --complete | --heartbeat | --reason) return ;;
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --resume --continue --fork --at --redo --skip --overlap --help --version' -- "$cur") ;;
+		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --resume --continue --fork --at --redo --skip --overlap
+		--approve --deny --complete --failed --heartbeat --reason --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }

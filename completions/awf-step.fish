@@ -3,6 +3,8 @@ complete -c awf-step -s a -l agent -r -F -d 'an agent does the work: an agent fi
 complete -c awf-step -s m -l model -x -d 'the model to call'
 complete -c awf-step -s p -l prompt -x -d '@FILE"|the prompt; {{data}} is the items data'
 complete -c awf-step -s t -l tool -x -d 'call this tool with the data, without a model'
+complete -c awf-step -l approve -d 'a person decides about the data: yes, no or edited'
+complete -c awf-step -l pending -d 'a command that exits 75 waits for its result; --pending=DURATION'
 complete -c awf-step -l each -d 'the command is a group of steps: state lines that it prints pass'
 complete -c awf-step -l while -x -d 'a loop: go on as long as the shell command COND ends with 0'
 complete -c awf-step -l until -x -d 'a loop: go on until COND, asked after a round, ends with 0'

@@ -72,6 +72,8 @@ describe(const struct step *s, struct buffer *out)
 		    s->agent->model);
 	else if (s->operation != NULL)
 		buffer_format(out, "tool %s", s->operation->name);
+	else if (s->approve)
+		buffer_text(out, "a decision");
 	else
 		working_command_text(s->command, out);
 }

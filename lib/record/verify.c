@@ -293,9 +293,10 @@ check_sealed(struct verify *v)
 	if (report->sealed_by[0] != '\0')
 		snprintf(text, sizeof text, "sealed by another key: %s", report->sealed_by);
 	else
-		snprintf(text, sizeof text, "%s: the last line is no run.completed with a seal, nor "
-		    "a decision behind one that the same key has signed",
-		    report->alive ? "not sealed yet, as the run is alive" : "not sealed");
+		snprintf(text, sizeof text, "%s: the last line is %s",
+		    report->alive ? "not sealed yet, as the run is alive" : "not sealed",
+		    v->lines.form.decides.at ? "a decision that the key of the seal has not signed" :
+		    "no run.completed with a seal");
 	fault_at(v, VERIFY_SEAL, v->chain.line, v->chain.start, text);
 }
 

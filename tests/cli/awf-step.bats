@@ -332,7 +332,7 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	done <<-'END'
 	|a NAME for the step is missing (awf-step --help)
 	a/b -- true|a/b: no name of a step: A-Z a-z 0-9 _ - only
-	x|x: nothing to do: say -- command, -a AGENT, -m MODEL or -t TOOL
+	x|x: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
 	x --|--: a command is missing after it
 	x y -- true|y: one NAME only (a command goes after --)
 	x -m openai/x -- true|--: a command not together with -a, -m or -t

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/definition.h"
+#include "agent/params.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
 #include "agent/yaml.h"
@@ -16,70 +17,10 @@
 #include "json/value.h"
 
 #define DEFAULT_MAX_TURNS 30
+#define DEFAULT_BEFORE_TURN_MS 60000
 #define NAME_LIMIT 128
 
 /* Readers of keys, beyond those of definition.h. */
-
-static int
-read_param_integer(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	const struct agent *a = object;
-	struct definition_key checked = *key;
-	int64_t number;
-
-	checked.offset = 0;
-	if (definition_integer(d, &checked, value, &number, err) != 0)
-		return -1;
-	return json_object_set(a->params, key->name, value);
-}
-
-static int
-read_param_number(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	const struct agent *a = object;
-	double number = json_number_value(value);
-
-	if (!json_is_number(value) || number < (double)key->min || number > (double)key->max)
-		return definition_fail(d, key->name, err, "expected a number from %d to %d",
-		    (int)key->min, (int)key->max);
-	return json_object_set(a->params, key->name, value);
-}
-
-static int
-read_stop_sequences(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	const struct agent *a = object;
-
-	for (size_t i = 0; i < json_array_size(value); i++)
-		if (json_string_length(json_array_get(value, i)) == 0)
-			return definition_fail(d, key->name, err, "expected a list of texts");
-	if (!json_is_array(value))
-		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
-		    definition_type(value));
-	return json_object_set(a->params, key->name, value);
-}
-
-/* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
- * object as the API has it. */
-static int
-read_thinking(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	static const char *const efforts[] = { "minimal", "low", "medium", "high", NULL };
-	const struct agent *a = object;
-	bool known = json_is_boolean(value) || json_is_object(value) ||
-	    json_integer_value(value) > 0;
-
-	for (size_t i = 0; json_is_string(value) && efforts[i] != NULL; i++)
-		known = known || strcmp(json_string_value(value), efforts[i]) == 0;
-	if (!known)
-		return definition_fail(d, key->name, err,
-		    "expected true, false, a number of tokens, minimal, low, medium or high");
-	return json_object_set(a->params, key->name, value);
-}
 
 static int
 read_name(const struct definition *d, const struct definition_key *key, json_t *value,
@@ -192,6 +133,24 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 }
 
 static int
+read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	static const struct definition_key timeout_key = { "before_turn", NULL,
+		offsetof(struct agent, before_turn_ms), 0, 0 };
+	struct agent *a = object;
+	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
+	json_t *timeout = json_object_get(value, "timeout");
+
+	if (!is_command(command) || (json_is_object(value) &&
+	    json_object_size(value) != 1 + (size_t)(timeout != NULL)))
+		return definition_fail(d, key->name, err,
+		    "expected a text, a list of texts, or {command: …, timeout: …}");
+	a->before_turn = json_incref(command);
+	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
+}
+
+static int
 read_handoffs(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
@@ -216,11 +175,11 @@ static const struct definition_key keys[] = {
 	{ "description", definition_text, MEMBER(description), 0, 0 },
 	{ "provider", read_provider, MEMBER(provider), 0, 0 },
 	{ "model", definition_text, MEMBER(model), 0, 0 },
-	{ "max_tokens", read_param_integer, 0, 1, INT_MAX },
-	{ "temperature", read_param_number, 0, 0, 2 },
-	{ "top_p", read_param_number, 0, 0, 1 },
-	{ "stop_sequences", read_stop_sequences, 0, 0, 0 },
-	{ "thinking", read_thinking, 0, 0, 0 },
+	{ "max_tokens", params_integer, MEMBER(params), 1, INT_MAX },
+	{ "temperature", params_number, MEMBER(params), 0, 2 },
+	{ "top_p", params_number, MEMBER(params), 0, 1 },
+	{ "stop_sequences", params_stop_sequences, MEMBER(params), 0, 0 },
+	{ "thinking", params_thinking, MEMBER(params), 0, 0 },
 	{ "tools", read_tools, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
 	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
@@ -229,7 +188,7 @@ static const struct definition_key keys[] = {
 	{ "stop_when", read_stop_when, 0, 0, 0 },
 	{ "mcp_servers", definition_later, 0, 0, 0 },
 	{ "skills", definition_later, 0, 0, 0 },
-	{ "before_turn", definition_later, 0, 0, 0 },
+	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", definition_later, 0, 0, 0 },
 	{ "output_repairs", definition_later, 0, 0, 0 },
 	{ "continue_from", definition_later, 0, 0, 0 },
@@ -255,6 +214,7 @@ agent_begin(struct agent *a)
 	a->params = json_object();
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->max_turns = DEFAULT_MAX_TURNS;
+	a->before_turn_ms = DEFAULT_BEFORE_TURN_MS;
 }
 
 /* The text between white space at its ends; NULL if there is none. */
@@ -502,6 +462,7 @@ agent_free(struct agent *a)
 	free(a->doubt);
 	json_decref(a->params);
 	json_decref(a->stop_command);
+	json_decref(a->before_turn);
 	json_decref(a->document);
 	memset(a, 0, sizeof *a);
 }

@@ -33,6 +33,8 @@ struct agent {
 	char *stop_tool;           /* stop_when {tool}: its input is the result; it may be one
 	                              of tools, or have a file, or neither; NULL if none */
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
+	json_t *before_turn;       /* a command: array of texts or text; NULL */
+	int64_t before_turn_ms;    /* its time limit; 0: none */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
 	json_t *document;          /* everything, unknown keys too */

@@ -1,8 +1,8 @@
 /*
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
  * loop_request.c makes the requests and records what was asked and answered, loop_ask.c
- * asks, loop_recall.c finds it in the recording, loop_handoff.c lets another agent go on,
- * turn.c decides what an answer leads to.
+ * asks, loop_recall.c finds it in the recording, loop_before.c asks what is to be changed,
+ * loop_handoff.c lets another agent go on, turn.c decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/change.h"
 #include "agent/control.h"
 #include "agent/emitted.h"
 #include "agent/provider.h"
@@ -20,6 +21,9 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/writer.h"
+
+/* What a turn, or a part of it, leads to. */
+enum { CONTINUES, ENDED, FAILED = -1 };
 
 enum usage_key { USAGE_INPUT, USAGE_OUTPUT, USAGE_CACHE_READ, USAGE_CACHE_WRITE,
 	USAGE_REASONING, USAGE_KEYS };
@@ -41,6 +45,7 @@ struct loop {
 	int64_t deadline;          /* of the whole call */
 	struct control stopping;   /* the stop tool, if it has no file */
 	struct offer offer;        /* what the model may call */
+	struct change change;      /* of this turn, by a before_turn program */
 	struct buffer messages;    /* of the request, inside of a JSON array */
 	struct digest asked;       /* of the request up to the end of the messages, as far */
 	size_t asked_len;          /* as it is known */
@@ -62,9 +67,17 @@ void loop_add_message(struct loop *l, const char *role, const char *blocks, size
 void loop_request(struct loop *l, struct request *request);
 /* What comes next is asked of other messages, or by another agent. */
 void loop_forget_asked(struct loop *l);
+/* What the model may call in this turn. */
+const struct offer *loop_offered(const struct loop *l);
+/* The members of the next request. */
+void loop_write_asked(const struct loop *l, struct writer *w);
+/* The member usage: of the turns so far. */
+void loop_write_usage(const struct loop *l, struct writer *w);
 int loop_record_prompt(const struct loop *l, struct error *err);
 /* Records what the agent that goes on is given, beside the conversation. */
 int loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err);
+/* Records what a before_turn program makes of the turn. */
+int loop_record_change(const struct loop *l, struct error *err);
 /* Writes a block of an answer: as the model's word; what the API ran says so already. */
 void loop_write_block(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
@@ -76,6 +89,9 @@ int loop_offer_transfers(struct loop *l, struct error *err);
 void loop_drop_transfers(struct loop *l);
 int loop_hand_over(struct loop *l, struct error *err);
 
+/* loop_before.c: asks the agent's before_turn program; l->change, or the call's end. */
+int loop_before_turn(struct loop *l, struct error *err);
+
 /* loop_recall.c: the prompt, the handing over after this turn, and the answer of this
  * turn, from the recorded call if that has them; a replay records them again, under their
  * ids. The last returns 1 if there was one, 0 if the model is to be asked. */
@@ -83,12 +99,20 @@ int loop_recall_prompt(struct loop *l, struct error *err);
 int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
 int loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
     struct error *err);
+/* What ended the recorded call ends this one, as there is nothing more of it. */
+int loop_recorded_end(struct loop *l, struct error *err);
+/* Whether a replay has come to where circumstances ended the recorded call. */
+bool loop_ends_as_recorded(const struct loop *l);
 /* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);
 
 /* Asks until there is an answer (l->answer) or no try is left. */
 int loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
     struct error *err);
+/* Time left of the call; 0: no limit; -1: none. */
+int64_t loop_time_left(const struct loop *l);
+/* A command of an agent file as argv: text is for the shell. Free the array alone. */
+char **loop_command(json_t *command);
 /* Time for a request: its own limit, or what is left of the call's if that is
  * less; 0: no limit. -1 if nothing is left. */
 int64_t loop_time(const struct loop *l);

@@ -71,17 +71,22 @@ loop_event(void *context, struct span line, struct error *err)
 }
 
 int64_t
-loop_time(const struct loop *l)
+loop_time_left(const struct loop *l)
 {
-	const struct turns *t = l->turns;
 	int64_t left;
 
-	if (t->deadline == 0)
-		return t->timeout_ms;
-	left = t->deadline - clock_monotonic();
-	if (left <= 0)
-		return -1;
-	return t->timeout_ms != 0 && t->timeout_ms < left ? t->timeout_ms : left;
+	if (l->turns->deadline == 0)
+		return 0;
+	left = l->turns->deadline - clock_monotonic();
+	return left <= 0 ? -1 : left;
+}
+
+int64_t
+loop_time(const struct loop *l)
+{
+	int64_t own = l->turns->timeout_ms, left = loop_time_left(l);
+
+	return left == 0 || (left > 0 && own != 0 && own < left) ? own : left;
 }
 
 static int

@@ -95,7 +95,7 @@ loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct er
 }
 
 /* A replay has no answer for this turn: what ended the recorded call ends this one. */
-static int
+int
 loop_recorded_end(struct loop *l, struct error *err)
 {
 	const struct recalled *r = l->turns->recalled;
@@ -182,6 +182,17 @@ loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZ
 	memcpy(id, answer->id, ID_SIZE);
 	call_follow_recorded(t->call, answer->id, t->started);
 	return 1;
+}
+
+bool
+loop_ends_as_recorded(const struct loop *l)
+{
+	const struct recalled *r = l->turns->recalled;
+	struct error error = ERROR_INIT;
+
+	return r != NULL && r->mode == RECALL_REPLAY && recalled_answer(r, l->turn) == NULL &&
+	    r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
+	    recalled_circumstance(error.code);
 }
 
 int

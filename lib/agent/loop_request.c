@@ -60,21 +60,21 @@ write_tool(struct writer *w, const struct tool *tool)
 }
 
 static void
-write_tools(struct writer *w, const struct loop *l)
+write_tools(struct writer *w, const struct offer *offer)
 {
 	writer_key(w, "tools");
 	writer_array(w);
-	for (size_t i = 0; i < l->offer.count; i++)
-		write_tool(w, l->offer.list[i].tool);
+	for (size_t i = 0; i < offer->count; i++)
+		write_tool(w, offer->list[i].tool);
 	writer_array_end(w);
 }
 
 static void
-write_params(struct writer *w, const struct agent *agent)
+write_params(struct writer *w, const json_t *values)
 {
 	struct buffer params = BUFFER_INIT;
 
-	value_write(agent->params, &params);
+	value_write(values, &params);
 	writer_member_buffer(w, "params", &params);
 	buffer_free(&params);
 }
@@ -104,45 +104,79 @@ write_prompt(const struct turns *t, const char *fidelity, struct buffer *out)
 	writer_object_end(&w);
 }
 
+const struct offer *
+loop_offered(const struct loop *l)
+{
+	return l->change.narrows ? &l->change.offer : &l->offer;
+}
+
+/* Up to the end of the messages, inside of their array. */
 static void
 write_head(struct writer *w, const struct loop *l)
 {
-	writer_object(w);
-	writer_member_string(w, "model", l->turns->member->agent.model);
-	writer_member_string(w, "system", l->turns->member->agent.system);
+	const struct agent *agent = &l->turns->member->agent;
+	struct span messages = l->change.messages;
+
+	if (l->change.model.at != NULL)
+		writer_member_span(w, "model", l->change.model);
+	else
+		writer_member_string(w, "model", agent->model);
+	writer_member_string(w, "system", agent->system);
 	writer_key(w, "messages");
 	writer_array(w);
-	writer_raw(w, l->messages.data, l->messages.len);
+	if (messages.at != NULL)
+		writer_raw(w, messages.at + 1, messages.len - 2);
+	else
+		writer_raw(w, l->messages.data, l->messages.len);
 }
 
 static void
 write_tail(struct writer *w, const struct loop *l)
 {
 	writer_array_end(w);
-	write_tools(w, l);
-	write_params(w, &l->turns->member->agent);
-	writer_member_bool(w, "stream", true);
-	writer_object_end(w);
+	write_tools(w, loop_offered(l));
+	write_params(w, l->change.params != NULL ? l->change.params :
+	    l->turns->member->agent.params);
+}
+
+void
+loop_write_asked(const struct loop *l, struct writer *w)
+{
+	write_head(w, l);
+	write_tail(w, l);
 }
 
 /* A conversation only grows: what was asked before is digested once, not every turn. */
-void
-loop_request(struct loop *l, struct request *request)
+static void
+digest_request(struct loop *l, const struct buffer *text, size_t head, char sha256[DIGEST_SIZE])
 {
-	struct buffer *text = &request->text;
 	struct digest whole;
-	struct writer w;
-	size_t head;
 
-	writer_begin(&w, text);
-	write_head(&w, l);
-	head = text->len;
-	write_tail(&w, l);
 	digest_add(&l->asked, text->data + l->asked_len, head - l->asked_len);
 	l->asked_len = head;
 	whole = l->asked;
 	digest_add(&whole, text->data + head, text->len - head);
-	digest_end(&whole, request->sha256);
+	digest_end(&whole, sha256);
+}
+
+void
+loop_request(struct loop *l, struct request *request)
+{
+	struct buffer *text = &request->text;
+	struct writer w;
+	size_t head;
+
+	writer_begin(&w, text);
+	writer_object(&w);
+	write_head(&w, l);
+	head = text->len;
+	write_tail(&w, l);
+	writer_member_bool(&w, "stream", true);
+	writer_object_end(&w);
+	if (l->change.text.len > 0)
+		digest_sha256(text->data, text->len, request->sha256);
+	else
+		digest_request(l, text, head, request->sha256);
 }
 
 void
@@ -171,6 +205,7 @@ void
 loop_free(struct loop *l)
 {
 	loop_withdraw(l);
+	change_free(&l->change);
 	buffer_free(&l->messages);
 	buffer_free(&l->text);
 	answer_free(&l->answer);
@@ -184,8 +219,8 @@ write_given(struct writer *w, const struct loop *l)
 	const struct agent *agent = &l->turns->member->agent;
 
 	writer_member_string(w, "system_prompt", agent->system);
-	write_tools(w, l);
-	write_params(w, agent);
+	write_tools(w, &l->offer);
+	write_params(w, agent->params);
 	writer_member_integer(w, "turn", l->turn);
 }
 
@@ -251,6 +286,20 @@ loop_record_handoff(const struct loop *l, const struct agent *from, struct error
 	writer_member_string(&w, "provider", to->provider);
 	writer_member_string(&w, "model", to->model);
 	write_given(&w, l);
+	return record_user(l, &w, err);
+}
+
+int
+loop_record_change(const struct loop *l, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+
+	begin_user(&w, &payload);
+	writer_array_end(&w);
+	write_agent(&w, l);
+	writer_member_buffer(&w, "before_turn", &l->change.text);
+	writer_member_integer(&w, "turn", l->turn);
 	return record_user(l, &w, err);
 }
 

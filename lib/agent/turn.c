@@ -11,8 +11,6 @@
 
 #define OPERATION_ID "1" /* the call_id of an operation's tool call */
 
-enum { CONTINUES, ENDED, FAILED = -1 };
-
 static const char *const usage_keys[USAGE_KEYS] = {
 	[USAGE_INPUT] = "input_tokens",
 	[USAGE_OUTPUT] = "output_tokens",
@@ -32,17 +30,20 @@ loop_add_usage(struct loop *l)
 }
 
 static void
-loop_write_usage(const struct loop *l)
+write_usage(const struct loop *l, struct writer *w)
 {
-	struct buffer *usage = &l->turns->usage;
-	struct writer w;
-
-	writer_begin(&w, usage);
-	writer_object(&w);
+	writer_object(w);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		if (l->usage[i] >= 0)
-			writer_member_integer(&w, usage_keys[i], l->usage[i]);
-	writer_object_end(&w);
+			writer_member_integer(w, usage_keys[i], l->usage[i]);
+	writer_object_end(w);
+}
+
+void
+loop_write_usage(const struct loop *l, struct writer *w)
+{
+	writer_key(w, "usage");
+	write_usage(l, w);
 }
 
 static int64_t
@@ -154,9 +155,8 @@ loop_run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	return CONTINUES;
 }
 
-/* The stop command as argv: text is for the shell. Free the array alone. */
-static char **
-stop_argv(json_t *command)
+char **
+loop_command(json_t *command)
 {
 	size_t count = json_is_array(command) ? json_array_size(command) : 0;
 	const char **argv = memory_zero(count + 4, sizeof *argv);
@@ -183,7 +183,7 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	if (t->member->agent.stop_command == NULL ||
 	    (loop_went_on(l) && t->recalled->mode == RECALL_RESUME))
 		return CONTINUES;
-	body.argv = stop_argv(t->member->agent.stop_command);
+	body.argv = loop_command(t->member->agent.stop_command);
 	body.timeout_ms = loop_time(l);
 	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
 	if (bodies_run(&body, 1, t->interrupts, err) == 0)
@@ -207,7 +207,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 
 	loop_take_text(l);
 	loop_keep_answer(l);
-	tool_runs_begin(&runs, l->turns, &l->offer, answer_id);
+	tool_runs_begin(&runs, l->turns, loop_offered(l), answer_id);
 	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, l->answer.blocks);
 	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);
@@ -248,6 +248,9 @@ loop_turn(struct loop *l, struct error *err)
 
 	if (loop_check_limits(l, err) == -1)
 		return FAILED;
+	status = loop_before_turn(l, err);
+	if (status != CONTINUES)
+		return status;
 	loop_request(l, &request);
 	status = loop_recall_answer(l, &request, answer_id, err);
 	if (status == 0)
@@ -277,6 +280,7 @@ loop_check_end(const struct loop *l, struct error *err)
 int
 turns_run(struct turns *t, struct error *err)
 {
+	struct writer w;
 	struct loop l;
 	int status = loop_begin(&l, t, err);
 
@@ -288,7 +292,8 @@ turns_run(struct turns *t, struct error *err)
 		status = loop_turn(&l, err);
 	if (status == ENDED)
 		status = loop_check_end(&l, err);
-	loop_write_usage(&l);
+	writer_begin(&w, &t->usage);
+	write_usage(&l, &w);
 	loop_free(&l);
 	return status == ENDED ? 0 : -1;
 }

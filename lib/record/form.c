@@ -619,6 +619,7 @@ static const struct rule message_user_rules[] = {
 	RULE("turn", is_count, NULLABLE, 0),
 	RULE("agent", is_text, NULLABLE, 0),
 	RULE("handoff", is_object, NULLABLE, 0),
+	RULE("before_turn", is_object, NULLABLE, 0),
 	RULE("provider", is_text, NULLABLE, 0),
 	RULE("model", is_text, NULLABLE, 0),
 };

@@ -1,0 +1,229 @@
+#include "agent/change.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/params.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/value.h"
+
+static int
+wrong(struct error *err, const char *key, const char *what)
+{
+	return error_set(err, ERROR_SCHEMA, NULL, "%s: %s", key, what);
+}
+
+static int
+take_model(struct change *c, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	(void)offer;
+	(void)params;
+	c->model = value;
+	return span_type(value) == 's' && value.len > 2 ? 0 :
+	    wrong(err, "model", "expected the name of a model");
+}
+
+static bool
+is_block(struct span block)
+{
+	return span_type(block) == 'o' && span_type(span_member(block, "type")) == 's';
+}
+
+static bool
+is_message(struct span message)
+{
+	struct span blocks = span_member(message, "blocks"), role = span_member(message, "role");
+	struct span_walk walk;
+	struct span key, block;
+	bool good = span_is(role, "user") || span_is(role, "assistant");
+
+	good = good && span_element(blocks, 0).at != NULL;
+	span_walk_begin(&walk, blocks);
+	while (good && span_walk_next(&walk, &key, &block))
+		good = is_block(block);
+	return good;
+}
+
+static int
+take_messages(struct change *c, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, message;
+	bool good = span_type(value) == 'a' && span_element(value, 0).at != NULL;
+
+	(void)offer;
+	(void)params;
+	c->messages = value;
+	span_walk_begin(&walk, value);
+	while (good && span_walk_next(&walk, &key, &message))
+		good = is_message(message);
+	return good ? 0 : wrong(err, "messages", "expected a list of objects with a role (user, "
+	    "assistant) and a list of blocks with a type each");
+}
+
+static int
+keep_tool(struct change *c, const struct offer *offer, const char *name, struct error *err)
+{
+	const struct offered *offered = offer_find(offer, name);
+
+	if (offered == NULL)
+		return error_set(err, ERROR_BLOCKED, NULL, "tools: '%s' is none of those that the "
+		    "turn has", name);
+	if (offered->control != NULL)
+		offer_add_control(&c->offer, offered->control);
+	else
+		offer_add(&c->offer, offered->tool);
+	return 0;
+}
+
+static int
+take_tools(struct change *c, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, element;
+	int status = span_type(value) == 'a' ? 0 : wrong(err, "tools", "expected a list of names");
+	char *name;
+
+	(void)params;
+	c->narrows = true;
+	span_walk_begin(&walk, value);
+	while (status == 0 && span_walk_next(&walk, &key, &element)) {
+		name = span_text(element);
+		if (name == NULL)
+			status = wrong(err, "tools", "expected a list of names");
+		else if (offer_find(&c->offer, name) == NULL)
+			status = keep_tool(c, offer, name, err);
+		free(name);
+	}
+	return status;
+}
+
+static int
+take_params(struct change *c, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	json_t *changes = value_parse(value.at, value.len, NULL, ERROR_SCHEMA, &why);
+	int status = -1;
+
+	(void)offer;
+	c->params = json_deep_copy(params);
+	if (!json_is_object(changes))
+		wrong(err, "params", "expected an object");
+	else if (params_change(c->params, changes, "params", &why) == -1)
+		wrong(err, "params", why.message);
+	else
+		status = 0;
+	json_decref(changes);
+	return status;
+}
+
+/* {"result": …} or {"error": "…"}. */
+static int
+take_end(struct change *c, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	size_t bad;
+
+	(void)offer;
+	(void)params;
+	c->result = span_member(value, "result");
+	c->failure = span_member(value, "error");
+	if (c->result.at != NULL && scan_within(c->result.at, c->result.len, SCAN_DEPTH, &bad) != NULL)
+		return wrong(err, "end", "the result is nested too deep");
+	if ((c->result.at != NULL) != (c->failure.at != NULL) &&
+	    (c->failure.at == NULL || span_type(c->failure) == 's'))
+		return 0;
+	return wrong(err, "end", "expected {\"result\": …} or {\"error\": \"…\"}");
+}
+
+static const struct {
+	const char *name;
+	int (*take)(struct change *, struct span, const struct offer *, const json_t *,
+	    struct error *);
+} keys[] = {
+	{ "model", take_model },
+	{ "messages", take_messages },
+	{ "tools", take_tools },
+	{ "params", take_params },
+	{ "end", take_end },
+};
+
+#define KEYS (sizeof keys / sizeof *keys)
+
+static int
+unknown_key(struct span key, struct error *err)
+{
+	const char *names[KEYS + 1] = { NULL }, *near;
+	char *name = span_text(key);
+
+	for (size_t i = 0; i < KEYS; i++)
+		names[i] = keys[i].name;
+	near = text_suggest(name, names);
+	error_set(err, ERROR_SCHEMA, NULL, "%s: unknown key%s%s%s", name,
+	    near == NULL ? "" : " (did you mean '", near == NULL ? "" : near,
+	    near == NULL ? "" : "'?)");
+	free(name);
+	return -1;
+}
+
+static int
+take_key(struct change *c, struct span key, struct span value, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	for (size_t i = 0; i < KEYS; i++)
+		if (span_is(key, keys[i].name))
+			return keys[i].take(c, value, offer, params, err);
+	return unknown_key(key, err);
+}
+
+/* Whether it can stand in a line of the transcript, no key being there twice. */
+static int
+check_json(struct span whole, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	json_t *value = value_parse(whole.at, whole.len, NULL, ERROR_SCHEMA, &why);
+	bool object = json_is_object(value);
+	size_t bad;
+
+	json_decref(value);
+	if (value == NULL)
+		return error_set(err, ERROR_SCHEMA, NULL, "no JSON: %s", why.message);
+	if (!object || scan_within(whole.at, whole.len, SCAN_LINE_DEPTH - 2, &bad) != NULL)
+		return error_set(err, ERROR_SCHEMA, NULL, "no JSON object, or one that is too deep");
+	return 0;
+}
+
+int
+change_read(struct change *c, const char *bytes, size_t len, const struct offer *offer,
+    const json_t *params, struct error *err)
+{
+	struct span whole = span_trim(span_of(bytes, len)), key, value;
+	struct span_walk walk;
+	int status;
+
+	memset(c, 0, sizeof *c);
+	if (whole.len == 0)
+		return 0;
+	status = check_json(whole, err);
+	if (status == 0)
+		scan_minify(whole, &c->text);
+	span_walk_begin(&walk, span_of(c->text.data, c->text.len));
+	while (status == 0 && span_walk_next(&walk, &key, &value))
+		if (span_type(value) != '0')
+			status = take_key(c, key, value, offer, params, err);
+	return status;
+}
+
+void
+change_free(struct change *c)
+{
+	buffer_free(&c->text);
+	offer_clear(&c->offer);
+	json_decref(c->params);
+	memset(c, 0, sizeof *c);
+}

@@ -75,6 +75,15 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 	same "$(asked | cut -d: -f1 | paste -sd' ')" 'refine.draft refine.draft refine.judge refine.judge'
 }
 
+@test "wait for a person" {
+	printf '#!/bin/sh\ncat >sent\n' >send
+	chmod +x send
+	run -75 --separate-stderr try 'Wait for a person' in
+	run ! test -e sent
+	sh -c "$(sed -n "s/^\.Ql \(awf-run --approve .*\) \.$/\1/p" "$ROOT/man/awf.7")" </dev/null
+	same "$(cat sent)" 'agent said'
+}
+
 @test "a run inside of a run" {
 	printf '#!/usr/bin/env -S awf-run --\nawf-step -a a.md find\n' >child.awf
 	chmod +x child.awf

@@ -71,27 +71,6 @@ read_provider(const struct definition *d, const struct definition_key *key, json
 }
 
 static int
-read_tools(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	char **tools;
-
-	if (definition_names(d, key, value, object, err) != 0)
-		return -1;
-	tools = ((struct agent *)object)->tools;
-	for (size_t i = 0; tools[i] != NULL; i++) {
-		if (!tool_name_valid(tools[i]))
-			return definition_fail(d, key->name, err, "'%s' is no tool's name "
-			    "(1 to 64 of A-Z a-z 0-9 _ -)", tools[i]);
-		for (size_t j = 0; j < i; j++)
-			if (strcmp(tools[i], tools[j]) == 0)
-				return definition_fail(d, key->name, err, "'%s' is there twice",
-				    tools[i]);
-	}
-	return 0;
-}
-
-static int
 read_tools_policy(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
@@ -180,7 +159,7 @@ static const struct definition_key keys[] = {
 	{ "top_p", params_number, MEMBER(params), 0, 1 },
 	{ "stop_sequences", params_stop_sequences, MEMBER(params), 0, 0 },
 	{ "thinking", params_thinking, MEMBER(params), 0, 0 },
-	{ "tools", read_tools, MEMBER(tools), 0, 0 },
+	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
 	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
 	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
@@ -194,7 +173,7 @@ static const struct definition_key keys[] = {
 	{ "continue_from", definition_later, 0, 0, 0 },
 	{ "fallback", definition_later, 0, 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
-	{ "phases", definition_later, 0, 0, 0 },
+	{ "phases", phases_read, MEMBER(phases), 0, 0 },
 	{ "sandbox", definition_later, 0, 0, 0 },
 	{ "network", definition_later, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
@@ -318,6 +297,41 @@ has_extension(const char *path, const char *extension)
 	return len > end && strcmp(path + len - end, extension) == 0;
 }
 
+static bool
+has_tool(char *const *tools, const char *name)
+{
+	for (; tools != NULL && *tools != NULL; tools++)
+		if (strcmp(*tools, name) == 0)
+			return true;
+	return false;
+}
+
+/* The tools that phases end with are AWF's, and nothing else ends the call. */
+static int
+check_phases(const struct agent *a, const struct definition *d, struct error *err)
+{
+	static const char *const ours[] = { PHASE_CONTINUE, PHASE_FINISH };
+	bool taken = false;
+
+	if (a->phases.count == 0)
+		return 0;
+	if (a->stop_tool != NULL || a->stop_command != NULL)
+		return definition_fail(d, "phases", err,
+		    "not with stop_when: " PHASE_FINISH " ends the call");
+	if (a->handoffs != NULL)
+		return definition_fail(d, "phases", err,
+		    "not with handoffs: the phases are this agent's");
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+		taken = taken || has_tool(a->tools, ours[i]);
+		for (size_t j = 0; j < a->phases.count; j++)
+			taken = taken || has_tool(a->phases.list[j].tools, ours[i]);
+		if (taken)
+			return definition_fail(d, "phases", err,
+			    "'%s' is there for every phase, and no tool of the agent's", ours[i]);
+	}
+	return 0;
+}
+
 static int
 read_text(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
 {
@@ -336,7 +350,7 @@ read_text(struct agent *a, struct definition *d, struct buffer *text, struct err
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
 	a->doubt = definition_doubt(d, keys);
-	return definition_read(d, keys, a, err);
+	return definition_read(d, keys, a, err) != 0 ? -1 : check_phases(a, d, err);
 }
 
 int
@@ -446,6 +460,55 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	return found;
 }
 
+/* Adds those that are not there yet to an array with room for them. */
+static void
+add_tools(char **all, char *const *tools)
+{
+	size_t count = 0;
+
+	while (all[count] != NULL)
+		count++;
+	for (; tools != NULL && *tools != NULL; tools++)
+		if (!has_tool(all, *tools))
+			all[count++] = *tools;
+}
+
+static size_t
+count_tools(char *const *tools)
+{
+	size_t count = 0;
+
+	while (tools != NULL && tools[count] != NULL)
+		count++;
+	return count;
+}
+
+char **
+agent_tools(const struct agent *a)
+{
+	size_t room = count_tools(a->tools) + 1;
+	char **all;
+
+	for (size_t i = 0; i < a->phases.count; i++)
+		room += count_tools(a->phases.list[i].tools);
+	all = memory_zero(room, sizeof *all);
+	add_tools(all, a->tools);
+	for (size_t i = 0; i < a->phases.count; i++)
+		add_tools(all, a->phases.list[i].tools);
+	return all;
+}
+
+void
+agent_allow_tools(struct agent *a, char *const *names)
+{
+	size_t count = count_tools(names);
+
+	definition_names_free(a->tools);
+	a->tools = memory_zero(count + 1, sizeof *a->tools);
+	for (size_t i = 0; i < count; i++)
+		a->tools[i] = memory_text(names[i]);
+}
+
 void
 agent_free(struct agent *a)
 {
@@ -460,6 +523,7 @@ agent_free(struct agent *a)
 	free(a->system);
 	free(a->stop_tool);
 	free(a->doubt);
+	phases_list_free(&a->phases);
 	json_decref(a->params);
 	json_decref(a->stop_command);
 	json_decref(a->before_turn);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/phase.h"
 #include "base/buffer.h"
 #include "base/error.h"
 
@@ -37,6 +38,7 @@ struct agent {
 	int64_t before_turn_ms;    /* its time limit; 0: none */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
+	struct phases_list phases; /* none: it has a task as a whole */
 	json_t *document;          /* everything, unknown keys too */
 	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
 	char sha256[65];           /* of the file's bytes; "" for agent_plain() */
@@ -59,6 +61,11 @@ void agent_plain(struct agent *a, const char *name);
  * findable one (models of some servers have slashes themselves). place is where it
  * was said. */
 int agent_set_model(struct agent *a, const char *text, const char *place, struct error *err);
+/* The tools of the agent and of its phases, each once; ends with NULL. Free the array
+ * alone. */
+char **agent_tools(const struct agent *a);
+/* Gives the agent these tools, and its phases no others. */
+void agent_allow_tools(struct agent *a, char *const *names);
 void agent_free(struct agent *a);
 
 #endif

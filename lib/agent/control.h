@@ -13,6 +13,7 @@
 #ifndef AWF_AGENT_CONTROL_H
 #define AWF_AGENT_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/tool.h"
@@ -22,7 +23,9 @@ struct tool_run;
 
 struct control {
 	struct tool tool;    /* its argv is NULL; its effects are those of answer() */
-	/* Fills run->output (JSON), or run->error, which the model reads then. In a replay
+	bool judges;         /* answer() checks the arguments, beyond that they are an object */
+	/* Fills run->output (JSON), or run->error, which the model reads then, with the
+	 * output behind it if there is one. In a replay
 	 * run->recorded is the recorded result, for what was left to chance. -1: the call
 	 * of the step ends with *err. */
 	int (*answer)(void *context, struct tool_run *run, struct error *err);

@@ -13,6 +13,7 @@
 #include "agent/change.h"
 #include "agent/control.h"
 #include "agent/emitted.h"
+#include "agent/phases.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
@@ -46,6 +47,7 @@ struct loop {
 	struct control stopping;   /* the stop tool, if it has no file */
 	struct offer offer;        /* what the model may call */
 	struct change change;      /* of this turn, by a before_turn program */
+	struct phases phases;      /* of an agent that has any */
 	struct buffer messages;    /* of the request, inside of a JSON array */
 	struct digest asked;       /* of the request up to the end of the messages, as far */
 	size_t asked_len;          /* as it is known */
@@ -78,6 +80,10 @@ int loop_record_prompt(const struct loop *l, struct error *err);
 int loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err);
 /* Records what a before_turn program makes of the turn. */
 int loop_record_change(const struct loop *l, struct error *err);
+/* Records a further message of the user, of one text, before the next turn. */
+int loop_record_text(const struct loop *l, const struct buffer *text, struct error *err);
+/* Writes a text as a block; fidelity NULL: as it is sent. */
+void loop_write_text(struct writer *w, struct span text, const char *fidelity);
 /* Writes a block of an answer: as the model's word; what the API ran says so already. */
 void loop_write_block(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
@@ -96,7 +102,11 @@ int loop_before_turn(struct loop *l, struct error *err);
  * turn, from the recorded call if that has them; a replay records them again, under their
  * ids. The last returns 1 if there was one, 0 if the model is to be asked. */
 int loop_recall_prompt(struct loop *l, struct error *err);
+/* The recorded message of the user that follows the event before; NULL: there is none. */
+const struct recalled_event *loop_recorded_prompt(const struct loop *l);
 int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
+/* Adds a text to the conversation, as a message of the user before the next turn. */
+int loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err);
 int loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
     struct error *err);
 /* What ended the recorded call ends this one, as there is nothing more of it. */

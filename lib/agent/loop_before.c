@@ -74,9 +74,7 @@ read_change(struct loop *l, struct span answer, struct error *err)
 static const struct recalled_event *
 recorded_change(const struct loop *l)
 {
-	const struct turns *t = l->turns;
-	const struct recalled_event *e = t->recalled == NULL ? NULL :
-	    recalled_effect(t->recalled, t->call->last, EVENT_MESSAGE_USER);
+	const struct recalled_event *e = loop_recorded_prompt(l);
 
 	return e == NULL || span_member(e->view.payload, "before_turn").at == NULL ? NULL : e;
 }

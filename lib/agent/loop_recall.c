@@ -152,7 +152,8 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 	struct span_walk walk;
 	struct span key, block;
 
-	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn + 1) != NULL)
+	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn + 1) != NULL ||
+	    recalled_effect(r, answer->id, EVENT_MESSAGE_USER) != NULL)
 		return false;
 	span_walk_begin(&walk, span_member(answer->view.payload, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
@@ -195,43 +196,81 @@ loop_ends_as_recorded(const struct loop *l)
 	    recalled_circumstance(error.code);
 }
 
+/* The recorded message of the user that led to the first turn; NULL if there is none. */
+static const struct recalled_event *
+first_prompt(const struct recalled *r)
+{
+	for (size_t i = 0; r != NULL && i < r->event_count; i++)
+		if (r->events[i].view.type == EVENT_MESSAGE_USER)
+			return &r->events[i];
+	return NULL;
+}
+
+const struct recalled_event *
+loop_recorded_prompt(const struct loop *l)
+{
+	const struct turns *t = l->turns;
+	const struct recalled_event *e;
+
+	if (t->recalled == NULL)
+		return NULL;
+	e = recalled_effect(t->recalled, t->call->last, EVENT_MESSAGE_USER);
+	return e == NULL && strcmp(t->call->last, t->started) == 0 ? phases_prompt(l) : e;
+}
+
+/* Takes a recorded message of the user, if that was recorded. 1: it is taken; 0: it is to
+ * be recorded, under its id in a replay; -1: the recording ends here. */
+static int
+recall_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
+{
+	struct turns *t = l->turns;
+	bool replays = t->recalled != NULL && t->recalled->mode == RECALL_REPLAY;
+
+	if (e == NULL)
+		return replays ? loop_recorded_end(l, err) : 0;
+	if (replays) {
+		call_name_next(t->call, e->id);
+		return 0;
+	}
+	call_follow_recorded(t->call, e->id, t->started);
+	return 1;
+}
+
 int
 loop_recall_prompt(struct loop *l, struct error *err)
 {
-	struct turns *t = l->turns;
-	struct recalled_event *e = NULL;
+	int taken = recall_prompt(l, first_prompt(l->turns->recalled), err);
 
-	for (size_t i = 0; t->recalled != NULL && i < t->recalled->event_count && e == NULL; i++)
-		if (t->recalled->events[i].view.type == EVENT_MESSAGE_USER)
-			e = &t->recalled->events[i];
-	if (e == NULL && t->recalled != NULL && t->recalled->mode == RECALL_REPLAY)
-		return loop_recorded_end(l, err);
-	if (e == NULL)
-		return loop_record_prompt(l, err);
-	if (t->recalled->mode == RECALL_REPLAY) {
-		call_name_next(t->call, e->id);
-		return loop_record_prompt(l, err);
-	}
-	call_follow_recorded(t->call, e->id, t->started);
-	return 0;
+	if (taken != 0)
+		return taken == 1 ? 0 : -1;
+	return loop_record_prompt(l, err);
 }
 
 int
 loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err)
 {
-	struct turns *t = l->turns;
-	struct recalled_event *e = t->recalled == NULL ? NULL :
-	    recalled_effect(t->recalled, t->call->last, EVENT_MESSAGE_USER);
+	int taken = recall_prompt(l, loop_recorded_prompt(l), err);
 
-	if (e != NULL && t->recalled->mode == RECALL_RESUME) {
-		call_follow_recorded(t->call, e->id, t->started);
-		return 0;
-	}
-	if (e == NULL && t->recalled != NULL && t->recalled->mode == RECALL_REPLAY)
-		return loop_recorded_end(l, err);
-	if (e != NULL)
-		call_name_next(t->call, e->id);
+	if (taken != 0)
+		return taken == 1 ? 0 : -1;
 	return loop_record_handoff(l, from, err);
+}
+
+int
+loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err)
+{
+	struct buffer block = BUFFER_INIT;
+	struct writer w;
+	int taken;
+
+	writer_begin(&w, &block);
+	loop_write_text(&w, span_of(text->data, text->len), NULL);
+	loop_add_message(l, "user", block.data, block.len);
+	buffer_free(&block);
+	taken = recall_prompt(l, loop_recorded_prompt(l), err);
+	if (taken != 0)
+		return taken == 1 ? 0 : -1;
+	return loop_record_text(l, text, err);
 }
 
 bool

@@ -42,6 +42,10 @@ loop_offer(struct loop *l, struct error *err)
 	const struct member *m = l->turns->member;
 
 	loop_withdraw(l);
+	if (phases_given(l)) {
+		phases_offer(l);
+		return 0;
+	}
 	for (size_t i = 0; i < m->tool_count; i++)
 		offer_add(&l->offer, &m->tools[i]);
 	if (loop_offer_transfers(l, err) == -1)
@@ -89,19 +93,31 @@ loop_add_message(struct loop *l, const char *role, const char *blocks, size_t le
 	buffer_text(&l->messages, "]}");
 }
 
-/* The prompt as a block; fidelity NULL: as it is sent. */
-static void
-write_prompt(const struct turns *t, const char *fidelity, struct buffer *out)
+void
+loop_write_text(struct writer *w, struct span text, const char *fidelity)
 {
+	writer_object(w);
+	writer_member_string(w, "type", "text");
+	writer_key(w, "text");
+	writer_bytes(w, text.at, text.len);
+	writer_member_string(w, "fidelity", fidelity);
+	writer_object_end(w);
+}
+
+/* The prompt, and what tells of the first phase, as blocks. */
+static void
+write_prompt(const struct loop *l, const char *fidelity, struct buffer *out)
+{
+	struct buffer phase = BUFFER_INIT;
 	struct writer w;
 
 	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_string(&w, "type", "text");
-	writer_key(&w, "text");
-	writer_bytes(&w, t->prompt.at, t->prompt.len);
-	writer_member_string(&w, "fidelity", fidelity);
-	writer_object_end(&w);
+	loop_write_text(&w, l->turns->prompt, fidelity);
+	if (phases_given(l)) {
+		phases_tell(l, &phase);
+		loop_write_text(&w, span_of(phase.data, phase.len), fidelity);
+	}
+	buffer_free(&phase);
 }
 
 const struct offer *
@@ -195,7 +211,9 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	digest_begin(&l->asked);
 	for (size_t i = 0; i < USAGE_KEYS; i++)
 		l->usage[i] = -1;
-	write_prompt(t, NULL, &block);
+	if (phases_given(l) && phases_begin(l, err) == -1)
+		return -1;
+	write_prompt(l, NULL, &block);
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
 	return loop_offer(l, err);
@@ -206,6 +224,7 @@ loop_free(struct loop *l)
 {
 	loop_withdraw(l);
 	change_free(&l->change);
+	phases_free(&l->phases);
 	buffer_free(&l->messages);
 	buffer_free(&l->text);
 	answer_free(&l->answer);
@@ -259,7 +278,7 @@ loop_record_prompt(const struct loop *l, struct error *err)
 	struct buffer payload = BUFFER_INIT, block = BUFFER_INIT;
 	struct writer w;
 
-	write_prompt(l->turns, "router", &block);
+	write_prompt(l, "router", &block);
 	begin_user(&w, &payload);
 	writer_raw(&w, block.data, block.len);
 	writer_array_end(&w);
@@ -300,6 +319,19 @@ loop_record_change(const struct loop *l, struct error *err)
 	write_agent(&w, l);
 	writer_member_buffer(&w, "before_turn", &l->change.text);
 	writer_member_integer(&w, "turn", l->turn);
+	return record_user(l, &w, err);
+}
+
+int
+loop_record_text(const struct loop *l, const struct buffer *text, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+
+	begin_user(&w, &payload);
+	loop_write_text(&w, span_of(text->data, text->len), "router");
+	writer_array_end(&w);
+	writer_member_integer(&w, "turn", l->turn + 1);
 	return record_user(l, &w, err);
 }
 

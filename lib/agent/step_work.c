@@ -139,6 +139,7 @@ turns_begin(struct working *work, struct turns *t)
 		t->deadline = clock_monotonic() + s->timeout_ms;
 	t->live = s->live;
 	t->started = work->started;
+	t->attempt = s->run->attempt;
 	t->recalled = work->recalls && !work->recalled.changed ? &work->recalled : NULL;
 }
 

@@ -72,14 +72,14 @@ choose_model(const char *model, struct agent *agent, struct error *err)
 
 /* Names the agent of a tool that is nowhere: a pipeline has several. */
 static int
-find_tools(const struct agent *agent, struct error *err)
+find_tools(const struct agent *agent, char *const *tools, struct error *err)
 {
 	struct error why = ERROR_INIT;
 	char text[sizeof why.message];
 	char *path;
 
-	for (size_t i = 0; agent->tools[i] != NULL; i++) {
-		path = tool_find(agent->tools[i], workflow_directory(), &why);
+	for (size_t i = 0; tools[i] != NULL; i++) {
+		path = tool_find(tools[i], workflow_directory(), &why);
 		free(path);
 		if (path == NULL)
 			return error_set(err, why.code, agent->path, "tools: %s",
@@ -101,6 +101,25 @@ load_tools(struct member *m, char *const *names, struct error *err)
 		    workflow_directory(), err) == -1)
 			return -1;
 	return 0;
+}
+
+/* Those of its file, or those that it is allowed instead. */
+static int
+load_agent_tools(struct member *m, char *const *allowed, struct error *err)
+{
+	char **tools;
+	int result;
+
+	if (allowed != NULL) {
+		agent_allow_tools(&m->agent, allowed);
+		return load_tools(m, allowed, err);
+	}
+	tools = agent_tools(&m->agent);
+	result = find_tools(&m->agent, tools, err);
+	if (result == 0)
+		result = load_tools(m, tools, err);
+	free(tools);
+	return result;
 }
 
 /* One that has no file needs none. */
@@ -174,12 +193,8 @@ load_lead(struct member *m, const struct team_source *source, const char *name,
 	if (load_file(agent, source->agent_file, name, err) == -1)
 		return -1;
 	set_limits(agent, source);
-	if (choose_model(source->model, agent, err) == -1)
-		return -1;
-	if (source->allow_tools == NULL && find_tools(agent, err) == -1)
-		return -1;
-	if (load_tools(m, source->allow_tools != NULL ? source->allow_tools : agent->tools,
-	    err) == -1)
+	if (choose_model(source->model, agent, err) == -1 ||
+	    load_agent_tools(m, source->allow_tools, err) == -1)
 		return -1;
 	return load_stop_tool(m, err);
 }
@@ -208,7 +223,7 @@ load_allowed_tools(struct member *m, char **allowed, struct error *err)
 	char **names = m->agent.tools;
 	size_t kept = 0, at;
 
-	if (find_tools(&m->agent, err) == -1)
+	if (find_tools(&m->agent, names, err) == -1)
 		return -1;
 	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
 		for (at = 0; allowed[at] != NULL && strcmp(allowed[at], names[i]) != 0; at++)
@@ -264,6 +279,10 @@ load_handoff(struct team *t, struct member *from, const char *name,
 		return -1;
 	}
 	free(path);
+	if (to->agent.phases.count > 0)
+		return error_set(err, ERROR_DEFINITION, agent->handoffs_place,
+		    "handoffs: '%s' has phases: it works from its first on or not at all",
+		    to->agent.name);
 	from->handoffs = memory_array(from->handoffs, from->handoff_count + 1,
 	    sizeof *from->handoffs);
 	from->handoffs[from->handoff_count++] = (struct handoff){ to, handoff_tool(to) };

@@ -16,6 +16,9 @@
 #include "json/scan.h"
 #include "json/schema.h"
 
+struct definition;
+struct definition_key;
+
 enum effects { EFFECTS_UNDECLARED, EFFECTS_NONE, EFFECTS_READ, EFFECTS_WORKSPACE,
 	EFFECTS_EXTERNAL };
 /* "none" …; NULL for EFFECTS_UNDECLARED. */
@@ -43,6 +46,9 @@ struct tool {
 
 /* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
 bool tool_name_valid(const char *name);
+/* A reader of a key (definition.h): names of tools, none of them twice. */
+int tool_names_read(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
 /* The .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
  * user's (~/.config/awf/tools) and the system's directory, in memory of its own.
  * ERROR_DEFINITION lists where was looked. */

@@ -74,6 +74,8 @@ run_check(struct tool_run *run)
 	/* Arguments that are no JSON come as a string of what the model wrote. */
 	if (span_type(run->input) == 's')
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments are no JSON object");
+	else if (run->control != NULL && run->control->judges && span_type(run->input) == 'o')
+		return;
 	else if (tool_check_input(run->tool, run->input, &why) != 0)
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments break the schema: %s",
 		    buffer_string(&why));
@@ -175,9 +177,9 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	writer_object(&w);
 	writer_member_string(&w, "name", run->name);
 	writer_member_string(&w, "call_id", run->call_id);
-	if (run->error.code == ERROR_NONE) {
+	if (run->error.code == ERROR_NONE || run->output.len > 0)
 		writer_member_buffer(&w, "output", &run->output);
-	} else {
+	if (run->error.code != ERROR_NONE) {
 		writer_key(&w, "error");
 		writer_object(&w);
 		writer_member_string(&w, "code", error_name(run->error.code));
@@ -400,13 +402,17 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	return r->ending.code == ERROR_NONE ? 0 : end_as_recorded(r, err);
 }
 
-/* What the model reads of a failed call: why, and what the tool said of it. */
+/* What the model reads of a failed call: why, and what AWF or the tool said of it. */
 static void
 write_failure(struct writer *w, const struct tool_run *run)
 {
 	struct buffer text = BUFFER_INIT;
 
 	buffer_text(&text, run->error.message);
+	if (run->output.len != 0) {
+		buffer_byte(&text, '\n');
+		buffer_append(&text, run->output.data, run->output.len);
+	}
 	if (run->body.errors.len != 0) {
 		buffer_byte(&text, '\n');
 		buffer_append(&text, run->body.errors.data, run->body.errors.len);

@@ -99,6 +99,8 @@ loop_conclude(struct loop *l, struct error *err)
 	if (span_is(reason, "refusal"))
 		return error_set(err, ERROR_REFUSED, name, "the model refused%s%s",
 		    l->text.len == 0 ? "" : ": ", buffer_string(&l->text));
+	if (phases_given(l))
+		return phases_remind(l, err);
 	json_quote(&l->turns->result, buffer_string(&l->text), l->text.len);
 	return ENDED;
 }
@@ -152,7 +154,7 @@ loop_run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	tool_runs_blocks(runs, &blocks);
 	loop_add_message(l, "user", blocks.data, blocks.len);
 	buffer_free(&blocks);
-	return CONTINUES;
+	return phases_given(l) ? phases_move(l, err) : CONTINUES;
 }
 
 char **
@@ -286,12 +288,16 @@ turns_run(struct turns *t, struct error *err)
 
 	if (status == 0 && interrupted(t->interrupts, err))
 		status = FAILED;
+	if (status == 0 && phases_given(&l))
+		status = phases_start(&l, err);
 	if (status == 0)
 		status = loop_recall_prompt(&l, err);
 	while (status == CONTINUES)
 		status = loop_turn(&l, err);
 	if (status == ENDED)
 		status = loop_check_end(&l, err);
+	if (phases_leave(&l, status == ENDED ? NULL : err, err) == -1)
+		status = FAILED;
 	writer_begin(&w, &t->usage);
 	write_usage(&l, &w);
 	loop_free(&l);

@@ -37,6 +37,7 @@ struct turns {
 	struct recalled *recalled;        /* the call that is gone on with, or replayed; NULL */
 	const char *step;                 /* path, for turns_request(); NULL */
 	const char *started;              /* event id of the call's step.started */
+	int attempt;                      /* of the run */
 
 	/* Filled. */
 	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */

@@ -3,11 +3,15 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/buffer.h"
 #include "base/memory.h"
+
+#define PLACE_LIMIT 256 /* bytes of a place whose line is noted */
 
 struct reading {
 	yaml_parser_t parser;
@@ -15,6 +19,7 @@ struct reading {
 	int first_line;
 	unsigned depth;
 	json_t *lines;       /* NULL unless asked for */
+	struct buffer at;    /* where in the document: "KEY/INDEX/" */
 	struct error *err;
 };
 
@@ -144,6 +149,41 @@ read_scalar(struct reading *r, const yaml_event_t *event)
 	return value != NULL ? value : refuse(r, line, "the text is not UTF-8");
 }
 
+/* Notes the line of the value of a key, or of an element, and goes there. Returns how
+ * far the way was before. */
+static size_t
+step_into(struct reading *r, const char *name, const yaml_event_t *event)
+{
+	size_t before = r->at.len;
+
+	buffer_text(&r->at, name);
+	if (r->lines != NULL && r->at.len <= PLACE_LIMIT)
+		json_object_set_new(r->lines, r->at.data,
+		    json_integer(r->first_line + (json_int_t)event->start_mark.line));
+	buffer_byte(&r->at, '/');
+	return before;
+}
+
+static void
+step_back(struct reading *r, size_t before)
+{
+	r->at.len = before;
+}
+
+static json_t *
+read_element(struct reading *r, size_t index, const yaml_event_t *event)
+{
+	char name[24];
+	size_t before;
+	json_t *value;
+
+	snprintf(name, sizeof name, "%zu", index);
+	before = step_into(r, name, event);
+	value = read_node(r, event);
+	step_back(r, before);
+	return value;
+}
+
 static json_t *
 read_sequence(struct reading *r)
 {
@@ -155,7 +195,7 @@ read_sequence(struct reading *r)
 			yaml_event_delete(&event);
 			return array;
 		}
-		value = read_node(r, &event);
+		value = read_element(r, json_array_size(array), &event);
 		yaml_event_delete(&event);
 		if (value == NULL)
 			break;
@@ -214,6 +254,7 @@ read_member(struct reading *r, const yaml_event_t *event, json_t *object)
 {
 	const char *key = (const char *)event->data.scalar.value;
 	json_t *name, *value;
+	size_t before;
 
 	if (!is_key(r, event, object))
 		return -1;
@@ -221,10 +262,9 @@ read_member(struct reading *r, const yaml_event_t *event, json_t *object)
 	if (name == NULL)
 		return -1;
 	json_decref(name);
-	if (r->depth == 1 && r->lines != NULL)
-		json_object_set_new(r->lines, key,
-		    json_integer(r->first_line + (json_int_t)event->start_mark.line));
+	before = step_into(r, key, event);
 	value = read_value(r);
+	step_back(r, before);
 	return value == NULL ? -1 : json_object_set_new(object, key, value);
 }
 
@@ -339,6 +379,7 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
 	r.lines = lines == NULL ? NULL : json_object();
 	value = read_document(&r);
 	yaml_parser_delete(&r.parser);
+	buffer_free(&r.at);
 	if (lines != NULL)
 		*lines = r.lines;
 	return value;

@@ -17,7 +17,8 @@
 
 /* A new reference (null for an empty document), or NULL with ERROR_DEFINITION.
  * path and first_line (the number of its first line in that file) go into places.
- * If lines is not NULL, *lines becomes an object: top-level key to line number. */
+ * If lines is not NULL, *lines becomes an object that tells the line numbers of keys and
+ * elements by their places: "KEY", "KEY/0", "KEY/0/KEY". */
 json_t *yaml_parse(const char *bytes, size_t len, const char *path, int first_line,
     json_t **lines, struct error *err);
 

@@ -22,6 +22,7 @@ static const struct {
 	[ERROR_MAX_TURNS] = {"max_turns", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_MAX_TOKENS] = {"max_tokens", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_MAX_ITERATIONS] = {"max_iterations", CLASS_WORK, STATUS_WORK, "execution"},
+	[ERROR_INCOMPLETE] = {"incomplete", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_EXIT_STATUS] = {"exit_status", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_NO_INPUT] = {"no_input", CLASS_CALLER, STATUS_USAGE, "input"},
 	[ERROR_UPSTREAM_INCOMPLETE] = {"upstream_incomplete", CLASS_WORK, STATUS_WORK, "input"},

@@ -536,6 +536,21 @@ is_refs(struct cursor *c, const struct rule *rule, struct span *value)
 	return check_array(c, rule, value, check_ref) && not_empty(c, rule, *value);
 }
 
+static const struct rule phase_rules[] = {
+	RULE("number", is_positive, REQUIRED, 0),
+	RULE("of", is_positive, REQUIRED, 0),
+	RULE("token", is_text, NULLABLE, 0),
+};
+static const struct shape phase_shape = { "a phase", phase_rules, COUNT(phase_rules), false };
+
+static bool
+is_phase(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	(void)rule;
+	*value = span_of(c->at, 0);
+	return check_object(c, &phase_shape);
+}
+
 static const struct rule run_started_rules[] = {
 	RULE("name", is_text, REQUIRED, 0),
 	RULE("kind", is_text, REQUIRED, 0),
@@ -583,6 +598,7 @@ static const struct rule step_started_rules[] = {
 	RULE("provider", is_text, NULLABLE, 0),
 	RULE("model", is_text, NULLABLE, 0),
 	RULE("tool", is_text, NULLABLE, 0),
+	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("timeout_ms", is_count, NULLABLE, 0),
 	RULE("condition", is_any, 0, 0),
 	RULE("require", is_array, NULLABLE, 0),
@@ -604,6 +620,7 @@ static const struct rule step_completed_rules[] = {
 	RULE("stderr", is_text, NULLABLE, 0),
 	RULE("stderr_bytes", is_count, NULLABLE, 0),
 	RULE("skipped", is_any, 0, 0),
+	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("reused_from", is_link, NULLABLE, 0),
 	RULE("count", is_count, NULLABLE, 0),
 	RULE("approval", is_approval, NULLABLE, 0),

@@ -15,7 +15,7 @@ static const char *const member_names[MEMBERS] = {
 	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = "reused_from",
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
-	[APPROVAL] = "approval",
+	[APPROVAL] = "approval", [PHASE] = "phase",
 };
 
 void
@@ -69,6 +69,18 @@ read_attempt(struct recording *rec)
 	rec->status[0] = '\0';
 }
 
+/* The two lines of a call, or of a phase in one. */
+static void
+read_call(struct recording *rec, const struct reading *at)
+{
+	if (span_type(at->members[PHASE]) == 'o')
+		recording_take_phase(rec, at);
+	else if (event_type_starts_call(at->view.type))
+		recording_take_started(rec, at);
+	else
+		recording_take_completed(rec, at);
+}
+
 static void
 read_event(struct recording *rec, const struct reading *at)
 {
@@ -81,11 +93,9 @@ read_event(struct recording *rec, const struct reading *at)
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
-		recording_take_started(rec, at);
-		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		recording_take_completed(rec, at);
+		read_call(rec, at);
 		break;
 	case EVENT_MESSAGE_USER:
 	case EVENT_MESSAGE_ASSISTANT:

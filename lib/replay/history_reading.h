@@ -13,7 +13,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, MEMBERS
+	APPROVAL, PHASE, MEMBERS
 };
 
 /* A line while it is read. */
@@ -39,5 +39,7 @@ bool recording_take_wait(struct recorded_call *c, const struct reading *at);
 void recording_inherit(struct recording *rec, struct recorded_call *c);
 /* A message or a tool event: of its parent's call, or of who has taken that over. */
 void recording_take_inner(struct recording *rec, const struct reading *at);
+/* A phase of an agent begins or ends: what is in it is of the agent's call. */
+void recording_take_phase(struct recording *rec, const struct reading *at);
 
 #endif

@@ -1,5 +1,6 @@
 #include "replay/history_reading.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -93,16 +94,27 @@ settle_answered(struct recording *rec, size_t call)
 		rec->tools[i].answered = true;
 }
 
-void
-recording_take_inner(struct recording *rec, const struct reading *at)
+/* The call that the event is one of, NO_CALL if that is not recorded. */
+static size_t
+take_event(struct recording *rec, const struct reading *at)
 {
 	size_t call = reading_find(rec, at->view.parent_event_id);
 
 	if (call == NO_CALL)
-		return;
+		return NO_CALL;
 	call = recording_latest(rec, call);
 	add_event(&rec->calls[call], &at->place);
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, call);
+	return call;
+}
+
+void
+recording_take_inner(struct recording *rec, const struct reading *at)
+{
+	size_t call = take_event(rec, at);
+
+	if (call == NO_CALL)
+		return;
 	if (at->view.type == EVENT_TOOL_CALL)
 		read_tool_call(rec, call, at);
 	else if (at->view.type == EVENT_TOOL_RESULT)
@@ -111,3 +123,14 @@ recording_take_inner(struct recording *rec, const struct reading *at)
 		settle_answered(rec, call);
 }
 
+/* Calls that were made in a phase were made in the call that it is part of. */
+void
+recording_take_phase(struct recording *rec, const struct reading *at)
+{
+	size_t call = take_event(rec, at);
+	char *id = span_text(at->members[CALL]);
+
+	if (call != NO_CALL && event_type_starts_call(at->view.type))
+		map_put(&rec->by_id, id, strlen(id), call);
+	free(id);
+}

@@ -1,0 +1,312 @@
+#include "agent/phases.h"
+
+#include <sodium/utils.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/loop.h"
+#include "agent/toolrun.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+static const struct phase *
+current(const struct loop *l)
+{
+	return &l->turns->member->agent.phases.list[l->phases.current];
+}
+
+static bool
+is_last(const struct loop *l)
+{
+	return l->phases.current + 1 == l->turns->member->agent.phases.count;
+}
+
+/* What ends the current phase. */
+static const char *
+way_out(const struct loop *l)
+{
+	return is_last(l) ? PHASE_FINISH : PHASE_CONTINUE;
+}
+
+bool
+phases_given(const struct loop *l)
+{
+	return l->turns->member->agent.phases.count > 0;
+}
+
+/* The tool of that name, NULL if the call may not have it. */
+static const struct tool *
+loaded(const struct member *m, const char *name)
+{
+	for (size_t i = 0; i < m->tool_count; i++)
+		if (strcmp(m->tools[i].name, name) == 0)
+			return &m->tools[i];
+	return NULL;
+}
+
+/* ---- tokens ---- */
+
+static void
+token_new(char token[PHASE_TOKEN_SIZE])
+{
+	unsigned char bytes[(PHASE_TOKEN_SIZE - 1) / 2];
+
+	random_bytes(bytes, sizeof bytes);
+	sodium_bin2hex(token, PHASE_TOKEN_SIZE, bytes, sizeof bytes);
+}
+
+/* Takes as long wherever it differs. */
+static bool
+token_is(struct span given, const char *token)
+{
+	return span_type(given) == 's' && given.len == PHASE_TOKEN_SIZE + 1 &&
+	    sodium_memcmp(token, given.at + 1, PHASE_TOKEN_SIZE - 1) == 0;
+}
+
+/* ---- what ends a phase ---- */
+
+/* The current phase as the model is told of it in a result. */
+static void
+write_phase(const struct loop *l, size_t number, const char *token, struct buffer *out)
+{
+	const struct member *m = l->turns->member;
+	const struct phase *phase = &m->agent.phases.list[number];
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_bool(&w, "isComplete", false);
+	writer_member_string(&w, "phase", phase->name);
+	writer_member_integer(&w, "number", (int64_t)number + 1);
+	writer_member_integer(&w, "of", (int64_t)m->agent.phases.count);
+	writer_member_string(&w, "instructions", phase->instructions);
+	writer_member_string(&w, "token", token);
+	writer_key(&w, "tools");
+	writer_array(&w);
+	for (char *const *tool = phase_tools(&m->agent, number); *tool != NULL; tool++)
+		if (loaded(m, *tool) != NULL)
+			writer_string(&w, *tool);
+	writer_array_end(&w);
+	writer_member_string(&w, "next",
+	    number + 1 == m->agent.phases.count ? PHASE_FINISH : PHASE_CONTINUE);
+	writer_object_end(&w);
+}
+
+/* Why a call does not end the phase: the model reads that, and of the phase again. */
+static int
+refuse(const struct loop *l, struct tool_run *run, enum error_code code, const char *why)
+{
+	const struct phases_list *phases = &l->turns->member->agent.phases;
+
+	error_set(&run->error, code, NULL, "%s; phase %zu of %zu, '%s', goes on", why,
+	    l->phases.current + 1, phases->count, current(l)->name);
+	write_phase(l, l->phases.current, l->phases.tokens[l->phases.current], &run->output);
+	return 0;
+}
+
+/* What is wrong with the token; NULL: nothing. */
+static const char *
+wrong_token(const struct loop *l, struct span given)
+{
+	const struct phases *p = &l->phases;
+
+	if (given.at == NULL)
+		return "the token of the phase is missing";
+	if (token_is(given, p->tokens[p->current]))
+		return NULL;
+	for (size_t i = 0; i < p->current; i++)
+		if (token_is(given, p->tokens[i]))
+			return "the token is that of a phase that has ended";
+	return "the token is not that of the phase";
+}
+
+/* In a replay the next token is the one that was handed out. */
+static void
+choose_next_token(struct phases *p, const struct tool_run *run)
+{
+	struct span recorded = run->recorded == NULL ? span_of(NULL, 0)
+	    : span_path(run->recorded->view.payload, "output", "token", NULL);
+
+	if (!span_copy(recorded, p->next, sizeof p->next))
+		token_new(p->next);
+}
+
+static int
+answer(struct loop *l, struct tool_run *run)
+{
+	const char *wrong = wrong_token(l, span_member(run->input, "token"));
+
+	if (l->phases.move != PHASE_STAYS) {
+		error_set(&run->error, ERROR_BLOCKED, NULL, "a call before this one has ended the phase");
+		return 0;
+	}
+	if (wrong != NULL)
+		return refuse(l, run, ERROR_BLOCKED, wrong);
+	if (strcmp(run->name, way_out(l)) != 0)
+		return refuse(l, run, ERROR_BLOCKED, is_last(l) ?
+		    "this is the last phase, which " PHASE_FINISH " ends" :
+		    "this is not the last phase: " PHASE_CONTINUE " ends it");
+	if (span_member(run->input, "output").at == NULL)
+		return refuse(l, run, ERROR_SCHEMA, "the argument 'output' is missing");
+	if (is_last(l)) {
+		buffer_text(&run->output, "{\"isComplete\":true}");
+		return 0;
+	}
+	choose_next_token(&l->phases, run);
+	write_phase(l, l->phases.current + 1, l->phases.next, &run->output);
+	return 0;
+}
+
+static int
+phases_answer(void *context, struct tool_run *run, struct error *err)
+{
+	(void)err;
+	return answer(context, run);
+}
+
+/* A result that was recorded tells the next token too. */
+static void
+phases_settle(void *context, const struct tool_run *run)
+{
+	struct loop *l = context;
+	struct phases *p = &l->phases;
+
+	if (run->error.code != ERROR_NONE || p->move != PHASE_STAYS)
+		return;
+	p->move = is_last(l) ? PHASE_FINISHES : PHASE_PROCEEDS;
+	scan_minify(span_member(run->input, "output"), &p->output);
+	if (!is_last(l) && !span_copy(span_member(span_of(buffer_string(&run->output),
+	    run->output.len), "token"), p->next, sizeof p->next))
+		token_new(p->next);
+}
+
+static int
+make_control(struct loop *l, struct control *c, const char *name, const char *description,
+    struct error *err)
+{
+	static const char schema[] = "{\"type\":\"object\",\"properties\":{"
+	    "\"token\":{\"type\":\"string\",\"description\":\"The token of the phase.\"},"
+	    "\"output\":{\"description\":\"What came of the phase.\"}},"
+	    "\"required\":[\"token\",\"output\"]}";
+
+	if (control_begin(c, name, description, schema, err) == -1)
+		return -1;
+	c->judges = true; /* a token that is missing is refused as a wrong one is */
+	c->answer = phases_answer;
+	c->settle = phases_settle;
+	c->context = l;
+	return 0;
+}
+
+/* ---- the conversation ---- */
+
+int
+phases_begin(struct loop *l, struct error *err)
+{
+	struct phases *p = &l->phases;
+
+	p->tokens = memory_zero(l->turns->member->agent.phases.count, sizeof *p->tokens);
+	phases_recorded_token(l, p->tokens[0]);
+	if (p->tokens[0][0] == '\0')
+		token_new(p->tokens[0]);
+	json_quote(&p->input, l->turns->prompt.at, l->turns->prompt.len);
+	if (make_control(l, &p->proceed, PHASE_CONTINUE, "Ends the phase of the work that you are "
+	    "in and gives you the next: its instructions, its token and its tools.", err) == -1)
+		return -1;
+	return make_control(l, &p->finish, PHASE_FINISH,
+	    "Ends the last phase, and the work with it.", err);
+}
+
+/* Both ways out are known in every phase: who takes the wrong one is told. */
+void
+phases_offer(struct loop *l)
+{
+	const struct member *m = l->turns->member;
+
+	offer_clear(&l->offer);
+	for (char *const *tool = phase_tools(&m->agent, l->phases.current); *tool != NULL; tool++)
+		if (loaded(m, *tool) != NULL)
+			offer_add(&l->offer, loaded(m, *tool));
+	if (m->agent.phases.count > 1)
+		offer_add_control(&l->offer, &l->phases.proceed);
+	offer_add_control(&l->offer, &l->phases.finish);
+}
+
+void
+phases_tell(const struct loop *l, struct buffer *out)
+{
+	const struct phases *p = &l->phases;
+
+	buffer_format(out, "The work has %zu phases, and you are given one at a time. "
+	    "This is phase %zu, \"%s\":\n\n", l->turns->member->agent.phases.count, p->current + 1,
+	    current(l)->name);
+	buffer_text(out, current(l)->instructions);
+	buffer_format(out, "\n\nWhen it is done, call %s with the token \"%s\" and, as output, %s.",
+	    way_out(l), p->tokens[p->current], is_last(l) ? "the result of the work" :
+	    "what came of the phase");
+}
+
+int
+phases_remind(struct loop *l, struct error *err)
+{
+	struct phases *p = &l->phases;
+	struct buffer text = BUFFER_INIT;
+	int status;
+
+	if (p->reminded)
+		return error_set(err, ERROR_INCOMPLETE, l->turns->member->agent.name,
+		    "phase %zu of %zu, '%s', was not ended: two answers in a row called no tool",
+		    p->current + 1, l->turns->member->agent.phases.count, current(l)->name);
+	p->reminded = true;
+	buffer_format(&text, "The work is not done: nothing but a call of %s ends the phase.\n\n",
+	    way_out(l));
+	phases_tell(l, &text);
+	status = loop_prompt_again(l, &text, err);
+	buffer_free(&text);
+	return status;
+}
+
+static int
+enter_next(struct loop *l, struct error *err)
+{
+	struct phases *p = &l->phases;
+
+	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
+	p->move = PHASE_STAYS;
+	buffer_free(&p->input);
+	p->input = p->output;
+	p->output = (struct buffer)BUFFER_INIT;
+	phases_offer(l);
+	return phases_start(l, err);
+}
+
+int
+phases_move(struct loop *l, struct error *err)
+{
+	struct phases *p = &l->phases;
+
+	p->reminded = false;
+	if (p->move == PHASE_STAYS)
+		return 0;
+	if (phases_end(l, NULL, err) == -1)
+		return -1;
+	if (p->move == PHASE_PROCEEDS)
+		return enter_next(l, err);
+	buffer_append(&l->turns->result, p->output.data, p->output.len);
+	return 1;
+}
+
+void
+phases_free(struct phases *p)
+{
+	control_free(&p->proceed);
+	control_free(&p->finish);
+	free(p->tokens);
+	buffer_free(&p->input);
+	buffer_free(&p->output);
+	buffer_free(&p->call.links);
+	environment_free(&p->environment);
+	free(p->path);
+	free(p->id);
+	memset(p, 0, sizeof *p);
+}

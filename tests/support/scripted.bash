@@ -1,0 +1,35 @@
+# Sourced by bats files: a provider that answers as a script says, with the tokens that
+# AWF has handed out put in.
+# shellcheck shell=bash
+
+# Installs the provider "scripted". Requests are logged to requests.jsonl.
+scripted_provider() {
+	mkdir -p bin
+	cat >bin/awf-provider-scripted <<-END
+		#!/bin/sh
+		tee -a '$PWD/requests.jsonl' | jq -c --unbuffered --slurpfile answers '$PWD/answers.json' '
+			select(.messages) | . as \$request |
+			[.messages | tostring | scan("[0-9a-f]{32}")] as \$tokens |
+			(.messages | map(select(.role == "assistant")) | length) as \$turn |
+			(\$answers[0][\$turn] // [] | tostring | gsub("@TOKEN"; \$tokens[-1]) |
+				gsub("@FIRST"; \$tokens[0]) | fromjson) as \$blocks |
+			{id, type: "message", blocks: \$blocks, model: "scripted-1",
+			 stop_reason: (if any(\$blocks[]; .type == "tool_use") then "tool_use" else "end_turn" end),
+			 usage: {input_tokens: 10, output_tokens: 5}}'
+	END
+	chmod +x bin/awf-provider-scripted
+	export PATH="$PWD/bin:$PATH"
+}
+
+# The answers, one after another: each is said() and called() blocks with commas.
+# @TOKEN is the token that was handed out last, @FIRST the first one.
+script() {
+	local turn
+	for turn; do printf '[%s]\n' "$turn"; done | jq -cs . >answers.json
+	rm -f requests.jsonl
+}
+said() { jq -cn --arg text "$1" '{type: "text", text: $text}'; }
+called() { printf '{"type":"tool_use","tool_id":"%s","tool_name":"%s","tool_input":%s}' "$1" "$2" "$3"; }
+
+# How many messages each request had.
+asked() { jq '.messages | length' requests.jsonl | paste -sd' '; }

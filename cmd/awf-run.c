@@ -40,6 +40,7 @@
 #include "record/snapshot.h"
 #include "replay/resume.h"
 #include "run/decide.h"
+#include "run/detach.h"
 #include "run/place.h"
 #include "run/settings.h"
 
@@ -182,8 +183,7 @@ run_name(const struct job *j)
 static struct run_spec
 describe_run(struct job *j, const char *id)
 {
-	const struct run_cause *cause = j->place.nested ? &j->place.child.cause :
-	    j->settings.fork == NULL ? &j->resume.cause : NULL;
+	const struct run_cause *cause = id != NULL ? &j->place.cause : &j->resume.cause;
 
 	return (struct run_spec){
 		.id = id,
@@ -204,7 +204,7 @@ describe_run(struct job *j, const char *id)
 		.keep_transcript = !j->settings.no_transcript,
 		.cause = cause,
 		.lineage = &j->place.lineage,
-		.latest = !run_in_environment() && (cause == NULL || *cause->run_id == '\0'),
+		.latest = !run_in_environment() && *cause->run_id == '\0',
 		.repaired = repaired,
 		.warn = warn,
 	};
@@ -245,25 +245,58 @@ drop_snapshot(struct job *j)
 	storage_close(&storage);
 }
 
-/* A parent is told of it first. */
 static int
 make_run(struct job *j, struct error *err)
+{
+	const struct run_spec spec = describe_run(j, j->place.id);
+
+	return run_create(&j->run, &spec, err) == 0 ? GO : -1;
+}
+
+/* The run is another process's. */
+static int
+see_off(struct job *j, struct detachment *d, struct error *err)
+{
+	if (detach_wait(d, err) != 0 || place_detached(&j->place, err) != 0)
+		return -1;
+	printf("%s\n", j->place.id);
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static int
+make_detached_run(struct job *j, struct error *err)
+{
+	struct detachment d;
+	int made, old = detach(&d, j->place.id, err);
+
+	if (old == -1)
+		return -1;
+	if (old)
+		return see_off(j, &d, err);
+	place_leave(&j->place);
+	made = make_run(j, err);
+	detach_tell(&d, made == GO ? NULL : err);
+	return made;
+}
+
+/* GO, or the status to exit with; -1. A parent is told of it first. */
+static int
+begin_run(struct job *j, struct error *err)
 {
 	const struct child_start start = {
 		.inputs = span_of(j->inputs.data, j->inputs.len),
 		.timeout_ms = j->settings.timeout_ms,
+		.detached = j->settings.detach,
 	};
-	struct run_spec spec;
 	struct error late;
+	int made = place_begin(&j->place, &j->workflow, &start, err);
 
-	if (place_begin(&j->place, &j->workflow, &start, err) != 0)
-		return -1;
-	spec = describe_run(j, j->place.id);
-	if (run_create(&j->run, &spec, err) == 0)
-		return 0;
-	if (place_failed(&j->place, err, &late) != 0)
+	if (made != 0)
+		return made;
+	made = j->settings.detach ? make_detached_run(j, err) : make_run(j, err);
+	if (made == -1 && place_failed(&j->place, err, &late) != 0)
 		warn(&late);
-	return -1;
+	return made;
 }
 
 /* GO, when it is this run's turn; STATUS_OK: it is not to be; -1. */
@@ -303,10 +336,10 @@ create_run(struct job *j, struct error *err)
 		return status;
 	if (take_snapshot(j, err) != 0)
 		return -1;
-	if (make_run(j, err) == 0)
-		return GO;
-	drop_snapshot(j);
-	return -1;
+	status = begin_run(j, err);
+	if (status == -1)
+		drop_snapshot(j);
+	return status;
 }
 
 static int

@@ -37,7 +37,7 @@ _awf_run()
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --resume --continue --fork --at --redo --skip --overlap
+		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --resume --continue --fork --at --redo --skip --overlap
 		--approve --deny --complete --failed --heartbeat --reason --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac

@@ -49,7 +49,32 @@ place_begin(struct place *p, const struct workflow *workflow, const struct child
 
 	child.argv = workflow->argv;
 	child.workflow_sha256 = *workflow->sha256 != '\0' ? workflow->sha256 : NULL;
-	return p->nested ? child_started(&p->child, &child, err) : 0;
+	if (p->nested && child_started(&p->child, &child, err) != 0)
+		return -1;
+	p->cause = p->child.cause;
+	return 0;
+}
+
+int
+place_detached(struct place *p, struct error *err)
+{
+	struct data result = { BUFFER_INIT, true, false };
+	const struct child_end end = { .result = &result };
+	int failed;
+
+	if (!p->nested)
+		return 0;
+	data_from_text(&result, p->id, strlen(p->id));
+	failed = child_completed(&p->child, &end, err);
+	data_free(&result);
+	return failed;
+}
+
+void
+place_leave(struct place *p)
+{
+	child_leave(&p->child);
+	p->nested = false;
 }
 
 int

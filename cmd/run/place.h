@@ -20,7 +20,8 @@ struct place {
 	char id[ID_SIZE];          /* of the new run; may be given at top level */
 	char completed[ID_SIZE];   /* event id of its run.completed */
 	struct lineage lineage;
-	bool nested;               /* it is a child: */
+	struct run_cause cause;    /* of a child */
+	bool nested;               /* it is one, and its call is this process's: */
 	struct child child;
 	struct mask mask;          /* of its parent */
 	struct output output;
@@ -41,6 +42,10 @@ int place_resumed(struct place *p, const char *run_id, const struct workflow *wo
 /* What a parent is told; nothing at top level. */
 int place_begin(struct place *p, const struct workflow *workflow, const struct child_start *start,
     struct error *err);
+/* The child goes its own way: its call is over, with its id for a result. The process
+ * that the child is in then is no part of its parent's. */
+int place_detached(struct place *p, struct error *err);
+void place_leave(struct place *p);
 int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);

@@ -17,7 +17,7 @@
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
-	OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP,
+	OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON
 };
 
@@ -43,6 +43,7 @@ const struct option_spec run_options[] = {
 	{ OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign the end of the transcript (~/.config/awf/seal.key)" },
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
+	{ OPT_DETACH, 0, "detach", NULL, "do not wait for it: print its id and go" },
 	{ OPT_RESUME, 0, "resume", "RUN", "go on with a run that died, failed or waits" },
 	{ OPT_CONTINUE, 0, "continue", NULL, "resume the latest run of this name if it died" },
 	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done" },
@@ -123,6 +124,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_MASK: s->mask = value; return 0;
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
+	case OPT_DETACH: s->detach = true; return 0;
 	case OPT_RESUME: s->resume = value; return 0;
 	case OPT_CONTINUE: s->go_on = true; return 0;
 	case OPT_FORK: s->fork = value; return 0;
@@ -180,6 +182,11 @@ check_options(const struct settings *s, struct error *err)
 		    "not with --input, --name, --shell or --workspace: the run has its own" },
 		{ s->resume != NULL && (s->go_on || s->fork != NULL), "--resume",
 		    "not with --continue or --fork" },
+		{ s->detach && (s->resume != NULL || s->go_on), "--detach",
+		    "not with --resume or --continue: only a new run is left to itself" },
+		{ s->detach && s->overlap != overlap_policies[0], "--detach",
+		    "not with --overlap: who waits for its turn cannot be left to itself" },
+		{ s->detach && s->print_id, "--print-id", "not with --detach, which prints it" },
 		{ s->fork != NULL && s->go_on, "--fork", "not with --continue" },
 		{ again && s->snapshot, "--snapshot",
 		    "not with --resume or --fork: what was done before is not in the workspace" },

@@ -26,9 +26,13 @@ enum {
 	LOOK_AGAIN_MAX = 50
 };
 
+/* The name by which all others know a process that goes a way of its own. */
+#define DETACHED_NAME "awf-detached"
+
 struct entry {
 	pid_t pid, parent;
 	char state; /* as in proc(5): 'Z' dead, 'T' stopped */
+	bool detached;
 };
 
 /* All processes, by ascending pid. */
@@ -86,7 +90,16 @@ descendants_kept(pid_t child)
 	return false;
 }
 
-/* Fills state and parent from /proc/PID/stat: "PID (NAME) STATE PPID …", where
+void
+descendants_detach(void)
+{
+#ifdef PR_SET_NAME
+	prctl(PR_SET_NAME, DETACHED_NAME);
+#endif
+	setsid();
+}
+
+/* Fills the entry from /proc/PID/stat: "PID (NAME) STATE PPID …", where
  * NAME may hold anything. */
 static bool
 read_entry(int proc, const char *pid, struct entry *e)
@@ -106,11 +119,28 @@ read_entry(int proc, const char *pid, struct entry *e)
 		return false;
 	text[got] = '\0';
 	rest = strrchr(text, ')');
+	e->detached = strstr(text, "(" DETACHED_NAME ") ") != NULL;
 	if (rest == NULL || sscanf(rest + 1, " %c %d", &e->state, &parent) != 2)
 		return false;
 	e->pid = (pid_t)strtol(pid, NULL, 10);
 	e->parent = parent;
 	return true;
+}
+
+bool
+descendants_detached(pid_t pid)
+{
+	struct entry e = { .detached = false };
+	char name[32];
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	snprintf(name, sizeof name, "%ld", (long)pid);
+	if (proc >= 0) {
+		if (!read_entry(proc, name, &e))
+			e.detached = false;
+		close(proc);
+	}
+	return e.detached;
 }
 
 static int
@@ -162,9 +192,9 @@ static bool
 descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid_t *spare)
 {
 	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
-		const struct entry parent = { e->parent, 0, 0 };
+		const struct entry parent = { .pid = e->parent };
 
-		if (listed(spare, e->pid) || descendants_kept(e->pid))
+		if (e->detached || listed(spare, e->pid) || descendants_kept(e->pid))
 			return false;
 		if (e->parent == ancestor)
 			return true;

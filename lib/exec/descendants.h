@@ -17,6 +17,11 @@ void descendants_adopt(void);
 void descendants_keep(pid_t child);
 void descendants_release(pid_t child);
 bool descendants_kept(pid_t child);
+/* This process goes a way of its own from now on, with all that it starts: in a session
+ * of its own, and a descendant for none of these functions, whoever calls them. */
+void descendants_detach(void);
+/* Whether a process has done so. */
+bool descendants_detached(pid_t pid);
 /* Sends a signal to every descendant of ancestor (not to itself, nor to those in
  * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there

@@ -14,6 +14,8 @@
 #include "exec/descendants.h"
 
 #define REPORT_FD 3
+/* It may be forked by a process that is known by its name. */
+#define GUARDIAN_NAME "awf-guardian"
 
 /* Below PIPE_BUF, so that a report is read whole or not at all. */
 struct report {
@@ -37,6 +39,7 @@ follow_parent(void)
 {
 #ifdef PR_SET_PDEATHSIG
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_NAME, GUARDIAN_NAME);
 #endif
 }
 
@@ -68,18 +71,29 @@ let_go(int pipe_fd)
 	return pipe_fd;
 }
 
+/* Whether nothing is left but what goes a way of its own. */
+static bool
+alone(void)
+{
+	return descendants_signal(getpid(), 0, NULL) == 0;
+}
+
 /* Reaps until no child is left or the parent has gone. */
 static void
 guard(pid_t parent, pid_t started, int pipe_fd, const sigset_t *signals)
 {
+	bool ended = false;
+
 	for (;;) {
 		struct report end = { .what = REPORT_ENDED };
 		pid_t pid;
 
 		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0)
-			if (pid == started)
+			if (pid == started) {
 				report(pipe_fd, &end);
-		if (pid < 0 && errno == ECHILD)
+				ended = true;
+			}
+		if ((pid < 0 && errno == ECHILD) || (ended && alone()))
 			return;
 		if (getppid() != parent) {
 			descendants_end(getpid(), SIGKILL, NULL);

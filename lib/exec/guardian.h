@@ -12,6 +12,8 @@
  *   - The guardian blocks all signals, has a process group of its own (so that
  *     Ctrl-C, Ctrl-Z and `kill -- -PGID` pass it by) and holds no descriptor but
  *     the pipe on which it reports. It goes when its last descendant has gone.
+ *   - A process that was detached (exec/descendants.h) is nobody's to end: the guardian
+ *     does not wait for it either.
  */
 #ifndef AWF_EXEC_GUARDIAN_H
 #define AWF_EXEC_GUARDIAN_H

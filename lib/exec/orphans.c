@@ -128,7 +128,8 @@ orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
 			pid = (pid_t)strtol(at, &end, 10);
 			if (end == at)
 				break;
-			if (listed(spare, pid) || descendants_kept(pid) || !orphans_has(o, pid))
+			if (listed(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
+			    !orphans_has(o, pid))
 				continue;
 			alive = true;
 			if (orphans_met(o, pid) && signal_number != SIGKILL)

@@ -257,3 +257,56 @@ two"
 	same "$(jq -r 'select(.type == "child_job.started").payload.childRunId' <<<"$output" | sort)" \
 		"$(events 'select(.type == "step.call_workflow.started").child_run_id' | tr -d '"' | sort)"
 }
+
+# The status of a run's last attempt, once it has one.
+status_of() { events_of "$1" 'select(.type == "run.completed").payload.status' | tail -1; }
+has_status() { [ "$(status_of "$1")" = "\"$2\"" ]; }
+
+@test "--detach: the call ends at once, the child outlives its parent and what ends that" {
+	run -0 awf-run -n --name top -c 'awf-run -n --detach --name sub -c "until [ -e go ]; do sleep 0.02; done; awf-step -n s -- touch done"'
+	child=$(basename "$(transcript_of sub)" .jsonl)
+	same "$output" "$child"
+	same "$(calls '[.call, .result, .exit_code]')" "[\"sub:0:0\",\"$child\",0]"
+	same "$(events 'select(.type == "step.call_workflow.started").payload.detached')" true
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+	touch go
+	eventually has_status sub success
+	[ -e done ]
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+}
+
+@test "--detach: cancelling or killing the parent, or ending a tool, does not touch the child" {
+	for number in 15 9; do
+		rm -rf "$AWF_STORAGE" pid go again
+		awf-run -n --name top -c '[ ! -e again ] || exit 0; awf-step -n s -- sh -c "awf-run -n --detach --name sub -c \"echo \\\$\\\$ >pid
+			until [ -e go ]; do sleep 0.02; done\"; sleep 60"' 2>/dev/null &
+		parent=$!
+		eventually test -s pid
+		kill "-$number" "$parent"
+		code=0
+		wait "$parent" || code=$?
+		same "$code" $((128 + number))
+		sleep 0.3
+		kill -0 "$(cat pid)"
+		# It is no part of the parent any more, which goes on without it.
+		touch again
+		run -0 --separate-stderr awf-run -n --resume @top
+		[[ "$stderr" != *lives* ]]
+		touch go
+		eventually has_status sub success
+	done
+}
+
+@test "--detach outside of any run, and what it does not go with" {
+	id=$(awf-run -n --detach --name alone -c 'sleep 0.1; awf-step -n s -- true')
+	same "$id" "$(basename "$(transcript_of alone)" .jsonl)"
+	eventually has_status alone success
+	run -125 --separate-stderr awf-run --detach --resume @alone
+	same "$stderr" "awf-run: --detach: not with --resume or --continue: only a new run is left to itself"
+	run -125 --separate-stderr awf-run --detach --print-id true
+	same "$stderr" "awf-run: --print-id: not with --detach, which prints it"
+	mv "$AWF_STORAGE/runs" "$AWF_STORAGE/moved"
+	ln -s moved "$AWF_STORAGE/runs"
+	run -125 --separate-stderr awf-run -n --detach -c true
+	[[ "$stderr" == "awf-run: $AWF_STORAGE/runs"* ]]
+}

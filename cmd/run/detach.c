@@ -1,0 +1,108 @@
+#include "run/detach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "exec/descendants.h"
+
+/* /proc shows what the process was started with: as part of a run that it is none of. */
+static void
+leave_run(const char *run_id)
+{
+	char *value = getenv("AWF_RUN_ID");
+
+	if (value != NULL && strlen(value) == strlen(run_id))
+		memcpy(value, run_id, strlen(run_id));
+}
+
+/* What was handed down to be passed on (<(…)), and not made here. */
+static void
+close_inherited(void)
+{
+	DIR *own = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (own != NULL && (entry = readdir(own)) != NULL) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fcntl(fd, F_GETFD) == 0)
+			close(fd);
+	}
+	if (own != NULL)
+		closedir(own);
+}
+
+/* Nobody waits for the end of what it writes; a terminal has nothing to say to it. */
+static void
+let_go(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (isatty(STDIN_FILENO))
+		dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
+	close_inherited();
+}
+
+int
+detach(struct detachment *d, const char *run_id, struct error *err)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe(ends) != 0)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+	pid = fork();
+	if (pid < 0)
+		error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
+	if (pid == 0) {
+		descendants_detach();
+		leave_run(run_id);
+		let_go();
+	}
+	close(ends[pid == 0 ? 0 : 1]);
+	d->report = ends[pid == 0 ? 1 : 0];
+	if (pid < 0)
+		close(d->report);
+	return pid < 0 ? -1 : pid > 0;
+}
+
+void
+detach_tell(struct detachment *d, const struct error *why)
+{
+	const struct error none = ERROR_INIT;
+
+	/* If the other has gone, nobody wants to know. */
+	file_write(d->report, why != NULL ? why : &none, sizeof none);
+	close(d->report);
+}
+
+int
+detach_wait(struct detachment *d, struct error *err)
+{
+	struct error told;
+	size_t had = 0;
+	ssize_t got = 1;
+
+	while (had < sizeof told && (got > 0 || (got < 0 && errno == EINTR))) {
+		got = read(d->report, (char *)&told + had, sizeof told - had);
+		had += got > 0 ? (size_t)got : 0;
+	}
+	close(d->report);
+	if (had < sizeof told)
+		return error_set(err, ERROR_SYSTEM, NULL, "the detached process was killed");
+	if (told.code == ERROR_NONE)
+		return 0;
+	*err = told;
+	return -1;
+}

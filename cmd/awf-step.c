@@ -268,6 +268,22 @@ die_of(int number)
 	raise(number);
 }
 
+/* A terminal call has decided, in a group or as the step itself. */
+static void
+conclude_decided(struct run_end *end, struct outcome *outcome)
+{
+	bool failed = outcome->decision == OUTCOME_FAILURE;
+
+	if (outcome->waiting > 0) {
+		end->status = "waiting";
+		end->exit_code = STATUS_WAITING;
+		return;
+	}
+	end->status = failed ? "failed" : "success";
+	end->exit_code = !failed ? STATUS_OK : end->exit_code != 0 ? end->exit_code : STATUS_WORK;
+	outcome->error = outcome->decided;
+}
+
 /* What a run of its own came to: what its one step did, unless a signal or the
  * machine (*failure) ended it. */
 static void
@@ -280,6 +296,8 @@ conclude(struct run_end *end, struct outcome *outcome, const struct error *failu
 	    &cancelled)) {
 		end->status = "cancelled";
 		failure = &cancelled;
+	} else if (failure->code == ERROR_NONE && outcome->decision != OUTCOME_OPEN) {
+		conclude_decided(end, outcome);
 	} else if (outcome->failed > 0 || failure->code != ERROR_NONE) {
 		end->status = "failed";
 	} else if (outcome->waiting > 0) {
@@ -292,15 +310,16 @@ conclude(struct run_end *end, struct outcome *outcome, const struct error *failu
 }
 
 static int
-finish_run(struct resources *r, int status, const struct error *failure, struct error *err)
+finish_run(struct resources *r, int *status, const struct error *failure, struct error *err)
 {
-	struct run_end end = { .exit_code = status };
+	struct run_end end = { .exit_code = *status };
 	struct outcome outcome;
 	int result;
 
 	if (outcome_read(&outcome, r->run.transcript.path, err) == -1)
 		return -1;
 	conclude(&end, &outcome, failure);
+	*status = end.exit_code;
 	result = run_finish(&r->run, &end, err);
 	outcome_free(&outcome);
 	return result;
@@ -398,7 +417,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	team_stop(&r->loaded.team);
 	if (last_signal(&stream) != 0)
 		status = 128 + last_signal(&stream);
-	if (r->own_run && finish_run(r, status, &err, &late) == -1)
+	if (r->own_run && finish_run(r, &status, &err, &late) == -1)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
 	/* Any other end leaves its output incomplete: who reads it is to know. A step that

@@ -13,7 +13,7 @@
 #define ROUNDS 10             /* --max of a loop that has a condition */
 
 enum {
-	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
+	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_TERMINAL, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -26,7 +26,8 @@ const char step_usage[] =
     "awf-step [options] -t TOOL NAME\n"
     "awf-step [options] --approve NAME\n"
     "awf-step [options] --each NAME -- command [arg ...]\n"
-    "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n";
+    "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n"
+    "awf-step [options] --terminal success|failure NAME\n";
 
 const struct option_spec step_options[] = {
 	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: an agent file or its name" },
@@ -39,6 +40,7 @@ const struct option_spec step_options[] = {
 	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
 	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
 	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
+	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
@@ -159,6 +161,18 @@ apply_limit(const char *option, const char *value, int64_t *out, struct error *e
 }
 
 static int
+apply_terminal(struct step *step, const char *value, struct error *err)
+{
+	static const char *const outcomes[] = { "success", "failure", NULL };
+	int choice;
+
+	if (choose("--terminal", outcomes, value, &choice, err) == -1)
+		return -1;
+	step->terminal = outcomes[choice];
+	return 0;
+}
+
+static int
 apply_rounds(struct settings *s, const char *value, struct error *err)
 {
 	long long rounds;
@@ -208,6 +222,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
 		return apply_limit("--max-tokens-total", value, &s->source.team.max_tokens_total, err);
+	case OPT_TERMINAL:
+		return apply_terminal(step, value, err);
 	case OPT_MAX:
 		return apply_rounds(s, value, err);
 	case OPT_INPUT:
@@ -303,13 +319,19 @@ check_settings(const struct settings *s, struct error *err)
 {
 	const struct step *step = &s->step;
 	const bool agent = s->source.team.agent_file != NULL || s->source.team.model != NULL;
-	const bool group = step->group != GROUP_NONE;
+	const bool group = step->group != GROUP_NONE, terminal = step->terminal != NULL;
 	const struct { bool wrong; const char *place, *what; } rules[] = {
 		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
 		{ step->name != NULL && !name_valid(step->name), step->name,
 		    "no name of a step: A-Z a-z 0-9 _ - only" },
-		{ step->command == NULL && !agent && s->source.tool == NULL && !step->approve, step->name,
+		{ step->command == NULL && !agent && s->source.tool == NULL && !step->approve && !terminal,
+		    step->name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve" },
+		{ terminal && (step->command != NULL || agent || s->source.tool != NULL || group || step->approve),
+		    "--terminal", "not with work to do: it decides about the run alone" },
+		{ terminal && (step->into != NULL || step->failure != FAILURE_TRAVELS || s->retries >= 0 ||
+		    step->effects != EFFECTS_UNDECLARED || (step->timeout_ms > 0 && step->when.text == NULL)),
+		    "--terminal", "not with options about work or its result: it does none" },
 		{ step->command != NULL && (agent || s->source.tool != NULL), "--",
 		    "a command not together with -a, -m or -t" },
 		{ s->source.tool != NULL && agent, "-t", "not with -a or -m" },

@@ -51,6 +51,10 @@ fail(struct loop_state *l)
 	char text[sizeof work->error.place + sizeof work->error.message + 4];
 
 	work->told = l->result.told;
+	if (l->group.step.spent) {
+		work->error = l->result.error;
+		return;
+	}
 	error_set(&work->error, l->result.error.code, NULL, "round %lld: %s", (long long)l->rounds,
 	    error_text(&l->result.error, text, sizeof text));
 }

@@ -189,6 +189,10 @@ carry_out(struct working *work, struct error *err)
 		recall->claimed(recall->history, &work->recalled);
 	if (work->skipped != NULL || work->error.code != ERROR_NONE)
 		return 0;
+	if (work->step->terminal != NULL) {
+		working_end_run(work);
+		return 0;
+	}
 	if (!working_stands(work) && working_run(work, err) == -1)
 		return -1;
 	if (work->step->until.text == NULL || work->error.code != ERROR_NONE || work->skipped != NULL)
@@ -239,7 +243,7 @@ conclude(const struct working *work, struct step_result *result)
 	result->told = work->told;
 	result->error = work->error;
 	memcpy(result->ended, work->completed.id, ID_SIZE);
-	if (work->skipped != NULL) {
+	if (work->skipped != NULL || working_passes_item(work)) {
 		result->status = failure_status(passed_code(work->item));
 		working_pass_item(work, &result->out);
 		return;
@@ -402,6 +406,8 @@ step_define(struct step *s)
 		writer_integer(&w, (int64_t)s->output);
 	if (s->into != NULL)
 		writer_string(&w, s->into);
+	if (s->terminal != NULL)
+		writer_string(&w, s->terminal);
 	if (s->group != GROUP_NONE)
 		define_group(s, &w);
 	for (i = 0; s->team != NULL && i < s->team->count; i++)
@@ -433,28 +439,34 @@ describe_request(struct step *s, struct span data, struct buffer *out, struct er
 	return result;
 }
 
+static void
+describe_work(const struct step *s, struct writer *w)
+{
+	if (s->operation != NULL)
+		writer_member_string(w, "tool", s->operation->name);
+	if (s->approve)
+		writer_member_bool(w, "approve", true);
+	writer_member_string(w, "terminal", s->terminal);
+	if (s->command == NULL)
+		return;
+	writer_key(w, "command");
+	writer_array(w);
+	for (char *const *word = s->command; *word != NULL; word++)
+		writer_string(w, *word);
+	writer_array_end(w);
+}
+
 int
 step_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {
 	struct span data = span_of(item->data.json.data, item->data.json.len);
 	struct writer w;
-	size_t i;
 
 	if (s->team != NULL)
 		return describe_request(s, data, out, err);
 	writer_begin(&w, out);
 	writer_object(&w);
-	if (s->operation != NULL) {
-		writer_member_string(&w, "tool", s->operation->name);
-	} else if (s->approve) {
-		writer_member_bool(&w, "approve", true);
-	} else {
-		writer_key(&w, "command");
-		writer_array(&w);
-		for (i = 0; s->command[i] != NULL; i++)
-			writer_string(&w, s->command[i]);
-		writer_array_end(&w);
-	}
+	describe_work(s, &w);
 	writer_member_span(&w, "input", data);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');

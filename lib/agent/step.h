@@ -62,6 +62,8 @@ struct step {
 	bool pending;                /* --pending: the command may end as STATUS_WAITING */
 	int64_t pending_ms;          /* and waits so long; 0: no limit */
 
+	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
+
 	/* How. */
 	const char *into;            /* --into KEY; NULL */
 	struct condition when;       /* --when; of a round, the loop's --while */

@@ -68,7 +68,9 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 	int result = 0;
 
 	step->kind = kinds[step->group];
-	if (source->tool != NULL)
+	if (step->terminal != NULL)
+		step->kind = "terminal";
+	else if (source->tool != NULL)
 		result = load_operation(step, source->tool, loaded, err);
 	else if (step->approve)
 		step->kind = "approval";

@@ -74,6 +74,8 @@ describe(const struct step *s, struct buffer *out)
 		buffer_format(out, "tool %s", s->operation->name);
 	else if (s->approve)
 		buffer_text(out, "a decision");
+	else if (s->terminal != NULL)
+		buffer_format(out, "--terminal %s", s->terminal);
 	else
 		working_command_text(s->command, out);
 }

@@ -5,8 +5,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/writer.h"
 #include "record/results.h"
+
+#define REASON_SIZE ((size_t)1000) /* of an error's message */
 
 /* Whether a call was made directly in the enclosing call. */
 static bool
@@ -59,15 +62,15 @@ working_find_causes(struct working *w, const struct buffer *causes)
 }
 
 /* Whether the item's data is, byte for byte, the result of the parent event, so
- * that step.started need not repeat it. A call that failed or was skipped has none,
- * one of several parts is not all of it. */
+ * that step.started need not repeat it. A call that failed or was skipped has none, nor
+ * has the start of the one around this; one of several parts is not all of it. */
 static bool
 input_is_result(const struct working *w)
 {
 	static const char *const others[] = { "part", "error", "failure", "skipped" };
 	struct span metadata = span_of(buffer_string(&w->item->metadata), w->item->metadata.len);
 
-	if (metadata.len == 0 || w->item->foreign ||
+	if (metadata.len == 0 || w->item->foreign || strcmp(w->parent, w->step->parent) == 0 ||
 	    !span_is(span_member(metadata, "event_id"), w->parent))
 		return false;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -233,7 +236,25 @@ static bool
 holds_result(const struct working *work)
 {
 	return work->error.code == ERROR_NONE && work->skipped == NULL &&
-	    (!work->reused || work->recalled.run_id[0] != '\0');
+	    !working_passes_item(work) && (!work->reused || work->recalled.run_id[0] != '\0');
+}
+
+/* What the run comes to, and for people why: the data. */
+static void
+write_outcome(const struct working *work, struct writer *w)
+{
+	struct span data = span_of(work->item->data.json.data, work->item->data.json.len);
+	struct buffer reason = BUFFER_INIT;
+
+	writer_member_string(w, "outcome", work->step->terminal);
+	if (span_type(data) == 's')
+		span_decode(data, &reason);
+	else if (span_type(data) != '0')
+		buffer_append(&reason, data.at, data.len);
+	writer_key(w, "reason");
+	writer_bytes(w, buffer_string(&reason), utf8_whole(buffer_string(&reason),
+	    reason.len < REASON_SIZE ? reason.len : REASON_SIZE));
+	buffer_free(&reason);
 }
 
 static void
@@ -256,6 +277,8 @@ write_completed(const struct working *work, struct writer *w)
 	if (work->passes)
 		writer_member_integer(w, "count", (int64_t)work->passed_count);
 	write_answer(w, &s->until, &work->until);
+	if (s->terminal != NULL && work->skipped == NULL && work->error.code == ERROR_NONE)
+		write_outcome(work, w);
 	writer_member_integer(w, "duration_ms", work->duration_ms);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);

@@ -363,6 +363,25 @@ working_run(struct working *work, struct error *err)
 	return result;
 }
 
+void
+working_end_run(struct working *work)
+{
+	const struct item *item = work->item;
+	struct data data = { BUFFER_INIT, false, false };
+
+	if (item_error(item).at != NULL || (item->line.len > 0 && !item->foreign))
+		return;
+	data_copy(&data, &item->data);
+	working_add_result(work, &data);
+}
+
+bool
+working_passes_item(const struct working *work)
+{
+	return work->step->terminal != NULL && work->error.code == ERROR_NONE &&
+	    work->result_count == 0;
+}
+
 int
 working_ask(struct working *work, const struct condition *condition,
     const struct buffer *line, struct verdict *answer, struct error *err)

@@ -97,6 +97,10 @@ void working_write_reuse(const struct working *work, struct writer *w);
 
 /* step_work.c: does the work, fills results or error. -1: the machine failed. */
 int working_run(struct working *work, struct error *err);
+/* --terminal: an item without a line of this run becomes the result, others pass. */
+void working_end_run(struct working *work);
+/* Whether there is no result, as the item is the output. */
+bool working_passes_item(const struct working *work);
 /* Takes over what data holds. */
 void working_add_result(struct working *work, struct data *data);
 /* Asks a condition about a state line; sets the answer, or the call's error. */

@@ -24,6 +24,7 @@ static const struct {
 	[ERROR_MAX_ITERATIONS] = {"max_iterations", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_INCOMPLETE] = {"incomplete", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_EXIT_STATUS] = {"exit_status", CLASS_WORK, STATUS_WORK, "execution"},
+	[ERROR_TERMINAL] = {"terminal", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_NO_INPUT] = {"no_input", CLASS_CALLER, STATUS_USAGE, "input"},
 	[ERROR_UPSTREAM_INCOMPLETE] = {"upstream_incomplete", CLASS_WORK, STATUS_WORK, "input"},
 	[ERROR_DOWNSTREAM_CLOSED] = {"downstream_closed", CLASS_WORK, STATUS_WORK, "execution"},

@@ -19,6 +19,25 @@ conclusion_fail(struct conclusion *c, const struct error *error)
 	end_as_failed(c, CONCLUSION_FAILED, error);
 }
 
+static void
+end_as_waiting(struct conclusion *c, const struct outcome *o)
+{
+	c->status = "waiting";
+	c->exit_code = STATUS_WAITING;
+	error_set(&c->error, ERROR_WAITING, NULL, "waiting for a person");
+	snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
+}
+
+/* A terminal call has decided; the workflow's own status tells how it failed, if so. */
+static void
+end_as_decided(struct conclusion *c, const struct outcome *o, int code)
+{
+	if (o->waiting > 0)
+		end_as_waiting(c, o);
+	else if (o->decision == OUTCOME_FAILURE)
+		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
+}
+
 /* The workflow ended by itself: its status, and what its calls came to. */
 static void
 judge(struct conclusion *c, const struct supervision *s, const struct outcome *o)
@@ -28,14 +47,13 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 	int code = process_exit_code(s->wait_status);
 	bool closed = code == 128 + SIGPIPE;
 
-	if (o->failed > 0) {
+	if (o->decision != OUTCOME_OPEN) {
+		end_as_decided(c, o, code);
+	} else if (o->failed > 0) {
 		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
 	} else if (o->waiting > 0) {
-		c->status = "waiting";
-		c->exit_code = STATUS_WAITING;
-		error_set(&c->error, ERROR_WAITING, NULL, "waiting for a person");
-		snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
+		end_as_waiting(c, o);
 	} else if (code != 0) {
 		c->status = "failed";
 		c->exit_code = code;

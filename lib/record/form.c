@@ -380,6 +380,7 @@ not_empty(struct cursor *c, const struct rule *rule, struct span array)
 #define KEPT(member) offsetof(struct form, member)
 #define COUNT(list) (sizeof (list) / sizeof *(list))
 
+static const char *const outcome_words[] = { "success", "failure", NULL };
 static const char *const fidelity_words[] = { "router", "agent_emitted", NULL };
 static const char *const encoding_words[] = { "json", "raw", NULL };
 static const char *const seal_algorithms[] = { SEAL_ALGORITHM, NULL };
@@ -400,6 +401,39 @@ is_error(struct cursor *c, const struct rule *rule, struct span *value)
 	(void)rule;
 	*value = span_of(c->at, 0);
 	return check_object(c, &error_shape);
+}
+
+/* What was asked, and the answer. */
+static const struct rule condition_rules[] = {
+	RULE("when", is_text, NULLABLE, 0),
+	RULE("while", is_text, NULLABLE, 0),
+	RULE("until", is_text, NULLABLE, 0),
+	RULE("outcome", is_bool, REQUIRED, 0),
+};
+static const struct shape condition_shape = { "a condition", condition_rules,
+	COUNT(condition_rules), false };
+
+static bool
+is_condition(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	(void)rule;
+	*value = span_of(c->at, 0);
+	return check_object(c, &condition_shape);
+}
+
+static const struct rule loop_rules[] = {
+	RULE("while", is_text, NULLABLE, 0),
+	RULE("until", is_text, NULLABLE, 0),
+	RULE("max", is_positive, REQUIRED, 0),
+};
+static const struct shape loop_shape = { "a loop", loop_rules, COUNT(loop_rules), false };
+
+static bool
+is_loop(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	(void)rule;
+	*value = span_of(c->at, 0);
+	return check_object(c, &loop_shape);
 }
 
 static const struct rule stdin_rules[] = {
@@ -600,7 +634,8 @@ static const struct rule step_started_rules[] = {
 	RULE("tool", is_text, NULLABLE, 0),
 	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("timeout_ms", is_count, NULLABLE, 0),
-	RULE("condition", is_any, 0, 0),
+	RULE("condition", is_condition, NULLABLE, 0),
+	RULE("loop", is_loop, NULLABLE, 0),
 	RULE("require", is_array, NULLABLE, 0),
 	RULE("mode", is_text, NULLABLE, 0),
 	RULE("claims", is_link, NULLABLE, 0),
@@ -623,6 +658,9 @@ static const struct rule step_completed_rules[] = {
 	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("reused_from", is_link, NULLABLE, 0),
 	RULE("count", is_count, NULLABLE, 0),
+	RULE("condition", is_condition, NULLABLE, 0),
+	WORD("outcome", outcome_words, NULLABLE),
+	RULE("reason", is_text, NULLABLE, 0),
 	RULE("approval", is_approval, NULLABLE, 0),
 	RULE("seal", is_seal, NULLABLE, 0),
 };

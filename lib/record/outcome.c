@@ -47,6 +47,8 @@ struct tally {
 	struct map by_id;       /* call -> index */
 	struct map by_end;      /* event id of a step.completed with an error -> index */
 	struct map last;        /* repeats -> index of the last */
+	enum outcome_decision decision; /* of the last terminal call */
+	char *reason;
 	int64_t usage[USAGE_KEYS];
 	bool used[USAGE_KEYS];
 };
@@ -67,6 +69,7 @@ tally_reset(struct tally *t)
 	for (size_t i = 0; i < t->count; i++)
 		record_free(&t->calls[i]);
 	free(t->calls);
+	free(t->reason);
 	map_free(&t->by_id);
 	map_free(&t->by_end);
 	map_free(&t->last);
@@ -323,6 +326,20 @@ call_completed(struct tally *t, const struct event_view *view)
 		map_put(&t->by_end, c->ended, ID_SIZE - 1, (size_t)(c - t->calls));
 }
 
+/* A terminal call that was made decides; the last one does. */
+static void
+read_decision(struct tally *t, const struct event_view *view)
+{
+	struct span outcome = span_member(view->payload, "outcome");
+	bool success = span_is(outcome, "success");
+
+	if (!success && !span_is(outcome, "failure"))
+		return;
+	t->decision = success ? OUTCOME_SUCCESS : OUTCOME_FAILURE;
+	free(t->reason);
+	t->reason = span_text(span_member(view->payload, "reason"));
+}
+
 static void
 add_usage(struct tally *t, struct span usage)
 {
@@ -348,6 +365,9 @@ tally_event(struct tally *t, const struct event_view *view)
 		call_started(t, view);
 		break;
 	case EVENT_STEP_COMPLETED:
+		read_decision(t, view);
+		call_completed(t, view);
+		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		call_completed(t, view);
 		break;
@@ -431,6 +451,10 @@ conclude(struct tally *t, struct outcome *o)
 	excuse_rescued_in_turn(t);
 	excuse_enclosed(t);
 	o->calls = t->begun;
+	o->decision = t->decision;
+	if (t->decision == OUTCOME_FAILURE)
+		error_set(&o->decided, ERROR_TERMINAL, NULL, "%s",
+		    t->reason != NULL && *t->reason != '\0' ? t->reason : "a terminal step said so");
 	for (size_t i = 0; i < t->count; i++) {
 		const struct call_record *c = &t->calls[i];
 
@@ -454,7 +478,8 @@ outcome_read(struct outcome *o, const char *path, struct error *err)
 	size_t len;
 	int got;
 
-	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .usage = BUFFER_INIT };
+	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .decided = ERROR_INIT,
+		.usage = BUFFER_INIT };
 	if (reader_open(&r, path, err) != 0)
 		return -1;
 	while ((got = reader_next(&r, &line, &len, err)) == 1)

@@ -22,6 +22,10 @@
 #include "base/error.h"
 #include "record/waiting.h"
 
+/* What the last terminal call of the attempt said. Cancelling, a time limit, AWF's own
+ * failure and a call that waits come before it; it comes before all else. */
+enum outcome_decision { OUTCOME_OPEN, OUTCOME_SUCCESS, OUTCOME_FAILURE };
+
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
 	char first_failed[256];            /* its call, "" if none */
@@ -29,6 +33,8 @@ struct outcome {
 	enum waiting_for asks;             /* what for */
 	int64_t asking;                    /* how many ask */
 	struct error error;                /* of the first failed call */
+	enum outcome_decision decision;
+	struct error decided;              /* of OUTCOME_FAILURE */
 	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };
 

@@ -60,6 +60,15 @@ results_write(const struct results *results, struct writer *w)
 	write_no_newline(results, w);
 }
 
+const char *
+result_member(struct span payload)
+{
+	long long count;
+
+	return span_integer(span_member(payload, "count"), &count) && count == 1 ?
+	    "result/0/data" : "result";
+}
+
 void
 binaries_add(struct binaries *b, const struct data *data, char *at)
 {

@@ -24,6 +24,9 @@ void results_write(const struct results *results, struct writer *w);
 /* A value alone: null where it is bytes. */
 void data_write(const struct data *data, struct writer *w);
 
+/* Where in a payload people find the result: of a group that gave one line, its data. */
+const char *result_member(struct span payload);
+
 /* Values of a payload that stand in blobs: for raws of struct event. */
 struct binaries {
 	struct event_raw *list;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/filter.h"
+#include "record/results.h"
 
 #define BOLD "\033[1m"
 #define DIM "\033[2m"
@@ -250,11 +251,12 @@ blob_size(const struct event_view *event, const char *pointer)
 static void
 detail_size(struct view *v, const struct event_view *event, const char *key)
 {
-	struct span value = span_member(event->payload, key);
 	char pointer[64], text[32];
+	struct span value;
 	int64_t bytes;
 
 	snprintf(pointer, sizeof pointer, "/payload/%s", key);
+	value = pointer_find(event->payload, pointer + sizeof "/payload" - 1);
 	bytes = blob_size(event, pointer);
 	if (bytes < 0 && !member_set(value))
 		return;
@@ -395,6 +397,32 @@ detail_model(struct view *v, struct span payload)
 	add_value(v, model, ARGUMENT_COLUMNS);
 }
 
+/* How many lines a group gave, if that is not one, which is shown. */
+static void
+detail_lines(struct view *v, struct span payload)
+{
+	long long count;
+
+	if (!span_integer(span_member(payload, "count"), &count) || count == 1)
+		return;
+	detail(v);
+	add(v, "%lld lines", count);
+}
+
+/* What a condition was asked, and its answer. */
+static void
+detail_condition(struct view *v, struct span condition)
+{
+	static const char *const words[] = { "when", "while", "until" };
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		if (!member_set(span_member(condition, words[i])))
+			continue;
+		detail(v);
+		add(v, "%s: %s", words[i], span_true(span_member(condition, "outcome")) ? "yes" : "no");
+	}
+}
+
 static void
 show_step_started(struct view *v, const struct event_view *event)
 {
@@ -404,7 +432,27 @@ show_step_started(struct view *v, const struct event_view *event)
 	detail_value(v, "", span_member(event->payload, "kind"));
 	detail_model(v, event->payload);
 	detail_value(v, "run ", event->child_run_id);
+	detail_condition(v, span_member(event->payload, "condition"));
 	add_preview(v, span_member(block, "command"));
+}
+
+/* What came of the call, in short. */
+static void
+add_result(struct view *v, const struct event_view *event, const char *member)
+{
+	struct span outcome = span_member(event->payload, "outcome");
+	char pointer[64];
+	long long count;
+
+	if (member_set(outcome)) {
+		add_preview(v, outcome);
+		add_preview(v, span_member(event->payload, "reason"));
+		return;
+	}
+	if (span_integer(span_member(event->payload, "count"), &count) && count != 1)
+		return;
+	snprintf(pointer, sizeof pointer, "/%s", member);
+	add_preview(v, pointer_find(event->payload, pointer));
 }
 
 static void
@@ -412,17 +460,23 @@ show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, "error");
 	struct span skipped = span_member(payload, "skipped");
+	const char *member = result_member(payload);
 
 	add_head(v, event, &view_words[view_ended(event)]);
 	detail_duration(v, span_member(payload, "duration_ms"));
-	detail_size(v, event, "result");
+	detail_lines(v, payload);
+	detail_size(v, event, member);
+	detail_condition(v, span_member(payload, "condition"));
 	detail_retries(v, span_member(payload, "retries"));
 	detail_value(v, "run ", event->child_run_id);
 	if (member_set(error)) {
 		add_error(v, error);
 		return;
 	}
-	add_preview(v, span_type(skipped) == 's' ? skipped : span_member(payload, "result"));
+	if (span_type(skipped) == 's')
+		add_preview(v, skipped);
+	else
+		add_result(v, event, member);
 }
 
 /* The text to show of a message: its first text, else the tools it calls, else

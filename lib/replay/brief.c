@@ -63,6 +63,18 @@ blob_of(const struct event_view *event, const char *member)
 	return span_of(NULL, 0);
 }
 
+/* A member, or what lies deeper: result/0/data. */
+static struct span
+value_of(const struct event_view *event, const char *member)
+{
+	char at[64];
+
+	if (strchr(member, '/') == NULL)
+		return span_member(event->payload, member);
+	snprintf(at, sizeof at, "/%s", member);
+	return pointer_find(event->payload, at);
+}
+
 static void
 write_digest(struct writer *w, const struct buffer *whole)
 {
@@ -98,7 +110,7 @@ static bool
 write_member(struct writer *w, const char *key, const struct event_view *event,
     const char *member, size_t limit_of(const struct buffer *whole, size_t limit))
 {
-	struct span value = span_member(event->payload, member), blob = blob_of(event, member);
+	struct span value = value_of(event, member), blob = blob_of(event, member);
 	struct buffer whole = BUFFER_INIT;
 
 	if (blob.at) {
@@ -202,7 +214,7 @@ brief_arguments(struct writer *w, const char *key, const struct event_view *even
 int64_t
 brief_size(const struct event_view *event, const char *member)
 {
-	struct span value = span_member(event->payload, member);
+	struct span value = value_of(event, member);
 	struct buffer text = BUFFER_INIT;
 	long long bytes = -1;
 

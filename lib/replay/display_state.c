@@ -12,6 +12,7 @@
 #include "record/call.h"
 #include "record/filter.h"
 #include "record/follow.h"
+#include "record/results.h"
 #include "replay/graph.h"
 
 #define REUSES_MOST 100 /* from one attempt to the one before */
@@ -152,6 +153,27 @@ write_encoding(struct writer *w, const char *key, bool raw)
 		writer_member_string(w, key, "base64");
 }
 
+/* A group's result is its lines: the data of one, of several an array. */
+static void
+write_value(struct writer *w, const char *key, struct span payload)
+{
+	const char *member = result_member(payload);
+	struct span lines = span_member(payload, "result"), none, line;
+	struct span_walk walk;
+
+	if (span_member(payload, "count").at == NULL || strcmp(member, "result") != 0) {
+		writer_member_span(w, key, strcmp(member, "result") == 0 ? lines :
+		    span_member(span_element(lines, 0), "data"));
+		return;
+	}
+	writer_key(w, key);
+	writer_array(w);
+	span_walk_begin(&walk, lines);
+	while (span_walk_next(&walk, &none, &line))
+		writer_span(w, span_member(line, "data"));
+	writer_array_end(w);
+}
+
 /* The result that the end of a call tells, or the one that it took over; nothing if
  * there is none, or not any more. */
 static int
@@ -168,7 +190,7 @@ write_result(struct state *s, struct writer *w, const char *key, const char *enc
 			return -1;
 		result = span_member(r->event.payload, "result");
 		if (result.at) {
-			writer_member_span(w, key, result);
+			write_value(w, key, r->event.payload);
 			write_encoding(w, encoding, r->result_raw);
 			return 0;
 		}

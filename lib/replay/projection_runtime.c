@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "record/results.h"
 #include "replay/brief.h"
 #include "replay/projection.h"
 
@@ -96,7 +97,7 @@ step_end(struct writer *w, const struct projection_line *line)
 	step(w, line);
 	writer_member_string(w, "outcome", placed_outcome(line->at));
 	writer_member_integer(w, "duration_ms", placed_duration(line->at));
-	output_size(w, line->at, "result");
+	output_size(w, line->at, result_member(line->at->event->payload));
 	placed_error(w, line->at);
 }
 
@@ -104,8 +105,8 @@ static void
 state(struct writer *w, const struct projection_line *line)
 {
 	step(w, line);
-	output_size(w, line->at, "result");
-	brief_contents(w, "output", line->at->event, "result");
+	output_size(w, line->at, result_member(line->at->event->payload));
+	brief_contents(w, "output", line->at->event, result_member(line->at->event->payload));
 }
 
 static void
@@ -141,7 +142,7 @@ agent_end(struct writer *w, const struct projection_line *line)
 {
 	agent(w, line->at);
 	writer_member_integer(w, "duration_ms", placed_duration(line->at));
-	output_size(w, line->at, "result");
+	output_size(w, line->at, result_member(line->at->event->payload));
 	placed_error(w, line->at);
 }
 

@@ -408,7 +408,7 @@ static const struct rule condition_rules[] = {
 	RULE("when", is_text, NULLABLE, 0),
 	RULE("while", is_text, NULLABLE, 0),
 	RULE("until", is_text, NULLABLE, 0),
-	RULE("outcome", is_bool, REQUIRED, 0),
+	RULE("outcome", is_bool, NULLABLE, 0),
 };
 static const struct shape condition_shape = { "a condition", condition_rules,
 	COUNT(condition_rules), false };

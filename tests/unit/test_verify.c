@@ -43,7 +43,7 @@ static const struct event_line {
 	  "{\"name\":\"a\",\"kind\":\"agent\",\"call\":\"a:0:0\",\"attempt\":1,\"input_sha256\":\"" SHA
 	  "\",\"input\":\"x\",\"definition_sha256\":\"" SHA "\",\"effects\":\"none\",\"idempotent\":true,\"blocks\":"
 	  "[{\"type\":\"command\",\"command\":[\"x\"],\"fidelity\":\"router\"}],\"agent\":\"x.md\","
-	  "\"provider\":\"p\",\"model\":\"m\",\"tool\":\"t\",\"timeout_ms\":5,\"condition\":{\"status\":0},"
+	  "\"provider\":\"p\",\"model\":\"m\",\"tool\":\"t\",\"timeout_ms\":5,\"condition\":{\"when\":\"x\",\"outcome\":true},"
 	  "\"require\":[\"a\"],"
 	  "\"mode\":\"try\",\"claims\":\"" ID("77") "\"}", "" },
 	{ "message.user", "02", "", "", "a",

@@ -13,7 +13,9 @@
 #define ROUNDS 10             /* --max of a loop that has a condition */
 
 enum {
-	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH, OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_TERMINAL, OPT_ALLOW_TOOLS, OPT_MAX_TURNS,
+	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
+	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
+	OPT_MAX_TURNS,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -27,6 +29,7 @@ const char step_usage[] =
     "awf-step [options] --approve NAME\n"
     "awf-step [options] --each NAME -- command [arg ...]\n"
     "awf-step [options] [--while COND] [--until COND] [--max N] NAME -- command [arg ...]\n"
+    "awf-step [options] --parallel [--strategy WORD] NAME -- 'command' ['command' ...]\n"
     "awf-step [options] --terminal success|failure NAME\n";
 
 const struct option_spec step_options[] = {
@@ -40,6 +43,8 @@ const struct option_spec step_options[] = {
 	{ OPT_WHILE, 0, "while", "COND", "a loop: go on as long as the shell command COND ends with 0" },
 	{ OPT_UNTIL, 0, "until", "COND", "a loop: go on until COND, asked after a round, ends with 0" },
 	{ OPT_MAX, 0, "max", "N", "at most N rounds of the loop (10); alone: exactly N" },
+	{ OPT_PARALLEL, 0, "parallel", NULL, "a group of branches at a time, each a shell command" },
+	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort" },
 	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
@@ -51,7 +56,7 @@ const struct option_spec step_options[] = {
 	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json" },
 	{ OPT_JOIN, 's', "join", NULL, "join all items into one array" },
 	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys" },
-	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls at a time; the order stays" },
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time; the order stays" },
 	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest" },
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone" },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears when all succeeded" },
@@ -184,6 +189,18 @@ apply_rounds(struct settings *s, const char *value, struct error *err)
 }
 
 static int
+apply_strategy(struct settings *s, const char *value, struct error *err)
+{
+	int choice;
+
+	if (choose("--strategy", step_strategies, value, &choice, err) == -1)
+		return -1;
+	s->step.strategy = (enum step_strategy)choice;
+	s->strategy = true;
+	return 0;
+}
+
+static int
 apply_kind(struct settings *s, const char *value, struct error *err)
 {
 	if (!name_valid(value))
@@ -226,6 +243,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_terminal(step, value, err);
 	case OPT_MAX:
 		return apply_rounds(s, value, err);
+	case OPT_STRATEGY:
+		return apply_strategy(s, value, err);
 	case OPT_INPUT:
 	case OPT_OUTPUT_FORM:
 		return apply_forms(s, id, value, err);
@@ -279,6 +298,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_QUIET: s->quiet = true; break;
 	case OPT_APPROVE: step->approve = true; break;
 	case OPT_EACH: s->each = true; break;
+	case OPT_PARALLEL: s->parallel = true; break;
 	case OPT_WHILE: step->proceed = (struct condition){ "while", value }; break;
 	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
 	case OPT_WHEN: step->when = (struct condition){ "when", value }; break;
@@ -308,9 +328,18 @@ settle_group(struct settings *s)
 		step->group = GROUP_LOOP;
 	else if (s->each)
 		step->group = GROUP_EACH;
+	else if (s->parallel)
+		step->group = GROUP_PARALLEL;
 	if (asks && step->max_rounds == 0)
 		step->max_rounds = ROUNDS;
 	step->passes = step->group != GROUP_NONE;
+	/* Branches are what runs at a time then. */
+	if (step->group == GROUP_PARALLEL) {
+		step->jobs = (size_t)s->jobs;
+		s->jobs = 0;
+	}
+	if (s->jobs == 0)
+		s->jobs = 1;
 }
 
 /* What cannot be said together. */
@@ -344,7 +373,11 @@ check_settings(const struct settings *s, struct error *err)
 		    "only with a command, and not with a group of steps" },
 		{ s->each && step->group != GROUP_EACH, "--each",
 		    "not with --while, --until or --max: these make a loop of each item" },
+		{ s->parallel && step->group != GROUP_PARALLEL, "--parallel",
+		    "not with --each, --while, --until or --max" },
+		{ s->strategy && !s->parallel, "--strategy", "only with --parallel" },
 		{ group && step->command == NULL, step->group == GROUP_EACH ? "--each" :
+		    step->group == GROUP_PARALLEL ? "--parallel" :
 		    step->proceed.text != NULL ? "--while" : step->until.text != NULL ? "--until" :
 		    "--max", "only with a command, which is what is done each time" },
 		{ group && step->feed_state, "-e", "not with a group: what it runs reads the state line" },
@@ -406,7 +439,6 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	memset(s, 0, sizeof *s);
 	s->source.team.max_turns = s->source.team.max_tokens_total = -1;
 	s->retries = -1;
-	s->jobs = 1;
 	retry_default(&s->step.retry);
 	options_begin(&o, step_options, argc, argv);
 	o.stop_at_dashes = true;

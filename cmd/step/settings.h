@@ -21,7 +21,7 @@ struct settings {
 	size_t pass_key_count;
 	enum input_form input;
 	long long jobs, retries;               /* retries -1: the default */
-	bool each;
+	bool each, parallel, strategy;         /* were given */
 	bool joined, by_name, allow_empty, quiet, dry_run;
 };
 

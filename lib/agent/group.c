@@ -28,6 +28,16 @@ group_open(struct group *g, struct working *work)
 	g->step.failure = FAILURE_TRAVELS;
 }
 
+void
+group_take_input(struct working *work, struct item *item)
+{
+	struct buffer line = BUFFER_INIT;
+
+	working_body_line(work, &line);
+	item_take_state(item, span_of(line.data, line.len), work->step->run->id);
+	buffer_free(&line);
+}
+
 int
 group_call(struct group *g, const struct item *item, const struct buffer *causes,
     int64_t index, struct step_result *result, struct error *err)

@@ -13,24 +13,13 @@ struct loop_state {
 	int64_t rounds;
 };
 
-/* The item as a body reads it, which is a line in any case. */
-static void
-take_input(struct working *work, struct item *item)
-{
-	struct buffer line = BUFFER_INIT;
-
-	working_body_line(work, &line);
-	item_take_state(item, span_of(line.data, line.len), work->step->run->id);
-	buffer_free(&line);
-}
-
 static void
 loop_open(struct loop_state *l, struct working *work)
 {
 	memset(l, 0, sizeof *l);
 	group_open(&l->group, work);
 	l->group.step.when = work->step->proceed;
-	take_input(work, &l->item);
+	group_take_input(work, &l->item);
 	step_causes(&l->item, &l->causes);
 }
 

@@ -35,6 +35,7 @@ working_begin(struct working *work, struct step *s, const struct item *item,
 	work->item = item;
 	work->index = index;
 	work->exit_code = -1;
+	work->winner = -1;
 	work->begun = clock_monotonic();
 	digest_sha256(item->data.json.data, item->data.json.len, work->input_sha256);
 	work->id = memory_format("%s:%lld", s->process, (long long)index);
@@ -202,14 +203,14 @@ carry_out(struct working *work, struct error *err)
 
 /* Names the item as awf-tail does: a, a[1], a[2]. */
 static void
-report(const struct working *work, struct step_result *result)
+report(const struct working *work, const struct error *error, struct step_result *result)
 {
-	char text[sizeof work->error.place + sizeof work->error.message + 4], item[32] = "";
+	char text[sizeof error->place + sizeof error->message + 4], item[32] = "";
 
 	if (work->index > 0)
 		snprintf(item, sizeof item, "[%lld]", (long long)work->index);
 	snprintf(result->report, sizeof result->report, "%s%s: %s", work->step->name, item,
-	    error_text(&work->error, text, sizeof text));
+	    error_text(error, text, sizeof text));
 }
 
 static int
@@ -250,7 +251,10 @@ conclude(const struct working *work, struct step_result *result)
 	}
 	if (work->error.code == ERROR_NONE) {
 		working_put_results(work, &result->out);
-		report_decision(work, result);
+		if (work->lost.code != ERROR_NONE)
+			report(work, &work->lost, result);
+		else
+			report_decision(work, result);
 		return;
 	}
 	if (fails)
@@ -263,7 +267,7 @@ conclude(const struct working *work, struct step_result *result)
 		return;
 	working_put_failure(work, &result->out);
 	if (fails)
-		report(work, result);
+		report(work, &work->error, result);
 }
 
 static int
@@ -381,6 +385,8 @@ static void
 define_group(const struct step *s, struct writer *w)
 {
 	writer_integer(w, (int64_t)s->group);
+	if (s->group == GROUP_PARALLEL)
+		writer_string(w, step_strategies[s->strategy]);
 	if (s->group != GROUP_LOOP)
 		return;
 	writer_string(w, s->until.text);
@@ -449,7 +455,7 @@ describe_work(const struct step *s, struct writer *w)
 	writer_member_string(w, "terminal", s->terminal);
 	if (s->command == NULL)
 		return;
-	writer_key(w, "command");
+	writer_key(w, s->group == GROUP_PARALLEL ? "branches" : "command");
 	writer_array(w);
 	for (char *const *word = s->command; *word != NULL; word++)
 		writer_string(w, *word);

@@ -31,7 +31,9 @@
 #include "record/state.h"
 
 /* How a command is run for an item; all but the first are groups (group.h). */
-enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP };
+enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP, GROUP_PARALLEL };
+enum step_strategy { STRATEGY_ALL, STRATEGY_ANY, STRATEGY_BEST_EFFORT };
+extern const char *const step_strategies[]; /* their names; ends with NULL */
 /* Shell text whose exit status is the answer: 0 yes, 1 no. It reads a state line. */
 struct condition {
 	const char *word;            /* how it is asked for and recorded: "when" */
@@ -44,7 +46,8 @@ struct step {
 	/* What it does: one of command, agent, operation, approve. */
 	const char *name;
 	const char *kind;            /* "command" "agent" "operation", or --kind */
-	char *const *command;        /* argv; NULL */
+	char *const *command;        /* argv; of a parallel group, shell text of each branch;
+	                                NULL */
 	bool feed_state;             /* -e: the command reads the state line */
 	bool passes;                 /* state lines that the command prints pass (group.h) */
 	enum step_group group;
@@ -52,6 +55,8 @@ struct step {
 	struct condition until;      /* --until; of a loop and its rounds */
 	int64_t max_rounds;          /* --max */
 	bool spent;                  /* of a round: none may be made any more */
+	enum step_strategy strategy; /* of a parallel group */
+	size_t jobs;                 /* its branches at a time; 0: the default */
 	enum output_form output;     /* -O */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */

@@ -64,7 +64,7 @@ int
 step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
 {
-	static const char *const kinds[] = { "command", "for_each", "while" };
+	static const char *const kinds[] = { "command", "for_each", "while", "parallel" };
 	int result = 0;
 
 	step->kind = kinds[step->group];

@@ -325,12 +325,14 @@ static bool
 ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 {
 	struct error error = ERROR_INIT;
-	long long exit_code = -1;
 
 	if (!recalled_error(end, &error) || !recalled_circumstance(error.code))
 		return false;
-	span_integer(span_member(end->view.payload, "exit_code"), &exit_code);
-	return !s->passes || (s->group != GROUP_LOOP && (exit_code == -1 || exit_code > 128));
+	if (s->group == GROUP_PARALLEL)
+		return error.code == ERROR_CANCELLED || error.code == ERROR_DOWNSTREAM_CLOSED;
+	/* Of lines that were cut off none is counted. */
+	return !s->passes || (s->group != GROUP_LOOP &&
+	    span_member(end->view.payload, "count").at == NULL);
 }
 
 /* A command whose effects lie outside is not run again, nor one that ended because

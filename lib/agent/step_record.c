@@ -167,7 +167,9 @@ write_started(const struct working *work, struct writer *w)
 	writer_member_string(w, "effects", effects_name(s->effects));
 	if (s->idempotent)
 		writer_member_bool(w, "idempotent", true);
-	if (s->command != NULL)
+	if (s->group == GROUP_PARALLEL)
+		call_write_branches(w, s->command);
+	else if (s->command != NULL)
 		call_write_command(w, s->command);
 	if (s->agent != NULL)
 		write_agent(w, s->agent);
@@ -175,6 +177,8 @@ write_started(const struct working *work, struct writer *w)
 		writer_member_string(w, "tool", s->operation->name);
 	if (s->group == GROUP_LOOP)
 		write_loop(s, w);
+	else if (s->group == GROUP_PARALLEL)
+		writer_member_string(w, "strategy", step_strategies[s->strategy]);
 	else if (s->timeout_ms > 0)
 		writer_member_integer(w, "timeout_ms", s->timeout_ms);
 	write_answer(w, &s->when, &work->when);
@@ -276,6 +280,8 @@ write_completed(const struct working *work, struct writer *w)
 		results_write(&results, w);
 	if (work->passes)
 		writer_member_integer(w, "count", (int64_t)work->passed_count);
+	if (work->winner >= 0)
+		writer_member_integer(w, "winner", work->winner);
 	write_answer(w, &s->until, &work->until);
 	if (s->terminal != NULL && work->skipped == NULL && work->error.code == ERROR_NONE)
 		write_outcome(work, w);

@@ -345,6 +345,8 @@ working_run(struct working *work, struct error *err)
 		result = working_approve(work, err);
 	else if (s->group == GROUP_LOOP)
 		result = group_run_loop(work, err);
+	else if (s->group == GROUP_PARALLEL)
+		result = group_run_parallel(work, err);
 	else if (s->command != NULL)
 		result = run_with_retries(work, try_command, err);
 	else if (s->operation != NULL)

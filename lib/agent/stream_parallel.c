@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "agent/answer.h"
 #include "exec/workers.h"
 
 static void
@@ -64,33 +65,18 @@ unpack_item(const struct buffer *job, struct item *item)
 	return head.index;
 }
 
-/* What a worker answers besides the lines. */
-struct answer_head {
-	int status;
-	bool stop, closed, gone, broken;
-	char report[sizeof ((struct step_result *)0)->report];
-	struct error error;
-};
-
 /* In a worker: one call. */
 static void
 work(void *context, const struct buffer *job, struct buffer *answer)
 {
 	struct stream *s = context;
 	struct step_result result = { .out = BUFFER_INIT };
-	struct answer_head head;
+	struct error err = ERROR_INIT;
 	struct item item;
 	int64_t index = unpack_item(job, &item);
+	int called = stream_call_gated(s, &item, index, &result, &err);
 
-	memset(&head, 0, sizeof head);
-	head.broken = stream_call_gated(s, &item, index, &result, &head.error) == -1;
-	head.status = result.status;
-	head.stop = result.stop;
-	head.closed = result.closed;
-	head.gone = result.gone;
-	memcpy(head.report, result.report, sizeof head.report);
-	buffer_append(answer, &head, sizeof head);
-	buffer_append(answer, buffer_string(&result.out), result.out.len);
+	answer_pack(answer, &result, called == -1 ? &err : NULL);
 	item_free(&item);
 	buffer_free(&result.out);
 }
@@ -111,23 +97,13 @@ deliver_answers(struct stream *s, struct workers *w, bool *stop, struct error *e
 {
 	struct step_result result = { .out = BUFFER_INIT };
 	struct buffer answer = BUFFER_INIT;
-	struct answer_head head;
 	int done = 0;
 
 	while (done == 0 && workers_answer(w, &answer) == 1) {
-		memcpy(&head, answer.data, sizeof head);
-		if (head.broken) {
-			*err = head.error;
-			done = -1;
-			break;
-		}
 		step_result_clear(&result);
-		result.status = head.status;
-		result.stop = head.stop;
-		result.closed = head.closed;
-		result.gone = head.gone;
-		memcpy(result.report, head.report, sizeof result.report);
-		buffer_append(&result.out, answer.data + sizeof head, answer.len - sizeof head);
+		done = answer_unpack(&answer, &result, err);
+		if (done == -1)
+			break;
 		done = stream_deliver(s, &result, err);
 		*stop = *stop || result.stop || s->closed;
 	}

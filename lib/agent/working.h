@@ -44,6 +44,8 @@ struct working {
 	struct error error;
 	bool told;                 /* the error is what a line of the output told of */
 	const char *skipped;       /* why the work was not done; NULL */
+	int64_t winner;            /* the branch of an `any` group that won; -1 */
+	struct error lost;         /* why a branch of a group that succeeded failed; ERROR_NONE */
 	int exit_code;             /* of a command; -1 */
 	bool killed;               /* a signal ended the command, or the operation's tool */
 	struct buffer retries;     /* inside of a JSON array */

@@ -142,6 +142,16 @@ call_write_error(struct writer *w, const char *key, const struct error *error)
 	writer_object_end(w);
 }
 
+static void
+write_block(struct writer *w, const char *command)
+{
+	writer_object(w);
+	writer_member_string(w, "type", "command");
+	writer_member_string(w, "fidelity", "router");
+	writer_member_string(w, "command", command);
+	writer_object_end(w);
+}
+
 void
 call_write_command(struct writer *w, char *const *argv)
 {
@@ -151,13 +161,19 @@ call_write_command(struct writer *w, char *const *argv)
 		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
 	writer_key(w, "blocks");
 	writer_array(w);
-	writer_object(w);
-	writer_member_string(w, "type", "command");
-	writer_member_string(w, "fidelity", "router");
-	writer_member_string(w, "command", buffer_string(&text));
-	writer_object_end(w);
+	write_block(w, buffer_string(&text));
 	writer_array_end(w);
 	buffer_free(&text);
+}
+
+void
+call_write_branches(struct writer *w, char *const *commands)
+{
+	writer_key(w, "blocks");
+	writer_array(w);
+	for (; *commands != NULL; commands++)
+		write_block(w, *commands);
+	writer_array_end(w);
 }
 
 static int

@@ -45,9 +45,11 @@ void call_name_next(struct call *c, const char *id);
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
-/* Members of payloads: {"code": …, "message": …}, and the block of what is run. */
+/* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
+ * block for each branch. */
 void call_write_error(struct writer *w, const char *key, const struct error *error);
 void call_write_command(struct writer *w, char *const *argv);
+void call_write_branches(struct writer *w, char *const *commands);
 /* The call and the path around this process, as its environment tells; "" for none.
  * ERROR_SYSTEM if they are not what AWF sets. */
 int call_around(const char **call, const char **path, struct error *err);

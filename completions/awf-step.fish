@@ -9,6 +9,8 @@ complete -c awf-step -l each -d 'the command is a group of steps: state lines th
 complete -c awf-step -l while -x -d 'a loop: go on as long as the shell command COND ends with 0'
 complete -c awf-step -l until -x -d 'a loop: go on until COND, asked after a round, ends with 0'
 complete -c awf-step -l max -x -d 'at most N rounds of the loop (10); alone: exactly N'
+complete -c awf-step -l parallel -d 'a group of branches at a time, each a shell command'
+complete -c awf-step -l strategy -x -a 'all any best-effort' -d 'branches that are to succeed: all (default), any or best-effort'
 complete -c awf-step -l terminal -x -a 'success failure' -d 'the run ends as success or failure, whatever else happened'
 complete -c awf-step -l allow-tools -x -d 'the tools that the agent may use, instead of its files'
 complete -c awf-step -l max-turns -x -d 'at most N turns of the agent (0: no limit)'

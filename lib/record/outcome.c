@@ -395,7 +395,7 @@ excuse_rescued_in_turn(struct tally *t)
 			excuse_rescued(t, &t->calls[i]);
 }
 
-/* A call within a failed one that is excused is excused with it. Calls stand
+/* A call within one that is excused is excused with it. Calls stand
  * after what encloses them. */
 static void
 excuse_enclosed(struct tally *t)
@@ -404,7 +404,7 @@ excuse_enclosed(struct tally *t)
 		struct call_record *c = &t->calls[i];
 		const struct call_record *outer = find_call(t, c->id, enclosing_len(c->id));
 
-		c->excused |= outer != NULL && failed(outer) && outer->excused;
+		c->excused |= outer != NULL && outer->excused;
 	}
 }
 

@@ -198,6 +198,8 @@ test_rules(void **state)
 		  ">g:0:0/g:0:0 >g:0:0", 3, 1, 0, "g:0:0/g:0:0/a:0:0", ERROR_SCHEMA },
 		{ "R <g:0:0!any <g:0:1!any <g:0:1/g:0:0 >g:0:1/g:0:0=schema >g:0:0", 3, 2, 0, "g:0:1",
 		  ERROR_INTERRUPTED },
+		{ "R <g:0:0!any <g:0:0/g:0:0 <g:0:0/g:0:0/a:0:0 <g:0:0/g:0:1 >g:0:0/g:0:0/a:0:0=waiting "
+		  ">g:0:0/g:0:0=waiting >g:0:0/g:0:1 >g:0:0", 4, 0, 0, "", ERROR_NONE },
 		/* a call ends once */
 		{ "R <a:0:0 >a:0:0=waiting >a:0:0", 1, 0, 1, "", ERROR_NONE },
 		{ "R <a:0:0 >a:0:0 >a:0:0=schema", 1, 0, 0, "", ERROR_NONE },

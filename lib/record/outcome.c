@@ -218,7 +218,7 @@ read_error(struct call_record *c, struct span error)
 	c->message = span_text(span_member(error, "message"));
 	if (c->code == ERROR_WAITING) {
 		c->end = CALL_WAITING;
-		c->excused = false; /* its step lets failures pass, and this is none */
+		c->excused = c->repeated; /* its step lets failures pass, and this is none */
 	} else if (c->code == ERROR_DOWNSTREAM_CLOSED) {
 		c->end = CALL_NEITHER;
 	} else {

@@ -569,6 +569,10 @@ take_record(struct job *j, struct error *err)
 	/* --input comes before what was recorded under the same key. */
 	inputs_complete(&s->inputs, r->inputs);
 	s->no_input |= r->no_input;
+	if (run_in_environment())
+		ceiling_lower(r->allow_tools, r->tools_policy);
+	else if (s->allow_tools == NULL && s->tools_policy == TOOLS_UNSAID)
+		ceiling_restore(r->allow_tools, r->tools_policy);
 	for (char **name = r->variables; name != NULL && *name != NULL; name++)
 		if (!list_has(s->recorded, *name))
 			list_add(&s->recorded, *name);
@@ -723,7 +727,8 @@ prepare_continued(struct job *j, const struct storage *s, struct error *err)
 	struct settings *given = &j->settings;
 
 	given->words += list_count(given->words);
-	given->pipeline = given->name = given->workspace = NULL;
+	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
+	given->tools_policy = TOOLS_UNSAID;
 	given->snapshot = false;
 	list_free(given->inputs);
 	given->inputs = NULL;
@@ -754,8 +759,9 @@ prepare(struct job *j, struct error *err)
 	struct storage storage;
 	int status;
 
-	if (load_seal(j, err) != 0)
+	if (load_seal(j, err) != 0 || ceiling_check(err) == -1)
 		return -1;
+	ceiling_lower(s->allow_tools, s->tools_policy);
 	if (s->resume == NULL && s->fork == NULL && !s->go_on)
 		return prepare_new(j, err);
 	if (storage_locate(&storage, err) != 0)

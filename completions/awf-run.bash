@@ -6,7 +6,7 @@ _awf_run()
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
 		case $word in
-		-c | --command | --input | --env | --name | --shell | --timeout | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --approve | --deny | --complete | --heartbeat | --reason) ((i++)) ;;
+		-c | --command | --input | --env | --name | --shell | --timeout | --allow-tools | --tools-policy | --workspace | --mask | --id-file | --resume | --fork | --at | --redo | --skip | --overlap | --approve | --deny | --complete | --heartbeat | --reason) ((i++)) ;;
 		-*) ;;
 		*)
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -30,14 +30,17 @@ _awf_run()
 		mapfile -t COMPREPLY < <(compgen -W "@ $(awf-tail --list --json 2>/dev/null |
 			sed 's/^{"run_id":"\([^"]*\)".*/\1/')" -- "$cur")
 		return ;;
+	--tools-policy)
+		mapfile -t COMPREPLY < <(compgen -W 'block warn' -- "$cur")
+		return ;;
 	--overlap)
 		mapfile -t COMPREPLY < <(compgen -W 'skip buffer-one buffer-all cancel-other allow-all' -- "$cur")
 		return ;;
-	-c | --command | --input | --name | --timeout | --at | --redo | --skip | --approve | --deny | --complete | --heartbeat | --reason) return ;;
+	-c | --command | --input | --name | --timeout | --allow-tools | --at | --redo | --skip | --approve | --deny | --complete | --heartbeat | --reason) return ;;
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --resume --continue --fork --at --redo --skip --overlap
+		--timeout --allow-tools --tools-policy --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --resume --continue --fork --at --redo --skip --overlap
 		--approve --deny --complete --failed --heartbeat --reason --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac

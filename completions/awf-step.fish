@@ -12,6 +12,7 @@ complete -c awf-step -l max -x -d 'at most N rounds of the loop (10); alone: exa
 complete -c awf-step -l parallel -d 'a group of branches at a time, each a shell command'
 complete -c awf-step -l strategy -x -a 'all any best-effort' -d 'branches that are to succeed: all (default), any or best-effort'
 complete -c awf-step -l terminal -x -a 'success failure' -d 'the run ends as success or failure, whatever else happened'
+complete -c awf-step -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-step -l allow-tools -x -d 'the tools that the agent may use, instead of its files'
 complete -c awf-step -l max-turns -x -d 'at most N turns of the agent (0: no limit)'
 complete -c awf-step -l max-tokens-total -x -d 'at most N tokens in a call (0: no limit)'

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/tool.h"
 #include "base/list.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/inputs.h"
@@ -16,8 +18,9 @@
 
 enum {
 	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK, OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE,
-	OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT, OPT_REDO, OPT_SKIP, OPT_OVERLAP,
+	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
+	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
+	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON
 };
 
@@ -36,6 +39,8 @@ const struct option_spec run_options[] = {
 	{ OPT_NAME, 0, "name", "NAME", "name of the workflow (else its base name)" },
 	{ OPT_SHELL, 0, "shell", "PATH", "what runs pipelines and plain scripts (" DEFAULT_SHELL ")" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
+	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that its steps may use at most" },
+	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
 	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
 	{ OPT_SNAPSHOT, 0, "snapshot", NULL, "keep a copy of the workspace for replays" },
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
@@ -98,6 +103,25 @@ set_workspace(struct settings *s, const char *path, struct error *err)
 }
 
 static int
+set_allow_tools(struct settings *s, const char *list, struct error *err)
+{
+	char *name;
+
+	s->allow_tools = list;
+	for (size_t len; *list != '\0'; list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		name = memory_copy(list, len);
+		if (!tool_name_valid(name))
+			error_set(err, ERROR_USAGE, "--allow-tools",
+			    "'%s' is no tool's name (1 to 64 of A-Z a-z 0-9 _ -)", name);
+		free(name);
+		if (err->code != ERROR_NONE)
+			return -1;
+	}
+	return 0;
+}
+
+static int
 set_decision(struct settings *s, enum decide_option decide, const char *path, struct error *err)
 {
 	if (s->decide != DECIDE_NOTHING)
@@ -118,6 +142,9 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NAME: return set_name(s, value, err);
 	case OPT_SHELL: s->shell = value; return 0;
 	case OPT_TIMEOUT: return options_duration("--timeout", value, &s->timeout_ms, err);
+	case OPT_ALLOW_TOOLS: return set_allow_tools(s, value, err);
+	case OPT_TOOLS_POLICY:
+		return tools_policy_parse(value, "--tools-policy", &s->tools_policy, err);
 	case OPT_WORKSPACE: return set_workspace(s, value, err);
 	case OPT_SNAPSHOT: s->snapshot = true; return 0;
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;
@@ -180,6 +207,8 @@ check_options(const struct settings *s, struct error *err)
 		{ s->resume != NULL && (s->inputs != NULL || s->name != NULL || s->shell != NULL ||
 		    s->workspace != NULL), "--resume",
 		    "not with --input, --name, --shell or --workspace: the run has its own" },
+		{ s->resume != NULL && (s->allow_tools != NULL || s->tools_policy != TOOLS_UNSAID),
+		    "--resume", "not with --allow-tools or --tools-policy: the run has its own" },
 		{ s->resume != NULL && (s->go_on || s->fork != NULL), "--resume",
 		    "not with --continue or --fork" },
 		{ s->detach && (s->resume != NULL || s->go_on), "--detach",

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "exec/ceiling.h"
 
 #define DEFAULT_SHELL "/bin/sh"
 
@@ -23,6 +24,8 @@ struct settings {
 	const char *workspace; /* absolute; NULL: the current directory */
 	const char *resume;    /* RUN; NULL: a new run */
 	const char *fork, *at; /* RUN and PATH; NULL */
+	const char *allow_tools;          /* names with commas; NULL */
+	enum tools_policy tools_policy;
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
 	bool go_on;            /* --continue */
 	const char *overlap;   /* one of overlap_policies */

@@ -15,7 +15,7 @@
 enum {
 	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
-	OPT_MAX_TURNS,
+	OPT_TOOLS_POLICY, OPT_MAX_TURNS,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -47,6 +47,7 @@ const struct option_spec step_options[] = {
 	{ OPT_STRATEGY, 0, "strategy", "WORD", "branches that are to succeed: all (default), any or best-effort" },
 	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
+	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
 	{ OPT_INPUT, 'i', "input", "FORM", "items of stdin: auto, text, lines, nul, json or state" },
@@ -235,6 +236,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	struct step *step = &s->step;
 
 	switch (id) {
+	case OPT_TOOLS_POLICY:
+		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
 	case OPT_MAX_TURNS:
 		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
@@ -387,6 +390,8 @@ check_settings(const struct settings *s, struct error *err)
 		    "an agent without input needs a prompt: -p TEXT" },
 		{ s->source.prompt != NULL && !agent, "-p", "only with -a or -m" },
 		{ s->source.team.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
+		{ s->source.team.tools_policy != TOOLS_UNSAID && !agent, "--tools-policy",
+		    "only with -a or -m" },
 		{ (s->source.team.max_turns >= 0 || s->source.team.max_tokens_total >= 0) && !agent, "--max-turns",
 		    "limits of turns and tokens only with -a or -m" },
 		{ step->feed_state && step->command == NULL, "-e", "only with a command" },

@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
@@ -77,9 +78,8 @@ read_tools_policy(const struct definition *d, const struct definition_key *key, 
 	struct agent *a = object;
 	const char *text = json_string_value(value);
 
-	if (text == NULL || (strcmp(text, "block") != 0 && strcmp(text, "warn") != 0))
+	if (text == NULL || tools_policy_parse(text, NULL, &a->tools_policy, NULL) == -1)
 		return definition_fail(d, key->name, err, "expected block or warn");
-	a->tools_policy = strcmp(text, "warn") == 0 ? TOOLS_WARN : TOOLS_BLOCK;
 	return 0;
 }
 
@@ -297,15 +297,6 @@ has_extension(const char *path, const char *extension)
 	return len > end && strcmp(path + len - end, extension) == 0;
 }
 
-static bool
-has_tool(char *const *tools, const char *name)
-{
-	for (; tools != NULL && *tools != NULL; tools++)
-		if (strcmp(*tools, name) == 0)
-			return true;
-	return false;
-}
-
 /* The tools that phases end with are AWF's, and nothing else ends the call. */
 static int
 check_phases(const struct agent *a, const struct definition *d, struct error *err)
@@ -322,9 +313,9 @@ check_phases(const struct agent *a, const struct definition *d, struct error *er
 		return definition_fail(d, "phases", err,
 		    "not with handoffs: the phases are this agent's");
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
-		taken = taken || has_tool(a->tools, ours[i]);
+		taken = taken || list_has(a->tools, ours[i]);
 		for (size_t j = 0; j < a->phases.count; j++)
-			taken = taken || has_tool(a->phases.list[j].tools, ours[i]);
+			taken = taken || list_has(a->phases.list[j].tools, ours[i]);
 		if (taken)
 			return definition_fail(d, "phases", err,
 			    "'%s' is there for every phase, and no tool of the agent's", ours[i]);
@@ -469,28 +460,18 @@ add_tools(char **all, char *const *tools)
 	while (all[count] != NULL)
 		count++;
 	for (; tools != NULL && *tools != NULL; tools++)
-		if (!has_tool(all, *tools))
+		if (!list_has(all, *tools))
 			all[count++] = *tools;
-}
-
-static size_t
-count_tools(char *const *tools)
-{
-	size_t count = 0;
-
-	while (tools != NULL && tools[count] != NULL)
-		count++;
-	return count;
 }
 
 char **
 agent_tools(const struct agent *a)
 {
-	size_t room = count_tools(a->tools) + 1;
+	size_t room = list_count(a->tools) + 1;
 	char **all;
 
 	for (size_t i = 0; i < a->phases.count; i++)
-		room += count_tools(a->phases.list[i].tools);
+		room += list_count(a->phases.list[i].tools);
 	all = memory_zero(room, sizeof *all);
 	add_tools(all, a->tools);
 	for (size_t i = 0; i < a->phases.count; i++)
@@ -501,9 +482,9 @@ agent_tools(const struct agent *a)
 void
 agent_allow_tools(struct agent *a, char *const *names)
 {
-	size_t count = count_tools(names);
+	size_t count = list_count(names);
 
-	definition_names_free(a->tools);
+	list_free(a->tools);
 	a->tools = memory_zero(count + 1, sizeof *a->tools);
 	for (size_t i = 0; i < count; i++)
 		a->tools[i] = memory_text(names[i]);
@@ -512,8 +493,8 @@ agent_allow_tools(struct agent *a, char *const *names)
 void
 agent_free(struct agent *a)
 {
-	definition_names_free(a->tools);
-	definition_names_free(a->handoffs);
+	list_free(a->tools);
+	list_free(a->handoffs);
 	free(a->handoffs_place);
 	free(a->path);
 	free(a->name);

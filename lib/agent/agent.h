@@ -15,8 +15,7 @@
 #include "agent/phase.h"
 #include "base/buffer.h"
 #include "base/error.h"
-
-enum tools_policy { TOOLS_BLOCK, TOOLS_WARN };
+#include "exec/ceiling.h"
 
 struct agent {
 	char *path;            /* where it was found */

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -246,14 +247,6 @@ definition_names(const struct definition *d, const struct definition_key *key, j
 	return 0;
 }
 
-void
-definition_names_free(char **names)
-{
-	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
-		free(names[i]);
-	free(names);
-}
-
 int
 definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err)
@@ -383,7 +376,7 @@ not_found(const struct search *s, const char *what, struct error *err)
 		buffer_format(&text, " (did you mean '%s'?)", near);
 	error_set(err, ERROR_DEFINITION, what, "not found in %s", buffer_string(&text));
 	buffer_free(&text);
-	definition_names_free(names);
+	list_free(names);
 	free(wanted);
 }
 
@@ -406,6 +399,6 @@ definition_find(const char *kind, const char *what, const char *const *names,
 	look_below(&s, AWF_DATADIR, "");
 	if (s.found == NULL)
 		not_found(&s, what, err);
-	definition_names_free(s.looked);
+	list_free(s.looked);
 	return s.found;
 }

@@ -63,7 +63,6 @@ int definition_duration(const struct definition *d, const struct definition_key 
     json_t *value, void *object, struct error *err);
 int definition_names(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
-void definition_names_free(char **names);
 /* Takes anything and stores nothing. */
 int definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);

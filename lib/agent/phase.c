@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "agent/tool.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -150,7 +151,7 @@ phases_list_free(struct phases_list *phases)
 	for (size_t i = 0; i < phases->count; i++) {
 		struct phase *phase = &phases->list[i];
 
-		definition_names_free(phase->tools);
+		list_free(phase->tools);
 		free(phase->name);
 		free(phase->instructions);
 	}

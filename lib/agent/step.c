@@ -418,6 +418,8 @@ step_define(struct step *s)
 		define_group(s, &w);
 	for (i = 0; s->team != NULL && i < s->team->count; i++)
 		define_member(s, s->team->members[i], &w);
+	if (s->team != NULL && s->team->policy != TOOLS_UNSAID)
+		writer_string(&w, tools_policy_name(s->team->policy));
 	if (s->operation != NULL)
 		writer_string(&w, s->operation->sha256);
 	if (s->approve)

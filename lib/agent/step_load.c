@@ -33,6 +33,8 @@ load_agents(struct step *step, const struct step_source *source, struct step_loa
 	int result;
 
 	step->kind = "agent";
+	if (ceiling_check(err) == -1)
+		return -1;
 	result = team_load(&loaded->team, &source->team, step->name, err);
 	step->agent = &loaded->team.members[0]->agent;
 	if (result == -1)
@@ -50,6 +52,11 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
     struct error *err)
 {
 	step->kind = "operation";
+	if (ceiling_check(err) == -1)
+		return -1;
+	if (ceiling_forbids(name))
+		return error_set(err, ERROR_DEFINITION, "-t",
+		    "the run does not allow the tool '%s' (awf-run --allow-tools)", name);
 	if (tool_load(&loaded->operation, name, getenv("AWF_WORKFLOW_DIR"), err) == -1)
 		return -1;
 	step->operation = &loaded->operation;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 static const char *
@@ -88,18 +89,18 @@ find_tools(const struct agent *agent, char *const *tools, struct error *err)
 	return 0;
 }
 
+/* But those that the run forbids. */
 static int
 load_tools(struct member *m, char *const *names, struct error *err)
 {
-	size_t count = 0;
-
-	while (names[count] != NULL)
-		count++;
-	m->tools = memory_zero(count + 1, sizeof *m->tools);
-	for (; m->tool_count < count; m->tool_count++)
-		if (tool_load(&m->tools[m->tool_count], names[m->tool_count],
-		    workflow_directory(), err) == -1)
+	m->tools = memory_zero(list_count(names) + 1, sizeof *m->tools);
+	for (; *names != NULL; names++) {
+		if (ceiling_forbids(*names))
+			continue;
+		if (tool_load(&m->tools[m->tool_count], *names, workflow_directory(), err) == -1)
 			return -1;
+		m->tool_count++;
+	}
 	return 0;
 }
 
@@ -134,6 +135,9 @@ load_stop_tool(struct member *m, struct error *err)
 			return 0;
 	path = name == NULL ? NULL : tool_find(name, workflow_directory(), NULL);
 	free(path);
+	if (path != NULL && ceiling_forbids(name))
+		return error_set(err, ERROR_DEFINITION, m->agent.path,
+		    "stop_when: the run does not allow the tool '%s' (awf-run --allow-tools)", name);
 	return path == NULL ? 0 : tool_load(&m->stop, name, workflow_directory(), err);
 }
 
@@ -175,9 +179,24 @@ add_member(struct team *t)
 	return m;
 }
 
+/* What the run blocks stays so; else who is nearer to the call has the say. */
+static void
+set_policy(struct agent *agent, enum tools_policy given)
+{
+	enum tools_policy run = ceiling_policy();
+
+	if (run == TOOLS_BLOCK)
+		agent->tools_policy = TOOLS_BLOCK;
+	else if (given != TOOLS_UNSAID)
+		agent->tools_policy = given;
+	else if (agent->tools_policy == TOOLS_UNSAID)
+		agent->tools_policy = run;
+}
+
 static void
 set_limits(struct agent *agent, const struct team_source *source)
 {
+	set_policy(agent, source->tools_policy);
 	if (source->max_turns >= 0)
 		agent->max_turns = source->max_turns;
 	if (source->max_tokens_total >= 0)
@@ -221,14 +240,12 @@ static int
 load_allowed_tools(struct member *m, char **allowed, struct error *err)
 {
 	char **names = m->agent.tools;
-	size_t kept = 0, at;
+	size_t kept = 0;
 
 	if (find_tools(&m->agent, names, err) == -1)
 		return -1;
 	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
-		for (at = 0; allowed[at] != NULL && strcmp(allowed[at], names[i]) != 0; at++)
-			;
-		if (allowed[at] != NULL)
+		if (list_has(allowed, names[i]))
 			names[kept++] = names[i];
 		else
 			free(names[i]);
@@ -328,6 +345,7 @@ int
 team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err)
 {
+	t->policy = source->tools_policy;
 	if (load_lead(add_member(t), source, name, err) == -1)
 		return -1;
 	for (size_t i = 0; i < t->count; i++)
@@ -392,5 +410,5 @@ team_free(struct team *t)
 	}
 	free(t->members);
 	free(t->providers);
-	*t = (struct team){ NULL, 0, NULL, 0 };
+	*t = (struct team){ .count = 0 };
 }

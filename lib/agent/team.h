@@ -2,7 +2,8 @@
  * A team: the agents that may work on a call of a step. The first is the one that the
  * step names; the others are those that it, or one of them, may hand the conversation
  * over to. Each is there once, whoever names it; agents may name each other. All are
- * loaded, with their models and tools, before any input is read.
+ * loaded, with their models and tools, before any input is read. No agent has a tool that
+ * the run forbids (exec/ceiling.h).
  */
 #ifndef AWF_AGENT_TEAM_H
 #define AWF_AGENT_TEAM_H
@@ -35,6 +36,7 @@ struct member {
 };
 
 struct team {
+	enum tools_policy policy;    /* that the step's user gave */
 	struct member **members;
 	size_t count;
 	struct provider **providers;
@@ -46,6 +48,7 @@ struct team_source {
 	const char *agent_file;      /* NULL: an agent of nothing but a model */
 	const char *model;           /* of the first agent */
 	char **allow_tools;          /* ends with NULL */
+	enum tools_policy tools_policy;
 	int64_t max_turns, max_tokens_total;
 };
 

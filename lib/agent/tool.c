@@ -8,6 +8,7 @@
 #include "agent/definition.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
@@ -387,8 +388,8 @@ tool_free(struct tool *t)
 	buffer_free(&t->input_schema);
 	schema_free(t->input);
 	schema_free(t->output);
-	definition_names_free(t->argv);
-	definition_names_free(t->environment);
+	list_free(t->argv);
+	list_free(t->environment);
 	memset(t, 0, sizeof *t);
 }
 

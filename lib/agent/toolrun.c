@@ -57,6 +57,11 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 		run->control = offered->control;
 		return;
 	}
+	if (ceiling_forbids(run->name)) {
+		error_set(&run->error, ERROR_BLOCKED, NULL, "the run does not allow the tool '%s'",
+		    run->name);
+		return;
+	}
 	if (t->member->agent.tools_policy == TOOLS_WARN &&
 	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0) {
 		run->tool = &run->own;
@@ -89,6 +94,8 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run_look_up(r, run);
 	if (run->tool != NULL)
 		run_check(run);
+	if (run->tool != NULL && run->control == NULL && ceiling_warns(run->name))
+		run->warning = "the run's list of tools does not allow it";
 	run->refused = run->error.code != ERROR_NONE;
 }
 

@@ -72,6 +72,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 {
 	struct event_view view;
 	struct span payload;
+	char *policy;
 
 	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
 		return not_recorded(r, err);
@@ -90,6 +91,11 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	    sizeof r->recorded.sha256);
 	take_members(&r->inputs, span_member(payload, "inputs"), true);
 	take_members(&r->variables, span_member(payload, "env"), false);
+	r->allow_tools = span_text(span_path(payload, "env", CEILING_TOOLS, NULL));
+	policy = span_text(span_path(payload, "env", CEILING_POLICY, NULL));
+	if (policy != NULL)
+		tools_policy_parse(policy, NULL, &r->tools_policy, NULL);
+	free(policy);
 	span_copy(span_member(payload, "forked_from"), r->forked_from, sizeof r->forked_from);
 	r->forked_at = span_text(span_member(payload, "forked_at"));
 	run_cause_read(&r->cause, &view);
@@ -374,6 +380,7 @@ resume_free(struct resume *r)
 	free(r->forked_at);
 	list_free(r->inputs);
 	list_free(r->variables);
+	free(r->allow_tools);
 	history_summary_free(&r->history);
 	*r = (struct resume){ .path = NULL };
 }

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "exec/ceiling.h"
 #include "exec/workflow.h"
 #include "record/run.h"
 #include "record/storage.h"
@@ -29,6 +30,8 @@ struct resume {
 	bool snapshot;                /* of which a copy was kept */
 	bool no_input;                /* its stdin was /dev/null */
 	char **inputs;                /* KEY=VALUE */
+	char *allow_tools;            /* its ceiling, exec/ceiling.h; NULL */
+	enum tools_policy tools_policy;
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */
 	struct history_source *others; /* what it was forked from, oldest first */

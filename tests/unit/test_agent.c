@@ -239,7 +239,7 @@ defaults_hold(void **state)
 	assert_null(a.description);
 	assert_null(a.tools[0]);
 	assert_int_equal(json_object_size(a.params), 0);
-	assert_int_equal(a.tools_policy, TOOLS_BLOCK);
+	assert_int_equal(a.tools_policy, TOOLS_UNSAID);
 	assert_int_equal(a.max_turns, 30);
 	assert_int_equal(a.max_tokens_total, 0);
 	assert_int_equal(a.timeout_ms, 0);

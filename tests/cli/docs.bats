@@ -103,6 +103,20 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
 }
 
+@test "README: control flow" {
+	export AWF_MODEL=replay/$PWD/recordings/judge.jsonl
+	same "$(awf-run -c "$(readme '--until')" <samples/task.txt | jq -c .data.verdict)" '{"accepted":true,"reasons":[]}'
+	AWF_MODEL=replay/$PWD/recordings/panel.jsonl
+	same "$(awf-run -c "$(readme '--parallel')" <samples/change.diff | head -n 1)" 'do not merge'
+	AWF_MODEL=replay/$PWD/recordings/brief.jsonl
+	answers 'You are the writer' written >recordings/brief.jsonl
+	printf '#!/bin/sh\ncat >published\n' >publish
+	chmod +x publish
+	run -75 awf-run -c "$(readme '--approve')" <samples/task.txt
+	run -0 awf-run -n --approve check --resume @
+	same "$(cat published)" written
+}
+
 @test "README: every page that it names is there" {
 	grep -o 'awf-[a-z]*([1-8])' "$ROOT/README.md" | tr '(' . | tr -d ')' >pages
 	while read -r page; do

@@ -52,6 +52,16 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 	same "$(asked)" 'join: ["one","two"]'
 }
 
+@test "fan out and join" {
+	same "$(try 'Fan out and join' in)" 'chair said'
+	same "$(asked)" "$(printf '%s\n' 'decide: {"con":"b said","pro":"a said"}' 'panel.con: TODO' 'panel.pro: TODO')"
+}
+
+@test "the first that succeeds" {
+	same "$(try 'The first that succeeds' in | data)" 'a said'
+	same "$(asked)" 'ask.one: TODO'
+}
+
 @test "side by side" {
 	same "$(try 'Side by side' in | data)" '{"a":"x of TODO","b":"y of TODO"}'
 }

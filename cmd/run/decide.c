@@ -151,24 +151,28 @@ read_result(struct deciding *d, struct error *err)
 	struct item item;
 	struct data none = { BUFFER_INIT, false, false };
 	enum input_form form = INPUT_TEXT;
-	int got;
+	int got = 0;
 
 	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
 		if (strcmp(d->at->form, forms[i].name) == 0)
 			form = forms[i].form;
 	d->decision.results.several = form != INPUT_TEXT;
 	memset(&item, 0, sizeof item);
-	state_reader_begin(&r, STDIN_FILENO, d->settings->no_input ? INPUT_NONE : form, "");
-	while ((got = state_reader_next(&r, &item, err)) == 1) {
+	state_reader_begin(&r, STDIN_FILENO, form, "");
+	while (!d->settings->no_input && (got = state_reader_next(&r, &item, err)) == 1) {
 		add_result(d, &item.data);
 		memset(&item.data, 0, sizeof item.data);
 		item_free(&item);
 	}
 	state_reader_free(&r);
-	if (got == 0 && form == INPUT_TEXT && d->decision.results.count == 0) {
+	if (d->settings->no_input)
+		data_null(&none);
+	else
 		data_from_text(&none, "", 0);
+	if (got == 0 && form == INPUT_TEXT && d->decision.results.count == 0)
 		add_result(d, &none);
-	}
+	else
+		data_free(&none);
 	return got;
 }
 

@@ -455,6 +455,20 @@ add_result(struct view *v, const struct event_view *event, const char *member)
 	add_preview(v, pointer_find(event->payload, pointer));
 }
 
+/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
+static void
+detail_approval(struct view *v, struct span approval, bool failed)
+{
+	struct span by = span_member(approval, "by");
+
+	if (!failed && member_set(by)) {
+		detail_value(v, "", span_member(approval, "decision"));
+		buffer_text(&v->text, " by ");
+		add_value(v, by, ARGUMENT_COLUMNS);
+	}
+	detail_value(v, "until ", span_member(approval, "deadline"));
+}
+
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
@@ -469,6 +483,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 	detail_condition(v, span_member(payload, "condition"));
 	detail_retries(v, span_member(payload, "retries"));
 	detail_value(v, "run ", event->child_run_id);
+	detail_approval(v, span_member(payload, "approval"), view_ended(event) == VIEW_FAILED);
 	if (member_set(error)) {
 		add_error(v, error);
 		return;

@@ -1,0 +1,223 @@
+#!/usr/bin/env bats
+# Async completion: awf-step --pending, awf-run --complete and --heartbeat.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+load ../support/resume
+bats_require_minimum_version 1.5.0
+
+prepare() {
+	resume_tools
+	ME=$(command id -un)
+	# submit: hands its input on, and notes the token.
+	cat >bin/submit <<-'END'
+		#!/bin/sh
+		cat >>"$LEDGERS/submitted"
+		echo "$AWF_TASK" >>"$LEDGERS/tasks"
+		echo 'on its way'
+		exit 75
+	END
+	chmod +x bin/submit
+	cat >flow <<-'END'
+		awf-step --pending job -- submit | awf-step use -r -- sed 's/^/got: /'
+	END
+}
+
+waits() {
+	local status=0
+	awf-run --id-file run.id "$@" >out 2>err 3>&- || status=$?
+	[ "$status" = 75 ] || { cat err; false; }
+}
+events() { jq -c "select(.type == \"step.completed\" and .path == \"$1\") | .payload$2" "$(record)"; }
+last() { events "$1" "$2" | tail -n 1; }
+submitted() { wc -l <tasks; }
+
+@test "a command that exits 75 waits for its result" {
+	waits ./flow <<<work
+	same "$(cat err)" "awf-step: job: waits for its result
+awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
+	same "$(cat tasks)" "$(id)/job:0:0"
+	same "$(last job '|[.error.code,.approval,.exit_code,.result]')" \
+		'["waiting",{"asks":"completion","form":"text"},75,null]'
+	[ -z "$(ls "$AWF_STORAGE/runs")" ]
+	deserted
+	awf-verify
+	echo result | awf-run --complete job
+	same "$(last job '|[.result,.approval.decision,.approval.by]')" "[\"result\",\"completed\",\"$ME\"]"
+	same "$(resume)" 'got: result'
+	same "$(submitted)" 1
+	awf-verify
+	awf-verify --determinism
+}
+
+@test "without --pending 75 is a failure; with it every other status is what it was" {
+	run -3 awf-run -c 'awf-step job -- submit' <<<work
+	[[ $output == *'job:0:0 failed: submit: exit status 75' ]]
+	same "$(awf-run -c 'awf-step --pending job -r -- cat' <<<work)" work
+	run -3 awf-run -c 'awf-step --pending job -- false' <<<work
+	[[ $output == *'job:0:0 failed: false: exit status 1' ]]
+	run -75 awf-run -c 'awf-step --pending --retries 3 --delay 0 job -- submit' <<<work
+	same "$(submitted)" 2
+}
+
+@test "the token names run and call; the result takes the form of -O" {
+	local form input want
+	while IFS='|' read -r form input want; do
+		waits -c "awf-step --pending -O $form job -- submit | awf-step -s -r all -- cat" <<<work
+		printf %b "$input" | awf-run --complete "$(tail -n 1 tasks)"
+		same "$(resume)" "$want"
+		awf-verify
+		awf-verify --determinism
+	done <<-'END'
+	text|a\nb\n|["a\nb"]
+	text||[""]
+	lines|a\nb\n|["a","b"]
+	nul|a\0000b\0000|["a","b"]
+	json|{"a": 1.50} [2]|[{"a":1.50},[2]]
+	END
+	waits -c 'awf-step --pending job -- submit | awf-step -r bytes -- od -An -tx1' <<<work
+	printf '\377\0' | awf-run --complete job
+	same "$(resume)" ' ff 00'
+	waits ./flow <<<work
+	awf-run -n --complete job
+	same "$(last job '|has("result"),.result')" $'true\nnull'
+}
+
+@test "--into puts the result where it belongs" {
+	waits -c 'awf-step -i json --pending --into job job -- submit | awf-step show -r -- cat' <<<'{"n":1}'
+	echo r | awf-run --complete job
+	same "$(resume)" '{"n":1,"job":"r"}'
+	awf-verify --determinism
+	# The merged result is what a further attempt takes.
+	waits -c 'awf-step -i json --pending --into job job -- submit | awf-step --approve ok | awf-step show -r -- cat' <<<'{"n":1}'
+	echo r | awf-run --complete job
+	run -75 resume
+	awf-run --approve ok </dev/null
+	same "$(resume)" '{"n":1,"job":"r"}'
+	awf-verify
+}
+
+@test "a resume without the result waits on, and does not do the work again" {
+	waits ./flow <<<work
+	run -75 resume
+	run -75 resume
+	same "$(submitted)" 1
+	same "$(last job '|[.error.code,.approval.asks,.exit_code]')" '["waiting","completion",null]'
+	awf-verify
+	awf-verify --determinism
+	echo late | awf-run --complete "$(cat tasks)"
+	same "$(resume)" 'got: late'
+	same "$(submitted)" 1
+	awf-verify
+	awf-verify --determinism
+}
+
+@test "--failed: the call fails, for good, and --rescue catches it" {
+	waits -c 'awf-step --pending job -- submit | awf-step --rescue r -r -- sed s/^/kept:/' <<<work
+	awf-run --complete job --failed --reason 'out of paper' </dev/null
+	same "$(last job .error)" "{\"code\":\"exit_status\",\"message\":\"failed by $ME: out of paper\"}"
+	same "$(resume)" kept:work
+	same "$(submitted)" 1
+	waits ./flow <<<work
+	awf-run --complete job --failed </dev/null
+	run -3 resume
+	run -3 resume
+	same "$(submitted)" 2
+	awf-verify --determinism
+}
+
+@test "its time may be over: completions are refused, and a resume says timeout" {
+	waits -c 'awf-step --pending=300ms job -- submit' <<<work
+	[[ $(last job .approval.timeout_ms) == 300 ]]
+	sleep 0.4
+	run -3 awf-run --complete job <<<late
+	[[ $output == 'awf-run: job:0:0: waits no more: its time was over at '*Z ]]
+	run -3 awf-run --heartbeat job
+	run -3 resume
+	[[ $output == *'step job:0:0 failed: no result came until '*Z ]]
+	same "$(last job .error.code)" '"timeout"'
+	awf-verify
+	awf-verify --determinism
+	# A call that has failed is made again.
+	run -75 resume
+	same "$(submitted)" 2
+	echo fast | awf-run --complete "$(id)/job:0:0"
+	same "$(resume | jq -r .data)" fast
+	awf-verify
+}
+
+@test "a heartbeat lets it wait as long again, each time" {
+	waits -c 'awf-step --pending=2s job -- submit | awf-step use -r -- cat' <<<work
+	local first second i
+	first=$(last job .approval.deadline)
+	awf-run --heartbeat job
+	second=$(last job .approval.deadline)
+	[[ $second > $first ]]
+	for i in $(seq 12); do awf-run --heartbeat "$(cat tasks)"; done
+	same "$(awf-tail --list | awk '{print $3}')" waiting
+	awf-tail -n 1 | grep -q "job waiting (heartbeat by $ME, until "
+	run -75 resume
+	same "$(last job .approval.decision)" null
+	[[ $(last job .approval.deadline) > $second ]]
+	awf-verify
+	awf-verify --determinism
+	echo r | awf-run --complete job
+	same "$(resume)" r
+	same "$(submitted)" 1
+	awf-verify
+}
+
+@test "of twenty completions at the same time exactly one is taken" {
+	local i
+	waits ./flow <<<work
+	for i in $(seq 20); do
+		{ awf-run --complete job <<<"$i" 2>>refused && echo "$i" >>taken; } 3>&- &
+	done
+	wait
+	same "$(wc -l <taken) $(wc -l <refused)" '1 19'
+	same "$(resume)" "got: $(cat taken)"
+	awf-verify
+}
+
+@test "killed anywhere: the work is handed on once, and its result taken" {
+	cat >flow <<-'END'
+		awf-step --pending job -- submit | awf-step slow -- hold | awf-step use -r -- sed 's/^/got: /'
+	END
+	waits ./flow <<<work
+	run -75 resume
+	# As if that attempt had died between start and end of the call.
+	sed -i "$(($(jq -r 'select(.type == "step.started" and .path == "job") | .seq' "$(record)" | tail -n 1) + 1)),\$d" "$(record)"
+	run -75 resume
+	same "$(submitted)" 1
+	echo r | awf-run --complete job
+	die_again
+	same "$(resume)" 'got: r'
+	same "$(submitted)" 1
+	awf-verify
+}
+
+@test "cancelled while it submits: nothing waits" {
+	cat >flow <<-'END'
+		awf-step --pending job -- sh -c ': >ready; exec sleep 1000'
+	END
+	awf-run --id-file run.id ./flow <<<work >out 2>err 3>&- &
+	eventually test -e ready
+	kill -TERM $!
+	wait $! || same $? 143
+	run -125 awf-run --complete job <<<r
+	same "$output" "awf-run: job: no call of run $(id) waits for that"
+	awf-verify
+}
+
+@test "tokens, paths and options that do not fit are refused" {
+	waits ./flow <<<work
+	while IFS='|' read -r options message; do
+		# shellcheck disable=SC2086
+		run -125 awf-run $options </dev/null
+		same "$output" "awf-run: ${message//ID/$(id)}"
+	done <<-END
+	--complete $(id)/jib:0:0|jib:0:0: no such call waits in run ID (did you mean 'job:0:0'?); these do: job:0:0
+	--complete $(id)/job:0:0 @|@: not with a task's token, which names the run
+	--complete 00000000-0000-4000-8000-000000000000/job:0:0|00000000-0000-4000-8000-000000000000: $(awf-tail 00000000-0000-4000-8000-000000000000 2>&1 | sed 's/.*0000: //')
+	--approve job|--approve: job:0:0 waits for its result: say --complete or --heartbeat
+	END
+}

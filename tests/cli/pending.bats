@@ -79,7 +79,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	same "$(resume)" ' ff 00'
 	waits ./flow <<<work
 	awf-run -n --complete job
-	same "$(last job '|has("result"),.result')" $'true\nnull'
+	same "$(last job '|[has("result"),.result]')" '[true,null]'
 }
 
 @test "--into puts the result where it belongs" {

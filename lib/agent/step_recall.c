@@ -241,6 +241,8 @@ take_end(struct working *work)
 		take_results(work, end);
 	if (span_integer(span_member(payload, "exit_code"), &number))
 		work->exit_code = (int)number;
+	if (span_integer(span_member(payload, "winner"), &number))
+		work->winner = number;
 	if (span_integer(span_member(payload, "stderr_bytes"), &number))
 		work->errors_bytes = number;
 	span_decode(span_member(payload, "stderr"), &work->errors);

@@ -38,7 +38,7 @@ sound() {
 	same "$(starts p:0:0/p:0:0/a:0:0)" 1
 	same "$(ends p:0:0/p:0:1 '.payload.reused_from | type')" $'"null"\n"string"'
 	same "$(starts p:0:0/p:0:2)" '1 2'
-	awf-verify -q "$(id)"
+	sound
 }
 
 @test "all: a failure is tried again, and what succeeded beside it is not" {
@@ -48,7 +48,7 @@ sound() {
 	touch mended
 	run -0 --separate-stderr resume
 	same "$(entries a)" 1
-	awf-verify -q "$(id)"
+	sound
 }
 
 @test "any: the winner stands, though the group had not ended; the others are not made" {
@@ -97,7 +97,7 @@ sound() {
 	same "$output" $'[null,"exit_status"]\n["done ",null]\n["c",null]'
 	same "$(entries a)" 1
 	same "$(starts p:0:0/p:0:0)" '1 2'
-	awf-verify -q "$(id)"
+	sound
 }
 
 @test "a group that ended gives its lines again, whatever its branches would do now" {
@@ -119,7 +119,7 @@ sound() {
 	run -0 --separate-stderr resume
 	same "$output" 2
 	same "$(entries a)" 3
-	awf-verify -q "$(id)"
+	sound
 }
 
 @test "every strategy replays, however its branches ended" {
@@ -151,5 +151,5 @@ sound() {
 	run -0 --separate-stderr resume
 	same "$output" $'a\nc'
 	same "$(starts p:0:0/p:0:0)" '1 2'
-	awf-verify -q "$(id)"
+	sound
 }

@@ -41,7 +41,9 @@
 #include "replay/resume.h"
 #include "run/decide.h"
 #include "run/detach.h"
+#include "run/notice.h"
 #include "run/place.h"
+#include "run/prune.h"
 #include "run/settings.h"
 
 #define PROGRAM "awf-run"
@@ -58,6 +60,8 @@ struct job {
 	struct environment environment;
 	struct supervision supervision;
 	struct outcome outcome;
+	struct conclusion conclusion;
+	struct buffer summary;     /* JSON, for --on-complete and --on-failure */
 	struct seal_key seal;
 	struct mask mask;
 	struct resume resume;
@@ -128,12 +132,28 @@ load_seal(struct job *j, struct error *err)
 	return failed;
 }
 
+/* This process's environment, but for API keys: they are for providers alone. */
+static int
+begin_keyless(struct environment *e, struct error *err)
+{
+	struct keys keys;
+
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	environment_begin(e);
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		environment_unset(e, *name);
+	for (size_t i = 0; i < keys.count; i++)
+		environment_unset(e, keys.names[i]);
+	keys_free(&keys);
+	return 0;
+}
+
 /* The filter of --mask is the user's, but API keys are for providers alone. */
 static int
 open_mask(struct job *j, struct error *err)
 {
 	struct environment environment;
-	struct keys keys;
 
 	if (mask_open(&j->mask, j->settings.mask, err) != 0)
 		return -1;
@@ -142,16 +162,10 @@ open_mask(struct job *j, struct error *err)
 	if (j->settings.snapshot)
 		return error_set(err, ERROR_USAGE, "--snapshot",
 		    "not with --mask: a masked run cannot be replayed");
-	if (keys_load(&keys, err) != 0)
+	if (begin_keyless(&environment, err) != 0)
 		return -1;
-	environment_begin(&environment);
-	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		environment_unset(&environment, *name);
-	for (size_t i = 0; i < keys.count; i++)
-		environment_unset(&environment, keys.names[i]);
 	mask_environment(&j->mask, &environment);
 	environment_free(&environment);
-	keys_free(&keys);
 	return 0;
 }
 
@@ -503,25 +517,43 @@ name_successor(struct job *j)
 static int
 finish(struct job *j)
 {
-	struct conclusion e;
+	struct conclusion *e = &j->conclusion;
 	struct error err = ERROR_INIT;
 	char sha256[DIGEST_SIZE];
 
 	overlap_ended(&j->overlap);
 	name_successor(j);
-	conclusion_draw(&e, &j->supervision, j->run.transcript.path, &j->outcome);
+	conclusion_draw(e, &j->supervision, j->run.transcript.path, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0)
-		conclusion_fail(&e, &err);
-	report(j, &e);
+		conclusion_fail(e, &err);
+	report(j, e);
 	if (j->supervision.survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
-	if (record_end(j, &e, sha256, &err) != 0 ||
-	    place_end(&j->place, &e, &j->input, sha256, &err) != 0) {
+	if (record_end(j, e, sha256, &err) != 0 ||
+	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
-		e.exit_code = CONCLUSION_FAILED;
+		conclusion_fail(e, &err);
 	}
-	return e.exit_code;
+	notice_write(&j->summary, &j->run, e, &j->outcome);
+	return e->exit_code;
+}
+
+/* What is done when the run is over and its end recorded. Failing there is no failure. */
+static void
+follow_up(struct job *j, const char *name)
+{
+	const struct settings *s = &j->settings;
+	struct environment environment = { NULL, 0, 0 };
+	struct error warning;
+
+	if ((s->on_complete != NULL || s->on_failure != NULL) &&
+	    (begin_keyless(&environment, &warning) != 0 ||
+	    notice_send(s, &j->conclusion, &j->summary, environment.list, &warning) != 0))
+		warn(&warning);
+	environment_free(&environment);
+	if (s->keep != NULL && prune_older(s->keep, name, j->run.id, warn, &warning) != 0)
+		warn(&warning);
 }
 
 static void
@@ -532,6 +564,7 @@ job_free(struct job *j)
 	input_close(&j->input);
 	place_free(&j->place);
 	buffer_free(&j->inputs);
+	buffer_free(&j->summary);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
 	mask_free(&j->mask);
@@ -790,9 +823,20 @@ make_decision(const struct settings *s)
 }
 
 static int
+prune_instead(const struct settings *s)
+{
+	struct error err = ERROR_INIT;
+
+	if (prune_runs(s, warn, &err) != 0)
+		return own_failure(&err);
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static int
 run(struct job *j)
 {
 	struct error err = ERROR_INIT;
+	char *name;
 	int status = make_decision(&j->settings);
 
 	if (status != STATUS_OK || (j->settings.decide != DECIDE_NOTHING && j->settings.resume == NULL))
@@ -811,7 +855,10 @@ run(struct job *j)
 	overlap_begun(&j->overlap, j->run.id);
 	run_workflow(j);
 	status = finish(j);
+	name = memory_text(j->run.name);
 	run_close(&j->run);
+	follow_up(j, name);
+	free(name);
 	return status;
 }
 
@@ -835,7 +882,8 @@ main(int argc, char **argv)
 	if (status == OPTION_HELP || status == OPTION_VERSION)
 		status = program_end(PROGRAM, STATUS_OK);
 	else
-		status = status == -1 ? own_failure(&err) : run(&job);
+		status = status == -1 ? own_failure(&err) :
+		    job.settings.prune ? prune_instead(&job.settings) : run(&job);
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);

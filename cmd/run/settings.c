@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "agent/tool.h"
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,7 +22,9 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
-	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON
+	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON,
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_PRUNE, OPT_OLDER_THAN, OPT_MAX_COUNT,
+	OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 const char run_usage[] =
@@ -29,7 +32,8 @@ const char run_usage[] =
     "awf-run [options] -c PIPELINE [ARG...]\n"
     "awf-run [options] --resume RUN\n"
     "awf-run [options] --approve|--deny|--complete|--heartbeat PATH [RUN]\n"
-    "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
+    "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]\n"
+    "awf-run --prune [options]";
 
 const struct option_spec run_options[] = {
 	{ OPT_PIPELINE, 'c', "command", "PIPELINE", "run this text with the shell" },
@@ -63,8 +67,46 @@ const struct option_spec run_options[] = {
 	{ OPT_FAILED, 0, "failed", NULL, "of --complete: it has none, the call fails" },
 	{ OPT_HEARTBEAT, 0, "heartbeat", "PATH", "a call that ended as pending may wait on" },
 	{ OPT_REASON, 0, "reason", "TEXT", "of --approve, --deny, --complete --failed: why" },
+	{ OPT_ON_COMPLETE, 0, "on-complete", "COMMAND", "run this after success, with a summary on stdin" },
+	{ OPT_ON_FAILURE, 0, "on-failure", "COMMAND", "run this after any other end than waiting" },
+	{ OPT_KEEP, 0, "keep", "AGE", "at the end, remove runs of this name that are older (30d)" },
+	{ OPT_PRUNE, 0, "prune", NULL, "remove runs that have ended:" },
+	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "of --prune: that ended before (30d, 2026-10-01)" },
+	{ OPT_MAX_COUNT, 0, "max-count", "N", "of --prune: all but the newest N" },
+	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "of --prune: all but the newest that fit (500M, 2G)" },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "of --prune: say what would go, and leave it" },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "of --prune: say what goes" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
+
+int
+settings_time(const char *option, const char *text, int64_t *wall, struct error *err)
+{
+	if (clock_parse(text, clock_wall(), wall) == 0)
+		return 0;
+	return error_set(err, ERROR_USAGE, option,
+	    "'%s' is no age and no time (as in 12h, 30d, 2026-10-01)", text);
+}
+
+static int
+set_keep(struct settings *s, const char *age, struct error *err)
+{
+	int64_t wall;
+
+	s->keep = age;
+	return settings_time("--keep", age, &wall, err);
+}
+
+static int
+set_max_count(struct settings *s, const char *text, struct error *err)
+{
+	long long count;
+
+	if (options_number("--max-count", text, 0, INT32_MAX, &count, err) != 0)
+		return -1;
+	s->rule.max_count = count;
+	return 0;
+}
 
 static int
 add_recorded(struct settings *s, const char *name, struct error *err)
@@ -132,6 +174,19 @@ set_decision(struct settings *s, enum decide_option decide, const char *path, st
 }
 
 static int
+set_prune_option(struct settings *s, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_OLDER_THAN: return settings_time("--older-than", value, &s->rule.before, err);
+	case OPT_MAX_COUNT: return set_max_count(s, value, err);
+	case OPT_MAX_SIZE: return options_size("--max-size", value, &s->rule.max_bytes, err);
+	case OPT_DRY_RUN: s->dry_run = true; return 0;
+	case OPT_VERBOSE: s->verbose = true; return 0;
+	default: s->prune = true; return 0;
+	}
+}
+
+static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
 	switch (id) {
@@ -167,8 +222,26 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_HEARTBEAT: return set_decision(s, DECIDE_HEARTBEAT, value, err);
 	case OPT_FAILED: s->failed = true; return 0;
 	case OPT_REASON: s->reason = value; return 0;
-	default: s->id_file = value; return 0;
+	case OPT_ON_COMPLETE: s->on_complete = value; return 0;
+	case OPT_ON_FAILURE: s->on_failure = value; return 0;
+	case OPT_KEEP: return set_keep(s, value, err);
+	case OPT_ID_FILE: s->id_file = value; return 0;
+	default: return set_prune_option(s, id, value, err);
 	}
+}
+
+/* Whether it may stand beside --prune. */
+static bool
+of_prune(int id)
+{
+	return id == OPT_NAME || (id >= OPT_PRUNE && id <= OPT_VERBOSE);
+}
+
+static bool
+has_limit(const struct retention_rule *rule)
+{
+	return rule->before != INT64_MIN || rule->max_count != INT64_MAX ||
+	    rule->max_bytes != INT64_MAX;
 }
 
 static bool
@@ -179,19 +252,49 @@ mask_wanted(const struct settings *s)
 	return mask != NULL && *mask != '\0';
 }
 
+struct rule { bool wrong; const char *option, *why; };
+
+static int
+check_rules(const struct rule *rules, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].wrong)
+			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
+	return 0;
+}
+
+static int
+check_prune(const struct settings *s, struct error *err)
+{
+	const struct rule rules[] = {
+		{ s->prune && (s->runs || *s->words != NULL), "--prune",
+		    "only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose" },
+		{ s->prune && !has_limit(&s->rule), "--prune",
+		    "say what goes: --older-than, --max-count or --max-size" },
+		{ !s->prune && s->dry_run, "--dry-run", "only with --prune" },
+		{ !s->prune && s->verbose, "--verbose", "only with --prune" },
+		{ !s->prune && s->rule.before != INT64_MIN, "--older-than", "only with --prune" },
+		{ !s->prune && s->rule.max_count != INT64_MAX, "--max-count", "only with --prune" },
+		{ !s->prune && has_limit(&s->rule), "--max-size", "only with --prune" },
+	};
+
+	return check_rules(rules, sizeof rules / sizeof rules[0], err);
+}
+
 /* What does not go together, and why. */
 static int
 check_options(const struct settings *s, struct error *err)
 {
 	bool workflow = s->pipeline != NULL || *s->words != NULL;
 	bool again = s->resume != NULL || s->fork != NULL, decides = s->decide != DECIDE_NOTHING;
-	const struct { bool wrong; const char *option, *why; } rules[] = {
+	const struct rule rules[] = {
 		{ decides && (workflow || s->go_on || s->fork != NULL), s->decided,
 		    "a decision is made without a workflow, --continue or --fork" },
 		{ decides && s->resume == NULL && (s->id_file != NULL || s->print_id ||
 		    s->timeout_ms > 0 || s->recorded != NULL || s->inputs != NULL || s->name != NULL ||
 		    s->shell != NULL || s->workspace != NULL || s->mask != NULL || s->snapshot ||
-		    s->no_transcript), s->decided,
+		    s->no_transcript || s->keep != NULL || s->on_complete != NULL ||
+		    s->on_failure != NULL), s->decided,
 		    "a decision runs nothing, so options of runs need --resume RUN" },
 		{ decides && s->decided_run != NULL && s->resume != NULL, s->decided_run,
 		    "--resume names the run already" },
@@ -228,13 +331,10 @@ check_options(const struct settings *s, struct error *err)
 		    "only with --resume, --continue or --fork" },
 		{ !again && !s->go_on && s->skip != NULL, "--skip",
 		    "only with --resume, --continue or --fork" },
-		{ !again && !workflow && !decides, NULL, "no workflow given (see --help)" },
+		{ !again && !workflow && !decides && !s->prune, NULL, "no workflow given (see --help)" },
 	};
 
-	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-		if (rules[i].wrong)
-			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
-	return 0;
+	return check_rules(rules, sizeof rules / sizeof rules[0], err);
 }
 
 /* After a decision the words are its RUN, and options may follow. */
@@ -253,16 +353,19 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	struct options o;
 	int id;
 
-	*s = (struct settings){ .overlap = overlap_policies[0] };
+	*s = (struct settings){ .overlap = overlap_policies[0], .rule = RETENTION_ALL };
 	options_begin(&o, run_options, argc, argv);
 	o.stop_at_word = true;
 	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
 		if ((id == OPTION_WORD ? take_word(s, o.value, err) : set_option(s, id, o.value, err)) != 0)
 			return -1;
+		s->runs |= !of_prune(id);
 		o.stop_at_word = s->decide == DECIDE_NOTHING;
 	}
 	s->words = argv + o.next;
-	return id == OPTION_END && check_options(s, err) != 0 ? -1 : id;
+	if (id == OPTION_END && (check_prune(s, err) != 0 || check_options(s, err) != 0))
+		return -1;
+	return id;
 }
 
 void

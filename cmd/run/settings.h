@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "exec/ceiling.h"
+#include "record/retention.h"
 
 #define DEFAULT_SHELL "/bin/sh"
 
@@ -29,6 +30,11 @@ struct settings {
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */
 	bool go_on;            /* --continue */
 	const char *overlap;   /* one of overlap_policies */
+	const char *keep;      /* age of runs of its name that go at its end; NULL */
+	const char *on_complete, *on_failure; /* shell text; NULL */
+	bool prune, dry_run, verbose; /* --prune, instead of a workflow */
+	struct retention_rule rule;   /* of it */
+	bool runs;             /* options were given that are not of it */
 	enum decide_option decide;
 	const char *decided;     /* its PATH, or a task's token */
 	const char *decided_run; /* its RUN; NULL: that of --resume or the token, else @ */
@@ -44,6 +50,9 @@ struct settings {
 
 extern const char run_usage[];
 extern const struct option_spec run_options[];
+
+/* The time that an age (30d) or time stands for; option is its name. */
+int settings_time(const char *option, const char *text, int64_t *wall, struct error *err);
 
 /* OPTION_END: go on; OPTION_HELP, OPTION_VERSION, or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);

@@ -28,5 +28,7 @@ int copytree_file(const char *from, const char *to, struct error *err);
 /* Removes a directory and all that is in it, directories closed to their owner too.
  * What does not exist is removed already. */
 int copytree_remove(const char *path, struct error *err);
+/* The bytes of the regular files in a directory, or of one file; 0 if it does not exist. */
+int64_t copytree_bytes(const char *path);
 
 #endif

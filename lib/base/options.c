@@ -240,6 +240,24 @@ options_choice(const char *name, const char *text, const char *const *words, str
 }
 
 int
+options_size(const char *name, const char *text, int64_t *bytes, struct error *err)
+{
+	static const char units[] = "KMGT";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] != '\0' ? strchr(units, text[digits]) : NULL;
+	int shift = unit != NULL ? 10 * (int)(unit - units + 1) : 0;
+
+	errno = 0;
+	*bytes = strtoll(text, NULL, 10);
+	if (digits == 0 || (text[digits] != '\0' && (unit == NULL || text[digits + 1] != '\0')) ||
+	    errno != 0 || *bytes > INT64_MAX >> shift)
+		return error_set(err, ERROR_USAGE, name, "'%s' is not a size (as in 500, 64K, 20M, 2G)",
+		    text);
+	*bytes <<= shift;
+	return 0;
+}
+
+int
 options_duration(const char *name, const char *text, long long *ms, struct error *err)
 {
 	int64_t value;

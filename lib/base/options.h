@@ -8,6 +8,7 @@
 #define AWF_BASE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -54,6 +55,8 @@ int options_number(const char *name, const char *text, long long min, long long 
 /* One of words, which end with NULL. */
 int options_choice(const char *name, const char *text, const char *const *words,
     struct error *err);
+/* A size in bytes: "500", "64K", "20M", "2G", "1T", of 1024 each. */
+int options_size(const char *name, const char *text, int64_t *bytes, struct error *err);
 /* A duration in ms (duration_parse). */
 int options_duration(const char *name, const char *text, long long *ms, struct error *err);
 

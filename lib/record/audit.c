@@ -280,3 +280,19 @@ audit_skipped(const struct storage *s, const struct audit_skip *a, struct error 
 	buffer_free(&line);
 	return failed;
 }
+
+int
+audit_pruned(const struct storage *s, const struct audit_prune *a, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.pruned", clock_wall(), a->run_id, 0, a->name);
+	writer_member_string(&w, "status", a->status);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}

@@ -1,6 +1,6 @@
 /*
  * The audit trail: two lines per attempt of a run, one for each run that was skipped
- * (--overlap), in one file for all runs,
+ * (--overlap) or removed (--prune), in one file for all runs,
  * audit.jsonl in the storage ($AWF_AUDIT_LOG moves it, "off" disables it). A line
  * has 4 KiB at most and is written by one write() under a lock. Secrets in inputs
  * are masked by the name of their key (secret, api_key, password, token; any case
@@ -42,10 +42,14 @@ struct audit_skip {
 	const char *policy;    /* of --overlap */
 	const char *by;        /* the run that it made way for; "" if that is not known */
 };
+struct audit_prune {
+	const char *run_id, *name, *status;  /* as it was recorded */
+};
 
 /* -1 with *err for a warning; the run goes on. */
 int audit_started(const struct storage *s, const struct audit_start *a, struct error *err);
 int audit_completed(const struct storage *s, const struct audit_end *a, struct error *err);
+int audit_pruned(const struct storage *s, const struct audit_prune *a, struct error *err);
 int audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err);
 
 /* Appends inputs with secrets masked, cut to at most limit bytes: long values are

@@ -161,6 +161,12 @@ storage_transcript(const struct storage *s, const char *run_id)
 }
 
 char *
+storage_pruned(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/transcripts/%s.pruned", s->root, run_id);
+}
+
+char *
 storage_run_directory(const struct storage *s, const char *run_id)
 {
 	return memory_format("%s/runs/%s", s->root, run_id);

@@ -5,6 +5,7 @@
  *
  *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
  *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
+ *     transcripts/<run-id>.pruned: of a run that is being removed (record/prune.h)
  */
 #ifndef AWF_RECORD_STORAGE_H
 #define AWF_RECORD_STORAGE_H
@@ -36,6 +37,7 @@ int storage_make_directory(const char *path, bool sync, struct error *err);
 
 /* Paths, in memory of their own. */
 char *storage_transcript(const struct storage *s, const char *run_id);
+char *storage_pruned(const struct storage *s, const char *run_id);
 char *storage_run_directory(const struct storage *s, const char *run_id);
 char *storage_input(const struct storage *s, const char *run_id);
 char *storage_blobs(const struct storage *s, const char *run_id);

@@ -12,7 +12,7 @@
 #include "record/reader.h"
 #include "record/waiting.h"
 
-/* The end of a run is looked for among this many lines. */
+/* The end of a run is looked for among this many lines, then among so many times more. */
 #define LAST_LINES 4
 
 static int64_t
@@ -37,6 +37,13 @@ get_integer(struct span object, const char *key, int64_t *out)
 	return true;
 }
 
+static void
+copy_id(struct span value, char out[ID_SIZE])
+{
+	if (!span_copy(value, out, ID_SIZE) || !id_valid(out, strlen(out)))
+		out[0] = '\0';
+}
+
 static int
 read_first(struct summary *s, struct reader *r, struct error *err)
 {
@@ -55,7 +62,10 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 	if (!s->name)
 		s->name = memory_text("");
 	s->child = event.parent_run_id.at != NULL;
-	s->started = wall_of(&event);
+	s->step = span_is(span_member(event.payload, "kind"), "step");
+	copy_id(event.parent_run_id, s->parent);
+	copy_id(span_member(event.payload, "forked_from"), s->forked_from);
+	s->started = s->ended = wall_of(&event);
 	return 0;
 }
 
@@ -75,30 +85,51 @@ take_end(struct summary *s, const struct event_view *event)
 	return get_integer(usage, "calls", &s->calls);
 }
 
-/* 1: the run has ended, and all is known; 0: there is more to find out. */
+/* What the last count lines say; *found: one of them begins or ends an attempt, or they
+ * are all that there is. As read_last() else. */
 static int
-read_last(struct summary *s, struct reader *r, struct error *err)
+read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, struct error *err)
 {
 	struct event_view event;
 	const char *line;
 	size_t len;
 	bool known = false;
+	int64_t seen = 0;
 	int got;
 
-	if (reader_seek_last(r, LAST_LINES, err) != 0)
+	*found = false;
+	if (reader_seek_last(r, count, err) != 0)
 		return -1;
 	while ((got = reader_next(r, &line, &len, err)) == 1) {
+		seen++;
 		if (event_view(line, len, &event) != 0)
 			continue;
+		s->ended = wall_of(&event);
 		if (event.type == EVENT_RUN_COMPLETED) {
 			known = take_end(s, &event);
+			*found = true;
 		} else if (event.type == EVENT_RUN_STARTED) {
 			s->status[0] = '\0';
 			s->exit_code = -1;
 			known = false;
+			*found = true;
 		}
 	}
+	*found |= seen < count;
 	return got < 0 ? -1 : known;
+}
+
+/* 1: the run has ended, and all is known; 0: there is more to find out. A call that waits
+ * may be decided about after the end of its attempt. */
+static int
+read_last(struct summary *s, struct reader *r, struct error *err)
+{
+	bool found = false;
+	int known = 0;
+
+	for (int64_t count = LAST_LINES; known == 0 && !found; count *= LAST_LINES)
+		known = read_lines(s, r, count, &found, err);
+	return known;
 }
 
 static void
@@ -134,6 +165,19 @@ count_line(struct summary *s, const char *line, size_t len, int64_t *first, int6
 	}
 }
 
+/* That of a run without an end; whether it is alive. */
+static bool
+find_out_status(struct summary *s, const struct reader *r)
+{
+	bool alive = transcript_alive(r->path, s->run_id);
+
+	if (alive)
+		memcpy(s->status, "running", sizeof "running");
+	else
+		memcpy(s->status, "died", sizeof "died");
+	return alive;
+}
+
 /* Counts the last attempt; how long it has taken comes from its times. */
 static int
 count_lines(struct summary *s, struct reader *r, struct error *err)
@@ -148,18 +192,14 @@ count_lines(struct summary *s, struct reader *r, struct error *err)
 		count_line(s, line, len, &first, &last);
 	if (got < 0 || s->status[0] != '\0')
 		return got;
-	if (transcript_alive(r->path, s->run_id)) {
-		memcpy(s->status, "running", sizeof "running");
+	if (find_out_status(s, r))
 		last = clock_wall();
-	} else {
-		memcpy(s->status, "died", sizeof "died");
-	}
 	s->duration_ms = (last - first) / 1000;
 	return 0;
 }
 
-int
-summary_read(struct summary *s, const char *path, struct error *err)
+static int
+read_summary(struct summary *s, const char *path, bool figures, struct error *err)
 {
 	struct reader r;
 	int known = -1;
@@ -170,12 +210,26 @@ summary_read(struct summary *s, const char *path, struct error *err)
 		return -1;
 	if (read_first(s, &r, err) == 0)
 		known = read_last(s, &r, err);
-	if (known == 0)
+	if (known == 0 && figures)
 		known = count_lines(s, &r, err);
+	else if (known == 0 && s->status[0] == '\0')
+		find_out_status(s, &r);
 	reader_close(&r);
 	if (known < 0)
 		summary_free(s);
 	return known < 0 ? -1 : 0;
+}
+
+int
+summary_read(struct summary *s, const char *path, struct error *err)
+{
+	return read_summary(s, path, true, err);
+}
+
+int
+summary_read_ends(struct summary *s, const char *path, struct error *err)
+{
+	return read_summary(s, path, false, err);
 }
 
 void

@@ -1,0 +1,78 @@
+#include "run/notice.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "exec/notify.h"
+#include "json/writer.h"
+
+static void
+write_error(struct writer *w, const struct error *error)
+{
+	writer_key(w, "error");
+	if (error->code == ERROR_NONE) {
+		writer_null(w);
+		return;
+	}
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error->message);
+	writer_object_end(w);
+}
+
+static void
+write_or_null(struct writer *w, const char *key, const char *text)
+{
+	writer_key(w, key);
+	writer_string(w, text);
+}
+
+void
+notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
+    const struct outcome *outcome)
+{
+	char started[CLOCK_TEXT_SIZE];
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "run_id", run->id);
+	writer_member_string(&w, "name", run->name);
+	writer_member_integer(&w, "attempt", run->attempt);
+	writer_member_string(&w, "status", e->status);
+	writer_member_integer(&w, "exit_code", e->exit_code);
+	write_error(&w, &e->error);
+	write_or_null(&w, "step", *e->step != '\0' ? e->step : NULL);
+	writer_member_string(&w, "started", clock_text(run->started_wall, started));
+	writer_member_integer(&w, "duration_ms", clock_monotonic() - run->started_monotonic);
+	writer_key(&w, "usage");
+	writer_raw(&w, outcome->usage.data, outcome->usage.len);
+	write_or_null(&w, "transcript", run->keep_transcript ? run->transcript.path : NULL);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+}
+
+/* NULL: nobody wants to know, or the run goes on when somebody has decided. */
+static const char *
+find_command(const struct settings *s, const char *status, const char **option)
+{
+	const bool success = strcmp(status, "success") == 0;
+
+	if (strcmp(status, "waiting") == 0)
+		return NULL;
+	*option = success ? "--on-complete" : "--on-failure";
+	return success ? s->on_complete : s->on_failure;
+}
+
+int
+notice_send(const struct settings *s, const struct conclusion *e,
+    const struct buffer *summary, char *const *environment, struct error *err)
+{
+	const char *option, *command = find_command(s, e->status, &option);
+	struct error why;
+
+	if (command == NULL ||
+	    notify(command, span_of(summary->data, summary->len), environment, &why) == 0)
+		return 0;
+	return error_set(err, why.code, option, "%s", why.message);
+}

@@ -1,0 +1,22 @@
+/*
+ * What awf-run does when a run has ended and its end is recorded: --on-complete and
+ * --on-failure are told. Nothing of it changes what the run came to.
+ */
+#ifndef AWF_RUN_NOTICE_H
+#define AWF_RUN_NOTICE_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/conclusion.h"
+#include "record/run.h"
+#include "run/settings.h"
+
+/* The summary of a run, as JSON on one line. */
+void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
+    const struct outcome *outcome);
+/* Tells it to the command that wants to know of such an end, if there is one; place is
+ * the option. -1 with *err. */
+int notice_send(const struct settings *s, const struct conclusion *e,
+    const struct buffer *summary, char *const *environment, struct error *err);
+
+#endif

@@ -1,0 +1,128 @@
+#!/usr/bin/env bats
+# awf-run --prune when it is killed, and when the system fails it.
+# shellcheck shell=bash disable=SC2016
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+
+faulty() {
+	local fault=$1
+	shift
+	env ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+		LD_PRELOAD="$BUILD/tests/fault/preload.so" FAULT="$fault" "$@"
+}
+
+# A run with a blob, a snapshot and input kept.
+made() {
+	mkdir -p space
+	: >space/file
+	awf-run --name "${2-a}" --id-file "$1" --snapshot --workspace space -c 'awf-step -q big -- cat' <large
+}
+prepare() { head -c 300000 /dev/zero | tr '\0' x >large; }
+traces() { find "$AWF_STORAGE" -path "*$(cat "$1")*"; }
+cleanup() { [ -z "${immovable-}" ] || chattr -i "$immovable" 2>/dev/null || true; }
+
+# Ids that anything in the storage belongs to, but a whole run with a transcript does not.
+halves() {
+	find "$AWF_STORAGE" -mindepth 2 -maxdepth 2 -printf '%f\n' | cut -c1-36 | sort -u |
+		while read -r id; do
+			[ -e "$AWF_STORAGE/transcripts/$id.jsonl" ] && [ -d "$AWF_STORAGE/blobs/$id" ] &&
+				[ -d "$AWF_STORAGE/snapshots/$id" ] && [ -e "$AWF_STORAGE/inputs/$id" ] || echo "$id"
+		done
+}
+audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
+
+@test "a half-pruned run is finished by the next prune, whatever that one is for" {
+	for removed in 'x' 'blobs/ID' 'blobs/ID snapshots/ID' 'blobs/ID snapshots/ID inputs/ID'; do
+		made 1
+		made 2
+		id=$(cat 1)
+		mv "$AWF_STORAGE/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.pruned"
+		for part in $removed; do rm -rf "${AWF_STORAGE:?}/${part/ID/$id}"; done
+		run -1 awf-tail "$id"
+		run -0 awf-tail --list
+		[[ $output != *"${id:0:8}"* ]]
+		run -0 --separate-stderr awf-run --prune --max-count 100 --name other -v
+		same "${#lines[@]}" 1
+		same "$stderr" ""
+		same "$(traces 1)" ""
+		same "$(audit "select(.type == \"run.pruned\" and .run_id == \"$id\").name")" '"a"'
+		same "$(halves)" ""
+	done
+}
+
+@test "killed at any moment: nothing but whole runs after the next prune" {
+	for round in $(seq 12); do
+		for i in 1 2 3 4 5 6; do made "$i"; done
+		awf-run --prune --max-count 2 3>&- &
+		sleep "0.00$((round % 10))"
+		kill -9 $! 2>/dev/null || true
+		wait $! 2>/dev/null || true
+		# What is there as a run is whole.
+		awf-tail --list --json | jq -r .run_id | while read -r id; do awf-verify -q "$id"; done
+		run -0 --separate-stderr awf-run --prune --max-count 2
+		same "$output$stderr" ""
+		same "$(halves)" ""
+		same "$(find "$AWF_STORAGE/transcripts" -type f | wc -l)" 2
+		[ -e "$(transcript)" ]
+	done
+}
+
+@test "killed in the midst of a run with others inside: all of them go" {
+	awf-run -n --name outer --id-file outer -c 'for i in 1 2 3; do awf-run -n --name inner --id-file inner.$i true; done'
+	id=$(cat outer)
+	mv "$AWF_STORAGE/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.pruned"
+	rm "$AWF_STORAGE/transcripts/$(cat inner.2).jsonl"
+	awf-run --prune --max-count 100
+	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
+}
+
+@test "what cannot be removed is told, is tried again, and does not keep the others" {
+	made 1
+	made 2
+	immovable="$AWF_STORAGE/snapshots/$(cat 1)/file"
+	chattr +i "$immovable" 2>/dev/null || skip "needs chattr"
+	run -125 --separate-stderr awf-run --prune --max-count 0
+	same "$stderr" "awf-run: $AWF_STORAGE/snapshots/$(cat 1): unable to remove: Operation not permitted"
+	same "$(traces 2)" ""
+	run -0 awf-tail --list
+	same "$(wc -l <<<"$output")" 1
+	run -125 awf-run --prune --max-count 100
+	run -0 --separate-stderr awf-run -n --keep 1d -c 'echo ran'
+	same "$output" ran
+	same "$stderr" "awf-run: $AWF_STORAGE/snapshots/$(cat 1): unable to remove: Operation not permitted"
+	chattr -i "$immovable"
+	run -0 awf-run --prune --max-count 100
+	same "$(traces 1)" ""
+}
+
+@test "a full disk: pruning makes room, and says what it could not write down" {
+	unshare -m true 2>/dev/null || skip "needs the right to mount"
+	mkdir "$AWF_STORAGE"
+	unshare -m sh -c 'mount -t tmpfs -o size=1m,mode=700 small "$AWF_STORAGE" &&
+		awf-run --id-file id -c "awf-step -q big -- cat" <large
+		head -c 2000000 /dev/zero >"$AWF_STORAGE/fill" 2>/dev/null
+		awf-run --prune --max-count 0
+		echo "status $?"
+		ls "$AWF_STORAGE"/transcripts "$AWF_STORAGE"/blobs' >out 2>&1
+	grep -qx 'status 0' out
+	same "$(grep -c "$(cat id)" out)" 0
+}
+
+@test "an audit trail that cannot be written is a warning; the runs go" {
+	made 1
+	run -0 faulty 'write 2 1 ENOSPC' env AWF_SYNC=none awf-run --prune --max-count 0
+	same "$(traces 1)" ""
+	made 1
+	rm "$AWF_STORAGE/audit.jsonl"
+	mkdir "$AWF_STORAGE/audit.jsonl"
+	run -0 awf-run --prune --max-count 0
+	same "$output" "awf-run: $AWF_STORAGE/audit.jsonl: unable to write the audit trail: Is a directory"
+	same "$(traces 1)" ""
+}
+
+@test "a storage that cannot be read is told by its name" {
+	mkdir "$AWF_STORAGE"
+	: >"$AWF_STORAGE/transcripts"
+	run -125 awf-run --prune --max-count 0
+	same "$output" "awf-run: $AWF_STORAGE/transcripts: unable to read the directory: Not a directory"
+}

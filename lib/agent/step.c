@@ -125,6 +125,14 @@ ask_when(struct working *work, struct error *err)
 	return asked;
 }
 
+/* A round's end is asked about, if it gave something. */
+static bool
+asks_until(const struct working *work)
+{
+	return work->step->until.text != NULL && work->step->group == GROUP_NONE &&
+	    work->error.code == ERROR_NONE && work->skipped == NULL;
+}
+
 /* --until, before the round ends. */
 static int
 ask_until(struct working *work, struct error *err)
@@ -196,9 +204,7 @@ carry_out(struct working *work, struct error *err)
 	}
 	if (!working_stands(work) && working_run(work, err) == -1)
 		return -1;
-	if (work->step->until.text == NULL || work->error.code != ERROR_NONE || work->skipped != NULL)
-		return 0;
-	return ask_until(work, err);
+	return asks_until(work) ? ask_until(work, err) : 0;
 }
 
 /* Names the item as awf-tail does: a, a[1], a[2]. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "pass.h"
 #include "stream.h"
 
@@ -502,6 +503,56 @@ write_messages(struct writer *w, struct span messages)
 	writer_array_end(w);
 }
 
+/* Names the tool of a block, if it is one of ours and not yet named. */
+static void
+name_called(struct writer *w, struct span block, struct map *named)
+{
+	struct span name = span_member(block, "tool_name");
+
+	if (kind_of_ours(block) != KIND_TOOL_USE || span_path(block, "raw", "type", NULL).at != NULL ||
+	    map_get(named, name.at, name.len) != NULL)
+		return;
+	map_put(named, name.at, name.len, 0);
+	writer_object(w);
+	pass_member(w, "name", name);
+	writer_key(w, "input_schema");
+	writer_object(w);
+	writer_member_string(w, "type", "object");
+	writer_object_end(w);
+	writer_object_end(w);
+}
+
+/* The API refuses a conversation with calls of tools if it is told of no tool, as when
+ * an agent without any goes on with it: those that were called, not to be called again. */
+static void
+write_called_tools(struct writer *w, struct span messages)
+{
+	struct map named = MAP_INIT;
+	struct buffer list = BUFFER_INIT;
+	struct span_walk outer, inner;
+	struct span key, message, block;
+	struct writer tools;
+
+	writer_begin(&tools, &list);
+	writer_array(&tools);
+	span_walk_begin(&outer, messages);
+	while (span_walk_next(&outer, &key, &message)) {
+		span_walk_begin(&inner, span_member(message, "blocks"));
+		while (span_walk_next(&inner, &key, &block))
+			name_called(&tools, block, &named);
+	}
+	writer_array_end(&tools);
+	if (list.len > 2) {
+		writer_member_buffer(w, "tools", &list);
+		writer_key(w, "tool_choice");
+		writer_object(w);
+		writer_member_string(w, "type", "none");
+		writer_object_end(w);
+	}
+	buffer_free(&list);
+	map_free(&named);
+}
+
 static const struct {
 	const char *effort;
 	long long budget;
@@ -574,6 +625,8 @@ write_body(const struct stream *s, struct writer *w)
 		pass_member(w, "system", r->system);
 	if (span_element(r->tools, 0).at != NULL)
 		pass_member(w, "tools", r->tools);
+	else
+		write_called_tools(w, r->messages);
 	write_messages(w, r->messages);
 	writer_object_end(w);
 }

@@ -99,14 +99,6 @@ same_model(const struct agent *a, const struct agent *b)
 	return strcmp(a->provider, b->provider) == 0 && strcmp(a->model, b->model) == 0;
 }
 
-static bool
-is_thought(struct span block)
-{
-	struct span type = span_member(block, "type");
-
-	return span_is(type, "thinking") || span_is(type, "redacted_thinking");
-}
-
 static void
 add_without_thoughts(struct loop *l, struct span message)
 {
@@ -117,7 +109,7 @@ add_without_thoughts(struct loop *l, struct span message)
 
 	span_walk_begin(&walk, span_member(message, "blocks"));
 	while (span_walk_next(&walk, &key, &block)) {
-		if (is_thought(block))
+		if (span_is(span_member(block, "type"), "thinking"))
 			continue;
 		if (blocks.len > 0)
 			buffer_byte(&blocks, ',');

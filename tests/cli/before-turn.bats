@@ -80,7 +80,7 @@ max_tokens: 10'
 	guided 'echo "{\"tools\":[]}"'
 	serve use answer
 	echo question | awf-step -q a -a writer
-	same "$(bodies | jq -c '.tools' | sort -u)" null
+	same "$(bodies | jq -c '[.tool_choice.type, .tools[0].name]' | paste -sd' ')" '[null,null] ["none","note"]'
 	same "$(payloads tool.result .error.code)" '"blocked"'
 	same "$(entries note)" 0
 }
@@ -235,4 +235,28 @@ before_turn: "jq -c \"{tools: []}\""'
 	guided 'echo "{\"model\":\"x\"}"'
 	same "$(echo question | awf-step --dry-run a -a writer | jq -r .model)" test
 	[ ! -e asked ]
+}
+
+@test "phases and it go together: it is asked in each, about the tools of the phase" {
+	cat >agents/writer.md <<-END
+		---
+		provider: anthropic
+		model: test
+		tools: []
+		phases:
+		  - {name: look, instructions: Look., tools: [note]}
+		  - {name: write, instructions: Write.}
+		before_turn: "jq -c 'select(.turn == 1) | {params: {max_tokens: 7}}'"
+		---
+	END
+	# The token of a phase stands in the request.
+	token() { bodies | tail -n 1 | grep -o 'token[^0-9a-f]*[0-9a-f]\{32\}' | tail -n 1 | grep -o '[0-9a-f]*$'; }
+	stream tool_use "$(use t1 note '{"n":1}')" >first
+	text never >never
+	serve first never
+	run -3 awf-step -q a -a writer <<<question
+	same "$(bodies | head -n 2 | jq -c '[.max_tokens, .tools[0].name]' | paste -sd' ')" '[8192,"note"] [7,"note"]'
+	[ -n "$(token)" ]
+	same "$(payloads message.user 'select(.before_turn) | [.turn, .before_turn.params.max_tokens]')" '[1,7]'
+	awf-verify -q
 }

@@ -265,3 +265,30 @@ stop_when: {command: "true"}'
 	awf-tail | grep -q 'to billing'
 	awf-tail --as agentloom | jq -e '.a | length == 3' >/dev/null
 }
+
+@test "Ctrl-C while the second agent is asked; a doubtful key of it is warned of" {
+	printf -- '---\nprovider: anthropic\nmodel: test\nhandofs: x\n---\n' >agents/support.md
+	stream tool_use "$(use t1 transfer_to_support '{}')" >first
+	text fine >answer
+	FAULTS=(--fault 2:stall)
+	serve first answer
+	echo x | env --default-signal=INT awf-step -q a -a triage 2>stderr 3>&- &
+	eventually sh -c 'test "$(wc -l <"$1")" = 2' - "$MODEL_SERVER_LOG"
+	kill -INT $!
+	wait $! || true
+	same "$(payloads step.completed '[.agent, .error.code]')" '["support","cancelled"]'
+	same "$(head -n 1 stderr)" "awf-step: agents/support.md:4: warning: 'handofs' means nothing (did you mean 'handoffs'?)"
+}
+
+@test "an exported run replays elsewhere, with all its agents" {
+	serve_billing
+	printf '#!/bin/sh\nawf-step -r -a triage a\n' >flow.awf
+	chmod +x flow.awf
+	echo 'what do I owe?' | awf-run ./flow.awf >out
+	awf-replay -q --export ../exported 2>/dev/null
+	cd ..
+	rm -rf work
+	export AWF_STORAGE=$BATS_TEST_TMPDIR/other
+	run -0 --separate-stderr awf-replay -q --isolation copy exported
+	same "$output" 'it is 7'
+}

@@ -118,6 +118,19 @@ sent_blocks() {
 	same "$(body | jq -c '[.messages[] | [.role, .content[0].text]]')" '[["user","a"],["user","b"]]'
 }
 
+@test "tools that were called are told of, if there are none to call" {
+	call='{"type":"tool_use","tool_id":"a","tool_name":"look","tool_input":{}}'
+	messages='[{"role":"user","blocks":[{"type":"text","text":"x"}]},{"role":"assistant","blocks":['$call','$call',{"type":"tool_use","tool_id":"b","tool_name":"leap","tool_input":{}}]}]'
+	model_server --answer "$(fixtures)/text.jsonl"
+	for tools in '[]' null '[{"name":"other","input_schema":{"type":"object"}}]'; do
+		echo '{"id":1,"model":"m","messages":'"$messages"',"tools":'"$tools"'}' | provider anthropic >/dev/null || true
+	done
+	same "$(jq -c '.body | [[.tools[].name], .tools[0].input_schema, .tool_choice.type]' "$MODEL_SERVER_LOG")" \
+		'[["look","leap"],{"type":"object"},"none"]
+[["look","leap"],{"type":"object"},"none"]
+[["other"],{"type":"object"},null]'
+}
+
 @test "tool results: text as it is, JSON as its own bytes, errors marked" {
 	model_server --answer "$(fixtures)/text.jsonl"
 	printf '%s\n' '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"tool_result","tool_id":"a","tool_content":"t\n"},{"type":"tool_result","tool_id":"b","tool_content":{ "n": 1.00e2, "s":"\u00e9" }},{"type":"tool_result","tool_id":"c","tool_content":"no","is_error":true}]}]}' |

@@ -203,7 +203,7 @@ decide(struct working *work, const struct question *q, struct edit *edit, enum q
 	const struct decision d = { .by = by, .reason = *reason != '\0' ? reason : NULL,
 		.verdict = answer == ANSWER_NO ? DECISION_DENIED :
 		    edit->differs ? DECISION_EDITED : DECISION_APPROVED };
-	struct data data;
+	struct data data = { BUFFER_INIT, false, false };
 
 	record_decision(work, &d);
 	if (answer == ANSWER_YES) {

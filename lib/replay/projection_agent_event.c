@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/waiting.h"
 #include "replay/brief.h"
 #include "replay/projection.h"
 
@@ -351,6 +352,8 @@ phase(const struct placed *at)
 		{ "success", "completed" }, { "cancelled", "stopped" }, { "waiting", "stopped" },
 	};
 
+	if (waiting_decided(at->event))
+		return "stopped"; /* until it is gone on with */
 	if (at->event->type != EVENT_RUN_COMPLETED)
 		return "running";
 	for (size_t i = 0; i < sizeof phases / sizeof *phases; i++)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/version.h"
+#include "record/waiting.h"
 #include "replay/projection.h"
 
 #define SPAN_DIGITS 16
@@ -313,6 +314,30 @@ call(struct writer *w, const struct projection_line *line)
 	status(w, at);
 }
 
+/* What a call waited for, within it: from when it began to until it was decided. */
+static void
+decision(struct writer *w, const struct projection_line *line)
+{
+	const struct placed *at = line->at;
+	struct span approval = span_member(at->event->payload, "approval");
+	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
+
+	span_copy(at->event->event_id, id, sizeof id);
+	begin_span(w, line, event_span(id, span), inside(at, parent), call_actor(at->call),
+	    KIND_INTERNAL);
+	attribute_text(w, "awf.call", at->call->call);
+	attribute_string(w, "awf.decision", span_member(approval, "decision"));
+	attribute_string(w, "awf.decided_by", span_member(approval, "by"));
+	end_attributes(w, at);
+	status(w, at);
+}
+
+static size_t
+decided(const struct placed *at)
+{
+	return at->call != NULL && waiting_decided(at->event);
+}
+
 static void
 turn(struct writer *w, const struct projection_line *line)
 {
@@ -356,7 +381,7 @@ tool(struct writer *w, const struct projection_line *line)
 static size_t
 other_call(const struct placed *at)
 {
-	return at->call && !placed_by_agent(at);
+	return at->call && !placed_by_agent(at) && !decided(at);
 }
 
 static size_t
@@ -368,6 +393,7 @@ known_call(const struct placed *at)
 static const struct projection_row rows[] = {
 	{ EVENT_MESSAGE_ASSISTANT, false, "chat", placed_whole, turn },
 	{ EVENT_TOOL_RESULT, false, "execute_tool", NULL, tool },
+	{ EVENT_STEP_COMPLETED, false, "decision", decided, decision },
 	{ EVENT_STEP_COMPLETED, false, "invoke_agent", placed_by_agent, call },
 	{ EVENT_STEP_COMPLETED, false, "step", other_call, call },
 	{ EVENT_CALL_WORKFLOW_COMPLETED, false, "invoke_workflow", known_call, call },

@@ -94,6 +94,19 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 	same "$(cat sent)" 'agent said'
 }
 
+@test "every night" {
+	line=$(idiom 'Every night')
+	cp lines repositories
+	printf 'awf-step -i lines -r tell -- cat\n' >"$HOME/digest.awf"
+	for _ in 1 2; do
+		run -0 --separate-stderr sh -c "${line#'15 3 * * *  '}"
+		same "$output" "$(cat lines)"
+	done
+	printf 'awf-step -n -q tell -- false\n' >"$HOME/digest.awf"
+	run -3 --separate-stderr sh -c "${line#'15 3 * * *  '}"
+	same "${stderr_lines[-1]}" 'awf-run: digest.awf: step tell:0:0 failed: false: exit status 1'
+}
+
 @test "a run inside of a run" {
 	printf '#!/usr/bin/env -S awf-run --\nawf-step -a a.md find\n' >child.awf
 	chmod +x child.awf

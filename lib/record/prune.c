@@ -99,19 +99,20 @@ changed(const struct stat *status)
 	return (int64_t)status->st_mtim.tv_sec * 1000000 + status->st_mtim.tv_nsec / 1000;
 }
 
-/* What cannot be read is as old as its file. */
-static void
+/* What cannot be read is as old as its file. False: somebody has removed it just now. */
+static bool
 summarize(struct found *run, const char *path)
 {
 	struct error none;
 	struct stat status;
 
-	if (summary_read_ends(&run->summary, path, &none) != 0) {
-		run->summary = (struct summary){ .name = memory_text(""), .status = "died" };
-		if (lstat(path, &status) == 0)
-			run->summary.started = run->summary.ended = changed(&status);
-	}
-	run->size = lstat(path, &status) == 0 ? status.st_size : -1;
+	if (lstat(path, &status) != 0)
+		return false;
+	run->size = status.st_size;
+	if (summary_read_ends(&run->summary, path, &none) != 0)
+		run->summary = (struct summary){ .name = memory_text(""), .status = "died",
+			.started = changed(&status), .ended = changed(&status) };
+	return true;
 }
 
 static void
@@ -126,13 +127,13 @@ take_transcript(struct pruner *p, const char *directory, const char *name)
 	    !id_valid(name, ID_SIZE - 1))
 		return;
 	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
-	run = &p->runs[p->count++];
+	run = &p->runs[p->count];
 	memset(run, 0, sizeof *run);
 	memcpy(run->run_id, name, ID_SIZE - 1);
 	run->pruned = strcmp(suffix, ".pruned") == 0;
 	path = run->pruned ? storage_pruned(p->storage, run->run_id) :
 	    storage_transcript(p->storage, run->run_id);
-	summarize(run, path);
+	p->count += summarize(run, path);
 	free(path);
 	run->protected = storage_run_alive(p->storage, run->run_id) ||
 	    strcmp(run->summary.status, "waiting") == 0 ||
@@ -495,21 +496,24 @@ commit(const struct pruner *p, struct found *run, struct error *err)
 	return failed;
 }
 
-/* What cannot be removed keeps the name of the transcript, for the next to try again. */
+/* What cannot be removed keeps the name of the transcript, for the next to try again. So
+ * that name goes last; who removes it is who tells. */
 static void
-clear(struct pruner *p, const struct found *run)
+clear(struct pruner *p, const struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
 	struct error error;
+	int failed = remove_parts(p, run->run_id);
 
-	if (remove_parts(p, run->run_id) == 0) {
-		if (audit_pruned(p->storage, &line, &error) != 0)
-			p->spec->warn(&error);
-		if (unlink(path) != 0 && errno != ENOENT) {
-			error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
-			fail(p, &error);
-		}
+	if (failed == 0 && audit_pruned(p->storage, &line, &error) != 0)
+		p->spec->warn(&error);
+	let_go(p, run, lock);
+	if (failed == 0 && unlink(path) == 0) {
+		tell(p, run);
+	} else if (failed == 0 && errno != ENOENT) {
+		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
+		fail(p, &error);
 	}
 	free(path);
 }
@@ -528,14 +532,13 @@ remove_run(struct pruner *p, size_t at)
 		return;
 	if (commit(p, run, &error) != 0) {
 		fail(p, &error);
-	} else {
-		mend_latest(p);
-		tell(p, run);
-		if (run->root == at && !p->items[at].protected)
-			remove_inner(p, at);
-		clear(p, run);
+		let_go(p, run, lock);
+		return;
 	}
-	let_go(p, run, lock);
+	mend_latest(p);
+	if (run->root == at && !p->items[at].protected)
+		remove_inner(p, at);
+	clear(p, run, lock);
 }
 
 static void
@@ -579,10 +582,8 @@ remove_left_over(struct pruner *p, const struct found *run)
 
 	tell(p, run);
 	map_put(&p->index, run->run_id, ID_SIZE - 1, 0); /* told once */
-	if (p->spec->dry || (lock = take(p, run)) == -2)
-		return;
-	clear(p, run);
-	let_go(p, run, lock);
+	if (!p->spec->dry && (lock = take(p, run)) != -2)
+		clear(p, run, lock);
 }
 
 /* What belongs to no transcript. */

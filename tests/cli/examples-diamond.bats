@@ -51,3 +51,29 @@ prepare() { example diamond; }
 	same "$(answers "$(transcript)")" ' 1 gains 3 research 1 risks 2 write '
 	deterministic
 }
+
+# The process of this run whose command line begins so.
+process() {
+	for proc in /proc/[0-9]*; do
+		[[ $(tr '\0' ' ' <"$proc/cmdline" 2>/dev/null) == "$1"* ]] &&
+			tr '\0' '\n' <"$proc/environ" 2>/dev/null | grep -qFx "AWF_STORAGE=$AWF_STORAGE" &&
+			echo "${proc##*/}"
+	done | head -n 1
+}
+
+@test "one of the two that is killed alone is missed: nothing is written without it" {
+	hold 'You are the sceptic'
+	: >held
+	./diamond.awf <<<'solid-state batteries' >out 2>err 3>&- &
+	eventually test -e ready
+	kill -9 "$(process 'awf-step -a agents/sceptic.md')"
+	rm held
+	status=0
+	wait $! || status=$?
+	same "$status $(cat out)" '3 '
+	same "$(answers "$(transcript)")" ' 1 gains 3 research '
+	run -0 awf-run --resume @
+	same "${lines[0]}" 'Solid-state batteries: safer and lighter, not yet cheaper'
+	same "$(answers "$(transcript)")" ' 1 gains 3 research 1 risks 2 write '
+	deterministic
+}

@@ -53,6 +53,7 @@ struct job {
 	struct workflow workflow;
 	struct buffer inputs;      /* JSON */
 	struct place place;
+	bool forks;                /* the run is a fork of that of resume */
 	struct overlap overlap;
 	struct run run;
 	struct input input;
@@ -197,7 +198,8 @@ run_name(const struct job *j)
 static struct run_spec
 describe_run(struct job *j, const char *id)
 {
-	const struct run_cause *cause = id != NULL ? &j->place.cause : &j->resume.cause;
+	const struct run_cause *cause = id != NULL || j->place.nested_in ? &j->place.cause :
+	    &j->resume.cause;
 
 	return (struct run_spec){
 		.id = id,
@@ -212,9 +214,9 @@ describe_run(struct job *j, const char *id)
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
 		.no_input = j->settings.no_input,
-		.forked_from = j->settings.fork != NULL ? j->resume.run_id :
+		.forked_from = j->forks ? j->resume.run_id :
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
-		.forked_at = j->settings.fork != NULL ? j->settings.at : j->resume.forked_at,
+		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
 		.keep_transcript = !j->settings.no_transcript,
 		.cause = cause,
 		.lineage = &j->place.lineage,
@@ -259,6 +261,46 @@ drop_snapshot(struct job *j)
 	storage_close(&storage);
 }
 
+static struct place_spec
+describe_place(const struct job *j)
+{
+	return (struct place_spec){
+		.name = run_name(j),
+		.workflow = &j->workflow,
+		.inputs = span_of(j->inputs.data, j->inputs.len),
+		.timeout_ms = j->settings.timeout_ms,
+		.detached = j->settings.detach,
+		.no_input = j->settings.no_input,
+		.unrecorded = j->settings.no_transcript,
+	};
+}
+
+/* What was kept comes first; that of a child comes from its parent. */
+static int
+reopen_input(struct job *j, struct error *err)
+{
+	const int source = j->settings.no_input ? -1 : STDIN_FILENO;
+	const bool sync = j->run.transcript.sync != SYNC_NONE;
+
+	if (j->place.nested_in)
+		return input_renew(&j->input, &j->run.storage, j->run.id, source, sync, err);
+	return input_reopen(&j->input, &j->run.storage, j->run.id, source, sync, err);
+}
+
+/* A further attempt at the run that is in our hands. */
+static int
+make_attempt(struct job *j, struct error *err)
+{
+	struct run_spec spec = describe_run(j, NULL);
+
+	spec.snapshot = j->resume.snapshot; /* it is the run's, and stays */
+	if (reopen_input(j, err) != 0 ||
+	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
+		return -1;
+	j->input_open = true;
+	return GO;
+}
+
 static int
 make_run(struct job *j, struct error *err)
 {
@@ -297,17 +339,16 @@ make_detached_run(struct job *j, struct error *err)
 static int
 begin_run(struct job *j, struct error *err)
 {
-	const struct child_start start = {
-		.inputs = span_of(j->inputs.data, j->inputs.len),
-		.timeout_ms = j->settings.timeout_ms,
-		.detached = j->settings.detach,
-	};
+	const struct place_spec spec = describe_place(j);
 	struct error late;
-	int made = place_begin(&j->place, &j->workflow, &start, err);
+	int made = place_begin(&j->place, &spec, err);
 
 	if (made != 0)
 		return made;
-	made = j->settings.detach ? make_detached_run(j, err) : make_run(j, err);
+	if (j->place.nested.way == NESTED_AGAIN)
+		made = make_attempt(j, err);
+	else
+		made = j->settings.detach ? make_detached_run(j, err) : make_run(j, err);
 	if (made == -1 && place_failed(&j->place, err, &late) != 0)
 		warn(&late);
 	return made;
@@ -337,17 +378,80 @@ take_turn(struct job *j, struct error *err)
 	return STATUS_OK;
 }
 
+/* One line for each effect that may have happened. */
+static int
+ask(const struct resume *r)
+{
+	struct error question;
+
+	for (size_t i = 0; i < r->history.doubt_count; i++) {
+		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
+			continue;
+		resume_question(&r->history.doubts[i], &question);
+		program_fail(PROGRAM, &question);
+	}
+	return STATUS_WAITING;
+}
+
+/* What the record of a child has that goes on, or is forked. Most is asked when its
+ * parent is resumed, before anything runs. */
+static int
+take_over(struct job *j, struct error *err)
+{
+	const struct nested *n = &j->place.nested;
+	const struct storage *s = &j->place.child.parent.storage;
+	struct resume *r = &j->resume;
+	int decided = 1;
+
+	resume_free(r);
+	j->forks = n->way == NESTED_FORK;
+	if (resume_find(r, s, n->run_id, err) != 0 || resume_check_ended(r, s, err) != 0 ||
+	    (!j->forks && resume_check_dead(r, err) != 0) ||
+	    resume_check_record(r, j->forks ? NULL : repaired, err) != 0)
+		return -1;
+	if (j->forks)
+		decided = resume_build_fork(r, NULL, NULL, n->redo, n->skip, err);
+	return decided == 1 ? GO : decided == 0 ? ask(r) : -1;
+}
+
+/* The child goes on, in its parent's call. */
+static int
+go_on(struct job *j, struct error *err)
+{
+	const struct nested *n = &j->place.nested;
+	int status;
+
+	if (run_reopen(&j->run, n->run_id, err) != 0)
+		return -1;
+	status = resume_build(&j->resume, j->run.directory, n->redo, n->skip, err);
+	if (status == 0)
+		status = ask(&j->resume);
+	else if (status == 1)
+		status = nested_decide(j->run.directory, n->redo, n->skip, err) == 0 ?
+		    begin_run(j, err) : -1;
+	if (status != GO)
+		run_let_go(&j->run);
+	return status;
+}
+
 /* GO, or the status to exit with; -1. */
 static int
 create_run(struct job *j, struct error *err)
 {
+	const struct place_spec spec = describe_place(j);
 	int status;
 
-	if (place_find(&j->place, run_name(j), &j->workflow, err) != 0)
+	if (place_find(&j->place, &spec, err) != 0)
 		return -1;
+	if (j->place.nested.way == NESTED_REUSE)
+		return place_reuse(&j->place, &spec, err);
 	status = take_turn(j, err);
+	if (status == GO && j->place.nested.way != NESTED_NEW)
+		status = take_over(j, err);
 	if (status != GO)
 		return status;
+	if (j->place.nested.way == NESTED_AGAIN)
+		return go_on(j, err);
 	if (take_snapshot(j, err) != 0)
 		return -1;
 	status = begin_run(j, err);
@@ -376,20 +480,12 @@ tell_id(const struct job *j, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
-/* What was kept comes first. */
-static int
-reopen_input(struct job *j, struct error *err)
-{
-	return input_reopen(&j->input, &j->run.storage, j->run.id,
-	    j->settings.no_input ? -1 : STDIN_FILENO, j->run.transcript.sync != SYNC_NONE, err);
-}
-
 static int
 open_input(struct job *j, struct error *err)
 {
 	if (j->input_open)
 		return 0;
-	if (j->settings.fork != NULL)
+	if (j->settings.fork != NULL && j->forks)
 		return input_copy(&j->run.storage, j->resume.run_id, j->run.id, err) != 0 ? -1 :
 		    reopen_input(j, err);
 	if (j->settings.no_input)
@@ -421,11 +517,16 @@ static int
 build_fork(struct job *j, struct error *err)
 {
 	const struct settings *s = &j->settings;
+	const struct nested *n = &j->place.nested;
+	const bool own = s->fork != NULL;
+	char *const *redo = own ? s->redo : n->redo, *const *skip = own ? s->skip : n->skip;
 
-	if (s->fork == NULL)
+	if (!j->forks)
 		return 0;
-	return resume_build_fork(&j->resume, s->at, j->run.directory, s->redo, s->skip, err) == -1 ?
-	    -1 : 0;
+	if (resume_build_fork(&j->resume, own ? s->at : NULL, j->run.directory, redo, skip,
+	    err) == -1)
+		return -1;
+	return nested_decide(j->run.directory, redo, skip, err);
 }
 
 /* Runs the workflow to its end; what hinders it stands in the supervision. */
@@ -644,21 +745,6 @@ prepare_words(struct job *j, struct error *err)
 	return 0;
 }
 
-/* One line for each effect that may have happened. */
-static int
-ask(const struct resume *r)
-{
-	struct error question;
-
-	for (size_t i = 0; i < r->history.doubt_count; i++) {
-		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
-			continue;
-		resume_question(&r->history.doubts[i], &question);
-		program_fail(PROGRAM, &question);
-	}
-	return STATUS_WAITING;
-}
-
 static int
 tell_success(const struct resume *r)
 {
@@ -672,7 +758,6 @@ static int
 restart(struct job *j, struct error *err)
 {
 	struct resume *r = &j->resume;
-	struct run_spec spec = describe_run(j, NULL);
 	int decided = resume_build(r, j->run.directory, j->settings.redo, j->settings.skip, err);
 
 	if (decided == -1)
@@ -681,12 +766,10 @@ restart(struct job *j, struct error *err)
 		return tell_success(r); /* another resume came first */
 	if (decided == 0)
 		return ask(r);
-	spec.snapshot = r->snapshot; /* it is the run's, and stays */
-	if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 || reopen_input(j, err) != 0 ||
-	    run_restart(&j->run, r->history.attempts + 1, &spec, err) != 0)
+	if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
+	    nested_decide(j->run.directory, j->settings.redo, j->settings.skip, err) != 0)
 		return -1;
-	j->input_open = true;
-	return GO;
+	return make_attempt(j, err);
 }
 
 static int
@@ -727,6 +810,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 		return decided == 0 ? ask(r) : -1;
 	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
 		return -1;
+	j->forks = true;
 	return create_run(j, err);
 }
 

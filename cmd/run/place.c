@@ -1,12 +1,16 @@
 #include "run/place.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "exec/descendants.h"
+#include "exec/supervise.h"
 
 /* A child has ended its workflow so much before its parent would end both. */
-#define HURRY_MS 200
+#define HURRY_MS 500
+#define HURRY_LIMIT_MS 4000
 
 static const char *
 script(const struct workflow *workflow)
@@ -14,22 +18,69 @@ script(const struct workflow *workflow)
 	return workflow->script >= 0 ? workflow->argv[workflow->script] : NULL;
 }
 
-int
-place_find(struct place *p, const char *name, const struct workflow *workflow, struct error *err)
+static struct child_start
+describe(const struct place_spec *spec)
 {
-	id_new(p->completed);
-	p->nested = run_in_environment();
-	if (!p->nested) {
-		if (*p->id == '\0')
-			id_new(p->id);
-		return lineage_add(&p->lineage, p->id, script(workflow), err);
+	const struct workflow *workflow = spec->workflow;
+
+	return (struct child_start){
+		.argv = workflow->argv,
+		.inputs = spec->inputs,
+		.workflow_sha256 = *workflow->sha256 != '\0' ? workflow->sha256 : NULL,
+		.timeout_ms = spec->timeout_ms,
+		.detached = spec->detached,
+	};
+}
+
+/* What was read to see whether it is what it was before is given to the workflow. */
+static int
+find_recorded(struct place *p, const struct place_spec *spec, struct error *err)
+{
+	const struct child_start start = describe(spec);
+	int input = spec->no_input ? -1 : STDIN_FILENO, failed;
+
+	child_define(&p->child, &start);
+	if (spec->unrecorded)
+		return 0;
+	failed = nested_find(&p->nested, &p->child, &input, err);
+	if (input > STDIN_FILENO) {
+		dup2(input, STDIN_FILENO);
+		close(input);
 	}
-	if (child_enter(&p->child, name, script(workflow), err) != 0 ||
-	    mask_join(&p->mask, &p->child.parent, err) != 0)
+	return failed;
+}
+
+/* A child that goes on is the run that it was. */
+static void
+take_id(struct place *p)
+{
+	struct child *c = &p->child;
+
+	if (p->nested.way == NESTED_AGAIN || p->nested.way == NESTED_REUSE) {
+		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
+		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
+	}
+	memcpy(p->id, c->run_id, sizeof p->id);
+	p->lineage = c->lineage;
+}
+
+int
+place_find(struct place *p, const struct place_spec *spec, struct error *err)
+{
+	int hurry;
+
+	id_new(p->completed);
+	p->nested_in = run_in_environment();
+	if (!p->nested_in) {
+		id_new(p->id);
+		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
+	}
+	if (child_enter(&p->child, spec->name, script(spec->workflow), err) != 0 ||
+	    mask_join(&p->mask, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
 		return -1;
-	memcpy(p->id, p->child.run_id, sizeof p->id);
-	p->lineage = p->child.lineage;
-	descendants_hurry((int)lineage_depth(&p->lineage) * HURRY_MS);
+	take_id(p);
+	hurry = (int)lineage_depth(&p->lineage) * HURRY_MS;
+	descendants_hurry(hurry < HURRY_LIMIT_MS ? hurry : HURRY_LIMIT_MS);
 	return 0;
 }
 
@@ -42,17 +93,48 @@ place_resumed(struct place *p, const char *run_id, const struct workflow *workfl
 }
 
 int
-place_begin(struct place *p, const struct workflow *workflow, const struct child_start *start,
-    struct error *err)
+place_begin(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	struct child_start child = *start;
+	const struct child_start start = describe(spec);
 
-	child.argv = workflow->argv;
-	child.workflow_sha256 = *workflow->sha256 != '\0' ? workflow->sha256 : NULL;
-	if (p->nested && child_started(&p->child, &child, err) != 0)
+	if (!p->nested_in)
+		return 0;
+	if (child_started(&p->child, &start, &p->nested.claims, err) != 0)
 		return -1;
+	nested_claimed(&p->nested);
 	p->cause = p->child.cause;
 	return 0;
+}
+
+/* A signal ends it now: all that was to be recorded is. */
+static int
+print_result(const struct data *result, struct error *err)
+{
+	const volatile int never = 0;
+	struct buffer bytes = BUFFER_INIT;
+	int failed;
+
+	data_feed(result, &bytes);
+	signals_let_go();
+	failed = state_put(STDOUT_FILENO, buffer_string(&bytes), bytes.len, &never);
+	buffer_free(&bytes);
+	if (failed != 0 && errno == EPIPE)
+		signals_die(SIGPIPE);
+	return failed == 0 ? STATUS_OK :
+	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+int
+place_reuse(struct place *p, const struct place_spec *spec, struct error *err)
+{
+	const struct child_end end = {
+		.reused_from = p->nested.reused_from,
+		.result = p->nested.reused_from.event_id == NULL ? &p->nested.result : NULL,
+	};
+
+	if (place_begin(p, spec, err) != 0 || child_completed(&p->child, &end, err) != 0)
+		return -1;
+	return print_result(&p->nested.result, err);
 }
 
 int
@@ -62,7 +144,7 @@ place_detached(struct place *p, struct error *err)
 	const struct child_end end = { .result = &result };
 	int failed;
 
-	if (!p->nested)
+	if (!p->nested_in)
 		return 0;
 	data_from_text(&result, p->id, strlen(p->id));
 	failed = child_completed(&p->child, &end, err);
@@ -74,7 +156,7 @@ void
 place_leave(struct place *p)
 {
 	child_leave(&p->child);
-	p->nested = false;
+	p->nested_in = false;
 }
 
 int
@@ -82,7 +164,7 @@ place_failed(struct place *p, const struct error *why, struct error *err)
 {
 	const struct child_end end = { .error = why, .exit_code = CONCLUSION_FAILED };
 
-	return p->nested ? child_completed(&p->child, &end, err) : 0;
+	return p->nested_in ? child_completed(&p->child, &end, err) : 0;
 }
 
 int
@@ -102,7 +184,7 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 	};
 	int failed;
 
-	if (!p->nested)
+	if (!p->nested_in)
 		return 0;
 	/* Whatever it came to itself. */
 	if (error.code == ERROR_NONE && p->output.closed)
@@ -117,21 +199,22 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 void
 place_skipped(struct place *p)
 {
-	if (p->nested)
+	if (p->nested_in)
 		roster_end(&p->child.roster);
 }
 
 int
 place_open_output(struct place *p, struct output **output, struct error *err)
 {
-	*output = p->nested ? &p->output : NULL;
-	return p->nested ? output_open(&p->output, STDOUT_FILENO, err) : 0;
+	*output = p->nested_in ? &p->output : NULL;
+	return p->nested_in ? output_open(&p->output, STDOUT_FILENO, err) : 0;
 }
 
 void
 place_free(struct place *p)
 {
 	output_close(&p->output);
+	nested_free(&p->nested);
 	child_leave(&p->child);
 	mask_free(&p->mask);
 }

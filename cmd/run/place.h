@@ -15,24 +15,36 @@
 #include "record/child.h"
 #include "record/input.h"
 #include "record/lineage.h"
+#include "replay/nested.h"
 
 struct place {
 	char id[ID_SIZE];          /* of the new run; may be given at top level */
 	char completed[ID_SIZE];   /* event id of its run.completed */
 	struct lineage lineage;
 	struct run_cause cause;    /* of a child */
-	bool nested;               /* it is one, and its call is this process's: */
+	bool nested_in;            /* it is one, and its call is this process's: */
 	struct child child;
+	struct nested nested;      /* what it takes over */
 	struct mask mask;          /* of its parent */
 	struct output output;
 };
 
 #define PLACE_INIT { .output = { .stream = -1, .source = -1 } }
 
-/* Finds out, by the environment; what would nest for ever is refused (ERROR_USAGE). The
- * name is the run's. place_free() whatever the result. */
-int place_find(struct place *p, const char *name, const struct workflow *workflow,
-    struct error *err);
+/* What is to be run there. */
+struct place_spec {
+	const char *name;          /* of the run */
+	const struct workflow *workflow;
+	struct span inputs;
+	int64_t timeout_ms;
+	bool detached;
+	bool no_input;             /* stdin is not for it */
+	bool unrecorded;           /* nothing is kept of it */
+};
+
+/* Finds out, by the environment; what would nest for ever is refused (ERROR_USAGE). A
+ * child may have been recorded (nested.way). place_free() whatever the result. */
+int place_find(struct place *p, const struct place_spec *spec, struct error *err);
 
 /* That of a run which exists: it goes on where this process is, and is nobody's child
  * because of that. */
@@ -40,8 +52,9 @@ int place_resumed(struct place *p, const char *run_id, const struct workflow *wo
     struct error *err);
 
 /* What a parent is told; nothing at top level. */
-int place_begin(struct place *p, const struct workflow *workflow, const struct child_start *start,
-    struct error *err);
+int place_begin(struct place *p, const struct place_spec *spec, struct error *err);
+/* The recorded result of a child is its result. The exit status; -1. */
+int place_reuse(struct place *p, const struct place_spec *spec, struct error *err);
 /* The child goes its own way: its call is over, with its id for a result. The process
  * that the child is in then is no part of its parent's. */
 int place_detached(struct place *p, struct error *err);

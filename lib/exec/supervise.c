@@ -68,6 +68,12 @@ signals_hold(void)
 	mask_signals(SIG_BLOCK);
 }
 
+void
+signals_let_go(void)
+{
+	mask_signals(SIG_UNBLOCK);
+}
+
 int
 signals_held(void)
 {

@@ -55,6 +55,8 @@ struct supervision {
 void signals_hold(void);
 /* One of them that came meanwhile and is not ignored; 0: none. */
 int signals_held(void);
+/* They do again what they do. */
+void signals_let_go(void);
 /* Waits until fd (-1: none) can be read, at most timeout_ms, or for one of them: its
  * number, still held; 0. */
 int signals_wait(int fd, int timeout_ms);

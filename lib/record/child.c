@@ -13,8 +13,6 @@
 
 #define KIND "call_workflow"
 #define NAME_LIMIT 128
-/* What a child is given flows while it runs. */
-#define INPUT "null"
 
 /* brief.awf: brief; what no name has becomes "_". */
 static char *
@@ -38,6 +36,7 @@ take_place(struct child *c, struct error *err)
 	if (call_around(&enclosing, &path, err) != 0 ||
 	    roster_begin(&c->roster, c->parent.directory, enclosing, c->name, err) != 0)
 		return -1;
+	c->enclosing = memory_text(enclosing);
 	c->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", c->name);
 	c->call = memory_format("%s%s%s:%ld:0", enclosing, *enclosing != '\0' ? "/" : "", c->name,
 	    c->roster.occurrence);
@@ -69,10 +68,8 @@ write_argv(struct writer *w, char *const *argv)
 	writer_array_end(w);
 }
 
-/* What is run, and with what; not the text of the script: a resume that finds another
- * goes on all the same, and its steps compare themselves. */
-static void
-define(const struct child_start *start, char sha256[DIGEST_SIZE])
+void
+child_define(struct child *c, const struct child_start *start)
 {
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
@@ -80,8 +77,24 @@ define(const struct child_start *start, char sha256[DIGEST_SIZE])
 	writer_begin(&w, &text);
 	write_argv(&w, start->argv);
 	buffer_append(&text, start->inputs.at, start->inputs.len);
-	digest_sha256(text.data, text.len, sha256);
+	digest_sha256(text.data, text.len, c->definition_sha256);
 	buffer_free(&text);
+}
+
+static void
+write_recorded(struct writer *w, const char *key, const struct child_recorded *recorded)
+{
+	if (recorded->event_id == NULL)
+		return;
+	if (*recorded->run_id == '\0') {
+		writer_member_string(w, key, recorded->event_id);
+		return;
+	}
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "run_id", recorded->run_id);
+	writer_member_string(w, "event_id", recorded->event_id);
+	writer_object_end(w);
 }
 
 static void
@@ -105,7 +118,8 @@ append(struct child *c, struct event *e, const struct buffer *payload, struct er
 }
 
 int
-child_started(struct child *c, const struct child_start *start, struct error *err)
+child_started(struct child *c, const struct child_start *start,
+    const struct child_recorded *claims, struct error *err)
 {
 	struct event e = { .type = EVENT_CALL_WORKFLOW_STARTED,
 		.parent_event_id = c->parent.started };
@@ -116,10 +130,10 @@ child_started(struct child *c, const struct child_start *start, struct error *er
 
 	begin_payload(c, &w, &payload);
 	writer_member_integer(&w, "attempt", c->parent.attempt);
-	writer_member_string(&w, "input_sha256", digest_sha256(INPUT, sizeof INPUT - 1, sha256));
-	writer_member_span(&w, "input", span_of(INPUT, sizeof INPUT - 1));
-	define(start, sha256);
-	writer_member_string(&w, "definition_sha256", sha256);
+	writer_member_string(&w, "input_sha256", digest_sha256(CHILD_INPUT,
+	    sizeof CHILD_INPUT - 1, sha256));
+	writer_member_span(&w, "input", span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1));
+	writer_member_string(&w, "definition_sha256", c->definition_sha256);
 	writer_member_string(&w, "workflow_sha256", start->workflow_sha256);
 	writer_member_span(&w, "inputs", start->inputs);
 	call_write_command(&w, start->argv);
@@ -127,6 +141,7 @@ child_started(struct child *c, const struct child_start *start, struct error *er
 		writer_member_integer(&w, "timeout_ms", start->timeout_ms);
 	if (start->detached)
 		writer_member_bool(&w, "detached", true);
+	write_recorded(&w, "claims", claims);
 	writer_object_end(&w);
 	failed = append(c, &e, &payload, err);
 	buffer_free(&payload);
@@ -148,7 +163,7 @@ write_completed(const struct child *c, const struct child_end *end, struct buffe
 		call_write_error(&w, "error", end->error);
 	else if (end->result != NULL)
 		results_write(&results, &w);
-	else
+	else if (end->reused_from.event_id == NULL)
 		writer_member_integer(&w, "stdout_bytes", end->stdout_bytes);
 	writer_member_integer(&w, "duration_ms", clock_monotonic() - c->begun);
 	writer_member_integer(&w, "exit_code", end->exit_code);
@@ -159,6 +174,7 @@ write_completed(const struct child *c, const struct child_end *end, struct buffe
 		writer_member_integer(&w, "bytes", end->stdin_bytes);
 		writer_object_end(&w);
 	}
+	write_recorded(&w, "reused_from", &end->reused_from);
 	writer_object_end(&w);
 }
 
@@ -201,5 +217,6 @@ child_leave(struct child *c)
 	free(c->name);
 	free(c->path);
 	free(c->call);
-	c->name = c->path = c->call = NULL;
+	free(c->enclosing);
+	c->name = c->path = c->call = c->enclosing = NULL;
 }

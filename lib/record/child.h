@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
@@ -38,6 +39,8 @@ struct child {
 	struct roster roster;        /* of the parent */
 	char *name, *path, *call;    /* of the call */
 	char run_id[ID_SIZE];        /* the child's */
+	char *enclosing;             /* the call around it, "" at top level */
+	char definition_sha256[DIGEST_SIZE];
 	struct run_cause cause;      /* step.call_workflow.started, once it is written */
 	int64_t begun;               /* monotonic ms */
 };
@@ -55,7 +58,20 @@ struct child_start {
 	int64_t timeout_ms;
 	bool detached;
 };
-int child_started(struct child *c, const struct child_start *start, struct error *err);
+/* What it is looked up by in the history of its parent, with CHILD_INPUT for an input:
+ * what a child is given flows while it runs. Not the text of the script: a resume that
+ * finds another goes on all the same, and the steps in it compare themselves. */
+#define CHILD_INPUT "null"
+void child_define(struct child *c, const struct child_start *start);
+
+/* An event of an earlier attempt, or of the run that the parent was forked from. */
+struct child_recorded {
+	const char *run_id;          /* "": the parent's own */
+	const char *event_id;        /* NULL: there is none */
+};
+/* claims: the call that it takes over. */
+int child_started(struct child *c, const struct child_start *start,
+    const struct child_recorded *claims, struct error *err);
 
 struct child_end {
 	const struct data *result;   /* what it wrote on stdout; NULL: it is not known, or */
@@ -64,6 +80,7 @@ struct child_end {
 	const char *completed;       /* event id of its run.completed; NULL: it has none (yet) */
 	const char *stdin_sha256;    /* NULL: stdin was not kept */
 	int64_t stdin_bytes, stdout_bytes;
+	struct child_recorded reused_from; /* the result stands there */
 };
 int child_completed(struct child *c, const struct child_end *end, struct error *err);
 

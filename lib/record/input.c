@@ -290,6 +290,22 @@ input_reopen(struct input *in, const struct storage *s, const char *run_id, int 
 }
 
 int
+input_renew(struct input *in, const struct storage *s, const char *run_id, int source,
+    bool sync, struct error *err)
+{
+	char *path = storage_input(s, run_id);
+	int failed = 0;
+
+	if (unlink(path) != 0 && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+	input_pass(in, -1);
+	in->sync = sync;
+	in->part = memory_format("%s.part", path);
+	free(path);
+	return failed == 0 ? open_again(in, s, run_id, source, err) : -1;
+}
+
+int
 input_copy(const struct storage *s, const char *from, const char *to, struct error *err)
 {
 	struct input in;

@@ -54,6 +54,10 @@ int input_open(struct input *in, const struct storage *s, const char *run_id, in
  * else from input_step(). */
 int input_reopen(struct input *in, const struct storage *s, const char *run_id, int source,
     bool sync, struct error *err);
+/* For a further attempt of a child run, whose input is its parent's: what was kept of an
+ * earlier one is forgotten. source -1: there is none. */
+int input_renew(struct input *in, const struct storage *s, const char *run_id, int source,
+    bool sync, struct error *err);
 /* What was kept for one run is kept for another too: a fork. */
 int input_copy(const struct storage *s, const char *from, const char *to, struct error *err);
 /* Passes source on and keeps nothing. */

@@ -225,3 +225,19 @@ reader_seek_last(struct reader *r, int64_t count, struct error *err)
 	r->position = start;
 	return 0;
 }
+
+bool
+transcript_begun(const char *path)
+{
+	struct reader reader;
+	struct error none;
+	const char *line;
+	size_t len;
+	bool begun;
+
+	if (reader_open(&reader, path, &none) != 0)
+		return false;
+	begun = reader_next(&reader, &line, &len, &none) == 1;
+	reader_close(&reader);
+	return begun;
+}

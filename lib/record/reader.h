@@ -45,4 +45,8 @@ int reader_seek_last(struct reader *r, int64_t count, struct error *err);
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);
 
+/* Whether there is a transcript at path that has a line: one that a crash has left empty
+ * is of a run that never began. */
+bool transcript_begun(const char *path);
+
 #endif

@@ -4,11 +4,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
+static void
+add_child(struct history_summary *summary, const struct recorded_call *c)
+{
+	struct history_child *child;
+
+	summary->children = memory_array(summary->children, summary->child_count + 1,
+	    sizeof *summary->children);
+	child = &summary->children[summary->child_count++];
+	child->call = memory_text(c->id);
+	child->path = memory_text(c->path);
+	memcpy(child->run_id, c->child, ID_SIZE);
+}
+
 static void
 summarise(const struct recording *rec, struct history_summary *summary)
 {
-	for (size_t i = 0; i < rec->call_count; i++)
-		summary->calls += recording_counts(rec, i);
+	for (size_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (!recording_counts(rec, i))
+			continue;
+		summary->calls++;
+		if (c->child[0] != '\0' && c->state != RECALL_SUCCEEDED &&
+		    c->begin.source == rec->spec->other_count)
+			add_child(summary, c);
+	}
 	summary->attempts = rec->own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 }
@@ -43,6 +66,11 @@ history_summary_free(struct history_summary *summary)
 		free(summary->doubts[i].tool);
 		free(summary->doubts[i].what);
 	}
+	for (size_t i = 0; i < summary->child_count; i++) {
+		free(summary->children[i].call);
+		free(summary->children[i].path);
+	}
+	free(summary->children);
 	free(summary->doubts);
 	memset(summary, 0, sizeof *summary);
 }

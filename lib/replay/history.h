@@ -47,7 +47,14 @@ struct history_doubt {
 	char *what;                  /* the command, or the tool's arguments, cut */
 	const char *why;             /* "cut off", or the code of the error that ended it */
 	char timestamp[CLOCK_TEXT_SIZE];
+	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
 	enum recall_decision decided;
+};
+
+/* A child run that did not succeed, as far as its parent knows. */
+struct history_child {
+	char *call, *path;
+	char run_id[ID_SIZE];
 };
 
 struct history_source {
@@ -71,12 +78,17 @@ struct history_summary {
 	int64_t calls;               /* records */
 	struct history_doubt *doubts;
 	size_t doubt_count;
+	struct history_child *children; /* of own */
+	size_t child_count;
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */
 };
 
+/* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */
+const char *path_inside(const char *path, const char *call, const char *call_path);
+
 /* Builds the index at path (0600, O_EXCL). ERROR_USAGE for a PATH in redo, skip or
- * left_out that no recorded call has; ERROR_SCHEMA if the transcript is not what it
+ * left_out that no recorded call has (one inside of a child run is that run's to check); ERROR_SCHEMA if the transcript is not what it
  * should be; ERROR_SYSTEM. path NULL: the summary alone. *summary is to be freed
  * either way. */
 int history_build(const char *path, const struct history_spec *spec,

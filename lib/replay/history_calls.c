@@ -145,6 +145,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	size_t index = (size_t)(c - rec->calls);
 
 	memcpy(c->started, at->id, ID_SIZE);
+	span_copy(at->view.child_run_id, c->child, sizeof c->child);
 	c->begin = at->place;
 	c->path = span_text(at->view.path);
 	if (c->path == NULL)

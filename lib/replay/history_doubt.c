@@ -19,6 +19,21 @@ path_names(const char *path, const char *call, const char *call_path)
 	return strcmp(path, strchr(path, ':') != NULL ? call : call_path) == 0;
 }
 
+/* What stands behind a prefix; NULL if the text has another beginning. */
+static const char *
+behind(const char *text, const char *prefix, char separator)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(text, prefix, len) == 0 && text[len] == separator ? text + len + 1 : NULL;
+}
+
+const char *
+path_inside(const char *path, const char *call, const char *call_path)
+{
+	return strchr(path, ':') != NULL ? behind(path, call, '/') : behind(path, call_path, '.');
+}
+
 static bool
 any_names(char *const *paths, const struct recorded_call *c)
 {
@@ -42,9 +57,17 @@ static int
 check_path(const struct recording *rec, const char *option, const char *path,
     struct error *err)
 {
-	for (size_t i = 0; i < rec->call_count; i++)
-		if (path_names(path, rec->calls[i].id, rec->calls[i].path))
+	for (size_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+		bool child = c->child[0] != '\0';
+
+		if (child && path_inside(path, c->id, c->path) != NULL)
 			return 0;
+		if (!path_names(path, c->id, c->path))
+			continue;
+		return !child || rec->spec->mode == RECALL_REPLAY || strcmp(option, "--at") == 0 ? 0 :
+		    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
+	}
 	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
 }
 

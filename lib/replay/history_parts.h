@@ -40,6 +40,7 @@ struct recorded_call {
 	char *id;                    /* NAME:OCCURRENCE:ITEM chain */
 	char *path;
 	char started[ID_SIZE];       /* event ids */
+	char child[ID_SIZE];         /* the run that it is; "": it is a step's */
 	char timestamp[CLOCK_TEXT_SIZE];
 	char input_sha256[DIGEST_SIZE], definition_sha256[DIGEST_SIZE];
 	size_t attempt;              /* counted over all sources */

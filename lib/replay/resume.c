@@ -16,6 +16,7 @@
 #include "record/reader.h"
 #include "record/torn.h"
 #include "record/verify.h"
+#include "replay/nested.h"
 #include "record/waiting.h"
 
 #define FORKS_LIMIT 64     /* of forks of forks */
@@ -169,7 +170,7 @@ static void
 at_run(struct resume *r, const struct storage *s, const char *run_id)
 {
 	*r = (struct resume){ .path = storage_transcript(s, run_id),
-		.blobs = storage_blobs(s, run_id) };
+		.blobs = storage_blobs(s, run_id), .storage = { memory_text(s->root) } };
 	memcpy(r->run_id, run_id, sizeof r->run_id);
 }
 
@@ -307,6 +308,63 @@ resume_check_record(const struct resume *r, void (*repaired)(const char *text),
 	return -1;
 }
 
+/* The doubts of a child run are those of its parent too, under the name of its call. */
+static void
+take_doubts(struct resume *r, const struct history_child *child, struct resume *inner)
+{
+	struct history_summary *own = &r->history, *its = &inner->history;
+
+	own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
+	    sizeof *own->doubts);
+	for (size_t i = 0; i < its->doubt_count; i++) {
+		struct history_doubt *doubt = &own->doubts[own->doubt_count++];
+
+		*doubt = its->doubts[i];
+		doubt->call = memory_format("%s/%s", child->call, its->doubts[i].call);
+		if (doubt->run_id[0] == '\0')
+			memcpy(doubt->run_id, child->run_id, ID_SIZE);
+		free(its->doubts[i].call);
+	}
+	its->doubt_count = 0;
+}
+
+static int
+add_child(struct resume *r, const struct history_child *child, const struct history_spec *spec,
+    struct error *err)
+{
+	char **redo = nested_paths(spec->redo, child->call, child->path);
+	char **skip = nested_paths(spec->skip, child->call, child->path);
+	struct resume inner = { .path = NULL };
+	int failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
+	    resume_check_ended(&inner, &r->storage, err) != 0;
+
+	if (!failed && strcmp(inner.status, "success") != 0) {
+		failed = resume_build(&inner, NULL, redo, skip, err) == -1;
+		if (!failed)
+			take_doubts(r, child, &inner);
+	}
+	resume_free(&inner);
+	list_free(redo);
+	list_free(skip);
+	return failed ? -1 : 0;
+}
+
+/* Children that came to be: a parent may have died before. */
+static int
+add_children(struct resume *r, const struct history_spec *spec, struct error *err)
+{
+	for (size_t i = 0; i < r->history.child_count; i++) {
+		const struct history_child *child = &r->history.children[i];
+		char *path = storage_transcript(&r->storage, child->run_id);
+		bool there = transcript_begun(path);
+
+		free(path);
+		if (there && add_child(r, child, spec, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 build(struct resume *r, const struct history_spec *spec, const char *run_directory,
     struct error *err)
@@ -318,7 +376,7 @@ build(struct resume *r, const struct history_spec *spec, const char *run_directo
 	failed = history_build(path, spec, &r->history, err);
 
 	free(path);
-	if (failed != 0)
+	if (failed != 0 || add_children(r, spec, err) != 0)
 		return -1;
 	for (size_t i = 0; i < r->history.doubt_count; i++)
 		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
@@ -358,9 +416,10 @@ void
 resume_question(const struct history_doubt *doubt, struct error *question)
 {
 	error_set(question, ERROR_WAITING, doubt->call,
-	    "%s%s%s, begun %.*sZ (%s), may or may not have happened: say --redo %s or --skip %s",
+	    "%s%s%s, begun %.*sZ (%s)%s%s, may or may not have happened: say --redo %s or --skip %s",
 	    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
-	    TIME_SIZE, doubt->timestamp, doubt->why, doubt->call, doubt->call);
+	    TIME_SIZE, doubt->timestamp, doubt->why, doubt->run_id[0] != '\0' ? " in run " : "",
+	    doubt->run_id, doubt->call, doubt->call);
 }
 
 void
@@ -373,6 +432,7 @@ resume_free(struct resume *r)
 	}
 	free(r->others);
 	workflow_free(&r->recorded);
+	storage_close(&r->storage);
 	free(r->path);
 	free(r->blobs);
 	free(r->directory);

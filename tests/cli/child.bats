@@ -310,3 +310,140 @@ has_status() { [ "$(status_of "$1")" = "\"$2\"" ]; }
 	run -125 --separate-stderr awf-run -n --detach -c true
 	[[ "$stderr" == "awf-run: $AWF_STORAGE/runs"* ]]
 }
+
+# A parent of two children, each with a step that notes its effect; nothing ends well
+# before the file ok is there.
+family() {
+	script a.awf 'awf-step one -- sh -c "echo a1 >>ledger; cat" | awf-step two -- sh -c "echo a2 >>ledger; tr a-z A-Z"'
+	script b.awf 'awf-step one -- sh -c "echo b1 >>ledger; cat" |
+		awf-step two -- sh -c "[ -e ok ] || exit 1; echo b2 >>ledger; rev"'
+	script top.awf 'awf-step gen -n -- echo hello | awf-run ./a.awf | awf-run ./b.awf | awf-step -r last -- cat'
+}
+ledger() { tr '\n' ' ' <ledger; }
+
+@test "resume: a child that succeeded is not run again, one that failed goes on as itself" {
+	family
+	run -3 awf-run -n ./top.awf
+	touch ok
+	run -0 --separate-stderr awf-run --resume @
+	same "$output" OLLEH
+	same "$(ledger)" "a1 a2 b1 b2 "
+	same "$(runs)" 3
+	same "$(calls '[.call, .reused_from != null, .result != null]' | tail -2 | sort | tr '\n' ' ')" \
+		'["a:0:0",true,false] ["b:0:0",false,true] '
+	same "$(events_of b.awf 'select(.type == "run.started") | .payload.attempt' | tr '\n' ' ')" "1 2 "
+	same "$(events_of a.awf 'select(.type == "run.started") | .payload.attempt' | tr '\n' ' ')" "1 "
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+}
+
+@test "resume: the child may be gone on with first, and nothing is done twice" {
+	family
+	run -3 awf-run -n ./top.awf
+	touch ok
+	awf-run --resume "$(basename "$(transcript_of b.awf)" .jsonl)" >/dev/null
+	run -0 awf-run --resume "$(basename "$(transcript_of top.awf)" .jsonl)"
+	same "$output" OLLEH
+	same "$(ledger)" "a1 a2 b1 b2 "
+	same "$(runs)" 3
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+}
+
+@test "resume: a child that is given something else goes on with that" {
+	script sub 'awf-step one -- sh -c "echo one >>ledger; cat" | awf-step -r two -- cat'
+	run -3 awf-run -n --name top -c 'awf-step gen -n -- sh -c "cat what" | awf-run ./sub; [ -e ok ] || exit 3'
+	echo first >what
+	run -3 awf-run --resume @top
+	echo second >what
+	touch ok
+	# gen has succeeded: its result stands, and so does the child's.
+	run -0 awf-run --resume @top
+	same "$output" first
+	same "$(ledger)" "one "
+	script plain 'cat what | awf-run ./sub; [ -e ok2 ] || exit 3'
+	rm ledger
+	run -3 --separate-stderr awf-run -n ./plain
+	same "$output" second
+	echo third >what
+	touch ok2
+	run -0 awf-run --resume @plain
+	same "$output" third
+	same "$(ledger)" "one one "
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+}
+
+@test "resume: bytes, no final newline, and a child with nothing to say come back as they were" {
+	awf-run -n --name top -c 'awf-run -n --name bytes -c "printf \"\\377\\000x\""; awf-run -n --name nothing -c true
+		awf-run -n --name line -c "echo y"; [ -e ok ]' >first || true
+	touch ok
+	run -0 awf-run --resume @top
+	awf-run --resume @top >/dev/null
+	same "$(calls '.reused_from != null' | tail -3 | tr '\n' ' ')" "true true true "
+	rm ok
+	awf-run -n --name again -c 'awf-run -n --name bytes -c "printf \"\\377\\000x\""; awf-run -n --name nothing -c true
+		awf-run -n --name line -c "echo y"; [ -e ok ]' >first || true
+	touch ok
+	awf-run --resume @again >second
+	cmp first second
+}
+
+@test "resume: an effect in doubt inside of a child is asked for by the parent, before anything runs" {
+	script send.awf 'awf-step --effects external send -q -- sh -c "echo sent >>ledger; kill -9 \$PPID; sleep 1"'
+	script mid.awf 'echo x | awf-run ./send.awf'
+	run -3 awf-run -n --name top -c 'awf-run -n ./mid.awf; awf-step -n s -- sh -c "echo ran >>ledger"'
+	ran=$(ledger)
+	child=$(basename "$(transcript_of send.awf)" .jsonl)
+	run -75 --separate-stderr awf-run --resume @top
+	[[ "$stderr" == "awf-run: mid:0:0/send:0:0/send:0:0: sh -c echo sent"*" in run $child, may or may not have happened: say --redo mid:0:0/send:0:0/send:0:0 or --skip mid:0:0/send:0:0/send:0:0" ]]
+	same "$(ledger)" "$ran"
+	run -125 --separate-stderr awf-run --resume @top --skip mid:0:0
+	same "$stderr" "awf-run: --skip: 'mid:0:0' is a child run: name a call in it"
+	run -125 awf-run --resume @top --skip mid:0:0/other
+	run -0 awf-run --resume @top --skip mid.send.send
+	same "$(ledger)" "$ran"
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+	# The child's own resume knows it by its own name.
+	rm ledger
+	run -137 awf-run -n --name other -c 'awf-run -n ./mid.awf'
+	child=$(basename "$(transcript_of send.awf | xargs ls -t | head -1)" .jsonl)
+	run -75 --separate-stderr awf-run --resume "$child"
+	[[ "$stderr" == "awf-run: send:0:0: "* ]]
+	run -0 awf-run --resume "$child" --skip send
+	run -0 awf-run --resume @other
+	same "$(ledger)" "sent "
+}
+
+@test "resume: two at once, one goes on" {
+	script slow.awf 'awf-step -n s -q -- sh -c "[ -e ok ] || exit 1; echo done >>ledger; sleep 0.5"'
+	run -3 awf-run -n --name top -c 'awf-run -n ./slow.awf'
+	touch ok
+	awf-run --resume @top 2>/dev/null &
+	first=$!
+	eventually test -e ledger
+	run -125 awf-run --resume @top
+	run -125 awf-run --resume "$(basename "$(transcript_of slow.awf)" .jsonl)"
+	wait "$first"
+	same "$(ledger)" "done "
+}
+
+@test "a fork's children are forks of the children" {
+	family
+	touch ok
+	awf-run -n ./top.awf
+	original=$(basename "$(transcript)" .jsonl)
+	run -0 awf-run --fork @ --at last
+	same "$output" OLLEH
+	same "$(ledger)" "a1 a2 b1 b2 "
+	same "$(runs)" 6
+	same "$(events 'select(.seq == 1).payload.forked_from')" "\"$original\""
+	for name in a.awf b.awf; do
+		# shellcheck disable=SC2046
+		same "$(jq -r 'select(.seq == 1).payload | select(.forked_from).name' $(transcript_of $name))" "$name"
+	done
+	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
+	# What is left out of it is done again, in the children too, as far as they are given
+	# something else.
+	script b.awf 'awf-step one -- sh -c "echo b1 >>ledger; cat" |
+		awf-step two -- sh -c "[ -e ok ] || exit 1; echo b3 >>ledger; rev"'
+	run -0 awf-run --fork "$original" --at b
+	same "$(ledger)" "a1 a2 b1 b2 b1 b3 "
+}

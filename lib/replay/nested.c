@@ -1,0 +1,229 @@
+#include "replay/nested.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "record/reader.h"
+#include "record/storage.h"
+#include "replay/same_input.h"
+
+#define DECIDED_FILE "decided"
+#define DECIDED_LIMIT ((size_t)1 << 20)
+
+/* What is decided about it, in a line: redo brief:0:0/send:0:0 */
+static const char *const words[] = { "redo ", "skip " };
+
+char **
+nested_paths(char *const *paths, const char *call, const char *path)
+{
+	char **inside = NULL;
+
+	for (; paths != NULL && *paths != NULL; paths++) {
+		const char *rest = path_inside(*paths, call, path);
+
+		if (rest != NULL)
+			list_add(&inside, rest);
+	}
+	return inside;
+}
+
+int
+nested_decide(const char *run_directory, char *const *redo, char *const *skip,
+    struct error *err)
+{
+	char *const *const lists[] = { redo, skip };
+	struct buffer text = BUFFER_INIT;
+	char *path = path_join(run_directory, DECIDED_FILE);
+	int fd = -1, failed = 0;
+
+	for (int i = 0; i < 2; i++)
+		for (char *const *at = lists[i]; at != NULL && *at != NULL; at++)
+			buffer_format(&text, "%s%s\n", words[i], *at);
+	if (text.len > 0)
+		fd = storage_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	if (text.len > 0 && (fd < 0 || file_write(fd, text.data, text.len) != 0))
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	if (fd >= 0)
+		close(fd);
+	buffer_free(&text);
+	free(path);
+	return failed;
+}
+
+/* The lines of the file, by their first words. */
+static void
+take_decisions(char *text, char ***lists)
+{
+	for (char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+		*end = '\0';
+		for (int i = 0; i < 2; i++)
+			if (strncmp(text, words[i], strlen(words[i])) == 0)
+				list_add(&lists[i], text + strlen(words[i]));
+	}
+}
+
+static int
+read_decisions(const char *run_directory, char **lists[2], struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	char *path = path_join(run_directory, DECIDED_FILE);
+	int fd = storage_open(path, O_RDONLY, 0), failed = 0;
+
+	if (fd < 0 && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (fd >= 0 && file_read(fd, &text, DECIDED_LIMIT) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	else if (text.len > 0)
+		take_decisions(text.data, lists);
+	if (fd >= 0)
+		close(fd);
+	buffer_free(&text);
+	free(path);
+	return failed;
+}
+
+/* What was decided about the recorded call, which may have had another occurrence. */
+static int
+find_decisions(struct nested *n, const struct child *c, struct error *err)
+{
+	char *call = span_text(span_member(n->recalled.started.view.payload, "call"));
+	char **lists[2] = { NULL, NULL };
+	int failed = read_decisions(c->parent.directory, lists, err);
+
+	if (failed == 0 && call != NULL) {
+		n->redo = nested_paths(lists[0], call, c->path);
+		n->skip = nested_paths(lists[1], call, c->path);
+	}
+	list_free(lists[0]);
+	list_free(lists[1]);
+	free(call);
+	return failed;
+}
+
+static int
+claim(struct nested *n, const struct child *c, struct error *err)
+{
+	char sha256[DIGEST_SIZE];
+	const struct recall_query query = {
+		.enclosing = c->enclosing,
+		.root = recall_root(c->enclosing),
+		.name = c->name,
+		.input_sha256 = digest_sha256(CHILD_INPUT, sizeof CHILD_INPUT - 1, sha256),
+		.definition_sha256 = c->definition_sha256,
+		.input = span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1),
+		.definition = c->name,
+	};
+	int found = n->recall.claim(n->recall.history, &query, &n->recalled, err);
+
+	n->recalls = found == 1;
+	return found == -1 ? -1 : 0;
+}
+
+/* Whether there is a transcript of the recorded child. */
+static bool
+is_there(const struct nested *n, const struct child *c)
+{
+	char *path = storage_transcript(&c->parent.storage, n->run_id);
+	bool there = transcript_begun(path);
+
+	free(path);
+	return there;
+}
+
+static void
+take_result(struct nested *n)
+{
+	const struct recalled_event *end = recalled_result(&n->recalled);
+	struct span result = span_member(end->view.payload, "result");
+
+	n->way = NESTED_REUSE;
+	buffer_append(&n->result.json, result.at, result.len);
+	n->result.base64 = recalled_binary(end, "/payload/result");
+	n->result.no_newline = span_true(span_member(end->view.payload, "no_newline"));
+	n->reused_from = (struct child_recorded){ n->recalled.run_id, end->id };
+}
+
+/* A detached child needs nothing more than to be there. */
+static void
+take_detached(struct nested *n)
+{
+	n->way = NESTED_REUSE;
+	data_from_text(&n->result, n->run_id, strlen(n->run_id));
+	n->result.no_newline = false;
+}
+
+static int
+choose(struct nested *n, const struct child *c, int *input, struct error *err)
+{
+	const struct recalled *r = &n->recalled;
+	const struct recalled_event *end = recalled_result(r);
+	bool detached = span_true(span_member(r->started.view.payload, "detached"));
+	bool same = false;
+
+	/* Its parent died before it was made. */
+	if (!is_there(n, c) && r->end == RECALL_OPEN)
+		return 0;
+	if (!is_there(n, c))
+		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");
+	if (r->run_id[0] != '\0') {
+		n->way = NESTED_FORK;
+		return 0;
+	}
+	n->way = NESTED_AGAIN;
+	if (detached) {
+		take_detached(n);
+	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, "result").at != NULL) {
+		if (same_input(&c->parent.storage, n->run_id,
+		    span_member(end->view.payload, "stdin"), input, &same, err) != 0)
+			return -1;
+		if (same)
+			take_result(n);
+	}
+	return 0;
+}
+
+int
+nested_find(struct nested *n, const struct child *c, int *input, struct error *err)
+{
+	memset(n, 0, sizeof *n);
+	if (history_open(&n->history, c->parent.directory, err) != 0)
+		return -1;
+	if (n->history == NULL)
+		return 0;
+	n->recall = history_recall(n->history);
+	if (claim(n, c, err) != 0)
+		return -1;
+	if (!n->recalls)
+		return 0;
+	n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
+	if (!span_copy(n->recalled.started.view.child_run_id, n->run_id, sizeof n->run_id) ||
+	    !id_valid(n->run_id, strlen(n->run_id)))
+		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");
+	return find_decisions(n, c, err) != 0 ? -1 : choose(n, c, input, err);
+}
+
+void
+nested_claimed(struct nested *n)
+{
+	if (n->recalls)
+		n->recall.claimed(n->recall.history, &n->recalled);
+}
+
+void
+nested_free(struct nested *n)
+{
+	recalled_free(&n->recalled);
+	data_free(&n->result);
+	list_free(n->redo);
+	list_free(n->skip);
+	history_close(n->history);
+	memset(n, 0, sizeof *n);
+}

@@ -529,6 +529,10 @@ show_user(struct view *v, const struct event_view *event)
 {
 	add_head(v, event, &view_words[VIEW_USER]);
 	detail_value(v, "to ", span_path(event->payload, "handoff", "to", NULL));
+	if (member_set(span_member(event->payload, "before_turn"))) {
+		detail(v);
+		add(v, "before_turn");
+	}
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 

@@ -11,7 +11,7 @@ prepare() {
 	mkdir agents tools
 	tool note '"effects":"external"' 'ledger note'
 	tool wait '"effects":"read"' 'ledger wait; hold'
-	stream tool_use "$(use t1 note '{"n":1}')" >use
+	stream tool_use "$(use t1 note '{"n":1}')" >first
 	text 'the answer' >answer
 	printf '#!/bin/sh\n%s\n' 'echo question | awf-step -a writer ask -r' >flow.awf
 	chmod +x flow.awf
@@ -33,14 +33,14 @@ serve() {
 	model_server "${files[@]}"
 }
 
-serve_turns() { model_server --loop --answer-for '"tool_use_id"' answer --answer use; }
+serve_turns() { model_server --loop --answer-for '"tool_use_id"' answer --answer first; }
 
 types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
 payloads() { jq -c "select(.type == \"$1\").payload | $2" "${RECORD:-$(transcript)}"; }
 
 @test "it reads what is to be asked; saying nothing changes nothing" {
 	guided 'exit 0' 'temperature: 0.5'
-	serve use answer
+	serve first answer
 	same "$(echo question | awf-step -r a -a writer)" 'the answer'
 	same "$(jq -c '[.turn, .agent, .usage, .model, .system, (.messages | length), [.tools[].name], .params]' asked)" \
 		'[0,"writer",{},"test","Be brief.",1,["note","wait"],{"temperature":0.5}]
@@ -50,7 +50,7 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "${RECORD:-$(transcrip
 	kill "$MODEL_SERVER_PID"
 	agent writer 'tools: [note, wait]
 temperature: 0.5'
-	serve use answer
+	serve first answer
 	same "$(echo question | awf-step -r a -a writer)" 'the answer'
 	same "$(bodies)" "$(jq -c '.body | if type == "string" then fromjson else . end' guided.log)"
 }
@@ -61,7 +61,7 @@ temperature: 0.5'
 			messages: [.messages[], {role: \"user\", blocks: [{type: \"text\", text: \"Use note.\"}]}]}"
 	fi' 'temperature: 0.5
 max_tokens: 10'
-	serve use answer
+	serve first answer
 	same "$(echo question | awf-step -r a -a writer)" 'the answer'
 	same "$(bodies | jq -c '[.model, [.tools[].name], .max_tokens, .temperature, [.messages[].content[] | .text // .type]]')" \
 		'["other",["note"],99,null,["question","Use note."]]
@@ -74,11 +74,12 @@ max_tokens: 10'
 		[range(1; $e | length) | $e[.].parent_event_id == $e[. - 1].event_id] | all' "$(transcript)")" true
 	awf-verify -q
 	same "$(awf-tail --as agent-event | jq -c 'select(.type == "llm.turn.start").payload.turn' | paste -sd' ')" '0 1'
+	same "$(awf-tail | grep -c 'before_turn')" 1
 }
 
 @test "a tool that it does not name is not offered, and refused if it is called" {
 	guided 'echo "{\"tools\":[]}"'
-	serve use answer
+	serve first answer
 	echo question | awf-step -q a -a writer
 	same "$(bodies | jq -c '[.tool_choice.type, .tools[0].name]' | paste -sd' ')" '[null,null] ["none","note"]'
 	same "$(payloads tool.result .error.code)" '"blocked"'
@@ -87,7 +88,7 @@ max_tokens: 10'
 
 @test "it ends the call, with a result or an error" {
 	guided 'echo "{\"end\": {\"result\": {\"cached\" : 1.50}}}"'
-	serve use answer
+	serve first answer
 	same "$(echo question | awf-step -r a -a writer)" '{"cached":1.50}'
 	same "$(types)" 'message.user message.user '
 	same "$(sent)" 0
@@ -101,7 +102,7 @@ max_tokens: 10'
 }
 
 @test "what is wrong with it or its answer ends the call with a named error" {
-	serve use answer
+	serve first answer
 	while IFS='|' read -r program code message; do
 		guided "$program"
 		run -3 --separate-stderr awf-step -q a -a writer <<<question
@@ -127,7 +128,7 @@ max_tokens: 10'
 }
 
 @test "it has a time limit, and Ctrl-C ends it" {
-	serve use answer
+	serve first answer
 	guided 'exec sleep 100'
 	sed -i "s|^before_turn: .*|before_turn: {command: [$PWD/guide], timeout: 200ms}|" agents/writer.md
 	run -3 --separate-stderr awf-step -q a -a writer <<<question
@@ -179,7 +180,7 @@ before_turn: "jq -c \"{tools: []}\""'
 
 @test "cut off before the model answers, and after: what it said stands" {
 	guided 'date +%N | jq -c "{params: {max_tokens: (. % 1000 + 1)}}"'
-	stream tool_use "$(use t1 note '{"n":1}')" "$(use t2 wait '{}')" >use
+	stream tool_use "$(use t1 note '{"n":1}')" "$(use t2 wait '{}')" >first
 	serve_turns
 	die -n ./flow.awf
 	run -0 --separate-stderr resume
@@ -220,7 +221,7 @@ before_turn: "jq -c \"{tools: []}\""'
 
 @test "it replays, and is asked again; another answer is a divergence" {
 	guided 'given -c "select(.turn == 1) | {tools: [\"note\"]}"'
-	serve use answer
+	serve first answer
 	awf-run -n --id-file run.id ./flow.awf >out
 	awf-verify -q --determinism --isolation copy "$(id)"
 	printf '#!/bin/sh\ncat >/dev/null\n' >guide
@@ -252,8 +253,8 @@ before_turn: "jq -c \"{tools: []}\""'
 	# The token of a phase stands in the request.
 	token() { bodies | tail -n 1 | grep -o 'token[^0-9a-f]*[0-9a-f]\{32\}' | tail -n 1 | grep -o '[0-9a-f]*$'; }
 	stream tool_use "$(use t1 note '{"n":1}')" >first
-	text never >never
-	serve first never
+	text never >second
+	serve first second
 	run -3 awf-step -q a -a writer <<<question
 	same "$(bodies | head -n 2 | jq -c '[.max_tokens, .tools[0].name]' | paste -sd' ')" '[8192,"note"] [7,"note"]'
 	[ -n "$(token)" ]

@@ -83,7 +83,7 @@ handoffs: [billing, support]'
 @test "a chain that comes back is ended by max_turns of the whole call" {
 	for n in 1 2 3 4 5 6; do
 		[ $((n % 2)) = 1 ] && to=billing || to=triage
-		stream tool_use "$(use "t$n" transfer_to_$to '{}')" >"answer$n"
+		stream tool_use "$(use "t$n" transfer_to_"$to" '{}')" >"answer$n"
 	done
 	serve answer1 answer2 answer3 answer4 answer5 answer6
 	run -3 --separate-stderr awf-step -q --max-turns 5 a -a triage <<<x
@@ -110,8 +110,8 @@ handoffs: [billing, support]'
 	agent billing 'stop_when: {tool: bill}'
 	agent support 'stop_when: {command: "grep -q solved"}'
 	stream tool_use "$(use t1 transfer_to_billing '{}')" >to_billing
-	stream tool_use "$(use t2 bill '{"sum":7}')" >bill
-	serve to_billing bill
+	stream tool_use "$(use t2 bill '{"sum":7}')" >billed
+	serve to_billing billed
 	same "$(echo x | awf-step a -a triage | jq -c '[.data, .metadata.agent_name]')" '[{"sum":7},"billing"]'
 	same "$(bodies | jq -c '[.tools[].name]')" '["transfer_to_billing","transfer_to_support"]
 ["bill"]'
@@ -196,11 +196,11 @@ stop_when: {command: "true"}'
 	mkdir -p elsewhere/team
 	mv agents elsewhere/team/
 	serve_billing
-	cd elsewhere
+	pushd elsewhere >/dev/null
 	AWF_TOOL_PATH=../tools run -0 awf-step -r --allow-tools invoice a -a team/agents/triage.md <<<x
 	same "$(bodies | jq -c '[.tools[].name]' | tail -n 1)" '["invoice","transfer_to_triage"]'
 	same "$output" 'it is 7'
-	cd ..
+	popd >/dev/null
 	AWF_TOOL_PATH=tools run -0 awf-step --dry-run --allow-tools '' a -a elsewhere/team/agents/billing.md <<<x
 	same "$(jq -c '[.tools[].name]' <<<"$output")" '["transfer_to_triage"]'
 }

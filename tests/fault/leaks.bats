@@ -40,6 +40,21 @@ checked() {
 	run -2 checked awf-step -a nosuchagent x
 }
 
+@test "awf-step with agents that hand over, and a program before each turn" {
+	mkdir agents
+	printf -- '---\nmodel: replay/%s\nhandoffs: [two]\nbefore_turn: %s\n---\n' "$PWD/one.jsonl" \
+		"\"echo '{\\\"params\\\":{\\\"max_tokens\\\":9}}'\"" >agents/one.md
+	printf -- '---\nmodel: replay/%s\nhandoffs: [one]\nstop_when: {tool: report}\n---\n' "$PWD/two.jsonl" >agents/two.md
+	printf -- '---\nhandoffs: [tow]\n---\n' >agents/three.md
+	used() { echo '{"type":"message","blocks":[{"type":"tool_use","tool_id":"t","tool_name":"'"$1"'","tool_input":{}}],"stop_reason":"tool_use","usage":{},"model":"m"}'; }
+	{ used transfer_to_two; used nothing; } >one.jsonl
+	used report >two.jsonl
+	same "$(echo go | checked awf-step -r -a one x)" '{}'
+	printf -- '---\nmodel: replay/%s\nbefore_turn: echo 5\n---\n' "$PWD/one.jsonl" >agents/four.md
+	run -3 checked awf-step -q -a four x <<<go
+	AWF_MODEL=replay/x run -2 checked awf-step -a three x <<<go
+}
+
 @test "awf-run" {
 	echo in | checked awf-run --input k=v -c 'cat >/dev/null; awf-step -n -q x -- true'
 	run -3 checked awf-run -n -c 'awf-step -n -q x -- false >/dev/null; true'

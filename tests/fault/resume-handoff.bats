@@ -18,7 +18,6 @@ handoffs: [triage]'
 	tool wait '"effects":"read"' 'ledger wait; hold'
 	printf '#!/bin/sh\n%s\n' 'echo "the question" | awf-step -a triage ask' >flow.awf
 	chmod +x flow.awf
-	ISOLATION=${AWF_TEST_ISOLATION:-namespaces}
 }
 
 # Serves an answer for each turn, known by the tool result that comes before it.
@@ -82,8 +81,7 @@ same_as_undisturbed() {
 	awf-run -n --id-file run.id ./flow.awf >out1
 	same "$(jq -c '[.data, .metadata.agent_name]' out1)" '["the answer","triage"]'
 	cp "$(record)" whole
-	lines=$(wc -l <whole)
-	for cut in $(seq 3 $((lines - 2))); do
+	for cut in $(seq 3 $(($(wc -l <whole) - 2))); do
 		head -n "$cut" whole >"$(record)"
 		: >"$MODEL_SERVER_LOG"
 		run --separate-stderr resume --redo ask

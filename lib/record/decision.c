@@ -177,7 +177,10 @@ refuse_unknown(const struct undecided *u, const char *path, enum decision_verdic
 		}
 	near = text_suggest(path, names);
 	list_calls(u, decision_about(verdict), NULL, &calls);
-	if (calls.len == 0)
+	if (calls.len == 0 && u->waits.child[0] != '\0')
+		error_set(err, ERROR_USAGE, path, "no call of run %s itself waits for that, but one of "
+		    "its child run %s", u->run_id, u->waits.child);
+	else if (calls.len == 0)
 		error_set(err, ERROR_USAGE, path, "no call of run %s waits for that", u->run_id);
 	else if (near != NULL)
 		error_set(err, ERROR_USAGE, path,

@@ -241,6 +241,18 @@ take_completed(struct waitings *w, const struct event_view *event)
 		begin_wait(w, event);
 }
 
+/* A run inside of the run, which is decided about by its own name. */
+static void
+take_child(struct waitings *w, const struct event_view *event)
+{
+	char id[ID_SIZE];
+	bool waits = span_is(span_path(event->payload, "error", "code", NULL),
+	    error_name(ERROR_WAITING));
+
+	if (span_copy(event->child_run_id, id, sizeof id) && (waits || strcmp(id, w->child) == 0))
+		memcpy(w->child, waits ? id : "", waits ? sizeof id : 1);
+}
+
 static void
 take_end(struct waitings *w, const struct event_view *event)
 {
@@ -249,6 +261,18 @@ take_end(struct waitings *w, const struct event_view *event)
 	for (size_t i = 0; i < w->count; i++)
 		end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
 }
+
+static void
+take_attempt(struct waitings *w, const struct event_view *event)
+{
+	w->masked |= span_true(span_member(event->payload, "masked"));
+}
+
+static void (*const takers[EVENT_TYPES + 1])(struct waitings *, const struct event_view *) = {
+	[EVENT_RUN_STARTED] = take_attempt, [EVENT_RUN_COMPLETED] = take_end,
+	[EVENT_STEP_STARTED] = take_started, [EVENT_STEP_COMPLETED] = take_completed,
+	[EVENT_CALL_WORKFLOW_COMPLETED] = take_child,
+};
 
 static void
 take_line(struct waitings *w, const char *line, size_t len)
@@ -261,18 +285,8 @@ take_line(struct waitings *w, const char *line, size_t len)
 	if (event_peek(line, len, &seq, &type) != 0)
 		return;
 	known = event_type_from_name(type.at, type.len);
-	if ((known != EVENT_RUN_STARTED && known != EVENT_RUN_COMPLETED &&
-	    known != EVENT_STEP_STARTED && known != EVENT_STEP_COMPLETED) ||
-	    event_view(line, len, &event) != 0)
-		return;
-	if (known == EVENT_STEP_STARTED)
-		take_started(w, &event);
-	else if (known == EVENT_STEP_COMPLETED)
-		take_completed(w, &event);
-	else if (known == EVENT_RUN_COMPLETED)
-		take_end(w, &event);
-	else
-		w->masked |= span_true(span_member(event.payload, "masked"));
+	if (takers[known] != NULL && event_view(line, len, &event) == 0)
+		takers[known](w, &event);
 }
 
 int

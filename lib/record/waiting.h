@@ -58,6 +58,7 @@ struct waitings {
 	struct map by_event;     /* ids of starts and ends → index */
 	struct map by_call;
 	bool masked;             /* the run is */
+	char child[ID_SIZE];     /* a run inside of it that waits, "" */
 };
 
 #define WAITINGS_INIT { .list = NULL }

@@ -222,6 +222,17 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	[[ $output == 'awf-run: ok: no call of run '*' waits for that' ]]
 }
 
+@test "a run that waits for one inside of it says which that is" {
+	local child
+	printf 'awf-step --approve ok\n' >inner
+	waits -c 'awf-run ./inner | awf-step show -r -- cat' <<<cake
+	run -125 decide --approve ok
+	[[ $output == *"no call of run $(id) itself waits for that, but one of its child run "* ]]
+	child=${output##* }
+	decide --approve ok "$child"
+	same "$(jq -c 'select(.payload.approval.decision).payload.result' "$AWF_STORAGE/transcripts/$child.jsonl")" '"cake"'
+}
+
 @test "several calls of a step: each by its name" {
 	waits -c 'awf-step -i lines --approve ok | awf-step go -r -- cat' <<<$'a\nb\nc'
 	[[ $(cat err) == *"--approve ok:0:0 $(id) (and 2 more)"* ]]

@@ -114,6 +114,8 @@ ask_when(struct working *work, struct error *err)
 	struct buffer line = BUFFER_INIT;
 	int asked = 0;
 
+	if (working_cut_off_asking(work))
+		return 0;
 	if (working_replays(work) || !working_recorded_answer(work, when, &work->when)) {
 		working_body_line(work, &line);
 		asked = working_ask(work, when, &line, &work->when, err);

@@ -150,6 +150,25 @@ working_recorded_answer(struct working *work, const struct condition *condition,
 	return answer->asked;
 }
 
+/* An answer that is no, and yet a failure: the asking was ended by something around it. */
+bool
+working_cut_off_asking(struct working *work)
+{
+	struct span outcome;
+	struct error error = ERROR_INIT;
+
+	if (!work->recalls || !working_replays(work) || work->recalled.end != RECALL_FAILED)
+		return false;
+	outcome = recorded_answer(work, &work->step->when);
+	if (outcome.at == NULL || span_true(outcome) ||
+	    !recalled_error(recalled_result(&work->recalled), &error) ||
+	    !recalled_circumstance(error.code))
+		return false;
+	work->when.asked = true;
+	work->error = error;
+	return true;
+}
+
 void
 working_compare_answer(struct working *work, const struct condition *condition,
     const struct verdict *answer)

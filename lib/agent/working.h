@@ -84,6 +84,9 @@ bool working_replays(const struct working *work);
  * from its end. False if it is to be asked. */
 bool working_recorded_answer(struct working *work, const struct condition *condition,
     struct verdict *answer);
+/* In a replay: whether the recorded call ended while --when was asked; its end is this
+ * one's then. */
+bool working_cut_off_asking(struct working *work);
 /* A replay asks again; another answer than the recorded one is the call's error. */
 void working_compare_answer(struct working *work, const struct condition *condition,
     const struct verdict *answer);

@@ -164,6 +164,15 @@ l:0:0/l:0:2/grow:0:0'
 	same "$(rounds | tail -n 1)" '["l:0:0/l:0:2",null,"timeout"]'
 }
 
+@test "a condition that takes too long is not asked so again by a replay" {
+	for condition in while until; do
+		recorded 3 -c "echo x | awf-step --timeout 200ms --$condition 'sleep 60' l -- cat"
+		same "$(jq -r .metadata.error.code <<<"$output")" timeout
+	done
+	recorded 3 -c "echo x | awf-step --timeout 200ms --when 'sleep 60' l -- cat"
+	[ "$SECONDS" -lt 60 ]
+}
+
 @test "a gate takes what the last round has made" {
 	recorded 0 -c 'echo x | awf-step --max 2 l -- cat | awf-step --require l out -r -- cat'
 	same "$output" x

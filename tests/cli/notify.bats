@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # awf-run --on-complete and --on-failure: who is told of which end, what they are told,
 # and that whatever they do changes nothing.
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-run --overlap: what becomes of a run while others of its name live.
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 

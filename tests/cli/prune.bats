@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-run --prune and --keep: which runs go, and what of them.
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2010,SC2016,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 
@@ -13,10 +13,10 @@ cleanup() {
 
 # Lets a run have been DAYS days ago.
 age() {
-	local then
-	then=$(date -u -d "-$2 days" +%Y-%m-%dT%H:%M:%S.000000Z)
+	local when
+	when=$(date -u -d "-$2 days" +%Y-%m-%dT%H:%M:%S.000000Z)
 	# In place: a run may have it open.
-	sed "s/\"timestamp\":\"[^\"]*\"/\"timestamp\":\"$then\"/" "$AWF_STORAGE/transcripts/$1.jsonl" >aged
+	sed "s/\"timestamp\":\"[^\"]*\"/\"timestamp\":\"$when\"/" "$AWF_STORAGE/transcripts/$1.jsonl" >aged
 	cat aged >"$AWF_STORAGE/transcripts/$1.jsonl"
 }
 # Makes a run of a name that ended DAYS days ago: made FILE-FOR-ITS-ID NAME DAYS.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-run --on-complete and --on-failure when the system fails it.
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 
@@ -11,7 +11,7 @@ bats_require_minimum_version 1.5.0
 		head -c 200000 /dev/zero | awf-run --on-complete "echo complete" --on-failure "cat >summary" -c "cat >/dev/null"
 		echo "status $?"' >out 2>&1 || true
 	grep -qx 'status 125' out
-	! grep -q complete out
+	run ! grep -q complete out
 	same "$(jq -c '[.status, .exit_code, .error.code]' summary)" '["failed",125,"system"]'
 }
 

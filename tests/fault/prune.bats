@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # awf-run --prune when it is killed, and when the system fails it.
-# shellcheck shell=bash disable=SC2016
+# shellcheck shell=bash disable=SC2016,SC2034,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 

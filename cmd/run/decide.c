@@ -106,7 +106,7 @@ static int
 read_edited(struct deciding *d, struct error *err)
 {
 	struct buffer bytes = BUFFER_INIT;
-	struct data original, edited;
+	struct data original, edited = { BUFFER_INIT, false, false };
 	int differs = 0;
 
 	if (undecided_input(&d->undecided, d->at, &original, err) != 0)
@@ -120,7 +120,7 @@ read_edited(struct deciding *d, struct error *err)
 		data_free(&original);
 		original = edited;
 		d->decision.verdict = DECISION_EDITED;
-	} else if (bytes.len > 0 && differs == 0) {
+	} else {
 		data_free(&edited);
 	}
 	buffer_free(&bytes);

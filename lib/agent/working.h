@@ -56,10 +56,10 @@ struct working {
 	int64_t duration_ms;
 	char recorded_end[CLOCK_TEXT_SIZE]; /* in a replay: timestamp of step.completed; "" */
 	/* Of a call that waits, or was decided about. */
-	struct buffer approval;    /* payload.approval of step.completed; "": none */
+	struct seal_key seal;      /* that signs a decision made here; else without a public key */
 	bool overtaken;            /* a decision was recorded meanwhile: to be taken */
 	bool outdone;              /* it was */
-	struct seal_key seal;      /* that signs a decision made here; else without a public key */
+	struct buffer approval;    /* payload.approval of step.completed; "": none */
 	/* step.completed */
 	struct event completed;
 };

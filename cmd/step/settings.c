@@ -418,6 +418,18 @@ check_settings(const struct settings *s, struct error *err)
 	return 0;
 }
 
+/* What a body failed with may be any step's, but what somebody ended is not tried again. */
+static void
+retry_what_failed_inside(struct retry *retry)
+{
+	for (int code = 0; code < ERROR_CODES; code++)
+		if (error_class((enum error_code)code) == CLASS_WORK ||
+		    error_class((enum error_code)code) == CLASS_TRANSIENT)
+			retry->codes[code] = true;
+	retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
+	retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
+}
+
 /* Retries as asked for: agents try again on what may pass, the others on any
  * failure of the work, and only if told to. */
 static void
@@ -432,6 +444,8 @@ settle_retries(struct settings *s)
 	if (!retry->codes_given && s->source.team.agent_file == NULL && s->source.team.model == NULL) {
 		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
 		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
+		if (s->step.passes)
+			retry_what_failed_inside(retry);
 	}
 }
 

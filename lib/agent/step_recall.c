@@ -411,6 +411,22 @@ working_take_tries(struct working *work)
 		take_retries(work, recalled_result(&work->recalled));
 }
 
+/* A body's tries have made calls, which are to be made again. */
+int
+working_repeated_tries(const struct working *work)
+{
+	struct span_walk walk;
+	struct span key, retry;
+	int count = 0;
+
+	if (!work->step->passes || !working_replays(work) || work->retries.len == 0)
+		return 0;
+	span_walk_begin(&walk, span_member(recalled_result(&work->recalled)->view.payload, "retries"));
+	while (span_walk_next(&walk, &key, &retry))
+		count++;
+	return count;
+}
+
 void
 working_recorded_spec(const struct working *work, struct state_spec *spec)
 {

@@ -246,8 +246,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
     struct error *err)
 {
 	struct step *s = work->step;
+	int repeats = working_repeated_tries(work), tried;
 	int64_t began;
-	int tried;
 
 	for (tried = 1;; tried++) {
 		began = clock_monotonic();
@@ -256,6 +256,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 			return 0;
 		if (try(work, err) == -1)
 			return -1;
+		if (work->error.code != ERROR_NONE && tried <= repeats)
+			continue;
 		if (work->error.code == ERROR_NONE || work->error.code == ERROR_WAITING ||
 		    may_have_happened(work) ||
 		    working_replays(work) || !retry_wanted(&s->retry, work->error.code, tried))

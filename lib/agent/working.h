@@ -94,6 +94,8 @@ void working_compare_answer(struct working *work, const struct condition *condit
 bool working_stands(struct working *work);
 /* In a replay, the tries that failed stand; the last one is made again. */
 void working_take_tries(struct working *work);
+/* How many of them are made again all the same: those of a body. */
+int working_repeated_tries(const struct working *work);
 /* What a replay's state line says of when it was made: as the recorded one did. */
 void working_recorded_spec(const struct working *work, struct state_spec *spec);
 /* claims of step.started; reused_from of step.completed. */

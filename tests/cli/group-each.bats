@@ -114,6 +114,12 @@ recorded() {
 	recorded 0 -n -c 'awf-step -n --retries 2 --delay 1ms -q --each g -- sh -c \
 		"test -e once && awf-step a -- echo good || { touch once; exit 1; }"'
 	same "$(payloads step.completed 'select(.name == "g") | .retries | length')" 1
+	rm -f once
+	awf-run -n -c 'awf-step -n --retries 1 --delay 1ms -q --each g -- \
+		awf-step -n --until "test -e once || { touch once; false; }" --max 1 l -- true' 2>err
+	rm once
+	awf-verify --determinism --isolation copy
+	same "$(payloads step.completed 'select(.retries) | .retries[].code')" '"max_iterations"'
 	run -3 --separate-stderr awf-run -n -c 'awf-step -n --timeout 200ms --each g -- awf-step a -- sleep 60'
 	same "$(jq -r .metadata.error.code <<<"${lines[0]}")" timeout
 	same "$(payloads step.completed '[.name, .error.code]' | sort | paste -sd' ')" '["a","cancelled"] ["g","timeout"]'

@@ -316,7 +316,7 @@ check_options(const struct settings *s, struct error *err)
 		    "not with --continue or --fork" },
 		{ s->detach && (s->resume != NULL || s->go_on), "--detach",
 		    "not with --resume or --continue: only a new run is left to itself" },
-		{ s->detach && s->overlap != overlap_policies[0], "--detach",
+		{ s->detach && strcmp(s->overlap, overlap_policies[0]) != 0, "--detach",
 		    "not with --overlap: who waits for its turn cannot be left to itself" },
 		{ s->detach && s->print_id, "--print-id", "not with --detach, which prints it" },
 		{ s->fork != NULL && s->go_on, "--fork", "not with --continue" },

@@ -44,7 +44,7 @@ struct loop {
 	size_t transfer_count;
 	int64_t handoffs;          /* that were made */
 	int64_t deadline;          /* of the whole call */
-	struct control stopping;   /* the stop tool, if it has no file */
+	struct control stopping;   /* the stop tool, if it has no executable */
 	struct offer offer;        /* what the model may call */
 	struct change change;      /* of this turn, by a before_turn program */
 	struct phases phases;      /* of an agent that has any */

@@ -16,21 +16,26 @@ loop_withdraw(struct loop *l)
 	control_free(&l->stopping);
 }
 
-/* A stop tool without a file takes whatever object the model gives it. */
+/* One that has no executable only gives the result: what the schema of its file accepts,
+ * without a file any object. */
 static int
 loop_offer_stop_tool(struct loop *l, struct error *err)
 {
 	const struct member *m = l->turns->member;
-	const char *name = m->agent.stop_tool;
+	const char *name = m->agent.stop_tool, *schema = "{\"type\":\"object\"}";
+	const char *description = "Gives the result and ends the work.";
 
 	if (name == NULL || offer_find(&l->offer, name) != NULL)
 		return 0;
-	if (m->stop.name != NULL) {
+	if (m->stop.name != NULL && !m->stop.missing) {
 		offer_add(&l->offer, &m->stop);
 		return 0;
 	}
-	if (control_begin(&l->stopping, name, "Gives the result and ends the work.",
-	    "{\"type\":\"object\"}", err) == -1)
+	if (m->stop.name != NULL)
+		schema = buffer_string(&m->stop.input_schema);
+	if (m->stop.description != NULL)
+		description = m->stop.description;
+	if (control_begin(&l->stopping, name, description, schema, err) == -1)
 		return -1;
 	offer_add_control(&l->offer, &l->stopping);
 	return 0;

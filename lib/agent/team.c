@@ -123,7 +123,7 @@ load_agent_tools(struct member *m, char *const *allowed, struct error *err)
 	return result;
 }
 
-/* One that has no file needs none. */
+/* It needs no file, and its file no executable. */
 static int
 load_stop_tool(struct member *m, struct error *err)
 {
@@ -138,7 +138,7 @@ load_stop_tool(struct member *m, struct error *err)
 	if (path != NULL && ceiling_forbids(name))
 		return error_set(err, ERROR_DEFINITION, m->agent.path,
 		    "stop_when: the run does not allow the tool '%s' (awf-run --allow-tools)", name);
-	return path == NULL ? 0 : tool_load(&m->stop, name, workflow_directory(), err);
+	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
 }
 
 static int

@@ -266,6 +266,7 @@ default_command(struct tool *t)
 	directory = path_directory(t->path);
 	t->argv = memory_zero(2, sizeof *t->argv);
 	t->argv[0] = path_join(directory, t->name);
+	t->missing = !definition_exists(t->argv[0]);
 	free(directory);
 }
 
@@ -329,7 +330,7 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 	    keep_input_schema(t, d, text, err) != 0)
 		return -1;
 	default_command(t);
-	if (check_executable(t, err) != 0)
+	if (!t->missing && check_executable(t, err) != 0)
 		return -1;
 	digest_begin(&digest);
 	digest_add(&digest, text->data, text->len);
@@ -358,7 +359,8 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 }
 
 int
-tool_load(struct tool *t, const char *name, const char *workflow_directory, struct error *err)
+tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
+    struct error *err)
 {
 	struct definition d = { NULL, NULL, NULL };
 	struct buffer text = BUFFER_INIT;
@@ -377,6 +379,17 @@ tool_load(struct tool *t, const char *name, const char *workflow_directory, stru
 	if (result != 0)
 		tool_free(t);
 	return result;
+}
+
+int
+tool_load(struct tool *t, const char *name, const char *workflow_directory, struct error *err)
+{
+	if (tool_load_form(t, name, workflow_directory, err) != 0)
+		return -1;
+	if (!t->missing || check_executable(t, err) == 0)
+		return 0;
+	tool_free(t);
+	return -1;
 }
 
 void

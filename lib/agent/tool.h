@@ -35,6 +35,7 @@ struct tool {
 	struct schema *input;
 	struct schema *output;        /* NULL: not checked */
 	char **argv;                  /* of its command; ends with NULL */
+	bool missing;                 /* no command is said, and no executable there */
 	int64_t timeout_ms;           /* 0: none */
 	enum effects effects;
 	bool idempotent;
@@ -53,8 +54,11 @@ int tool_names_read(const struct definition *d, const struct definition_key *key
  * user's (~/.config/awf/tools) and the system's directory, in memory of its own.
  * ERROR_DEFINITION lists where was looked. */
 char *tool_find(const char *name, const char *workflow_directory, struct error *err);
-/* Finds it and loads it. */
+/* Finds it and loads it. tool_load_form() loads one of which there may be no more than
+ * its file. */
 int tool_load(struct tool *t, const char *name, const char *workflow_directory,
+    struct error *err);
+int tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
     struct error *err);
 void tool_free(struct tool *t);
 

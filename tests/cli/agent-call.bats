@@ -92,6 +92,23 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 	same "$(sent)" 1
 }
 
+@test "a stop tool may have a file alone, whose schema the result keeps to" {
+	echo '{"description":"Gives the score.","input_schema":{"type":"object","properties":{"score":{"type":"integer"}},"required":["score"]}}' \
+		>tools/finish.tool.json
+	agent closer 'stop_when: {tool: finish}'
+	stream tool_use "$(use t1 finish '{"score": "seven"}')" >answer1
+	stream tool_use "$(use t2 finish '{"score": 7}')" >answer2
+	serve answer1 answer2
+	same "$(echo x | awf-step a -a closer | jq -c .data)" '{"score":7}'
+	same "$(sent)" 2
+	same "$(bodies | head -n 1 | jq -c '.tools[0] | [.description, .input_schema.required]')" \
+		'["Gives the score.",["score"]]'
+	[[ $(payloads tool.result .error.message | head -n 1) == *'score'* ]]
+	agent closer "$(printf 'tools: [finish]\nstop_when: {tool: finish}')"
+	run -2 --separate-stderr awf-step a -a closer </dev/null
+	[[ $stderr == *"finish.tool.json: unable to run 'tools/finish'"* ]]
+}
+
 @test "a stop tool whose file is broken is refused before anything is read" {
 	echo '{"effects":"none"' >tools/finish.tool.json
 	agent closer 'stop_when: {tool: finish}'

@@ -53,6 +53,7 @@ PART_SRC := $(wildcard cmd/run/*.c cmd/step/*.c)
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
+TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
@@ -74,13 +75,14 @@ PROVIDER_LIB = $(BUILD)/libawf-provider.a
 BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
 PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
 TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
+TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 SUPPORT := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%,$(SUPPORT_SRC))
 FAULT := $(patsubst tests/fault/%.c,$(BUILD)/tests/fault/%,$(FAULT_SRC))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 
-all: $(BIN) $(PROVIDERS) $(TOOLS) $(MASKS)
+all: $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(MASKS)
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
@@ -119,6 +121,10 @@ $(BUILD)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o 
 $(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+# What a tool of AWF's own is lies beside it: NAME.tool.json, whose command it is.
+$(BUILD)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
+	@mkdir -p $(@D)
+	cp $< $@
 $(BUILD)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
@@ -169,6 +175,7 @@ install: all
 	  $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(BIN) $(DESTDIR)$(BINDIR)
 	install -m 755 $(PROVIDERS) $(TOOLS) $(MASKS) $(DESTDIR)$(LIBEXECDIR)
+	install -m 644 $(TOOL_FILES) $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schemas
 	for m in $(MAN); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}; done
 	install -m 644 completions/*.bash $(DESTDIR)$(BASHDIR)

@@ -32,7 +32,7 @@ _awf_step()
 	--)
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 		return ;;
-	*) words='--agent --model --prompt --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --max-turns --max-tokens-total
+	*) words='--agent --model --prompt --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --max-turns --max-children --max-tokens-total
 		--input --no-input --allow-empty --state --output-form --join --by-name --jobs --into
 		--raw --output --quiet --when --rescue --allow-failure --try --timeout --retries
 		--backoff --delay --max-delay --retry-on --require --effects --pass-key --kind --dry-run

@@ -11,11 +11,12 @@
 #define LIMIT_MAX (1LL << 50) /* of turns and tokens */
 #define ROUNDS_MAX 1000000000LL
 #define ROUNDS 10             /* --max of a loop that has a condition */
+#define CHILDREN 10           /* --max-children */
 
 enum {
 	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
-	OPT_TOOLS_POLICY, OPT_MAX_TURNS,
+	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -49,6 +50,7 @@ const struct option_spec step_options[] = {
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
+	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
 	{ OPT_INPUT, 'i', "input", "FORM", "items of stdin: auto, text, lines, nul, json or state" },
 	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null" },
@@ -238,6 +240,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	switch (id) {
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
+	case OPT_MAX_CHILDREN:
+		return apply_limit("--max-children", value, &step->max_children, err);
 	case OPT_MAX_TURNS:
 		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
 	case OPT_MAX_TOKENS_TOTAL:
@@ -392,6 +396,7 @@ check_settings(const struct settings *s, struct error *err)
 		{ s->source.team.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
 		{ s->source.team.tools_policy != TOOLS_UNSAID && !agent, "--tools-policy",
 		    "only with -a or -m" },
+		{ step->max_children >= 0 && !agent, "--max-children", "only with -a or -m" },
 		{ (s->source.team.max_turns >= 0 || s->source.team.max_tokens_total >= 0) && !agent, "--max-turns",
 		    "limits of turns and tokens only with -a or -m" },
 		{ step->feed_state && step->command == NULL, "-e", "only with a command" },
@@ -456,7 +461,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	int id;
 
 	memset(s, 0, sizeof *s);
-	s->source.team.max_turns = s->source.team.max_tokens_total = -1;
+	s->source.team.max_turns = s->source.team.max_tokens_total = s->step.max_children = -1;
 	s->retries = -1;
 	retry_default(&s->step.retry);
 	options_begin(&o, step_options, argc, argv);
@@ -479,7 +484,11 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	}
 	settle_group(s);
 	settle_retries(s);
-	return check_settings(s, err);
+	if (check_settings(s, err) == -1)
+		return -1;
+	if (s->step.max_children < 0)
+		s->step.max_children = CHILDREN;
+	return 0;
 }
 
 void

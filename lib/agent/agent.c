@@ -446,7 +446,8 @@ agent_find(const char *file, const char *beside, const char *workflow_directory,
 	names[0] = file;
 	names[1] = with_extension;
 	names[2] = NULL;
-	found = definition_find("agents", file, names, beside, NULL, workflow_directory, err);
+	found = definition_find(&(struct definition_places){ .kind = "agents", .beside = beside,
+	    .workflow_directory = workflow_directory }, file, names, err);
 	free(with_extension);
 	return found;
 }

@@ -381,22 +381,23 @@ not_found(const struct search *s, const char *what, struct error *err)
 }
 
 char *
-definition_find(const char *kind, const char *what, const char *const *names,
-    const char *beside, const char *list, const char *workflow_directory, struct error *err)
+definition_find(const struct definition_places *places, const char *what,
+    const char *const *names, struct error *err)
 {
-	struct search s = { .kind = kind, .names = names };
+	struct search s = { .kind = places->kind, .names = names };
 	const char *config = getenv("XDG_CONFIG_HOME");
 
-	if (beside != NULL)
-		look_in(&s, beside);
-	look_in_list(&s, list);
-	look_in(&s, kind);
-	look_below(&s, workflow_directory, "");
+	if (places->beside != NULL)
+		look_in(&s, places->beside);
+	look_in_list(&s, places->first);
+	look_in(&s, places->kind);
+	look_below(&s, places->workflow_directory, "");
 	if (config != NULL && *config == '/')
 		look_below(&s, config, "awf/");
 	else
 		look_below(&s, getenv("HOME"), ".config/awf/");
 	look_below(&s, AWF_DATADIR, "");
+	look_in_list(&s, places->last);
 	if (s.found == NULL)
 		not_found(&s, what, err);
 	list_free(s.looked);

@@ -70,12 +70,20 @@ int definition_ignored(const struct definition *d, const struct definition_key *
 int definition_later(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 
-/* The first of the file names (ends with NULL) in: a directory beside (NULL: none); the
- * directories of a list with colons (NULL: none); KIND here, in the workflow's directory
- * (NULL: none), in the user's configuration and in the system's. In memory of its own.
- * ERROR_DEFINITION with place what, listing where was looked, with a suggestion. */
-char *definition_find(const char *kind, const char *what, const char *const *names,
-    const char *beside, const char *list, const char *workflow_directory, struct error *err);
+/* Where definitions are looked for, in this order; NULL: not there. */
+struct definition_places {
+	const char *beside;             /* a directory */
+	const char *first;              /* directories, with colons between */
+	const char *kind;               /* so called here, in the workflow's directory, in the
+	                                   user's configuration, in the system's */
+	const char *workflow_directory;
+	const char *last;               /* directories, with colons between */
+};
+
+/* The first of the file names (ends with NULL). In memory of its own. ERROR_DEFINITION
+ * with place what, listing where was looked, with a suggestion. */
+char *definition_find(const struct definition_places *places, const char *what,
+    const char *const *names, struct error *err);
 /* Whether there is a regular file. */
 bool definition_exists(const char *path);
 

@@ -79,6 +79,7 @@ struct step {
 	struct retry retry;
 	enum effects effects;
 	bool idempotent;
+	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 

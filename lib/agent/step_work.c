@@ -140,6 +140,7 @@ turns_begin(struct working *work, struct turns *t)
 	t->live = s->live;
 	t->started = work->started;
 	t->attempt = s->run->attempt;
+	t->max_children = s->max_children;
 	t->recalled = work->recalls && !work->recalled.changed ? &work->recalled : NULL;
 }
 

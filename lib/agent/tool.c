@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "exec/libexec.h"
 #include "json/value.h"
 #include "json/writer.h"
 
@@ -226,6 +227,7 @@ static const struct definition_key keys[] = {
 	{ "effects", read_effects, 0, 0, 0 },
 	{ "idempotent", definition_flag, MEMBER(idempotent), 0, 0 },
 	{ "concurrent", definition_flag, MEMBER(concurrent), 0, 0 },
+	{ "starts_run", definition_flag, MEMBER(starts_run), 0, 0 },
 	{ "env", read_env, MEMBER(environment), 0, 0 },
 	{ "sandbox", read_sandbox, 0, 0, 0 },
 	{ "network", read_network, 0, 0, 0 },
@@ -343,7 +345,7 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 char *
 tool_find(const char *name, const char *workflow_directory, struct error *err)
 {
-	char *file, *path;
+	char *file, *path, *own;
 	const char *names[2] = { NULL, NULL };
 
 	if (!tool_name_valid(name)) {
@@ -352,8 +354,11 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 	}
 	file = memory_format("%s.tool.json", name);
 	names[0] = file;
-	path = definition_find("tools", file, names, NULL, getenv("AWF_TOOL_PATH"),
-	    workflow_directory, err);
+	own = libexec_path();
+	path = definition_find(&(struct definition_places){ .kind = "tools",
+	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own },
+	    file, names, err);
+	free(own);
 	free(file);
 	return path;
 }

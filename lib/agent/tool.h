@@ -40,6 +40,7 @@ struct tool {
 	enum effects effects;
 	bool idempotent;
 	bool concurrent;
+	bool starts_run;              /* each call of it starts a child run */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */
 	char sha256[65];              /* of the file and the files beside it that it runs */
@@ -51,7 +52,8 @@ bool tool_name_valid(const char *name);
 int tool_names_read(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 /* The .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
- * user's (~/.config/awf/tools) and the system's directory, in memory of its own.
+ * user's (~/.config/awf/tools) and the system's directory, and beside AWF's own tools, in
+ * memory of its own.
  * ERROR_DEFINITION lists where was looked. */
 char *tool_find(const char *name, const char *workflow_directory, struct error *err);
 /* Finds it and loads it. tool_load_form() loads one of which there may be no more than

@@ -87,6 +87,22 @@ run_check(struct tool_run *run)
 	buffer_free(&why);
 }
 
+/* A tool that starts runs may do so as often as the user said. */
+static void
+run_count_child(const struct tool_runs *r, struct tool_run *run)
+{
+	struct turns *t = r->turns;
+
+	if (run->tool == NULL || !run->tool->starts_run || run->error.code != ERROR_NONE)
+		return;
+	if (t->max_children == 0 || t->children < t->max_children)
+		t->children++;
+	else
+		error_set(&run->error, ERROR_BLOCKED, NULL,
+		    "this call may start no more than %lld runs (--max-children)",
+		    (long long)t->max_children);
+}
+
 static void
 run_prepare(const struct tool_runs *r, struct tool_run *run)
 {
@@ -96,6 +112,7 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run_check(run);
 	if (run->tool != NULL && run->control == NULL && ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
+	run_count_child(r, run);
 	run->refused = run->error.code != ERROR_NONE;
 }
 
@@ -207,16 +224,16 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	return status;
 }
 
-/* The environment of a tool: that of all tools, and the keys that it names. */
+/* The environment of a tool: that of all tools, and the keys that it names. What it runs
+ * that is recorded follows its call. */
 static char **
 run_environment(const struct turns *t, struct tool_run *run)
 {
 	char **names = run->tool->environment;
 
-	if (names == NULL || names[0] == NULL)
-		return t->environment->list;
 	environment_copy(&run->environment, t->environment);
-	for (; *names != NULL; names++) {
+	environment_set(&run->environment, "AWF_PARENT", run->called);
+	for (; names != NULL && *names != NULL; names++) {
 		const char *value = keys_value(t->keys, *names);
 
 		if (value != NULL)

@@ -38,10 +38,12 @@ struct turns {
 	const char *step;                 /* path, for turns_request(); NULL */
 	const char *started;              /* event id of the call's step.started */
 	int attempt;                      /* of the run */
+	int64_t max_children;             /* runs that its tools may start; 0: no limit */
 
 	/* Filled. */
 	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */
 	int64_t tool_calls;
+	int64_t children;                 /* calls of tools that start runs */
 	int exit_code;                    /* of an operation's tool */
 	struct buffer usage;              /* JSON object, summed over turns */
 	struct buffer retries;            /* inside of a JSON array: failed requests */

@@ -47,6 +47,8 @@ struct tally {
 	struct map by_id;       /* call -> index */
 	struct map by_end;      /* event id of a step.completed with an error -> index */
 	struct map last;        /* repeats -> index of the last */
+	struct map tools;       /* event ids of tool.calls, as long as one of them is open */
+	int64_t open_tools;
 	enum outcome_decision decision; /* of the last terminal call */
 	char *reason;
 	int64_t usage[USAGE_KEYS];
@@ -73,6 +75,7 @@ tally_reset(struct tally *t)
 	map_free(&t->by_id);
 	map_free(&t->by_end);
 	map_free(&t->last);
+	map_free(&t->tools);
 	*t = (struct tally){ .by_id = MAP_INIT };
 }
 
@@ -161,6 +164,34 @@ read_mode(struct call_record *c, const struct event_view *view)
 		add_rescued(c, link);
 }
 
+static void
+tool_called(struct tally *t, const struct event_view *view)
+{
+	char id[ID_SIZE];
+
+	if (!span_copy(view->event_id, id, sizeof id))
+		return;
+	map_put(&t->tools, id, ID_SIZE - 1, 1);
+	t->open_tools++;
+}
+
+static void
+tool_answered(struct tally *t)
+{
+	if (t->open_tools > 0 && --t->open_tools == 0)
+		map_free(&t->tools);
+}
+
+/* What a tool ran is for the tool to judge, and for who called it. */
+static bool
+by_tool(const struct tally *t, const struct event_view *view)
+{
+	char id[ID_SIZE];
+
+	return span_copy(view->parent_event_id, id, sizeof id) &&
+	    map_get(&t->tools, id, ID_SIZE - 1) != NULL;
+}
+
 static bool
 is_lenient(struct span payload)
 {
@@ -187,6 +218,7 @@ call_started(struct tally *t, const struct event_view *view)
 	*c = (struct call_record){ .id = id, .repeats = repeats_key(id, view),
 		.rescues = BUFFER_INIT, .lenient = is_lenient(view->payload) };
 	read_mode(c, view);
+	c->excused |= by_tool(t, view);
 	tally_enter(t, t->count++);
 	t->begun++;
 }
@@ -370,6 +402,12 @@ tally_event(struct tally *t, const struct event_view *view)
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
 		call_completed(t, view);
+		break;
+	case EVENT_TOOL_CALL:
+		tool_called(t, view);
+		break;
+	case EVENT_TOOL_RESULT:
+		tool_answered(t);
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
 		add_usage(t, span_member(view->payload, "usage"));

@@ -8,6 +8,7 @@
  *   - a later call of the same name, enclosing call, item and input succeeded (of a
  *     child run: of the same name, enclosing call, arguments and standard input);
  *   - a --rescue call on its line succeeded;
+ *   - a tool made it: what became of it is the tool's result;
  *   - it is a branch of a group that succeeded, whose strategy is any or best-effort;
  *   - a call that encloses it failed and is excused by one of these.
  *

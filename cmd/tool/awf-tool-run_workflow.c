@@ -1,0 +1,297 @@
+/*
+ * awf-tool-run_workflow: a tool that starts a workflow as a child run and tells what came
+ * of it. What it may start lies in the directory of the workflow that it is used in, or
+ * below. awf-run does the rest: inside of a run it makes a child, and goes on with one
+ * that a run which is resumed had started.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "exec/body.h"
+#include "exec/descendants.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+#define PROGRAM "awf-tool-run_workflow"
+#define USAGE PROGRAM " <arguments >result"
+#define TOOL "run_workflow" /* as a model knows it */
+#define ARGUMENTS_LIMIT ((size_t)64 << 20)
+
+extern char **environ;
+
+static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+struct request {
+	json_t *document;
+	const char *workflow, *goal; /* goal NULL: no input */
+	bool wait;
+};
+
+/* What was started. */
+struct started {
+	char *id_file;               /* where awf-run tells the run's id */
+	struct buffer id;            /* "" if there is no run */
+	struct body body;
+};
+
+static volatile int signal_number;
+
+static void
+note_signal(int number)
+{
+	signal_number = number;
+}
+
+static int
+read_request(struct request *r, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int failed = file_read(STDIN_FILENO, &text, ARGUMENTS_LIMIT);
+
+	if (failed != 0)
+		error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	else
+		r->document = value_parse(buffer_string(&text), text.len, "stdin",
+		    ERROR_INVALID_INPUT, err);
+	buffer_free(&text);
+	if (r->document == NULL)
+		return -1;
+	r->workflow = json_string_value(json_object_get(r->document, "workflow"));
+	r->goal = json_string_value(json_object_get(r->document, "goal"));
+	r->wait = !json_is_false(json_object_get(r->document, "wait"));
+	return r->workflow != NULL && *r->workflow != '\0' ? 0 :
+	    error_set(err, ERROR_INVALID_INPUT, NULL, "the argument 'workflow' is missing");
+}
+
+/* The file of a workflow, with its links followed; NULL if there is none. In memory of its
+ * own. */
+static char *
+resolve(const char *directory, const char *name, const char *extension)
+{
+	char *joined = *name == '/' ? memory_text(name) : path_join(directory, name);
+	char *path = memory_format("%s%s", joined, extension), *found = realpath(path, NULL);
+
+	free(joined);
+	free(path);
+	if (found == NULL || !path_is_directory(found))
+		return found;
+	free(found);
+	return NULL;
+}
+
+static char *
+find_workflow(const char *name, struct error *err)
+{
+	const char *given = getenv("AWF_WORKFLOW_DIR");
+	char *directory = realpath(given != NULL ? given : ".", NULL), *found;
+	size_t len;
+
+	if (directory == NULL) {
+		error_errno(err, ERROR_SYSTEM, given, "unable to look there");
+		return NULL;
+	}
+	found = resolve(directory, name, "");
+	if (found == NULL)
+		found = resolve(directory, name, ".awf");
+	len = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
+	if (found == NULL)
+		error_set(err, ERROR_INVALID_INPUT, name, "no such workflow in %s", directory);
+	else if (strncmp(found, directory, len) != 0 || found[len] != '/') {
+		error_set(err, ERROR_INVALID_INPUT, name,
+		    "a workflow must lie in %s, or below: this is %s", directory, found);
+		free(found);
+		found = NULL;
+	}
+	free(directory);
+	return found;
+}
+
+/* The one of the same installation, else that of PATH. */
+static char *
+find_awf_run(void)
+{
+	char program[PATH_MAX], *directory, *path;
+	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+
+	if (len <= 0)
+		return memory_text("awf-run");
+	program[len] = '\0';
+	directory = path_directory(program);
+	path = path_join(directory, "../../bin/awf-run");
+	free(directory);
+	if (access(path, X_OK) == 0)
+		return path;
+	free(path);
+	return memory_text("awf-run");
+}
+
+static int
+make_id_file(struct started *s, struct error *err)
+{
+	const char *directory = getenv("TMPDIR");
+	int fd;
+
+	s->id_file = memory_format("%s/awf-run-id.XXXXXX",
+	    directory != NULL && *directory == '/' ? directory : "/tmp");
+	fd = mkstemp(s->id_file);
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, s->id_file, "unable to make");
+	close(fd);
+	return 0;
+}
+
+/* Runs awf-run to its end, which does not wait for the run's if it is detached. */
+static int
+start(struct started *s, const struct request *r, const char *workflow, struct error *err)
+{
+	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
+	char *program = find_awf_run(), *input = memory_format("%s\n", r->goal != NULL ? r->goal : "");
+	const char *argv[8] = { program, "--id-file", s->id_file };
+	size_t count = 3;
+	int failed;
+
+	if (r->goal == NULL)
+		argv[count++] = "-n";
+	if (!r->wait)
+		argv[count++] = "--detach";
+	argv[count++] = "--";
+	argv[count] = workflow;
+	s->body = (struct body){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
+	    .input = input, .input_len = r->goal != NULL ? strlen(input) : 0 };
+	failed = bodies_run(&s->body, 1, &interrupts, err);
+	if (failed == 0 && file_load(s->id_file, ID_SIZE, &s->id, err) != 0)
+		failed = -1;
+	while (s->id.len > 0 && s->id.data[s->id.len - 1] == '\n')
+		s->id.data[--s->id.len] = '\0';
+	free(input);
+	free(program);
+	return failed;
+}
+
+static const char *
+status_of(int exit_code)
+{
+	switch (exit_code) {
+	case STATUS_OK: return "success";
+	case STATUS_WAITING: return "waiting";
+	case 124: return "timeout";
+	default: return exit_code > 128 ? "cancelled" : "failed";
+	}
+}
+
+static void
+tell(const struct started *s, bool waited)
+{
+	const struct buffer *output = &s->body.output;
+	size_t len = output->len;
+	struct buffer text = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &text);
+	writer_object(&w);
+	writer_member_string(&w, "run_id", s->id.data);
+	writer_member_string(&w, "status", waited ? status_of(s->body.exit_code) : "running");
+	if (waited) {
+		writer_member_integer(&w, "exit_code", s->body.exit_code);
+		writer_key(&w, "output");
+		writer_bytes(&w, buffer_string(output),
+		    len > 0 && output->data[len - 1] == '\n' ? len - 1 : len);
+	}
+	writer_object_end(&w);
+	puts(text.data);
+	buffer_free(&text);
+}
+
+/* A child that failed is a result; that there is none is a failure, of which awf-run has
+ * told. */
+static int
+report(const struct started *s, bool waited, struct error *err)
+{
+	if (s->body.error.code != ERROR_NONE && s->body.error.code != ERROR_EXIT_STATUS) {
+		*err = s->body.error;
+		return -1;
+	}
+	if (s->id.len == 0 || (!waited && s->body.exit_code != 0))
+		return error_set(err, ERROR_EXIT_STATUS, NULL, "no run was started");
+	tell(s, waited);
+	return 0;
+}
+
+static int
+run_workflow(const struct request *r, struct error *err)
+{
+	struct started s = { .id = BUFFER_INIT };
+	char *workflow = find_workflow(r->workflow, err);
+	int failed = workflow == NULL ? -1 : make_id_file(&s, err);
+
+	if (failed == 0) {
+		failed = start(&s, r, workflow, err);
+		unlink(s.id_file);
+	}
+	if (failed == 0)
+		failed = report(&s, r->wait, err);
+	body_free(&s.body);
+	buffer_free(&s.id);
+	free(s.id_file);
+	free(workflow);
+	return failed;
+}
+
+static void
+handle_signals(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = note_signal;
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &action, NULL);
+	descendants_adopt();
+}
+
+static int
+work(void)
+{
+	struct request request = { .document = NULL };
+	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
+
+	handle_signals();
+	if (read_request(&request, &err) != 0 || run_workflow(&request, &err) != 0)
+		status = program_fail(TOOL, &err);
+	json_decref(request.document);
+	return program_end(TOOL, status);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct error err = ERROR_INIT;
+	struct options o;
+
+	program_begin();
+	options_begin(&o, none, argc, argv);
+	switch (options_next(&o, &err)) {
+	case OPTION_HELP:
+		options_help(stdout, USAGE, none);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	case OPTION_END:
+		return work();
+	case OPTION_WORD:
+		error_set(&err, ERROR_USAGE, o.value, "there are no arguments but those on stdin");
+	}
+	return program_fail(PROGRAM, &err);
+}

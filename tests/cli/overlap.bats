@@ -290,8 +290,8 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	awf-run --continue --name nightly --overlap buffer-one -c 'echo another' >out 3>&- &
 	PIDS[2]=$!
 	eventually waiting 1
-	touch go
 	kill -9 "${PIDS[1]}"
+	touch go
 	ended 2 0
 	same "$(transcripts)" 1
 	same "$(jq -r .type "$(transcript_of 1)" | paste -sd' ')" 'run.started run.started run.completed'

@@ -53,6 +53,7 @@ struct job {
 	struct workflow workflow;
 	struct buffer inputs;      /* JSON */
 	struct place place;
+	char *script;              /* of the workflow, absolute; NULL: it has none */
 	bool forks;                /* the run is a fork of that of resume */
 	struct overlap overlap;
 	struct run run;
@@ -267,6 +268,7 @@ describe_place(const struct job *j)
 	return (struct place_spec){
 		.name = run_name(j),
 		.workflow = &j->workflow,
+		.script = j->script,
 		.inputs = span_of(j->inputs.data, j->inputs.len),
 		.timeout_ms = j->settings.timeout_ms,
 		.detached = j->settings.detach,
@@ -438,11 +440,17 @@ go_on(struct job *j, struct error *err)
 static int
 create_run(struct job *j, struct error *err)
 {
-	const struct place_spec spec = describe_place(j);
+	const int script = j->workflow.script;
+	struct place_spec spec;
 	int status;
 
+	if (script >= 0)
+		j->script = realpath(j->workflow.argv[script], NULL);
+	spec = describe_place(j);
 	if (place_find(&j->place, &spec, err) != 0)
 		return -1;
+	if (j->place.nested.way == NESTED_REPLAY)
+		return place_replay(&j->place, &spec, err);
 	if (j->place.nested.way == NESTED_REUSE)
 		return place_reuse(&j->place, &spec, err);
 	status = take_turn(j, err);
@@ -665,6 +673,7 @@ job_free(struct job *j)
 	input_close(&j->input);
 	place_free(&j->place);
 	buffer_free(&j->inputs);
+	free(j->script);
 	buffer_free(&j->summary);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
@@ -724,20 +733,10 @@ take_record(struct job *j, struct error *err)
 	return 0;
 }
 
-/* What it would do is not in the recording: models would be asked, things be changed. */
-static int
-refuse_in_replay(struct error *err)
-{
-	if (!run_in_environment() || !run_environment_recreated())
-		return 0;
-	return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run is made inside of a replay, "
-	    "as it would do all for real: let steps of the workflow do its work");
-}
-
 static int
 prepare_words(struct job *j, struct error *err)
 {
-	if (refuse_in_replay(err) != 0 || refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
+	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
 	    find_workflow(j, err) != 0)
 		return -1;
 	inputs_write(j->settings.inputs, &j->inputs);
@@ -868,6 +867,16 @@ prepare_continue(struct job *j, const struct storage *s, struct error *err)
 	return find_dead(j, s) ? prepare_continued(j, s, err) : prepare_new(j, err);
 }
 
+/* What it would do is not in the recording: models would be asked, things be changed. */
+static int
+refuse_in_replay(struct error *err)
+{
+	if (!run_in_environment() || !run_environment_recreated())
+		return 0;
+	return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
+	    "inside of a replay, as it would do all for real");
+}
+
 /* GO, or the status to exit with; -1. */
 static int
 prepare(struct job *j, struct error *err)
@@ -881,6 +890,8 @@ prepare(struct job *j, struct error *err)
 	ceiling_lower(s->allow_tools, s->tools_policy);
 	if (s->resume == NULL && s->fork == NULL && !s->go_on)
 		return prepare_new(j, err);
+	if (refuse_in_replay(err) != 0)
+		return -1;
 	if (storage_locate(&storage, err) != 0)
 		return -1;
 	if (s->go_on)

@@ -29,6 +29,7 @@ describe(const struct place_spec *spec)
 		.workflow_sha256 = *workflow->sha256 != '\0' ? workflow->sha256 : NULL,
 		.timeout_ms = spec->timeout_ms,
 		.detached = spec->detached,
+		.script = spec->script,
 	};
 }
 
@@ -56,7 +57,7 @@ take_id(struct place *p)
 {
 	struct child *c = &p->child;
 
-	if (p->nested.way == NESTED_AGAIN || p->nested.way == NESTED_REUSE) {
+	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
 		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
 		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
 	}
@@ -122,6 +123,18 @@ print_result(const struct data *result, struct error *err)
 		signals_die(SIGPIPE);
 	return failed == 0 ? STATUS_OK :
 	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+/* What it was recorded to end with: the exit status. */
+int
+place_replay(struct place *p, const struct place_spec *spec, struct error *err)
+{
+	const struct child_end *end = &p->nested.end;
+
+	if (place_begin(p, spec, err) != 0 || child_completed(&p->child, end, err) != 0 ||
+	    (end->result != NULL && print_result(end->result, err) != 0))
+		return -1;
+	return end->exit_code;
 }
 
 int

@@ -35,6 +35,7 @@ struct place {
 struct place_spec {
 	const char *name;          /* of the run */
 	const struct workflow *workflow;
+	const char *script;        /* its script, absolute; NULL */
 	struct span inputs;
 	int64_t timeout_ms;
 	bool detached;
@@ -54,6 +55,7 @@ int place_resumed(struct place *p, const char *run_id, const struct workflow *wo
 /* What a parent is told; nothing at top level. */
 int place_begin(struct place *p, const struct place_spec *spec, struct error *err);
 /* The recorded result of a child is its result. The exit status; -1. */
+int place_replay(struct place *p, const struct place_spec *spec, struct error *err);
 int place_reuse(struct place *p, const struct place_spec *spec, struct error *err);
 /* The child goes its own way: its call is over, with its id for a result. The process
  * that the child is in then is no part of its parent's. */

@@ -1,5 +1,6 @@
 #include "record/child.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +123,7 @@ child_started(struct child *c, const struct child_start *start,
     const struct child_recorded *claims, struct error *err)
 {
 	struct event e = { .type = EVENT_CALL_WORKFLOW_STARTED,
+		.event_id = c->next_started[0] != '\0' ? c->next_started : NULL,
 		.parent_event_id = c->parent.started };
 	struct buffer payload = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
@@ -135,6 +137,10 @@ child_started(struct child *c, const struct child_start *start,
 	writer_member_span(&w, "input", span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1));
 	writer_member_string(&w, "definition_sha256", c->definition_sha256);
 	writer_member_string(&w, "workflow_sha256", start->workflow_sha256);
+	if (start->script != NULL) {
+		writer_key(&w, "files");
+		write_argv(&w, (char *const[]){ (char *)(uintptr_t)start->script, NULL });
+	}
 	writer_member_span(&w, "inputs", start->inputs);
 	call_write_command(&w, start->argv);
 	if (start->timeout_ms > 0)
@@ -182,6 +188,7 @@ int
 child_completed(struct child *c, const struct child_end *end, struct error *err)
 {
 	struct event e = { .type = EVENT_CALL_WORKFLOW_COMPLETED,
+		.event_id = c->next_completed[0] != '\0' ? c->next_completed : NULL,
 		.parent_event_id = c->cause.event_id };
 	struct buffer payload = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;

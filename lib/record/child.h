@@ -41,6 +41,7 @@ struct child {
 	char run_id[ID_SIZE];        /* the child's */
 	char *enclosing;             /* the call around it, "" at top level */
 	char definition_sha256[DIGEST_SIZE];
+	char next_started[ID_SIZE], next_completed[ID_SIZE]; /* of its events; "": new ones */
 	struct run_cause cause;      /* step.call_workflow.started, once it is written */
 	int64_t begun;               /* monotonic ms */
 };
@@ -55,6 +56,7 @@ struct child_start {
 	char *const *argv;
 	struct span inputs;
 	const char *workflow_sha256;
+	const char *script;          /* absolute; NULL: there is none */
 	int64_t timeout_ms;
 	bool detached;
 };

@@ -361,14 +361,34 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 
 /* Leaves a mark for the programs inside. */
 static int
-mark_recreated(struct run *r, struct error *err)
+mark_recreated(struct run *r, const char *source, struct error *err)
 {
-	int fd = open_file(r, RECREATED, O_WRONLY | O_CREAT | O_EXCL, err);
+	int fd = open_file(r, RECREATED, O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
 
 	if (fd < 0)
 		return -1;
+	if (source != NULL && file_write(fd, source, strlen(source)) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write");
 	close(fd);
-	return 0;
+	return failed;
+}
+
+char *
+run_source(const struct run *r)
+{
+	struct buffer text = BUFFER_INIT;
+	char *path = in_directory(r, RECREATED);
+	int fd = storage_open(path, O_RDONLY, 0);
+
+	free(path);
+	if (fd >= 0) {
+		file_read(fd, &text, PATH_MAX);
+		close(fd);
+	}
+	if (text.len > 0)
+		return buffer_take(&text);
+	buffer_free(&text);
+	return NULL;
 }
 
 int
@@ -382,7 +402,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	r->attempt = recorded->attempt;
 	r->name = memory_text(recorded->name);
 	r->keep_transcript = true;
-	if (make_run(r, err) != 0 || mark_recreated(r, err) != 0 ||
+	if (make_run(r, err) != 0 || mark_recreated(r, recorded->source, err) != 0 ||
 	    write_lineage(r, recorded->lineage, err) != 0 ||
 	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
 		abandon(r);

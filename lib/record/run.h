@@ -94,6 +94,7 @@ void run_let_go(struct run *r);
 struct run_recorded {
 	const char *root;             /* of a storage for it, absolute; made if need be */
 	const char *id;
+	const char *source;           /* of the storage that the recording lies in; NULL: none */
 	const char *started;          /* event id of run.started */
 	const char *name;
 	int attempt;
@@ -117,6 +118,9 @@ int run_mask(struct run *r, struct masking *masking, struct error *err);
 /* Whether the run that the environment names is masked; is one that run_recreate() made. */
 bool run_environment_masked(void);
 bool run_environment_recreated(void);
+/* The storage of its recording, in memory of its own; NULL if that lies in none, or if the
+ * run was not made by run_recreate(). */
+char *run_source(const struct run *r);
 
 struct run_end {
 	const char *event_id;         /* NULL: a new one */

@@ -181,7 +181,7 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 	if (detached) {
 		take_detached(n);
 	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, "result").at != NULL) {
-		if (same_input(&c->parent.storage, n->run_id,
+		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
 		    span_member(end->view.payload, "stdin"), input, &same, err) != 0)
 			return -1;
 		if (same)
@@ -190,8 +190,78 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 	return 0;
 }
 
+static int
+check_input(struct nested *n, const struct child *c, struct span recorded, int *input,
+    struct error *err)
+{
+	struct storage source = { .root = run_source(&c->parent) };
+	char *path = source.root != NULL ? storage_input(&source, n->run_id) : NULL;
+	bool same = true;
+	int failed = 0;
+
+	/* How much of the rest was taken is not known. */
+	if (recorded.at != NULL && path != NULL && access(path, F_OK) == 0)
+		failed = same_input(&source, n->run_id, c->parent.directory, recorded, input, &same, err);
+	if (failed == 0 && !same)
+		failed = error_set(err, ERROR_DIVERGENCE, c->call,
+		    "the child run is not given what it was given when it was recorded");
+	free(path);
+	storage_close(&source);
+	return failed;
+}
+
+static void
+take_end(struct nested *n)
+{
+	const struct recalled_event *end = recalled_result(&n->recalled);
+	struct span payload = end->view.payload, stdin_member = span_member(payload, "stdin");
+	struct span link = span_element(n->recalled.completed.view.links, 0);
+	long long number = 0;
+
+	if (span_member(payload, "result").at != NULL) {
+		take_result(n);
+		n->end.result = &n->result;
+	}
+	recalled_error(end, &n->error);
+	n->end.error = &n->error;
+	span_integer(span_member(payload, "exit_code"), &number);
+	n->end.exit_code = (int)number;
+	if (span_copy(span_member(link, "event_id"), n->completed, sizeof n->completed))
+		n->end.completed = n->completed;
+	if (span_copy(span_member(stdin_member, "sha256"), n->stdin_sha256, sizeof n->stdin_sha256))
+		n->end.stdin_sha256 = n->stdin_sha256;
+	number = 0;
+	span_integer(span_member(stdin_member, "bytes"), &number);
+	n->end.stdin_bytes = number;
+	number = 0;
+	span_integer(span_member(payload, "stdout_bytes"), &number);
+	n->end.stdout_bytes = number;
+	n->way = NESTED_REPLAY;
+}
+
+static int
+replay(struct nested *n, struct child *c, int *input, struct error *err)
+{
+	const struct recalled *r = &n->recalled;
+	char *call = span_text(span_member(r->started.view.payload, "call"));
+
+	if (r->end == RECALL_OPEN) {
+		free(call);
+		return error_set(err, ERROR_DIVERGENCE, c->call,
+		    "the recording ends in the middle of this child run");
+	}
+	free(c->call);
+	c->call = call;
+	memcpy(c->next_started, r->started.id, ID_SIZE);
+	memcpy(c->next_completed, r->completed.id, ID_SIZE);
+	if (check_input(n, c, span_member(recalled_result(r)->view.payload, "stdin"), input, err) != 0)
+		return -1;
+	take_end(n);
+	return 0;
+}
+
 int
-nested_find(struct nested *n, const struct child *c, int *input, struct error *err)
+nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 {
 	memset(n, 0, sizeof *n);
 	if (history_open(&n->history, c->parent.directory, err) != 0)
@@ -203,10 +273,13 @@ nested_find(struct nested *n, const struct child *c, int *input, struct error *e
 		return -1;
 	if (!n->recalls)
 		return 0;
-	n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
+	if (n->recall.mode == RECALL_RESUME)
+		n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
 	if (!span_copy(n->recalled.started.view.child_run_id, n->run_id, sizeof n->run_id) ||
 	    !id_valid(n->run_id, strlen(n->run_id)))
 		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");
+	if (n->recall.mode == RECALL_REPLAY)
+		return replay(n, c, input, err);
 	return find_decisions(n, c, err) != 0 ? -1 : choose(n, c, input, err);
 }
 

@@ -12,6 +12,9 @@
  *   - A detached one is there, or not: it is never gone on with.
  *   - With other arguments or inputs it is another child.
  *
+ * In the parent's replay a child is taken from the recording, and not run; it can be
+ * replayed by itself.
+ *
  * What the user decided about doubts inside of it (--redo, --skip) names them by the call
  * of the child and their own: brief:0:0/send:0:0, or brief.send for all of them. It is
  * handed down in runs/<id>/decided of the parent.
@@ -31,13 +34,17 @@ enum nested_way {
 	NESTED_NEW,    /* nothing was recorded of it, or nothing is left */
 	NESTED_REUSE,  /* its result stands */
 	NESTED_AGAIN,  /* it goes on */
-	NESTED_FORK    /* it is forked */
+	NESTED_FORK,   /* it is forked */
+	NESTED_REPLAY  /* it is as it was recorded: end */
 };
 
 struct nested {
 	enum nested_way way;
 	char run_id[ID_SIZE];     /* of the recorded child; "" if NESTED_NEW */
-	struct data result;       /* if NESTED_REUSE */
+	struct data result;       /* if NESTED_REUSE, NESTED_REPLAY */
+	struct child_end end;     /* if NESTED_REPLAY */
+	struct error error;       /* in it */
+	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE];
 	char **redo, **skip;      /* PATHs inside of it; end with NULL; may be NULL */
 	struct child_recorded claims, reused_from;
 
@@ -47,10 +54,13 @@ struct nested {
 	bool recalls;
 };
 
-/* Looks it up in the history of its parent, which keeps others from taking it; c is
+/* In a replay it is not run: its end is that of the recorded call, if it is given the same
+ * input, as far as that was kept as a whole. ERROR_DIVERGENCE if not.
+ *
+ * Looks it up in the history of its parent, which keeps others from taking it; c is
  * defined. input: what it is given (-1: nothing), which may have been read to its end
  * then, and is another descriptor with the same bytes. nested_free() whatever the result. */
-int nested_find(struct nested *n, const struct child *c, int *input, struct error *err);
+int nested_find(struct nested *n, struct child *c, int *input, struct error *err);
 /* Its step.call_workflow.started is on disk: the claim stands. */
 void nested_claimed(struct nested *n);
 void nested_free(struct nested *n);

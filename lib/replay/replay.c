@@ -89,6 +89,7 @@ make_run(struct performance *p, struct error *err)
 	struct run_recorded recorded = {
 		.root = p->spec->place,
 		.id = s->run_id,
+		.source = s->storage.root,
 		.started = s->started,
 		.name = s->name,
 		.attempt = s->attempt,

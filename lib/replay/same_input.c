@@ -17,11 +17,11 @@
 #define CHUNK ((size_t)64 << 10)
 #define LOOK_EVERY_MS 200 /* for signals */
 
-/* A file without a name in the storage. */
+/* A file without a name. */
 static int
-make_spool(const struct storage *s, struct error *err)
+make_spool(const char *directory, struct error *err)
 {
-	char *path = memory_format("%s/inputs/.spool-XXXXXX", s->root);
+	char *path = memory_format("%s/spool-XXXXXX", directory);
 	int fd = mkstemp(path);
 
 	if (fd >= 0) {
@@ -69,9 +69,9 @@ fill_spool(int source, int spool, struct error *err)
 }
 
 static int
-spool(const struct storage *s, int *input, struct error *err)
+spool(const char *directory, int *input, struct error *err)
 {
-	int fd = make_spool(s, err);
+	int fd = make_spool(directory, err);
 
 	if (fd < 0)
 		return -1;
@@ -166,8 +166,8 @@ is_kept(int input, bool *flows)
 }
 
 int
-same_input(const struct storage *s, const char *run_id, struct span recorded, int *input,
-    bool *same, struct error *err)
+same_input(const struct storage *s, const char *run_id, const char *directory,
+    struct span recorded, int *input, bool *same, struct error *err)
 {
 	char *path = storage_input(s, run_id);
 	int kept = storage_open(path, O_RDONLY, 0), failed = 0;
@@ -180,7 +180,7 @@ same_input(const struct storage *s, const char *run_id, struct span recorded, in
 		*same = recorded.at == NULL ? !now : bytes == 0;
 	} else {
 		if (flows)
-			failed = spool(s, input, err);
+			failed = spool(directory, input, err);
 		*same = failed == 0 && compare(*input, kept);
 	}
 	if (kept >= 0)

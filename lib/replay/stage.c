@@ -408,6 +408,8 @@ set_visible(struct stage *st)
 	show_record(st, memory_text(s->blobs));
 	if (s->input != NULL)
 		show_record(st, path_directory(s->input));
+	else if (s->child_count > 0 && s->storage.root != NULL)
+		show_record(st, path_join(s->storage.root, "inputs"));
 	if (s->config != NULL)
 		show(st, memory_text(s->config));
 	show(st, path_config("agents"));

@@ -447,3 +447,51 @@ ledger() { tr '\n' ' ' <ledger; }
 	run -0 awf-run --fork "$original" --at b
 	same "$(ledger)" "a1 a2 b1 b2 b1 b3 "
 }
+
+@test "replay: what a child wrote, and how it ended, is as it was recorded" {
+	family
+	touch ok
+	kind=$(isolation)
+	awf-run -n ./top.awf >recorded
+	rm ok
+	awf-replay -q --isolation "$kind" >replayed
+	cmp recorded replayed
+	same "$(ledger)" "a1 a2 b1 b2 "
+	awf-verify --determinism --isolation "$kind"
+	awf-replay -q --export ../exported
+	mv top.awf b.awf a.awf ..
+	awf-replay -q --isolation "$kind" ../exported >replayed
+	cmp recorded replayed
+	run awf-run -n --name other -c 'awf-run -n --name f -c "exit 4" | cat; awf-run -n --name bytes -c "printf \"\\377\""
+		awf-run -n --detach --name d -c true'
+	run -0 --separate-stderr awf-replay -q --isolation "$kind"
+	awf-verify --determinism --isolation "$kind"
+}
+
+@test "replay: after a resume, and of the child by itself" {
+	family
+	run -3 awf-run -n ./top.awf
+	touch ok
+	kind=$(awf-run -n --name probe -c true; isolation)
+	awf-run --resume @top.awf
+	run -0 awf-replay -q --isolation "$kind" @top.awf
+	same "$output" OLLEH
+	awf-verify --determinism --isolation "$kind" @top.awf
+	awf-replay -q --isolation "$kind" "$(basename "$(transcript_of a.awf)" .jsonl)"
+}
+
+@test "replay: another input, another child, or none is a divergence" {
+	script sub 'awf-step one -q -- cat'
+	echo first >what
+	printf '%s\n' 'cat what | awf-run ./sub' >top
+	awf-run -n ./top
+	echo second >what
+	run -3 --separate-stderr awf-replay -q --isolation copy
+	[[ "$stderr" == "awf-run: sub:0:0: the child run is not given what it was given when it was recorded"* ]]
+	echo first >what
+	printf '%s\n' 'cat what | awf-run ./sub -x' >top
+	run -3 --separate-stderr awf-replay -q --isolation copy
+	printf '%s\n' 'cat what >/dev/null' >top
+	run -3 --separate-stderr awf-replay -q --isolation copy
+	same "$(runs)" 2
+}

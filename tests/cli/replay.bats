@@ -157,11 +157,14 @@ differs() {
 }
 
 @test "a run inside of a replay does nothing" {
-	awf-run -n -c "awf-run -n -c 'awf-step -n --effects external mail -q -- sh -c \"echo >>../sent\"'"
+	awf-run -n -c "awf-run -n -c 'awf-step -n --effects external mail -q -- sh -c \"echo >>../sent\"; echo said'"
 	for kind in copy none; do
-		run -3 --separate-stderr awf-replay -q --isolation $kind
-		same "${stderr_lines[0]}" "awf-run: $(basename "$(transcript)" .jsonl): no run is made inside of a replay, as it would do all for real: let steps of the workflow do its work"
+		run -0 --separate-stderr awf-replay -q --isolation $kind
+		same "$output" said
 	done
+	awf-run -n -c 'awf-run --resume @ || awf-run --fork @ --at x || true' 2>/dev/null
+	run -0 --separate-stderr awf-replay -q --isolation copy
+	same "${stderr_lines[0]}" "awf-run: $(basename "$(transcript)" .jsonl): no run goes on inside of a replay, as it would do all for real"
 	same "$(wc -l <../sent)" 1
 }
 

@@ -207,7 +207,8 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	awf-run -c 'awf-step -n --parallel --strategy any p -q -- "exit 3" "sleep 9" "sleep 0.1; awf-step in -- echo c"'
 	run -0 awf-replay --tree
 	same "$(sed -E 's/ \([^)]*\)//; s/[├└│]/+/g; s/─/-/g' <<<"$output" | grep -c 'p')" 5
-	for as in $(awf-tail --help | sed -n 's/.*--as FORMAT *//p' | grep -o '[a-z-]*' | sort -u); do
-		case $as in otlp | daemon | interagent | agentloom) run -0 awf-tail --as "$as" ;; esac
+	for as in agent-event agentloom daemon-event interagent otlp runtime; do
+		run -0 --separate-stderr awf-tail --as "$as"
+		same "$stderr" ''
 	done
 }

@@ -423,17 +423,41 @@ detail_condition(struct view *v, struct span condition)
 	}
 }
 
+bool
+view_branches(struct span payload, struct buffer *out)
+{
+	struct span strategy = span_member(payload, "strategy"), key, block;
+	struct span_walk walk;
+	size_t count = 0;
+
+	if (span_type(strategy) != 's' || span_type(span_member(payload, "blocks")) != 'a')
+		return false;
+	span_walk_begin(&walk, span_member(payload, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		count++;
+	buffer_append(out, strategy.at + 1, strategy.len - 2);
+	buffer_format(out, " of %zu branch%s", count, count == 1 ? "" : "es");
+	return true;
+}
+
 static void
 show_step_started(struct view *v, const struct event_view *event)
 {
 	struct span block = span_element(span_member(event->payload, "blocks"), 0);
+	struct buffer branches = BUFFER_INIT;
 
 	add_head(v, event, &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, "kind"));
 	detail_model(v, event->payload);
 	detail_value(v, "run ", event->child_run_id);
 	detail_condition(v, span_member(event->payload, "condition"));
-	add_preview(v, span_member(block, "command"));
+	if (view_branches(event->payload, &branches)) {
+		detail(v);
+		text_visible(&v->text, branches.data, branches.len, 0);
+	} else {
+		add_preview(v, span_member(block, "command"));
+	}
+	buffer_free(&branches);
 }
 
 /* What came of the call, in short. */

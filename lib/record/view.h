@@ -54,6 +54,9 @@ void view_free(struct view *v);
 /* The last name of a path, with the iteration if it is not the first: "draft",
  * "draft[2]". */
 void view_label(struct span path, int64_t iteration, struct buffer *out);
+/* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
+ * the payload is of another call. */
+bool view_branches(struct span payload, struct buffer *out);
 /* How many names a path has. */
 unsigned path_depth(struct span path);
 /* Short texts: "512 B", "1.2 KiB"; "340", "12.3k", "1.2M". Both return out. */

@@ -56,11 +56,27 @@ add_input(struct buffer *out, struct span now, struct span recorded)
 		buffer_text(out, "another than the recorded one");
 }
 
+/* The command, or those of all branches. */
+static void
+recorded_commands(struct span blocks, struct buffer *out)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	if (span_type(blocks) != 'a')
+		return;
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		if (out->len > 0)
+			buffer_byte(out, ' ');
+		span_decode(span_member(block, "command"), out);
+	}
+}
+
 /* As lib/agent/step_recall.c says what a step does. */
 static void
 recorded_definition(struct span payload, struct buffer *out)
 {
-	struct span command = span_member(span_element(span_member(payload, "blocks"), 0), "command");
 	struct span agent = span_member(payload, "agent"), tool = span_member(payload, "tool");
 
 	if (agent.at != NULL) {
@@ -74,7 +90,7 @@ recorded_definition(struct span payload, struct buffer *out)
 		buffer_text(out, "tool ");
 		span_decode(tool, out);
 	} else {
-		span_decode(command, out);
+		recorded_commands(span_member(payload, "blocks"), out);
 	}
 }
 

@@ -236,10 +236,22 @@ model_of(const struct context_call *call)
 	    memory_text(call->provider ? call->provider : call->model) : NULL;
 }
 
+static char *
+what_it_does(const struct placed *p)
+{
+	struct span payload = p->event->payload;
+	struct buffer branches = BUFFER_INIT;
+
+	if (p->call->tool)
+		return memory_text(p->call->tool);
+	if (view_branches(payload, &branches))
+		return buffer_take(&branches);
+	return brief_value(span_member(span_element(span_member(payload, "blocks"), 0), "command"));
+}
+
 static void
 take_start(struct reading *r, const struct placed *p)
 {
-	struct span block = span_element(span_member(p->event->payload, "blocks"), 0);
 	struct outline_entry *e = add_entry(r->outline, OUTLINE_CALL,
 	    entry_of_call(r, p->call->around));
 	struct buffer label = BUFFER_INIT;
@@ -253,8 +265,7 @@ take_start(struct reading *r, const struct placed *p)
 	e->kind = memory_text(p->call->kind);
 	e->call = memory_text(p->call->call);
 	e->model = model_of(p->call);
-	e->does = p->call->tool ? memory_text(p->call->tool) :
-	    brief_value(span_member(block, "command"));
+	e->does = what_it_does(p);
 	if (p->call->child_run_id[0] != '\0')
 		e->child = memory_text(p->call->child_run_id);
 }

@@ -206,7 +206,10 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 @test "displays and projections" {
 	awf-run -c 'awf-step -n --parallel --strategy any p -q -- "exit 3" "sleep 9" "sleep 0.1; awf-step in -- echo c"'
 	run -0 awf-replay --tree
-	same "$(sed -E 's/ \([^)]*\)//; s/[├└│]/+/g; s/─/-/g' <<<"$output" | grep -c 'p')" 5
+	same "$(sed -E 's/ \([^)]*\)//' <<<"${lines[1]}")" '└─ p parallel done: any of 3 branches'
+	same "$(grep -c 'p\[[12]\] parallel' <<<"$output")" 2
+	run -0 awf-tail
+	same "$(sed 's/^[0-9:.]* *//' <<<"${lines[1]}")" 'p started (parallel, any of 3 branches)'
 	for as in agent-event agentloom daemon-event interagent otlp runtime; do
 		run -0 --separate-stderr awf-tail --as "$as"
 		same "$stderr" ''

@@ -9,8 +9,8 @@
 #include "exec/supervise.h"
 
 /* A child has ended its workflow so much before its parent would end both. */
-#define HURRY_MS 500
-#define HURRY_LIMIT_MS 4000
+#define HURRY_FIRST_MS 1000
+#define HURRY_MORE_MS 200 /* for each run around that */
 
 static const char *
 script(const struct workflow *workflow)
@@ -68,8 +68,6 @@ take_id(struct place *p)
 int
 place_find(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	int hurry;
-
 	id_new(p->completed);
 	p->nested_in = run_in_environment();
 	if (!p->nested_in) {
@@ -80,8 +78,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	    mask_join(&p->mask, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
 		return -1;
 	take_id(p);
-	hurry = (int)lineage_depth(&p->lineage) * HURRY_MS;
-	descendants_hurry(hurry < HURRY_LIMIT_MS ? hurry : HURRY_LIMIT_MS);
+	descendants_hurry(HURRY_FIRST_MS + (int)(lineage_depth(&p->lineage) - 1) * HURRY_MORE_MS);
 	return 0;
 }
 

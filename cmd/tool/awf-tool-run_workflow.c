@@ -148,29 +148,42 @@ make_id_file(struct started *s, struct error *err)
 	return 0;
 }
 
+/* The id is in the file; of a run that is detached, on stdout. */
+static int
+take_id(struct started *s, bool waited, struct error *err)
+{
+	if (waited && file_load(s->id_file, ID_SIZE, &s->id, err) != 0)
+		return -1;
+	if (!waited && s->body.error.code == ERROR_NONE)
+		buffer_append(&s->id, buffer_string(&s->body.output), s->body.output.len);
+	while (s->id.len > 0 && s->id.data[s->id.len - 1] == '\n')
+		s->id.data[--s->id.len] = '\0';
+	return 0;
+}
+
 /* Runs awf-run to its end, which does not wait for the run's if it is detached. */
 static int
 start(struct started *s, const struct request *r, const char *workflow, struct error *err)
 {
 	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
 	char *program = find_awf_run(), *input = memory_format("%s\n", r->goal != NULL ? r->goal : "");
-	const char *argv[8] = { program, "--id-file", s->id_file };
-	size_t count = 3;
+	const char *argv[8] = { program, "--detach" };
+	size_t count = 2;
 	int failed;
 
+	if (r->wait) {
+		argv[1] = "--id-file";
+		argv[count++] = s->id_file;
+	}
 	if (r->goal == NULL)
 		argv[count++] = "-n";
-	if (!r->wait)
-		argv[count++] = "--detach";
 	argv[count++] = "--";
 	argv[count] = workflow;
 	s->body = (struct body){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
 	    .input = input, .input_len = r->goal != NULL ? strlen(input) : 0 };
 	failed = bodies_run(&s->body, 1, &interrupts, err);
-	if (failed == 0 && file_load(s->id_file, ID_SIZE, &s->id, err) != 0)
-		failed = -1;
-	while (s->id.len > 0 && s->id.data[s->id.len - 1] == '\n')
-		s->id.data[--s->id.len] = '\0';
+	if (failed == 0)
+		failed = take_id(s, r->wait, err);
 	free(input);
 	free(program);
 	return failed;
@@ -219,7 +232,7 @@ report(const struct started *s, bool waited, struct error *err)
 		*err = s->body.error;
 		return -1;
 	}
-	if (s->id.len == 0 || (!waited && s->body.exit_code != 0))
+	if (s->id.len == 0)
 		return error_set(err, ERROR_EXIT_STATUS, NULL, "no run was started");
 	tell(s, waited);
 	return 0;

@@ -150,3 +150,30 @@ boss() { awf-run -n --id-file run.id ./boss.awf; }
 	same "$(payloads step.completed .result "$AWF_STORAGE/transcripts/$child.jsonl")" '"for later"'
 	awf-verify -q "$(id)"
 }
+
+@test "killed with a child under way: the run that is resumed goes on with it" {
+	workflow slow.awf 'awf-step one -r -- ledger one | awf-step two -- sh -c "hold </dev/null; cat" | awf-step three -r -- tr a-z A-Z'
+	for phases in '' 'phases: [{name: first, instructions: x, tools: []}, {name: second, instructions: y}]'; do
+		rm -f ./*.ledger
+		printf -- '---\nprovider: scripted\nmodel: m\ntools: [run_workflow]\n%s\n---\nLead.\n' "$phases" >agents/boss.md
+		if [ -z "$phases" ]; then
+			script "$(start t1 '"workflow":"shout","goal":"x"'),$(start t2 '"workflow":"slow","goal":"the goal"')" "$(said 'all done')"
+		else
+			script "$(called c1 continue_workflow '{"token":"@TOKEN","output":1}')" \
+				"$(start t1 '"workflow":"shout","goal":"x"'),$(start t2 '"workflow":"slow","goal":"the goal"')" \
+				"$(called c2 finish_workflow '{"token":"@TOKEN","output":"all done"}')"
+		fi
+		die -n ./boss.awf
+		runs=$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)
+		child=$(jq -r 'select(.type == "step.call_workflow.started" and .payload.name == "slow").child_run_id' "$(record)")
+		run -0 --separate-stderr resume
+		same "$output" "all done"
+		# The same child, a further attempt; what it had done is not done again.
+		same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" "$runs"
+		same "$(payloads run.started .attempt "$AWF_STORAGE/transcripts/$child.jsonl" | paste -sd' ')" "1 2"
+		same "$(results 'select(.call_id == "t2") | .output | [.run_id, .status, .output]' "$(record)")" \
+			"[\"$child\",\"success\",\"DONE THE GOAL\"]"
+		same "$(entries one)" 1
+		awf-verify -q "$(id)" "$child"
+	done
+}

@@ -1,0 +1,322 @@
+#include "run/job.h"
+
+#include <unistd.h>
+
+#include "program.h"
+#include "record/audit.h"
+#include "record/snapshot.h"
+#include "run/detach.h"
+
+const char *
+job_name(const struct job *j)
+{
+	return j->settings.name != NULL ? j->settings.name : j->workflow.name;
+}
+
+/* What run.started says. id NULL: a new one. */
+static struct run_spec
+describe_run(struct job *j, const char *id)
+{
+	const struct run_cause *cause = id != NULL || j->place.nested_in ? &j->place.cause :
+	    &j->resume.cause;
+
+	return (struct run_spec){
+		.id = id,
+		.name = job_name(j),
+		.kind = "workflow",
+		.argv = j->workflow.argv,
+		.inputs = span_of(j->inputs.data, j->inputs.len),
+		.environment = j->settings.recorded,
+		.directory = j->workflow.directory,
+		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
+		.masking = mask_masking(&j->mask),
+		.workspace = j->settings.workspace,
+		.snapshot = j->settings.snapshot,
+		.no_input = j->settings.no_input,
+		.forked_from = j->forks ? j->resume.run_id :
+		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
+		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
+		.keep_transcript = !j->settings.no_transcript,
+		.cause = cause,
+		.lineage = &j->place.lineage,
+		.latest = !run_in_environment() && *cause->run_id == '\0',
+		.repaired = job_repaired,
+		.warn = job_warn,
+	};
+}
+
+static bool
+signalled(void)
+{
+	return signals_held() != 0;
+}
+
+/* Copies the workspace under the id that the run is to have. */
+static int
+take_snapshot(struct job *j, struct error *err)
+{
+	const char *workspace = j->settings.workspace != NULL ? j->settings.workspace : ".";
+	struct storage storage;
+	int failed;
+
+	if (!j->settings.snapshot)
+		return 0;
+	if (storage_prepare(&storage, err) != 0)
+		return -1;
+	failed = snapshot_take(&storage, j->place.id, workspace, signalled, err);
+	storage_close(&storage);
+	return failed;
+}
+
+static void
+drop_snapshot(struct job *j)
+{
+	struct storage storage;
+	struct error none;
+
+	if (!j->settings.snapshot || storage_locate(&storage, &none) != 0)
+		return;
+	snapshot_drop(&storage, j->place.id);
+	storage_close(&storage);
+}
+
+static struct place_spec
+describe_place(const struct job *j)
+{
+	return (struct place_spec){
+		.name = job_name(j),
+		.workflow = &j->workflow,
+		.script = j->script,
+		.inputs = span_of(j->inputs.data, j->inputs.len),
+		.timeout_ms = j->settings.timeout_ms,
+		.detached = j->settings.detach,
+		.no_input = j->settings.no_input,
+		.unrecorded = j->settings.no_transcript,
+	};
+}
+
+/* What was kept comes first; that of a child comes from its parent. */
+static int
+reopen_input(struct job *j, struct error *err)
+{
+	const int source = j->settings.no_input ? -1 : STDIN_FILENO;
+	const bool sync = j->run.transcript.sync != SYNC_NONE;
+
+	if (j->place.nested_in)
+		return input_renew(&j->input, &j->run.storage, j->run.id, source, sync, err);
+	return input_reopen(&j->input, &j->run.storage, j->run.id, source, sync, err);
+}
+
+/* A further attempt at the run that is in our hands. */
+int
+job_attempt(struct job *j, struct error *err)
+{
+	struct run_spec spec = describe_run(j, NULL);
+
+	spec.snapshot = j->resume.snapshot; /* it is the run's, and stays */
+	if (reopen_input(j, err) != 0 ||
+	    run_restart(&j->run, j->resume.history.attempts + 1, &spec, err) != 0)
+		return -1;
+	j->input_open = true;
+	return GO;
+}
+
+static int
+make_run(struct job *j, struct error *err)
+{
+	const struct run_spec spec = describe_run(j, j->place.id);
+
+	return run_create(&j->run, &spec, err) == 0 ? GO : -1;
+}
+
+/* The run is another process's. */
+static int
+see_off(struct job *j, struct detachment *d, struct error *err)
+{
+	if (detach_wait(d, err) != 0 || place_detached(&j->place, err) != 0)
+		return -1;
+	printf("%s\n", j->place.id);
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static int
+make_detached_run(struct job *j, struct error *err)
+{
+	struct detachment d;
+	int made, old = detach(&d, j->place.id, err);
+
+	if (old == -1)
+		return -1;
+	if (old)
+		return see_off(j, &d, err);
+	place_leave(&j->place);
+	made = make_run(j, err);
+	detach_tell(&d, made == GO ? NULL : err);
+	return made;
+}
+
+/* GO, or the status to exit with; -1. A parent is told of it first. */
+static int
+begin_run(struct job *j, struct error *err)
+{
+	const struct place_spec spec = describe_place(j);
+	struct error late;
+	int made = place_begin(&j->place, &spec, err);
+
+	if (made != 0)
+		return made;
+	if (j->place.nested.way == NESTED_AGAIN)
+		made = job_attempt(j, err);
+	else
+		made = j->settings.detach ? make_detached_run(j, err) : make_run(j, err);
+	if (made == -1 && place_failed(&j->place, err, &late) != 0)
+		job_warn(&late);
+	return made;
+}
+
+/* GO, when it is this run's turn; STATUS_OK: it is not to be; -1. */
+int
+job_take_turn(struct job *j, struct error *err)
+{
+	struct overlap *o = &j->overlap;
+	const bool again = j->settings.resume != NULL;
+	const struct overlap_spec spec = { job_name(j), j->settings.overlap,
+		again ? j->resume.run_id : j->place.id };
+	const struct audit_skip skipped = { again ? spec.run_id : NULL,
+		mask_masking(&j->mask) == NULL ? spec.name : NULL, spec.policy, o->by };
+	struct error warning;
+	int got;
+
+	if (overlap_taken(o))
+		return GO;
+	got = overlap_take(o, &spec, err);
+	if (got != OVERLAP_SKIPPED)
+		return got == 0 ? GO : -1;
+	place_skipped(&j->place);
+	if (audit_skipped(&o->storage, &skipped, &warning) != 0)
+		job_warn(&warning);
+	return STATUS_OK;
+}
+
+/* One line for each effect that may have happened. */
+int
+job_ask(const struct resume *r)
+{
+	struct error question;
+
+	for (size_t i = 0; i < r->history.doubt_count; i++) {
+		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
+			continue;
+		resume_question(&r->history.doubts[i], &question);
+		program_fail(PROGRAM, &question);
+	}
+	return STATUS_WAITING;
+}
+
+/* What the record of a child has that goes on, or is forked. Most is asked when its
+ * parent is resumed, before anything runs. */
+static int
+take_over(struct job *j, struct error *err)
+{
+	const struct nested *n = &j->place.nested;
+	const struct storage *s = &j->place.child.parent.storage;
+	struct resume *r = &j->resume;
+	int decided = 1;
+
+	resume_free(r);
+	j->forks = n->way == NESTED_FORK;
+	if (resume_find(r, s, n->run_id, err) != 0 || resume_check_ended(r, s, err) != 0 ||
+	    (!j->forks && resume_check_dead(r, err) != 0) ||
+	    resume_check_record(r, j->forks ? NULL : job_repaired, err) != 0)
+		return -1;
+	if (j->forks)
+		decided = resume_build_fork(r, NULL, NULL, n->redo, n->skip, err);
+	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
+}
+
+/* The child goes on, in its parent's call. */
+static int
+go_on(struct job *j, struct error *err)
+{
+	const struct nested *n = &j->place.nested;
+	int status;
+
+	if (run_reopen(&j->run, n->run_id, err) != 0)
+		return -1;
+	status = resume_build(&j->resume, j->run.directory, n->redo, n->skip, err);
+	if (status == 0)
+		status = job_ask(&j->resume);
+	else if (status == 1)
+		status = nested_decide(j->run.directory, n->redo, n->skip, err) == 0 ?
+		    begin_run(j, err) : -1;
+	if (status != GO)
+		run_let_go(&j->run);
+	return status;
+}
+
+/* GO, or the status to exit with; -1. */
+int
+job_create(struct job *j, struct error *err)
+{
+	const int script = j->workflow.script;
+	struct place_spec spec;
+	int status;
+
+	if (script >= 0)
+		j->script = realpath(j->workflow.argv[script], NULL);
+	spec = describe_place(j);
+	if (place_find(&j->place, &spec, err) != 0)
+		return -1;
+	if (j->place.nested.way == NESTED_REPLAY)
+		return place_replay(&j->place, &spec, err);
+	if (j->place.nested.way == NESTED_REUSE)
+		return place_reuse(&j->place, &spec, err);
+	status = job_take_turn(j, err);
+	if (status == GO && j->place.nested.way != NESTED_NEW)
+		status = take_over(j, err);
+	if (status != GO)
+		return status;
+	if (j->place.nested.way == NESTED_AGAIN)
+		return go_on(j, err);
+	if (take_snapshot(j, err) != 0)
+		return -1;
+	status = begin_run(j, err);
+	if (status == -1)
+		drop_snapshot(j);
+	return status;
+}
+
+int
+job_open_input(struct job *j, struct error *err)
+{
+	if (j->input_open)
+		return 0;
+	if (j->settings.fork != NULL && j->forks)
+		return input_copy(&j->run.storage, j->resume.run_id, j->run.id, err) != 0 ? -1 :
+		    reopen_input(j, err);
+	if (j->settings.no_input)
+		input_pass(&j->input, PROCESS_NULL);
+	else if (j->settings.no_transcript || mask_masking(&j->mask) != NULL)
+		input_pass(&j->input, STDIN_FILENO);
+	else
+		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO,
+		    j->run.transcript.sync != SYNC_NONE, err);
+	return 0;
+}
+
+/* The steps of a fork find what the other run has done in the run's directory. */
+int
+job_build_fork(struct job *j, struct error *err)
+{
+	const struct settings *s = &j->settings;
+	const struct nested *n = &j->place.nested;
+	const bool own = s->fork != NULL;
+	char *const *redo = own ? s->redo : n->redo, *const *skip = own ? s->skip : n->skip;
+
+	if (!j->forks)
+		return 0;
+	if (resume_build_fork(&j->resume, own ? s->at : NULL, j->run.directory, redo, skip,
+	    err) == -1)
+		return -1;
+	return nested_decide(j->run.directory, redo, skip, err);
+}

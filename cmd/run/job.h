@@ -1,0 +1,72 @@
+/*
+ * One execution of awf-run: what it is to do, what it acquires, what came of it.
+ * prepare.c finds out what is to be run (a new run, a further attempt, a fork), create.c
+ * makes the run when its turn has come, awf-run.c runs it and tells its end.
+ */
+#ifndef AWF_RUN_JOB_H
+#define AWF_RUN_JOB_H
+
+#include "base/buffer.h"
+#include "exec/conclusion.h"
+#include "exec/environment.h"
+#include "exec/mask.h"
+#include "exec/overlap.h"
+#include "exec/supervise.h"
+#include "exec/workflow.h"
+#include "record/input.h"
+#include "record/run.h"
+#include "record/seal.h"
+#include "replay/resume.h"
+#include "run/place.h"
+#include "run/settings.h"
+
+#define PROGRAM "awf-run"
+
+struct job {
+	struct settings settings;
+	struct workflow workflow;
+	struct buffer inputs;      /* JSON */
+	struct place place;
+	char *script;              /* of the workflow, absolute; NULL: it has none */
+	bool forks;                /* the run is a fork of that of resume */
+	struct overlap overlap;
+	struct run run;
+	struct input input;
+	bool input_open;           /* before the start: of a further attempt */
+	struct environment environment;
+	struct supervision supervision;
+	struct outcome outcome;
+	struct conclusion conclusion;
+	struct buffer summary;     /* JSON, for --on-complete and --on-failure */
+	struct seal_key seal;
+	struct mask mask;
+	struct resume resume;
+};
+
+/* The run is to be started; else what prepares it says how to exit. */
+enum { GO = -2 };
+
+/* One line on stderr. */
+void job_warn(const struct error *err);
+void job_repaired(const char *text);
+
+/* prepare.c: all up to the run's start. GO, or the status to exit with; -1. */
+int job_prepare(struct job *j, struct error *err);
+/* This process's environment, but for API keys: they are for providers alone. */
+int job_keyless(struct environment *e, struct error *err);
+
+/* create.c: a new run, or the child that goes on in its place. GO, the status to exit
+ * with, or -1, as the two below. */
+int job_create(struct job *j, struct error *err);
+/* When it is this run's turn; STATUS_OK: it is not to be. */
+int job_take_turn(struct job *j, struct error *err);
+/* A further attempt at the run that is in our hands. */
+int job_attempt(struct job *j, struct error *err);
+/* One line for each effect that may have happened. STATUS_WAITING. */
+int job_ask(const struct resume *r);
+const char *job_name(const struct job *j);
+/* What the workflow reads, and what its steps find of the run it is a fork of. */
+int job_open_input(struct job *j, struct error *err);
+int job_build_fork(struct job *j, struct error *err);
+
+#endif

@@ -1,0 +1,336 @@
+#include "run/job.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <unistd.h>
+
+#include "agent/provider.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "exec/inputs.h"
+#include "program.h"
+
+static bool
+listed(const char *name, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count && names[i] != NULL; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Keys that AWF handles are in no event: recording one is refused. */
+static int
+refuse_keys(const struct settings *s, struct error *err)
+{
+	struct keys keys;
+	int failed = 0;
+
+	if (s->recorded == NULL)
+		return 0;
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	for (char **name = s->recorded; failed == 0 && *name != NULL; name++)
+		if (listed(*name, provider_key_names(), SIZE_MAX) ||
+		    listed(*name, (const char *const *)keys.names, keys.count))
+			failed = error_set(err, ERROR_USAGE, "--env",
+			    "%s holds an API key, which is never recorded", *name);
+	keys_free(&keys);
+	return failed;
+}
+
+/* From here on the key is in our memory, which is not for other processes of the same
+ * user: it may have come through a pipe, from where they cannot read it. */
+static int
+load_seal(struct job *j, struct error *err)
+{
+	char *path;
+	int failed;
+
+	if (!j->settings.seal)
+		return 0;
+#ifdef __linux__
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+	path = j->settings.seal_file != NULL ? memory_text(j->settings.seal_file) :
+	    seal_key_default();
+	failed = path != NULL ? seal_key_load(&j->seal, path, err) :
+	    error_set(err, ERROR_USAGE, "--seal", "no home to look for a key in: say --seal=KEYFILE");
+	free(path);
+	return failed;
+}
+
+int
+job_keyless(struct environment *e, struct error *err)
+{
+	struct keys keys;
+
+	if (keys_load(&keys, err) != 0)
+		return -1;
+	environment_begin(e);
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		environment_unset(e, *name);
+	for (size_t i = 0; i < keys.count; i++)
+		environment_unset(e, keys.names[i]);
+	keys_free(&keys);
+	return 0;
+}
+
+/* The filter of --mask is the user's, but API keys are for providers alone. */
+static int
+open_mask(struct job *j, struct error *err)
+{
+	struct environment environment;
+
+	if (mask_open(&j->mask, j->settings.mask, err) != 0)
+		return -1;
+	if (mask_masking(&j->mask) == NULL)
+		return 0;
+	if (j->settings.snapshot)
+		return error_set(err, ERROR_USAGE, "--snapshot",
+		    "not with --mask: a masked run cannot be replayed");
+	if (job_keyless(&environment, err) != 0)
+		return -1;
+	mask_environment(&j->mask, &environment);
+	environment_free(&environment);
+	return 0;
+}
+
+static int
+find_workflow(struct job *j, struct error *err)
+{
+	const struct settings *s = &j->settings;
+	const char *shell = s->shell != NULL ? s->shell : DEFAULT_SHELL;
+	int failed;
+
+	if (s->pipeline != NULL)
+		failed = workflow_pipeline(&j->workflow, s->pipeline, s->words, shell, err);
+	else if (*s->words != NULL)
+		failed = workflow_find(&j->workflow, s->words, shell, err);
+	else
+		return workflow_again(&j->workflow, &j->resume.recorded, err);
+	if (failed == 0 && s->workspace != NULL)
+		return workflow_pin(&j->workflow, err);
+	return failed;
+}
+
+/* Words and paths of the command line are meant where it was given. */
+static void
+pin_id_file(struct settings *s)
+{
+	char here[PATH_MAX];
+
+	if (s->id_file == NULL || *s->id_file == '/' || getcwd(here, sizeof here) == NULL)
+		return;
+	s->pinned_id_file = path_join(here, s->id_file);
+	s->id_file = s->pinned_id_file;
+}
+
+/* Goes where the recorded run was, with what it was given. */
+static int
+take_record(struct job *j, struct error *err)
+{
+	struct settings *s = &j->settings;
+	const struct resume *r = &j->resume;
+
+	/* --input comes before what was recorded under the same key. */
+	inputs_complete(&s->inputs, r->inputs);
+	s->no_input |= r->no_input;
+	if (run_in_environment())
+		ceiling_lower(r->allow_tools, r->tools_policy);
+	else if (s->allow_tools == NULL && s->tools_policy == TOOLS_UNSAID)
+		ceiling_restore(r->allow_tools, r->tools_policy);
+	for (char **name = r->variables; name != NULL && *name != NULL; name++)
+		if (!list_has(s->recorded, *name))
+			list_add(&s->recorded, *name);
+	if (s->pipeline != NULL || *s->words != NULL)
+		return 0;
+	if (s->name == NULL)
+		s->name = r->recorded.name;
+	if (s->workspace != NULL)
+		return 0;
+	pin_id_file(s);
+	if (chdir(r->directory) != 0)
+		return error_errno(err, ERROR_USAGE, r->directory, "unable to start there again");
+	setenv("PWD", r->directory, 1);
+	s->workspace = r->workspace;
+	return 0;
+}
+
+/* What it would do is not in the recording: models would be asked, things be changed. */
+static int
+refuse_in_replay(struct error *err)
+{
+	if (!run_in_environment() || !run_environment_recreated())
+		return 0;
+	return error_set(err, ERROR_SYSTEM, getenv("AWF_RUN_ID"), "no run goes on "
+	    "inside of a replay, as it would do all for real");
+}
+
+static int
+prepare_words(struct job *j, struct error *err)
+{
+	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
+	    find_workflow(j, err) != 0)
+		return -1;
+	inputs_write(j->settings.inputs, &j->inputs);
+	signals_hold();
+	return 0;
+}
+
+static int
+tell_success(const struct resume *r)
+{
+	fprintf(stderr, PROGRAM ": %s: ended with success: there is nothing to go on with\n",
+	    r->run_id);
+	return STATUS_OK;
+}
+
+/* With the run in our hands: GO, or the status to exit with; -1. */
+static int
+restart(struct job *j, struct error *err)
+{
+	struct resume *r = &j->resume;
+	int decided = resume_build(r, j->run.directory, j->settings.redo, j->settings.skip, err);
+
+	if (decided == -1)
+		return -1;
+	if (strcmp(r->history.status, "success") == 0)
+		return tell_success(r); /* another resume came first */
+	if (decided == 0)
+		return job_ask(r);
+	if (place_resumed(&j->place, r->run_id, &j->workflow, err) != 0 ||
+	    nested_decide(j->run.directory, j->settings.redo, j->settings.skip, err) != 0)
+		return -1;
+	return job_attempt(j, err);
+}
+
+static int
+prepare_resume(struct job *j, const struct storage *s, struct error *err)
+{
+	struct resume *r = &j->resume;
+	int status;
+
+	if (strcmp(r->status, "success") == 0)
+		return tell_success(r);
+	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
+	    resume_check_record(r, job_repaired, err) != 0 || take_record(j, err) != 0 ||
+	    prepare_words(j, err) != 0)
+		return -1;
+	status = job_take_turn(j, err);
+	if (status != GO)
+		return status;
+	if (run_reopen(&j->run, r->run_id, err) != 0)
+		return -1;
+	status = resume_check_dead(r, err) == 0 ? restart(j, err) : -1;
+	if (status != GO)
+		run_let_go(&j->run);
+	return status;
+}
+
+/* What is asked is asked before there is a new run. */
+static int
+prepare_fork(struct job *j, const struct storage *s, struct error *err)
+{
+	const struct settings *given = &j->settings;
+	struct resume *r = &j->resume;
+	int decided;
+
+	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, NULL, err) != 0)
+		return -1;
+	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
+	if (decided != 1)
+		return decided == 0 ? job_ask(r) : -1;
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
+		return -1;
+	j->forks = true;
+	return job_create(j, err);
+}
+
+static int
+prepare_new(struct job *j, struct error *err)
+{
+	return prepare_words(j, err) != 0 ? -1 : job_create(j, err);
+}
+
+/* --continue: whether the latest run of the name died. */
+static bool
+find_dead(struct job *j, const struct storage *s)
+{
+	struct error none;
+	char *latest = memory_format("@%s", job_name(j));
+	bool dead;
+
+	dead = resume_find(&j->resume, s, latest, &none) == 0 && j->resume.status[0] == '\0' &&
+	    !storage_run_alive(s, j->resume.run_id);
+	free(latest);
+	workflow_free(&j->workflow);
+	if (!dead)
+		resume_free(&j->resume);
+	return dead;
+}
+
+/* The run that died has its own workflow, name and inputs. */
+static int
+prepare_continued(struct job *j, const struct storage *s, struct error *err)
+{
+	struct settings *given = &j->settings;
+
+	given->words += list_count(given->words);
+	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
+	given->tools_policy = TOOLS_UNSAID;
+	given->snapshot = false;
+	list_free(given->inputs);
+	given->inputs = NULL;
+	return prepare_resume(j, s, err);
+}
+
+/* Whether there is one to go on with is asked when it is this one's turn. */
+static int
+prepare_continue(struct job *j, const struct storage *s, struct error *err)
+{
+	int status;
+
+	signals_hold();
+	id_new(j->place.id);
+	if (find_workflow(j, err) != 0)
+		return -1;
+	status = job_take_turn(j, err);
+	if (status != GO)
+		return status;
+	return find_dead(j, s) ? prepare_continued(j, s, err) : prepare_new(j, err);
+}
+
+/* GO, or the status to exit with; -1. */
+int
+job_prepare(struct job *j, struct error *err)
+{
+	struct settings *s = &j->settings;
+	struct storage storage;
+	int status;
+
+	if (load_seal(j, err) != 0 || ceiling_check(err) == -1)
+		return -1;
+	ceiling_lower(s->allow_tools, s->tools_policy);
+	if (s->resume == NULL && s->fork == NULL && !s->go_on)
+		return prepare_new(j, err);
+	if (refuse_in_replay(err) != 0)
+		return -1;
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	if (s->go_on)
+		status = prepare_continue(j, &storage, err);
+	else if (resume_find(&j->resume, &storage, s->fork != NULL ? s->fork : s->resume, err) != 0)
+		status = -1;
+	else
+		status = s->fork != NULL ? prepare_fork(j, &storage, err) :
+		    prepare_resume(j, &storage, err);
+	storage_close(&storage);
+	return status;
+}

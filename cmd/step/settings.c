@@ -1,5 +1,6 @@
 #include "step/settings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,10 @@
 #define ROUNDS 10             /* --max of a loop that has a condition */
 #define CHILDREN 10           /* --max-children */
 
+/* Each is a bit of settings.given. */
 enum {
-	OPT_AGENT = 1, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
+	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
+	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
@@ -82,26 +85,6 @@ const struct option_spec step_options[] = {
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
 	{ 0, 0, NULL, NULL, NULL }
 };
-
-/* A word of a list; -1 with ERROR_USAGE and the nearest word. */
-static int
-choose(const char *option, const char *const *words, const char *text, int *choice,
-    struct error *err)
-{
-	const char *near;
-	int i;
-
-	for (i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], text) == 0) {
-			*choice = i;
-			return 0;
-		}
-	near = text_suggest(text, words);
-	if (near != NULL)
-		return error_set(err, ERROR_USAGE, option, "'%s' is no such form (did you mean '%s'?)",
-		    text, near);
-	return error_set(err, ERROR_USAGE, option, "'%s' is no such form", text);
-}
 
 static int
 parse_effects(struct step *step, const char *text, struct error *err)
@@ -172,11 +155,11 @@ static int
 apply_terminal(struct step *step, const char *value, struct error *err)
 {
 	static const char *const outcomes[] = { "success", "failure", NULL };
-	int choice;
+	int outcome = options_word("--terminal", value, outcomes, err);
 
-	if (choose("--terminal", outcomes, value, &choice, err) == -1)
+	if (outcome == -1)
 		return -1;
-	step->terminal = outcomes[choice];
+	step->terminal = outcomes[outcome];
 	return 0;
 }
 
@@ -194,12 +177,11 @@ apply_rounds(struct settings *s, const char *value, struct error *err)
 static int
 apply_strategy(struct settings *s, const char *value, struct error *err)
 {
-	int choice;
+	int strategy = options_word("--strategy", value, step_strategies, err);
 
-	if (choose("--strategy", step_strategies, value, &choice, err) == -1)
+	if (strategy == -1)
 		return -1;
-	s->step.strategy = (enum step_strategy)choice;
-	s->strategy = true;
+	s->step.strategy = (enum step_strategy)strategy;
 	return 0;
 }
 
@@ -213,21 +195,35 @@ apply_kind(struct settings *s, const char *value, struct error *err)
 }
 
 static int
-apply_forms(struct settings *s, int id, const char *value, struct error *err)
+apply_input(struct settings *s, const char *value, struct error *err)
 {
-	static const char *const inputs[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
-	static const char *const outputs[] = { "text", "lines", "nul", "json", NULL };
-	int choice;
+	static const char *const forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
+	int form = options_word("-i", value, forms, err);
 
-	if (id == OPT_INPUT) {
-		if (choose("-i", inputs, value, &choice, err) == -1)
-			return -1;
-		s->input = (enum input_form)choice;
-	} else {
-		if (choose("-O", outputs, value, &choice, err) == -1)
-			return -1;
-		s->step.output = (enum output_form)choice;
-	}
+	if (form == -1)
+		return -1;
+	s->input = (enum input_form)form;
+	return 0;
+}
+
+static int
+apply_output_form(struct settings *s, const char *value, struct error *err)
+{
+	static const char *const forms[] = { "text", "lines", "nul", "json", NULL };
+	int form = options_word("-O", value, forms, err);
+
+	if (form == -1)
+		return -1;
+	s->step.output = (enum output_form)form;
+	return 0;
+}
+
+static int
+apply_file(struct settings *s, const char *value, struct error *err)
+{
+	if (*value == '\0')
+		return error_set(err, ERROR_USAGE, "-o", "the name of the file is empty");
+	s->file = value;
 	return 0;
 }
 
@@ -253,8 +249,11 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_STRATEGY:
 		return apply_strategy(s, value, err);
 	case OPT_INPUT:
+		return apply_input(s, value, err);
 	case OPT_OUTPUT_FORM:
-		return apply_forms(s, id, value, err);
+		return apply_output_form(s, value, err);
+	case OPT_FILE:
+		return apply_file(s, value, err);
 	case OPT_JOBS:
 		return options_number("-j", value, 1, JOBS_LIMIT, &s->jobs, err);
 	case OPT_PENDING:
@@ -301,11 +300,10 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_BY_NAME: s->by_name = true; break;
 	case OPT_INTO: step->into = value; break;
 	case OPT_RAW: step->raw = true; break;
-	case OPT_FILE: s->file = value; break;
 	case OPT_QUIET: s->quiet = true; break;
 	case OPT_APPROVE: step->approve = true; break;
-	case OPT_EACH: s->each = true; break;
-	case OPT_PARALLEL: s->parallel = true; break;
+	case OPT_EACH: step->group = GROUP_EACH; break;
+	case OPT_PARALLEL: step->group = GROUP_PARALLEL; break;
 	case OPT_WHILE: step->proceed = (struct condition){ "while", value }; break;
 	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
 	case OPT_WHEN: step->when = (struct condition){ "when", value }; break;
@@ -333,10 +331,6 @@ settle_group(struct settings *s)
 
 	if (asks || step->max_rounds > 0)
 		step->group = GROUP_LOOP;
-	else if (s->each)
-		step->group = GROUP_EACH;
-	else if (s->parallel)
-		step->group = GROUP_PARALLEL;
 	if (asks && step->max_rounds == 0)
 		step->max_rounds = ROUNDS;
 	step->passes = step->group != GROUP_NONE;
@@ -349,78 +343,136 @@ settle_group(struct settings *s)
 		s->jobs = 1;
 }
 
-/* What cannot be said together. */
+/* ---- what goes together ---- */
+
+#define SAID(id) (UINT64_C(1) << (id))
+#define COMMAND SAID(OPT_COMMAND)
+#define AGENT (SAID(OPT_AGENT) | SAID(OPT_MODEL))
+#define LOOP (SAID(OPT_WHILE) | SAID(OPT_UNTIL) | SAID(OPT_MAX))
+#define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
+#define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
+    SAID(OPT_RETRY_ON))
+#define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
+
+/* What may not be said: the option, together with any of these (none: at all), unless
+ * with any of those. The first that is broken is told of. */
+static const struct rule {
+	int option;
+	uint64_t with, unless;
+	const char *what;
+} rules[] = {
+	{ OPT_TERMINAL, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE), 0,
+	    "not with work to do: it decides about the run alone" },
+	{ OPT_TERMINAL, SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
+	    "not with options about work or its result: it does none" },
+	{ OPT_TERMINAL, SAID(OPT_TIMEOUT), SAID(OPT_WHEN),
+	    "not with options about work or its result: it does none" },
+	{ OPT_COMMAND, AGENT | SAID(OPT_TOOL), 0, "a command not together with -a, -m or -t" },
+	{ OPT_TOOL, AGENT, 0, "not with -a or -m" },
+	{ OPT_APPROVE, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP, 0,
+	    "not together with a command, a loop, -a, -m or -t" },
+	{ OPT_APPROVE, SAID(OPT_TIMEOUT) | RETRYING | SAID(OPT_EFFECTS) | SAID(OPT_INTO), 0,
+	    "not with --timeout, --retries, --effects or --into: nothing is run" },
+	{ OPT_PENDING, GROUP, 0, "only with a command, and not with a group of steps" },
+	{ OPT_PENDING, 0, COMMAND, "only with a command, and not with a group of steps" },
+	{ OPT_EACH, LOOP, 0, "not with --while, --until or --max: these make a loop of each item" },
+	{ OPT_PARALLEL, SAID(OPT_EACH) | LOOP, 0, "not with --each, --while, --until or --max" },
+	{ OPT_STRATEGY, 0, SAID(OPT_PARALLEL), "only with --parallel" },
+	{ OPT_EACH, 0, COMMAND, "only with a command, which is what is done each time" },
+	{ OPT_PARALLEL, 0, COMMAND, "only with a command, which is what is done each time" },
+	{ OPT_WHILE, 0, COMMAND, "only with a command, which is what is done each time" },
+	{ OPT_UNTIL, 0, COMMAND, "only with a command, which is what is done each time" },
+	{ OPT_MAX, 0, COMMAND, "only with a command, which is what is done each time" },
+	{ OPT_STATE, GROUP, 0, "not with a group: what it runs reads the state line" },
+	{ OPT_EFFECTS, GROUP, 0, "not with a group: its effects are those of the steps in it" },
+	{ OPT_NO_INPUT, AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
+	{ OPT_PROMPT, 0, AGENT, "only with -a or -m" },
+	{ OPT_ALLOW_TOOLS, 0, AGENT, "only with -a or -m" },
+	{ OPT_TOOLS_POLICY, 0, AGENT, "only with -a or -m" },
+	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
+	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
+	{ OPT_MAX_CHILDREN, 0, AGENT, "only with -a or -m" },
+	{ OPT_VERBOSE, 0, AGENT, "only with -a or -m" },
+	{ OPT_BACKOFF, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ OPT_DELAY, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ OPT_MAX_DELAY, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ OPT_RETRY_ON, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
+	{ OPT_STATE, 0, COMMAND, "only with a command" },
+	{ OPT_OUTPUT_FORM, 0, COMMAND, "only with a command" },
+	{ OPT_INTO, SAID(OPT_OUTPUT_FORM), 0, "not with -O: there may be several results" },
+	{ OPT_BY_NAME, 0, SAID(OPT_JOIN), "only with -s" },
+	{ OPT_JOBS, SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with -s: there is one call" },
+	{ OPT_RESCUE, SAID(OPT_JOIN), 0, "not with -s" },
+	{ OPT_REQUIRE, SAID(OPT_NO_INPUT), 0,
+	    "not with -n: there is no input to come from a step" },
+	{ OPT_REQUIRE, SAID(OPT_RESCUE), 0,
+	    "not with --rescue: what failed was not made by the step that it came from" },
+	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
+	{ OPT_FILE, SAID(OPT_QUIET), 0, "not with -q" },
+};
+
+/* An option as people write it. */
+static const char *
+option_text(int id, char text[32])
+{
+	const struct option_spec *option = step_options;
+
+	while (option->id != 0 && option->id != id)
+		option++;
+	if (option->letter != 0)
+		snprintf(text, 32, "-%c", option->letter);
+	else
+		snprintf(text, 32, "--%s", option->id != 0 ? option->name : "");
+	return text;
+}
+
+/* All that was said, but for what is the default anyway. */
+static uint64_t
+said(const struct settings *s)
+{
+	uint64_t all = s->given;
+
+	if (s->step.command != NULL)
+		all |= COMMAND;
+	if (s->input != INPUT_NONE)
+		all &= ~SAID(OPT_NO_INPUT);
+	if (s->step.output == OUTPUT_TEXT)
+		all &= ~SAID(OPT_OUTPUT_FORM);
+	if (s->step.group != GROUP_PARALLEL && s->jobs == 1)
+		all &= ~SAID(OPT_JOBS);
+	return all;
+}
+
+static int
+check_rules(uint64_t all, struct error *err)
+{
+	char text[32];
+
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+		const struct rule *rule = &rules[i];
+
+		if ((all & SAID(rule->option)) != 0 && (all & rule->unless) == 0 &&
+		    (rule->with == 0 || (all & rule->with) != 0))
+			return error_set(err, ERROR_USAGE, option_text(rule->option, text), "%s", rule->what);
+	}
+	return 0;
+}
+
 static int
 check_settings(const struct settings *s, struct error *err)
 {
-	const struct step *step = &s->step;
-	const bool agent = s->source.team.agent_file != NULL || s->source.team.model != NULL;
-	const bool group = step->group != GROUP_NONE, terminal = step->terminal != NULL;
-	const struct { bool wrong; const char *place, *what; } rules[] = {
-		{ step->name == NULL, NULL, "a NAME for the step is missing (awf-step --help)" },
-		{ step->name != NULL && !name_valid(step->name), step->name,
-		    "no name of a step: A-Z a-z 0-9 _ - only" },
-		{ step->command == NULL && !agent && s->source.tool == NULL && !step->approve && !terminal,
-		    step->name,
-		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve" },
-		{ terminal && (step->command != NULL || agent || s->source.tool != NULL || group || step->approve),
-		    "--terminal", "not with work to do: it decides about the run alone" },
-		{ terminal && (step->into != NULL || step->failure != FAILURE_TRAVELS || s->retries >= 0 ||
-		    step->effects != EFFECTS_UNDECLARED || (step->timeout_ms > 0 && step->when.text == NULL)),
-		    "--terminal", "not with options about work or its result: it does none" },
-		{ step->command != NULL && (agent || s->source.tool != NULL), "--",
-		    "a command not together with -a, -m or -t" },
-		{ s->source.tool != NULL && agent, "-t", "not with -a or -m" },
-		{ step->approve && (step->command != NULL || agent || s->source.tool != NULL || group),
-		    "--approve", "not together with a command, a loop, -a, -m or -t" },
-		{ step->approve && (step->timeout_ms > 0 || s->retries >= 0 || step->into != NULL ||
-		    step->effects != EFFECTS_UNDECLARED), "--approve",
-		    "not with --timeout, --retries, --effects or --into: nothing is run" },
-		{ step->pending && (step->command == NULL || group), "--pending",
-		    "only with a command, and not with a group of steps" },
-		{ s->each && step->group != GROUP_EACH, "--each",
-		    "not with --while, --until or --max: these make a loop of each item" },
-		{ s->parallel && step->group != GROUP_PARALLEL, "--parallel",
-		    "not with --each, --while, --until or --max" },
-		{ s->strategy && !s->parallel, "--strategy", "only with --parallel" },
-		{ group && step->command == NULL, step->group == GROUP_EACH ? "--each" :
-		    step->group == GROUP_PARALLEL ? "--parallel" :
-		    step->proceed.text != NULL ? "--while" : step->until.text != NULL ? "--until" :
-		    "--max", "only with a command, which is what is done each time" },
-		{ group && step->feed_state, "-e", "not with a group: what it runs reads the state line" },
-		{ group && (step->effects != EFFECTS_UNDECLARED || step->idempotent), "--effects",
-		    "not with a group: its effects are those of the steps in it" },
-		{ agent && s->source.prompt == NULL && s->input == INPUT_NONE, "-n",
-		    "an agent without input needs a prompt: -p TEXT" },
-		{ s->source.prompt != NULL && !agent, "-p", "only with -a or -m" },
-		{ s->source.team.allow_tools != NULL && !agent, "--allow-tools", "only with -a or -m" },
-		{ s->source.team.tools_policy != TOOLS_UNSAID && !agent, "--tools-policy",
-		    "only with -a or -m" },
-		{ step->max_children >= 0 && !agent, "--max-children", "only with -a or -m" },
-		{ (s->source.team.max_turns >= 0 || s->source.team.max_tokens_total >= 0) && !agent, "--max-turns",
-		    "limits of turns and tokens only with -a or -m" },
-		{ step->feed_state && step->command == NULL, "-e", "only with a command" },
-		{ step->output != OUTPUT_TEXT && step->command == NULL, "-O", "only with a command" },
-		{ step->output != OUTPUT_TEXT && step->into != NULL, "--into",
-		    "not with -O: there may be several results" },
-		{ s->by_name && !s->joined, "--by-name", "only with -s" },
-		{ s->joined && s->jobs > 1, "-j", "not with -s: there is one call" },
-		{ s->joined && step->rescue, "--rescue", "not with -s" },
-		{ step->gate.count > 0 && s->input == INPUT_NONE, "--require",
-		    "not with -n: there is no input to come from a step" },
-		{ step->gate.count > 0 && step->rescue, "--require",
-		    "not with --rescue: what failed was not made by the step that it came from" },
-		{ step->rescue && step->failure != FAILURE_TRAVELS, "--rescue",
-		    "not with --try or --allow-failure" },
-		{ s->file != NULL && s->quiet, "-o", "not with -q" },
-		{ s->file != NULL && *s->file == '\0', "-o", "the name of the file is empty" },
-	};
-	size_t i;
+	const uint64_t work = COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL);
+	const char *name = s->step.name;
 
-	for (i = 0; i < sizeof rules / sizeof *rules; i++)
-		if (rules[i].wrong)
-			return error_set(err, ERROR_USAGE, rules[i].place, "%s", rules[i].what);
-	return 0;
+	if (name == NULL)
+		return error_set(err, ERROR_USAGE, NULL,
+		    "a NAME for the step is missing (awf-step --help)");
+	if (!name_valid(name))
+		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only");
+	if ((said(s) & work) == 0)
+		return error_set(err, ERROR_USAGE, name,
+		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve");
+	return check_rules(said(s), err);
 }
 
 /* What a body failed with may be any step's, but what somebody ended is not tried again. */
@@ -474,8 +526,11 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 				return error_set(err, ERROR_USAGE, o.value,
 				    "one NAME only (a command goes after --)");
 			s->step.name = o.value;
-		} else if (id == -1 || apply_option(s, id, o.value, err) == -1)
+			continue;
+		}
+		if (id == -1 || apply_option(s, id, o.value, err) == -1)
 			return -1;
+		s->given |= SAID(id);
 	}
 	if (o.saw_dashes) {
 		if (o.next >= argc)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/step.h"
 #include "agent/step_load.h"
@@ -21,7 +22,7 @@ struct settings {
 	size_t pass_key_count;
 	enum input_form input;
 	long long jobs, retries;               /* retries -1: the default */
-	bool each, parallel, strategy;         /* were given */
+	uint64_t given;                        /* the options, a bit of each */
 	bool joined, by_name, allow_empty, quiet, dry_run;
 };
 

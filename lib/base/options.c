@@ -226,17 +226,24 @@ options_number(const char *name, const char *text, long long min, long long max,
 }
 
 int
-options_choice(const char *name, const char *text, const char *const *words, struct error *err)
+options_word(const char *name, const char *text, const char *const *words, struct error *err)
 {
-	const char *near = text_suggest(text, words);
+	const char *near;
 
-	for (const char *const *w = words; *w; w++)
-		if (strcmp(*w, text) == 0)
-			return 0;
-	if (near)
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], text) == 0)
+			return i;
+	near = text_suggest(text, words);
+	if (near != NULL)
 		return error_set(err, ERROR_USAGE, name, "no such word '%s' (did you mean '%s'?)",
 		    text, near);
 	return error_set(err, ERROR_USAGE, name, "no such word '%s' (see --help)", text);
+}
+
+int
+options_choice(const char *name, const char *text, const char *const *words, struct error *err)
+{
+	return options_word(name, text, words, err) == -1 ? -1 : 0;
 }
 
 int

@@ -52,7 +52,10 @@ void options_help(FILE *out, const char *usage, const struct option_spec *table)
  * it ("--lines"), for place. */
 int options_number(const char *name, const char *text, long long min, long long max,
     long long *value, struct error *err);
-/* One of words, which end with NULL. */
+/* Which of words, which end with NULL: its index, or -1 with ERROR_USAGE. */
+int options_word(const char *name, const char *text, const char *const *words,
+    struct error *err);
+/* 0 if it is one of them. */
 int options_choice(const char *name, const char *text, const char *const *words,
     struct error *err);
 /* A size in bytes: "500", "64K", "20M", "2G", "1T", of 1024 each. */

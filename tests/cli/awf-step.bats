@@ -336,7 +336,7 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	x --|--: a command is missing after it
 	x y -- true|y: one NAME only (a command goes after --)
 	x -m openai/x -- true|--: a command not together with -a, -m or -t
-	-i line x -- true|-i: 'line' is no such form (did you mean 'lines'?)
+	-i line x -- true|-i: no such word 'line' (did you mean 'lines'?)
 	--by-name x -- true|--by-name: only with -s
 	-s -j 2 x -- true|-j: not with -s: there is one call
 	-s --rescue x -- true|--rescue: not with -s
@@ -345,6 +345,14 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	--into k -O lines x -- true|--into: not with -O: there may be several results
 	-e -m openai/x x|-e: only with a command
 	-p hi x -- true|-p: only with -a or -m
+	-v x -- true|-v: only with -a or -m
+	--delay 1 x -- true|--delay: only with --retries: nothing is tried again
+	--retry-on timeout x -- true|--retry-on: only with --retries: nothing is tried again
+	--max-turns 2 x -- true|--max-turns: only with -a or -m
+	--max-tokens-total 2 x -- true|--max-tokens-total: only with -a or -m
+	--terminal success --delay 1 x|--terminal: not with options about work or its result: it does none
+	--approve --retry-on timeout x|--approve: not with --timeout, --retries, --effects or --into: nothing is run
+	-n --max 2 -m openai/x x|--max: only with a command, which is what is done each time
 	-m openai/ x|-m: the model's name is empty
 	--retry-on timout x -- true|--retry-on: unknown error code 'timout' (did you mean 'timeout'?)
 	--backoff exp x -- true|--backoff: unknown backoff 'exp' (did you mean 'exponential'?)

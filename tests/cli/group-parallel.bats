@@ -172,7 +172,7 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	--parallel --each p -- true|--parallel: not with --each, --while, --until or --max
 	--parallel --max 2 p -- true|--parallel: not with --each, --while, --until or --max
 	--strategy any p -- true|--strategy: only with --parallel
-	--parallel --strategy an p -- true|--strategy: 'an' is no such form (did you mean 'any'?)
+	--parallel --strategy an p -- true|--strategy: no such word 'an' (did you mean 'any'?)
 	--parallel -e p -- true|-e: not with a group: what it runs reads the state line
 	--parallel -a x p|--parallel: only with a command, which is what is done each time
 	--parallel -j 0 p -- true|-j: 0 is not between 1 and 1024

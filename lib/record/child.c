@@ -158,19 +158,30 @@ child_started(struct child *c, const struct child_start *start,
 	return 0;
 }
 
+/* binaries: what of the result stands in blobs. */
 static void
-write_completed(const struct child *c, const struct child_end *end, struct buffer *payload)
+write_outcome(const struct child_end *end, struct writer *w, struct binaries *binaries)
 {
 	const struct results results = { .list = end->result, .count = 1 };
+
+	if (end->error != NULL && end->error->code != ERROR_NONE) {
+		call_write_error(w, "error", end->error);
+	} else if (end->result != NULL) {
+		results_write(&results, w);
+		binaries_add_results(binaries, &results);
+	} else if (end->reused_from.event_id == NULL) {
+		writer_member_integer(w, "stdout_bytes", end->stdout_bytes);
+	}
+}
+
+static void
+write_completed(const struct child *c, const struct child_end *end, struct buffer *payload,
+    struct binaries *binaries)
+{
 	struct writer w;
 
 	begin_payload(c, &w, payload);
-	if (end->error != NULL && end->error->code != ERROR_NONE)
-		call_write_error(&w, "error", end->error);
-	else if (end->result != NULL)
-		results_write(&results, &w);
-	else if (end->reused_from.event_id == NULL)
-		writer_member_integer(&w, "stdout_bytes", end->stdout_bytes);
+	write_outcome(end, &w, binaries);
 	writer_member_integer(&w, "duration_ms", clock_monotonic() - c->begun);
 	writer_member_integer(&w, "exit_code", end->exit_code);
 	if (end->stdin_sha256 != NULL) {
@@ -195,9 +206,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	char *links = NULL;
 	int failed;
 
-	write_completed(c, end, &payload);
-	if (end->result != NULL)
-		binaries_add(&binaries, end->result, memory_text("/payload/result"));
+	write_completed(c, end, &payload, &binaries);
 	e.raws = binaries.list;
 	e.raw_count = binaries.count;
 	if (end->completed != NULL) {

@@ -98,6 +98,9 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 got 7"
 	same "${stderr_lines[-1]}" "awf-run: top: step sub:0:0 failed: exit status 7"
 	same "$(calls '[.exit_code, .error, .result]')" '[7,{"code":"exit_status","message":"exit status 7"},null]'
+	run -7 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "printf \"\\377\"; exit 7"'
+	same "$output" $'\377'
+	same "$(calls '[.exit_code, .error.code, .result]')" '[7,"exit_status",null]'
 	run -3 awf-run -n --name top -c 'awf-run -n --name sub -c "awf-step -n s -q -- false"'
 	same "$(calls '[.exit_code, .error.code]')" '[3,"exit_status"]'
 	run -124 awf-run -n --name top -c 'awf-run -n --name sub --timeout 100ms -c "sleep 60"'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # Agents with phases: parts of the work that are handed out one at a time.
-# shellcheck shell=bash disable=SC2154 # bats sets stderr
+# shellcheck shell=bash disable=SC2154,SC2016 # bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 load ../support/agent
@@ -105,9 +105,9 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	grep -q '"c10".*the last phase, which finish_workflow ends' told
 	grep -q "\"c11\".*the argument 'output' is missing" told
 	# The model reads both, and the token that it needs.
-	jq -sr '.[1].messages[2].blocks[0] | .is_error, .tool_content' requests.jsonl >read
-	grep -q '^true$' read
-	grep -q '^{"isComplete":false,"phase":"collect".*"instructions":"Collect it.".*"token":"[0-9a-f]\{32\}"' read
+	jq -sr '.[1].messages[2].blocks[0] | .is_error, .tool_content' requests.jsonl >was-read
+	grep -q '^true$' was-read
+	grep -q '^{"isComplete":false,"phase":"collect".*"instructions":"Collect it.".*"token":"[0-9a-f]\{32\}"' was-read
 	awf-verify -q
 }
 
@@ -283,7 +283,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 		run -0 --separate-stderr resume
 		same "$line: $output" "$line: the text"
 		# No answer that is recorded was asked for again.
-		same "$line: $(cat requests.jsonl 2>/dev/null | wc -l)" "$line: $((5 - answers))"
+		same "$line: $(grep -c . requests.jsonl 2>/dev/null || true)" "$line: $((5 - answers))"
 		same "$line: $(payloads step.completed '.call' "$(record)" | sort | uniq -d)" "$line: "
 		awf-verify -q "$(id)"
 		awf-replay -q --isolation "$(isolation)" "$(id)" >/dev/null 2>err || { cat err >&2; echo "cut at $line" >&2; false; }
@@ -295,8 +295,8 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	awf-run -n --id-file run.id ./flow.awf >out
 	# Back to the reminder, after which the call failed.
 	line=$(grep -n '"turn":1' "$(record)" | head -n 1 | cut -d: -f1)
-	head -n "$line" "$(record)" >cut
-	mv cut "$(record)"
+	head -n "$line" "$(record)" >cut-off
+	mv cut-off "$(record)"
 	rm requests.jsonl
 	run -0 --separate-stderr resume
 	same "$(asked)" "3 5 7 9"
@@ -376,8 +376,8 @@ before_turn: before'
 	# Cut off where a phase has begun and the program was asked.
 	rm requests.jsonl
 	line=$(grep -n '"before_turn":.*"turn":4' "$(record)" | cut -d: -f1)
-	head -n "$line" "$(record)" >cut
-	mv cut "$(record)"
+	head -n "$line" "$(record)" >cut-off
+	mv cut-off "$(record)"
 	run -0 --separate-stderr resume
 	same "$output $(asked)" "end 9"
 	same "$(payloads message.user 'select(.before_turn).turn' "$(record)" | paste -sd' ')" "0 1 2 3 4"

@@ -90,7 +90,7 @@ detach_tell(struct detachment *d, const struct error *why)
 int
 detach_wait(struct detachment *d, struct error *err)
 {
-	struct error told;
+	struct error told = ERROR_INIT;
 	size_t had = 0;
 	ssize_t got = 1;
 

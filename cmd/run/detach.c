@@ -17,7 +17,7 @@ leave_run(const char *run_id)
 	char *value = getenv("AWF_RUN_ID");
 
 	if (value != NULL && strlen(value) == strlen(run_id))
-		memcpy(value, run_id, strlen(run_id));
+		memcpy(value, run_id, strlen(run_id) + 1);
 }
 
 /* What was handed down to be passed on (<(…)), and not made here. */

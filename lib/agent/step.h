@@ -58,15 +58,14 @@ struct step {
 	enum step_strategy strategy; /* of a parallel group */
 	size_t jobs;                 /* its branches at a time; 0: the default */
 	enum output_form output;     /* -O */
+	bool approve;                /* --approve: a person decides about the data */
+	bool pending;                /* --pending: the command may end as STATUS_WAITING */
+	int64_t pending_ms;          /* and waits so long; 0: no limit */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
 	struct tool *operation;      /* -t: it is called with the data; NULL */
-	bool approve;                /* --approve: a person decides about the data */
-	bool pending;                /* --pending: the command may end as STATUS_WAITING */
-	int64_t pending_ms;          /* and waits so long; 0: no limit */
-
 	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
 
 	/* How. */
@@ -79,9 +78,9 @@ struct step {
 	struct retry retry;
 	enum effects effects;
 	bool idempotent;
-	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
+	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */
 	struct run *run;

@@ -54,10 +54,12 @@ drop_entry(struct queue *q, size_t at)
 static bool
 is_around(const struct overlap *o, const char *run_id)
 {
+	const char *outer = getenv("AWF_RUN_ID");
+
 	for (size_t i = 0; i < o->around.count; i++)
 		if (strcmp(o->around.runs[i].run_id, run_id) == 0)
 			return true;
-	return run_in_environment() && strcmp(getenv("AWF_RUN_ID"), run_id) == 0;
+	return outer != NULL && strcmp(outer, run_id) == 0;
 }
 
 /* Fills the queue's others with all that count for this run. */

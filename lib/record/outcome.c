@@ -228,7 +228,9 @@ find_call(const struct tally *t, const char *id, size_t len)
 {
 	const size_t *index = map_get(&t->by_id, id, len);
 
-	return index != NULL && t->calls[*index].id != NULL ? &t->calls[*index] : NULL;
+	if (index == NULL || *index >= t->count || t->calls[*index].id == NULL)
+		return NULL;
+	return &t->calls[*index];
 }
 
 static bool

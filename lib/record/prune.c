@@ -21,7 +21,7 @@
 
 #define NONE RETENTION_NONE
 #define NESTING_LIMIT 64                       /* of runs inside of runs */
-#define LEFT_OVER_AGE (24 * 3600 * INT64_C(1000000)) /* µs */
+#define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
 

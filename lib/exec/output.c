@@ -133,7 +133,6 @@ keep(struct output *o, const char *bytes, size_t len)
 		return;
 	if (o->kept.len + len > DATA_LIMIT) {
 		buffer_free(&o->kept);
-		o->kept = (struct buffer)BUFFER_INIT;
 		o->overflow = true;
 		return;
 	}
@@ -210,7 +209,7 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 {
 	if (count == 0)
 		return 0;
-	if (fds[0].revents & (POLLERR | POLLNVAL)) {
+	if (fds[0].revents & (POLLERR | POLLHUP | POLLNVAL)) {
 		nobody_reads(o);
 		return 0;
 	}

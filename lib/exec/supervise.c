@@ -305,8 +305,8 @@ wait_once(struct watcher *w)
 		relay_output(w, fds + 2 + in, out);
 }
 
-/* All has ended that could write: what it wrote last goes out. A run that was ended
- * before its time waits for no reader. */
+/* All has ended that could write: what it wrote last goes out, within the time limit. A
+ * run that was ended before its time waits for no reader. */
 static void
 flush_output(struct watcher *w)
 {
@@ -317,7 +317,7 @@ flush_output(struct watcher *w)
 	w->done = w->s->verdict != VERDICT_ENDED;
 	while (!w->done && output_busy(w->s->output)) {
 		struct pollfd fds[1 + OUTPUT_POLLS] = { { signal_pipe[0], POLLIN, 0 } };
-		int timeout = -1;
+		int timeout = wait_time(w);
 		nfds_t out = poll_output(w, fds + 1, &timeout);
 
 		if (poll(fds, 1 + out, timeout) < 0)
@@ -326,6 +326,7 @@ flush_output(struct watcher *w)
 			take_signal(w);
 		if (!w->done)
 			relay_output(w, fds + 1, out);
+		look_at_clock(w);
 	}
 }
 

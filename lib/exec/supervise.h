@@ -1,7 +1,7 @@
 /*
- * Supervision of one attempt of a run: starts the workflow under a guardian,
- * relays its stdin, and of a child run its stdout, and waits until the workflow and the steps that it left
- * running have ended, or a signal, the time limit or a fault ends it.
+ * Supervision of one attempt of a run: starts the workflow under a guardian, relays its
+ * stdin, and of a child run its stdout, and waits until the workflow and the steps that
+ * it left running have ended, or a signal, the time limit or a fault ends it.
  *
  * In the foreground of a terminal the workflow stays in this process's group, so
  * that Ctrl-C, Ctrl-Z and reading from the terminal work as without awf-run;

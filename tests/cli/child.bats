@@ -150,6 +150,15 @@ two"
 	awf-verify
 }
 
+@test "a time limit is one for what nobody takes, too" {
+	awf-run -n -c 'awf-run -n --name s --timeout 500ms -c "seq 20000; touch written" | until [ -e ended ]; do sleep 0.05; done' 2>err 3>&- &
+	eventually test -e written
+	eventually grep -q '^awf-run: s: not done after 500ms' err
+	touch ended
+	wait $! || same $? 3
+	same "$(calls '[.exit_code, .error.code]')" '[124,"timeout"]'
+}
+
 @test "state lines of children that share a pipe never splice" {
 	run -0 awf-run -n -c '{ for i in 1 2 3 4; do seq 200 | awf-run --name c$i -c "awf-step -i lines s -- cat" & done
 		wait; } | awf-step -r n -s -- jq length'

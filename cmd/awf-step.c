@@ -110,7 +110,6 @@ hide_keys(const struct settings *s, const struct keys *keys, struct environment 
 	}
 }
 
-/* The run of the environment, or one of its own, and the filter of its events. */
 /* What was recorded of the run before, if it goes on or is replayed. */
 static int
 open_history(struct settings *s, struct resources *r, struct error *err)
@@ -124,6 +123,7 @@ open_history(struct settings *s, struct resources *r, struct error *err)
 	return 0;
 }
 
+/* The run of the environment, or one of its own, and the filter of its events. */
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
 {

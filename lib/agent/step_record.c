@@ -188,6 +188,16 @@ write_started(const struct working *work, struct writer *w)
 	writer_object_end(w);
 }
 
+/* What stands inside of a JSON array as all of it, in out; nothing stays nothing. */
+static struct span
+as_array(const struct buffer *inside, struct buffer *out)
+{
+	if (inside->len == 0)
+		return span_of(NULL, 0);
+	buffer_format(out, "[%s]", inside->data);
+	return span_of(out->data, out->len);
+}
+
 int
 working_append_started(struct working *work, struct error *err)
 {
@@ -204,10 +214,7 @@ working_append_started(struct working *work, struct error *err)
 	writer_begin(&w, &payload);
 	write_started(work, &w);
 	e.payload = span_of(payload.data, payload.len);
-	if (work->links.len > 0) {
-		buffer_format(&links, "[%s]", work->links.data);
-		e.links = span_of(links.data, links.len);
-	}
+	e.links = as_array(&work->links, &links);
 	if (!work->input_is_result)
 		binaries_add(&binaries, &work->item->data, memory_text("/payload/input"));
 	e.raws = binaries.list;
@@ -261,17 +268,13 @@ write_outcome(const struct working *work, struct writer *w)
 	buffer_free(&reason);
 }
 
+/* What came of the work. */
 static void
-write_completed(const struct working *work, struct writer *w)
+write_result(const struct working *work, struct writer *w)
 {
 	const struct step *s = work->step;
 	const struct results results = working_results(work);
 
-	writer_object(w);
-	writer_member_string(w, "name", s->name);
-	writer_member_string(w, "kind", s->kind);
-	writer_member_string(w, "call", work->id);
-	writer_member_string(w, "agent", work->agent);
 	if (work->error.code != ERROR_NONE)
 		call_write_error(w, "error", &work->error);
 	else if (holds_result(work) && work->passes)
@@ -285,6 +288,12 @@ write_completed(const struct working *work, struct writer *w)
 	write_answer(w, &s->until, &work->until);
 	if (s->terminal != NULL && work->skipped == NULL && work->error.code == ERROR_NONE)
 		write_outcome(work, w);
+}
+
+/* How the work went. */
+static void
+write_course(const struct working *work, struct writer *w)
+{
 	writer_member_integer(w, "duration_ms", work->duration_ms);
 	if (work->exit_code >= 0)
 		writer_member_integer(w, "exit_code", work->exit_code);
@@ -299,6 +308,18 @@ write_completed(const struct working *work, struct writer *w)
 		writer_bytes(w, work->errors.data, work->errors.len);
 		writer_member_integer(w, "stderr_bytes", work->errors_bytes);
 	}
+}
+
+static void
+write_completed(const struct working *work, struct writer *w)
+{
+	writer_object(w);
+	writer_member_string(w, "name", work->step->name);
+	writer_member_string(w, "kind", work->step->kind);
+	writer_member_string(w, "call", work->id);
+	writer_member_string(w, "agent", work->agent);
+	write_result(work, w);
+	write_course(work, w);
 	writer_member_string(w, "skipped", work->skipped);
 	working_write_reuse(work, w);
 	writer_member_buffer(w, "approval", &work->approval);
@@ -319,14 +340,13 @@ append_end(struct working *work, struct event *e, struct error *err)
 	return result == 0 ? transcript_sync(t, err) : -1;
 }
 
-/* One try. */
+/* The end, if nobody has decided meanwhile: work->overtaken. */
 static int
 append_completed(struct working *work, struct error *err)
 {
-	struct step *s = work->step;
-	struct buffer payload = BUFFER_INIT;
-	const struct results results = working_results(work);
+	struct buffer payload = BUFFER_INIT, links = BUFFER_INIT;
 	struct binaries binaries = BINARIES_INIT;
+	const struct results results = working_results(work);
 	struct event *e = &work->completed;
 	struct writer w;
 	int result;
@@ -334,30 +354,18 @@ append_completed(struct working *work, struct error *err)
 	work->duration_ms = clock_monotonic() - work->begun;
 	writer_begin(&w, &payload);
 	write_completed(work, &w);
-	memset(e, 0, sizeof *e);
-	if (work->ended[0] != '\0')
-		e->event_id = work->ended;
-	e->type = EVENT_STEP_COMPLETED;
-	e->parent_event_id = work->call.last;
-	e->path = s->path;
-	e->iteration = work->index;
-	e->payload = span_of(payload.data, payload.len);
-	if (work->call.links.len > 0) {
-		struct buffer links = BUFFER_INIT;
-
-		buffer_format(&links, "[%s]", work->call.links.data);
-		buffer_free(&work->call.links);
-		work->call.links = links;
-		e->links = span_of(links.data, links.len);
-	}
 	if (holds_result(work) && !work->passes)
 		binaries_add_results(&binaries, &results);
-	e->raws = binaries.list;
-	e->raw_count = binaries.count;
-	if (work->seal.public_key[0] != '\0')
-		e->seal = &work->seal;
+	*e = (struct event){ .type = EVENT_STEP_COMPLETED, .parent_event_id = work->call.last,
+		.event_id = work->ended[0] != '\0' ? work->ended : NULL,
+		.path = work->step->path, .iteration = work->index,
+		.payload = span_of(payload.data, payload.len),
+		.links = as_array(&work->call.links, &links),
+		.raws = binaries.list, .raw_count = binaries.count,
+		.seal = work->seal.public_key[0] != '\0' ? &work->seal : NULL };
 	result = append_end(work, e, err);
 	buffer_free(&payload);
+	buffer_free(&links);
 	binaries_free(&binaries);
 	return result;
 }

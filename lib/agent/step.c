@@ -77,12 +77,8 @@ working_enter(struct working *work)
 static void
 working_free(struct working *work)
 {
-	size_t i;
-
 	working_forget_passed(work);
-	for (i = 0; i < work->result_count; i++)
-		data_free(&work->results[i]);
-	free(work->results);
+	working_forget_results(work);
 	free(work->id);
 	free(work->agent);
 	buffer_free(&work->links);

@@ -134,9 +134,7 @@ working_check_waits(void *context, struct event *e, struct error *err)
 void
 working_take_decision(struct working *work)
 {
-	for (size_t i = 0; i < work->result_count; i++)
-		data_free(&work->results[i]);
-	work->result_count = 0;
+	working_forget_results(work);
 	work->exit_code = -1;
 	work->error = (struct error)ERROR_INIT;
 	buffer_clear(&work->approval);

@@ -17,6 +17,16 @@ working_add_result(struct working *work, struct data *data)
 	work->results[work->result_count++] = *data;
 }
 
+void
+working_forget_results(struct working *work)
+{
+	for (size_t i = 0; i < work->result_count; i++)
+		data_free(&work->results[i]);
+	free(work->results);
+	work->results = NULL;
+	work->result_count = 0;
+}
+
 static void
 split_text(struct working *work, char end, const char *bytes, size_t len)
 {
@@ -94,6 +104,7 @@ try_command(struct working *work, struct error *err)
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
 	body.inherit = true;
+	working_forget_results(work);
 	working_drop_passed(work);
 	if (s->passes)
 		working_body_line(work, &input);

@@ -110,6 +110,8 @@ void working_end_run(struct working *work);
 bool working_passes_item(const struct working *work);
 /* Takes over what data holds. */
 void working_add_result(struct working *work, struct data *data);
+/* What a try made of them before it failed is none of the next one's. */
+void working_forget_results(struct working *work);
 /* Asks a condition about a state line; sets the answer, or the call's error. */
 int working_ask(struct working *work, const struct condition *condition,
     const struct buffer *line, struct verdict *answer, struct error *err);

@@ -232,6 +232,10 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	same "$(events step.completed '.payload.retries[0].code')" '"exit_status"'
 	run -3 awf-step -n --retries 1 --delay 10ms x -- sh -c 'echo x >>tries; false'
 	same "$(wc -l <tries)" 2
+	# shellcheck disable=SC2016
+	run -0 --separate-stderr awf-step -n -r -O json --retries 1 --delay 10ms x -- \
+		sh -c 'if [ -e half ]; then echo 1 2; else touch half; echo "7 {"; fi'
+	same "$output" $'1\n2'
 	run -3 awf-step -n --retries 5 --delay 10ms --retry-on timeout x -- sh -c 'echo x >>once; false'
 	same "$(wc -l <once)" 1
 }

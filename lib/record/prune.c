@@ -99,19 +99,22 @@ changed(const struct stat *status)
 	return (int64_t)status->st_mtim.tv_sec * 1000000 + status->st_mtim.tv_nsec / 1000;
 }
 
-/* What cannot be read is as old as its file. False: somebody has removed it just now. */
+/* What says nothing is as old as its file; where the system does not let it be read, it
+ * may wait, or live. False: somebody has removed it just now. */
 static bool
 summarize(struct found *run, const char *path)
 {
-	struct error none;
+	struct error error;
 	struct stat status;
 
 	if (lstat(path, &status) != 0)
 		return false;
 	run->size = status.st_size;
-	if (summary_read_ends(&run->summary, path, &none) != 0)
-		run->summary = (struct summary){ .name = memory_text(""), .status = "died",
-			.started = changed(&status), .ended = changed(&status) };
+	if (summary_read_ends(&run->summary, path, &error) == 0)
+		return true;
+	run->summary = (struct summary){ .name = memory_text(""), .status = "died",
+		.started = changed(&status), .ended = changed(&status) };
+	run->protected = error.code == ERROR_SYSTEM;
 	return true;
 }
 
@@ -135,7 +138,7 @@ take_transcript(struct pruner *p, const char *directory, const char *name)
 	    storage_transcript(p->storage, run->run_id);
 	p->count += summarize(run, path);
 	free(path);
-	run->protected = storage_run_alive(p->storage, run->run_id) ||
+	run->protected |= storage_run_alive(p->storage, run->run_id) ||
 	    strcmp(run->summary.status, "waiting") == 0 ||
 	    (p->spec->spared != NULL && strcmp(p->spec->spared, run->run_id) == 0);
 }
@@ -377,30 +380,48 @@ latest_stands(const struct storage *s)
 	return stands;
 }
 
-/* The newest run of a workflow at top level; false: there is none. */
-static bool
-find_newest(const struct storage *s, char run_id[ID_SIZE])
+/* The newest run of a workflow at top level; "": there is none. */
+static int
+find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 {
 	struct run_entry *entries;
 	struct error none;
 	size_t count;
 	bool found = false;
 
-	if (storage_list(s, &entries, &count, &none) != 0)
-		return false;
+	*run_id = '\0';
+	if (storage_list(s, &entries, &count, err) != 0)
+		return -1;
 	for (size_t i = 0; i < count && !found; i++) {
 		char *path = storage_transcript(s, entries[i].run_id);
 		struct summary summary;
 
 		if (summary_read_ends(&summary, path, &none) == 0) {
 			found = !summary.child && !summary.step;
-			memcpy(run_id, entries[i].run_id, ID_SIZE);
 			summary_free(&summary);
 		}
+		if (found)
+			memcpy(run_id, entries[i].run_id, ID_SIZE);
 		free(path);
 	}
 	free(entries);
-	return found;
+	return 0;
+}
+
+/* "": it names none. */
+static int
+set_latest(const struct storage *s, const char *run_id, struct error *err)
+{
+	char *latest;
+	int failed;
+
+	if (*run_id != '\0')
+		return storage_set_latest(s, run_id, err);
+	latest = path_join(s->root, "latest");
+	failed = unlink(latest) == 0 || errno == ENOENT ? 0 :
+	    error_errno(err, ERROR_SYSTEM, latest, "unable to remove");
+	free(latest);
+	return failed;
 }
 
 /* A run that begins meanwhile has its transcript before it becomes the latest: looking
@@ -408,28 +429,31 @@ find_newest(const struct storage *s, char run_id[ID_SIZE])
 static void
 mend_latest(struct pruner *p)
 {
-	char newest[ID_SIZE], set[ID_SIZE] = "";
+	char newest[ID_SIZE], set[ID_SIZE] = "none yet";
 	struct error error;
 
 	if (latest_stands(p->storage))
 		return;
-	for (int i = 0; i < LATEST_TRIES && find_newest(p->storage, newest) &&
-	    strcmp(newest, set) != 0; i++) {
-		if (storage_set_latest(p->storage, newest, &error) != 0) {
+	for (int i = 0; i < LATEST_TRIES; i++) {
+		bool found = find_newest(p->storage, newest, &error) == 0;
+
+		if (found && strcmp(newest, set) == 0)
+			return;
+		if (!found || set_latest(p->storage, newest, &error) != 0) {
 			fail(p, &error);
 			return;
 		}
 		memcpy(set, newest, sizeof set);
 	}
-	if (*set == '\0') {
-		char *latest = path_join(p->storage->root, "latest");
-
-		unlink(latest);
-		free(latest);
-	}
 }
 
-/* Gives a lock back that take() took, -1 too. */
+/* What take() gives beside a descriptor. */
+enum {
+	NO_ROOM = -1,  /* for a lock, as the disk is full */
+	NOT_OURS = -2  /* to remove */
+};
+
+/* Gives a lock back that take() took, or would have. */
 static void
 let_go(const struct pruner *p, const struct found *run, int lock)
 {
@@ -442,37 +466,43 @@ let_go(const struct pruner *p, const struct found *run, int lock)
 	free(directory);
 }
 
-/* The run's lock; -1: a full disk has no room for one; -2: another process has it. One
- * that just let go of it may have left neither. */
+/* The run's lock. One that another process just let go of may be had now. */
 static int
-lock_run(const struct pruner *p, const struct found *run)
+lock_run(struct pruner *p, const struct found *run)
 {
 	char *directory = storage_run_directory(p->storage, run->run_id);
-	struct error none;
-	int lock = -1;
+	struct error error;
+	int lock = -1, reason = EAGAIN;
 
-	for (int i = 0; i < LOCK_TRIES && lock == -1; i++) {
-		lock = run_lock_take_over(directory, &none);
+	for (int i = 0; i < LOCK_TRIES && lock < 0 && reason == EAGAIN; i++) {
+		lock = run_lock_take_over(directory, &error);
+		reason = errno;
 		if (lock < 0 && storage_run_alive(p->storage, run->run_id))
-			lock = -2;
+			break;
 	}
 	free(directory);
-	return lock;
+	if (lock >= 0)
+		return lock;
+	if (reason == ENOSPC || reason == EDQUOT)
+		return NO_ROOM;
+	if (reason != EAGAIN)
+		fail(p, &error);
+	return NOT_OURS;
 }
 
-/* As lock_run(); -2 also if the run is not as it was found. */
+/* The run's lock; NOT_OURS also if the run is not as it was found. */
 static int
-take(const struct pruner *p, const struct found *run)
+take(struct pruner *p, const struct found *run)
 {
 	char *path = run->pruned ? storage_pruned(p->storage, run->run_id) :
 	    storage_transcript(p->storage, run->run_id);
 	int lock = lock_run(p, run);
 	struct stat status;
 
-	if (lock != -2 && run->size >= 0 &&
+	if (lock != NOT_OURS && run->size >= 0 &&
 	    (lstat(path, &status) != 0 || status.st_size != run->size)) {
 		let_go(p, run, lock);
-		lock = -2;
+		lock = NOT_OURS;
 	}
 	free(path);
 	return lock;
@@ -528,7 +558,7 @@ remove_run(struct pruner *p, size_t at)
 	struct error error;
 	int lock = take(p, run);
 
-	if (lock == -2)
+	if (lock == NOT_OURS)
 		return;
 	if (commit(p, run, &error) != 0) {
 		fail(p, &error);
@@ -582,7 +612,7 @@ remove_left_over(struct pruner *p, const struct found *run)
 
 	tell(p, run);
 	map_put(&p->index, run->run_id, ID_SIZE - 1, 0); /* told once */
-	if (!p->spec->dry && (lock = take(p, run)) != -2)
+	if (!p->spec->dry && (lock = take(p, run)) != NOT_OURS)
 		clear(p, run, lock);
 }
 

@@ -5,7 +5,7 @@
  * What the code relies on, and keeps:
  *   - A run and the runs that were started inside of it go together, or stay together:
  *     its age is that of the last of them to end, its size that of all. If one of them
- *     lives, waits or is being replayed, all of them stay.
+ *     lives, waits or is being replayed, or may, as it cannot be read, all of them stay.
  *   - Whoever removes a run holds its lock (record/run_lock.h), so nobody resumes it
  *     meanwhile, and of two that prune one leaves it to the other. Only where a full disk
  *     leaves no room for a lock it goes without: nobody can resume it then either.

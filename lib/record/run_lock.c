@@ -124,10 +124,12 @@ take_named(const char *directory, const char *path, struct error *err)
 		close(fd);
 		return -2;
 	}
-	if (errno == EAGAIN || errno == EACCES)
+	if (errno == EAGAIN || errno == EACCES) {
 		refuse_taken(fd, directory, err);
-	else
+		errno = EAGAIN;
+	} else {
 		unable_to_lock(directory, err);
+	}
 	close(fd);
 	return -1;
 }
@@ -136,15 +138,17 @@ int
 run_lock_take_over(const char *directory, struct error *err)
 {
 	char *path = path_join(directory, "lock");
-	int fd = -2;
+	int fd = -2, reason;
 
 	for (int i = 0; fd == -2 && i < TAKE_TRIES; i++)
 		fd = take_named(directory, path, err);
+	reason = fd == -2 ? EAGAIN : errno;
 	if (fd >= 0)
 		empty_directory(directory, "lock");
 	if (fd == -2)
 		error_set(err, ERROR_SYSTEM, directory, "unable to lock the run: it comes and goes");
 	free(path);
+	errno = reason;
 	return fd >= 0 ? fd : -1;
 }
 

@@ -18,7 +18,7 @@
 int run_lock_make(const char *directory, struct error *err);
 /* Locks a run whose owner is gone, whether its directory is there or not; what the
  * directory holds beside the lock is removed. ERROR_SYSTEM if another process has the
- * lock, naming it. The descriptor, or -1. */
+ * lock, naming it. The descriptor, or -1 with errno, EAGAIN if another process has it. */
 int run_lock_take_over(const char *directory, struct error *err);
 /* Says whose it is. */
 int run_lock_sign(int fd, const char *directory, int attempt, struct error *err);

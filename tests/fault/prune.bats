@@ -95,6 +95,23 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	same "$(traces 1)" ""
 }
 
+@test "a run that cannot be read may wait, one that cannot be locked may live: they stay" {
+	made 1
+	made 2
+	made 3
+	mv "$AWF_STORAGE/transcripts/$(cat 1).jsonl" aside
+	ln -s "$PWD/aside" "$AWF_STORAGE/transcripts/$(cat 1).jsonl"
+	: >"$AWF_STORAGE/runs/$(cat 2)"
+	run -125 --separate-stderr awf-run --prune --max-count 0
+	same "$stderr" "awf-run: $AWF_STORAGE/runs/$(cat 2): unable to lock the run: Not a directory"
+	same "$(traces 3)" ""
+	rm "$AWF_STORAGE/transcripts/$(cat 1).jsonl" "$AWF_STORAGE/runs/$(cat 2)"
+	mv aside "$AWF_STORAGE/transcripts/$(cat 1).jsonl"
+	same "$(halves)" ""
+	run -0 awf-run --prune --max-count 0
+	same "$(traces 1; traces 2)" ""
+}
+
 @test "a full disk: pruning makes room, and says what it could not write down" {
 	unshare -m true 2>/dev/null || skip "needs the right to mount"
 	mkdir "$AWF_STORAGE"

@@ -1,18 +1,22 @@
 #include "step/settings.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "record/call.h"
 
 #define JOBS_LIMIT 1024
+#define RETRIES_LIMIT 1000000
 #define LIMIT_MAX (1LL << 50) /* of turns and tokens */
 #define ROUNDS_MAX 1000000000LL
 #define ROUNDS 10             /* --max of a loop that has a condition */
 #define CHILDREN 10           /* --max-children */
+#define OPTION_TEXT 32        /* bytes of "--max-tokens-total" and the like */
 
 /* Each is a bit of settings.given. */
 enum {
@@ -25,6 +29,8 @@ enum {
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
 };
+
+_Static_assert(OPT_VERBOSE < 64, "a bit for each");
 
 const char step_usage[] =
     "awf-step [options] NAME -- command [arg ...]\n"
@@ -106,49 +112,73 @@ parse_effects(struct step *step, const char *text, struct error *err)
 	return result;
 }
 
+/* An empty list is one, too. */
 static char **
 split_list(const char *text)
 {
-	char **list = memory_zero(strlen(text) + 2, sizeof *list);
-	size_t count = 0, len;
+	char **list = memory_zero(1, sizeof *list);
+	size_t len;
 
 	for (; *text != '\0'; text += len + (text[len] == ',')) {
 		len = strcspn(text, ",");
 		if (len > 0)
-			list[count++] = memory_copy(text, len);
+			list_take(&list, memory_copy(text, len));
 	}
 	return list;
 }
 
-static int
-set_failure(struct step *step, enum failure_mode mode, struct error *err)
+/* An option as people write it. */
+static const char *
+option_text(int id, char text[OPTION_TEXT])
 {
-	if (step->failure != FAILURE_TRAVELS && step->failure != mode)
-		return error_set(err, ERROR_USAGE, "--try", "not with --allow-failure");
-	step->failure = mode;
-	return 0;
+	const struct option_spec *option = step_options;
+
+	while (option->id != 0 && option->id != id)
+		option++;
+	if (option->letter != 0)
+		snprintf(text, OPTION_TEXT, "-%c", option->letter);
+	else
+		snprintf(text, OPTION_TEXT, "--%s", option->id != 0 ? option->name : "");
+	return text;
 }
 
-static int
-apply_duration(const char *option, const char *value, int64_t *out, struct error *err)
-{
-	long long ms;
+/* Options that take a number between min and max or, if max is 0, a duration. */
+static const struct measure {
+	int option;
+	long long min, max;
+	size_t offset;
+} measures[] = {
+#define AT(member) offsetof(struct settings, member)
+	{ OPT_MAX, 1, ROUNDS_MAX, AT(step.max_rounds) },
+	{ OPT_MAX_TURNS, 0, LIMIT_MAX, AT(source.team.max_turns) },
+	{ OPT_MAX_TOKENS_TOTAL, 0, LIMIT_MAX, AT(source.team.max_tokens_total) },
+	{ OPT_MAX_CHILDREN, 0, LIMIT_MAX, AT(step.max_children) },
+	{ OPT_JOBS, 1, JOBS_LIMIT, AT(jobs) },
+	{ OPT_RETRIES, 0, RETRIES_LIMIT, AT(retries) },
+	{ OPT_TIMEOUT, 0, 0, AT(step.timeout_ms) },
+	{ OPT_DELAY, 0, 0, AT(step.retry.delay_ms) },
+	{ OPT_MAX_DELAY, 0, 0, AT(step.retry.max_delay_ms) },
+	{ OPT_PENDING, 0, 0, AT(step.pending_ms) },
+#undef AT
+};
 
-	if (options_duration(option, value, &ms, err) == -1)
-		return -1;
-	*out = ms;
-	return 0;
-}
-
 static int
-apply_limit(const char *option, const char *value, int64_t *out, struct error *err)
+apply_measure(struct settings *s, int id, const char *value, struct error *err)
 {
+	const struct measure *m = measures, *end = measures + sizeof measures / sizeof *measures;
+	char name[OPTION_TEXT];
 	long long number;
+	int failed;
 
-	if (options_number(option, value, 0, LIMIT_MAX, &number, err) == -1)
-		return -1;
-	*out = number;
-	return 0;
+	while (m < end && m->option != id)
+		m++;
+	assert(m < end);
+	option_text(id, name);
+	failed = m->max == 0 ? options_duration(name, value, &number, err) :
+	    options_number(name, value, m->min, m->max, &number, err);
+	if (failed == 0)
+		*(int64_t *)(void *)((char *)s + m->offset) = number;
+	return failed;
 }
 
 static int
@@ -160,17 +190,6 @@ apply_terminal(struct step *step, const char *value, struct error *err)
 	if (outcome == -1)
 		return -1;
 	step->terminal = outcomes[outcome];
-	return 0;
-}
-
-static int
-apply_rounds(struct settings *s, const char *value, struct error *err)
-{
-	long long rounds;
-
-	if (options_number("--max", value, 1, ROUNDS_MAX, &rounds, err) == -1)
-		return -1;
-	s->step.max_rounds = rounds;
 	return 0;
 }
 
@@ -236,16 +255,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	switch (id) {
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
-	case OPT_MAX_CHILDREN:
-		return apply_limit("--max-children", value, &step->max_children, err);
-	case OPT_MAX_TURNS:
-		return apply_limit("--max-turns", value, &s->source.team.max_turns, err);
-	case OPT_MAX_TOKENS_TOTAL:
-		return apply_limit("--max-tokens-total", value, &s->source.team.max_tokens_total, err);
 	case OPT_TERMINAL:
 		return apply_terminal(step, value, err);
-	case OPT_MAX:
-		return apply_rounds(s, value, err);
 	case OPT_STRATEGY:
 		return apply_strategy(s, value, err);
 	case OPT_INPUT:
@@ -254,21 +265,11 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_output_form(s, value, err);
 	case OPT_FILE:
 		return apply_file(s, value, err);
-	case OPT_JOBS:
-		return options_number("-j", value, 1, JOBS_LIMIT, &s->jobs, err);
 	case OPT_PENDING:
 		step->pending = true;
-		return value == NULL ? 0 : apply_duration("--pending", value, &step->pending_ms, err);
-	case OPT_TIMEOUT:
-		return apply_duration("--timeout", value, &step->timeout_ms, err);
-	case OPT_RETRIES:
-		return options_number("--retries", value, 0, 1000000, &s->retries, err);
+		return value == NULL ? 0 : apply_measure(s, id, value, err);
 	case OPT_BACKOFF:
 		return retry_parse_backoff(&step->retry, value, err);
-	case OPT_DELAY:
-		return apply_duration("--delay", value, &step->retry.delay_ms, err);
-	case OPT_MAX_DELAY:
-		return apply_duration("--max-delay", value, &step->retry.max_delay_ms, err);
 	case OPT_RETRY_ON:
 		return retry_parse_codes(&step->retry, value, err);
 	case OPT_REQUIRE:
@@ -278,7 +279,7 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_KIND:
 		return apply_kind(s, value, err);
 	default:
-		return 0;
+		return apply_measure(s, id, value, err);
 	}
 }
 
@@ -292,7 +293,10 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_MODEL: s->source.team.model = value; break;
 	case OPT_PROMPT: s->source.prompt = value; break;
 	case OPT_TOOL: s->source.tool = value; break;
-	case OPT_ALLOW_TOOLS: s->source.team.allow_tools = split_list(value); break;
+	case OPT_ALLOW_TOOLS:
+		list_free(s->source.team.allow_tools);
+		s->source.team.allow_tools = split_list(value);
+		break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
 	case OPT_ALLOW_EMPTY: s->allow_empty = true; break;
 	case OPT_STATE: step->feed_state = true; break;
@@ -308,8 +312,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
 	case OPT_WHEN: step->when = (struct condition){ "when", value }; break;
 	case OPT_RESCUE: step->rescue = true; break;
-	case OPT_ALLOW_FAILURE: return set_failure(step, FAILURE_ALLOWED, err);
-	case OPT_TRY: return set_failure(step, FAILURE_TRY, err);
+	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
+	case OPT_TRY: step->failure = FAILURE_TRY; break;
 	case OPT_DRY_RUN: s->dry_run = true; break;
 	case OPT_VERBOSE: step->live = true; break;
 	case OPT_PASS_KEY:
@@ -407,24 +411,10 @@ static const struct rule {
 	    "not with -n: there is no input to come from a step" },
 	{ OPT_REQUIRE, SAID(OPT_RESCUE), 0,
 	    "not with --rescue: what failed was not made by the step that it came from" },
+	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
 	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
 	{ OPT_FILE, SAID(OPT_QUIET), 0, "not with -q" },
 };
-
-/* An option as people write it. */
-static const char *
-option_text(int id, char text[32])
-{
-	const struct option_spec *option = step_options;
-
-	while (option->id != 0 && option->id != id)
-		option++;
-	if (option->letter != 0)
-		snprintf(text, 32, "-%c", option->letter);
-	else
-		snprintf(text, 32, "--%s", option->id != 0 ? option->name : "");
-	return text;
-}
 
 /* All that was said, but for what is the default anyway. */
 static uint64_t
@@ -446,7 +436,7 @@ said(const struct settings *s)
 static int
 check_rules(uint64_t all, struct error *err)
 {
-	char text[32];
+	char text[OPTION_TEXT];
 
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
 		const struct rule *rule = &rules[i];
@@ -549,11 +539,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 void
 settings_free(struct settings *s)
 {
-	size_t i;
-
-	for (i = 0; s->source.team.allow_tools != NULL && s->source.team.allow_tools[i] != NULL; i++)
-		free(s->source.team.allow_tools[i]);
-	free(s->source.team.allow_tools);
+	list_free(s->source.team.allow_tools);
 	free(s->pass_keys);
 	gate_free(&s->step.gate);
 }

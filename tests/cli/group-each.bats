@@ -270,18 +270,17 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 }
 
 @test "what cannot be said together" {
-	while read -r options; do
+	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086
 		run -1 --separate-stderr awf-step $options
-		[ "${#stderr_lines[@]}" = 1 ]
+		same "$stderr" "awf-step: $message"
 		same "$output" ''
 	done <<-'END'
-		--each g
-		--each -a x g
-		--each -e g -- cat
-		--each --effects none g -- cat
-		--each --max 2 g -- cat
-		--each --into x -O lines g -- cat
+		--each g|g: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
+		--each -a x g|--each: only with a command, which is what is done each time
+		--each -e g -- cat|-e: not with a group: what it runs reads the state line
+		--each --effects none g -- cat|--effects: not with a group: its effects are those of the steps in it
+		--each --max 2 g -- cat|--each: not with --while, --until or --max: these make a loop of each item
+		--each --into x -O lines g -- cat|--into: not with -O: there may be several results
 	END
-	same "$stderr" 'awf-step: --into: not with -O: there may be several results'
 }

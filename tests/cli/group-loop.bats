@@ -248,19 +248,18 @@ cut_off() {
 }
 
 @test "what cannot be said together" {
-	while read -r options; do
+	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086
 		run -1 --separate-stderr awf-step $options
-		[ "${#stderr_lines[@]}" = 1 ]
+		same "$stderr" "awf-step: $message"
 		same "$output" ''
 	done <<-'END'
-		--until true l
-		--while true -t tool l
-		--max 3 -a x l
-		--max 0 l -- cat
-		--max x l -- cat
-		--until true -e l -- cat
-		--until true --effects none l -- cat
+		--until true l|l: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
+		--while true -t tool l|--while: only with a command, which is what is done each time
+		--max 3 -a x l|--max: only with a command, which is what is done each time
+		--max 0 l -- cat|--max: 0 is not between 1 and 1000000000
+		--max x l -- cat|--max: 'x' is not a whole number
+		--until true -e l -- cat|-e: not with a group: what it runs reads the state line
+		--until true --effects none l -- cat|--effects: not with a group: its effects are those of the steps in it
 	END
-	same "$stderr" 'awf-step: --effects: not with a group: its effects are those of the steps in it'
 }

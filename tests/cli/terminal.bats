@@ -150,21 +150,21 @@ recorded() {
 }
 
 @test "what cannot be said together" {
-	while read -r options; do
+	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086
 		run -1 --separate-stderr awf-step $options
-		[ "${#stderr_lines[@]}" = 1 ]
+		same "$stderr" "awf-step: $message"
 		same "$output" ''
 	done <<-'END'
-		--terminal fail stop
-		--terminal failure stop -- cat
-		--terminal failure -a x stop
-		--terminal failure --each stop -- cat
-		--terminal failure --into k stop
-		--terminal failure --try stop
-		--terminal failure --retries 2 stop
-		--terminal failure --effects none stop
-		--terminal failure --approve stop
+		--terminal fail stop|--terminal: no such word 'fail' (did you mean 'failure'?)
+		--terminal failure stop -- cat|--terminal: not with work to do: it decides about the run alone
+		--terminal failure -a x stop|--terminal: not with work to do: it decides about the run alone
+		--terminal failure --each stop -- cat|--terminal: not with work to do: it decides about the run alone
+		--terminal failure --into k stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --try stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --retries 2 stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --timeout 1 stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --effects none stop|--terminal: not with options about work or its result: it does none
+		--terminal failure --approve stop|--terminal: not with work to do: it decides about the run alone
 	END
-	same "$stderr" 'awf-step: --terminal: not with work to do: it decides about the run alone'
 }

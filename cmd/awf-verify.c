@@ -6,20 +6,19 @@
 #include <sys/stat.h>
 
 #include "program.h"
+#include "verify/replays.h"
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "exec/supervise.h"
 #include "record/heads.h"
 #include "record/seal.h"
 #include "record/storage.h"
 #include "record/torn.h"
 #include "record/transcript.h"
 #include "record/verify.h"
-#include "replay/determinism.h"
 #include "replay/projection.h"
 
 #define PROGRAM "awf-verify"
@@ -223,73 +222,18 @@ verify_run(const struct verify_command *command, const char *argument)
 	return status;
 }
 
-/* What the replays ran in, and that they agree. */
-static void
-print_agreement(const struct verify_command *command, const struct source *source)
-{
-	char *remark = stage_remark(source, command->isolation);
-
-	if (remark)
-		printf("%s: %s\n", source->name, remark);
-	printf("%s: two replays agree with the recording\n", source->name);
-	free(remark);
-}
-
-static int
-report_determinism(const struct verify_command *command, const struct source *source,
-    const struct determinism *d)
-{
-	static const char *const verdicts[] = {
-		[DETERMINISM_REPLAYS_DIFFER] = "the replays differ",
-		[DETERMINISM_OUTPUT_DIFFERS] = "the replays differ",
-		[DETERMINISM_RECORDING_DIFFERS] = "the replays agree, the recording differs",
-	};
-
-	switch (d->verdict) {
-	case DETERMINISM_AGREES:
-		if (command->verbose)
-			print_agreement(command, source);
-		return STATUS_OK;
-	case DETERMINISM_ENDED:
-		signals_die(d->signal_number);
-	default:
-		fprintf(stderr, PROGRAM ": %s: %s: %s", source->name, verdicts[d->verdict],
-		    buffer_string(&d->text));
-		fprintf(stderr, "  the replays are kept in %s and %s\n", d->places[0], d->places[1]);
-		return STATUS_WORK;
-	}
-}
-
-/* Whether the run comes to the same again, and again. */
-static int
-check_determinism(const struct verify_command *command, const char *argument)
-{
-	struct error err = ERROR_INIT;
-	struct determinism d = { .verdict = DETERMINISM_AGREES };
-	struct source source;
-	const struct stage_spec common = { .source = &source, .isolation = command->isolation,
-		.visible = command->visible };
-	int status;
-
-	if (source_open(&source, &command->storage, argument, &err) != 0 ||
-	    determinism_check(&common, &command->storage, &d, &err) != 0)
-		status = program_fail(PROGRAM, &err);
-	else
-		status = report_determinism(command, &source, &d);
-	determinism_free(&d);
-	source_close(&source);
-	return status;
-}
-
 /* argument NULL: the latest run. */
 static int
 verify_argument(const struct verify_command *command, const char *argument)
 {
+	const struct replays_spec replays = { .storage = &command->storage,
+		.isolation = command->isolation, .visible = command->visible,
+		.quiet = command->quiet, .verbose = command->verbose };
 	int status = argument && path_is_directory(argument) ? verify_directory(command, argument) :
 	    verify_run(command, argument);
 
 	if (status == STATUS_OK && command->determinism)
-		status = check_determinism(command, argument);
+		status = replays_check(&replays, argument);
 	return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -16,8 +17,11 @@
 
 struct exporting {
 	const struct source *source;
+	struct source *children;   /* and theirs, if they can be replayed by themselves */
+	size_t child_count;
+	struct map known;          /* ids of runs, and paths that the manifest lists */
 	struct storage storage;    /* the export */
-	bool snapshot;             /* it has one */
+	bool snapshot;             /* it has one of the run's */
 	struct buffer text;        /* of the manifest */
 	struct writer manifest;
 };
@@ -77,6 +81,28 @@ unfinished(char *input)
 	return part;
 }
 
+/* Whether it is so for the first time. */
+static bool
+is_new(struct exporting *x, const char *text)
+{
+	if (map_get(&x->known, text, strlen(text)) != NULL)
+		return false;
+	map_put(&x->known, text, strlen(text), 0);
+	return true;
+}
+
+static int
+copy_snapshot(const struct exporting *x, const char *from, const char *run_id, struct error *err)
+{
+	char *parent = path_join(x->storage.root, "snapshots"), *to = path_join(parent, run_id);
+	int failed = directory_make(parent, 0755, err) != 0 ||
+	    copytree(from, to, x->source->storage.root, err) != 0;
+
+	free(parent);
+	free(to);
+	return failed ? -1 : 0;
+}
+
 /* Transcript, blobs and input of a run in the source's storage. */
 static int
 export_record(const struct exporting *x, const char *run_id, struct error *err)
@@ -93,9 +119,43 @@ export_record(const struct exporting *x, const char *run_id, struct error *err)
 	    unfinished(storage_input(to, run_id)), err);
 }
 
+static int
+export_own_snapshot(const struct exporting *x, const char *run_id, struct error *err)
+{
+	char *from = storage_snapshot(&x->source->storage, run_id);
+	int failed = is_there(from) ? copy_snapshot(x, from, run_id, err) : 0;
+
+	free(from);
+	return failed;
+}
+
+/* A child's record is needed by its parent's replay in any case. */
+static int
+export_children(struct exporting *x, const struct source *parent, struct error *err)
+{
+	for (size_t i = 0; x->source->storage.root != NULL && i < parent->child_count; i++) {
+		const char *run_id = parent->children[i];
+		struct source child;
+
+		if (!is_new(x, run_id))
+			continue;
+		if (export_record(x, run_id, err) != 0 || export_own_snapshot(x, run_id, err) != 0)
+			return -1;
+		if (source_open_child(&child, parent, run_id, NULL) != 0) {
+			source_close(&child);
+			continue;
+		}
+		x->children = memory_array(x->children, x->child_count + 1, sizeof *x->children);
+		x->children[x->child_count++] = child;
+		if (export_children(x, &child, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* A file by itself has only itself, and perhaps blobs beside it. */
 static int
-export_records(const struct exporting *x, struct error *err)
+export_records(struct exporting *x, struct error *err)
 {
 	const struct source *s = x->source;
 
@@ -105,9 +165,8 @@ export_records(const struct exporting *x, struct error *err)
 	if (s->storage.root == NULL && copy_blobs(memory_text(s->blobs),
 	    storage_blobs(&x->storage, s->run_id), err) != 0)
 		return -1;
-	for (size_t i = 0; i < s->child_count; i++)
-		if (export_record(x, s->children[i], err) != 0)
-			return -1;
+	if (is_new(x, s->run_id) && export_children(x, s, err) != 0)
+		return -1;
 	return storage_set_latest(&x->storage, s->run_id, err);
 }
 
@@ -116,19 +175,9 @@ export_snapshot(struct exporting *x, bool today, struct error *err)
 {
 	const struct source *s = x->source;
 	const char *from = s->snapshot != NULL ? s->snapshot : today ? s->workspace : NULL;
-	char *parent, *to;
-	int failed;
 
-	if (from == NULL)
-		return 0;
-	x->snapshot = true;
-	parent = path_join(x->storage.root, "snapshots");
-	to = path_join(parent, s->run_id);
-	failed = directory_make(parent, 0755, err) != 0 ||
-	    copytree(from, to, s->storage.root, err) != 0;
-	free(parent);
-	free(to);
-	return failed ? -1 : 0;
+	x->snapshot = from != NULL;
+	return x->snapshot ? copy_snapshot(x, from, s->run_id, err) : 0;
 }
 
 static bool
@@ -174,14 +223,21 @@ list_file(struct exporting *x, const char *path, const char *copied, struct erro
 	return failed;
 }
 
-/* path was recorded. */
+static bool
+in_snapshot(const struct exporting *x, const struct source *s, const char *path)
+{
+	return below(path, s->workspace) && (s == x->source ? x->snapshot : s->snapshot != NULL);
+}
+
+/* path was recorded. What a child was made of the run's own replay can do without. */
 static int
-export_file(struct exporting *x, const char *path, struct error *err)
+export_file(struct exporting *x, const struct source *s, const char *path, struct error *err)
 {
 	char *to;
 	int failed;
 
-	if (below(path, AWF_DATADIR) || (x->snapshot && below(path, x->source->workspace)))
+	if (below(path, AWF_DATADIR) || in_snapshot(x, s, path) ||
+	    (s != x->source && !is_there(path)) || !is_new(x, path))
 		return 0;
 	if (!is_there(path))
 		return error_set(err, ERROR_USAGE, path,
@@ -193,19 +249,18 @@ export_file(struct exporting *x, const char *path, struct error *err)
 }
 
 static int
-export_files(struct exporting *x, struct error *err)
+export_files(struct exporting *x, const struct source *s, struct error *err)
 {
-	const struct source *s = x->source;
 	char *script = source_script(s);
 	int failed = 0;
 
 	if (script != NULL)
-		failed = export_file(x, script, err);
-	else if (source_script_lost(s))
+		failed = export_file(x, s, script, err);
+	else if (s == x->source && source_script_lost(s))
 		failed = error_set(err, ERROR_USAGE, s->name,
 		    "the workflow's script is not what it was, or not there");
 	for (char **file = s->definitions; failed == 0 && file != NULL && *file != NULL; file++)
-		failed = export_file(x, *file, err);
+		failed = export_file(x, s, *file, err);
 	free(script);
 	return failed;
 }
@@ -248,7 +303,9 @@ export_workflow(struct exporting *x, struct error *err)
 	writer_key(w, "files");
 	writer_array(w);
 	if (failed == 0)
-		failed = export_files(x, err);
+		failed = export_files(x, s, err);
+	for (size_t i = 0; failed == 0 && i < x->child_count; i++)
+		failed = export_files(x, &x->children[i], err);
 	writer_array_end(w);
 	writer_object_end(w);
 	buffer_byte(&x->text, '\n');
@@ -288,5 +345,9 @@ export_run(const struct source *s, const char *directory, bool today, struct err
 	if (failed)
 		copytree_remove(x.storage.root, NULL);
 	storage_close(&x.storage);
+	for (size_t i = 0; i < x.child_count; i++)
+		source_close(&x.children[i]);
+	free(x.children);
+	map_free(&x.known);
 	return failed ? -1 : 0;
 }

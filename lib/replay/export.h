@@ -1,9 +1,9 @@
 /*
  * Exports: a recording with all that its replay needs, in a directory that can be
- * carried elsewhere. It is a storage, awf(7), with the run and its children, their
- * blobs and inputs, the run's snapshot if it has one, `latest`, and what source.h tells
- * of: the workflow's script and the files that steps are made of. Those of AWF itself
- * and what lies in the snapshot are not among them.
+ * carried elsewhere. It is a storage, awf(7), with the run, its children and theirs, their
+ * blobs, inputs and snapshots, `latest`, and what source.h tells of: the workflows'
+ * scripts and the files that steps are made of. Those of AWF itself and what lies in a
+ * snapshot are not among them, nor those of a child that are not there any more.
  */
 #ifndef AWF_REPLAY_EXPORT_H
 #define AWF_REPLAY_EXPORT_H

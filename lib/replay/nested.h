@@ -12,8 +12,8 @@
  *   - A detached one is there, or not: it is never gone on with.
  *   - With other arguments or inputs it is another child.
  *
- * In the parent's replay a child is taken from the recording, and not run; it can be
- * replayed by itself.
+ * In the parent's replay a child is taken from the recording, and not run; it is replayed
+ * by itself, as awf-verify --determinism does (source_open_child()).
  *
  * What the user decided about doubts inside of it (--redo, --skip) names them by the call
  * of the child and their own: brief:0:0/send:0:0, or brief.send for all of them. It is

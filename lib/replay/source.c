@@ -15,6 +15,7 @@
 #include "record/blob.h"
 #include "record/event.h"
 #include "record/reader.h"
+#include "record/transcript.h"
 
 #define SCRIPT_LIMIT ((size_t)16 << 20)
 
@@ -167,6 +168,7 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 	s->payload = view.payload;
 	s->attempt = (int)attempt;
 	s->completed[0] = '\0';
+	s->status[0] = '\0';
 	g->stdin_sha256[0] = '\0';
 	return 0;
 }
@@ -203,6 +205,7 @@ take(struct gathering *g, const char *line, size_t len, struct error *err)
 		take_step(g, &event);
 	if (event.type == EVENT_RUN_COMPLETED) {
 		span_copy(event.event_id, s->completed, sizeof s->completed);
+		span_copy(span_member(event.payload, "status"), s->status, sizeof s->status);
 		span_copy(span_path(event.payload, "stdin", "sha256", NULL), g->stdin_sha256,
 		    sizeof g->stdin_sha256);
 	}
@@ -354,6 +357,38 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 		return -1;
 	find_parts(s);
 	return refuse(s, &g, err);
+}
+
+static void
+share_snapshot(struct source *s, const struct source *parent)
+{
+	size_t len = strlen(parent->workspace);
+	const char *inside = s->workspace + len;
+
+	if (s->snapshot != NULL || parent->snapshot == NULL ||
+	    strncmp(s->workspace, parent->workspace, len) != 0 || (*inside != '\0' && *inside != '/'))
+		return;
+	s->snapshot = if_there(memory_format("%s%s", parent->snapshot, inside), path_is_directory);
+}
+
+int
+source_open_child(struct source *s, const struct source *parent, const char *run_id,
+    struct error *err)
+{
+	char *directory = path_directory(parent->transcript);
+	char *path = memory_format("%s/%s.jsonl", directory, run_id);
+	int failed;
+
+	memset(s, 0, sizeof *s);
+	if (transcript_begun(path))
+		failed = source_open(s, &parent->storage, path, err);
+	else
+		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
+	if (failed == 0)
+		share_snapshot(s, parent);
+	free(path);
+	free(directory);
+	return failed;
 }
 
 static bool

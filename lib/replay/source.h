@@ -41,6 +41,7 @@ struct source {
 	int attempt;
 	char started[ID_SIZE];      /* event id of run.started */
 	char completed[ID_SIZE];    /* of run.completed; "": the attempt has no end */
+	char status[16];            /* that it says; "" */
 	struct buffer line;         /* run.started, its blobs put back */
 	struct span payload;        /* in line */
 	char *name, *kind;
@@ -60,6 +61,11 @@ struct source {
  * again for another reason; ERROR_SYSTEM if it or its input cannot be read;
  * ERROR_SCHEMA if it is no transcript. s is for source_close() in all cases. */
 int source_open(struct source *s, const struct storage *storage, const char *argument,
+    struct error *err);
+/* Likewise of a child, whose transcript lies beside its parent's. Unless it has a snapshot
+ * of its own it finds the parent's, if it was started in what that shows. ERROR_USAGE also
+ * if it has no transcript. */
+int source_open_child(struct source *s, const struct source *parent, const char *run_id,
     struct error *err);
 /* Where a recorded path leads: into the snapshot, the export, or as it stands. In
  * memory of its own. */

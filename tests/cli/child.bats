@@ -469,6 +469,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	awf-replay -q --isolation "$kind" >replayed
 	cmp recorded replayed
 	same "$(ledger)" "a1 a2 b1 b2 "
+	touch ok
 	awf-verify --determinism --isolation "$kind"
 	awf-replay -q --export ../exported
 	mv top.awf b.awf a.awf ..
@@ -506,4 +507,104 @@ ledger() { tr '\n' ' ' <ledger; }
 	printf '%s\n' 'cat what >/dev/null' >top
 	run -3 --separate-stderr awf-replay -q --isolation copy
 	same "$(runs)" 2
+}
+
+# In a storage of three levels: top starts middle, that starts NAME.
+levels() {
+	script middle "awf-run ./$1 | awf-step -r after -- cat"
+	awf-run -n --name top -c 'echo word | awf-run ./middle' >/dev/null
+}
+# What awf-verify --determinism says, with what is another each time left out.
+checked() {
+	run "-$1" --separate-stderr awf-verify --determinism --isolation "$kind" "${@:2}"
+	stderr=$(sed -E 's/[0-9a-f-]{36}/ID/g; s/^ .*//; s/(command|completed|started) ID.*/\1/; /^$/d' <<<"$stderr")
+}
+
+@test "determinism: children and their children are replayed by themselves" {
+	kind=$(isolation)
+	script inner 'awf-step -r up -- tr a-z A-Z'
+	levels inner
+	checked 0
+	same "$output$stderr" ''
+	checked 0 -v
+	id_of() { basename "$(transcript_of "$1")" .jsonl; }
+	same "$(grep -o '^.*: two replays agree' <<<"$output")" "top: two replays agree
+middle (child run $(id_of middle)): two replays agree
+inner (child run $(id_of inner)): two replays agree"
+	# It differs for the child alone, which its parent takes from the recording.
+	script chance 'cat >/dev/null' 'awf-step -n -r draw -- od -An -N8 -tx1 /dev/urandom'
+	levels chance
+	checked 3
+	same "$stderr" 'awf-verify: chance (child run ID): the replays differ: draw:0:0: step.completed'
+	same "$(find "$AWF_STORAGE/replays" -mindepth 1 -maxdepth 1 | wc -l)" 2
+	# The same of an export, where the scripts of all levels are.
+	awf-replay -q --export ../chance 2>/dev/null
+	rm chance middle
+	checked 3 ../chance
+	same "$stderr" 'awf-verify: chance (child run ID): the replays differ: draw:0:0: step.completed'
+	levels inner
+	awf-replay -q --export ../fine 2>/dev/null
+	same "$(find ../fine/transcripts -type f | wc -l) $(cd ../fine/workflow/files && find . -name middle -o -name inner | wc -l)" "3 2"
+	awf-replay -q --export ../again ../fine
+	rm inner middle
+	checked 0 ../fine
+	same "$output$stderr" ''
+	checked 0 ../again
+	same "$output$stderr" ''
+}
+
+@test "determinism: a child finds its own snapshot, else its parent's" {
+	kind=$(isolation)
+	mkdir -p sub
+	script sub/look 'awf-step -n -q look -- cat word'
+	echo one >sub/word
+	awf-run -n --snapshot --name top -c 'cd sub && awf-run -n ./look'
+	echo two >sub/word
+	checked 0
+	same "$output$stderr" ''
+	awf-run -n --snapshot --name top -c 'cd sub && awf-step -n -q write -- sh -c "echo three >word"; awf-run -n ./look'
+	checked 3
+	same "$stderr" 'awf-verify: look (child run ID): the replays agree, the recording differs: look:0:0: step.completed'
+	awf-run -n --snapshot --name top -c 'cd sub && awf-step -n -q write -- sh -c "echo four >word"; awf-run -n --snapshot ./look'
+	echo five >sub/word
+	checked 0
+	same "$output$stderr" ''
+	awf-replay --export ../exported
+	rm -r sub
+	checked 0 ../exported
+	same "$output$stderr" ''
+}
+
+@test "determinism: a child that cannot be replayed is named, with what is missing" {
+	kind=$(isolation)
+	mkdir gone
+	awf-run -n --name top -c 'cd gone; awf-run -n --name sub -c true'
+	rmdir gone
+	checked 4
+	same "$stderr" "awf-verify: sub (child run ID): $PWD/gone: the workspace is not there, and no snapshot of it"
+}
+
+@test "determinism: children that are not replayed are told, and change nothing" {
+	kind=$(isolation)
+	awf-run -n --name top -c 'awf-run -n --name sub -c true; awf-run -n --name hidden --mask "cat" -c true
+		awf-run -n --timeout 0.2s --name slow -c "sleep 60" || :
+		awf-run -n --detach --name live -c "until [ -e ../go ]; do sleep 0.02; done" >/dev/null' || :
+	before=$(find "$AWF_STORAGE/replays" -mindepth 1 | wc -l)
+	rm "$(transcript_of sub)"
+	run awf-verify -q --determinism --isolation "$kind"
+	told=$status
+	same "$output" ''
+	checked "$told"
+	same "$stderr" 'awf-verify: top: warning: child run ID is not replayed: its transcript is not there
+awf-verify: top: warning: child run ID is not replayed: the run was masked: what it was given and made is not all there
+awf-verify: top: warning: child run ID is not replayed: a time limit ended it
+awf-verify: top: warning: child run ID is not replayed: the run is alive: wait for its end'
+	same "$told $(find "$AWF_STORAGE/replays" -mindepth 1 | wc -l)" "0 $before"
+	touch ../go
+	eventually has_status live success
+	# A child that was killed: the recording of its parent ends in the middle, as ever.
+	run -3 awf-run -n --name top -c 'awf-run -n --name sub -c "echo \$PPID >guardian; sleep 60 & echo \$! >sleeper; wait" &
+		until [ -s sleeper ]; do sleep 0.02; done; kill -9 $!; wait; true'
+	eventually gone "$(cat sleeper)"
+	[[ "$(awf-verify --determinism --isolation "$kind" 2>&1)" == *'is not replayed: it never ended'* ]]
 }

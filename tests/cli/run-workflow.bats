@@ -129,12 +129,18 @@ boss() { awf-run -n --id-file run.id ./boss.awf; }
 }
 
 @test "replayed and verified: the child is taken from the recording" {
-	workflow count.awf 'awf-step count -n -r -- ledger count'
+	workflow count.awf 'awf-step count --effects external -n -r -- ledger count'
 	script "$(start t1 '"workflow":"count"'),$(start t2 '"workflow":"nowhere"')" "$(said ok)"
 	boss 2>err
 	same "$(entries count)" 1
 	awf-verify -q --determinism "$(id)"
 	same "$(entries count)" 1
+	# What the child does by chance is found in it.
+	workflow draw.awf 'awf-step draw -n -r -- od -An -N8 -tx1 /dev/urandom'
+	script "$(start t1 '"workflow":"draw"')" "$(said ok)"
+	boss 2>err
+	run -3 --separate-stderr awf-verify -q --determinism "$(id)"
+	[[ $stderr == 'awf-verify: draw.awf (child run '*'): the replays differ: draw:0:0: step.completed'* ]]
 }
 
 @test "wait false: the run is detached, and goes on by itself" {

@@ -47,7 +47,7 @@ turn_to(struct branches *b, int64_t number)
 {
 	const struct step *s = b->group.work->step;
 
-	b->argv[2] = s->command[number];
+	process_shell(b->argv, s->command[number]);
 	step_define(&b->group.step);
 }
 
@@ -360,15 +360,12 @@ conclude(struct branches *b)
 static void
 branches_open(struct branches *b, struct working *work)
 {
-	static char shell[] = "/bin/sh", option[] = "-c";
 	size_t count = 0;
 
 	memset(b, 0, sizeof *b);
 	group_open(&b->group, work);
 	b->group.step.command = b->argv;
 	b->group.step.when.text = NULL;
-	b->argv[0] = shell;
-	b->argv[1] = option;
 	group_take_input(work, &b->item);
 	step_causes(&b->item, &b->causes);
 	while (work->step->command[count] != NULL)

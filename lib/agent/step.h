@@ -43,9 +43,9 @@ enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
 struct step {
-	/* What it does: one of command, agent, operation, approve. */
+	/* What it does: one of command, team, operation, approve, terminal. */
 	const char *name;
-	const char *kind;            /* "command" "agent" "operation", or --kind */
+	const char *kind;            /* as the record has it: step_load(), or --kind */
 	char *const *command;        /* argv; of a parallel group, shell text of each branch;
 	                                NULL */
 	bool feed_state;             /* -e: the command reads the state line */

@@ -1,6 +1,6 @@
 /*
- * Loading what a step does: its agents and their prompt, or the tool of an operation. All that can be wrong with definitions is said here, before any
- * input is read.
+ * Loading what a step does: its agents and their prompt, or the tool of an operation.
+ * All that can be wrong with definitions is said here, before any input is read.
  */
 #ifndef AWF_AGENT_STEP_LOAD_H
 #define AWF_AGENT_STEP_LOAD_H
@@ -15,7 +15,7 @@ struct step_source {
 	struct team_source team;
 	const char *prompt;            /* text, or @FILE */
 	const char *tool;              /* of an operation */
-	const char *kind;              /* instead of command, agent, operation */
+	const char *kind;              /* instead of command, agent … */
 };
 
 /* What was loaded; the step points into it. */

@@ -403,11 +403,11 @@ working_ask(struct working *work, const struct condition *condition,
     const struct buffer *line, struct verdict *answer, struct error *err)
 {
 	struct step *s = work->step;
-	char *argv[] = { memory_text("/bin/sh"), memory_text("-c"), memory_text(condition->text),
-		NULL };
+	char *argv[4];
 	struct body body;
 	int result;
 
+	process_shell(argv, condition->text);
 	memset(&body, 0, sizeof body);
 	body.argv = argv;
 	body.environment = s->environment.list;
@@ -416,14 +416,12 @@ working_ask(struct working *work, const struct condition *condition,
 	body.input_len = line->len;
 	result = bodies_run(&body, 1, &s->interrupts, err);
 	answer->asked = true;
-	answer->yes = body.exit_code == 0;
+	answer->yes = body.error.code == ERROR_NONE;
 	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
 		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
 		    "the condition of --%s ended with status %d", condition->word, body.exit_code);
 	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
 		work->error = body.error;
 	body_free(&body);
-	for (char **word = argv; *word != NULL; word++)
-		free(*word);
 	return result;
 }

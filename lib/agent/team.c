@@ -284,6 +284,7 @@ load_handoff(struct team *t, struct member *from, const char *name,
 	struct error why = ERROR_INIT;
 	char text[sizeof why.message];
 	struct member *to;
+	int loaded = 0;
 
 	path = agent_find(name, beside, workflow_directory(), &why);
 	free(beside);
@@ -291,11 +292,13 @@ load_handoff(struct team *t, struct member *from, const char *name,
 		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
 		    error_text(&why, text, sizeof text));
 	to = find_member(t, path);
-	if (to == NULL && load_other(t, to = add_member(t), path, source, err) == -1) {
-		free(path);
-		return -1;
+	if (to == NULL) {
+		to = add_member(t);
+		loaded = load_other(t, to, path, source, err);
 	}
 	free(path);
+	if (loaded == -1)
+		return -1;
 	if (to->agent.phases.count > 0)
 		return error_set(err, ERROR_DEFINITION, agent->handoffs_place,
 		    "handoffs: '%s' has phases: it works from its first on or not at all",

@@ -161,16 +161,13 @@ char **
 loop_command(json_t *command)
 {
 	size_t count = json_is_array(command) ? json_array_size(command) : 0;
-	const char **argv = memory_zero(count + 4, sizeof *argv);
+	char **argv = memory_zero(count + 4, sizeof *argv);
 
-	if (json_is_string(command)) {
-		argv[0] = "/bin/sh";
-		argv[1] = "-c";
-		argv[2] = json_string_value(command);
-	}
+	if (json_is_string(command))
+		process_shell(argv, json_string_value(command));
 	for (size_t i = 0; i < count; i++)
-		argv[i] = json_string_value(json_array_get(command, i));
-	return (char **)(uintptr_t)argv;
+		argv[i] = (char *)(uintptr_t)json_string_value(json_array_get(command, i));
+	return argv;
 }
 
 /* Asks the stop command, which reads the last text: 0 ends, 1 goes on. */

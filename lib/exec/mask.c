@@ -191,18 +191,17 @@ static int
 start(struct mask *m, struct error *err)
 {
 	char *text = memory_format(SHIELD "%s", m->command);
-	char *argv[] = { memory_text("/bin/sh"), memory_text("-c"), text, NULL };
+	char *argv[4];
 	struct process_spec spec = { .argv = argv, .directory = m->directory, .in = PROCESS_PIPE,
 		.out = PROCESS_PIPE, .err = PROCESS_INHERIT, .group = true };
 	int started;
 
+	process_shell(argv, text);
 	if (m->environment.list == NULL)
 		environment_begin(&m->environment);
 	set_path(&m->environment);
 	spec.environment = m->environment.list;
 	started = process_start(&m->process, &spec, NULL, err);
-	free(argv[0]);
-	free(argv[1]);
 	free(text);
 	if (started == -1 && err != NULL)
 		err->code = ERROR_SYSTEM; /* the command is not at fault, the step is not */

@@ -71,9 +71,7 @@ wait_for(struct guardian *g, struct error *err)
 int
 notify(const char *command, struct span text, char *const *environment, struct error *err)
 {
-	char shell[] = "/bin/sh", option[] = "-c";
-	char *copy = memory_text(command);
-	char *argv[] = { shell, option, copy, NULL };
+	char *argv[4];
 	struct process_spec spec = { .argv = argv, .environment = environment,
 		.out = PROCESS_INHERIT, .err = PROCESS_INHERIT };
 	struct guardian g;
@@ -81,10 +79,10 @@ notify(const char *command, struct span text, char *const *environment, struct e
 	int failed, number, unused;
 
 	*err = (struct error)ERROR_INIT;
+	process_shell(argv, command);
 	signals_drop(); /* they meant the run */
 	spec.in = open_text(text, err);
 	failed = spec.in < 0 ? -1 : guardian_start(&g, &spec, &unused, err);
-	free(copy);
 	if (spec.in >= 0)
 		close(spec.in);
 	if (failed != 0)

@@ -320,6 +320,17 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 	return 0;
 }
 
+void
+process_shell(char *argv[4], const char *text)
+{
+	static char shell[] = "/bin/sh", option[] = "-c";
+
+	argv[0] = shell;
+	argv[1] = option;
+	argv[2] = (char *)(uintptr_t)text;
+	argv[3] = NULL;
+}
+
 int
 process_exit_code(int wait_status)
 {

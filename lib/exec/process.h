@@ -40,6 +40,8 @@ struct process {
  * (*exit_code 126) when there are no pipes or processes left. */
 int process_start(struct process *p, const struct process_spec *spec, int *exit_code,
     struct error *err);
+/* Makes argv the shell that runs a text, which stays the caller's. */
+void process_shell(char *argv[4], const char *text);
 /* Exit code as shells count it (128 + signal). */
 int process_exit_code(int wait_status);
 /* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */

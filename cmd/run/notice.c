@@ -7,20 +7,6 @@
 #include "json/writer.h"
 
 static void
-write_error(struct writer *w, const struct error *error)
-{
-	writer_key(w, "error");
-	if (error->code == ERROR_NONE) {
-		writer_null(w);
-		return;
-	}
-	writer_object(w);
-	writer_member_string(w, "code", error_name(error->code));
-	writer_member_string(w, "message", error->message);
-	writer_object_end(w);
-}
-
-static void
 write_or_null(struct writer *w, const char *key, const char *text)
 {
 	writer_key(w, key);
@@ -41,7 +27,7 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 	writer_member_integer(&w, "attempt", run->attempt);
 	writer_member_string(&w, "status", e->status);
 	writer_member_integer(&w, "exit_code", e->exit_code);
-	write_error(&w, &e->error);
+	run_write_error(&w, &e->error);
 	write_or_null(&w, "step", *e->step != '\0' ? e->step : NULL);
 	writer_member_string(&w, "started", clock_text(run->started_wall, started));
 	writer_member_integer(&w, "duration_ms", clock_monotonic() - run->started_monotonic);

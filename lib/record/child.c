@@ -210,8 +210,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	e.raws = binaries.list;
 	e.raw_count = binaries.count;
 	if (end->completed != NULL) {
-		links = memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", c->run_id,
-		    end->completed);
+		links = event_link(c->run_id, end->completed);
 		e.links = span_of(links, strlen(links));
 	}
 	failed = append(c, &e, &payload, err);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "record/blob.h"
+#include "record/call.h"
 #include "record/transcript.h"
 
 #define LISTED 8 /* calls in a message */
@@ -349,15 +350,10 @@ write_outcome(const struct decision *d, struct writer *w)
 		error_set(&error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
 	else if (d->verdict == DECISION_DENIED || d->verdict == DECISION_FAILED)
 		decision_error(d, &error);
-	if (error.code == ERROR_NONE) {
+	if (error.code == ERROR_NONE)
 		results_write(&d->results, w);
-		return;
-	}
-	writer_key(w, "error");
-	writer_object(w);
-	writer_member_string(w, "code", error_name(error.code));
-	writer_member_string(w, "message", error.message);
-	writer_object_end(w);
+	else
+		call_write_error(w, "error", &error);
 }
 
 static void

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 static const struct {
 	const char *name;
 	bool synced;
@@ -231,6 +233,21 @@ event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 			*type = unquoted(value);
 	}
 	return *seq > 0 && type->at != NULL ? 0 : -1;
+}
+
+bool
+event_copy_id(struct span value, char id[ID_SIZE])
+{
+	if (span_copy(value, id, ID_SIZE) && id_valid(id, strlen(id)))
+		return true;
+	id[0] = '\0';
+	return false;
+}
+
+char *
+event_link(const char *run_id, const char *event_id)
+{
+	return memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", run_id, event_id);
 }
 
 #define PREV_HEAD "\"prev\":\""

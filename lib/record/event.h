@@ -81,6 +81,10 @@ int event_view(const char *line, size_t len, struct event_view *view);
 /* seq and type alone, as fast as the fixed key order allows; *type spans the text
  * between the quotes. -1 if the line does not begin like a transcript's. */
 int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);
+/* Copies an id out of a line; false, and "", for what is none. */
+bool event_copy_id(struct span value, char id[ID_SIZE]);
+/* The links of an event whose one cause is in another run; memory of its own. */
+char *event_link(const char *run_id, const char *event_id);
 
 /* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
  * does not. */

@@ -116,9 +116,8 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 	if (event_view(line, len, &event) != 0)
 		return;
 	run->started = true;
-	if (run->run_id[0] == '\0' && (!span_copy(event.run_id, run->run_id, ID_SIZE) ||
-	    !id_valid(run->run_id, strlen(run->run_id))))
-		run->run_id[0] = '\0';
+	if (run->run_id[0] == '\0')
+		event_copy_id(event.run_id, run->run_id);
 	if (type == EVENT_RUN_STARTED) {
 		run->end = RUN_GOING;
 	} else if (type == EVENT_RUN_COMPLETED) {
@@ -126,9 +125,7 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 		exit_code_of(run, &event);
 	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
 		child->depth = path_depth(event.path) + 1;
-		if (!span_copy(event.child_run_id, child->run_id, ID_SIZE) ||
-		    !id_valid(child->run_id, strlen(child->run_id)))
-			child->run_id[0] = '\0';
+		event_copy_id(event.child_run_id, child->run_id);
 	}
 }
 

@@ -19,7 +19,8 @@ static const char *const data_members[] = {
 static const char *const fixed_members[] = {
 	"asks", "attempt", "awf_version", "call", "call_id", "claims", "code", "deadline",
 	"decides", "decision", "effects", "exit_code", "fidelity", "forked_from", "form", "format",
-	"kind", "masked", "mode", "reused_from", "role", "seal", "skipped", "status", "stop_reason", "tool_id", "type"
+	"kind", "masked", "mode", "reused_from", "role", "seal", "skipped", "status",
+	"stop_reason", "tool_id", "type"
 };
 
 static bool

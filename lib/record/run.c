@@ -211,14 +211,6 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_object_end(&w);
 }
 
-/* "" for what is no id. */
-static void
-take_id(struct span value, char id[ID_SIZE])
-{
-	if (!span_copy(value, id, ID_SIZE) || !id_valid(id, strlen(id)))
-		id[0] = '\0';
-}
-
 void
 run_cause_read(struct run_cause *cause, const struct event_view *started)
 {
@@ -226,13 +218,13 @@ run_cause_read(struct run_cause *cause, const struct event_view *started)
 	struct span key, link;
 
 	memset(cause, 0, sizeof *cause);
-	take_id(started->parent_run_id, cause->run_id);
-	if (cause->run_id[0] == '\0' || span_type(started->links) != 'a')
+	if (!event_copy_id(started->parent_run_id, cause->run_id) ||
+	    span_type(started->links) != 'a')
 		return;
 	span_walk_begin(&walk, started->links);
 	while (span_walk_next(&walk, &key, &link))
 		if (span_is(span_member(link, "run_id"), cause->run_id))
-			take_id(span_member(link, "event_id"), cause->event_id);
+			event_copy_id(span_member(link, "event_id"), cause->event_id);
 }
 
 /* event_id NULL: a new one. */
@@ -248,8 +240,7 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 	if (cause != NULL && cause->run_id[0] != '\0')
 		e.parent_run_id = cause->run_id;
 	if (e.parent_run_id != NULL && cause->event_id[0] != '\0') {
-		links = memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", cause->run_id,
-		    cause->event_id);
+		links = event_link(cause->run_id, cause->event_id);
 		e.links = span_of(links, strlen(links));
 	}
 	r->started_monotonic = clock_monotonic();
@@ -639,8 +630,8 @@ run_environment_recreated(void)
 	return environment_marked(RECREATED);
 }
 
-static void
-write_error(struct writer *w, const struct error *error)
+void
+run_write_error(struct writer *w, const struct error *error)
 {
 	writer_key(w, "error");
 	if (error == NULL || error->code == ERROR_NONE) {
@@ -678,7 +669,7 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	writer_object(&w);
 	writer_member_string(&w, "status", end->status);
 	writer_member_integer(&w, "exit_code", end->exit_code);
-	write_error(&w, end->error);
+	run_write_error(&w, end->error);
 	writer_member_integer(&w, "duration_ms", duration);
 	write_stdin(&w, end);
 	writer_member_span(&w, "usage", end->usage);

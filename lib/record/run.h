@@ -22,6 +22,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "json/writer.h"
 #include "record/event.h"
 #include "record/lineage.h"
 #include "record/storage.h"
@@ -135,6 +136,8 @@ struct run_end {
 /* Appends run.completed, syncs it, writes the audit line, drops the directory. The
  * latter two even if the former fail. */
 int run_finish(struct run *r, const struct run_end *end, struct error *err);
+/* The member error as it says it: null for none. */
+void run_write_error(struct writer *w, const struct error *error);
 void run_close(struct run *r);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "record/event.h"
 #include "record/token.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -190,7 +191,7 @@ member_is_id(struct span object, const char *key)
 {
 	char id[ID_SIZE];
 
-	return span_copy(span_member(object, key), id, sizeof id) && id_valid(id, strlen(id));
+	return event_copy_id(span_member(object, key), id);
 }
 
 bool

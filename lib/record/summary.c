@@ -37,13 +37,6 @@ get_integer(struct span object, const char *key, int64_t *out)
 	return true;
 }
 
-static void
-copy_id(struct span value, char out[ID_SIZE])
-{
-	if (!span_copy(value, out, ID_SIZE) || !id_valid(out, strlen(out)))
-		out[0] = '\0';
-}
-
 static int
 read_first(struct summary *s, struct reader *r, struct error *err)
 {
@@ -55,16 +48,15 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 	if (got < 0)
 		return -1;
 	if (got == 0 || event_view(line, len, &event) != 0 ||
-	    !span_copy(event.run_id, s->run_id, sizeof s->run_id) ||
-	    !id_valid(s->run_id, strlen(s->run_id)))
+	    !event_copy_id(event.run_id, s->run_id))
 		return error_set(err, ERROR_INVALID_INPUT, r->path, "does not begin with an event");
 	s->name = span_text(span_member(event.payload, "name"));
 	if (!s->name)
 		s->name = memory_text("");
 	s->child = event.parent_run_id.at != NULL;
 	s->step = span_is(span_member(event.payload, "kind"), "step");
-	copy_id(event.parent_run_id, s->parent);
-	copy_id(span_member(event.payload, "forked_from"), s->forked_from);
+	event_copy_id(event.parent_run_id, s->parent);
+	event_copy_id(span_member(event.payload, "forked_from"), s->forked_from);
 	s->started = s->ended = wall_of(&event);
 	return 0;
 }
@@ -85,8 +77,16 @@ take_end(struct summary *s, const struct event_view *event)
 	return get_integer(usage, "calls", &s->calls);
 }
 
-/* What the last count lines say; *found: one of them begins or ends an attempt, or they
- * are all that there is. As read_last() else. */
+/* A further attempt begins. */
+static void
+forget_end(struct summary *s)
+{
+	s->status[0] = '\0';
+	s->exit_code = -1;
+}
+
+/* What the last count lines say; *found: one of them is no decision, behind which there
+ * would be no end, or they are all that there is. As read_last() else. */
 static int
 read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, struct error *err)
 {
@@ -105,14 +105,12 @@ read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, stru
 		if (event_view(line, len, &event) != 0)
 			continue;
 		s->ended = wall_of(&event);
+		*found |= !waiting_decided(&event);
 		if (event.type == EVENT_RUN_COMPLETED) {
 			known = take_end(s, &event);
-			*found = true;
 		} else if (event.type == EVENT_RUN_STARTED) {
-			s->status[0] = '\0';
-			s->exit_code = -1;
+			forget_end(s);
 			known = false;
-			*found = true;
 		}
 	}
 	*found |= seen < count;
@@ -146,7 +144,7 @@ count_line(struct summary *s, const char *line, size_t len, int64_t *first, int6
 		take_end(s, &event);
 		break;
 	case EVENT_RUN_STARTED:
-		s->status[0] = '\0';
+		forget_end(s);
 		*first = *last;
 		s->calls = s->input_tokens = s->output_tokens = 0;
 		break;

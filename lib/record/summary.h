@@ -30,8 +30,8 @@ struct summary {
 
 /* -1 with *err if the transcript cannot be read or has no whole line. */
 int summary_read(struct summary *s, const char *path, struct error *err);
-/* The same without the figures: duration, calls and tokens. Two reads, however long it
- * is. */
+/* The same without the figures: duration, calls and tokens. It reads the first line and
+ * the last ones, however long it is. */
 int summary_read_ends(struct summary *s, const char *path, struct error *err);
 void summary_free(struct summary *s);
 

@@ -318,7 +318,8 @@ int
 against_recording(const char *recording, const char *replay, int attempt, struct difference *d,
     struct error *err)
 {
-	struct against a = { .unknown = MAP_INIT, .taken = MAP_INIT, .attempt = attempt, .difference = d };
+	struct against a = { .unknown = MAP_INIT, .taken = MAP_INIT, .attempt = attempt,
+		.difference = d };
 	int differ;
 
 	memset(d, 0, sizeof *d);

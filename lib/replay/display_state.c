@@ -85,8 +85,7 @@ load(struct recording *r, uint32_t node, struct error *err)
 
 	if (!line)
 		return -1;
-	if (!span_copy(r->event.run_id, run_id, sizeof run_id) || !id_valid(run_id, strlen(run_id)))
-		run_id[0] = '\0';
+	event_copy_id(r->event.run_id, run_id);
 	note_raw(r, r->event.refs);
 	blobs = transcript_blobs(r->graph.reader.path, run_id);
 	buffer_clear(&r->line);
@@ -104,7 +103,7 @@ open_other(struct state *s, struct span run_id, struct error *err)
 	char id[ID_SIZE], *directory, *name, *path;
 	int got;
 
-	if (!span_copy(run_id, id, sizeof id) || !id_valid(id, strlen(id)))
+	if (!event_copy_id(run_id, id))
 		return 0;
 	if (strcmp(id, s->other_id) == 0)
 		return 1;

@@ -88,9 +88,9 @@ struct history_summary {
 const char *path_inside(const char *path, const char *call, const char *call_path);
 
 /* Builds the index at path (0600, O_EXCL). ERROR_USAGE for a PATH in redo, skip or
- * left_out that no recorded call has (one inside of a child run is that run's to check); ERROR_SCHEMA if the transcript is not what it
- * should be; ERROR_SYSTEM. path NULL: the summary alone. *summary is to be freed
- * either way. */
+ * left_out that no recorded call has (one inside of a child run is that run's to check);
+ * ERROR_SCHEMA if the transcript is not what it should be; ERROR_SYSTEM. path NULL: the
+ * summary alone. *summary is to be freed either way. */
 int history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err);
 void history_summary_free(struct history_summary *summary);

@@ -275,8 +275,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		return 0;
 	if (n->recall.mode == RECALL_RESUME)
 		n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
-	if (!span_copy(n->recalled.started.view.child_run_id, n->run_id, sizeof n->run_id) ||
-	    !id_valid(n->run_id, strlen(n->run_id)))
+	if (!event_copy_id(n->recalled.started.view.child_run_id, n->run_id))
 		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");
 	if (n->recall.mode == RECALL_REPLAY)
 		return replay(n, c, input, err);

@@ -57,9 +57,9 @@ int resume_check_dead(const struct resume *r, struct error *err);
 int resume_check_record(const struct resume *r, void (*repaired)(const char *text),
     struct error *err);
 
-/* Makes the history for the run's next attempt (with the doubts of its child runs), or for a fork that leaves out what `at`
- * names, in the run directory (NULL: none is made); fills history. 1: every doubt is
- * decided; 0: not. */
+/* Makes the history for the run's next attempt (with the doubts of its child runs), or for
+ * a fork that leaves out what `at` names, in the run directory (NULL: none is made); fills
+ * history. 1: every doubt is decided; 0: not. */
 int resume_build(struct resume *r, const char *run_directory, char *const *redo,
     char *const *skip, struct error *err);
 int resume_build_fork(struct resume *r, const char *at, const char *run_directory,

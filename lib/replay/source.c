@@ -138,8 +138,7 @@ add_child(struct gathering *g, struct span child_run_id)
 	struct source *s = g->source;
 	char id[ID_SIZE];
 
-	if (!span_copy(child_run_id, id, sizeof id) || !id_valid(id, strlen(id)) ||
-	    map_get(&g->known, id, strlen(id)) != NULL)
+	if (!event_copy_id(child_run_id, id) || map_get(&g->known, id, strlen(id)) != NULL)
 		return;
 	map_put(&g->known, id, strlen(id), 0);
 	s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);

@@ -70,6 +70,10 @@ test_summaries(void **state)
 		assert_int_equal(s.output_tokens, runs[i].out);
 		assert_false(s.child);
 		summary_free(&s);
+		assert_int_equal(summary_read_ends(&s, transcript_of(runs[i].events, 8), &err), 0);
+		assert_string_equal(s.status, runs[i].status);
+		assert_int_equal(s.exit_code, runs[i].exit_code);
+		summary_free(&s);
 	}
 }
 

@@ -161,7 +161,9 @@ stop_when: {command: "true"}'
 	same "$(bodies | tail -n 1 | jq -c '[.messages[].role]')" '["system","user","assistant","tool"]'
 	same "$(payloads message.user '[.agent, .provider, .model]' | tail -n 1)" '["support","openai","test"]'
 	# Both providers have ended.
-	run -1 pgrep -P $$ awf-provider
+	same "$(for pid in $(pgrep awf-provider); do
+		grep -lsF "AWF_STORAGE=$AWF_STORAGE" "/proc/$pid/environ"
+	done)" ''
 }
 
 @test "what is wrong with an agent or those it hands over to is said before anything is read" {

@@ -312,7 +312,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	script "$(proceed c1 1)" "$(said hm)" "$(said hm)"
 	run -3 awf-run -n ./flow.awf
 	awf-verify -q --determinism
-	# A recording in which another token was handed out is another conversation.
+	# Other instructions make another conversation.
 	script "$(proceed c1 1)" "$(proceed c2 1)" "$(finish c3 '"end"')"
 	awf-run -n ./flow.awf >out
 	sed -i 's/Analyse it/Look at it/' agents/worker.md

@@ -21,10 +21,6 @@ serve() {
 }
 FAULTS=()
 
-# Events of the latest run: types, and payloads of one type.
-types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
-
 @test "a text in, an answer out, all of it recorded" {
 	text 'the answer' >answer1
 	serve answer1

@@ -35,9 +35,6 @@ serve() {
 
 serve_turns() { model_server --loop --answer-for '"tool_use_id"' answer --answer first; }
 
-types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "${RECORD:-$(transcript)}"; }
-
 @test "it reads what is to be asked; saying nothing changes nothing" {
 	guided 'exit 0' 'temperature: 0.5'
 	serve first answer

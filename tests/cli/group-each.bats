@@ -4,18 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-# PAYLOADS TYPE FILTER of the latest run.
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 calls() { jq -r 'select(.type == "step.completed").payload.call' "$(transcript)"; }
-
-# Records a workflow, which ends with STATUS; it is well-formed, and replays as it was.
-recorded() {
-	local status=$1
-	shift
-	run "-$status" --separate-stderr awf-run "$@"
-	awf-verify -q
-	awf-verify --determinism --isolation copy
-}
 
 @test "a body is run once per item, and the lines of its steps pass" {
 	printf 'a\nb\n' >items

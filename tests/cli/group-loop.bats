@@ -4,18 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-# PAYLOADS TYPE FILTER of the latest run.
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 rounds() { payloads step.completed 'select(.call | test("^l:0:[0-9]+/l:0:[0-9]+$")) | [.call, .skipped, .error.code]'; }
-
-# Records a workflow, which ends with STATUS; it is well-formed, and replays as it was.
-recorded() {
-	local status=$1
-	shift
-	run "-$status" --separate-stderr awf-run "$@"
-	awf-verify -q
-	awf-verify --determinism --isolation copy
-}
 
 # grow: a body that makes its text longer by one; long N: whether it has N characters.
 prepare() {

@@ -24,9 +24,6 @@ serve() {
 }
 FAULTS=()
 
-types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
-
 # To billing, and there an answer with the invoice.
 serve_billing() {
 	stream tool_use "$(use t1 transfer_to_billing '{"reason":"an invoice"}')" >to_billing

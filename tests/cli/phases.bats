@@ -30,7 +30,6 @@ proceed() { called "$1" continue_workflow "{\"token\":\"${3-@TOKEN}\",\"output\"
 finish() { called "$1" finish_workflow "{\"token\":\"${3-@TOKEN}\",\"output\":$2}"; }
 
 work() { awf-step -a worker work "$@" <<<'the topic'; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "${3-$(transcript)}"; }
 # What became of the calls of a tool: its error's code, or null.
 fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").payload.error.code" "$(transcript)" | paste -sd' '; }
 

@@ -20,7 +20,6 @@ prepare() {
 workflow() { printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod +x "$1"; }
 # A call of the tool, with these members of its arguments.
 start() { called "$1" run_workflow "{$2}"; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "${3-$(transcript)}"; }
 results() { payloads tool.result "$1" "$2"; }
 boss() { awf-run -n --id-file run.id ./boss.awf; }
 

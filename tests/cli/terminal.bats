@@ -4,17 +4,7 @@
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "$(transcript)"; }
 ended() { payloads run.completed '[.status, .exit_code, .error.code]'; }
-
-# Records a workflow, which ends with STATUS; it is well-formed, and replays as it was.
-recorded() {
-	local status=$1
-	shift
-	run "-$status" --separate-stderr awf-run "$@"
-	awf-verify -q
-	awf-verify --determinism --isolation copy
-}
 
 @test "failure: the run fails, with the data as its message, and the item passes" {
 	recorded 3 -c 'echo no stock | awf-step a -- cat | awf-step --terminal failure stop -r'

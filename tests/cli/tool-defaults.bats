@@ -22,7 +22,6 @@ prepare() {
 says() { stream tool_use "$@" >first; }
 
 serve() { model_server --loop --answer-for tool_use_id answer --answer first; }
-payloads() { jq -c "select(.type == \"$1\").payload | $2" "${RECORD:-$(transcript)}"; }
 offered() { bodies | head -n 1 | jq -c '[.tools[]?.name]'; }
 # What became of the calls.
 became() { payloads tool.call '[.name, .warning]' | paste -sd' '; payloads tool.result '[.output, .error.code, .error.message]' | paste -sd' '; }

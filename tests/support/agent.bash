@@ -43,3 +43,6 @@ use() { echo "{\"type\":\"tool_use\",\"id\":\"$1\",\"name\":\"$2\",\"input\":$3}
 # Bodies of the requests that were sent.
 bodies() { jq -c '.body | if type == "string" then fromjson else . end' "$MODEL_SERVER_LOG"; }
 sent() { wc -l <"$MODEL_SERVER_LOG"; }
+
+# The types of the events within the latest run's steps, in a row.
+types() { jq -r .type "$(transcript)" | grep -v '^run\|^step' | tr '\n' ' '; }

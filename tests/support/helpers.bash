@@ -30,6 +30,20 @@ teardown() {
 # The transcript of the latest run.
 transcript() { readlink -f "$AWF_STORAGE/latest"; }
 
+# TYPE FILTER [FILE]: what jq makes of the payloads of a type, in a line each; of the
+# latest run unless a FILE, or $RECORD, is another's transcript.
+payloads() { jq -c "select(.type == \"$1\").payload | $2" "${3:-${RECORD:-$(transcript)}}"; }
+
+# STATUS ARGUMENT...: records a workflow with awf-run, which ends with STATUS; the record
+# is well-formed, and replays as it was.
+recorded() {
+	local status=$1
+	shift
+	run "-$status" --separate-stderr awf-run "$@"
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
 # Fails, showing both, unless the two texts are the same.
 same() {
 	[ "$1" = "$2" ] && return 0

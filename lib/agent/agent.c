@@ -134,14 +134,13 @@ read_handoffs(const struct definition *d, const struct definition_key *key, json
     void *object, struct error *err)
 {
 	struct agent *a = object;
+	const char *repeated;
 
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
-	for (size_t i = 0; a->handoffs != NULL && a->handoffs[i] != NULL; i++)
-		for (size_t j = 0; j < i; j++)
-			if (strcmp(a->handoffs[i], a->handoffs[j]) == 0)
-				return definition_fail(d, key->name, err, "'%s' is there twice",
-				    a->handoffs[i]);
+	repeated = list_repeated(a->handoffs);
+	if (repeated != NULL)
+		return definition_fail(d, key->name, err, "'%s' is there twice", repeated);
 	a->handoffs_place = definition_place(d, key->name);
 	return 0;
 }

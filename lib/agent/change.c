@@ -8,6 +8,12 @@
 #include "base/text.h"
 #include "json/value.h"
 
+/* What the turn has without the change. */
+struct given {
+	const struct offer *offer;
+	const json_t *params;
+};
+
 static int
 wrong(struct error *err, const char *key, const char *what)
 {
@@ -15,11 +21,10 @@ wrong(struct error *err, const char *key, const char *what)
 }
 
 static int
-take_model(struct change *c, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_model(struct change *c, struct span value, const struct given *given,
+    struct error *err)
 {
-	(void)offer;
-	(void)params;
+	(void)given;
 	c->model = value;
 	return span_type(value) == 's' && value.len > 2 ? 0 :
 	    wrong(err, "model", "expected the name of a model");
@@ -47,15 +52,14 @@ is_message(struct span message)
 }
 
 static int
-take_messages(struct change *c, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_messages(struct change *c, struct span value, const struct given *given,
+    struct error *err)
 {
 	struct span_walk walk;
 	struct span key, message;
 	bool good = span_type(value) == 'a' && span_element(value, 0).at != NULL;
 
-	(void)offer;
-	(void)params;
+	(void)given;
 	c->messages = value;
 	span_walk_begin(&walk, value);
 	while (good && span_walk_next(&walk, &key, &message))
@@ -80,15 +84,14 @@ keep_tool(struct change *c, const struct offer *offer, const char *name, struct 
 }
 
 static int
-take_tools(struct change *c, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_tools(struct change *c, struct span value, const struct given *given,
+    struct error *err)
 {
 	struct span_walk walk;
 	struct span key, element;
 	int status = span_type(value) == 'a' ? 0 : wrong(err, "tools", "expected a list of names");
 	char *name;
 
-	(void)params;
 	c->narrows = true;
 	span_walk_begin(&walk, value);
 	while (status == 0 && span_walk_next(&walk, &key, &element)) {
@@ -96,22 +99,21 @@ take_tools(struct change *c, struct span value, const struct offer *offer,
 		if (name == NULL)
 			status = wrong(err, "tools", "expected a list of names");
 		else if (offer_find(&c->offer, name) == NULL)
-			status = keep_tool(c, offer, name, err);
+			status = keep_tool(c, given->offer, name, err);
 		free(name);
 	}
 	return status;
 }
 
 static int
-take_params(struct change *c, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_params(struct change *c, struct span value, const struct given *given,
+    struct error *err)
 {
 	struct error why = ERROR_INIT;
 	json_t *changes = value_parse(value.at, value.len, NULL, ERROR_SCHEMA, &why);
 	int status = -1;
 
-	(void)offer;
-	c->params = json_deep_copy(params);
+	c->params = json_deep_copy(given->params);
 	if (!json_is_object(changes))
 		wrong(err, "params", "expected an object");
 	else if (params_change(c->params, changes, "params", &why) == -1)
@@ -124,13 +126,12 @@ take_params(struct change *c, struct span value, const struct offer *offer,
 
 /* {"result": …} or {"error": "…"}. */
 static int
-take_end(struct change *c, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_end(struct change *c, struct span value, const struct given *given,
+    struct error *err)
 {
 	size_t bad;
 
-	(void)offer;
-	(void)params;
+	(void)given;
 	c->result = span_member(value, "result");
 	c->failure = span_member(value, "error");
 	if (c->result.at != NULL && scan_within(c->result.at, c->result.len, SCAN_DEPTH, &bad) != NULL)
@@ -143,8 +144,7 @@ take_end(struct change *c, struct span value, const struct offer *offer,
 
 static const struct {
 	const char *name;
-	int (*take)(struct change *, struct span, const struct offer *, const json_t *,
-	    struct error *);
+	int (*take)(struct change *, struct span, const struct given *, struct error *);
 } keys[] = {
 	{ "model", take_model },
 	{ "messages", take_messages },
@@ -172,12 +172,12 @@ unknown_key(struct span key, struct error *err)
 }
 
 static int
-take_key(struct change *c, struct span key, struct span value, const struct offer *offer,
-    const json_t *params, struct error *err)
+take_key(struct change *c, struct span key, struct span value, const struct given *given,
+    struct error *err)
 {
 	for (size_t i = 0; i < KEYS; i++)
 		if (span_is(key, keys[i].name))
-			return keys[i].take(c, value, offer, params, err);
+			return keys[i].take(c, value, given, err);
 	return unknown_key(key, err);
 }
 
@@ -202,6 +202,7 @@ int
 change_read(struct change *c, const char *bytes, size_t len, const struct offer *offer,
     const json_t *params, struct error *err)
 {
+	const struct given given = { offer, params };
 	struct span whole = span_trim(span_of(bytes, len)), key, value;
 	struct span_walk walk;
 	int status;
@@ -215,7 +216,7 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
 	span_walk_begin(&walk, span_of(c->text.data, c->text.len));
 	while (status == 0 && span_walk_next(&walk, &key, &value))
 		if (span_type(value) != '0')
-			status = take_key(c, key, value, offer, params, err);
+			status = take_key(c, key, value, &given, err);
 	return status;
 }
 

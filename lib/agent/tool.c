@@ -62,20 +62,19 @@ tool_names_read(const struct definition *d, const struct definition_key *key, js
     void *object, struct error *err)
 {
 	char ***names = (char ***)((char *)object + key->offset);
+	const char *repeated;
 
 	if (*names == NULL)
 		*names = memory_zero(1, sizeof **names);
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
-	for (char **name = *names; *name != NULL; name++) {
+	for (char **name = *names; *name != NULL; name++)
 		if (!tool_name_valid(*name))
 			return definition_fail(d, key->name, err, "'%s' is no tool's name "
 			    "(1 to 64 of A-Z a-z 0-9 _ -)", *name);
-		for (char **other = *names; other < name; other++)
-			if (strcmp(*name, *other) == 0)
-				return definition_fail(d, key->name, err, "'%s' is there twice", *name);
-	}
-	return 0;
+	repeated = list_repeated(*names);
+	return repeated == NULL ? 0 :
+	    definition_fail(d, key->name, err, "'%s' is there twice", repeated);
 }
 
 static int

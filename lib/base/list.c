@@ -23,6 +23,16 @@ list_has(char *const *list, const char *text)
 	return list != NULL && *list != NULL;
 }
 
+const char *
+list_repeated(char *const *list)
+{
+	for (char *const *text = list; text != NULL && *text != NULL; text++)
+		for (char *const *before = list; before < text; before++)
+			if (strcmp(*before, *text) == 0)
+				return *text;
+	return NULL;
+}
+
 void
 list_take(char ***list, char *text)
 {

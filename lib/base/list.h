@@ -10,6 +10,8 @@
 
 size_t list_count(char *const *list);
 bool list_has(char *const *list, const char *text);
+/* The first text that is there before; NULL: there is none. */
+const char *list_repeated(char *const *list);
 /* Adds a copy. */
 void list_add(char ***list, const char *text);
 /* Adds the text itself, which must be free()able. */

@@ -244,8 +244,10 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 	polls[w->count].fd = also_fd;
 	polls[w->count].events = POLLIN;
 	if (poll(polls, w->count + 1, WAIT_MS) == -1) {
+		result = errno == EINTR ? 0 :
+		    error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
 		free(polls);
-		return errno == EINTR ? 0 : error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
+		return result;
 	}
 	for (i = 0; i < w->count && result == 0; i++)
 		if (polls[i].revents != 0)

@@ -108,6 +108,13 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 	return run_finish(&j->run, &end, err);
 }
 
+/* Nothing is left to decide: it lived still when that was done. */
+static bool
+decided_meanwhile(const struct outcome *o)
+{
+	return o->asks == WAITING_NOTHING && o->decisions > 0;
+}
+
 /* Which decision the run waits for. */
 static void
 tell_what_next(const struct job *j, const struct conclusion *e, struct error *line)
@@ -133,6 +140,9 @@ report(const struct job *j, const struct conclusion *e)
 		return;
 	if (e->error.code == ERROR_WAITING && j->outcome.asks != WAITING_NOTHING)
 		tell_what_next(j, e, &line);
+	else if (e->error.code == ERROR_WAITING && decided_meanwhile(&j->outcome))
+		error_set(&line, ERROR_WAITING, j->run.name, "goes on as was decided: awf-run --resume %s",
+		    j->run.id);
 	else if (*e->step == '\0')
 		error_set(&line, e->error.code, place, "%s", e->error.message);
 	else

@@ -157,6 +157,7 @@ place_detached(struct place *p, struct error *err)
 	if (!p->nested_in)
 		return 0;
 	data_from_text(&result, p->id, strlen(p->id));
+	result.no_newline = false; /* it is printed as a line */
 	failed = child_completed(&p->child, &end, err);
 	data_free(&result);
 	return failed;

@@ -26,6 +26,7 @@ struct call_record {
 	char *message;
 	char ended[ID_SIZE];    /* event id of its end, if that was one of failure */
 	enum waiting_for asks;
+	bool decided;           /* it waited, and somebody has decided since */
 	bool lenient;           /* a group that may succeed though branches of it failed */
 	bool excused;
 	bool repeated;          /* a later one succeeded, as for all before it */
@@ -286,7 +287,7 @@ excuse_rescued(struct tally *t, const struct call_record *rescue)
 	}
 }
 
-/* The branches of a group that need not all succeed. */
+/* The branches of a group that need not all succeed: of one that waits those that failed. */
 static void
 excuse_branches(struct tally *t, const struct call_record *group)
 {
@@ -295,7 +296,8 @@ excuse_branches(struct tally *t, const struct call_record *group)
 	for (size_t i = (size_t)(group - t->calls) + 1; i < t->count; i++) {
 		struct call_record *c = &t->calls[i];
 
-		if (c->id != NULL && enclosing_len(c->id) == len && memcmp(c->id, group->id, len) == 0)
+		if (c->id != NULL && enclosing_len(c->id) == len && memcmp(c->id, group->id, len) == 0 &&
+		    (group->end == CALL_SUCCEEDED || c->end == CALL_FAILED))
 			c->excused = true;
 	}
 }
@@ -306,8 +308,6 @@ call_succeeded(struct tally *t, struct call_record *c)
 	c->end = CALL_SUCCEEDED;
 	excuse_repeated(t, c);
 	excuse_rescued(t, c);
-	if (c->lenient)
-		excuse_branches(t, c);
 	c->repeated = true;
 }
 
@@ -334,7 +334,14 @@ call_done(struct tally *t, struct call_record *c)
 	t->done++;
 }
 
-/* A call that waits may end again, decided by somebody: this attempt has waited. */
+/* A call that waits may end again, decided by somebody: this attempt has waited all the
+ * same. A heartbeat lets it wait on. */
+static void
+call_decided(struct call_record *c, const struct event_view *view)
+{
+	c->decided |= c->end == CALL_WAITING && waiting_of(view) == WAITING_NOTHING;
+}
+
 static void
 call_completed(struct tally *t, const struct event_view *view)
 {
@@ -343,7 +350,11 @@ call_completed(struct tally *t, const struct event_view *view)
 	struct span error = span_member(view->payload, "error");
 
 	free(id);
-	if (c == NULL || c->end != CALL_OPEN || waiting_decided(view))
+	if (c != NULL && waiting_decided(view)) {
+		call_decided(c, view);
+		return;
+	}
+	if (c == NULL || c->end != CALL_OPEN)
 		return;
 	if (view->type == EVENT_CALL_WORKFLOW_COMPLETED)
 		know_input(t, c, view->payload);
@@ -354,6 +365,8 @@ call_completed(struct tally *t, const struct event_view *view)
 		read_error(c, error);
 	else
 		call_succeeded(t, c);
+	if (c->lenient && (c->end == CALL_SUCCEEDED || c->end == CALL_WAITING))
+		excuse_branches(t, c);
 	if (c->end == CALL_SUCCEEDED || c->end == CALL_NEITHER)
 		call_done(t, c);
 	else if (span_copy(view->event_id, c->ended, sizeof c->ended))
@@ -463,11 +476,14 @@ set_failed(struct outcome *o, const struct call_record *c)
 static void
 set_waiting(struct outcome *o, const struct call_record *c)
 {
-	if (o->waiting++ == 0 || (o->asking == 0 && c->asks != WAITING_NOTHING)) {
+	bool asks = c->asks != WAITING_NOTHING && !c->decided;
+
+	if (o->waiting++ == 0 || (o->asking == 0 && asks)) {
 		snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
-		o->asks = c->asks;
+		o->asks = asks ? c->asks : WAITING_NOTHING;
 	}
-	o->asking += c->asks != WAITING_NOTHING;
+	o->asking += asks;
+	o->decisions += c->decided;
 }
 
 static void

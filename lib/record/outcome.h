@@ -9,7 +9,8 @@
  *     child run: of the same name, enclosing call, arguments and standard input);
  *   - a --rescue call on its line succeeded;
  *   - a tool made it: what became of it is the tool's result;
- *   - it is a branch of a group that succeeded, whose strategy is any or best-effort;
+ *   - it is a branch of a group whose strategy is any or best-effort, and that
+ *     succeeded or waits;
  *   - a call that encloses it failed and is excused by one of these.
  *
  * A call ends once: what is decided later of one that waits counts for the next attempt.
@@ -33,6 +34,7 @@ struct outcome {
 	char first_waiting[256];           /* of those that ask for something, if any does */
 	enum waiting_for asks;             /* what for */
 	int64_t asking;                    /* how many ask */
+	int64_t decisions;                 /* how many asked and were decided about meanwhile */
 	struct error error;                /* of the first failed call */
 	enum outcome_decision decision;
 	struct error decided;              /* of OUTCOME_FAILURE */

@@ -300,6 +300,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	rm held
 	wait $! || true
 	same "$(jq -r 'select(.type == "run.completed") | .payload.status' "$(record)")" waiting
+	same "$(tail -n 1 err)" "awf-run: flow: goes on as was decided: awf-run --resume $(id)"
 	awf-verify
 	same "$(resume)" 'done cake'
 }

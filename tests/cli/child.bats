@@ -287,6 +287,14 @@ has_status() { [ "$(status_of "$1")" = "\"$2\"" ]; }
 	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl
 }
 
+@test "--detach: the id is a line, also in a replay" {
+	run -0 awf-run -n --name top -c 'awf-run -n --detach --name sub true >id; awf-step count -r -- wc -l <id'
+	same "$output" 1
+	eventually has_status sub success
+	same "$(awf-replay @top 2>/dev/null)" 1
+	awf-verify --determinism @top
+}
+
 @test "--detach: cancelling or killing the parent, or ending a tool, does not touch the child" {
 	for number in 15 9; do
 		rm -rf "$AWF_STORAGE" pid go again

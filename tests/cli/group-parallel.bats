@@ -188,9 +188,10 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 }
 
 @test "interrupted: branches are ended, and recorded as cancelled" {
-	awf-run -c 'awf-step -n --parallel p -- "sleep 77.35" "sleep 77.36; true"' 3>&- &
+	awf-run -c 'awf-step -n --parallel p -- "touch a; exec sleep 77.35" "touch b; sleep 77.36; true"' 3>&- &
 	pid=$!
-	eventually pgrep -f 'sleep 77.36' >/dev/null
+	eventually test -e a
+	eventually test -e b
 	kill -TERM "$pid"
 	status=0
 	wait "$pid" || status=$?

@@ -196,10 +196,12 @@ follow_up(struct job *j, const char *name)
 	const struct settings *s = &j->settings;
 	struct environment environment = { NULL, 0, 0 };
 	struct error warning;
+	/* What a child writes is its result, of which this is no part. */
+	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
 	if ((s->on_complete != NULL || s->on_failure != NULL) &&
 	    (job_keyless(&environment, &warning) != 0 ||
-	    notice_send(s, &j->conclusion, &j->summary, environment.list, &warning) != 0))
+	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
 		job_warn(&warning);
 	environment_free(&environment);
 	if (s->keep != NULL && prune_older(s->keep, name, j->run.id, job_warn, &warning) != 0)

@@ -52,13 +52,13 @@ find_command(const struct settings *s, const char *status, const char **option)
 
 int
 notice_send(const struct settings *s, const struct conclusion *e,
-    const struct buffer *summary, char *const *environment, struct error *err)
+    const struct buffer *summary, int out, char *const *environment, struct error *err)
 {
 	const char *option, *command = find_command(s, e->status, &option);
 	struct error why;
 
 	if (command == NULL ||
-	    notify(command, span_of(summary->data, summary->len), environment, &why) == 0)
+	    notify(command, span_of(summary->data, summary->len), out, environment, &why) == 0)
 		return 0;
 	return error_set(err, why.code, option, "%s", why.message);
 }

@@ -15,8 +15,8 @@
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome);
 /* Tells it to the command that wants to know of such an end, if there is one; place is
- * the option. -1 with *err. */
+ * the option. Its stdout is out, see exec/notify.h. -1 with *err. */
 int notice_send(const struct settings *s, const struct conclusion *e,
-    const struct buffer *summary, char *const *environment, struct error *err);
+    const struct buffer *summary, int out, char *const *environment, struct error *err);
 
 #endif

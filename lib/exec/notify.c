@@ -69,11 +69,12 @@ wait_for(struct guardian *g, struct error *err)
 }
 
 int
-notify(const char *command, struct span text, char *const *environment, struct error *err)
+notify(const char *command, struct span text, int out, char *const *environment,
+    struct error *err)
 {
 	char *argv[4];
 	struct process_spec spec = { .argv = argv, .environment = environment,
-		.out = PROCESS_INHERIT, .err = PROCESS_INHERIT };
+		.out = out, .err = PROCESS_INHERIT };
 	struct guardian g;
 	char status[64];
 	int failed, number, unused;

@@ -138,6 +138,13 @@ summary() { jq -c "$1" summary; }
 	same "$(paste -sd' ' <<<"$output")" 'inner outer'
 }
 
+@test "what a run inside another tells is no part of its result" {
+	run -0 --separate-stderr awf-run -n --name outer -c 'awf-run -n --name inner --on-complete "echo told" -c "echo result" | awf-step show -r -- cat'
+	same "$output" result
+	same "$stderr" told
+	awf-verify --determinism @outer
+}
+
 @test "a name and a message that are not plain text" {
 	run -3 told --name $'l\u00edo "x" \u2028' -c 'awf-step -n -q a -- sh -c "printf \"\\033[2J\\n\\\"\" >&2; exit 1"'
 	same "$(summary .name)" "$(jq -nc --arg name $'l\u00edo "x" \u2028' '$name')"

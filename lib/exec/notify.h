@@ -12,10 +12,11 @@
 
 #define NOTIFY_LIMIT_MS 60000 /* a command may take so long */
 
-/* Runs command with the text, of 64 KiB at most, on its stdin, which it need not read, and
- * out (a descriptor, or PROCESS_…) and this process's stderr; environment ends with NULL.
- * What it leaves running is ended. With the signals that cancel held (supervise.h); one that comes ends the command.
- * -1 with *err, without a place: it could not be run, failed, or took too long. */
+/* Runs command with the text, of 64 KiB at most, on its stdin, which it need not read, out
+ * (a descriptor, or PROCESS_…) and this process's stderr; environment ends with NULL. What
+ * it leaves running is ended. With the signals that cancel held (supervise.h); one that
+ * comes ends the command. -1 with *err, without a place: it could not be run, failed, or
+ * took too long. */
 int notify(const char *command, struct span text, int out, char *const *environment,
     struct error *err);
 

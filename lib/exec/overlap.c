@@ -172,8 +172,9 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 {
 	struct queue *q = &o->queue;
 	const struct queue_entry *before;
-	char last[ID_SIZE] = "";
+	char last[ID_SIZE];
 
+	memcpy(last, q->gone, sizeof last);
 	while ((before = predecessor(q)) != NULL) {
 		int fd = before->pid > 0 ? wait_descriptor(before->pid) : -1, number;
 

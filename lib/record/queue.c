@@ -129,6 +129,17 @@ read_ticket(int fd, struct queue_entry *entry)
 			entry->state = (enum queue_state)i;
 }
 
+/* Removes a ticket that nobody holds. */
+static int
+clear_ticket(struct queue *q, int fd, const char *path, struct error *err)
+{
+	struct queue_entry entry = { .number = 0 };
+
+	read_ticket(fd, &entry);
+	memcpy(q->gone, entry.run_id, sizeof q->gone);
+	return unlink(path) == 0 ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+}
+
 /* Takes in a ticket, or removes it if nobody holds it. */
 static int
 look_at_ticket(struct queue *q, const char *name, struct error *err)
@@ -151,8 +162,8 @@ look_at_ticket(struct queue *q, const char *name, struct error *err)
 		entry->number = number;
 		entry->pid = pid;
 		q->last = number > q->last ? number : q->last;
-	} else if (unlink(path) != 0) {
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+	} else {
+		failed = clear_ticket(q, fd, path, err);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -177,6 +188,7 @@ queue_look(struct queue *q, struct error *err)
 
 	q->count = 0;
 	q->last = 0;
+	q->gone[0] = '\0';
 	if (directory == NULL)
 		return error_errno(err, ERROR_SYSTEM, q->directory, "unable to read the directory");
 	while (failed == 0 && (found = readdir(directory)) != NULL)

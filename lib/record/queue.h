@@ -56,6 +56,7 @@ struct queue {
 	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
 	size_t count;
 	long long last;       /* the highest number of theirs */
+	char gone[ID_SIZE];   /* the run of one who was gone and left a ticket; "": of nobody */
 };
 
 /* The storage must exist, and outlive the queue. */

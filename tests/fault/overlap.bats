@@ -52,6 +52,25 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	clean
 }
 
+@test "skip: what one that was killed has left is waited for" {
+	start 1 skip
+	eventually begun 1
+	guardian=$(cat "/proc/${PIDS[1]}/task/${PIDS[1]}/children")
+	left=$(cat "/proc/${guardian% }/task/${guardian% }/children")
+	kill -STOP "${PIDS[1]}"
+	kill -9 "${guardian% }"
+	destroy 1
+	start 2 skip
+	sleep 0.5
+	same "$(order)" '1 begins'
+	kill -9 "${left% }"
+	eventually begun 2
+	touch go
+	ended 2 0
+	same "$(order)" '1 begins 2 begins 2 ends'
+	clean
+}
+
 @test "buffer-all: whoever is killed, the others keep their order" {
 	# Eight in line; which of them are killed, and what runs then.
 	while read -r killed expected; do

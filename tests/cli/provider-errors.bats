@@ -230,7 +230,7 @@ with_fault() {
 	exec 9>requests
 	request 1 '"stream":true' >&9
 	until [ -s answers ]; do sleep 0.02; done
-	! tr '\0' '\n' <"/proc/$pid/cmdline" | grep sk-secret
+	same "$(tr '\0' '\n' <"/proc/$pid/cmdline" | grep sk-secret)" ""
 	[ "$(id -u)" -eq 0 ] || ! cat "/proc/$pid/environ"
 	exec 9>&-
 	kill "$pid"

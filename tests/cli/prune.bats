@@ -68,7 +68,6 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	awf-run --name old --id-file old --snapshot --workspace space -c 'awf-step -q big -- cat' <large
 	id=$(cat old)
 	echo torn >"$AWF_STORAGE/transcripts/$id.torn"
-	awf-replay -q "$id" --keep "$AWF_STORAGE/replay" 2>/dev/null || true
 	mkdir -p "$AWF_STORAGE/replays/$id/transcripts" "$AWF_STORAGE/runs/$id"
 	echo {} >"$AWF_STORAGE/replays/$id/transcripts/$id.jsonl"
 	: >"$AWF_STORAGE/runs/$id/lock"

@@ -255,6 +255,18 @@ prune_instead(const struct settings *s)
 	return program_end(PROGRAM, STATUS_OK);
 }
 
+/* A decision that was made is not to be made again. */
+static int
+fail_to_start(const struct job *j, const struct error *err)
+{
+	struct error decided;
+
+	if (j->settings.decide == DECIDE_NOTHING)
+		return own_failure(err);
+	error_set(&decided, err->code, err->place, "the decision is recorded, but %s", err->message);
+	return own_failure(&decided);
+}
+
 static int
 run(struct job *j)
 {
@@ -265,9 +277,8 @@ run(struct job *j)
 	if (status != STATUS_OK || (j->settings.decide != DECIDE_NOTHING && j->settings.resume == NULL))
 		return status;
 	status = job_prepare(j, &err);
-
 	if (status == -1) {
-		status = own_failure(&err);
+		status = fail_to_start(j, &err);
 		if (err.code == ERROR_CANCELLED) {
 			overlap_leave(&j->overlap);
 			signals_die(signals_held());

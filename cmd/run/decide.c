@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "record/decision.h"
+#include "record/lineage.h"
 #include "record/run.h"
 #include "record/state.h"
 #include "record/storage.h"
@@ -30,16 +31,40 @@ is_token(const char *path)
 	return strlen(path) > ID_SIZE && path[ID_SIZE - 1] == '/' && id_valid(path, ID_SIZE - 1);
 }
 
+/* Whether the run is one that this process is in, however deep. */
+static int
+inside_of(const struct storage *storage, const char *run_id, bool *inside, struct error *err)
+{
+	const char *own = getenv("AWF_RUN_ID");
+	struct lineage lineage = { .count = 0 };
+	char *directory;
+	int failed;
+
+	*inside = false;
+	if (own == NULL || !id_valid(own, strlen(own)))
+		return 0;
+	directory = storage_run_directory(storage, own);
+	failed = lineage_read(&lineage, directory, err);
+	free(directory);
+	*inside = strcmp(own, run_id) == 0;
+	for (size_t i = 0; failed == 0 && i < lineage.count; i++)
+		*inside = *inside || strcmp(lineage.runs[i].run_id, run_id) == 0;
+	return failed;
+}
+
 /* A run that decides about itself would approve whatever it likes. */
 static int
-refuse_own(const struct settings *s, const char *run_id, struct error *err)
+refuse_own(const struct settings *s, const struct storage *storage, const char *run_id,
+    struct error *err)
 {
-	const char *inside = getenv("AWF_RUN_ID");
+	bool inside;
 
-	if (inside == NULL || strcmp(inside, run_id) != 0 || (s->decide != DECIDE_APPROVE &&
-	    s->decide != DECIDE_DENY))
+	if (s->decide != DECIDE_APPROVE && s->decide != DECIDE_DENY)
 		return 0;
-	return error_set(err, ERROR_USAGE, run_id, "a run does not decide about itself");
+	if (inside_of(storage, run_id, &inside, err) != 0)
+		return -1;
+	return !inside ? 0 : error_set(err, ERROR_USAGE, run_id,
+	    "a run does not decide about itself, nor about one that it is inside of");
 }
 
 static int
@@ -69,7 +94,7 @@ open_run(struct deciding *d, struct error *err)
 		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
 		    storage.root);
 	if (failed == 0)
-		failed = refuse_own(s, ref.run_id, err);
+		failed = refuse_own(s, &storage, ref.run_id, err);
 	if (failed == 0) {
 		blobs = storage_blobs(&storage, ref.run_id);
 		failed = undecided_open(&d->undecided, ref.path, blobs, ref.run_id, err);

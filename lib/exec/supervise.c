@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* ppoll() */
 #include "exec/supervise.h"
 
 #include <errno.h>
@@ -101,8 +102,8 @@ signals_wait(int fd, int timeout_ms)
 {
 	const struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 	struct sigaction action = { .sa_handler = wake_up }, before[CAUGHT];
+	struct pollfd watched = { .fd = fd, .events = POLLIN };
 	sigset_t mask;
-	fd_set fds;
 
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	sigemptyset(&action.sa_mask);
@@ -112,11 +113,8 @@ signals_wait(int fd, int timeout_ms)
 		if (before[i].sa_handler != SIG_IGN)
 			sigaction(caught[i], &action, NULL);
 	}
-	FD_ZERO(&fds);
-	if (fd >= 0)
-		FD_SET(fd, &fds);
 	woken_by = 0;
-	pselect(fd + 1, &fds, NULL, NULL, &timeout, &mask);
+	ppoll(&watched, 1, &timeout, &mask);
 	for (size_t i = 0; i < CAUGHT; i++)
 		sigaction(caught[i], &before[i], NULL);
 	if (woken_by != 0)

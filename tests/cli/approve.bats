@@ -419,6 +419,14 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	same "$(events ok '.approval.decision | select(.)')" ''
 }
 
+@test "nor does a run inside of it" {
+	waits ./flow <<<cake
+	sed -i '1i PARENT=$AWF_RUN_ID awf-run -n --name kid -c "awf-run --approve ok \$PARENT </dev/null"' flow
+	run -75 resume
+	[[ $output == *"awf-run: $(id): a run does not decide about itself, nor about one that it is inside of"* ]]
+	same "$(events ok '.approval.decision | select(.)')" ''
+}
+
 @test "decisions are signed where there is a key, and verified behind a seal" {
 	mkdir -p "$XDG_CONFIG_HOME/awf"
 	awf-verify --keygen "$XDG_CONFIG_HOME/awf/seal.key"

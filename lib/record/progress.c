@@ -43,7 +43,7 @@ begin(struct progress *p, const char *run_id, const char *call, const struct eve
 	c = &p->calls[p->count++];
 	memcpy(c->run_id, run_id, sizeof c->run_id);
 	c->call = memory_text(call);
-	view_label(event->path, event->iteration, &label);
+	view_label(event, &label);
 	c->label = buffer_take(&label);
 	c->started = 0;
 	if (!span_copy(event->timestamp, timestamp, sizeof timestamp) ||

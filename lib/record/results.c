@@ -1,6 +1,7 @@
 #include "record/results.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/digest.h"
 #include "base/memory.h"
@@ -67,6 +68,34 @@ result_member(struct span payload)
 
 	return span_integer(span_member(payload, "count"), &count) && count == 1 ?
 	    "result/0/data" : "result";
+}
+
+long long
+result_lines(struct span result, struct buffer *text, struct span *data)
+{
+	struct span first = { NULL, 0 };
+	const char *at, *end;
+	long long count = 0;
+	size_t bad;
+
+	if (span_type(result) != 's')
+		return 0;
+	span_decode(result, text);
+	at = buffer_string(text);
+	for (const char *stop = at + text->len; at < stop; at = end + 1) {
+		struct span line;
+
+		end = memchr(at, '\n', (size_t)(stop - at));
+		end = end != NULL ? end : stop;
+		line = span_of(at, (size_t)(end - at));
+		if (scan_check(line.at, line.len, &bad) != NULL || !state_is(line))
+			return 0;
+		if (count++ == 0)
+			first = span_member(line, "data");
+	}
+	if (count > 0)
+		*data = first;
+	return count;
 }
 
 void

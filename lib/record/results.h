@@ -26,6 +26,9 @@ void data_write(const struct data *data, struct writer *w);
 
 /* Where in a payload people find the result: of a group that gave one line, its data. */
 const char *result_member(struct span payload);
+/* How many state lines the text is that a child wrote, and the data of the first: a span
+ * of text. 0: it is something else. */
+long long result_lines(struct span result, struct buffer *text, struct span *data);
 
 /* Values of a payload that stand in blobs: for raws of struct event. */
 struct binaries {

@@ -92,28 +92,65 @@ count_text(int64_t count, char *out, size_t size)
 	return out;
 }
 
-void
-view_label(struct span path, int64_t iteration, struct buffer *out)
+/* How many c are in it. */
+static unsigned
+count_of(struct span text, char c)
 {
-	struct buffer text = BUFFER_INIT;
-	const char *dot;
+	unsigned count = 0;
 
-	span_decode(path, &text);
-	dot = strrchr(buffer_string(&text), '.');
-	buffer_text(out, dot ? dot + 1 : buffer_string(&text));
-	if (iteration > 0 && text.len > 0)
-		buffer_format(out, "[%lld]", (long long)iteration);
-	buffer_free(&text);
+	for (size_t i = 0; i < text.len; i++)
+		count += text.at[i] == c;
+	return count;
 }
 
 unsigned
 path_depth(struct span path)
 {
-	unsigned depth = path.len > 2;
+	return (path.len > 2) + count_of(path, '.');
+}
 
-	for (size_t i = 0; i < path.len; i++)
-		depth += path.at[i] == '.';
-	return depth;
+/* Whether the event is of a round or branch, "refine:0:2/refine:0:1"; item: of the
+ * group's call, 2. */
+static bool
+within_group(const struct event_view *event, long long *item)
+{
+	struct span call = span_member(event->payload, "call");
+	char *text, *last, *group, *number;
+	bool within = false;
+
+	/* A step that is called as the one it is started in has a longer path. */
+	if (span_type(call) != 's' || count_of(call, '/') < path_depth(event->path))
+		return false;
+	text = span_text(call);
+	last = text != NULL ? strrchr(text, '/') : NULL;
+	if (last != NULL) {
+		*last++ = '\0';
+		group = strrchr(text, '/');
+		group = group != NULL ? group + 1 : text;
+		number = strrchr(group, ':');
+		within = number != NULL && strncmp(group, last, strcspn(last, ":") + 1) == 0;
+		*item = within ? strtoll(number + 1, NULL, 10) : 0;
+	}
+	free(text);
+	return within;
+}
+
+void
+view_label(const struct event_view *event, struct buffer *out)
+{
+	struct buffer text = BUFFER_INIT;
+	long long item = 0;
+	bool within = within_group(event, &item);
+	const char *dot;
+
+	span_decode(event->path, &text);
+	dot = strrchr(buffer_string(&text), '.');
+	buffer_text(out, dot ? dot + 1 : buffer_string(&text));
+	if (item > 0)
+		buffer_format(out, "[%lld]", item);
+	if (within || (event->iteration > 0 && text.len > 0))
+		buffer_format(out, "[%lld]", (long long)event->iteration);
+	buffer_free(&text);
 }
 
 static void add(struct view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -247,6 +284,23 @@ blob_size(const struct event_view *event, const char *pointer)
 	return -1;
 }
 
+static void
+detail_length(struct view *v, struct span value)
+{
+	size_t bytes = value.len;
+	char text[32];
+
+	if (!member_set(value))
+		return;
+	if (span_type(value) == 's') {
+		buffer_clear(&v->scratch);
+		span_decode(value, &v->scratch);
+		bytes = v->scratch.len;
+	}
+	detail(v);
+	add(v, "%s", size_text((int64_t)bytes, text, sizeof text));
+}
+
 /* The size of payload.KEY, as far as it has one. */
 static void
 detail_size(struct view *v, const struct event_view *event, const char *key)
@@ -258,14 +312,9 @@ detail_size(struct view *v, const struct event_view *event, const char *key)
 	snprintf(pointer, sizeof pointer, "/payload/%s", key);
 	value = pointer_find(event->payload, pointer + sizeof "/payload" - 1);
 	bytes = blob_size(event, pointer);
-	if (bytes < 0 && !member_set(value))
+	if (bytes < 0) {
+		detail_length(v, value);
 		return;
-	if (bytes < 0 && span_type(value) == 's') {
-		buffer_clear(&v->scratch);
-		span_decode(value, &v->scratch);
-		bytes = (int64_t)v->scratch.len;
-	} else if (bytes < 0) {
-		bytes = (int64_t)value.len;
 	}
 	detail(v);
 	add(v, "%s", size_text(bytes, text, sizeof text));
@@ -324,7 +373,7 @@ add_head(struct view *v, const struct event_view *event, const struct view_word 
 		add(v, "%s ", word->symbol);
 		mark(v, from, word->colour);
 	}
-	view_label(event->path, event->iteration, &label);
+	view_label(event, &label);
 	if (label.len == 0)
 		buffer_text(&label, "run");
 	text_visible(&v->text, label.data, label.len, ARGUMENT_COLUMNS);
@@ -397,16 +446,41 @@ detail_model(struct view *v, struct span payload)
 	add_value(v, model, ARGUMENT_COLUMNS);
 }
 
-/* How many lines a group gave, if that is not one, which is shown. */
-static void
-detail_lines(struct view *v, struct span payload)
-{
-	long long count;
+/* What a call gave: a value, or state lines of which only one alone is shown. */
+struct given {
+	long long lines;     /* 1 of a value */
+	struct span value;
+	const char *member;  /* that it is of the payload; NULL: it is the line's of a child */
+	struct buffer text;  /* that value is in then */
+};
 
-	if (!span_integer(span_member(payload, "count"), &count) || count == 1)
-		return;
-	detail(v);
-	add(v, "%lld lines", count);
+static void
+given_read(struct given *g, const struct event_view *event)
+{
+	const char *member = result_member(event->payload);
+	char pointer[64];
+
+	snprintf(pointer, sizeof pointer, "/%s", member);
+	*g = (struct given){ .member = member, .value = pointer_find(event->payload, pointer) };
+	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
+		g->lines = result_lines(g->value, &g->text, &g->value);
+	if (g->lines == 1)
+		g->member = NULL;
+	if (g->lines == 0 && !span_integer(span_member(event->payload, "count"), &g->lines))
+		g->lines = 1;
+}
+
+static void
+detail_given(struct view *v, const struct event_view *event, const struct given *g)
+{
+	if (g->lines != 1) {
+		detail(v);
+		add(v, "%lld lines", g->lines);
+	}
+	if (g->member != NULL)
+		detail_size(v, event, g->member);
+	else
+		detail_length(v, g->value);
 }
 
 /* What a condition was asked, and its answer. */
@@ -462,21 +536,19 @@ show_step_started(struct view *v, const struct event_view *event)
 
 /* What came of the call, in short. */
 static void
-add_result(struct view *v, const struct event_view *event, const char *member)
+add_result(struct view *v, const struct event_view *event, const struct given *g)
 {
 	struct span outcome = span_member(event->payload, "outcome");
-	char pointer[64];
-	long long count;
+	struct span skipped = span_member(event->payload, "skipped");
 
-	if (member_set(outcome)) {
+	if (span_type(skipped) == 's') {
+		add_preview(v, skipped);
+	} else if (member_set(outcome)) {
 		add_preview(v, outcome);
 		add_preview(v, span_member(event->payload, "reason"));
-		return;
+	} else if (g->lines == 1) {
+		add_preview(v, g->value);
 	}
-	if (span_integer(span_member(event->payload, "count"), &count) && count != 1)
-		return;
-	snprintf(pointer, sizeof pointer, "/%s", member);
-	add_preview(v, pointer_find(event->payload, pointer));
 }
 
 /* "approved by NAME"; of what waits, until when. A failure says it in its message. */
@@ -497,25 +569,21 @@ static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, "error");
-	struct span skipped = span_member(payload, "skipped");
-	const char *member = result_member(payload);
+	struct given given;
 
+	given_read(&given, event);
 	add_head(v, event, &view_words[view_ended(event)]);
 	detail_duration(v, span_member(payload, "duration_ms"));
-	detail_lines(v, payload);
-	detail_size(v, event, member);
+	detail_given(v, event, &given);
 	detail_condition(v, span_member(payload, "condition"));
 	detail_retries(v, span_member(payload, "retries"));
 	detail_value(v, "run ", event->child_run_id);
 	detail_approval(v, span_member(payload, "approval"), view_ended(event) == VIEW_FAILED);
-	if (member_set(error)) {
+	if (member_set(error))
 		add_error(v, error);
-		return;
-	}
-	if (span_type(skipped) == 's')
-		add_preview(v, skipped);
 	else
-		add_result(v, event, member);
+		add_result(v, event, &given);
+	buffer_free(&given.text);
 }
 
 /* The text to show of a message: its first text, else the tools it calls, else
@@ -723,6 +791,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	struct event_view event;
 	const struct shape *shape;
 	size_t indent;
+	long long item;
 
 	if (event_view(line, len, &event) != 0)
 		return -1;
@@ -731,7 +800,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	v->mark_count = 0;
 	v->detailed = false;
 	add_time(v, event.timestamp);
-	indent = 1 + 2 * (depth + path_depth(event.path) + shape->inside);
+	indent = 1 + 2 * (depth + path_depth(event.path) + shape->inside + within_group(&event, &item));
 	add(v, "%*s", (int)indent, "");
 	shape->show(v, &event);
 	details_end(v);

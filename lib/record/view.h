@@ -51,9 +51,10 @@ int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
 void view_free(struct view *v);
 
-/* The last name of a path, with the iteration if it is not the first: "draft",
- * "draft[2]". */
-void view_label(struct span path, int64_t iteration, struct buffer *out);
+/* The last name of a call's path, with the iteration if it is not the first: "draft",
+ * "draft[2]". Rounds and branches, which have the path of their group, have their number
+ * after that of the group's call: "refine[0]", "refine[1]"; "refine[2][0]". */
+void view_label(const struct event_view *event, struct buffer *out);
 /* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
  * the payload is of another call. */
 bool view_branches(struct span payload, struct buffer *out);

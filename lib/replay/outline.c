@@ -258,7 +258,7 @@ take_start(struct reading *r, const struct placed *p)
 
 	r->calls[p->call->index] = (uint32_t)(e - r->outline->entries);
 	e->began = p->wall;
-	view_label(p->event->path, p->event->iteration, &label);
+	view_label(p->event, &label);
 	if (label.len == 0)
 		buffer_text(&label, p->call->name);
 	e->label = buffer_take(&label);

@@ -41,7 +41,7 @@ struct outline_entry {
 	int64_t attempt;              /* of an attempt, a turn's number of a turn */
 	int64_t input_tokens, output_tokens; /* -1: not known */
 	int64_t retries;
-	char *label;                  /* of a call "lint[1]", of a tool its name, of a run its
+	char *label;                  /* of a call "lint[1]" (view_label()), of a tool its name, of a run its
 	                                 workflow's, of a turn the agent who took it over */
 	char *kind, *call, *model;    /* of a call */
 	char *child;                  /* run id */

@@ -71,6 +71,16 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	[[ "$output" == *deep* && "$output" == *after* ]]
 }
 
+@test "awf-tail shows what a child gave by its data" {
+	script sub 'awf-step up -- tr a-z A-Z'
+	script text 'awf-step -r up -- cat'
+	awf-run -n --name top -c 'printf "a\nb\n" | awf-run ./text; echo one | awf-run ./sub
+		printf "one\ntwo\n" | awf-step -i lines gen -- cat | awf-run ./sub' >/dev/null
+	same "$(awf-tail | sed -n 's/^[0-9:.]* *\(.*\) done (.*ms, \(.*\), run [^ ]*)/\1 \2/p' | sed 's/[0-9.]* \(KiB\|B$\)/N KiB/')" 'text 3 B: a b
+sub 3 B: ONE
+sub 2 lines, N KiB'
+}
+
 @test "the call takes its name from the run's, and a place like a step's" {
 	while IFS='|' read -r name call; do
 		awf-run -n --name top -c "awf-run -n --name '$name' -c true"

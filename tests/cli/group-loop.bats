@@ -236,6 +236,20 @@ cut_off() {
 	same "$(cat made)" $'x\nxx\nxxx'
 }
 
+@test "displays tell rounds from their loop" {
+	awf-run -c 'printf "a\\nb\\n" | awf-step -i lines --max 2 l -q -- grow'
+	run -0 awf-replay --tree
+	same "$(sed 's/ *(.*//; s/^[^a-z]*//' <<<"$(tail -n +2 <<<"$output")" | paste -sd,)" \
+		"$(printf '%s,' 'l while done' 'l[0] while done' 'grow command done' 'l[1] while done' 'grow command done' \
+			'l[1] while done' 'l[1][0] while done' 'grow command done' 'l[1][1] while done' 'grow command done' | sed 's/,$//')"
+	same "$(awf-tail | sed -n 's/^[0-9:.]* \( *l[^ ]* started\).*/\1/p')" "  l started
+    l[0] started
+    l[1] started
+  l[1] started
+    l[1][0] started
+    l[1][1] started"
+}
+
 @test "what cannot be said together" {
 	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086

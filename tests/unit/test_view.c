@@ -9,6 +9,10 @@
 #define EVENT(type, path, iteration, payload) IDS ",\"type\":\"" type "\",\"path\":\"" path \
 	"\",\"iteration\":" iteration ",\"payload\":" payload
 
+#define CHILD(result) EVENT("step.call_workflow.completed", "a", "0", "{\"result\":" result "}")
+#define STATE(data) "{\\\"data\\\":\\\"" data "\\\",\\\"metadata\\\":{\\\"run_id\\\":\\\"" RUN_ID \
+	"\\\",\\\"event_id\\\":\\\"" OTHER_ID "\\\"}}"
+
 /* The line without its time and LF. */
 static char *
 shown(struct view *v, const char *members, unsigned depth)
@@ -49,6 +53,27 @@ test_lines(void **state)
 		    "   a failed (2 retries): text" },
 		{ EVENT("step.completed", "a", "0", "{\"skipped\":\"why\",\"error\":null}"),
 		    "   a skipped: why" },
+		{ EVENT("step.completed", "a", "0", "{\"count\":1,\"result\":[{\"data\":\"x\"}]}"),
+		    "   a done (1 B): x" },
+		{ EVENT("step.completed", "a", "0", "{\"count\":2,\"result\":[{},{}]}"),
+		    "   a done (2 lines, 7 B)" },
+		{ CHILD("\"text\\nof lines\""), "   a done (13 B): text of lines" },
+		{ CHILD("\"" STATE("one") "\""), "   a done (3 B): one" },
+		{ CHILD("\"" STATE("one") "\\n" STATE("two") "\""), "   a done (2 lines, 251 B)" },
+		{ CHILD("\"" STATE("one") "\\nno line\""),
+		    "   a done (133 B): {\"data\":\"one\",\"metadata\":{\"run_id\":\"" RUN_ID "\",\"event_id\":\"" OTHER_ID
+		    "\"}} no line" },
+		{ CHILD("\"\""), "   a done (0 B)" },
+		{ CHILD("null") ",\"refs\":[{\"at\":\"/payload/result\",\"bytes\":1536}]", "   a done (1.5 KiB)" },
+		{ EVENT("step.started", "r", "0", "{\"call\":\"r:0:0\"}"), "   r started" },
+		{ EVENT("step.started", "r", "0", "{\"call\":\"r:0:0/r:0:0\"}"), "     r[0] started" },
+		{ EVENT("step.completed", "r", "1", "{\"call\":\"r:0:0/r:0:1\"}"), "     r[1] done" },
+		{ EVENT("step.started", "r", "2", "{\"call\":\"r:0:1/r:0:2\"}"), "     r[1][2] started" },
+		{ EVENT("step.started", "a.r", "0", "{\"call\":\"a:0:0/r:1:0/r:0:0\"}"), "       r[0] started" },
+		{ EVENT("step.started", "r.s", "0", "{\"call\":\"r:0:0/r:0:1/s:0:0\"}"), "     s started" },
+		{ EVENT("step.started", "r.r", "0", "{\"call\":\"r:0:0/r:0:0\"}"), "     r started" },
+		{ EVENT("step.started", "rr", "0", "{\"call\":\"r:0:0/rr:0:0\"}"), "   rr started" },
+		{ EVENT("step.started", "r", "0", "{\"call\":\"/r\"}"), "   r started" },
 		{ EVENT("message.user", "a", "0", "{\"blocks\":[]}"), "     a user" },
 		{ EVENT("message.user", "a", "0", "{\"blocks\":[{\"type\":\"text\",\"text\":\" x\\n\\ty \"},"
 		    "{\"type\":\"text\",\"text\":\"z\"}]}"), "     a user: x y z" },

@@ -1,6 +1,7 @@
 #include "record/prune.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "record/torn.h"
 #include "record/transcript.h"
 
-#define NONE RETENTION_NONE
+#define NONE SIZE_MAX
 #define NESTING_LIMIT 64                       /* of runs inside of runs */
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
@@ -50,6 +51,7 @@ struct pruner {
 	int64_t now;
 	struct found *runs; /* the newest start first */
 	struct retention_item *items; /* one for each; those of roots count */
+	size_t **origins;  /* theirs */
 	size_t count;
 	struct map index;
 	struct replay *replays;
@@ -314,6 +316,21 @@ remove_parts(struct pruner *p, const char *run_id)
 
 /* The plan. */
 
+/* Notes what a run of this root was forked from. */
+static void
+add_origin(struct pruner *p, size_t root, const char *forked_from)
+{
+	struct retention_item *item = &p->items[root];
+	size_t origin = find(p, forked_from);
+
+	if (origin == NONE || p->runs[origin].root == root)
+		return;
+	p->origins[root] = memory_array(p->origins[root], item->origin_count + 1,
+	    sizeof *p->origins[root]);
+	p->origins[root][item->origin_count++] = p->runs[origin].root;
+	item->origins = p->origins[root];
+}
+
 static void
 plan(struct pruner *p)
 {
@@ -321,14 +338,12 @@ plan(struct pruner *p)
 	bool weighs = spec->rule.max_bytes != INT64_MAX || spec->told != NULL;
 
 	p->items = memory_zero(p->count + 1, sizeof *p->items);
-	for (size_t i = 0; i < p->count; i++) {
-		p->items[i].origin = NONE;
+	p->origins = memory_zero(p->count + 1, sizeof *p->origins);
+	for (size_t i = 0; i < p->count; i++)
 		p->items[i].ended = INT64_MIN;
-	}
 	for (size_t i = 0; i < p->count; i++) {
 		struct found *run = &p->runs[i];
 		struct retention_item *item = &p->items[run->root];
-		size_t origin = find(p, run->summary.forked_from);
 
 		run->bytes = weighs ? weigh(p, run) : 0;
 		item->bytes = count_add(item->bytes, run->bytes);
@@ -336,8 +351,7 @@ plan(struct pruner *p)
 		item->protected |= run->protected;
 		item->selected = !p->runs[run->root].pruned && (spec->name == NULL ||
 		    strcmp(p->runs[run->root].summary.name, spec->name) == 0);
-		if (origin != NONE && p->runs[origin].root != run->root)
-			item->origin = p->runs[origin].root;
+		add_origin(p, run->root, run->summary.forked_from);
 	}
 	retention_plan(p->items, p->count, &spec->rule);
 }
@@ -650,13 +664,17 @@ sweep(struct pruner *p)
 static void
 pruner_free(struct pruner *p)
 {
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
 		summary_free(&p->runs[i].summary);
+		if (p->origins != NULL)
+			free(p->origins[i]);
+	}
 	for (size_t i = 0; i < p->replay_count; i++)
 		free(p->replays[i].place);
 	free(p->replays);
 	free(p->runs);
 	free(p->items);
+	free(p->origins);
 	map_free(&p->index);
 }
 

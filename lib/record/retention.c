@@ -23,19 +23,36 @@ fits(const struct room *room, const struct retention_item *item,
 	    count_add(room->bytes, item->bytes) <= rule->max_bytes;
 }
 
+/* Protects what an item that stays was forked from. Whether any of that was to go. */
+static bool
+protect_origins(struct retention_item *items, const struct retention_item *item)
+{
+	bool rescued = false;
+
+	for (size_t i = 0; i < item->origin_count; i++) {
+		struct retention_item *origin = &items[item->origins[i]];
+
+		rescued |= origin->goes;
+		origin->protected = true;
+		origin->goes = false;
+	}
+	return rescued;
+}
+
 void
 retention_plan(struct retention_item *items, size_t count, const struct retention_rule *rule)
 {
 	struct room room = { 0, 0 };
-	bool full = false;
+	bool full = false, rescued = true;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		items[i].goes = false;
 		if (items[i].selected && items[i].protected)
 			take_up(&room, &items[i]);
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct retention_item *item = &items[i];
 
-		item->goes = false;
 		if (item->selected && !item->protected) {
 			item->goes = item->ended < rule->before;
 			full |= !item->goes && !fits(&room, item, rule);
@@ -44,10 +61,14 @@ retention_plan(struct retention_item *items, size_t count, const struct retentio
 				take_up(&room, item);
 		}
 		/* An origin is older, so its turn comes. */
-		if (!item->goes && item->origin < count)
-			items[item->origin].protected = true;
+		if (!item->goes)
+			protect_origins(items, item);
 	}
-	for (size_t i = 0; i < count; i++) /* where clocks say otherwise */
-		if (!items[i].goes && items[i].origin < count)
-			items[items[i].origin].goes = false;
+	/* Unless a run of it began later, or clocks say otherwise. */
+	while (rescued) {
+		rescued = false;
+		for (size_t i = 0; i < count; i++)
+			if (!items[i].goes)
+				rescued |= protect_origins(items, &items[i]);
+	}
 }

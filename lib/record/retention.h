@@ -21,12 +21,12 @@ struct retention_rule {
 };
 
 #define RETENTION_ALL { INT64_MIN, INT64_MAX, INT64_MAX }
-#define RETENTION_NONE SIZE_MAX /* no origin */
 
 struct retention_item {
 	int64_t ended;
 	int64_t bytes;
-	size_t origin;      /* index of what it was forked from */
+	const size_t *origins; /* indices of what runs of it were forked from */
+	size_t origin_count;
 	bool selected;
 	bool protected;
 	bool goes;          /* filled by retention_plan() */

@@ -201,6 +201,14 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	same "$(left first second third)" ''
 }
 
+@test "what runs inside of a run that stays were forked from stays" {
+	for i in 1 2 3; do awf-run -n --id-file "$i" -c 'awf-step -n -q x -- true'; done
+	awf-run -n --id-file outer -c 'for i in 1 2; do awf-run --fork "$(cat $i)" --at x --id-file fork.$i; done' >/dev/null
+	for i in 1 2 3; do age "$(cat "$i")" 60; done
+	awf-run --prune --older-than 30d
+	same "$(left 1 2 3 outer fork.1 fork.2)" '1 2 outer fork.1 fork.2'
+}
+
 @test "latest names the newest run of a workflow that is left" {
 	made 1 a 3
 	made 2 a 2

@@ -1,10 +1,12 @@
 #include "record/prune.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "base/copytree.h"
 #include "base/count.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "record/audit.h"
@@ -540,25 +543,57 @@ commit(const struct pruner *p, struct found *run, struct error *err)
 	return failed;
 }
 
+/* Whether it is for this process to say that the run has gone; *claim is its own to
+ * close then, -1 if there is none. What cannot be opened or locked, as on some file
+ * systems, cannot be another's either. */
+static bool
+claim_end(const char *path, const struct found *run, int *claim)
+{
+	bool ours;
+
+	*claim = storage_open(path, O_RDONLY, 0);
+	if (*claim < 0)
+		return run->size < 0 || errno != ENOENT;
+	ours = flock(*claim, LOCK_EX | LOCK_NB) == 0 ? lock_named(*claim, path) :
+	    errno != EWOULDBLOCK;
+	if (!ours)
+		close(*claim);
+	return ours;
+}
+
+/* Removes the name, which is all that is left of the run. */
+static void
+remove_name(struct pruner *p, const struct found *run, const char *path)
+{
+	struct error error;
+
+	if (unlink(path) == 0) {
+		tell(p, run);
+	} else if (errno != ENOENT) {
+		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
+		fail(p, &error);
+	}
+}
+
 /* What cannot be removed keeps the name of the transcript, for the next to try again. So
- * that name goes last; who removes it is who tells. */
+ * that name goes last, after the run's directory, and with it the run's lock; another
+ * that takes the lock then finds the name claimed. */
 static void
 clear(struct pruner *p, const struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
 	struct error error;
-	int failed = remove_parts(p, run->run_id);
+	int claim = -1;
+	bool ends = remove_parts(p, run->run_id) == 0 && claim_end(path, run, &claim);
 
-	if (failed == 0 && audit_pruned(p->storage, &line, &error) != 0)
+	if (ends && audit_pruned(p->storage, &line, &error) != 0)
 		p->spec->warn(&error);
 	let_go(p, run, lock);
-	if (failed == 0 && unlink(path) == 0) {
-		tell(p, run);
-	} else if (failed == 0 && errno != ENOENT) {
-		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
-		fail(p, &error);
-	}
+	if (ends)
+		remove_name(p, run, path);
+	if (ends && claim >= 0)
+		close(claim);
 	free(path);
 }
 

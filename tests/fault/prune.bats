@@ -50,6 +50,20 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	done
 }
 
+@test "a half-pruned run whose end another is about to tell is left to that one" {
+	made 1
+	pruned="$AWF_STORAGE/transcripts/$(cat 1).pruned"
+	mv "${pruned%.pruned}.jsonl" "$pruned"
+	run -0 --separate-stderr flock "$pruned" awf-run --prune --max-count 100 -v
+	same "$output$stderr" ""
+	[ -e "$pruned" ]
+	same "$(audit 'select(.type == "run.pruned")')" ""
+	run -0 awf-run --prune --max-count 100 -v
+	same "${#lines[@]}" 1
+	same "$(traces 1)" ""
+	same "$(audit 'select(.type == "run.pruned").run_id')" "\"$(cat 1)\""
+}
+
 @test "killed at any moment: nothing but whole runs after the next prune" {
 	for round in $(seq 12); do
 		for i in 1 2 3 4 5 6; do made "$i"; done

@@ -28,6 +28,7 @@
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
+#define HELD_LIMIT 256 /* locks at once: each takes up a descriptor */
 
 /* A run as it was found. */
 struct found {
@@ -39,6 +40,8 @@ struct found {
 	bool protected;
 	size_t root;       /* the outermost run around it; itself */
 	size_t next;       /* another one that has the same root */
+	bool held;         /* its lock is taken already, */
+	int lock;          /* as this */
 };
 
 /* A replay that was left, or is being made. */
@@ -597,6 +600,43 @@ clear(struct pruner *p, const struct found *run, int lock)
 	free(path);
 }
 
+/* Gives back the locks of those inside of a root that still are held. */
+static void
+let_family_go(struct pruner *p, size_t root)
+{
+	for (size_t i = p->runs[root].next; i != NONE; i = p->runs[i].next) {
+		if (p->runs[i].held)
+			let_go(p, &p->runs[i], p->runs[i].lock);
+		p->runs[i].held = false;
+	}
+}
+
+/* Locks all that is inside of a root before any of it goes; false: one of them lives, or
+ * is not as it was found, so all stay. A run may still come to live alone once its family
+ * began to go: one beyond the limit, one that a full disk leaves without a lock, and one
+ * that has begun inside since the runs were listed. */
+static bool
+take_family(struct pruner *p, size_t root)
+{
+	size_t held = 0;
+
+	for (size_t i = p->runs[root].next; i != NONE; i = p->runs[i].next) {
+		struct found *run = &p->runs[i];
+
+		run->lock = take(p, run);
+		if (run->lock == NOT_OURS) {
+			let_family_go(p, root);
+			return false;
+		}
+		run->held = held < HELD_LIMIT;
+		if (run->held)
+			held++;
+		else
+			let_go(p, run, run->lock);
+	}
+	return true;
+}
+
 static void remove_inner(struct pruner *p, size_t root);
 
 /* A root's transcript goes last, so that what was inside of it is known until then. */
@@ -605,17 +645,25 @@ remove_run(struct pruner *p, size_t at)
 {
 	struct found *run = &p->runs[at];
 	struct error error;
-	int lock = take(p, run);
+	bool whole = run->root == at && !p->items[at].protected;
+	int lock = run->held ? run->lock : take(p, run);
 
+	run->held = false;
 	if (lock == NOT_OURS)
 		return;
+	if (whole && !take_family(p, at)) {
+		let_go(p, run, lock);
+		return;
+	}
 	if (commit(p, run, &error) != 0) {
 		fail(p, &error);
+		if (whole)
+			let_family_go(p, at);
 		let_go(p, run, lock);
 		return;
 	}
 	mend_latest(p);
-	if (run->root == at && !p->items[at].protected)
+	if (whole)
 		remove_inner(p, at);
 	clear(p, run, lock);
 }

@@ -90,6 +90,34 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
 }
 
+@test "a run goes with none of those inside of it if one of them cannot be locked" {
+	awf-run -n --name outer --id-file outer -c 'for i in 1 2 3; do awf-run -n --name inner --id-file inner.$i true; done'
+	for child in 1 2 3; do
+		: >"$AWF_STORAGE/runs/$(cat inner.$child)"
+		run -125 --separate-stderr awf-run --prune --max-count 0
+		same "$stderr" "awf-run: $AWF_STORAGE/runs/$(cat inner.$child): unable to lock the run: Not a directory"
+		rm "$AWF_STORAGE/runs/$(cat inner.$child)"
+		same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 4
+		same "$(ls "$AWF_STORAGE/runs")" ""
+		same "$(audit 'select(.type == "run.pruned")')" ""
+	done
+	run -0 awf-run --prune --max-count 0
+	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
+}
+
+@test "more runs inside of a run than are locked at once: all of them go" {
+	awf-run -n --name outer --id-file outer -c 'awf-run -n --name inner --id-file inner true'
+	for i in $(seq -f %03g 300); do
+		id=$(cat inner)
+		sed "s/$id/${id%???}$i/g" "$AWF_STORAGE/transcripts/$id.jsonl" >"$AWF_STORAGE/transcripts/${id%???}$i.jsonl"
+	done
+	run -0 awf-run --prune --max-count 0 -v
+	same "$(wc -l <<<"$output")" "$(sort -u <<<"$output" | wc -l)"
+	[ "${#lines[@]}" -ge 301 ]
+	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
+	same "$(ls "$AWF_STORAGE/runs")" ""
+}
+
 @test "what cannot be removed is told, is tried again, and does not keep the others" {
 	made 1
 	made 2

@@ -145,12 +145,12 @@ working_recorded_answer(struct working *work, const struct condition *condition,
 	if (!work->recalls || work->recalled.changed)
 		return false;
 	outcome = recorded_answer(work, condition);
-	answer->asked = outcome.at != NULL;
 	answer->yes = span_true(outcome);
+	answer->asked = answer->answered = answer->yes || span_type(outcome) == 'f';
 	return answer->asked;
 }
 
-/* An answer that is no, and yet a failure: the asking was ended by something around it. */
+/* No answer, and a failure: the asking was ended by something around it. */
 bool
 working_cut_off_asking(struct working *work)
 {
@@ -160,7 +160,7 @@ working_cut_off_asking(struct working *work)
 	if (!work->recalls || !working_replays(work) || work->recalled.end != RECALL_FAILED)
 		return false;
 	outcome = recorded_answer(work, &work->step->when);
-	if (outcome.at == NULL || span_true(outcome) ||
+	if (span_type(outcome) != '0' ||
 	    !recalled_error(recalled_result(&work->recalled), &error) ||
 	    !recalled_circumstance(error.code))
 		return false;

@@ -136,7 +136,11 @@ write_answer(struct writer *w, const struct condition *condition, const struct v
 	writer_key(w, "condition");
 	writer_object(w);
 	writer_member_string(w, condition->word, condition->text);
-	writer_member_bool(w, "outcome", answer->yes);
+	writer_key(w, "outcome");
+	if (answer->answered)
+		writer_bool(w, answer->yes);
+	else
+		writer_null(w);
 	writer_object_end(w);
 }
 

@@ -417,6 +417,8 @@ working_ask(struct working *work, const struct condition *condition,
 	result = bodies_run(&body, 1, &s->interrupts, err);
 	answer->asked = true;
 	answer->yes = body.error.code == ERROR_NONE;
+	answer->answered = answer->yes ||
+	    (body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1);
 	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
 		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
 		    "the condition of --%s ended with status %d", condition->word, body.exit_code);

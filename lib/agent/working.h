@@ -30,7 +30,7 @@ struct working {
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
 	char parent[ID_SIZE];
 	bool input_is_result;      /* input is the result of parent */
-	struct verdict { bool asked, yes; } when, until;
+	struct verdict { bool asked, answered, yes; } when, until;
 	bool recalls;              /* a recorded call is taken over */
 	bool reused;               /* its result is this call's */
 	bool taken;                /* so is its end, in a replay too */

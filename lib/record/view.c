@@ -488,12 +488,14 @@ static void
 detail_condition(struct view *v, struct span condition)
 {
 	static const char *const words[] = { "when", "while", "until" };
+	struct span outcome = span_member(condition, "outcome");
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
 		if (!member_set(span_member(condition, words[i])))
 			continue;
 		detail(v);
-		add(v, "%s: %s", words[i], span_true(span_member(condition, "outcome")) ? "yes" : "no");
+		add(v, "%s: %s", words[i], !member_set(outcome) ? "no answer" :
+		    span_true(outcome) ? "yes" : "no");
 	}
 }
 

@@ -468,3 +468,25 @@ dies_in_stdin() {
 	run -0 awf-run --resume "$run_id" </dev/null
 	same "$(ls "$AWF_STORAGE/runs")" ""
 }
+
+@test "a condition that was cut off has not answered: it is asked again" {
+	flow 'echo x | awf-step --when "test -e mended || kill -9 \$\$" a -- effect a | awf-step b -r -- cat'
+	run -3 --separate-stderr awf-run --id-file id ./flow.awf
+	run_id=$(cat id) record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	same "$(payloads step.started .condition.outcome | head -n 1)" null
+	awf-verify
+	awf-verify --determinism
+	: >mended
+	same "$(awf-run --resume @)" x
+	same "$(cat a.ledger)" x
+	awf-verify
+}
+
+@test "so has --until: no round is made because of it" {
+	flow 'echo x | awf-step --until "test -e mended || kill -9 \$\$" l -- effect l | awf-step b -r -- cat'
+	run -3 awf-run --id-file id ./flow.awf
+	: >mended
+	same "$(awf-run --resume @)" x
+	same "$(grep -c . l.ledger)" 2
+	awf-verify
+}

@@ -68,7 +68,7 @@ judge() {
 	same "$(jq -r 'select(.type == "step.completed" and .payload.result != null).payload.call' "$record" |
 		sort | uniq -d)" ''
 	# A condition has one answer.
-	same "$(jq -r 'select(.payload.condition) | "\(.type) \(.payload.call) \(.payload.condition.outcome)"' \
+	same "$(jq -r 'select(.payload.condition.outcome != null) | "\(.type) \(.payload.call) \(.payload.condition.outcome)"' \
 		"$record" | sort -u | cut -d' ' -f1,2 | uniq -d)" ''
 }
 

@@ -86,17 +86,20 @@ int
 storage_make_directory(const char *path, bool sync, struct error *err)
 {
 	struct stat status;
-	int failed = 0;
 
-	if (mkdir(path, 0700) == 0)
-		failed = sync ? file_sync_name(path, err) : 0;
-	else if (errno != EEXIST)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
-	else if (lstat(path, &status) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
-	else if (!S_ISDIR(status.st_mode))
-		failed = error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
-	return failed;
+	/* One that is there may be gone when it is looked at: queues come and go. */
+	do {
+		if (mkdir(path, 0700) == 0)
+			return sync ? file_sync_name(path, err) : 0;
+		if (errno != EEXIST)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
+		errno = 0;
+	} while (lstat(path, &status) != 0 && errno == ENOENT);
+	if (errno != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
+	if (!S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
+	return 0;
 }
 
 /* Where others may write, they could put a run in our place. */

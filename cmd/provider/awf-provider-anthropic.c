@@ -138,13 +138,6 @@ find_member(enum kind kind, struct span key)
 	return NULL;
 }
 
-static bool
-says_nothing(struct span value)
-{
-	return span_type(value) == '0' ||
-	    (span_type(value) == 'a' && span_element(value, 0).at == NULL);
-}
-
 static void
 block_start(struct stream *s, struct span event)
 {
@@ -165,7 +158,7 @@ block_start(struct stream *s, struct span event)
 		member = find_member(kind, key);
 		if (member != NULL)
 			member->take(b, value);
-		else if (!says_nothing(value) &&
+		else if (says_something(value) &&
 		    !(span_is(key, "type") && span_is(value, kinds[kind].type)))
 			block_keep(b, key, value);
 	}

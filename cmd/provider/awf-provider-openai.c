@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "openai.h"
 #include "pass.h"
 #include "stream.h"
 
@@ -272,18 +273,12 @@ max_tokens_name(const struct stream *s)
 static void
 write_thinking(struct writer *w, struct span thinking)
 {
-	long long budget = 0;
-
-	number_set(&budget, thinking);
 	if (span_type(thinking) == 's')
 		pass_member(w, "reasoning_effort", thinking);
 	else if (span_type(thinking) == 'o')
 		pass_member(w, "thinking", thinking);
-	else if (span_true(thinking))
-		writer_member_string(w, "reasoning_effort", "medium");
-	else if (budget > 0)
-		writer_member_string(w, "reasoning_effort",
-		    budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high");
+	else
+		writer_member_string(w, "reasoning_effort", openai_effort(thinking));
 }
 
 static void
@@ -335,13 +330,6 @@ is_type(struct span block, const char *type)
 	return span_is(span_member(block, "type"), type);
 }
 
-/* What another API ran itself, or said in a way of its own, means nothing here. */
-static bool
-is_foreign(struct span block)
-{
-	return span_path(block, "raw", "type", NULL).at != NULL && !stream_own(block, API);
-}
-
 static size_t
 count_blocks(struct span blocks, const char *type)
 {
@@ -351,7 +339,7 @@ count_blocks(struct span blocks, const char *type)
 
 	span_walk_begin(&walk, blocks);
 	while (span_walk_next(&walk, &key, &block))
-		count += is_type(block, type) && !is_foreign(block);
+		count += is_type(block, type) && !stream_foreign(block, API);
 	return count;
 }
 
@@ -379,7 +367,7 @@ write_content(struct writer *w, struct span blocks)
 	while (span_walk_next(&walk, &key, &block)) {
 		struct span text = span_member(block, "text");
 
-		if (!is_type(block, "text") || is_foreign(block))
+		if (!is_type(block, "text") || stream_foreign(block, API))
 			continue;
 		if (count > 1)
 			write_part(w, text);
@@ -418,7 +406,7 @@ write_calls(struct writer *w, struct span blocks)
 	writer_array(w);
 	span_walk_begin(&walk, blocks);
 	while (span_walk_next(&walk, &key, &block))
-		if (is_type(block, "tool_use") && !is_foreign(block))
+		if (is_type(block, "tool_use") && !stream_foreign(block, API))
 			write_call(w, block);
 	writer_array_end(w);
 }
@@ -451,7 +439,7 @@ write_results(struct writer *w, struct span blocks)
 
 	span_walk_begin(&walk, blocks);
 	while (span_walk_next(&walk, &key, &block)) {
-		if (!is_type(block, "tool_result") || is_foreign(block))
+		if (!is_type(block, "tool_result") || stream_foreign(block, API))
 			continue;
 		writer_object(w);
 		writer_member_string(w, "role", "tool");

@@ -29,13 +29,21 @@ block_free(struct block *b)
 }
 
 void
-message_free(struct message *m)
+message_clear(struct message *m)
 {
 	size_t i;
 
 	for (i = 0; i < m->count; i++)
 		block_free(&m->blocks[i]);
 	free(m->blocks);
+	m->blocks = NULL;
+	m->count = 0;
+}
+
+void
+message_free(struct message *m)
+{
+	message_clear(m);
 	free(m->model);
 }
 
@@ -81,6 +89,13 @@ block_keep(struct block *b, struct span key, struct span value)
 	buffer_append(&b->raw, key.at, key.len);
 	buffer_byte(&b->raw, ':');
 	scan_minify(value, &b->raw);
+}
+
+bool
+says_something(struct span value)
+{
+	return span_type(value) != '0' &&
+	    !(span_type(value) == 'a' && span_element(value, 0).at == NULL);
 }
 
 void

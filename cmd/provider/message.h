@@ -34,7 +34,7 @@ struct block {
 	struct buffer signature;  /* of thinking */
 	struct buffer redacted;   /* thinking that only the API can read */
 	const char *api;          /* whose raw, signature or field this is */
-	const char *field;        /* the API's own name for the thinking, if it has several */
+	const char *field;        /* the API's own name for this, if it has several */
 	struct buffer raw;        /* inside of an object */
 	struct buffer citations;  /* inside of an array; goes into raw */
 };
@@ -51,11 +51,14 @@ struct message {
 	struct usage usage;
 	char *model;
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
+	size_t open;              /* blocks that began and did not end, where an API says so */
 	bool ended;               /* the API said that the message is whole */
 };
 
 void message_begin(struct message *m);
 void message_free(struct message *m);
+/* Without any block again. */
+void message_clear(struct message *m);
 
 /* A new block at the end; valid until the next one is made. */
 struct block *message_add(struct message *m, enum block_type type, long long index);
@@ -66,6 +69,8 @@ struct block *message_find(struct message *m, enum block_type type, long long in
 struct block *message_last(struct message *m, enum block_type type);
 /* Adds a member to raw; key is the token with its quotes. */
 void block_keep(struct block *b, struct span key, struct span value);
+/* Whether a value is more than null or an empty array: nothing is lost without those. */
+bool says_something(struct span value);
 
 /* Sets *text to the decoded string, unless value is no string or *text is set. */
 void text_once(char **text, struct span value);

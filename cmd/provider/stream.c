@@ -48,6 +48,19 @@ stream_own(struct span block, const char *api)
 	return span_is(span_member(block, "api"), api);
 }
 
+bool
+stream_foreign(struct span block, const char *api)
+{
+	return span_path(block, "raw", "type", NULL).at != NULL && !stream_own(block, api);
+}
+
+void
+stream_refused(struct stream *s, struct span error)
+{
+	failure_from_json(&s->failure, error, s->key);
+	s->failed = true;
+}
+
 /* An event that is an error, whatever the API: {"error": …}. */
 static bool
 is_error(struct stream *s, struct span data)
@@ -57,8 +70,7 @@ is_error(struct stream *s, struct span data)
 
 	if (type != 'o' && type != 's')
 		return false;
-	failure_from_json(&s->failure, error, s->key);
-	s->failed = true;
+	stream_refused(s, error);
 	return true;
 }
 
@@ -157,7 +169,7 @@ configure(struct stream *s, struct error *err)
 	if (s->key != NULL && has_control(s->key))
 		return error_set(err, ERROR_AUTH, api->key_variable,
 		    "the key holds a control character (a line end?)");
-	return 0;
+	return api->check == NULL ? 0 : api->check(s->request, err);
 }
 
 static void

@@ -38,6 +38,8 @@ struct stream_api {
 	const char *key_variable, *key_header;  /* "x-api-key: " */
 	bool key_optional;                      /* where the base is not the default */
 	const char *const *headers;             /* fixed ones; ends with NULL */
+	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
+	int (*check)(const struct provider_request *r, struct error *err);
 	/* What follows the base in the URL. */
 	void (*path)(const struct stream *s, struct buffer *url);
 	void (*body)(const struct stream *s, struct writer *w);
@@ -52,10 +54,15 @@ int stream_main(const struct stream_api *api, int argc, char **argv);
 /* The answer is an error: the API broke its own rules. */
 void stream_fail(struct stream *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The answer is an error: the API said so in this value. */
+void stream_refused(struct stream *s, struct span error);
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 
 /* Whether a block of a request holds what only this API understands. */
 bool stream_own(struct span block, const char *api);
+/* Whether another API than this ran the block's tool itself, or said the block in a
+ * way of its own: it means nothing here. */
+bool stream_foreign(struct span block, const char *api);
 
 #endif

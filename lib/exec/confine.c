@@ -3,11 +3,8 @@
  * which makes the place, reaps, and whose end ends all; and the function's, in a user
  * namespace below that one, so that nothing of the place is its own to undo.
  *
- * What the code relies on:
- *   - A process with a user namespace of its own does nothing before its parent has
- *     written the maps of ids (the "go" byte). If that byte does not come, the parent
- *     has died; if it dies later, PDEATHSIG kills.
- *   - The first process blocks all signals, so none of them is lost, nor kills it.
+ * What the code relies on: the first process blocks all signals, so none of them is lost,
+ * nor kills it.
  */
 #define _GNU_SOURCE
 #include "exec/confine.h"
@@ -34,10 +31,11 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "exec/capabilities.h"
 #include "exec/confine_view.h"
+#include "exec/userns.h"
 
 #define REPORT_FD 3
-#define MAP_LIMIT 65536
 
 static const int passed_on[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 #define PASSED_ON (sizeof passed_on / sizeof passed_on[0])
@@ -55,7 +53,7 @@ struct confinement {
 	void *context;
 	struct confine_plan plan;
 	sigset_t mask;       /* the caller's */
-	struct __user_cap_data_struct files[_LINUX_CAPABILITY_U32S_3];
+	struct capabilities files;
 	int report;
 };
 
@@ -64,164 +62,27 @@ struct confinement {
  * over mounts, processes or the kernel. */
 static const int over_files[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID };
 
-static int
-get_capabilities(struct __user_cap_data_struct *data)
-{
-	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-
-	return (int)syscall(SYS_capget, &header, data);
-}
-
-static int
-set_capabilities(const struct __user_cap_data_struct *data)
-{
-	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-
-	return (int)syscall(SYS_capset, &header, data);
-}
-
 /* Which of the capabilities over files the caller has. */
 static int
 read_capabilities(struct confinement *c, struct error *err)
 {
-	struct __user_cap_data_struct all[_LINUX_CAPABILITY_U32S_3];
+	struct capabilities all;
 
-	if (get_capabilities(all) != 0)
+	if (capabilities_get(&all) != 0)
 		return confine_refused(err, "read the capabilities");
 	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
-		unsigned bit = 1u << over_files[i];
+		uint64_t bit = UINT64_C(1) << over_files[i];
 
-		c->files[0].effective |= all[0].effective & bit;
-		c->files[0].permitted |= all[0].effective & bit;
+		c->files.effective |= all.effective & bit;
+		c->files.permitted |= all.permitted & bit;
 	}
 	return 0;
 }
 
-/* For good: what is not in the bounding set cannot come back by executing a file. */
 static int
-drop_capabilities(const struct __user_cap_data_struct *kept, struct error *err)
+drop_capabilities(const struct capabilities *kept, struct error *err)
 {
-	for (int capability = 0; prctl(PR_CAPBSET_READ, capability) >= 0; capability++)
-		if ((capability >= 32 || (kept[0].permitted & 1u << capability) == 0) &&
-		    prctl(PR_CAPBSET_DROP, capability) != 0)
-			return confine_refused(err, "drop capability %d", capability);
-	if (set_capabilities(kept) != 0)
-		return confine_refused(err, "drop the capabilities");
-	return 0;
-}
-
-static int
-write_process_file(pid_t pid, const char *name, const char *text)
-{
-	char path[64];
-	int fd, failed;
-
-	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	/* In one piece, or the kernel takes none of it. */
-	failed = write(fd, text, strlen(text)) < 0;
-	close(fd);
-	return failed ? -1 : 0;
-}
-
-/* Every id that this process knows, as it is. */
-static void
-whole_map(const char *name, struct buffer *map)
-{
-	char *path = path_join("/proc/self", name), *line, *rest;
-	struct buffer own = BUFFER_INIT;
-
-	if (file_load(path, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
-		for (rest = own.data; (line = strsep(&rest, "\n")) != NULL;) {
-			unsigned long first, outside, count;
-
-			if (sscanf(line, "%lu %lu %lu", &first, &outside, &count) == 3)
-				buffer_format(map, "%lu %lu %lu\n", first, first, count);
-		}
-	free(path);
-	buffer_free(&own);
-}
-
-/* All ids where the user may map them (root), else the user's own. */
-static int
-write_map(pid_t pid, const char *name, unsigned long id)
-{
-	struct buffer map = BUFFER_INIT;
-	int failed;
-
-	whole_map(name, &map);
-	failed = write_process_file(pid, name, buffer_string(&map));
-	if (failed) {
-		buffer_clear(&map);
-		buffer_format(&map, "%lu %lu 1\n", id, id);
-		failed = write_process_file(pid, name, map.data);
-	}
-	/* Who may not map groups may only if groups cannot be dropped. */
-	if (failed && write_process_file(pid, "setgroups", "deny") == 0)
-		failed = write_process_file(pid, name, map.data);
-	buffer_free(&map);
-	return failed;
-}
-
-static int
-write_maps(pid_t pid, struct error *err)
-{
-	if (write_map(pid, "uid_map", geteuid()) != 0 || write_map(pid, "gid_map", getegid()) != 0)
-		return confine_refused(err, "map the ids of a user namespace");
-	return 0;
-}
-
-static pid_t
-clone_process(unsigned long long flags)
-{
-	struct clone_args arguments = { .flags = flags, .exit_signal = SIGCHLD };
-
-	return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
-}
-
-/* Whether a byte came, so that the other end lives. */
-static bool
-wait_for_go(int fd)
-{
-	char go;
-	ssize_t got;
-
-	do
-		got = read(fd, &go, 1);
-	while (got < 0 && errno == EINTR);
-	return got == 1;
-}
-
-/* Forks into a user namespace (and others: flags); the child calls body, which does
- * not return. -1: *err is set if it was the maps, errno if it was the clone. */
-static pid_t
-spawn(unsigned long long flags, void (*body)(struct confinement *), struct confinement *c,
-    struct error *err)
-{
-	int go[2], reason;
-	pid_t pid;
-
-	if (pipe2(go, O_CLOEXEC) != 0)
-		return -1;
-	pid = clone_process(CLONE_NEWUSER | flags);
-	reason = errno;
-	if (pid == 0) {
-		close(go[1]);
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && wait_for_go(go[0]))
-			body(c);
-		_exit(EXIT_FAILURE);
-	}
-	close(go[0]);
-	if (pid > 0 && (write_maps(pid, err) != 0 || file_write(go[1], "", 1) != 0)) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		pid = -1;
-	}
-	close(go[1]);
-	errno = reason;
-	return pid;
+	return capabilities_keep(kept) == 0 ? 0 : confine_refused(err, "drop the capabilities");
 }
 
 static void
@@ -239,15 +100,16 @@ refuse(const struct confinement *c, const struct error *err)
 	_exit(EXIT_FAILURE);
 }
 
-static _Noreturn void
-be_function(struct confinement *c)
+static void
+be_function(void *context)
 {
+	struct confinement *c = context;
 	const char *directory = c->spec->directory != NULL ? c->spec->directory : c->plan.workspace;
 	struct error err = ERROR_INIT;
 	int status;
 
 	setsid();
-	if (drop_capabilities(c->files, &err) != 0)
+	if (drop_capabilities(&c->files, &err) != 0)
 		refuse(c, &err);
 	if (chdir(directory) != 0) {
 		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
@@ -385,26 +247,35 @@ wait_passing_on(pid_t pid, pid_t reaped, int *wait_status)
 	return last;
 }
 
-static _Noreturn void
-be_first(struct confinement *c)
+static void
+be_first(void *context)
 {
-	static const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
+	static const struct capabilities none;
+	struct confinement *c = context;
 	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	bool mapped;
 	pid_t pid;
 
 	setsid();
 	if (prepare(c, &end.error) != 0)
 		refuse(c, &end.error);
-	pid = spawn(0, be_function, c, &end.error);
+	pid = userns_fork(0, be_function, c, &mapped);
 	if (pid < 0) {
-		if (end.error.code == ERROR_NONE)
-			confine_refused(&end.error, "make a second user namespace");
+		confine_refused(&end.error, mapped ? "map the ids of a user namespace" :
+		    "make a second user namespace");
 		refuse(c, &end.error);
 	}
-	if (drop_capabilities(none, &end.error) != 0)
+	if (drop_capabilities(&none, &end.error) != 0)
 		refuse(c, &end.error);
 	wait_passing_on(pid, -1, &end.wait_status);
 	report(c, &end);
+	_exit(EXIT_SUCCESS);
+}
+
+static void
+end_at_once(void *context)
+{
+	(void)context;
 	_exit(EXIT_SUCCESS);
 }
 
@@ -413,10 +284,8 @@ static int
 not_cloned(struct error *err)
 {
 	int reason = errno;
-	pid_t pid = clone_process(CLONE_NEWUSER);
+	pid_t pid = userns_fork(0, end_at_once, NULL, NULL);
 
-	if (pid == 0)
-		_exit(EXIT_SUCCESS);
 	if (pid > 0) {
 		waitpid(pid, NULL, 0);
 		errno = reason;
@@ -459,13 +328,16 @@ static int
 run(struct confinement *c, struct confine_end *end, struct error *err)
 {
 	int ends[2], status, failed;
+	bool mapped;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	c->report = ends[1];
-	pid = spawn(CLONE_NEWPID, be_first, c, err);
-	if (pid < 0 && err->code == ERROR_NONE)
+	pid = userns_fork(CLONE_NEWPID, be_first, c, &mapped);
+	if (pid < 0 && mapped)
+		confine_refused(err, "map the ids of a user namespace");
+	else if (pid < 0)
 		not_cloned(err);
 	block_passed_on(c);
 	close(ends[1]);

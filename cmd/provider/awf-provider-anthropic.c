@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "pass.h"
 #include "stream.h"
+#include "thinking.h"
 
 #define API "anthropic"
 #define MAX_TOKENS 8192 /* the API wants a number; thinking comes on top */
@@ -544,31 +545,6 @@ write_called_tools(struct writer *w, struct span messages)
 	}
 	buffer_free(&list);
 	map_free(&named);
-}
-
-static const struct {
-	const char *effort;
-	long long budget;
-} efforts[] = {
-	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 }
-};
-
-/* Tokens to think with; 0: no thinking, or an object that says it itself. */
-static long long
-thinking_budget(struct span thinking)
-{
-	long long budget = 0;
-	size_t i;
-
-	if (span_type(thinking) == 'o')
-		thinking = span_member(thinking, "budget_tokens");
-	number_set(&budget, thinking);
-	if (span_true(thinking))
-		budget = 8192;
-	for (i = 0; i < sizeof efforts / sizeof efforts[0]; i++)
-		if (span_is(thinking, efforts[i].effort))
-			budget = efforts[i].budget;
-	return budget;
 }
 
 static void

@@ -229,20 +229,11 @@ finish(struct stream *s)
 {
 	struct message *m = &s->message;
 	const char *reason = m->stop_reason;
-	size_t calls = 0, i;
 
 	m->ended |= reason != NULL;
-	for (i = 0; i < m->count; i++) {
-		struct block *b = &m->blocks[i];
-
-		if (b->type != BLOCK_TOOL_USE)
-			continue;
-		calls++;
-		if (b->tool_id == NULL)
-			b->tool_id = memory_format("call_%zu", calls);
-	}
+	message_name_calls(m, s->request->messages);
 	if (reason == NULL || strcmp(reason, "end_turn") == 0)
-		m->stop_reason = calls > 0 ? "tool_use" : "end_turn";
+		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
 }
 
 /* How a request is written. */

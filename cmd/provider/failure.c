@@ -8,7 +8,8 @@
 
 #define SHOWN 300 /* bytes of a body that is no JSON */
 
-/* Values of `code`, `type` and `status` in error objects. */
+/* Values of `code`, `type` and `status` in error objects, and of `reason` in their
+ * details. */
 static const struct {
 	const char *word;
 	enum error_code category;
@@ -39,7 +40,22 @@ static const struct {
 	{ "server_error", ERROR_PROVIDER },
 	{ "internal_server_error", ERROR_PROVIDER },
 	{ "content_filter", ERROR_REFUSED },
-	{ "content_policy_violation", ERROR_REFUSED }
+	{ "content_policy_violation", ERROR_REFUSED },
+	/* google.rpc.Code, and reasons of google.rpc.ErrorInfo */
+	{ "INVALID_ARGUMENT", ERROR_INVALID },
+	{ "FAILED_PRECONDITION", ERROR_INVALID },
+	{ "OUT_OF_RANGE", ERROR_INVALID },
+	{ "NOT_FOUND", ERROR_INVALID },
+	{ "UNIMPLEMENTED", ERROR_INVALID },
+	{ "UNAUTHENTICATED", ERROR_AUTH },
+	{ "PERMISSION_DENIED", ERROR_AUTH },
+	{ "API_KEY_INVALID", ERROR_AUTH },
+	{ "BILLING_DISABLED", ERROR_AUTH },
+	{ "RESOURCE_EXHAUSTED", ERROR_RATE_LIMIT },
+	{ "UNAVAILABLE", ERROR_OVERLOADED },
+	{ "DEADLINE_EXCEEDED", ERROR_OVERLOADED },
+	{ "INTERNAL", ERROR_PROVIDER },
+	{ "UNKNOWN", ERROR_PROVIDER }
 };
 
 /* Parts of messages, where an API has no word of its own. */
@@ -52,6 +68,9 @@ static const struct {
 	{ "context window", ERROR_CONTEXT_LENGTH },
 	{ "context limit", ERROR_CONTEXT_LENGTH },
 	{ "context size", ERROR_CONTEXT_LENGTH },
+	{ "maximum number of tokens", ERROR_CONTEXT_LENGTH },
+	{ "API key not valid", ERROR_AUTH },
+	{ "API key expired", ERROR_AUTH },
 	{ "credit balance", ERROR_AUTH }
 };
 
@@ -102,17 +121,44 @@ status_category(long status)
 	return ERROR_PROVIDER;
 }
 
-/* The exact word first; "invalid_request_error" last, because APIs use it for
+/* A member of the `details`, an array of objects, that one of them has. */
+static struct span
+find_detail(struct span object, const char *member)
+{
+	struct span_walk walk;
+	struct span key, detail, value;
+
+	span_walk_begin(&walk, span_member(object, "details"));
+	while (span_walk_next(&walk, &key, &detail)) {
+		value = span_member(detail, member);
+		if (value.at != NULL)
+			return value;
+	}
+	return span_of(NULL, 0);
+}
+
+static enum error_code
+type_category(struct span object)
+{
+	enum error_code type = word_category(span_member(object, "type"));
+
+	return type != ERROR_NONE ? type : word_category(span_member(object, "status"));
+}
+
+/* The exact word first; words for any invalid request last, because APIs use them for
  * missing keys and overlong prompts too. */
 static enum error_code
 categorise(struct span object, const char *message, long status)
 {
 	enum error_code code = word_category(span_member(object, "code"));
-	enum error_code type = word_category(span_member(object, "type"));
+	enum error_code reason = word_category(find_detail(object, "reason"));
+	enum error_code type = type_category(object);
 	enum error_code phrase = phrase_category(message);
 
 	if (code != ERROR_NONE)
 		return code;
+	if (reason != ERROR_NONE)
+		return reason;
 	if (type != ERROR_NONE && type != ERROR_INVALID)
 		return type;
 	if (phrase != ERROR_NONE)
@@ -168,6 +214,25 @@ message_of(struct span value, const char *secret)
 	return message;
 }
 
+/* google.rpc.RetryInfo: seconds, "12.5s". */
+static int64_t
+retry_delay_ms(struct span object)
+{
+	char text[32], *end;
+	double seconds;
+
+	if (!span_copy(find_detail(object, "retryDelay"), text, sizeof text))
+		return 0;
+	seconds = strtod(text, &end);
+	return strcmp(end, "s") == 0 && seconds > 0 && seconds < 1e9 ? (int64_t)(seconds * 1000) : 0;
+}
+
+struct span
+failure_object(struct span value)
+{
+	return span_type(value) == 'a' ? span_element(value, 0) : value;
+}
+
 void
 failure_from_json(struct provider_failure *f, struct span value, const char *secret)
 {
@@ -179,6 +244,8 @@ failure_from_json(struct provider_failure *f, struct span value, const char *sec
 	if (f->status == 0 && span_integer(span_member(value, "code"), &code) &&
 	    code >= 300 && code <= 599)
 		f->status = (long)code;
+	if (f->retry_after_ms == 0)
+		f->retry_after_ms = retry_delay_ms(value);
 	category = categorise(value, message, f->status);
 	error_set(&f->error, category, NULL, "%s", message);
 	free(message);
@@ -223,7 +290,7 @@ failure_from_body(struct provider_failure *f, const struct buffer *body,
 	if (scan_check(value.at, value.len, &bad) != NULL) {
 		failure_from_text(f, body, secret);
 	} else {
-		error = span_member(value, "error");
+		error = span_member(failure_object(value), "error");
 		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
 	}
 	add_status(f, request_id);

@@ -8,8 +8,11 @@
 #include "json/scan.h"
 #include "provider.h"
 
+/* What an API says went wrong, out of the array that some put it into. */
+struct span failure_object(struct span value);
 /* Fills f->error from a JSON value that says what went wrong (the `error` member
- * of a body or of an event, or a body that has none) and f->status, 0 in a stream.
+ * of a body or of an event, or a body that has none) and f->status, 0 in a stream, and
+ * f->retry_after_ms, if the value says it and it is 0.
  * secret, if it is not NULL, is taken out of the message. */
 void failure_from_json(struct provider_failure *f, struct span value, const char *secret);
 /* The same from the body of an answer with f->status, JSON or not. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/memory.h"
 
 #define NUMBER_LIMIT (1LL << 53) /* what every JSON reader keeps exact; sums fit */
@@ -112,6 +113,73 @@ number_set(long long *number, struct span value)
 
 	if (span_integer(value, &n) && n >= 0 && n <= NUMBER_LIMIT)
 		*number = n;
+}
+
+bool
+message_calls(const struct message *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran)
+			return true;
+	return false;
+}
+
+/* The ids of the calls in a conversation, as they stand between their quotes. */
+static void
+collect_ids(struct map *taken, struct span messages)
+{
+	struct span_walk outer, inner;
+	struct span key, message, block, id;
+
+	span_walk_begin(&outer, messages);
+	while (span_walk_next(&outer, &key, &message)) {
+		span_walk_begin(&inner, span_member(message, "blocks"));
+		while (span_walk_next(&inner, &key, &block)) {
+			id = span_member(block, "tool_id");
+			if (span_type(id) == 's')
+				map_put(taken, id.at + 1, id.len - 2, 1);
+		}
+	}
+}
+
+/* The first of call_1, call_2 … that is not taken. */
+static char *
+free_id(struct map *taken, size_t *number)
+{
+	char *id = memory_format("call_%zu", ++*number);
+
+	while (map_get(taken, id, strlen(id)) != NULL) {
+		free(id);
+		id = memory_format("call_%zu", ++*number);
+	}
+	return id;
+}
+
+static bool
+is_nameless(const struct block *b)
+{
+	return b->type == BLOCK_TOOL_USE && b->tool_id == NULL;
+}
+
+void
+message_name_calls(struct message *m, struct span messages)
+{
+	struct map taken = MAP_INIT;
+	size_t number = 0, nameless = 0, i;
+
+	for (i = 0; i < m->count; i++) {
+		nameless += is_nameless(&m->blocks[i]);
+		if (m->blocks[i].tool_id != NULL)
+			map_put(&taken, m->blocks[i].tool_id, strlen(m->blocks[i].tool_id), 1);
+	}
+	if (nameless > 0)
+		collect_ids(&taken, messages);
+	for (i = 0; i < m->count; i++)
+		if (is_nameless(&m->blocks[i]))
+			m->blocks[i].tool_id = free_id(&taken, &number);
+	map_free(&taken);
 }
 
 /* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a

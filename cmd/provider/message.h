@@ -77,6 +77,12 @@ void text_once(char **text, struct span value);
 /* Sets *number if value is an integer of 0 or more. */
 void number_set(long long *number, struct span value);
 
+/* Whether tools are to be run. */
+bool message_calls(const struct message *m);
+/* Gives calls without an id one of ours, which no other call of the conversation has:
+ * messages are those of the request. */
+void message_name_calls(struct message *m, struct span messages);
+
 /* Members "blocks", "stop_reason", "usage" and "model" of an answer. */
 void message_write(const struct message *m, struct writer *w);
 

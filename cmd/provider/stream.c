@@ -20,17 +20,34 @@ struct client {
 	struct http *http;
 };
 
+static void
+fail(struct stream *s, enum error_code category, const char *format, va_list args)
+{
+	char text[sizeof s->failure.error.message];
+
+	vsnprintf(text, sizeof text, format, args);
+	error_set(&s->failure.error, category, NULL, "%s", text);
+	s->failed = true;
+}
+
 void
 stream_fail(struct stream *s, const char *format, ...)
 {
-	char text[sizeof s->failure.error.message];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	fail(s, ERROR_PROVIDER, format, args);
 	va_end(args);
-	error_set(&s->failure.error, ERROR_PROVIDER, NULL, "%s", text);
-	s->failed = true;
+}
+
+void
+stream_error(struct stream *s, enum error_code category, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(s, category, format, args);
+	va_end(args);
 }
 
 void
@@ -61,11 +78,11 @@ stream_refused(struct stream *s, struct span error)
 	s->failed = true;
 }
 
-/* An event that is an error, whatever the API: {"error": …}. */
+/* An event that is an error, whatever the API: {"error": …}, or an array of it. */
 static bool
 is_error(struct stream *s, struct span data)
 {
-	struct span error = span_member(data, "error");
+	struct span error = span_member(failure_object(data), "error");
 	char type = span_type(error);
 
 	if (type != 'o' && type != 's')
@@ -158,6 +175,8 @@ configure(struct stream *s, struct error *err)
 
 	s->base = setting(api->base_variable);
 	s->key = setting(api->key_variable);
+	if (s->key == NULL && api->key_fallback != NULL)
+		s->key = setting(api->key_fallback);
 	own_base = s->base != NULL;
 	if (s->base == NULL)
 		s->base = api->base_default;
@@ -233,7 +252,8 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 {
 	struct provider_failure *f = &s->failure;
 
-	f->retry_after_ms = answer->retry_after_ms;
+	if (answer->retry_after_ms > 0)
+		f->retry_after_ms = answer->retry_after_ms;
 	if (s->failed)
 		return -1;
 	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {

@@ -36,6 +36,7 @@ struct stream_api {
 	const char *program, *usage;
 	const char *base_variable, *base_default;
 	const char *key_variable, *key_header;  /* "x-api-key: " */
+	const char *key_fallback;               /* another variable for the key; may be NULL */
 	bool key_optional;                      /* where the base is not the default */
 	const char *const *headers;             /* fixed ones; ends with NULL */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
@@ -56,6 +57,9 @@ void stream_fail(struct stream *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The answer is an error: the API said so in this value. */
 void stream_refused(struct stream *s, struct span error);
+/* The answer is an error of another category. */
+void stream_error(struct stream *s, enum error_code category, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 

@@ -64,8 +64,30 @@ with_fault() {
 		404 invalid {"error":{"message":"no","code":"model_not_found"}}
 		400 invalid {"error":"just a text"}
 		422 invalid {"detail":"Field required"}
+		400 auth {"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}
+		400 auth [{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]
+		400 context_length {"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}
+		400 invalid {"error":{"code":400,"message":"Unknown name","status":"INVALID_ARGUMENT"}}
+		403 auth {"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}
+		503 overloaded {"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}
 		502 provider <html>Bad Gateway</html>
 		504 overloaded upstream timed out
+	END
+}
+
+@test "the time to wait may stand in the error object" {
+	while read -r delay expected; do
+		echo '[{"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.Help"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"'"$delay"'"}]}}]' >body.json
+		model_server --fault "1:error:429:body.json"
+		same "$delay $(request | provider openai | jq -c '[.category, .retry_after_ms]')" "$delay $expected"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		22s ["rate_limit",22000]
+		1.5s ["rate_limit",1500]
+		0s ["rate_limit",null]
+		-1s ["rate_limit",null]
+		1m ["rate_limit",null]
+		soon ["rate_limit",null]
 	END
 }
 

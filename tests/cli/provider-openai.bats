@@ -100,6 +100,12 @@ sent_messages() {
 	same "$output" '[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"role":"assistant","content":"x","reasoning_content":"t","tool_calls":[{"id":"1","type":"function","function":{"name":"n","arguments":"{\"v\":1.50}"}},{"id":"2","type":"function","function":{"name":"n","arguments":"{\"half"}}]},{"role":"tool","tool_call_id":"1","content":"{\"r\":1e2}"},{"role":"tool","tool_call_id":"2","content":"bad"},{"role":"user","content":"go on"}]'
 }
 
+@test "a call without an id gets one that no other call of the conversation has" {
+	model_server --answer "$(fixtures)/calls-without-ids.jsonl"
+	run -0 provider openai <<<'{"id":1,"model":"m","messages":[{"role":"assistant","blocks":[{"type":"tool_use","tool_id":"call_2","tool_name":"n","tool_input":{}},{"type":"tool_use","tool_id":"call_1","tool_name":"n","tool_input":{}}]}]}'
+	same "$(jq -c '[.blocks[] | select(.type == "tool_use").tool_id]' <<<"$output")" '["call_3","call_4"]'
+}
+
 @test "what only another API understands stays here" {
 	run sent_messages '{"role":"assistant","blocks":[{"type":"thinking","thinking":"t","api":"openai","field":"reasoning"},{"type":"thinking","thinking":"t","signature":"s","api":"anthropic"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{},"api":"anthropic","raw":{"type":"server_tool_use"}},{"type":"text","text":"","api":"anthropic","raw":{"type":"new"}},{"type":"text","text":"x","api":"anthropic","raw":{"citations":[]}}]}'
 	same "$output" '[{"role":"assistant","content":"x"}]'

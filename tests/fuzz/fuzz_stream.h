@@ -67,7 +67,8 @@ send_back(struct stream *s, struct span answer)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct stream s = { .provider = (struct provider *)(void *)nobody };
+	static const struct provider_request nothing;
+	struct stream s = { .provider = (struct provider *)(void *)nobody, .request = &nothing };
 	struct buffer answer = BUFFER_INIT;
 	struct writer w;
 

@@ -1,0 +1,29 @@
+#include "thinking.h"
+
+#include "message.h"
+
+#define BUDGET_USUAL 8192 /* what `true` means */
+
+static const struct {
+	const char *effort;
+	long long budget;
+} efforts[] = {
+	{ "minimal", 1024 }, { "low", 2048 }, { "medium", 8192 }, { "high", 24576 }
+};
+
+long long
+thinking_budget(struct span thinking)
+{
+	long long budget = 0;
+	size_t i;
+
+	if (span_type(thinking) == 'o')
+		thinking = span_member(thinking, "budget_tokens");
+	number_set(&budget, thinking);
+	if (span_true(thinking))
+		budget = BUDGET_USUAL;
+	for (i = 0; i < sizeof efforts / sizeof efforts[0]; i++)
+		if (span_is(thinking, efforts[i].effort))
+			budget = efforts[i].budget;
+	return budget;
+}

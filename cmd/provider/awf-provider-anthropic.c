@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "pass.h"
 #include "stream.h"
+#include "strict.h"
 #include "thinking.h"
 
 #define API "anthropic"
@@ -29,7 +30,9 @@ enum kind {
 	KIND_REDACTED,
 	KIND_TOOL_USE,    /* also those that the API runs itself */
 	KIND_TOOL_RESULT, /* of tools that the API ran, or ours */
-	KIND_OTHER        /* later than this program: kept in raw, as an empty text */
+	KIND_OTHER,       /* later than this program: kept in raw, as an empty text */
+	KIND_IMAGE,       /* attachments, in requests alone */
+	KIND_DOCUMENT
 };
 
 static const struct {
@@ -41,7 +44,9 @@ static const struct {
 	[KIND_REDACTED] = { "redacted_thinking", BLOCK_THINKING },
 	[KIND_TOOL_USE] = { "tool_use", BLOCK_TOOL_USE },
 	[KIND_TOOL_RESULT] = { "tool_result", BLOCK_TOOL_RESULT },
-	[KIND_OTHER] = { "", BLOCK_TEXT }
+	[KIND_OTHER] = { "", BLOCK_TEXT },
+	[KIND_IMAGE] = { "image", BLOCK_TEXT },
+	[KIND_DOCUMENT] = { "document", BLOCK_TEXT }
 };
 
 static void
@@ -355,7 +360,7 @@ kind_of_ours(struct span block)
 
 	if (span_member(block, "redacted").at != NULL)
 		return KIND_REDACTED;
-	for (kind = 0; kind < KIND_OTHER; kind++)
+	for (kind = 0; kind <= KIND_DOCUMENT; kind++)
 		if (span_is(span_member(block, "type"), kinds[kind].type))
 			return (enum kind)kind;
 	return KIND_OTHER;
@@ -381,6 +386,8 @@ is_sendable(struct span block, enum kind kind)
 		return own;
 	case KIND_TOOL_USE:
 	case KIND_TOOL_RESULT:
+	case KIND_IMAGE:
+	case KIND_DOCUMENT:
 		return true;
 	default:
 		return false;
@@ -428,8 +435,32 @@ write_raw(struct writer *w, struct span raw)
 		pass_raw(w, key, value);
 }
 
+/* An attachment: its bytes, and the name of a document, which models cite. */
 static void
-write_block(struct writer *w, struct span block)
+write_source(struct writer *w, struct span block, enum kind kind)
+{
+	writer_key(w, "source");
+	writer_object(w);
+	writer_member_string(w, "type", "base64");
+	pass_member(w, "media_type", span_member(block, "media_type"));
+	pass_member(w, "data", span_member(block, "data"));
+	writer_object_end(w);
+	if (kind == KIND_DOCUMENT)
+		pass_member(w, "title", span_member(block, "name"));
+}
+
+/* The input up to here is worth keeping: what follows it the next time is new. */
+static void
+write_cache_mark(struct writer *w)
+{
+	writer_key(w, "cache_control");
+	writer_object(w);
+	writer_member_string(w, "type", "ephemeral");
+	writer_object_end(w);
+}
+
+static void
+write_block(struct writer *w, struct span block, bool mark)
 {
 	enum kind kind = kind_of_ours(block);
 	struct span raw = span_member(block, "raw");
@@ -444,8 +475,12 @@ write_block(struct writer *w, struct span block)
 	for (i = 0; i < MEMBERS; i++)
 		if (members[i].kind == kind)
 			write_member(w, &members[i], block, special);
+	if (kind == KIND_IMAGE || kind == KIND_DOCUMENT)
+		write_source(w, block, kind);
 	if (span_type(raw) == 'o' && stream_own(block, API))
 		write_raw(w, raw);
+	if (mark)
+		write_cache_mark(w);
 	writer_object_end(w);
 }
 
@@ -465,7 +500,7 @@ has_sendable(struct span blocks)
 /* A message of which nothing can be sent is left out: the API refuses empty ones,
  * and takes two of the same role in a row. */
 static void
-write_message(struct writer *w, struct span message)
+write_message(struct writer *w, struct span message, struct span marked)
 {
 	struct span_walk walk;
 	struct span key, block;
@@ -478,13 +513,41 @@ write_message(struct writer *w, struct span message)
 	writer_array(w);
 	span_walk_begin(&walk, span_member(message, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
-		write_block(w, block);
+		write_block(w, block, block.at == marked.at);
 	writer_array_end(w);
 	writer_object_end(w);
 }
 
+/* Thinking takes no mark, and what the API said itself goes back as it was. */
+static bool
+is_markable(struct span block)
+{
+	enum kind kind = kind_of_ours(block);
+
+	return is_sendable(block, kind) && kind != KIND_THINKING && kind != KIND_REDACTED &&
+	    span_member(block, "raw").at == NULL;
+}
+
+/* The last block of the last message, or the one before that can be marked. */
+static struct span
+find_last(struct span messages)
+{
+	struct span last = { NULL, 0 }, blocks = { NULL, 0 }, key, message, block;
+	struct span_walk walk;
+
+	span_walk_begin(&walk, messages);
+	while (span_walk_next(&walk, &key, &message))
+		if (has_sendable(span_member(message, "blocks")))
+			blocks = span_member(message, "blocks");
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (is_markable(block))
+			last = block;
+	return last;
+}
+
 static void
-write_messages(struct writer *w, struct span messages)
+write_messages(struct writer *w, struct span messages, struct span marked)
 {
 	struct span_walk walk;
 	struct span key, message;
@@ -493,7 +556,7 @@ write_messages(struct writer *w, struct span messages)
 	writer_array(w);
 	span_walk_begin(&walk, messages);
 	while (span_walk_next(&walk, &key, &message))
-		write_message(w, message);
+		write_message(w, message, marked);
 	writer_array_end(w);
 }
 
@@ -576,27 +639,97 @@ write_params(struct writer *w, struct span params)
 	write_thinking(w, thinking);
 	span_walk_begin(&walk, params);
 	while (span_walk_next(&walk, &key, &value)) {
-		if (!span_is(key, "thinking"))
+		if (!span_is(key, "thinking") && !span_is(key, "cache"))
 			pass_raw(w, key, value);
 	}
+}
+
+/* Turns of an agent with tools repeat all that came before; a single answer has nobody to
+ * keep anything for. */
+static bool
+is_cached(const struct provider_request *r)
+{
+	struct span cache = span_member(r->params, "cache");
+	char type = span_type(cache);
+
+	return type == 't' || (type != 'f' && span_element(r->tools, 0).at != NULL);
+}
+
+static void
+write_system(struct writer *w, struct span system, bool cached)
+{
+	if (system.at == NULL || span_is(system, ""))
+		return;
+	if (!cached) {
+		pass_member(w, "system", system);
+		return;
+	}
+	writer_key(w, "system");
+	writer_array(w);
+	writer_object(w);
+	writer_member_string(w, "type", "text");
+	pass_member(w, "text", system);
+	write_cache_mark(w);
+	writer_object_end(w);
+	writer_array_end(w);
+}
+
+/* Whether the model is of those before `output_config`. */
+static bool
+is_older_model(struct span model)
+{
+	static const char *const older[] = { "claude-2", "claude-3", "claude-instant",
+	    "claude-opus-4-0", "claude-opus-4-2", "claude-sonnet-4-0", "claude-sonnet-4-2" };
+	char *name = span_text(model);
+	bool found = false;
+	size_t i;
+
+	for (i = 0; i < sizeof older / sizeof older[0]; i++)
+		found |= strncmp(name, older[i], strlen(older[i])) == 0;
+	free(name);
+	return found;
+}
+
+static void
+write_output_schema(struct writer *w, const struct provider_request *r)
+{
+	static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf",
+	    "const", "default", "definitions", "description", "enum", "format", "items",
+	    "properties", "required", "title", "type", NULL };
+	static const char *const formats[] = { "date", "date-time", "duration", "email", "hostname",
+	    "ipv4", "ipv6", "time", "uri", "uuid", NULL };
+	static const struct strict strict = { keywords, formats, false, false };
+
+	if (r->output_schema.at == NULL || is_older_model(r->model) ||
+	    !strict_takes(&strict, r->output_schema))
+		return;
+	writer_key(w, "output_config");
+	writer_object(w);
+	writer_key(w, "format");
+	writer_object(w);
+	writer_member_string(w, "type", "json_schema");
+	strict_write(w, "schema", r->output_schema);
+	writer_object_end(w);
+	writer_object_end(w);
 }
 
 static void
 write_body(const struct stream *s, struct writer *w)
 {
 	const struct provider_request *r = s->request;
+	bool cached = is_cached(r);
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
 	write_params(w, r->params);
-	if (!span_is(r->system, ""))
-		pass_member(w, "system", r->system);
+	write_output_schema(w, r);
+	write_system(w, r->system, cached);
 	if (span_element(r->tools, 0).at != NULL)
 		pass_member(w, "tools", r->tools);
 	else
 		write_called_tools(w, r->messages);
-	write_messages(w, r->messages);
+	write_messages(w, r->messages, cached ? find_last(r->messages) : span_of(NULL, 0));
 	writer_object_end(w);
 }
 
@@ -611,6 +744,8 @@ int
 main(int argc, char **argv)
 {
 	static const char *const headers[] = { "anthropic-version: 2023-06-01", NULL };
+	static const char *const media_types[] = { "image/png", "image/jpeg", "image/gif",
+	    "image/webp", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-anthropic",
 		.usage = usage,
@@ -619,6 +754,7 @@ main(int argc, char **argv)
 		.key_variable = "ANTHROPIC_API_KEY",
 		.key_header = "x-api-key: ",
 		.headers = headers,
+		.media_types = media_types,
 		.path = write_path,
 		.body = write_body,
 		.event = take_event,

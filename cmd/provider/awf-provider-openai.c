@@ -5,6 +5,7 @@
  * is expected to be there, and each thing is looked for wherever one of them
  * puts it.
  */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "openai.h"
 #include "pass.h"
 #include "stream.h"
+#include "strict.h"
 
 #define API "openai"
 
@@ -275,6 +277,8 @@ write_thinking(struct writer *w, struct span thinking)
 static void
 write_param(const struct stream *s, struct writer *w, struct span key, struct span value)
 {
+	if (span_is(key, "cache"))
+		return; /* these APIs cache by themselves */
 	if (span_is(key, "thinking"))
 		write_thinking(w, value);
 	else if (span_is(key, "max_tokens"))
@@ -321,6 +325,73 @@ is_type(struct span block, const char *type)
 	return span_is(span_member(block, "type"), type);
 }
 
+static void
+write_text(struct writer *w, struct span block)
+{
+	writer_member_string(w, "type", "text");
+	pass_member(w, "text", span_member(block, "text"));
+}
+
+static void
+write_image(struct writer *w, struct span block)
+{
+	writer_member_string(w, "type", "image_url");
+	writer_key(w, "image_url");
+	writer_object(w);
+	pass_data_url(w, "url", span_member(block, "media_type"), span_member(block, "data"));
+	writer_object_end(w);
+}
+
+/* The API wants a name. */
+static void
+write_document(struct writer *w, struct span block)
+{
+	struct span name = span_member(block, "name");
+
+	writer_member_string(w, "type", "file");
+	writer_key(w, "file");
+	writer_object(w);
+	if (name.at == NULL)
+		writer_member_string(w, "filename", "document.pdf");
+	pass_member(w, "filename", name);
+	pass_data_url(w, "file_data", span_member(block, "media_type"), span_member(block, "data"));
+	writer_object_end(w);
+}
+
+/* Kinds of content: one text as a string, which every server takes; else parts. */
+static const struct {
+	const char *type;
+	void (*write)(struct writer *w, struct span block);
+} parts[] = {
+	{ "text", write_text },
+	{ "image", write_image },
+	{ "document", write_document }
+};
+#define PARTS (sizeof parts / sizeof parts[0])
+
+static size_t
+find_part(struct span block)
+{
+	size_t i = 0;
+
+	while (i < PARTS && !is_type(block, parts[i].type))
+		i++;
+	return stream_foreign(block, API) ? PARTS : i;
+}
+
+static size_t
+count_parts(struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+	size_t count = 0;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		count += find_part(block) < PARTS;
+	return count;
+}
+
 static size_t
 count_blocks(struct span blocks, const char *type)
 {
@@ -335,40 +406,49 @@ count_blocks(struct span blocks, const char *type)
 }
 
 static void
-write_part(struct writer *w, struct span text)
+write_parts(struct writer *w, struct span blocks)
 {
-	writer_object(w);
-	writer_member_string(w, "type", "text");
-	pass_member(w, "text", text);
-	writer_object_end(w);
+	struct span_walk walk;
+	struct span key, block;
+	size_t part;
+
+	writer_array(w);
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		part = find_part(block);
+		if (part == PARTS)
+			continue;
+		writer_object(w);
+		parts[part].write(w, block);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
 }
 
-/* One text as a string, which every server takes; several as parts. */
+/* The only text there is; "" if there is none. */
+static void
+write_only_text(struct writer *w, struct span blocks)
+{
+	struct span text = span_of("\"\"", 2), key, block;
+	struct span_walk walk;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (is_type(block, "text") && !stream_foreign(block, API))
+			text = span_member(block, "text");
+	writer_span(w, text);
+}
+
 static void
 write_content(struct writer *w, struct span blocks)
 {
-	size_t count = count_blocks(blocks, "text");
-	struct span_walk walk;
-	struct span key, block;
+	size_t count = count_parts(blocks);
 
 	writer_key(w, "content");
-	if (count > 1)
-		writer_array(w);
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		struct span text = span_member(block, "text");
-
-		if (!is_type(block, "text") || stream_foreign(block, API))
-			continue;
-		if (count > 1)
-			write_part(w, text);
-		else
-			writer_span(w, text);
-	}
-	if (count > 1)
-		writer_array_end(w);
-	if (count == 0)
-		writer_string(w, "");
+	if (count > 1 || count > count_blocks(blocks, "text"))
+		write_parts(w, blocks);
+	else
+		write_only_text(w, blocks);
 }
 
 static void
@@ -455,7 +535,7 @@ static void
 write_user(struct writer *w, struct span blocks)
 {
 	write_results(w, blocks);
-	if (count_blocks(blocks, "text") == 0)
+	if (count_parts(blocks) == 0)
 		return;
 	writer_object(w);
 	writer_member_string(w, "role", "user");
@@ -488,6 +568,42 @@ write_messages(struct writer *w, const struct provider_request *r)
 	writer_array_end(w);
 }
 
+/* Models and servers that take no schema. */
+static bool
+takes_schema(const struct stream *s)
+{
+	static const char *const patterns[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
+	    "o1-preview*", "deepseek-*" };
+	char *model = span_text(s->request->model);
+	bool takes = strstr(s->base, "//api.deepseek.com") == NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+		takes = takes && fnmatch(patterns[i], model, 0) != 0;
+	free(model);
+	return takes;
+}
+
+/* Strictly, where the schema is within what that takes. */
+static void
+write_output_schema(const struct stream *s, struct writer *w)
+{
+	struct span schema = s->request->output_schema;
+
+	if (schema.at == NULL || !strict_object(schema) || !takes_schema(s))
+		return;
+	writer_key(w, "response_format");
+	writer_object(w);
+	writer_member_string(w, "type", "json_schema");
+	writer_key(w, "json_schema");
+	writer_object(w);
+	writer_member_string(w, "name", "answer");
+	strict_write(w, "schema", schema);
+	writer_member_bool(w, "strict", strict_takes(&openai_strict, schema));
+	writer_object_end(w);
+	writer_object_end(w);
+}
+
 static void
 write_body(const struct stream *s, struct writer *w)
 {
@@ -504,6 +620,7 @@ write_body(const struct stream *s, struct writer *w)
 	span_walk_begin(&walk, s->request->params);
 	while (span_walk_next(&walk, &key, &value))
 		write_param(s, w, key, value);
+	write_output_schema(s, w);
 	write_tools(w, s->request->tools);
 	write_messages(w, s->request);
 	writer_object_end(w);
@@ -520,6 +637,8 @@ int
 main(int argc, char **argv)
 {
 	static const char *const headers[] = { NULL };
+	static const char *const media_types[] = { "image/png", "image/jpeg", "image/gif",
+	    "image/webp", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-openai",
 		.usage = usage,
@@ -529,6 +648,7 @@ main(int argc, char **argv)
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
 		.headers = headers,
+		.media_types = media_types,
 		.path = write_path,
 		.body = write_body,
 		.event = take_event,

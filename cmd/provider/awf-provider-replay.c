@@ -42,7 +42,7 @@ static void
 answer(void *context, struct provider *p, const struct provider_request *request)
 {
 	struct recording *r = context;
-	struct provider_failure failure = { ERROR_INIT, 0, 0 };
+	struct provider_failure failure = { .error = ERROR_INIT };
 	const struct recorded_answer *found = NULL;
 	char *model = span_text(request->model);
 	const char *path = getenv("AWF_REPLAY");

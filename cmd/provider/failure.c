@@ -267,21 +267,29 @@ failure_from_text(struct provider_failure *f, const struct buffer *body, const c
 /* Says the status, which is often all there is, and the id to ask the API's
  * people about. */
 static void
-add_status(struct provider_failure *f, const char *request_id)
+add_status(struct provider_failure *f)
 {
 	struct error old = f->error;
 	const char *colon = old.message[0] == '\0' ? "" : ": ";
 
-	if (request_id[0] != '\0')
+	if (f->request_id[0] != '\0')
 		error_set(&f->error, old.code, NULL, "HTTP %ld (request %s)%s%s", f->status,
-		    request_id, colon, old.message);
+		    f->request_id, colon, old.message);
 	else
 		error_set(&f->error, old.code, NULL, "HTTP %ld%s%s", f->status, colon, old.message);
 }
 
 void
-failure_from_body(struct provider_failure *f, const struct buffer *body,
-    const char *request_id, const char *secret)
+failure_take_request_id(struct provider_failure *f, struct span object)
+{
+	char id[HTTP_REQUEST_ID_SIZE];
+
+	if (f->request_id[0] == '\0' && span_copy(span_member(object, "request_id"), id, sizeof id))
+		memcpy(f->request_id, id, sizeof id);
+}
+
+void
+failure_from_body(struct provider_failure *f, const struct buffer *body, const char *secret)
 {
 	struct span value = span_of(buffer_string(body), body->len);
 	struct span error;
@@ -290,8 +298,9 @@ failure_from_body(struct provider_failure *f, const struct buffer *body,
 	if (scan_check(value.at, value.len, &bad) != NULL) {
 		failure_from_text(f, body, secret);
 	} else {
+		failure_take_request_id(f, value);
 		error = span_member(failure_object(value), "error");
 		failure_from_json(f, span_type(error) == 'o' ? error : value, secret);
 	}
-	add_status(f, request_id);
+	add_status(f);
 }

@@ -17,6 +17,8 @@ struct span failure_object(struct span value);
 void failure_from_json(struct provider_failure *f, struct span value, const char *secret);
 /* The same from the body of an answer with f->status, JSON or not. */
 void failure_from_body(struct provider_failure *f, const struct buffer *body,
-    const char *request_id, const char *secret);
+    const char *secret);
+/* Takes the id of the request from an object that has it, unless it is known. */
+void failure_take_request_id(struct provider_failure *f, struct span object);
 
 #endif

@@ -46,6 +46,7 @@ message_free(struct message *m)
 {
 	message_clear(m);
 	free(m->model);
+	free(m->request_id);
 }
 
 struct block *
@@ -317,4 +318,5 @@ message_write(const struct message *m, struct writer *w)
 	writer_member_string(w, "stop_reason", m->stop_reason == NULL ? "other" : m->stop_reason);
 	write_usage(w, &m->usage);
 	writer_member_string(w, "model", m->model);
+	writer_member_string(w, "request_id", m->request_id);
 }

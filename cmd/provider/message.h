@@ -50,6 +50,7 @@ struct message {
 	size_t count;
 	struct usage usage;
 	char *model;
+	char *request_id;         /* by which the API knows the request; NULL */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
 	size_t open;              /* blocks that began and did not end, where an API says so */
 	bool ended;               /* the API said that the message is whole */
@@ -83,7 +84,7 @@ bool message_calls(const struct message *m);
  * messages are those of the request. */
 void message_name_calls(struct message *m, struct span messages);
 
-/* Members "blocks", "stop_reason", "usage" and "model" of an answer. */
+/* Members "blocks", "stop_reason", "usage", "model" and "request_id" of an answer. */
 void message_write(const struct message *m, struct writer *w);
 
 #endif

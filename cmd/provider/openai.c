@@ -4,6 +4,14 @@
 
 #include "message.h"
 
+static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf",
+    "const", "definitions", "description", "enum", "exclusiveMaximum", "exclusiveMinimum",
+    "format", "items", "maxItems", "maximum", "minItems", "minimum", "multipleOf",
+    "pattern", "properties", "required", "title", "type", NULL };
+static const char *const formats[] = { "date", "date-time", "duration", "email", "hostname",
+    "ipv4", "ipv6", "time", "uuid", NULL };
+const struct strict openai_strict = { keywords, formats, true, true };
+
 const char *
 openai_effort(struct span thinking)
 {

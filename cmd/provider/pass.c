@@ -38,3 +38,22 @@ pass_as_text(struct writer *w, const char *key, struct span value)
 	writer_bytes(w, buffer_string(&minified), minified.len);
 	buffer_free(&minified);
 }
+
+/* Appends the inside of a string. */
+static void
+add_inside(struct buffer *out, struct span string)
+{
+	if (span_type(string) == 's')
+		buffer_append(out, string.at + 1, string.len - 2);
+}
+
+void
+pass_data_url(struct writer *w, const char *key, struct span media_type, struct span data)
+{
+	writer_key(w, key);
+	writer_raw(w, "\"data:", 6);
+	add_inside(w->out, media_type);
+	buffer_text(w->out, ";base64,");
+	add_inside(w->out, data);
+	buffer_byte(w->out, '"');
+}

@@ -15,5 +15,7 @@ void pass_raw(struct writer *w, struct span key, struct span value);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);
+/* A member that is a string: the URL data:MEDIA_TYPE;base64,DATA. */
+void pass_data_url(struct writer *w, const char *key, struct span media_type, struct span data);
 
 #endif

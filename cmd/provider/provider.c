@@ -93,6 +93,8 @@ provider_error(struct provider *p, const struct provider_failure *f)
 	if (f->retry_after_ms > 0)
 		writer_member_integer(&w, "retry_after_ms", f->retry_after_ms);
 	writer_member_string(&w, "message", error_text(&f->error, text, sizeof text));
+	if (f->request_id[0] != '\0')
+		writer_member_string(&w, "request_id", f->request_id);
 	writer_object_end(&w);
 	write_line(p, &line);
 }
@@ -157,7 +159,7 @@ void
 provider_recorded(struct provider *p, struct span answer)
 {
 	static const char *const passed[] = { "stop_reason", "usage", "model", "category", "status",
-	    "retry_after_ms", "message" };
+	    "retry_after_ms", "message", "request_id" };
 	bool error = span_is(span_member(answer, "type"), "error");
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
@@ -262,7 +264,7 @@ next_line(struct provider *p, struct buffer *line)
 	return lf != NULL || len > 0;
 }
 
-enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, CHECKED, ID = CHECKED, STREAM, MEMBERS };
+enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, CHECKED, ID = CHECKED, STREAM, MEMBERS };
 
 /* A member of the request and what it must be; id and stream are no spans in it. */
 static const struct {
@@ -278,6 +280,8 @@ static const struct {
 	[MESSAGES] = { "messages", offsetof(struct provider_request, messages), 'a', true, "an array" },
 	[TOOLS] = { "tools", offsetof(struct provider_request, tools), 'a', false, "an array" },
 	[PARAMS] = { "params", offsetof(struct provider_request, params), 'o', false, "an object" },
+	[OUTPUT_SCHEMA] = { "output_schema", offsetof(struct provider_request, output_schema), 'o',
+	    false, "an object" },
 	[ID] = { .key = "id" },
 	[STREAM] = { .key = "stream" }
 };
@@ -342,7 +346,7 @@ parse_request(struct provider_request *r, const struct buffer *line, struct erro
 static void
 answer_line(struct provider *p, const struct buffer *line)
 {
-	struct provider_failure failure = { ERROR_INIT, 0, 0 };
+	struct provider_failure failure = { .error = ERROR_INIT };
 	long long id;
 
 	if (line->len == 0 || cancel_id(line->data, line->len, &id))

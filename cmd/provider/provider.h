@@ -32,6 +32,7 @@ struct provider_request {
 	struct span messages; /* an array */
 	struct span tools;    /* an array, or absent */
 	struct span params;   /* an object, or absent */
+	struct span output_schema; /* an object, or absent */
 	bool stream;
 };
 
@@ -50,6 +51,7 @@ struct provider_failure {
 	struct error error;      /* the code is the category */
 	long status;             /* HTTP; 0: none */
 	int64_t retry_after_ms;  /* 0: not said */
+	char request_id[HTTP_REQUEST_ID_SIZE]; /* by which the API knows the request; "" */
 };
 
 /* The whole program; returns its exit status. */

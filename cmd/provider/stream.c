@@ -87,6 +87,7 @@ is_error(struct stream *s, struct span data)
 
 	if (type != 'o' && type != 's')
 		return false;
+	failure_take_request_id(&s->failure, data);
 	stream_refused(s, error);
 	return true;
 }
@@ -191,6 +192,54 @@ configure(struct stream *s, struct error *err)
 	return api->check == NULL ? 0 : api->check(s->request, err);
 }
 
+/* The first block of a message that is an attachment of a type the API has no place for. */
+static struct span
+find_strange(const char *const *media_types, struct span blocks)
+{
+	static const char *const attachments[] = { "image", "document", NULL };
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_one_of(span_member(block, "type"), attachments) != NULL &&
+		    span_one_of(span_member(block, "media_type"), media_types) == NULL)
+			return block;
+	return span_of(NULL, 0);
+}
+
+static int
+refuse_attachment(struct span block, struct error *err)
+{
+	char *type = span_text(span_member(block, "media_type"));
+	char *name = span_text(span_member(block, "name"));
+
+	error_set(err, ERROR_INVALID, name, "the API takes no attachments of the type %s",
+	    type == NULL ? "(none)" : type);
+	free(type);
+	free(name);
+	return -1;
+}
+
+static int
+check_attachments(const struct stream *s, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, message, strange;
+
+	if (s->api->media_types == NULL)
+		return 0;
+	span_walk_begin(&walk, s->request->messages);
+	while (span_walk_next(&walk, &key, &message)) {
+		if (!span_is(span_member(message, "role"), "user"))
+			continue;
+		strange = find_strange(s->api->media_types, span_member(message, "blocks"));
+		if (strange.at != NULL)
+			return refuse_attachment(strange, err);
+	}
+	return 0;
+}
+
 static void
 make_url(const struct stream *s, struct buffer *url)
 {
@@ -254,11 +303,13 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 
 	if (answer->retry_after_ms > 0)
 		f->retry_after_ms = answer->retry_after_ms;
+	if (answer->request_id[0] != '\0')
+		memcpy(f->request_id, answer->request_id, sizeof f->request_id);
 	if (s->failed)
 		return -1;
 	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
 		f->status = answer->status;
-		failure_from_body(f, &answer->body, answer->request_id, s->key);
+		failure_from_body(f, &answer->body, s->key);
 		return -1;
 	}
 	if (s->message.ended && (posted == 0 || err->code == ERROR_NETWORK))
@@ -282,10 +333,13 @@ exchange(struct stream *s, struct http *http)
 
 	if (!s->failed && (posted == 0 || s->message.ended))
 		s->api->finish(s);
-	if (judge(s, posted, &answer, &err) == 0)
-		provider_message(s->provider, &s->message);
-	else
+	if (judge(s, posted, &answer, &err) != 0) {
 		provider_error(s->provider, &s->failure);
+	} else {
+		if (answer.request_id[0] != '\0')
+			s->message.request_id = memory_text(answer.request_id);
+		provider_message(s->provider, &s->message);
+	}
 	http_answer_free(&answer);
 }
 
@@ -296,7 +350,7 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 	struct stream s = { .api = client->api, .provider = p, .request = r };
 
 	message_begin(&s.message);
-	if (configure(&s, &s.failure.error) == 0)
+	if (configure(&s, &s.failure.error) == 0 && check_attachments(&s, &s.failure.error) == 0)
 		exchange(&s, client->http);
 	else
 		provider_error(p, &s.failure);

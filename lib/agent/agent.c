@@ -158,6 +158,7 @@ static const struct definition_key keys[] = {
 	{ "top_p", params_number, MEMBER(params), 0, 1 },
 	{ "stop_sequences", params_stop_sequences, MEMBER(params), 0, 0 },
 	{ "thinking", params_thinking, MEMBER(params), 0, 0 },
+	{ "cache", params_flag, MEMBER(params), 0, 0 },
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
 	{ "tools_policy", read_tools_policy, 0, 0, 0 },
 	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },

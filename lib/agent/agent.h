@@ -24,7 +24,7 @@ struct agent {
 	char *provider;        /* may be NULL */
 	char *model;           /* may be NULL */
 	char *system;          /* the body, without white space at its ends; NULL if empty */
-	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking */
+	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */
 	enum tools_policy tools_policy;
 	int64_t max_turns;         /* 30; 0: no limit */

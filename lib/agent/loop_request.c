@@ -373,6 +373,7 @@ loop_record_answer(struct loop *l, const struct request *request, int64_t durati
 	writer_member_integer(&w, "duration_ms", duration_ms);
 	writer_member_integer(&w, "turn", l->turn);
 	writer_member_string(&w, "request_sha256", request->sha256);
+	writer_member_span(&w, "request_id", l->answer.request_id);
 	writer_object_end(&w);
 	emitted_follow(&l->emitted, l->turns->call);
 	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, id, err);

@@ -47,6 +47,19 @@ params_stop_sequences(const struct definition *d, const struct definition_key *k
 	return store(object, key, value);
 }
 
+int
+params_flag(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct definition_key checked = *key;
+	bool flag;
+
+	checked.offset = 0;
+	if (definition_flag(d, &checked, value, &flag, err) != 0)
+		return -1;
+	return store(object, key, value);
+}
+
 /* Whether the model thinks first: yes or no, for how many tokens, how hard, or an
  * object as the API has it. */
 int
@@ -71,6 +84,7 @@ static const struct definition_key keys[] = {
 	{ "top_p", params_number, 0, 0, 1 },
 	{ "stop_sequences", params_stop_sequences, 0, 0, 0 },
 	{ "thinking", params_thinking, 0, 0, 0 },
+	{ "cache", params_flag, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

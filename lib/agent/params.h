@@ -18,6 +18,8 @@ int params_number(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 int params_stop_sequences(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
+int params_flag(const struct definition *d, const struct definition_key *key,
+    json_t *value, void *object, struct error *err);
 int params_thinking(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 

@@ -251,6 +251,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	a->usage = span_member(message, "usage");
 	a->model = span_member(message, "model");
 	a->stop_reason = span_member(message, "stop_reason");
+	a->request_id = span_member(message, "request_id");
 	x->answered = true;
 	return 0;
 }

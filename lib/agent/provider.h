@@ -29,7 +29,7 @@ struct provider {
 struct answer {
 	struct buffer line;       /* the `message` line, minified */
 	struct span blocks;       /* array of objects, each with a type */
-	struct span usage, model, stop_reason;
+	struct span usage, model, stop_reason, request_id;
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */
 };

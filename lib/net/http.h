@@ -39,10 +39,11 @@ struct http_request {
 	enum http_watch (*look)(void *context);
 	int output_fd;               /* its reader gone: ERROR_CANCELLED; -1: none */
 };
+#define HTTP_REQUEST_ID_SIZE 128
 struct http_answer {
 	long status;
 	int64_t retry_after_ms;      /* retry-after-ms, Retry-After (seconds or date); 0 */
-	char request_id[128];        /* request-id or x-request-id */
+	char request_id[HTTP_REQUEST_ID_SIZE]; /* request-id or x-request-id; "" */
 	struct buffer body;          /* of an answer that is not 2xx, at most 1 MiB */
 };
 /* 0 when an answer came whole, whatever its status; -1 with ERROR_NETWORK (cut,

@@ -691,6 +691,7 @@ static const struct rule message_assistant_rules[] = {
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("turn", is_count, NULLABLE, 0),
 	RULE("request_sha256", is_digest, NULLABLE, 0),
+	RULE("request_id", is_text, NULLABLE, 0),
 	RULE("partial", is_bool, NULLABLE, 0),
 };
 
@@ -714,6 +715,7 @@ static const struct rule answer_rules[] = {
 	RULE("model", is_text, NULLABLE, 0),
 	RULE("stop_reason", is_text, NULLABLE, 0),
 	RULE("usage", is_object, NULLABLE, 0),
+	RULE("request_id", is_text, NULLABLE, 0),
 };
 
 static const struct shape payload_shapes[EVENT_TYPES] = {

@@ -28,8 +28,8 @@ FAULTS=()
 	same "$(types)" 'message.user message.assistant '
 	same "$(payloads message.user .system_prompt)" '"Be brief."'
 	same "$(payloads message.user '.blocks[0].text')" '"question"'
-	same "$(payloads message.assistant '[.model,.stop_reason,.usage.input_tokens,.usage.output_tokens,.turn]')" \
-		'["test-1","end_turn",10,5,0]'
+	same "$(payloads message.assistant '[.model,.stop_reason,.usage.input_tokens,.usage.output_tokens,.turn,.request_id]')" \
+		'["test-1","end_turn",10,5,0,"req_1"]'
 	same "$(payloads step.completed .result)" '"the answer"'
 	same "$(bodies | jq -c '[.model, .system, (.tools | length)]' | head -c 300)" \
 		'["test",'"$(bodies | jq -c .system)"',2]'

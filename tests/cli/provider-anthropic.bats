@@ -67,7 +67,7 @@ sent_blocks() {
 }
 
 @test "the request: system, tools and parameters" {
-	run sent '"system":"Be brief.","params":{"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}]'
+	run sent '"system":"Be brief.","params":{"cache":false,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}]'
 	same "$output" '{"model":"test-model","stream":true,"max_tokens":5,"temperature":0.50,"top_p":1.0,"stop_sequences":["x"],"top_k":3,"system":"Be brief.","tools":[{"name":"t","description":"d","input_schema":{"type":"object","maximum":1e400}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
 }
 
@@ -151,5 +151,72 @@ sent_blocks() {
 	grep -v content_block_start "$(fixtures)/text.jsonl" >stream.jsonl
 	model_server --answer stream.jsonl
 	run -0 provider anthropic < <(request)
-	same "$output" '{"id":1,"type":"error","category":"provider","message":"event 3 of the stream is for a block that never began"}'
+	same "$output" '{"id":1,"type":"error","category":"provider","message":"event 3 of the stream is for a block that never began","request_id":"req_1"}'
+}
+
+# What is marked for the cache of the API, as jq finds it in a body.
+marked() {
+	sent "$1" | jq -c '[paths(objects | has("cache_control")) | map(tostring) | join("/")]'
+}
+
+@test "input is marked for the cache where an agent has tools, or asks for it" {
+	tools='"system":"s","tools":[{"name":"t","input_schema":{"type":"object"}}]'
+	same "$(marked "$tools")" '["system/0","messages/0/content/0"]'
+	same "$(marked "$tools,\"params\":{\"cache\":false}")" '[]'
+	same "$(marked '"system":"s"')" '[]'
+	same "$(marked '"system":"","params":{"cache":true}')" '["messages/0/content/0"]'
+	# the last block that takes a mark: no thinking, and nothing that the API said itself
+	same "$(marked '"params":{"cache":true},"messages":[{"role":"user","blocks":[{"type":"text","text":"q"}]},{"role":"assistant","blocks":[{"type":"text","text":"x"},{"type":"text","text":"y","api":"anthropic","raw":{"citations":[1]}},{"type":"thinking","thinking":"t","signature":"s","api":"anthropic"}]},{"role":"user","blocks":[{"type":"text","text":""}]}]')" \
+		'["messages/1/content/0"]'
+}
+
+@test "attachments" {
+	same "$(sent '"messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","name":"a.png","data":"QUJD"},{"type":"document","media_type":"application/pdf","name":"b.pdf","data":"REVG"},{"type":"document","media_type":"application/pdf","data":"REVG"},{"type":"text","text":"x"}]}]' | jq -c '.messages[0].content[]')" \
+		'{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}
+{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"REVG"},"title":"b.pdf"}
+{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"REVG"}}
+{"type":"text","text":"x"}'
+}
+
+@test "an attachment that the API takes not is refused before it is sent" {
+	model_server --answer "$(fixtures)/text.jsonl"
+	same "$(request 1 '"messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/bmp","name":"a.bmp","data":"QUJD"}]}]' | provider anthropic)" \
+		'{"id":1,"type":"error","category":"invalid","message":"a.bmp: the API takes no attachments of the type image/bmp"}'
+	same "$(request 1 '"messages":[{"role":"user","blocks":[{"type":"document"}]}]' | provider anthropic)" \
+		'{"id":1,"type":"error","category":"invalid","message":"the API takes no attachments of the type (none)"}'
+	[ ! -s "$MODEL_SERVER_LOG" ]
+}
+
+@test "a schema of the output is sent where model and API take it" {
+	while read -r model schema; do
+		model_server --answer "$(fixtures)/text.jsonl"
+		request 1 "\"model\":\"$model\",\"output_schema\":$schema" | provider anthropic >/dev/null
+		expected=$(jq -nc --argjson s "$schema" '$s | del(.["$schema"]) | {format: {type: "json_schema", schema: .}}')
+		same "$schema $(body | jq -c .output_config)" "$schema $expected"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		claude-sonnet-4-5 {"type":"object","properties":{"a":{"type":"string","format":"date"}},"required":["a"],"additionalProperties":false}
+		claude-sonnet-4-5 {"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}
+		other-model {"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","additionalProperties":false,"properties":{"a":{"$ref":"#/$defs/b"},"minimum":{"type":["string","null"]}},"$defs":{"b":{"anyOf":[{"type":"integer"},{"type":"array","items":{"const":1}}]}}}
+	END
+	while read -r model schema; do
+		model_server --answer "$(fixtures)/text.jsonl"
+		request 1 "\"model\":\"$model\",\"output_schema\":$schema" | provider anthropic >/dev/null
+		same "$schema $(body | jq -c .output_config)" "$schema null"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		claude-3-7-sonnet-20250219 {"type":"object","additionalProperties":false}
+		claude-sonnet-4-20250514 {"type":"object","additionalProperties":false}
+		claude-sonnet-4-5 {"type":"object"}
+		claude-sonnet-4-5 {"type":"array","items":{"type":"string"}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":{"type":"string"}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"type":"integer","minimum":1}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"properties":{}}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"type":["object","null"]}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"format":"regex"}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"$ref":"#"}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":{"$ref":"https://example.com/x"}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"$defs":{"a":{"$ref":"#/$defs/a"}}}
+		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":true}}
+	END
 }

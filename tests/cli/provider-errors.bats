@@ -12,7 +12,7 @@ with_fault() {
 	local name=$1
 	shift
 	model_server --answer "$(stream "$name")" "$@"
-	request | provider "$name" | jq -c 'del(.id, .type, .message)'
+	request | provider "$name" | jq -c 'del(.id, .type, .message, .request_id)'
 	kill "$MODEL_SERVER_PID"
 }
 
@@ -109,7 +109,7 @@ with_fault() {
 	same "$(with_fault openai --fault 1:error-event:context_length_exceeded)" '{"category":"context_length"}'
 	echo '{"error":{"code":429,"message":"slow down"}}' >stream.jsonl
 	model_server --answer stream.jsonl
-	same "$(request | provider openai)" '{"id":1,"type":"error","category":"rate_limit","status":429,"message":"slow down"}'
+	same "$(request | provider openai)" '{"id":1,"type":"error","category":"rate_limit","status":429,"message":"slow down","request_id":"req_1"}'
 }
 
 @test "a stream that is cut anywhere is a network error, never an answer" {
@@ -139,12 +139,12 @@ with_fault() {
 	grep -v message_stop "$(stream anthropic)" >stream.jsonl
 	model_server --answer stream.jsonl
 	same "$(request | provider anthropic)" \
-		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did"}'
+		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did","request_id":"req_1"}'
 	kill "$MODEL_SERVER_PID"
 	sed 's/chat.completion.chunk//; /"stop"/,$d' "$(stream openai)" >stream.jsonl
 	model_server --answer stream.jsonl
 	same "$(request | provider openai)" \
-		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did"}'
+		'{"id":1,"type":"error","category":"network","message":"the stream ended before the answer did","request_id":"req_1"}'
 }
 
 @test "invalid UTF-8 and broken JSON in a stream" {
@@ -166,7 +166,7 @@ with_fault() {
 	: >empty.jsonl
 	model_server --answer empty.jsonl
 	same "$(request | provider openai)" \
-		'{"id":1,"type":"error","category":"provider","message":"the server sent no events: is OPENAI_BASE_URL right?"}'
+		'{"id":1,"type":"error","category":"provider","message":"the server sent no events: is OPENAI_BASE_URL right?","request_id":"req_1"}'
 }
 
 @test "nobody there" {
@@ -257,4 +257,13 @@ with_fault() {
 	exec 9>&-
 	kill "$pid"
 	! grep sk-secret answers errors "$MODEL_SERVER_LOG"
+}
+
+@test "the id of a request is told, from the header or the body" {
+	for name in anthropic openai; do
+		model_server --answer "$(stream $name)" --fault 2:error-event --fault 3:401
+		same "$(for id in 1 2 3; do request $id; done | provider $name | jq -r .request_id | tr '\n' ' ')" \
+			'req_1 req_2 req_3 '
+		kill "$MODEL_SERVER_PID"
+	done
 }

@@ -60,7 +60,7 @@ sent_messages() {
 }
 
 @test "the request: system, tools and parameters" {
-	run sent '"system":"Be brief.","params":{"max_tokens":5,"temperature":0.5,"top_p":1,"stop_sequences":["x"],"seed":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object"}}]'
+	run sent '"system":"Be brief.","params":{"cache":true,"max_tokens":5,"temperature":0.5,"top_p":1,"stop_sequences":["x"],"seed":3},"tools":[{"name":"t","description":"d","input_schema":{"type":"object"}}]'
 	same "$output" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"max_tokens":5,"temperature":0.5,"top_p":1,"stop":["x"],"seed":3,"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{"type":"object"}}}],"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}'
 }
 
@@ -119,4 +119,44 @@ sent_messages() {
 	unset OPENAI_BASE_URL
 	same "$(request | provider openai)" \
 		'{"id":1,"type":"error","category":"auth","message":"no API key: set OPENAI_API_KEY"}'
+}
+
+@test "attachments" {
+	run sent_messages '{"role":"user","blocks":[{"type":"image","media_type":"image/png","name":"a.png","data":"QUJD"},{"type":"document","media_type":"application/pdf","name":"b.pdf","data":"REVG"},{"type":"document","media_type":"application/pdf","data":"REVG"},{"type":"text","text":"x"}]},{"role":"user","blocks":[{"type":"image","media_type":"image/webp","data":"QUJD"}]}'
+	same "$output" '[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,QUJD"}},{"type":"file","file":{"filename":"b.pdf","file_data":"data:application/pdf;base64,REVG"}},{"type":"file","file":{"filename":"document.pdf","file_data":"data:application/pdf;base64,REVG"}},{"type":"text","text":"x"}]},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/webp;base64,QUJD"}}]}]'
+}
+
+@test "an attachment that the API takes not is refused" {
+	same "$(request 1 '"messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/bmp","data":"QUJD"}]}]' | provider openai)" \
+		'{"id":1,"type":"error","category":"invalid","message":"the API takes no attachments of the type image/bmp"}'
+}
+
+@test "a schema of the output is sent: strictly where that takes it, else not" {
+	while read -r strict schema; do
+		same "$schema $(sent "\"output_schema\":$schema" | jq -c .response_format)" \
+			"$schema {\"type\":\"json_schema\",\"json_schema\":{\"name\":\"answer\",\"schema\":$schema,\"strict\":$strict}}"
+	done <<-'END'
+		true {"type":"object","properties":{"a":{"type":"integer","minimum":1}},"required":["a"],"additionalProperties":false}
+		true {"type":"object","properties":{"a":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["a"],"additionalProperties":false}
+		false {"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}
+		false {"type":"object","properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false}
+	END
+	same "$(sent '"output_schema":{"type":"array"}' | jq -c .response_format)" null
+}
+
+@test "a schema is not sent to models before it" {
+	while read -r model expected; do
+		model_server --answer "$(fixtures)/text.jsonl"
+		request 1 '"model":"'"$model"'","output_schema":{"type":"object"}' | provider openai >/dev/null
+		same "$model $(body | jq -c '.response_format.type')" "$model $expected"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		gpt-4 null
+		gpt-4-turbo null
+		gpt-3.5-turbo null
+		deepseek-chat null
+		gpt-4o "json_schema"
+		gpt-4.1-mini "json_schema"
+		llama3.2 "json_schema"
+	END
 }

@@ -98,7 +98,7 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 	request 1 '"stream":true' >&9
 	wait_until grep -q delta answers || wait_until served 1
 	echo '{"cancel":1}' >&9
-	wait_until grep -q '{"id":1,"type":"error","category":"cancelled","message":"cancelled"}' answers
+	wait_until grep -q '{"id":1,"type":"error","category":"cancelled","message":"cancelled"' answers
 	request 2 >&9
 	wait_until grep -q '"id":2,"type":"message"' answers
 	exec 9>&-
@@ -165,6 +165,6 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 		pids="${pids-} $!"
 	done
 	wait $pids
-	same "$(cat answer.? | sort -u | jq -r .type)" message
+	same "$(cat answer.? | jq -r .type | sort -u)" message
 	same "$(cat answer.? | wc -l)" 6
 }

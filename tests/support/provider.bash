@@ -19,12 +19,13 @@ request() {
 body() { sed -n "${1-1}"'s/.*"body":\(.*\)}$/\1/p' "$MODEL_SERVER_LOG"; }
 
 # Serves a file to five requests, whole and in pieces of 1, 2, 3 and 7 bytes, and
-# prints the answers.
+# prints the answers, without the numbers that the server gave the requests.
 ask_split() {
 	model_server --answer "$2" --loop --fault 2:split:1 --fault 3:split:2 --fault 4:split:3 \
 		--fault 5:split:7
 	# shellcheck disable=SC2119
-	for _ in 1 2 3 4 5; do request; done | provider "$1"
+	for _ in 1 2 3 4 5; do request; done | provider "$1" |
+		sed 's/,"request_id":"req_[1-5]"}$/}/'
 	kill "$MODEL_SERVER_PID"
 }
 

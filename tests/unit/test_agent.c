@@ -181,6 +181,7 @@ all_keys_are_read(void **state)
 	    "top_p: 1\r\n"
 	    "stop_sequences: [END]\r\n"
 	    "thinking: 2000\r\n"
+	    "cache: false\r\n"
 	    "tools: search, word_count ,\r\n"
 	    "tools_policy: warn\r\n"
 	    "max_turns: 0\r\n"
@@ -207,7 +208,7 @@ all_keys_are_read(void **state)
 	assert_string_equal(a.system, "You are a researcher.\n---\nCite.");
 	value_write(a.params, &params);
 	assert_string_equal(params.data, "{\"max_tokens\":1000,\"temperature\":0.5,\"top_p\":1,"
-	    "\"stop_sequences\":[\"END\"],\"thinking\":2000}");
+	    "\"stop_sequences\":[\"END\"],\"thinking\":2000,\"cache\":false}");
 	assert_string_equal(a.tools[0], "search");
 	assert_string_equal(a.tools[1], "word_count");
 	assert_null(a.tools[2]);
@@ -294,6 +295,7 @@ static const struct {
 	{ "top_p: '1'", "x.md:2", "top_p: expected a number from 0 to 1" },
 	{ "stop_sequences: END", "x.md:2", "stop_sequences: expected a list of texts, got text" },
 	{ "stop_sequences: [1]", "x.md:2", "stop_sequences: expected a list of texts" },
+	{ "cache: maybe", "x.md:2", "cache: expected true or false, got text" },
 	{ "thinking: deep", "x.md:2",
 	  "thinking: expected true, false, a number of tokens, minimal, low, medium or high" },
 	{ "thinking: 0", "x.md:2",

@@ -76,7 +76,8 @@ join_by_name(struct join *j, const struct item *item, struct error *why)
 
 	if (path == NULL || item->foreign || !call_path_valid(path))
 		result = error_set(why, ERROR_INVALID_INPUT, "stdin",
-		    "--by-name: an item that no step of this run has made");
+		    "--by-name: an item that no step of this run has made: "
+		    "have one awf-run around the steps");
 	else {
 		name = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
 		place = named_place(j, name, &there);

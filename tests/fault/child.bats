@@ -48,6 +48,7 @@ once() {
 	RANDOM=$1
 	run_for "0.$((RANDOM % 5))$((RANDOM % 10))" -n --id-file id ./top.awf || status=$?
 	while [ "$status" -ne 0 ]; do
+		# On a busy machine what it is given does not suffice: it gets more and more.
 		tries=$((tries + 1))
 		[ "$tries" -lt 60 ] || { cat err; return 1; }
 		if [ ! -s id ]; then
@@ -57,7 +58,7 @@ once() {
 		fi
 		[ "$status" -ne 75 ] && decisions=() || decide
 		status=0
-		run_for "0.$((RANDOM % 6))$((RANDOM % 10))" --resume "$(cat id)" "${decisions[@]}" || status=$?
+		run_for "$((tries / 10)).$((RANDOM % 6))$((RANDOM % 10))" --resume "$(cat id)" "${decisions[@]}" || status=$?
 	done
 	sort ledger | uniq -c | awk '$1 != 1' >twice
 	[ ! -s twice ] || { cat twice; return 1; }

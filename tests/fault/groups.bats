@@ -55,9 +55,16 @@ killed() {
 	[ ! -s now ] || cp now out
 	[ "$at" != 0 ] || return 1
 	# Those that a dying shell had just started end with their guardian.
-	eventually all_gone
+	eventually all_gone || { left; return 1; }
 }
 all_gone() { [ ! -s id ] || ! grep -qsF "AWF_RUN_ID=$(cat id)" /proc/[0-9]*/environ; }
+# What is still there, and what it waits for.
+left() {
+	local pid
+	for pid in $(grep -lsF "AWF_RUN_ID=$(cat id)" /proc/[0-9]*/environ | cut -d/ -f3); do
+		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline") $(cat "/proc/$pid/wchan") $(ls -l "/proc/$pid/fd")"
+	done
+}
 
 # What a record must be in the end.
 judge() {

@@ -47,6 +47,7 @@ message_free(struct message *m)
 	message_clear(m);
 	free(m->model);
 	free(m->request_id);
+	free(m->session_id);
 }
 
 struct block *
@@ -98,6 +99,13 @@ says_something(struct span value)
 {
 	return span_type(value) != '0' &&
 	    !(span_type(value) == 'a' && span_element(value, 0).at == NULL);
+}
+
+void
+block_note(struct block *b, const char *key, const char *text)
+{
+	buffer_format(&b->raw, "%s\"%s\":", b->raw.len > 0 ? "," : "", key);
+	json_quote(&b->raw, text, strlen(text));
 }
 
 void
@@ -319,4 +327,36 @@ message_write(const struct message *m, struct writer *w)
 	write_usage(w, &m->usage);
 	writer_member_string(w, "model", m->model);
 	writer_member_string(w, "request_id", m->request_id);
+	writer_member_string(w, "session_id", m->session_id);
+}
+
+/* The beginning of a result that says why it is an error. */
+static void
+write_error(struct writer *w, const struct block *b, enum error_code code)
+{
+	struct error error = ERROR_INIT;
+	struct buffer text = BUFFER_INIT;
+	struct span value = span_of(buffer_string(&b->text), b->text.len);
+
+	if (span_type(value) == 's')
+		span_decode(value, &text);
+	else
+		buffer_append(&text, value.at, value.len);
+	error_set(&error, code, NULL, "%s", text.len == 0 ? "the tool failed" : text.data);
+	writer_key(w, "error");
+	writer_object(w);
+	writer_member_string(w, "code", error_name(code));
+	writer_member_string(w, "message", error.message);
+	writer_object_end(w);
+	buffer_free(&text);
+}
+
+void
+message_write_tool(const struct block *b, enum error_code code, struct writer *w)
+{
+	writer_member_string(w, "name", b->tool_name);
+	writer_member_string(w, "call_id", b->tool_id);
+	write_json(w, b->type == BLOCK_TOOL_USE ? "input" : "output", &b->text);
+	if (code != ERROR_NONE)
+		write_error(w, b, code);
 }

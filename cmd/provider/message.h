@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
 
@@ -51,6 +52,7 @@ struct message {
 	struct usage usage;
 	char *model;
 	char *request_id;         /* by which the API knows the request; NULL */
+	char *session_id;         /* of an agent CLI */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
 	size_t open;              /* blocks that began and did not end, where an API says so */
 	bool ended;               /* the API said that the message is whole */
@@ -73,6 +75,9 @@ void block_keep(struct block *b, struct span key, struct span value);
 /* Whether a value is more than null or an empty array: nothing is lost without those. */
 bool says_something(struct span value);
 
+/* The same with a key that needs no escaping and a text. */
+void block_note(struct block *b, const char *key, const char *text);
+
 /* Sets *text to the decoded string, unless value is no string or *text is set. */
 void text_once(char **text, struct span value);
 /* Sets *number if value is an integer of 0 or more. */
@@ -84,7 +89,11 @@ bool message_calls(const struct message *m);
  * messages are those of the request. */
 void message_name_calls(struct message *m, struct span messages);
 
-/* Members "blocks", "stop_reason", "usage", "model" and "request_id" of an answer. */
+/* Members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of an
+ * answer. */
 void message_write(const struct message *m, struct writer *w);
+/* Members of a `tool_call` or `tool_result` about a tool block; code: of the error that
+ * the result is, ERROR_NONE if it is none. */
+void message_write_tool(const struct block *b, enum error_code code, struct writer *w);
 
 #endif

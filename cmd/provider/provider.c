@@ -68,6 +68,18 @@ provider_delta(struct provider *p, const char *kind, const char *text, size_t le
 }
 
 void
+provider_tool(struct provider *p, const struct block *b, enum error_code code)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	begin_answer(p, &w, &line, b->type == BLOCK_TOOL_USE ? "tool_call" : "tool_result");
+	message_write_tool(b, code, &w);
+	writer_object_end(&w);
+	write_line(p, &line);
+}
+
+void
 provider_message(struct provider *p, const struct message *m)
 {
 	struct buffer line = BUFFER_INIT;
@@ -264,7 +276,8 @@ next_line(struct provider *p, struct buffer *line)
 	return lf != NULL || len > 0;
 }
 
-enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, CHECKED, ID = CHECKED, STREAM, MEMBERS };
+enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, CHECKED,
+	ID = CHECKED, STREAM, MEMBERS };
 
 /* A member of the request and what it must be; id and stream are no spans in it. */
 static const struct {
@@ -282,6 +295,7 @@ static const struct {
 	[PARAMS] = { "params", offsetof(struct provider_request, params), 'o', false, "an object" },
 	[OUTPUT_SCHEMA] = { "output_schema", offsetof(struct provider_request, output_schema), 'o',
 	    false, "an object" },
+	[SESSION] = { "session", offsetof(struct provider_request, session), 's', false, "a string" },
 	[ID] = { .key = "id" },
 	[STREAM] = { .key = "stream" }
 };

@@ -33,6 +33,7 @@ struct provider_request {
 	struct span tools;    /* an array, or absent */
 	struct span params;   /* an object, or absent */
 	struct span output_schema; /* an object, or absent */
+	struct span session;  /* a string: the session of an agent CLI to go on with, or absent */
 	bool stream;
 };
 
@@ -60,6 +61,8 @@ int provider_main(const struct provider_api *api, int argc, char **argv);
 /* A piece of text as it comes; kind is "text" or "thinking". Nothing is written
  * unless the request asked for a stream. */
 void provider_delta(struct provider *p, const char *kind, const char *text, size_t len);
+/* A `tool_call` or `tool_result`, by the block's type; code: the error of the result. */
+void provider_tool(struct provider *p, const struct block *b, enum error_code code);
 void provider_message(struct provider *p, const struct message *m);
 void provider_error(struct provider *p, const struct provider_failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */

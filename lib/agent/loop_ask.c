@@ -122,7 +122,8 @@ loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
 		if (loop_try(l, request, &why) == 0)
 			break;
 		delay = retry_delay(t->retry, tried, l->answer.retry_after_ms);
-		if (!retry_wanted(t->retry, why.code, tried) ||
+		/* An agent CLI that has begun to use its tools would use them again. */
+		if (l->emitted.count > 0 || !retry_wanted(t->retry, why.code, tried) ||
 		    (t->deadline != 0 && clock_monotonic() + delay >= t->deadline)) {
 			*err = why;
 			return -1;

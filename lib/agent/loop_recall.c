@@ -46,7 +46,8 @@ write_original(struct writer *w, struct span block)
 static void
 loop_restore_answer(struct loop *l, const struct recalled_event *e)
 {
-	static const char *const members[] = { "stop_reason", "usage", "model", "request_id" };
+	static const char *const members[] = { "stop_reason", "usage", "model", "request_id",
+	    "session_id" };
 	struct answer *a = &l->answer;
 	struct span_walk walk;
 	struct span key, block, whole;
@@ -71,6 +72,7 @@ loop_restore_answer(struct loop *l, const struct recalled_event *e)
 	a->usage = span_member(whole, "usage");
 	a->model = span_member(whole, "model");
 	a->request_id = span_member(whole, "request_id");
+	a->session_id = span_member(whole, "session_id");
 }
 
 /* What an agent CLI told of its own tools before this answer; answer NULL: before the

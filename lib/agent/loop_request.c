@@ -370,6 +370,7 @@ loop_record_answer(struct loop *l, const struct request *request, int64_t durati
 	writer_member_span(&w, "model", l->answer.model);
 	writer_member_span(&w, "stop_reason", l->answer.stop_reason);
 	writer_member_span(&w, "usage", l->answer.usage);
+	writer_member_span(&w, "session_id", l->answer.session_id);
 	writer_member_integer(&w, "duration_ms", duration_ms);
 	writer_member_integer(&w, "turn", l->turn);
 	writer_member_string(&w, "request_sha256", request->sha256);

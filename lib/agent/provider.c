@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/descendants.h"
@@ -23,13 +24,21 @@ enum {
 /* No server's wish keeps a call waiting for longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
 
-static const char *const names[] = { "anthropic", "openai", "replay", NULL };
+static const char *const names[] = { "anthropic", "openai", "replay", "claude", "codex", "gemini",
+    "copilot", "opencode", NULL };
+static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
 static const char *const key_names[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", NULL };
 
 const char *const *
 provider_names(void)
 {
 	return names;
+}
+
+bool
+provider_is_cli(const char *name)
+{
+	return list_has((char *const *)(uintptr_t)clis, name);
 }
 
 const char *const *
@@ -252,6 +261,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	a->model = span_member(message, "model");
 	a->stop_reason = span_member(message, "stop_reason");
 	a->request_id = span_member(message, "request_id");
+	a->session_id = span_member(message, "session_id");
 	x->answered = true;
 	return 0;
 }
@@ -266,7 +276,7 @@ category(struct span line)
 	if (span_copy(span_member(line, "category"), name, sizeof name))
 		code = error_from_name(name, strlen(name));
 	if (code >= ERROR_RATE_LIMIT || code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
-	    code == ERROR_DIVERGENCE)
+	    code == ERROR_MAX_TURNS || code == ERROR_DIVERGENCE)
 		return code;
 	return ERROR_PROVIDER;
 }

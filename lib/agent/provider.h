@@ -30,12 +30,16 @@ struct answer {
 	struct buffer line;       /* the `message` line, minified */
 	struct span blocks;       /* array of objects, each with a type */
 	struct span usage, model, stop_reason, request_id;
+	struct span session_id;   /* of an agent CLI */
 	int64_t retry_after_ms;   /* of an error; 0: not said */
 	long status;              /* HTTP status of an error; 0: none */
 };
 
 /* Names of providers that come with AWF, ends with NULL. */
 const char *const *provider_names(void);
+/* Whether it is one of them that runs an agent CLI: a program with tools and a choice of
+ * models of its own, whose turn may do anything. */
+bool provider_is_cli(const char *name);
 /* Environment names that hold keys of the providers' table; ends with NULL. */
 const char *const *provider_key_names(void);
 /* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory

@@ -42,6 +42,8 @@ load_agents(struct step *step, const struct step_source *source, struct step_loa
 	step->team = &loaded->team;
 	if (step->timeout_ms == 0)
 		step->timeout_ms = step->agent->timeout_ms;
+	if (step->effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
+		step->effects = EFFECTS_EXTERNAL;
 	if (load_prompt(step, source->prompt, &loaded->prompt, err) == -1)
 		return -1;
 	return prompt_check(step->prompt, step->prompt_place, err);

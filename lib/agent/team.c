@@ -9,6 +9,8 @@
 #include "base/list.h"
 #include "base/memory.h"
 
+#define DEFAULT_MODEL "default" /* an agent CLI knows which */
+
 static const char *
 workflow_directory(void)
 {
@@ -62,6 +64,8 @@ choose_model(const char *model, struct agent *agent, struct error *err)
 		return -1;
 	if (replace_provider(agent, err) == -1)
 		return -1;
+	if (agent->model == NULL && agent->provider != NULL && provider_is_cli(agent->provider))
+		agent->model = memory_text(DEFAULT_MODEL);
 	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL)
 		return refuse_provider(place, agent->model, err);
 	if (agent->model == NULL || agent->provider == NULL)
@@ -370,6 +374,15 @@ provider_of(struct team *t, const char *name, const struct keys *keys, const cha
 	p->step = step;
 	t->providers = memory_array(t->providers, t->provider_count + 1, sizeof *t->providers);
 	return t->providers[t->provider_count++] = p;
+}
+
+bool
+team_runs_cli(const struct team *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (provider_is_cli(t->members[i]->agent.provider))
+			return true;
+	return false;
 }
 
 void

@@ -8,6 +8,7 @@
 #ifndef AWF_AGENT_TEAM_H
 #define AWF_AGENT_TEAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -57,6 +58,8 @@ struct team_source {
  * model has those of the first. */
 int team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err);
+/* Whether one of the agents is an agent CLI's, which may do anything in its turn. */
+bool team_runs_cli(const struct team *t);
 /* Makes the providers' processes ours to start. None runs yet. */
 void team_connect(struct team *t, const struct keys *keys, const char *step);
 /* Ends those that run. */

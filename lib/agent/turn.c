@@ -55,18 +55,28 @@ loop_tokens(const struct loop *l)
 }
 
 /* The text of an answer, its parts in a row; an answer without any leaves the text
- * before it. */
+ * before it. After a tool that was run for it, it begins anew: what was said before was
+ * on the way. */
 static void
 loop_take_text(struct loop *l)
 {
 	struct buffer text = BUFFER_INIT;
 	struct span_walk walk;
 	struct span key, block;
+	bool anew = false;
 
 	span_walk_begin(&walk, l->answer.blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "text"))
-			span_decode(span_member(block, "text"), &text);
+	while (span_walk_next(&walk, &key, &block)) {
+		struct span type = span_member(block, "type"), part = span_member(block, "text");
+
+		anew |= span_is(type, "tool_result");
+		if (!span_is(type, "text") || span_is(part, ""))
+			continue;
+		if (anew)
+			buffer_clear(&text);
+		anew = false;
+		span_decode(part, &text);
+	}
 	if (text.len != 0) {
 		buffer_free(&l->text);
 		l->text = text;

@@ -693,6 +693,7 @@ static const struct rule message_assistant_rules[] = {
 	RULE("request_sha256", is_digest, NULLABLE, 0),
 	RULE("request_id", is_text, NULLABLE, 0),
 	RULE("partial", is_bool, NULLABLE, 0),
+	RULE("session_id", is_text, NULLABLE, 0),
 };
 
 static const struct rule tool_rules[] = {
@@ -716,6 +717,7 @@ static const struct rule answer_rules[] = {
 	RULE("stop_reason", is_text, NULLABLE, 0),
 	RULE("usage", is_object, NULLABLE, 0),
 	RULE("request_id", is_text, NULLABLE, 0),
+	RULE("session_id", is_text, NULLABLE, 0),
 };
 
 static const struct shape payload_shapes[EVENT_TYPES] = {

@@ -345,8 +345,8 @@ static const struct conversation {
 	{ "two results of a call", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":\"n\","
 	    "\"call_id\":\"a\"}\n{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n"
 	    "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n" DONE },
-	    "user<1 call<2 result<3 call<2 result<5 call<2 result<7", NULL, ERROR_PROVIDER,
-	    "the provider broke the protocol: a second tool_result of one tool_call", 3 },
+	    "user<1 call<2 result<3", NULL, ERROR_PROVIDER,
+	    "the provider broke the protocol: a second tool_result of one tool_call", 1 },
 	{ "a call that cannot be recorded", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":5,"
 	    "\"call_id\":\"a\"}\n" DONE }, "user<1", NULL, ERROR_PROVIDER,
 	    "the provider broke the protocol: \"name\" is not a string", 0 },

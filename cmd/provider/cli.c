@@ -1,0 +1,404 @@
+#include "cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "exec/descendants.h"
+#include "failure.h"
+
+/* Words of CLIs that tell what went wrong where no status does. What stands first
+ * counts. */
+static const struct {
+	const char *words;
+	enum error_code category;
+} phrases[] = {
+	{ "nauthorized", ERROR_AUTH },
+	{ "Invalid API key", ERROR_AUTH },
+	{ "invalid x-api-key", ERROR_AUTH },
+	{ "run /login", ERROR_AUTH },
+	{ "ot logged in", ERROR_AUTH },
+	{ "No authentication", ERROR_AUTH },
+	{ "set an Auth method", ERROR_AUTH },
+	{ "credit balance", ERROR_AUTH },
+	{ "rate limit", ERROR_RATE_LIMIT },
+	{ "Too Many Requests", ERROR_RATE_LIMIT },
+	{ "exceeded your current quota", ERROR_RATE_LIMIT },
+	{ "usage limit", ERROR_RATE_LIMIT },
+	{ "high demand", ERROR_OVERLOADED },
+	{ "verloaded", ERROR_OVERLOADED },
+	{ "context window", ERROR_CONTEXT_LENGTH },
+	{ "context length", ERROR_CONTEXT_LENGTH },
+	{ "rompt is too long", ERROR_CONTEXT_LENGTH },
+	{ "onnection", ERROR_NETWORK },
+	{ "nable to connect", ERROR_NETWORK },
+	{ "ot connect", ERROR_NETWORK },
+	{ "fetch failed", ERROR_NETWORK },
+	{ "stream disconnected", ERROR_NETWORK },
+	{ "stream ended", ERROR_NETWORK },
+	{ "ECONN", ERROR_NETWORK },
+	{ "ENOTFOUND", ERROR_NETWORK },
+	{ "ETIMEDOUT", ERROR_NETWORK },
+	{ "nknown option", ERROR_INVALID },
+	{ "nknown argument", ERROR_INVALID },
+	{ "unexpected argument", ERROR_INVALID },
+	{ "odel not found", ERROR_INVALID }
+};
+
+enum error_code
+cli_category(const char *message)
+{
+	for (size_t i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
+		if (strstr(message, phrases[i].words) != NULL)
+			return phrases[i].category;
+	return ERROR_NONE;
+}
+
+void
+cli_fail_as(struct cli_run *r, enum error_code code, const char *format, ...)
+{
+	char text[sizeof r->failure.error.message];
+	va_list args;
+
+	if (r->failed)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	error_set(&r->failure.error, code, NULL, "%s", text);
+	r->failed = true;
+}
+
+/* A text may hold the API's own error: "[API Error: {…}]". */
+static struct span
+inner_object(const struct buffer *text)
+{
+	const char *brace = strchr(buffer_string(text), '{');
+	size_t left = brace == NULL ? 0 : text->len - (size_t)(brace - text->data), end, bad;
+
+	if (brace == NULL || scan_value(brace, left, SCAN_DEPTH, &end, &bad) != NULL)
+		return (struct span){ NULL, 0 };
+	return span_of(brace, end);
+}
+
+static void
+fail_with_text(struct cli_run *r, const struct buffer *text)
+{
+	struct provider_failure *f = &r->failure;
+	struct span inner = inner_object(text), error = span_member(inner, "error");
+	enum error_code telling = cli_category(buffer_string(text));
+	struct buffer quoted = BUFFER_INIT;
+
+	json_quote(&quoted, buffer_string(text), text->len);
+	failure_from_json(f, error.at != NULL ? error :
+	    span_of(quoted.data, quoted.len), NULL);
+	if (f->status == 0 && telling != ERROR_NONE)
+		f->error.code = telling;
+	buffer_free(&quoted);
+}
+
+void
+cli_fail(struct cli_run *r, long status, struct span message)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (r->failed)
+		return;
+	r->failed = true;
+	r->failure.status = status;
+	if (span_type(message) == 'o')
+		failure_from_json(&r->failure, message, NULL);
+	else {
+		span_decode(message, &text);
+		fail_with_text(r, &text);
+		buffer_free(&text);
+	}
+}
+
+void
+cli_session(struct cli_run *r, struct span id)
+{
+	text_once(&r->message.session_id, id);
+}
+
+void
+cli_stop_reason(struct cli_run *r, const char *reason)
+{
+	r->message.stop_reason = reason;
+}
+
+void
+cli_preview(struct cli_run *r, const char *kind, struct span text)
+{
+	struct buffer piece = BUFFER_INIT;
+
+	span_decode(text, &piece);
+	provider_delta(r->provider, kind, buffer_string(&piece), piece.len);
+	buffer_free(&piece);
+	r->streamed = true;
+}
+
+/* Adds to a block, and tells of it unless that was done in pieces. */
+static void
+add_text(struct cli_run *r, struct block *b, const char *kind, struct span text)
+{
+	size_t old = b->text.len;
+
+	span_decode(text, &b->text);
+	if (!r->streamed)
+		provider_delta(r->provider, kind, buffer_string(&b->text) + old, b->text.len - old);
+}
+
+static bool
+is_text(struct span text)
+{
+	return span_type(text) == 's' && !span_is(text, "");
+}
+
+void
+cli_text(struct cli_run *r, struct span text)
+{
+	if (is_text(text))
+		add_text(r, message_add(&r->message, BLOCK_TEXT, -1), "text", text);
+}
+
+void
+cli_piece(struct cli_run *r, struct span text)
+{
+	if (is_text(text))
+		add_text(r, message_last(&r->message, BLOCK_TEXT), "text", text);
+}
+
+void
+cli_thinking(struct cli_run *r, struct span text, struct span signature)
+{
+	struct block *b;
+
+	if (!is_text(text))
+		return;
+	b = message_add(&r->message, BLOCK_THINKING, -1);
+	b->api = r->cli->name;
+	span_decode(signature, &b->signature);
+	add_text(r, b, "thinking", text);
+}
+
+static struct cli_call *
+find_call(const struct cli_run *r, const char *id)
+{
+	for (size_t i = r->call_count; i-- > 0;)
+		if (strcmp(r->calls[i].id, id) == 0)
+			return &r->calls[i];
+	return NULL;
+}
+
+/* AWF's name for a tool of the CLI, or its own. */
+static const char *
+our_name(const struct cli *cli, const char *theirs)
+{
+	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
+		if (strcmp(tool->theirs, theirs) == 0)
+			return tool->ours;
+	return theirs;
+}
+
+/* A block of a tool that the CLI ran; takes the id. */
+static struct block *
+add_tool(struct cli_run *r, enum block_type type, const char *theirs_type, char *id,
+    struct span value)
+{
+	struct block *b = message_add(&r->message, type, -1);
+
+	b->tool_id = id;
+	b->ran = true;
+	b->api = r->cli->name;
+	block_note(b, "type", theirs_type);
+	if (value.at != NULL)
+		scan_minify(value, &b->text);
+	return b;
+}
+
+void
+cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs,
+    struct span input)
+{
+	char *call_id = span_text(id);
+	struct block *b;
+
+	if (call_id == NULL || theirs == NULL || find_call(r, call_id) != NULL) {
+		free(call_id);
+		return;
+	}
+	b = add_tool(r, BLOCK_TOOL_USE, type, call_id, input);
+	b->tool_name = memory_text(our_name(r->cli, theirs));
+	block_note(b, "name", theirs);
+	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
+	r->calls[r->call_count++] = (struct cli_call){ memory_text(call_id), false };
+	provider_tool(r->provider, b, ERROR_NONE);
+}
+
+static void
+add_result(struct cli_run *r, const char *type, struct cli_call *call, struct span output,
+    enum error_code code)
+{
+	struct span none = span_of("\"\"", 2);
+	struct block *b = add_tool(r, BLOCK_TOOL_RESULT, type, memory_text(call->id),
+	    output.at == NULL ? none : output);
+
+	call->answered = true;
+	b->is_error = code != ERROR_NONE;
+	provider_tool(r->provider, b, code);
+}
+
+void
+cli_result(struct cli_run *r, const char *type, struct span id, struct span output,
+    enum error_code code)
+{
+	char *call_id = span_text(id);
+	struct cli_call *call = call_id == NULL ? NULL : find_call(r, call_id);
+
+	if (call != NULL && !call->answered)
+		add_result(r, type, call, output, code);
+	free(call_id);
+}
+
+/* The CLI has ended: no result will come any more. */
+static void
+close_calls(struct cli_run *r)
+{
+	static const char text[] = "\"no result\"";
+
+	for (size_t i = 0; i < r->call_count; i++)
+		if (!r->calls[i].answered)
+			add_result(r, "none", &r->calls[i], span_of(text, sizeof text - 1),
+			    ERROR_INCOMPLETE);
+}
+
+/* The last line of its stderr that is not empty; "" if there is none. */
+static const char *
+last_words(struct buffer *errors)
+{
+	char *text = errors->data, *lf;
+	size_t len = errors->len;
+
+	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
+		len--;
+	if (len == 0)
+		return "";
+	text[len] = '\0';
+	lf = strrchr(text, '\n');
+	return lf == NULL ? text : lf + 1;
+}
+
+/* It ended without saying that the answer is whole, or why there is none. What stderr
+ * says counts only if it said nothing else. */
+static void
+fail_incomplete(struct cli_run *r, int exit_code)
+{
+	bool silent = r->message.count == 0 && r->message.session_id == NULL;
+	enum error_code code = silent ? cli_category(buffer_string(&r->errors)) : ERROR_NONE;
+	const char *words = last_words(&r->errors);
+
+	if (code == ERROR_NONE)
+		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
+		    ERROR_PROVIDER;
+	cli_fail_as(r, code, "%s ended without an answer: exit status %d%s%s", r->cli->name,
+	    exit_code, words[0] == '\0' ? "" : ": ", words);
+}
+
+/* Says in the last block how to go on. */
+static void
+note_session(struct cli_run *r)
+{
+	struct message *m = &r->message;
+
+	if (m->count == 0 || m->session_id == NULL)
+		return;
+	m->blocks[m->count - 1].api = r->cli->name;
+	block_note(&m->blocks[m->count - 1], "session", m->session_id);
+}
+
+static void
+tell_noise(const struct cli_run *r)
+{
+	if (r->noise > 0)
+		fprintf(stderr, "%s: passed over %zu line%s that %s no JSON: %s\n", r->cli->program,
+		    r->noise, r->noise == 1 ? "" : "s", r->noise == 1 ? "is" : "are",
+		    r->noise_sample);
+}
+
+void
+cli_end(struct cli_run *r, int exit_code)
+{
+	struct message *m = &r->message;
+
+	cli_feed(r, "\n", 1);
+	if (!r->failed && r->cli->finish != NULL)
+		r->cli->finish(r, exit_code);
+	close_calls(r);
+	tell_noise(r);
+	if (!r->failed && !m->ended)
+		fail_incomplete(r, exit_code);
+	if (m->stop_reason == NULL)
+		m->stop_reason = "end_turn";
+	if (m->model == NULL && !span_is(r->request->model, "default"))
+		text_once(&m->model, r->request->model);
+	note_session(r);
+}
+
+void
+cli_begin(struct cli_run *r, const struct cli *cli, struct provider *p,
+    const struct provider_request *request)
+{
+	*r = (struct cli_run){ .cli = cli, .provider = p, .request = request };
+	message_begin(&r->message);
+	cli_read_request(r);
+}
+
+void
+cli_free(struct cli_run *r)
+{
+	for (size_t i = 0; i < r->call_count; i++)
+		free(r->calls[i].id);
+	free(r->calls);
+	free(r->session);
+	buffer_free(&r->prompt);
+	buffer_free(&r->rest);
+	buffer_free(&r->errors);
+	message_free(&r->message);
+}
+
+static void
+answer(void *context, struct provider *p, const struct provider_request *request)
+{
+	struct cli_run r;
+
+	cli_begin(&r, context, p, request);
+	if (!r.failed)
+		cli_process(&r);
+	if (r.failed)
+		provider_error(p, &r.failure);
+	else
+		provider_message(p, &r.message);
+	cli_free(&r);
+}
+
+static int
+start(void *context, struct error *err)
+{
+	(void)context;
+	(void)err;
+	descendants_adopt();
+	return 0;
+}
+
+int
+cli_main(const struct cli *cli, int argc, char **argv)
+{
+	struct provider_api program = { cli->program, cli->usage, start, answer,
+	    (void *)(uintptr_t)cli };
+
+	return provider_main(&program, argc, argv);
+}

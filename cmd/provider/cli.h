@@ -1,0 +1,164 @@
+/*
+ * Agent CLIs as providers: programs that have a model, tools and a loop of their own
+ * (claude, codex …). For each request the CLI is started once, without a terminal, told
+ * to print its events as JSON Lines, and given the prompt on stdin; what it tells of its
+ * tools goes out as `tool_call` and `tool_result` as it comes, and all that it said is
+ * one `message` at the end. A CLI is a table of what is its own (how it is started, what
+ * its lines mean); its program is that table and
+ *
+ *     int main(int argc, char **argv) { return cli_main(&cli, argc, argv); }
+ *
+ * What the code relies on:
+ *   - An answer is whole only when the CLI said so in its own way (message.ended).
+ *     Anything else that its output ends with is an error, never an answer.
+ *   - A tool call is told of once, and has one result: what the CLI left open gets the
+ *     error "no result" before the answer ends.
+ *   - Nothing of the CLI outlives its request: this process adopts what it leaves, and
+ *     ends it.
+ *   - What it prints is from outside: NUL and broken UTF-8 in a line are mended, lines
+ *     that are no JSON or of a type that nobody knows are passed over. The former are
+ *     told of on stderr, once per request.
+ *   - The next request of a conversation goes on with the CLI's session. Its id travels
+ *     in the answer's last block (raw.session), so nothing is kept here, and any process
+ *     can go on.
+ *
+ * cli.c is what the tables call, cli_request.c reads the request, cli_start.c starts the
+ * process, cli_feed.c takes its lines, cli_process.c runs it.
+ */
+#ifndef AWF_PROVIDER_CLI_H
+#define AWF_PROVIDER_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "exec/environment.h"
+#include "json/scan.h"
+#include "message.h"
+#include "provider.h"
+
+#define CLI_LINE_LIMIT ((size_t)64 << 20)
+
+struct cli_run;
+
+/* A tool by AWF's name and by the CLI's. A tool of ours may be several of theirs. */
+struct cli_tool {
+	const char *ours, *theirs;
+};
+
+/* What a type of lines means. */
+struct cli_line {
+	const char *type;
+	void (*take)(struct cli_run *r, struct span line);
+};
+
+struct cli {
+	const char *program, *usage;
+	const char *name;                /* of its command; says whose raw members are */
+	const char *install;             /* what to do if it is not there */
+	const char *const *keys;         /* keys of other providers' APIs that it uses, too;
+	                                    ends with NULL */
+	const struct cli_tool *tools;    /* end with { NULL, NULL } */
+	const struct cli_line *lines;    /* likewise */
+	/* Sets its arguments, environment and files. */
+	void (*start)(struct cli_run *r);
+	/* Takes one of the request's params; false: it has no such setting. */
+	bool (*param)(struct cli_run *r, struct span key, struct span value);
+	/* Its output has ended: what its exit status tells. May be NULL. */
+	void (*finish)(struct cli_run *r, int exit_code);
+};
+
+struct cli_call {
+	char *id;
+	bool answered;
+};
+
+/* One request. */
+struct cli_run {
+	const struct cli *cli;
+	struct provider *provider;
+	const struct provider_request *request;
+
+	/* How it is started. */
+	char **argv;                     /* lib/base/list.h */
+	struct environment environment;
+	struct buffer prompt;            /* for its stdin */
+	char *session;                   /* to go on with; NULL: a new one */
+	char *directory;                 /* of files made for it; NULL: none yet */
+	char **files;
+
+	/* What it said. */
+	struct message message;
+	struct cli_call *calls;
+	size_t call_count;
+	bool streamed;                   /* text comes in pieces before it comes whole */
+	long steps;                      /* for the table's own counting */
+	struct buffer rest;              /* of its output: a line that has not ended */
+	struct buffer errors;            /* the end of its stderr */
+	size_t noise;                    /* lines that are no JSON */
+	char noise_sample[128];          /* the first of them */
+
+	bool failed;
+	struct provider_failure failure; /* why, if failed */
+};
+
+int cli_main(const struct cli *cli, int argc, char **argv);
+
+/* For start(). Arguments come in the order of the calls; the command is the first. */
+void cli_arguments(struct cli_run *r, const char *const *arguments); /* ends with NULL */
+void cli_argument(struct cli_run *r, const char *option, const char *value); /* both */
+/* The model's name after an option, unless it is "default". */
+void cli_model(struct cli_run *r, const char *option);
+void cli_environment(struct cli_run *r, const char *name, const char *value);
+void cli_environment_number(struct cli_run *r, const char *name, long long value);
+/* The system prompt, in memory of its own; NULL if there is none. */
+char *cli_system(const struct cli_run *r);
+/* Puts a text before the prompt, for CLIs that have no other place for it. */
+void cli_before_prompt(struct cli_run *r, const char *text);
+/* A file with this text in a directory of its own that ends with the request; its path,
+ * the run's. NULL: it cannot be made, the run has failed. */
+const char *cli_file(struct cli_run *r, const char *name, const char *text);
+/* Whether the request allows one of AWF's tools; NULL: any tool. */
+bool cli_allows(const struct cli_run *r, const char *ours);
+/* The CLI's names of the tools that the request allows, in memory of its own; "" if
+ * there are none. */
+char *cli_allowed(const struct cli_run *r, const char *separator);
+
+/* For lines. Blocks come in the order of the calls. */
+void cli_session(struct cli_run *r, struct span id);
+void cli_text(struct cli_run *r, struct span text);      /* a whole text */
+void cli_thinking(struct cli_run *r, struct span text, struct span signature);
+void cli_piece(struct cli_run *r, struct span text);     /* goes on with the text before */
+/* What will come whole later, for whoever looks on. */
+void cli_preview(struct cli_run *r, const char *kind, struct span text);
+/* A call that the CLI runs; again: nothing. theirs is its own name of the tool; type,
+ * of what tells of it. */
+void cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs,
+    struct span input);
+/* The result of a call; of one that is not open: nothing. code ERROR_NONE: it succeeded. */
+void cli_result(struct cli_run *r, const char *type, struct span id, struct span output,
+    enum error_code code);
+void cli_stop_reason(struct cli_run *r, const char *reason);
+/* The answer is an error: with a message from the CLI (JSON: an object or a text), and
+ * with the HTTP status that it told, 0 if none. What is said first counts. */
+void cli_fail(struct cli_run *r, long status, struct span message);
+/* The same with a category that is known. */
+void cli_fail_as(struct cli_run *r, enum error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The category that telling words of a message mean; ERROR_NONE if there are none. */
+enum error_code cli_category(const char *message);
+
+/* The parts of a run, for cli.c and tests. cli_begin() reads the request and fails where
+ * it cannot be done; cli_feed() takes output as it comes; cli_end() says how the process
+ * ended (as shells count) and makes of the run what it is: failed, or a whole message. */
+void cli_begin(struct cli_run *r, const struct cli *cli, struct provider *p,
+    const struct provider_request *request);
+void cli_feed(struct cli_run *r, const char *bytes, size_t len);
+void cli_end(struct cli_run *r, int exit_code);
+void cli_free(struct cli_run *r);
+/* Reads what is to be said: prompt, session, tools, params. */
+void cli_read_request(struct cli_run *r);
+/* Runs the CLI to its end; feeds and ends the run. */
+void cli_process(struct cli_run *r);
+
+#endif

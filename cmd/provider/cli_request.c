@@ -1,0 +1,238 @@
+/* What a request asks of a CLI. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "cli.h"
+
+static bool
+is_assistant(struct span message)
+{
+	return span_is(span_member(message, "role"), "assistant");
+}
+
+/* The session that an answer of this CLI tells in its last block; NULL. */
+static char *
+answer_session(const struct cli_run *r, struct span message)
+{
+	struct span key, block, last = { NULL, 0 };
+	struct span_walk walk;
+
+	span_walk_begin(&walk, span_member(message, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		last = block;
+	if (!span_is(span_member(last, "api"), r->cli->name))
+		return NULL;
+	return span_text(span_path(last, "raw", "session", NULL));
+}
+
+/* How many messages the session knows already: up to the last answer that tells one.
+ * Sets r->session. */
+static size_t
+find_session(struct cli_run *r)
+{
+	struct span_walk walk;
+	struct span key, message;
+	size_t known = 0, count = 0;
+
+	span_walk_begin(&walk, r->request->messages);
+	while (span_walk_next(&walk, &key, &message)) {
+		char *session = is_assistant(message) ? answer_session(r, message) : NULL;
+
+		count++;
+		if (session == NULL)
+			continue;
+		free(r->session);
+		r->session = session;
+		known = count;
+	}
+	if (r->session == NULL)
+		r->session = span_text(r->request->session);
+	return known;
+}
+
+/* Begins a part of the prompt after a blank line. */
+static void
+begin_part(struct buffer *prompt)
+{
+	if (prompt->len > 0)
+		buffer_text(prompt, "\n\n");
+}
+
+static void
+add_value(struct buffer *prompt, struct span value)
+{
+	if (span_type(value) == 's')
+		span_decode(value, prompt);
+	else
+		buffer_append(prompt, value.at, value.len);
+}
+
+static void
+add_text(struct buffer *prompt, struct span block)
+{
+	begin_part(prompt);
+	span_decode(span_member(block, "text"), prompt);
+}
+
+static void
+add_call(struct buffer *prompt, struct span block)
+{
+	begin_part(prompt);
+	buffer_text(prompt, "[Called the tool ");
+	span_decode(span_member(block, "tool_name"), prompt);
+	buffer_text(prompt, ": ");
+	add_value(prompt, span_member(block, "tool_input"));
+	buffer_byte(prompt, ']');
+}
+
+static void
+add_result(struct buffer *prompt, struct span block)
+{
+	begin_part(prompt);
+	buffer_text(prompt, "[Its result: ");
+	add_value(prompt, span_member(block, "tool_content"));
+	buffer_byte(prompt, ']');
+}
+
+/* Thinking stays with the model that thought it. */
+static const struct {
+	const char *type;
+	void (*add)(struct buffer *prompt, struct span block);
+} kinds[] = {
+	{ "text", add_text },
+	{ "tool_use", add_call },
+	{ "tool_result", add_result }
+};
+
+static void
+refuse_attachment(struct cli_run *r, struct span block)
+{
+	char *type = span_text(span_member(block, "media_type"));
+
+	cli_fail_as(r, ERROR_INVALID, "%s takes no attachments (%s): put the file into the "
+	    "working directory and name it", r->cli->name, type == NULL ? "of any type" : type);
+	free(type);
+}
+
+static void
+add_block(struct cli_run *r, struct span block)
+{
+	struct span type = span_member(block, "type");
+
+	if (span_is(type, "image") || span_is(type, "document"))
+		refuse_attachment(r, block);
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (span_is(type, kinds[i].type))
+			kinds[i].add(&r->prompt, block);
+}
+
+/* Several messages are told apart by who says them. */
+static void
+add_message(struct cli_run *r, struct span message, bool alone)
+{
+	struct span_walk walk;
+	struct span key, block;
+
+	if (!alone) {
+		begin_part(&r->prompt);
+		buffer_text(&r->prompt, is_assistant(message) ? "ASSISTANT:" : "USER:");
+	}
+	span_walk_begin(&walk, span_member(message, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		add_block(r, block);
+}
+
+static void
+read_prompt(struct cli_run *r)
+{
+	size_t known = find_session(r), count = 0, number = 0;
+	struct span_walk walk;
+	struct span key, message;
+
+	span_walk_begin(&walk, r->request->messages);
+	while (span_walk_next(&walk, &key, &message))
+		count++;
+	span_walk_begin(&walk, r->request->messages);
+	while (span_walk_next(&walk, &key, &message))
+		if (number++ >= known)
+			add_message(r, message, count - known == 1);
+	if (r->prompt.len == 0)
+		cli_fail_as(r, ERROR_INVALID, "the prompt is empty");
+}
+
+static bool
+is_ours(const struct cli *cli, struct span name)
+{
+	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
+		if (span_is(name, tool->ours))
+			return true;
+	return false;
+}
+
+/* AWF's names of the CLI's tools, each once. */
+static void
+list_tools(const struct cli *cli, struct buffer *out)
+{
+	const char *before = "";
+
+	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++) {
+		if (strcmp(tool->ours, before) != 0)
+			buffer_format(out, "%s%s", out->len > 0 ? ", " : "", tool->ours);
+		before = tool->ours;
+	}
+}
+
+static void
+check_tools(struct cli_run *r)
+{
+	struct buffer list = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, tool;
+
+	list_tools(r->cli, &list);
+	span_walk_begin(&walk, r->request->tools);
+	while (span_walk_next(&walk, &key, &tool)) {
+		struct span name = span_member(tool, "name");
+		char *text = is_ours(r->cli, name) ? NULL : span_text(name);
+
+		if (text != NULL)
+			cli_fail_as(r, ERROR_INVALID, "%s brings its own tools (%s): it cannot call '%s'",
+			    r->cli->name, list.data, text);
+		free(text);
+	}
+	buffer_free(&list);
+}
+
+void
+cli_read_request(struct cli_run *r)
+{
+	read_prompt(r);
+	check_tools(r);
+}
+
+bool
+cli_allows(const struct cli_run *r, const char *ours)
+{
+	struct span_walk walk;
+	struct span key, tool;
+
+	span_walk_begin(&walk, r->request->tools);
+	while (span_walk_next(&walk, &key, &tool))
+		if (ours == NULL || span_is(span_member(tool, "name"), ours))
+			return true;
+	return false;
+}
+
+char *
+cli_allowed(const struct cli_run *r, const char *separator)
+{
+	struct buffer list = BUFFER_INIT;
+
+	for (const struct cli_tool *tool = r->cli->tools; tool->ours != NULL; tool++)
+		if (cli_allows(r, tool->ours))
+			buffer_format(&list, "%s%s", list.len > 0 ? separator : "", tool->theirs);
+	return buffer_take(&list);
+}

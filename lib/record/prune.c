@@ -1,74 +1,30 @@
-#include "record/prune.h"
+#include "record/pruner.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/copytree.h"
-#include "base/count.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/lock.h"
-#include "base/map.h"
 #include "base/memory.h"
 #include "record/audit.h"
 #include "record/run_lock.h"
-#include "record/summary.h"
-#include "record/torn.h"
 #include "record/transcript.h"
 
-#define NONE SIZE_MAX
-#define NESTING_LIMIT 64                       /* of runs inside of runs */
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
 #define HELD_LIMIT 256 /* locks at once: each takes up a descriptor */
 
-/* A run as it was found. */
-struct found {
-	char run_id[ID_SIZE];
-	struct summary summary;
-	int64_t size;      /* of its transcript, -1: it has none */
-	int64_t bytes;     /* of all of it; 0 unless asked for */
-	bool pruned;       /* is being removed already */
-	bool protected;
-	size_t root;       /* the outermost run around it; itself */
-	size_t next;       /* another one that has the same root */
-	bool held;         /* its lock is taken already, */
-	int lock;          /* as this */
-};
-
-/* A replay that was left, or is being made. */
-struct replay {
-	char run_id[ID_SIZE];
-	char *place;
-};
-
-struct pruner {
-	const struct storage *storage;
-	const struct prune_spec *spec;
-	bool sync;
-	int64_t now;
-	struct found *runs; /* the newest start first */
-	struct retention_item *items; /* one for each; those of roots count */
-	size_t **origins;  /* theirs */
-	size_t count;
-	struct map index;
-	struct replay *replays;
-	size_t replay_count;
-	bool failed;
-	struct error *err;
-};
-
-/* Keeps the first, tells the others. */
-static void
-fail(struct pruner *p, const struct error *error)
+void
+pruner_fail(struct pruner *p, const struct error *error)
 {
 	if (p->failed)
 		p->spec->warn(error);
@@ -77,12 +33,8 @@ fail(struct pruner *p, const struct error *error)
 	p->failed = true;
 }
 
-/* What there is. */
-
-/* Calls take for each entry of a directory of the storage; one that is not there has
- * none. */
-static int
-each_name(struct pruner *p, const char *directory,
+int
+pruner_each(struct pruner *p, const char *directory,
     void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
 {
 	char *path = path_join(p->storage->root, directory);
@@ -101,197 +53,6 @@ each_name(struct pruner *p, const char *directory,
 	return 0;
 }
 
-static int64_t
-changed(const struct stat *status)
-{
-	return (int64_t)status->st_mtim.tv_sec * 1000000 + status->st_mtim.tv_nsec / 1000;
-}
-
-/* What says nothing is as old as its file; where the system does not let it be read, it
- * may wait, or live. False: somebody has removed it just now. */
-static bool
-summarize(struct found *run, const char *path)
-{
-	struct error error;
-	struct stat status;
-
-	if (lstat(path, &status) != 0)
-		return false;
-	run->size = status.st_size;
-	if (summary_read_ends(&run->summary, path, &error) == 0)
-		return true;
-	run->summary = (struct summary){ .name = memory_text(""), .status = "died",
-		.started = changed(&status), .ended = changed(&status) };
-	run->protected = error.code == ERROR_SYSTEM;
-	return true;
-}
-
-static void
-take_transcript(struct pruner *p, const char *directory, const char *name)
-{
-	const char *suffix = strlen(name) > ID_SIZE - 1 ? name + ID_SIZE - 1 : "";
-	struct found *run;
-	char *path;
-
-	(void)directory;
-	if ((strcmp(suffix, ".jsonl") != 0 && strcmp(suffix, ".pruned") != 0) ||
-	    !id_valid(name, ID_SIZE - 1))
-		return;
-	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
-	run = &p->runs[p->count];
-	memset(run, 0, sizeof *run);
-	memcpy(run->run_id, name, ID_SIZE - 1);
-	run->pruned = strcmp(suffix, ".pruned") == 0;
-	path = run->pruned ? storage_pruned(p->storage, run->run_id) :
-	    storage_transcript(p->storage, run->run_id);
-	p->count += summarize(run, path);
-	free(path);
-	run->protected |= storage_run_alive(p->storage, run->run_id) ||
-	    strcmp(run->summary.status, "waiting") == 0 ||
-	    (p->spec->spared != NULL && strcmp(p->spec->spared, run->run_id) == 0);
-}
-
-static int
-newest_first(const void *a, const void *b)
-{
-	const struct found *left = a, *right = b;
-
-	if (left->summary.started != right->summary.started)
-		return left->summary.started < right->summary.started ? 1 : -1;
-	return strcmp(left->run_id, right->run_id);
-}
-
-/* NONE: it is not there. */
-static size_t
-find(const struct pruner *p, const char *run_id)
-{
-	const size_t *at = map_get(&p->index, run_id, strlen(run_id));
-
-	return at != NULL ? *at : NONE;
-}
-
-/* A place holds one run. */
-static void
-take_replayed(struct pruner *p, const char *directory, const char *name)
-{
-	struct replay *replay;
-
-	if (strlen(name) < ID_SIZE || !id_valid(name, ID_SIZE - 1) ||
-	    strcmp(name + ID_SIZE - 1, ".jsonl") != 0)
-		return;
-	p->replays = memory_array(p->replays, p->replay_count + 1, sizeof *p->replays);
-	replay = &p->replays[p->replay_count++];
-	memset(replay, 0, sizeof *replay);
-	memcpy(replay->run_id, name, ID_SIZE - 1);
-	replay->place = memory_format("%s/%.*s", p->storage->root,
-	    (int)(strlen(directory) - strlen("/transcripts")), directory);
-}
-
-static void
-take_place(struct pruner *p, const char *directory, const char *name)
-{
-	char *transcripts;
-	struct error none;
-
-	if (!id_valid(name, strlen(name)))
-		return;
-	transcripts = memory_format("%s/%s/transcripts", directory, name);
-	each_name(p, transcripts, take_replayed, &none);
-	free(transcripts);
-}
-
-/* Of a run that is being replayed nothing may go. */
-static void
-protect_replayed(struct pruner *p)
-{
-	for (size_t i = 0; i < p->replay_count; i++) {
-		const struct storage place = { .root = p->replays[i].place };
-		size_t at = find(p, p->replays[i].run_id);
-
-		if (at != NONE && storage_run_alive(&place, p->replays[i].run_id))
-			p->runs[at].protected = true;
-	}
-}
-
-static void
-find_roots(struct pruner *p)
-{
-	for (size_t i = 0; i < p->count; i++) {
-		size_t at = i, parent;
-
-		for (int depth = 0; depth < NESTING_LIMIT &&
-		    (parent = find(p, p->runs[at].summary.parent)) != NONE; depth++)
-			at = parent;
-		p->runs[i].root = at;
-		p->runs[i].next = NONE;
-	}
-	for (size_t i = 0; i < p->count; i++) {
-		struct found *root = &p->runs[p->runs[i].root];
-
-		if (p->runs[i].root == i)
-			continue;
-		p->runs[i].next = root->next;
-		root->next = i;
-	}
-}
-
-static int
-load(struct pruner *p, struct error *err)
-{
-	if (each_name(p, "transcripts", take_transcript, err) != 0 ||
-	    each_name(p, "replays", take_place, err) != 0)
-		return -1;
-	if (p->count > 0)
-		qsort(p->runs, p->count, sizeof *p->runs, newest_first);
-	for (size_t i = 0; i < p->count; i++)
-		map_put(&p->index, p->runs[i].run_id, ID_SIZE - 1, i);
-	protect_replayed(p);
-	find_roots(p);
-	return 0;
-}
-
-/* Parts of a run. */
-
-enum { PARTS = 6 };
-
-/* All that the storage has of a run beside its transcript and its directory. */
-static void
-list_parts(const struct pruner *p, const char *run_id, char *parts[PARTS])
-{
-	char *transcript = storage_transcript(p->storage, run_id);
-
-	parts[0] = torn_path(transcript);
-	parts[1] = storage_blobs(p->storage, run_id);
-	parts[2] = storage_input(p->storage, run_id);
-	parts[3] = memory_format("%s.part", parts[2]);
-	parts[4] = storage_snapshot(p->storage, run_id);
-	parts[5] = NULL;
-	free(transcript);
-}
-
-static void
-free_parts(char *parts[PARTS])
-{
-	for (size_t i = 0; i < PARTS; i++)
-		free(parts[i]);
-}
-
-static int64_t
-weigh(const struct pruner *p, const struct found *run)
-{
-	int64_t bytes = run->size > 0 ? run->size : 0;
-	char *parts[PARTS];
-
-	list_parts(p, run->run_id, parts);
-	for (size_t i = 0; parts[i] != NULL; i++)
-		bytes = count_add(bytes, copytree_bytes(parts[i]));
-	for (size_t i = 0; i < p->replay_count; i++)
-		if (strcmp(p->replays[i].run_id, run->run_id) == 0)
-			bytes = count_add(bytes, copytree_bytes(p->replays[i].place));
-	free_parts(parts);
-	return bytes;
-}
-
 static int
 remove_part(struct pruner *p, const char *path)
 {
@@ -299,7 +60,7 @@ remove_part(struct pruner *p, const char *path)
 
 	if (copytree_remove(path, &error) == 0)
 		return 0;
-	fail(p, &error);
+	pruner_fail(p, &error);
 	return -1;
 }
 
@@ -307,72 +68,17 @@ remove_part(struct pruner *p, const char *path)
 static int
 remove_parts(struct pruner *p, const char *run_id)
 {
-	char *parts[PARTS];
+	char **parts = pruner_parts(p, run_id);
 	int failed = 0;
 
-	list_parts(p, run_id, parts);
 	for (size_t i = 0; parts[i] != NULL; i++)
 		failed |= remove_part(p, parts[i]);
 	for (size_t i = 0; i < p->replay_count; i++)
 		if (strcmp(p->replays[i].run_id, run_id) == 0)
 			failed |= remove_part(p, p->replays[i].place);
-	free_parts(parts);
+	list_free(parts);
 	return failed;
 }
-
-/* The plan. */
-
-/* Notes what a run of this root was forked from. */
-static void
-add_origin(struct pruner *p, size_t root, const char *forked_from)
-{
-	struct retention_item *item = &p->items[root];
-	size_t origin = find(p, forked_from);
-
-	if (origin == NONE || p->runs[origin].root == root)
-		return;
-	p->origins[root] = memory_array(p->origins[root], item->origin_count + 1,
-	    sizeof *p->origins[root]);
-	p->origins[root][item->origin_count++] = p->runs[origin].root;
-	item->origins = p->origins[root];
-}
-
-static void
-plan(struct pruner *p)
-{
-	const struct prune_spec *spec = p->spec;
-	bool weighs = spec->rule.max_bytes != INT64_MAX || spec->told != NULL;
-
-	p->items = memory_zero(p->count + 1, sizeof *p->items);
-	p->origins = memory_zero(p->count + 1, sizeof *p->origins);
-	for (size_t i = 0; i < p->count; i++)
-		p->items[i].ended = INT64_MIN;
-	for (size_t i = 0; i < p->count; i++) {
-		struct found *run = &p->runs[i];
-		struct retention_item *item = &p->items[run->root];
-
-		run->bytes = weighs ? weigh(p, run) : 0;
-		item->bytes = count_add(item->bytes, run->bytes);
-		item->ended = run->summary.ended > item->ended ? run->summary.ended : item->ended;
-		item->protected |= run->protected;
-		item->selected = !p->runs[run->root].pruned && (spec->name == NULL ||
-		    strcmp(p->runs[run->root].summary.name, spec->name) == 0);
-		add_origin(p, run->root, run->summary.forked_from);
-	}
-	retention_plan(p->items, p->count, &spec->rule);
-}
-
-/* Whether a run goes: by the plan, or because that was decided before. */
-static bool
-goes(const struct pruner *p, size_t at)
-{
-	size_t root = p->runs[at].root;
-
-	return p->items[root].goes || p->runs[at].pruned ||
-	    (p->runs[root].pruned && !p->items[root].protected);
-}
-
-/* What is removed. */
 
 static void
 tell(const struct pruner *p, const struct found *run)
@@ -460,7 +166,7 @@ mend_latest(struct pruner *p)
 		if (found && strcmp(newest, set) == 0)
 			return;
 		if (!found || set_latest(p->storage, newest, &error) != 0) {
-			fail(p, &error);
+			pruner_fail(p, &error);
 			return;
 		}
 		memcpy(set, newest, sizeof set);
@@ -506,7 +212,7 @@ lock_run(struct pruner *p, const struct found *run)
 	if (reason == ENOSPC || reason == EDQUOT)
 		return NO_ROOM;
 	if (reason != EAGAIN)
-		fail(p, &error);
+		pruner_fail(p, &error);
 	return NOT_OURS;
 }
 
@@ -574,7 +280,7 @@ remove_name(struct pruner *p, const struct found *run, const char *path)
 		tell(p, run);
 	} else if (errno != ENOENT) {
 		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
-		fail(p, &error);
+		pruner_fail(p, &error);
 	}
 }
 
@@ -604,7 +310,7 @@ clear(struct pruner *p, const struct found *run, int lock)
 static void
 let_family_go(struct pruner *p, size_t root)
 {
-	for (size_t i = p->runs[root].next; i != NONE; i = p->runs[i].next) {
+	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next) {
 		if (p->runs[i].held)
 			let_go(p, &p->runs[i], p->runs[i].lock);
 		p->runs[i].held = false;
@@ -620,7 +326,7 @@ take_family(struct pruner *p, size_t root)
 {
 	size_t held = 0;
 
-	for (size_t i = p->runs[root].next; i != NONE; i = p->runs[i].next) {
+	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next) {
 		struct found *run = &p->runs[i];
 
 		run->lock = take(p, run);
@@ -656,7 +362,7 @@ remove_run(struct pruner *p, size_t at)
 		return;
 	}
 	if (commit(p, run, &error) != 0) {
-		fail(p, &error);
+		pruner_fail(p, &error);
 		if (whole)
 			let_family_go(p, at);
 		let_go(p, run, lock);
@@ -671,7 +377,7 @@ remove_run(struct pruner *p, size_t at)
 static void
 remove_inner(struct pruner *p, size_t root)
 {
-	for (size_t i = p->runs[root].next; i != NONE; i = p->runs[i].next)
+	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next)
 		remove_run(p, i);
 }
 
@@ -680,9 +386,9 @@ static void
 remove_all(struct pruner *p)
 {
 	for (size_t i = p->count; i > 0; i--) {
-		bool inner = p->runs[i - 1].root != i - 1 && goes(p, p->runs[i - 1].root);
+		bool inner = p->runs[i - 1].root != i - 1 && pruner_goes(p, p->runs[i - 1].root);
 
-		if (!goes(p, i - 1) || (inner && !p->spec->dry))
+		if (!pruner_goes(p, i - 1) || (inner && !p->spec->dry))
 			continue;
 		if (p->spec->dry)
 			tell(p, &p->runs[i - 1]);
@@ -698,7 +404,7 @@ is_left_over(const struct pruner *p, const struct found *run)
 
 	if (p->spec->rule.before != INT64_MIN && p->spec->rule.before < before)
 		before = p->spec->rule.before;
-	return find(p, run->run_id) == NONE && run->summary.ended < before &&
+	return pruner_find(p, run->run_id) == PRUNER_NONE && run->summary.ended < before &&
 	    !storage_run_alive(p->storage, run->run_id);
 }
 
@@ -724,7 +430,7 @@ take_left_over(struct pruner *p, const char *directory, const char *name)
 
 	if (strlen(name) >= ID_SIZE - 1 && id_valid(name, ID_SIZE - 1) && lstat(path, &status) == 0) {
 		memcpy(run.run_id, name, ID_SIZE - 1);
-		run.summary.ended = changed(&status);
+		run.summary.ended = pruner_changed(&status);
 		run.bytes = p->spec->told != NULL ? copytree_bytes(path) : 0;
 		if (is_left_over(p, &run))
 			remove_left_over(p, &run);
@@ -740,25 +446,8 @@ sweep(struct pruner *p)
 	struct error error;
 
 	for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
-		if (each_name(p, directories[i], take_left_over, &error) != 0)
-			fail(p, &error);
-}
-
-static void
-pruner_free(struct pruner *p)
-{
-	for (size_t i = 0; i < p->count; i++) {
-		summary_free(&p->runs[i].summary);
-		if (p->origins != NULL)
-			free(p->origins[i]);
-	}
-	for (size_t i = 0; i < p->replay_count; i++)
-		free(p->replays[i].place);
-	free(p->replays);
-	free(p->runs);
-	free(p->items);
-	free(p->origins);
-	map_free(&p->index);
+		if (pruner_each(p, directories[i], take_left_over, &error) != 0)
+			pruner_fail(p, &error);
 }
 
 int
@@ -768,12 +457,12 @@ prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 		.err = err };
 	enum sync_mode mode;
 
-	if (sync_mode_from_environment(&mode, err) != 0 || load(&p, err) != 0) {
+	if (sync_mode_from_environment(&mode, err) != 0 || pruner_load(&p, err) != 0) {
 		pruner_free(&p);
 		return -1;
 	}
 	p.sync = mode != SYNC_NONE;
-	plan(&p);
+	pruner_plan(&p);
 	remove_all(&p);
 	if (spec->name == NULL)
 		sweep(&p);

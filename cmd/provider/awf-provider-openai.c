@@ -5,7 +5,6 @@
  * is expected to be there, and each thing is looked for wherever one of them
  * puts it.
  */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #include "openai.h"
 #include "pass.h"
 #include "stream.h"
-#include "strict.h"
 
 #define API "openai"
 
@@ -342,19 +340,13 @@ write_image(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
-/* The API wants a name. */
 static void
 write_document(struct writer *w, struct span block)
 {
-	struct span name = span_member(block, "name");
-
 	writer_member_string(w, "type", "file");
 	writer_key(w, "file");
 	writer_object(w);
-	if (name.at == NULL)
-		writer_member_string(w, "filename", "document.pdf");
-	pass_member(w, "filename", name);
-	pass_data_url(w, "file_data", span_member(block, "media_type"), span_member(block, "data"));
+	openai_write_file(w, block);
 	writer_object_end(w);
 }
 
@@ -568,38 +560,17 @@ write_messages(struct writer *w, const struct provider_request *r)
 	writer_array_end(w);
 }
 
-/* Models and servers that take no schema. */
-static bool
-takes_schema(const struct stream *s)
-{
-	static const char *const patterns[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
-	    "o1-preview*", "deepseek-*" };
-	char *model = span_text(s->request->model);
-	bool takes = strstr(s->base, "//api.deepseek.com") == NULL;
-	size_t i;
-
-	for (i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
-		takes = takes && fnmatch(patterns[i], model, 0) != 0;
-	free(model);
-	return takes;
-}
-
-/* Strictly, where the schema is within what that takes. */
 static void
 write_output_schema(const struct stream *s, struct writer *w)
 {
-	struct span schema = s->request->output_schema;
-
-	if (schema.at == NULL || !strict_object(schema) || !takes_schema(s))
+	if (!openai_takes_schema(s))
 		return;
 	writer_key(w, "response_format");
 	writer_object(w);
 	writer_member_string(w, "type", "json_schema");
 	writer_key(w, "json_schema");
 	writer_object(w);
-	writer_member_string(w, "name", "answer");
-	strict_write(w, "schema", schema);
-	writer_member_bool(w, "strict", strict_takes(&openai_strict, schema));
+	openai_write_schema(w, s->request->output_schema);
 	writer_object_end(w);
 	writer_object_end(w);
 }
@@ -649,6 +620,7 @@ main(int argc, char **argv)
 		.key_optional = true,
 		.headers = headers,
 		.media_types = media_types,
+		.done_ends = true,
 		.path = write_path,
 		.body = write_body,
 		.event = take_event,

@@ -1,16 +1,11 @@
 #include "openai.h"
 
-#include <stddef.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "message.h"
-
-static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf",
-    "const", "definitions", "description", "enum", "exclusiveMaximum", "exclusiveMinimum",
-    "format", "items", "maxItems", "maximum", "minItems", "minimum", "multipleOf",
-    "pattern", "properties", "required", "title", "type", NULL };
-static const char *const formats[] = { "date", "date-time", "duration", "email", "hostname",
-    "ipv4", "ipv6", "time", "uuid", NULL };
-const struct strict openai_strict = { keywords, formats, true, true };
+#include "pass.h"
+#include "strict.h"
 
 const char *
 openai_effort(struct span thinking)
@@ -23,4 +18,50 @@ openai_effort(struct span thinking)
 	if (budget <= 0)
 		return NULL;
 	return budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high";
+}
+
+bool
+openai_takes_schema(const struct stream *s)
+{
+	static const char *const without[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
+	    "o1-preview*", "deepseek-*" };
+	struct span schema = s->request->output_schema;
+	bool takes = schema.at != NULL && strict_object(schema) &&
+	    strstr(s->base, "//api.deepseek.com") == NULL;
+	char *model = span_text(s->request->model);
+	size_t i;
+
+	for (i = 0; i < sizeof without / sizeof without[0]; i++)
+		takes = takes && fnmatch(without[i], model, 0) != 0;
+	free(model);
+	return takes;
+}
+
+void
+openai_write_schema(struct writer *w, struct span schema)
+{
+	static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf",
+	    "const", "definitions", "description", "enum", "exclusiveMaximum", "exclusiveMinimum",
+	    "format", "items", "maxItems", "maximum", "minItems", "minimum", "multipleOf",
+	    "pattern", "properties", "required", "title", "type", NULL };
+	static const char *const formats[] = { "date", "date-time", "duration", "email", "hostname",
+	    "ipv4", "ipv6", "time", "uuid", NULL };
+	static const struct strict strict = { keywords, formats, true, true };
+
+	writer_member_string(w, "name", "answer");
+	strict_write(w, "schema", schema);
+	writer_member_bool(w, "strict", strict_takes(&strict, schema));
+}
+
+/* The APIs want a name. */
+void
+openai_write_file(struct writer *w, struct span document)
+{
+	struct span name = span_member(document, "name");
+
+	if (name.at == NULL)
+		writer_member_string(w, "filename", "document.pdf");
+	pass_member(w, "filename", name);
+	pass_data_url(w, "file_data", span_member(document, "media_type"),
+	    span_member(document, "data"));
 }

@@ -5,13 +5,17 @@
 #define AWF_PROVIDER_OPENAI_H
 
 #include "json/scan.h"
-#include "strict.h"
+#include "stream.h"
 
 /* The effort that `thinking` asks for where it is no word for it: "medium" if it is
  * true, one by the number of tokens; NULL if it is anything else. */
 const char *openai_effort(struct span thinking);
 
-/* What they take of JSON Schema where they are to be strict. */
-extern const struct strict openai_strict;
+/* Whether there is an output_schema that its model, and the server, take at all. */
+bool openai_takes_schema(const struct stream *s);
+/* Its members of a format: to be kept to strictly where it is within what that takes. */
+void openai_write_schema(struct writer *w, struct span schema);
+/* Members "filename" and "file_data" of a document. */
+void openai_write_file(struct writer *w, struct span document);
 
 #endif

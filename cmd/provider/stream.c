@@ -12,7 +12,7 @@
 #define HEADERS_MAX 8
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
-#define DONE "[DONE]" /* ends a stream of Chat Completions */
+#define DONE "[DONE]" /* the one event that is no JSON */
 
 /* What lives as long as the program. */
 struct client {
@@ -105,7 +105,7 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	if (s->message.ended || len == 0)
 		return 0;
 	if (len == strlen(DONE) && memcmp(data, DONE, len) == 0) {
-		s->message.ended = true;
+		s->message.ended = s->api->done_ends;
 		return 0;
 	}
 	why = scan_loosely(data, len, &bad);

@@ -41,6 +41,7 @@ struct stream_api {
 	const char *const *headers;             /* fixed ones; ends with NULL */
 	const char *const *media_types;         /* of attachments that it takes; ends with NULL;
 	                                           NULL: all, as far as we know */
+	bool done_ends;                         /* [DONE] ends a stream */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
 	int (*check)(const struct provider_request *r, struct error *err);
 	/* What follows the base in the URL. */

@@ -24,8 +24,8 @@ enum {
 /* No server's wish keeps a call waiting for longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
 
-static const char *const names[] = { "anthropic", "openai", "replay", "claude", "codex", "gemini",
-    "copilot", "opencode", NULL };
+static const char *const names[] = { "anthropic", "openai", "openai-responses", "replay", "claude",
+    "codex", "gemini", "copilot", "opencode", NULL };
 static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
 static const char *const key_names[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", NULL };
 

@@ -54,6 +54,7 @@ PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
+SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
 MASK_SHARED := $(filter-out $(MASK_SRC),$(wildcard cmd/mask/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
@@ -76,20 +77,21 @@ BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
 PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
 TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
+SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 SUPPORT := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%,$(SUPPORT_SRC))
 FAULT := $(patsubst tests/fault/%.c,$(BUILD)/tests/fault/%,$(FAULT_SRC))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 
-all: $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(MASKS)
+all: $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -126,6 +128,9 @@ $(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(LIB)
 $(BUILD)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
 	@mkdir -p $(@D)
 	cp $< $@
+$(SANDBOX): $(call object,$(SANDBOX_SRC)) $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
 $(BUILD)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
@@ -175,7 +180,7 @@ install: all
 	  $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man7 \
 	  $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
 	install -m 755 $(BIN) $(DESTDIR)$(BINDIR)
-	install -m 755 $(PROVIDERS) $(TOOLS) $(MASKS) $(DESTDIR)$(LIBEXECDIR)
+	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $(TOOL_FILES) $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schemas
 	for m in $(MAN); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}; done

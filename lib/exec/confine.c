@@ -33,12 +33,10 @@
 #include "base/memory.h"
 #include "exec/capabilities.h"
 #include "exec/confine_view.h"
+#include "exec/passing.h"
 #include "exec/userns.h"
 
 #define REPORT_FD 3
-
-static const int passed_on[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-#define PASSED_ON (sizeof passed_on / sizeof passed_on[0])
 
 /* Below PIPE_BUF, so that a report is written whole or not at all. */
 struct report {
@@ -215,39 +213,6 @@ prepare(struct confinement *c, struct error *err)
 }
 
 static void
-add_passed_on(sigset_t *set)
-{
-	struct sigaction action;
-
-	sigaddset(set, SIGCHLD);
-	for (size_t i = 0; i < PASSED_ON; i++)
-		if (sigaction(passed_on[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(set, passed_on[i]);
-}
-
-/* Waits for pid, passing on signals to it; they are blocked. It has no limit: what is
- * inside has its own. reaped: pid, or -1 to reap all children. Returns the last
- * signal, 0 if none came. */
-static int
-wait_passing_on(pid_t pid, pid_t reaped, int *wait_status)
-{
-	sigset_t set;
-	pid_t ended;
-	int last = 0, number;
-
-	sigemptyset(&set);
-	add_passed_on(&set);
-	while ((ended = waitpid(reaped, wait_status, WNOHANG)) != pid) {
-		if (ended != 0)
-			continue;
-		number = sigwaitinfo(&set, NULL);
-		if (number > 0 && number != SIGCHLD && kill(pid, number) == 0)
-			last = number;
-	}
-	return last;
-}
-
-static void
 be_first(void *context)
 {
 	static const struct capabilities none;
@@ -267,7 +232,7 @@ be_first(void *context)
 	}
 	if (drop_capabilities(&none, &end.error) != 0)
 		refuse(c, &end.error);
-	wait_passing_on(pid, -1, &end.wait_status);
+	passing_wait(pid, -1, &end.wait_status);
 	report(c, &end);
 	_exit(EXIT_SUCCESS);
 }
@@ -319,7 +284,7 @@ block_passed_on(const struct confinement *c)
 {
 	sigset_t set = c->mask;
 
-	add_passed_on(&set);
+	passing_add(&set);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
@@ -342,7 +307,7 @@ run(struct confinement *c, struct confine_end *end, struct error *err)
 	block_passed_on(c);
 	close(ends[1]);
 	if (pid > 0)
-		end->signal_number = wait_passing_on(pid, pid, &status);
+		end->signal_number = passing_wait(pid, pid, &status);
 	failed = pid < 0 ? -1 : judge(ends[0], end, err);
 	close(ends[0]);
 	return failed;

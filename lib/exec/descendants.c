@@ -54,6 +54,14 @@ static struct {
 	size_t count;
 } kept;
 
+static bool unsparing;
+
+void
+descendants_spare_none(void)
+{
+	unsparing = true;
+}
+
 static int hurry;
 
 void
@@ -119,7 +127,7 @@ read_entry(int proc, const char *pid, struct entry *e)
 		return false;
 	text[got] = '\0';
 	rest = strrchr(text, ')');
-	e->detached = strstr(text, "(" DETACHED_NAME ") ") != NULL;
+	e->detached = !unsparing && strstr(text, "(" DETACHED_NAME ") ") != NULL;
 	if (rest == NULL || sscanf(rest + 1, " %c %d", &e->state, &parent) != 2)
 		return false;
 	e->pid = (pid_t)strtol(pid, NULL, 10);

@@ -22,6 +22,9 @@ bool descendants_kept(pid_t child);
 void descendants_detach(void);
 /* Whether a process has done so. */
 bool descendants_detached(pid_t pid);
+/* For the rest of this process nobody goes a way of its own: its descendants are not to
+ * be trusted. */
+void descendants_spare_none(void);
 /* Sends a signal to every descendant of ancestor (not to itself, nor to those in
  * spare, which ends with 0 and may be NULL, nor to theirs); descendants that are
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there

@@ -1,0 +1,458 @@
+/*
+ * Three processes: this one, outside, which waits; the keeper, which makes the place, then
+ * watches, and whose end ends all; and the command's.
+ *
+ * With namespaces the keeper is the first process of a PID namespace, and the kernel ends
+ * what is in there with it. Without, orphans become children of the keeper, or of this
+ * process if somebody kills it, and each ends them when the other is gone.
+ *
+ * What the code relies on:
+ *   - The command starts when all the rest stands, and is closed in before it is executed.
+ *   - If namespaces cannot be had, nothing has run yet, and the keeper is made once more.
+ *   - The keeper blocks all signals, so none of them is lost, nor kills it.
+ */
+#define _GNU_SOURCE
+#include "sandbox/confinement.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "exec/capabilities.h"
+#include "exec/descendants.h"
+#include "exec/passing.h"
+#include "exec/process.h"
+#include "exec/sandbox.h"
+#include "exec/userns.h"
+#include "sandbox/landlock.h"
+#include "sandbox/limits.h"
+#include "sandbox/seccomp.h"
+#include "sandbox/view.h"
+
+#define PROGRAM "awf-sandbox"
+#define PARENT_GONE SIGUSR1 /* how the keeper hears of it where no namespace is */
+#define KEEPER_NICE (-10)
+
+struct confinement {
+	const struct settings *settings;
+	struct places *places;
+	int landlock;            /* version */
+	bool seccomp;
+	bool namespaces;
+	char why[256];           /* that there are none */
+	struct view view;
+	struct watch watch;
+	sigset_t mask;           /* the caller's */
+	int report;
+	pid_t outside, keeper;
+};
+
+/* Below PIPE_BUF, so that it is written whole or not at all. */
+struct report {
+	enum { REPORT_NO_NAMESPACES, REPORT_REFUSED, REPORT_ENDED } what;
+	int wait_status;
+	struct error error;
+};
+
+/* ---- what this system lacks ---- */
+
+/* What does not hold, and which part would see to it. */
+static void
+list_missing(const struct confinement *c, struct buffer *out)
+{
+	const bool landlock = c->landlock > LANDLOCK_NONE, scope = c->landlock >= LANDLOCK_SCOPE;
+	const struct { bool missing; const char *what; } all[] = {
+		{ !landlock, "Landlock (files elsewhere can be read)" },
+		{ !c->namespaces && c->landlock < LANDLOCK_TRUNCATE,
+		    "namespaces or Landlock of Linux 6.2 (files elsewhere can be changed)" },
+		{ !c->seccomp, "seccomp (sockets and the kernel can be reached)" },
+		{ !c->namespaces && !c->seccomp,
+		    "namespaces (modes and owners of files elsewhere can be changed)" },
+		{ !c->namespaces && !scope,
+		    "namespaces or Landlock of Linux 6.12 (processes outside can be signalled)" },
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].missing)
+			buffer_format(out, "%s%s", out->len > 0 ? ", " : "", all[i].what);
+	if (out->len > 0 && c->why[0] != '\0')
+		buffer_format(out, "; namespaces: %s", c->why);
+}
+
+static void
+say(const char *text)
+{
+	fprintf(stderr, PROGRAM ": %s\n", text);
+}
+
+/* What is asked for holds, or the user has said that it need not. */
+static int
+check_missing(const struct confinement *c, struct error *err)
+{
+	struct buffer missing = BUFFER_INIT;
+	int failed = 0;
+
+	list_missing(c, &missing);
+	if (missing.len > 0 && !c->settings->prefer)
+		failed = error_set(err, ERROR_BLOCKED, NULL, "this system lacks %s "
+		    "(--sandbox-mode prefer goes on without, --sandbox none with no sandbox at all)",
+		    missing.data);
+	else if (missing.len > 0 && !c->settings->quiet)
+		fprintf(stderr, PROGRAM ": this system lacks %s\n", missing.data);
+	buffer_free(&missing);
+	if (failed == 0 && !c->namespaces && c->places->hidden != NULL && *c->places->hidden != NULL)
+		failed = error_set(err, ERROR_BLOCKED, *c->places->hidden,
+		    "would be seen in the sandbox, and this system has no namespaces to hide it (%s)",
+		    c->why);
+	return failed;
+}
+
+/* ---- the command's process ---- */
+
+static int
+set_environment(const struct confinement *c, struct error *err)
+{
+	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
+	char *home = path_join(c->places->temporary, "home");
+	int failed = 0;
+
+	if (mkdir(home, 0700) != 0)
+		failed = error_errno(err, ERROR_BLOCKED, home, "unable to make it");
+	setenv("HOME", home, 1);
+	setenv("TMPDIR", c->places->temporary, 1);
+	setenv("AWF_SANDBOX", sandbox_mode_name(c->settings->read_only ? SANDBOX_READ_ONLY :
+	    SANDBOX_WORKSPACE), 1);
+	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
+		unsetenv(homes[i]);
+	free(home);
+	return failed;
+}
+
+/* A directory at hand would lead out of the place. */
+static void
+let_go(void)
+{
+	struct stat st;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+		if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))
+			dup2(null, fd);
+	closefrom(STDERR_FILENO + 1);
+}
+
+/* Nothing can be taken back after this. */
+static int
+close_in(const struct confinement *c, struct error *err)
+{
+	static const struct capabilities none;
+	const struct settings *s = c->settings;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
+	if (c->landlock > LANDLOCK_NONE &&
+	    landlock_enforce(c->places, c->landlock, s->network, err) == -1)
+		return -1;
+	if (capabilities_keep(&none) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
+	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
+}
+
+static int
+enter(const struct confinement *c, struct error *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != c->keeper)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its keeper");
+	setsid();
+	if (set_environment(c, err) == -1)
+		return -1;
+	if (chdir(c->places->start) != 0)
+		return error_errno(err, ERROR_BLOCKED, c->places->start, "unable to start in it");
+	let_go();
+	if (limits_set(c->settings, c->namespaces, err) == -1)
+		return -1;
+	return close_in(c, err);
+}
+
+static _Noreturn void
+be_command(const struct confinement *c)
+{
+	char *const *argv = c->settings->command;
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+
+	if (enter(c, &err) == -1) {
+		say(error_text(&err, text, sizeof text));
+		_exit(SANDBOX_REFUSED);
+	}
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	execvp(argv[0], argv);
+	fprintf(stderr, PROGRAM ": %s: unable to run: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? PROCESS_NOT_FOUND : PROCESS_CANNOT_RUN);
+}
+
+/* ---- the keeper ---- */
+
+static _Noreturn void
+tell(const struct confinement *c, const struct report *r)
+{
+	file_write(c->report, r, sizeof *r);
+	_exit(EXIT_SUCCESS);
+}
+
+static _Noreturn void
+refuse(const struct confinement *c, const struct error *err)
+{
+	tell(c, &(struct report){ .what = REPORT_REFUSED, .error = *err });
+}
+
+static void
+add_keepers(sigset_t *set)
+{
+	sigemptyset(set);
+	passing_add(set);
+	sigaddset(set, PARENT_GONE);
+}
+
+/* Waits for the command, passing on signals. *why (ERROR_NONE before) is set when it is
+ * to end before. */
+static void
+wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *why)
+{
+	const struct timespec look = { 0, LIMITS_LOOK_MS * 1000000L };
+	const char *spent;
+	sigset_t set;
+	pid_t ended;
+	int number;
+
+	add_keepers(&set);
+	while ((ended = waitpid(-1, wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
+		if (ended != 0)
+			continue;
+		number = sigtimedwait(&set, NULL, &look);
+		if (number == PARENT_GONE)
+			error_set(why, ERROR_BLOCKED, NULL, "its parent is gone");
+		else if (number > 0 && number != SIGCHLD)
+			kill(pid, number);
+		else if (number < 0 && errno == EAGAIN && (spent = watch_look(&c->watch)) != NULL)
+			error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
+	}
+}
+
+/* Nothing that it started outlives the command. In a PID namespace the kernel sees to it. */
+static void
+end_rest(const struct confinement *c)
+{
+	if (!c->namespaces && !(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
+		descendants_end(getpid(), SIGKILL, NULL);
+}
+
+static _Noreturn void
+keep(struct confinement *c)
+{
+	static const struct capabilities none;
+	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	pid_t pid;
+
+	if (check_missing(c, &end.error) == -1)
+		refuse(c, &end.error);
+	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
+	    c->namespaces ? NULL : c->places->temporary);
+	c->keeper = getpid();
+	pid = fork();
+	if (pid == 0)
+		be_command(c);
+	if (pid < 0) {
+		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to start a process");
+		refuse(c, &end.error);
+	}
+	/* It holds nothing that the command could take over, nor is its memory to be read. */
+	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    capabilities_keep(&none) != 0)
+		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to give up capabilities");
+	wait_watching(c, pid, &end.wait_status, &end.error);
+	if (end.error.code != ERROR_NONE)
+		end.what = REPORT_REFUSED;
+	end_rest(c);
+	tell(c, &end);
+}
+
+/* In namespaces of its own. */
+static void
+keep_apart(void *context)
+{
+	struct confinement *c = context;
+	struct report no = { .what = REPORT_NO_NAMESPACES, .error = ERROR_INIT };
+
+	setsid();
+	if (view_make(&c->view, c->places, &no.error) == -1)
+		tell(c, &no);
+	c->places->temporary = memory_text(view_temporary(c->places));
+	c->watch.processes = !c->view.counted;
+	c->watch.apart = true;
+	keep(c);
+}
+
+/* Among the others. It gets its turn even when there are too many of them. */
+static _Noreturn void
+keep_among(struct confinement *c)
+{
+	setsid();
+	if (prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0 || getppid() != c->outside)
+		_exit(EXIT_FAILURE);
+	descendants_adopt();
+	if (nice(KEEPER_NICE) == -1)
+		errno = 0; /* not everybody may */
+	c->watch.processes = true;
+	keep(c);
+}
+
+/* ---- this process ---- */
+
+static int
+judge(int fd, struct report *r)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, r, sizeof *r);
+	while (got < 0 && errno == EINTR);
+	if (got == (ssize_t)sizeof *r)
+		return r->what == REPORT_REFUSED ? -1 : 0;
+	return error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
+}
+
+/* Runs a keeper. -1: r->error. */
+static int
+run_keeper(struct confinement *c, struct report *r)
+{
+	const unsigned long long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
+	    (c->settings->network ? 0 : CLONE_NEWNET);
+	int ends[2], status, failed;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a pipe");
+	c->report = ends[1];
+	pid = c->namespaces ? userns_fork(flags, keep_apart, c, NULL) : fork();
+	if (pid == 0)
+		keep_among(c);
+	if (pid < 0) {
+		r->what = REPORT_NO_NAMESPACES;
+		failed = error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a process");
+	}
+	close(ends[1]);
+	if (pid > 0) {
+		passing_wait(pid, pid, &status);
+		failed = judge(ends[0], r);
+	}
+	close(ends[0]);
+	return c->namespaces && r->what == REPORT_NO_NAMESPACES ? 0 : failed;
+}
+
+static int
+make_temporary(struct places *p, struct error *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	if (parent == NULL || *parent != '/' || places_within(parent, p->workspace))
+		parent = "/tmp";
+	p->temporary = path_join(parent, "awf-sandbox.XXXXXX");
+	if (mkdtemp(p->temporary) != NULL) {
+		places_add(p, p->temporary, PLACE_WRITE);
+		return 0;
+	}
+	error_errno(err, ERROR_BLOCKED, parent, "unable to make a directory in it");
+	free(p->temporary);
+	p->temporary = NULL;
+	return -1;
+}
+
+/* What a killed keeper left is ended here. */
+static int
+run_among(struct confinement *c, struct report *r)
+{
+	struct error late = ERROR_INIT;
+	int failed;
+
+	c->namespaces = false;
+	r->error = (struct error)ERROR_INIT;
+	if (make_temporary(c->places, &r->error) == -1)
+		return -1;
+	failed = run_keeper(c, r);
+	end_rest(c);
+	if (copytree_remove(c->places->temporary, &late) == -1 && failed == 0) {
+		r->error = late;
+		failed = -1;
+	}
+	return failed;
+}
+
+static int
+run(struct confinement *c, struct report *r)
+{
+	int failed;
+
+	if (c->namespaces) {
+		failed = run_keeper(c, r);
+		if (failed != 0 || r->what != REPORT_NO_NAMESPACES)
+			return failed;
+		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
+	}
+	return run_among(c, r);
+}
+
+/* Dies with whoever asked for this. */
+static int
+follow_parent(const struct settings *s, struct error *err)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
+	if (s->parent != 0 && getppid() != s->parent)
+		return error_set(err, ERROR_BLOCKED, NULL, "its parent is gone");
+	return 0;
+}
+
+int
+confinement_run(const struct settings *s, struct places *p, struct error *err)
+{
+	struct confinement c = { .settings = s, .places = p, .report = -1,
+		.view = { .temporary = s->temporary, .processes = s->processes },
+		.watch = { .settings = s } };
+	struct report r = { .error = ERROR_INIT };
+	sigset_t all;
+	int failed;
+
+	if ((s->without & PART_LANDLOCK) == 0)
+		c.landlock = landlock_version();
+	c.seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
+	c.namespaces = (s->without & PART_NAMESPACES) == 0 && view_temporary(p) != NULL;
+	snprintf(c.why, sizeof c.why, "not used");
+	if (follow_parent(s, err) == -1)
+		return -1;
+	c.outside = getpid();
+	limits_volunteer();
+	descendants_adopt();
+	descendants_spare_none();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &c.mask);
+	failed = run(&c, &r);
+	sigprocmask(SIG_SETMASK, &c.mask, NULL);
+	if (failed != 0)
+		*err = r.error;
+	return failed != 0 ? -1 : r.wait_status;
+}

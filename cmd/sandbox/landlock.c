@@ -1,0 +1,101 @@
+#define _GNU_SOURCE
+#include "sandbox/landlock.h"
+
+#ifdef __linux__
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What headers older than the kernel do not know. */
+#define ACCESS_TRUNCATE (UINT64_C(1) << 14)
+#define ACCESS_IOCTL_DEV (UINT64_C(1) << 15)
+#define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
+#define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
+
+/* The fields that were added at the end are zero, or not given, for older kernels. */
+struct ruleset {
+	uint64_t files, net, scope;
+};
+
+#define READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
+    LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | \
+    LANDLOCK_ACCESS_FS_REFER | ACCESS_TRUNCATE)
+#define DEVICE (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
+    ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
+#define OF_FILES (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
+    LANDLOCK_ACCESS_FS_WRITE_FILE | ACCESS_TRUNCATE | ACCESS_IOCTL_DEV)
+#define ALL (READ | WRITE | DEVICE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
+
+static const uint64_t accesses[] = {
+	[PLACE_READ] = READ, [PLACE_DEVICE] = DEVICE, [PLACE_WRITE] = READ | WRITE,
+};
+
+int
+landlock_version(void)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+
+	return version < 0 ? LANDLOCK_NONE : (int)version;
+}
+
+static struct ruleset
+ruleset_of(int version, bool network)
+{
+	struct ruleset r = { ALL, 0, 0 };
+
+	if (version < LANDLOCK_REFER)
+		r.files &= ~LANDLOCK_ACCESS_FS_REFER;
+	if (version < LANDLOCK_TRUNCATE)
+		r.files &= ~ACCESS_TRUNCATE;
+	if (version < LANDLOCK_DEVICES)
+		r.files &= ~ACCESS_IOCTL_DEV;
+	if (version >= LANDLOCK_TCP && !network)
+		r.net = NET_BIND_AND_CONNECT_TCP;
+	if (version >= LANDLOCK_SCOPE)
+		r.scope = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
+	return r;
+}
+
+/* A place that is gone by now is nobody's. */
+static int
+add_place(int ruleset, const struct place *place, uint64_t handled, struct error *err)
+{
+	struct landlock_path_beneath_attr rule = { .allowed_access = accesses[place->access] & handled };
+	struct stat st;
+	int failed = 0, fd = open(place->path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+		rule.allowed_access &= OF_FILES;
+	rule.parent_fd = fd;
+	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+		failed = error_errno(err, ERROR_BLOCKED, place->path, "unable to allow it");
+	close(fd);
+	return failed;
+}
+
+int
+landlock_enforce(const struct places *p, int version, bool network, struct error *err)
+{
+	const struct ruleset r = ruleset_of(version, network);
+	const size_t size = version >= LANDLOCK_SCOPE ? sizeof r :
+	    version >= LANDLOCK_TCP ? offsetof(struct ruleset, scope) : offsetof(struct ruleset, net);
+	int fd = (int)syscall(SYS_landlock_create_ruleset, &r, size, 0), failed = 0;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to make rules of Landlock");
+	for (size_t i = 0; failed == 0 && i < p->count; i++)
+		failed = add_place(fd, &p->list[i], r.files, err);
+	if (failed == 0 && syscall(SYS_landlock_restrict_self, fd, 0) != 0)
+		failed = error_errno(err, ERROR_BLOCKED, NULL, "unable to enforce the rules of Landlock");
+	close(fd);
+	return failed;
+}
+#endif

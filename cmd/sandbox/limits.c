@@ -1,0 +1,180 @@
+#define _GNU_SOURCE
+#include "sandbox/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "exec/descendants.h"
+
+#define OPEN_FILES 65536
+#define SACRIFICE "500"      /* of 1000 */
+#define KEPT_FREE (UINT64_C(1) << 30)
+#define KEPT_PART 20         /* or this part of the disk, if that is less */
+#define SMALL_FILE 4096      /* so many bytes for a file, to tell how many may be made */
+
+bool
+limits_kernel(int major, int minor)
+{
+	struct utsname name;
+	int is_major, is_minor;
+
+	return uname(&name) == 0 && sscanf(name.release, "%d.%d", &is_major, &is_minor) == 2 &&
+	    (is_major > major || (is_major == major && is_minor >= minor));
+}
+
+void
+limits_volunteer(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, SACRIFICE, sizeof SACRIFICE - 1) < 0)
+		errno = 0; /* whoever goes then, the limits hold */
+	close(fd);
+}
+
+/* Lowers it to the limit. */
+static int
+lower(int resource, rlim_t limit, struct error *err)
+{
+	struct rlimit now;
+
+	if (getrlimit(resource, &now) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to read a limit");
+	if (now.rlim_max > limit)
+		now.rlim_max = limit;
+	if (now.rlim_cur > now.rlim_max)
+		now.rlim_cur = now.rlim_max;
+	if (setrlimit(resource, &now) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set a limit");
+	return 0;
+}
+
+int
+limits_set(const struct settings *s, bool apart, struct error *err)
+{
+	/* It counts by user, and in a namespace only what is in there; root is not counted. */
+	bool counted = apart && getuid() != 0 && limits_kernel(5, 14);
+
+	return lower(RLIMIT_CORE, 0, err) == -1 ||
+	    lower(RLIMIT_FSIZE, (rlim_t)s->file_size, err) == -1 ||
+	    lower(RLIMIT_NOFILE, OPEN_FILES, err) == -1 ||
+	    (counted && lower(RLIMIT_NPROC, (rlim_t)s->processes, err) == -1) ? -1 : 0;
+}
+
+static uint64_t
+larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* What is to stay of so much, of which so much is free and so much may go. A disk that is
+ * nearly full keeps half of what is free. */
+static uint64_t
+rest(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
+{
+	return larger(available > may_go ? available - may_go : 0,
+	    smaller(smaller(all / KEPT_PART, kept), available / 2));
+}
+
+static void
+watched_begin(struct watched *w, const char *path, const struct settings *s)
+{
+	const uint64_t disk = (uint64_t)s->disk;
+	struct statvfs fs;
+
+	w->fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->fd < 0 || fstatvfs(w->fd, &fs) != 0)
+		return;
+	w->bytes = rest((uint64_t)fs.f_blocks * fs.f_frsize, (uint64_t)fs.f_bavail * fs.f_frsize,
+	    disk, KEPT_FREE);
+	w->files = rest(fs.f_files, fs.f_favail, disk / SMALL_FILE, KEPT_FREE / SMALL_FILE);
+}
+
+static bool
+watched_spent(const struct watched *w)
+{
+	struct statvfs fs;
+
+	return w->fd >= 0 && fstatvfs(w->fd, &fs) == 0 &&
+	    ((uint64_t)fs.f_bavail * fs.f_frsize < w->bytes ||
+	    (fs.f_files > 0 && fs.f_favail < w->files));
+}
+
+/* Of the machine; and the pid that was given last, in this namespace. */
+static long
+count_all(int *last)
+{
+	char text[128];
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	long all = 0;
+
+	if (fd >= 0)
+		close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	if (sscanf(text, "%*s %*s %*s %*d/%ld %d", &all, last) != 2)
+		return 0;
+	return all;
+}
+
+void
+watch_begin(struct watch *w, const char *workspace, const char *temporary)
+{
+	int last;
+
+	watched_begin(&w->workspace, workspace, w->settings);
+	watched_begin(&w->temporary, temporary, w->settings);
+	w->before = count_all(&last);
+}
+
+/* In a namespace pids are few, and none but those that live take a signal. */
+static int64_t
+count_apart(struct watch *w, int last)
+{
+	int64_t count = 0;
+
+	if (last > w->highest)
+		w->highest = last;
+	for (int pid = 2; pid <= w->highest; pid++)
+		if (kill(pid, 0) == 0 || errno == EPERM)
+			count++;
+	return count;
+}
+
+/* The machine has as many more before it is worth a closer look. */
+static bool
+too_many(struct watch *w)
+{
+	int last = 0;
+	long all = count_all(&last);
+
+	if (all - w->before < w->settings->processes)
+		return false;
+	return (w->apart ? count_apart(w, last) :
+	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->settings->processes;
+}
+
+const char *
+watch_look(struct watch *w)
+{
+	if (watched_spent(&w->workspace) || watched_spent(&w->temporary))
+		return "too much was written: the disk has lost what --disk allows, or is full";
+	if (w->processes && too_many(w))
+		return "more processes than --processes allows";
+	return NULL;
+}

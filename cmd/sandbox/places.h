@@ -1,0 +1,38 @@
+/*
+ * Which places a sandboxed program may see and change, as they lie on this machine: paths
+ * without symbolic links, each in the list once, under no other that allows as much.
+ */
+#ifndef AWF_SANDBOX_PLACES_H
+#define AWF_SANDBOX_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "sandbox/settings.h"
+
+enum place_access { PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
+
+struct place {
+	char *path;
+	enum place_access access;
+};
+
+struct places {
+	struct place *list;
+	size_t count;
+	char **hidden;       /* what lies in one of them, and is not to be seen; ends with NULL */
+	char *home;          /* NULL: there is none */
+	char *workspace;
+	char *start;         /* directory to start in */
+	char *temporary;     /* directory that is private; set by the one who makes it */
+};
+
+/* ERROR_BLOCKED if the workspace can be none. */
+int places_find(struct places *p, const struct settings *s, struct error *err);
+void places_add(struct places *p, const char *path, enum place_access access);
+/* Whether the path is the directory or lies in it. */
+bool places_within(const char *path, const char *directory);
+void places_free(struct places *p);
+
+#endif

@@ -1,0 +1,126 @@
+#include "sandbox/settings.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+
+#define MIB (INT64_C(1) << 20)
+#define PID_LIMIT (1 << 22)
+
+enum {
+	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_PREFER,
+	OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES, OPT_PARENT, OPT_WITHOUT
+};
+
+const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n";
+
+const struct option_spec sandbox_options[] = {
+	{ OPT_WORKSPACE, 'w', "workspace", "DIR", "the directory that may be changed (this one)" },
+	{ OPT_READ_ONLY, 0, "read-only", NULL, "not even that one may be changed" },
+	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed" },
+	{ OPT_READABLE, 0, "readable", "PATH", "may be read, too; repeatable" },
+	{ OPT_HIDE, 0, "hide", "PATH", "is not seen, wherever it lies; repeatable" },
+	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
+	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
+	{ OPT_FILE_SIZE, 0, "file-size", "SIZE", "the largest file that can be written (1G)" },
+	{ OPT_DISK, 0, "disk", "SIZE", "end it when the disk has lost so much meanwhile (8G)" },
+	{ OPT_TEMPORARY, 0, "temporary", "SIZE", "room in the private temporary directory (1G)" },
+	{ OPT_PROCESSES, 0, "processes", "N", "at most N processes and threads (1024)" },
+	{ OPT_PARENT, 0, "parent", "PID", "end at once if this is not the parent process" },
+	{ OPT_WITHOUT, 0, "without", "PARTS", "do without landlock, namespaces, seccomp: for tests" },
+	{ 0, 0, NULL, NULL, NULL }
+};
+
+const char *const part_names[] = { "landlock", "namespaces", "seccomp", NULL };
+
+static int
+apply_without(struct settings *s, const char *value, struct error *err)
+{
+	char *list = memory_text(value), *rest = list, *name;
+	int part = 0;
+
+	while (part != -1 && (name = strsep(&rest, ",")) != NULL) {
+		part = options_word("--without", name, part_names, err);
+		if (part != -1)
+			s->without |= 1u << part;
+	}
+	free(list);
+	return part == -1 ? -1 : 0;
+}
+
+/* 301 is the least that Linux takes for the pids of a namespace. */
+static int
+apply_number(struct settings *s, int id, const char *value, struct error *err)
+{
+	static const struct {
+		int id;
+		const char *name;
+		long long min, max;
+		size_t offset;
+	} numbers[] = {
+		{ OPT_PROCESSES, "--processes", 1, PID_LIMIT, offsetof(struct settings, processes) },
+		{ OPT_PARENT, "--parent", 1, PID_LIMIT, offsetof(struct settings, parent) },
+	};
+	const size_t i = id == OPT_PARENT;
+	long long number;
+
+	if (options_number(numbers[i].name, value, numbers[i].min, numbers[i].max, &number, err) == -1)
+		return -1;
+	*(int64_t *)(void *)((char *)s + numbers[i].offset) = number;
+	return 0;
+}
+
+static int
+apply_option(struct settings *s, int id, const char *value, struct error *err)
+{
+	switch (id) {
+	case OPT_WORKSPACE: s->workspace = value; break;
+	case OPT_READ_ONLY: s->read_only = true; break;
+	case OPT_NETWORK: s->network = true; break;
+	case OPT_READABLE: list_add(&s->readable, value); break;
+	case OPT_HIDE: list_add(&s->hidden, value); break;
+	case OPT_PREFER: s->prefer = true; break;
+	case OPT_QUIET: s->quiet = true; break;
+	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->file_size, err);
+	case OPT_DISK: return options_size("--disk", value, &s->disk, err);
+	case OPT_TEMPORARY: return options_size("--temporary", value, &s->temporary, err);
+	case OPT_WITHOUT: return apply_without(s, value, err);
+	default: return apply_number(s, id, value, err);
+	}
+	return 0;
+}
+
+int
+settings_parse(struct settings *s, int argc, char **argv, struct error *err)
+{
+	struct options o;
+	int id;
+
+	*s = (struct settings){ .workspace = ".", .file_size = 1024 * MIB, .disk = 8192 * MIB,
+		.temporary = 1024 * MIB, .processes = 1024 };
+	options_begin(&o, sandbox_options, argc, argv);
+	o.stop_at_dashes = true;
+	while ((id = options_next(&o, err)) != OPTION_END) {
+		if (id == OPTION_HELP || id == OPTION_VERSION)
+			return id;
+		if (id == OPTION_WORD)
+			return error_set(err, ERROR_USAGE, o.value, "a command goes after --");
+		if (id == -1 || apply_option(s, id, o.value, err) == -1)
+			return -1;
+	}
+	if (!o.saw_dashes || o.next >= argc)
+		return error_set(err, ERROR_USAGE, NULL,
+		    "nothing to run: say -- command (awf-sandbox --help)");
+	s->command = argv + o.next;
+	return 0;
+}
+
+void
+settings_free(struct settings *s)
+{
+	list_free(s->readable);
+	list_free(s->hidden);
+}

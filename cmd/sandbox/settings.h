@@ -1,0 +1,43 @@
+/*
+ * The command line of awf-sandbox.
+ */
+#ifndef AWF_SANDBOX_SETTINGS_H
+#define AWF_SANDBOX_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+/* What a sandbox is made of; a bit for each. */
+enum part { PART_LANDLOCK = 1, PART_NAMESPACES = 2, PART_SECCOMP = 4 };
+enum { PARTS = 3 };
+
+struct settings {
+	const char *workspace;
+	bool read_only;
+	bool network;
+	bool prefer;
+	bool quiet;
+	char **readable, **hidden;   /* end with NULL; NULL: none */
+	int64_t file_size;           /* bytes of a file */
+	int64_t disk;                /* bytes that the file system may lose */
+	int64_t temporary;           /* bytes of the private temporary directory */
+	int64_t processes;
+	int64_t parent;              /* 0: whoever it is */
+	unsigned without;            /* parts not to be used */
+	char *const *command;
+};
+
+extern const char sandbox_usage[];
+extern const struct option_spec sandbox_options[];
+/* "landlock" …; ends with NULL. The order is that of the bits. */
+extern const char *const part_names[];
+
+/* Reads the command line. 0: go on; else OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+int settings_parse(struct settings *s, int argc, char **argv, struct error *err);
+void settings_free(struct settings *s);
+
+#endif

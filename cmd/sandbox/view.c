@@ -1,0 +1,288 @@
+/*
+ * What the code relies on:
+ *   - Trees that stay as they are are cloned before all becomes read-only, and mounted
+ *     again where they were, parents before children.
+ *   - What lies below a directory that is covered is mounted again in it.
+ */
+#define _GNU_SOURCE
+#include "sandbox/view.h"
+
+#ifdef __linux__
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "sandbox/limits.h"
+
+/* Values of <linux/mount.h>, where the C library's header is without them. */
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE 1
+#endif
+
+#define FILES_OF_PRIVATE 65536
+#define RESERVED_PIDS 301
+
+/* Something that is mounted. */
+struct layer {
+	enum { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_TREE } kind;
+	const char *path;
+	int tree;          /* of LAYER_TREE */
+	bool directory;
+};
+
+struct layers {
+	struct layer *list;
+	size_t count;
+};
+
+/* Of these, what lies in no workspace is private. */
+static const char *const private_directories[] = { "/tmp", "/dev/shm", "/var/tmp" };
+enum { PRIVATE_DIRECTORIES = 2 }; /* as many of them, of those that can be */
+
+static bool
+can_be_private(const struct places *p, const char *path)
+{
+	char *real = realpath(path, NULL);
+	bool can = real != NULL && strcmp(real, path) == 0 && !places_within(path, p->workspace);
+
+	free(real);
+	return can;
+}
+
+const char *
+view_temporary(const struct places *p)
+{
+	for (size_t i = 0; i < sizeof private_directories / sizeof *private_directories; i++)
+		if (can_be_private(p, private_directories[i]))
+			return private_directories[i];
+	return NULL;
+}
+
+static int
+refused(struct error *err, const char *what, const char *path)
+{
+	return error_errno(err, ERROR_SYSTEM, NULL, "unable to %s %s", what, path);
+}
+
+static int
+set_read_only(int at, const char *path, unsigned flags)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+
+	return (int)syscall(SYS_mount_setattr, at, path, flags, &attr, sizeof attr);
+}
+
+static void
+add_layer(struct layers *l, int kind, const char *path, int tree, bool directory)
+{
+	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
+	l->list[l->count++] = (struct layer){ .path = path, .tree = tree, .directory = directory };
+	l->list[l->count - 1].kind = kind;
+}
+
+/* Whether a layer covers what lies at the path. */
+static bool
+covered(const struct layers *l, const char *path)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].kind != LAYER_TREE && places_within(path, l->list[i].path) &&
+		    strcmp(path, l->list[i].path) != 0)
+			return true;
+	return false;
+}
+
+static void
+add_private_directories(struct layers *l, struct places *p)
+{
+	int added = 0;
+
+	for (size_t i = 0; i < sizeof private_directories / sizeof *private_directories; i++)
+		if (added < PRIVATE_DIRECTORIES && can_be_private(p, private_directories[i])) {
+			add_layer(l, LAYER_PRIVATE, private_directories[i], -1, true);
+			added++;
+		}
+}
+
+/* A place that is writable, or would be covered, is cloned. */
+static int
+clone_place(struct layers *l, const struct place *place, struct error *err)
+{
+	bool covers = covered(l, place->path);
+	struct stat st;
+	int fd;
+
+	if (place->access != PLACE_WRITE && !covers)
+		return 0;
+	fd = (int)syscall(SYS_open_tree, AT_FDCWD, place->path,
+	    OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return refused(err, "clone", place->path);
+	if (place->access != PLACE_WRITE && set_read_only(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
+		return refused(err, "make read-only", place->path);
+	add_layer(l, LAYER_TREE, place->path, fd, S_ISDIR(st.st_mode));
+	return 0;
+}
+
+/* What covers a place comes before it; of one path, the cover. */
+static int
+by_path(const void *a, const void *b)
+{
+	const struct layer *p = a, *q = b;
+	int order = strcmp(p->path, q->path);
+
+	return order != 0 ? order : (int)p->kind - (int)q->kind;
+}
+
+static int
+plan(struct layers *l, struct places *p, struct error *err)
+{
+	add_private_directories(l, p);
+	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
+		add_layer(l, LAYER_HIDDEN, *path, -1, path_is_directory(*path));
+	for (size_t i = 0; i < p->count; i++)
+		if (clone_place(l, &p->list[i], err) == -1)
+			return -1;
+	qsort(l->list, l->count, sizeof *l->list, by_path);
+	return 0;
+}
+
+/* In a directory that was just covered there is nothing yet to mount on. */
+static int
+make_target(const struct layer *layer)
+{
+	char *parent;
+	struct stat st;
+	int failed;
+
+	if (lstat(layer->path, &st) == 0)
+		return 0;
+	parent = path_directory(layer->path);
+	failed = directory_make(parent, 0755, NULL);
+	free(parent);
+	if (failed == 0 && layer->directory)
+		return mkdir(layer->path, 0755);
+	return failed == 0 ? mknod(layer->path, S_IFREG | 0644, 0) : -1;
+}
+
+static int
+mount_memory(const char *path, int64_t size, const char *mode)
+{
+	char options[96];
+
+	snprintf(options, sizeof options, "size=%lld,nr_inodes=%d,mode=%s", (long long)size,
+	    FILES_OF_PRIVATE, mode);
+	return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options);
+}
+
+static int
+lay(const struct view *v, const struct layer *layer)
+{
+	if (layer->kind == LAYER_PRIVATE)
+		return mount_memory(layer->path, v->temporary, "1777");
+	if (layer->kind == LAYER_HIDDEN)
+		return layer->directory ? mount_memory(layer->path, getpagesize(), "0755") :
+		    mount("/dev/null", layer->path, NULL, MS_BIND, NULL);
+	if (make_target(layer) != 0)
+		return -1;
+	return (int)syscall(SYS_move_mount, layer->tree, "", AT_FDCWD, layer->path,
+	    MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static int
+lay_all(const struct view *v, const struct layers *l, struct error *err)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (lay(v, &l->list[i]) != 0)
+			return refused(err, "mount", l->list[i].path);
+	/* Only now: in them others were mounted. */
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].kind == LAYER_HIDDEN && set_read_only(AT_FDCWD, l->list[i].path, 0) != 0)
+			return refused(err, "make read-only", l->list[i].path);
+	return 0;
+}
+
+/* The highest pid of this namespace limits the number of processes, root's too. Before
+ * Linux 6.14 the setting is the machine's, and not ours to touch. The first 300 pids are
+ * not given again. */
+static bool
+limit_pids(int64_t processes)
+{
+	char text[32];
+	int fd, len = snprintf(text, sizeof text, "%lld", (long long)processes + RESERVED_PIDS);
+	bool written;
+
+	if (!limits_kernel(6, 14))
+		return false;
+	fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	written = write(fd, text, (size_t)len) == len;
+	close(fd);
+	return written;
+}
+
+/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
+ * one: the old one stays, in which Landlock keeps other processes apart. */
+static int
+make_proc(struct view *v, struct error *err)
+{
+	v->own_proc = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+	if (!v->own_proc)
+		return 0;
+	v->counted = limit_pids(v->processes);
+	return set_read_only(AT_FDCWD, "/proc", 0) == 0 ? 0 : refused(err, "make read-only", "/proc");
+}
+
+static int
+make(struct view *v, struct places *p, struct layers *l, struct error *err)
+{
+	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return refused(err, "part the mounts from those of", "/");
+	if (plan(l, p, err) == -1)
+		return -1;
+	if (set_read_only(AT_FDCWD, "/", AT_RECURSIVE) != 0)
+		return refused(err, "make read-only", "/");
+	return make_proc(v, err) == -1 ? -1 : lay_all(v, l, err);
+}
+
+int
+view_make(struct view *v, struct places *p, struct error *err)
+{
+	struct layers l = { NULL, 0 };
+	mode_t mask = umask(0);
+	int made = make(v, p, &l, err);
+
+	umask(mask);
+	for (size_t i = 0; i < l.count; i++) {
+		if (l.list[i].tree >= 0)
+			close(l.list[i].tree);
+		if (made == 0 && l.list[i].kind == LAYER_PRIVATE)
+			places_add(p, l.list[i].path, PLACE_WRITE);
+	}
+	free(l.list);
+	return made;
+}
+#else
+const char *
+view_temporary(const struct places *p)
+{
+	(void)p;
+	return NULL;
+}
+
+int
+view_make(struct view *v, struct places *p, struct error *err)
+{
+	(void)v, (void)p;
+	return error_set(err, ERROR_SYSTEM, NULL, "this system has no namespaces");
+}
+#endif

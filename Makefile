@@ -3,6 +3,7 @@
 #   make            build everything below build/
 #   make deps       install what building and testing needs (Debian)
 #   make check      run all tests           make lint   static checks
+#   make check-schema SUITE=PATH  run the published JSON Schema Test Suite
 #   make demo       build and show the main job
 #   make bench      measure, beside the peer commands
 #   make fuzz       fuzz the parsers (clang), 30 s each
@@ -162,6 +163,8 @@ check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests
 	BUILD=$(abspath $(BUILD)) sh tests/run
+check-schema: $(BUILD)/tests/support/schema-suite
+	$(BUILD)/tests/support/schema-suite $(or $(SUITE),$(error SUITE=PATH names a copy of JSON-Schema-Test-Suite))
 lint:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 	BUILD=$(abspath $(BUILD)) sh tests/lint
@@ -197,5 +200,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all packages deps tests check lint demo bench fuzz install uninstall clean
+.PHONY: all packages deps tests check check-schema lint demo bench fuzz install uninstall clean
 .SECONDARY:

@@ -17,7 +17,7 @@ control_begin(struct control *c, const char *name, const char *description, cons
 	    .description = memory_text(description), .effects = EFFECTS_NONE },
 	    .answer = control_accept };
 	buffer_text(&c->tool.input_schema, schema);
-	c->tool.input = document == NULL ? NULL : schema_compile(document, name, err);
+	c->tool.input = document == NULL ? NULL : schema_compile(document, SCHEMA_TYPOS, name, err);
 	json_decref(document);
 	return c->tool.input == NULL ? -1 : 0;
 }

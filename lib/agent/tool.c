@@ -93,7 +93,7 @@ static struct schema *
 compile(const struct definition *d, const char *key, json_t *value, struct error *err)
 {
 	char *place = memory_format("%s: %s", d->path, key);
-	struct schema *schema = schema_compile(value, place, err);
+	struct schema *schema = schema_compile(value, SCHEMA_TYPOS, place, err);
 
 	free(place);
 	return schema;
@@ -251,7 +251,7 @@ keep_input_schema(struct tool *t, const struct definition *d, const struct buffe
 	}
 	buffer_text(&t->input_schema, any);
 	document = value_parse(any, sizeof any - 1, d->path, ERROR_DEFINITION, err);
-	t->input = schema_compile(document, d->path, err);
+	t->input = schema_compile(document, SCHEMA_TYPOS, d->path, err);
 	json_decref(document);
 	return t->input == NULL ? -1 : 0;
 }

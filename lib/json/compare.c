@@ -1,9 +1,11 @@
 #include "json/compare.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "json/value.h"
 
 double
 number_whole(double number)
@@ -57,6 +59,65 @@ number_compare(const json_t *a, const json_t *b)
 	x = json_real_value(a);
 	y = json_real_value(b);
 	return (x > y) - (x < y);
+}
+
+/* A number as digits * 10^exponent: exactly for integers, for doubles the shortest
+ * decimal that reads back to the same. */
+struct decimal {
+	uint64_t digits;
+	int exponent;
+};
+
+static struct decimal
+decimal_of(const json_t *value)
+{
+	struct decimal d = { 0, 0 };
+	struct buffer text = BUFFER_INIT;
+	bool fraction = false;
+	const char *at;
+
+	value_write(value, &text);
+	for (at = text.data; *at != '\0' && *at != 'e'; at++) {
+		if (*at == '.')
+			fraction = true;
+		if (*at < '0' || *at > '9')
+			continue;
+		d.digits = d.digits * 10 + (uint64_t)(*at - '0');
+		d.exponent -= fraction;
+	}
+	if (*at == 'e')
+		d.exponent += (int)strtol(at + 1, NULL, 10);
+	buffer_free(&text);
+	return d;
+}
+
+/* (a + b) % m for a and b below m, where the sum may not fit. */
+static uint64_t
+sum_modulo(uint64_t a, uint64_t b, uint64_t m)
+{
+	return a >= m - b ? a - (m - b) : a + b;
+}
+
+bool
+number_divides(const json_t *divisor, const json_t *value)
+{
+	struct decimal a = decimal_of(value), b = decimal_of(divisor);
+	uint64_t rest, twice, four;
+
+	if (a.digits == 0)
+		return true;
+	for (; a.exponent < b.exponent; b.exponent--) {
+		if (b.digits > a.digits / 10)
+			return false;
+		b.digits *= 10;
+	}
+	rest = a.digits % b.digits;
+	for (; a.exponent > b.exponent && rest != 0; a.exponent--) {
+		twice = sum_modulo(rest, rest, b.digits);
+		four = sum_modulo(twice, twice, b.digits);
+		rest = sum_modulo(sum_modulo(four, four, b.digits), twice, b.digits);
+	}
+	return rest == 0;
 }
 
 static int

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "json/unicode_category.h"
 
 #define PROGRAM_LIMIT 10000
+#define RANGE_LIMIT 100000
 #define GROUP_LIMIT 64
 #define REPEAT_LIMIT 10000
 #define CODE_POINT_MAX 0x10ffff
@@ -178,10 +180,54 @@ add_class(struct pattern *t, const struct range *class, bool inverted)
 		add_range(t, low, CODE_POINT_MAX);
 }
 
+/* Adds all code points of the categories, or all others. */
+static void
+add_categories(struct pattern *t, uint32_t categories, bool inverted)
+{
+	uint32_t low, end;
+
+	for (size_t i = 0; i < unicode_category_count; i++) {
+		low = unicode_categories[i] >> 8;
+		end = i + 1 < unicode_category_count ? unicode_categories[i + 1] >> 8
+		    : CODE_POINT_MAX + 1;
+		if (((categories >> (unicode_categories[i] & 0xff) & 1) != 0) != inverted)
+			add_range(t, low, end - 1);
+	}
+}
+
+static int
+ranges_compare(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return (x->low > y->low) - (x->low < y->low);
+}
+
+/* Puts the ranges added since first in order, those that touch joined. */
+static void
+join_ranges(struct pattern *t, size_t first)
+{
+	struct range *ranges = t->ranges + first;
+	size_t count = t->range_count - first, last = 0;
+
+	if (count < 2)
+		return;
+	qsort(ranges, count, sizeof *ranges, ranges_compare);
+	for (size_t i = 1; i < count; i++)
+		if (ranges[i].low > ranges[last].high + 1)
+			ranges[++last] = ranges[i];
+		else if (ranges[i].high > ranges[last].high)
+			ranges[last].high = ranges[i].high;
+	t->range_count = first + last + 1;
+}
+
 /* The ranges added since first, as an instruction. */
 static int
 emit_set(struct parser *p, size_t first, bool inverted)
 {
+	if (p->pattern->range_count > RANGE_LIMIT)
+		return refuse(p, "the pattern is too large");
+	join_ranges(p->pattern, first);
 	return emit(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0, first,
 	    p->pattern->range_count - first });
 }
@@ -288,37 +334,66 @@ parse_escape(struct parser *p, uint32_t *value)
 		return stands_for(value, 0);
 	if ((c >= '0' && c <= '9') || c == 'k')
 		return refuse(p, "backreferences are not supported");
-	if (c == 'p' || c == 'P')
-		return refuse(p, "\\p{…} is not supported");
 	if (alphanumeric(c))
 		return refuse(p, "it has an unknown escape");
 	return stands_for(value, c);
 }
 
-/* After a backslash: adds the ranges if a class follows, and says so. */
-static bool
-parse_class_escape(struct parser *p)
+/* "{Letter}" or "{gc=L}" after "\\p" or "\\P": adds the ranges. */
+static int
+parse_property(struct parser *p, bool inverted)
 {
+	const char *end = p->at;
+	uint32_t categories;
+
+	while (end < p->end && *end != '}')
+		end++;
+	if (!take(p, "{") || end == p->end)
+		return refuse(p, "\\p has no {…}");
+	if (!take(p, "General_Category="))
+		take(p, "gc=");
+	categories = unicode_category_named(p->at, (size_t)(end - p->at));
+	if (categories == 0)
+		return refuse(p, "\\p{…} names no general category; others are not supported");
+	add_categories(p->pattern, categories, inverted);
+	p->at = end + 1;
+	return 0;
+}
+
+/* After a backslash: adds the ranges if a class follows, and says so in *found. */
+static int
+parse_class_escape(struct parser *p, bool *found)
+{
+	*found = true;
+	if (take(p, "p"))
+		return parse_property(p, false);
+	if (take(p, "P"))
+		return parse_property(p, true);
 	for (size_t i = 0; p->at < p->end && i < sizeof classes / sizeof *classes; i++)
 		if (*p->at == classes[i].letter) {
 			add_class(p->pattern, classes[i].ranges, classes[i].inverted);
 			p->at++;
-			return true;
+			return 0;
 		}
-	return false;
+	*found = false;
+	return 0;
 }
 
 /* One member of a bracket expression; *single is false if it was a class. */
 static int
 parse_member(struct parser *p, uint32_t *value, bool *single)
 {
+	bool class;
+
 	*single = true;
 	if (p->at == p->end)
 		return refuse(p, "[ has no ]");
 	if (!take(p, "\\"))
 		return stands_for(value, code_point(&p->at, p->end));
-	*single = !parse_class_escape(p);
-	if (!*single)
+	if (parse_class_escape(p, &class) != 0)
+		return -1;
+	*single = !class;
+	if (class)
 		return 0;
 	return take(p, "b") ? stands_for(value, '\b') : parse_escape(p, value);
 }
@@ -380,8 +455,11 @@ parse_backslash(struct parser *p)
 {
 	size_t first = p->pattern->range_count;
 	uint32_t value;
+	bool class;
 
-	if (parse_class_escape(p))
+	if (parse_class_escape(p, &class) != 0)
+		return -1;
+	if (class)
 		return emit_set(p, first, false);
 	return parse_escape(p, &value) != 0 ? -1 : emit_literal(p, value);
 }
@@ -609,9 +687,17 @@ struct walk {
 static bool
 in_ranges(const struct range *ranges, size_t count, uint32_t value)
 {
-	for (size_t i = 0; i < count; i++)
-		if (value >= ranges[i].low && value <= ranges[i].high)
+	size_t low = 0, middle;
+
+	while (low < count) {
+		middle = (low + count) / 2;
+		if (value >= ranges[middle].low && value <= ranges[middle].high)
 			return true;
+		if (value < ranges[middle].low)
+			count = middle;
+		else
+			low = middle + 1;
+	}
 	return false;
 }
 

@@ -6,8 +6,9 @@
  * (Thompson 1968): time is at most the pattern's size times the text's.
  *
  * Refused, because they cannot be done that way: lookaround and backreferences.
- * Refused for being rare: \p{…} and inline flags. Groups capture nothing; lazy
- * quantifiers are the same as greedy ones when only a yes or no is asked.
+ * Refused for being rare: inline flags, and \p{…} of anything but general categories
+ * (\p{L}, \p{Letter}, \p{gc=Lu}). Groups capture nothing; lazy quantifiers are the same
+ * as greedy ones when only a yes or no is asked.
  */
 #ifndef AWF_JSON_PATTERN_H
 #define AWF_JSON_PATTERN_H

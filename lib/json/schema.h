@@ -1,8 +1,18 @@
 /*
- * JSON Schema: checks tool arguments, tool results and transcript lines. The
- * keywords it knows stand in one table (schema.c) and in awf-tool(5); a schema
- * with any other keyword is refused when it is compiled, so that nothing is
- * silently unchecked.
+ * JSON Schema, drafts 2020-12 and 7: checks tool arguments and results, answers of
+ * models, and lines of files. "$schema" at the root of a document (or of a part with an
+ * "$id" of its own) says which draft it is written in; without it 2020-12. Any other
+ * dialect is refused by name.
+ *
+ * References go anywhere within the document, and to the meta-schemas of the two drafts,
+ * which are built in; nothing is ever fetched. A keyword that is not known says nothing,
+ * as the specification has it; but where a schema is AWF's own to check, a typo of one
+ * that is would leave something unchecked, so what looks like a typo is refused there
+ * (SCHEMA_TYPOS). The keywords stand in one table (schema.c) and in awf-tool(5).
+ *
+ * Numbers are compared exactly as far as jansson holds them: integers of 64 bits,
+ * all others as the nearest double, of which the shortest decimal is meant (0.1 is
+ * 1/10). A check takes bounded time and depth, whatever the schema.
  */
 #ifndef AWF_JSON_SCHEMA_H
 #define AWF_JSON_SCHEMA_H
@@ -14,9 +24,15 @@
 
 struct schema;
 
+enum {
+	SCHEMA_TYPOS = 1,   /* refuse keywords that are nearly those of the table */
+	SCHEMA_FORMATS = 2, /* "format" is checked, where the format is known */
+};
+
 /* Compiles. ERROR_DEFINITION with place and the JSON pointer of what is wrong.
- * Keeps a reference to the document. */
-struct schema *schema_compile(json_t *document, const char *place, struct error *err);
+ * Keeps a reference to the document. options: of the above, or 0. */
+struct schema *schema_compile(json_t *document, unsigned options, const char *place,
+    struct error *err);
 /* 0 if valid; else -1, and why (when not NULL) holds one line: the pointer of the
  * offending value, what is wrong, and what was expected. */
 int schema_check(const struct schema *schema, const json_t *instance, struct buffer *why);

@@ -13,11 +13,21 @@
 #include "json/schema_rule.h"
 
 #define NODE_LIMIT 20000
-#define REFERENCE_LIMIT 1000 /* in a row */
 #define KEYWORD_LIMIT 128
 
-static int __attribute__((format(printf, 3, 4)))
-refuse(struct compiler *c, const struct rule *r, const char *format, ...)
+void
+schema_pointer_key(struct buffer *pointer, const char *key)
+{
+	buffer_byte(pointer, '/');
+	for (; *key != '\0'; key++)
+		if (*key == '~' || *key == '/')
+			buffer_text(pointer, *key == '~' ? "~0" : "~1");
+		else
+			buffer_byte(pointer, *key);
+}
+
+int
+rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
 {
 	struct buffer text = BUFFER_INIT;
 	va_list list;
@@ -33,18 +43,12 @@ refuse(struct compiler *c, const struct rule *r, const char *format, ...)
 	return -1;
 }
 
-/* The node of a subschema at rule/key, made if it is new. NULL if it is none. */
-static struct node *
-node_of(struct compiler *c, json_t *document, char *pointer)
+struct node *
+node_make(struct compiler *c, json_t *document, char *pointer, struct resource *resource)
 {
 	struct schema *s = c->schema;
 	struct node *n;
 
-	for (n = s->first; n != NULL; n = n->next)
-		if (n->document == document) {
-			free(pointer);
-			return n;
-		}
 	if ((!json_is_object(document) && !json_is_boolean(document)) ||
 	    s->node_count >= NODE_LIMIT) {
 		error_set(c->err, ERROR_DEFINITION, c->place, s->node_count >= NODE_LIMIT
@@ -53,8 +57,8 @@ node_of(struct compiler *c, json_t *document, char *pointer)
 		return NULL;
 	}
 	n = memory_zero(1, sizeof *n);
-	n->document = document;
-	n->pointer = pointer;
+	*n = (struct node){ .document = document, .pointer = pointer, .resource = resource,
+		.foreign = c->foreign };
 	if (s->last != NULL)
 		s->last->next = n;
 	else
@@ -80,7 +84,8 @@ add_member(struct compiler *c, struct rule *r, const char *name, long index, jso
 		buffer_format(&pointer, "/%ld", index);
 	r->members = memory_array(r->members, r->member_count + 1, sizeof *r->members);
 	m = &r->members[r->member_count++];
-	*m = (struct member){ name, NULL, node_of(c, document, buffer_take(&pointer)) };
+	*m = (struct member){ name, NULL,
+	    node_make(c, document, buffer_take(&pointer), r->node->resource) };
 	return m->node == NULL ? -1 : 0;
 }
 
@@ -94,14 +99,14 @@ int
 rule_compile_schemas(struct compiler *c, struct rule *r)
 {
 	if (!json_is_array(r->value) || json_array_size(r->value) == 0)
-		return refuse(c, r, "expected an array of schemas that is not empty");
+		return rule_refuse(c, r, "expected an array of schemas that is not empty");
 	for (size_t i = 0; i < json_array_size(r->value); i++)
 		if (add_member(c, r, NULL, (long)i, json_array_get(r->value, i)) != 0)
 			return -1;
 	return 0;
 }
 
-/* Draft-7 has arrays of schemas where 2020-12 has prefixItems. */
+/* Draft 7 has arrays of schemas where 2020-12 has prefixItems; they are taken in both. */
 int
 rule_compile_items(struct compiler *c, struct rule *r)
 {
@@ -115,7 +120,7 @@ rule_compile_schema_map(struct compiler *c, struct rule *r)
 	json_t *schema;
 
 	if (!json_is_object(r->value))
-		return refuse(c, r, "expected an object of schemas");
+		return rule_refuse(c, r, "expected an object of schemas");
 	json_object_foreach(r->value, name, schema)
 		if (add_member(c, r, name, -1, schema) != 0)
 			return -1;
@@ -129,7 +134,7 @@ make_pattern(struct compiler *c, const struct rule *r, const char *source, size_
 	struct pattern *p = pattern_compile(source, len, &why);
 
 	if (p == NULL)
-		refuse(c, r, "'%s': %s", source, why);
+		rule_refuse(c, r, "'%s': %s", source, why);
 	return p;
 }
 
@@ -153,9 +158,22 @@ int
 rule_compile_pattern(struct compiler *c, struct rule *r)
 {
 	if (!json_is_string(r->value))
-		return refuse(c, r, "expected a regular expression");
+		return rule_refuse(c, r, "expected a regular expression");
 	r->pattern = make_pattern(c, r, json_string_value(r->value),
 	    json_string_length(r->value));
+	return r->pattern == NULL ? -1 : 0;
+}
+
+int
+rule_compile_format(struct compiler *c, struct rule *r)
+{
+	if (rule_compile_text(c, r) != 0)
+		return -1;
+	if (c->options & SCHEMA_FORMATS)
+		r->format = format_find(json_string_value(r->value));
+	if (r->format == NULL || r->format->pattern == NULL)
+		return 0;
+	r->pattern = make_pattern(c, r, r->format->pattern, strlen(r->format->pattern));
 	return r->pattern == NULL ? -1 : 0;
 }
 
@@ -165,7 +183,7 @@ rule_compile_count(struct compiler *c, struct rule *r)
 	double number = json_number_value(r->value);
 
 	if (!json_is_number(r->value) || !number_is_whole(r->value) || number < 0 || number > 0x1p53)
-		return refuse(c, r, "expected a whole number of 0 or more");
+		return rule_refuse(c, r, "expected a whole number of 0 or more");
 	r->count = (size_t)number;
 	return 0;
 }
@@ -173,26 +191,26 @@ rule_compile_count(struct compiler *c, struct rule *r)
 int
 rule_compile_number(struct compiler *c, struct rule *r)
 {
-	return json_is_number(r->value) ? 0 : refuse(c, r, "expected a number");
+	return json_is_number(r->value) ? 0 : rule_refuse(c, r, "expected a number");
 }
 
 int
 rule_compile_divisor(struct compiler *c, struct rule *r)
 {
 	return json_is_number(r->value) && json_number_value(r->value) > 0 ? 0
-	    : refuse(c, r, "expected a number above 0");
+	    : rule_refuse(c, r, "expected a number above 0");
 }
 
 int
 rule_compile_flag(struct compiler *c, struct rule *r)
 {
-	return json_is_boolean(r->value) ? 0 : refuse(c, r, "expected true or false");
+	return json_is_boolean(r->value) ? 0 : rule_refuse(c, r, "expected true or false");
 }
 
 int
 rule_compile_text(struct compiler *c, struct rule *r)
 {
-	return json_is_string(r->value) ? 0 : refuse(c, r, "expected a string");
+	return json_is_string(r->value) ? 0 : rule_refuse(c, r, "expected a string");
 }
 
 static bool
@@ -207,7 +225,7 @@ is_names(const json_t *value)
 int
 rule_compile_names(struct compiler *c, struct rule *r)
 {
-	return is_names(r->value) ? 0 : refuse(c, r, "expected an array of strings");
+	return is_names(r->value) ? 0 : rule_refuse(c, r, "expected an array of strings");
 }
 
 int
@@ -217,10 +235,27 @@ rule_compile_name_map(struct compiler *c, struct rule *r)
 	json_t *names;
 
 	if (!json_is_object(r->value))
-		return refuse(c, r, "expected an object of arrays of strings");
+		return rule_refuse(c, r, "expected an object of arrays of strings");
 	json_object_foreach(r->value, name, names)
 		if (!is_names(names))
-			return refuse(c, r, "%s: expected an array of strings", name);
+			return rule_refuse(c, r, "%s: expected an array of strings", name);
+	return 0;
+}
+
+int
+rule_compile_dependencies(struct compiler *c, struct rule *r)
+{
+	const char *name;
+	json_t *needed;
+
+	if (!json_is_object(r->value))
+		return rule_refuse(c, r, "expected an object of schemas or arrays of strings");
+	json_object_foreach(r->value, name, needed) {
+		if (json_is_array(needed) && !is_names(needed))
+			return rule_refuse(c, r, "%s: expected an array of strings", name);
+		if (!json_is_array(needed) && add_member(c, r, name, -1, needed) != 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -231,137 +266,14 @@ rule_compile_type(struct compiler *c, struct rule *r)
 
 	for (size_t i = 0; i < json_array_size(r->value); i++)
 		known = known && schema_type_known(json_array_get(r->value, i));
-	return known ? 0 : refuse(c, r, "expected null, boolean, number, integer, string, "
+	return known ? 0 : rule_refuse(c, r, "expected null, boolean, number, integer, string, "
 	    "array or object, or an array of these");
 }
 
 int
 rule_compile_enum(struct compiler *c, struct rule *r)
 {
-	return json_array_size(r->value) > 0 ? 0
-	    : refuse(c, r, "expected an array of values that is not empty");
-}
-
-/* Below the root an $id would change what references mean. */
-int
-rule_compile_id(struct compiler *c, struct rule *r)
-{
-	if (r->node != c->schema->first)
-		return refuse(c, r, "only supported at the root of a schema");
-	return rule_compile_text(c, r);
-}
-
-static int
-hex_value(char digit)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *found = digit == '\0' ? NULL : strchr(digits, digit | 0x20);
-
-	return found == NULL ? -1 : (int)(found - digits);
-}
-
-/* One token of a pointer in a URI fragment (RFC 6901, section 6), decoded; *at is
- * moved to what follows it. */
-static char *
-reference_token(const char **at)
-{
-	struct buffer token = BUFFER_INIT;
-	char c;
-	int high, low;
-
-	buffer_text(&token, "");
-	while (**at != '\0' && **at != '/') {
-		c = *(*at)++;
-		if (c == '%' && (high = hex_value((*at)[0])) >= 0 && (low = hex_value((*at)[1])) >= 0) {
-			c = (char)(high << 4 | low);
-			*at += 2;
-		}
-		if (c == '~' && (**at == '0' || **at == '1'))
-			c = *(*at)++ == '0' ? '~' : '/';
-		buffer_byte(&token, c);
-	}
-	return buffer_take(&token);
-}
-
-static json_t *
-child_of(const json_t *value, const char *token)
-{
-	char *end;
-	unsigned long index;
-
-	if (!json_is_array(value))
-		return json_object_get(value, token);
-	index = strtoul(token, &end, 10);
-	return *token >= '0' && *token <= '9' && *end == '\0' ? json_array_get(value, index)
-	    : NULL;
-}
-
-static json_t *
-pointer_target(json_t *document, const char *pointer)
-{
-	char *token;
-
-	while (document != NULL && *pointer == '/') {
-		pointer++;
-		token = reference_token(&pointer);
-		document = child_of(document, token);
-		free(token);
-	}
-	return document;
-}
-
-static struct node *
-anchor_target(const struct schema *s, const char *name)
-{
-	const char *anchor;
-
-	for (struct node *n = s->first; n != NULL; n = n->next) {
-		anchor = json_string_value(json_object_get(n->document, "$anchor"));
-		if (anchor != NULL && strcmp(anchor, name) == 0)
-			return n;
-	}
-	return NULL;
-}
-
-static void
-set_target(struct rule *r, struct node *target)
-{
-	r->members = memory_zero(1, sizeof *r->members);
-	r->members[0].node = target;
-	r->member_count = 1;
-}
-
-/* Pointers become nodes at once. Anchors have to wait until all nodes are known. */
-int
-rule_compile_reference(struct compiler *c, struct rule *r)
-{
-	const char *text = json_string_value(r->value);
-	struct node *node;
-	json_t *target;
-
-	if (text == NULL || *text != '#')
-		return refuse(c, r, "only references within the schema (\"#…\") are supported");
-	if (text[1] != '\0' && text[1] != '/')
-		return 0;
-	target = pointer_target(c->schema->document, text + 1);
-	if (target == NULL)
-		return refuse(c, r, "'%s' leads nowhere", text);
-	node = node_of(c, target, memory_text(text + 1));
-	if (node == NULL)
-		return -1;
-	set_target(r, node);
-	return 0;
-}
-
-static int
-resolve_anchor(struct compiler *c, struct rule *r)
-{
-	struct node *target = anchor_target(c->schema, json_string_value(r->value) + 1);
-
-	if (target == NULL)
-		return refuse(c, r, "'%s' leads nowhere", json_string_value(r->value));
-	set_target(r, target);
-	return 0;
+	return json_is_array(r->value) ? 0 : rule_refuse(c, r, "expected an array of values");
 }
 
 static const struct keyword *
@@ -374,101 +286,100 @@ find_keyword(const char *name)
 	return k->name == NULL ? NULL : k;
 }
 
+/* A keyword that the draft does not know says nothing; but who wrote one that is nearly
+ * the name of another, or another draft's, means something. */
 static int
-unknown_keyword(struct compiler *c, const struct node *n, const char *name)
+pass_unknown(struct compiler *c, const struct node *n, const char *name,
+    const struct keyword *other)
 {
 	const char *names[KEYWORD_LIMIT] = { NULL }, *meant;
 	struct keyword unknown = { .name = name };
 	struct rule r = { .keyword = &unknown, .node = n };
 
+	if (!(c->options & SCHEMA_TYPOS) || n->foreign)
+		return 0;
+	if (other != NULL && other->compile != NULL)
+		return rule_refuse(c, &r, "draft 7 has no such keyword, and \"$schema\" says draft 7");
 	for (size_t i = 0; i + 1 < KEYWORD_LIMIT && schema_keywords[i].name != NULL; i++)
 		names[i] = schema_keywords[i].name;
-	meant = text_suggest(name, names);
-	if (meant == NULL)
-		return refuse(c, &r, "unsupported keyword");
-	return refuse(c, &r, "unsupported keyword (did you mean '%s'?)", meant);
+	meant = other != NULL ? NULL : text_suggest(name, names);
+	return meant == NULL ? 0 : rule_refuse(c, &r, "unknown keyword (did you mean '%s'?)", meant);
+}
+
+/* In draft 7 a reference stands alone, whatever is written beside it; there may be what
+ * it refers to. */
+static bool
+is_hidden(const struct node *n, const char *name)
+{
+	return n->resource->draft == DRAFT_7 && strcmp(name, "$ref") != 0 &&
+	    strcmp(name, "definitions") != 0 && strcmp(name, "$defs") != 0 &&
+	    json_object_get(n->document, "$ref") != NULL;
 }
 
 static int
-compile_node(struct compiler *c, struct node *n)
+compile_rule(struct compiler *c, struct node *n, const struct keyword *keyword, json_t *value)
+{
+	struct rule *r = &n->rules[n->rule_count++];
+
+	*r = (struct rule){ .keyword = keyword, .node = n, .value = value };
+	n->counts |= (keyword->flags & KEYWORD_LAST) != 0;
+	return keyword->compile == NULL ? 0 : keyword->compile(c, r);
+}
+
+/* The rules with exactly these flags among KEYWORD_LAST. */
+static int
+compile_rules(struct compiler *c, struct node *n, unsigned flags)
 {
 	const char *name;
 	json_t *value;
-	struct rule *r;
 	const struct keyword *keyword;
 
-	n->rules = memory_zero(json_object_size(n->document) + 1, sizeof *n->rules);
 	json_object_foreach(n->document, name, value) {
 		keyword = find_keyword(name);
-		if (keyword == NULL)
-			return unknown_keyword(c, n, name);
-		r = &n->rules[n->rule_count++];
-		*r = (struct rule){ .keyword = keyword, .node = n, .value = value };
-		if (keyword->compile != NULL && keyword->compile(c, r) != 0)
+		if (is_hidden(n, name) ||
+		    (keyword != NULL && (keyword->flags & KEYWORD_LAST) != flags))
+			continue;
+		if (keyword != NULL && (keyword->drafts & n->resource->draft) != 0) {
+			if (compile_rule(c, n, keyword, value) != 0)
+				return -1;
+		} else if (pass_unknown(c, n, name, keyword) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int
+nodes_compile(struct compiler *c, struct node *n)
+{
+	for (; n != NULL; n = n->next) {
+		if (node_identify(c, n) != 0)
+			return -1;
+		n->rules = memory_zero(json_object_size(n->document) + 1, sizeof *n->rules);
+		if (compile_rules(c, n, 0) != 0 || compile_rules(c, n, KEYWORD_LAST) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* All that are left over by rule_compile_reference(). */
-static int
-resolve_anchors(struct compiler *c)
+const struct rule *
+node_rule(const struct node *n, const char *keyword)
 {
-	for (struct node *n = c->schema->first; n != NULL; n = n->next)
-		for (size_t i = 0; i < n->rule_count; i++)
-			if (n->rules[i].keyword->compile == rule_compile_reference &&
-			    n->rules[i].member_count == 0 && resolve_anchor(c, &n->rules[i]) != 0)
-				return -1;
-	return 0;
-}
-
-/* Follows what applies to the same value; a node met while it is entered closes a
- * circle. The depth of the recursion is that of the longest such chain. */
-static int
-find_circle(struct compiler *c, struct node *n, unsigned depth)
-{
-	if (n->visit == LEFT)
-		return 0;
-	if (n->visit == ENTERED || depth > REFERENCE_LIMIT) {
-		error_set(c->err, ERROR_DEFINITION, c->place, n->visit == ENTERED
-		    ? "%s: refers to itself without end" : "%s: refers on too often",
-		    *n->pointer == '\0' ? "/" : n->pointer);
-		return -1;
-	}
-	n->visit = ENTERED;
 	for (size_t i = 0; i < n->rule_count; i++)
-		for (size_t j = 0; n->rules[i].keyword->same_value &&
-		    j < n->rules[i].member_count; j++)
-			if (find_circle(c, n->rules[i].members[j].node, depth + 1) != 0)
-				return -1;
-	n->visit = LEFT;
-	return 0;
-}
-
-static int
-compile_all(struct compiler *c)
-{
-	if (node_of(c, c->schema->document, memory_text("")) == NULL)
-		return -1;
-	for (struct node *n = c->schema->first; n != NULL; n = n->next)
-		if (compile_node(c, n) != 0)
-			return -1;
-	if (resolve_anchors(c) != 0)
-		return -1;
-	for (struct node *n = c->schema->first; n != NULL; n = n->next)
-		if (find_circle(c, n, 0) != 0)
-			return -1;
-	return 0;
+		if (strcmp(n->rules[i].keyword->name, keyword) == 0)
+			return &n->rules[i];
+	return NULL;
 }
 
 struct schema *
-schema_compile(json_t *document, const char *place, struct error *err)
+schema_compile(json_t *document, unsigned options, const char *place, struct error *err)
 {
 	struct schema *s = memory_zero(1, sizeof *s);
-	struct compiler c = { s, place, err };
+	struct compiler c = { s, options, false, place, err };
 
-	s->document = json_incref(document);
-	if (compile_all(&c) == 0)
+	s->documents = json_array();
+	if (document_begin(&c, json_incref(document)) == 0 && nodes_compile(&c, s->first) == 0 &&
+	    references_resolve(&c) == 0 && circles_refuse(&c) == 0)
 		return s;
 	schema_free(s);
 	return NULL;
@@ -498,6 +409,7 @@ schema_free(struct schema *s)
 		free(n->pointer);
 		free(n);
 	}
-	json_decref(s->document);
+	resources_free(s);
+	json_decref(s->documents);
 	free(s);
 }

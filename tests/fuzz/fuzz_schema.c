@@ -53,7 +53,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	value = size == 0 ? NULL : next_value(&at, end);
 	if (value == NULL)
 		return 0;
-	schema = schema_compile(value, "x.json", &err);
+	schema = schema_compile(value, SCHEMA_TYPOS | SCHEMA_FORMATS, "x.json", &err);
 	json_decref(value);
 	if (schema == NULL) {
 		assert(err.code == ERROR_DEFINITION && err.message[0] != '\0');

@@ -83,7 +83,7 @@ schema_of(const char *name)
 	const struct projection *projection = projection_find(name, "--as", &err);
 	json_t *document = value_parse(projection->schema, strlen(projection->schema), name,
 	    ERROR_DEFINITION, &err);
-	struct schema *schema = schema_compile(document, name, &err);
+	struct schema *schema = schema_compile(document, SCHEMA_TYPOS, name, &err);
 
 	json_decref(document);
 	assert_non_null(schema);

@@ -2,6 +2,7 @@
  * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,11 +29,16 @@ static struct schema *
 compile(const char *text, struct error *err)
 {
 	json_t *document = parse(text);
-	struct schema *schema = schema_compile(document, "x.json", err);
+	struct schema *schema = schema_compile(document, SCHEMA_TYPOS, "x.json", err);
 
 	json_decref(document);
 	return schema;
 }
+
+#define DRAFT_7 "{\"$schema\":\"http://json-schema.org/draft-07/schema#\","
+#define LIST "{\"$id\":\"urn:root\",\"$ref\":\"urn:list\","
+#define LIST_DEFS "\"list\":{\"$id\":\"urn:list\",\"items\":{\"$dynamicRef\":\"#T\"},\"$defs\":" \
+	"{\"any\":{\"$dynamicAnchor\":\"T\"}}}"
 
 /* why: NULL if the value fits, else the message. */
 static const struct {
@@ -133,6 +139,17 @@ static const struct {
 	{ "{\"multipleOf\":0.1}", "0.3", NULL },
 	{ "{\"multipleOf\":0.1}", "0.375", "expected a multiple of 0.1, got 0.375" },
 	{ "{\"multipleOf\":0.0001}", "0.0075", NULL },
+	{ "{\"multipleOf\":0.0001}", "0.00751", "expected a multiple of 0.0001, got 0.00751" },
+	{ "{\"multipleOf\":1e-8}", "12391239123", NULL },
+	{ "{\"multipleOf\":0.123456789}", "1e308",
+	  "expected a multiple of 0.123456789, got 1e+308" },
+	{ "{\"multipleOf\":0.5}", "1e308", NULL },
+	{ "{\"multipleOf\":1e308}", "1e308", NULL },
+	{ "{\"multipleOf\":1e308}", "1", "expected a multiple of 1e+308, got 1" },
+	{ "{\"multipleOf\":9223372036854775807}", "-9223372036854775807", NULL },
+	{ "{\"multipleOf\":9223372036854775783}", "9223372036854775783e9", "expected a multiple of "
+	  "9223372036854775783, got 9.223372036854776e+27" },
+	{ "{\"multipleOf\":3}", "0", NULL },
 
 	{ "{\"minLength\":2}", "\"\\u00e9\"", "expected at least 2 characters, got 1" },
 	{ "{\"maxLength\":1}", "\"\\ud83d\\ude00\"", NULL },
@@ -146,6 +163,8 @@ static const struct {
 	{ "{\"anyOf\":[{\"type\":\"null\"},{\"minimum\":2}]}", "1",
 	  "fits none of the 2 schemas of 'anyOf' (the first: expected null, got integer)" },
 	{ "{\"oneOf\":[{\"minimum\":1},{\"minimum\":2}]}", "1", NULL },
+	{ "{\"oneOf\":[{\"minimum\":1},{\"minimum\":2}]}", "0",
+	  "fits none of the 2 schemas of 'oneOf' (the first: expected at least 1, got 0)" },
 	{ "{\"oneOf\":[{\"minimum\":1},{\"minimum\":2}]}", "2",
 	  "fits 2 of the 2 schemas of 'oneOf', expected one" },
 	{ "{\"not\":{\"type\":\"null\"}}", "null", "fits what 'not' forbids" },
@@ -167,6 +186,84 @@ static const struct {
 	  "expected null, got integer" },
 	{ "{\"properties\":{\"next\":{\"$ref\":\"#\"}},\"required\":[\"v\"]}",
 	  "{\"v\":1,\"next\":{\"v\":1,\"next\":{}}}", "/next/next: 'v' is missing" },
+	{ "{\"$ref\":\"#/x-own/a\",\"x-own\":{\"a\":{\"type\":\"null\"}}}", "1",
+	  "expected null, got integer" },
+	{ "{\"$id\":\"http://a/b/c\",\"$ref\":\"d\",\"$defs\":{\"x\":{\"$id\":\"d\",\"$ref\":\"#/$defs/y\","
+	  "\"$defs\":{\"y\":{\"type\":\"null\"}}}}}", "1", "expected null, got integer" },
+	{ "{\"$id\":\"urn:a:b\",\"items\":{\"$ref\":\"urn:a:b\"},\"type\":\"array\"}", "[[1]]",
+	  "/0/0: expected array, got integer" },
+	{ "{\"items\":{\"$ref\":\"e#f\"},\"$defs\":{\"x\":{\"$id\":\"e\",\"not\":{\"$anchor\":\"f\","
+	  "\"type\":\"null\"}}}}", "[1]", "/0: expected null, got integer" },
+	{ "{\"$ref\":\"https://json-schema.org/draft/2020-12/schema\"}", "{\"items\":{\"minLength\":-1}}",
+	  "/items/minLength: expected at least 0, got -1" },
+	{ "{\"$ref\":\"https://json-schema.org/draft/2020-12/meta/core#/$defs/anchorString\"}", "\"1\"",
+	  "expected a match of \"^[A-Za-z_][-A-Za-z0-9._]*$\", got \"1\"" },
+	{ "{\"$ref\":\"http://json-schema.org/draft-07/schema#\"}", "{\"required\":[\"a\",\"a\"]}",
+	  "/required: expected items without repeats, got \"a\" twice" },
+	{ "{\"$ref\":\"http://json-schema.org/draft-07/schema#\"}", "{\"items\":[{},true]}", NULL },
+
+	/* A list of what the one that refers to it says. */
+	{ LIST "\"$defs\":{\"s\":{\"$dynamicAnchor\":\"T\",\"type\":\"string\"}," LIST_DEFS "}}",
+	  "[\"a\",1]", "/1: expected string, got integer" },
+	{ LIST "\"$defs\":{\"s\":{\"$anchor\":\"T\",\"type\":\"string\"}," LIST_DEFS "}}",
+	  "[\"a\",1]", NULL },
+	{ "{\"$dynamicRef\":\"#/$defs/a\",\"$defs\":{\"a\":{\"type\":\"null\"}}}", "1",
+	  "expected null, got integer" },
+	{ "{\"$dynamicAnchor\":\"a\",\"allOf\":[{\"$dynamicRef\":\"#a\"}]}", "1",
+	  "nested too deeply for its schema" },
+
+	{ DRAFT_7 "\"$ref\":\"#/definitions/a\",\"maxLength\":1,\"definitions\":{\"a\":{\"type\":"
+	  "\"string\"}}}", "\"ab\"", NULL },
+	{ DRAFT_7 "\"items\":{\"$ref\":\"#a\"},\"definitions\":{\"a\":{\"$id\":\"#a\",\"type\":"
+	  "\"string\"}}}", "[1]", "/0: expected string, got integer" },
+	{ DRAFT_7 "\"items\":[true],\"additionalItems\":false}", "[1,2]",
+	  "/1: nothing is allowed here" },
+	{ DRAFT_7 "\"dependencies\":{\"a\":[\"b\"],\"c\":{\"required\":[\"d\"]}}}", "{\"a\":1}",
+	  "'b' is missing, which 'a' needs" },
+	{ DRAFT_7 "\"dependencies\":{\"a\":[\"b\"],\"c\":{\"required\":[\"d\"]}}}", "{\"c\":1}",
+	  "'d' is missing" },
+	{ DRAFT_7 "\"$id\":\"http://a/b\",\"items\":{\"$id\":\"c\",\"$schema\":"
+	  "\"https://json-schema.org/draft/2020-12/schema\",\"prefixItems\":[false]}}", "[[1]]",
+	  "/0/0: nothing is allowed here" },
+
+	{ "{\"properties\":{\"a\":true},\"patternProperties\":{\"^x\":true},"
+	  "\"unevaluatedProperties\":false}", "{\"a\":1,\"xy\":1}", NULL },
+	{ "{\"unevaluatedProperties\":false,\"allOf\":[{\"properties\":{\"a\":true}}]}",
+	  "{\"a\":1,\"b\":1}", "unexpected 'b'" },
+	{ "{\"unevaluatedProperties\":{\"type\":\"null\"}}", "{\"b\":1}",
+	  "/b: expected null, got integer" },
+	{ "{\"anyOf\":[{\"required\":[\"c\"]},{\"properties\":{\"a\":true}},{\"properties\":"
+	  "{\"b\":true}}],\"unevaluatedProperties\":false}", "{\"a\":1,\"b\":1}", NULL },
+	{ "{\"oneOf\":[{\"properties\":{\"a\":true},\"required\":[\"a\"]},{\"properties\":"
+	  "{\"b\":true},\"required\":[\"b\"]}],\"unevaluatedProperties\":false}", "{\"a\":1,\"c\":1}",
+	  "unexpected 'c'" },
+	{ "{\"not\":{\"not\":{\"properties\":{\"a\":true}}},\"unevaluatedProperties\":false}",
+	  "{\"a\":1}", "unexpected 'a'" },
+	{ "{\"if\":{\"properties\":{\"a\":{\"const\":1}},\"required\":[\"a\"]},\"then\":{\"properties\":"
+	  "{\"b\":true}},\"unevaluatedProperties\":false}", "{\"a\":1,\"b\":1}", NULL },
+	{ "{\"if\":{\"properties\":{\"a\":{\"const\":1}},\"required\":[\"a\"]},\"then\":{\"properties\":"
+	  "{\"b\":true}},\"unevaluatedProperties\":false}", "{\"a\":2}", "unexpected 'a'" },
+	{ "{\"$ref\":\"#/$defs/a\",\"unevaluatedProperties\":false,\"$defs\":{\"a\":{\"properties\":"
+	  "{\"a\":true}}}}", "{\"a\":1}", NULL },
+	{ "{\"properties\":{\"a\":true},\"allOf\":[{\"unevaluatedProperties\":false}]}", "{\"a\":1}",
+	  "unexpected 'a'" },
+	{ "{\"allOf\":[{\"additionalProperties\":true}],\"unevaluatedProperties\":false}", "{\"a\":1}",
+	  NULL },
+	{ "{\"dependentSchemas\":{\"a\":{\"properties\":{\"b\":true}}},\"properties\":{\"a\":true},"
+	  "\"unevaluatedProperties\":false}", "{\"a\":1,\"b\":1}", NULL },
+	{ "{\"properties\":{\"a\":{\"properties\":{\"b\":true}}},\"unevaluatedProperties\":false}",
+	  "{\"a\":{},\"b\":1}", "unexpected 'b'" },
+	{ "{\"prefixItems\":[true],\"unevaluatedItems\":false}", "[1]", NULL },
+	{ "{\"prefixItems\":[true],\"unevaluatedItems\":false}", "[1,2]",
+	  "/1: nothing is allowed here" },
+	{ "{\"allOf\":[{\"prefixItems\":[true,true]}],\"contains\":{\"const\":9},"
+	  "\"unevaluatedItems\":{\"type\":\"null\"}}", "[1,2,9,null,9]", NULL },
+	{ "{\"allOf\":[{\"contains\":{\"const\":9}}],\"unevaluatedItems\":{\"type\":\"null\"}}",
+	  "[null,9,8]", "/2: expected null, got integer" },
+	{ "{\"allOf\":[{\"items\":true}],\"unevaluatedItems\":false}", "[1,2]", NULL },
+	{ "{\"items\":{\"unevaluatedItems\":false},\"unevaluatedItems\":false}", "[[]]", NULL },
+
+	{ "{\"nullable\":true,\"x-order\":1,\"example\":1,\"$recursiveRef\":\"#\"}", "null", NULL },
 	{ "{\"title\":\"t\",\"description\":\"d\",\"default\":1,\"examples\":[1],\"$comment\":\"\","
 	  "\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"x\","
 	  "\"format\":\"email\",\"deprecated\":true,\"readOnly\":true,\"writeOnly\":true,"
@@ -177,9 +274,20 @@ static const struct {
 	const char *schema, *message;
 } refused[] = {
 	{ "1", ": expected a schema" },
-	{ "{\"typ\":\"string\"}", "/typ: unsupported keyword (did you mean 'type'?)" },
-	{ "{\"unevaluatedProperties\":false}", "/unevaluatedProperties: unsupported keyword" },
-	{ "{\"$defs\":{\"a\":{\"$dynamicRef\":\"#x\"}}}", "/$defs/a/$dynamicRef: unsupported keyword" },
+	{ "{\"typ\":\"string\"}", "/typ: unknown keyword (did you mean 'type'?)" },
+	{ "{\"items\":{\"require\":[]}}", "/items/require: unknown keyword (did you mean 'required'?)" },
+	{ "{\"unevaluatedProperty\":false}",
+	  "/unevaluatedProperty: unknown keyword (did you mean 'unevaluatedProperties'?)" },
+	{ "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"prefixItems\":[]}",
+	  "/prefixItems: draft 7 has no such keyword, and \"$schema\" says draft 7" },
+	{ "{\"$schema\":\"http://json-schema.org/draft-04/schema#\"}",
+	  "/$schema: 'http://json-schema.org/draft-04/schema#' is not supported (known are "
+	  "https://json-schema.org/draft/2020-12/schema and http://json-schema.org/draft-07/schema#)" },
+	{ "{\"$schema\":5}", "/$schema: '' is not supported (known are "
+	  "https://json-schema.org/draft/2020-12/schema and http://json-schema.org/draft-07/schema#)" },
+	{ "{\"$defs\":{\"a\":{\"$id\":\"b\",\"$schema\":\"c\"}}}",
+	  "/$defs/a/$schema: 'c' is not supported (known are "
+	  "https://json-schema.org/draft/2020-12/schema and http://json-schema.org/draft-07/schema#)" },
 	{ "{\"type\":\"text\"}", "/type: expected null, boolean, number, integer, string, array or "
 	  "object, or an array of these" },
 	{ "{\"type\":[]}", "/type: expected null, boolean, number, integer, string, array or "
@@ -189,7 +297,7 @@ static const struct {
 	{ "{\"items\":{\"items\":3}}", "/items/items: expected a schema" },
 	{ "{\"allOf\":[]}", "/allOf: expected an array of schemas that is not empty" },
 	{ "{\"anyOf\":[true,1]}", "/anyOf/1: expected a schema" },
-	{ "{\"enum\":[]}", "/enum: expected an array of values that is not empty" },
+	{ "{\"enum\":1}", "/enum: expected an array of values" },
 	{ "{\"required\":\"a\"}", "/required: expected an array of strings" },
 	{ "{\"required\":[1]}", "/required: expected an array of strings" },
 	{ "{\"dependentRequired\":1}",
@@ -204,12 +312,29 @@ static const struct {
 	{ "{\"pattern\":\"(?=a)\"}", "/pattern: '(?=a)': lookaround is not supported" },
 	{ "{\"patternProperties\":{\"(\":true}}", "/patternProperties: '(': ( has no )" },
 	{ "{\"$ref\":\"other.json\"}",
-	  "/$ref: only references within the schema (\"#\xe2\x80\xa6\") are supported" },
+	  "/$ref: 'other.json' is not in this schema, and nothing is fetched" },
+	{ "{\"$id\":\"http://a/b\",\"items\":{\"$ref\":\"other.json#/x\"}}",
+	  "/items/$ref: 'http://a/other.json' is not in this schema, and nothing is fetched" },
+	{ "{\"$ref\":\"https://json-schema.org/draft/2020-12/meta/none\"}", "/$ref: "
+	  "'https://json-schema.org/draft/2020-12/meta/none' is not in this schema, and nothing is "
+	  "fetched" },
+	{ "{\"$ref\":1}", "/$ref: expected a string" },
+	{ "{\"$dynamicRef\":\"#x\"}", "/$dynamicRef: '#x' leads nowhere" },
+	{ "{\"format\":1}", "/format: expected a string" },
+	{ "{\"dependencies\":1}",
+	  "/dependencies: expected an object of schemas or arrays of strings" },
+	{ "{\"dependencies\":{\"a\":[1]}}", "/dependencies: a: expected an array of strings" },
+	{ "{\"dependencies\":{\"a\":1}}", "/dependencies/a: expected a schema" },
+	{ "{\"$id\":\"http://a/b#c\"}",
+	  "/$id: 'http://a/b#c' has a fragment (\"$anchor\" makes one)" },
+	{ "{\"$id\":\"a\",\"$defs\":{\"x\":{\"$id\":\"a\"}}}", "/$defs/x/$id: 'a' is there twice" },
+	{ "{\"$anchor\":\"a\",\"$defs\":{\"x\":{\"$dynamicAnchor\":\"a\"}}}",
+	  "/$defs/x/$dynamicAnchor: 'a' is there twice" },
 	{ "{\"$ref\":\"#/$defs/a\"}", "/$ref: '#/$defs/a' leads nowhere" },
 	{ "{\"$ref\":\"#a\"}", "/$ref: '#a' leads nowhere" },
 	{ "{\"$ref\":\"#/title\",\"title\":\"t\"}", "/title: expected a schema" },
 	{ "{\"$anchor\":1}", "/$anchor: expected a string" },
-	{ "{\"items\":{\"$id\":\"x\"}}", "/items/$id: only supported at the root of a schema" },
+	{ "{\"$id\":1}", "/$id: expected a string" },
 	{ "{\"$ref\":\"#\"}", "/: refers to itself without end" },
 	{ "{\"items\":{\"allOf\":[{\"$ref\":\"#/items\"}]}}", "/items: refers to itself without end" },
 	{ "{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"not\":{\"$ref\":\"#/$defs/a\"}}}}",
@@ -254,6 +379,98 @@ schemas_are_refused(void **state)
 		assert_string_equal(err.place, "x.json");
 		assert_string_equal(err.message, refused[i].message);
 	}
+}
+
+static const struct {
+	const char *format, *value;
+	bool fits;
+} formats[] = {
+	{ "date", "2024-02-29", true },
+	{ "date", "2023-02-29", false },
+	{ "date", "2000-02-29", true },
+	{ "date", "1900-02-29", false },
+	{ "date", "2024-04-31", false },
+	{ "time", "23:59:60Z", true },
+	{ "time", "12:00:60Z", false },
+	{ "time", "12:00:00.5+05:30", true },
+	{ "time", "12:00:00", false },
+	{ "date-time", "2024-02-29t12:00:00z", true },
+	{ "date-time", "2024-02-29 12:00:00Z", false },
+	{ "email", "a.b+c@example.org", true },
+	{ "email", "\\\"a b\\\"@example.org", true },
+	{ "email", "a..b@example.org", false },
+	{ "email", "a", false },
+	{ "ipv4", "192.168.0.1", true },
+	{ "ipv4", "192.168.00.1", false },
+	{ "ipv4", "256.0.0.1", false },
+	{ "ipv4", "127.0.0.1\\u0000", false },
+	{ "ipv6", "2001:db8::1", true },
+	{ "ipv6", "2001:db8:::1", false },
+	{ "uri", "http://user@[::1]:80/a%20b?c#d", true },
+	{ "uri", "urn:a:b", true },
+	{ "uri", "/a", false },
+	{ "uri", "http://a b", false },
+	{ "uri-reference", "/a", true },
+	{ "uri-reference", "1:2", false },
+	{ "uuid", "6ba7b810-9dad-41d1-80b4-00c04fd430c8", true },
+	{ "uuid", "6ba7b8109dad41d180b400c04fd430c8", false },
+	{ "regex", "^a$", true },
+	{ "regex", "(", false },
+	{ "json-pointer", "/a~0b/", true },
+	{ "json-pointer", "a", false },
+	{ "json-pointer", "/~2", false },
+	{ "unheard-of", "a", true },
+};
+
+/* 0 or -1, of the value against the schema. */
+static int
+check_format(size_t i, unsigned options)
+{
+	struct buffer text = BUFFER_INIT, value_text = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct schema *schema;
+	json_t *document, *value;
+	int result;
+
+	buffer_format(&text, "{\"format\":\"%s\"}", formats[i].format);
+	buffer_format(&value_text, "\"%s\"", formats[i].value);
+	document = parse(text.data);
+	value = parse(value_text.data);
+	schema = schema_compile(document, options, "x.json", &err);
+	assert_non_null(schema);
+	result = schema_check(schema, value, NULL);
+	schema_free(schema);
+	json_decref(document);
+	json_decref(value);
+	buffer_free(&text);
+	buffer_free(&value_text);
+	return result;
+}
+
+static void
+formats_are_checked_when_asked(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+		assert_int_equal(check_format(i, 0), 0);
+		if (check_format(i, SCHEMA_FORMATS) != (formats[i].fits ? 0 : -1))
+			fail_msg("%s: %s: wrong", formats[i].format, formats[i].value);
+	}
+}
+
+/* A foreign schema may say what it likes beside what is known. */
+static void
+typos_pass_unless_asked(void **state)
+{
+	struct error err = ERROR_INIT;
+	json_t *document = parse("{\"typ\":\"string\",\"items\":{\"maxLenght\":1}}");
+	struct schema *schema = schema_compile(document, 0, "x.json", &err);
+
+	(void)state;
+	assert_non_null(schema);
+	assert_int_equal(schema_check(schema, document, NULL), 0);
+	schema_free(schema);
+	json_decref(document);
 }
 
 /* Appends the opening text n times. */
@@ -341,6 +558,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_checked),
 		cmocka_unit_test(schemas_are_refused),
+		cmocka_unit_test(formats_are_checked_when_asked),
+		cmocka_unit_test(typos_pass_unless_asked),
 		cmocka_unit_test(cost_is_limited),
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(long_values_are_cut_in_messages),

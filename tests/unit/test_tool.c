@@ -212,7 +212,7 @@ bad_schemas_are_named(void **state)
 	assert_int_equal(tool_load(&t, "x", NULL, &err), -1);
 	assert_string_equal(err.place, "tools/x.tool.json: input_schema");
 	assert_string_equal(err.message,
-	    "/properties/a/typ: unsupported keyword (did you mean 'type'?)");
+	    "/properties/a/typ: unknown keyword (did you mean 'type'?)");
 	put("tools/x.tool.json", "{\"output_schema\": 1}", 0600);
 	assert_int_equal(tool_load(&t, "x", NULL, &err), -1);
 	assert_string_equal(err.place, "tools/x.tool.json: output_schema");

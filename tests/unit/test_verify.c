@@ -817,7 +817,7 @@ test_schema_agrees(void **state)
 	struct error err = ERROR_INIT;
 	json_t *document = value_parse(transcript_schema, strlen(transcript_schema), "schema",
 	    ERROR_DEFINITION, &err);
-	struct agreement a = { schema_compile(document, "schema", &err), NULL, 0, 0 };
+	struct agreement a = { schema_compile(document, SCHEMA_TYPOS, "schema", &err), NULL, 0, 0 };
 
 	(void)state;
 	if (!a.schema)

@@ -1,0 +1,20 @@
+/*
+ * The formats of JSON Schema that can be told of a string alone: dates, addresses,
+ * identifiers. Those of internationalised names (idn-email, iri …) are not among them.
+ */
+#ifndef AWF_JSON_SCHEMA_FORMAT_H
+#define AWF_JSON_SCHEMA_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct format {
+	const char *name;
+	const char *pattern; /* of all such values; NULL: the function tells */
+	bool (*fits)(const char *text, size_t len);
+};
+
+/* NULL if it is not known: every string is of such a format. */
+const struct format *format_find(const char *name);
+
+#endif

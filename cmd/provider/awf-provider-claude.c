@@ -175,25 +175,16 @@ take_system(struct cli_run *r, struct span line)
 	cli_session(r, span_member(line, "session_id"));
 }
 
-static void
-add_number(long long *sum, struct span value)
-{
-	long long number = 0;
-
-	number_set(&number, value);
-	*sum = *sum < 0 ? number : *sum + number;
-}
-
 /* All of the input, cached or not, as the API counts its parts apart. */
 static void
 add_usage(struct usage *u, struct span object, const char *const names[4])
 {
-	add_number(&u->input, span_member(object, names[0]));
-	add_number(&u->input, span_member(object, names[2]));
-	add_number(&u->input, span_member(object, names[3]));
-	add_number(&u->output, span_member(object, names[1]));
-	add_number(&u->cache_read, span_member(object, names[2]));
-	add_number(&u->cache_write, span_member(object, names[3]));
+	number_add(&u->input, span_member(object, names[0]));
+	number_add(&u->input, span_member(object, names[2]));
+	number_add(&u->input, span_member(object, names[3]));
+	number_add(&u->output, span_member(object, names[1]));
+	number_add(&u->cache_read, span_member(object, names[2]));
+	number_add(&u->cache_write, span_member(object, names[3]));
 }
 
 /* By model, sub-agents included; an older CLI tells the sum without them alone. */

@@ -119,6 +119,32 @@ cli_fail(struct cli_run *r, long status, struct span message)
 }
 
 void
+cli_complain(struct cli_run *r, struct span message)
+{
+	if (span_type(message) != 's')
+		return;
+	buffer_clear(&r->complaint);
+	span_decode(message, &r->complaint);
+}
+
+void
+cli_fail_complaint(struct cli_run *r, long status)
+{
+	if (r->complaint.len == 0 || r->failed)
+		return;
+	r->failed = true;
+	r->failure.status = status;
+	fail_with_text(r, &r->complaint);
+}
+
+void
+cli_remember(struct cli_run *r, struct span total)
+{
+	buffer_clear(&r->remembered);
+	scan_minify(total, &r->remembered);
+}
+
+void
 cli_session(struct cli_run *r, struct span id)
 {
 	text_once(&r->message.session_id, id);
@@ -276,20 +302,22 @@ close_calls(struct cli_run *r)
 			    ERROR_INCOMPLETE);
 }
 
-/* The last line of its stderr that is not empty; "" if there is none. */
-static const char *
-last_words(struct buffer *errors)
+/* The line of its stderr that speaks of an error, else the last that is not empty, in
+ * memory of its own. */
+static char *
+last_words(const struct buffer *errors)
 {
-	char *text = errors->data, *lf;
-	size_t len = errors->len;
+	struct span said = span_trim(span_of(buffer_string(errors), errors->len));
+	const char *at = said.at, *end = said.at + said.len, *line = at, *lf;
 
-	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL)
-		len--;
-	if (len == 0)
-		return "";
-	text[len] = '\0';
-	lf = strrchr(text, '\n');
-	return lf == NULL ? text : lf + 1;
+	for (; at < end; at = lf + 1) {
+		lf = memchr(at, '\n', (size_t)(end - at));
+		lf = lf == NULL ? end : lf;
+		line = at;
+		if (strncmp(line, "Error", 5) == 0 || strncmp(line, "error", 5) == 0)
+			break;
+	}
+	return memory_copy(line, at < end ? (size_t)(lf - line) : (size_t)(end - line));
 }
 
 /* It ended without saying that the answer is whole, or why there is none. What stderr
@@ -299,25 +327,30 @@ fail_incomplete(struct cli_run *r, int exit_code)
 {
 	bool silent = r->message.count == 0 && r->message.session_id == NULL;
 	enum error_code code = silent ? cli_category(buffer_string(&r->errors)) : ERROR_NONE;
-	const char *words = last_words(&r->errors);
+	char *words = last_words(&r->errors);
 
 	if (code == ERROR_NONE)
 		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
 		    ERROR_PROVIDER;
 	cli_fail_as(r, code, "%s ended without an answer: exit status %d%s%s", r->cli->name,
 	    exit_code, words[0] == '\0' ? "" : ": ", words);
+	free(words);
 }
 
 /* Says in the last block how to go on. */
 static void
 note_session(struct cli_run *r)
 {
+	static const char total[] = "\"total\"";
 	struct message *m = &r->message;
 
 	if (m->count == 0 || m->session_id == NULL)
 		return;
 	m->blocks[m->count - 1].api = r->cli->name;
 	block_note(&m->blocks[m->count - 1], "session", m->session_id);
+	if (r->remembered.len > 0)
+		block_keep(&m->blocks[m->count - 1], span_of(total, sizeof total - 1),
+		    span_of(r->remembered.data, r->remembered.len));
 }
 
 static void
@@ -339,6 +372,8 @@ cli_end(struct cli_run *r, int exit_code)
 		r->cli->finish(r, exit_code);
 	close_calls(r);
 	tell_noise(r);
+	if (!m->ended)
+		cli_fail_complaint(r, 0);
 	if (!r->failed && !m->ended)
 		fail_incomplete(r, exit_code);
 	if (m->stop_reason == NULL)
@@ -367,6 +402,8 @@ cli_free(struct cli_run *r)
 	buffer_free(&r->prompt);
 	buffer_free(&r->rest);
 	buffer_free(&r->errors);
+	buffer_free(&r->complaint);
+	buffer_free(&r->remembered);
 	message_free(&r->message);
 }
 

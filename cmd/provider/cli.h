@@ -84,6 +84,7 @@ struct cli_run {
 	struct environment environment;
 	struct buffer prompt;            /* for its stdin */
 	char *session;                   /* to go on with; NULL: a new one */
+	struct span known;               /* the raw members that told of it; may be absent */
 	char *directory;                 /* of files made for it; NULL: none yet */
 	char **files;
 
@@ -95,6 +96,8 @@ struct cli_run {
 	long steps;                      /* for the table's own counting */
 	struct buffer rest;              /* of its output: a line that has not ended */
 	struct buffer errors;            /* the end of its stderr */
+	struct buffer complaint;         /* the last error that need not be the end; a text */
+	struct buffer remembered;        /* JSON; see cli_remember() */
 	size_t noise;                    /* lines that are no JSON */
 	char noise_sample[128];          /* the first of them */
 
@@ -109,6 +112,8 @@ void cli_arguments(struct cli_run *r, const char *const *arguments); /* ends wit
 void cli_argument(struct cli_run *r, const char *option, const char *value); /* both */
 /* The model's name after an option, unless it is "default". */
 void cli_model(struct cli_run *r, const char *option);
+/* An effort of thinking after an option; false: the value is another. */
+bool cli_effort(struct cli_run *r, const char *option, struct span value);
 void cli_environment(struct cli_run *r, const char *name, const char *value);
 void cli_environment_number(struct cli_run *r, const char *name, long long value);
 /* The system prompt, in memory of its own; NULL if there is none. */
@@ -138,6 +143,8 @@ void cli_call(struct cli_run *r, const char *type, struct span id, const char *t
 /* The result of a call; of one that is not open: nothing. code ERROR_NONE: it succeeded. */
 void cli_result(struct cli_run *r, const char *type, struct span id, struct span output,
     enum error_code code);
+/* Has a value go with the session's id: it comes back as r->known.total. */
+void cli_remember(struct cli_run *r, struct span total);
 void cli_stop_reason(struct cli_run *r, const char *reason);
 /* The answer is an error: with a message from the CLI (JSON: an object or a text), and
  * with the HTTP status that it told, 0 if none. What is said first counts. */
@@ -145,6 +152,11 @@ void cli_fail(struct cli_run *r, long status, struct span message);
 /* The same with a category that is known. */
 void cli_fail_as(struct cli_run *r, enum error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Keeps what may, or may not, be why there will be no answer. */
+void cli_complain(struct cli_run *r, struct span message);
+/* The answer is an error: what was complained of last, with a status as in cli_fail().
+ * Without a complaint, nothing. */
+void cli_fail_complaint(struct cli_run *r, long status);
 /* The category that telling words of a message mean; ERROR_NONE if there are none. */
 enum error_code cli_category(const char *message);
 

@@ -13,9 +13,8 @@ is_assistant(struct span message)
 	return span_is(span_member(message, "role"), "assistant");
 }
 
-/* The session that an answer of this CLI tells in its last block; NULL. */
-static char *
-answer_session(const struct cli_run *r, struct span message)
+static struct span
+last_block(struct span message)
 {
 	struct span key, block, last = { NULL, 0 };
 	struct span_walk walk;
@@ -23,9 +22,17 @@ answer_session(const struct cli_run *r, struct span message)
 	span_walk_begin(&walk, span_member(message, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
 		last = block;
-	if (!span_is(span_member(last, "api"), r->cli->name))
-		return NULL;
-	return span_text(span_path(last, "raw", "session", NULL));
+	return last;
+}
+
+/* What an answer of this CLI keeps of its session in its last block. */
+static struct span
+answer_session(const struct cli_run *r, struct span message)
+{
+	struct span last = last_block(message), none = { NULL, 0 };
+	bool own = is_assistant(message) && span_is(span_member(last, "api"), r->cli->name);
+
+	return own ? span_member(last, "raw") : none;
 }
 
 /* How many messages the session knows already: up to the last answer that tells one.
@@ -39,15 +46,15 @@ find_session(struct cli_run *r)
 
 	span_walk_begin(&walk, r->request->messages);
 	while (span_walk_next(&walk, &key, &message)) {
-		char *session = is_assistant(message) ? answer_session(r, message) : NULL;
+		struct span raw = answer_session(r, message);
 
 		count++;
-		if (session == NULL)
+		if (span_type(span_member(raw, "session")) != 's')
 			continue;
-		free(r->session);
-		r->session = session;
+		r->known = raw;
 		known = count;
 	}
+	r->session = span_text(span_member(r->known, "session"));
 	if (r->session == NULL)
 		r->session = span_text(r->request->session);
 	return known;

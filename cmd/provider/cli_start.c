@@ -36,6 +36,17 @@ cli_model(struct cli_run *r, const char *option)
 	free(model);
 }
 
+bool
+cli_effort(struct cli_run *r, const char *option, struct span value)
+{
+	char *effort = span_text(value);
+
+	if (effort != NULL)
+		cli_argument(r, option, effort);
+	free(effort);
+	return effort != NULL;
+}
+
 void
 cli_environment(struct cli_run *r, const char *name, const char *value)
 {

@@ -191,6 +191,16 @@ message_name_calls(struct message *m, struct span messages)
 	map_free(&taken);
 }
 
+void
+number_add(long long *sum, struct span value)
+{
+	long long number = -1;
+
+	number_set(&number, value);
+	if (number >= 0)
+		*sum = *sum < 0 ? number : *sum + number;
+}
+
 /* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a
  * string, so that whoever reads the answer sees what the model wrote. */
 static void

@@ -82,6 +82,8 @@ void block_note(struct block *b, const char *key, const char *text);
 void text_once(char **text, struct span value);
 /* Sets *number if value is an integer of 0 or more. */
 void number_set(long long *number, struct span value);
+/* Adds such a value to *sum, which is -1 before the first. */
+void number_add(long long *sum, struct span value);
 
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);

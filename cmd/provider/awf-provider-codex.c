@@ -1,0 +1,300 @@
+/*
+ * Codex: `codex exec --json`. What it does is items that start and are completed; the
+ * turn's end says whether there is an answer. Its tools have no names of their own: an
+ * item's type is the tool.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli.h"
+
+#define ARGUMENT_LIMIT ((size_t)96 << 10) /* Linux takes 128 KiB */
+
+static const char usage[] =
+"awf-provider-codex < requests\n"
+"\n"
+"Runs Codex (codex) for awf-step: one request per line on stdin, answers on\n"
+"stdout, see awf-provider(7). It has the login and the settings of its user.\n"
+"AWF_CODEX_SANDBOX is its sandbox_mode where that is to be another than its tools\n"
+"need.";
+
+static const char *const keys[] = { "OPENAI_API_KEY", NULL };
+
+static const struct cli_tool tools[] = {
+	{ "bash", "command_execution" },
+	{ "read", "command_execution" },
+	{ "glob", "command_execution" },
+	{ "grep", "command_execution" },
+	{ "edit", "file_change" },
+	{ "write", "file_change" },
+	{ NULL, NULL }
+};
+
+/* A value of its configuration; a JSON string is one of TOML. */
+static void
+configure(struct cli_run *r, const char *key, const char *text)
+{
+	struct buffer value = BUFFER_INIT;
+
+	buffer_format(&value, "%s=", key);
+	json_quote(&value, text, strlen(text));
+	cli_argument(r, "-c", value.data);
+	buffer_free(&value);
+}
+
+/* It reads and lists files by commands, so each tool needs them; what may be written is
+ * its sandbox's to say. */
+static void
+set_tools(struct cli_run *r)
+{
+	const char *own = getenv("AWF_CODEX_SANDBOX");
+	bool writes = cli_allows(r, "bash") || cli_allows(r, "edit") || cli_allows(r, "write");
+
+	if (!cli_allows(r, NULL))
+		cli_arguments(r, (const char *const []){ "--disable", "shell_tool", "--disable",
+		    "unified_exec", NULL });
+	configure(r, "approval_policy", "never");
+	configure(r, "web_search", "disabled");
+	configure(r, "sandbox_mode", own != NULL && own[0] != '\0' ? own :
+	    writes ? "workspace-write" : "read-only");
+}
+
+static void
+set_system(struct cli_run *r)
+{
+	char *system = cli_system(r);
+
+	if (system != NULL && strlen(system) < ARGUMENT_LIMIT)
+		configure(r, "developer_instructions", system);
+	else if (system != NULL)
+		cli_before_prompt(r, system);
+	free(system);
+}
+
+static void
+start(struct cli_run *r)
+{
+	static const char *const arguments[] = { "exec", "--json", "--skip-git-repo-check",
+	    "--color", "never", NULL };
+
+	cli_arguments(r, arguments);
+	cli_model(r, "--model");
+	set_tools(r);
+	set_system(r);
+	if (r->session != NULL)
+		cli_argument(r, "resume", r->session);
+	cli_arguments(r, (const char *const []){ "-", NULL });
+}
+
+static bool
+take_param(struct cli_run *r, struct span key, struct span value)
+{
+	char *effort = span_type(value) == 's' ? span_text(value) : NULL;
+
+	if (!span_is(key, "thinking") || effort == NULL) {
+		free(effort);
+		return false;
+	}
+	configure(r, "model_reasoning_effort", effort);
+	free(effort);
+	return true;
+}
+
+static void
+take_thread(struct cli_run *r, struct span line)
+{
+	cli_session(r, span_member(line, "thread_id"));
+}
+
+static void
+add_member(struct buffer *object, struct span item, const char *name)
+{
+	struct writer w;
+
+	writer_begin(&w, object);
+	writer_object(&w);
+	writer_member_span(&w, name, span_member(item, name));
+	writer_object_end(&w);
+}
+
+/* Types of items that are tools: which member is the input, which the output, and which
+ * says so if it failed. Of others there is only what they are. */
+static const struct {
+	const char *type, *input, *output;
+} items[] = {
+	{ "command_execution", "command", "aggregated_output" },
+	{ "file_change", "changes", "status" },
+	{ "mcp_tool_call", "arguments", "result" },
+	{ "web_search", "query", "query" },
+	{ "collab_tool_call", "prompt", "status" }
+};
+
+/* Its name: of an MCP server's tool, as others call it. */
+static char *
+tool_name(struct span item, const char *type)
+{
+	char *server = span_text(span_member(item, "server"));
+	char *tool = span_text(span_member(item, "tool"));
+	char *name = server != NULL && tool != NULL ? memory_format("mcp__%s__%s", server, tool) :
+	    memory_text(type);
+
+	free(server);
+	free(tool);
+	return name;
+}
+
+static void
+take_tool(struct cli_run *r, struct span item, size_t kind, bool completed)
+{
+	const char *type = items[kind].type;
+	char *name = tool_name(item, type);
+	struct span id = span_member(item, "id"), error = span_member(item, "error");
+	struct span status = span_member(item, "status");
+	bool failed = span_is(status, "failed") || span_is(status, "declined");
+	struct buffer input = BUFFER_INIT;
+
+	add_member(&input, item, items[kind].input);
+	cli_call(r, type, id, name, span_of(input.data, input.len));
+	if (completed)
+		cli_result(r, type, id, failed && span_type(error) == 'o' ? error :
+		    span_member(item, items[kind].output), !failed ? ERROR_NONE :
+		    span_is(status, "declined") ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
+	buffer_free(&input);
+	free(name);
+}
+
+static void
+take_item(struct cli_run *r, struct span line, bool completed)
+{
+	struct span item = span_member(line, "item"), type = span_member(item, "type");
+	static const struct span none = { NULL, 0 };
+
+	if (completed && span_is(type, "agent_message"))
+		cli_text(r, span_member(item, "text"));
+	if (completed && span_is(type, "reasoning"))
+		cli_thinking(r, span_member(item, "text"), none);
+	for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
+		if (span_is(type, items[i].type))
+			take_tool(r, item, i, completed);
+}
+
+static void
+take_started(struct cli_run *r, struct span line)
+{
+	take_item(r, line, false);
+}
+
+static void
+take_completed(struct cli_run *r, struct span line)
+{
+	take_item(r, line, true);
+}
+
+/* It counts from the thread's beginning. What was counted in the answer before comes back
+ * with the session; without it, what this turn needed is not known. */
+static void
+take_usage(struct cli_run *r, struct span total)
+{
+	struct usage *u = &r->message.usage;
+	struct span before = span_member(r->known, "total");
+	const struct {
+		const char *name;
+		long long *number;
+	} numbers[] = {
+		{ "input_tokens", &u->input },
+		{ "output_tokens", &u->output },
+		{ "cached_input_tokens", &u->cache_read },
+		{ "cache_write_input_tokens", &u->cache_write },
+		{ "reasoning_output_tokens", &u->reasoning }
+	};
+
+	if (span_type(total) != 'o')
+		return;
+	cli_remember(r, total);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		long long now = -1, then = r->session == NULL ? 0 : -1;
+
+		number_set(&now, span_member(total, numbers[i].name));
+		number_set(&then, span_member(before, numbers[i].name));
+		if (then >= 0 && now >= then)
+			*numbers[i].number = now - then;
+	}
+}
+
+static void
+take_turn_completed(struct cli_run *r, struct span line)
+{
+	take_usage(r, span_member(line, "usage"));
+	r->message.ended = true;
+}
+
+/* "unexpected status 401 Unauthorized", "last status: 429 Too Many Requests". */
+static long
+status_in(const char *text)
+{
+	const char *at = strstr(text, "status");
+	long status;
+
+	if (at == NULL)
+		return 0;
+	at += strlen("status");
+	status = strtol(at + strspn(at, ": "), NULL, 10);
+	return status >= 400 && status <= 599 ? status : 0;
+}
+
+static void
+take_turn_failed(struct cli_run *r, struct span line)
+{
+	struct span message = span_path(line, "error", "message", NULL);
+	char *text = span_text(message);
+
+	cli_fail(r, text == NULL ? 0 : status_in(text), message);
+	free(text);
+}
+
+static void
+take_error(struct cli_run *r, struct span line)
+{
+	cli_complain(r, span_member(line, "message"));
+}
+
+/* A turn that began and did not end: so it is when codex is interrupted. */
+static void
+finish(struct cli_run *r, int exit_code)
+{
+	if (r->message.ended)
+		return;
+	cli_fail_complaint(r, status_in(buffer_string(&r->complaint)));
+	if (r->message.session_id != NULL && exit_code <= 1)
+		cli_fail_as(r, ERROR_CANCELLED, "codex was interrupted");
+}
+
+static const struct cli_line lines[] = {
+	{ "thread.started", take_thread },
+	{ "item.started", take_started },
+	{ "item.completed", take_completed },
+	{ "turn.completed", take_turn_completed },
+	{ "turn.failed", take_turn_failed },
+	{ "error", take_error },
+	{ NULL, NULL }
+};
+
+int
+main(int argc, char **argv)
+{
+	static const struct cli cli = {
+		.program = "awf-provider-codex",
+		.usage = usage,
+		.name = "codex",
+		.install = "npm install -g @openai/codex",
+		.keys = keys,
+		.tools = tools,
+		.lines = lines,
+		.start = start,
+		.param = take_param,
+		.finish = finish
+	};
+
+	return cli_main(&cli, argc, argv);
+}

@@ -1,0 +1,247 @@
+/*
+ * GitHub Copilot CLI: `copilot --output-format json`. The last line, of type `result`,
+ * tells the session and how it ended; tokens stand in a file of their own.
+ */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "cli.h"
+
+#define USAGE_LIMIT ((size_t)4 << 20)
+
+static const char usage[] =
+"awf-provider-copilot < requests\n"
+"\n"
+"Runs GitHub Copilot CLI (copilot) for awf-step: one request per line on stdin,\n"
+"answers on stdout, see awf-provider(7). It has the login and the settings of its\n"
+"user; COPILOT_PROVIDER_BASE_URL and the like are its own.";
+
+static const char *const keys[] = { NULL };
+
+static const struct cli_tool tools[] = {
+	{ "read", "view" },
+	{ "write", "create" },
+	{ "edit", "edit" },
+	{ "bash", "bash" },
+	{ "glob", "glob" },
+	{ "grep", "grep" },
+	{ NULL, NULL }
+};
+
+/* Those that are not named are not there; "none" is no tool at all. */
+static void
+set_tools(struct cli_run *r)
+{
+	char *allowed = cli_allowed(r, ",");
+	char *option = memory_format("--available-tools=%s", allowed[0] == '\0' ? "none" : allowed);
+
+	cli_arguments(r, (const char *const []){ "--allow-all-tools", option, NULL });
+	free(option);
+	free(allowed);
+}
+
+static void
+start(struct cli_run *r)
+{
+	static const char *const arguments[] = { "--output-format", "json", "--no-color",
+	    "--no-auto-update", "--no-ask-user", "--disable-builtin-mcps", NULL };
+	const char *file = cli_file(r, "usage.json", "");
+	char *system = cli_system(r);
+
+	cli_arguments(r, arguments);
+	cli_model(r, "--model");
+	set_tools(r);
+	if (file != NULL)
+		cli_argument(r, "--usage-output-file", file);
+	if (r->session != NULL)
+		cli_argument(r, "--session-id", r->session);
+	if (system != NULL && r->session == NULL)
+		cli_before_prompt(r, system);
+	free(system);
+}
+
+static bool
+take_param(struct cli_run *r, struct span key, struct span value)
+{
+	long long limit;
+
+	if (span_is(key, "max_tokens") && span_integer(value, &limit))
+		cli_environment_number(r, "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS", limit);
+	else
+		return span_is(key, "thinking") && cli_effort(r, "--reasoning-effort", value);
+	return true;
+}
+
+/* Sub-agents have an id. What they do is the business of the call that started them. */
+static bool
+is_sub_agent(struct span line)
+{
+	return span_type(span_member(line, "agentId")) == 's';
+}
+
+static void
+take_delta(struct cli_run *r, struct span line)
+{
+	if (!is_sub_agent(line))
+		cli_preview(r, "text", span_path(line, "data", "deltaContent", NULL));
+}
+
+static void
+take_reasoning_delta(struct cli_run *r, struct span line)
+{
+	if (!is_sub_agent(line))
+		cli_preview(r, "thinking", span_path(line, "data", "deltaContent", NULL));
+}
+
+static void
+take_call(struct cli_run *r, struct span call, const char *name_key)
+{
+	char *name = span_text(span_member(call, name_key));
+
+	cli_call(r, "tool.execution_start", span_member(call, "toolCallId"), name,
+	    span_member(call, "arguments"));
+	free(name);
+}
+
+static void
+take_message(struct cli_run *r, struct span line)
+{
+	static const struct span none = { NULL, 0 };
+	struct span data = span_member(line, "data"), key, call;
+	struct span_walk walk;
+
+	if (is_sub_agent(line))
+		return;
+	text_once(&r->message.model, span_member(data, "model"));
+	cli_thinking(r, span_member(data, "reasoningText"), none);
+	cli_text(r, span_member(data, "content"));
+	span_walk_begin(&walk, span_member(data, "toolRequests"));
+	while (span_walk_next(&walk, &key, &call))
+		take_call(r, call, "name");
+}
+
+static void
+take_start(struct cli_run *r, struct span line)
+{
+	if (!is_sub_agent(line))
+		take_call(r, span_member(line, "data"), "toolName");
+}
+
+static void
+take_complete(struct cli_run *r, struct span line)
+{
+	struct span data = span_member(line, "data");
+	struct span id = span_member(data, "toolCallId");
+	bool denied = span_is(span_path(data, "error", "code", NULL), "denied");
+
+	if (is_sub_agent(line))
+		return;
+	if (span_true(span_member(data, "success")))
+		cli_result(r, "tool.execution_complete", id,
+		    span_path(data, "result", "content", NULL), ERROR_NONE);
+	else
+		cli_result(r, "tool.execution_complete", id,
+		    span_path(data, "error", "message", NULL),
+		    denied ? ERROR_BLOCKED : ERROR_EXIT_STATUS);
+}
+
+static void
+take_error(struct cli_run *r, struct span line)
+{
+	struct span data = span_member(line, "data");
+	long long status = 0;
+
+	if (is_sub_agent(line))
+		return;
+	number_set(&status, span_member(data, "statusCode"));
+	if (status == 0 && span_is(span_member(data, "errorType"), "authentication"))
+		status = 401;
+	if (status == 0 && span_is(span_member(data, "errorType"), "rate_limit"))
+		status = 429;
+	cli_fail(r, (long)status, span_member(data, "message"));
+}
+
+static void
+take_abort(struct cli_run *r, struct span line)
+{
+	if (!is_sub_agent(line))
+		cli_fail_as(r, ERROR_CANCELLED, "copilot was interrupted");
+}
+
+static void
+take_result(struct cli_run *r, struct span line)
+{
+	long long exit_code = 1;
+
+	cli_session(r, span_member(line, "sessionId"));
+	number_set(&exit_code, span_member(line, "exitCode"));
+	if (exit_code == 0 && !r->failed)
+		r->message.ended = true;
+}
+
+static void
+take_usage(struct usage *u, struct span metrics)
+{
+	struct span_walk walk;
+	struct span key, model;
+
+	span_walk_begin(&walk, metrics);
+	while (span_walk_next(&walk, &key, &model)) {
+		struct span tokens = span_member(model, "usage");
+
+		number_add(&u->input, span_member(tokens, "inputTokens"));
+		number_add(&u->output, span_member(tokens, "outputTokens"));
+		number_add(&u->cache_read, span_member(tokens, "cacheReadTokens"));
+		number_add(&u->cache_write, span_member(tokens, "cacheWriteTokens"));
+		number_add(&u->reasoning, span_member(tokens, "reasoningTokens"));
+	}
+}
+
+/* The file of the usage is the only one made for it. */
+static void
+finish(struct cli_run *r, int exit_code)
+{
+	struct buffer text = BUFFER_INIT;
+	struct error err;
+	size_t bad;
+
+	(void)exit_code;
+	if (r->files == NULL || file_load(r->files[0], USAGE_LIMIT, &text, &err) != 0)
+		return;
+	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL)
+		take_usage(&r->message.usage, span_member(span_of(text.data, text.len),
+		    "modelMetrics"));
+	buffer_free(&text);
+}
+
+static const struct cli_line lines[] = {
+	{ "assistant.message_delta", take_delta },
+	{ "assistant.reasoning_delta", take_reasoning_delta },
+	{ "assistant.message", take_message },
+	{ "tool.execution_start", take_start },
+	{ "tool.execution_complete", take_complete },
+	{ "session.error", take_error },
+	{ "abort", take_abort },
+	{ "result", take_result },
+	{ NULL, NULL }
+};
+
+int
+main(int argc, char **argv)
+{
+	static const struct cli cli = {
+		.program = "awf-provider-copilot",
+		.usage = usage,
+		.name = "copilot",
+		.install = "npm install -g @github/copilot",
+		.keys = keys,
+		.tools = tools,
+		.lines = lines,
+		.start = start,
+		.param = take_param,
+		.finish = finish
+	};
+
+	return cli_main(&cli, argc, argv);
+}

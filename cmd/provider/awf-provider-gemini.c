@@ -1,0 +1,207 @@
+/*
+ * Gemini CLI: `gemini --output-format stream-json`. Texts come in pieces alone; the last
+ * line, of type `result`, says how it ended, and the exit status which HTTP status there
+ * was.
+ */
+#include <stdlib.h>
+
+#include "cli.h"
+
+static const char usage[] =
+"awf-provider-gemini < requests\n"
+"\n"
+"Runs Gemini CLI (gemini) for awf-step: one request per line on stdin, answers on\n"
+"stdout, see awf-provider(7). It has the login and the settings of its user;\n"
+"GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL are its own.";
+
+static const char *const keys[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
+
+static const struct cli_tool tools[] = {
+	{ "read", "read_file" },
+	{ "read", "read_many_files" },
+	{ "read", "list_directory" },
+	{ "write", "write_file" },
+	{ "edit", "replace" },
+	{ "bash", "run_shell_command" },
+	{ "glob", "glob" },
+	{ "grep", "grep_search" },
+	{ "grep", "search_file_content" },
+	{ NULL, NULL }
+};
+
+/* Its policy engine keeps from the model what is denied outright. */
+static void
+set_policy(struct cli_run *r)
+{
+	char *allowed = cli_allowed(r, "\", \"");
+	struct buffer policy = BUFFER_INIT;
+	const char *file;
+
+	buffer_text(&policy, "[[rule]]\ntoolName = \"*\"\ndecision = \"deny\"\npriority = 998\n");
+	if (allowed[0] != '\0')
+		buffer_format(&policy, "[[rule]]\ntoolName = [\"%s\"]\ndecision = \"allow\"\n"
+		    "priority = 999\nallowRedirection = true\n", allowed);
+	file = cli_file(r, "awf.toml", policy.data);
+	if (file != NULL)
+		cli_argument(r, "--policy", file);
+	buffer_free(&policy);
+	free(allowed);
+}
+
+static void
+start(struct cli_run *r)
+{
+	static const char *const arguments[] = { "--output-format", "stream-json", "--skip-trust",
+	    "--approval-mode", "default", NULL };
+	char *system = cli_system(r);
+	const char *file = system == NULL ? NULL : cli_file(r, "system.md", system);
+
+	cli_arguments(r, arguments);
+	cli_model(r, "--model");
+	set_policy(r);
+	if (r->session != NULL)
+		cli_argument(r, "--resume", r->session);
+	if (file != NULL)
+		cli_environment(r, "GEMINI_SYSTEM_MD", file);
+	free(system);
+}
+
+static bool
+take_param(struct cli_run *r, struct span key, struct span value)
+{
+	(void)r;
+	(void)key;
+	(void)value;
+	return false;
+}
+
+static void
+take_init(struct cli_run *r, struct span line)
+{
+	cli_session(r, span_member(line, "session_id"));
+	text_once(&r->message.model, span_member(line, "model"));
+}
+
+static void
+take_message(struct cli_run *r, struct span line)
+{
+	if (span_is(span_member(line, "role"), "assistant"))
+		cli_piece(r, span_member(line, "content"));
+}
+
+static void
+take_tool_use(struct cli_run *r, struct span line)
+{
+	char *name = span_text(span_member(line, "tool_name"));
+
+	cli_call(r, "tool_use", span_member(line, "tool_id"), name, span_member(line, "parameters"));
+	free(name);
+}
+
+static void
+take_tool_result(struct cli_run *r, struct span line)
+{
+	struct span output = span_member(line, "output");
+	struct span why = span_path(line, "error", "message", NULL);
+	bool failed = span_is(span_member(line, "status"), "error");
+
+	cli_result(r, "tool_result", span_member(line, "tool_id"),
+	    failed && why.at != NULL ? why : output, failed ? ERROR_EXIT_STATUS : ERROR_NONE);
+}
+
+static void
+take_error(struct cli_run *r, struct span line)
+{
+	cli_complain(r, span_member(line, "message"));
+}
+
+/* Thoughts are in the total alone. */
+static void
+take_usage(struct usage *u, struct span stats)
+{
+	long long total = -1, shown = -1;
+
+	number_set(&u->input, span_member(stats, "input_tokens"));
+	number_set(&u->cache_read, span_member(stats, "cached"));
+	number_set(&shown, span_member(stats, "output_tokens"));
+	number_set(&total, span_member(stats, "total_tokens"));
+	u->output = shown;
+	if (shown >= 0 && u->input >= 0 && total >= u->input + shown) {
+		u->output = total - u->input;
+		u->reasoning = u->output - shown;
+	}
+}
+
+/* Why it failed is said better once the exit status is known. */
+static void
+take_result(struct cli_run *r, struct span line)
+{
+	struct span why = span_path(line, "error", "message", NULL);
+	static const char unknown[] = "\"gemini failed and did not say why\"";
+
+	take_usage(&r->message.usage, span_member(line, "stats"));
+	if (span_is(span_member(line, "status"), "success"))
+		r->message.ended = true;
+	else if (why.at != NULL)
+		cli_complain(r, why);
+	else if (r->complaint.len == 0)
+		cli_complain(r, span_of(unknown, sizeof unknown - 1));
+}
+
+/* Its exit statuses: its own, and those of HTTP modulo 256, of which the higher ones
+ * cannot be anything else. */
+static const struct {
+	int exit_code;
+	enum error_code category;
+	const char *meaning;
+} exits[] = {
+	{ 0, ERROR_CANCELLED, "gemini was interrupted" },
+	{ 41, ERROR_AUTH, "gemini is not logged in: run gemini once, or set GEMINI_API_KEY" },
+	{ 42, ERROR_INVALID, "gemini does not take this request" },
+	{ 52, ERROR_INVALID, "gemini's settings are wrong" },
+	{ 53, ERROR_MAX_TURNS, "gemini reached the limit of turns of its settings" },
+	{ 130, ERROR_CANCELLED, "gemini was interrupted" }
+};
+
+static void
+finish(struct cli_run *r, int exit_code)
+{
+	bool began = r->message.session_id != NULL;
+
+	if (r->message.ended)
+		return;
+	cli_fail_complaint(r, exit_code >= 400 - 256 && exit_code <= 511 - 256 ?
+	    exit_code + 256 : 0);
+	for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++)
+		if (exits[i].exit_code == exit_code && (exit_code != 0 || began))
+			cli_fail_as(r, exits[i].category, "%s", exits[i].meaning);
+}
+
+static const struct cli_line lines[] = {
+	{ "init", take_init },
+	{ "message", take_message },
+	{ "tool_use", take_tool_use },
+	{ "tool_result", take_tool_result },
+	{ "error", take_error },
+	{ "result", take_result },
+	{ NULL, NULL }
+};
+
+int
+main(int argc, char **argv)
+{
+	static const struct cli cli = {
+		.program = "awf-provider-gemini",
+		.usage = usage,
+		.name = "gemini",
+		.install = "npm install -g @google/gemini-cli",
+		.keys = keys,
+		.tools = tools,
+		.lines = lines,
+		.start = start,
+		.param = take_param,
+		.finish = finish
+	};
+
+	return cli_main(&cli, argc, argv);
+}

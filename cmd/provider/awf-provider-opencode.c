@@ -1,0 +1,219 @@
+/*
+ * OpenCode: `opencode run --format json`. A tool's line comes when it has ended, call and
+ * result in one. There is no last line: the answer is whole when a step finished that
+ * called no tools, and the exit status is 0.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli.h"
+
+static const char usage[] =
+"awf-provider-opencode < requests\n"
+"\n"
+"Runs OpenCode (opencode) for awf-step: one request per line on stdin, answers on\n"
+"stdout, see awf-provider(7). It has the login and the settings of its user. A\n"
+"model is named PROVIDER/MODEL, as opencode does.";
+
+static const char *const keys[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
+	"GOOGLE_API_KEY", NULL };
+
+static const struct cli_tool tools[] = {
+	{ "read", "read" },
+	{ "write", "write" },
+	{ "edit", "edit" },
+	{ "bash", "bash" },
+	{ "glob", "glob" },
+	{ "grep", "grep" },
+	{ NULL, NULL }
+};
+
+/* An agent of its own kind, with the system prompt and the tools of this request. */
+static void
+write_agent(const struct cli_run *r, struct writer *w)
+{
+	char *system = cli_system(r);
+
+	writer_object(w);
+	writer_member_string(w, "mode", "primary");
+	writer_member_string(w, "prompt", system);
+	writer_key(w, "tools");
+	writer_object(w);
+	writer_member_bool(w, "*", false);
+	for (const struct cli_tool *tool = tools; tool->ours != NULL; tool++)
+		writer_member_bool(w, tool->theirs, cli_allows(r, tool->ours));
+	writer_object_end(w);
+	writer_object_end(w);
+	free(system);
+}
+
+static void
+set_agent(struct cli_run *r)
+{
+	struct buffer config = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &config);
+	writer_object(&w);
+	writer_key(&w, "agent");
+	writer_object(&w);
+	writer_key(&w, "awf");
+	write_agent(r, &w);
+	writer_object_end(&w);
+	writer_object_end(&w);
+	cli_environment(r, "OPENCODE_CONFIG_CONTENT", config.data);
+	buffer_free(&config);
+}
+
+static void
+start(struct cli_run *r)
+{
+	static const char *const arguments[] = { "run", "--format", "json", "--thinking", "--auto",
+	    "--agent", "awf", NULL };
+
+	cli_arguments(r, arguments);
+	cli_model(r, "--model");
+	set_agent(r);
+	if (r->session != NULL)
+		cli_argument(r, "--session", r->session);
+	cli_environment(r, "OPENCODE_DISABLE_AUTOUPDATE", "1");
+}
+
+static bool
+take_param(struct cli_run *r, struct span key, struct span value)
+{
+	return span_is(key, "thinking") && cli_effort(r, "--variant", value);
+}
+
+/* One that follows one that did not finish is another try of it. */
+static void
+take_step_start(struct cli_run *r, struct span line)
+{
+	cli_session(r, span_member(line, "sessionID"));
+	r->message.ended = false;
+	r->steps++;
+}
+
+static void
+take_text(struct cli_run *r, struct span line)
+{
+	cli_text(r, span_path(line, "part", "text", NULL));
+}
+
+static void
+take_reasoning(struct cli_run *r, struct span line)
+{
+	static const struct span none = { NULL, 0 };
+
+	cli_thinking(r, span_path(line, "part", "text", NULL), none);
+}
+
+static void
+take_tool_use(struct cli_run *r, struct span line)
+{
+	struct span part = span_member(line, "part"), state = span_member(part, "state");
+	struct span id = span_member(part, "callID");
+	char *name = span_text(span_member(part, "tool"));
+	bool failed = span_is(span_member(state, "status"), "error");
+
+	cli_call(r, "tool_use", id, name, span_member(state, "input"));
+	cli_result(r, "tool_use", id, span_member(state, failed ? "error" : "output"),
+	    failed ? ERROR_EXIT_STATUS : ERROR_NONE);
+	free(name);
+}
+
+static const struct {
+	const char *theirs, *ours;
+} reasons[] = {
+	{ "stop", "end_turn" },
+	{ "length", "max_tokens" },
+	{ "content-filter", "refusal" }
+};
+
+/* Of one request: what was cached is apart from its input, reasoning from its output. */
+static void
+take_usage(struct usage *u, struct span tokens)
+{
+	struct span cache = span_member(tokens, "cache");
+
+	number_add(&u->input, span_member(tokens, "input"));
+	number_add(&u->input, span_member(cache, "read"));
+	number_add(&u->input, span_member(cache, "write"));
+	number_add(&u->output, span_member(tokens, "output"));
+	number_add(&u->output, span_member(tokens, "reasoning"));
+	number_add(&u->cache_read, span_member(cache, "read"));
+	number_add(&u->cache_write, span_member(cache, "write"));
+	number_add(&u->reasoning, span_member(tokens, "reasoning"));
+}
+
+static void
+take_step_finish(struct cli_run *r, struct span line)
+{
+	struct span part = span_member(line, "part"), reason = span_member(part, "reason");
+
+	r->steps = 0;
+	take_usage(&r->message.usage, span_member(part, "tokens"));
+	if (span_is(reason, "tool-calls"))
+		return;
+	r->message.ended = true;
+	cli_stop_reason(r, "other");
+	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+		if (span_is(reason, reasons[i].theirs))
+			cli_stop_reason(r, reasons[i].ours);
+}
+
+static void
+take_error(struct cli_run *r, struct span line)
+{
+	struct span error = span_member(line, "error"), name = span_member(error, "name");
+	struct span data = span_member(error, "data"), message = span_member(data, "message");
+	long long status = 0;
+
+	number_set(&status, span_member(data, "statusCode"));
+	if (status == 0 && span_is(name, "ProviderAuthError"))
+		status = 401;
+	if (span_is(name, "MessageAbortedError"))
+		cli_fail_as(r, ERROR_CANCELLED, "opencode was interrupted");
+	else
+		cli_fail(r, (long)status, message.at == NULL ? name : message);
+}
+
+static void
+finish(struct cli_run *r, int exit_code)
+{
+	if (r->message.ended && exit_code == 0)
+		return;
+	r->message.ended = false;
+	if (r->steps > 1)
+		cli_fail_as(r, ERROR_NETWORK, "the stream broke off each time in %ld tries", r->steps);
+}
+
+static const struct cli_line lines[] = {
+	{ "step_start", take_step_start },
+	{ "text", take_text },
+	{ "reasoning", take_reasoning },
+	{ "tool_use", take_tool_use },
+	{ "step_finish", take_step_finish },
+	{ "error", take_error },
+	{ NULL, NULL }
+};
+
+int
+main(int argc, char **argv)
+{
+	static const struct cli cli = {
+		.program = "awf-provider-opencode",
+		.usage = usage,
+		.name = "opencode",
+		.install = "npm install -g opencode-ai",
+		.keys = keys,
+		.tools = tools,
+		.lines = lines,
+		.start = start,
+		.param = take_param,
+		.finish = finish
+	};
+
+	return cli_main(&cli, argc, argv);
+}

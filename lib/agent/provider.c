@@ -24,10 +24,11 @@ enum {
 /* No server's wish keeps a call waiting for longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
 
-static const char *const names[] = { "anthropic", "openai", "openai-responses", "replay", "claude",
-    "codex", "gemini", "copilot", "opencode", NULL };
+static const char *const names[] = { "anthropic", "google", "openai", "openai-responses", "replay",
+    "claude", "codex", "gemini", "copilot", "opencode", NULL };
 static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
-static const char *const key_names[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", NULL };
+static const char *const key_names[] = { "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
+    "OPENAI_API_KEY", NULL };
 
 const char *const *
 provider_names(void)

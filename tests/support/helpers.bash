@@ -7,8 +7,9 @@ setup() {
 	export HOME="$BATS_TEST_TMPDIR/home"
 	export AWF_SYNC="${AWF_TEST_SYNC:-none}"
 	# No test may reach a real model API.
-	unset ANTHROPIC_API_KEY OPENAI_API_KEY
+	unset ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY GOOGLE_API_KEY
 	export ANTHROPIC_BASE_URL=http://127.0.0.1:1 OPENAI_BASE_URL=http://127.0.0.1:1/v1
+	export GEMINI_BASE_URL=http://127.0.0.1:1
 	export no_proxy=127.0.0.1
 	ROOT="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
 	: "${BUILD:=$ROOT/build}"
@@ -80,6 +81,7 @@ model_server() {
 	MODEL_SERVER=$(cat "$url")
 	export ANTHROPIC_BASE_URL="$MODEL_SERVER" ANTHROPIC_API_KEY=anthropic-test-key
 	export OPENAI_BASE_URL="$MODEL_SERVER/v1" OPENAI_API_KEY=openai-test-key
+	export GEMINI_BASE_URL="$MODEL_SERVER" GEMINI_API_KEY=gemini-test-key
 }
 
 # How replays are kept apart here: copy where namespaces are missing.

@@ -1,0 +1,785 @@
+/*
+ * The Gemini API of Google, streaming. An answer is a row of parts, in pieces: texts
+ * of a kind that follow each other are one part, everything else comes whole. What
+ * kinds there are stands in one table for each direction.
+ *
+ * A signature belongs to the part that it came with and goes back there, whatever
+ * the part is; newer models take no conversation in which a call has lost its own.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "pass.h"
+#include "stream.h"
+#include "thinking.h"
+
+#define API "google"
+#define CODE_TOOL "code_execution" /* what the API runs itself */
+/* Instead of the signature of a call that another model made. */
+#define NO_SIGNATURE "skip_thought_signature_validator"
+
+static const char usage[] =
+"awf-provider-google < requests\n"
+"\n"
+"Speaks to the Gemini API for awf-step: one request per line on stdin, answers on\n"
+"stdout, see awf-provider(7). The key is read from GEMINI_API_KEY, else from\n"
+"GOOGLE_API_KEY, another server's URL from GEMINI_BASE_URL.";
+
+/* What the events say. */
+
+static void
+take_signature(struct block *b, struct span part)
+{
+	span_decode(span_member(part, "thoughtSignature"), &b->signature);
+	if (b->signature.len > 0)
+		b->api = API;
+}
+
+/* Whether text goes on in a block: a part has one signature. */
+static bool
+is_same_part(const struct block *b, struct span part)
+{
+	return b->raw.len == 0 &&
+	    (b->signature.len == 0 || span_member(part, "thoughtSignature").at == NULL);
+}
+
+static void
+take_text(struct stream *s, struct span part, struct span text)
+{
+	bool thinking = span_true(span_member(part, "thought"));
+	enum block_type type = thinking ? BLOCK_THINKING : BLOCK_TEXT;
+	struct block *b;
+
+	if (span_is(text, "") && span_member(part, "thoughtSignature").at == NULL)
+		return;
+	b = message_last(&s->message, type);
+	if (!is_same_part(b, part))
+		b = message_add(&s->message, type, -1);
+	if (thinking)
+		b->api = API;
+	take_signature(b, part);
+	stream_text(s, b, thinking ? "thinking" : "text", text);
+}
+
+/* The id goes into raw too: ours may have to be another one. */
+static void
+take_call(struct stream *s, struct span part, struct span call)
+{
+	struct block *b = message_add(&s->message, BLOCK_TOOL_USE, -1);
+	struct span id = span_member(call, "id"), args = span_member(call, "args");
+
+	text_once(&b->tool_name, span_member(call, "name"));
+	if (says_something(args))
+		scan_minify(args, &b->text);
+	if (span_type(id) == 's' && !span_is(id, "")) {
+		text_once(&b->tool_id, id);
+		block_keep(b, span_of("\"id\"", 4), id);
+		b->api = API;
+	}
+	take_signature(b, part);
+}
+
+/* A part that goes back as it came: raw has its kind as `type`, and all of it that has
+ * no place in the block. */
+static void
+take_special(struct block *b, struct span part, struct span type)
+{
+	bool placed = b->text.len > 0;
+	struct span_walk walk;
+	struct span key, value;
+
+	block_keep(b, span_of("\"type\"", 6), type);
+	span_walk_begin(&walk, part);
+	while (span_walk_next(&walk, &key, &value))
+		if (!span_is(key, "thoughtSignature") &&
+		    !(placed && key.len == type.len && memcmp(key.at, type.at, key.len) == 0))
+			block_keep(b, key, value);
+	b->api = API;
+	take_signature(b, part);
+}
+
+static void
+take_code(struct stream *s, struct span part, struct span code)
+{
+	struct block *b = message_add(&s->message, BLOCK_TOOL_USE, -1);
+
+	b->ran = true;
+	b->tool_name = memory_text(CODE_TOOL);
+	text_once(&b->tool_id, span_member(code, "id"));
+	scan_minify(code, &b->text);
+	take_special(b, part, span_of("\"executableCode\"", 16));
+}
+
+static void
+take_code_result(struct stream *s, struct span part, struct span result)
+{
+	struct block *b = message_add(&s->message, BLOCK_TOOL_RESULT, -1);
+
+	b->ran = true;
+	b->is_error = !span_is(span_member(result, "outcome"), "OUTCOME_OK");
+	text_once(&b->tool_id, span_member(result, "id"));
+	scan_minify(result, &b->text);
+	take_special(b, part, span_of("\"codeExecutionResult\"", 21));
+}
+
+static const struct {
+	const char *member;
+	void (*take)(struct stream *s, struct span part, struct span value);
+} parts[] = {
+	{ "text", take_text },
+	{ "functionCall", take_call },
+	{ "executableCode", take_code },
+	{ "codeExecutionResult", take_code_result }
+};
+
+/* Pictures and what else there may be: the kind is the member that is an object. */
+static void
+take_other(struct stream *s, struct span part)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, part);
+	while (span_walk_next(&walk, &key, &value))
+		if (span_type(value) == 'o' && !span_is(key, "partMetadata")) {
+			take_special(message_add(&s->message, BLOCK_TEXT, -1), part, key);
+			return;
+		}
+}
+
+static void
+take_part(struct stream *s, struct span part)
+{
+	struct span value;
+	size_t i;
+
+	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		value = span_member(part, parts[i].member);
+		if (value.at != NULL) {
+			parts[i].take(s, part, value);
+			return;
+		}
+	}
+	take_other(s, part);
+}
+
+/* What an answer rests on, for whoever reads it: kept with its last text. */
+static void
+take_sources(struct stream *s, struct span candidate)
+{
+	static const char *const members[] = { "groundingMetadata", "citationMetadata",
+	    "urlContextMetadata" };
+	struct span value, key, first;
+	struct span_walk walk;
+	struct block *b;
+	size_t i;
+
+	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
+		value = span_member(candidate, members[i]);
+		span_walk_begin(&walk, value);
+		if (!span_walk_next(&walk, &key, &first))
+			continue;
+		b = message_find(&s->message, BLOCK_TEXT, -1);
+		if (b == NULL)
+			b = message_add(&s->message, BLOCK_TEXT, -1);
+		b->api = API;
+		buffer_format(&b->citations, "%s{\"%s\":", b->citations.len > 0 ? "," : "", members[i]);
+		scan_minify(value, &b->citations);
+		buffer_byte(&b->citations, '}');
+	}
+}
+
+/* Reasons to stop: an answer that was stopped is one, what the API itself calls broken
+ * is none. */
+static const struct {
+	const char *theirs, *ours; /* NULL: an error of the category */
+	enum error_code category;
+} finish_reasons[] = {
+	{ "STOP", "end_turn", 0 },
+	{ "MAX_TOKENS", "max_tokens", 0 },
+	{ "SAFETY", "refusal", 0 },
+	{ "RECITATION", "refusal", 0 },
+	{ "LANGUAGE", "refusal", 0 },
+	{ "BLOCKLIST", "refusal", 0 },
+	{ "PROHIBITED_CONTENT", "refusal", 0 },
+	{ "SPII", "refusal", 0 },
+	{ "IMAGE_SAFETY", "refusal", 0 },
+	{ "IMAGE_PROHIBITED_CONTENT", "refusal", 0 },
+	{ "IMAGE_RECITATION", "refusal", 0 },
+	{ "MALFORMED_FUNCTION_CALL", NULL, ERROR_PROVIDER },
+	{ "MALFORMED_RESPONSE", NULL, ERROR_PROVIDER },
+	{ "UNEXPECTED_TOOL_CALL", NULL, ERROR_PROVIDER },
+	{ "TOO_MANY_TOOL_CALLS", NULL, ERROR_PROVIDER },
+	{ "MISSING_THOUGHT_SIGNATURE", NULL, ERROR_INVALID }
+};
+
+/* The API's word for why there is no answer, and its explanation if there is one. */
+static void
+refuse(struct stream *s, enum error_code category, struct span word, struct span explanation)
+{
+	char *name = span_text(word), *text = span_text(explanation);
+
+	stream_error(s, category, "%s%s%s", name, text == NULL ? "" : ": ", text == NULL ? "" : text);
+	free(name);
+	free(text);
+}
+
+static void
+take_finish_reason(struct stream *s, struct span candidate)
+{
+	struct span reason = span_member(candidate, "finishReason");
+	size_t i;
+
+	if (span_type(reason) != 's')
+		return;
+	s->message.stop_reason = "other";
+	for (i = 0; i < sizeof finish_reasons / sizeof finish_reasons[0]; i++) {
+		if (!span_is(reason, finish_reasons[i].theirs))
+			continue;
+		if (finish_reasons[i].ours == NULL)
+			refuse(s, finish_reasons[i].category, reason, span_member(candidate, "finishMessage"));
+		else
+			s->message.stop_reason = finish_reasons[i].ours;
+	}
+}
+
+/* The API counts thoughts apart; a count of 0 it leaves out. */
+static void
+take_usage(struct usage *u, struct span object)
+{
+	long long said = -1, thoughts = -1, tools = -1;
+
+	number_set(&u->input, span_member(object, "promptTokenCount"));
+	number_set(&tools, span_member(object, "toolUsePromptTokenCount"));
+	number_set(&u->cache_read, span_member(object, "cachedContentTokenCount"));
+	number_set(&said, span_member(object, "candidatesTokenCount"));
+	number_set(&thoughts, span_member(object, "thoughtsTokenCount"));
+	if (u->input >= 0 && tools > 0)
+		u->input += tools;
+	if (thoughts >= 0)
+		u->reasoning = thoughts;
+	if (said >= 0 || thoughts >= 0)
+		u->output = (said > 0 ? said : 0) + (u->reasoning > 0 ? u->reasoning : 0);
+}
+
+/* Numbers are totals so far. */
+static void
+take_event(struct stream *s, struct span data)
+{
+	struct span candidate = span_element(span_member(data, "candidates"), 0);
+	struct span feedback = span_member(data, "promptFeedback");
+	struct span reason = span_member(feedback, "blockReason");
+	struct span_walk walk;
+	struct span key, part;
+
+	text_once(&s->message.model, span_member(data, "modelVersion"));
+	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
+	if (span_type(reason) == 's') {
+		refuse(s, ERROR_REFUSED, reason, span_member(feedback, "blockReasonMessage"));
+		return;
+	}
+	span_walk_begin(&walk, span_path(candidate, "content", "parts", NULL));
+	while (span_walk_next(&walk, &key, &part))
+		take_part(s, part);
+	take_sources(s, candidate);
+	take_finish_reason(s, candidate);
+}
+
+/* What the API ran has ids only of late; results are for the run before. */
+static void
+name_results(struct message *m)
+{
+	const char *id = NULL;
+	size_t i;
+
+	for (i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type == BLOCK_TOOL_USE && b->ran)
+			id = b->tool_id;
+		if (b->type == BLOCK_TOOL_RESULT && b->tool_id == NULL && id != NULL)
+			b->tool_id = memory_text(id);
+	}
+}
+
+/* A reason to finish is all that says that the answer is whole; more may follow it. */
+static void
+finish(struct stream *s)
+{
+	struct message *m = &s->message;
+
+	m->ended = m->stop_reason != NULL;
+	message_name_calls(m, s->request->messages);
+	name_results(m);
+	if (m->stop_reason != NULL && strcmp(m->stop_reason, "end_turn") == 0 && message_calls(m))
+		m->stop_reason = "tool_use";
+}
+
+/* How a request is written. */
+
+/* The conversation while it is written: results name the tool of their call. */
+struct conversation {
+	struct writer *w;
+	bool signs;          /* calls need a signature */
+	bool signed_call;    /* one of this message had its turn */
+	struct map calls;    /* tool_id, as it stands: index of its block in these */
+	struct span *blocks;
+	size_t count;
+};
+
+/* Whether the model's name, without its collection, begins so. */
+static bool
+is_model(const struct stream *s, const char *family)
+{
+	char *model = span_text(s->request->model);
+	const char *slash = strrchr(model, '/');
+	bool is = strncmp(slash == NULL ? model : slash + 1, family, strlen(family)) == 0;
+
+	free(model);
+	return is;
+}
+
+/* Models before Gemini 3 think by numbers of tokens, need no signatures, and do not
+ * answer by a schema if they have tools. */
+static bool
+is_older_model(const struct stream *s)
+{
+	return is_model(s, "gemini-1") || is_model(s, "gemini-2");
+}
+
+static void
+write_signature(struct writer *w, struct span block)
+{
+	if (stream_own(block, API))
+		pass_member(w, "thoughtSignature", span_member(block, "signature"));
+}
+
+static void
+write_text(struct conversation *c, struct span block)
+{
+	pass_member(c->w, "text", span_member(block, "text"));
+	write_signature(c->w, block);
+}
+
+static void
+write_thought(struct conversation *c, struct span block)
+{
+	pass_member(c->w, "text", span_member(block, "thinking"));
+	writer_member_bool(c->w, "thought", true);
+	write_signature(c->w, block);
+}
+
+/* The id that the API gave a call, if it did. */
+static struct span
+own_id(struct span call)
+{
+	return stream_own(call, API) ? span_path(call, "raw", "id", NULL) : span_of(NULL, 0);
+}
+
+static void
+remember_call(struct conversation *c, struct span block)
+{
+	struct span id = span_member(block, "tool_id");
+
+	c->blocks = memory_array(c->blocks, c->count + 1, sizeof *c->blocks);
+	c->blocks[c->count] = block;
+	map_put(&c->calls, id.at, id.len, c->count++);
+}
+
+/* The API takes objects alone; what the model wrote otherwise goes in one. */
+static void
+write_arguments(struct writer *w, struct span input)
+{
+	if (span_type(input) == 'o') {
+		pass_member(w, "args", input);
+		return;
+	}
+	writer_key(w, "args");
+	writer_object(w);
+	pass_member(w, "invalid_json", input);
+	writer_object_end(w);
+}
+
+/* Of calls in a row the first one has the signature. */
+static void
+write_call(struct conversation *c, struct span block)
+{
+	bool own = stream_own(block, API) && span_member(block, "signature").at != NULL;
+
+	writer_key(c->w, "functionCall");
+	writer_object(c->w);
+	pass_member(c->w, "id", own_id(block));
+	pass_member(c->w, "name", span_member(block, "tool_name"));
+	write_arguments(c->w, span_member(block, "tool_input"));
+	writer_object_end(c->w);
+	if (own)
+		write_signature(c->w, block);
+	else if (c->signs && !c->signed_call)
+		writer_member_string(c->w, "thoughtSignature", NO_SIGNATURE);
+	c->signed_call = true;
+	remember_call(c, block);
+}
+
+/* A result is an object whose one member says what it is. */
+static void
+write_result(struct conversation *c, struct span block)
+{
+	struct span id = span_member(block, "tool_id"), content = span_member(block, "tool_content");
+	const size_t *index = map_get(&c->calls, id.at, id.len);
+	struct span call = index == NULL ? span_of(NULL, 0) : c->blocks[*index];
+	bool error = span_true(span_member(block, "is_error"));
+
+	writer_key(c->w, "functionResponse");
+	writer_object(c->w);
+	pass_member(c->w, "id", own_id(call));
+	pass_member(c->w, "name", index == NULL ? id : span_member(call, "tool_name"));
+	writer_key(c->w, "response");
+	writer_object(c->w);
+	pass_member(c->w, error ? "error" : "output", content);
+	writer_object_end(c->w);
+	writer_object_end(c->w);
+}
+
+static void
+write_attachment(struct conversation *c, struct span block)
+{
+	writer_key(c->w, "inlineData");
+	writer_object(c->w);
+	pass_member(c->w, "mimeType", span_member(block, "media_type"));
+	pass_member(c->w, "data", span_member(block, "data"));
+	writer_object_end(c->w);
+}
+
+static const struct kind {
+	const char *type;
+	const char *content; /* the member that has what the API ran */
+	void (*write)(struct conversation *c, struct span block);
+} kinds[] = {
+	{ "text", NULL, write_text },
+	{ "thinking", NULL, write_thought },
+	{ "tool_use", "tool_input", write_call },
+	{ "tool_result", "tool_content", write_result },
+	{ "image", NULL, write_attachment },
+	{ "document", NULL, write_attachment }
+};
+
+static const struct kind *
+kind_of(struct span block)
+{
+	struct span type = span_member(block, "type");
+	size_t i;
+
+	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (span_is(type, kinds[i].type))
+			return &kinds[i];
+	return NULL;
+}
+
+/* Nothing is sent of thoughts of others, and of texts that say nothing. */
+static bool
+is_sendable(struct span block)
+{
+	const struct kind *kind = kind_of(block);
+	bool own = stream_own(block, API);
+
+	if (kind == NULL || stream_foreign(block, API))
+		return false;
+	if (kind->write == write_thought)
+		return own;
+	return kind->write != write_text || !span_is(span_member(block, "text"), "") ||
+	    (own && (span_member(block, "signature").at != NULL ||
+	    span_path(block, "raw", "type", NULL).at != NULL));
+}
+
+/* A part that came in a way of its own: what stands in raw, and the content of what
+ * the API ran, under its kind. */
+static void
+write_special(struct writer *w, const struct kind *kind, struct span block)
+{
+	static const char *const ours[] = { "type", "citations", NULL };
+	struct span raw = span_member(block, "raw"), key, value;
+	struct span_walk walk;
+
+	if (kind->content != NULL)
+		pass_raw(w, span_member(raw, "type"), span_member(block, kind->content));
+	span_walk_begin(&walk, raw);
+	while (span_walk_next(&walk, &key, &value))
+		if (span_one_of(key, ours) == NULL)
+			pass_raw(w, key, value);
+	write_signature(w, block);
+}
+
+static void
+write_part(struct conversation *c, struct span block)
+{
+	const struct kind *kind = kind_of(block);
+
+	writer_object(c->w);
+	if (span_type(span_path(block, "raw", "type", NULL)) == 's')
+		write_special(c->w, kind, block);
+	else
+		kind->write(c, block);
+	writer_object_end(c->w);
+}
+
+/* The role waits for a part: the API refuses messages without any. */
+static void
+write_content(struct conversation *c, struct span message)
+{
+	bool model = span_is(span_member(message, "role"), "assistant");
+	struct span_walk walk;
+	struct span key, block;
+	bool begun = false;
+
+	c->signed_call = false;
+	span_walk_begin(&walk, span_member(message, "blocks"));
+	while (span_walk_next(&walk, &key, &block)) {
+		if (!is_sendable(block))
+			continue;
+		if (!begun) {
+			writer_object(c->w);
+			writer_member_string(c->w, "role", model ? "model" : "user");
+			writer_key(c->w, "parts");
+			writer_array(c->w);
+			begun = true;
+		}
+		write_part(c, block);
+	}
+	if (begun) {
+		writer_array_end(c->w);
+		writer_object_end(c->w);
+	}
+}
+
+static void
+write_contents(const struct stream *s, struct writer *w)
+{
+	struct conversation c = { .w = w, .signs = !is_older_model(s), .calls = MAP_INIT };
+	struct span_walk walk;
+	struct span key, message;
+
+	writer_key(w, "contents");
+	writer_array(w);
+	span_walk_begin(&walk, s->request->messages);
+	while (span_walk_next(&walk, &key, &message))
+		write_content(&c, message);
+	writer_array_end(w);
+	map_free(&c.calls);
+	free(c.blocks);
+}
+
+static void
+write_system(struct writer *w, struct span system)
+{
+	if (system.at == NULL || span_is(system, ""))
+		return;
+	writer_key(w, "systemInstruction");
+	writer_object(w);
+	writer_key(w, "parts");
+	writer_array(w);
+	writer_object(w);
+	pass_member(w, "text", system);
+	writer_object_end(w);
+	writer_array_end(w);
+	writer_object_end(w);
+}
+
+static void
+write_tools(struct writer *w, struct span tools)
+{
+	struct span_walk walk;
+	struct span key, tool;
+
+	if (span_element(tools, 0).at == NULL)
+		return;
+	writer_key(w, "tools");
+	writer_array(w);
+	writer_object(w);
+	writer_key(w, "functionDeclarations");
+	writer_array(w);
+	span_walk_begin(&walk, tools);
+	while (span_walk_next(&walk, &key, &tool)) {
+		writer_object(w);
+		pass_member(w, "name", span_member(tool, "name"));
+		pass_member(w, "description", span_member(tool, "description"));
+		pass_member(w, "parametersJsonSchema", span_member(tool, "input_schema"));
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+	writer_object_end(w);
+	writer_array_end(w);
+}
+
+/* LOW, MEDIUM … of an effort. */
+static void
+write_level(struct writer *w, struct span effort)
+{
+	char *level = span_text(effort), *at;
+
+	for (at = level; *at != '\0'; at++)
+		*at = (char)toupper((unsigned char)*at);
+	writer_member_string(w, "thinkingLevel", level);
+	free(level);
+}
+
+/* `true` leaves it to the model how much. */
+static void
+write_thoughts(struct writer *w, struct span thinking, bool older)
+{
+	writer_member_bool(w, "includeThoughts", true);
+	if (span_type(thinking) == 's' && !older)
+		write_level(w, thinking);
+	else if (span_type(thinking) == 't' && older)
+		writer_member_integer(w, "thinkingBudget", -1);
+	else if (span_type(thinking) != 't')
+		writer_member_integer(w, "thinkingBudget", thinking_budget(thinking));
+}
+
+/* Of the models that think unless told otherwise, few can be told. */
+static void
+write_thinking(const struct stream *s, struct writer *w, struct span thinking)
+{
+	bool none = span_type(thinking) != 's' && thinking_budget(thinking) == 0;
+
+	if (span_type(thinking) == 'o') {
+		pass_member(w, "thinkingConfig", thinking);
+		return;
+	}
+	if (none && !is_model(s, "gemini-2.5-flash"))
+		return;
+	writer_key(w, "thinkingConfig");
+	writer_object(w);
+	if (none)
+		writer_member_integer(w, "thinkingBudget", 0);
+	else
+		write_thoughts(w, thinking, is_older_model(s));
+	writer_object_end(w);
+}
+
+static const struct {
+	const char *ours, *theirs;
+} param_names[] = {
+	{ "max_tokens", "maxOutputTokens" },
+	{ "top_p", "topP" },
+	{ "stop_sequences", "stopSequences" }
+};
+
+/* Members of the request itself; all others are of its generationConfig. */
+static const char *const outer_params[] = { "cachedContent", "labels", "safetySettings",
+    "serviceTier", "toolConfig", NULL };
+
+static void
+write_config_param(const struct stream *s, struct writer *w, struct span key, struct span value)
+{
+	size_t i;
+
+	if (span_is(key, "cache"))
+		return; /* the API caches by itself */
+	if (span_is(key, "thinking")) {
+		write_thinking(s, w, value);
+		return;
+	}
+	for (i = 0; i < sizeof param_names / sizeof param_names[0]; i++)
+		if (span_is(key, param_names[i].ours)) {
+			pass_member(w, param_names[i].theirs, value);
+			return;
+		}
+	pass_raw(w, key, value);
+}
+
+/* The API passes over the parts of a schema that it does not know. */
+static void
+write_output_schema(const struct stream *s, struct writer *w)
+{
+	struct span schema = span_member(s->request->line, "output_schema");
+
+	if (schema.at == NULL || (is_older_model(s) && span_element(s->request->tools, 0).at != NULL))
+		return;
+	writer_member_string(w, "responseMimeType", "application/json");
+	pass_member(w, "responseJsonSchema", schema);
+}
+
+static void
+write_params(const struct stream *s, struct writer *w)
+{
+	struct buffer config = BUFFER_INIT;
+	struct writer inner;
+	struct span_walk walk;
+	struct span key, value;
+
+	writer_begin(&inner, &config);
+	writer_object(&inner);
+	span_walk_begin(&walk, s->request->params);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (span_one_of(key, outer_params) != NULL)
+			pass_raw(w, key, value);
+		else
+			write_config_param(s, &inner, key, value);
+	}
+	write_output_schema(s, &inner);
+	writer_object_end(&inner);
+	if (config.len > 2)
+		writer_member_buffer(w, "generationConfig", &config);
+	buffer_free(&config);
+}
+
+static void
+write_body(const struct stream *s, struct writer *w)
+{
+	writer_object(w);
+	write_system(w, s->request->system);
+	write_params(s, w);
+	write_tools(w, s->request->tools);
+	write_contents(s, w);
+	writer_object_end(w);
+}
+
+/* A name may say its collection; what else is in it is no part of the path. */
+static void
+write_path(const struct stream *s, struct buffer *url)
+{
+	static const char *const collections[] = { "models/", "tunedModels/" };
+	char *model = span_text(s->request->model);
+	const char *name = model, *collection = collections[0];
+	size_t i;
+
+	for (i = 0; i < sizeof collections / sizeof collections[0]; i++)
+		if (strncmp(model, collections[i], strlen(collections[i])) == 0) {
+			collection = collections[i];
+			name = model + strlen(collection);
+		}
+	buffer_format(url, "/v1beta/%s", collection);
+	for (; *name != '\0'; name++) {
+		if (isalnum((unsigned char)*name) || strchr("-._~", *name) != NULL)
+			buffer_byte(url, *name);
+		else
+			buffer_format(url, "%%%02X", (unsigned)(unsigned char)*name);
+	}
+	buffer_text(url, ":streamGenerateContent?alt=sse");
+	free(model);
+}
+
+int
+main(int argc, char **argv)
+{
+	static const char *const headers[] = { NULL };
+	static const struct stream_api api = {
+		.program = "awf-provider-google",
+		.usage = usage,
+		.base_variable = "GEMINI_BASE_URL",
+		.base_default = "https://generativelanguage.googleapis.com",
+		.key_variable = "GEMINI_API_KEY",
+		.key_header = "x-goog-api-key: ",
+		.key_fallback = "GOOGLE_API_KEY",
+		.headers = headers,
+		.path = write_path,
+		.body = write_body,
+		.event = take_event,
+		.finish = finish
+	};
+
+	return stream_main(&api, argc, argv);
+}

@@ -276,6 +276,7 @@ take_event(struct stream *s, struct span data)
 	struct span key, part;
 
 	text_once(&s->message.model, span_member(data, "modelVersion"));
+	text_once(&s->message.request_id, span_member(data, "responseId"));
 	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
 	if (span_type(reason) == 's') {
 		refuse(s, ERROR_REFUSED, reason, span_member(feedback, "blockReasonMessage"));
@@ -694,7 +695,7 @@ write_config_param(const struct stream *s, struct writer *w, struct span key, st
 static void
 write_output_schema(const struct stream *s, struct writer *w)
 {
-	struct span schema = span_member(s->request->line, "output_schema");
+	struct span schema = s->request->output_schema;
 
 	if (schema.at == NULL || (is_older_model(s) && span_element(s->request->tools, 0).at != NULL))
 		return;
@@ -766,6 +767,8 @@ int
 main(int argc, char **argv)
 {
 	static const char *const headers[] = { NULL };
+	static const char *const media_types[] = { "image/png", "image/jpeg", "image/webp",
+	    "image/heic", "image/heif", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-google",
 		.usage = usage,
@@ -775,6 +778,7 @@ main(int argc, char **argv)
 		.key_header = "x-goog-api-key: ",
 		.key_fallback = "GOOGLE_API_KEY",
 		.headers = headers,
+		.media_types = media_types,
 		.path = write_path,
 		.body = write_body,
 		.event = take_event,

@@ -155,7 +155,7 @@ collect_ids(struct map *taken, struct span messages)
 
 /* The first of call_1, call_2 … that is not taken. */
 static char *
-free_id(struct map *taken, size_t *number)
+free_id(const struct map *taken, size_t *number)
 {
 	char *id = memory_format("call_%zu", ++*number);
 
@@ -166,28 +166,37 @@ free_id(struct map *taken, size_t *number)
 	return id;
 }
 
-static bool
-is_nameless(const struct block *b)
+static void
+name_nameless(struct message *m, struct map *taken)
 {
-	return b->type == BLOCK_TOOL_USE && b->tool_id == NULL;
+	size_t number = 0, i;
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].tool_id != NULL)
+			map_put(taken, m->blocks[i].tool_id, strlen(m->blocks[i].tool_id), 1);
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && m->blocks[i].tool_id == NULL)
+			m->blocks[i].tool_id = free_id(taken, &number);
 }
 
 void
 message_name_calls(struct message *m, struct span messages)
 {
 	struct map taken = MAP_INIT;
-	size_t number = 0, nameless = 0, i;
+	size_t i;
 
-	for (i = 0; i < m->count; i++) {
-		nameless += is_nameless(&m->blocks[i]);
-		if (m->blocks[i].tool_id != NULL)
-			map_put(&taken, m->blocks[i].tool_id, strlen(m->blocks[i].tool_id), 1);
-	}
-	if (nameless > 0)
+	if (message_calls(m))
 		collect_ids(&taken, messages);
-	for (i = 0; i < m->count; i++)
-		if (is_nameless(&m->blocks[i]))
-			m->blocks[i].tool_id = free_id(&taken, &number);
+	for (i = 0; i < m->count; i++) {
+		struct block *b = &m->blocks[i];
+
+		if (b->type != BLOCK_TOOL_USE || b->tool_id == NULL ||
+		    map_get(&taken, b->tool_id, strlen(b->tool_id)) == NULL)
+			continue;
+		free(b->tool_id);
+		b->tool_id = NULL;
+	}
+	name_nameless(m, &taken);
 	map_free(&taken);
 }
 
@@ -256,8 +265,6 @@ static void
 write_thinking(struct writer *w, const struct block *b)
 {
 	write_text(w, "thinking", &b->text);
-	if (b->signature.len > 0)
-		write_text(w, "signature", &b->signature);
 	if (b->redacted.len > 0)
 		write_text(w, "redacted", &b->redacted);
 }
@@ -295,6 +302,8 @@ write_block(struct writer *w, const struct block *b)
 	writer_object(w);
 	writer_member_string(w, "type", types[b->type].name);
 	types[b->type].write(w, b);
+	if (b->signature.len > 0)
+		write_text(w, "signature", &b->signature);
 	if (b->ran)
 		writer_member_string(w, "fidelity", "agent_emitted");
 	writer_member_string(w, "api", b->api);

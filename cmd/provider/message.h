@@ -32,7 +32,7 @@ struct block {
 	char *tool_id, *tool_name;
 	bool is_error;            /* of a tool result */
 	bool ran;                 /* the API ran this tool itself */
-	struct buffer signature;  /* of thinking */
+	struct buffer signature;  /* by which the API knows its own thinking again */
 	struct buffer redacted;   /* thinking that only the API can read */
 	const char *api;          /* whose raw, signature or field this is */
 	const char *field;        /* the API's own name for this, if it has several */
@@ -87,8 +87,8 @@ void number_add(long long *sum, struct span value);
 
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
-/* Gives calls without an id one of ours, which no other call of the conversation has:
- * messages are those of the request. */
+/* Gives calls without an id, and those whose id a call before them in the conversation
+ * has (messages are those of the request), one of ours that no other call has. */
 void message_name_calls(struct message *m, struct span messages);
 
 /* Members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of an

@@ -305,6 +305,8 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 		f->retry_after_ms = answer->retry_after_ms;
 	if (answer->request_id[0] != '\0')
 		memcpy(f->request_id, answer->request_id, sizeof f->request_id);
+	else if (s->message.request_id != NULL)
+		snprintf(f->request_id, sizeof f->request_id, "%s", s->message.request_id);
 	if (s->failed)
 		return -1;
 	if (posted == 0 && (answer->status < 200 || answer->status > 299)) {
@@ -336,7 +338,7 @@ exchange(struct stream *s, struct http *http)
 	if (judge(s, posted, &answer, &err) != 0) {
 		provider_error(s->provider, &s->failure);
 	} else {
-		if (answer.request_id[0] != '\0')
+		if (s->message.request_id == NULL && answer.request_id[0] != '\0')
 			s->message.request_id = memory_text(answer.request_id);
 		provider_message(s->provider, &s->message);
 	}

@@ -41,10 +41,10 @@ static const char usage[] =
 "\n"
 "Each answer file is one stream: a line is the data of one server-sent event,\n"
 "whose name is the line's \"type\" if it has one; Chat Completions streams end\n"
-"with [DONE]. Errors are in the form of the API that the request's path is of. A\n"
-"request gets the next unused answer of the first matching\n"
-"--answer-for, else the next --answer, else status 400. An answer spoilt by a\n"
-"fault other than split and slow stays unused, for the request that tries again.\n"
+"with [DONE]. Errors are in the form of the API that the path is of. A request\n"
+"gets the next unused answer of the first matching --answer-for, else the next\n"
+"--answer, else status 400. An answer spoilt by a fault other than split and slow\n"
+"stays unused, for the request that tries again.\n"
 "\n"
 "A fault is N:KIND[:ARG], N the number of the request (from 1) or *; several\n"
 "for one request add up. KIND is one of\n"
@@ -54,8 +54,8 @@ static const char usage[] =
 "  split:N        pieces of N bytes\n"
 "  slow:MS        MS milliseconds before each piece (of 64 bytes, or split:N)\n"
 "  cut:BYTES      closes the connection after BYTES bytes\n"
-"  cut:each       closes it after as many bytes as requests came before\n"
-"  end:each       ends the answer, as if that was all, after so many\n"
+"  cut-each       closes it after as many bytes as there were requests before\n"
+"  end-each       ends the answer after so many bytes, as if it was whole\n"
 "  stall          half of the events, then nothing\n"
 "  error-event[:TYPE]  half of the events, then an error event\n"
 "  oversized      a line of 80 MiB after half of the events\n"
@@ -76,7 +76,7 @@ struct answer {
 	const char *pattern; /* NULL: any request */
 	struct buffer stream;
 	size_t half;         /* where the second half of its events begins */
-	bool chat, used;
+	bool done, used;
 };
 
 /* An answer on its way to one client. */
@@ -86,7 +86,9 @@ struct delivery {
 	long delay_ms;
 	unsigned status;
 	const char *retry_after;
-	bool chat;
+	long number;         /* of its request */
+	bool ends;           /* at cut_at, as if it was whole */
+	const struct form *form;
 };
 
 struct fault {
@@ -120,52 +122,113 @@ struct exchange {
 	long connection;
 };
 
-static const struct {
+static const struct status {
 	unsigned status;
 	const char *type; /* Messages API */
 	const char *code; /* Chat Completions */
+	const char *rpc;  /* Gemini */
 } statuses[] = {
-	{ 400, "invalid_request_error", "invalid_request_error" },
-	{ 401, "authentication_error", "invalid_api_key" },
-	{ 403, "permission_error", "permission_denied" },
-	{ 404, "not_found_error", "model_not_found" },
-	{ 413, "request_too_large", "request_too_large" },
-	{ 429, "rate_limit_error", "rate_limit_exceeded" },
-	{ 500, "api_error", "server_error" },
-	{ 529, "overloaded_error", "overloaded" },
-	{ 0, "api_error", "server_error" }
+	{ 400, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT" },
+	{ 401, "authentication_error", "invalid_api_key", "UNAUTHENTICATED" },
+	{ 403, "permission_error", "permission_denied", "PERMISSION_DENIED" },
+	{ 404, "not_found_error", "model_not_found", "NOT_FOUND" },
+	{ 413, "request_too_large", "request_too_large", "INVALID_ARGUMENT" },
+	{ 429, "rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED" },
+	{ 500, "api_error", "server_error", "INTERNAL" },
+	{ 503, "api_error", "server_error", "UNAVAILABLE" },
+	{ 529, "overloaded_error", "overloaded", "UNAVAILABLE" },
+	{ 0, "api_error", "server_error", "UNKNOWN" }
 };
 
-/* An error object as the API in question writes it. */
+/* {"type":"error","error":{"type","message"}} */
 static void
-error_body(struct buffer *out, bool chat, const char *type, const char *code, const char *message)
+messages_error(struct writer *w, const struct status *s, const char *word, const char *message)
+{
+	writer_member_string(w, "type", "error");
+	writer_key(w, "error");
+	writer_object(w);
+	writer_member_string(w, "type", word == NULL ? s->type : word);
+	writer_member_string(w, "message", message);
+	writer_object_end(w);
+}
+
+/* {"error":{"type","code","message"}} */
+static void
+chat_error(struct writer *w, const struct status *s, const char *word, const char *message)
+{
+	writer_key(w, "error");
+	writer_object(w);
+	writer_member_string(w, "type", word == NULL ? s->type : word);
+	writer_member_string(w, "code", word == NULL ? s->code : word);
+	writer_member_string(w, "message", message);
+	writer_object_end(w);
+}
+
+/* {"error":{"code","message","status"}} */
+static void
+gemini_error(struct writer *w, const struct status *s, const char *word, const char *message)
+{
+	writer_key(w, "error");
+	writer_object(w);
+	writer_member_integer(w, "code", s->status);
+	writer_member_string(w, "message", message);
+	writer_member_string(w, "status", word == NULL ? s->rpc : word);
+	writer_object_end(w);
+}
+
+/* How an API says errors; the first is that of any other path. */
+static const struct form {
+	const char *path;
+	/* The members of an error; word: the API's own, in an event, else NULL. */
+	void (*error)(struct writer *w, const struct status *s, const char *word, const char *message);
+	const char *word;  /* of an error event that says none */
+	const char *event; /* the event's name; NULL: none */
+} forms[] = {
+	{ "/messages", messages_error, "overloaded_error", "error" },
+	{ "/chat/completions", chat_error, "server_error", NULL },
+	{ ":streamGenerateContent", gemini_error, "UNAVAILABLE", NULL }
+};
+
+static const struct form *
+form_of(const char *url)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof forms / sizeof forms[0]; i++)
+		if (strstr(url, forms[i].path) != NULL)
+			return &forms[i];
+	return &forms[0];
+}
+
+/* The row of a status, or of an API's word for it; the last row if there is none. */
+static const struct status *
+status_find(unsigned status, const char *word)
+{
+	const struct status *s = statuses;
+
+	while (s->status != 0 && s->status != status && (word == NULL || strcmp(s->rpc, word) != 0))
+		s++;
+	return s;
+}
+
+static void
+error_body(struct buffer *out, const struct form *form, const struct status *s, const char *word,
+    const char *message)
 {
 	struct writer w;
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	if (!chat)
-		writer_member_string(&w, "type", "error");
-	writer_key(&w, "error");
-	writer_object(&w);
-	writer_member_string(&w, "type", type);
-	if (chat)
-		writer_member_string(&w, "code", code);
-	writer_member_string(&w, "message", message);
-	writer_object_end(&w);
+	form->error(&w, s, word, message);
 	writer_object_end(&w);
 }
 
 static void
 delivery_status(struct delivery *d, unsigned status, const char *message)
 {
-	size_t i = 0;
-
-	while (statuses[i].status != 0 && statuses[i].status != status)
-		i++;
 	d->status = status;
 	buffer_clear(&d->bytes);
-	error_body(&d->bytes, d->chat, statuses[i].type, statuses[i].code, message);
+	error_body(&d->bytes, d->form, status_find(status, NULL), NULL, message);
 }
 
 /* Puts bytes into the stream at a position. */
@@ -214,6 +277,20 @@ fault_cut(struct delivery *d, const struct fault *f)
 }
 
 static void
+fault_cut_each(struct delivery *d, const struct fault *f)
+{
+	(void)f;
+	d->cut_at = (size_t)d->number - 1;
+}
+
+static void
+fault_end_each(struct delivery *d, const struct fault *f)
+{
+	fault_cut_each(d, f);
+	d->ends = true;
+}
+
+static void
 fault_stall(struct delivery *d, const struct fault *f)
 {
 	(void)f;
@@ -223,15 +300,13 @@ fault_stall(struct delivery *d, const struct fault *f)
 static void
 fault_error_event(struct delivery *d, const struct fault *f)
 {
-	const char *type = f->argument;
+	const char *word = f->argument == NULL ? d->form->word : f->argument;
 
-	if (type == NULL)
-		type = d->chat ? "server_error" : "overloaded_error";
 	d->bytes.len = d->half;
-	if (!d->chat)
-		buffer_text(&d->bytes, "event: error\n");
+	if (d->form->event != NULL)
+		buffer_format(&d->bytes, "event: %s\n", d->form->event);
 	buffer_text(&d->bytes, "data: ");
-	error_body(&d->bytes, d->chat, type, type, "an error event on request");
+	error_body(&d->bytes, d->form, status_find(0, word), word, "an error event on request");
 	buffer_text(&d->bytes, "\n\n");
 }
 
@@ -270,6 +345,8 @@ static const struct fault_kind fault_kinds[] = {
 	{ "split", 1, true, fault_split },
 	{ "slow", 1, true, fault_slow },
 	{ "cut", 0, false, fault_cut },
+	{ "cut-each", -1, false, fault_cut_each },
+	{ "end-each", -1, false, fault_end_each },
 	{ "stall", -1, false, fault_stall },
 	{ "error-event", -1, false, fault_error_event },
 	{ "oversized", -1, false, fault_oversized },
@@ -368,7 +445,7 @@ answer_event(struct answer *a, const char *data, size_t len)
 	char *type = span_text(span_member(line, "type"));
 
 	if (span_is(span_member(line, "object"), "chat.completion.chunk"))
-		a->chat = true;
+		a->done = true;
 	if (type != NULL)
 		buffer_format(&a->stream, "event: %s\n", type);
 	free(type);
@@ -407,7 +484,7 @@ answer_load(struct answer *a, const char *pattern, const char *path, struct erro
 		if (len > 0)
 			answer_event(a, file.data + at, len);
 	}
-	if (a->chat)
+	if (a->done)
 		buffer_text(&a->stream, "data: [DONE]\n\n");
 	buffer_free(&file);
 	return 0;
@@ -473,6 +550,26 @@ log_secret(struct writer *w, struct MHD_Connection *c, const char *name)
 	writer_member_bool(w, name, MHD_lookup_connection_value(c, MHD_HEADER_KIND, name) != NULL);
 }
 
+static enum MHD_Result
+log_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	writer_member_string(context, name, value == NULL ? "" : value);
+	return MHD_YES;
+}
+
+/* What follows the path in the URL, if anything does. */
+static void
+log_query(struct writer *w, struct MHD_Connection *c)
+{
+	if (MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, NULL, NULL) == 0)
+		return;
+	writer_key(w, "query");
+	writer_object(w);
+	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, log_argument, w);
+	writer_object_end(w);
+}
+
 static void
 log_body(struct writer *w, const struct buffer *body)
 {
@@ -513,7 +610,10 @@ log_request(struct server *s, struct MHD_Connection *c, const char *url,
 	log_header(&w, c, "anthropic-beta");
 	log_secret(&w, c, "authorization");
 	log_secret(&w, c, "x-api-key");
+	if (form_of(url)->error == gemini_error)
+		log_secret(&w, c, "x-goog-api-key");
 	writer_object_end(&w);
+	log_query(&w, c);
 	log_body(&w, &x->body);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
@@ -532,7 +632,8 @@ delivery_new(struct server *s, const char *url, struct answer *a, long number)
 	d->status = MHD_HTTP_OK;
 	d->piece = BLOCK;
 	d->cut_at = d->stall_at = SIZE_MAX;
-	d->chat = strstr(url, "/chat/completions") != NULL;
+	d->number = number;
+	d->form = form_of(url);
 	if (a == NULL) {
 		delivery_status(d, 400, "model-server: no answer is left");
 	} else {
@@ -594,7 +695,7 @@ delivery_next(void *context, uint64_t position, char *out, size_t size)
 	}
 	while (d->sent == d->stall_at)
 		pause();
-	return d->sent == d->cut_at ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+	return d->sent == d->cut_at && !d->ends ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
 }
 
 static enum MHD_Result

@@ -59,3 +59,34 @@ check_captures() {
 		}
 	done
 }
+
+# The number of bytes that the model server makes of a file.
+stream_bytes() {
+	model_server --answer "$1"
+	curl -s -d '{}' "$MODEL_SERVER" | wc -c
+	kill "$MODEL_SERVER_PID"
+}
+
+# check_cut NAME FILE FAULT CATEGORIES: a stream is broken off after each number of its
+# bytes, from none to all. That is an error, of these categories in their order, until
+# enough came; from then on it is the whole answer, but for what was used.
+check_cut() {
+	local whole bytes
+	whole=$(jq -c '[.blocks, .stop_reason]' "${2%.jsonl}.answer")
+	bytes=$(stream_bytes "$2")
+	model_server --answer "$2" --fault "*:$3"
+	for ((id = 0; id <= bytes + 1; id++)); do request "$id"; done | provider "$1" >cut.answers
+	kill "$MODEL_SERVER_PID"
+	same "$(wc -l <cut.answers)" "$((bytes + 2))"
+	same "$(jq -c 'if .type == "message" then [.blocks, .stop_reason] else .category end' cut.answers |
+		uniq | paste -sd' ')" "$4 $whole"
+}
+
+# Every fixture of a provider, broken off with an error and as if it was whole.
+check_cuts() {
+	local file
+	for file in "$ROOT/tests/fixtures/$1"/*.jsonl; do
+		check_cut "$1" "$file" cut-each '"network"'
+		check_cut "$1" "$file" end-each '"provider" "network"'
+	done
+}

@@ -27,7 +27,8 @@ enum {
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
-	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
+	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 _Static_assert(OPT_VERBOSE < 64, "a bit for each");
@@ -86,6 +87,10 @@ const struct option_spec step_options[] = {
 	{ OPT_RETRY_ON, 0, "retry-on", "CODES", "error codes to try again on, comma-separated" },
 	{ OPT_EFFECTS, 0, "effects", "WORD[,idempotent]", "none, read, workspace or external" },
 	{ OPT_PASS_KEY, 0, "pass-key", "NAME", "leave this API key in the environment of commands" },
+	{ OPT_SANDBOX, 0, "sandbox", "MODE", "workspace, read-only or none: of the command, or the tools" },
+	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
+	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
+	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
@@ -205,6 +210,29 @@ apply_strategy(struct settings *s, const char *value, struct error *err)
 }
 
 static int
+apply_sandbox(struct step *step, const char *value, struct error *err)
+{
+	int mode = options_word("--sandbox", value, sandbox_modes, err);
+
+	if (mode == -1)
+		return -1;
+	step->sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + mode);
+	return 0;
+}
+
+static int
+apply_sandbox_mode(struct step *step, const char *value, struct error *err)
+{
+	static const char *const words[] = { "require", "prefer", NULL };
+	int word = options_word("--sandbox-mode", value, words, err);
+
+	if (word == -1)
+		return -1;
+	step->sandbox.prefer = word == 1;
+	return 0;
+}
+
+static int
 apply_kind(struct settings *s, const char *value, struct error *err)
 {
 	if (!name_valid(value))
@@ -278,6 +306,10 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return parse_effects(step, value, err);
 	case OPT_KIND:
 		return apply_kind(s, value, err);
+	case OPT_SANDBOX:
+		return apply_sandbox(step, value, err);
+	case OPT_SANDBOX_MODE:
+		return apply_sandbox_mode(step, value, err);
 	default:
 		return apply_measure(s, id, value, err);
 	}
@@ -314,6 +346,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_RESCUE: step->rescue = true; break;
 	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
 	case OPT_TRY: step->failure = FAILURE_TRY; break;
+	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
+	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
 	case OPT_DRY_RUN: s->dry_run = true; break;
 	case OPT_VERBOSE: step->live = true; break;
 	case OPT_PASS_KEY:
@@ -356,7 +390,10 @@ settle_group(struct settings *s)
 #define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
     SAID(OPT_RETRY_ON))
+#define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | SAID(OPT_SANDBOX_MODE))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
+
+#define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
 
 /* What may not be said: the option, together with any of these (none: at all), unless
  * with any of those. The first that is broken is told of. */
@@ -411,6 +448,13 @@ static const struct rule {
 	    "not with -n: there is no input to come from a step" },
 	{ OPT_REQUIRE, SAID(OPT_RESCUE), 0,
 	    "not with --rescue: what failed was not made by the step that it came from" },
+	{ OPT_APPROVE, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
+	{ OPT_TERMINAL, SANDBOX, 0, "not with options about a sandbox: nothing is run" },
+	{ OPT_SANDBOX, GROUP, 0, NO_GROUP },
+	{ OPT_NETWORK, GROUP, 0, NO_GROUP },
+	{ OPT_NO_NETWORK, GROUP, 0, NO_GROUP },
+	{ OPT_SANDBOX_MODE, GROUP, 0, NO_GROUP },
+	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
 	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
 	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
 	{ OPT_FILE, SAID(OPT_QUIET), 0, "not with -q" },

@@ -7,6 +7,7 @@
 #include "agent/definition.h"
 #include "agent/params.h"
 #include "agent/provider.h"
+#include "agent/sandboxing.h"
 #include "agent/tool.h"
 #include "agent/yaml.h"
 #include "base/buffer.h"
@@ -174,8 +175,8 @@ static const struct definition_key keys[] = {
 	{ "fallback", definition_later, 0, 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
 	{ "phases", phases_read, MEMBER(phases), 0, 0 },
-	{ "sandbox", definition_later, 0, 0, 0 },
-	{ "network", definition_later, 0, 0, 0 },
+	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
+	{ "network", sandboxing_network, MEMBER(sandbox), 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

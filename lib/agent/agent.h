@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "exec/ceiling.h"
+#include "exec/sandbox.h"
 
 struct agent {
 	char *path;            /* where it was found */
@@ -37,6 +38,7 @@ struct agent {
 	int64_t before_turn_ms;    /* its time limit; 0: none */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
+	struct sandbox sandbox;    /* of its tools, as far as it says */
 	struct phases_list phases; /* none: it has a task as a whole */
 	json_t *document;          /* everything, unknown keys too */
 	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */

@@ -26,6 +26,7 @@
 #include "exec/body.h"
 #include "exec/environment.h"
 #include "exec/retry.h"
+#include "exec/sandbox.h"
 #include "record/gate.h"
 #include "record/run.h"
 #include "record/state.h"
@@ -80,6 +81,7 @@ struct step {
 	bool idempotent;
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
+	struct sandbox sandbox;      /* of the command, or of all tools */
 	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */

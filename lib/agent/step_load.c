@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "agent/prompt.h"
+#include "agent/sandboxing.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -69,6 +70,40 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 	return 0;
 }
 
+/* Whether each tool can have the sandbox that it is to have. */
+static int
+check_sandboxes(const struct step *step, struct error *err)
+{
+	struct sandbox decided;
+
+	if (step->operation != NULL)
+		return sandboxing_decide(&decided, &step->sandbox, NULL, step->operation, err);
+	for (size_t i = 0; step->team != NULL && i < step->team->count; i++) {
+		const struct member *m = step->team->members[i];
+
+		for (size_t j = 0; j < m->tool_count; j++)
+			if (sandboxing_decide(&decided, &step->sandbox, &m->agent, &m->tools[j],
+			    err) == -1)
+				return -1;
+	}
+	return 0;
+}
+
+/* Of a command nobody but the step says anything. */
+static int
+settle_sandbox(struct step *step, struct error *err)
+{
+	struct sandbox decided;
+	struct error why = ERROR_INIT;
+
+	if (step->command == NULL)
+		return check_sandboxes(step, err);
+	if (sandboxing_decide_command(&decided, &step->sandbox, NULL, &why) == -1)
+		return error_set(err, ERROR_USAGE, "--no-network", "%s", why.message);
+	step->sandbox = decided;
+	return 0;
+}
+
 int
 step_load(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
@@ -87,6 +122,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		result = load_agents(step, source, loaded, err);
 	if (source->kind != NULL)
 		step->kind = source->kind;
+	if (result == 0)
+		result = settle_sandbox(step, err);
 	if (result == 0) {
 		step_define(step);
 		step_name_files(step, source);

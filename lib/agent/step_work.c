@@ -7,6 +7,7 @@
 #include "agent/prompt.h"
 #include "agent/turn.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -89,6 +90,19 @@ take_output(struct working *work, const struct buffer *output)
 	}
 }
 
+/* In its sandbox, if it has one. In memory of its own. */
+static char **
+command_argv(struct step *s)
+{
+	char **argv;
+
+	if (!sandbox_holds(&s->sandbox))
+		return list_copy(s->command);
+	argv = sandbox_argv(&s->sandbox, NULL, NULL, s->command);
+	s->sandbox.told = true;
+	return argv;
+}
+
 /* One try of a command. 0, or -1 if the machine failed; the try's error is in
  * work->error. */
 static int
@@ -97,10 +111,11 @@ try_command(struct working *work, struct error *err)
 	struct step *s = work->step;
 	struct buffer input = BUFFER_INIT;
 	struct body body;
+	char **argv;
 	int result;
 
 	memset(&body, 0, sizeof body);
-	body.argv = s->command;
+	body.argv = argv = command_argv(s);
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
 	body.inherit = true;
@@ -117,6 +132,8 @@ try_command(struct working *work, struct error *err)
 	result = bodies_run(&body, 1, &s->interrupts, err);
 	work->error = body.error;
 	work->exit_code = body.exit_code;
+	if (sandbox_holds(&s->sandbox))
+		sandbox_blocked(body.exit_code, body.errors.data, body.errors.len, &work->error);
 	work->killed = body.exit_code > 128;
 	buffer_free(&work->errors);
 	work->errors = body.errors;
@@ -128,6 +145,7 @@ try_command(struct working *work, struct error *err)
 	    work->error.code == ERROR_NONE)
 		take_output(work, &body.output);
 	body_free(&body);
+	list_free(argv);
 	buffer_free(&input);
 	return result;
 }
@@ -151,6 +169,7 @@ turns_begin(struct working *work, struct turns *t)
 	t->live = s->live;
 	t->started = work->started;
 	t->attempt = s->run->attempt;
+	t->sandbox = &s->sandbox;
 	t->max_children = s->max_children;
 	t->recalled = work->recalls && !work->recalled.changed ? &work->recalled : NULL;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/definition.h"
+#include "agent/sandboxing.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -194,25 +195,6 @@ read_env(const struct definition *d, const struct definition_key *key, json_t *v
 	return 0;
 }
 
-/* What this version does anyway may be asked for. */
-static int
-read_sandbox(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	const char *text = json_string_value(value);
-
-	if (json_is_false(value) || (text != NULL && strcmp(text, "none") == 0))
-		return 0;
-	return definition_later(d, key, value, object, err);
-}
-
-static int
-read_network(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	return json_is_true(value) ? 0 : definition_later(d, key, value, object, err);
-}
-
 #define MEMBER(name) offsetof(struct tool, name)
 
 /* awf-tool(5) lists the same keys. */
@@ -228,13 +210,28 @@ static const struct definition_key keys[] = {
 	{ "concurrent", definition_flag, MEMBER(concurrent), 0, 0 },
 	{ "starts_run", definition_flag, MEMBER(starts_run), 0, 0 },
 	{ "env", read_env, MEMBER(environment), 0, 0 },
-	{ "sandbox", read_sandbox, 0, 0, 0 },
-	{ "network", read_network, 0, 0, 0 },
+	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
+	{ "network", sandboxing_network, MEMBER(sandbox), 0, 0 },
 	{ "title", definition_ignored, 0, 0, 0 },
 	{ "$schema", definition_ignored, 0, 0, 0 },
 	{ "$comment", definition_ignored, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
+
+/* What AWF says of its own tools holds until somebody says something else. */
+static bool
+is_own(const char *path)
+{
+	char *own = libexec_path(), *directory = path_directory(path), *rest = own;
+	const char *place;
+	bool is = false;
+
+	while (!is && (place = strsep(&rest, ":")) != NULL)
+		is = strcmp(place, directory) == 0;
+	free(directory);
+	free(own);
+	return is;
+}
 
 /* The schema's own bytes, so that the model reads what the author wrote. */
 static int
@@ -330,6 +327,8 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0 ||
 	    keep_input_schema(t, d, text, err) != 0)
 		return -1;
+	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
+		t->sandbox.preset = is_own(t->path);
 	default_command(t);
 	if (!t->missing && check_executable(t, err) != 0)
 		return -1;

@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "exec/sandbox.h"
 #include "json/scan.h"
 #include "json/schema.h"
 
@@ -41,6 +42,7 @@ struct tool {
 	bool idempotent;
 	bool concurrent;
 	bool starts_run;              /* each call of it starts a child run */
+	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */
 	char sha256[65];              /* of the file and the files beside it that it runs */

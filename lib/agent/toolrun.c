@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sandboxing.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -103,12 +106,26 @@ run_count_child(const struct tool_runs *r, struct tool_run *run)
 		    (long long)t->max_children);
 }
 
+/* A tool that the step did not load may say what cannot be had. */
+static void
+run_close_in(const struct tool_runs *r, struct tool_run *run)
+{
+	const struct turns *t = r->turns;
+	struct error why = ERROR_INIT;
+
+	if (sandboxing_decide(&run->sandbox, t->sandbox,
+	    t->member == NULL ? NULL : &t->member->agent, run->tool, &why) == -1)
+		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", why.message);
+}
+
 static void
 run_prepare(const struct tool_runs *r, struct tool_run *run)
 {
 	if (run->tool == NULL)
 		run_look_up(r, run);
-	if (run->tool != NULL)
+	if (run->tool != NULL && run->control == NULL)
+		run_close_in(r, run);
+	if (run->tool != NULL && run->error.code == ERROR_NONE)
 		run_check(run);
 	if (run->tool != NULL && run->control == NULL && ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
@@ -147,6 +164,15 @@ write_effects(struct writer *w, const struct tool_run *run)
 		writer_member_bool(w, "idempotent", true);
 }
 
+static void
+write_sandbox(struct writer *w, const struct tool_run *run)
+{
+	if (run->refused || !sandbox_holds(&run->sandbox))
+		return;
+	writer_member_string(w, "sandbox", sandbox_mode_name(run->sandbox.mode));
+	writer_member_bool(w, "network", run->sandbox.network == SANDBOX_NETWORK_ALLOWED);
+}
+
 static int
 run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
@@ -160,6 +186,7 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	writer_member_string(&w, "call_id", run->call_id);
 	writer_member_span(&w, "input", run->input);
 	write_effects(&w, run);
+	write_sandbox(&w, run);
 	writer_member_string(&w, "warning", run->warning);
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
@@ -263,12 +290,32 @@ run_finish(struct tool_run *run)
 	struct buffer why = BUFFER_INIT;
 
 	run->error = run->body.error;
+	if (sandbox_holds(&run->sandbox))
+		sandbox_blocked(run->body.exit_code, run->body.errors.data, run->body.errors.len,
+		    &run->error);
 	if (run->error.code == ERROR_NONE && tool_result(run->tool,
 	    buffer_string(&run->body.output), run->body.output.len, &run->output, &why) != 0)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s", buffer_string(&why));
 	buffer_free(&run->body.output);
 	buffer_free(&why);
+}
+
+/* The tool's command line, in its sandbox if it has one; in memory of its own. What lies
+ * beside the tool's file is the tool's. */
+static char **
+run_argv(const struct turns *t, struct tool_run *run)
+{
+	char *readable[2] = { NULL, NULL }, **argv;
+
+	if (!sandbox_holds(&run->sandbox))
+		return list_copy(run->tool->argv);
+	readable[0] = path_directory(run->tool->path);
+	run->sandbox.told = t->sandbox->told;
+	argv = sandbox_argv(&run->sandbox, NULL, readable, run->tool->argv);
+	t->sandbox->told = true;
+	free(readable[0]);
+	return argv;
 }
 
 /* Runs those of a batch that can be run, all at once. */
@@ -283,7 +330,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
-		bodies[i] = (struct body){ .argv = batch[i].tool->argv,
+		bodies[i] = (struct body){ .argv = run_argv(r->turns, &batch[i]),
 		    .environment = run_environment(r->turns, &batch[i]),
 		    .input = inputs[i].data, .input_len = inputs[i].len,
 		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
@@ -292,6 +339,8 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		batch[i].body = bodies[i];
 		run_finish(&batch[i]);
+		batch[i].body.argv = NULL;
+		list_free((char **)(uintptr_t)bodies[i].argv);
 		buffer_free(&inputs[i]);
 	}
 	free(bodies);

@@ -46,6 +46,7 @@ struct tool_run {
 	bool refused;                   /* it is not to be run */
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
+	struct sandbox sandbox;         /* that it runs in */
 	struct body body;
 	struct environment environment; /* its own, if the tool names keys */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */

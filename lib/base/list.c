@@ -49,6 +49,16 @@ list_add(char ***list, const char *text)
 	list_take(list, memory_text(text));
 }
 
+char **
+list_copy(char *const *list)
+{
+	char **copy = NULL;
+
+	for (; list != NULL && *list != NULL; list++)
+		list_add(&copy, *list);
+	return copy;
+}
+
 void
 list_free(char **list)
 {

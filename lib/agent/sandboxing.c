@@ -1,0 +1,62 @@
+#include "agent/sandboxing.h"
+
+#include <string.h>
+
+static struct sandbox *
+member_of(void *object, const struct definition_key *key)
+{
+	return (struct sandbox *)(void *)((char *)object + key->offset);
+}
+
+int
+sandboxing_mode(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *text = json_is_false(value) ? "none" : json_string_value(value);
+
+	for (int i = 0; text != NULL && sandbox_modes[i] != NULL; i++)
+		if (strcmp(text, sandbox_modes[i]) == 0) {
+			member_of(object, key)->mode = (enum sandbox_mode)(SANDBOX_NONE + i);
+			return 0;
+		}
+	return definition_fail(d, key->name, err, "expected workspace, read-only or none");
+}
+
+int
+sandboxing_network(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	if (!json_is_boolean(value))
+		return definition_fail(d, key->name, err, "expected true or false, got %s",
+		    definition_type(value));
+	member_of(object, key)->network = json_is_true(value) ? SANDBOX_NETWORK_ALLOWED :
+	    SANDBOX_NETWORK_DENIED;
+	return 0;
+}
+
+static const struct sandbox nothing_said;
+
+int
+sandboxing_decide(struct sandbox *decided, const struct sandbox *step, const struct agent *agent,
+    const struct tool *tool, struct error *err)
+{
+	const struct sandbox *said[] = { step, agent == NULL ? &nothing_said : &agent->sandbox,
+		&tool->sandbox, NULL };
+	struct error why = ERROR_INIT;
+
+	if (sandbox_decide(decided, said, &why) == -1)
+		return error_set(err, ERROR_DEFINITION, tool->path, "network: %s", why.message);
+	if (tool->starts_run && sandbox_holds(decided))
+		return error_set(err, ERROR_DEFINITION, tool->path, "sandbox: the tool '%s' starts "
+		    "runs, which are recorded outside: none is all that it can have", tool->name);
+	return 0;
+}
+
+int
+sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, struct error *err)
+{
+	const struct sandbox *said[] = { step, agent == NULL ? &nothing_said : &agent->sandbox, NULL };
+
+	return sandbox_decide(decided, said, err);
+}

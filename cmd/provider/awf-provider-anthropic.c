@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/text.h"
 #include "pass.h"
 #include "stream.h"
 #include "strict.h"
@@ -111,14 +112,6 @@ static const struct member {
 
 /* What the events say. */
 
-static bool
-ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* server_tool_use, web_search_tool_result and their like go by their shape. */
 static enum kind
 kind_of(const char *type)
@@ -128,9 +121,9 @@ kind_of(const char *type)
 	for (kind = 0; kind < KIND_OTHER; kind++)
 		if (strcmp(type, kinds[kind].type) == 0)
 			return (enum kind)kind;
-	if (ends_with(type, "_tool_use"))
+	if (text_ends(type, "_tool_use"))
 		return KIND_TOOL_USE;
-	return ends_with(type, "_tool_result") ? KIND_TOOL_RESULT : KIND_OTHER;
+	return text_ends(type, "_tool_result") ? KIND_TOOL_RESULT : KIND_OTHER;
 }
 
 static const struct member *

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "openai.h"
 #include "pass.h"
 #include "stream.h"
@@ -13,8 +14,8 @@
 #define CUSTOM "custom_tool_call" /* one whose input is text, no JSON */
 #define REFUSAL "refusal"
 
-/* Items of tools that the API ran itself, which is what every type is that ends so:
- * the members that are the tool's input and output. Read by both directions. */
+/* Items of the tools that the API runs itself, by how their type ends: the members that
+ * are the tool's input and output. Read by both directions. */
 static const struct tool {
 	const char *type, *input, *output;
 	bool encoded; /* the input is a string of JSON */
@@ -28,14 +29,6 @@ static const struct tool {
 	{ "_call_output", "output", "output", false }
 };
 
-static bool
-ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* NULL: the type is none of a tool. */
 static const struct tool *
 find_tool(const char *type)
@@ -43,7 +36,7 @@ find_tool(const char *type)
 	size_t i;
 
 	for (i = 0; i < sizeof tools / sizeof tools[0]; i++)
-		if (ends_with(type, tools[i].type))
+		if (text_ends(type, tools[i].type))
 			return &tools[i];
 	return NULL;
 }
@@ -228,7 +221,7 @@ take_other(struct message *m, struct span item)
 
 	if (tool == NULL)
 		keep_rest(message_add(m, BLOCK_TEXT, -1), item, placed);
-	else if (ends_with(type, "_output"))
+	else if (text_ends(type, "_output"))
 		take_tool_output(m, item, tool);
 	else
 		take_tool_call(m, item, tool, type);
@@ -489,7 +482,7 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 	char *type = span_text(special_type(block));
 	const struct tool *tool = type == NULL ? NULL : find_tool(type);
 
-	if (tool != NULL && is_type(block, "tool_result") && !ends_with(type, "_output")) {
+	if (tool != NULL && is_type(block, "tool_result") && !text_ends(type, "_output")) {
 		free(type);
 		return; /* went with its call */
 	}

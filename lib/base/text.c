@@ -156,6 +156,14 @@ edits(const char *a, const char *b)
 	return result;
 }
 
+bool
+text_ends(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
 const char *
 text_suggest(const char *word, const char *const *candidates)
 {

@@ -24,6 +24,7 @@ void utf8_append(struct buffer *out, uint32_t code);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);
+bool text_ends(const char *text, const char *end);
 
 /* The candidate nearest to word if it is near enough to be what was meant, else
  * NULL. candidates ends with NULL. */

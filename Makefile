@@ -54,6 +54,7 @@ PART_SRC := $(wildcard cmd/run/*.c cmd/step/*.c cmd/verify/*.c)
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
+TOOL_SHARED := $(filter-out $(TOOL_SRC),$(wildcard cmd/tool/*.c))
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
 SANDBOX_SRC := $(wildcard cmd/sandbox/*.c)
 MASK_SRC := $(wildcard cmd/mask/awf-mask-*.c)
@@ -73,6 +74,7 @@ GEN_OBJ := $(GEN_SRC:.c=.o)
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
 PROVIDER_LIB = $(BUILD)/libawf-provider.a
+TOOL_LIB = $(BUILD)/libawf-tool.a
 
 BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
 PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
@@ -92,7 +94,7 @@ all: $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
 
@@ -107,7 +109,8 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
 $(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
-$(LIB) $(NET) $(PROVIDER_LIB):
+$(TOOL_LIB): $(call object,$(TOOL_SHARED))
+$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -122,7 +125,7 @@ $(BUILD)/bin/%: $(BUILD)/obj/cmd/%.o $(LIB)
 $(BUILD)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CURL_LIBS)
-$(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(LIB)
+$(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(TOOL_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
 # What a tool of AWF's own is lies beside it: NAME.tool.json, whose command it is.

@@ -10,28 +10,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../program.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "builtin.h"
 #include "exec/body.h"
 #include "exec/descendants.h"
-#include "json/value.h"
 #include "json/writer.h"
-
-#define PROGRAM "awf-tool-run_workflow"
-#define USAGE PROGRAM " <arguments >result"
-#define TOOL "run_workflow" /* as a model knows it */
-#define ARGUMENTS_LIMIT ((size_t)64 << 20)
 
 extern char **environ;
 
-static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
-
 struct request {
-	json_t *document;
-	const char *workflow, *goal; /* goal NULL: no input */
+	const char *workflow;
+	struct words goal; /* text NULL: no input */
 	bool wait;
 };
 
@@ -51,24 +42,13 @@ note_signal(int number)
 }
 
 static int
-read_request(struct request *r, struct error *err)
+read_request(struct request *r, const struct builtin *b, struct error *err)
 {
-	struct buffer text = BUFFER_INIT;
-	int failed = file_read(STDIN_FILENO, &text, ARGUMENTS_LIMIT);
-
-	if (failed != 0)
-		error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
-	else
-		r->document = value_parse(buffer_string(&text), text.len, "stdin",
-		    ERROR_INVALID_INPUT, err);
-	buffer_free(&text);
-	if (r->document == NULL)
-		return -1;
-	r->workflow = json_string_value(json_object_get(r->document, "workflow"));
-	r->goal = json_string_value(json_object_get(r->document, "goal"));
-	r->wait = !json_is_false(json_object_get(r->document, "wait"));
-	return r->workflow != NULL && *r->workflow != '\0' ? 0 :
-	    error_set(err, ERROR_INVALID_INPUT, NULL, "the argument 'workflow' is missing");
+	*r = (struct request){ .wait = true };
+	return builtin_need(b, "workflow", err) == 0 &&
+	    builtin_name(b, "workflow", &r->workflow, err) == 0 &&
+	    builtin_text(b, "goal", &r->goal, err) == 0 &&
+	    builtin_flag(b, "wait", &r->wait, err) == 0 ? 0 : -1;
 }
 
 /* The file of a workflow, with its links followed; NULL if there is none. In memory of its
@@ -166,7 +146,8 @@ static int
 start(struct started *s, const struct request *r, const char *workflow, struct error *err)
 {
 	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
-	char *program = find_awf_run(), *input = memory_format("%s\n", r->goal != NULL ? r->goal : "");
+	char *program = find_awf_run();
+	struct buffer input = BUFFER_INIT;
 	const char *argv[8] = { program, "--detach" };
 	size_t count = 2;
 	int failed;
@@ -175,16 +156,20 @@ start(struct started *s, const struct request *r, const char *workflow, struct e
 		argv[1] = "--id-file";
 		argv[count++] = s->id_file;
 	}
-	if (r->goal == NULL)
+	if (r->goal.text == NULL)
 		argv[count++] = "-n";
+	else {
+		buffer_append(&input, r->goal.text, r->goal.len);
+		buffer_byte(&input, '\n');
+	}
 	argv[count++] = "--";
 	argv[count] = workflow;
 	s->body = (struct body){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
-	    .input = input, .input_len = r->goal != NULL ? strlen(input) : 0 };
+	    .input = input.data, .input_len = input.len };
 	failed = bodies_run(&s->body, 1, &interrupts, err);
 	if (failed == 0)
 		failed = take_id(s, r->wait, err);
-	free(input);
+	buffer_free(&input);
 	free(program);
 	return failed;
 }
@@ -201,14 +186,14 @@ status_of(int exit_code)
 }
 
 static void
-tell(const struct started *s, bool waited)
+tell(const struct started *s, bool waited, struct builtin *b)
 {
 	const struct buffer *output = &s->body.output;
 	size_t len = output->len;
-	struct buffer text = BUFFER_INIT;
 	struct writer w;
 
-	writer_begin(&w, &text);
+	b->json = true;
+	writer_begin(&w, &b->answer);
 	writer_object(&w);
 	writer_member_string(&w, "run_id", s->id.data);
 	writer_member_string(&w, "status", waited ? status_of(s->body.exit_code) : "running");
@@ -219,14 +204,12 @@ tell(const struct started *s, bool waited)
 		    len > 0 && output->data[len - 1] == '\n' ? len - 1 : len);
 	}
 	writer_object_end(&w);
-	puts(text.data);
-	buffer_free(&text);
 }
 
 /* A child that failed is a result; that there is none is a failure, of which awf-run has
  * told. */
 static int
-report(const struct started *s, bool waited, struct error *err)
+report(const struct started *s, bool waited, struct builtin *b, struct error *err)
 {
 	if (s->body.error.code != ERROR_NONE && s->body.error.code != ERROR_EXIT_STATUS) {
 		*err = s->body.error;
@@ -234,12 +217,12 @@ report(const struct started *s, bool waited, struct error *err)
 	}
 	if (s->id.len == 0)
 		return error_set(err, ERROR_EXIT_STATUS, NULL, "no run was started");
-	tell(s, waited);
+	tell(s, waited, b);
 	return 0;
 }
 
 static int
-run_workflow(const struct request *r, struct error *err)
+run(const struct request *r, struct builtin *b, struct error *err)
 {
 	struct started s = { .id = BUFFER_INIT };
 	char *workflow = find_workflow(r->workflow, err);
@@ -250,7 +233,7 @@ run_workflow(const struct request *r, struct error *err)
 		unlink(s.id_file);
 	}
 	if (failed == 0)
-		failed = report(&s, r->wait, err);
+		failed = report(&s, r->wait, b, err);
 	body_free(&s.body);
 	buffer_free(&s.id);
 	free(s.id_file);
@@ -274,37 +257,16 @@ handle_signals(void)
 }
 
 static int
-work(void)
+run_workflow(struct builtin *b, struct error *err)
 {
-	struct request request = { .document = NULL };
-	struct error err = ERROR_INIT;
-	int status = STATUS_OK;
+	struct request request;
 
 	handle_signals();
-	if (read_request(&request, &err) != 0 || run_workflow(&request, &err) != 0)
-		status = program_fail(TOOL, &err);
-	json_decref(request.document);
-	return program_end(TOOL, status);
+	return read_request(&request, b, err) == 0 ? run(&request, b, err) : -1;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct error err = ERROR_INIT;
-	struct options o;
-
-	program_begin();
-	options_begin(&o, none, argc, argv);
-	switch (options_next(&o, &err)) {
-	case OPTION_HELP:
-		options_help(stdout, USAGE, none);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(PROGRAM));
-	case OPTION_END:
-		return work();
-	case OPTION_WORD:
-		error_set(&err, ERROR_USAGE, o.value, "there are no arguments but those on stdin");
-	}
-	return program_fail(PROGRAM, &err);
+	return builtin_main("run_workflow", run_workflow, argc, argv);
 }

@@ -283,18 +283,21 @@ run_timeout(const struct turns *t, const struct tool *tool)
 	return left < 1 ? 1 : left;
 }
 
-/* Takes over what came of a run. */
+/* Takes over what came of a run; of one that failed what it printed, if that is as it
+ * should be. */
 static void
 run_finish(struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
+	size_t len = run->body.output.len;
 
 	run->error = run->body.error;
 	if (sandbox_holds(&run->sandbox))
 		sandbox_blocked(run->body.exit_code, run->body.errors.data, run->body.errors.len,
 		    &run->error);
-	if (run->error.code == ERROR_NONE && tool_result(run->tool,
-	    buffer_string(&run->body.output), run->body.output.len, &run->output, &why) != 0)
+	if ((run->error.code == ERROR_NONE || len > 0) &&
+	    tool_result(run->tool, buffer_string(&run->body.output), len, &run->output, &why) != 0 &&
+	    run->error.code == ERROR_NONE)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s", buffer_string(&why));
 	buffer_free(&run->body.output);
@@ -479,13 +482,16 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 static void
 write_failure(struct writer *w, const struct tool_run *run)
 {
+	struct span output = span_of(run->output.data, run->output.len);
 	struct buffer text = BUFFER_INIT;
 
 	buffer_text(&text, run->error.message);
-	if (run->output.len != 0) {
+	if (output.len != 0)
 		buffer_byte(&text, '\n');
-		buffer_append(&text, run->output.data, run->output.len);
-	}
+	if (span_type(output) == 's')
+		span_decode(output, &text);
+	else
+		buffer_append(&text, output.at, output.len);
 	if (run->body.errors.len != 0) {
 		buffer_byte(&text, '\n');
 		buffer_append(&text, run->body.errors.data, run->body.errors.len);

@@ -344,6 +344,7 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	char id[ID_SIZE], *target;
 	struct stat status;
 	bool exists = stat(path, &status) == 0;
+	int error;
 
 	*r = (struct replacement){.fd = -1};
 	if (exists && !S_ISREG(status.st_mode))
@@ -356,8 +357,10 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 0777) == 0))
 		return 0;
+	error = errno;
 	error_errno(err, ERROR_SYSTEM, r->path, exists ? "unable to replace" : "unable to create");
 	replacement_abandon(r);
+	errno = error;
 	return -1;
 }
 

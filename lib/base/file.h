@@ -66,6 +66,7 @@ struct replacement {
 	char *path;      /* of the file, symbolic links resolved */
 	char *temporary; /* NULL: no regular file */
 };
+/* -1 leaves errno too. */
 int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);
 /* Renames; with sync it is on disk, name included, when this returns. */
 int replacement_commit(struct replacement *r, bool sync, struct error *err);

@@ -21,7 +21,8 @@
 enum operation {
 	OP_SET,           /* takes a code point of the ranges [first, first + count) */
 	OP_OTHER,         /* takes one of none of them */
-	OP_SPLIT,         /* goes on at the next and at offset */
+	OP_SPLIT,         /* goes on at the next and, second to that, at offset */
+	OP_SPLIT_LAZY,    /* the other way about */
 	OP_JUMP,          /* goes on at offset */
 	OP_START, OP_END, /* hold at the ends of the text */
 	OP_EDGE,          /* holds between a word character and another */
@@ -40,6 +41,7 @@ struct range {
 };
 
 struct pattern {
+	unsigned flags;
 	struct instruction *program;
 	size_t size, capacity;
 	struct range *ranges;
@@ -53,6 +55,11 @@ struct parser {
 	const char *why;
 };
 
+struct quantifier {
+	long min, max;        /* max -1: no limit */
+	enum operation split; /* which asks whether to go on */
+};
+
 static const struct range digits[] = { { '0', '9' }, { 0, 0 } };
 static const struct range words[] = {
 	{ '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }, { 0, 0 } };
@@ -62,6 +69,7 @@ static const struct range spaces[] = {
 	{ 0xfeff, 0xfeff }, { 0, 0 } };
 static const struct range line_ends[] = {
 	{ '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 }, { 0, 0 } };
+static const struct range nothing[] = { { 0, 0 } };
 
 /* Classes, and what single letters stand for after a backslash. */
 static const struct {
@@ -221,10 +229,34 @@ join_ranges(struct pattern *t, size_t first)
 	t->range_count = first + last + 1;
 }
 
+/* Adds the part of a range that are letters from a to z, moved by distance. */
+static void
+add_folded(struct pattern *t, struct range range, uint32_t a, uint32_t z, int distance)
+{
+	uint32_t low = range.low > a ? range.low : a, high = range.high < z ? range.high : z;
+
+	if (low <= high)
+		add_range(t, (uint32_t)((int)low + distance), (uint32_t)((int)high + distance));
+}
+
+/* Adds the other cases of what was added since first. */
+static void
+fold(struct pattern *t, size_t first)
+{
+	size_t end = t->range_count;
+
+	for (size_t i = first; i < end; i++) {
+		add_folded(t, t->ranges[i], 'A', 'Z', 'a' - 'A');
+		add_folded(t, t->ranges[i], 'a', 'z', 'A' - 'a');
+	}
+}
+
 /* The ranges added since first, as an instruction. */
 static int
 emit_set(struct parser *p, size_t first, bool inverted)
 {
+	if ((p->pattern->flags & PATTERN_FOLD) != 0)
+		fold(p->pattern, first);
 	if (p->pattern->range_count > RANGE_LIMIT)
 		return refuse(p, "the pattern is too large");
 	join_ranges(p->pattern, first);
@@ -491,7 +523,8 @@ parse_atom(struct parser *p)
 	if (take(p, "["))
 		return parse_brackets(p);
 	if (take(p, "."))
-		return emit_class(p, line_ends, true);
+		return emit_class(p, (p->pattern->flags & PATTERN_ALL) != 0 ? nothing : line_ends,
+		    true);
 	if (take(p, "\\"))
 		return parse_backslash(p);
 	return emit_literal(p, code_point(&p->at, p->end));
@@ -528,25 +561,24 @@ parse_bounds(struct parser *p, long *min, long *max)
 	return true;
 }
 
-/* Whether a quantifier follows; max -1 means no limit. */
+/* Whether a quantifier follows. */
 static bool
-parse_quantifier(struct parser *p, long *min, long *max)
+parse_quantifier(struct parser *p, struct quantifier *q)
 {
 	static const struct {
 		const char *text;
 		long min, max;
 	} signs[] = { { "*", 0, -1 }, { "+", 1, -1 }, { "?", 0, 1 } };
+	size_t i = 0, count = sizeof signs / sizeof *signs;
 
-	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-		if (take(p, signs[i].text)) {
-			*min = signs[i].min;
-			*max = signs[i].max;
-			take(p, "?");
-			return true;
-		}
-	if (!parse_bounds(p, min, max))
+	while (i < count && !take(p, signs[i].text))
+		i++;
+	if (i < count) {
+		q->min = signs[i].min;
+		q->max = signs[i].max;
+	} else if (!parse_bounds(p, &q->min, &q->max))
 		return false;
-	take(p, "?");
+	q->split = take(p, "?") ? OP_SPLIT_LAZY : OP_SPLIT;
 	return true;
 }
 
@@ -560,19 +592,19 @@ emit_copy(struct parser *p, const struct instruction *fragment, size_t size)
 }
 
 static int
-emit_repeated(struct parser *p, const struct instruction *fragment, size_t size, long min,
-    long max)
+emit_repeated(struct parser *p, const struct instruction *fragment, size_t size,
+    const struct quantifier *q)
 {
-	for (long i = 0; i < min; i++)
+	for (long i = 0; i < q->min; i++)
 		if (emit_copy(p, fragment, size) != 0)
 			return -1;
-	for (long i = min; i < max; i++)
-		if (emit_operation(p, OP_SPLIT, size + 1) != 0 ||
+	for (long i = q->min; i < q->max; i++)
+		if (emit_operation(p, q->split, size + 1) != 0 ||
 		    emit_copy(p, fragment, size) != 0)
 			return -1;
-	if (max >= 0)
+	if (q->max >= 0)
 		return 0;
-	if (emit_operation(p, OP_SPLIT, size + 2) != 0 || emit_copy(p, fragment, size) != 0)
+	if (emit_operation(p, q->split, size + 2) != 0 || emit_copy(p, fragment, size) != 0)
 		return -1;
 	return emit(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
 }
@@ -584,21 +616,21 @@ parse_repetition(struct parser *p, size_t start)
 	struct pattern *t = p->pattern;
 	size_t size = t->size - start;
 	struct instruction *fragment;
-	long min, max;
+	struct quantifier q;
 	int result;
 
-	if (!parse_quantifier(p, &min, &max))
+	if (!parse_quantifier(p, &q))
 		return 0;
-	if (max >= 0 && max < min)
+	if (q.max >= 0 && q.max < q.min)
 		return refuse(p, "the numbers of a repetition are out of order");
-	if (min > REPEAT_LIMIT || max > REPEAT_LIMIT)
+	if (q.min > REPEAT_LIMIT || q.max > REPEAT_LIMIT)
 		return refuse(p, "it repeats too often");
 	if (size == 0)
 		return 0;
 	fragment = memory_array(NULL, size, sizeof *fragment);
 	memcpy(fragment, t->program + start, size * sizeof *fragment);
 	t->size = start;
-	result = emit_repeated(p, fragment, size, min, max);
+	result = emit_repeated(p, fragment, size, &q);
 	free(fragment);
 	return result;
 }
@@ -607,11 +639,11 @@ static int
 parse_sequence(struct parser *p)
 {
 	enum operation assertion;
+	struct quantifier q;
 	size_t start;
-	long min, max;
 
 	while (p->at < p->end && *p->at != '|' && *p->at != ')') {
-		if (parse_quantifier(p, &min, &max))
+		if (parse_quantifier(p, &q))
 			return refuse(p, "there is nothing to repeat");
 		if (parse_assertion(p, &assertion)) {
 			if (emit_operation(p, assertion, 0) != 0)
@@ -648,8 +680,15 @@ parse_alternatives(struct parser *p)
 struct pattern *
 pattern_compile(const char *source, size_t len, const char **why)
 {
+	return pattern_compile_as(source, len, 0, why);
+}
+
+struct pattern *
+pattern_compile_as(const char *source, size_t len, unsigned flags, const char **why)
+{
 	struct parser p = { memory_zero(1, sizeof *p.pattern), source, source + len, 0, NULL };
 
+	p.pattern->flags = flags;
 	if (parse_alternatives(&p) == 0 && p.at < p.end)
 		refuse(&p, ") has no (");
 	if (p.why == NULL && emit_operation(&p, OP_MATCH, 0) == 0)
@@ -669,20 +708,26 @@ pattern_free(struct pattern *p)
 	free(p);
 }
 
-/* The places in the program that the text so far can have led to, each once. */
+/* The places in the program that the text so far can have led to, each once, those first
+ * that a match is sooner wanted from. */
 struct places {
 	size_t *list;
-	size_t count;
+	size_t *from; /* where in the text the match begins that led there */
 	size_t *seen; /* step in which it was added last, by place */
+	size_t count;
 };
 
 struct walk {
 	const struct pattern *pattern;
+	const char *text, *end;
 	struct places now, next;
 	size_t *stack;
 	size_t step;
+	size_t from;  /* of what is added */
 	bool at_start, at_end, at_edge;
 };
+
+#define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
 
 static bool
 in_ranges(const struct range *ranges, size_t count, uint32_t value)
@@ -722,13 +767,32 @@ holds(const struct walk *w, enum operation operation)
 	}
 }
 
+/* Pushes the places that an instruction leads to without taking a character, the one that
+ * comes first last. */
+static size_t
+push_reached(struct walk *w, size_t depth, size_t place)
+{
+	const struct instruction *i = w->pattern->program + place;
+	size_t other = (size_t)((long)place + i->offset);
+
+	if (i->operation == OP_SPLIT_LAZY || (i->operation >= OP_START &&
+	    i->operation <= OP_NO_EDGE && holds(w, i->operation)))
+		w->stack[depth++] = place + 1;
+	if (i->operation == OP_JUMP || i->operation == OP_SPLIT || i->operation == OP_SPLIT_LAZY)
+		w->stack[depth++] = other;
+	if (i->operation == OP_SPLIT)
+		w->stack[depth++] = place + 1;
+	return depth;
+}
+
 /* Adds a place and all that can be reached from it without taking a character.
- * True if the end of the pattern is among them. A place is pushed only by its
- * predecessors, each added once, so the stack needs two entries per instruction. */
+ * True if the end of the pattern is among them; what is less wanted is not added then. A
+ * place is pushed only by its predecessors, each added once, so the stack needs two
+ * entries per instruction. */
 static bool
 add_place(struct walk *w, struct places *places, size_t place)
 {
-	const struct instruction *program = w->pattern->program, *i;
+	enum operation operation;
 	size_t depth = 0;
 
 	w->stack[depth++] = place;
@@ -737,29 +801,29 @@ add_place(struct walk *w, struct places *places, size_t place)
 		if (places->seen[place] == w->step)
 			continue;
 		places->seen[place] = w->step;
-		i = program + place;
-		if (i->operation == OP_MATCH)
+		operation = w->pattern->program[place].operation;
+		if (operation == OP_MATCH)
 			return true;
-		if (i->operation == OP_SET || i->operation == OP_OTHER)
+		if (operation == OP_SET || operation == OP_OTHER) {
+			places->from[places->count] = w->from;
 			places->list[places->count++] = place;
-		else if (i->operation == OP_JUMP || i->operation == OP_SPLIT)
-			w->stack[depth++] = (size_t)((long)place + i->offset);
-		if (i->operation == OP_SPLIT ||
-		    (i->operation >= OP_START && holds(w, i->operation)))
-			w->stack[depth++] = place + 1;
+		} else
+			depth = push_reached(w, depth, place);
 	}
 	return false;
 }
 
-/* Moves every place over one character, into w->next. */
+/* Moves every place over one character, into w->next; true as add_place(). */
 static bool
 advance(struct walk *w, uint32_t character)
 {
 	const struct pattern *t = w->pattern;
 	const struct instruction *i;
 
+	w->next.count = 0;
 	for (size_t n = 0; n < w->now.count; n++) {
 		i = t->program + w->now.list[n];
+		w->from = w->now.from[n];
 		if (in_ranges(t->ranges + i->first, i->count, character) ==
 		    (i->operation == OP_SET) && add_place(w, &w->next, w->now.list[n] + 1))
 			return true;
@@ -768,49 +832,76 @@ advance(struct walk *w, uint32_t character)
 }
 
 static void
-look_around(struct walk *w, const char *text, const char *at, const char *end)
+look_around(struct walk *w, const char *at)
 {
-	bool before = at > text && is_word(at - 1), after = at < end && is_word(at);
+	bool before = at > w->text && is_word(at - 1), after = at < w->end && is_word(at);
+	bool lines = (w->pattern->flags & PATTERN_LINES) != 0;
 
-	w->at_start = at == text;
-	w->at_end = at == end;
+	w->at_start = at == w->text || (lines && at[-1] == '\n');
+	w->at_end = at == w->end || (lines && *at == '\n');
 	w->at_edge = before != after;
 	w->step++;
 }
 
+/* A match that begins here, if there is none that began before. */
 static bool
-walk_text(struct walk *w, const char *text, const char *end)
+begin(struct walk *w, struct places *places, const char *at)
 {
-	const char *at = text;
-	struct places done;
+	w->from = (size_t)(at - w->text);
+	return add_place(w, places, 0);
+}
+
+static void
+swap(struct walk *w)
+{
+	struct places done = w->now;
+
+	w->now = w->next;
+	w->next = done;
+}
+
+/* Goes on with the match that was found as long as one that is more wanted can come. */
+static bool
+walk_text(struct walk *w, const char *at, size_t *start, size_t *end)
+{
+	bool found, matched;
 	uint32_t character;
 
-	look_around(w, text, at, end);
-	if (add_place(w, &w->now, 0))
-		return true;
-	while (at < end) {
-		character = code_point(&at, end);
-		look_around(w, text, at, end);
-		w->next.count = 0;
-		if (advance(w, character) || add_place(w, &w->next, 0))
-			return true;
-		done = w->now;
-		w->now = w->next;
-		w->next = done;
+	look_around(w, at);
+	found = matched = begin(w, &w->now, at);
+	for (;;) {
+		if (matched) {
+			*start = w->from;
+			*end = (size_t)(at - w->text);
+		}
+		if (at == w->end || (found && w->now.count == 0))
+			return found;
+		character = code_point(&at, w->end);
+		look_around(w, at);
+		matched = advance(w, character) || (!found && begin(w, &w->next, at));
+		found = found || matched;
+		swap(w);
 	}
-	return false;
+}
+
+bool
+pattern_find(const struct pattern *p, const char *text, size_t len, size_t *start, size_t *end)
+{
+	size_t *memory = memory_zero(p->size, WALK_ARRAYS * sizeof *memory), size = p->size;
+	struct walk w = { .pattern = p, .text = text, .end = text + len,
+		.now = { memory, memory + size, memory + 2 * size, 0 },
+		.next = { memory + 3 * size, memory + 4 * size, memory + 5 * size, 0 },
+		.stack = memory + 6 * size };
+	bool found = walk_text(&w, text + *start, start, end);
+
+	free(memory);
+	return found;
 }
 
 bool
 pattern_matches(const struct pattern *p, const char *text, size_t len)
 {
-	size_t *memory = memory_zero(p->size, 6 * sizeof *memory);
-	struct walk w = { .pattern = p,
-		.now = { memory, 0, memory + p->size },
-		.next = { memory + 2 * p->size, 0, memory + 3 * p->size },
-		.stack = memory + 4 * p->size };
-	bool matched = walk_text(&w, text, text + len);
+	size_t start = 0, end;
 
-	free(memory);
-	return matched;
+	return pattern_find(p, text, len, &start, &end);
 }

@@ -7,8 +7,7 @@
  *
  * Refused, because they cannot be done that way: lookaround and backreferences.
  * Refused for being rare: inline flags, and \p{…} of anything but general categories
- * (\p{L}, \p{Letter}, \p{gc=Lu}). Groups capture nothing; lazy quantifiers are the same
- * as greedy ones when only a yes or no is asked.
+ * (\p{L}, \p{Letter}, \p{gc=Lu}). Groups capture nothing.
  */
 #ifndef AWF_JSON_PATTERN_H
 #define AWF_JSON_PATTERN_H
@@ -18,10 +17,22 @@
 
 struct pattern;
 
+enum {
+	PATTERN_FOLD = 1,  /* ASCII letters match in either case */
+	PATTERN_LINES = 2, /* ^ and $ hold at the ends of each line */
+	PATTERN_ALL = 4    /* . takes line ends too */
+};
+
 /* source must be UTF-8. NULL if it is refused, with the reason (a static text). */
 struct pattern *pattern_compile(const char *source, size_t len, const char **why);
+struct pattern *pattern_compile_as(const char *source, size_t len, unsigned flags,
+    const char **why);
 /* Whether it matches anywhere in the text, which must be UTF-8. */
 bool pattern_matches(const struct pattern *p, const char *text, size_t len);
+/* The first match that begins at *start or later, where a character must begin: where it
+ * begins and ends, as the order of alternatives and greedy and lazy quantifiers have it. */
+bool pattern_find(const struct pattern *p, const char *text, size_t len, size_t *start,
+    size_t *end);
 void pattern_free(struct pattern *p);
 
 #endif

@@ -54,8 +54,10 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 
 @test "every program has a page with examples, every cross reference a page" {
 	for program in $(programs) $(cd "$BUILD/libexec/awf" && ls awf-*); do
-		grep -q '^\.Sh EXAMPLES' "$ROOT/man/$program.1" || { echo "$program"; false; }
-		grep -q "Xr $program 1" "$ROOT/man/awf.7" || { echo "awf.7: $program"; false; }
+		page=$(page_of "$program")
+		grep -q '^\.Sh EXAMPLES' "$ROOT/man/$page" || { echo "$program"; false; }
+		grep -q "^\.Nm $program\b" "$ROOT/man/$page" || { echo "$page: $program"; false; }
+		grep -q "Xr ${page%.?} ${page##*.}" "$ROOT/man/awf.7" || { echo "awf.7: $page"; false; }
 	done
 	sed -n 's/^\.Xr \(awf[a-z-]*\) \([1-8]\).*/\1.\2/p' "$ROOT"/man/* | sort -u >pages
 	[ "$(wc -l <pages)" -ge 10 ]

@@ -27,13 +27,14 @@ in_place() {
 		where=libexec/awf
 		[ "${source%/*}" != "$ROOT/cmd" ] || where=bin
 		same "$("$prefix/$where/$program" --version)" "$("$BUILD/$where/$program" --version)"
-		[ -s "$prefix/share/man/man1/$program.1" ] || { echo "man: $program"; false; }
+		page=$(page_of "$program")
+		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $program"; false; }
 		[ "$where" = bin ] || continue
 		[ -s "$prefix/share/bash-completion/completions/$program.bash" ] || { echo "bash: $program"; false; }
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
 		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
 	done
-	for page in awf.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5; do
+	for page in awf.7 awf-tools.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5; do
 		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
 	done
 }

@@ -45,6 +45,9 @@ recorded() {
 	awf-verify --determinism --isolation copy
 }
 
+# The page of a program: its own, or that of all tools.
+page_of() { if [ -e "$ROOT/man/$1.1" ]; then echo "$1.1"; else echo awf-tools.7; fi; }
+
 # Fails, showing both, unless the two texts are the same.
 same() {
 	[ "$1" = "$2" ] && return 0

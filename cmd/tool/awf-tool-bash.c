@@ -1,0 +1,224 @@
+/*
+ * awf-tool-bash: runs a shell command. What it prints, on stdout and stderr, in the order
+ * in which it was printed, is the answer; its exit status is the tool's.
+ *
+ *   - The command has ended when the shell has: what it left running in the background is
+ *     ended then, and at the time limit everything is.
+ *   - Of long output the beginning and the end are kept.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "builtin.h"
+#include "exec/descendants.h"
+#include "exec/interrupts.h"
+#include "exec/process.h"
+#include "exec/wait.h"
+
+#define KEPT_LIMIT ((size_t)15000)  /* bytes, of each end */
+#define READ_SIZE ((size_t)16 << 10)
+#define PIPE_SIZE_LIMIT ((size_t)1 << 20)
+#define TIMEOUT_MS 120000
+#define TIMEOUT_LIMIT_MS 600000
+#define LOOK_AGAIN_MS 10            /* where no descriptor tells of the end */
+#define STATUS_REFUSED 77           /* means that the sandbox refused something */
+
+static volatile int signal_number;
+
+struct command {
+	const char *text;
+	long long timeout_ms;
+	int output;            /* our end of the pipe */
+	struct process process;
+	int wait_status;
+	struct buffer head, tail;
+	long long cut;         /* bytes between them */
+};
+
+static void
+note_signal(int number)
+{
+	signal_number = number;
+}
+
+static void
+handle_signals(void)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = note_signal;
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+		sigaction(ending[i], &action, NULL);
+	descendants_adopt();
+}
+
+static void
+keep(struct command *c, const char *bytes, size_t len)
+{
+	size_t room = KEPT_LIMIT - c->head.len, first = len < room ? len : room;
+
+	buffer_append(&c->head, bytes, first);
+	buffer_append(&c->tail, bytes + first, len - first);
+	if (c->tail.len > KEPT_LIMIT) {
+		c->cut += (long long)(c->tail.len - KEPT_LIMIT);
+		buffer_drop(&c->tail, c->tail.len - KEPT_LIMIT);
+	}
+}
+
+/* Takes some of what the pipe holds. 1; 0 if there is nothing now; -1 if nothing comes. */
+static int
+collect(struct command *c)
+{
+	char bytes[READ_SIZE];
+	ssize_t len = read(c->output, bytes, sizeof bytes);
+
+	if (len > 0)
+		keep(c, bytes, (size_t)len);
+	return len > 0 ? 1 : len == -1 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+}
+
+/* Takes what was left in the pipe; who still writes to it has gone a way of its own. */
+static void
+drain(struct command *c)
+{
+	for (size_t taken = 0; taken < PIPE_SIZE_LIMIT && collect(c) == 1; taken += READ_SIZE)
+		continue;
+}
+
+static int
+start(struct command *c, struct error *err)
+{
+	const char *path = getenv("PATH");
+	char *bash = path_search(path != NULL ? path : "/usr/bin:/bin", "bash");
+	char *const argv[] = { bash != NULL ? bash : (char *)(uintptr_t)"/bin/sh",
+		(char *)(uintptr_t)"-c", (char *)(uintptr_t)c->text, NULL };
+	int pipe_fds[2], failed;
+
+	if (pipe(pipe_fds) == -1)
+		failed = error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	else {
+		c->output = pipe_fds[0];
+		fcntl(pipe_fds[0], F_SETFD, FD_CLOEXEC);
+		fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+		fcntl(pipe_fds[1], F_SETFD, FD_CLOEXEC);
+		failed = process_start(&c->process, &(struct process_spec){ .argv = argv,
+		    .in = PROCESS_NULL, .out = pipe_fds[1], .err = pipe_fds[1] }, NULL, err);
+		close(pipe_fds[1]);
+	}
+	free(bash);
+	return failed;
+}
+
+/* Waits for the shell's end. -1: something else came first. */
+static int
+await(struct command *c, int exit_fd, struct error *err)
+{
+	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
+	struct pollfd fds[3] = { { -1, 0, 0 }, { c->output, POLLIN, 0 }, { exit_fd, POLLIN, 0 } };
+	int64_t end = clock_monotonic() + c->timeout_ms, left;
+	char text[32];
+
+	while (!wait_child(c->process.pid, 0, &c->wait_status)) {
+		left = end - clock_monotonic();
+		if (left <= 0)
+			return error_set(err, ERROR_TIMEOUT, NULL, "timed out after %s",
+			    duration_text(c->timeout_ms, text, sizeof text));
+		if (exit_fd == -1 && left > LOOK_AGAIN_MS)
+			left = LOOK_AGAIN_MS;
+		if (interrupts_wait(&interrupts, fds, 3, left, err) == -1)
+			return -1;
+		if (fds[1].revents != 0 && collect(c) == -1)
+			fds[1].fd = -1;
+	}
+	return 0;
+}
+
+static int
+run(struct command *c, struct error *err)
+{
+	int exit_fd, failed;
+
+	if (start(c, err) != 0)
+		return -1;
+	exit_fd = wait_descriptor(c->process.pid);
+	failed = await(c, exit_fd, err);
+	descendants_end(getpid(), SIGTERM, NULL);
+	drain(c);
+	if (exit_fd != -1)
+		close(exit_fd);
+	return failed;
+}
+
+/* Both ends as whole characters. */
+static void
+tell_output(const struct command *c, struct builtin *b)
+{
+	size_t head = c->head.len, skip = 0;
+
+	if (c->cut > 0) {
+		head = utf8_whole(c->head.data, head);
+		while (skip < 3 && ((unsigned char)c->tail.data[skip] & 0xc0) == 0x80)
+			skip++;
+	}
+	buffer_append(&b->answer, buffer_string(&c->head), head);
+	if (c->cut > 0) {
+		builtin_remark(b, "%lld bytes of output are not shown here",
+		    c->cut + (long long)(c->head.len - head + skip));
+		buffer_byte(&b->answer, '\n');
+	}
+	buffer_append(&b->answer, buffer_string(&c->tail) + skip, c->tail.len - skip);
+}
+
+/* What the command's status means for the tool's. */
+static void
+tell_status(const struct command *c, struct builtin *b)
+{
+	b->status = process_exit_code(c->wait_status);
+	if (b->status == 0 && b->answer.len == 0)
+		builtin_remark(b, "no output");
+	if (b->status != STATUS_REFUSED)
+		return;
+	b->status = 1;
+	builtin_remark(b, "exit status %d", STATUS_REFUSED);
+}
+
+static int
+run_command(struct builtin *b, struct error *err)
+{
+	struct command c = { .timeout_ms = TIMEOUT_MS, .output = -1 };
+	int failed;
+
+	if (builtin_need(b, "command", err) != 0 ||
+	    builtin_name(b, "command", &c.text, err) != 0 ||
+	    builtin_number(b, "timeout", 1, TIMEOUT_LIMIT_MS, &c.timeout_ms, err) != 0)
+		return -1;
+	handle_signals();
+	failed = run(&c, err);
+	tell_output(&c, b);
+	if (failed == 0)
+		tell_status(&c, b);
+	if (c.output != -1)
+		close(c.output);
+	buffer_free(&c.head);
+	buffer_free(&c.tail);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	return builtin_main("bash", run_command, argc, argv);
+}

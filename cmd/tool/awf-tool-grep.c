@@ -1,0 +1,425 @@
+/*
+ * awf-tool-grep: finds lines that match a regular expression (json/pattern.h: linear time,
+ * so neither lookaround nor backreferences) in text files.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "builtin.h"
+#include "files.h"
+#include "glob.h"
+#include "json/pattern.h"
+
+#define FILE_LIMIT ((size_t)64 << 20)
+#define ANSWER_LIMIT ((size_t)64 << 10) /* bytes; the line that passes it is the last */
+#define LINE_LIMIT ((size_t)500)        /* bytes shown of a line */
+#define HEAD_LIMIT 250                  /* unless another is given */
+#define CONTEXT_LIMIT 1000
+
+enum mode { CONTENT, FILES, COUNT };
+static const char *const modes[] = { "content", "files_with_matches", "count", NULL };
+
+static const struct {
+	const char *name, *glob;
+} types[] = {
+	{ "c", "*.{c,h}" }, { "cpp", "*.{cpp,cc,cxx,hpp,hh,hxx,h}" }, { "cs", "*.cs" },
+	{ "css", "*.{css,scss,less}" }, { "go", "*.go" }, { "html", "*.{html,htm}" },
+	{ "java", "*.java" }, { "js", "*.{js,jsx,mjs,cjs}" }, { "json", "*.json" },
+	{ "kotlin", "*.{kt,kts}" }, { "lua", "*.lua" }, { "md", "*.{md,markdown}" },
+	{ "perl", "*.{pl,pm}" }, { "php", "*.php" }, { "py", "*.{py,pyi}" }, { "ruby", "*.rb" },
+	{ "rust", "*.rs" }, { "sh", "*.{sh,bash,bats}" }, { "sql", "*.sql" },
+	{ "swift", "*.swift" }, { "toml", "*.toml" }, { "ts", "*.{ts,tsx,mts,cts}" },
+	{ "txt", "*.txt" }, { "xml", "*.xml" }, { "yaml", "*.{yaml,yml}" },
+};
+
+/* A pattern of file names; one without a slash is meant for base names. */
+struct names {
+	struct pattern *pattern; /* NULL: all */
+	bool whole, inverted;
+};
+
+struct grep {
+	struct builtin *b;
+	const char *path;
+	struct pattern *pattern;
+	struct names glob, type;
+	int mode;
+	bool numbers, multiline;
+	long long before, after, limit;
+	long long shown;         /* lines or files */
+	bool full;
+	size_t unread, large, binary; /* files that were not searched */
+};
+
+/* A file, with what was found in it. */
+struct text {
+	const char *path;
+	struct buffer bytes;
+	size_t *lines, count;    /* where each begins; after the last, where one would */
+	bool *hits;
+	size_t hit_count;
+};
+
+static bool
+names_match(const struct names *n, const char *path)
+{
+	const char *text = n->whole ? path : path_base(path);
+
+	return n->pattern == NULL ||
+	    pattern_matches(n->pattern, text, strlen(text)) != n->inverted;
+}
+
+static bool
+wanted(const void *context, const char *path)
+{
+	const struct grep *g = context;
+
+	return names_match(&g->glob, path) && names_match(&g->type, path);
+}
+
+static void
+split(struct text *t)
+{
+	const char *start = buffer_string(&t->bytes), *end = start + t->bytes.len, *at = start;
+	size_t capacity = 0;
+
+	for (;; t->count++) {
+		if (t->count == capacity)
+			t->lines = memory_array(t->lines, capacity = capacity * 2 + 256,
+			    sizeof *t->lines);
+		t->lines[t->count] = (size_t)(at - start);
+		if (at >= end)
+			break;
+		at = memchr(at, '\n', (size_t)(end - at));
+		at = at == NULL ? end + 1 : at + 1;
+	}
+	t->hits = memory_zero(t->count + 1, sizeof *t->hits);
+}
+
+/* A line without its end. */
+static struct words
+line(const struct text *t, size_t number)
+{
+	const char *at = t->bytes.data + t->lines[number];
+	size_t len = t->lines[number + 1] - t->lines[number] - 1;
+
+	return (struct words){ at, len > 0 && at[len - 1] == '\r' ? len - 1 : len };
+}
+
+static void
+hit(struct text *t, size_t number)
+{
+	if (!t->hits[number])
+		t->hit_count++;
+	t->hits[number] = true;
+}
+
+static void
+search_lines(const struct grep *g, struct text *t)
+{
+	for (size_t i = 0; i < t->count && (g->mode != FILES || t->hit_count == 0); i++) {
+		struct words words = line(t, i);
+
+		if (pattern_matches(g->pattern, words.text, words.len))
+			hit(t, i);
+	}
+}
+
+/* The line that a byte lies in, from a line on that does not lie behind it. */
+static size_t
+line_of(const struct text *t, size_t from, size_t at)
+{
+	while (from + 1 < t->count && t->lines[from + 1] <= at)
+		from++;
+	return from;
+}
+
+/* Marks all lines that a match touches. */
+static void
+search_all(const struct grep *g, struct text *t)
+{
+	size_t start = 0, end, first = 0, last;
+
+	while (start < t->bytes.len &&
+	    pattern_find(g->pattern, t->bytes.data, t->bytes.len, &start, &end)) {
+		first = line_of(t, first, start);
+		last = line_of(t, first, end > start ? end - 1 : end);
+		for (size_t i = first; i <= last && i < t->count; i++)
+			hit(t, i);
+		start = end > start ? end : end + 1;
+		while (start < t->bytes.len && (t->bytes.data[start] & 0xc0) == 0x80)
+			start++;
+	}
+}
+
+/* Notes that so much more was shown; whether there may be more. */
+static bool
+go_on(struct grep *g)
+{
+	g->shown++;
+	g->full = g->shown == g->limit || g->b->answer.len > ANSWER_LIMIT;
+	return !g->full;
+}
+
+static bool
+show_line(struct grep *g, const struct text *t, size_t number)
+{
+	struct buffer *answer = &g->b->answer;
+	char mark = t->hits[number] ? ':' : '-';
+	struct words words = line(t, number);
+	size_t len = words.len > LINE_LIMIT ? utf8_whole(words.text, LINE_LIMIT) : words.len;
+
+	if (g->full)
+		return false;
+	buffer_format(answer, "%s%c", t->path, mark);
+	if (g->numbers)
+		buffer_format(answer, "%zu%c", number + 1, mark);
+	buffer_append(answer, words.text, len);
+	if (len < words.len)
+		buffer_format(answer, " [%zu more bytes]", words.len - len);
+	buffer_byte(answer, '\n');
+	return go_on(g);
+}
+
+/* The lines found with those around them, each once; -- stands where lines are left out. */
+static void
+show_content(struct grep *g, const struct text *t)
+{
+	size_t next = 0, until = 0, from;
+
+	for (size_t i = 0; i < t->count; i++) {
+		if (!t->hits[i] && i >= until)
+			continue;
+		from = t->hits[i] && i - next > (size_t)g->before ? i - (size_t)g->before : next;
+		from = t->hits[i] ? from : i;
+		if (from > next && g->shown > 0 && g->before + g->after > 0 && !g->full)
+			buffer_text(&g->b->answer, "--\n");
+		for (next = from; next <= i; next++)
+			if (!show_line(g, t, next))
+				return;
+		if (t->hits[i])
+			until = i + 1 + (size_t)g->after;
+	}
+}
+
+static void
+show(struct grep *g, const struct text *t)
+{
+	if (t->hit_count == 0)
+		return;
+	if (g->mode == CONTENT) {
+		show_content(g, t);
+		return;
+	}
+	buffer_text(&g->b->answer, t->path);
+	if (g->mode == COUNT)
+		buffer_format(&g->b->answer, ":%zu", t->hit_count);
+	buffer_byte(&g->b->answer, '\n');
+	go_on(g);
+}
+
+/* What is no UTF-8 becomes U+FFFD: patterns take UTF-8 alone. */
+static void
+make_utf8(struct buffer *bytes)
+{
+	struct buffer clean = BUFFER_INIT;
+	const char *at = bytes->data, *end = at + bytes->len;
+	uint32_t code;
+
+	if (utf8_valid(buffer_string(bytes), bytes->len))
+		return;
+	while (at < end) {
+		unsigned len = utf8_decode(at, (size_t)(end - at), &code);
+
+		if (len == 0)
+			utf8_append(&clean, 0xfffd);
+		else
+			buffer_append(&clean, at, len);
+		at += len == 0 ? 1 : len;
+	}
+	buffer_free(bytes);
+	*bytes = clean;
+}
+
+static void
+search(struct grep *g, struct text *t)
+{
+	if (builtin_binary(t->bytes.data, t->bytes.len)) {
+		g->binary++;
+		return;
+	}
+	make_utf8(&t->bytes);
+	split(t);
+	if (g->multiline)
+		search_all(g, t);
+	else
+		search_lines(g, t);
+	show(g, t);
+}
+
+/* named: it is the file that was asked for. */
+static int
+search_file(struct grep *g, const char *path, bool named, struct error *err)
+{
+	struct text t = { .path = path };
+	struct error why = ERROR_INIT;
+	int failed = builtin_load(path, FILE_LIMIT, &t.bytes, &why);
+
+	if (failed == 0)
+		search(g, &t);
+	else if (named)
+		*err = why;
+	else if (why.code == ERROR_INVALID_INPUT)
+		g->large++;
+	else
+		g->unread++;
+	buffer_free(&t.bytes);
+	free(t.lines);
+	free(t.hits);
+	return failed;
+}
+
+static int
+search_directory(struct grep *g, struct error *err)
+{
+	struct files files;
+
+	if (files_find(&files, g->path, wanted, g, err) != 0)
+		return -1;
+	g->unread += files.unread;
+	for (size_t i = 0; i < files.count && !g->full; i++)
+		search_file(g, files.list[i], false, err);
+	files_free(&files);
+	return 0;
+}
+
+static void
+tell(struct grep *g, bool named)
+{
+	struct builtin *b = g->b;
+
+	if (g->shown == 0)
+		builtin_remark(b, "no matches");
+	if (g->full && g->shown == g->limit)
+		builtin_remark(b, "there may be more: head_limit is %lld", g->limit);
+	else if (g->full)
+		builtin_remark(b, "there may be more: this is as much as is shown at once");
+	if (g->unread > 0)
+		builtin_remark(b, "not searched, as they cannot be read: %zu", g->unread);
+	if (g->large > 0)
+		builtin_remark(b, "not searched, as they are larger than %zu MiB: %zu",
+		    FILE_LIMIT >> 20, g->large);
+	if (g->binary > 0 && named)
+		builtin_remark(b, "not searched, as it is a binary file");
+}
+
+static int
+find(struct grep *g, struct error *err)
+{
+	bool named = !path_is_directory(g->path);
+
+	if ((named ? search_file(g, g->path, true, err) : search_directory(g, err)) != 0)
+		return -1;
+	tell(g, named);
+	return 0;
+}
+
+static int
+compile_names(struct names *n, const char *glob, struct error *err)
+{
+	if (glob == NULL)
+		return 0;
+	n->inverted = *glob == '!';
+	glob += n->inverted ? 1 : 0;
+	n->whole = strchr(glob, '/') != NULL;
+	n->pattern = glob_compile(glob + (*glob == '/' ? 1 : 0), err);
+	return n->pattern == NULL ? -1 : 0;
+}
+
+static int
+compile_type(struct names *n, const char *type, struct error *err)
+{
+	for (size_t i = 0; type != NULL && i < sizeof types / sizeof *types; i++)
+		if (strcmp(types[i].name, type) == 0)
+			return compile_names(n, types[i].glob, err);
+	return type == NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, NULL,
+	    "the type '%s' is not known: give a glob", type);
+}
+
+/* (?i) at the beginning is known widely. */
+static int
+compile(struct grep *g, struct words source, bool fold, struct error *err)
+{
+	static const char folds[] = "(?i)";
+	unsigned flags = g->multiline ? PATTERN_LINES | PATTERN_ALL : 0;
+	const char *why;
+
+	if (source.len >= sizeof folds - 1 && strncmp(source.text, folds, sizeof folds - 1) == 0) {
+		fold = true;
+		source = (struct words){ source.text + sizeof folds - 1,
+			source.len - (sizeof folds - 1) };
+	}
+	g->pattern = pattern_compile_as(source.text, source.len,
+	    flags | (fold ? PATTERN_FOLD : 0), &why);
+	return g->pattern != NULL ? 0 :
+	    error_set(err, ERROR_INVALID_INPUT, NULL, "the pattern is refused: %s", why);
+}
+
+static int
+read_patterns(struct grep *g, struct error *err)
+{
+	struct words source = { NULL, 0 };
+	const char *glob = NULL, *type = NULL;
+	bool fold = false;
+
+	if (builtin_need(g->b, "pattern", err) != 0 ||
+	    builtin_text(g->b, "pattern", &source, err) != 0 ||
+	    builtin_flag(g->b, "-i", &fold, err) != 0 ||
+	    builtin_flag(g->b, "multiline", &g->multiline, err) != 0 ||
+	    builtin_name(g->b, "glob", &glob, err) != 0 ||
+	    builtin_name(g->b, "type", &type, err) != 0 ||
+	    compile(g, source, fold, err) != 0 ||
+	    compile_names(&g->glob, glob, err) != 0 || compile_type(&g->type, type, err) != 0)
+		return -1;
+	return 0;
+}
+
+static int
+read_arguments(struct grep *g, struct error *err)
+{
+	long long around = 0;
+
+	if (read_patterns(g, err) != 0 || builtin_name(g->b, "path", &g->path, err) != 0 ||
+	    builtin_word(g->b, "output_mode", modes, &g->mode, err) != 0 ||
+	    builtin_flag(g->b, "-n", &g->numbers, err) != 0 ||
+	    builtin_number(g->b, "head_limit", 0, 1000000, &g->limit, err) != 0 ||
+	    builtin_number(g->b, "-C", 0, CONTEXT_LIMIT, &around, err) != 0)
+		return -1;
+	g->before = g->after = around;
+	return builtin_number(g->b, "-B", 0, CONTEXT_LIMIT, &g->before, err) == 0 &&
+	    builtin_number(g->b, "-A", 0, CONTEXT_LIMIT, &g->after, err) == 0 ? 0 : -1;
+}
+
+static int
+grep(struct builtin *b, struct error *err)
+{
+	struct grep g = { .b = b, .path = ".", .mode = FILES, .numbers = true,
+		.limit = HEAD_LIMIT };
+	int failed = read_arguments(&g, err);
+
+	if (failed == 0)
+		failed = find(&g, err);
+	pattern_free(g.pattern);
+	pattern_free(g.glob.pattern);
+	pattern_free(g.type.pattern);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	return builtin_main("grep", grep, argc, argv);
+}

@@ -1,0 +1,129 @@
+/*
+ * awf-tool-read: shows lines of a text file with their numbers. It reads no more of the
+ * file than it shows, so that a large one costs no more than its beginning.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "builtin.h"
+
+#define LINE_LIMIT ((size_t)2000)        /* bytes shown of a line */
+#define PAGE_LIMIT ((size_t)256 << 10)   /* bytes shown of a file */
+#define LINES_LIMIT 2000                 /* unless more are asked for */
+#define NUMBER_LIMIT 1000000000000LL
+#define SAMPLE ((size_t)8 << 10)
+
+struct page {
+	const char *path;
+	long long offset, limit; /* lines, counted from 1 */
+	FILE *file;
+	long long line;          /* the last that was read */
+	struct buffer text;      /* of it, without its end */
+	long long cut;           /* bytes of it that are not in text */
+};
+
+/* Whether there is another line. */
+static bool
+next_line(struct page *p)
+{
+	int byte = getc_unlocked(p->file);
+
+	buffer_clear(&p->text);
+	p->cut = 0;
+	if (byte == EOF)
+		return false;
+	p->line++;
+	for (; byte != EOF && byte != '\n'; byte = getc_unlocked(p->file))
+		if (p->text.len <= LINE_LIMIT)
+			buffer_byte(&p->text, (char)byte);
+		else
+			p->cut++;
+	if (p->cut == 0 && p->text.len > 0 && p->text.data[p->text.len - 1] == '\r')
+		p->text.len--;
+	return true;
+}
+
+static void
+show_line(const struct page *p, struct buffer *answer)
+{
+	size_t len = p->text.len;
+	long long cut = p->cut;
+
+	if (len > LINE_LIMIT) {
+		len = utf8_whole(p->text.data, LINE_LIMIT);
+		cut += (long long)(p->text.len - len);
+	}
+	buffer_format(answer, "%6lld\t", p->line);
+	buffer_append(answer, p->text.data, len);
+	if (cut > 0)
+		buffer_format(answer, " [%lld more bytes in this line]", cut);
+	buffer_byte(answer, '\n');
+}
+
+/* Shows what is asked for, and says what is not shown. */
+static int
+show(struct page *p, struct builtin *b, struct error *err)
+{
+	bool more;
+
+	while ((more = next_line(p)) && p->line < p->offset + p->limit &&
+	    b->answer.len + p->text.len <= PAGE_LIMIT)
+		if (p->line >= p->offset)
+			show_line(p, &b->answer);
+	if (ferror(p->file))
+		return builtin_errno(p->path, false, err);
+	if (more)
+		builtin_remark(b, "there are more lines; go on with offset %lld", p->line);
+	else if (p->line == 0)
+		builtin_remark(b, "the file is empty");
+	else if (p->line < p->offset)
+		return error_set(err, ERROR_INVALID_INPUT, p->path,
+		    "there is no line %lld, the file has %lld", p->offset, p->line);
+	return 0;
+}
+
+static int
+open_page(struct page *p, struct error *err)
+{
+	char sample[SAMPLE];
+	int fd = builtin_open(p->path, err);
+	ssize_t len;
+
+	if (fd == -1)
+		return -1;
+	len = pread(fd, sample, sizeof sample, 0);
+	if (len >= 0 && builtin_binary(sample, (size_t)len))
+		error_set(err, ERROR_INVALID_INPUT, p->path,
+		    "this is a binary file, which cannot be shown as text");
+	else if (len < 0 || (p->file = fdopen(fd, "r")) == NULL)
+		builtin_errno(p->path, false, err);
+	else
+		return 0;
+	close(fd);
+	return -1;
+}
+
+static int
+read_file(struct builtin *b, struct error *err)
+{
+	struct page p = { .offset = 1, .limit = LINES_LIMIT };
+	int failed;
+
+	if (builtin_need(b, "file_path", err) != 0 ||
+	    builtin_name(b, "file_path", &p.path, err) != 0 ||
+	    builtin_number(b, "offset", 1, NUMBER_LIMIT, &p.offset, err) != 0 ||
+	    builtin_number(b, "limit", 1, NUMBER_LIMIT, &p.limit, err) != 0 ||
+	    open_page(&p, err) != 0)
+		return -1;
+	failed = show(&p, b, err);
+	fclose(p.file);
+	buffer_free(&p.text);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	return builtin_main("read", read_file, argc, argv);
+}

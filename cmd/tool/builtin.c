@@ -1,0 +1,307 @@
+#include "builtin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../program.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "json/value.h"
+#include "json/writer.h"
+
+#define ARGUMENTS_LIMIT ((size_t)64 << 20)
+#define BINARY_SAMPLE ((size_t)8 << 10)
+#define STATUS_REFUSED 77 /* EX_NOPERM of sysexits.h */
+
+static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
+
+/* The object on stdin: a new reference, or NULL. */
+static json_t *
+read_arguments(struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	json_t *document = NULL;
+
+	if (file_read(STDIN_FILENO, &text, ARGUMENTS_LIMIT) != 0)
+		error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	else
+		document = value_parse(buffer_string(&text), text.len, "stdin",
+		    ERROR_INVALID_INPUT, err);
+	buffer_free(&text);
+	if (document == NULL || json_is_object(document))
+		return document;
+	json_decref(document);
+	error_set(err, ERROR_INVALID_INPUT, "stdin", "the arguments are no JSON object");
+	return NULL;
+}
+
+static int
+unfit(const char *name, const char *expected, struct error *err)
+{
+	return error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' must be %s", name,
+	    expected);
+}
+
+int
+builtin_need(const struct builtin *b, const char *name, struct error *err)
+{
+	return json_object_get(b->arguments, name) != NULL ? 0 :
+	    error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' is missing", name);
+}
+
+int
+builtin_text(const struct builtin *b, const char *name, struct words *value, struct error *err)
+{
+	const json_t *given = json_object_get(b->arguments, name);
+
+	if (given == NULL)
+		return 0;
+	if (!json_is_string(given))
+		return unfit(name, "a text", err);
+	*value = (struct words){ json_string_value(given), json_string_length(given) };
+	return 0;
+}
+
+int
+builtin_name(const struct builtin *b, const char *name, const char **value, struct error *err)
+{
+	struct words text = { NULL, 0 };
+
+	if (builtin_text(b, name, &text, err) != 0)
+		return -1;
+	if (text.text == NULL)
+		return 0;
+	if (text.len == 0 || strlen(text.text) != text.len)
+		return unfit(name, "a text that is not empty and has no NUL in it", err);
+	*value = text.text;
+	return 0;
+}
+
+int
+builtin_number(const struct builtin *b, const char *name, long long min, long long max,
+    long long *value, struct error *err)
+{
+	const json_t *given = json_object_get(b->arguments, name);
+	double number = json_number_value(given);
+	char range[64];
+
+	if (given == NULL)
+		return 0;
+	snprintf(range, sizeof range, "a whole number from %lld to %lld", min, max);
+	/* 10.0 is one too. */
+	if (!json_is_number(given) || number < (double)min || number > (double)max ||
+	    number != (double)(long long)number)
+		return unfit(name, range, err);
+	*value = (long long)number;
+	return 0;
+}
+
+int
+builtin_flag(const struct builtin *b, const char *name, bool *value, struct error *err)
+{
+	const json_t *given = json_object_get(b->arguments, name);
+
+	if (given == NULL)
+		return 0;
+	if (!json_is_boolean(given))
+		return unfit(name, "true or false", err);
+	*value = json_is_true(given);
+	return 0;
+}
+
+int
+builtin_word(const struct builtin *b, const char *name, const char *const *words, int *value,
+    struct error *err)
+{
+	const char *given = NULL;
+
+	if (builtin_name(b, name, &given, err) != 0)
+		return -1;
+	for (int i = 0; given != NULL && words[i] != NULL; i++)
+		if (strcmp(words[i], given) == 0) {
+			*value = i;
+			return 0;
+		}
+	return given == NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, NULL,
+	    "the argument '%s' cannot be '%s'", name, given);
+}
+
+void
+builtin_remark(struct builtin *b, const char *format, ...)
+{
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (b->answer.len > 0 && b->answer.data[b->answer.len - 1] != '\n')
+		buffer_byte(&b->answer, '\n');
+	buffer_format(&b->answer, "[%s]", text);
+}
+
+/* The path with its links followed, or that of the nearest directory above it that
+ * exists. In memory of its own. */
+static char *
+nearest(const char *path)
+{
+	char *at = memory_text(path), *found, *above;
+
+	while ((found = realpath(at, NULL)) == NULL && errno != ELOOP && strcmp(at, ".") != 0 &&
+	    strcmp(at, "/") != 0) {
+		above = path_directory(at);
+		free(at);
+		at = above;
+	}
+	free(at);
+	return found != NULL ? found : memory_text("/");
+}
+
+static bool
+outside(const char *path)
+{
+	char *found = nearest(path), *workspace = nearest(".");
+	size_t len = strlen(workspace);
+	bool within = strncmp(found, workspace, len) == 0 &&
+	    (found[len] == '\0' || found[len] == '/' || len == 1);
+
+	free(found);
+	free(workspace);
+	return !within;
+}
+
+int
+builtin_refused(const char *path, bool writing, struct error *err)
+{
+	const char *sandbox = getenv("AWF_SANDBOX");
+	int error = errno;
+
+	if (sandbox != NULL && (error == EACCES || error == EPERM || error == EROFS) &&
+	    ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
+		error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this",
+		    sandbox, writing ? "write" : "read");
+	errno = error;
+	return -1;
+}
+
+int
+builtin_errno(const char *path, bool writing, struct error *err)
+{
+	error_errno(err, ERROR_SYSTEM, path, writing ? "unable to write" : "unable to read");
+	return builtin_refused(path, writing, err);
+}
+
+int
+builtin_open(const char *path, struct error *err)
+{
+	/* A pipe without a writer must not be waited for. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat status;
+
+	if (fd == -1)
+		return builtin_errno(path, false, err);
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	close(fd);
+	return error_set(err, ERROR_INVALID_INPUT, path, S_ISDIR(status.st_mode) ?
+	    "this is a directory" : "this is no regular file");
+}
+
+int
+builtin_load(const char *path, size_t limit, struct buffer *bytes, struct error *err)
+{
+	int fd = builtin_open(path, err), failed;
+
+	if (fd == -1)
+		return -1;
+	failed = file_read(fd, bytes, limit);
+	if (failed != 0 && errno == EFBIG)
+		error_set(err, ERROR_INVALID_INPUT, path, "the file is larger than %zu MiB",
+		    limit >> 20);
+	else if (failed != 0)
+		builtin_errno(path, false, err);
+	close(fd);
+	return failed;
+}
+
+bool
+builtin_binary(const char *bytes, size_t len)
+{
+	return len > 0 && memchr(bytes, '\0', len < BINARY_SAMPLE ? len : BINARY_SAMPLE) != NULL;
+}
+
+static void
+print(const struct builtin *b)
+{
+	struct buffer json = BUFFER_INIT;
+	size_t len = b->answer.len;
+
+	if (len > 0 && b->answer.data[len - 1] == '\n')
+		len--;
+	if (b->json)
+		buffer_append(&json, b->answer.data, b->answer.len);
+	else
+		json_quote(&json, b->answer.data, len);
+	puts(json.data);
+	buffer_free(&json);
+}
+
+static int
+run(const char *name, int (*work)(struct builtin *b, struct error *err))
+{
+	struct error err = ERROR_INIT;
+	json_t *arguments = read_arguments(&err);
+	struct builtin b = { .arguments = arguments };
+	int failed = arguments == NULL ? -1 : work(&b, &err);
+
+	if (failed == 0 || b.answer.len > 0)
+		print(&b);
+	if (failed != 0)
+		b.status = program_fail(name, &err);
+	if (failed != 0 && err.code == ERROR_BLOCKED)
+		b.status = STATUS_REFUSED;
+	buffer_free(&b.answer);
+	json_decref(arguments);
+	return program_end(name, b.status);
+}
+
+static int
+help(const char *program)
+{
+	char *usage = memory_format("%s <arguments >result", program);
+
+	options_help(stdout, usage, none);
+	free(usage);
+	return program_end(program, STATUS_OK);
+}
+
+int
+builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err), int argc,
+    char **argv)
+{
+	char program[64];
+	struct error err = ERROR_INIT;
+	struct options o;
+
+	program_begin();
+	snprintf(program, sizeof program, "awf-tool-%s", name);
+	options_begin(&o, none, argc, argv);
+	switch (options_next(&o, &err)) {
+	case OPTION_HELP:
+		return help(program);
+	case OPTION_VERSION:
+		return program_end(program, program_version(program));
+	case OPTION_END:
+		return run(name, work);
+	case OPTION_WORD:
+		error_set(&err, ERROR_USAGE, o.value, "there are no arguments but those on stdin");
+	}
+	return program_fail(program, &err);
+}

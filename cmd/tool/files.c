@@ -1,0 +1,119 @@
+#include "files.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "builtin.h"
+
+struct search {
+	struct files *files;
+	size_t capacity;
+	bool (*wanted)(const void *context, const char *path);
+	const void *context;
+};
+
+static void walk(struct search *s, const char *prefix, DIR *directory);
+
+static void
+take(struct search *s, char *path)
+{
+	struct files *f = s->files;
+
+	if (f->count == s->capacity) {
+		s->capacity = s->capacity * 2 + 64;
+		f->list = memory_array(f->list, s->capacity, sizeof *f->list);
+	}
+	f->list[f->count++] = path;
+}
+
+static void
+enter(struct search *s, const char *path)
+{
+	DIR *directory = opendir(path);
+	char *prefix;
+
+	if (directory == NULL) {
+		s->files->unread++;
+		return;
+	}
+	prefix = memory_format("%s/", path);
+	walk(s, prefix, directory);
+	free(prefix);
+	closedir(directory);
+}
+
+/* The kind of what is there, a link to a file being one; 0 if it is neither file nor
+ * directory. */
+static mode_t
+kind(const char *path)
+{
+	struct stat status;
+
+	if (lstat(path, &status) != 0)
+		return 0;
+	if (S_ISLNK(status.st_mode) && (stat(path, &status) != 0 || S_ISDIR(status.st_mode)))
+		return 0;
+	return S_ISDIR(status.st_mode) || S_ISREG(status.st_mode) ? status.st_mode & S_IFMT : 0;
+}
+
+static void
+walk(struct search *s, const char *prefix, DIR *directory)
+{
+	const struct dirent *entry;
+	mode_t found;
+	char *path;
+
+	while ((entry = readdir(directory)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    strcmp(entry->d_name, ".git") == 0)
+			continue;
+		path = memory_format("%s%s", prefix, entry->d_name);
+		found = kind(path);
+		if (found == S_IFDIR)
+			enter(s, path);
+		if (found == S_IFREG && s->wanted(s->context, path + s->files->skip))
+			take(s, path);
+		else
+			free(path);
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int
+files_find(struct files *f, const char *directory,
+    bool (*wanted)(const void *context, const char *path), const void *context,
+    struct error *err)
+{
+	struct search s = { .files = f, .wanted = wanted, .context = context };
+	DIR *opened = opendir(directory);
+	char *prefix;
+
+	*f = (struct files){ .list = NULL };
+	if (opened == NULL)
+		return builtin_errno(directory, false, err);
+	prefix = strcmp(directory, ".") == 0 ? memory_text("") : path_join(directory, "");
+	f->skip = strlen(prefix);
+	walk(&s, prefix, opened);
+	free(prefix);
+	closedir(opened);
+	if (f->count > 0)
+		qsort(f->list, f->count, sizeof *f->list, compare);
+	return 0;
+}
+
+void
+files_free(struct files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free(f->list[i]);
+	free(f->list);
+}

@@ -1,0 +1,159 @@
+#include "glob.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+
+static const char special[] = "*?[{\\";
+
+/* The end of a {…} group; NULL if it has none, and stands for itself. */
+static const char *
+group_end(const char *at)
+{
+	int depth = 0;
+
+	for (; *at != '\0'; at++) {
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+		else if (*at == '{')
+			depth++;
+		else if (*at == '}' && --depth == 0)
+			return at;
+	}
+	return NULL;
+}
+
+/* The ] of a class that begins at at; NULL if it has none. ] in the first place is one of its
+ * characters. */
+static const char *
+class_end(const char *at)
+{
+	at++;
+	if (*at == '!' || *at == '^')
+		at++;
+	if (*at == ']')
+		at++;
+	for (; *at != '\0' && *at != ']' && *at != '/'; at++)
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+	return *at == ']' ? at : NULL;
+}
+
+static void
+append_literal(struct buffer *out, char byte)
+{
+	if (strchr("^$\\.*+?()[]{}|/", byte) != NULL)
+		buffer_byte(out, '\\');
+	buffer_byte(out, byte);
+}
+
+static const char *
+append_class(struct buffer *out, const char *at, const char *end)
+{
+	at++;
+	buffer_byte(out, '[');
+	if (*at == '!' || *at == '^') {
+		buffer_text(out, "^\\/");
+		at++;
+	}
+	for (; at < end; at++) {
+		bool escaped = *at == '\\' && at + 1 < end;
+
+		at += escaped ? 1 : 0;
+		if (*at == '-')
+			buffer_text(out, escaped ? "\\-" : "-");
+		else
+			append_literal(out, *at);
+	}
+	buffer_byte(out, ']');
+	return end + 1;
+}
+
+/* One or more stars; at the beginning of a name, where there is nothing else in it, two of
+ * them stand for directories. */
+static const char *
+append_stars(struct buffer *out, const char *at, bool name_begins)
+{
+	size_t stars = strspn(at, "*");
+	const char *end = at + stars;
+
+	if (stars == 1 || !name_begins || strchr("/,}", *end) == NULL) {
+		buffer_text(out, "[^\\/]*");
+		return end;
+	}
+	if (*end != '/') {
+		buffer_text(out, "[^]*");
+		return end;
+	}
+	buffer_text(out, "(?:[^\\/]+\\/)*");
+	return end + 1;
+}
+
+struct translation {
+	struct buffer *out;
+	unsigned depth;       /* of groups */
+	bool name_begins;
+};
+
+/* Appends what one element means, and returns what follows it. */
+static const char *
+append_element(struct translation *t, const char *at)
+{
+	bool begins = t->name_begins;
+	const char *end;
+
+	t->name_begins = *at == '/' || ((*at == '{' || *at == ',') && begins);
+	if (*at == '*') {
+		end = append_stars(t->out, at, begins);
+		t->name_begins = end[-1] == '/';
+		return end;
+	}
+	if (*at == '?')
+		buffer_text(t->out, "[^\\/]");
+	else if (*at == '[' && (end = class_end(at)) != NULL)
+		return append_class(t->out, at, end);
+	else if (*at == '{' && group_end(at) != NULL) {
+		buffer_text(t->out, "(?:");
+		t->depth++;
+	} else if (*at == ',' && t->depth > 0) {
+		buffer_byte(t->out, '|');
+		t->name_begins = true;
+	} else if (*at == '}' && t->depth > 0) {
+		buffer_byte(t->out, ')');
+		t->depth--;
+	} else {
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+		append_literal(t->out, *at);
+	}
+	return at + 1;
+}
+
+struct pattern *
+glob_compile(const char *glob, struct error *err)
+{
+	struct buffer source = BUFFER_INIT;
+	struct translation t = { &source, 0, true };
+	const char *why = NULL;
+	struct pattern *pattern;
+
+	buffer_text(&source, "^(?:");
+	for (const char *at = glob; *at != '\0';)
+		at = append_element(&t, at);
+	buffer_text(&source, ")$");
+	pattern = pattern_compile(source.data, source.len, &why);
+	if (pattern == NULL)
+		error_set(err, ERROR_INVALID_INPUT, glob, "not a pattern of file names: %s", why);
+	buffer_free(&source);
+	return pattern;
+}
+
+size_t
+glob_base(const char *glob)
+{
+	size_t len = strcspn(glob, special);
+
+	while (len > 0 && glob[len - 1] != '/')
+		len--;
+	return len;
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env bats
+# AWF's own tools as steps and in agents: what is recorded, what the model reads, replay.
+# shellcheck shell=bash disable=SC2154,SC2016 # bats sets stderr; the shell of a step reads dollars
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+prepare() {
+	mkdir agents tools src
+	printf 'alpha\nbeta\n' >src/a.c
+	agent coder 'tools: [read, write, edit, bash, glob, grep]'
+}
+
+# TOOL ARGUMENTS [OPTION...]
+step() { awf-step -i json -t "$1" call -r "${@:3}" <<<"$2"; }
+
+@test "each as a step" {
+	same "$(step read '{"file_path":"src/a.c","limit":1}')" '     1	alpha
+[there are more lines; go on with offset 2]'
+	same "$(step write '{"file_path":"src/b.c","content":"one\n"}')" 'created src/b.c (4 bytes)'
+	same "$(step edit '{"file_path":"src/b.c","old_string":"one","new_string":"two"}')" 'replaced 1 occurrence in src/b.c (line 1)'
+	same "$(step bash '{"command":"cat src/b.c"}')" two
+	same "$(step glob '{"pattern":"src/*.c"}')" 'src/a.c
+src/b.c'
+	same "$(step grep '{"pattern":"^t\\w","path":"src","output_mode":"content"}')" src/b.c:1:two
+	# A text that looks like JSON stays a text.
+	echo '{ "a":  1 }' >src/j.json
+	same "$(awf-step -i json -t bash call <<<'{"command":"cat src/j.json"}' | jq -c .data)" '"{ \"a\":  1 }"'
+}
+
+@test "effects, as they are declared" {
+	for name in read:none glob:none grep:none write:workspace edit:workspace bash:workspace; do
+		same "$(jq -r '.effects + " " + (.concurrent // false | tostring)' "$BUILD/libexec/awf/${name%:*}.tool.json")" \
+			"${name#*:} $([ "${name#*:}" = none ] && echo true || echo false)"
+	done
+	# Resuming does not ask whether a file was read.
+	step read '{"file_path":"src/a.c"}' >/dev/null
+	same "$(payloads tool.call .effects)" '"none"'
+}
+
+@test "arguments are checked before a tool is run" {
+	for wrong in 'read {}' 'read {"file_path":1}' 'read {"file_path":"x","lines":2}' 'bash {"command":"true","timeout":600001}' \
+		'write {"file_path":"x"}' 'edit {"file_path":"x","old_string":"a"}' 'grep {"pattern":"x","output_mode":"all"}' 'glob {"pattern":""}'; do
+		run -3 --separate-stderr step "${wrong%% *}" "${wrong#* }"
+		same "$(payloads tool.result .error.code)" '"schema"'
+	done
+}
+
+@test "a tool that fails says why; what it printed is recorded" {
+	run -3 --separate-stderr step read '{"file_path":"nowhere"}'
+	same "$(payloads tool.result '[.error.code, .exit_code, .stderr]')" \
+		'["exit_status",4,"read: nowhere: unable to read: No such file or directory\n"]'
+	run -3 --separate-stderr step bash '{"command":"echo so far; exit 3"}'
+	same "$(payloads tool.result '[.error.message, .exit_code, .output, .stderr]')" '["exit status 3",3,"so far",null]'
+	run -3 --separate-stderr step bash '{"command":"echo so far; sleep 60","timeout":200}'
+	same "$(payloads tool.result '[.output, .stderr]')" '["so far","bash: timed out after 200ms\n"]'
+	# The step's own limit.
+	run -3 --separate-stderr step bash '{"command":"echo so far; sleep 66.5"}' --timeout 300ms
+	same "$(payloads step.completed .error.code)" '"timeout"'
+	run -1 pgrep -f 'sleep 66.5'
+}
+
+@test "an agent works with all six, and replays" {
+	stream tool_use "$(use t1 glob '{"pattern":"**/*.c"}')" "$(use t2 grep '{"pattern":"beta","path":"src"}')" "$(use t3 read '{"file_path":"src/a.c"}')" \
+		"$(use t4 edit '{"file_path":"src/a.c","old_string":"beta","new_string":"gamma"}')" \
+		"$(use t5 write '{"file_path":"src/new/b.c","content":"new\n"}')" \
+		"$(use t6 bash '{"command":"cat src/a.c src/new/b.c; exit 3"}')" \
+		"$(use t7 read '{"file_path":"gone"}')" >first
+	text 'all done' >last
+	model_server --loop --answer-for tool_use_id last --answer first
+	recorded 0 --snapshot -c 'echo work | awf-step -r -a coder code'
+	same "$output" 'all done'
+	same "$(payloads tool.call '[.name, .effects]' | paste -sd' ')" \
+		'["glob","none"] ["grep","none"] ["read","none"] ["edit","workspace"] ["write","workspace"] ["bash","workspace"] ["read","none"]'
+	same "$(bodies | head -n 2 | tail -n 1 | jq -c '.messages[-1].content[] | [(.content | if type == "array" then .[0].text else . end), (.is_error // false)]')" \
+'["src/a.c",false]
+["src/a.c",false]
+["     1\talpha\n     2\tbeta",false]
+["replaced 1 occurrence in src/a.c (line 2)",false]
+["created src/new/b.c (4 bytes)",false]
+["exit status 3\nalpha\ngamma\nnew",true]
+["exit status 4\nread: gone: unable to read: No such file or directory\n",true]'
+	same "$(bodies | head -n 1 | jq -c '[.tools[] | [.name, (.description | length > 40), .input_schema.required[0]]]')" \
+		'[["read",true,"file_path"],["write",true,"file_path"],["edit",true,"file_path"],["bash",true,"command"],["glob",true,"pattern"],["grep",true,"pattern"]]'
+}
+
+@test "a tool of one's own with the same name comes first" {
+	tool read '"effects":"none"' 'echo mine'
+	same "$(step read '{}')" mine
+}

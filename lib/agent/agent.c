@@ -166,7 +166,7 @@ static const struct definition_key keys[] = {
 	{ "max_tokens_total", definition_integer, MEMBER(max_tokens_total), 0, INT64_MAX },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "stop_when", read_stop_when, 0, 0, 0 },
-	{ "mcp_servers", definition_later, 0, 0, 0 },
+	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
 	{ "skills", definition_later, 0, 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", definition_later, 0, 0, 0 },
@@ -507,6 +507,7 @@ agent_free(struct agent *a)
 	free(a->stop_tool);
 	free(a->doubt);
 	phases_list_free(&a->phases);
+	mcp_key_free(&a->mcp);
 	json_decref(a->params);
 	json_decref(a->stop_command);
 	json_decref(a->before_turn);

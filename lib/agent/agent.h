@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/mcp_config.h"
 #include "agent/phase.h"
 #include "base/buffer.h"
 #include "base/error.h"
@@ -40,6 +41,7 @@ struct agent {
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
 	struct sandbox sandbox;    /* of its tools, as far as it says */
 	struct phases_list phases; /* none: it has a task as a whole */
+	struct mcp_key mcp;        /* servers whose tools it has */
 	json_t *document;          /* everything, unknown keys too */
 	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
 	char sha256[65];           /* of the file's bytes; "" for agent_plain() */

@@ -1,7 +1,7 @@
 /*
  * Control tools: what a model is offered as tools and AWF answers itself. They steer
- * the call (another agent goes on, the next phase begins, the result is given) and have
- * no command. The call and its result are recorded, and go back to the model, as those
+ * the call (another agent goes on, the next phase begins, the result is given), or ask a
+ * server that runs already (mcp_tools.h), and have no command. The call and its result are recorded, and go back to the model, as those
  * of any tool. What they lead to takes hold when the result stands, wherever it came
  * from:
  *
@@ -24,6 +24,7 @@ struct tool_run;
 struct control {
 	struct tool tool;    /* its argv is NULL; its effects are those of answer() */
 	bool judges;         /* answer() checks the arguments, beyond that they are an object */
+	bool foreign;        /* the work is a server's: the run's list of tools counts */
 	/* Fills run->output (JSON), or run->error, which the model reads then, with the
 	 * output behind it if there is one. In a replay
 	 * run->recorded is the recorded result, for what was left to chance. -1: the call

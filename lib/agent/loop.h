@@ -2,7 +2,7 @@
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
  * loop_request.c makes the requests and records what was asked and answered, loop_ask.c
  * asks, loop_recall.c finds it in the recording, loop_before.c asks what is to be changed,
- * loop_handoff.c lets another agent go on, turn.c decides what an answer leads to.
+ * loop_handoff.c lets another agent go on, loop_mcp.c has the tools of servers, turn.c decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -13,6 +13,7 @@
 #include "agent/change.h"
 #include "agent/control.h"
 #include "agent/emitted.h"
+#include "agent/mcp_tools.h"
 #include "agent/phases.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
@@ -46,6 +47,8 @@ struct loop {
 	int64_t deadline;          /* of the whole call */
 	struct control stopping;   /* the stop tool, if it has no executable */
 	struct offer offer;        /* what the model may call */
+	struct mcp_tools mcp;      /* of the agent's servers */
+	struct offer withheld;     /* of them, what it may not */
 	struct change change;      /* of this turn, by a before_turn program */
 	struct phases phases;      /* of an agent that has any */
 	struct buffer messages;    /* of the request, inside of a JSON array */
@@ -80,6 +83,8 @@ int loop_record_prompt(const struct loop *l, struct error *err);
 int loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err);
 /* Records what a before_turn program makes of the turn. */
 int loop_record_change(const struct loop *l, struct error *err);
+/* Records that the servers have other tools from this turn on. */
+int loop_record_tools(const struct loop *l, struct error *err);
 /* Records a further message of the user, of one text, before the next turn. */
 int loop_record_text(const struct loop *l, const struct buffer *text, struct error *err);
 /* Writes a text as a block; fidelity NULL: as it is sent. */
@@ -95,6 +100,12 @@ int loop_offer_transfers(struct loop *l, struct error *err);
 void loop_drop_transfers(struct loop *l);
 int loop_hand_over(struct loop *l, struct error *err);
 
+/* loop_mcp.c: what the servers of the agent offer, from the message of the user that the
+ * agent began with, if that is recorded (NULL: it is not); and whether they offer something
+ * else since. */
+int loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err);
+int loop_refresh_mcp(struct loop *l, struct error *err);
+
 /* loop_before.c: asks the agent's before_turn program; l->change, or the call's end. */
 int loop_before_turn(struct loop *l, struct error *err);
 
@@ -102,8 +113,13 @@ int loop_before_turn(struct loop *l, struct error *err);
  * turn, from the recorded call if that has them; a replay records them again, under their
  * ids. The last returns 1 if there was one, 0 if the model is to be asked. */
 int loop_recall_prompt(struct loop *l, struct error *err);
+/* The recorded message of the user that the call began with; NULL: there is none. */
+const struct recalled_event *loop_first_prompt(const struct loop *l);
 /* The recorded message of the user that follows the event before; NULL: there is none. */
 const struct recalled_event *loop_recorded_prompt(const struct loop *l);
+/* Takes it, if it was recorded. 1: it is taken; 0: it is to be recorded, under its id in a
+ * replay; -1: the recording ends here. */
+int loop_take_prompt(struct loop *l, const struct recalled_event *e, struct error *err);
 int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
 /* Adds a text to the conversation, as a message of the user before the next turn. */
 int loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err);

@@ -161,7 +161,7 @@ loop_hand_over(struct loop *l, struct error *err)
 	t->member = to;
 	t->deadline = deadline_of(l, to);
 	loop_forget_asked(l);
-	if (loop_offer(l, err) == -1)
+	if (loop_begin_mcp(l, loop_recorded_prompt(l), err) == -1 || loop_offer(l, err) == -1)
 		return -1;
 	return loop_recall_handoff(l, &from->agent, err);
 }

@@ -199,10 +199,11 @@ loop_ends_as_recorded(const struct loop *l)
 	    recalled_circumstance(error.code);
 }
 
-/* The recorded message of the user that led to the first turn; NULL if there is none. */
-static const struct recalled_event *
-first_prompt(const struct recalled *r)
+const struct recalled_event *
+loop_first_prompt(const struct loop *l)
 {
+	const struct recalled *r = l->turns->recalled;
+
 	for (size_t i = 0; r != NULL && i < r->event_count; i++)
 		if (r->events[i].view.type == EVENT_MESSAGE_USER)
 			return &r->events[i];
@@ -221,10 +222,8 @@ loop_recorded_prompt(const struct loop *l)
 	return e == NULL && strcmp(t->call->last, t->started) == 0 ? phases_prompt(l) : e;
 }
 
-/* Takes a recorded message of the user, if that was recorded. 1: it is taken; 0: it is to
- * be recorded, under its id in a replay; -1: the recording ends here. */
-static int
-recall_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
+int
+loop_take_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
 {
 	struct turns *t = l->turns;
 	bool replays = t->recalled != NULL && t->recalled->mode == RECALL_REPLAY;
@@ -242,7 +241,7 @@ recall_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
 int
 loop_recall_prompt(struct loop *l, struct error *err)
 {
-	int taken = recall_prompt(l, first_prompt(l->turns->recalled), err);
+	int taken = loop_take_prompt(l, loop_first_prompt(l), err);
 
 	if (taken != 0)
 		return taken == 1 ? 0 : -1;
@@ -252,7 +251,7 @@ loop_recall_prompt(struct loop *l, struct error *err)
 int
 loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err)
 {
-	int taken = recall_prompt(l, loop_recorded_prompt(l), err);
+	int taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
 
 	if (taken != 0)
 		return taken == 1 ? 0 : -1;
@@ -270,7 +269,7 @@ loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err)
 	loop_write_text(&w, span_of(text->data, text->len), NULL);
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
-	taken = recall_prompt(l, loop_recorded_prompt(l), err);
+	taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
 	if (taken != 0)
 		return taken == 1 ? 0 : -1;
 	return loop_record_text(l, text, err);

@@ -12,6 +12,7 @@ static void
 loop_withdraw(struct loop *l)
 {
 	offer_clear(&l->offer);
+	offer_clear(&l->withheld);
 	loop_drop_transfers(l);
 	control_free(&l->stopping);
 }
@@ -53,6 +54,8 @@ loop_offer(struct loop *l, struct error *err)
 	}
 	for (size_t i = 0; i < m->tool_count; i++)
 		offer_add(&l->offer, &m->tools[i]);
+	mcp_tools_offer(&l->mcp, m, m->agent.tools, false, &l->offer);
+	mcp_tools_withhold(&l->mcp, &l->offer, &l->withheld);
 	if (loop_offer_transfers(l, err) == -1)
 		return -1;
 	return loop_offer_stop_tool(l, err);
@@ -221,6 +224,8 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	write_prompt(l, NULL, &block);
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
+	if (loop_begin_mcp(l, loop_first_prompt(l), err) == -1)
+		return -1;
 	return loop_offer(l, err);
 }
 
@@ -228,6 +233,7 @@ void
 loop_free(struct loop *l)
 {
 	loop_withdraw(l);
+	mcp_tools_free(&l->mcp);
 	change_free(&l->change);
 	phases_free(&l->phases);
 	buffer_free(&l->messages);
@@ -244,6 +250,7 @@ write_given(struct writer *w, const struct loop *l)
 
 	writer_member_string(w, "system_prompt", agent->system);
 	write_tools(w, &l->offer);
+	mcp_tools_write(&l->mcp, &l->offer, w);
 	write_params(w, agent->params);
 	writer_member_integer(w, "turn", l->turn);
 }
@@ -323,6 +330,21 @@ loop_record_change(const struct loop *l, struct error *err)
 	writer_array_end(&w);
 	write_agent(&w, l);
 	writer_member_buffer(&w, "before_turn", &l->change.text);
+	writer_member_integer(&w, "turn", l->turn);
+	return record_user(l, &w, err);
+}
+
+int
+loop_record_tools(const struct loop *l, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+
+	begin_user(&w, &payload);
+	writer_array_end(&w);
+	write_agent(&w, l);
+	write_tools(&w, &l->offer);
+	mcp_tools_write(&l->mcp, &l->offer, &w);
 	writer_member_integer(&w, "turn", l->turn);
 	return record_user(l, &w, err);
 }

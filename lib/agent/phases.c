@@ -44,6 +44,19 @@ loaded(const struct member *m, const char *name)
 	return NULL;
 }
 
+/* The tools of a phase, but what ends it. */
+static void
+offer_tools(const struct loop *l, size_t number, struct offer *offer)
+{
+	const struct member *m = l->turns->member;
+	char *const *names = phase_tools(&m->agent, number);
+
+	for (char *const *tool = names; *tool != NULL; tool++)
+		if (loaded(m, *tool) != NULL)
+			offer_add(offer, loaded(m, *tool));
+	mcp_tools_offer(&l->mcp, m, names, names != m->agent.tools, offer);
+}
+
 /* ---- tokens ---- */
 
 static void
@@ -71,6 +84,7 @@ write_phase(const struct loop *l, size_t number, const char *token, struct buffe
 {
 	const struct member *m = l->turns->member;
 	const struct phase *phase = &m->agent.phases.list[number];
+	struct offer tools = { NULL, 0 };
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -83,9 +97,10 @@ write_phase(const struct loop *l, size_t number, const char *token, struct buffe
 	writer_member_string(&w, "token", token);
 	writer_key(&w, "tools");
 	writer_array(&w);
-	for (char *const *tool = phase_tools(&m->agent, number); *tool != NULL; tool++)
-		if (loaded(m, *tool) != NULL)
-			writer_string(&w, *tool);
+	offer_tools(l, number, &tools);
+	for (size_t i = 0; i < tools.count; i++)
+		writer_string(&w, tools.list[i].tool->name);
+	offer_clear(&tools);
 	writer_array_end(&w);
 	writer_member_string(&w, "next",
 	    number + 1 == m->agent.phases.count ? PHASE_FINISH : PHASE_CONTINUE);
@@ -224,9 +239,9 @@ phases_offer(struct loop *l)
 	const struct member *m = l->turns->member;
 
 	offer_clear(&l->offer);
-	for (char *const *tool = phase_tools(&m->agent, l->phases.current); *tool != NULL; tool++)
-		if (loaded(m, *tool) != NULL)
-			offer_add(&l->offer, loaded(m, *tool));
+	offer_clear(&l->withheld);
+	offer_tools(l, l->phases.current, &l->offer);
+	mcp_tools_withhold(&l->mcp, &l->offer, &l->withheld);
 	if (m->agent.phases.count > 1)
 		offer_add_control(&l->offer, &l->phases.proceed);
 	offer_add_control(&l->offer, &l->phases.finish);

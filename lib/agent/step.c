@@ -381,6 +381,10 @@ define_member(const struct step *s, const struct member *m, struct writer *w)
 		writer_string(w, m->tools[i].sha256);
 	if (m->stop.name != NULL)
 		writer_string(w, m->stop.sha256);
+	for (size_t i = 0; i < m->server_count; i++)
+		writer_raw(w, m->servers[i]->definition.text.data, m->servers[i]->definition.text.len);
+	for (char *const *name = m->allowed; m->server_count > 0 && name != NULL && *name != NULL; name++)
+		writer_string(w, *name);
 	buffer_free(&params);
 }
 
@@ -437,7 +441,8 @@ static int
 describe_request(struct step *s, struct span data, struct buffer *out, struct error *err)
 {
 	struct buffer prompt = BUFFER_INIT;
-	struct turns t = { .member = s->team->members[0],
+	struct turns t = { .member = s->team->members[0], .environment = &s->environment,
+		.keys = s->keys, .interrupts = &s->interrupts,
 		.step = s->path != NULL ? s->path : s->name };
 	int result;
 

@@ -47,6 +47,8 @@ name_member(struct writer *w, const char *here, const struct member *m)
 		name_tool(w, here, &m->tools[i]);
 	if (m->stop.name != NULL)
 		name_tool(w, here, &m->stop);
+	for (size_t i = 0; m->agent.mcp.own == NULL && i < m->server_count; i++)
+		name_file(w, here, m->servers[i]->definition.file);
 }
 
 void

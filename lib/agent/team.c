@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/mcp_tools.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
@@ -84,6 +85,8 @@ find_tools(const struct agent *agent, char *const *tools, struct error *err)
 	char *path;
 
 	for (size_t i = 0; tools[i] != NULL; i++) {
+		if (mcp_tool_named(tools[i]))
+			continue;
 		path = tool_find(tools[i], workflow_directory(), &why);
 		free(path);
 		if (path == NULL)
@@ -93,13 +96,13 @@ find_tools(const struct agent *agent, char *const *tools, struct error *err)
 	return 0;
 }
 
-/* But those that the run forbids. */
+/* But those that the run forbids; those of MCP servers are listed when they are needed. */
 static int
 load_tools(struct member *m, char *const *names, struct error *err)
 {
 	m->tools = memory_zero(list_count(names) + 1, sizeof *m->tools);
 	for (; *names != NULL; names++) {
-		if (ceiling_forbids(*names))
+		if (mcp_tool_named(*names) || ceiling_forbids(*names))
 			continue;
 		if (tool_load(&m->tools[m->tool_count], *names, workflow_directory(), err) == -1)
 			return -1;
@@ -143,6 +146,66 @@ load_stop_tool(struct member *m, struct error *err)
 		return error_set(err, ERROR_DEFINITION, m->agent.path,
 		    "stop_when: the run does not allow the tool '%s' (awf-run --allow-tools)", name);
 	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
+}
+
+/* The team's server of this definition, which is taken over. */
+static struct mcp_server *
+server_of(struct team *t, struct mcp_definition *definition)
+{
+	struct mcp_server *s;
+
+	for (size_t i = 0; i < t->server_count; i++) {
+		s = t->servers[i];
+		if (strcmp(s->definition.name, definition->name) == 0 &&
+		    strcmp(s->definition.file, definition->file) == 0) {
+			mcp_definition_free(definition);
+			return s;
+		}
+	}
+	s = memory_zero(1, sizeof *s);
+	mcp_begin(s, definition);
+	t->servers = memory_array(t->servers, t->server_count + 1, sizeof *t->servers);
+	return t->servers[t->server_count++] = s;
+}
+
+static int
+load_server(struct team *t, struct member *m, size_t number, struct error *err)
+{
+	const struct mcp_key *key = &m->agent.mcp;
+	struct mcp_definition definition;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
+
+	if (key->own != NULL)
+		mcp_definition_copy(&definition, &key->own[number]);
+	else if (mcp_definition_find(&definition, key->names[number], workflow_directory(),
+	    &why) == -1) {
+		mcp_definition_free(&definition);
+		return error_set(err, why.code, key->place, "mcp_servers: %s",
+		    error_text(&why, text, sizeof text));
+	}
+	m->servers = memory_array(m->servers, m->server_count + 1, sizeof *m->servers);
+	m->servers[m->server_count++] = server_of(t, &definition);
+	return 0;
+}
+
+/* Its servers, and whether the tools that its file names are theirs. */
+static int
+load_servers(struct team *t, struct member *m, char *const *allowed, struct error *err)
+{
+	const struct agent *agent = &m->agent;
+	char *const *names = agent->mcp.names;
+	int status = 0;
+
+	m->allowed = allowed;
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+		if (load_server(t, m, i, err) == -1)
+			return -1;
+	if (allowed == NULL)
+		status = mcp_tool_check(m, agent->tools, agent->path, err);
+	for (size_t i = 0; i < agent->phases.count && status == 0; i++)
+		status = mcp_tool_check(m, agent->phases.list[i].tools, agent->path, err);
+	return status;
 }
 
 static int
@@ -208,7 +271,7 @@ set_limits(struct agent *agent, const struct team_source *source)
 }
 
 static int
-load_lead(struct member *m, const struct team_source *source, const char *name,
+load_lead(struct team *t, struct member *m, const struct team_source *source, const char *name,
     struct error *err)
 {
 	struct agent *agent = &m->agent;
@@ -217,7 +280,8 @@ load_lead(struct member *m, const struct team_source *source, const char *name,
 		return -1;
 	set_limits(agent, source);
 	if (choose_model(source->model, agent, err) == -1 ||
-	    load_agent_tools(m, source->allow_tools, err) == -1)
+	    load_agent_tools(m, source->allow_tools, err) == -1 ||
+	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;
 	return load_stop_tool(m, err);
 }
@@ -249,7 +313,7 @@ load_allowed_tools(struct member *m, char **allowed, struct error *err)
 	if (find_tools(&m->agent, names, err) == -1)
 		return -1;
 	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
-		if (list_has(allowed, names[i]))
+		if (mcp_tool_named(names[i]) || list_has(allowed, names[i]))
 			names[kept++] = names[i];
 		else
 			free(names[i]);
@@ -260,7 +324,7 @@ load_allowed_tools(struct member *m, char **allowed, struct error *err)
 }
 
 static int
-load_other(const struct team *t, struct member *m, const char *path,
+load_other(struct team *t, struct member *m, const char *path,
     const struct team_source *source, struct error *err)
 {
 	const struct agent *lead = &t->members[0]->agent;
@@ -274,7 +338,8 @@ load_other(const struct team *t, struct member *m, const char *path,
 		agent->provider = memory_text(lead->provider);
 	}
 	if (choose_model(NULL, agent, err) == -1 ||
-	    load_allowed_tools(m, source->allow_tools, err) == -1)
+	    load_allowed_tools(m, source->allow_tools, err) == -1 ||
+	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;
 	return load_stop_tool(m, err);
 }
@@ -353,7 +418,7 @@ team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err)
 {
 	t->policy = source->tools_policy;
-	if (load_lead(add_member(t), source, name, err) == -1)
+	if (load_lead(t, add_member(t), source, name, err) == -1)
 		return -1;
 	for (size_t i = 0; i < t->count; i++)
 		if (load_handoffs(t, t->members[i], source, err) == -1)
@@ -399,6 +464,7 @@ team_stop(struct team *t)
 {
 	for (size_t i = 0; i < t->provider_count; i++)
 		provider_stop(t->providers[i]);
+	mcp_stop(t->servers, t->server_count);
 }
 
 static void
@@ -407,6 +473,7 @@ member_free(struct member *m)
 	for (size_t i = 0; i < m->tool_count; i++)
 		tool_free(&m->tools[i]);
 	free(m->tools);
+	free(m->servers);
 	tool_free(&m->stop);
 	for (size_t i = 0; i < m->handoff_count; i++)
 		free(m->handoffs[i].tool);
@@ -424,7 +491,13 @@ team_free(struct team *t)
 		provider_stop(t->providers[i]);
 		free(t->providers[i]);
 	}
+	mcp_stop(t->servers, t->server_count);
+	for (size_t i = 0; i < t->server_count; i++) {
+		mcp_free(t->servers[i]);
+		free(t->servers[i]);
+	}
 	free(t->members);
 	free(t->providers);
+	free(t->servers);
 	*t = (struct team){ .count = 0 };
 }

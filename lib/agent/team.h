@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/mcp.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
 #include "base/error.h"
@@ -30,6 +31,9 @@ struct member {
 	struct agent agent;
 	struct tool *tools;          /* those that it may use, loaded */
 	size_t tool_count;
+	struct mcp_server **servers; /* whose tools it has too; the team's */
+	size_t server_count;
+	char *const *allowed;        /* tools that the step's user allows; NULL: as its file says */
 	struct tool stop;            /* its stop tool, if that has a file and is none of tools */
 	struct handoff *handoffs;
 	size_t handoff_count;
@@ -42,6 +46,8 @@ struct team {
 	size_t count;
 	struct provider **providers;
 	size_t provider_count;
+	struct mcp_server **servers; /* agents that list the same one share it */
+	size_t server_count;
 };
 
 /* How the step's user has its agents work; NULL, -1: as their files say. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/definition.h"
+#include "agent/mcp_tools.h"
 #include "agent/sandboxing.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -70,7 +71,7 @@ tool_names_read(const struct definition *d, const struct definition_key *key, js
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
 	for (char **name = *names; *name != NULL; name++)
-		if (!tool_name_valid(*name))
+		if (!tool_name_valid(*name) && !mcp_tool_pattern(*name))
 			return definition_fail(d, key->name, err, "'%s' is no tool's name "
 			    "(1 to 64 of A-Z a-z 0-9 _ -)", *name);
 	repeated = list_repeated(*names);

@@ -50,7 +50,7 @@ struct tool {
 
 /* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
 bool tool_name_valid(const char *name);
-/* A reader of a key (definition.h): names of tools, none of them twice. */
+/* A reader of a key (definition.h): names of tools, or mcp__SERVER__*, none of them twice. */
 int tool_names_read(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 /* The .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the

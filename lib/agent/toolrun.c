@@ -46,28 +46,36 @@ tool_runs_take(struct tool_runs *r, struct span blocks)
 			    span_member(block, "tool_id"), span_member(block, "tool_input"));
 }
 
+static bool
+run_take(struct tool_run *run, const struct offer *offer)
+{
+	const struct offered *offered = offer == NULL ? NULL : offer_find(offer, run->name);
+
+	if (offered == NULL)
+		return false;
+	run->tool = offered->tool;
+	run->control = offered->control;
+	return true;
+}
+
 /* Finds the tool of a call. One that was not offered is refused, or, if the agent's
  * policy is to warn, looked for. */
 static void
 run_look_up(const struct tool_runs *r, struct tool_run *run)
 {
-	const struct offered *offered = offer_find(r->offer, run->name);
 	const struct turns *t = r->turns;
 	struct error why;
 
-	if (offered != NULL) {
-		run->tool = offered->tool;
-		run->control = offered->control;
+	if (run_take(run, r->offer))
 		return;
-	}
 	if (ceiling_forbids(run->name)) {
 		error_set(&run->error, ERROR_BLOCKED, NULL, "the run does not allow the tool '%s'",
 		    run->name);
 		return;
 	}
-	if (t->member->agent.tools_policy == TOOLS_WARN &&
-	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0) {
-		run->tool = &run->own;
+	if (t->member->agent.tools_policy == TOOLS_WARN && (run_take(run, r->withheld) ||
+	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0)) {
+		run->tool = run->tool == NULL ? &run->own : run->tool;
 		run->warning = "the agent's list of tools does not allow it";
 		return;
 	}
@@ -127,7 +135,8 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 		run_close_in(r, run);
 	if (run->tool != NULL && run->error.code == ERROR_NONE)
 		run_check(run);
-	if (run->tool != NULL && run->control == NULL && ceiling_warns(run->name))
+	if (run->tool != NULL && (run->control == NULL || run->control->foreign) &&
+	    ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
 	run_count_child(r, run);
 	run->refused = run->error.code != ERROR_NONE;
@@ -424,12 +433,14 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	struct error failure = ERROR_INIT;
 	bool runs = runnable(batch), answers = wanted(batch) && !runs;
 
-	if (runs && interrupted(r->turns->interrupts, err))
+	bool works = runs || (answers && batch->control->foreign);
+
+	if (works && interrupted(r->turns->interrupts, err))
 		return -1;
 	if (batch_record_calls(r, batch, count, err) == -1)
 		return -1;
 	r->turns->tool_calls += (int64_t)count;
-	if ((runs || (answers && has_effects(batch))) && batch_sync(r, batch, count, err) == -1)
+	if ((works || (answers && has_effects(batch))) && batch_sync(r, batch, count, err) == -1)
 		return -1;
 	if (runs)
 		batch_start(r, batch, count, &failure);

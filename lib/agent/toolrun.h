@@ -58,6 +58,7 @@ struct tool_run {
 struct tool_runs {
 	struct turns *turns;
 	const struct offer *offer; /* what the model may call; NULL: an operation */
+	const struct offer *withheld; /* what may be called with a warning (tools_policy); NULL */
 	const char *cause;         /* event id of the message.assistant; NULL: the event before */
 	bool went_on;            /* a recorded answer followed these results */
 	bool synced;             /* nothing that must be on disk before a tool runs is not */

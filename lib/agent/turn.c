@@ -217,6 +217,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 	loop_take_text(l);
 	loop_keep_answer(l);
 	tool_runs_begin(&runs, l->turns, loop_offered(l), answer_id);
+	runs.withheld = &l->withheld;
 	runs.went_on = loop_went_on(l);
 	tool_runs_take(&runs, l->answer.blocks);
 	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);
@@ -257,7 +258,9 @@ loop_turn(struct loop *l, struct error *err)
 
 	if (loop_check_limits(l, err) == -1)
 		return FAILED;
-	status = loop_before_turn(l, err);
+	status = loop_refresh_mcp(l, err);
+	if (status == CONTINUES)
+		status = loop_before_turn(l, err);
 	if (status != CONTINUES)
 		return status;
 	loop_request(l, &request);

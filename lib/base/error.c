@@ -30,6 +30,7 @@ static const struct {
 	[ERROR_DOWNSTREAM_CLOSED] = {"downstream_closed", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_INVALID_INPUT] = {"invalid_input", CLASS_CALLER, STATUS_USAGE, "input"},
 	[ERROR_SCHEMA] = {"schema", CLASS_WORK, STATUS_WORK, "execution"},
+	[ERROR_TOOL] = {"tool", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_BLOCKED] = {"blocked", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_DENIED] = {"denied", CLASS_WORK, STATUS_WORK, "execution"},
 	[ERROR_WAITING] = {"waiting", CLASS_WAITING, STATUS_WAITING, "execution"},

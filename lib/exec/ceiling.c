@@ -27,28 +27,48 @@ tools_policy_parse(const char *text, const char *place, enum tools_policy *polic
 	return error_set(err, ERROR_USAGE, place, "'%s' is neither block nor warn", text);
 }
 
+/* A name of a list covers itself; one that ends in "__*", all that begin so. */
+static bool
+covers(const char *entry, size_t entry_len, const char *name, size_t len)
+{
+	bool all = entry_len > 3 && memcmp(entry + entry_len - 3, "__*", 3) == 0;
+
+	if (!all)
+		return entry_len == len && memcmp(entry, name, len) == 0;
+	return len >= entry_len && memcmp(entry, name, entry_len - 1) == 0;
+}
+
 static bool
 in_list(const char *list, const char *name, size_t len)
 {
 	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
 		part = strcspn(list, ",");
-		if (part == len && memcmp(list, name, len) == 0)
+		if (covers(list, part, name, len))
 			return true;
 	}
 	return false;
 }
 
-/* Those of the names that are in the list. */
+/* Adds those of the names that the list covers, and are not there yet. */
+static void
+add_covered(struct buffer *common, const char *names, const char *list)
+{
+	for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
+		len = strcspn(names, ",");
+		if (len > 0 && in_list(list, names, len) &&
+		    !in_list(buffer_string(common), names, len))
+			buffer_format(common, "%s%.*s", common->len > 0 ? "," : "", (int)len, names);
+	}
+}
+
+/* Those that are in both: each list may have a server's tools as a whole. */
 static void
 set_common(const char *names, const char *list)
 {
 	struct buffer common = BUFFER_INIT;
 
-	for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
-		len = strcspn(names, ",");
-		if (len > 0 && in_list(list, names, len))
-			buffer_format(&common, "%s%.*s", common.len > 0 ? "," : "", (int)len, names);
-	}
+	add_covered(&common, names, list);
+	add_covered(&common, list, names);
 	setenv(CEILING_TOOLS, buffer_string(&common), 1);
 	buffer_free(&common);
 }
@@ -123,4 +143,20 @@ bool
 ceiling_warns(const char *tool)
 {
 	return above(tool) && ceiling_policy() == TOOLS_WARN;
+}
+
+bool
+ceiling_forbids_all(const char *prefix)
+{
+	const char *list = getenv(CEILING_TOOLS);
+	size_t len = strlen(prefix);
+
+	if (list == NULL || ceiling_policy() == TOOLS_WARN)
+		return false;
+	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
+		part = strcspn(list, ",");
+		if (part >= len && memcmp(list, prefix, len) == 0)
+			return false;
+	}
+	return true;
 }

@@ -1,6 +1,7 @@
 /*
  * The ceiling of a run: which tools its steps may use at most, whatever they say
- * themselves, and what becomes of a call to another one. awf-run sets it, for itself and
+ * themselves, and what becomes of a call to another one; mcp__SERVER__* stands for all
+ * tools of a server. awf-run sets it, for itself and
  * its steps, in the environment, $AWF_ALLOW_TOOLS (names with commas) and
  * $AWF_TOOLS_POLICY, which run.started records. A run inside of a run can lower it, and
  * not raise it.
@@ -35,5 +36,7 @@ enum tools_policy ceiling_policy(void);
 /* Whether the tool is above it, so that it may not be used; or may, with a warning. */
 bool ceiling_forbids(const char *tool);
 bool ceiling_warns(const char *tool);
+/* Whether that holds for every tool whose name begins so. */
+bool ceiling_forbids_all(const char *prefix);
 
 #endif

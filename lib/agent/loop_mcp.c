@@ -1,0 +1,89 @@
+#include "agent/loop.h"
+
+static bool
+has_tools(const struct recalled_event *e)
+{
+	return e != NULL && span_member(e->view.payload, "mcp").at != NULL;
+}
+
+/* A replay starts no server: where the recording has no tools, there are none. */
+static bool
+replays(const struct loop *l)
+{
+	return l->turns->recalled != NULL && l->turns->recalled->mode == RECALL_REPLAY;
+}
+
+int
+loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err)
+{
+	mcp_tools_free(&l->mcp);
+	if (l->turns->member->server_count == 0)
+		return 0;
+	if (has_tools(prompt))
+		return mcp_tools_recall(&l->mcp, l->turns, prompt->view.payload, err);
+	return prompt != NULL || replays(l) ? 0 : mcp_tools_list(&l->mcp, l->turns, err);
+}
+
+/* Takes the tools that the recorded call went on with. */
+static int
+take_recorded(struct loop *l, const struct recalled_event *e, struct error *err)
+{
+	int taken;
+
+	mcp_tools_free(&l->mcp);
+	if (mcp_tools_recall(&l->mcp, l->turns, e->view.payload, err) == -1 ||
+	    loop_offer(l, err) == -1)
+		return -1;
+	taken = loop_take_prompt(l, e, err);
+	if (taken != 0)
+		return taken == 1 ? 0 : -1;
+	return loop_record_tools(l, err);
+}
+
+/* What they are, as it is recorded. */
+static void
+describe(const struct loop *l, struct buffer *out)
+{
+	const struct offer none = { NULL, 0 };
+	struct writer w;
+
+	writer_begin(&w, out);
+	mcp_tools_write(&l->mcp, &none, &w);
+}
+
+static int
+list_anew(struct loop *l, struct error *err)
+{
+	struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
+	int status;
+
+	describe(l, &before);
+	mcp_tools_free(&l->mcp);
+	status = mcp_tools_list(&l->mcp, l->turns, err);
+	if (status == 0)
+		status = loop_offer(l, err);
+	describe(l, &now);
+	if (status == 0 && !buffer_equal(&now, buffer_string(&before)))
+		status = loop_record_tools(l, err);
+	buffer_free(&before);
+	buffer_free(&now);
+	return status;
+}
+
+int
+loop_refresh_mcp(struct loop *l, struct error *err)
+{
+	const struct recalled_event *e;
+	int changed;
+
+	if (l->turns->member->server_count == 0)
+		return CONTINUES;
+	e = loop_recorded_prompt(l);
+	if (has_tools(e))
+		return take_recorded(l, e, err);
+	if (replays(l) || (l->turns->recalled != NULL &&
+	    recalled_answer(l->turns->recalled, l->turn) != NULL))
+		return CONTINUES;
+	changed = mcp_tools_changed(&l->mcp, l->turns, err);
+	return changed == 1 ? list_anew(l, err) : changed;
+}

@@ -1,0 +1,345 @@
+#include "agent/mcp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/mcp_wire.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "json/writer.h"
+
+#define VERSION "2025-11-25"
+#define PAGES_LIMIT 1000
+
+/* Revisions that are spoken after a handshake. */
+static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
+
+void
+mcp_begin(struct mcp_server *s, struct mcp_definition *definition)
+{
+	*s = (struct mcp_server){ .definition = *definition,
+	    .process = { .in = -1, .out = -1, .err = -1 } };
+	memset(definition, 0, sizeof *definition);
+}
+
+void
+mcp_free(struct mcp_server *s)
+{
+	mcp_definition_free(&s->definition);
+	free(s->mark);
+	buffer_free(&s->tools);
+	buffer_free(&s->incoming);
+	buffer_free(&s->outgoing);
+	buffer_free(&s->errors);
+}
+
+/* ---- opening: requests to several servers at a time ---- */
+
+/* What is made ready, and how far it is. */
+struct opening {
+	struct mcp_server *const *servers;
+	struct mcp_request *requests; /* one of each server */
+	int64_t *due;
+	struct buffer *cursors;       /* of the next page of tools; JSON */
+	size_t count;
+	int page;                     /* of the tools */
+	const struct mcp_use *use;
+	struct error error;           /* the first */
+};
+
+/* A step for a server: fills the inside of params. False: it takes no part. */
+typedef bool ask(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members);
+/* Takes the answer; -1 with *err. */
+typedef int take(struct opening *o, size_t i, struct mcp_request *r, struct error *err);
+
+static void
+opening_fail(struct opening *o, const struct error *why)
+{
+	if (o->error.code == ERROR_NONE)
+		o->error = *why;
+}
+
+/* Asks all that take part, waits for all. -1: interrupted; what is wrong with a server is in
+ * o->error. Whether any took part is in *any. */
+static int
+opening_step(struct opening *o, ask *ask_for, take *take_answer, bool *any, struct error *err)
+{
+	struct buffer members = BUFFER_INIT;
+	struct error why;
+	int status;
+
+	*any = false;
+	for (size_t i = 0; i < o->count; i++) {
+		struct mcp_request *r = &o->requests[i];
+
+		*r = (struct mcp_request){ .server = o->servers[i], .due = o->due[i], .done = true };
+		if (o->servers[i]->process.pid == 0 || !ask_for(o, i, r, &members))
+			continue;
+		r->done = false;
+		*any = true;
+		mcp_send(r, &members);
+		buffer_clear(&members);
+	}
+	buffer_free(&members);
+	status = mcp_wait(o->requests, o->count, o->use, err);
+	for (size_t i = 0; i < o->count; i++) {
+		struct mcp_request *r = &o->requests[i];
+
+		if (status == 0 && r->method != NULL && take_answer(o, i, r, &why) == -1)
+			opening_fail(o, &why);
+		mcp_request_free(r);
+	}
+	return status;
+}
+
+static bool
+ask_initialize(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	if (o->servers[i]->ready)
+		return false;
+	o->servers[i]->modern = false;
+	r->method = "initialize";
+	r->stays = true; /* the protocol does not have it cancelled */
+	buffer_text(members, "\"protocolVersion\":\"" VERSION "\",\"capabilities\":{},"
+	    "\"clientInfo\":" MCP_CLIENT_INFO);
+	return true;
+}
+
+/* A server without tools is of no use to an agent, which lists it for them. */
+static int
+check_capabilities(const struct mcp_server *s, struct span result, struct error *err)
+{
+	if (span_type(span_path(result, "capabilities", "tools", NULL)) == 'o')
+		return 0;
+	return mcp_fault(s, err, "has no tools");
+}
+
+/* A server that refuses the handshake may be one that knows none any more. */
+static int
+take_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct mcp_server *s = o->servers[i];
+	struct span version = span_member(r->result, "protocolVersion");
+	char *text;
+
+	*err = r->error;
+	if (r->result.at == NULL) {
+		s->modern = s->process.pid != 0 && r->error.code == ERROR_TOOL;
+		return s->modern ? 0 : -1;
+	}
+	if (span_one_of(version, versions) == NULL) {
+		text = span_text(version);
+		mcp_fault(s, err, "speaks revision '%.40s' of the protocol, which is none of those "
+		    "known (" VERSION " and before)", text == NULL ? "" : text);
+		free(text);
+		return -1;
+	}
+	if (check_capabilities(s, r->result, err) == -1)
+		return -1;
+	mcp_notify(s, "notifications/initialized");
+	s->ready = true;
+	return 0;
+}
+
+static bool
+ask_discover(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	(void)members;
+	r->method = "server/discover";
+	return o->servers[i]->modern && !o->servers[i]->ready;
+}
+
+static int
+take_discover(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct mcp_server *s = o->servers[i];
+
+	if (r->result.at == NULL) {
+		*err = r->error;
+		return -1;
+	}
+	if (check_capabilities(s, r->result, err) == -1)
+		return -1;
+	s->ready = true;
+	return 0;
+}
+
+/* The first page of those whose list is to be had; further ones where there are any. */
+static bool
+ask_list(struct opening *o, size_t i, struct mcp_request *r, struct buffer *members)
+{
+	struct mcp_server *s = o->servers[i];
+	bool first = o->page == 0 && s->ready && (!s->listed || s->stale);
+
+	if (!first && o->cursors[i].len == 0)
+		return false;
+	r->method = "tools/list";
+	if (!first)
+		buffer_format(members, "\"cursor\":%s", buffer_string(&o->cursors[i]));
+	/* What changes from now on may be lacking in the answer. */
+	if (first) {
+		buffer_clear(&s->tools);
+		s->listed = s->stale = false;
+	}
+	return true;
+}
+
+static int
+take_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
+{
+	struct span tools = span_member(r->result, "tools");
+	struct span cursor = span_member(r->result, "nextCursor");
+	struct mcp_server *s = o->servers[i];
+
+	buffer_clear(&o->cursors[i]);
+	*err = r->error;
+	if (r->result.at == NULL)
+		return -1;
+	if (span_type(tools) != 'a' || s->tools.len + tools.len > SCAN_LINE_LIMIT)
+		return mcp_fault(s, err, "gives no list of its tools");
+	if (tools.len > 2) {
+		buffer_text(&s->tools, s->tools.len > 0 ? "," : "");
+		buffer_append(&s->tools, tools.at + 1, tools.len - 2);
+	}
+	if (span_type(cursor) == 's')
+		buffer_append(&o->cursors[i], cursor.at, cursor.len);
+	s->listed = span_type(cursor) != 's';
+	s->listing += s->listed;
+	if (!s->listed && o->page + 1 == PAGES_LIMIT)
+		return mcp_fault(s, err, "has more than %d pages of tools", PAGES_LIMIT);
+	return 0;
+}
+
+static int
+list_tools(struct opening *o, struct error *err)
+{
+	bool any = true;
+	int status = 0;
+
+	for (o->page = 0; any && status == 0 && o->page < PAGES_LIMIT; o->page++)
+		status = opening_step(o, ask_list, take_list, &any, err);
+	return status;
+}
+
+/* Starts those that do not run, and says until when they have to be ready. */
+static void
+start_servers(struct opening *o)
+{
+	struct error why;
+
+	for (size_t i = 0; i < o->count; i++) {
+		struct mcp_server *s = o->servers[i];
+		int64_t limit = s->definition.startup_timeout_ms;
+
+		o->due[i] = limit == 0 ? 0 : clock_monotonic() + limit;
+		if (s->process.pid == 0) {
+			buffer_clear(&s->errors);
+			if (mcp_spawn(s, o->use, &why) == -1)
+				opening_fail(o, &why);
+		}
+	}
+}
+
+/* One that did not get ready is not asked again: it starts anew. */
+static void
+end_unready(struct opening *o)
+{
+	for (size_t i = 0; i < o->count; i++)
+		if (!o->servers[i]->listed)
+			mcp_hang_up(o->servers[i]);
+	for (size_t i = 0; i < o->count; i++)
+		if (!o->servers[i]->listed)
+			mcp_await_end(o->servers[i]);
+}
+
+static int
+open_all(struct opening *o, struct error *err)
+{
+	bool any;
+
+	start_servers(o);
+	if (opening_step(o, ask_initialize, take_initialize, &any, err) == -1 ||
+	    opening_step(o, ask_discover, take_discover, &any, err) == -1 ||
+	    list_tools(o, err) == -1)
+		return -1;
+	*err = o->error;
+	return o->error.code == ERROR_NONE ? 0 : -1;
+}
+
+int
+mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
+    struct error *err)
+{
+	struct opening o = { .servers = servers, .count = count, .use = use };
+	struct error why = ERROR_INIT;
+	int status;
+
+	o.requests = memory_zero(count, sizeof *o.requests);
+	o.due = memory_zero(count, sizeof *o.due);
+	o.cursors = memory_zero(count, sizeof *o.cursors);
+	status = open_all(&o, &why);
+	if (status == -1) {
+		end_unready(&o);
+		*err = why;
+	}
+	for (size_t i = 0; i < count; i++)
+		buffer_free(&o.cursors[i]);
+	free(o.cursors);
+	free(o.due);
+	free(o.requests);
+	return status;
+}
+
+bool
+mcp_changed(struct mcp_server *s)
+{
+	mcp_take(s);
+	return s->process.pid != 0 && s->listed && s->stale;
+}
+
+/* ---- calls ---- */
+
+int
+mcp_call(struct mcp_server *s, struct mcp_call *call, const struct mcp_use *use,
+    struct error *err)
+{
+	struct mcp_request r = { .server = s, .method = "tools/call",
+	    .patience_ms = call->timeout_ms, .progress = call->progress, .context = call->context };
+	struct buffer members = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	if (call->timeout_ms != 0)
+		r.due = clock_monotonic() + call->timeout_ms;
+	writer_begin(&w, &members);
+	writer_member_string(&w, "name", call->tool);
+	writer_member_span(&w, "arguments", call->arguments);
+	mcp_send(&r, &members);
+	buffer_free(&members);
+	status = mcp_wait(&r, 1, use, err);
+	call->line = r.line;
+	call->result = r.result;
+	if (status == 0 && r.result.at == NULL) {
+		*err = r.error;
+		status = -1;
+	}
+	return status;
+}
+
+void
+mcp_call_free(struct mcp_call *call)
+{
+	buffer_free(&call->line);
+	call->result = span_of(NULL, 0);
+}
+
+/* ---- the end ---- */
+
+void
+mcp_stop(struct mcp_server *const *servers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		mcp_hang_up(servers[i]);
+	for (size_t i = 0; i < count; i++)
+		mcp_await_end(servers[i]);
+}

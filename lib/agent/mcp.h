@@ -1,0 +1,92 @@
+/*
+ * An MCP server: a program that is spoken to over its stdin and stdout in JSON-RPC 2.0, a
+ * message a line (Model Context Protocol, revisions 2024-11-05 to 2025-11-25, and 2026-07-28
+ * of servers that know no others). It is started when it is first needed, lives as long as
+ * the step, and is started anew at the next call if it has ended meanwhile.
+ *
+ * What it offers beyond tools is not asked for, and what it asks for (roots, sampling,
+ * elicitation) is refused: no such capability is declared. A server that breaks the
+ * protocol is ended: nothing that follows from it could be trusted. What it writes on
+ * stderr is kept, and told when it fails.
+ *
+ * It is ended as the protocol has it: its stdin is closed, it has time to end by itself;
+ * then SIGTERM and SIGKILL, to it and all that it started.
+ */
+#ifndef AWF_AGENT_MCP_H
+#define AWF_AGENT_MCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/mcp_config.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/environment.h"
+#include "exec/interrupts.h"
+#include "exec/process.h"
+#include "json/scan.h"
+
+struct mcp_request;
+
+struct mcp_server {
+	struct mcp_definition definition;
+	struct process process;      /* pid 0: it does not run */
+	char *mark;                  /* that its descendants are known by */
+	bool ready;                  /* it has said what it is */
+	bool listed;                 /* tools is what it offers, */
+	bool stale;                  /* or did: it has said that this has changed */
+	unsigned listing;            /* how often it was listed */
+	bool modern;                 /* each request says what the handshake did before */
+	struct buffer tools;         /* inside of a JSON array, as it lists them */
+	struct buffer incoming, outgoing; /* not yet taken, not yet written */
+	size_t searched;             /* bytes of incoming without a LF */
+	struct buffer errors;        /* the last that it wrote on stderr */
+	struct mcp_request *waiting; /* requests without an answer */
+	long long next_id;
+};
+
+/* How servers are used just now. */
+struct mcp_use {
+	const struct environment *environment; /* of tools; may be NULL */
+	const struct keys *keys;               /* may be NULL */
+	const struct interrupts *interrupts;   /* may be NULL */
+	int64_t deadline;                      /* monotonic ms; 0: none */
+};
+
+/* Takes over its definition; nothing runs yet. */
+void mcp_begin(struct mcp_server *s, struct mcp_definition *definition);
+/* Has all of them run and their tools listed, at the same time; those that are, stay as
+ * they are. -1: the first that went wrong. ERROR_TOOL for a server that fails,
+ * ERROR_DEFINITION, ERROR_TIMEOUT, or the interrupt. */
+int mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
+    struct error *err);
+/* Takes what the server has said since it was last spoken to. Whether it runs, and its tools
+ * are to be listed anew, which mcp_open() does. */
+bool mcp_changed(struct mcp_server *s);
+
+/* A call of a tool. */
+struct mcp_call {
+	/* Set by the caller. */
+	const char *tool;
+	struct span arguments;       /* JSON object */
+	int64_t timeout_ms;          /* without a sign of progress; 0: none */
+	void (*progress)(void *context, struct span params); /* may be NULL */
+	void *context;
+
+	/* Filled. */
+	struct buffer line;
+	struct span result;          /* in line: an object */
+};
+/* -1: ERROR_TOOL with what the server says, or what became of it; ERROR_TIMEOUT, or the
+ * interrupt: the call is cancelled then, and what still comes of it is passed over. */
+int mcp_call(struct mcp_server *s, struct mcp_call *call, const struct mcp_use *use,
+    struct error *err);
+void mcp_call_free(struct mcp_call *call);
+
+/* Ends those that run, all at once; they can be opened again. mcp_free() is called after
+ * it. */
+void mcp_stop(struct mcp_server *const *servers, size_t count);
+void mcp_free(struct mcp_server *s);
+
+#endif

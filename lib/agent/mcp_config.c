@@ -1,0 +1,377 @@
+#include "agent/mcp_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/value.h"
+
+#define SERVERS "mcpServers"
+#define STARTUP_TIMEOUT_MS 60000
+
+/* ---- the keys of a definition ---- */
+
+static int
+read_type(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	const char *type = json_string_value(value);
+
+	(void)object;
+	if (type != NULL && strcmp(type, "stdio") == 0)
+		return 0;
+	return definition_fail(d, key->name, err,
+	    "only stdio is spoken, the server has to be a program (command, args)");
+}
+
+static int
+read_url(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	(void)value;
+	(void)object;
+	return definition_fail(d, key->name, err,
+	    "servers are not reached over HTTP: only stdio is spoken (command, args)");
+}
+
+static int
+read_arguments(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct mcp_definition *m = object;
+
+	if (!json_is_array(value))
+		return definition_fail(d, key->name, err, "expected a list of texts, got %s",
+		    definition_type(value));
+	for (size_t i = 0; i < json_array_size(value); i++) {
+		const char *word = json_string_value(json_array_get(value, i));
+
+		if (word == NULL || strlen(word) != json_string_length(json_array_get(value, i)))
+			return definition_fail(d, key->name, err, "expected a list of texts");
+		list_add(&m->arguments, word);
+	}
+	return 0;
+}
+
+static int
+read_environment(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct mcp_definition *m = object;
+	const char *name;
+	json_t *member;
+
+	if (!json_is_object(value))
+		return definition_fail(d, key->name, err, "expected names and texts, got %s",
+		    definition_type(value));
+	json_object_foreach(value, name, member) {
+		if (*name == '\0' || strchr(name, '=') != NULL)
+			return definition_fail(d, key->name, err, "'%s' is no variable's name", name);
+		if (!json_is_string(member) ||
+		    strlen(json_string_value(member)) != json_string_length(member))
+			return definition_fail(d, key->name, err, "%s: expected a text, got %s", name,
+			    definition_type(member));
+		list_add(&m->variables, name);
+		list_add(&m->values, json_string_value(member));
+	}
+	return 0;
+}
+
+/* As other programs that read the file have it, a number is one of milliseconds. */
+static int
+read_timeout(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	int64_t *member = (int64_t *)(void *)((char *)object + key->offset);
+
+	if (!json_is_integer(value))
+		return definition_duration(d, key, value, object, err);
+	*member = json_integer_value(value);
+	return *member >= 0 ? 0 : definition_fail(d, key->name, err, "must not be negative");
+}
+
+#define MEMBER(name) offsetof(struct mcp_definition, name)
+
+/* awf-mcp(5) lists the same keys. */
+static const struct definition_key known[] = {
+	{ "type", read_type, 0, 0, 0 },
+	{ "url", read_url, 0, 0, 0 },
+	{ "command", definition_text, MEMBER(command), 0, 0 },
+	{ "args", read_arguments, MEMBER(arguments), 0, 0 },
+	{ "env", read_environment, 0, 0, 0 },
+	{ "cwd", definition_text, MEMBER(directory), 0, 0 },
+	{ "timeout", read_timeout, MEMBER(timeout_ms), 0, 0 },
+	{ "startup_timeout", read_timeout, MEMBER(startup_timeout_ms), 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+/* "./x" and "../x" stand beside the file, as in tool files. */
+static void
+stand_beside(char **word, const char *file)
+{
+	char *directory, *beside;
+
+	if (*word == NULL || (strncmp(*word, "./", 2) != 0 && strncmp(*word, "../", 3) != 0 &&
+	    strcmp(*word, ".") != 0))
+		return;
+	directory = path_directory(file);
+	beside = path_join(directory, *word);
+	free(directory);
+	free(*word);
+	*word = beside;
+}
+
+static int
+read_definition(struct mcp_definition *m, const char *name, json_t *value, const char *file,
+    struct error *err)
+{
+	struct definition d;
+
+	*m = (struct mcp_definition){ .name = memory_text(name), .file = memory_text(file),
+	    .place = memory_format("%s: %s.%s", file, SERVERS, name),
+	    .startup_timeout_ms = STARTUP_TIMEOUT_MS };
+	d = (struct definition){ m->place, value, NULL };
+	/* Tools are called mcp__NAME__TOOL. */
+	if (!name_valid(name) || strstr(name, "__") != NULL)
+		return error_set(err, ERROR_DEFINITION, m->place, "'%s' is no server's name "
+		    "(A-Z a-z 0-9 - and single _)", name);
+	if (!json_is_object(value))
+		return error_set(err, ERROR_DEFINITION, m->place,
+		    "expected {command: …, args: …}, got %s", definition_type(value));
+	if (definition_read(&d, known, m, err) != 0)
+		return -1;
+	if (m->command == NULL)
+		return error_set(err, ERROR_DEFINITION, m->place, "no command");
+	stand_beside(&m->command, file);
+	stand_beside(&m->directory, file);
+	value_write(value, &m->text);
+	return 0;
+}
+
+void
+mcp_definition_free(struct mcp_definition *m)
+{
+	free(m->name);
+	free(m->place);
+	free(m->file);
+	free(m->command);
+	free(m->directory);
+	list_free(m->arguments);
+	list_free(m->variables);
+	list_free(m->values);
+	buffer_free(&m->text);
+	memset(m, 0, sizeof *m);
+}
+
+static char *
+copy_text(const char *text)
+{
+	return text == NULL ? NULL : memory_text(text);
+}
+
+static char **
+copy_list(char *const *list)
+{
+	char **copy = NULL;
+
+	for (; list != NULL && *list != NULL; list++)
+		list_add(&copy, *list);
+	return copy;
+}
+
+void
+mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
+{
+	*m = *from;
+	m->name = memory_text(from->name);
+	m->place = memory_text(from->place);
+	m->file = memory_text(from->file);
+	m->command = memory_text(from->command);
+	m->directory = copy_text(from->directory);
+	m->arguments = copy_list(from->arguments);
+	m->variables = copy_list(from->variables);
+	m->values = copy_list(from->values);
+	m->text = (struct buffer)BUFFER_INIT;
+	buffer_append(&m->text, from->text.data, from->text.len);
+}
+
+/* ---- the key of an agent ---- */
+
+static int
+read_own(struct mcp_key *servers, const char *file, json_t *value, struct error *err)
+{
+	const char *name;
+	json_t *member;
+	size_t count = 0;
+
+	servers->own = memory_zero(json_object_size(value) + 1, sizeof *servers->own);
+	json_object_foreach(value, name, member) {
+		list_add(&servers->names, name);
+		if (read_definition(&servers->own[count++], name, member, file, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+int
+mcp_key_read(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct mcp_key *servers = (struct mcp_key *)(void *)((char *)object + key->offset);
+	struct definition_key names = *key;
+	const char *repeated;
+
+	servers->place = definition_place(d, key->name);
+	if (json_is_object(value))
+		return read_own(servers, d->path, value, err);
+	names.offset = key->offset + offsetof(struct mcp_key, names);
+	if (definition_names(d, &names, value, object, err) != 0)
+		return -1;
+	repeated = list_repeated(servers->names);
+	return repeated == NULL ? 0 :
+	    definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+}
+
+void
+mcp_key_free(struct mcp_key *key)
+{
+	for (size_t i = 0; key->own != NULL && key->names != NULL && key->names[i] != NULL; i++)
+		mcp_definition_free(&key->own[i]);
+	free(key->own);
+	list_free(key->names);
+	free(key->place);
+	*key = (struct mcp_key){ NULL, NULL, NULL };
+}
+
+/* ---- the files ---- */
+
+/* Where a server is looked for, and what there is. */
+struct search {
+	const char *name;
+	char **looked, **others;
+	json_t *document;          /* that has it */
+	json_t *value;             /* it */
+	char *file;
+};
+
+static int
+look_in(struct search *s, char *file, struct error *err)
+{
+	json_t *servers, *document = NULL;
+	const char *name;
+	json_t *value;
+
+	if (file == NULL || s->value != NULL || list_has(s->looked, file)) {
+		free(file);
+		return 0;
+	}
+	list_take(&s->looked, file);
+	if (!definition_exists(file))
+		return 0;
+	document = value_load(file, ERROR_DEFINITION, err);
+	if (document == NULL)
+		return -1;
+	servers = json_object_get(document, SERVERS);
+	if (!json_is_object(servers)) {
+		json_decref(document);
+		return error_set(err, ERROR_DEFINITION, file, "expected {\"" SERVERS "\": {…}}");
+	}
+	json_object_foreach(servers, name, value)
+		list_add(&s->others, name);
+	s->value = json_object_get(servers, s->name);
+	s->document = s->value == NULL ? NULL : document;
+	s->file = s->value == NULL ? NULL : file;
+	if (s->value == NULL)
+		json_decref(document);
+	return 0;
+}
+
+static int
+not_found(const struct search *s, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *near = NULL;
+
+	for (size_t i = 0; s->looked[i] != NULL; i++)
+		buffer_format(&text, "%s%s", i > 0 ? ", " : "", s->looked[i]);
+	if (s->others != NULL)
+		near = text_suggest(s->name, (const char *const *)(uintptr_t)s->others);
+	if (near != NULL)
+		buffer_format(&text, " (did you mean '%s'?)", near);
+	error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s", s->name,
+	    buffer_string(&text));
+	buffer_free(&text);
+	return -1;
+}
+
+int
+mcp_definition_find(struct mcp_definition *m, const char *name,
+    const char *workflow_directory, struct error *err)
+{
+	struct search s = { .name = name };
+	int result;
+
+	memset(m, 0, sizeof *m);
+	result = look_in(&s, memory_text(".mcp.json"), err);
+	if (result == 0 && workflow_directory != NULL)
+		result = look_in(&s, path_join(workflow_directory, ".mcp.json"), err);
+	if (result == 0)
+		result = look_in(&s, path_config("mcp.json"), err);
+	if (result == 0)
+		result = s.value == NULL ? not_found(&s, err) :
+		    read_definition(m, name, s.value, s.file, err);
+	json_decref(s.document);
+	list_free(s.looked);
+	list_free(s.others);
+	return result;
+}
+
+/* ---- variables ---- */
+
+/* Appends the value of what stands between the braces; -1: it has none. */
+static int
+expand_variable(struct buffer *out, const char *at, size_t len, const struct keys *keys,
+    const char *place, struct error *err)
+{
+	char *name = memory_copy(at, len), *fallback = strstr(name, ":-");
+	const char *value;
+
+	if (fallback != NULL) {
+		*fallback = '\0';
+		fallback += 2;
+	}
+	value = keys_value(keys, name);
+	value = value == NULL ? fallback : value;
+	if (value != NULL)
+		buffer_text(out, value);
+	else
+		error_set(err, ERROR_DEFINITION, place, "${%s} has no value: set it, or say "
+		    "${%s:-DEFAULT}", name, name);
+	free(name);
+	return value == NULL ? -1 : 0;
+}
+
+char *
+mcp_expand(const char *text, const struct keys *keys, const char *place, struct error *err)
+{
+	struct buffer out = BUFFER_INIT;
+	const char *end;
+
+	while (*text != '\0') {
+		end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL;
+		if (end == NULL) {
+			buffer_byte(&out, *text++);
+		} else if (expand_variable(&out, text + 2, (size_t)(end - text) - 2, keys, place,
+		    err) == -1) {
+			buffer_free(&out);
+			return NULL;
+		} else {
+			text = end + 1;
+		}
+	}
+	return buffer_take(&out);
+}

@@ -1,0 +1,64 @@
+/*
+ * Definitions of MCP servers, awf-mcp(5): programs that offer tools to agents over the
+ * Model Context Protocol. They stand in a .mcp.json, as other programs keep them there, or
+ * in the agent file itself:
+ *
+ *     {"mcpServers": {"files": {"command": "mcp-server-filesystem", "args": ["."]}}}
+ *
+ * A definition is read and checked when the agent is loaded; nothing is looked up in the
+ * environment before the server is started, so that a replay, which starts none, needs
+ * none of it. Keys of other programs are passed over.
+ */
+#ifndef AWF_AGENT_MCP_CONFIG_H
+#define AWF_AGENT_MCP_CONFIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/definition.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "exec/environment.h"
+
+struct mcp_definition {
+	char *name;                /* A-Z a-z 0-9 _ - */
+	char *place;               /* for messages: the file, and the server in it */
+	char *file;                /* that it stands in */
+	struct buffer text;        /* the definition, JSON: what a step's definition counts */
+	char *command;             /* this and all below may have ${NAME}, ${NAME:-DEFAULT} */
+	char **arguments;
+	char **variables, **values;
+	char *directory;           /* cwd; NULL: that of the step */
+	int64_t timeout_ms;        /* of a call that makes no progress; 0: that of the step */
+	int64_t startup_timeout_ms; /* until its tools are listed */
+};
+
+/* The key mcp_servers: names for mcp_definition_find(), or an object of definitions. */
+struct mcp_key {
+	char **names;              /* ends with NULL; NULL: no servers */
+	struct mcp_definition *own; /* of the object; NULL: they stand elsewhere */
+	char *place;               /* FILE:LINE */
+};
+/* A reader of a key (definition.h): the member at offset is a struct mcp_key. */
+int mcp_key_read(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err);
+void mcp_key_free(struct mcp_key *key);
+
+/* The definition of a name, from ./.mcp.json, the workflow's directory (which may be NULL)
+ * and ~/.config/awf/mcp.json, the first of them that has it. ERROR_DEFINITION, listing
+ * where was looked; mcp_definition_free() is called either way. */
+int mcp_definition_find(struct mcp_definition *m, const char *name,
+    const char *workflow_directory, struct error *err);
+/* A copy of one that an agent file has. */
+void mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from);
+void mcp_definition_free(struct mcp_definition *m);
+
+/* A text with its variables in place: values of the environment, else of the keys file,
+ * else the default. In memory of its own; ERROR_DEFINITION at place names the one that
+ * has no value. */
+char *mcp_expand(const char *text, const struct keys *keys, const char *place,
+    struct error *err);
+
+#endif

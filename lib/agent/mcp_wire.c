@@ -1,0 +1,676 @@
+#include "agent/mcp_wire.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "exec/descendants.h"
+#include "exec/orphans.h"
+#include "exec/wait.h"
+#include "json/writer.h"
+
+enum {
+	READ_SIZE = 64 << 10,
+	STOP_PATIENCE = 2000,      /* ms for a server to end by itself */
+	ORPHANS_PATIENCE = 5000,   /* ms from SIGTERM to SIGKILL for what it left behind */
+	LOOK_AGAIN = 10,           /* ms */
+	ERRORS_KEPT = 8 << 10,     /* bytes of stderr */
+	ERRORS_TOLD = 400,         /* of them, in a message */
+	SLOTS = 3                  /* descriptors of a server */
+};
+
+#define META "io.modelcontextprotocol/"
+#define METHOD_NOT_FOUND (-32601)
+
+/* ---- what is wrong with a server ---- */
+
+/* The end of what it wrote on stderr, from the beginning of a line on if there is one. */
+static struct span
+last_words(const struct mcp_server *s)
+{
+	size_t len = s->errors.len, from = len > ERRORS_TOLD ? len - ERRORS_TOLD : 0;
+	const char *at = buffer_string(&s->errors) + from, *lf = memchr(at, '\n', len - from);
+
+	if (from > 0 && lf != NULL && lf + 1 < at + (len - from)) {
+		from += (size_t)(lf + 1 - at);
+		at = lf + 1;
+	}
+	return span_trim(span_of(at, len - from));
+}
+
+int
+mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
+{
+	struct span said = last_words(s);
+	char what[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(what, sizeof what, format, list);
+	va_end(list);
+	return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' %s%s%.*s", s->definition.name,
+	    what, said.len > 0 ? "; it said: " : "", (int)said.len, said.at);
+}
+
+/* ---- the process ---- */
+
+/* Command and arguments, their variables in place. */
+static char **
+expand_command(const struct mcp_definition *m, const struct keys *keys, struct error *err)
+{
+	char **argv = NULL, *word = mcp_expand(m->command, keys, m->place, err);
+
+	for (char **next = m->arguments; word != NULL; next++) {
+		list_take(&argv, word);
+		if (next == NULL || *next == NULL)
+			return argv;
+		word = mcp_expand(*next, keys, m->place, err);
+	}
+	list_free(argv);
+	return NULL;
+}
+
+/* What marks the calls of the step is none of the server's, which outlives them. */
+static int
+make_environment(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
+    struct error *err)
+{
+	static const char *const of_calls[] = { "AWF_CALL", "AWF_PARENT", "AWF_CLAIMED", "AWF_TASK" };
+	const struct mcp_definition *m = &s->definition;
+	const char *outer = getenv(ORPHANS_MARK);
+
+	if (use->environment == NULL)
+		environment_begin(e);
+	else
+		environment_copy(e, use->environment);
+	for (size_t i = 0; i < sizeof of_calls / sizeof *of_calls; i++)
+		environment_unset(e, of_calls[i]);
+	free(s->mark);
+	s->mark = memory_format("%s%smcp-%s", outer == NULL ? "" : outer, outer == NULL ? "" : "/",
+	    m->name);
+	environment_set(e, ORPHANS_MARK, s->mark);
+	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
+		char *value = mcp_expand(m->values[i], use->keys, m->place, err);
+
+		if (value == NULL)
+			return -1;
+		environment_set(e, m->variables[i], value);
+		free(value);
+	}
+	return 0;
+}
+
+static int
+start(struct mcp_server *s, const struct process_spec *spec, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
+
+	if (process_start(&s->process, spec, NULL, &why) == 0) {
+		s->process.name = s->definition.name;
+		descendants_keep(s->process.pid);
+		return 0;
+	}
+	s->process.pid = 0;
+	if (why.code != ERROR_SYSTEM)
+		return mcp_fault(s, err, "cannot be run: %s", error_text(&why, text, sizeof text));
+	*err = why;
+	return -1;
+}
+
+int
+mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
+{
+	const struct mcp_definition *m = &s->definition;
+	struct environment environment = { NULL, 0, 0 };
+	char **argv = expand_command(m, use->keys, err), *directory = NULL;
+	int status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
+
+	if (status == 0 && m->directory != NULL) {
+		directory = mcp_expand(m->directory, use->keys, m->place, err);
+		status = directory == NULL ? -1 : 0;
+	}
+	if (status == 0) {
+		const struct process_spec spec = { .argv = argv, .environment = environment.list,
+		    .directory = directory, .in = PROCESS_PIPE, .out = PROCESS_PIPE,
+		    .err = PROCESS_PIPE };
+
+		status = start(s, &spec, err);
+	}
+	free(directory);
+	environment_free(&environment);
+	list_free(argv);
+	return status;
+}
+
+static void
+drop(int *fd)
+{
+	if (*fd != -1)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Appends what it wrote on stderr, of which the last is kept. */
+static void
+keep_errors(struct mcp_server *s, const char *bytes, size_t len)
+{
+	buffer_append(&s->errors, bytes, len);
+	if (s->errors.len > 2 * (size_t)ERRORS_KEPT)
+		buffer_drop(&s->errors, s->errors.len - ERRORS_KEPT);
+}
+
+static void
+read_errors(struct mcp_server *s)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	while (s->process.err != -1 && (n = read(s->process.err, bytes, sizeof bytes)) != -1) {
+		if (n == 0)
+			drop(&s->process.err);
+		else
+			keep_errors(s, bytes, (size_t)n);
+	}
+	if (s->process.err != -1 && errno != EAGAIN && errno != EINTR)
+		drop(&s->process.err);
+}
+
+void
+mcp_hang_up(struct mcp_server *s)
+{
+	drop(&s->process.in);
+}
+
+/* Ends what the server started and left behind. */
+static void
+end_orphans(struct orphans *o)
+{
+	int64_t end = clock_monotonic() + ORPHANS_PATIENCE;
+	const pid_t none[] = { 0 };
+	int number = SIGTERM;
+
+	while (orphans_end(o, number, none) && clock_monotonic() < end + ORPHANS_PATIENCE) {
+		if (clock_monotonic() >= end)
+			number = SIGKILL;
+		poll(NULL, 0, LOOK_AGAIN);
+	}
+	orphans_free(o);
+}
+
+int
+mcp_await_end(struct mcp_server *s)
+{
+	struct orphans orphans;
+	int wait_status = -1;
+
+	if (s->process.pid == 0)
+		return -1;
+	orphans_begin(&orphans, s->process.pid, s->mark);
+	if (!wait_child(s->process.pid, STOP_PATIENCE, &wait_status))
+		wait_end(s->process.pid, &wait_status);
+	descendants_release(s->process.pid);
+	end_orphans(&orphans);
+	read_errors(s);
+	drop(&s->process.out);
+	drop(&s->process.err);
+	s->process.pid = 0;
+	s->ready = s->listed = s->stale = false;
+	buffer_clear(&s->incoming);
+	buffer_clear(&s->outgoing);
+	s->searched = 0;
+	return wait_status;
+}
+
+/* ---- requests ---- */
+
+static void
+finish(struct mcp_request *r)
+{
+	struct mcp_request **link = &r->server->waiting;
+
+	while (*link != r)
+		link = &(*link)->next;
+	*link = r->next;
+	r->done = true;
+}
+
+static void
+fail_all(struct mcp_server *s, const struct error *why)
+{
+	while (s->waiting != NULL) {
+		s->waiting->error = *why;
+		finish(s->waiting);
+	}
+}
+
+void
+mcp_break(struct mcp_server *s, const char *what)
+{
+	struct error why;
+
+	mcp_hang_up(s);
+	mcp_await_end(s);
+	mcp_fault(s, &why, "broke the protocol: %s", what);
+	fail_all(s, &why);
+}
+
+/* It takes no more, or says no more. */
+static void
+lose(struct mcp_server *s)
+{
+	struct error why;
+	char text[64];
+	int wait_status;
+
+	mcp_hang_up(s);
+	wait_status = mcp_await_end(s);
+	if (wait_status == -1)
+		mcp_fault(s, &why, "closed its output and does not end");
+	else
+		mcp_fault(s, &why, "ended: %s", process_status_text(wait_status, text, sizeof text));
+	fail_all(s, &why);
+}
+
+static void
+flush(struct mcp_server *s)
+{
+	ssize_t n = 0;
+
+	while (s->outgoing.len > 0 && s->process.in != -1) {
+		n = write(s->process.in, s->outgoing.data, s->outgoing.len);
+		if (n == -1)
+			break;
+		buffer_drop(&s->outgoing, (size_t)n);
+	}
+	if (n == -1 && errno != EAGAIN && errno != EINTR)
+		lose(s);
+}
+
+static void
+begin_message(struct writer *w, struct mcp_server *s)
+{
+	writer_begin(w, &s->outgoing);
+	writer_object(w);
+	writer_member_string(w, "jsonrpc", "2.0");
+}
+
+static void
+end_message(struct writer *w, struct mcp_server *s)
+{
+	writer_object_end(w);
+	buffer_byte(&s->outgoing, '\n');
+	flush(s);
+}
+
+/* The id of a request is the token of its progress. */
+static void
+write_meta(struct writer *w, const struct mcp_request *r)
+{
+	if (r->progress == NULL && !r->server->modern)
+		return;
+	writer_key(w, "_meta");
+	writer_object(w);
+	if (r->progress != NULL)
+		writer_member_integer(w, "progressToken", r->id);
+	if (r->server->modern) {
+		writer_member_string(w, META "protocolVersion", MCP_MODERN);
+		writer_key(w, META "clientInfo");
+		writer_raw(w, MCP_CLIENT_INFO, sizeof MCP_CLIENT_INFO - 1);
+		writer_key(w, META "clientCapabilities");
+		writer_raw(w, "{}", 2);
+	}
+	writer_object_end(w);
+}
+
+void
+mcp_send(struct mcp_request *r, const struct buffer *members)
+{
+	struct mcp_server *s = r->server;
+	struct writer w;
+
+	r->id = ++s->next_id;
+	r->next = s->waiting;
+	s->waiting = r;
+	if (s->process.pid == 0) {
+		mcp_fault(s, &r->error, "has ended");
+		finish(r);
+		return;
+	}
+	begin_message(&w, s);
+	writer_member_integer(&w, "id", r->id);
+	writer_member_string(&w, "method", r->method);
+	writer_key(&w, "params");
+	writer_object(&w);
+	if (members->len > 0)
+		writer_raw(&w, members->data, members->len);
+	write_meta(&w, r);
+	writer_object_end(&w);
+	end_message(&w, s);
+}
+
+void
+mcp_notify(struct mcp_server *s, const char *method)
+{
+	struct writer w;
+
+	begin_message(&w, s);
+	writer_member_string(&w, "method", method);
+	end_message(&w, s);
+}
+
+/* Gives a request up, and tells the server. */
+static void
+cancel(struct mcp_request *r, const struct error *why)
+{
+	struct mcp_server *s = r->server;
+	struct writer w;
+
+	r->error = *why;
+	finish(r);
+	if (r->stays)
+		return;
+	begin_message(&w, s);
+	writer_member_string(&w, "method", "notifications/cancelled");
+	writer_key(&w, "params");
+	writer_object(&w);
+	writer_member_integer(&w, "requestId", r->id);
+	writer_member_string(&w, "reason", why->message);
+	writer_object_end(&w);
+	end_message(&w, s);
+}
+
+/* ---- what a server says ---- */
+
+static struct mcp_request *
+find(const struct mcp_server *s, struct span id)
+{
+	struct mcp_request *r = s->waiting;
+	long long number;
+
+	if (!span_integer(id, &number))
+		return NULL;
+	while (r != NULL && r->id != number)
+		r = r->next;
+	return r;
+}
+
+static int
+take_error(struct mcp_request *r, struct span error)
+{
+	char *message = span_text(span_member(error, "message"));
+	long long code = 0;
+
+	span_integer(span_member(error, "code"), &code);
+	error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
+	    r->server->definition.name, message == NULL || *message == '\0' ? "it does not say why" :
+	    message, code);
+	free(message);
+	return 0;
+}
+
+/* Of a request that was given up, no answer is wanted any more. */
+static void
+take_response(struct mcp_server *s, struct span message)
+{
+	struct span id = span_member(message, "id"), error = span_member(message, "error");
+	struct mcp_request *r = find(s, id);
+	long long number;
+
+	if (r == NULL && !(span_integer(id, &number) && number > 0 && number <= s->next_id)) {
+		mcp_break(s, "an answer to a request that was not made");
+		return;
+	}
+	if (r == NULL)
+		return;
+	scan_minify(message, &r->line);
+	r->result = span_member(span_of(r->line.data, r->line.len), "result");
+	if (span_type(error) == 'o')
+		take_error(r, error);
+	else if (span_type(r->result) != 'o') {
+		mcp_break(s, "an answer without a result");
+		return;
+	}
+	finish(r);
+}
+
+/* Nothing but ping is ours to answer: no capability is declared. */
+static void
+take_request(struct mcp_server *s, struct span id, struct span method)
+{
+	bool ping = span_is(method, "ping");
+	struct writer w;
+
+	begin_message(&w, s);
+	writer_member_span(&w, "id", id);
+	writer_key(&w, ping ? "result" : "error");
+	writer_object(&w);
+	if (!ping) {
+		writer_member_integer(&w, "code", METHOD_NOT_FOUND);
+		writer_member_string(&w, "message", "Method not found: AWF declares no such capability");
+	}
+	writer_object_end(&w);
+	end_message(&w, s);
+}
+
+static void
+take_notification(struct mcp_server *s, struct span method, struct span params)
+{
+	struct mcp_request *r;
+
+	if (span_is(method, "notifications/tools/list_changed"))
+		s->stale = true;
+	if (!span_is(method, "notifications/progress"))
+		return;
+	r = find(s, span_member(params, "progressToken"));
+	if (r == NULL || r->progress == NULL)
+		return;
+	if (r->patience_ms != 0)
+		r->due = clock_monotonic() + r->patience_ms;
+	r->progress(r->context, params);
+}
+
+static void
+take_message(struct mcp_server *s, struct span message)
+{
+	struct span id = span_member(message, "id"), method = span_member(message, "method");
+
+	if (method.at == NULL)
+		take_response(s, message);
+	else if (id.at != NULL)
+		take_request(s, id, method);
+	else
+		take_notification(s, method, span_member(message, "params"));
+}
+
+/* A line that is not even meant as JSON is taken for one of stderr: many a program greets
+ * whoever starts it. Messages may come several at once (2025-03-26). */
+static void
+take_line(struct mcp_server *s, struct span line)
+{
+	struct span_walk walk;
+	struct span key, message;
+	size_t bad;
+
+	line = span_trim(line);
+	if (line.len == 0)
+		return;
+	if (*line.at != '{' && *line.at != '[') {
+		keep_errors(s, line.at, line.len);
+		keep_errors(s, "\n", 1);
+		return;
+	}
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
+		mcp_break(s, "a line that is no JSON");
+		return;
+	}
+	if (span_type(line) == 'o') {
+		take_message(s, line);
+		return;
+	}
+	span_walk_begin(&walk, line);
+	while (s->process.pid != 0 && span_walk_next(&walk, &key, &message))
+		take_message(s, message);
+}
+
+/* The line is taken out first: a server that is ended takes its bytes along. */
+static void
+take_lines(struct mcp_server *s)
+{
+	struct buffer line = BUFFER_INIT;
+	char *lf;
+
+	while (s->incoming.len > s->searched && (lf = memchr(s->incoming.data + s->searched, '\n',
+	    s->incoming.len - s->searched)) != NULL) {
+		size_t len = (size_t)(lf - s->incoming.data);
+
+		buffer_clear(&line);
+		buffer_append(&line, s->incoming.data, len);
+		buffer_drop(&s->incoming, len + 1);
+		s->searched = 0;
+		take_line(s, span_of(buffer_string(&line), line.len));
+	}
+	s->searched = s->incoming.len;
+	buffer_free(&line);
+	if (s->incoming.len > SCAN_LINE_LIMIT)
+		mcp_break(s, "a line above 256 MiB");
+}
+
+/* Whether there may be more. */
+static bool
+receive(struct mcp_server *s)
+{
+	ssize_t n = read(s->process.out, buffer_reserve(&s->incoming, READ_SIZE), READ_SIZE);
+
+	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
+		lose(s);
+		return false;
+	}
+	if (n <= 0)
+		return false;
+	s->incoming.len += (size_t)n;
+	take_lines(s);
+	return s->process.pid != 0;
+}
+
+void
+mcp_take(struct mcp_server *s)
+{
+	while (s->process.pid != 0 && receive(s))
+		continue;
+	if (s->process.pid != 0)
+		read_errors(s);
+}
+
+/* ---- waiting ---- */
+
+/* Until the first of them is due; 0: none is. */
+static int64_t
+first_due(const struct mcp_request *requests, size_t count, int64_t deadline)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!requests[i].done && requests[i].due != 0 &&
+		    (deadline == 0 || requests[i].due < deadline))
+			deadline = requests[i].due;
+	return deadline;
+}
+
+static void
+expire(struct mcp_request *requests, size_t count, int64_t deadline)
+{
+	int64_t now = clock_monotonic();
+	struct error why;
+
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_request *r = &requests[i];
+
+		if (r->done || ((r->due == 0 || r->due > now) && (deadline == 0 || deadline > now)))
+			continue;
+		mcp_fault(r->server, &why, "did not answer '%s' in time", r->method);
+		why.code = ERROR_TIMEOUT;
+		cancel(r, &why);
+	}
+}
+
+static void
+cancel_all(struct mcp_request *requests, size_t count, const struct error *why)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!requests[i].done)
+			cancel(&requests[i], why);
+}
+
+static void
+watch(const struct mcp_request *r, struct pollfd fds[SLOTS])
+{
+	const struct process *process = &r->server->process;
+	bool idle = r->done || process->pid == 0;
+
+	fds[0] = (struct pollfd){ idle ? -1 : process->out, POLLIN, 0 };
+	fds[1] = (struct pollfd){ idle ? -1 : process->err, POLLIN, 0 };
+	fds[2] = (struct pollfd){ idle || r->server->outgoing.len == 0 ? -1 : process->in,
+	    POLLOUT, 0 };
+}
+
+/* Descriptors may be gone, or others', once a server was ended. */
+static void
+serve(struct mcp_request *r, const struct pollfd fds[SLOTS])
+{
+	struct mcp_server *s = r->server;
+
+	if (fds[2].revents != 0 && s->process.in == fds[2].fd)
+		flush(s);
+	if (fds[1].revents != 0 && s->process.pid != 0)
+		read_errors(s);
+	if (fds[0].revents != 0 && s->process.pid != 0)
+		receive(s);
+}
+
+static bool
+all_done(const struct mcp_request *requests, size_t count)
+{
+	size_t done = 0;
+
+	while (done < count && requests[done].done)
+		done++;
+	return done == count;
+}
+
+int
+mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
+    struct error *err)
+{
+	struct pollfd *fds = memory_zero(1 + SLOTS * count, sizeof *fds);
+	int status = 0;
+
+	while (status == 0 && !all_done(requests, count)) {
+		int64_t due = first_due(requests, count, use->deadline);
+		int64_t left = due == 0 ? -1 : due - clock_monotonic();
+
+		for (size_t i = 0; i < count; i++)
+			watch(&requests[i], fds + 1 + SLOTS * i);
+		status = interrupts_wait(use->interrupts, fds, 1 + SLOTS * count,
+		    due != 0 && left < 0 ? 0 : left, err);
+		for (size_t i = 0; i < count && status == 0; i++)
+			serve(&requests[i], fds + 1 + SLOTS * i);
+		expire(requests, count, use->deadline);
+	}
+	if (status == -1)
+		cancel_all(requests, count, err);
+	free(fds);
+	return status;
+}
+
+void
+mcp_request_free(struct mcp_request *r)
+{
+	buffer_free(&r->line);
+}

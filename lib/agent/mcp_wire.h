@@ -1,0 +1,63 @@
+/*
+ * The wire to an MCP server, for mcp.c alone: its process, and JSON-RPC over its pipes.
+ * Requests are sent, to one server or several, and then waited for together; meanwhile
+ * what servers ask and tell is answered and noted.
+ */
+#ifndef AWF_AGENT_MCP_WIRE_H
+#define AWF_AGENT_MCP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/mcp.h"
+#include "base/version.h"
+
+/* What each request says of who asks, where no handshake did (2026-07-28). */
+#define MCP_MODERN "2026-07-28"
+#define MCP_CLIENT_INFO "{\"name\":\"awf\",\"version\":\"" AWF_VERSION "\"}"
+
+struct mcp_request {
+	/* Set by the caller. */
+	struct mcp_server *server;
+	const char *method;
+	int64_t due;              /* monotonic ms; 0: no limit */
+	int64_t patience_ms;      /* so much longer with each sign of progress; 0: it has none */
+	void (*progress)(void *context, struct span params);
+	void *context;
+	bool stays;               /* it is not cancelled when nobody waits any more */
+
+	/* Filled. */
+	bool done;
+	struct buffer line;
+	struct span result;       /* in line; .at NULL: there is none, but an error */
+	struct error error;
+	long long id;
+	struct mcp_request *next; /* of the server's */
+};
+
+/* Starts the process. */
+int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
+/* Sends it; members are the inside of the object params. One that cannot be sent is
+ * done. */
+void mcp_send(struct mcp_request *r, const struct buffer *members);
+void mcp_notify(struct mcp_server *s, const char *method);
+/* Waits until all are done. -1: interrupted, or the machine failed; those that had no
+ * answer yet are cancelled, and have that error too. */
+int mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
+    struct error *err);
+void mcp_request_free(struct mcp_request *r);
+/* Takes what is there without waiting. */
+void mcp_take(struct mcp_server *s);
+/* Ends the server because it breaks the protocol; its requests fail. */
+void mcp_break(struct mcp_server *s, const char *what);
+/* Fills *err with what is wrong with a server, and the last that it said. */
+int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ending, in two steps, so that several end at once. */
+void mcp_hang_up(struct mcp_server *s);
+/* The wait status; -1 if it could not be had. */
+int mcp_await_end(struct mcp_server *s);
+
+#endif

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""An MCP server for tests, which misbehaves on command.
+
+usage: mcp-server.py [LOG] [OPTION...]
+
+Each line that it reads is appended to LOG. Options: start=hang|die|garbage|refuse|greet|flood,
+version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
+SIGTERM ends it), tools=none|long|twice|nameless|list, schema (one with a keyword of its own)."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+log = open(sys.argv[1], "a") if len(sys.argv) > 1 else None
+options = dict((a.split("=", 1) + [""])[:2] for a in sys.argv[2:])
+cancelled, waiting, grown = set(), {}, False
+lock = threading.Lock()
+
+
+def out(text):
+    with lock:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+def send(message):
+    out(json.dumps(dict({"jsonrpc": "2.0"}, **message)))
+
+
+def tool(name, annotations=None, properties=None, **more):
+    schema = {"type": "object", "properties": properties or {}}
+    if "schema" in options:
+        schema["x-order"] = ["a"]
+    return dict({"name": name, "description": "Does " + name + ".", "inputSchema": schema,
+                 "annotations": annotations or {}}, **more)
+
+
+READS = {"readOnlyHint": True}
+TEXT = {"text": {"type": "string"}}
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+NAMES = ("note", "slow", "fail", "long_fail", "refuse", "die", "garbage", "half", "wrong", "empty",
+         "ask", "grow", "progress", "image", "both", "texts", "input", "fork", "env", "deaf", "batch")
+
+
+def tools():
+    listed = [tool("echo", READS, TEXT), tool("keep", {"idempotentHint": True}, TEXT),
+              tool("number", READS, outputSchema=NUMBER), tool("dotted.name", READS)]
+    listed += [tool(n) for n in NAMES]
+    if grown:
+        listed.append(tool("grown", READS))
+    special = options.get("tools")
+    if special == "none":
+        return []
+    if special == "long":
+        listed.append(tool("x" * 60))
+    if special == "twice":
+        listed.append(tool("dotted_name"))
+    if special == "nameless":
+        listed.append({"inputSchema": {"type": "object"}})
+    return listed
+
+
+def text(t, **more):
+    return dict({"content": [{"type": "text", "text": t}]}, **more)
+
+
+def ask(method):
+    """A request of ours to the client; its answer."""
+    event = waiting[method] = threading.Event()
+    send({"id": method, "method": method, "params": {}})
+    event.wait(10)
+    return event.answer
+
+
+def slow(number, token, seconds, steps):
+    for i in range(steps):
+        if number in cancelled:
+            return None
+        time.sleep(seconds / steps)
+        if token is not None and steps > 1:
+            send({"method": "notifications/progress", "params": {
+                "progressToken": token, "progress": i + 1, "total": steps, "message": "st\x1bep"}})
+    return text("slept")
+
+
+def call(number, params):
+    global grown
+    name, given = params["name"], params.get("arguments", {})
+    token = params.get("_meta", {}).get("progressToken")
+    if name in ("echo", "keep", "note"):
+        if "file" in given:
+            with open(given["file"], "a") as f:
+                f.write(given.get("text", "") + "\n")
+        return text(given.get("text", ""))
+    if name == "slow":
+        return slow(number, token, given.get("seconds", 5), 1)
+    if name == "progress":
+        return slow(number, token, given.get("seconds", 1), 5)
+    if name == "fail":
+        return text("no such thing", isError=True)
+    if name == "long_fail":
+        return text("first\nsecond", isError=True)
+    if name == "die":
+        sys.stderr.write("out of luck\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGKILL) if given.get("killed") else os._exit(7)
+    if name == "garbage":
+        out("{not json")
+    if name == "half":
+        sys.stdout.write('{"jsonrpc":"2.0",')
+        sys.stdout.flush()
+        os._exit(0)
+    if name == "wrong":
+        send({"id": 4711, "result": {}})
+    if name == "empty":
+        send({"id": number})
+    if name == "deaf":
+        os.close(1)
+        time.sleep(60)
+    if name in ("garbage", "wrong", "empty"):
+        time.sleep(60)
+    if name == "ask":
+        return text("", structuredContent={m: ask(m).get("error", {}).get("code", "ok") for m in
+                    ("ping", "roots/list", "sampling/createMessage", "elicitation/create")})
+    if name == "grow":
+        grown = not grown
+        send({"method": "notifications/tools/list_changed"})
+        return text("grown")
+    if name == "number":
+        return text("as text", structuredContent={"n": given.get("n", 1)})
+    if name == "image":
+        return {"content": [{"type": "text", "text": "see"},
+                            {"type": "image", "data": "aGk=", "mimeType": "image/png"}]}
+    if name == "both":
+        return {"content": [{"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}],
+                "structuredContent": {"a": 1}}
+    if name == "texts":
+        return {"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}
+    if name == "input":
+        return {"resultType": "input_required", "inputRequests": {}}
+    if name == "fork":
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        return text(str(child.pid))
+    if name == "env":
+        return text(os.environ.get(given["name"], "unset") if "name" in given else os.getcwd())
+    if name == "batch":
+        out(json.dumps([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}},
+                        {"jsonrpc": "2.0", "id": number, "result": text("batched")}]))
+        return None
+    if name == "dotted.name":
+        return text(name)
+    return {"error": {"code": -32602, "message": "Unknown tool: " + name}}
+
+
+def answer(message):
+    method, params, number = message["method"], message.get("params", {}), message["id"]
+    if method == "initialize":
+        if "modern" in options or options.get("start") == "refuse":
+            return {"error": {"code": -32022, "message": "Unsupported protocol version",
+                              "data": {"supported": ["2026-07-28"]}}}
+        return {"protocolVersion": options.get("version", params["protocolVersion"]),
+                "capabilities": {} if options.get("tools") == "no" else
+                {"tools": {"listChanged": True}}, "serverInfo": {"name": "test", "version": "1"}}
+    if "modern" in options and "io.modelcontextprotocol/protocolVersion" not in \
+            params.get("_meta", {}):
+        return {"error": {"code": -32602, "message": "no protocol version"}}
+    if method == "server/discover" and "modern" in options:
+        return {"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}}}
+    if method == "tools/list":
+        return page(params)
+    if method == "tools/call":
+        return call(number, params)
+    return {"error": {"code": -32601, "message": "Method not found"}}
+
+
+def page(params):
+    size = options.get("page")
+    if options.get("tools") == "list":
+        return {"tools": "none"}
+    if size == "endless":
+        return {"tools": [], "nextCursor": "more"}
+    listed, at = tools(), int(params.get("cursor", "0"))
+    if size is None:
+        return {"tools": listed}
+    result = {"tools": listed[at:at + int(size)]}
+    if at + int(size) < len(listed):
+        result["nextCursor"] = str(at + int(size))
+    return result
+
+
+def serve(message):
+    result = answer(message)
+    if result is None or message["id"] in cancelled:
+        return
+    if set(result) == {"error"}:
+        send(dict(result, id=message["id"]))
+    else:
+        send({"id": message["id"], "result": result})
+
+
+def take(message):
+    if message.get("method") == "notifications/cancelled":
+        cancelled.add(message["params"]["requestId"])
+    elif "method" in message and "id" in message:
+        threading.Thread(target=serve, args=(message,), daemon=True).start()
+    elif message.get("id") in waiting:
+        event = waiting[message["id"]]
+        event.answer = message
+        event.set()
+
+
+def main():
+    start = options.get("start")
+    if options.get("stop") == "ignore":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if start == "die":
+        sys.exit("cannot start: no database")
+    if start == "garbage":
+        out('{"jsonrpc": what')
+    if start == "greet":
+        out("Hello, I am a server.\n")
+    if start == "flood":
+        sys.stderr.write("x" * 200000 + "\nthe end\n")
+    for line in sys.stdin:
+        if log:
+            log.write(line)
+            log.flush()
+        if start != "hang":
+            take(json.loads(line))
+    if log:
+        log.write('"EOF"\n')
+        log.flush()
+    while options.get("stop") == "ignore":
+        time.sleep(60)
+    os._exit(0)
+
+
+main()

@@ -127,13 +127,13 @@ set_schema(struct mcp_tool *t, struct span schema)
 		buffer_text(&tool->input_schema, any_object);
 	document = value_parse(tool->input_schema.data, tool->input_schema.len, NULL,
 	    ERROR_DEFINITION, NULL);
-	tool->input = document == NULL ? NULL : schema_compile(document, "", NULL);
+	tool->input = document == NULL ? NULL : schema_compile(document, 0, "", NULL);
 	json_decref(document);
 	t->control.judges = tool->input == NULL;
 	if (tool->input != NULL)
 		return;
 	document = json_object();
-	tool->input = schema_compile(document, "", NULL);
+	tool->input = schema_compile(document, 0, "", NULL);
 	json_decref(document);
 }
 
@@ -144,7 +144,7 @@ set_output_schema(struct mcp_tool *t, struct span schema)
 	    value_parse(schema.at, schema.len, NULL, ERROR_DEFINITION, NULL);
 
 	if (document != NULL)
-		t->control.tool.output = schema_compile(document, "", NULL);
+		t->control.tool.output = schema_compile(document, 0, "", NULL);
 	json_decref(document);
 }
 

@@ -17,9 +17,12 @@
 #include "exec/overlap.h"
 
 #define NAME_LIMIT 128
+#define NO_RECORD "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record"
 
+/* Each is a bit of settings.given. */
 enum {
-	OPT_PIPELINE = 1, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
+	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
+	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
@@ -27,6 +30,8 @@ enum {
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_PRUNE, OPT_OLDER_THAN, OPT_MAX_COUNT,
 	OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE
 };
+
+_Static_assert(OPT_VERBOSE < 64, "a bit for each");
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
@@ -231,20 +236,6 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	}
 }
 
-/* Whether it may stand beside --prune. */
-static bool
-of_prune(int id)
-{
-	return id == OPT_NAME || (id >= OPT_PRUNE && id <= OPT_VERBOSE);
-}
-
-static bool
-has_limit(const struct retention_rule *rule)
-{
-	return rule->before != INT64_MIN || rule->max_count != INT64_MAX ||
-	    rule->max_bytes != INT64_MAX;
-}
-
 static bool
 mask_wanted(const struct settings *s)
 {
@@ -253,89 +244,104 @@ mask_wanted(const struct settings *s)
 	return mask != NULL && *mask != '\0';
 }
 
-struct rule { bool wrong; const char *option, *why; };
+#define SAID(id) OPTION_SAID(id)
+#define WORKFLOW SAID(OPT_WORKFLOW)
+#define LIMITS (SAID(OPT_OLDER_THAN) | SAID(OPT_MAX_COUNT) | SAID(OPT_MAX_SIZE))
+#define PRUNING (SAID(OPT_PRUNE) | SAID(OPT_NAME) | LIMITS | SAID(OPT_DRY_RUN) | SAID(OPT_VERBOSE))
+#define AGAIN (SAID(OPT_RESUME) | SAID(OPT_FORK))
+#define RECORDED (AGAIN | SAID(OPT_CONTINUE))
+#define DECISIONS (SAID(OPT_APPROVE) | SAID(OPT_DENY) | SAID(OPT_COMPLETE) | SAID(OPT_HEARTBEAT))
+#define UNRECORDED (SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK))
+/* What a decision does not need, as it runs nothing. */
+#define OF_RUNS (SAID(OPT_ID_FILE) | SAID(OPT_PRINT_ID) | SAID(OPT_TIMEOUT) | SAID(OPT_ENV) | \
+    SAID(OPT_INPUT) | SAID(OPT_NAME) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK) | \
+    SAID(OPT_SNAPSHOT) | SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_KEEP) | SAID(OPT_ON_COMPLETE) | \
+    SAID(OPT_ON_FAILURE))
+
+/* The first that is broken is told of. */
+static const struct option_rule rules[] = {
+	{ OPT_PRUNE, ~PRUNING, 0,
+	    "only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose" },
+	{ OPT_PRUNE, 0, LIMITS, "say what goes: --older-than, --max-count or --max-size" },
+	{ OPT_DRY_RUN, 0, SAID(OPT_PRUNE), "only with --prune" },
+	{ OPT_VERBOSE, 0, SAID(OPT_PRUNE), "only with --prune" },
+	{ OPT_OLDER_THAN, 0, SAID(OPT_PRUNE), "only with --prune" },
+	{ OPT_MAX_COUNT, 0, SAID(OPT_PRUNE), "only with --prune" },
+	{ OPT_MAX_SIZE, 0, SAID(OPT_PRUNE), "only with --prune" },
+	{ OPT_FAILED, 0, SAID(OPT_COMPLETE), "only with --complete" },
+	{ OPT_REASON, 0, SAID(OPT_APPROVE) | SAID(OPT_DENY) | SAID(OPT_FAILED),
+	    "only with --approve, --deny or --complete --failed" },
+	{ OPT_SEAL, SAID(OPT_NO_TRANSCRIPT), 0,
+	    "not with --no-transcript: there would be nothing to seal" },
+	{ OPT_SNAPSHOT, SAID(OPT_NO_TRANSCRIPT), 0,
+	    "not with --no-transcript: there would be nothing to replay" },
+	{ OPT_RESUME, WORKFLOW, 0, "not with a workflow: the run has its own" },
+	{ OPT_RESUME, SAID(OPT_INPUT) | SAID(OPT_NAME) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE), 0,
+	    "not with --input, --name, --shell or --workspace: the run has its own" },
+	{ OPT_RESUME, SAID(OPT_ALLOW_TOOLS) | SAID(OPT_TOOLS_POLICY), 0,
+	    "not with --allow-tools or --tools-policy: the run has its own" },
+	{ OPT_RESUME, SAID(OPT_CONTINUE) | SAID(OPT_FORK), 0, "not with --continue or --fork" },
+	{ OPT_DETACH, SAID(OPT_RESUME) | SAID(OPT_CONTINUE), 0,
+	    "not with --resume or --continue: only a new run is left to itself" },
+	{ OPT_DETACH, SAID(OPT_OVERLAP), 0,
+	    "not with --overlap: who waits for its turn cannot be left to itself" },
+	{ OPT_PRINT_ID, SAID(OPT_DETACH), 0, "not with --detach, which prints it" },
+	{ OPT_FORK, SAID(OPT_CONTINUE), 0, "not with --continue" },
+	{ OPT_SNAPSHOT, AGAIN, 0,
+	    "not with --resume or --fork: what was done before is not in the workspace" },
+	{ OPT_RESUME, UNRECORDED, 0, NO_RECORD },
+	{ OPT_FORK, UNRECORDED, 0, NO_RECORD },
+	{ OPT_CONTINUE, UNRECORDED, 0, NO_RECORD },
+	{ OPT_FORK, 0, SAID(OPT_AT), "say where: --at PATH" },
+	{ OPT_AT, 0, SAID(OPT_FORK), "only with --fork" },
+	{ OPT_REDO, 0, RECORDED, "only with --resume, --continue or --fork" },
+	{ OPT_SKIP, 0, RECORDED, "only with --resume, --continue or --fork" },
+};
+
+/* All that was said, but for what is the default anyway, and what the environment says. */
+static uint64_t
+said(const struct settings *s)
+{
+	uint64_t all = s->given;
+
+	if (s->pipeline != NULL || *s->words != NULL)
+		all |= WORKFLOW;
+	if (strcmp(s->overlap, overlap_policies[0]) == 0)
+		all &= ~SAID(OPT_OVERLAP);
+	all &= ~SAID(OPT_MASK);
+	if (mask_wanted(s) && (all & SAID(OPT_PRUNE)) == 0)
+		all |= SAID(OPT_MASK);
+	return all;
+}
 
 static int
-check_rules(const struct rule *rules, size_t count, struct error *err)
+check_decision(const struct settings *s, uint64_t all, struct error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		if (rules[i].wrong)
-			return error_set(err, ERROR_USAGE, rules[i].option, "%s", rules[i].why);
+	const bool resumes = (all & SAID(OPT_RESUME)) != 0;
+
+	if ((all & (WORKFLOW | SAID(OPT_CONTINUE) | SAID(OPT_FORK))) != 0)
+		return error_set(err, ERROR_USAGE, s->decided,
+		    "a decision is made without a workflow, --continue or --fork");
+	if (!resumes && (s->given & OF_RUNS) != 0)
+		return error_set(err, ERROR_USAGE, s->decided,
+		    "a decision runs nothing, so options of runs need --resume RUN");
+	if (resumes && s->decided_run != NULL)
+		return error_set(err, ERROR_USAGE, s->decided_run, "--resume names the run already");
 	return 0;
 }
 
 static int
-check_prune(const struct settings *s, struct error *err)
-{
-	const struct rule rules[] = {
-		{ s->prune && (s->runs || *s->words != NULL), "--prune",
-		    "only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose" },
-		{ s->prune && !has_limit(&s->rule), "--prune",
-		    "say what goes: --older-than, --max-count or --max-size" },
-		{ !s->prune && s->dry_run, "--dry-run", "only with --prune" },
-		{ !s->prune && s->verbose, "--verbose", "only with --prune" },
-		{ !s->prune && s->rule.before != INT64_MIN, "--older-than", "only with --prune" },
-		{ !s->prune && s->rule.max_count != INT64_MAX, "--max-count", "only with --prune" },
-		{ !s->prune && has_limit(&s->rule), "--max-size", "only with --prune" },
-	};
-
-	return check_rules(rules, sizeof rules / sizeof rules[0], err);
-}
-
-/* What does not go together, and why. */
-static int
 check_options(const struct settings *s, struct error *err)
 {
-	bool workflow = s->pipeline != NULL || *s->words != NULL;
-	bool again = s->resume != NULL || s->fork != NULL, decides = s->decide != DECIDE_NOTHING;
-	const struct rule rules[] = {
-		{ decides && (workflow || s->go_on || s->fork != NULL), s->decided,
-		    "a decision is made without a workflow, --continue or --fork" },
-		{ decides && s->resume == NULL && (s->id_file != NULL || s->print_id ||
-		    s->timeout_ms > 0 || s->recorded != NULL || s->inputs != NULL || s->name != NULL ||
-		    s->shell != NULL || s->workspace != NULL || s->mask != NULL || s->snapshot ||
-		    s->no_transcript || s->keep != NULL || s->on_complete != NULL ||
-		    s->on_failure != NULL), s->decided,
-		    "a decision runs nothing, so options of runs need --resume RUN" },
-		{ decides && s->decided_run != NULL && s->resume != NULL, s->decided_run,
-		    "--resume names the run already" },
-		{ s->failed && s->decide != DECIDE_COMPLETE, "--failed", "only with --complete" },
-		{ s->reason != NULL && s->decide != DECIDE_APPROVE && s->decide != DECIDE_DENY &&
-		    !s->failed, "--reason", "only with --approve, --deny or --complete --failed" },
-		{ s->seal && s->no_transcript, "--seal",
-		    "not with --no-transcript: there would be nothing to seal" },
-		{ s->snapshot && s->no_transcript, "--snapshot",
-		    "not with --no-transcript: there would be nothing to replay" },
-		{ s->resume != NULL && workflow, "--resume",
-		    "not with a workflow: the run has its own" },
-		{ s->resume != NULL && (s->inputs != NULL || s->name != NULL || s->shell != NULL ||
-		    s->workspace != NULL), "--resume",
-		    "not with --input, --name, --shell or --workspace: the run has its own" },
-		{ s->resume != NULL && (s->allow_tools != NULL || s->tools_policy != TOOLS_UNSAID),
-		    "--resume", "not with --allow-tools or --tools-policy: the run has its own" },
-		{ s->resume != NULL && (s->go_on || s->fork != NULL), "--resume",
-		    "not with --continue or --fork" },
-		{ s->detach && (s->resume != NULL || s->go_on), "--detach",
-		    "not with --resume or --continue: only a new run is left to itself" },
-		{ s->detach && strcmp(s->overlap, overlap_policies[0]) != 0, "--detach",
-		    "not with --overlap: who waits for its turn cannot be left to itself" },
-		{ s->detach && s->print_id, "--print-id", "not with --detach, which prints it" },
-		{ s->fork != NULL && s->go_on, "--fork", "not with --continue" },
-		{ again && s->snapshot, "--snapshot",
-		    "not with --resume or --fork: what was done before is not in the workspace" },
-		{ (again || s->go_on) && (s->no_transcript || mask_wanted(s)),
-		    s->fork != NULL ? "--fork" : s->go_on ? "--continue" : "--resume",
-		    "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record" },
-		{ s->fork != NULL && s->at == NULL, "--fork", "say where: --at PATH" },
-		{ s->fork == NULL && s->at != NULL, "--at", "only with --fork" },
-		{ !again && !s->go_on && s->redo != NULL, "--redo",
-		    "only with --resume, --continue or --fork" },
-		{ !again && !s->go_on && s->skip != NULL, "--skip",
-		    "only with --resume, --continue or --fork" },
-		{ !again && !workflow && !decides && !s->prune, NULL, "no workflow given (see --help)" },
-	};
+	const uint64_t all = said(s), work = WORKFLOW | AGAIN | DECISIONS | SAID(OPT_PRUNE);
 
-	return check_rules(rules, sizeof rules / sizeof rules[0], err);
+	if ((all & DECISIONS) != 0 && check_decision(s, all, err) != 0)
+		return -1;
+	if (options_check(run_options, rules, sizeof rules / sizeof *rules, all, err) != 0)
+		return -1;
+	if ((all & work) == 0)
+		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
+	return 0;
 }
 
 /* After a decision the words are its RUN, and options may follow. */
@@ -360,11 +366,12 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
 		if ((id == OPTION_WORD ? take_word(s, o.value, err) : set_option(s, id, o.value, err)) != 0)
 			return -1;
-		s->runs |= !of_prune(id);
+		if (id != OPTION_WORD)
+			s->given |= SAID(id);
 		o.stop_at_word = s->decide == DECIDE_NOTHING;
 	}
 	s->words = argv + o.next;
-	if (id == OPTION_END && (check_prune(s, err) != 0 || check_options(s, err) != 0))
+	if (id == OPTION_END && check_options(s, err) != 0)
 		return -1;
 	return id;
 }

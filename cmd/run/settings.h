@@ -5,6 +5,7 @@
 #define AWF_RUN_SETTINGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -19,6 +20,7 @@ enum decide_option {
 };
 
 struct settings {
+	uint64_t given;        /* the options, OPTION_SAID() */
 	const char *pipeline, *shell, *name, *id_file;
 	const char *mask;      /* NULL: none */
 	const char *seal_file; /* NULL: the user's */
@@ -34,7 +36,6 @@ struct settings {
 	const char *on_complete, *on_failure; /* shell text; NULL */
 	bool prune, dry_run, verbose; /* --prune, instead of a workflow */
 	struct retention_rule rule;   /* of it */
-	bool runs;             /* options were given that are not of it */
 	enum decide_option decide;
 	const char *decided;     /* its PATH, or a task's token */
 	const char *decided_run; /* its RUN; NULL: that of --resume or the token, else @ */

@@ -16,7 +16,6 @@
 #define ROUNDS_MAX 1000000000LL
 #define ROUNDS 10             /* --max of a loop that has a condition */
 #define CHILDREN 10           /* --max-children */
-#define OPTION_TEXT 32        /* bytes of "--max-tokens-total" and the like */
 
 /* Each is a bit of settings.given. */
 enum {
@@ -132,21 +131,6 @@ split_list(const char *text)
 	return list;
 }
 
-/* An option as people write it. */
-static const char *
-option_text(int id, char text[OPTION_TEXT])
-{
-	const struct option_spec *option = step_options;
-
-	while (option->id != 0 && option->id != id)
-		option++;
-	if (option->letter != 0)
-		snprintf(text, OPTION_TEXT, "-%c", option->letter);
-	else
-		snprintf(text, OPTION_TEXT, "--%s", option->id != 0 ? option->name : "");
-	return text;
-}
-
 /* Options that take a number between min and max or, if max is 0, a duration. */
 static const struct measure {
 	int option;
@@ -178,7 +162,7 @@ apply_measure(struct settings *s, int id, const char *value, struct error *err)
 	while (m < end && m->option != id)
 		m++;
 	assert(m < end);
-	option_text(id, name);
+	option_text(step_options, id, name);
 	failed = m->max == 0 ? options_duration(name, value, &number, err) :
 	    options_number(name, value, m->min, m->max, &number, err);
 	if (failed == 0)
@@ -383,7 +367,7 @@ settle_group(struct settings *s)
 
 /* ---- what goes together ---- */
 
-#define SAID(id) (UINT64_C(1) << (id))
+#define SAID(id) OPTION_SAID(id)
 #define COMMAND SAID(OPT_COMMAND)
 #define AGENT (SAID(OPT_AGENT) | SAID(OPT_MODEL))
 #define LOOP (SAID(OPT_WHILE) | SAID(OPT_UNTIL) | SAID(OPT_MAX))
@@ -395,13 +379,8 @@ settle_group(struct settings *s)
 
 #define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
 
-/* What may not be said: the option, together with any of these (none: at all), unless
- * with any of those. The first that is broken is told of. */
-static const struct rule {
-	int option;
-	uint64_t with, unless;
-	const char *what;
-} rules[] = {
+/* The first that is broken is told of. */
+static const struct option_rule rules[] = {
 	{ OPT_TERMINAL, COMMAND | AGENT | SAID(OPT_TOOL) | GROUP | SAID(OPT_APPROVE), 0,
 	    "not with work to do: it decides about the run alone" },
 	{ OPT_TERMINAL, SAID(OPT_INTO) | SPARED | RETRYING | SAID(OPT_EFFECTS), 0,
@@ -478,21 +457,6 @@ said(const struct settings *s)
 }
 
 static int
-check_rules(uint64_t all, struct error *err)
-{
-	char text[OPTION_TEXT];
-
-	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-		const struct rule *rule = &rules[i];
-
-		if ((all & SAID(rule->option)) != 0 && (all & rule->unless) == 0 &&
-		    (rule->with == 0 || (all & rule->with) != 0))
-			return error_set(err, ERROR_USAGE, option_text(rule->option, text), "%s", rule->what);
-	}
-	return 0;
-}
-
-static int
 check_settings(const struct settings *s, struct error *err)
 {
 	const uint64_t work = COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL);
@@ -506,7 +470,7 @@ check_settings(const struct settings *s, struct error *err)
 	if ((said(s) & work) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve");
-	return check_rules(said(s), err);
+	return options_check(step_options, rules, sizeof rules / sizeof *rules, said(s), err);
 }
 
 /* What a body failed with may be any step's, but what somebody ended is not tried again. */

@@ -275,3 +275,29 @@ options_duration(const char *name, const char *text, long long *ms, struct error
 	*ms = value;
 	return 0;
 }
+
+const char *
+option_text(const struct option_spec *table, int id, char text[OPTION_TEXT])
+{
+	while (table->id != 0 && table->id != id)
+		table++;
+	if (table->letter != 0)
+		snprintf(text, OPTION_TEXT, "-%c", table->letter);
+	else
+		snprintf(text, OPTION_TEXT, "--%s", table->id != 0 ? table->name : "");
+	return text;
+}
+
+int
+options_check(const struct option_spec *table, const struct option_rule *rules, size_t count,
+    uint64_t said, struct error *err)
+{
+	char text[OPTION_TEXT];
+
+	for (const struct option_rule *rule = rules; rule < rules + count; rule++)
+		if ((said & OPTION_SAID(rule->option)) != 0 && (said & rule->unless) == 0 &&
+		    (rule->with == 0 || (said & rule->with) != 0))
+			return error_set(err, ERROR_USAGE, option_text(table, rule->option, text), "%s",
+			    rule->what);
+	return 0;
+}

@@ -8,6 +8,7 @@
 #define AWF_BASE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -62,5 +63,22 @@ int options_choice(const char *name, const char *text, const char *const *words,
 int options_size(const char *name, const char *text, int64_t *bytes, struct error *err);
 /* A duration in ms (duration_parse). */
 int options_duration(const char *name, const char *text, long long *ms, struct error *err);
+
+/* What goes together. A program with fewer than 64 ids has a set of those that were said,
+ * in which it may enter what is none of its options, such as a command (id 0), and a table
+ * of what may not be said: the option, together with any of `with` (0: at all), unless
+ * with any of `unless`. */
+#define OPTION_SAID(id) (UINT64_C(1) << (id))
+struct option_rule {
+	int option;
+	uint64_t with, unless;
+	const char *what;     /* for the user */
+};
+/* ERROR_USAGE with the first rule that is broken. */
+int options_check(const struct option_spec *table, const struct option_rule *rules,
+    size_t count, uint64_t said, struct error *err);
+/* An option as people write it; "--" for an id without one. */
+#define OPTION_TEXT 32
+const char *option_text(const struct option_spec *table, int id, char text[OPTION_TEXT]);
 
 #endif

@@ -126,9 +126,9 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 }
 
 @test "its time may be over: completions are refused, and a resume says timeout" {
-	waits -c 'awf-step --pending=300ms job -- submit' <<<work
-	[[ $(last job .approval.timeout_ms) == 300 ]]
-	sleep 0.4
+	waits -c 'awf-step --pending=3s job -- submit' <<<work
+	[[ $(last job .approval.timeout_ms) == 3000 ]]
+	sleep 3.1
 	run -3 awf-run --complete job <<<late
 	[[ $output == 'awf-run: job:0:0: waits no more: its time was over at '*Z ]]
 	run -3 awf-run --heartbeat job
@@ -146,7 +146,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 }
 
 @test "a heartbeat lets it wait as long again, each time" {
-	waits -c 'awf-step --pending=2s job -- submit | awf-step use -r -- cat' <<<work
+	waits -c 'awf-step --pending=20s job -- submit | awf-step use -r -- cat' <<<work
 	local first second i
 	first=$(last job .approval.deadline)
 	awf-run --heartbeat job

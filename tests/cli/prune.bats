@@ -50,7 +50,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		--prune --max-count 1 --resume @|--prune: only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose
 		--prune --max-count 1 --keep 1d|--prune: only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose
 		--dry-run true|--dry-run: only with --prune
-		-v true|--verbose: only with --prune
+		-v true|-v: only with --prune
 		--older-than 1d true|--older-than: only with --prune
 		--max-count 1 true|--max-count: only with --prune
 		--max-size 1 true|--max-size: only with --prune

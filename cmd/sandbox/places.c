@@ -235,6 +235,36 @@ hide_all(struct places *p, const struct settings *s)
 		hide(p, *path);
 }
 
+/* Whether it is the copy that a replay works in, which lies in the replay's storage: of that
+ * nothing else is seen. */
+static bool
+is_replays_copy(const struct places *p)
+{
+	const char *storage = getenv("AWF_STORAGE");
+	char *path = storage == NULL ? NULL : path_join(storage, "workspace");
+	char *copy = path == NULL ? NULL : realpath(path, NULL);
+	bool is = copy != NULL && strcmp(p->workspace, copy) == 0;
+
+	free(copy);
+	free(path);
+	return is;
+}
+
+/* What the workspace lies in cannot be hidden. */
+static void
+show_around(struct places *p)
+{
+	char **path = p->hidden, **kept = p->hidden;
+
+	for (; path != NULL && *path != NULL; path++)
+		if (places_within(p->workspace, *path))
+			free(*path);
+		else
+			*kept++ = *path;
+	if (kept != NULL)
+		*kept = NULL;
+}
+
 static int
 check_workspace(const struct places *p, struct error *err)
 {
@@ -261,6 +291,8 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	if (p->workspace == NULL)
 		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to use it as the workspace");
 	hide_all(p, s);
+	if (is_replays_copy(p))
+		show_around(p);
 	if (check_workspace(p, err) == -1)
 		return -1;
 	hide(p, p->home);

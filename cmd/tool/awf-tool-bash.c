@@ -23,6 +23,7 @@
 #include "exec/descendants.h"
 #include "exec/interrupts.h"
 #include "exec/process.h"
+#include "exec/sandbox.h"
 #include "exec/wait.h"
 
 #define KEPT_LIMIT ((size_t)15000)  /* bytes, of each end */
@@ -31,7 +32,6 @@
 #define TIMEOUT_MS 120000
 #define TIMEOUT_LIMIT_MS 600000
 #define LOOK_AGAIN_MS 10            /* where no descriptor tells of the end */
-#define STATUS_REFUSED 77           /* means that the sandbox refused something */
 
 static volatile int signal_number;
 
@@ -189,10 +189,10 @@ tell_status(const struct command *c, struct builtin *b)
 	b->status = process_exit_code(c->wait_status);
 	if (b->status == 0 && b->answer.len == 0)
 		builtin_remark(b, "no output");
-	if (b->status != STATUS_REFUSED)
+	if (b->status != SANDBOX_REFUSED)
 		return;
 	b->status = 1;
-	builtin_remark(b, "exit status %d", STATUS_REFUSED);
+	builtin_remark(b, "exit status %d", SANDBOX_REFUSED);
 }
 
 static int

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "exec/sandbox.h"
 #include "json/value.h"
 #include "json/writer.h"
 
 #define ARGUMENTS_LIMIT ((size_t)64 << 20)
 #define BINARY_SAMPLE ((size_t)8 << 10)
-#define STATUS_REFUSED 77 /* EX_NOPERM of sysexits.h */
 
 static const struct option_spec none[] = { { OPTION_END, 0, NULL, NULL, NULL } };
 
@@ -147,19 +148,32 @@ builtin_remark(struct builtin *b, const char *format, ...)
 	buffer_format(&b->answer, "[%s]", text);
 }
 
+/* What to look at instead of a path that leads nowhere: where it points to, or what it
+ * lies in. */
+static char *
+go_back(char *path)
+{
+	char target[PATH_MAX], *directory = path_directory(path), *next = directory;
+	ssize_t len = readlink(path, target, sizeof target - 1);
+
+	if (len > 0) {
+		target[len] = '\0';
+		next = *target == '/' ? memory_text(target) : path_join(directory, target);
+		free(directory);
+	}
+	free(path);
+	return next;
+}
+
 /* The path with its links followed, or that of the nearest directory above it that
  * exists. In memory of its own. */
 static char *
 nearest(const char *path)
 {
-	char *at = memory_text(path), *found, *above;
+	char *at = memory_text(path), *found;
 
-	while ((found = realpath(at, NULL)) == NULL && errno != ELOOP && strcmp(at, ".") != 0 &&
-	    strcmp(at, "/") != 0) {
-		above = path_directory(at);
-		free(at);
-		at = above;
-	}
+	for (int steps = 0; (found = realpath(at, NULL)) == NULL && steps < PATH_MAX; steps++)
+		at = go_back(at);
 	free(at);
 	return found != NULL ? found : memory_text("/");
 }
@@ -177,18 +191,34 @@ outside(const char *path)
 	return !within;
 }
 
+static int
+block(const char *path, const char *what, struct error *err)
+{
+	return error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this",
+	    getenv("AWF_SANDBOX"), what);
+}
+
 int
 builtin_refused(const char *path, bool writing, struct error *err)
 {
 	const char *sandbox = getenv("AWF_SANDBOX");
 	int error = errno;
+	bool refused = error == EACCES || error == EPERM || error == EROFS;
 
-	if (sandbox != NULL && (error == EACCES || error == EPERM || error == EROFS) &&
-	    ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
-		error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this",
-		    sandbox, writing ? "write" : "read");
+	if (sandbox == NULL || (!refused && error != ENOENT))
+		return -1;
+	if (refused && ((writing && strcmp(sandbox, "read-only") == 0) || outside(path)))
+		block(path, writing ? "write" : "read", err);
+	else if (!refused && outside(path))
+		block(path, "see", err);
 	errno = error;
 	return -1;
+}
+
+int
+builtin_within(const char *path, struct error *err)
+{
+	return getenv("AWF_SANDBOX") != NULL && outside(path) ? block(path, "write", err) : 0;
 }
 
 int
@@ -266,7 +296,7 @@ run(const char *name, int (*work)(struct builtin *b, struct error *err))
 	if (failed != 0)
 		b.status = program_fail(name, &err);
 	if (failed != 0 && err.code == ERROR_BLOCKED)
-		b.status = STATUS_REFUSED;
+		b.status = SANDBOX_REFUSED;
 	buffer_free(&b.answer);
 	json_decref(arguments);
 	return program_end(name, b.status);

@@ -53,6 +53,9 @@ void builtin_remark(struct builtin *b, const char *format, ...)
 /* Turns *err into ERROR_BLOCKED if what has just failed with errno on this path looks like
  * the sandbox's doing. -1. */
 int builtin_refused(const char *path, bool writing, struct error *err);
+/* Refuses what lies outside of the workspace, in a sandbox: the places outside that can be
+ * written are gone with it. */
+int builtin_within(const char *path, struct error *err);
 /* The error of errno on this path; ERROR_BLOCKED likewise. -1. */
 int builtin_errno(const char *path, bool writing, struct error *err);
 

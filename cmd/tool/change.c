@@ -13,6 +13,8 @@ change_check(const char *path, bool *exists, struct error *err)
 {
 	struct stat status;
 
+	if (builtin_within(path, err) != 0)
+		return -1;
 	*exists = stat(path, &status) == 0;
 	if (!*exists)
 		return errno == ENOENT ? 0 : builtin_errno(path, true, err);

@@ -12,8 +12,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-/* Whether there is a regular file; -1 if there is something else, or a file that may not
- * be written. */
+/* Whether there is a regular file; -1 if there is something else, a file that may not be
+ * written, or a place that the sandbox does not show outside. */
 int change_check(const char *path, bool *exists, struct error *err);
 int change_write(const char *path, const char *bytes, size_t len, struct error *err);
 /* What came of it: "created PATH (7 bytes)". */

@@ -84,6 +84,37 @@ src/b.c'
 		'[["read",true,"file_path"],["write",true,"file_path"],["edit",true,"file_path"],["bash",true,"command"],["glob",true,"pattern"],["grep",true,"pattern"]]'
 }
 
+@test "in their sandbox they reach nothing but the workspace" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox here"
+	mkdir ../outside
+	echo secret >../outside/file
+	ln -s ../outside out
+	for call in 'read {"file_path":"out/file"}' 'read {"file_path":"/root/.profile"}' 'write {"file_path":"out/new","content":"x"}' \
+		"write {\"file_path\":\"$(dirname "$PWD")/outside/new\",\"content\":\"x\"}" 'write {"file_path":"/etc/none","content":"x"}' \
+		'write {"file_path":"/tmp/none","content":"x"}' 'edit {"file_path":"out/file","old_string":"secret","new_string":"x"}' \
+		'glob {"pattern":"out/*"}' 'grep {"pattern":"secret","path":"out/file"}'; do
+		run -3 --separate-stderr step "${call%% *}" "${call#* }"
+		same "$(payloads tool.result .error.code)" '"blocked"'
+		[[ $(payloads tool.result .error.message) == *"the sandbox ("*") does not allow to "* ]]
+	done
+	step bash '{"command":"cat out/file; echo x >out/new; echo here >there; cat there"}' >said
+	same "$(tail -n 1 said)" here
+	run -1 grep secret said
+	same "$(cat ../outside/* there)" 'secret
+here'
+	same "$(awf-tail --json --type tool.call | jq -c '.payload | [.sandbox, .network]')" '["workspace",false]'
+	# Unless somebody says otherwise.
+	same "$(step read '{"file_path":"out/file"}' --sandbox none)" '     1	secret'
+	agent coder 'tools: [bash]
+sandbox: read-only'
+	stream tool_use "$(use t1 bash '{"command":"echo x >new"}')" >first
+	text 'done' >last
+	model_server --loop --answer-for tool_use_id last --answer first
+	echo work | awf-step -q -a coder code
+	same "$(payloads tool.result .error.message)" '"exit status 1"'
+	[ ! -e new ]
+}
+
 @test "a tool of one's own with the same name comes first" {
 	tool read '"effects":"none"' 'echo mine'
 	same "$(step read '{}')" mine

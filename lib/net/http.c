@@ -285,12 +285,16 @@ transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 static int
 transfer_result(const struct transfer *t, struct error *err)
 {
+	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
+
 	if (t->stopped)
 		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
 	if (t->result == CURLE_OK)
 		return 0;
-	return error_set(err, ERROR_NETWORK, NULL, "%s",
-	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result));
+	curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
+	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
+	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result),
+	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
 }
 
 int

@@ -8,7 +8,7 @@ fixtures() { echo "$ROOT/tests/fixtures/openai-responses"; }
 answer_to() {
 	cat >stream.jsonl
 	model_server --answer stream.jsonl
-	request 1 "${1-}" | provider openai-responses
+	request 1 | provider openai-responses
 	kill "$MODEL_SERVER_PID"
 }
 

@@ -40,6 +40,10 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 	check_captures openai-responses openai-responses
 }
 
+@test "a stream that is cut or ends at any byte is an error or the whole answer" {
+	check_cuts openai-responses
+}
+
 @test "deltas come as the text does, and say what the message says" {
 	model_server --answer "$(fixtures)/calls.jsonl"
 	run -0 provider openai-responses < <(request 5 '"stream":true')

@@ -261,20 +261,20 @@ static const struct cli_line lines[] = {
 	{ NULL, NULL }
 };
 
+static const struct cli cli = {
+	.program = "awf-provider-claude",
+	.usage = usage,
+	.name = "claude",
+	.install = "npm install -g @anthropic-ai/claude-code",
+	.keys = keys,
+	.tools = tools,
+	.lines = lines,
+	.start = start,
+	.param = take_param
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct cli cli = {
-		.program = "awf-provider-claude",
-		.usage = usage,
-		.name = "claude",
-		.install = "npm install -g @anthropic-ai/claude-code",
-		.keys = keys,
-		.tools = tools,
-		.lines = lines,
-		.start = start,
-		.param = take_param
-	};
-
 	return cli_main(&cli, argc, argv);
 }

@@ -191,35 +191,18 @@ take_completed(struct cli_run *r, struct span line)
 	take_item(r, line, true);
 }
 
-/* It counts from the thread's beginning. What was counted in the answer before comes back
- * with the session; without it, what this turn needed is not known. */
+/* It counts from the thread's beginning. */
 static void
-take_usage(struct cli_run *r, struct span total)
+take_usage(struct cli_run *r, struct span counted)
 {
-	struct usage *u = &r->message.usage;
-	struct span before = span_member(r->known, "total");
-	const struct {
-		const char *name;
-		long long *number;
-	} numbers[] = {
-		{ "input_tokens", &u->input },
-		{ "output_tokens", &u->output },
-		{ "cached_input_tokens", &u->cache_read },
-		{ "cache_write_input_tokens", &u->cache_write },
-		{ "reasoning_output_tokens", &u->reasoning }
-	};
+	struct usage total = USAGE_INIT;
 
-	if (span_type(total) != 'o')
-		return;
-	cli_remember(r, total);
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-		long long now = -1, then = r->session == NULL ? 0 : -1;
-
-		number_set(&now, span_member(total, numbers[i].name));
-		number_set(&then, span_member(before, numbers[i].name));
-		if (then >= 0 && now >= then)
-			*numbers[i].number = now - then;
-	}
+	number_set(&total.input, span_member(counted, "input_tokens"));
+	number_set(&total.output, span_member(counted, "output_tokens"));
+	number_set(&total.cache_read, span_member(counted, "cached_input_tokens"));
+	number_set(&total.cache_write, span_member(counted, "cache_write_input_tokens"));
+	number_set(&total.reasoning, span_member(counted, "reasoning_output_tokens"));
+	cli_total(r, &total);
 }
 
 static void
@@ -280,21 +263,21 @@ static const struct cli_line lines[] = {
 	{ NULL, NULL }
 };
 
+static const struct cli cli = {
+	.program = "awf-provider-codex",
+	.usage = usage,
+	.name = "codex",
+	.install = "npm install -g @openai/codex",
+	.keys = keys,
+	.tools = tools,
+	.lines = lines,
+	.start = start,
+	.param = take_param,
+	.finish = finish
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct cli cli = {
-		.program = "awf-provider-codex",
-		.usage = usage,
-		.name = "codex",
-		.install = "npm install -g @openai/codex",
-		.keys = keys,
-		.tools = tools,
-		.lines = lines,
-		.start = start,
-		.param = take_param,
-		.finish = finish
-	};
-
 	return cli_main(&cli, argc, argv);
 }

@@ -198,10 +198,12 @@ take_usage(struct usage *u, struct span metrics)
 	}
 }
 
-/* The file of the usage is the only one made for it. */
+/* The file of the usage is the only one made for it; it counts from the session's
+ * beginning. */
 static void
 finish(struct cli_run *r, int exit_code)
 {
+	struct usage total = USAGE_INIT;
 	struct buffer text = BUFFER_INIT;
 	struct error err;
 	size_t bad;
@@ -209,9 +211,10 @@ finish(struct cli_run *r, int exit_code)
 	(void)exit_code;
 	if (r->files == NULL || file_load(r->files[0], USAGE_LIMIT, &text, &err) != 0)
 		return;
-	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL)
-		take_usage(&r->message.usage, span_member(span_of(text.data, text.len),
-		    "modelMetrics"));
+	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL) {
+		take_usage(&total, span_member(span_of(text.data, text.len), "modelMetrics"));
+		cli_total(r, &total);
+	}
 	buffer_free(&text);
 }
 
@@ -227,21 +230,21 @@ static const struct cli_line lines[] = {
 	{ NULL, NULL }
 };
 
+static const struct cli cli = {
+	.program = "awf-provider-copilot",
+	.usage = usage,
+	.name = "copilot",
+	.install = "npm install -g @github/copilot",
+	.keys = keys,
+	.tools = tools,
+	.lines = lines,
+	.start = start,
+	.param = take_param,
+	.finish = finish
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct cli cli = {
-		.program = "awf-provider-copilot",
-		.usage = usage,
-		.name = "copilot",
-		.install = "npm install -g @github/copilot",
-		.keys = keys,
-		.tools = tools,
-		.lines = lines,
-		.start = start,
-		.param = take_param,
-		.finish = finish
-	};
-
 	return cli_main(&cli, argc, argv);
 }

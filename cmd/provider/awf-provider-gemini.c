@@ -187,21 +187,21 @@ static const struct cli_line lines[] = {
 	{ NULL, NULL }
 };
 
+static const struct cli cli = {
+	.program = "awf-provider-gemini",
+	.usage = usage,
+	.name = "gemini",
+	.install = "npm install -g @google/gemini-cli",
+	.keys = keys,
+	.tools = tools,
+	.lines = lines,
+	.start = start,
+	.param = take_param,
+	.finish = finish
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct cli cli = {
-		.program = "awf-provider-gemini",
-		.usage = usage,
-		.name = "gemini",
-		.install = "npm install -g @google/gemini-cli",
-		.keys = keys,
-		.tools = tools,
-		.lines = lines,
-		.start = start,
-		.param = take_param,
-		.finish = finish
-	};
-
 	return cli_main(&cli, argc, argv);
 }

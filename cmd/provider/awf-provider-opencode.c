@@ -75,8 +75,9 @@ start(struct cli_run *r)
 	cli_arguments(r, arguments);
 	cli_model(r, "--model");
 	set_agent(r);
-	if (r->session != NULL)
-		cli_argument(r, "--session", r->session);
+	/* A session with a title needs no model to find one. */
+	cli_argument(r, r->session != NULL ? "--session" : "--title",
+	    r->session != NULL ? r->session : "awf");
 	cli_environment(r, "OPENCODE_DISABLE_AUTOUPDATE", "1");
 }
 
@@ -199,21 +200,21 @@ static const struct cli_line lines[] = {
 	{ NULL, NULL }
 };
 
+static const struct cli cli = {
+	.program = "awf-provider-opencode",
+	.usage = usage,
+	.name = "opencode",
+	.install = "npm install -g opencode-ai",
+	.keys = keys,
+	.tools = tools,
+	.lines = lines,
+	.start = start,
+	.param = take_param,
+	.finish = finish
+};
+
 int
 main(int argc, char **argv)
 {
-	static const struct cli cli = {
-		.program = "awf-provider-opencode",
-		.usage = usage,
-		.name = "opencode",
-		.install = "npm install -g opencode-ai",
-		.keys = keys,
-		.tools = tools,
-		.lines = lines,
-		.start = start,
-		.param = take_param,
-		.finish = finish
-	};
-
 	return cli_main(&cli, argc, argv);
 }

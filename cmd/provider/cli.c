@@ -138,10 +138,35 @@ cli_fail_complaint(struct cli_run *r, long status)
 }
 
 void
-cli_remember(struct cli_run *r, struct span total)
+cli_total(struct cli_run *r, const struct usage *total)
 {
-	buffer_clear(&r->remembered);
-	scan_minify(total, &r->remembered);
+	struct usage *u = &r->message.usage;
+	const struct {
+		const char *name;
+		long long now, *since;
+	} numbers[] = {
+		{ "input", total->input, &u->input },
+		{ "output", total->output, &u->output },
+		{ "cache_read", total->cache_read, &u->cache_read },
+		{ "cache_write", total->cache_write, &u->cache_write },
+		{ "reasoning", total->reasoning, &u->reasoning }
+	};
+	struct writer w;
+
+	buffer_clear(&r->total);
+	writer_begin(&w, &r->total);
+	writer_object(&w);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		long long then = r->session == NULL ? 0 : -1;
+
+		if (numbers[i].now < 0)
+			continue;
+		writer_member_integer(&w, numbers[i].name, numbers[i].now);
+		number_set(&then, span_path(r->known, "total", numbers[i].name, NULL));
+		if (then >= 0 && numbers[i].now >= then)
+			*numbers[i].since = numbers[i].now - then;
+	}
+	writer_object_end(&w);
 }
 
 void
@@ -348,9 +373,9 @@ note_session(struct cli_run *r)
 		return;
 	m->blocks[m->count - 1].api = r->cli->name;
 	block_note(&m->blocks[m->count - 1], "session", m->session_id);
-	if (r->remembered.len > 0)
+	if (r->total.len > 0)
 		block_keep(&m->blocks[m->count - 1], span_of(total, sizeof total - 1),
-		    span_of(r->remembered.data, r->remembered.len));
+		    span_of(r->total.data, r->total.len));
 }
 
 static void
@@ -403,7 +428,7 @@ cli_free(struct cli_run *r)
 	buffer_free(&r->rest);
 	buffer_free(&r->errors);
 	buffer_free(&r->complaint);
-	buffer_free(&r->remembered);
+	buffer_free(&r->total);
 	message_free(&r->message);
 }
 

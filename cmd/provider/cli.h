@@ -97,11 +97,12 @@ struct cli_run {
 	struct buffer rest;              /* of its output: a line that has not ended */
 	struct buffer errors;            /* the end of its stderr */
 	struct buffer complaint;         /* the last error that need not be the end; a text */
-	struct buffer remembered;        /* JSON; see cli_remember() */
+	struct buffer total;             /* JSON; see cli_total() */
 	size_t noise;                    /* lines that are no JSON */
 	char noise_sample[128];          /* the first of them */
 
 	bool failed;
+	bool hopeless;                   /* it is not waited for any more */
 	struct provider_failure failure; /* why, if failed */
 };
 
@@ -143,8 +144,10 @@ void cli_call(struct cli_run *r, const char *type, struct span id, const char *t
 /* The result of a call; of one that is not open: nothing. code ERROR_NONE: it succeeded. */
 void cli_result(struct cli_run *r, const char *type, struct span id, struct span output,
     enum error_code code);
-/* Has a value go with the session's id: it comes back as r->known.total. */
-void cli_remember(struct cli_run *r, struct span total);
+/* The usage of a CLI that counts from the session's beginning: what came since the answer
+ * before, whose total goes along with the session's id. Where that is not known, neither
+ * is the usage. */
+void cli_total(struct cli_run *r, const struct usage *total);
 void cli_stop_reason(struct cli_run *r, const char *reason);
 /* The answer is an error: with a message from the CLI (JSON: an object or a text), and
  * with the HTTP status that it told, 0 if none. What is said first counts. */

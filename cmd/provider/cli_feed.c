@@ -92,8 +92,10 @@ take_object(struct cli_run *r, struct span line)
 			known->take(r, line);
 			break;
 		}
-	if (r->message.count > BLOCKS_LIMIT)
+	if (r->message.count > BLOCKS_LIMIT) {
 		cli_fail_as(r, ERROR_PROVIDER, "the answer has more than %d blocks", BLOCKS_LIMIT);
+		r->hopeless = true;
+	}
 }
 
 static bool
@@ -142,5 +144,6 @@ cli_feed(struct cli_run *r, const char *bytes, size_t len)
 		cli_fail_as(r, ERROR_PROVIDER, "a line of %s is above %zu MiB", r->cli->name,
 		    CLI_LINE_LIMIT >> 20);
 		buffer_clear(&r->rest);
+		r->hopeless = true;
 	}
 }

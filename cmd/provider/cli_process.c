@@ -162,7 +162,7 @@ patience(struct running *s)
 	int64_t left;
 
 	if (s->deadline == 0 && (r->failed || r->message.ended))
-		s->deadline = clock_monotonic() + LINGER_MS;
+		s->deadline = clock_monotonic() + (r->hopeless ? 0 : LINGER_MS);
 	if (s->deadline == 0)
 		return s->exit_fd == -1 ? LINGER_MS / 100 : -1;
 	left = s->deadline - clock_monotonic();

@@ -1,0 +1,445 @@
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+load ../support/provider
+load ../support/cli
+
+# Agent CLIs as providers, with recorded runs in their place. `make check-clis` runs the
+# programs themselves.
+
+prepare() { fake_clis; }
+fixture() { echo "$ROOT/tests/fixtures/cli/$1/$2"; }
+
+# CLI FILE: the recording, up to its extension, gives what cli-CLI.jq makes of it.
+check_recording() {
+	play "$1" "$2" >answers || return 1
+	same "$(amounts_to answers)" "$(jq -cS -s -f "$ROOT/tests/support/cli-$1.jq" "$2.stdout.jsonl")" &&
+		[ ! -s play.stderr ] || { echo "$2" >&2; cat play.stderr >&2; return 1; }
+}
+
+# CLI FILE CATEGORY
+check_failure() {
+	play "$1" "$2" >answers || return 1
+	same "$(tail -n 1 answers | jq -r '.category // .type')" "$3" || { echo "$2" >&2; return 1; }
+	# Whatever was begun has an end.
+	same "$(grep -c '"type":"tool_call"' answers)" "$(grep -c '"type":"tool_result"' answers)"
+}
+
+@test "what each CLI says becomes the same blocks" {
+	for name in $CLIS; do
+		check_recording "$name" "$(fixture "$name" tool)"
+		same "$(jq -c '.blocks // empty | map(select(.type != "thinking").type)' answers)" \
+			'["text","tool_use","tool_result","text"]'
+		[ "$(jq -r '.blocks // empty | .[-1].text' answers)" = 'It says hello.' ]
+		[ "$(jq -r '.blocks // empty | .[] | select(.type == "tool_use").tool_name' answers)" = \
+			"$([ "$name" = codex ] && echo bash || echo read)" ]
+		check_failure "$name" "$(fixture "$name" error-401)" auth
+	done
+}
+
+@test "every recorded run of a CLI" {
+	local captures="${AWF_CAPTURES:-$ROOT/../shared/captures}" name file count=0
+	[ -d "$captures/claude" ] || skip "no recorded runs in $captures"
+	for name in $CLIS; do
+		for file in "$captures/$name"/*.exit; do
+			file=${file%.exit}
+			# Failures are below; a single document is not what a provider asks for.
+			case ${file##*/} in
+			*recovered | text* | tool* | resume-* | subagent | stdin-stream) ;;
+			*) continue ;;
+			esac
+			case $name/${file##*/} in gemini/*-json | claude/*-json) continue ;; esac
+			check_recording "$name" "$file"
+			count=$((count + 1))
+		done
+	done
+	[ "$count" -gt 45 ]
+}
+
+@test "every recorded failure of a CLI" {
+	local captures="${AWF_CAPTURES:-$ROOT/../shared/captures}" name file category
+	[ -d "$captures/claude" ] || skip "no recorded runs in $captures"
+	while read -r name file category; do
+		check_failure "$name" "$captures/$name/$file" "$category"
+	done <<-'END'
+		claude error-401 auth
+		claude error-429 rate_limit
+		claude error-500 provider
+		claude error-refused network
+		claude error-midstream message
+		claude cut-midstream message
+		claude interrupted cancelled
+		claude maxturns max_turns
+		codex error-401 auth
+		codex error-429 rate_limit
+		codex error-500 overloaded
+		codex error-midstream network
+		codex cut-midstream network
+		codex error-refused network
+		codex interrupted cancelled
+		gemini error-401 auth
+		gemini error-401-json provider
+		gemini error-429 rate_limit
+		gemini error-500 provider
+		gemini error-midstream network
+		gemini error-bad-stream provider
+		gemini error-refused network
+		gemini interrupted cancelled
+		gemini text-json provider
+		copilot error-401 auth
+		copilot error-429 rate_limit
+		copilot error-500 provider
+		copilot error-midstream provider
+		copilot error-refused network
+		copilot error-no-login auth
+		copilot interrupted cancelled
+		opencode error-401 auth
+		opencode error-429 rate_limit
+		opencode error-500 provider
+		opencode error-midstream network
+		opencode cut-midstream network
+		opencode interrupted cancelled
+	END
+}
+
+# Plays these lines as a run of NAME that exits 0.
+lines() {
+	cat >own.stdout.jsonl
+	echo "${2-0}" >own.exit
+	play "$1" "$PWD/own"
+}
+
+@test "what a CLI leaves open gets an end" {
+	lines claude >answers < <(sed -n '1,4p' "$(fixture claude tool).stdout.jsonl")
+	same "$(sed 's/,"message":"claude ended.*"}/}/' answers)" '{"id":1,"type":"tool_call","name":"read","call_id":"t1","input":{"file_path":"/w/hello.txt","limit":1.50}}
+{"id":1,"type":"tool_result","call_id":"t1","output":"no result","error":{"code":"incomplete","message":"no result"}}
+{"id":1,"type":"error","category":"provider"}'
+}
+
+@test "a result that is missing is no reason to drop the answer" {
+	lines claude >answers < <(sed '5d' "$(fixture claude tool).stdout.jsonl")
+	same "$(jq -c '.blocks // empty | map(.tool_content // .type)' answers)" \
+		'["thinking","text","tool_use","text","no result"]'
+}
+
+@test "repeated lines count once, results of unknown calls not at all" {
+	lines claude >answers < <(sed '4{p;};5{p;s/"t1"/"t9"/;}' "$(fixture claude tool).stdout.jsonl")
+	same "$(amounts_to answers)" \
+		"$(jq -cS -s -f "$ROOT/tests/support/cli-claude.jq" "$(fixture claude tool).stdout.jsonl")"
+}
+
+@test "NUL, broken UTF-8, halves of characters, blank and unknown lines" {
+	{
+		printf '\0\0\n\n  \r\n{"type":"weather","is":"fine"}\n[1]\n'
+		sed -n 1p "$(fixture claude tool).stdout.jsonl"
+		printf '{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"a\0b\xffc\\ud83d!\\ud83d\\ude00"}]}}\r\n'
+		printf '\0'
+		sed -n 7p "$(fixture claude tool).stdout.jsonl"
+	} | lines claude >answers
+	same "$(jq -r '.blocks[0].text' answers)" 'ab�c�!😀'
+	same "$(cat play.stderr)" 'awf-provider-claude: passed over 1 line that is no JSON: [1]'
+}
+
+@test "lines that are no JSON are passed over and told of" {
+	{
+		echo 'npm warn old'
+		cat "$(fixture claude tool).stdout.jsonl"
+		echo '{"type":"result","subt'
+	} | lines claude >answers
+	same "$(tail -n 1 answers | jq -r .type)" message
+	same "$(cat play.stderr)" \
+		'awf-provider-claude: passed over 2 lines that are no JSON: npm warn old'
+}
+
+@test "a last line without its end is a line" {
+	lines claude >answers < <(head -c -1 "$(fixture claude tool).stdout.jsonl")
+	same "$(tail -n 1 answers | jq -r .type)" message
+}
+
+@test "long lines" {
+	{
+		sed -n 1p "$(fixture claude tool).stdout.jsonl"
+		printf '{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"'
+		head -c 3000000 /dev/zero | tr '\0' x
+		printf '"}]}}\n'
+		sed -n 7p "$(fixture claude tool).stdout.jsonl"
+	} | lines claude >answers
+	same "$(jq '.blocks[0].text | length' answers)" 3000000
+}
+
+@test "a line above the limit ends the request" {
+	rm clis/claude
+	cat >clis/claude <<-'END'
+		#!/bin/sh
+		cat >/dev/null
+		head -c 70000000 /dev/zero | tr '\0' x
+		exec sleep 100
+	END
+	chmod +x clis/claude
+	request | timeout 60 "$BUILD/libexec/awf/awf-provider-claude" >answers
+	same "$(jq -c '[.category, .message]' answers)" '["provider","a line of claude is above 64 MiB"]'
+}
+
+@test "a CLI that is not there" {
+	rm clis/codex
+	PATH="$PWD/clis:/usr/bin:/bin" provider codex >answers <<<"$(request)"
+	same "$(jq -c '[.category, .message]' answers)" \
+		'["invalid","there is no codex in $PATH: npm install -g @openai/codex"]'
+}
+
+@test "a CLI that cannot run" {
+	rm clis/codex
+	echo x >clis/codex
+	PATH="$PWD/clis:/usr/bin:/bin" provider codex >answers <<<"$(request)"
+	same "$(jq -c '[.category, .message]' answers)" '["provider","codex: unable to run: Permission denied"]'
+}
+
+@test "a CLI that says nothing but on stderr" {
+	: >own.stdout.jsonl
+	echo 1 >own.exit
+	printf 'warning: x\nError: Not logged in\nhelp\n' >own.stderr.txt
+	play claude "$PWD/own" >answers
+	same "$(jq -c '[.category, .message]' answers)" \
+		'["auth","claude ended without an answer: exit status 1: Error: Not logged in"]'
+}
+
+@test "attachments and foreign tools are refused by name" {
+	provider claude >answers <<-'END'
+		{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","data":""},{"type":"text","text":"x"}]}]}
+		{"id":2,"model":"m","tools":[{"name":"read"},{"name":"search"}],"messages":[{"role":"user","blocks":[{"type":"text","text":"x"}]}]}
+		{"id":3,"model":"m","messages":[{"role":"user","blocks":[]}]}
+	END
+	same "$(jq -c '[.category, .message]' answers)" \
+		'["invalid","claude takes no attachments (image/png): put the file into the working directory and name it"]
+["invalid","claude brings its own tools (read, write, edit, bash, glob, grep): it cannot call '\''search'\''"]
+["invalid","the prompt is empty"]'
+}
+
+# CLI REQUEST: how it was started.
+started() {
+	FAKE_CLI="$(fixture "$1" tool)" provider "$1" <<<"$2" >answers
+	jq -c "${3-.}" started.jsonl | tail -n 1
+}
+
+@test "the prompt comes on stdin, the model as an argument" {
+	for name in $CLIS; do
+		same "$(started "$name" "$(request 1)" '[.prompt, any(.arguments[]; . == "test-model")]')" '["hi",true]'
+		same "$(started "$name" '{"id":1,"model":"default","messages":[{"role":"user","blocks":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}' \
+			'[.prompt, any(.arguments[]; . == "default" or . == "--model")]')" \
+			"[\"a\\n\\nb\",false]" || [ "$name" = gemini ]
+	done
+}
+
+@test "a conversation of another provider is told in the prompt" {
+	same "$(started claude '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"text","text":"a"}]},{"role":"assistant","blocks":[{"type":"thinking","thinking":"t"},{"type":"text","text":"b"},{"type":"tool_use","tool_id":"1","tool_name":"n","tool_input":{"x":1}}]},{"role":"user","blocks":[{"type":"tool_result","tool_id":"1","tool_content":"r"}]}]}' .prompt)" \
+		'"USER:\n\na\n\nASSISTANT:\n\nb\n\n[Called the tool n: {\"x\":1}]\n\nUSER:\n\n[Its result: r]"'
+}
+
+@test "the next turn goes on with the session of the answer" {
+	local flag
+	for name in $CLIS; do
+		FAKE_CLI="$(fixture "$name" tool)" provider "$name" <<<"$(request 1)" | tail -n 1 >first
+		case $name in claude | gemini) flag=--resume ;; codex) flag=resume ;; copilot) flag=--session-id ;; *) flag=--session ;; esac
+		same "$(started "$name" "$(jq -c '{id: 2, model: "m", messages: [
+			{role: "user", blocks: [{type: "text", text: "hi"}]},
+			{role: "assistant", blocks},
+			{role: "user", blocks: [{type: "text", text: "again"}]}]}' first)" \
+			"[.prompt, .arguments[(.arguments | index(\"$flag\")) + 1]]")" \
+			"[\"again\",$(jq -c .session_id first)]"
+	done
+	# What codex counts is of the whole thread.
+	FAKE_CLI="$(fixture codex tool)" provider codex <<<"$(request 1)" | tail -n 1 >first
+	sed 's/:27,/:30,/;s/:6,/:11,/' "$(fixture codex tool).stdout.jsonl" >own.stdout.jsonl
+	echo 0 >own.exit
+	FAKE_CLI="$PWD/own" provider codex >answers <<<"$(jq -c '{id: 2, model: "m", messages: [
+		{role: "assistant", blocks}, {role: "user", blocks: [{type: "text", text: "again"}]}]}' first)"
+	same "$(tail -n 1 answers | jq -c .usage)" \
+		'{"input_tokens":3,"output_tokens":5,"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":0}'
+	# Of a session that began elsewhere it is not known.
+	FAKE_CLI="$PWD/own" provider codex >answers <<<"$(request 1 '"session":"x-1"')"
+	same "$(tail -n 1 answers | jq -c .usage)" '{}'
+	same "$(tail -n 1 started.jsonl | jq -c '.arguments[-3:]')" '["resume","x-1","-"]'
+}
+
+@test "tools are allowed by each CLI's own means" {
+	local two='"tools":[{"name":"read"},{"name":"bash"}]'
+	same "$(started claude "$(request 1 "$two")" '.arguments | [.[index("--tools") + 1], .[index("--allowedTools") + 1]]')" \
+		'["Read,Bash","Read,Bash"]'
+	same "$(started claude "$(request 1)" '.arguments | [.[index("--tools") + 1], index("--allowedTools")]')" '["",null]'
+	same "$(started copilot "$(request 1 "$two")" '.arguments[] | select(startswith("--available"))')" \
+		'"--available-tools=view,bash"'
+	same "$(started copilot "$(request 1)" '.arguments[] | select(startswith("--available"))')" \
+		'"--available-tools=none"'
+	same "$(started codex "$(request 1 "$two")" '.arguments | map(select(test("^sandbox_mode|shell_tool")))')" \
+		'["sandbox_mode=\"workspace-write\""]'
+	same "$(started codex "$(request 1 '"tools":[{"name":"grep"}]')" '.arguments | map(select(test("^sandbox_mode|shell_tool")))')" \
+		'["sandbox_mode=\"read-only\""]'
+	same "$(started codex "$(request 1)" '.arguments | map(select(test("^sandbox_mode|shell_tool")))')" \
+		'["shell_tool","sandbox_mode=\"read-only\""]'
+	export AWF_CODEX_SANDBOX=danger-full-access
+	same "$(started codex "$(request 1)" '.arguments | map(select(test("^sandbox_mode")))')" \
+		'["sandbox_mode=\"danger-full-access\""]'
+}
+
+# A CLI that notes what else it was given, then plays its recording.
+noting() {
+	rm "clis/$1"
+	printf '#!/bin/sh\n%s >noted\nexec "%s" "$@"\n' "$2" "$ROOT/tests/support/fake-cli" >"clis/$1"
+	chmod +x "clis/$1"
+}
+
+@test "the system prompt, in each CLI's own place" {
+	local asked
+	asked=$(request 1 '"system":"Be \"brief\"."')
+	noting gemini 'cat "$GEMINI_SYSTEM_MD"'
+	started gemini "$asked"
+	same "$(cat noted)" 'Be "brief".'
+	noting opencode 'printf %s "$OPENCODE_CONFIG_CONTENT"'
+	started opencode "$(request 1 '"system":"Be brief.","tools":[{"name":"glob"}]')"
+	same "$(jq -c '.agent.awf | [.prompt, .tools]' noted)" \
+		'["Be brief.",{"*":false,"read":false,"write":false,"edit":false,"bash":false,"glob":true,"grep":false}]'
+	noting claude 'for a; do case $before in --system-prompt-file) cat "$a" ;; esac; before=$a; done'
+	started claude "$asked"
+	same "$(cat noted)" 'Be "brief".'
+	same "$(started codex "$asked" '.arguments[] | select(startswith("developer"))')" \
+		'"developer_instructions=\"Be \\\"brief\\\".\""'
+	same "$(started copilot "$asked" .prompt)" '"Be \"brief\".\n\nhi"'
+}
+
+@test "the policy of gemini denies all but what is allowed" {
+	noting gemini 'for a; do case $before in --policy) cat "$a" ;; esac; before=$a; done'
+	started gemini "$(request 1 '"tools":[{"name":"read"},{"name":"bash"}]')"
+	same "$(cat noted)" '[[rule]]
+toolName = "*"
+decision = "deny"
+priority = 998
+[[rule]]
+toolName = ["read_file", "read_many_files", "list_directory", "run_shell_command"]
+decision = "allow"
+priority = 999
+allowRedirection = true'
+	started gemini "$(request 1)"
+	same "$(grep -c rule noted)" 1
+}
+
+@test "nothing is left of the files that a CLI was given" {
+	export TMPDIR="$PWD/tmp"
+	mkdir tmp
+	for name in $CLIS; do started "$name" "$(request 1 '"system":"x"')"; done
+	same "$(ls tmp)" ''
+}
+
+@test "a directory for files that cannot be made" {
+	TMPDIR=/nowhere started claude "$(request 1 '"system":"x"')" || true
+	same "$(jq -r .message answers | sed 's/claude-.*: u/claude-X: u/')" \
+		'/nowhere/awf-provider-claude-X: unable to make a directory: No such file or directory'
+}
+
+@test "params that a CLI has no setting for are said once" {
+	for _ in 1 2; do request 1 '"params":{"temperature":1,"top_p":1}'; done |
+		FAKE_CLI="$(fixture claude tool)" provider claude >answers 2>err
+	same "$(cat err)" 'awf-provider-claude: claude has no setting for temperature, top_p'
+	noting claude 'echo "$MAX_THINKING_TOKENS $CLAUDE_CODE_MAX_OUTPUT_TOKENS"'
+	started claude "$(request 1 '"params":{"max_tokens":77,"thinking":2048}')"
+	same "$(cat noted)" '2048 77'
+	same "$(started claude "$(request 1 '"params":{"thinking":"high"}')" '.arguments | .[index("--effort") + 1]')" '"high"'
+	same "$(started codex "$(request 1 '"params":{"thinking":"high"}')" '[.arguments[] | select(startswith("model_"))]')" \
+		'["model_reasoning_effort=\"high\""]'
+}
+
+@test "keys of APIs that a CLI has nothing to do with are kept from it" {
+	export ANTHROPIC_API_KEY=a OPENAI_API_KEY=o
+	noting claude 'echo "$ANTHROPIC_API_KEY-$OPENAI_API_KEY"'
+	started claude "$(request 1)"
+	same "$(cat noted)" a-
+	noting opencode 'echo "$ANTHROPIC_API_KEY-$OPENAI_API_KEY"'
+	started opencode "$(request 1)"
+	same "$(cat noted)" a-o
+}
+
+# A CLI that hangs, with a child in a session of its own.
+hanging() {
+	rm -f clis/claude
+	cat >clis/claude <<-'END'
+		#!/bin/sh
+		sed -n 1,4p "$FAKE_CLI.stdout.jsonl"
+		setsid sleep 300 &
+		echo $! >child.pid
+		echo $$ >cli.pid
+		sleep 300
+	END
+	chmod +x clis/claude
+	FAKE_CLI=$(fixture claude tool)
+	export FAKE_CLI
+}
+
+@test "a cancel ends the CLI and all that it started" {
+	hanging
+	mkfifo requests
+	provider claude <requests >answers 9>&- &
+	exec 9>requests
+	request 1 >&9
+	eventually test -s cli.pid
+	echo '{"cancel":1}' >&9
+	eventually grep -q '"category":"cancelled","message":"cancelled"' answers
+	gone "$(cat cli.pid)"
+	gone "$(cat child.pid)"
+	same "$(grep -c tool_result answers)" 1
+	exec 9>&-
+	wait "$!"
+}
+
+@test "a step that dies takes the CLI along" {
+	hanging
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	echo x | awf-step a -a a.md >out 3>&- &
+	local pid=$!
+	eventually test -s cli.pid
+	kill -9 "$pid"
+	eventually gone "$(cat cli.pid)"
+	eventually gone "$(cat child.pid)"
+}
+
+@test "the time limit of a step ends the CLI" {
+	hanging
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	run -3 awf-step a -a a.md --timeout 1 <<<x
+	gone "$(cat cli.pid)"
+	gone "$(cat child.pid)"
+	same "$(payloads step.completed .error.code)" '"timeout"'
+}
+
+@test "what a CLI leaves behind ends with the request" {
+	hanging
+	sed -i 's/^sleep 300$/sed -n "5,$ p" "$FAKE_CLI.stdout.jsonl"/' clis/claude
+	provider claude <<<"$(request 1)" >answers
+	same "$(tail -n 1 answers | jq -r .type)" message
+	gone "$(cat child.pid)"
+}
+
+@test "a step with an agent CLI records, verifies, replays" {
+	printf -- '---\nprovider: claude\n---\nBe brief.\n' >a.md
+	FAKE_CLI=$(fixture claude tool)
+	export FAKE_CLI
+	run -0 --separate-stderr awf-run -c 'awf-step a -a a.md -r' <<<'look'
+	same "$output" 'It says hello.'
+	awf-verify -q
+	same "$(payloads step.started '[.effects, .model, .provider]')" '["external","default","claude"]'
+	same "$(payloads tool.call '[.name, .fidelity]')" '["read","agent_emitted"]'
+	same "$(payloads message.assistant '[.session_id, .usage.input_tokens]')" '["c-1",27]'
+	# A replay starts no CLI.
+	rm -r clis
+	awf-verify --determinism --isolation copy
+}
+
+@test "a CLI that used its tools and then failed is not asked again" {
+	printf -- '---\nprovider: opencode\n---\n' >a.md
+	{
+		sed -n 1,4p "$(fixture opencode tool).stdout.jsonl"
+		sed 's/401/500/' "$(fixture opencode error-401).stdout.jsonl"
+	} >own.stdout.jsonl
+	echo 1 >own.exit
+	export FAKE_CLI=$PWD/own
+	run -3 awf-step a -a a.md <<<x
+	same "$(wc -l <started.jsonl)" 1
+	same "$(payloads step.completed .error.code)" '"provider"'
+}

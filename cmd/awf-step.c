@@ -441,6 +441,7 @@ dry_run(struct settings *s)
 	struct stream stream;
 	int done;
 
+	s->step.shown = isatty(STDOUT_FILENO);
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	stream_prepare(s, &stream, &reader);
 	done = stream_describe(&stream, &out, &err);

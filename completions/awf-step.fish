@@ -2,6 +2,7 @@
 complete -c awf-step -s a -l agent -r -F -d 'an agent does the work: an agent file or its name'
 complete -c awf-step -s m -l model -x -d 'the model to call'
 complete -c awf-step -s p -l prompt -x -d 'the prompt, or @FILE; {{data}} is the item\'s data'
+complete -c awf-step -l attach -r -F -d 'an image or PDF that goes with the prompt; repeatable'
 complete -c awf-step -s t -l tool -x -d 'call this tool with the data, without a model'
 complete -c awf-step -l approve -d 'a person decides about the data: yes, no or edited'
 complete -c awf-step -l pending -d 'a command that exits 75 waits for its result; --pending=DURATION'

@@ -20,7 +20,7 @@
 /* Each is a bit of settings.given. */
 enum {
 	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
-	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
+	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
@@ -46,6 +46,7 @@ const struct option_spec step_options[] = {
 	{ OPT_AGENT, 'a', "agent", "FILE", "an agent does the work: an agent file or its name" },
 	{ OPT_MODEL, 'm', "model", "[PROVIDER/]MODEL", "the model to call" },
 	{ OPT_PROMPT, 'p', "prompt", "TEXT|@FILE", "the prompt; {{data}} is the item's data" },
+	{ OPT_ATTACH, 0, "attach", "FILE", "an image or PDF that goes with the prompt; repeatable" },
 	{ OPT_TOOL, 't', "tool", "TOOL", "call this tool with the data, without a model" },
 	{ OPT_APPROVE, 0, "approve", NULL, "a person decides about the data: yes, no or edited" },
 	{ OPT_PENDING, 0, "pending", "[=DURATION]", "a command that exits 75 waits for its result, so long" },
@@ -308,6 +309,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_AGENT: s->source.team.agent_file = value; break;
 	case OPT_MODEL: s->source.team.model = value; break;
 	case OPT_PROMPT: s->source.prompt = value; break;
+	case OPT_ATTACH: list_add(&s->source.attach, value); break;
 	case OPT_TOOL: s->source.tool = value; break;
 	case OPT_ALLOW_TOOLS:
 		list_free(s->source.team.allow_tools);
@@ -407,6 +409,7 @@ static const struct option_rule rules[] = {
 	{ OPT_EFFECTS, GROUP, 0, "not with a group: its effects are those of the steps in it" },
 	{ OPT_NO_INPUT, AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
 	{ OPT_PROMPT, 0, AGENT, "only with -a or -m" },
+	{ OPT_ATTACH, 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
 	{ OPT_ALLOW_TOOLS, 0, AGENT, "only with -a or -m" },
 	{ OPT_TOOLS_POLICY, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
@@ -548,6 +551,7 @@ void
 settings_free(struct settings *s)
 {
 	list_free(s->source.team.allow_tools);
+	list_free(s->source.attach);
 	free(s->pass_keys);
 	gate_free(&s->step.gate);
 }

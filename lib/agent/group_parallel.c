@@ -59,7 +59,7 @@ recorded(struct branches *b, int64_t number, enum recall_end *end)
 	struct recall_query query = { .enclosing = s->enclosing, .root = s->root, .name = s->name,
 		.item = number, .definition_sha256 = s->definition_sha256 };
 
-	digest_sha256(b->item.data.json.data, b->item.data.json.len, sha256);
+	attachments_digest(&b->group.work->attachments, &b->item.data.json, sha256);
 	query.input_sha256 = sha256;
 	turn_to(b, number);
 	return s->recall->look(s->recall->history, &query, end);

@@ -114,16 +114,14 @@ loop_write_text(struct writer *w, struct span text, const char *fidelity)
 
 /* The prompt, and what tells of the first phase, as blocks. */
 static void
-write_prompt(const struct loop *l, const char *fidelity, struct buffer *out)
+write_prompt(const struct loop *l, const char *fidelity, struct writer *w)
 {
 	struct buffer phase = BUFFER_INIT;
-	struct writer w;
 
-	writer_begin(&w, out);
-	loop_write_text(&w, l->turns->prompt, fidelity);
+	loop_write_text(w, l->turns->prompt, fidelity);
 	if (phases_given(l)) {
 		phases_tell(l, &phase);
-		loop_write_text(&w, span_of(phase.data, phase.len), fidelity);
+		loop_write_text(w, span_of(phase.data, phase.len), fidelity);
 	}
 	buffer_free(&phase);
 }
@@ -213,7 +211,8 @@ loop_forget_asked(struct loop *l)
 int
 loop_begin(struct loop *l, struct turns *t, struct error *err)
 {
-	struct buffer block = BUFFER_INIT;
+	struct buffer blocks = BUFFER_INIT;
+	struct writer w;
 
 	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline };
 	digest_begin(&l->asked);
@@ -221,9 +220,12 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 		l->usage[i] = -1;
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
-	write_prompt(l, NULL, &block);
-	loop_add_message(l, "user", block.data, block.len);
-	buffer_free(&block);
+	writer_begin(&w, &blocks);
+	if (t->attachments != NULL)
+		attachments_write_blocks(t->attachments, &w, t->shown);
+	write_prompt(l, NULL, &w);
+	loop_add_message(l, "user", blocks.data, blocks.len);
+	buffer_free(&blocks);
 	if (loop_begin_mcp(l, loop_first_prompt(l), err) == -1)
 		return -1;
 	return loop_offer(l, err);
@@ -287,16 +289,24 @@ record_user(const struct loop *l, struct writer *w, struct error *err)
 int
 loop_record_prompt(const struct loop *l, struct error *err)
 {
-	struct buffer payload = BUFFER_INIT, block = BUFFER_INIT;
+	static const struct attachments none = ATTACHMENTS_INIT;
+	const struct turns *t = l->turns;
+	const struct attachments *a = t->attachments != NULL ? t->attachments : &none;
+	struct buffer payload = BUFFER_INIT;
+	struct event_raw *raws = attachments_raws(a);
 	struct writer w;
+	int status;
 
-	write_prompt(l, "router", &block);
 	begin_user(&w, &payload);
-	writer_raw(&w, block.data, block.len);
+	attachments_write_recorded(a, &w);
+	write_prompt(l, "router", &w);
 	writer_array_end(&w);
 	write_given(&w, l);
-	buffer_free(&block);
-	return record_user(l, &w, err);
+	t->call->raws = raws;
+	t->call->raw_count = t->call->transcript->masked ? 0 : a->count;
+	status = record_user(l, &w, err);
+	attachments_free_raws(a, raws);
+	return status;
 }
 
 int

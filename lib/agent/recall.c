@@ -285,8 +285,8 @@ recalled_tool_calls(const struct recalled *r)
 	return count;
 }
 
-static void
-event_free(struct recalled_event *e)
+void
+recalled_event_free(struct recalled_event *e)
 {
 	buffer_free(&e->line);
 	buffer_free(&e->refs);
@@ -305,11 +305,11 @@ recall_root(const char *enclosing)
 void
 recalled_free(struct recalled *r)
 {
-	event_free(&r->started);
-	event_free(&r->completed);
-	event_free(&r->original);
+	recalled_event_free(&r->started);
+	recalled_event_free(&r->completed);
+	recalled_event_free(&r->original);
 	for (size_t i = 0; i < r->event_count; i++)
-		event_free(&r->events[i]);
+		recalled_event_free(&r->events[i]);
 	free(r->events);
 	map_free(&r->by_turn);
 	map_free(&r->by_cause);

@@ -69,6 +69,7 @@ struct recalled {
 
 /* Finds in the line, which is there, what the other members tell; -1: it is no event. */
 int recalled_event_view(struct recalled_event *e);
+void recalled_event_free(struct recalled_event *e);
 /* Fills in how the events are found, once they are all there: a call has thousands. */
 void recalled_index(struct recalled *r);
 
@@ -137,6 +138,10 @@ struct recall {
 	/* Whether there is a record that the call would claim now, and how that ended; it
 	 * stays free. */
 	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);
+	/* Whether there is a record of a call of this name, item and place, whatever its input
+	 * was; *started is the start of the first that is free, to be freed. */
+	bool (*peek)(void *history, const struct recall_query *query,
+	    struct recalled_event *started);
 	/* The call's own step.started is in the transcript: the claim stands. A claim
 	 * without it ends with the process. */
 	void (*claimed)(void *history, const struct recalled *r);

@@ -79,6 +79,7 @@ working_free(struct working *work)
 {
 	working_forget_passed(work);
 	working_forget_results(work);
+	attachments_free(&work->attachments);
 	free(work->id);
 	free(work->agent);
 	buffer_free(&work->links);
@@ -173,6 +174,8 @@ decide(struct working *work, struct error *err)
 		work->skipped = "nothing_failed";
 	else if (work->refused != NULL)
 		work->error = *work->refused;
+	if (work->skipped == NULL && work->error.code == ERROR_NONE)
+		working_attach(work);
 	if (recall(work, err) == -1)
 		return -1;
 	working_enter(work);
@@ -438,21 +441,29 @@ step_define(struct step *s)
 }
 
 static int
-describe_request(struct step *s, struct span data, struct buffer *out, struct error *err)
+describe_request(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {
+	struct working work = { .step = s, .item = item };
+	struct span data = span_of(item->data.json.data, item->data.json.len);
 	struct buffer prompt = BUFFER_INIT;
 	struct turns t = { .member = s->team->members[0], .environment = &s->environment,
-		.keys = s->keys, .interrupts = &s->interrupts,
-		.step = s->path != NULL ? s->path : s->name };
-	int result;
+		.keys = s->keys, .interrupts = &s->interrupts, .attachments = &work.attachments,
+		.shown = s->shown, .step = s->path != NULL ? s->path : s->name };
+	int result = prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
+	    s->prompt_place, &prompt, err);
 
-	if (prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
-	    s->prompt_place, &prompt, err) == -1)
-		return -1;
+	working_attach(&work);
+	if (result == 0 && work.error.code != ERROR_NONE) {
+		*err = work.error;
+		result = -1;
+	}
 	t.prompt = span_of(buffer_string(&prompt), prompt.len);
-	result = turns_request(&t, out, err);
-	buffer_byte(out, '\n');
+	if (result == 0)
+		result = turns_request(&t, out, err);
+	if (result == 0)
+		buffer_byte(out, '\n');
 	buffer_free(&prompt);
+	attachments_free(&work.attachments);
 	return result;
 }
 
@@ -480,7 +491,7 @@ step_describe(struct step *s, const struct item *item, struct buffer *out, struc
 	struct writer w;
 
 	if (s->team != NULL)
-		return describe_request(s, data, out, err);
+		return describe_request(s, item, out, err);
 	writer_begin(&w, out);
 	writer_object(&w);
 	describe_work(s, &w);

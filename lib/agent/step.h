@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/attachment.h"
 #include "agent/recall.h"
 #include "agent/team.h"
 #include "agent/tool.h"
@@ -64,6 +65,7 @@ struct step {
 	int64_t pending_ms;          /* and waits so long; 0: no limit */
 	struct team *team;           /* NULL */
 	const struct agent *agent;   /* the team's first; NULL */
+	const struct attachments *attached; /* --attach, for each item; NULL: none */
 	const char *prompt;          /* template */
 	const char *prompt_place;    /* for messages */
 	struct tool *operation;      /* -t: it is called with the data; NULL */
@@ -82,6 +84,7 @@ struct step {
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 	struct sandbox sandbox;      /* of the command, or of all tools */
+	bool shown;                  /* --dry-run on a terminal */
 	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */

@@ -66,6 +66,8 @@ step_name_files(struct step *step, const struct step_source *source)
 		name_member(&w, here, step->team->members[i]);
 	if (prompt)
 		name_file(&w, here, source->prompt + 1);
+	for (char **file = source->attach; file != NULL && *file != NULL; file++)
+		name_file(&w, here, *file);
 	if (step->operation != NULL)
 		name_tool(&w, here, step->operation);
 	writer_array_end(&w);

@@ -70,6 +70,7 @@ working_pass_item(const struct working *work, struct buffer *out)
 	}
 	spec_begin(work, &spec);
 	spec.error = item_error(item);
+	spec.attachments = working_attached(work);
 	spec.skipped = work->skipped;
 	put_state(work, &item->data, &spec, out);
 }
@@ -116,6 +117,9 @@ working_put_results(const struct working *work, struct buffer *out)
 
 	spec_begin(work, &spec);
 	spec.key = work->step->run->key;
+	/* What was approved, or has got a further member, is still the item. */
+	if (work->step->approve || work->step->into != NULL)
+		spec.attachments = working_attached(work);
 	put_results(work, &spec, out);
 }
 
@@ -138,6 +142,7 @@ put_error(const struct working *work, struct span error, struct buffer *out)
 		put_state(work, &nothing, &spec, out);
 	} else if (!work->step->raw) {
 		spec.error = error;
+		spec.attachments = working_attached(work);
 		put_state(work, &work->item->data, &spec, out);
 	}
 	data_free(&nothing);

@@ -28,6 +28,18 @@ load_prompt(struct step *step, const char *text, struct buffer *prompt, struct e
 }
 
 static int
+load_attachments(struct step *step, char *const *files, struct attachments *a, struct error *err)
+{
+	for (; files != NULL && *files != NULL; files++)
+		if (attachments_add_file(a, *files, err) == -1) {
+			err->code = ERROR_DEFINITION;
+			return -1;
+		}
+	step->attached = a->count > 0 ? a : NULL;
+	return 0;
+}
+
+static int
 load_agents(struct step *step, const struct step_source *source, struct step_loaded *loaded,
     struct error *err)
 {
@@ -45,7 +57,8 @@ load_agents(struct step *step, const struct step_source *source, struct step_loa
 		step->timeout_ms = step->agent->timeout_ms;
 	if (step->effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
 		step->effects = EFFECTS_EXTERNAL;
-	if (load_prompt(step, source->prompt, &loaded->prompt, err) == -1)
+	if (load_prompt(step, source->prompt, &loaded->prompt, err) == -1 ||
+	    load_attachments(step, source->attach, &loaded->attachments, err) == -1)
 		return -1;
 	return prompt_check(step->prompt, step->prompt_place, err);
 }
@@ -137,5 +150,6 @@ step_unload(struct step *step, struct step_loaded *loaded)
 	team_free(&loaded->team);
 	tool_free(&loaded->operation);
 	buffer_free(&loaded->prompt);
+	attachments_free(&loaded->attachments);
 	buffer_free(&step->files);
 }

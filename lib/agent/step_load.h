@@ -14,6 +14,7 @@
 struct step_source {
 	struct team_source team;
 	const char *prompt;            /* text, or @FILE */
+	char **attach;                 /* files; ends with NULL */
 	const char *tool;              /* of an operation */
 	const char *kind;              /* instead of command, agent … */
 };
@@ -23,6 +24,7 @@ struct step_loaded {
 	struct team team;
 	struct tool operation;
 	struct buffer prompt;
+	struct attachments attachments;
 };
 
 /* Fills the step's kind, team and prompt, or operation, and its definition's digest.

@@ -69,6 +69,7 @@ input_is_result(const struct working *w)
 {
 	static const char *const others[] = { "part", "error", "failure", "skipped" };
 	struct span metadata = span_of(buffer_string(&w->item->metadata), w->item->metadata.len);
+	char sha256[DIGEST_SIZE];
 
 	if (metadata.len == 0 || w->item->foreign || strcmp(w->parent, w->step->parent) == 0 ||
 	    !span_is(span_member(metadata, "event_id"), w->parent))
@@ -76,7 +77,8 @@ input_is_result(const struct working *w)
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (span_member(metadata, others[i]).at != NULL)
 			return false;
-	return span_is(span_member(metadata, "sha256"), w->input_sha256);
+	digest_sha256(w->item->data.json.data, w->item->data.json.len, sha256);
+	return span_is(span_member(metadata, "sha256"), sha256);
 }
 
 void
@@ -126,6 +128,7 @@ write_input(const struct working *work, struct writer *w)
 	}
 	if (input->no_newline)
 		writer_member_bool(w, "no_newline", true);
+	attachments_write(&work->attachments, w);
 }
 
 static void

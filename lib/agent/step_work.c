@@ -228,12 +228,14 @@ run_agent(struct working *work)
 	if (prompt_render(s->prompt, span_of(work->item->data.json.data,
 	    work->item->data.json.len), span_of(s->inputs.data, s->inputs.len), s->prompt_place,
 	    &prompt, &work->error) == -1 ||
+	    working_restore_attachments(work) == -1 ||
 	    (!working_replays(work) && step_start_provider(s, &work->error) == -1)) {
 		buffer_free(&prompt);
 		return -1;
 	}
 	turns_begin(work, &t);
 	t.prompt = span_of(buffer_string(&prompt), prompt.len);
+	t.attachments = &work->attachments;
 	result = turns_run(&t, &work->error);
 	turns_done(work, &t, result);
 	buffer_free(&prompt);

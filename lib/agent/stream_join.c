@@ -21,6 +21,7 @@ struct join {
 	                          order in which they came does not matter */
 	size_t named_count;
 	struct writer writer;
+	struct buffer attached; /* inside of a JSON array: the attachments of all */
 	struct item failed;    /* the first error line */
 	bool has_failed;
 	bool first;
@@ -114,6 +115,46 @@ join_refused(struct join *j, const struct gate *gate)
 	return j->refused.code != ERROR_NONE ? &j->refused : NULL;
 }
 
+static void
+join_attachments(struct join *j, const struct buffer *metadata)
+{
+	struct span list = span_of(NULL, 0);
+
+	if (metadata->len > 0)
+		list = span_member(span_of(metadata->data, metadata->len), "attachments");
+	if (span_type(list) != 'a' || list.len <= 2)
+		return;
+	if (j->attached.len > 0)
+		buffer_byte(&j->attached, ',');
+	buffer_append(&j->attached, list.at + 1, list.len - 2);
+}
+
+/* The metadata of the first item, with the attachments of all. */
+static void
+join_metadata(struct join *j)
+{
+	struct buffer *metadata = &j->item.metadata, joined = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, value;
+	struct writer w;
+
+	if (j->attached.len == 0)
+		return;
+	writer_begin(&w, &joined);
+	writer_object(&w);
+	span_walk_begin(&walk, span_of(buffer_string(metadata), metadata->len));
+	while (metadata->len > 0 && span_walk_next(&walk, &key, &value))
+		if (!span_is(key, "attachments"))
+			writer_raw_member(&w, key, value);
+	writer_key(&w, "attachments");
+	writer_array(&w);
+	writer_raw(&w, j->attached.data, j->attached.len);
+	writer_array_end(&w);
+	writer_object_end(&w);
+	buffer_free(metadata);
+	*metadata = joined;
+}
+
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
@@ -132,6 +173,8 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	if (j->first && !item->foreign)
 		buffer_append(&j->item.metadata, item->metadata.data, item->metadata.len);
 	j->first = false;
+	if (!item->foreign)
+		join_attachments(j, &item->metadata);
 	step_causes(item, &j->causes);
 	writer_raw(&j->writer, item->data.json.data, item->data.json.len);
 	return 0;
@@ -159,6 +202,7 @@ join_end_named(struct join *j)
 		writer_key(&j->writer, named->name);
 		writer_raw(&j->writer, named->json.data, named->json.len);
 		buffer_append(&j->causes, named->causes.data, named->causes.len);
+		join_attachments(j, &named->metadata);
 	}
 	if (j->named_count > 0)
 		buffer_append(&j->item.metadata, j->named[0].metadata.data,
@@ -173,6 +217,7 @@ join_end(struct join *j, const struct stream *s)
 		join_end_named(j);
 	else
 		writer_array_end(&j->writer);
+	join_metadata(j);
 }
 
 /* What is wrong with the whole input, if anything. */
@@ -242,6 +287,7 @@ join_free(struct join *j)
 	item_free(&j->item);
 	item_free(&j->failed);
 	buffer_free(&j->causes);
+	buffer_free(&j->attached);
 	for (size_t i = 0; i < j->named_count; i++) {
 		free(j->named[i].name);
 		buffer_free(&j->named[i].json);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/attachment.h"
 #include "agent/recall.h"
 #include "agent/team.h"
 #include "agent/tool.h"
@@ -31,6 +32,8 @@ struct turns {
 	const struct keys *keys;          /* for tools that get one by name; may be NULL */
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
+	const struct attachments *attachments; /* that go with it; NULL: none */
+	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */
 	int64_t deadline;                 /* of the whole call, monotonic ms; 0: none */
 	bool live;                        /* text as it comes, on stderr */

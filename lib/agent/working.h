@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/attachment.h"
 #include "agent/recall.h"
 #include "agent/step.h"
 #include "json/writer.h"
@@ -25,6 +26,7 @@ struct working {
 	int64_t begun;             /* monotonic ms */
 	struct buffer links;       /* inside of a JSON array */
 	struct recalled recalled;
+	struct attachments attachments; /* of the step and of the item */
 	char started[ID_SIZE];     /* event id of step.started */
 	char input_sha256[DIGEST_SIZE];
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
@@ -75,6 +77,14 @@ void working_command_text(char *const *argv, struct buffer *out);
 
 /* Whether the result is an array, of what came of -O. */
 bool working_several_results(const struct working *work);
+
+/* step_attach.c: the attachments of the call, which are part of its input; what is wrong
+ * with them is its error. */
+void working_attach(struct working *work);
+/* Those whose files have gone, from the recorded call. -1: work->error. */
+int working_restore_attachments(struct working *work);
+/* metadata.attachments of the item, for lines that stand for it. */
+struct span working_attached(const struct working *work);
 
 /* step_recall.c: looks for the recorded call that this is; takes its ids in a replay.
  * What forbids going on is in error. -1: the machine failed. */

@@ -36,9 +36,12 @@ call_event(struct call *c, enum event_type type, const char *parent,
 		e.links = call_links(c, &links);
 	if (parent == NULL)
 		buffer_clear(&c->links);
+	e.raws = c->raws;
+	e.raw_count = c->raw_count;
 	int result = transcript_append(c->transcript, &e, err);
 	buffer_free(&links);
 	c->next[0] = '\0';
+	c->raw_count = 0;
 	if (result == -1)
 		return -1;
 	if (id != NULL)

@@ -24,6 +24,8 @@ struct call {
 	char last[ID_SIZE];         /* event id that the next event follows */
 	struct buffer links;        /* inside of a JSON array: further causes of the next event */
 	char next[ID_SIZE];         /* id of the next event; "": a new one */
+	const struct event_raw *raws; /* bytes that the next event has */
+	size_t raw_count;
 };
 
 /* Appends an event of this call. parent NULL: the last one; the links collected

@@ -497,6 +497,11 @@ static const struct rule block_rules[] = {
 	RULE("tool_content", is_any, 0, 0),
 	RULE("is_error", is_bool, NULLABLE, 0),
 	RULE("command", is_any, 0, 0),
+	RULE("media_type", is_text, NULLABLE, 0),
+	RULE("name", is_text, NULLABLE, 0),
+	RULE("bytes", is_count, NULLABLE, 0),
+	RULE("sha256", is_digest, NULLABLE, 0),
+	RULE("data", is_text, NULLABLE, 0),
 	WORD("fidelity", fidelity_words, NULLABLE),
 };
 static const struct shape block_shape = { "a block", block_rules, COUNT(block_rules), false };
@@ -623,6 +628,7 @@ static const struct rule step_started_rules[] = {
 	RULE("input_sha256", is_digest, NULLABLE, 0),
 	RULE("input", is_any, 0, 0),
 	RULE("no_newline", is_bool, NULLABLE, 0),
+	RULE("attachments", is_array, NULLABLE, 0),
 	RULE("definition_sha256", is_digest, NULLABLE, 0),
 	RULE("files", is_array, NULLABLE, 0),
 	RULE("effects", is_text, NULLABLE, 0),

@@ -562,6 +562,7 @@ write_metadata(struct writer *w, const struct state_spec *s, const struct data *
 	writer_member_span(w, "error", s->error);
 	writer_member_span(w, "failure", s->failure);
 	writer_member_string(w, "skipped", s->skipped);
+	writer_member_span(w, "attachments", s->attachments);
 	if (data->no_newline)
 		writer_member_bool(w, "no_newline", true);
 	if (data->base64)

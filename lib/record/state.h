@@ -109,6 +109,7 @@ struct state_spec {
 	const unsigned char *key;    /* of the run, for the token of a result; NULL: none */
 	int attempt;
 	struct span error, failure;  /* JSON objects */
+	struct span attachments;     /* JSON array: of the item that the line stands for */
 	const char *skipped;         /* why the call that made the line did nothing; NULL */
 	long part;                   /* number within the outputs of one call, -1: one */
 };

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "record/attached.h"
 #include "record/filter.h"
 #include "record/results.h"
 
@@ -588,33 +589,53 @@ show_step_completed(struct view *v, const struct event_view *event)
 	buffer_free(&given.text);
 }
 
-/* The text to show of a message: its first text, else the tools it calls, else
- * what it thinks. */
+/* The attachments of a message; false if it has none. */
+static bool
+add_attached(struct view *v, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+	bool any = false;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		struct buffer label = BUFFER_INIT;
+
+		if (attached_text(block, &label)) {
+			buffer_text(&v->text, any ? " " : ": ");
+			text_visible(&v->text, label.data, label.len, PREVIEW_COLUMNS);
+			any = true;
+		}
+		buffer_free(&label);
+	}
+	return any;
+}
+
+/* The text to show of a message: its attachments, and its texts, else the tools it calls,
+ * else what it thinks. */
 static void
 add_blocks(struct view *v, struct span blocks)
 {
 	static const char *const texts[] = { "text", "tool_name", "thinking" };
 	struct span_walk walk;
 	struct span key, block;
+	bool any, said = false;
 
 	details_end(v);
 	if (span_type(blocks) != 'a')
 		return;
-	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		bool shown = false;
-
+	any = add_attached(v, blocks);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts && !said; i++) {
 		span_walk_begin(&walk, blocks);
 		while (span_walk_next(&walk, &key, &block)) {
 			struct span text = span_member(block, texts[i]);
 
 			if (!member_set(text))
 				continue;
-			buffer_text(&v->text, shown ? " " : ": ");
+			buffer_text(&v->text, any ? " " : ": ");
 			add_value(v, text, PREVIEW_COLUMNS);
-			shown = true;
+			any = said = true;
 		}
-		if (shown)
-			return;
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/digest.h"
 #include "base/text.h"
+#include "record/attached.h"
 
 #define ARGUMENT_BYTES 40
 #define CUT "…"
@@ -155,7 +156,7 @@ brief_message(struct writer *w, const char *key, const struct event_view *event)
 
 	span_walk_begin(&walk, span_member(event->payload, "blocks"));
 	while (span_walk_next(&walk, &none, &block))
-		if (span_is(span_member(block, "type"), "text"))
+		if (!attached_text(block, &whole) && span_is(span_member(block, "type"), "text"))
 			span_decode(span_member(block, "text"), &whole);
 	said = whole.len > 0;
 	if (said)

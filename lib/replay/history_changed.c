@@ -49,6 +49,10 @@ recorded_input(const struct recalled_event *started, const struct recalled_event
 static void
 add_input(struct buffer *out, struct span now, struct span recorded)
 {
+	if (now.at != NULL && now.len == recorded.len && memcmp(now.at, recorded.at, now.len) == 0) {
+		buffer_text(out, "its attachments are others than the recorded ones");
+		return;
+	}
 	buffer_text(out, "its input is ");
 	if (now.at != NULL && recorded.at != NULL)
 		add_difference(out, now, recorded);
@@ -128,7 +132,7 @@ history_changed(struct history *h, const struct index_record *record,
 		buffer_text(text, text->len > 0 ? "; " : "");
 		add_definition(text, query->definition, payload);
 	}
-	history_line_free(&started);
-	history_line_free(&before);
+	recalled_event_free(&started);
+	recalled_event_free(&before);
 	return failed;
 }

@@ -238,13 +238,6 @@ history_line(struct history *h, const struct place *place, struct recalled_event
 	return failed ? -1 : 0;
 }
 
-void
-history_line_free(struct recalled_event *e)
-{
-	buffer_free(&e->line);
-	buffer_free(&e->refs);
-}
-
 static int
 read_events(struct history *h, const struct index_record *record, struct recalled *r,
     struct error *err)
@@ -411,6 +404,20 @@ look(void *history, const struct recall_query *query, enum recall_end *end)
 	return false;
 }
 
+static bool
+peek(void *history, const struct recall_query *query, struct recalled_event *started)
+{
+	struct history *h = history;
+	const struct index_record *found = NULL;
+	unsigned char key[DIGEST_BYTES];
+
+	index_key(query->root != NULL ? query->root : "none", query->name, query->item, key);
+	for (size_t i = lower_bound(h, key, NULL); same_key(h, i, key); i++)
+		if (nearer(&h->records[i], found) && is_free(&h->records[i]))
+			found = &h->records[i];
+	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
+}
+
 static int
 claim(void *history, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -445,6 +452,6 @@ struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
-		.claim = claim, .look = look, .claimed = claimed,
+		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
 		.decided_since = history_decided_since };
 }

@@ -74,7 +74,7 @@ take_line(struct history *h, struct recalled *r, const struct reader *reader, si
 		h->records[r->record].completed.source };
 	bool failed;
 
-	history_line_free(&r->completed);
+	recalled_event_free(&r->completed);
 	if (history_line(h, &place, &r->completed, err) != 0)
 		return -1;
 	if (waiting_of(&r->completed.view) != WAITING_NOTHING)

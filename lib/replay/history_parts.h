@@ -195,7 +195,6 @@ void index_guard(const char *input_sha256, const char *definition_sha256,
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
-void history_line_free(struct recalled_event *e);
 /* As struct recall says. */
 int history_decided_since(void *history, struct recalled *r, struct error *err);
 

@@ -1,0 +1,69 @@
+#include "agent/working.h"
+
+/* Commands and tools are given the data alone. */
+static bool
+takes_attachments(const struct step *s)
+{
+	return s->team != NULL || s->passes;
+}
+
+static struct span
+listed(const struct item *item)
+{
+	if (item->foreign || item->metadata.len == 0)
+		return span_of(NULL, 0);
+	return span_member(span_of(item->metadata.data, item->metadata.len), "attachments");
+}
+
+/* The start of a call that this may be, for what it says of files that have gone since. */
+static struct span
+peek(const struct working *work, struct recalled_event *started)
+{
+	const struct recall *recall = work->step->recall;
+	const struct recall_query query = { .enclosing = work->step->enclosing,
+		.root = work->step->root, .name = work->step->name, .item = work->index };
+
+	if (recall == NULL || !recall->peek(recall->history, &query, started))
+		return span_of(NULL, 0);
+	return span_member(started->view.payload, "attachments");
+}
+
+void
+working_attach(struct working *work)
+{
+	struct step *s = work->step;
+	struct span list = listed(work->item), recorded = { NULL, 0 };
+	struct recalled_event started = { .line = BUFFER_INIT };
+
+	if (!takes_attachments(s) || (list.at == NULL && s->attached == NULL))
+		return;
+	if (s->attached != NULL)
+		attachments_share(&work->attachments, s->attached);
+	if (list.at != NULL)
+		recorded = peek(work, &started);
+	if (attachments_read(&work->attachments, list, recorded, &work->error) == -1)
+		attachments_free(&work->attachments);
+	recalled_event_free(&started);
+	attachments_digest(&work->attachments, &work->item->data.json, work->input_sha256);
+	if (s->team == NULL)
+		attachments_drop_bytes(&work->attachments);
+}
+
+int
+working_restore_attachments(struct working *work)
+{
+	struct span blocks = { NULL, 0 };
+
+	if (!attachments_lack(&work->attachments))
+		return 0;
+	for (size_t i = 0; work->recalls && i < work->recalled.event_count && blocks.at == NULL; i++)
+		if (work->recalled.events[i].view.type == EVENT_MESSAGE_USER)
+			blocks = span_member(work->recalled.events[i].view.payload, "blocks");
+	return attachments_restore(&work->attachments, blocks, &work->error);
+}
+
+struct span
+working_attached(const struct working *work)
+{
+	return listed(work->item);
+}

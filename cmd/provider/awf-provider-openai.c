@@ -14,6 +14,7 @@
 #include "stream.h"
 
 #define API "openai"
+#define REFUSAL 1 /* index of a text that is one; the API has no numbers for texts */
 
 static const char usage[] =
 "awf-provider-openai < requests\n"
@@ -92,7 +93,18 @@ take_refusal(struct stream *s, struct span refusal)
 	if (span_type(refusal) != 's' || span_is(refusal, ""))
 		return;
 	take_string(s, refusal, "text");
-	s->message.stop_reason = "refusal";
+	s->message.blocks[s->message.count - 1].index = REFUSAL;
+}
+
+static bool
+is_refused(const struct message *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TEXT && m->blocks[i].index == REFUSAL)
+			return true;
+	return false;
 }
 
 /* Whether a piece that says a name begins another call than b. Without a name it
@@ -234,6 +246,8 @@ finish(struct stream *s)
 	message_name_calls(m, s->request->messages);
 	if (reason == NULL || strcmp(reason, "end_turn") == 0)
 		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
+	if (is_refused(m))
+		m->stop_reason = "refusal";
 }
 
 /* How a request is written. */

@@ -30,6 +30,10 @@ sent_blocks() {
 	check_captures anthropic anthropic
 }
 
+@test "a stream that is cut or ends at any byte is an error or the whole answer" {
+	check_cuts anthropic
+}
+
 @test "stop reasons" {
 	while read -r theirs ours; do
 		sed "s/\"end_turn\"/\"$theirs\"/" "$(fixtures)/text.jsonl" >stream.jsonl

@@ -26,6 +26,10 @@ sent_messages() {
 	check_captures openai openai-chat
 }
 
+@test "a stream that is cut or ends at any byte is an error or the whole answer" {
+	check_cuts openai
+}
+
 @test "finish reasons" {
 	while read -r theirs ours; do
 		sed "s/\"stop\"/\"$theirs\"/" "$(fixtures)/text.jsonl" >stream.jsonl

@@ -1,0 +1,6 @@
+int program(int argc, char **argv); /* the provider's main() */
+
+#define main program
+#include "../../cmd/provider/awf-provider-google.c"
+#undef main
+#include "fuzz_stream.h"

@@ -26,13 +26,13 @@ _awf_step()
 	--backoff) words='constant linear exponential' ;;
 	--effects) words='none read workspace external workspace,idempotent external,idempotent' ;;
 	--retry-on) words='rate_limit overloaded network provider exit_status timeout schema' ;;
-	-o | --output | --attach)
+	-o | --output | --attach | --output-schema)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	--)
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 		return ;;
-	*) words='--agent --model --prompt --attach --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --max-turns --max-children --max-tokens-total
+	*) words='--agent --model --prompt --attach --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --output-schema --max-turns --max-children --max-tokens-total
 		--input --no-input --allow-empty --state --output-form --join --by-name --jobs --into
 		--raw --output --quiet --when --rescue --allow-failure --try --timeout --retries
 		--backoff --delay --max-delay --retry-on --require --effects --pass-key --kind --dry-run

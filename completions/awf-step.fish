@@ -15,6 +15,7 @@ complete -c awf-step -l strategy -x -a 'all any best-effort' -d 'branches that a
 complete -c awf-step -l terminal -x -a 'success failure' -d 'the run ends as success or failure, whatever else happened'
 complete -c awf-step -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-step -l allow-tools -x -d 'the tools that the agent may use, instead of its file\'s'
+complete -c awf-step -l output-schema -r -F -d 'the agent\'s answer is JSON that fits this JSON Schema'
 complete -c awf-step -l max-turns -x -d 'at most N turns of the agent (0: no limit)'
 complete -c awf-step -l max-children -x -d 'at most N runs started by an agent\'s call (10; 0: no limit)'
 complete -c awf-step -l max-tokens-total -x -d 'at most N tokens in a call (0: no limit)'

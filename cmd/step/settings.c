@@ -22,7 +22,7 @@ enum {
 	OPT_COMMAND,                  /* what follows the dashes; no option by itself */
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
-	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
+	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
@@ -59,6 +59,7 @@ const struct option_spec step_options[] = {
 	{ OPT_TERMINAL, 0, "terminal", "OUTCOME", "the run ends as success or failure, whatever else happened" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that the agent may use, instead of its file's" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
+	{ OPT_OUTPUT_SCHEMA, 0, "output-schema", "FILE", "the agent's answer is JSON that fits this JSON Schema" },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
@@ -315,6 +316,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 		list_free(s->source.team.allow_tools);
 		s->source.team.allow_tools = split_list(value);
 		break;
+	case OPT_OUTPUT_SCHEMA: s->source.team.output_schema = value; break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
 	case OPT_ALLOW_EMPTY: s->allow_empty = true; break;
 	case OPT_STATE: step->feed_state = true; break;
@@ -412,6 +414,7 @@ static const struct option_rule rules[] = {
 	{ OPT_ATTACH, 0, AGENT, "only with -a or -m: commands and tools get the data alone" },
 	{ OPT_ALLOW_TOOLS, 0, AGENT, "only with -a or -m" },
 	{ OPT_TOOLS_POLICY, 0, AGENT, "only with -a or -m" },
+	{ OPT_OUTPUT_SCHEMA, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_CHILDREN, 0, AGENT, "only with -a or -m" },

@@ -20,6 +20,7 @@
 
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_BEFORE_TURN_MS 60000
+#define DEFAULT_OUTPUT_REPAIRS 2
 #define NAME_LIMIT 128
 
 /* Readers of keys, beyond those of definition.h. */
@@ -130,6 +131,30 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
 }
 
+/* A schema, or the path of its file, from the directory of this one. */
+static int
+read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.message], *directory, *path;
+	int result;
+
+	if (!json_is_string(value) || json_string_length(value) == 0) {
+		result = output_schema_take(&a->output, value, &why);
+	} else {
+		directory = path_directory(d->path);
+		path = *json_string_value(value) == '/' ? memory_text(json_string_value(value))
+		    : path_join(directory, json_string_value(value));
+		result = output_schema_load(&a->output, path, &why);
+		free(path);
+		free(directory);
+	}
+	return result == 0 ? 0 :
+	    definition_fail(d, key->name, err, "%s", error_text(&why, text, sizeof text));
+}
+
 static int
 read_handoffs(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -169,8 +194,8 @@ static const struct definition_key keys[] = {
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
 	{ "skills", definition_later, 0, 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
-	{ "output_schema", definition_later, 0, 0, 0 },
-	{ "output_repairs", definition_later, 0, 0, 0 },
+	{ "output_schema", read_output_schema, 0, 0, 0 },
+	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
 	{ "continue_from", definition_later, 0, 0, 0 },
 	{ "fallback", definition_later, 0, 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
@@ -195,6 +220,7 @@ agent_begin(struct agent *a)
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->max_turns = DEFAULT_MAX_TURNS;
 	a->before_turn_ms = DEFAULT_BEFORE_TURN_MS;
+	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 
 /* The text between white space at its ends; NULL if there is none. */
@@ -482,6 +508,28 @@ agent_tools(const struct agent *a)
 }
 
 void
+agent_tell_output(struct agent *a)
+{
+	const char *schema = buffer_string(&a->output.text);
+	char *told, *system = a->system;
+
+	if (a->output.schema == NULL)
+		return;
+	if (a->phases.count > 0)
+		told = memory_format("The output that is given to " PHASE_FINISH " has to fit this "
+		    "JSON Schema:\n\n%s", schema);
+	else if (a->stop_tool != NULL)
+		told = memory_format("The arguments of the tool %s have to fit this JSON Schema:\n\n%s",
+		    a->stop_tool, schema);
+	else
+		told = memory_format("The last answer has to be one JSON value that fits this JSON "
+		    "Schema, and nothing else: no words around it, no Markdown.\n\n%s", schema);
+	a->system = system == NULL ? memory_text(told) : memory_format("%s\n\n%s", system, told);
+	free(system);
+	free(told);
+}
+
+void
 agent_allow_tools(struct agent *a, char *const *names)
 {
 	size_t count = list_count(names);
@@ -508,6 +556,7 @@ agent_free(struct agent *a)
 	free(a->doubt);
 	phases_list_free(&a->phases);
 	mcp_key_free(&a->mcp);
+	output_schema_free(&a->output);
 	json_decref(a->params);
 	json_decref(a->stop_command);
 	json_decref(a->before_turn);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/mcp_config.h"
+#include "agent/output_schema.h"
 #include "agent/phase.h"
 #include "base/buffer.h"
 #include "base/error.h"
@@ -37,6 +38,8 @@ struct agent {
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
 	json_t *before_turn;       /* a command: array of texts or text; NULL */
 	int64_t before_turn_ms;    /* its time limit; 0: none */
+	struct output_schema output; /* of the result; without a schema: any */
+	int64_t output_repairs;    /* 2: so often an answer that breaks it is sent back */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
 	struct sandbox sandbox;    /* of its tools, as far as it says */
@@ -67,6 +70,8 @@ int agent_set_model(struct agent *a, const char *text, const char *place, struct
 /* The tools of the agent and of its phases, each once; ends with NULL. Free the array
  * alone. */
 char **agent_tools(const struct agent *a);
+/* Tells the schema of the result, if there is one, at the end of the system prompt. */
+void agent_tell_output(struct agent *a);
 /* Gives the agent these tools, and its phases no others. */
 void agent_allow_tools(struct agent *a, char *const *names);
 void agent_free(struct agent *a);

@@ -2,7 +2,8 @@
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
  * loop_request.c makes the requests and records what was asked and answered, loop_ask.c
  * asks, loop_recall.c finds it in the recording, loop_before.c asks what is to be changed,
- * loop_handoff.c lets another agent go on, loop_mcp.c has the tools of servers, turn.c decides what an answer leads to.
+ * loop_handoff.c lets another agent go on, loop_mcp.c has the tools of servers,
+ * loop_output.c makes the result, turn.c decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -36,6 +37,7 @@ struct request {
 };
 
 struct transfer;
+struct tool_runs;
 
 struct loop {
 	struct turns *turns;
@@ -58,6 +60,8 @@ struct loop {
 	struct answer answer;
 	struct emitted emitted;
 	int64_t turn;              /* 0, 1, … */
+	int64_t repairs;           /* of the result: how often it was refused */
+	bool sent_back;            /* in this turn */
 	int64_t usage[USAGE_KEYS]; /* -1: not known */
 	bool line_open;            /* live text that did not end in LF */
 };
@@ -105,6 +109,15 @@ int loop_hand_over(struct loop *l, struct error *err);
  * else since. */
 int loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err);
 int loop_refresh_mcp(struct loop *l, struct error *err);
+
+/* loop_output.c: the last text as the result, which ends the call; one that the agent's
+ * schema refuses is sent back, or fails it. */
+int loop_finish(struct loop *l, struct error *err);
+/* Whether the recorded call went on because its result was sent back. */
+bool loop_was_sent_back(const struct loop *l);
+/* Counts results that were refused as arguments of the tool that gives them; -1: they
+ * were too many. */
+int loop_count_refused(struct loop *l, const struct tool_runs *runs, struct error *err);
 
 /* loop_before.c: asks the agent's before_turn program; l->change, or the call's end. */
 int loop_before_turn(struct loop *l, struct error *err);

@@ -137,6 +137,23 @@ ask_change(struct loop *l, const struct recalled_event *e, struct error *err)
 	return loop_record_change(l, err);
 }
 
+/* A program's result cannot be sent back. */
+static int
+end_with(const struct loop *l, struct span result, struct error *err)
+{
+	const struct agent *agent = &l->turns->member->agent;
+	struct buffer why = BUFFER_INIT;
+	int status = ENDED;
+
+	if (output_schema_check(&agent->output, result, &why) == 0)
+		buffer_append(&l->turns->result, result.at, result.len);
+	else
+		status = error_set(err, ERROR_SCHEMA, agent->name,
+		    "the result of before_turn does not keep to output_schema: %s", why.data);
+	buffer_free(&why);
+	return status;
+}
+
 /* What the program makes of the turn. */
 static int
 apply(const struct loop *l, struct error *err)
@@ -144,10 +161,8 @@ apply(const struct loop *l, struct error *err)
 	const struct change *c = &l->change;
 	struct buffer why = BUFFER_INIT;
 
-	if (c->result.at != NULL) {
-		buffer_append(&l->turns->result, c->result.at, c->result.len);
-		return ENDED;
-	}
+	if (c->result.at != NULL)
+		return end_with(l, c->result, err);
 	if (c->failure.at == NULL)
 		return CONTINUES;
 	span_decode(c->failure, &why);

@@ -155,6 +155,7 @@ loop_hand_over(struct loop *l, struct error *err)
 	const struct member *from = t->member, *to = l->next;
 
 	l->next = NULL;
+	l->repairs = 0;
 	l->handoffs++;
 	if (!same_model(&from->agent, &to->agent))
 		forget_thoughts(l);

@@ -25,6 +25,7 @@ loop_offer_stop_tool(struct loop *l, struct error *err)
 	const struct member *m = l->turns->member;
 	const char *name = m->agent.stop_tool, *schema = "{\"type\":\"object\"}";
 	const char *description = "Gives the result and ends the work.";
+	struct span output = span_of(m->agent.output.text.data, m->agent.output.text.len);
 
 	if (name == NULL || offer_find(&l->offer, name) != NULL)
 		return 0;
@@ -34,6 +35,8 @@ loop_offer_stop_tool(struct loop *l, struct error *err)
 	}
 	if (m->stop.name != NULL)
 		schema = buffer_string(&m->stop.input_schema);
+	else if (span_is(span_member(output, "type"), "object"))
+		schema = output.at;
 	if (m->stop.description != NULL)
 		description = m->stop.description;
 	if (control_begin(&l->stopping, name, description, schema, err) == -1)
@@ -155,10 +158,13 @@ write_head(struct writer *w, const struct loop *l)
 static void
 write_tail(struct writer *w, const struct loop *l)
 {
+	const struct agent *agent = &l->turns->member->agent;
+
 	writer_array_end(w);
 	write_tools(w, loop_offered(l));
-	write_params(w, l->change.params != NULL ? l->change.params :
-	    l->turns->member->agent.params);
+	write_params(w, l->change.params != NULL ? l->change.params : agent->params);
+	if (agent->stop_tool == NULL && agent->phases.count == 0)
+		writer_member_buffer(w, "output_schema", &agent->output.text);
 }
 
 void

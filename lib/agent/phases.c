@@ -147,6 +147,21 @@ choose_next_token(struct phases *p, const struct tool_run *run)
 }
 
 static int
+finish(const struct loop *l, struct tool_run *run)
+{
+	struct buffer why = BUFFER_INIT;
+
+	if (output_schema_check(&l->turns->member->agent.output,
+	    span_member(run->input, "output"), &why) == 0) {
+		buffer_text(&run->output, "{\"isComplete\":true}");
+		return 0;
+	}
+	refuse(l, run, ERROR_SCHEMA, why.data);
+	buffer_free(&why);
+	return 0;
+}
+
+static int
 answer(struct loop *l, struct tool_run *run)
 {
 	const char *wrong = wrong_token(l, span_member(run->input, "token"));
@@ -163,10 +178,8 @@ answer(struct loop *l, struct tool_run *run)
 		    "this is not the last phase: " PHASE_CONTINUE " ends it");
 	if (span_member(run->input, "output").at == NULL)
 		return refuse(l, run, ERROR_SCHEMA, "the argument 'output' is missing");
-	if (is_last(l)) {
-		buffer_text(&run->output, "{\"isComplete\":true}");
-		return 0;
-	}
+	if (is_last(l))
+		return finish(l, run);
 	choose_next_token(&l->phases, run);
 	write_phase(l, l->phases.current + 1, l->phases.next, &run->output);
 	return 0;

@@ -388,6 +388,8 @@ define_member(const struct step *s, const struct member *m, struct writer *w)
 		writer_raw(w, m->servers[i]->definition.text.data, m->servers[i]->definition.text.len);
 	for (char *const *name = m->allowed; m->server_count > 0 && name != NULL && *name != NULL; name++)
 		writer_string(w, *name);
+	if (m->agent.output.path != NULL)
+		writer_raw(w, m->agent.output.text.data, m->agent.output.text.len);
 	buffer_free(&params);
 }
 

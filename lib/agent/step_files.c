@@ -43,6 +43,7 @@ static void
 name_member(struct writer *w, const char *here, const struct member *m)
 {
 	name_file(w, here, m->agent.path);
+	name_file(w, here, m->agent.output.path);
 	for (size_t i = 0; i < m->tool_count; i++)
 		name_tool(w, here, &m->tools[i]);
 	if (m->stop.name != NULL)

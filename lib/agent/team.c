@@ -270,6 +270,17 @@ set_limits(struct agent *agent, const struct team_source *source)
 		agent->max_tokens_total = source->max_tokens_total;
 }
 
+/* The step's user says what the result is to be, whoever comes to it. */
+static int
+set_output(struct agent *agent, const struct team_source *source, struct error *err)
+{
+	if (source->output_schema != NULL &&
+	    output_schema_load(&agent->output, source->output_schema, err) == -1)
+		return -1;
+	agent_tell_output(agent);
+	return 0;
+}
+
 static int
 load_lead(struct team *t, struct member *m, const struct team_source *source, const char *name,
     struct error *err)
@@ -279,7 +290,8 @@ load_lead(struct team *t, struct member *m, const struct team_source *source, co
 	if (load_file(agent, source->agent_file, name, err) == -1)
 		return -1;
 	set_limits(agent, source);
-	if (choose_model(source->model, agent, err) == -1 ||
+	if (set_output(agent, source, err) == -1 ||
+	    choose_model(source->model, agent, err) == -1 ||
 	    load_agent_tools(m, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;
@@ -337,7 +349,8 @@ load_other(struct team *t, struct member *m, const char *path,
 		agent->model = memory_text(lead->model);
 		agent->provider = memory_text(lead->provider);
 	}
-	if (choose_model(NULL, agent, err) == -1 ||
+	if (set_output(agent, source, err) == -1 ||
+	    choose_model(NULL, agent, err) == -1 ||
 	    load_allowed_tools(m, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;

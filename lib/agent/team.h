@@ -57,6 +57,7 @@ struct team_source {
 	char **allow_tools;          /* ends with NULL */
 	enum tools_policy tools_policy;
 	int64_t max_turns, max_tokens_total;
+	const char *output_schema;   /* a file: of the result, whichever agent it comes from */
 };
 
 /* ERROR_DEFINITION, ERROR_USAGE; team_free() is called either way. name is that of an

@@ -410,26 +410,10 @@ tool_free(struct tool *t)
 	memset(t, 0, sizeof *t);
 }
 
-static int
-check_bytes(const struct schema *schema, const char *bytes, size_t len, struct buffer *why)
-{
-	struct error err = ERROR_INIT;
-	json_t *value = value_parse(bytes, len, NULL, ERROR_INVALID_INPUT, &err);
-	int result;
-
-	if (value == NULL) {
-		buffer_format(why, "not JSON: %s", err.message);
-		return -1;
-	}
-	result = schema_check(schema, value, why);
-	json_decref(value);
-	return result;
-}
-
 int
 tool_check_input(const struct tool *t, struct span input, struct buffer *why)
 {
-	return check_bytes(t->input, input.at, input.len, why);
+	return schema_check_bytes(t->input, input.at, input.len, why);
 }
 
 int
@@ -440,7 +424,7 @@ tool_result(const struct tool *t, const char *bytes, size_t len, struct buffer *
 	struct writer w;
 	size_t bad;
 
-	if (t->output != NULL && check_bytes(t->output, bytes, len, why) != 0)
+	if (t->output != NULL && schema_check_bytes(t->output, bytes, len, why) != 0)
 		return -1;
 	if (t->output != NULL || ((span_type(value) == 'o' || span_type(value) == 'a') &&
 	    scan_check(value.at, value.len, &bad) == NULL)) {

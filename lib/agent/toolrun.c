@@ -82,8 +82,18 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 	error_set(&run->error, ERROR_BLOCKED, NULL, "the tool '%s' is not allowed", run->name);
 }
 
+/* Those of the stop tool are the agent's result, too. */
+static int
+check_arguments(const struct agent *agent, const struct tool_run *run, struct buffer *why)
+{
+	if (tool_check_input(run->tool, run->input, why) != 0)
+		return -1;
+	return agent != NULL && agent->stop_tool != NULL && strcmp(agent->stop_tool, run->name) == 0
+	    ? output_schema_check(&agent->output, run->input, why) : 0;
+}
+
 static void
-run_check(struct tool_run *run)
+run_check(const struct agent *agent, struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
 
@@ -92,7 +102,7 @@ run_check(struct tool_run *run)
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments are no JSON object");
 	else if (run->control != NULL && run->control->judges && span_type(run->input) == 'o')
 		return;
-	else if (tool_check_input(run->tool, run->input, &why) != 0)
+	else if (check_arguments(agent, run, &why) != 0)
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments break the schema: %s",
 		    buffer_string(&why));
 	buffer_free(&why);
@@ -134,7 +144,7 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 	if (run->tool != NULL && run->control == NULL)
 		run_close_in(r, run);
 	if (run->tool != NULL && run->error.code == ERROR_NONE)
-		run_check(run);
+		run_check(r->turns->member == NULL ? NULL : &r->turns->member->agent, run);
 	if (run->tool != NULL && (run->control == NULL || run->control->foreign) &&
 	    ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";

@@ -111,8 +111,7 @@ loop_conclude(struct loop *l, struct error *err)
 		    l->text.len == 0 ? "" : ": ", buffer_string(&l->text));
 	if (phases_given(l))
 		return phases_remind(l, err);
-	json_quote(&l->turns->result, buffer_string(&l->text), l->text.len);
-	return ENDED;
+	return loop_finish(l, err);
 }
 
 /* The input of the stop tool, if it was called as it should be, is the result. */
@@ -161,6 +160,8 @@ loop_run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 		return FAILED;
 	if (loop_stopped_by_tool(l, runs))
 		return ENDED;
+	if (loop_count_refused(l, runs, err) == -1)
+		return FAILED;
 	tool_runs_blocks(runs, &blocks);
 	loop_add_message(l, "user", blocks.data, blocks.len);
 	buffer_free(&blocks);
@@ -189,9 +190,10 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 	    .input = buffer_string(&l->text), .input_len = l->text.len };
 	int status = FAILED;
 
-	if (t->member->agent.stop_command == NULL ||
-	    (loop_went_on(l) && t->recalled->mode == RECALL_RESUME))
+	if (t->member->agent.stop_command == NULL)
 		return CONTINUES;
+	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME)
+		return loop_was_sent_back(l) ? loop_finish(l, err) : CONTINUES;
 	body.argv = loop_command(t->member->agent.stop_command);
 	body.timeout_ms = loop_time(l);
 	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
@@ -199,8 +201,8 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 		status = body.error.code == ERROR_NONE ? ENDED :
 		    body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1 ? CONTINUES : FAILED;
 	if (status == ENDED)
-		json_quote(&l->turns->result, body.input, body.input_len);
-	if (status == FAILED && body.error.code != ERROR_NONE)
+		status = loop_finish(l, err);
+	else if (status == FAILED && body.error.code != ERROR_NONE)
 		error_set(err, body.error.code, t->member->agent.name, "the command of stop_when: %s",
 		    body.error.message);
 	body_free(&body);
@@ -222,7 +224,7 @@ loop_take_answer(struct loop *l, const char *answer_id, struct error *err)
 	tool_runs_take(&runs, l->answer.blocks);
 	status = runs.count == 0 ? loop_conclude(l, err) : loop_run_tools(l, &runs, err);
 	tool_runs_free(&runs);
-	return status == CONTINUES ? loop_ask_stop_command(l, err) : status;
+	return status == CONTINUES && !l->sent_back ? loop_ask_stop_command(l, err) : status;
 }
 
 /* Another agent goes on, if the answer said so. */
@@ -256,6 +258,7 @@ loop_turn(struct loop *l, struct error *err)
 	int64_t duration_ms;
 	int status;
 
+	l->sent_back = false;
 	if (loop_check_limits(l, err) == -1)
 		return FAILED;
 	status = loop_refresh_mcp(l, err);

@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "json/schema_rule.h"
+#include "json/value.h"
 
 #define CHECK_DEPTH 1000
 #define CHECK_LIMIT 10000000
@@ -180,5 +181,22 @@ schema_check(const struct schema *schema, const json_t *instance, struct buffer 
 		buffer_text(why, c.stopped != NULL ? c.stopped : buffer_string(&reason));
 	buffer_free(&reason);
 	buffer_free(&c.pointer);
+	return result;
+}
+
+int
+schema_check_bytes(const struct schema *schema, const char *bytes, size_t len,
+    struct buffer *why)
+{
+	struct error err = ERROR_INIT;
+	json_t *value = value_parse(bytes, len, NULL, ERROR_INVALID_INPUT, &err);
+	int result;
+
+	if (value == NULL) {
+		buffer_format(why, "not JSON: %s", err.message);
+		return -1;
+	}
+	result = schema_check(schema, value, why);
+	json_decref(value);
 	return result;
 }

@@ -36,6 +36,10 @@ struct schema *schema_compile(json_t *document, unsigned options, const char *pl
 /* 0 if valid; else -1, and why (when not NULL) holds one line: the pointer of the
  * offending value, what is wrong, and what was expected. */
 int schema_check(const struct schema *schema, const json_t *instance, struct buffer *why);
+/* The same of a value's bytes; what is no JSON, or no JSON that jansson takes, is told
+ * as "not JSON: …". */
+int schema_check_bytes(const struct schema *schema, const char *bytes, size_t len,
+    struct buffer *why);
 void schema_free(struct schema *schema);
 
 #endif

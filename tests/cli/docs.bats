@@ -215,7 +215,7 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 @test "awf-agent(5) and awf-tool(5)" {
 	answers 'You are the researcher' found '"Title: t' bug 'Title: u' feature >answers.jsonl
 	sed -i 's/"\\"Title/"Title/' answers.jsonl
-	printf '%s\n' '{"match":"Call the tool report","blocks":[{"type":"tool_use","tool_id":"1","tool_name":"report","tool_input":{"amount":5}}]}' >>answers.jsonl
+	printf '%s\n' '{"match":"Find the date","blocks":[{"type":"text","text":"{\"date\":\"2026-11-01\",\"amount\":5}"}]}' >>answers.jsonl
 	export AWF_MODEL=replay/$PWD/answers.jsonl
 	same "$(try awf-agent.5 "'solid-state batteries' |")" found
 	echo '{"issues":[{"title":"t","labels":["l"],"body":"b"},{"title":"u","body":"c"}]}' >issues.json

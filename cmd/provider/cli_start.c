@@ -138,7 +138,8 @@ withhold_keys(struct cli_run *r)
 			environment_unset(&r->environment, *name);
 }
 
-/* What the CLI has no setting for is said once; the request is answered without. */
+/* What the CLI has no setting for is said once; the request is answered without. What it
+ * caches is its own business. */
 static void
 take_params(struct cli_run *r)
 {
@@ -149,7 +150,7 @@ take_params(struct cli_run *r)
 
 	span_walk_begin(&walk, r->request->params);
 	while (span_walk_next(&walk, &key, &value))
-		if (!r->cli->param(r, key, value)) {
+		if (!span_is(key, "cache") && !r->cli->param(r, key, value)) {
 			buffer_text(&left, left.len > 0 ? ", " : "");
 			span_decode(key, &left);
 		}

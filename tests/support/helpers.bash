@@ -45,8 +45,13 @@ recorded() {
 	awf-verify --determinism --isolation copy
 }
 
-# The page of a program: its own, or that of all tools.
-page_of() { if [ -e "$ROOT/man/$1.1" ]; then echo "$1.1"; else echo awf-tools.7; fi; }
+# The page of a program: its own, or that of several.
+page_of() {
+	local page
+	for page in "$1.1" awf-tools.7 awf-provider-cli.7; do
+		grep -qs "^\.Nm $1\b" "$ROOT/man/$page" && echo "$page" && return
+	done
+}
 
 # Fails, showing both, unless the two texts are the same.
 same() {

@@ -170,8 +170,8 @@ write_recorded_message(struct writer *w, struct span answer, struct span model)
 void
 provider_recorded(struct provider *p, struct span answer)
 {
-	static const char *const passed[] = { "stop_reason", "usage", "model", "category", "status",
-	    "retry_after_ms", "message", "request_id" };
+	static const char *const passed[] = { "stop_reason", "usage", "model", "session_id",
+	    "category", "status", "retry_after_ms", "message", "request_id" };
 	bool error = span_is(span_member(answer, "type"), "error");
 	struct buffer line = BUFFER_INIT;
 	struct writer w;

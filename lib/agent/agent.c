@@ -196,7 +196,7 @@ static const struct definition_key keys[] = {
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
-	{ "continue_from", definition_later, 0, 0, 0 },
+	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
 	{ "fallback", definition_later, 0, 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
 	{ "phases", phases_read, MEMBER(phases), 0, 0 },
@@ -554,6 +554,7 @@ agent_free(struct agent *a)
 	free(a->system);
 	free(a->stop_tool);
 	free(a->doubt);
+	free(a->continue_from);
 	phases_list_free(&a->phases);
 	mcp_key_free(&a->mcp);
 	output_schema_free(&a->output);

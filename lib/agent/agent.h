@@ -40,6 +40,7 @@ struct agent {
 	int64_t before_turn_ms;    /* its time limit; 0: none */
 	struct output_schema output; /* of the result; without a schema: any */
 	int64_t output_repairs;    /* 2: so often an answer that breaks it is sent back */
+	char *continue_from;   /* path of the step whose conversation goes on; NULL */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
 	struct sandbox sandbox;    /* of its tools, as far as it says */

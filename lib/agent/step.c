@@ -80,6 +80,7 @@ working_free(struct working *work)
 	working_forget_passed(work);
 	working_forget_results(work);
 	attachments_free(&work->attachments);
+	continuation_free(&work->continued);
 	free(work->id);
 	free(work->agent);
 	buffer_free(&work->links);
@@ -176,6 +177,8 @@ decide(struct working *work, struct error *err)
 		work->error = *work->refused;
 	if (work->skipped == NULL && work->error.code == ERROR_NONE)
 		working_attach(work);
+	if (work->skipped == NULL)
+		working_continue(work);
 	if (recall(work, err) == -1)
 		return -1;
 	working_enter(work);

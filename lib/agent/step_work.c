@@ -236,6 +236,7 @@ run_agent(struct working *work)
 	turns_begin(work, &t);
 	t.prompt = span_of(buffer_string(&prompt), prompt.len);
 	t.attachments = &work->attachments;
+	t.session = work->continued.session;
 	result = turns_run(&t, &work->error);
 	turns_done(work, &t, result);
 	buffer_free(&prompt);

@@ -32,6 +32,7 @@ struct turns {
 	const struct keys *keys;          /* for tools that get one by name; may be NULL */
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
+	const char *session;              /* of an agent CLI, to go on with; NULL */
 	const struct attachments *attachments; /* that go with it; NULL: none */
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "agent/attachment.h"
+#include "agent/continuation.h"
 #include "agent/recall.h"
 #include "agent/step.h"
 #include "json/writer.h"
@@ -27,6 +28,7 @@ struct working {
 	struct buffer links;       /* inside of a JSON array */
 	struct recalled recalled;
 	struct attachments attachments; /* of the step and of the item */
+	struct continuation continued;  /* of an agent that goes on */
 	char started[ID_SIZE];     /* event id of step.started */
 	char input_sha256[DIGEST_SIZE];
 	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
@@ -85,6 +87,10 @@ void working_attach(struct working *work);
 int working_restore_attachments(struct working *work);
 /* metadata.attachments of the item, for lines that stand for it. */
 struct span working_attached(const struct working *work);
+
+/* step_continue.c: finds the conversation that the agent goes on with; which that is, is
+ * part of the input. What is wrong with it is the call's error. */
+void working_continue(struct working *work);
 
 /* step_recall.c: looks for the recorded call that this is; takes its ids in a replay.
  * What forbids going on is in error. -1: the machine failed. */

@@ -14,7 +14,7 @@
 #include "pass.h"
 
 #define READ_SIZE ((size_t)64 << 10)
-#define CANCEL_LIMIT 128 /* bytes of a line that may be a cancel */
+#define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel: few requests are that short */
 
 struct provider {
 	const struct provider_api *api;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "program.h"
+#include "verify/against.h"
 #include "verify/replays.h"
 
 #include "base/file.h"
@@ -30,7 +31,7 @@ extern const char transcript_schema[];
 
 enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN, OPT_QUIET,
 	OPT_VERBOSE,
-	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE };
+	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE, OPT_AGAINST, OPT_FORMATS };
 
 static const struct option_spec options_table[] = {
 	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
@@ -42,6 +43,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
 	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
+	{ OPT_AGAINST, 0, "against", "SCHEMA", "check lines of JSON against the JSON Schema in this file" },
+	{ OPT_FORMATS, 0, "formats", NULL, "with --against: \"format\" is checked too" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "no warnings" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what was checked, and name what is unknown" },
 	{ 0, 0, NULL, NULL, NULL },
@@ -50,7 +53,8 @@ static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
     "awf-verify --determinism [options] [RUN|FILE|DIR]...\n"
     "awf-verify --keygen FILE\n"
-    "awf-verify --schema [NAME]";
+    "awf-verify --schema [NAME]\n"
+    "awf-verify --against SCHEMA [--formats] [FILE]...";
 
 struct verify_command {
 	bool repair, quiet, verbose, print_head, schema, determinism;
@@ -60,6 +64,8 @@ struct verify_command {
 	char **visible;
 	char seal_key[DIGEST_SIZE];  /* "": any */
 	const char *keygen, *head_file;
+	const char *against;         /* a schema, of what is no transcript; NULL */
+	bool formats;
 	struct heads heads;
 	struct storage storage;
 };
@@ -237,14 +243,15 @@ verify_argument(const struct verify_command *command, const char *argument)
 	return status;
 }
 
-/* As messages name it. */
+/* As messages name it; NULL for those that are about no transcript. */
 static const char *
 option_name(int id)
 {
 	static const char *const names[] = { [OPT_REPAIR] = "--repair", [OPT_KEY] = "--key",
 		[OPT_HEAD] = "--head", [OPT_PRINT_HEAD] = "--print-head", [OPT_QUIET] = "-q",
 		[OPT_VERBOSE] = "-v", [OPT_DETERMINISM] = "--determinism",
-		[OPT_ISOLATION] = "--isolation", [OPT_VISIBLE] = "--visible" };
+		[OPT_ISOLATION] = "--isolation", [OPT_VISIBLE] = "--visible",
+		[OPT_FORMATS] = NULL };
 
 	return names[id];
 }
@@ -252,7 +259,7 @@ option_name(int id)
 static int
 set_option(struct verify_command *command, int id, const char *value, struct error *err)
 {
-	if (id != OPT_KEYGEN)
+	if (option_name(id) != NULL)
 		command->of_checks = option_name(id);
 	switch (id) {
 	case OPT_REPAIR: command->repair = true; return 0;
@@ -260,6 +267,8 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 	case OPT_HEAD: command->head_file = value; return 0;
 	case OPT_PRINT_HEAD: command->print_head = true; return 0;
 	case OPT_KEYGEN: command->keygen = value; return 0;
+	case OPT_AGAINST: command->against = value; return 0;
+	case OPT_FORMATS: command->formats = true; return 0;
 	case OPT_QUIET: command->quiet = true; return 0;
 	case OPT_DETERMINISM: command->determinism = true; return 0;
 	case OPT_ISOLATION:
@@ -272,17 +281,22 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 	}
 }
 
-/* --keygen and --schema verify nothing, so nothing can be said of that. */
+/* --keygen, --schema and --against verify no transcript, so nothing can be said of that. */
 static int
 check_alone(const struct verify_command *command, struct error *err)
 {
-	const char *alone = command->keygen ? "--keygen" : command->schema ? "--schema" : NULL;
+	const char *alone = command->keygen ? "--keygen" : command->schema ? "--schema" :
+	    command->against ? "--against" : NULL;
 
 	if (command->keygen && command->schema)
 		return error_set(err, ERROR_USAGE, "--schema", "does not go with --keygen");
+	if (command->against && (command->keygen || command->schema))
+		return error_set(err, ERROR_USAGE, "--against", "does not go with %s", alone);
 	if (alone && command->of_checks)
-		return error_set(err, ERROR_USAGE, command->of_checks, "not with %s, which verifies nothing",
-		    alone);
+		return error_set(err, ERROR_USAGE, command->of_checks,
+		    "not with %s, which verifies %s", alone, command->against ? "no transcript" : "nothing");
+	if (command->formats && !command->against)
+		return error_set(err, ERROR_USAGE, "--formats", "only with --against");
 	return 0;
 }
 
@@ -324,7 +338,8 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 		return id;
 	if (check_settings(command, words, err) != 0)
 		return -1;
-	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN : id;
+	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN :
+	    command->against ? OPT_AGAINST : id;
 }
 
 static int
@@ -398,6 +413,9 @@ main(int argc, char **argv)
 		break;
 	case OPT_SCHEMA:
 		status = print_schema(words);
+		break;
+	case OPT_AGAINST:
+		status = against_check(command.against, command.formats, words);
 		break;
 	case OPT_KEYGEN:
 		if (seal_key_make(command.keygen, &err) != 0)

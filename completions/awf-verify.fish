@@ -19,6 +19,8 @@ complete -c awf-verify -l visible -x -a '(__fish_complete_directories)' -d 'what
 complete -c awf-verify -l keygen -r -F -d 'make a key for seals: FILE, and FILE.pub'
 complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
 complete -c awf-verify -n '__fish_contains_opt schema' -a 'transcript interagent agent-event daemon-event runtime otlp agentloom'
+complete -c awf-verify -l against -r -F -d 'check lines of JSON against the JSON Schema in this file'
+complete -c awf-verify -l formats -d 'with --against: "format" is checked too'
 complete -c awf-verify -s q -l quiet -d 'no warnings'
 complete -c awf-verify -s v -l verbose -d 'say what was checked, and name what is unknown'
 complete -c awf-verify -s h -l help -d 'print the help'

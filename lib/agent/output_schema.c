@@ -38,7 +38,9 @@ output_schema_load(struct output_schema *o, const char *path, struct error *err)
 
 	output_schema_free(o);
 	o->path = memory_text(path);
-	if (file_load(path, DEFINITION_LIMIT, &text, err) == 0)
+	if (file_load(path, DEFINITION_LIMIT, &text, err) == -1)
+		err->code = ERROR_DEFINITION;
+	else
 		document = value_parse(buffer_string(&text), text.len, path, ERROR_DEFINITION, err);
 	if (document != NULL)
 		result = compile(o, document, path, err);

@@ -2,7 +2,7 @@
  * Tools, awf-tool(5): NAME.tool.json beside an executable. Arguments go in as
  * JSON on stdin, the result comes back on stdout, a non-zero exit is a failed
  * call whose stderr is the error. Arguments and results are checked against
- * their schemas; a schema with unknown keywords is refused when it is loaded.
+ * their schemas; a schema with a misspelt keyword is refused when it is loaded.
  */
 #ifndef AWF_AGENT_TOOL_H
 #define AWF_AGENT_TOOL_H

@@ -172,6 +172,9 @@ $SCHEMA"
 	printf '{"type":\n5x}' >agents/list.json
 	run -2 --separate-stderr ask
 	[[ $stderr == 'awf-step: agents/extractor.md:4: output_schema: '*'agents/list.json:2: '* ]]
+	extractor
+	run -2 --separate-stderr ask --output-schema nowhere.json
+	same "$stderr" 'awf-step: nowhere.json: unable to open: No such file or directory'
 	echo '{"items":{"type":5}}' >bad.json
 	extractor
 	run -2 --separate-stderr ask --output-schema bad.json

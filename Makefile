@@ -3,6 +3,7 @@
 #   make            build everything below build/
 #   make deps       install what building and testing needs (Debian)
 #   make check      run all tests           make lint   static checks
+#   make check-mcp  install MCP servers from npm below build/, and test with them
 #   make check-schema SUITE=PATH  run the published JSON Schema Test Suite
 #   make demo       build and show the main job
 #   make bench      measure, beside the peer commands
@@ -27,6 +28,7 @@ DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-d
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind
 DEPS_LINT = clang clang-tidy cppcheck mandoc shellcheck libclang-rt-dev zsh fish
+MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -166,6 +168,9 @@ check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests
 	BUILD=$(abspath $(BUILD)) sh tests/run
+check-mcp: all
+	npm install --prefix $(BUILD)/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
+	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite $(or $(SUITE),$(error SUITE=PATH names a copy of JSON-Schema-Test-Suite))
 lint:
@@ -203,5 +208,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all packages deps tests check check-schema lint demo bench fuzz install uninstall clean
+.PHONY: all packages deps tests check check-mcp check-schema lint demo bench fuzz install uninstall clean
 .SECONDARY:

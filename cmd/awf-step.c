@@ -430,9 +430,11 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	return status;
 }
 
-/* Prints what would be done for each item; touches no storage. */
+/* Prints what would be done for each item; touches no storage. Servers are started all the
+ * same, as nothing else knows their tools; one that does not read is their fault, not the
+ * end of this. */
 static int
-dry_run(struct settings *s)
+dry_run(struct settings *s, struct resources *r)
 {
 	const char *run_id = run_in_environment() ? getenv("AWF_RUN_ID") : "";
 	struct error err = ERROR_INIT;
@@ -444,7 +446,12 @@ dry_run(struct settings *s)
 	s->step.shown = isatty(STDOUT_FILENO);
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	stream_prepare(s, &stream, &reader);
-	done = stream_describe(&stream, &out, &err);
+	signal(SIGPIPE, SIG_IGN);
+	done = keys_load(&r->keys, &err);
+	s->step.keys = &r->keys;
+	if (done == 0)
+		done = stream_describe(&stream, &out, &err);
+	signal(SIGPIPE, SIG_DFL);
 	if (done == 0 && file_write(STDOUT_FILENO, buffer_string(&out), out.len) == -1)
 		done = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
 	stream_free(&stream);
@@ -488,7 +495,7 @@ carry_out(struct settings *s, struct resources *r, int parsed, char **argv, stru
 	collect_inputs(&s->step.inputs);
 	if (load(s, r, err) == -1)
 		return program_fail(PROGRAM, err);
-	return s->dry_run ? dry_run(s) : run_step(s, r, argv);
+	return s->dry_run ? dry_run(s, r) : run_step(s, r, argv);
 }
 
 int

@@ -15,9 +15,10 @@
 static const char *const versions[] = { VERSION, "2025-06-18", "2025-03-26", "2024-11-05", NULL };
 
 void
-mcp_begin(struct mcp_server *s, struct mcp_definition *definition)
+mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
+    const struct sandbox *sandbox)
 {
-	*s = (struct mcp_server){ .definition = *definition,
+	*s = (struct mcp_server){ .definition = *definition, .sandbox = sandbox,
 	    .process = { .in = -1, .out = -1, .err = -1 } };
 	memset(definition, 0, sizeof *definition);
 }

@@ -25,14 +25,19 @@
 #include "exec/environment.h"
 #include "exec/interrupts.h"
 #include "exec/process.h"
+#include "exec/sandbox.h"
 #include "json/scan.h"
 
 struct mcp_request;
 
 struct mcp_server {
 	struct mcp_definition definition;
+	const struct sandbox *sandbox; /* what its agent says; the agent's */
 	struct process process;      /* pid 0: it does not run */
 	char *mark;                  /* that its descendants are known by */
+	bool enclosed;               /* it runs in a sandbox */
+	int64_t hung_up;             /* when its stdin was closed; 0: it is open */
+	int exit_code;               /* that the last process ended with, as shells count */
 	bool ready;                  /* it has said what it is */
 	bool listed;                 /* tools is what it offers, */
 	bool stale;                  /* or did: it has said that this has changed */
@@ -50,15 +55,18 @@ struct mcp_server {
 struct mcp_use {
 	const struct environment *environment; /* of tools; may be NULL */
 	const struct keys *keys;               /* may be NULL */
+	struct sandbox *sandbox;               /* what the step says; may be NULL */
 	const struct interrupts *interrupts;   /* may be NULL */
 	int64_t deadline;                      /* monotonic ms; 0: none */
 };
 
 /* Takes over its definition; nothing runs yet. */
-void mcp_begin(struct mcp_server *s, struct mcp_definition *definition);
+void mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
+    const struct sandbox *sandbox);
 /* Has all of them run and their tools listed, at the same time; those that are, stay as
  * they are. -1: the first that went wrong. ERROR_TOOL for a server that fails,
- * ERROR_DEFINITION, ERROR_TIMEOUT, or the interrupt. */
+ * ERROR_BLOCKED for one that its sandbox refused something, ERROR_DEFINITION,
+ * ERROR_TIMEOUT, or the interrupt. */
 int mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
     struct error *err);
 /* Takes what the server has said since it was last spoken to. Whether it runs, and its tools

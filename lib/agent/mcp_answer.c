@@ -18,7 +18,7 @@ struct mcp_use
 mcp_use_of(const struct turns *turns)
 {
 	return (struct mcp_use){ .environment = turns->environment, .keys = turns->keys,
-	    .interrupts = turns->interrupts, .deadline = turns->deadline };
+	    .sandbox = turns->sandbox, .interrupts = turns->interrupts, .deadline = turns->deadline };
 }
 
 /* ---- what a result says ---- */
@@ -38,6 +38,8 @@ join_texts(struct span content, struct buffer *text)
 	struct span key, block;
 	bool first = true;
 
+	if (content.at != NULL && span_type(content) != 'a')
+		return false;
 	span_walk_begin(&walk, content);
 	while (span_walk_next(&walk, &key, &block)) {
 		if (!is_text(block))
@@ -180,6 +182,7 @@ ask_server(struct mcp_tool *t, struct tool_run *run, struct error *err)
 int
 mcp_answer(void *context, struct tool_run *run, struct error *err)
 {
+	const struct mcp_tool *t = context;
 	int64_t began = clock_monotonic();
 	struct error why = ERROR_INIT;
 	int status = ask_server(context, run, &why);
@@ -187,6 +190,9 @@ mcp_answer(void *context, struct tool_run *run, struct error *err)
 	run->body.duration_ms = clock_monotonic() - began;
 	if (status == -1)
 		run->error = why;
+	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
+	if (status == -1 && t->server->process.pid == 0)
+		run->body.exit_code = t->server->exit_code;
 	if (why.code != ERROR_SYSTEM)
 		return 0;
 	*err = why;

@@ -173,16 +173,6 @@ copy_text(const char *text)
 	return text == NULL ? NULL : memory_text(text);
 }
 
-static char **
-copy_list(char *const *list)
-{
-	char **copy = NULL;
-
-	for (; list != NULL && *list != NULL; list++)
-		list_add(&copy, *list);
-	return copy;
-}
-
 void
 mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 {
@@ -192,9 +182,9 @@ mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 	m->file = memory_text(from->file);
 	m->command = memory_text(from->command);
 	m->directory = copy_text(from->directory);
-	m->arguments = copy_list(from->arguments);
-	m->variables = copy_list(from->variables);
-	m->values = copy_list(from->values);
+	m->arguments = list_copy(from->arguments);
+	m->variables = list_copy(from->variables);
+	m->values = list_copy(from->values);
 	m->text = (struct buffer)BUFFER_INIT;
 	buffer_append(&m->text, from->text.data, from->text.len);
 }

@@ -224,12 +224,18 @@ describe(struct mcp_tool *t, struct span listed)
 	set_output_schema(t, span_member(listed, "outputSchema"));
 }
 
+/* What servers list, on its way into tools. */
+struct listing {
+	struct mcp_tools *tools;
+	const struct turns *turns;
+	char **names;              /* of all that is listed */
+};
+
 /* One that the member may not have is there to be called with a warning. */
 static int
-take_listed(struct mcp_tools *t, const struct turns *turns, struct mcp_server *server,
-    struct span listed, struct error *err)
+take_listed(struct listing *l, struct mcp_server *server, struct span listed, struct error *err)
 {
-	const struct member *m = turns->member;
+	const struct member *m = l->turns->member;
 	char *remote = span_text(span_member(listed, "name")), *name;
 	struct error why = ERROR_INIT;
 
@@ -239,9 +245,10 @@ take_listed(struct mcp_tools *t, const struct turns *turns, struct mcp_server *s
 		    server->definition.name);
 	}
 	name = local_name(server, remote);
-	if (check_name(t, server, name, remote, &why) == 0 &&
+	list_add(&l->names, name);
+	if (check_name(l->tools, server, name, remote, &why) == 0 &&
 	    (wanted(m, name) || m->agent.tools_policy == TOOLS_WARN)) {
-		describe(add_tool(t, turns, server, name, remote), listed);
+		describe(add_tool(l->tools, l->turns, server, name, remote), listed);
 		return 0;
 	}
 	if (why.code != ERROR_NONE && wanted(m, name))
@@ -303,34 +310,40 @@ listings(struct mcp_server *const *servers, size_t count)
 
 /* A tool that the agent names and no server has would be missed silently. */
 static int
-check_missing(const struct mcp_tools *t, const struct member *m, char *const *names,
-    struct error *err)
+check_missing(const struct listing *l, char *const *names, struct error *err)
 {
-	const char **known;
+	const struct member *m = l->turns->member;
 	const char *near;
 
 	for (; names != NULL && *names != NULL; names++) {
-		if (!mcp_tool_named(*names) || mcp_tool_pattern(*names) || find(t, *names) != NULL ||
-		    !allowed(m, *names))
+		if (!mcp_tool_named(*names) || mcp_tool_pattern(*names) ||
+		    list_has(l->names, *names) || !allowed(m, *names))
 			continue;
-		known = memory_zero(t->count + 1, sizeof *known);
-		for (size_t i = 0; i < t->count; i++)
-			known[i] = t->list[i].control.tool.name;
-		near = text_suggest(*names, known);
-		error_set(err, ERROR_DEFINITION, m->agent.path, near == NULL ?
-		    "tools: its server has no tool '%s'" :
-		    "tools: its server has no tool '%s' (did you mean '%s'?)", *names, near);
-		free(known);
-		return -1;
+		near = l->names == NULL ? NULL :
+		    text_suggest(*names, (const char *const *)(uintptr_t)l->names);
+		return error_set(err, ERROR_DEFINITION, m->agent.path, "tools: its server has no tool "
+		    "'%s'%s%s%s", *names, near == NULL ? "" : " (did you mean '",
+		    near == NULL ? "" : near, near == NULL ? "" : "'?)");
 	}
 	return 0;
+}
+
+static int
+check_all_missing(const struct listing *l, struct error *err)
+{
+	const struct agent *agent = &l->turns->member->agent;
+	int status = check_missing(l, agent->tools, err);
+
+	for (size_t i = 0; i < agent->phases.count && status == 0; i++)
+		status = check_missing(l, agent->phases.list[i].tools, err);
+	return status;
 }
 
 static int
 take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *const *servers,
     size_t count, struct error *err)
 {
-	const struct phases_list *phases = &turns->member->agent.phases;
+	struct listing l = { t, turns, NULL };
 	struct buffer array = BUFFER_INIT;
 	struct span_walk walk;
 	struct span key, listed;
@@ -341,15 +354,14 @@ take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *co
 		buffer_format(&array, "[%s]", buffer_string(&servers[i]->tools));
 		span_walk_begin(&walk, span_of(array.data, array.len));
 		while (status == 0 && span_walk_next(&walk, &key, &listed))
-			status = take_listed(t, turns, servers[i], listed, err);
+			status = take_listed(&l, servers[i], listed, err);
 	}
 	buffer_free(&array);
 	settle(t);
 	t->known = true;
 	if (status == 0)
-		status = check_missing(t, turns->member, turns->member->agent.tools, err);
-	for (size_t i = 0; i < phases->count && status == 0; i++)
-		status = check_missing(t, turns->member, phases->list[i].tools, err);
+		status = check_all_missing(&l, err);
+	list_free(l.names);
 	return status;
 }
 

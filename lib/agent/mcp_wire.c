@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "exec/descendants.h"
@@ -108,6 +109,30 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	return 0;
 }
 
+/* The command line in the sandbox that agent and step say, if they say one. A program that
+ * is named by its path may be read there. */
+static int
+enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct error *err)
+{
+	static const struct sandbox nothing_said;
+	const struct sandbox *said[] = { use->sandbox == NULL ? &nothing_said : use->sandbox,
+		s->sandbox == NULL ? &nothing_said : s->sandbox, NULL };
+	char *readable[2] = { NULL, NULL }, **enclosed;
+	struct sandbox decided;
+
+	if (sandbox_decide(&decided, said, err) == -1)
+		return -1;
+	s->enclosed = sandbox_holds(&decided);
+	if (!s->enclosed)
+		return 0;
+	readable[0] = strchr((*argv)[0], '/') == NULL ? NULL : path_directory((*argv)[0]);
+	enclosed = sandbox_argv(&decided, NULL, readable, *argv);
+	free(readable[0]);
+	list_free(*argv);
+	*argv = enclosed;
+	return 0;
+}
+
 static int
 start(struct mcp_server *s, const struct process_spec *spec, struct error *err)
 {
@@ -134,6 +159,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	char **argv = expand_command(m, use->keys, err), *directory = NULL;
 	int status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
 
+	if (status == 0)
+		status = enclose(s, use, &argv, err);
 	if (status == 0 && m->directory != NULL) {
 		directory = mcp_expand(m->directory, use->keys, m->place, err);
 		status = directory == NULL ? -1 : 0;
@@ -187,6 +214,8 @@ read_errors(struct mcp_server *s)
 void
 mcp_hang_up(struct mcp_server *s)
 {
+	if (s->process.in != -1)
+		s->hung_up = clock_monotonic();
 	drop(&s->process.in);
 }
 
@@ -209,13 +238,14 @@ end_orphans(struct orphans *o)
 int
 mcp_await_end(struct mcp_server *s)
 {
+	int64_t patience = STOP_PATIENCE - (clock_monotonic() - s->hung_up);
 	struct orphans orphans;
 	int wait_status = -1;
 
 	if (s->process.pid == 0)
 		return -1;
 	orphans_begin(&orphans, s->process.pid, s->mark);
-	if (!wait_child(s->process.pid, STOP_PATIENCE, &wait_status))
+	if (!wait_child(s->process.pid, patience, &wait_status))
 		wait_end(s->process.pid, &wait_status);
 	descendants_release(s->process.pid);
 	end_orphans(&orphans);
@@ -223,6 +253,8 @@ mcp_await_end(struct mcp_server *s)
 	drop(&s->process.out);
 	drop(&s->process.err);
 	s->process.pid = 0;
+	s->exit_code = wait_status == -1 ? 0 : process_exit_code(wait_status);
+	s->hung_up = 0;
 	s->ready = s->listed = s->stale = false;
 	buffer_clear(&s->incoming);
 	buffer_clear(&s->outgoing);
@@ -277,6 +309,8 @@ lose(struct mcp_server *s)
 		mcp_fault(s, &why, "closed its output and does not end");
 	else
 		mcp_fault(s, &why, "ended: %s", process_status_text(wait_status, text, sizeof text));
+	if (s->enclosed)
+		sandbox_blocked(s->exit_code, buffer_string(&s->errors), s->errors.len, &why);
 	fail_all(s, &why);
 }
 

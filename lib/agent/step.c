@@ -452,7 +452,7 @@ describe_request(struct step *s, const struct item *item, struct buffer *out, st
 	struct span data = span_of(item->data.json.data, item->data.json.len);
 	struct buffer prompt = BUFFER_INIT;
 	struct turns t = { .member = s->team->members[0], .environment = &s->environment,
-		.keys = s->keys, .interrupts = &s->interrupts, .attachments = &work.attachments,
+		.keys = s->keys, .sandbox = &s->sandbox, .attachments = &work.attachments,
 		.shown = s->shown, .step = s->path != NULL ? s->path : s->name };
 	int result = prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
 	    s->prompt_place, &prompt, err);

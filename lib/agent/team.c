@@ -148,22 +148,30 @@ load_stop_tool(struct member *m, struct error *err)
 	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
 }
 
-/* The team's server of this definition, which is taken over. */
+static bool
+same_sandbox(const struct sandbox *a, const struct sandbox *b)
+{
+	return a->mode == b->mode && a->network == b->network;
+}
+
+/* The team's server of this definition, which is taken over. Agents of another sandbox have
+ * one of their own. */
 static struct mcp_server *
-server_of(struct team *t, struct mcp_definition *definition)
+server_of(struct team *t, struct mcp_definition *definition, const struct sandbox *sandbox)
 {
 	struct mcp_server *s;
 
 	for (size_t i = 0; i < t->server_count; i++) {
 		s = t->servers[i];
 		if (strcmp(s->definition.name, definition->name) == 0 &&
-		    strcmp(s->definition.file, definition->file) == 0) {
+		    strcmp(s->definition.file, definition->file) == 0 &&
+		    same_sandbox(s->sandbox, sandbox)) {
 			mcp_definition_free(definition);
 			return s;
 		}
 	}
 	s = memory_zero(1, sizeof *s);
-	mcp_begin(s, definition);
+	mcp_begin(s, definition, sandbox);
 	t->servers = memory_array(t->servers, t->server_count + 1, sizeof *t->servers);
 	return t->servers[t->server_count++] = s;
 }
@@ -185,7 +193,7 @@ load_server(struct team *t, struct member *m, size_t number, struct error *err)
 		    error_text(&why, text, sizeof text));
 	}
 	m->servers = memory_array(m->servers, m->server_count + 1, sizeof *m->servers);
-	m->servers[m->server_count++] = server_of(t, &definition);
+	m->servers[m->server_count++] = server_of(t, &definition, &m->agent.sandbox);
 	return 0;
 }
 
@@ -198,6 +206,9 @@ load_servers(struct team *t, struct member *m, char *const *allowed, struct erro
 	int status = 0;
 
 	m->allowed = allowed;
+	if (names != NULL && provider_is_cli(agent->provider))
+		return error_set(err, ERROR_DEFINITION, agent->mcp.place, "mcp_servers: '%s' runs an "
+		    "agent CLI, which has servers of its own", agent->provider);
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
 		if (load_server(t, m, i, err) == -1)
 			return -1;

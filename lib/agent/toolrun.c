@@ -136,17 +136,23 @@ run_close_in(const struct tool_runs *r, struct tool_run *run)
 		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", why.message);
 }
 
+/* Whether its work is that of a process: one of its own, or a server. */
+static bool
+is_worked(const struct tool_run *run)
+{
+	return run->tool != NULL && (run->control == NULL || run->control->foreign);
+}
+
 static void
 run_prepare(const struct tool_runs *r, struct tool_run *run)
 {
 	if (run->tool == NULL)
 		run_look_up(r, run);
-	if (run->tool != NULL && run->control == NULL)
+	if (is_worked(run))
 		run_close_in(r, run);
 	if (run->tool != NULL && run->error.code == ERROR_NONE)
 		run_check(r->turns->member == NULL ? NULL : &r->turns->member->agent, run);
-	if (run->tool != NULL && (run->control == NULL || run->control->foreign) &&
-	    ceiling_warns(run->name))
+	if (is_worked(run) && ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
 	run_count_child(r, run);
 	run->refused = run->error.code != ERROR_NONE;
@@ -442,7 +448,6 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 {
 	struct error failure = ERROR_INIT;
 	bool runs = runnable(batch), answers = wanted(batch) && !runs;
-
 	bool works = runs || (answers && batch->control->foreign);
 
 	if (works && interrupted(r->turns->interrupts, err))

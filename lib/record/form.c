@@ -678,6 +678,7 @@ static const struct rule message_user_rules[] = {
 	RULE("blocks", is_blocks, REQUIRED, 0),
 	RULE("system_prompt", is_text, NULLABLE, 0),
 	RULE("tools", is_array, NULLABLE, 0),
+	RULE("mcp", is_array, NULLABLE, 0),
 	RULE("params", is_object, NULLABLE, 0),
 	RULE("turn", is_count, NULLABLE, 0),
 	RULE("agent", is_text, NULLABLE, 0),

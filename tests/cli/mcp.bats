@@ -43,6 +43,7 @@ ask() { echo hello | awf-step -a worker ask -r; }
 results() { payloads tool.result '[.output, .error.code, .error.message]'; }
 offered() { jq -c '[.tools[].name]' requests.jsonl; }
 log() { jq -c "$1" server.log; }
+ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "a tool of a server is offered, called and answered; both ways are recorded" {
 	calls echo '{"text":"hi"}'
@@ -118,7 +119,7 @@ log() { jq -c "$1" server.log; }
 	server page=7
 	calls echo '{}'
 	ask
-	same "$(offered | head -1 | jq length)" 25
+	same "$(offered | head -1 | jq length)" 26
 	same "$(log 'select(.method == "tools/list").params.cursor')" 'null
 "7"
 "14"
@@ -136,7 +137,313 @@ log() { jq -c "$1" server.log; }
 ["mcp__test__grown"]
 []
 []'
-	same "$(payloads message.user '[.turn, (.mcp | length)]')" '[0,25]
-[1,26]
-[3,25]'
+	same "$(payloads message.user '[.turn, (.mcp | length)]')" '[0,26]
+[1,27]
+[3,26]'
+}
+
+@test "a server that does not get ready ends the call, and says why" {
+	calls echo '{}'
+	try() { # OPTION… WORDS
+		local words=${*: -1}
+		server "${@:1:$#-1}"
+		[ "$1" != start=hang ] || define '{startup_timeout: 300}'
+		run -3 --separate-stderr ask
+		[[ $stderr = *"$words"* ]] || { echo "$stderr" "$words"; return 1; }
+		[ ! -s requests.jsonl ]
+	}
+	try start=die "the MCP server 'test' ended: exit status 1; it said: cannot start: no database"
+	try start=garbage "the MCP server 'test' broke the protocol: a line that is no JSON"
+	try start=hang "the MCP server 'test' did not answer 'initialize' in time"
+	try start=refuse "the MCP server 'test' refused: Method not found (-32601)"
+	try version=2031-01-01 "the MCP server 'test' speaks revision '2031-01-01' of the protocol, which is none of those known"
+	try tools=no "the MCP server 'test' has no tools"
+	try tools=list "the MCP server 'test' gives no list of its tools"
+	try tools=nameless "the MCP server 'test' lists a tool without a name"
+	try tools=long "the tool 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx' cannot be offered: 'mcp__test__"
+	try tools=twice "the tools 'dotted.name' and 'dotted_name' would both be called 'mcp__test__dotted_name'"
+	same "$(jq -r 'select(.type == "step.completed").payload.error.code' "$(transcript)")" definition
+	define '{command: "no-such-program"}'
+	run -3 --separate-stderr ask
+	[[ $stderr = *"the MCP server 'test' cannot be run: no-such-program: command not found"* ]]
+	server
+	define '{cwd: "/no/such"}'
+	run -3 --separate-stderr ask
+	[[ $stderr = *"cannot be run: /no/such: unable to change to this directory"* ]]
+}
+
+@test "what a server prints besides is no fault: a greeting, a flood on stderr, messages in a batch" {
+	server start=greet
+	calls batch '{}' die '{}'
+	same "$(ask)" 'done'
+	same "$(results | tail -1)" "[null,\"tool\",\"the MCP server 'test' ended: exit status 7; it said: Hello, I am a server. out of luck\"]"
+	server start=flood
+	calls echo '{"text":"hi"}' die '{}'
+	same "$(ask)" 'done'
+	same "$(results | tail -1)" "[null,\"tool\",\"the MCP server 'test' ended: exit status 7; it said: the end out of luck\"]"
+}
+
+@test "servers are started side by side, and one that several agents list once" {
+	jq -n --arg server "$SERVER" --arg here "$PWD" '{mcpServers: ([range(3)] | map({key: "s\(.)",
+		value: {command: "python3", args: [$server, "\($here)/\(.).log"]}}) | from_entries)}' >.mcp.json
+	printf -- '---\nname: other\nprovider: scripted\nmodel: m\nmcp_servers: [s1]\n---\nBe brief.\n' \
+		>agents/other.md
+	agent 'mcp_servers: [s0, s1, s2]
+handoffs: [other]'
+	script "$(called 1 mcp__s1__echo '{"text":"a"}'),$(called 2 mcp__s2__echo '{"text":"b"}')" \
+		"$(called 3 transfer_to_other '{}')" "$(called 4 mcp__s1__echo '{"text":"c"}')" "$(said 'done')"
+	recorded 0 ./flow.awf
+	same "$(payloads tool.result .output)" '"a"
+"b"
+{"transferred_to":"other"}
+"c"'
+	same "$(jq -c '[.tools[].name | split("__")[1] // .] | unique' requests.jsonl)" \
+		'["s0","s1","s2","transfer_to_other"]
+["s0","s1","s2","transfer_to_other"]
+["s1"]
+["s1"]'
+	same "$(grep -c initialize 1.log)" 2 # the request and the notification
+}
+
+@test "tools are those that the agent, the step and the run let it have" {
+	names() { jq -c '[.tools[].name]' requests.jsonl | head -1; }
+	calls echo '{"text":"hi"}' note '{}'
+	agent 'mcp_servers: [test]
+tools: [mcp__test__echo, mcp__test__dotted_name]'
+	ask
+	same "$(names)" '["mcp__test__echo","mcp__test__dotted_name"]'
+	same "$(results | tail -1)" '[null,"blocked","the tool '"'mcp__test__note'"' is not allowed"]'
+	calls echo '{}'
+	echo hello | awf-step -a worker --allow-tools mcp__test__note ask -q
+	same "$(names)" '["mcp__test__note"]'
+	calls echo '{}'
+	rm server.log
+	echo hello | awf-step -a worker --allow-tools none_such_ ask -q || true
+	[ ! -e server.log ]
+	calls echo '{}' note '{}'
+	echo hello | awf-run --allow-tools 'mcp__test__note,mcp__test__echo' -c 'awf-run --allow-tools "mcp__test__*" -c "awf-step -a worker ask -q"'
+	same "$(names)" '["mcp__test__echo"]'
+	calls echo '{}'
+	agent 'mcp_servers: [test]
+tools: ["mcp__test__*"]'
+	ask
+	same "$(names | jq length)" 26
+	rm server.log
+	calls echo '{}'
+	echo hello | awf-run --allow-tools read,bash ./flow.awf
+	same "$(names)" '[]'
+	[ ! -e server.log ]
+	calls note '{"text":"x"}'
+	echo hello | awf-run --allow-tools mcp__test__echo --tools-policy warn ./flow.awf
+	same "$(payloads tool.call '[.name, .warning]')" '["mcp__test__note","the run'"'"'s list of tools does not allow it"]'
+	calls note '{"text":"x"}'
+	agent 'mcp_servers: [test]
+tools: [mcp__test__echo]
+tools_policy: warn'
+	recorded 0 ./flow.awf
+	same "$(names)" '["mcp__test__echo"]'
+	same "$(payloads tool.call '[.name, .warning]')" '["mcp__test__note","the agent'"'"'s list of tools does not allow it"]'
+	same "$(results)" '["x",null,null]'
+}
+
+@test "a phase has the tools that it names" {
+	agent 'mcp_servers: [test]
+phases:
+  - name: look
+    instructions: Look.
+    tools: [mcp__test__echo]
+  - name: write
+    instructions: Write.'
+	script "$(called 1 mcp__test__echo '{"text":"a"}')" \
+		"$(called 2 continue_workflow '{"token":"@TOKEN","output":"seen"}')" \
+		"$(called 3 mcp__test__note '{"text":"b"}'),$(called 4 finish_workflow '{"token":"@TOKEN","output":"done"}')"
+	recorded 0 ./flow.awf
+	same "$(offered | head -2)" '["mcp__test__echo","continue_workflow","finish_workflow"]
+["mcp__test__echo","continue_workflow","finish_workflow"]'
+	same "$(offered | tail -1 | jq length)" 28
+	same "$(payloads message.user '[.mcp[].input_schema | select(.)] | length')" 25
+}
+
+@test "names that nothing has are errors" {
+	agent 'mcp_servers: [tset]'
+	run -2 --separate-stderr ask
+	[[ $stderr = *"agents/worker.md:5: mcp_servers: no MCP server 'tset' in .mcp.json, $XDG_CONFIG_HOME/awf/mcp.json (did you mean 'test'?)"* ]]
+	agent 'mcp_servers: [test]
+tools: [mcp__other__echo]'
+	run -2 --separate-stderr ask
+	[[ $stderr = *"tools: 'mcp__other__echo' is a tool of none of the servers that mcp_servers lists"* ]]
+	agent 'mcp_servers: [test]
+tools: [mcp__test__ecko]'
+	run -3 --separate-stderr ask
+	[[ $stderr = *"tools: its server has no tool 'mcp__test__ecko' (did you mean 'mcp__test__echo'?)"* ]]
+	agent 'mcp_servers: [test]
+provider: codex'
+	sed -i '/^provider: scripted/d' agents/worker.md
+	run -2 --separate-stderr ask
+	[[ $stderr = *"mcp_servers: 'codex' runs an agent CLI, which has servers of its own"* ]]
+	agent 'mcp_servers: [test]'
+	echo '{"servers": {}}' >.mcp.json
+	run -2 --separate-stderr ask
+	[[ $stderr = *'.mcp.json: expected {"mcpServers": {…}}'* ]]
+	echo '{' >.mcp.json
+	run -2 --separate-stderr ask
+	[[ $stderr = *'mcp_servers: .mcp.json:'* ]]
+}
+
+@test "definitions come from here, the workflow, the user, or the agent; variables from the environment" {
+	mkdir -p flows "$XDG_CONFIG_HOME/awf"
+	define '{env: {GREETING: "${WHO:-you} and ${NAME}"}}'
+	calls env '{"name":"GREETING"}'
+	export NAME=me
+	ask
+	same "$(results)" '["you and me",null,null]'
+	unset NAME
+	calls env '{"name":"GREETING"}'
+	run -3 --separate-stderr ask
+	[[ $stderr = *'.mcp.json: mcpServers.test: ${NAME} has no value: set it, or say ${NAME:-DEFAULT}'* ]]
+	echo NAME=keys >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	calls env '{"name":"GREETING"}' env '{"name":"NAME"}'
+	ask
+	same "$(results)" '["you and keys",null,null]
+["unset",null,null]'
+	rm "$XDG_CONFIG_HOME/awf/keys"
+	server
+	mv .mcp.json "$XDG_CONFIG_HOME/awf/mcp.json"
+	calls echo '{"text":"user"}'
+	ask
+	same "$(results)" '["user",null,null]'
+	cp "$SERVER" flows/serve
+	echo '{"mcpServers":{"test":{"type":"stdio","command":"./serve","cwd":"./","disabled":false}}}' >flows/.mcp.json
+	mv flow.awf flows
+	calls env '{}'
+	awf-run flows/flow.awf
+	same "$(results)" "[\"$PWD/flows\",null,null]"
+	rm flows/.mcp.json "$XDG_CONFIG_HOME/awf/mcp.json"
+	agent "mcp_servers: {test: {command: $SERVER}}"
+	calls echo '{"text":"own"}'
+	ask
+	same "$(results)" '["own",null,null]'
+}
+
+@test "a call that shows no progress for too long is cancelled; progress is shown with -v" {
+	define '{timeout: 400}'
+	calls slow '{"seconds":20}' progress '{"seconds":1}' echo '{"text":"on"}'
+	echo hello | awf-step -a worker ask -r -v 2>progress
+	same "$(results)" "[null,\"timeout\",\"the MCP server 'test' did not answer 'tools/call' in time\"]
+[\"slept\",null,null]
+[\"on\",null,null]"
+	same "$(log 'select(.method == "notifications/cancelled").params.requestId == 3')" true
+	grep -qF 'mcp__test__progress: 5/5 st\x1bep' progress
+	define '{timeout: "1m"}'
+	calls progress '{"seconds":20}'
+	run -3 --separate-stderr awf-step --timeout 1 -a worker ask -r <<<hello
+	[[ $stderr = *"did not answer 'tools/call' in time"* ]]
+	same "$(log 'select(.method == "notifications/cancelled").params.requestId == 3')" 'true
+true'
+}
+
+@test "an interrupt cancels the call, and ends the servers" {
+	calls slow '{"seconds":30}'
+	agent 'mcp_servers: [test]'
+	echo hello | awf-step -a worker ask -r 2>said 3>&- &
+	eventually grep -q tools/call server.log
+	kill -TERM $!
+	wait $! && false
+	grep -q notifications/cancelled server.log
+	same "$(tail -1 server.log)" '"EOF"'
+	same "$(results | jq -r '.[1]')" cancelled
+}
+
+@test "a step that is killed leaves no server" {
+	calls slow '{"seconds":30}'
+	echo hello | awf-step -a worker ask -r 2>said 3>&- &
+	eventually grep -q tools/call server.log
+	kill -KILL $!
+	wait $! || true
+	eventually grep -q '"EOF"' server.log
+}
+
+@test "a server that does not end is ended, with all that it started" {
+	server stop=ignore
+	calls fork '{}' fork '{}'
+	ask
+	for pid in $(payloads tool.result .output | tr -d '"'); do
+		gone "$pid"
+	done
+	ended
+}
+
+@test "a newer server, which knows no handshake, is spoken to in its way" {
+	server modern
+	calls echo '{"text":"hi"}'
+	ask
+	same "$(results)" '["hi",null,null]'
+	same "$(log '.method? // .' | paste -sd' ')" '"initialize" "server/discover" "tools/list" "tools/call" "EOF"'
+	same "$(log 'select(.method? == "tools/call").params._meta | [.["io.modelcontextprotocol/protocolVersion"], .["io.modelcontextprotocol/clientInfo"].name]')" \
+		'["2026-07-28","awf"]'
+}
+
+@test "a replay starts no server, and takes results and tools from the recording" {
+	calls note '{"text":"a","file":"ledger"}' grow '{}' grown '{}' keep '{"file":"ledger"}'
+	recorded 0 ./flow.awf
+	rm server.log
+	awf-replay -q --isolation copy
+	[ ! -e server.log ]
+	same "$(wc -l <ledger)" 2
+}
+
+@test "a resumed run takes what was done, and starts a server when it calls it" {
+	calls note '{"text":"a","file":"ledger"}' slow '{"seconds":30}' echo '{"text":"b"}'
+	awf-run ./flow.awf 2>said 3>&- &
+	eventually eval '[ "$(grep -c tools/call server.log)" = 2 ]'
+	kill -KILL $!
+	wait $! || true
+	eventually ended
+	rm server.log
+	# Whether the slow one has done its work nobody knows.
+	run -75 --separate-stderr awf-run --resume @
+	[[ $stderr = *mcp__test__slow* ]]
+	[ ! -e server.log ]
+	run -0 --separate-stderr awf-run --resume @ --skip ask
+	same "$output" 'done'
+	same "$(cat ledger)" a
+	same "$(results | jq -r '.[1]')" 'null
+interrupted
+null'
+	same "$(log 'select(.method? == "tools/call").params.name')" '"echo"'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
+@test "calls that only read are made again where they were cut off" {
+	calls look '{"seconds":30}'
+	awf-run ./flow.awf 2>said 3>&- &
+	eventually grep -q tools/call server.log
+	kill -KILL $!
+	wait $! || true
+	eventually ended
+	rm server.log
+	awf-run --resume @ 2>said 3>&- &
+	eventually grep -q tools/call server.log
+	same "$(log 'select(.method? == "tools/call").params.name')" '"look"'
+	kill -TERM $!
+	wait $! || true
+	calls die '{"killed":true}'
+	recorded 0 ./flow.awf
+	same "$(payloads tool.result .exit_code)" 137
+}
+
+@test "a dry run shows the tools too, and leaves nothing" {
+	same "$(echo hello | awf-step --dry-run -a worker ask | jq -c '.tools | length')" 26
+	same "$(tail -1 server.log)" '"EOF"'
+	[ ! -e "$AWF_STORAGE" ]
+}
+
+@test "without mcp_servers no server is looked for" {
+	echo nonsense >.mcp.json
+	agent ''
+	script "$(said 'done')"
+	same "$(ask)" 'done'
+	same "$(payloads message.user 'has("mcp")')" false
 }

@@ -55,6 +55,20 @@ checked() {
 	AWF_MODEL=replay/x run -2 checked awf-step -a three x <<<go
 }
 
+@test "awf-step with MCP servers, good and bad" {
+	used() { echo '{"type":"message","blocks":[{"type":"tool_use","tool_id":"t","tool_name":"mcp__a__'"$1"'","tool_input":{}}],"stop_reason":"tool_use","usage":{},"model":"m"}'; }
+	{ used echo; used die; used grow; used garbage; used fail; } >some.jsonl
+	echo '{"type":"message","blocks":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >>some.jsonl
+	echo "{\"mcpServers\":{\"a\":{\"command\":\"$ROOT/tests/support/mcp-server.py\",\"args\":[\"log\"]},
+		\"b\":{\"command\":\"$ROOT/tests/support/mcp-server.py\",\"args\":[\"log\",\"start=die\"]}}}" >.mcp.json
+	printf -- '---\nmodel: replay/some.jsonl\nmcp_servers: [a]\n---\n' >one.md
+	printf -- '---\nmodel: replay/some.jsonl\nmcp_servers: [a, b]\n---\n' >two.md
+	printf -- '---\nmodel: replay/some.jsonl\nmcp_servers: [c]\n---\n' >three.md
+	same "$(echo go | checked awf-step -r -a one.md x)" done
+	run -3 checked awf-step -q -a two.md x <<<go
+	run -2 checked awf-step -q -a three.md x <<<go
+}
+
 @test "awf-run" {
 	echo in | checked awf-run --input k=v -c 'cat >/dev/null; awf-step -n -q x -- true'
 	run -3 checked awf-run -n -c 'awf-step -n -q x -- false >/dev/null; true'

@@ -47,7 +47,7 @@ NAMES = ("note", "slow", "fail", "long_fail", "refuse", "die", "garbage", "half"
 
 def tools():
     listed = [tool("echo", READS, TEXT), tool("keep", {"idempotentHint": True}, TEXT),
-              tool("number", READS, outputSchema=NUMBER), tool("dotted.name", READS)]
+              tool("look", READS), tool("number", READS, outputSchema=NUMBER), tool("dotted.name", READS)]
     listed += [tool(n) for n in NAMES]
     if grown:
         listed.append(tool("grown", READS))
@@ -95,7 +95,7 @@ def call(number, params):
             with open(given["file"], "a") as f:
                 f.write(given.get("text", "") + "\n")
         return text(given.get("text", ""))
-    if name == "slow":
+    if name in ("slow", "look"):
         return slow(number, token, given.get("seconds", 5), 1)
     if name == "progress":
         return slow(number, token, given.get("seconds", 1), 5)

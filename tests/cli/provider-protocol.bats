@@ -28,7 +28,7 @@ served() { [ "$(curl -s "$MODEL_SERVER/count" | jq .requests)" -ge "$1" ]; }
 gone() { ! kill -0 "$pid" 2>/dev/null; }
 
 @test "--help and --version" {
-	for name in anthropic openai replay; do
+	for name in anthropic google openai openai-responses replay; do
 		run -0 provider $name --help
 		[[ $output == "usage: awf-provider-$name"* ]]
 		run -0 provider $name --version

@@ -41,20 +41,6 @@ read_name(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-/* Those that come with AWF need not be looked for until they are started. */
-static int
-provider_check(const char *name, struct error *err)
-{
-	char *path;
-
-	for (const char *const *known = provider_names(); *known != NULL; known++)
-		if (strcmp(*known, name) == 0)
-			return 0;
-	path = provider_find(name, err);
-	free(path);
-	return path == NULL ? -1 : 0;
-}
-
 static int
 read_provider(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -197,7 +183,7 @@ static const struct definition_key keys[] = {
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
-	{ "fallback", definition_later, 0, 0, 0 },
+	{ "fallback", fallback_read, MEMBER(fallback), 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
 	{ "phases", phases_read, MEMBER(phases), 0, 0 },
 	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
@@ -553,6 +539,7 @@ agent_free(struct agent *a)
 	free(a->model);
 	free(a->system);
 	free(a->stop_tool);
+	fallback_free(&a->fallback);
 	free(a->doubt);
 	free(a->continue_from);
 	phases_list_free(&a->phases);

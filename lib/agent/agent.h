@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/mcp_config.h"
+#include "agent/fallback.h"
 #include "agent/output_schema.h"
 #include "agent/phase.h"
 #include "base/buffer.h"
@@ -26,6 +27,7 @@ struct agent {
 	char *description;     /* may be NULL */
 	char *provider;        /* may be NULL */
 	char *model;           /* may be NULL */
+	struct fallback fallback; /* who is asked when that does not answer */
 	char *system;          /* the body, without white space at its ends; NULL if empty */
 	json_t *params;        /* object: max_tokens temperature top_p stop_sequences thinking cache */
 	char **tools;          /* names; ends with NULL; may be empty */

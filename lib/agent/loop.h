@@ -63,6 +63,7 @@ struct loop {
 	int64_t repairs;           /* of the result: how often it was refused */
 	bool sent_back;            /* in this turn */
 	int64_t usage[USAGE_KEYS]; /* -1: not known */
+	size_t fallen;             /* who is asked: 0 the agent's own, else that fallback */
 	bool line_open;            /* live text that did not end in LF */
 };
 
@@ -136,7 +137,7 @@ int loop_take_prompt(struct loop *l, const struct recalled_event *e, struct erro
 int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
 /* Adds a text to the conversation, as a message of the user before the next turn. */
 int loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err);
-int loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
+int loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE],
     struct error *err);
 /* What ended the recorded call ends this one, as there is nothing more of it. */
 int loop_recorded_end(struct loop *l, struct error *err);
@@ -145,8 +146,17 @@ bool loop_ends_as_recorded(const struct loop *l);
 /* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);
 
-/* Asks until there is an answer (l->answer) or no try is left. */
-int loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
+/* loop_fallback.c: who is asked; and to ask another from now on, by a request that is made
+ * anew, as the recorded answer is another's, or as this one does not answer. */
+const char *loop_model(const struct loop *l);
+const char *loop_provider_name(const struct loop *l);
+struct provider *loop_provider(const struct loop *l);
+void loop_fall_back(struct loop *l, size_t number, struct request *request);
+int loop_recall_fallback(struct loop *l, const struct recalled_event *answer,
+    struct request *request, struct error *err);
+
+/* Asks until there is an answer (l->answer) or no try is left, and nobody else to ask. */
+int loop_ask(struct loop *l, struct request *request, int64_t *duration_ms,
     struct error *err);
 /* Time left of the call; 0: no limit; -1: none. */
 int64_t loop_time_left(const struct loop *l);

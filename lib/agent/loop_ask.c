@@ -18,6 +18,10 @@ note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
 		buffer_byte(retries, ',');
 	writer_begin(&w, retries);
 	writer_object(&w);
+	if (l->turns->member->agent.fallback.count > 0) {
+		writer_member_string(&w, "provider", loop_provider_name(l));
+		writer_member_string(&w, "model", loop_model(l));
+	}
 	writer_member_string(&w, "code", error_name(error->code));
 	writer_member_string(&w, "message", error->message);
 	writer_member_integer(&w, "duration_ms", duration_ms);
@@ -103,15 +107,24 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
 	answer_free(&l->answer);
-	status = provider_ask(t->member->provider, request, limit, t->interrupts, &callbacks, &l->answer,
+	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks, &l->answer,
 	    err);
 	live_end(l);
 	return status;
 }
 
+/* Whether the same is worth another try, after a delay. */
+static bool
+tries_again(const struct loop *l, enum error_code code, int tried, int64_t delay)
+{
+	const struct turns *t = l->turns;
+
+	return retry_wanted(t->retry, code, tried) &&
+	    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
+}
+
 int
-loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
-    struct error *err)
+loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct error *err)
 {
 	const struct turns *t = l->turns;
 	int64_t began, delay;
@@ -119,18 +132,25 @@ loop_ask(struct loop *l, const struct buffer *request, int64_t *duration_ms,
 
 	for (int tried = 1;; tried++) {
 		began = clock_monotonic();
-		if (loop_try(l, request, &why) == 0)
+		if (loop_try(l, &request->text, &why) == 0)
 			break;
 		delay = retry_delay(t->retry, tried, l->answer.retry_after_ms);
 		/* An agent CLI that has begun to use its tools would use them again. */
-		if (l->emitted.count > 0 || !retry_wanted(t->retry, why.code, tried) ||
-		    (t->deadline != 0 && clock_monotonic() + delay >= t->deadline)) {
+		bool again = l->emitted.count == 0 && tries_again(l, why.code, tried, delay);
+		bool falls = l->emitted.count == 0 && fallback_helps(why.code) &&
+		    l->fallen < t->member->agent.fallback.count;
+
+		if (!again && !falls) {
 			*err = why;
 			return -1;
 		}
 		note_retry(l, &why, clock_monotonic() - began);
-		if (interrupts_sleep(t->interrupts, delay, err) == -1)
+		if (again && interrupts_sleep(t->interrupts, delay, err) == -1)
 			return -1;
+		if (!again) {
+			loop_fall_back(l, l->fallen + 1, request);
+			tried = 0;
+		}
 	}
 	*duration_ms = clock_monotonic() - began;
 	return 0;

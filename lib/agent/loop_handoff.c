@@ -93,10 +93,12 @@ loop_drop_transfers(struct loop *l)
 	l->transfer_count = 0;
 }
 
+/* Whether the agent asks the model that was asked until now. */
 static bool
-same_model(const struct agent *a, const struct agent *b)
+same_model(const struct loop *l, const struct agent *to)
 {
-	return strcmp(a->provider, b->provider) == 0 && strcmp(a->model, b->model) == 0;
+	return strcmp(loop_provider_name(l), to->provider) == 0 &&
+	    strcmp(loop_model(l), to->model) == 0;
 }
 
 static void
@@ -157,8 +159,9 @@ loop_hand_over(struct loop *l, struct error *err)
 	l->next = NULL;
 	l->repairs = 0;
 	l->handoffs++;
-	if (!same_model(&from->agent, &to->agent))
+	if (!same_model(l, &to->agent))
 		forget_thoughts(l);
+	l->fallen = 0;
 	t->member = to;
 	t->deadline = deadline_of(l, to);
 	loop_forget_asked(l);

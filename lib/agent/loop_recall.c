@@ -130,14 +130,15 @@ loop_check_request(const struct loop *l, const struct recalled_event *answer,
 }
 
 static int
-loop_replay_answer(struct loop *l, struct recalled_event *answer, const struct request *request,
+loop_replay_answer(struct loop *l, struct recalled_event *answer, struct request *request,
     char id[ID_SIZE], struct error *err)
 {
 	long long duration = 0;
 
 	if (answer == NULL)
 		return loop_recorded_end(l, err);
-	if (loop_check_request(l, answer, request, err) == -1 ||
+	if (loop_recall_fallback(l, answer, request, err) == -1 ||
+	    loop_check_request(l, answer, request, err) == -1 ||
 	    loop_take_emitted(l, answer, err) == -1)
 		return -1;
 	loop_restore_answer(l, answer);
@@ -167,7 +168,7 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 }
 
 int
-loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZE],
+loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE],
     struct error *err)
 {
 	struct turns *t = l->turns;
@@ -180,7 +181,8 @@ loop_recall_answer(struct loop *l, const struct request *request, char id[ID_SIZ
 		return loop_replay_answer(l, answer, request, id, err);
 	if (answer == NULL || failed_with(l, answer))
 		return 0;
-	if (loop_take_emitted(l, answer, err) == -1)
+	if (loop_recall_fallback(l, answer, request, err) == -1 ||
+	    loop_take_emitted(l, answer, err) == -1)
 		return -1;
 	loop_restore_answer(l, answer);
 	memcpy(id, answer->id, ID_SIZE);

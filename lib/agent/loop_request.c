@@ -145,7 +145,7 @@ write_head(struct writer *w, const struct loop *l)
 	if (l->change.model.at != NULL)
 		writer_member_span(w, "model", l->change.model);
 	else
-		writer_member_string(w, "model", agent->model);
+		writer_member_string(w, "model", loop_model(l));
 	writer_member_string(w, "system", agent->system);
 	writer_key(w, "messages");
 	writer_array(w);
@@ -407,6 +407,10 @@ loop_record_answer(struct loop *l, const struct request *request, int64_t durati
 	writer_member_string(&w, "role", "assistant");
 	write_agent(&w, l);
 	write_answer_blocks(&w, l->answer.blocks);
+	if (l->fallen > 0) {
+		writer_member_string(&w, "provider", loop_provider_name(l));
+		writer_member_integer(&w, "fallback", (int64_t)l->fallen);
+	}
 	writer_member_span(&w, "model", l->answer.model);
 	writer_member_span(&w, "stop_reason", l->answer.stop_reason);
 	writer_member_span(&w, "usage", l->answer.usage);

@@ -82,6 +82,19 @@ provider_find(const char *name, struct error *err)
 	return path;
 }
 
+int
+provider_check(const char *name, struct error *err)
+{
+	char *path;
+
+	for (const char *const *known = provider_names(); *known != NULL; known++)
+		if (strcmp(*known, name) == 0)
+			return 0;
+	path = provider_find(name, err);
+	free(path);
+	return path == NULL ? -1 : 0;
+}
+
 /* This process's environment and the keys that are not in it. */
 static void
 provider_environment(const struct provider *p, struct environment *e)

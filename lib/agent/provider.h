@@ -46,6 +46,10 @@ const char *const *provider_key_names(void);
  * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
 char *provider_find(const char *name, struct error *err);
 
+/* Whether there is such a provider: those that come with AWF need not be looked for until
+ * they are started. ERROR_DEFINITION. */
+int provider_check(const char *name, struct error *err);
+
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
 /* Starts it, if it does not run, with the whole environment and the keys of the keys

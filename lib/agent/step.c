@@ -377,6 +377,10 @@ define_member(const struct step *s, const struct member *m, struct writer *w)
 		writer_string(w, s->prompt);
 	writer_string(w, m->agent.provider);
 	writer_string(w, m->agent.model);
+	for (size_t i = 0; i < m->agent.fallback.count; i++) {
+		writer_string(w, m->agent.fallback.list[i].provider);
+		writer_string(w, m->agent.fallback.list[i].model);
+	}
 	if (first && s->prompt != NULL && strstr(s->prompt, "inputs.") != NULL)
 		writer_raw(w, buffer_string(&s->inputs), s->inputs.len);
 	if (m->agent.params != NULL) {

@@ -47,6 +47,10 @@ replace_provider(struct agent *agent, struct error *err)
 	free(path);
 	free(agent->provider);
 	agent->provider = memory_text(name);
+	for (size_t i = 0; i < agent->fallback.count; i++) {
+		free(agent->fallback.list[i].provider);
+		agent->fallback.list[i].provider = memory_text(name);
+	}
 	return 0;
 }
 
@@ -359,6 +363,8 @@ load_other(struct team *t, struct member *m, const char *path,
 	if (agent->model == NULL && agent->provider == NULL) {
 		agent->model = memory_text(lead->model);
 		agent->provider = memory_text(lead->provider);
+		if (agent->fallback.count == 0)
+			fallback_copy(&agent->fallback, &lead->fallback);
 	}
 	if (set_output(agent, source, err) == -1 ||
 	    choose_model(NULL, agent, err) == -1 ||
@@ -468,19 +474,36 @@ provider_of(struct team *t, const char *name, const struct keys *keys, const cha
 bool
 team_runs_cli(const struct team *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (provider_is_cli(t->members[i]->agent.provider))
+	for (size_t i = 0; i < t->count; i++) {
+		const struct agent *agent = &t->members[i]->agent;
+		bool cli = provider_is_cli(agent->provider);
+
+		for (size_t j = 0; j < agent->fallback.count; j++)
+			cli = cli || provider_is_cli(agent->fallback.list[j].provider);
+		if (cli)
 			return true;
+	}
 	return false;
+}
+
+static void
+connect_member(struct team *t, struct member *m, const struct keys *keys, const char *step)
+{
+	const struct fallback *fallback = &m->agent.fallback;
+
+	if (m->provider != NULL)
+		return;
+	m->provider = provider_of(t, m->agent.provider, keys, step);
+	m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
+	for (size_t i = 0; i < fallback->count; i++)
+		m->fallbacks[i] = provider_of(t, fallback->list[i].provider, keys, step);
 }
 
 void
 team_connect(struct team *t, const struct keys *keys, const char *step)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (t->members[i]->provider == NULL)
-			t->members[i]->provider = provider_of(t, t->members[i]->agent.provider,
-			    keys, step);
+		connect_member(t, t->members[i], keys, step);
 }
 
 void
@@ -502,6 +525,7 @@ member_free(struct member *m)
 	for (size_t i = 0; i < m->handoff_count; i++)
 		free(m->handoffs[i].tool);
 	free(m->handoffs);
+	free(m->fallbacks);
 	agent_free(&m->agent);
 	free(m);
 }

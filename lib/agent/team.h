@@ -38,6 +38,7 @@ struct member {
 	struct handoff *handoffs;
 	size_t handoff_count;
 	struct provider *provider;   /* agents of the same provider share it */
+	struct provider **fallbacks; /* of the models that are asked in its place */
 };
 
 struct team {

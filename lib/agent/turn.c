@@ -269,7 +269,7 @@ loop_turn(struct loop *l, struct error *err)
 	loop_request(l, &request);
 	status = loop_recall_answer(l, &request, answer_id, err);
 	if (status == 0)
-		status = loop_ask(l, &request.text, &duration_ms, err) == -1 ? -1 :
+		status = loop_ask(l, &request, &duration_ms, err) == -1 ? -1 :
 		    loop_record_answer(l, &request, duration_ms, answer_id, err);
 	buffer_free(&request.text);
 	if (status == -1)

@@ -698,6 +698,8 @@ static const struct rule message_assistant_rules[] = {
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("turn", is_count, NULLABLE, 0),
 	RULE("request_sha256", is_digest, NULLABLE, 0),
+	RULE("provider", is_text, NULLABLE, 0),
+	RULE("fallback", is_count, NULLABLE, 0),
 	RULE("request_id", is_text, NULLABLE, 0),
 	RULE("partial", is_bool, NULLABLE, 0),
 	RULE("session_id", is_text, NULLABLE, 0),

@@ -165,7 +165,7 @@ write_tail(struct writer *w, const struct loop *l)
 	write_params(w, l->change.params != NULL ? l->change.params : agent->params);
 	if (agent->stop_tool == NULL && agent->phases.count == 0)
 		writer_member_buffer(w, "output_schema", &agent->output.text);
-	if (l->turns->member == l->lead)
+	if (l->turns->member == l->lead && l->fallen == 0)
 		writer_member_string(w, "session", l->turns->session);
 }
 

@@ -62,7 +62,7 @@ struct confinement {
 
 /* Below PIPE_BUF, so that it is written whole or not at all. */
 struct report {
-	enum { REPORT_NO_NAMESPACES, REPORT_REFUSED, REPORT_ENDED } what;
+	enum { REPORT_NONE, REPORT_NO_NAMESPACES, REPORT_REFUSED, REPORT_ENDED } what;
 	int wait_status;
 	struct error error;
 };
@@ -88,7 +88,7 @@ list_missing(const struct confinement *c, struct buffer *out)
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (all[i].missing)
 			buffer_format(out, "%s%s", out->len > 0 ? ", " : "", all[i].what);
-	if (out->len > 0 && c->why[0] != '\0')
+	if (out->len > 0 && !c->namespaces)
 		buffer_format(out, "; namespaces: %s", c->why);
 }
 
@@ -333,6 +333,7 @@ judge(int fd, struct report *r)
 	while (got < 0 && errno == EINTR);
 	if (got == (ssize_t)sizeof *r)
 		return r->what == REPORT_REFUSED ? -1 : 0;
+	r->what = REPORT_NONE;
 	return error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
 }
 
@@ -433,7 +434,7 @@ confinement_run(const struct settings *s, struct places *p, struct error *err)
 	struct confinement c = { .settings = s, .places = p, .report = -1,
 		.view = { .temporary = s->temporary, .processes = s->processes },
 		.watch = { .settings = s } };
-	struct report r = { .error = ERROR_INIT };
+	struct report r = { .what = REPORT_NONE, .error = ERROR_INIT };
 	sigset_t all;
 	int failed;
 

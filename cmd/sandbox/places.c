@@ -22,7 +22,7 @@ static const char *const devices[] = {
 
 /* What belongs to the programs of PREFIX/bin. */
 static const char *const beside_programs[] = {
-	"lib", "lib32", "lib64", "libexec", "include", "share", "versions", "plugins", NULL
+	"lib", "lib32", "lib64", "libexec", "include", "share", "version", "versions", "plugins", NULL
 };
 
 bool

@@ -1,0 +1,415 @@
+#!/usr/bin/env bats
+# Attempts to get out of a sandbox (fault_escape.c), with all parts of it and with each
+# one missing: as root, if the tests run as root, and as an ordinary user. All that is
+# aimed at is made here: files below /var/tmp, and a process.
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+SANDBOX_USERS="self nobody"
+
+prepare() {
+	sandbox="$BUILD/libexec/awf/awf-sandbox"
+	escape="$BUILD/tests/fault/fault_escape"
+	outside=$(mktemp -d /var/tmp/awf-sandbox-test.XXXXXX)
+	mkdir "$outside/shared" "$outside/writable"
+	echo secret >"$outside/secret"
+	echo shared >"$outside/shared/file"
+	env SECRET=of-another-process sleep 300 3>&- &
+	victim=$!
+}
+
+cleanup() {
+	kill "$victim" "${listener:-$victim}" 2>/dev/null || true
+	umount "$outside/small" 2>/dev/null || true
+	rm -rf "$outside"
+}
+
+# What each configuration is called with.
+options() {
+	case $1 in
+	full) ;;
+	namespaces) echo --without namespaces ;;
+	landlock) echo --prefer -q --without landlock ;;
+	seccomp) echo --prefer -q --without seccomp ;;
+	esac
+}
+
+# A directory and a victim for a user, who owns both.
+as_user() {
+	as=()
+	[ "$1" = nobody ] || return 0
+	if [ "$(id -u)" != 0 ]; then return 1; fi
+	as=(setpriv --reuid 65534 --regid 65534 --clear-groups env "HOME=$outside/nohome")
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_SUITE_TMPDIR" "$BATS_RUN_TMPDIR"
+	chown -R 65534:65534 "$outside" "$PWD"
+	kill "$victim"
+	"${as[@]}" SECRET=of-another-process sleep 300 3>&- &
+	victim=$!
+}
+
+# CONFIGURATION WORD...: one attempt in a fresh workspace.
+attempt() {
+	local config=$1
+	shift
+	# shellcheck disable=SC2046
+	"${as[@]}" "$sandbox" $(options "$config") --readable "$outside/shared" -- "$escape" "$@"
+}
+
+# CONFIGURATION: reads lines "WORDS # configurations in which it is prevented".
+all_prevented() {
+	local config=$1 words where line
+	while IFS='#' read -r words where; do
+		[[ " $where " == *" all "* || " $where " == *" $config "* ]] || continue
+		rm -rf ./* && echo mine >mine && "${as[@]}" mkdir dir
+		[ ${#as[@]} = 0 ] || chown 65534:65534 mine
+		line=$(eval "echo \"$words\"")
+		# shellcheck disable=SC2086
+		run attempt "$config" $line
+		[ "$status" = 1 ] || { echo "$config: $line: $status $output" >&2; return 1; }
+	done
+}
+
+# Runs a table for each user and configuration.
+every_way() {
+	local table user config
+	table=$(cat)
+	for user in $SANDBOX_USERS; do
+		as_user "$user" || continue
+		for config in full namespaces landlock seccomp; do
+			all_prevented "$config" <<<"$table"
+		done
+	done
+}
+
+@test "files: what is elsewhere is not read" {
+	every_way <<'END'
+read $outside/secret # full namespaces seccomp
+read $PWD/../storage/x # all
+read ../../../../../../../$outside/secret # full namespaces seccomp
+list $outside # full namespaces seccomp
+list $HOME # full namespaces seccomp
+symlink-read $outside/secret link # full namespaces seccomp
+symlink-read ../../../../../..$outside/secret link # full namespaces seccomp
+link $outside/secret link # all
+link $outside/shared/file link # all
+rename $outside/secret here # all
+rename $outside/shared/file here # all
+read /proc/self/root$outside/secret # full namespaces seccomp
+read /proc/self/cwd/../../../../../../..$outside/secret # full namespaces seccomp
+END
+}
+
+@test "files: what is elsewhere is not changed" {
+	every_way <<'END'
+write $outside/secret # all
+write $outside/shared/file # all
+create $outside/new # all
+create $outside/shared/new # all
+create /var/tmp/awf-sandbox-test-new # all
+truncate $outside/secret # all
+truncate $outside/shared/file # all
+remove $outside/secret # all
+remove $outside/shared/file # all
+remove $outside/writable # all
+mkdir $outside/dir # all
+rename mine $outside/mine # all
+rename dir $outside/dir # all
+exchange mine $outside/secret # all
+exchange mine $outside/shared/file # all
+link mine $outside/mine # all
+symlink-write $outside/secret link # all
+write /proc/self/root$outside/secret # all
+write /proc/self/oom_score_adj # all
+write /proc/sys/kernel/ns_last_pid # all
+write /etc/hostname # all
+END
+	same "$(cat "$outside/secret" "$outside/shared/file")" $'secret\nshared'
+	[ "$(ls "$outside")" = $'secret\nshared\nwritable' ]
+}
+
+@test "files: modes, owners, times and attributes elsewhere stay" {
+	touch -d 2001-01-01 "$outside/secret" "$outside/shared/file"
+	every_way <<'END'
+chmod $outside/secret # all
+chmod $outside # all
+chmod $outside/shared/file # all
+fchmod $outside/shared/file # all
+chown $outside/secret # all
+utimes $outside/secret # all
+utimes-far $outside/secret # all
+utimes-far $outside/shared/file # all
+setxattr $outside/secret # all
+setxattr $outside/shared/file # all
+END
+	same "$(stat -c '%a %Y' "$outside/secret" "$outside/shared/file" | sort -u)" \
+		"644 $(date -d 2001-01-01 +%s)"
+}
+
+@test "processes elsewhere are neither looked into, nor signalled, nor changed" {
+	for user in $SANDBOX_USERS; do
+		as_user "$user" || continue
+		for config in full namespaces landlock seccomp; do
+			all_prevented "$config" <<'END'
+process-file $victim environ # all
+process-file $victim maps # all
+list /proc/$victim/root # all
+list /proc/$victim/cwd # all
+read /proc/$victim/fd/0 # all
+process-memory $victim # all
+ptrace $victim # all
+readv $victim # all
+signal $victim # all
+pidfd-signal $victim # all
+prlimit $victim # all
+renice $victim # all
+END
+			kill -0 "$victim"
+		done
+	done
+}
+
+# What a socket of the outside would tell if somebody came.
+listen() {
+	coproc LISTENER { exec python3 -u -c '
+import socket, sys
+base = sys.argv[1]
+tcp = socket.create_server(("127.0.0.1", 0)); udp = socket.socket(type=socket.SOCK_DGRAM)
+udp.bind(("127.0.0.1", 0))
+path = socket.socket(socket.AF_UNIX); path.bind(base + "/socket"); path.listen()
+name = socket.socket(socket.AF_UNIX); name.bind("\0" + base); name.listen()
+gram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); gram.bind(base + "/datagrams")
+abstract = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); abstract.bind("\0" + base + "-datagrams")
+print(tcp.getsockname()[1], udp.getsockname()[1])
+sys.stdin.read()' "$outside" 3>&-; }
+	listener=$LISTENER_PID
+	read -r tcp udp <&"${LISTENER[0]}"
+	chmod 777 "$outside/socket" "$outside/datagrams" "$outside"
+}
+
+@test "without network, no socket reaches anything" {
+	listen
+	"$escape" tcp "$tcp" && "$escape" udp "$udp" && "$escape" unix "$outside/socket"
+	"$escape" unix "@$outside" && "$escape" pair "$outside/datagrams"
+	"$escape" pair "@$outside-datagrams"
+	every_way <<'END'
+tcp $tcp # all
+udp $udp # full namespaces landlock
+unix $outside/socket # full namespaces landlock
+unix @$outside # all
+pair $outside/datagrams # full namespaces landlock
+pair @$outside-datagrams # all
+socket raw # all
+socket ping # full namespaces landlock
+socket netlink # full namespaces landlock
+socket packet # all
+socket vsock # full namespaces landlock
+socket alg # full namespaces landlock
+socket unix # full namespaces landlock
+socket inet # full namespaces landlock
+socket inet6 # full namespaces landlock
+END
+	as=()
+	run -0 attempt full stream-pair
+}
+
+@test "with network, TCP and UDP alone" {
+	listen
+	for config in full namespaces; do
+		with() { "$sandbox" $(options "$config") --network -- "$escape" "$@"; }
+		with tcp "$tcp"
+		with udp "$udp"
+		with stream-pair
+		for words in "unix $outside/socket" "unix @$outside" "pair $outside/datagrams" \
+			"pair @$outside-datagrams" 'socket raw' 'socket netlink' 'socket packet' \
+			'socket vsock' 'socket alg' 'socket unix'; do
+			# shellcheck disable=SC2086
+			run with $words
+			[ "$status" = 1 ] || { echo "$config: $words: $status $output"; false; }
+		done
+	done
+}
+
+@test "the kernel's ways around are closed" {
+	every_way <<'END'
+privileges # all
+capabilities # all
+clone # full namespaces landlock
+open-terminal # all
+call io_uring_setup # full namespaces landlock
+call clone3 # full namespaces landlock
+call open_tree # full namespaces landlock
+call fsopen # full namespaces landlock
+call mount # full namespaces landlock
+call umount2 # full namespaces landlock
+call unshare # full namespaces landlock
+call setns # full namespaces landlock
+call pivot_root # full namespaces landlock
+call chroot # full namespaces landlock
+call bpf # full namespaces landlock
+call perf_event_open # full namespaces landlock
+call userfaultfd # full namespaces landlock
+call keyctl # full namespaces landlock
+call add_key # full namespaces landlock
+call open_by_handle_at # full namespaces landlock
+call finit_module # full namespaces landlock
+call ptrace # full namespaces landlock
+call process_vm_writev # full namespaces landlock
+call fanotify_init # full namespaces landlock
+END
+}
+
+@test "system calls of another kind of machine are none" {
+	[ "$(uname -m)" = x86_64 ] || skip "x86-64 alone has them"
+	every_way <<'END'
+other-machine x32 # full namespaces landlock
+other-machine i386 # full namespaces landlock
+END
+}
+
+@test "shared memory of others is not attached" {
+	id=$(python3 -c '
+import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
+	"$escape" shm "$id"
+	as=()
+	for config in full namespaces landlock seccomp; do run -1 attempt "$config" shm "$id"; done
+	ipcrm -m "$id"
+}
+
+@test "descriptors do not come along, nor a directory as stdin, nor the terminal" {
+	as=()
+	for config in full namespaces; do
+		run -1 attempt "$config" descriptor 7 7<"$outside/secret"
+		run -1 attempt "$config" stdin-directory <"$outside"
+	done
+	# shellcheck disable=SC2016
+	run -1 script -qec "$sandbox -- $escape terminal" /dev/null
+	run -1 script -qec "$sandbox --without seccomp --prefer -q -- $escape terminal" /dev/null
+}
+
+@test "a storage and a home directory in the workspace are not seen; without namespaces it is refused" {
+	mkdir -p storage/runs/x home/.ssh
+	echo key >storage/runs/x/key
+	echo key >home/.ssh/id
+	export AWF_STORAGE=$PWD/storage HOME=$PWD/home
+	as=()
+	for path in storage/runs/x/key home/.ssh/id; do
+		run -1 attempt full read "$path"
+		run -1 attempt landlock read "$path"
+	done
+	run -1 attempt full create storage/x
+	run -0 attempt full create x
+	run -77 --separate-stderr attempt namespaces read mine
+	[[ $stderr == "awf-sandbox: $PWD/"*": would be seen in the sandbox, and this system has no namespaces to hide it"* ]]
+}
+
+@test "the workspace is no home directory, no storage and not the machine" {
+	for place in "$HOME" / "$AWF_STORAGE" "$AWF_STORAGE/runs" "$XDG_CONFIG_HOME/awf"; do
+		mkdir -p "$place"
+		run -77 --separate-stderr "$sandbox" -w "$place" -- true
+		[[ $stderr == "awf-sandbox: "*": can be no workspace: "* ]]
+	done
+}
+
+@test "read-only: nothing changes but what is temporary" {
+	echo mine >mine
+	mkdir dir
+	for config in full namespaces landlock seccomp; do
+		# shellcheck disable=SC2046
+		inside() { "$sandbox" $(options "$config") --read-only -- "$@"; }
+		for words in 'write mine' 'create new' 'remove mine' 'mkdir new' 'truncate mine' \
+			'chmod mine' 'utimes mine' 'rename mine dir/mine'; do
+			# shellcheck disable=SC2086
+			run inside "$escape" $words
+			[ "$status" = 1 ] || { echo "$config: $words: $status $output"; false; }
+		done
+		same "$(inside sh -c 'cat mine; echo $AWF_SANDBOX; echo x >"$TMPDIR/x" && cat "$TMPDIR/x"')" \
+			$'mine\nread-only\nx'
+	done
+	same "$(ls)" $'dir\nmine'
+}
+
+# The processes whose environment has this mark.
+marked() { grep -lz "^SANDBOX_MARK=$1$" /proc/[0-9]*/environ 2>/dev/null | wc -l; }
+
+none_marked() { [ "$(marked "$1")" = 0 ]; }
+
+some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
+
+@test "all ends with whoever asked, with the keeper, and with the command" {
+	for config in full namespaces; do
+		mark="$BATS_TEST_TMPDIR-$config"
+		# shellcheck disable=SC2046
+		set -- env SANDBOX_MARK="$mark" "$sandbox" $(options "$config") -- sh -c
+		for aim in parent sandbox keeper; do
+			sh -c '"$@"; :' sh "$@" 'setsid sleep 300 & setsid sleep 301 & sleep 302' >/dev/null 2>&1 3>&- &
+			parent=$!
+			eventually some_marked "$mark" 6
+			own=$(pgrep -P "$parent")
+			keeper=$(pgrep -P "$own")
+			case $aim in
+			parent) kill -KILL "$parent" ;;
+			sandbox) kill -KILL "$own" ;;
+			keeper) kill -KILL "$keeper" ;;
+			esac
+			eventually none_marked "$mark" || { echo "$config: $aim"; false; }
+		done
+		"$@" 'setsid sleep 300 >/dev/null 2>&1 & :'
+		eventually none_marked "$mark"
+	done
+}
+
+@test "a name that others spare does not help to outlive the command" {
+	for config in full namespaces; do
+		# shellcheck disable=SC2046
+		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -c '
+import ctypes, os, time
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(15, b"awf-detached", 0, 0, 0); os.setsid()
+    os.close(0); os.close(1); os.close(2); time.sleep(300)
+time.sleep(0.1)'
+		eventually none_marked "$BATS_TEST_TMPDIR-detached"
+	done
+}
+
+@test "processes are limited" {
+	for user in $SANDBOX_USERS; do
+		as_user "$user" || continue
+		# The kernel counts in a namespace, or a watch does.
+		run -1 --separate-stderr "${as[@]}" "$sandbox" --processes 400 -- "$escape" forks 2000
+		[ "${stderr#made }" -lt 800 ]
+		run -77 --separate-stderr "${as[@]}" "$sandbox" --processes 40 --without namespaces -- \
+			sh -c "$escape forks 200 & sleep 60"
+		[[ $stderr == *"more processes than --processes allows"* ]]
+	done
+	run -77 --separate-stderr "$sandbox" --processes 40 --without namespaces -- \
+		sh -c 'i=0; while [ $i -lt 200 ]; do sleep 50 & i=$((i+1)); done; sleep 60'
+}
+
+@test "a disk is not filled" {
+	as=()
+	small="$outside/small"
+	mkdir "$small"
+	[ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64m,nr_inodes=4000 none "$small" || skip "takes a file system to fill"
+	cd "$small"
+	for config in full namespaces; do
+		# shellcheck disable=SC2046
+		inside() { "$sandbox" $(options "$config") "$@"; }
+		# A file; many of them, and as many as there is room for; the temporary directory.
+		run -153 inside --file-size 1M -- sh -c 'exec dd if=/dev/zero of=x bs=64k 2>/dev/null'
+		[ "$(stat -c %s x)" = 1048576 ]
+		rm x
+		run -77 --separate-stderr inside --disk 8M -- sh -c \
+			'i=0; while :; do dd if=/dev/zero of=f$i bs=64k count=4 2>/dev/null; i=$((i+1)); sleep 0.01; done'
+		[[ $stderr == *"too much was written"* ]]
+		[ "$(df --output=avail -m . | tail -1)" -gt 16 ]
+		rm -f f*
+		run -77 --separate-stderr inside -- sh -c \
+			'i=0; while :; do touch n$i; i=$((i+1)); done'
+		[ "$(df --output=iavail . | tail -1)" -gt 0 ]
+		find . -name 'n*' -delete
+	done
+	run -1 --separate-stderr inside_full_temporary
+	cd / || false
+}
+
+inside_full_temporary() { "$sandbox" --temporary 1M -- dd if=/dev/zero of=/tmp/x bs=64k count=64; }

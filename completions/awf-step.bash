@@ -24,6 +24,8 @@ _awf_step()
 	--terminal) words='success failure' ;;
 	--tools-policy) words='block warn' ;;
 	--backoff) words='constant linear exponential' ;;
+	--sandbox) words='workspace read-only none' ;;
+	--sandbox-mode) words='require prefer' ;;
 	--effects) words='none read workspace external workspace,idempotent external,idempotent' ;;
 	--retry-on) words='rate_limit overloaded network provider exit_status timeout schema' ;;
 	-o | --output | --attach | --output-schema)
@@ -35,7 +37,7 @@ _awf_step()
 	*) words='--agent --model --prompt --attach --tool --approve --pending --each --while --until --max --parallel --strategy --terminal --allow-tools --tools-policy --output-schema --max-turns --max-children --max-tokens-total
 		--input --no-input --allow-empty --state --output-form --join --by-name --jobs --into
 		--raw --output --quiet --when --rescue --allow-failure --try --timeout --retries
-		--backoff --delay --max-delay --retry-on --require --effects --pass-key --kind --dry-run
+		--backoff --delay --max-delay --retry-on --require --effects --pass-key --sandbox --network --no-network --sandbox-mode --kind --dry-run
 		--verbose --help --version' ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

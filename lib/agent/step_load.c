@@ -83,6 +83,24 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 	return 0;
 }
 
+/* Whoever asks for a sandbox must not go without one. */
+static int
+check_member(const struct step *step, const struct member *m, struct error *err)
+{
+	const char *place = m->agent.path != NULL ? m->agent.path : "--sandbox";
+	struct sandbox decided;
+	struct error why = ERROR_INIT;
+
+	if (sandboxing_decide_command(&decided, &step->sandbox, &m->agent, &why) == -1 &&
+	    m->server_count > 0)
+		return error_set(err, ERROR_DEFINITION, place, "network: %s", why.message);
+	if (provider_is_cli(m->agent.provider) &&
+	    (sandbox_holds(&decided) || decided.network == SANDBOX_NETWORK_DENIED))
+		return error_set(err, ERROR_DEFINITION, place, "sandbox: the agent CLI '%s' runs its "
+		    "tools itself, and no sandbox can be put around them", m->agent.provider);
+	return 0;
+}
+
 /* Whether each tool can have the sandbox that it is to have. */
 static int
 check_sandboxes(const struct step *step, struct error *err)
@@ -94,6 +112,8 @@ check_sandboxes(const struct step *step, struct error *err)
 	for (size_t i = 0; step->team != NULL && i < step->team->count; i++) {
 		const struct member *m = step->team->members[i];
 
+		if (check_member(step, m, err) == -1)
+			return -1;
 		for (size_t j = 0; j < m->tool_count; j++)
 			if (sandboxing_decide(&decided, &step->sandbox, &m->agent, &m->tools[j],
 			    err) == -1)

@@ -338,6 +338,18 @@ open_special(struct replacement *r, const char *path, struct error *err)
 	return 0;
 }
 
+/* The mode that a new file got may be that already; where a sandbox lets no mode be changed,
+ * that is all there is. */
+static int
+keep_mode(int fd, mode_t mode)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) == 0 && (status.st_mode & 0777) == mode)
+		return 0;
+	return fchmod(fd, mode);
+}
+
 int
 replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err)
 {
@@ -354,8 +366,10 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->path = memory_text(target != NULL ? target : path);
 	free(target);
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
+	if (exists)
+		mode = status.st_mode & 0777;
 	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	if (r->fd >= 0 && (!exists || fchmod(r->fd, status.st_mode & 0777) == 0))
+	if (r->fd >= 0 && (!exists || keep_mode(r->fd, mode) == 0))
 		return 0;
 	error = errno;
 	error_errno(err, ERROR_SYSTEM, r->path, exists ? "unable to replace" : "unable to create");

@@ -352,7 +352,7 @@ static const struct {
 	{ "before_turn: {command: x, time: 5}", "x.md:2", "before_turn: expected a text, a list of texts, or {command: …, timeout: …}" },
 	{ "before_turn: {command: x, timeout: y}", "x.md:2", "before_turn: expected a duration such as 30, 500ms or 20m" },
 	{ "fallback: x", "x.md:2", "fallback: " LATER },
-	{ "continue_from: [x]", "x.md:2", "continue_from: expected a text" },
+	{ "continue_from: [x]", "x.md:2", "continue_from: expected a text, got list" },
 	{ "sandbox: strict", "x.md:2", "sandbox: " LATER },
 	{ "network: false", "x.md:2", "network: " LATER },
 	{ "- a", "x.md", "expected keys and values, got list" },

@@ -3,6 +3,7 @@
 #   make            build everything below build/
 #   make deps       install what building and testing needs (Debian)
 #   make check      run all tests           make lint   static checks
+#   make check-clis run agent CLIs from npm against the test model server
 #   make check-mcp  install MCP servers from npm below build/, and test with them
 #   make check-schema SUITE=PATH  run the published JSON Schema Test Suite
 #   make demo       build and show the main job
@@ -173,6 +174,9 @@ check-mcp: all
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite $(or $(SUITE),$(error SUITE=PATH names a copy of JSON-Schema-Test-Suite))
+# The agent CLIs themselves, from npm.
+check-clis: all $(SUPPORT)
+	BUILD=$(abspath $(BUILD)) bash tests/clis/run
 lint:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 	BUILD=$(abspath $(BUILD)) sh tests/lint
@@ -208,5 +212,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all packages deps tests check check-mcp check-schema lint demo bench fuzz install uninstall clean
+.PHONY: all packages deps tests check check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
 .SECONDARY:

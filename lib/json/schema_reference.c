@@ -247,34 +247,53 @@ find_node(const struct schema *s, const json_t *document)
 	return n;
 }
 
-/* What a pointer leads to, from the root of a resource on. A place that no keyword has
- * made a schema is made one. */
-static struct node *
-pointed_node(struct compiler *c, const struct rule *r, struct resource *resource,
-    const char *pointer)
+/* The resource whose root it is, else the one that it lies in. */
+static struct resource *
+resource_at(const struct schema *s, const json_t *document, struct resource *outer)
 {
-	const char *at = pointer;
-	struct buffer whole = BUFFER_INIT;
-	json_t *document = resource->root->document;
-	struct node *n = resource->root;
+	struct resource *resource = s->resources;
+
+	while (resource != NULL && resource->root->document != document)
+		resource = resource->next;
+	return resource != NULL && json_is_object(document) ? resource : outer;
+}
+
+/* What a pointer leads to in a resource, and the resource of that; NULL: nowhere. */
+static json_t *
+follow_pointer(const struct schema *s, const char *at, struct resource **resource)
+{
+	json_t *document = (*resource)->root->document;
 	char *token;
 
 	while (document != NULL && *at == '/') {
 		at++;
 		token = pointer_token(&at);
 		document = child_of(document, token);
+		*resource = resource_at(s, document, *resource);
 		free(token);
-		n = document == NULL ? NULL : find_node(c->schema, document);
-		resource = n != NULL ? n->resource : resource;
 	}
-	if (document == NULL) {
+	return document;
+}
+
+/* The node that a pointer leads to. A place that no keyword has made a schema is made
+ * one. */
+static struct node *
+pointed_node(struct compiler *c, const struct rule *r, struct resource *resource,
+    const char *pointer)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct node *n;
+	json_t *document;
+
+	buffer_format(&whole, "%s%s", resource->root->pointer, pointer);
+	document = follow_pointer(c->schema, pointer, &resource);
+	n = document == NULL ? NULL : find_node(c->schema, document);
+	if (document == NULL)
 		rule_refuse(c, r, "'%s' leads nowhere", json_string_value(r->value));
-		return NULL;
-	}
-	if (n != NULL)
+	if (document == NULL || n != NULL) {
+		buffer_free(&whole);
 		return n;
-	buffer_text(&whole, resource->root->pointer);
-	buffer_text(&whole, pointer);
+	}
 	n = node_make(c, document, buffer_take(&whole), resource);
 	return n == NULL || nodes_compile(c, n) != 0 ? NULL : n;
 }

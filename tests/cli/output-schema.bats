@@ -277,6 +277,38 @@ stop_when: {command: "grep -q stop"}'
 	awf-verify -q --determinism --isolation copy "$(id)"
 }
 
+@test "killed after a text that the stop command ended was sent back" {
+	scripted_provider
+	extractor 'tools: [note, wait]
+stop_when: {command: "grep -q stop"}'
+	sed -i 's/^provider: told/provider: scripted/' agents/extractor.md
+	tool wait '"effects":"read"' 'hold'
+	script "$(said 'I stop'),$(called t1 note '{}')" "$(called t2 wait '{}')" "$(said '{"n":1}')"
+	die -n ./flow.awf
+	run -0 --separate-stderr resume
+	same "$(jq -c .data <<<"$output")" '{"n":1}'
+	same "$(entries note)" 1
+	tail -n 1 requests.jsonl | jq -c .messages >resumed
+	same "$(RECORD=$(record) payloads message.user .turn | paste -sd' ')" '0 1 2'
+	awf-verify -q "$(id)"
+	awf-verify -q --determinism --isolation copy "$(id)"
+	rm requests.jsonl
+	run -0 ./flow.awf
+	tail -n 1 requests.jsonl | jq -c .messages | cmp - resumed
+}
+
+@test "calls that failed so, and results that were refused, replay" {
+	answers no no no
+	recorded 3 -n ./flow.awf
+	scripted_provider
+	extractor 'stop_when: {tool: report}'
+	sed -i 's/^provider: told/provider: scripted/' agents/extractor.md
+	script "$(called t1 report '{"n":"x"}')" "$(called t2 report '{"n":2}')"
+	recorded 0 -n ./flow.awf
+	script "$(called t1 report '{}')" "$(called t2 report '{}')" "$(called t3 report '{}')"
+	recorded 3 -n ./flow.awf
+}
+
 @test "a call that failed is asked its last answer anew by a resumed run" {
 	answers 'no' 'no' 'no'
 	run -3 awf-run --id-file run.id -n ./flow.awf

@@ -104,8 +104,8 @@ number_divides(const json_t *divisor, const json_t *value)
 	struct decimal a = decimal_of(value), b = decimal_of(divisor);
 	uint64_t rest, twice, four;
 
-	if (a.digits == 0)
-		return true;
+	if (a.digits == 0 || b.digits == 0)
+		return a.digits == 0;
 	for (; a.exponent < b.exponent; b.exponent--) {
 		if (b.digits > a.digits / 10)
 			return false;

@@ -10,7 +10,7 @@ prepare() {
 
 @test "lines that keep to the schema are silent, others are named" {
 	printf '{"n":1}\n\n  {"n":2.0} \n{"n":3}' >good
-	run -0 --separate-stderr awf-verify --against schema.json good - <good
+	run -0 --separate-stderr awf-verify --against schema.json good - <<<'{"n":4}'
 	same "$output$stderr" ''
 	run -0 awf-verify --against schema.json <good
 	printf '{"n":"x"}\n{"n":1}\n[]\n{"n":\n{"m":1}' >bad

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "agent/definition.h"
+#include "agent/markdown.h"
 #include "agent/params.h"
 #include "agent/provider.h"
 #include "agent/sandboxing.h"
+#include "agent/skills.h"
 #include "agent/tool.h"
-#include "agent/yaml.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -157,6 +158,36 @@ read_handoffs(const struct definition *d, const struct definition_key *key, json
 	return 0;
 }
 
+static int
+read_skills(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	const char *repeated;
+
+	if (definition_names(d, key, value, object, err) != 0)
+		return -1;
+	for (char **name = a->skills; name != NULL && *name != NULL; name++)
+		if (!skill_name_valid(*name))
+			return definition_fail(d, key->name, err, "'%s' is no skill's name "
+			    "(1 to 64 of a-z 0-9 and single hyphens between them)", *name);
+	repeated = list_repeated(a->skills);
+	if (repeated != NULL)
+		return definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+	a->skills_place = definition_place(d, key->name);
+	return 0;
+}
+
+static int
+read_agents_md(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+
+	a->agents_md_place = definition_place(d, key->name);
+	return definition_flag(d, key, value, object, err);
+}
+
 #define MEMBER(name) offsetof(struct agent, name)
 
 /* awf-agent(5) lists the same keys. */
@@ -178,7 +209,8 @@ static const struct definition_key keys[] = {
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "stop_when", read_stop_when, 0, 0, 0 },
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
-	{ "skills", definition_later, 0, 0, 0 },
+	{ "skills", read_skills, MEMBER(skills), 0, 0 },
+	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
 	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
@@ -207,77 +239,6 @@ agent_begin(struct agent *a)
 	a->max_turns = DEFAULT_MAX_TURNS;
 	a->before_turn_ms = DEFAULT_BEFORE_TURN_MS;
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
-}
-
-/* The text between white space at its ends; NULL if there is none. */
-static char *
-trimmed(const char *text, size_t len)
-{
-	static const char blank[] = " \t\n\r\f\v";
-
-	while (len > 0 && strchr(blank, text[len - 1]) != NULL)
-		len--;
-	while (len > 0 && strchr(blank, *text) != NULL) {
-		text++;
-		len--;
-	}
-	return len == 0 ? NULL : memory_copy(text, len);
-}
-
-/* Drops a byte order mark, and the CRs of CRLF, so that the same file means the
- * same wherever it was edited. */
-static void
-normalise(struct buffer *text)
-{
-	size_t kept = 0;
-
-	if (text->len >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0)
-		buffer_drop(text, 3);
-	for (size_t i = 0; i < text->len; i++)
-		if (text->data[i] != '\r' || i + 1 == text->len || text->data[i + 1] != '\n')
-			text->data[kept++] = text->data[i];
-	if (text->len > 0)
-		text->data[kept] = '\0';
-	text->len = kept;
-}
-
-/* Whether a line is "---", with nothing but blanks behind. */
-static bool
-is_fence(const char *line)
-{
-	return strncmp(line, "---", 3) == 0 && line[3 + strspn(line + 3, " \t")] ==
-	    (strchr(line, '\n') == NULL ? '\0' : '\n');
-}
-
-/* The line after this one, or the end of the text. */
-static const char *
-next_line(const char *line)
-{
-	return line + strcspn(line, "\n") + (strchr(line, '\n') != NULL);
-}
-
-/* Parts the text at its fences and reads what is between them. */
-static int
-read_markdown(struct agent *a, struct definition *d, const char *text, struct error *err)
-{
-	const char *front = next_line(text), *fence = front;
-
-	if (!is_fence(text)) {
-		a->system = trimmed(text, strlen(text));
-		d->document = json_object();
-		return 0;
-	}
-	while (*fence != '\0' && !is_fence(fence))
-		fence = next_line(fence);
-	if (*fence == '\0')
-		return error_set(err, ERROR_DEFINITION, a->path,
-		    "the front matter has no closing '---'");
-	d->document = yaml_parse(front, (size_t)(fence - front), a->path, 2, &d->lines, err);
-	if (json_is_null(d->document))
-		d->document = json_object();
-	fence = next_line(fence);
-	a->system = trimmed(fence, strlen(fence));
-	return d->document == NULL ? -1 : 0;
 }
 
 static int
@@ -342,12 +303,10 @@ read_text(struct agent *a, struct definition *d, struct buffer *text, struct err
 	int result;
 
 	digest_sha256(buffer_string(text), text->len, a->sha256);
-	normalise(text);
-	if (!utf8_valid(buffer_string(text), text->len) ||
-	    strlen(buffer_string(text)) != text->len)
-		return error_set(err, ERROR_DEFINITION, a->path, "not UTF-8, or holds NUL");
+	if (markdown_normalise(text, a->path, err) != 0)
+		return -1;
 	result = has_extension(a->path, ".json") ? read_json(a, d, text, err)
-	    : read_markdown(a, d, buffer_string(text), err);
+	    : markdown_read(d, buffer_string(text), &a->system, err);
 	if (result != 0)
 		return -1;
 	if (!json_is_object(d->document))
@@ -532,6 +491,11 @@ agent_free(struct agent *a)
 	list_free(a->tools);
 	list_free(a->handoffs);
 	free(a->handoffs_place);
+	list_free(a->skills);
+	free(a->skills_place);
+	free(a->agents_md_place);
+	list_free(a->skill_directories);
+	list_free(a->composed);
 	free(a->path);
 	free(a->name);
 	free(a->description);

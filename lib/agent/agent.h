@@ -2,8 +2,7 @@
  * Agent files, awf-agent(5): Markdown with YAML front matter (libyaml) or JSON.
  * The body is the system prompt. Keys of other programs are kept, not refused, but
  * one that is nearly a key of ours is worth a warning; values of known keys are
- * checked and errors name file and line. Keys of later versions are refused: whoever
- * wrote "sandbox" must not run without one.
+ * checked and errors name file and line.
  */
 #ifndef AWF_AGENT_AGENT_H
 #define AWF_AGENT_AGENT_H
@@ -45,12 +44,20 @@ struct agent {
 	char *continue_from;   /* path of the step whose conversation goes on; NULL */
 	char **handoffs;           /* agents to hand over to, as they are named; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of that; NULL */
+	char **skills;             /* names (skills.h); NULL: none */
+	char *skills_place;        /* FILE:LINE of that; NULL */
+	bool agents_md;            /* AGENTS.md files belong to its system prompt */
+	char *agents_md_place;     /* NULL */
+	char **skill_directories;  /* absolute; what skills_compose() found; NULL */
+	char **composed;           /* absolute paths of the files that are in its system
+	                              prompt, as skills_compose() left it; NULL */
 	struct sandbox sandbox;    /* of its tools, as far as it says */
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */
 	json_t *document;          /* everything, unknown keys too */
 	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
-	char sha256[65];           /* of the file's bytes; "" for agent_plain() */
+	char sha256[65];           /* of the file's bytes, and of those composed; "" for
+	                              agent_plain() */
 };
 
 /* Finds FILE: in the directory beside (which may be NULL), with and without .md; as it

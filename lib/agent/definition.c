@@ -259,15 +259,6 @@ definition_ignored(const struct definition *d, const struct definition_key *key,
 	return 0;
 }
 
-int
-definition_later(const struct definition *d, const struct definition_key *key,
-    json_t *value, void *object, struct error *err)
-{
-	(void)value;
-	(void)object;
-	return definition_fail(d, key->name, err, "not supported by this version");
-}
-
 bool
 definition_exists(const char *path)
 {
@@ -396,6 +387,7 @@ definition_find(const struct definition_places *places, const char *what,
 		look_below(&s, config, "awf/");
 	else
 		look_below(&s, getenv("HOME"), ".config/awf/");
+	look_in_list(&s, places->user);
 	look_below(&s, AWF_DATADIR, "");
 	look_in_list(&s, places->last);
 	if (s.found == NULL)

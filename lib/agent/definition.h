@@ -66,9 +66,6 @@ int definition_names(const struct definition *d, const struct definition_key *ke
 /* Takes anything and stores nothing. */
 int definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
-/* Refuses: a key of a later version, which must not be ignored. */
-int definition_later(const struct definition *d, const struct definition_key *key,
-    json_t *value, void *object, struct error *err);
 
 /* Where definitions are looked for, in this order; NULL: not there. */
 struct definition_places {
@@ -77,6 +74,7 @@ struct definition_places {
 	const char *kind;               /* so called here, in the workflow's directory, in the
 	                                   user's configuration, in the system's */
 	const char *workflow_directory;
+	const char *user;               /* directories after that in the user's configuration */
 	const char *last;               /* directories, with colons between */
 };
 

@@ -44,6 +44,8 @@ name_member(struct writer *w, const char *here, const struct member *m)
 {
 	name_file(w, here, m->agent.path);
 	name_file(w, here, m->agent.output.path);
+	for (char **path = m->agent.composed; path != NULL && *path != NULL; path++)
+		name_file(w, here, *path);
 	for (size_t i = 0; i < m->tool_count; i++)
 		name_tool(w, here, &m->tools[i]);
 	if (m->stop.name != NULL)

@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 
 #include "agent/mcp_tools.h"
+#include "agent/skills.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 
+#define READ_TOOL "read"
 #define DEFAULT_MODEL "default" /* an agent CLI knows which */
 
 static const char *
@@ -223,6 +225,26 @@ load_servers(struct team *t, struct member *m, char *const *allowed, struct erro
 	return status;
 }
 
+/* Whether it can read files by a tool, in each of its phases. */
+static bool
+reads_files(const struct member *m)
+{
+	const struct agent *a = &m->agent;
+	bool reads = false;
+
+	for (size_t i = 0; i < m->tool_count; i++)
+		reads = reads || strcmp(m->tools[i].name, READ_TOOL) == 0;
+	for (size_t i = 0; i < a->phases.count; i++)
+		reads = reads && list_has(phase_tools(a, i), READ_TOOL);
+	return reads;
+}
+
+static int
+compose(struct member *m, struct error *err)
+{
+	return skills_compose(&m->agent, reads_files(m), workflow_directory(), err);
+}
+
 static int
 load_file(struct agent *agent, const char *file, const char *name, struct error *err)
 {
@@ -310,7 +332,7 @@ load_lead(struct team *t, struct member *m, const struct team_source *source, co
 	    load_agent_tools(m, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;
-	return load_stop_tool(m, err);
+	return load_stop_tool(m, err) == -1 ? -1 : compose(m, err);
 }
 
 /* The one whose file this is; NULL. */
@@ -371,7 +393,7 @@ load_other(struct team *t, struct member *m, const char *path,
 	    load_allowed_tools(m, source->allow_tools, err) == -1 ||
 	    load_servers(t, m, source->allow_tools, err) == -1)
 		return -1;
-	return load_stop_tool(m, err);
+	return load_stop_tool(m, err) == -1 ? -1 : compose(m, err);
 }
 
 static int

@@ -330,19 +330,22 @@ run_finish(struct tool_run *run)
 }
 
 /* The tool's command line, in its sandbox if it has one; in memory of its own. What lies
- * beside the tool's file is the tool's. */
+ * beside the tool's file is the tool's, what lies beside a skill's is the agent's. */
 static char **
 run_argv(const struct turns *t, struct tool_run *run)
 {
-	char *readable[2] = { NULL, NULL }, **argv;
+	char **readable = NULL, **argv;
+	char *const *directory = t->member == NULL ? NULL : t->member->agent.skill_directories;
 
 	if (!sandbox_holds(&run->sandbox))
 		return list_copy(run->tool->argv);
-	readable[0] = path_directory(run->tool->path);
+	list_take(&readable, path_directory(run->tool->path));
+	for (; directory != NULL && *directory != NULL; directory++)
+		list_add(&readable, *directory);
 	run->sandbox.told = t->sandbox->told;
 	argv = sandbox_argv(&run->sandbox, NULL, readable, run->tool->argv);
 	t->sandbox->told = true;
-	free(readable[0]);
+	list_free(readable);
 	return argv;
 }
 

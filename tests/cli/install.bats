@@ -34,7 +34,7 @@ in_place() {
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
 		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
 	done
-	for page in awf.7 awf-tools.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5 awf-mcp.5; do
+	for page in awf.7 awf-tools.7 awf-skills.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5 awf-mcp.5; do
 		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
 	done
 }

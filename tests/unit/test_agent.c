@@ -273,7 +273,6 @@ json_files_are_agents_too(void **state)
 	agent_free(&a);
 }
 
-#define LATER "not supported by this version"
 
 /* The front matter's lines begin at 2. */
 static const struct {
@@ -338,7 +337,9 @@ static const struct {
 	{ "mcp_servers: {a: {url: 'https://x'}}", "x.md: mcpServers.a",
 	  "url: servers are not reached over HTTP: only stdio is spoken (command, args)" },
 	{ "tools: [mcp__*]", "x.md:2", "tools: 'mcp__*' is no tool's name (1 to 64 of A-Z a-z 0-9 _ -)" },
-	{ "skills: [a]", "x.md:2", "skills: " LATER },
+	{ "skills: [A]", "x.md:2", "skills: 'A' is no skill's name "
+	    "(1 to 64 of a-z 0-9 and single hyphens between them)" },
+	{ "agents_md: 1", "x.md:2", "agents_md: expected true or false, got whole number" },
 	{ "handoffs: [a, b, a]", "x.md:2", "handoffs: 'a' is there twice" },
 	{ "handoffs: 5", "x.md:2", "handoffs: expected a list of names, got whole number" },
 	{ "phases: [a]", "x.md:2", "expected a phase {name: …, instructions: …}, got text" },
@@ -351,10 +352,10 @@ static const struct {
 	{ "before_turn: []", "x.md:2", "before_turn: expected a text, a list of texts, or {command: …, timeout: …}" },
 	{ "before_turn: {command: x, time: 5}", "x.md:2", "before_turn: expected a text, a list of texts, or {command: …, timeout: …}" },
 	{ "before_turn: {command: x, timeout: y}", "x.md:2", "before_turn: expected a duration such as 30, 500ms or 20m" },
-	{ "fallback: x", "x.md:2", "fallback: " LATER },
+	{ "fallback: 7", "x.md:2", "fallback: expected a list of PROVIDER/MODEL, got whole number" },
 	{ "continue_from: [x]", "x.md:2", "continue_from: expected a text, got list" },
-	{ "sandbox: strict", "x.md:2", "sandbox: " LATER },
-	{ "network: false", "x.md:2", "network: " LATER },
+	{ "sandbox: strict", "x.md:2", "sandbox: expected workspace, read-only or none" },
+	{ "network: 1", "x.md:2", "network: expected true or false, got whole number" },
 	{ "- a", "x.md", "expected keys and values, got list" },
 	{ "a: 1\na: 2", "x.md:3", "'a' is there twice" },
 };

@@ -179,6 +179,69 @@ patterns_match(void **state)
 	}
 }
 
+/* Where the first match from start on is; -1: there is none. */
+static const struct {
+	unsigned flags;
+	const char *pattern, *text;
+	size_t from;
+	int start;
+	size_t end;
+} found[] = {
+	{ 0, "b", "abab", 0, 1, 2 },
+	{ 0, "b", "abab", 2, 3, 4 },
+	{ 0, "b", "aba", 2, -1, 0 },
+	{ 0, "", "ab", 1, 1, 1 },
+	{ 0, "a*", "baac", 1, 1, 3 },
+	{ 0, "a+", "baac", 0, 1, 3 },
+	{ 0, "a+?", "baac", 0, 1, 2 },
+	{ 0, "<.*>", "<a><b>", 0, 0, 6 },
+	{ 0, "<.*?>", "<a><b>", 0, 0, 3 },
+	{ 0, "<.{1,3}>", "<a><b>", 0, 0, 3 },
+	{ 0, "a{2,3}?", "aaaa", 0, 0, 2 },
+	{ 0, "a??b", "aab", 0, 1, 3 },
+	{ 0, "a|ab", "ab", 0, 0, 1 },
+	{ 0, "ab|a", "ab", 0, 0, 2 },
+	{ 0, "(a|ab)(c|bcd)", "abcd", 0, 0, 4 },
+	{ 0, "x*y|abc", "xxabc", 0, 2, 5 },
+	{ 0, "abcd|bc", "abce", 0, 1, 3 },
+	{ 0, "\\bb", "ab b", 0, 3, 4 },
+	{ 0, "^b", "a\nb", 0, -1, 0 },
+	{ PATTERN_LINES, "^b", "a\nb", 0, 2, 3 },
+	{ PATTERN_LINES, "a$", "a\nb", 0, 0, 1 },
+	{ PATTERN_LINES, "^$", "a\n\nb", 0, 2, 2 },
+	{ 0, "a.b", "a\nb", 0, -1, 0 },
+	{ PATTERN_ALL, "a.b", "a\nb", 0, 0, 3 },
+	{ PATTERN_ALL | PATTERN_LINES, "^a.*b$", "a\nb\nb", 0, 0, 5 },
+	{ 0, "abc", "ABC", 0, -1, 0 },
+	{ PATTERN_FOLD, "aBc", "AbC", 0, 0, 3 },
+	{ PATTERN_FOLD, "[a-c]+", "xABCd", 0, 1, 4 },
+	{ PATTERN_FOLD, "[^a-c]", "ABCd", 0, 3, 4 },
+	{ PATTERN_FOLD, "[Z-b]", "z", 0, 0, 1 },
+	{ PATTERN_FOLD, "\xc3\xa9", "\xc3\x89", 0, -1, 0 },
+};
+
+static void
+matches_are_found(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof found / sizeof *found; i++) {
+		const char *why = "";
+		struct pattern *p = pattern_compile_as(found[i].pattern, strlen(found[i].pattern),
+		    found[i].flags, &why);
+		size_t start = found[i].from, end = 0;
+		bool matched;
+
+		if (p == NULL)
+			fail_msg("%s: %s", found[i].pattern, why);
+		matched = pattern_find(p, found[i].text, strlen(found[i].text), &start, &end);
+		if (matched != (found[i].start != -1) ||
+		    (matched && (start != (size_t)found[i].start || end != found[i].end)))
+			fail_msg("%s in '%s': %d, %zu to %zu", found[i].pattern, found[i].text,
+			    matched, start, end);
+		pattern_free(p);
+	}
+}
+
 static void
 others_are_refused(void **state)
 {
@@ -231,6 +294,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(patterns_match),
+		cmocka_unit_test(matches_are_found),
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(deep_groups_are_refused),
 		cmocka_unit_test(time_is_linear),

@@ -1,0 +1,322 @@
+#include "agent/skills.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/definition.h"
+#include "agent/markdown.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+
+#define NAME_LIMIT 64
+#define SKILL_FILE "SKILL.md"
+#define AGENTS_FILE "AGENTS.md"
+
+struct skill {
+	char *path;          /* of its file, as it is told */
+	char *directory;
+	char *name, *description, *body;
+};
+
+/* What is being composed. */
+struct composition {
+	struct agent *agent;
+	struct digest digest;
+	struct buffer text;
+	char here[PATH_MAX];
+};
+
+static const struct definition_key keys[] = {
+	{ "name", definition_text, offsetof(struct skill, name), 0, 0 },
+	{ "description", definition_text, offsetof(struct skill, description), 0, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+bool
+skill_name_valid(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+	size_t len = strlen(name);
+
+	return len > 0 && len <= NAME_LIMIT && strspn(name, allowed) == len && *name != '-' &&
+	    name[len - 1] != '-' && strstr(name, "--") == NULL;
+}
+
+/* Notes a file whose text is in the prompt, and whose bytes are in the definition. */
+static void
+note_file(struct composition *c, const char *path, const struct buffer *bytes)
+{
+	char *joined = *path == '/' ? memory_text(path) : path_join(c->here, path);
+
+	list_take(&c->agent->composed, path_normal(joined));
+	digest_add(&c->digest, buffer_string(bytes), bytes->len);
+	free(joined);
+}
+
+/* A path in this directory is told from here: so it is the same wherever that lies. */
+static char *
+path_from_here(const struct composition *c, char *path)
+{
+	size_t len = strlen(c->here);
+	char *shorter;
+
+	if (strncmp(path, c->here, len) != 0 || path[len] != '/')
+		return path;
+	shorter = memory_text(path + len + 1);
+	free(path);
+	return shorter;
+}
+
+/* Skills. */
+
+static char *
+find_skill(struct composition *c, const char *name, const char *workflow_directory,
+    struct error *err)
+{
+	const char *home = getenv("HOME");
+	char *file = memory_format("%s/" SKILL_FILE, name), *path, *user = NULL;
+	const char *const names[] = { file, NULL };
+	struct error why = ERROR_INIT;
+
+	if (home != NULL && *home == '/')
+		user = memory_format("%s/.agents/skills:%s/.claude/skills", home, home);
+	path = definition_find(&(struct definition_places){ .kind = "skills",
+	    .first = ".awf/skills:.agents/skills:.claude/skills", .user = user,
+	    .workflow_directory = workflow_directory }, name, names, &why);
+	if (path == NULL)
+		error_set(err, why.code, c->agent->skills_place, "skills: %s: %s", file,
+		    why.message);
+	free(user);
+	free(file);
+	return path == NULL ? NULL : path_from_here(c, path);
+}
+
+static int
+check_skill(const struct skill *s, const struct definition *d, const char *name,
+    struct error *err)
+{
+	if (s->name == NULL || s->description == NULL)
+		return error_set(err, ERROR_DEFINITION, s->path, "the skill has no %s in its front "
+		    "matter", s->name == NULL ? "name" : "description");
+	if (strcmp(s->name, name) != 0)
+		return definition_fail(d, "name", err, "'%s' is not the name of its directory, '%s'",
+		    s->name, name);
+	return s->body != NULL ? 0 : error_set(err, ERROR_DEFINITION, s->path,
+	    "the skill has no instructions after its front matter");
+}
+
+static int
+read_skill(struct composition *c, struct skill *s, const char *name, struct error *err)
+{
+	struct definition d = { s->path, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
+	int result = file_load(s->path, DEFINITION_LIMIT, &text, err);
+
+	if (result == 0) {
+		note_file(c, s->path, &text);
+		result = markdown_normalise(&text, s->path, err);
+	}
+	if (result == 0)
+		result = markdown_read(&d, buffer_string(&text), &s->body, err);
+	if (result == 0 && !json_is_object(d.document))
+		result = error_set(err, ERROR_DEFINITION, s->path, "expected keys and values, got %s",
+		    definition_type(d.document));
+	if (result == 0)
+		result = definition_read(&d, keys, s, err);
+	if (result == 0)
+		result = check_skill(s, &d, name, err);
+	json_decref(d.lines);
+	json_decref(d.document);
+	buffer_free(&text);
+	return result;
+}
+
+static void
+append_skill(struct composition *c, const struct skill *s, bool whole)
+{
+	buffer_format(&c->text, "<skill>\n<name>%s</name>\n<description>%s</description>\n",
+	    s->name, s->description);
+	if (whole)
+		buffer_format(&c->text, "<directory>%s</directory>\n<instructions>\n%s\n"
+		    "</instructions>\n</skill>\n", s->directory, s->body);
+	else
+		buffer_format(&c->text, "<location>%s</location>\n</skill>\n", s->path);
+}
+
+static int
+add_skill(struct composition *c, const char *name, bool whole, const char *workflow_directory,
+    struct error *err)
+{
+	struct skill s = { .path = find_skill(c, name, workflow_directory, err) };
+	int result;
+
+	if (s.path == NULL)
+		return -1;
+	s.directory = path_directory(s.path);
+	result = read_skill(c, &s, name, err);
+	if (result == 0) {
+		append_skill(c, &s, whole);
+		list_take(&c->agent->skill_directories,
+		    path_directory(c->agent->composed[list_count(c->agent->composed) - 1]));
+	}
+	free(s.path);
+	free(s.directory);
+	free(s.name);
+	free(s.description);
+	free(s.body);
+	return result;
+}
+
+static int
+add_skills(struct composition *c, bool reads, const char *workflow_directory, struct error *err)
+{
+	static const char *const introductions[] = {
+		"Skills are instructions for certain kinds of work. When your work is of such a kind, "
+		"first read the file of the skill with the tool `read`, and follow it. Paths in it "
+		"are taken from the directory of that file.",
+		"Skills are instructions for certain kinds of work. Follow those that are for the work "
+		"at hand. Paths in them are taken from their directories.",
+	};
+	char **name = c->agent->skills;
+
+	if (name == NULL || *name == NULL)
+		return 0;
+	buffer_format(&c->text, "\n\n%s\n\n<available_skills>\n", introductions[reads ? 0 : 1]);
+	for (; *name != NULL; name++)
+		if (add_skill(c, *name, !reads, workflow_directory, err) != 0)
+			return -1;
+	buffer_text(&c->text, "</available_skills>");
+	return 0;
+}
+
+/* AGENTS.md. */
+
+static int
+add_agents_file(struct composition *c, const char *path, struct error *err)
+{
+	struct buffer bytes = BUFFER_INIT;
+	char *text = NULL;
+	int result = file_load(path, DEFINITION_LIMIT, &bytes, err);
+
+	if (result == 0) {
+		note_file(c, path, &bytes);
+		result = markdown_normalise(&bytes, path, err);
+	}
+	if (result == 0)
+		text = markdown_trimmed(buffer_string(&bytes), bytes.len);
+	if (result == 0 && text == NULL)
+		result = error_set(err, ERROR_DEFINITION, path, "is empty");
+	if (result == 0)
+		buffer_format(&c->text, "\n\n<instructions from=\"%s\">\n%s\n</instructions>", path,
+		    text);
+	free(text);
+	buffer_free(&bytes);
+	return result;
+}
+
+/* Adds a directory's file if there is one, and notes that it was looked for. Takes the
+ * directory over. */
+static int
+look_in(struct composition *c, char *directory, const char *told, struct buffer *looked,
+    struct error *err)
+{
+	char *path;
+	int result;
+
+	if (directory == NULL)
+		return 0;
+	path = path_join(directory, AGENTS_FILE);
+	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
+	if (!definition_exists(path))
+		result = 0;
+	else if (told == NULL)
+		result = add_agents_file(c, path, err);
+	else
+		result = add_agents_file(c, told, err);
+	free(path);
+	free(directory);
+	return result;
+}
+
+/* From the root of the repository, or of all files, down to here. */
+static int
+look_in_project(struct composition *c, const char *directory, const char *told,
+    struct buffer *looked, struct error *err)
+{
+	char *repository = path_join(directory, ".git"), *above, *told_above;
+	bool ends = access(repository, F_OK) == 0 || strcmp(directory, "/") == 0;
+	int result = 0;
+
+	free(repository);
+	if (!ends) {
+		above = path_directory(directory);
+		told_above = memory_format("../%s", told);
+		result = look_in_project(c, above, told_above, looked, err);
+		free(told_above);
+		free(above);
+	}
+	return result == 0 ? look_in(c, memory_text(directory), told, looked, err) : -1;
+}
+
+/* What is nearest comes last, as the last word. */
+static int
+add_agents_files(struct composition *c, struct error *err)
+{
+	struct buffer looked = BUFFER_INIT;
+	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
+	size_t found = list_count(c->agent->composed);
+	int result = look_in(c, memory_text(AWF_DATADIR), NULL, &looked, err);
+
+	free(file);
+	if (result == 0)
+		result = look_in(c, user, NULL, &looked, err);
+	else
+		free(user);
+	if (result == 0)
+		result = look_in_project(c, c->here, AGENTS_FILE, &looked, err);
+	if (result == 0 && list_count(c->agent->composed) == found)
+		result = error_set(err, ERROR_DEFINITION, c->agent->agents_md_place,
+		    "agents_md: there is no " AGENTS_FILE " in %s", looked.data);
+	buffer_free(&looked);
+	return result;
+}
+
+/* The agent's own words come first. */
+static void
+settle(struct composition *c)
+{
+	struct agent *a = c->agent;
+	char *added = buffer_take(&c->text), *own = a->system;
+
+	a->system = memory_format("%s%s", own == NULL ? "" : own,
+	    added + (own == NULL ? strspn(added, "\n") : 0));
+	digest_end(&c->digest, a->sha256);
+	free(own);
+	free(added);
+}
+
+int
+skills_compose(struct agent *a, bool reads, const char *workflow_directory, struct error *err)
+{
+	struct composition c = { .agent = a, .text = BUFFER_INIT };
+	int result = 0;
+
+	if (!a->agents_md && a->skills == NULL)
+		return 0;
+	if (getcwd(c.here, sizeof c.here) == NULL)
+		return error_errno(err, ERROR_SYSTEM, ".", "unable to tell where this is");
+	digest_begin(&c.digest);
+	digest_add(&c.digest, a->sha256, strlen(a->sha256));
+	if (a->agents_md)
+		result = add_agents_files(&c, err);
+	if (result == 0)
+		result = add_skills(&c, reads, workflow_directory, err);
+	if (result == 0 && c.text.len > 0)
+		settle(&c);
+	buffer_free(&c.text);
+	return result;
+}

@@ -105,6 +105,18 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
 }
 
+@test "README: any model, any tool" {
+	run -0 sh -ec "$(readme '-t bash look')"
+	[[ ${lines[-2]} == $(date +%a)* || ${lines[-1]} == *"$(date +%Y)"* ]]
+	[[ $output == *$'\nno\n'* ]]
+	[ -s built ] && [ ! -e /usr/mine ]
+	# The agent, but for the keys that need what is not here.
+	readme 'skills: [' | sed '/^mcp_servers/d; /^skills/d; s/, mcp__files__read_file//' >release.md
+	[ "$(grep -c . release.md)" -eq 7 ]
+	answers 'the next release' '{"title":"Spring"}' >recording.jsonl
+	same "$(awf-step -n -a release.md -m "replay/$PWD/recording.jsonl" -p 'Which?' title | jq -r .data.title)" Spring
+}
+
 @test "README: control flow" {
 	export AWF_MODEL=replay/$PWD/recordings/judge.jsonl
 	same "$(awf-run -c "$(readme '--until')" <samples/task.txt | jq -c .data.verdict)" '{"accepted":true,"reasons":[]}'

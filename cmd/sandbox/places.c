@@ -90,7 +90,8 @@ static bool
 shares_data(const struct places *p, const char *prefix, const char *name)
 {
 	char *parent = path_directory(prefix);
-	bool shares = strcmp(name, "share") == 0 && holds_home(p, parent);
+	bool shares = strcmp(name, "share") == 0 && p->home != NULL &&
+	    strcmp(parent, p->home) == 0;
 
 	free(parent);
 	return shares;

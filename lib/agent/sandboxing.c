@@ -60,3 +60,12 @@ sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
 
 	return sandbox_decide(decided, said, err);
 }
+
+void
+sandboxing_write(const struct sandbox *s, struct writer *w)
+{
+	if (!sandbox_holds(s))
+		return;
+	writer_member_string(w, "sandbox", sandbox_mode_name(s->mode));
+	writer_member_bool(w, "network", s->network == SANDBOX_NETWORK_ALLOWED);
+}

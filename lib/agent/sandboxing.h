@@ -9,6 +9,7 @@
 #include "agent/definition.h"
 #include "agent/tool.h"
 #include "exec/sandbox.h"
+#include "json/writer.h"
 
 /* Readers of keys (definition.h); the member at offset is a struct sandbox. A mode, or
  * false, which is none; true or false. */
@@ -24,5 +25,8 @@ int sandboxing_decide(struct sandbox *decided, const struct sandbox *step,
 /* The same of what is no tool: a server of tools that an agent names, or a command. */
 int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, struct error *err);
+
+/* The members sandbox and network of a call's record; none if there is no sandbox. */
+void sandboxing_write(const struct sandbox *s, struct writer *w);
 
 #endif

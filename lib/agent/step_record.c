@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/sandboxing.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -190,6 +191,8 @@ write_started(const struct working *work, struct writer *w)
 		writer_member_integer(w, "timeout_ms", s->timeout_ms);
 	write_answer(w, &s->when, &work->when);
 	write_gate(w, &s->gate);
+	if (s->command != NULL)
+		sandboxing_write(&s->sandbox, w);
 	working_write_claim(work, w);
 	writer_member_string(w, "mode", step_mode(s));
 	writer_object_end(w);

@@ -189,15 +189,6 @@ write_effects(struct writer *w, const struct tool_run *run)
 		writer_member_bool(w, "idempotent", true);
 }
 
-static void
-write_sandbox(struct writer *w, const struct tool_run *run)
-{
-	if (run->refused || !sandbox_holds(&run->sandbox))
-		return;
-	writer_member_string(w, "sandbox", sandbox_mode_name(run->sandbox.mode));
-	writer_member_bool(w, "network", run->sandbox.network == SANDBOX_NETWORK_ALLOWED);
-}
-
 static int
 run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
@@ -211,7 +202,8 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	writer_member_string(&w, "call_id", run->call_id);
 	writer_member_span(&w, "input", run->input);
 	write_effects(&w, run);
-	write_sandbox(&w, run);
+	if (!run->refused)
+		sandboxing_write(&run->sandbox, &w);
 	writer_member_string(&w, "warning", run->warning);
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);

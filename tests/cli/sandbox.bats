@@ -1,0 +1,258 @@
+#!/usr/bin/env bats
+# The sandbox of tools and commands (awf-sandbox(1)): who says what, what is recorded, what
+# goes wrong. tests/fault/sandbox.bats tries to get out of it.
+# shellcheck disable=SC2016,SC2154 # the shell of a step reads dollars; bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+prepare() {
+	sandbox="$BUILD/libexec/awf/awf-sandbox"
+	"$sandbox" -- true || skip "this system lacks what a sandbox takes"
+	mkdir -p agents tools ../outside
+	echo secret >../outside/secret
+	tool look '"effects":"none"' 'echo "${AWF_SANDBOX-none}"; python3 -c "import socket; socket.socket()" 2>/dev/null && echo net; :'
+}
+
+# What the tool look says in a step with these options: its mode, and net.
+look() { echo "{}" | awf-step -i json look -t look -r "$@" | tr '\n' ' '; }
+
+looks() { echo '{"description":"looks","effects":"none"'"$1"'}' >tools/look.tool.json; }
+
+# An agent that uses the tool look, once.
+agent_looks() {
+	stream tool_use "$(use t1 look '{}')" >first
+	text done >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	agent scout "tools: [look]
+$1"
+	shift
+	awf-step -p go -n -q -a scout ask "$@"
+	payloads tool.result '.output // .error.message'
+}
+
+@test "a command: nothing but the workspace is changed, and AWF_SANDBOX says so" {
+	same "$(awf-step -n x -r --sandbox workspace -- sh -c 'echo $AWF_SANDBOX; echo hi >made; cat made')" $'workspace\nhi'
+	same "$(cat made)" hi
+	same "$(payloads step.started '[.sandbox, .network]')" '["workspace",false]'
+	run -3 --separate-stderr awf-step -n x --sandbox read-only -- sh -c 'echo $AWF_SANDBOX >&2; echo no >made'
+	[[ $stderr == *"read-only"* ]]
+	same "$(cat made)" hi
+	same "$(payloads step.completed '[.error.code, .exit_code]')" '["exit_status",2]'
+	# Without one nothing is recorded of it.
+	awf-step -n x -q --sandbox none -- true
+	same "$(payloads step.started '[.sandbox, .network]')" '[null,null]'
+	# As many calls as there are items, each in its own.
+	same "$(seq 3 | awf-step -i lines -r -j 3 --sandbox workspace x -- sh -c 'cat; : >"$TMPDIR/x"; ls "$TMPDIR"' | grep -v bats | sort -u | tr '\n' ' ')" '1 2 3 home x '
+}
+
+@test "the step's input and output, status and arguments pass" {
+	same "$(printf 'a  b' | awf-step -r --sandbox workspace x -- cat)" 'a  b'
+	same "$(printf '%s' "$("$sandbox" -- printf '[%s]' 'a b' '' '*')")" '[a b][][*]'
+	run -7 "$sandbox" -- sh -c 'exit 7'
+	run -143 "$sandbox" -- sh -c 'kill $$'
+	run -127 --separate-stderr "$sandbox" -- no-such-command
+	same "$stderr" 'awf-sandbox: no-such-command: unable to run: No such file or directory'
+	echo x >data
+	run -126 --separate-stderr "$sandbox" -- ./data
+	same "$stderr" 'awf-sandbox: ./data: unable to run: Permission denied'
+	mkdir sub
+	same "$(cd sub && "$sandbox" -w .. -- pwd)" "$PWD/sub"
+	same "$("$sandbox" -w sub -- pwd)" "$PWD/sub"
+}
+
+@test "status 77 is blocked, with what was said, and shows as safety.block" {
+	run -3 --separate-stderr awf-step -n x --sandbox workspace -- sh -c 'echo "this is not allowed" >&2; exit 77'
+	same "$(payloads step.completed .error)" '{"code":"blocked","message":"this is not allowed"}'
+	same "$(awf-tail --as agent-event | jq -r 'select(.type == "safety.block").type')" safety.block
+	run -3 awf-step -n x --sandbox workspace -- sh -c 'exit 77'
+	same "$(payloads step.completed .error.message)" '"refused by the sandbox"'
+	# Without a sandbox it is a status as any other.
+	run -3 awf-step -n x -- sh -c 'exit 77'
+	same "$(payloads step.completed .error.code)" '"exit_status"'
+	# A tool's.
+	looks ',"sandbox":"workspace"'
+	printf '#!/bin/sh\necho refused >&2; exit 77\n' >tools/look
+	run -3 awf-step -i json look -t look <<<'{}'
+	same "$(payloads tool.result .error)" '{"code":"blocked","message":"refused"}'
+	same "$(awf-tail --as agent-event | jq -r 'select(.type == "safety.block").type' | sort -u)" safety.block
+	awf-verify -q
+}
+
+@test "the strictest of step and tool holds" {
+	same "$(look)" 'none net '
+	same "$(look --sandbox workspace)" 'workspace '
+	same "$(look --sandbox read-only --network)" 'read-only net '
+	looks ',"sandbox":"workspace","network":true'
+	same "$(look)" 'workspace net '
+	same "$(payloads tool.call '[.sandbox, .network]')" '["workspace",true]'
+	same "$(look --no-network)" 'workspace '
+	same "$(look --sandbox read-only)" 'read-only net '
+	same "$(look --sandbox none)" 'workspace net '
+	looks ',"sandbox":"read-only"'
+	same "$(look --sandbox workspace)" 'read-only '
+	same "$(look --network)" 'read-only net '
+	looks ',"sandbox":false'
+	same "$(look)" 'none net '
+}
+
+@test "the strictest of agent and tool holds" {
+	same "$(agent_looks '')" '"none\nnet"'
+	same "$(agent_looks 'sandbox: workspace')" '"workspace"'
+	same "$(agent_looks 'sandbox: workspace
+network: true')" '"workspace\nnet"'
+	same "$(agent_looks 'sandbox: workspace
+network: true' --no-network)" '"workspace"'
+	same "$(agent_looks 'sandbox: none' --sandbox read-only)" '"read-only"'
+	looks ',"sandbox":"read-only"'
+	same "$(agent_looks 'sandbox: none')" '"read-only"'
+}
+
+@test "AWF's own tools have one unless somebody says otherwise" {
+	step() { echo '{"command":"echo ${AWF_SANDBOX-none}"}' | awf-step -i json -t bash -r b "$@"; }
+	same "$(step)" workspace
+	same "$(step --sandbox none)" none
+	same "$(step --sandbox read-only)" read-only
+	# One of the user's with the same name is the user's.
+	tool bash '"sandbox":"read-only"' 'echo "$AWF_SANDBOX"'
+	same "$(step --sandbox none)" read-only
+}
+
+@test "what cannot be had is said before anything is read" {
+	complains() {
+		run -"$1" --separate-stderr awf-step "${@:3}" </dev/null
+		same "$stderr" "awf-step: $2"
+	}
+	complains 1 "--sandbox: no such word 'all' (see --help)" x --sandbox all -- true
+	complains 1 "--sandbox-mode: no such word 'any' (see --help)" x --sandbox-mode any -- true
+	complains 1 '--no-network: to be without network takes a sandbox: workspace or read-only' x --no-network -- true
+	complains 1 '--sandbox: not with a group: its steps are recorded outside, and say it themselves' x --sandbox workspace --each -- true
+	complains 1 '--network: not with --no-network' x --network --no-network -- true
+	complains 1 '--approve: not with options about a sandbox: nothing is run' x --approve --sandbox none
+	looks ',"network":false'
+	complains 2 "$PWD/tools/look.tool.json: network: to be without network takes a sandbox: workspace or read-only" x -t look
+	looks ',"sandbox":"strict"'
+	complains 2 "$PWD/tools/look.tool.json: sandbox: expected workspace, read-only or none" x -t look
+	looks ',"sandbox":"workspace","network":"no"'
+	complains 2 "$PWD/tools/look.tool.json: network: expected true or false, got text" x -t look
+	looks ',"starts_run":true,"sandbox":"workspace"'
+	complains 2 "$PWD/tools/look.tool.json: sandbox: the tool 'look' starts runs, which are recorded outside: none is all that it can have" x -t look
+	agent cli 'provider: claude
+sandbox: workspace'
+	sed -i '/^provider: anthropic/d' agents/cli.md
+	complains 2 "./agents/cli.md: sandbox: the agent CLI 'claude' runs its tools itself, and no sandbox can be put around them" x -a cli
+	agent odd 'sandbox: 7'
+	complains 2 './agents/odd.md:5: sandbox: expected workspace, read-only or none' x -a odd
+}
+
+@test "awf-sandbox: usage and refusals in a line" {
+	complains() {
+		run -"$1" --separate-stderr "$sandbox" "${@:3}"
+		same "$stderr" "awf-sandbox: $2"
+	}
+	complains 1 'nothing to run: say -- command (awf-sandbox --help)'
+	complains 1 'nothing to run: say -- command (awf-sandbox --help)' --
+	complains 1 'true: a command goes after --' true
+	complains 1 "--without: no such word 'x' (see --help)" --without seccomp,x -- true
+	complains 77 'nowhere: unable to use it as the workspace: No such file or directory' -w nowhere -- true
+	echo >file
+	complains 77 "$PWD/file: is no directory, and no workspace" -w file -- true
+	complains 77 'gone: unable to let it be read: No such file or directory' --readable gone -- true
+	complains 77 "/: holds the home directory, which is not for all to read" --readable / -- true
+	complains 77 'its parent is gone' --parent 1 -- true
+	for bad in '--processes 0' '--parent x' '--disk much' '--file-size -1' '--temporary x'; do
+		# shellcheck disable=SC2086
+		run -1 --separate-stderr "$sandbox" $bad -- true
+		[[ $stderr == "awf-sandbox: ${bad% *}: "* ]]
+	done
+	run -0 "$sandbox" --help
+	run -0 "$sandbox" --version
+}
+
+@test "what may be read: PATH with what belongs to it, the workflow, and what is named" {
+	mkdir -p ../prefix/{bin,lib,share,etc} ../flow ../more "$HOME/.local/"{bin,lib,share}
+	for file in ../prefix/{lib,share,etc}/f ../flow/f ../more/f "$HOME/.local/"{lib,share}/f "$HOME/f"; do echo x >"$file"; done
+	reads() {
+		PATH="$(realpath ../prefix/bin):$HOME/.local/bin:$HOME:$PATH" AWF_WORKFLOW_DIR=$(realpath ../flow) \
+			AWF_SANDBOX_PATH=$(realpath ../more) "$sandbox" "${@:2}" -- cat "$1" >/dev/null 2>&1
+	}
+	for yes in ../prefix/lib/f ../prefix/share/f ../flow/f ../more/f "$HOME/.local/lib/f"; do
+		reads "$yes" || { echo "$yes"; false; }
+	done
+	for no in ../prefix/etc/f "$HOME/.local/share/f" "$HOME/f" ../outside/secret; do
+		if reads "$no"; then echo "$no"; false; fi
+	done
+	reads ../outside/secret --readable ../outside
+	same "$("$sandbox" --readable ../outside --hide "$(realpath ../outside/secret)" -- cat ../outside/secret)" ''
+	AWF_WORKFLOW_DIR=$HOME run -1 "$sandbox" -- cat "$HOME/f"
+	# A tool reads what lies beside its file.
+	mkdir -p ../kit
+	echo beside >../kit/data
+	tool look '"sandbox":"workspace"' 'cat "$(dirname "$0")/data"'
+	mv tools/look* ../kit
+	same "$(echo '{}' | AWF_TOOL_PATH=$(realpath ../kit) awf-step -i json x -r -t look)" beside
+}
+
+# awf-step with a sandbox that lacks parts, as on another system.
+lacking() {
+	mkdir -p ../lacking/bin ../lacking/libexec/awf
+	cp "$BUILD/bin/awf-step" ../lacking/bin
+	printf '#!/bin/sh\nexec "%s" --without %s "$@"\n' "$sandbox" "$1" >../lacking/libexec/awf/awf-sandbox
+	chmod +x ../lacking/libexec/awf/awf-sandbox
+	shift
+	../lacking/bin/awf-step "$@"
+}
+
+@test "where a part is missing: refused, or told once" {
+	# The parent that awf-sandbox is to have is the shell then, which becomes it.
+	run -3 --separate-stderr lacking landlock -n x --sandbox workspace -- true
+	same "$(payloads step.completed .error.code)" '"blocked"'
+	[[ $stderr == *"this system lacks Landlock (files elsewhere can be read) (--sandbox-mode prefer goes on without, --sandbox none with no sandbox at all)"* ]]
+	run -0 --separate-stderr bash -c "$(declare -f lacking); sandbox=$sandbox; seq 3 | lacking landlock,seccomp -i lines -r --sandbox workspace --sandbox-mode prefer x -- cat"
+	same "$output" $'1\n2\n3'
+	same "$stderr" 'awf-sandbox: this system lacks Landlock (files elsewhere can be read), seccomp (sockets and the kernel can be reached)'
+	# What can be had otherwise is not missing.
+	run -0 --separate-stderr lacking namespaces -n x --sandbox workspace -- true
+	same "$stderr" ''
+}
+
+@test "without namespaces a storage in the workspace is refused, with them it is not seen" {
+	export AWF_STORAGE="$PWD/storage"
+	same "$(awf-step -n x -r --sandbox workspace -- ls storage)" ''
+	run -3 --separate-stderr lacking namespaces -n x --sandbox workspace --sandbox-mode prefer -- true
+	same "$(payloads step.completed .error.code)" '"blocked"'
+	[[ $stderr == *"/storage: would be seen in the sandbox, and this system has no namespaces to hide it"* ]]
+}
+
+@test "keys are not in it" {
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	(umask 077 && echo OWN_KEY=own-secret >"$XDG_CONFIG_HOME/awf/keys")
+	export OPENAI_API_KEY=open-secret
+	out=$(awf-run -n -c 'awf-step -n x -r --sandbox workspace -- sh -c "env; cat /proc/1/environ; cat \"\$0\"/runs/*/key; :" "$AWF_STORAGE"' 2>&1)
+	[[ $out != *secret* ]]
+	[[ $out == *AWF_SANDBOX=workspace* ]]
+}
+
+@test "it replays, in namespaces and in a copy; a step that is resumed with another is the same" {
+	awf-run -n -c 'awf-step -n a --sandbox workspace -- sh -c "echo x >made; chmod 600 made; echo 1" | awf-step -r b --sandbox read-only -- cat made'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	unshare -Urmpnf true 2>/dev/null && awf-verify --determinism
+	printf '%s\n' '#!/bin/sh' 'awf-step -n a $MODE -- sh -c "echo x >>count" || exit' '[ -e go ]' >flow
+	chmod +x flow
+	MODE= run -1 awf-run ./flow
+	touch go
+	MODE='--sandbox workspace' awf-run --resume @
+	same "$(cat count)" x
+}
+
+@test "a step that is cut off ends what is in its sandbox" {
+	run -3 awf-step -n x --timeout 300ms --sandbox workspace -- sh -c 'sleep 287.5 & setsid sleep 287.5'
+	same "$(payloads step.completed .error.code)" '"timeout"'
+	eventually bash -c '! pgrep -f "sleep 287[.]5"'
+	awf-step -n x --sandbox workspace -- sleep 286.5 &
+	step=$!
+	eventually pgrep -f 'sleep 286[.]5'
+	kill -KILL "$step"
+	eventually bash -c '! pgrep -f "sleep 286[.]5"'
+}

@@ -215,11 +215,12 @@ ranges_compare(const void *a, const void *b)
 static void
 join_ranges(struct pattern *t, size_t first)
 {
-	struct range *ranges = t->ranges + first;
 	size_t count = t->range_count - first, last = 0;
+	struct range *ranges;
 
 	if (count < 2)
 		return;
+	ranges = t->ranges + first;
 	qsort(ranges, count, sizeof *ranges, ranges_compare);
 	for (size_t i = 1; i < count; i++)
 		if (ranges[i].low > ranges[last].high + 1)
@@ -730,16 +731,16 @@ struct walk {
 #define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
 
 static bool
-in_ranges(const struct range *ranges, size_t count, uint32_t value)
+in_ranges(const struct pattern *t, const struct instruction *i, uint32_t value)
 {
-	size_t low = 0, middle;
+	size_t low = i->first, end = i->first + i->count, middle;
 
-	while (low < count) {
-		middle = (low + count) / 2;
-		if (value >= ranges[middle].low && value <= ranges[middle].high)
+	while (low < end) {
+		middle = (low + end) / 2;
+		if (value >= t->ranges[middle].low && value <= t->ranges[middle].high)
 			return true;
-		if (value < ranges[middle].low)
-			count = middle;
+		if (value < t->ranges[middle].low)
+			end = middle;
 		else
 			low = middle + 1;
 	}
@@ -824,7 +825,7 @@ advance(struct walk *w, uint32_t character)
 	for (size_t n = 0; n < w->now.count; n++) {
 		i = t->program + w->now.list[n];
 		w->from = w->now.from[n];
-		if (in_ranges(t->ranges + i->first, i->count, character) ==
+		if (in_ranges(t, i, character) ==
 		    (i->operation == OP_SET) && add_place(w, &w->next, w->now.list[n] + 1))
 			return true;
 	}

@@ -327,22 +327,17 @@ close_calls(struct cli_run *r)
 			    ERROR_INCOMPLETE);
 }
 
-/* The line of its stderr that speaks of an error, else the last that is not empty, in
- * memory of its own. */
+/* The line of its stderr that begins with an error, else the last, in memory of its own. */
 static char *
 last_words(const struct buffer *errors)
 {
 	struct span said = span_trim(span_of(buffer_string(errors), errors->len));
-	const char *at = said.at, *end = said.at + said.len, *line = at, *lf;
+	const char *line = said.at, *end = said.at + said.len, *lf;
 
-	for (; at < end; at = lf + 1) {
-		lf = memchr(at, '\n', (size_t)(end - at));
-		lf = lf == NULL ? end : lf;
-		line = at;
-		if (strncmp(line, "Error", 5) == 0 || strncmp(line, "error", 5) == 0)
-			break;
-	}
-	return memory_copy(line, at < end ? (size_t)(lf - line) : (size_t)(end - line));
+	while ((lf = memchr(line, '\n', (size_t)(end - line))) != NULL &&
+	    strncmp(line, "Error", 5) != 0 && strncmp(line, "error", 5) != 0)
+		line = lf + 1;
+	return memory_copy(line, (size_t)((lf == NULL ? end : lf) - line));
 }
 
 /* It ended without saying that the answer is whole, or why there is none. What stderr

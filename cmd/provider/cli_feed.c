@@ -54,6 +54,7 @@ is_low(int unit)
 static void
 mend_surrogates(struct buffer *line)
 {
+	static const char replacement[] = { 'f', 'f', 'f', 'd' };
 	char *text = line->data;
 	size_t i = 0;
 
@@ -65,7 +66,7 @@ mend_surrogates(struct buffer *line)
 			continue;
 		}
 		if (is_high(unit) || is_low(unit))
-			memcpy(text + i + 2, "fffd", 4);
+			memcpy(text + i + 2, replacement, sizeof replacement);
 		i += text[i] == '\\' ? 2 : 1;
 	}
 }

@@ -53,7 +53,7 @@ take_answer(struct search *s, const struct event_view *e, size_t call)
 {
 	char *session = span_text(span_member(e->payload, "session_id"));
 
-	if (session == NULL || call == NO_CALL) {
+	if (session == NULL || call >= s->count) {
 		free(session);
 		return;
 	}

@@ -9,6 +9,17 @@ load ../support/cli
 prepare() { fake_clis; }
 fixture() { echo "$ROOT/tests/fixtures/cli/$1/$2"; }
 
+@test "--help and --version of each" {
+	for name in $CLIS; do
+		run -0 provider "$name" --help
+		[[ $output == "usage: awf-provider-$name < requests"* ]]
+		run -0 provider "$name" --version
+		[[ $output == "awf-provider-$name "[0-9]* ]]
+		run -1 provider "$name" --colour
+		[[ $output == "awf-provider-$name: --colour: "* ]]
+	done
+}
+
 # CLI FILE: the recording, up to its extension, gives what cli-CLI.jq makes of it.
 check_recording() {
 	play "$1" "$2" >answers || return 1

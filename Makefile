@@ -198,6 +198,7 @@ install: all
 	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $(TOOL_FILES) $(DESTDIR)$(LIBEXECDIR)
 	install -m 644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schemas
+	install -m 644 share/prices $(DESTDIR)$(DATADIR)/prices
 	for m in $(MAN); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}; done
 	install -m 644 completions/*.bash $(DESTDIR)$(BASHDIR)
 	install -m 644 completions/_* $(DESTDIR)$(ZSHDIR)

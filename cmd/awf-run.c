@@ -12,11 +12,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "agent/budget.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "exec/inputs.h"
 #include "program.h"
+#include "record/cost.h"
+#include "record/storage.h"
 #include "run/decide.h"
 #include "run/job.h"
 #include "run/notice.h"
@@ -54,6 +58,35 @@ tell_id(const struct job *j, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
+/* What the run has cost so far, and may. Its steps enter the rest into the file. */
+static int
+limit_cost(struct job *j, struct error *err)
+{
+	struct cost cost;
+	char *path, line[32];
+	int result, fd;
+
+	if (j->settings.max_cost == NULL)
+		return 0;
+	path = path_join(j->run.directory, "costs");
+	result = cost_begin(&cost, err);
+	if (result == 0)
+		result = cost_read(&cost, j->run.transcript.path, err);
+	if (result == 0) {
+		fd = storage_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		snprintf(line, sizeof line, "%lld\n", (long long)cost.total);
+		if (fd == -1 || file_write(fd, line, strlen(line)) == -1)
+			result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		if (fd != -1)
+			close(fd);
+	}
+	environment_set(&j->environment, BUDGET_LIMIT, j->settings.max_cost);
+	environment_set(&j->environment, BUDGET_FILE, path);
+	cost_free(&cost);
+	free(path);
+	return result;
+}
+
 static void
 set_environment(struct job *j)
 {
@@ -80,6 +113,8 @@ run_workflow(struct job *j)
 	    place_open_output(&j->place, &s->output, &s->error) != 0)
 		return;
 	set_environment(j);
+	if (limit_cost(j, &s->error) != 0)
+		return;
 	s->argv = j->workflow.argv;
 	s->environment = j->environment.list;
 	s->directory = j->settings.workspace;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/budget.h"
 #include "agent/prompt.h"
 #include "agent/step.h"
 #include "agent/step_load.h"
@@ -46,6 +47,7 @@ struct resources {
 	struct keys keys;
 	struct step_loaded loaded;
 	struct replacement output;
+	struct budget budget;
 	struct history *history;   /* NULL: the run has none */
 	struct recall recall;
 	bool own_run, has_output;
@@ -353,6 +355,19 @@ close_output(struct resources *r, bool good, struct error *err)
 	return 0;
 }
 
+/* What the step may cost: of a replay, what was recorded counts. */
+static int
+begin_budget(struct settings *s, struct resources *r, struct error *err)
+{
+	if (s->step.team == NULL || (s->max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) ||
+	    (s->step.recall != NULL && s->step.recall->mode == RECALL_REPLAY))
+		return 0;
+	if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
+		return -1;
+	s->step.budget = r->budget.limits ? &r->budget : NULL;
+	return 0;
+}
+
 static void
 stream_prepare(struct settings *s, struct stream *stream, struct state_reader *reader)
 {
@@ -410,7 +425,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
 	s->step.keys = &r->keys;
-	if (take_place(s, r, &err) == -1 || run_stream(s, r, &stream, &err) == -1)
+	if (take_place(s, r, &err) == -1 || begin_budget(s, r, &err) == -1 ||
+	    run_stream(s, r, &stream, &err) == -1)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = stream.status;
@@ -470,6 +486,7 @@ release(struct settings *s, struct resources *r)
 	environment_free(&s->step.environment);
 	step_unload(&s->step, &r->loaded);
 	keys_free(&r->keys);
+	budget_end(&r->budget);
 	if (r->history != NULL)
 		history_close(r->history);
 	if (r->run.directory != NULL) {

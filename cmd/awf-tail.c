@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "record/cost.h"
 #include "record/follow.h"
 #include "record/line_input.h"
 #include "record/listing.h"
@@ -27,7 +28,7 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COUNT,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_COUNT,
 	/* operands, as far as options go with them or not */
 	WITH_RUN = OPT_COUNT, WITH_STDIN, AS_DOCUMENT, GIVEN_COUNT
 };
@@ -48,6 +49,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines" },
 	{ OPT_AS, 0, "as", "NAME", "in another vocabulary, see awf-projections(7)" },
 	{ OPT_TOOLS, 0, "tools", NULL, "with --as daemon-event: tool calls too" },
+	{ OPT_COST, 0, "cost", NULL, "what answers have cost, see awf-prices(5)" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
 	{ OPT_DROP, 0, "drop", NULL, "drop events that a slow reader has no room for" },
 	{ OPT_BUFFER, 0, "buffer", "N", "events kept before any is dropped (256)" },
@@ -67,7 +69,7 @@ static const char *const names_given[GIVEN_COUNT] = {
 	[OPT_ERRORS] = "--errors", [OPT_JSON] = "--json", [OPT_INLINE] = "--inline",
 	[OPT_COLOR] = "--color", [OPT_DROP] = "--drop", [OPT_BUFFER] = "--buffer",
 	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
-	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools",
+	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools", [OPT_COST] = "--cost",
 	[WITH_RUN] = "RUN", [WITH_STDIN] = "-", [AS_DOCUMENT] = "--as agentloom",
 };
 
@@ -80,6 +82,10 @@ static const struct rule {
 	{ OPT_NAME, OPT_LIST, true },
 	{ OPT_STATUS, OPT_LIST, true },
 	{ OPT_TOOLS, OPT_AS, true },
+	{ OPT_COST, OPT_JSON, false },
+	{ OPT_COST, OPT_AS, false },
+	{ OPT_COST, OPT_LIST, false },
+	{ OPT_COST, WITH_STDIN, false },
 	{ OPT_FOLLOW, OPT_FOREVER, false },
 	{ OPT_AS, OPT_JSON, false },
 	{ OPT_AS, OPT_INLINE, false },
@@ -133,6 +139,9 @@ struct tail {
 	struct storage storage;
 	struct printer printer;
 	struct projector projector;
+	struct cost cost;
+	int64_t line_cost;         /* of the event that is shown, or of the run that it ends */
+	bool told_unknown;
 	struct buffer projected;   /* lines, in place of an event */
 	struct follow_callbacks callbacks;
 	struct follow follow;
@@ -283,6 +292,7 @@ set_up_printer(struct tail *t)
 	p->filter.errors = p->view.errors = t->given[OPT_ERRORS];
 	p->json = t->given[OPT_JSON];
 	p->inlined = t->given[OPT_INLINE];
+	p->view.cost = t->given[OPT_COST] ? &t->line_cost : NULL;
 	p->instead = t->given[OPT_AS] ? &t->projected : NULL;
 	p->headed = t->given[OPT_FOREVER];
 	p->status_line = terminal && live(t);
@@ -326,6 +336,53 @@ project(struct tail *t, const struct followed *run, const char *line, size_t len
 	    &t->projected, err);
 }
 
+static void
+tell_unknown(struct tail *t)
+{
+	struct error warning;
+
+	if (t->cost.unknown == NULL || t->told_unknown)
+		return;
+	t->told_unknown = true;
+	error_set(&warning, ERROR_INVALID_INPUT, "--cost", "no price of %s is known (see awf-prices(5))",
+	    t->cost.unknown);
+	printer_warn(&t->printer, &warning);
+}
+
+/* Every line is counted, shown or not. The end of the run has what all of it cost. */
+static void
+count_cost(struct tail *t, const struct followed *run, const char *line, size_t len)
+{
+	struct event_view event;
+
+	t->line_cost = COST_NONE;
+	if (!t->given[OPT_COST] || event_view(line, len, &event) != 0)
+		return;
+	t->line_cost = cost_take(&t->cost, &event);
+	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
+		t->line_cost = t->cost.unknown != NULL ? COST_UNKNOWN : t->cost.total;
+	tell_unknown(t);
+}
+
+/* What lies before the lines that are to be shown. */
+static int
+count_before(struct tail *t, struct followed *run, struct error *err)
+{
+	struct reader *r = &run->reader;
+	int64_t end = r->position;
+	const char *line;
+	size_t len;
+	int got = 1;
+
+	if (!t->given[OPT_COST] || end == 0)
+		return 0;
+	reader_seek(r, 0);
+	while (r->position < end && (got = reader_next(r, &line, &len, err)) == 1)
+		count_cost(t, run, line, len);
+	reader_seek(r, end);
+	return got == -1 ? -1 : 0;
+}
+
 static int
 on_line(void *context, struct followed *run, const char *line, size_t len, struct error *err)
 {
@@ -333,7 +390,10 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	char *blobs = t->given[OPT_INLINE] ? transcript_blobs(run->path, run->run_id) : NULL;
 	struct origin origin = { follow_root(run)->run_id, blobs, run->depth };
 	enum verdict verdict = VERDICT_NO;
-	int failed = project(t, run, line, len, err) != 0 ||
+	int failed;
+
+	count_cost(t, run, line, len);
+	failed = project(t, run, line, len, err) != 0 ||
 	    printer_line(&t->printer, &origin, line, len, &verdict, err) != 0;
 
 	if (verdict == VERDICT_DAMAGED)
@@ -368,6 +428,8 @@ start_reading(struct tail *t, struct followed *run, struct error *err)
 		if (r->position < after)
 			reader_seek(r, after);
 	}
+	if (count_before(t, run, err) != 0)
+		return -1;
 	if (live(t) && t->given[OPT_CHILDREN])
 		return follow_passed_over(&t->follow, run, err);
 	return 0;
@@ -704,6 +766,8 @@ show(struct tail *t, struct error *err)
 	int failed;
 	struct error late;
 
+	if (t->given[OPT_COST] && cost_begin(&t->cost, err) != 0)
+		return -1;
 	set_up_printer(t);
 	set_up_signals(t);
 	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
@@ -730,6 +794,7 @@ clean_up(struct tail *t)
 	follow_end(&t->follow);
 	printer_free(&t->printer);
 	projector_free(&t->projector);
+	cost_free(&t->cost);
 	buffer_free(&t->projected);
 	globs_free(&t->names);
 	storage_close(&t->storage);

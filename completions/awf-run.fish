@@ -9,6 +9,7 @@ complete -c awf-run -l env -x -a '(set -nx)' -d 'record this environment variabl
 complete -c awf-run -l name -x -d 'name of the workflow'
 complete -c awf-run -l shell -r -F -d 'what runs pipelines and plain scripts'
 complete -c awf-run -l timeout -x -d 'end the workflow after this time, exit 124'
+complete -c awf-run -l max-cost -x -d 'ask no model once the run has cost so many dollars'
 complete -c awf-run -l allow-tools -x -d 'the tools that its steps may use at most'
 complete -c awf-run -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-run -l workspace -x -a '(__fish_complete_directories)' -d 'start the workflow there'

@@ -19,6 +19,7 @@ complete -c awf-step -l output-schema -r -F -d 'the agent\'s answer is JSON that
 complete -c awf-step -l max-turns -x -d 'at most N turns of the agent (0: no limit)'
 complete -c awf-step -l max-children -x -d 'at most N runs started by an agent\'s call (10; 0: no limit)'
 complete -c awf-step -l max-tokens-total -x -d 'at most N tokens in a call (0: no limit)'
+complete -c awf-step -l max-cost -x -d 'ask no more once a call has cost so many dollars'
 complete -c awf-step -s i -l input -x -a 'auto text lines nul json state' -d 'items of stdin: auto, text, lines, nul, json or state'
 complete -c awf-step -s n -l no-input -d 'read nothing; one item, null'
 complete -c awf-step -l allow-empty -d 'no input at all is no fault'

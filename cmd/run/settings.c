@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "agent/budget.h"
 #include "agent/mcp_tools.h"
 #include "agent/tool.h"
 #include "base/clock.h"
@@ -23,7 +24,7 @@
 enum {
 	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
-	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
+	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON,
@@ -51,6 +52,7 @@ const struct option_spec run_options[] = {
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end the workflow after this time, exit 124" },
 	{ OPT_ALLOW_TOOLS, 0, "allow-tools", "LIST", "the tools that its steps may use at most" },
 	{ OPT_TOOLS_POLICY, 0, "tools-policy", "POLICY", "block or warn: of calls to other tools" },
+	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no model once the run has cost so much" },
 	{ OPT_WORKSPACE, 0, "workspace", "DIRECTORY", "start the workflow there" },
 	{ OPT_SNAPSHOT, 0, "snapshot", NULL, "keep a copy of the workspace for replays" },
 	{ OPT_NO_TRANSCRIPT, 0, "no-transcript", NULL, "keep nothing but the audit trail" },
@@ -193,6 +195,21 @@ set_prune_option(struct settings *s, int id, const char *value, struct error *er
 }
 
 static int
+set_max_cost(struct settings *s, const char *text, struct error *err)
+{
+	int64_t nano;
+
+	if (getenv(BUDGET_LIMIT) != NULL)
+		return error_set(err, ERROR_USAGE, "--max-cost",
+		    "not inside of a run that has it: what this one costs is in that one's limit");
+	if (!money_parse(text, &nano))
+		return error_set(err, ERROR_USAGE, "--max-cost",
+		    "'%s' is no amount of dollars, such as 0.50", text);
+	s->max_cost = text;
+	return 0;
+}
+
+static int
 set_option(struct settings *s, int id, const char *value, struct error *err)
 {
 	switch (id) {
@@ -206,6 +223,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_ALLOW_TOOLS: return set_allow_tools(s, value, err);
 	case OPT_TOOLS_POLICY:
 		return tools_policy_parse(value, "--tools-policy", &s->tools_policy, err);
+	case OPT_MAX_COST: return set_max_cost(s, value, err);
 	case OPT_WORKSPACE: return set_workspace(s, value, err);
 	case OPT_SNAPSHOT: s->snapshot = true; return 0;
 	case OPT_NO_TRANSCRIPT: s->no_transcript = true; return 0;

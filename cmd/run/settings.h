@@ -27,6 +27,7 @@ struct settings {
 	const char *workspace; /* absolute; NULL: the current directory */
 	const char *resume;    /* RUN; NULL: a new run */
 	const char *fork, *at; /* RUN and PATH; NULL */
+	const char *max_cost;             /* dollars; NULL: no limit */
 	const char *allow_tools;          /* names with commas; NULL */
 	enum tools_policy tools_policy;
 	char **redo, **skip;   /* PATHs; end with NULL; may be NULL */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "record/call.h"
+#include "record/price.h"
 
 #define JOBS_LIMIT 1024
 #define RETRIES_LIMIT 1000000
@@ -23,7 +24,7 @@ enum {
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
-	OPT_MAX_TOKENS_TOTAL, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
+	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
 	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
@@ -63,6 +64,7 @@ const struct option_spec step_options[] = {
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)" },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)" },
+	{ OPT_MAX_COST, 0, "max-cost", "USD", "ask no more once a call has cost so much" },
 	{ OPT_INPUT, 'i', "input", "FORM", "items of stdin: auto, text, lines, nul, json or state" },
 	{ OPT_NO_INPUT, 'n', "no-input", NULL, "read nothing; one item, null" },
 	{ OPT_ALLOW_EMPTY, 0, "allow-empty", NULL, "no input at all is no fault" },
@@ -260,6 +262,15 @@ apply_file(struct settings *s, const char *value, struct error *err)
 	return 0;
 }
 
+static int
+apply_max_cost(struct settings *s, const char *value, struct error *err)
+{
+	if (money_parse(value, &s->max_cost))
+		return 0;
+	return error_set(err, ERROR_USAGE, "--max-cost", "'%s' is no amount of dollars, such as 0.50",
+	    value);
+}
+
 /* Options whose argument needs a look; 0, or -1. */
 static int
 apply_valued(struct settings *s, int id, const char *value, struct error *err)
@@ -282,6 +293,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_PENDING:
 		step->pending = true;
 		return value == NULL ? 0 : apply_measure(s, id, value, err);
+	case OPT_MAX_COST:
+		return apply_max_cost(s, value, err);
 	case OPT_BACKOFF:
 		return retry_parse_backoff(&step->retry, value, err);
 	case OPT_RETRY_ON:
@@ -417,6 +430,7 @@ static const struct option_rule rules[] = {
 	{ OPT_OUTPUT_SCHEMA, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TURNS, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_TOKENS_TOTAL, 0, AGENT, "only with -a or -m" },
+	{ OPT_MAX_COST, 0, AGENT, "only with -a or -m" },
 	{ OPT_MAX_CHILDREN, 0, AGENT, "only with -a or -m" },
 	{ OPT_VERBOSE, 0, AGENT, "only with -a or -m" },
 	{ OPT_BACKOFF, 0, AGENT | SAID(OPT_RETRIES), "only with --retries: nothing is tried again" },
@@ -518,7 +532,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 
 	memset(s, 0, sizeof *s);
 	s->source.team.max_turns = s->source.team.max_tokens_total = s->step.max_children = -1;
-	s->retries = -1;
+	s->retries = s->max_cost = -1;
 	retry_default(&s->step.retry);
 	options_begin(&o, step_options, argc, argv);
 	o.stop_at_dashes = true;

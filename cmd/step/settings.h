@@ -21,6 +21,7 @@ struct settings {
 	const char **pass_keys;
 	size_t pass_key_count;
 	enum input_form input;
+	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */
 	uint64_t given;                        /* the options, a bit of each */
 	bool joined, by_name, allow_empty, quiet, dry_run;

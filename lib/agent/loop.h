@@ -63,6 +63,7 @@ struct loop {
 	int64_t repairs;           /* of the result: how often it was refused */
 	bool sent_back;            /* in this turn */
 	int64_t usage[USAGE_KEYS]; /* -1: not known */
+	int64_t cost;              /* of the turns so far, where there is a limit */
 	size_t fallen;             /* who is asked: 0 the agent's own, else that fallback */
 	bool line_open;            /* live text that did not end in LF */
 };
@@ -154,6 +155,10 @@ struct provider *loop_provider(const struct loop *l);
 void loop_fall_back(struct loop *l, size_t number, struct request *request);
 int loop_recall_fallback(struct loop *l, const struct recalled_event *answer,
     struct request *request, struct error *err);
+
+/* loop_cost.c: whether a request is within what the call may cost; counts its answer. */
+int loop_check_cost(const struct loop *l, struct error *err);
+int loop_add_cost(struct loop *l, bool recorded, struct error *err);
 
 /* Asks until there is an answer (l->answer) or no try is left, and nobody else to ask. */
 int loop_ask(struct loop *l, struct request *request, int64_t *duration_ms,

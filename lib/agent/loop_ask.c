@@ -106,6 +106,8 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (limit == -1)
 		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
+	if (loop_check_cost(l, err) == -1)
+		return -1;
 	answer_free(&l->answer);
 	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks, &l->answer,
 	    err);

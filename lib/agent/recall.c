@@ -74,6 +74,7 @@ recalled_circumstance(enum error_code code)
 	case ERROR_INTERRUPTED:
 	case ERROR_DOWNSTREAM_CLOSED:
 	case ERROR_UPSTREAM_INCOMPLETE:
+	case ERROR_MAX_COST: /* prices change */
 		return true;
 	default:
 		return code >= ERROR_RATE_LIMIT && code < ERROR_CODES;

@@ -85,6 +85,7 @@ struct step {
 	bool raw;                    /* -r */
 	struct sandbox sandbox;      /* of the command, or of all tools */
 	bool shown;                  /* --dry-run on a terminal */
+	struct budget *budget;       /* of what an agent may cost; NULL: no limit */
 	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */

@@ -171,6 +171,7 @@ turns_begin(struct working *work, struct turns *t)
 	t->attempt = s->run->attempt;
 	t->sandbox = &s->sandbox;
 	t->max_children = s->max_children;
+	t->budget = s->budget;
 	t->recalled = work->recalls && !work->recalled.changed ? &work->recalled : NULL;
 }
 

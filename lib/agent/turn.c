@@ -256,6 +256,7 @@ loop_turn(struct loop *l, struct error *err)
 	struct request request = { .text = BUFFER_INIT };
 	char answer_id[ID_SIZE];
 	int64_t duration_ms;
+	bool recorded;
 	int status;
 
 	l->sent_back = false;
@@ -268,11 +269,12 @@ loop_turn(struct loop *l, struct error *err)
 		return status;
 	loop_request(l, &request);
 	status = loop_recall_answer(l, &request, answer_id, err);
+	recorded = status == 1;
 	if (status == 0)
 		status = loop_ask(l, &request, &duration_ms, err) == -1 ? -1 :
 		    loop_record_answer(l, &request, duration_ms, answer_id, err);
 	buffer_free(&request.text);
-	if (status == -1)
+	if (status == -1 || loop_add_cost(l, recorded, err) == -1)
 		return FAILED;
 	loop_add_usage(l);
 	status = loop_take_answer(l, answer_id, err);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "agent/attachment.h"
+#include "agent/budget.h"
 #include "agent/recall.h"
 #include "agent/team.h"
 #include "agent/tool.h"
@@ -43,6 +44,7 @@ struct turns {
 	const char *started;              /* event id of the call's step.started */
 	int attempt;                      /* of the run */
 	struct sandbox *sandbox;          /* what the step says of its tools' */
+	struct budget *budget;            /* of what it may cost; NULL: no limit */
 	int64_t max_children;             /* runs that its tools may start; 0: no limit */
 
 	/* Filled. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/attached.h"
+#include "record/cost.h"
 #include "record/filter.h"
 #include "record/results.h"
 
@@ -251,6 +252,17 @@ detail_duration(struct view *v, struct span value)
 }
 
 static void
+detail_cost(struct view *v)
+{
+	char text[MONEY_SIZE];
+
+	if (v->cost == NULL || *v->cost == COST_NONE)
+		return;
+	detail(v);
+	add(v, "%s", *v->cost == COST_UNKNOWN ? "$?" : money_text(*v->cost, text));
+}
+
+static void
 detail_usage(struct view *v, struct span usage)
 {
 	static const struct { const char *key, *word; } counts[] = {
@@ -265,6 +277,7 @@ detail_usage(struct view *v, struct span usage)
 		detail(v);
 		add(v, "%s %s", count_text(count, text, sizeof text), counts[i].word);
 	}
+	detail_cost(v);
 }
 
 /* The bytes of a value that stands in a blob, or -1. */

@@ -36,6 +36,7 @@ struct view {
 	bool symbols;
 	bool errors;       /* the stderr of failed calls in lines of its own */
 	size_t width;      /* columns; 0: no limit */
+	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
 
 	/* For view_event() alone. */
 	struct buffer text;

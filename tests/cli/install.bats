@@ -14,6 +14,7 @@ in_place() {
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{},"model":"m"}' >answer.jsonl
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
+	[ -s "$prefix/share/awf/prices" ]
 	for schema in draft-07 draft-2020-12 transcript interagent agent-event daemon-event runtime otlp agentloom; do
 		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }
 	done

@@ -1,0 +1,47 @@
+/*
+ * Prices of models, awf-prices(5): a table in plain text that turns usage into cost. Money
+ * is whole nano-dollars, never a fraction. Nothing of it is loaded unless somebody asks
+ * what something costs.
+ */
+#ifndef AWF_RECORD_PRICE_H
+#define AWF_RECORD_PRICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/scan.h"
+
+#define NANO INT64_C(1000000000) /* in a dollar */
+
+/* Nano-dollars for a million tokens. */
+struct price {
+	char *pattern;           /* of PROVIDER/MODEL */
+	int64_t input, output, cache_read, cache_write;
+};
+
+struct prices {
+	struct price *list;
+	size_t count;
+};
+
+/* Loads $AWF_PRICES or, without it, the user's table and then the system's, as far as they
+ * are there. ERROR_DEFINITION at FILE:LINE; ERROR_SYSTEM. */
+int prices_load(struct prices *p, struct error *err);
+/* Adds the lines of a table; path is for messages. */
+int prices_parse(struct prices *p, const char *text, const char *path, struct error *err);
+/* The first that fits; provider NULL: whatever it is. NULL: none. */
+const struct price *prices_find(const struct prices *p, const char *provider,
+    const char *model);
+/* Nano-dollars of a usage object. */
+int64_t price_cost(const struct price *price, struct span usage);
+void prices_free(struct prices *p);
+
+/* Reads "0.25" as nano-dollars; false if it is no amount. */
+bool money_parse(const char *text, int64_t *nano);
+/* "$0.0012": four digits after the point, more where they would all be 0. Returns out. */
+#define MONEY_SIZE 40
+char *money_text(int64_t nano, char out[MONEY_SIZE]);
+
+#endif

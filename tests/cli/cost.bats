@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# Prices, awf-prices(5): what answers have cost, and --max-cost.
+# shellcheck disable=SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+load ../support/agent
+
+prepare() {
+	mkdir agents tools
+	agent writer
+	# An answer is 10 tokens in, 5 out: 10 * 1000 + 5 * 2000 nano-dollars.
+	echo 'anthropic/test* 1 2' >prices
+	export AWF_PRICES=$PWD/prices
+	text seen >answer
+	tool add '"effects":"none"' 'echo 5'
+	stream tool_use "$(use t1 add '{}')" >call
+}
+
+asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
+
+@test "awf-tail --cost: of each answer, and of the run" {
+	model_server --answer answer --loop
+	printf '1\n2\n' | awf-run -c 'awf-step -i lines -q -a writer ask'
+	run -0 --separate-stderr awf-tail --cost
+	same "$(grep -c 'assistant (.*10 in, 5 out, \$0.000020)' <<<"$output")" 2
+	[[ "${lines[-1]}" == *'20 in, 10 out, $0.000040)' ]]
+	same "$stderr" ''
+	[[ "$(awf-tail --cost -n 1)" == *'20 in, 10 out, $0.000040)' ]]
+	run ! grep -F '$' <(awf-tail)
+}
+
+@test "awf-tail --cost: what has no price is said so once" {
+	echo 'other/* 1 1' >prices
+	model_server --answer answer --loop
+	printf '1\n2\n' | awf-run -c 'awf-step -i lines -q -a writer ask'
+	run -0 --separate-stderr awf-tail --cost
+	same "$(grep -cF '5 out, $?)' <<<"$output")" 2
+	same "$stderr" 'awf-tail: --cost: no price of anthropic/test is known (see awf-prices(5))'
+	for with in --json --list '--as runtime' -; do
+		# shellcheck disable=SC2086
+		run -1 awf-tail --cost $with
+	done
+}
+
+@test "an answer of a fallback costs what that one does" {
+	agent writer 'fallback: [openai/other]'
+	echo 'openai/o-1 100 100' >>prices
+	echo '{"model":"o-1","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}' >other
+	model_server --answer other --fault 1:529
+	echo 1 | awf-step -q -a writer ask --retries 0
+	awf-tail --cost | grep -F '4 out, $0.0007)'
+}
+
+@test "a table that is wrong, or missing" {
+	printf 'a/b 1 1\nb 1 1\n' >prices
+	echo hi | awf-step -q ask -- cat
+	run -2 --separate-stderr awf-tail --cost
+	same "$stderr" "awf-tail: $PWD/prices:2: expected PROVIDER/MODEL and two to four prices: input output [cache_read [cache_write]]"
+	AWF_PRICES=none run -4 awf-tail --cost
+}
+
+@test "the user's table stands before the system's" {
+	unset AWF_PRICES
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo 'anthropic/test 1000 0' >"$XDG_CONFIG_HOME/awf/prices"
+	model_server --answer answer
+	echo 1 | awf-step -q -a writer ask
+	awf-tail --cost | grep -F '5 out, $0.0100)'
+}
+
+@test "awf-step --max-cost ends a call that has cost so much" {
+	model_server --answer call --loop
+	run -3 --separate-stderr awf-step -q -a writer -m anthropic/test --allow-tools add --max-cost 0.00005 ask <<<go
+	same "$stderr" 'awf-step: ask: writer: the call has reached --max-cost ($0.000060 of $0.000050)'
+	same "$(payloads step.completed .error.code)" '"max_cost"'
+	same "$(asked)" 3
+	run -3 awf-step -q -a writer --max-cost 0 ask <<<go
+	same "$(asked)" 3
+}
+
+@test "each call has a limit of its own" {
+	model_server --answer answer --loop
+	printf '1\n2\n3\n' | awf-step -i lines -q -a writer --max-cost 0.00002 ask
+	same "$(asked)" 3
+}
+
+@test "a model without a price is refused before anything is asked" {
+	model_server --answer answer
+	run -2 --separate-stderr awf-step -q -a writer -m anthropic/best --max-cost 1 ask <<<go
+	same "$stderr" 'awf-step: --max-cost: no price of anthropic/best is known (see awf-prices(5))'
+	agent writer 'fallback: [openai/other]'
+	run -2 --separate-stderr awf-step -q -a writer --max-cost 1 ask <<<go
+	same "$stderr" 'awf-step: --max-cost: no price of openai/other is known (see awf-prices(5))'
+	agent writer "before_turn: [jq, -nc, '{model: \"best\"}']"
+	run -3 --separate-stderr awf-step -q -a writer --max-cost 1 ask <<<go
+	same "$stderr" 'awf-step: ask: --max-cost: no price of anthropic/best is known (see awf-prices(5))'
+	same "$(asked)" 0
+}
+
+@test "what is no amount, or has nothing to limit" {
+	for amount in x -1 1e3 ''; do
+		run -1 --separate-stderr awf-step -q -a writer --max-cost="$amount" ask <<<go
+		same "$stderr" "awf-step: --max-cost: '$amount' is no amount of dollars, such as 0.50"
+		run -125 awf-run --max-cost="$amount" -c true
+	done
+	run -1 awf-step --max-cost 1 x -- true
+}
+
+@test "awf-run --max-cost: all steps together, children and earlier attempts" {
+	model_server --answer answer --loop
+	run -3 --separate-stderr awf-run -n --id-file id --max-cost 0.00005 -c '
+		printf "1\n2\n" | awf-step -i lines -q -a writer one
+		awf-run -n -c "awf-step -n -p hi -q -a writer two"
+		awf-step -n -p hi -q -a writer three'
+	same "$(asked)" 3
+	[[ $stderr == *'three: writer: the run has reached --max-cost ($0.000060 of $0.000050)'* ]]
+	run -3 awf-run --resume "$(cat id)" --max-cost 0.00004
+	same "$(asked)" 3
+	awf-run --resume "$(cat id)" --max-cost 0.0001
+	same "$(asked)" 4
+	run -125 --separate-stderr awf-run -n --max-cost 1 -c 'awf-run -n --max-cost 2 -c true'
+	[[ $stderr == *'--max-cost: not inside of a run that has it'* ]]
+}
+
+@test "a replay goes by the record, not by prices" {
+	model_server --answer call --loop
+	run -3 awf-run -c 'awf-step -q -a writer --allow-tools add --max-cost 0.00003 ask' <<<go
+	rm prices
+	unset AWF_PRICES
+	run -3 awf-replay -q --isolation copy
+	awf-verify --determinism --isolation copy
+}

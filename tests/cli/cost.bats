@@ -127,6 +127,6 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	run -3 awf-run -c 'awf-step -q -a writer --allow-tools add --max-cost 0.00003 ask' <<<go
 	rm prices
 	unset AWF_PRICES
-	run -3 awf-replay -q --isolation copy
+	awf-replay -q --isolation copy
 	awf-verify --determinism --isolation copy
 }

@@ -241,6 +241,20 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	try awf-tool.5 group_by | jq -e '.search_notes // .word_count | . > 0'
 }
 
+@test "awf-mcp(5)" {
+	stub npx "exec python3 '$ROOT/tests/support/mcp-server.py'"
+	example awf-mcp.5 server-filesystem >.mcp.json
+	example awf-mcp.5 mcp__files__read_text_file | sed 's/read_text_file/echo/; s/list_directory/number/' \
+		>agents/librarian.md
+	printf '%s\n' '{"turn":0,"blocks":[{"type":"tool_use","tool_id":"1","tool_name":"mcp__files__echo","tool_input":{"text":"MIT"}}]}' \
+		'{"turn":1,"blocks":[{"type":"text","text":"MIT"}]}' >answers.jsonl
+	same "$(awf-step -m replay/answers.jsonl -a librarian ask -r <<<licence)" MIT
+	same "$(try awf-mcp.5 tool.result)" 'mcp__files__echo	ok'
+	same "$(try awf-mcp.5 message.user)" 'mcp__files__echo	read
+mcp__files__number	read'
+	same "$(try awf-mcp.5 dry-run | wc -l)" 26
+}
+
 @test "awf-provider-replay(1) and awf-provider(7)" {
 	same "$(try awf-provider-replay.1 Translate)" 'GUTEN TAG'
 	brief

@@ -333,13 +333,13 @@ provider: codex'
 	same "$(results)" "[null,\"timeout\",\"the MCP server 'test' did not answer 'tools/call' in time\"]
 [\"slept\",null,null]
 [\"on\",null,null]"
-	same "$(log 'select(.method == "notifications/cancelled").params.requestId == 3')" true
+	same "$(log 'select(.method? == "notifications/cancelled").params.requestId == 3')" true
 	grep -qF 'mcp__test__progress: 5/5 st\x1bep' progress
 	define '{timeout: "1m"}'
 	calls progress '{"seconds":20}'
-	run -3 --separate-stderr awf-step --timeout 1 -a worker ask -r <<<hello
+	run -3 --separate-stderr awf-step --timeout 4 -a worker ask -r <<<hello
 	[[ $stderr = *"did not answer 'tools/call' in time"* ]]
-	same "$(log 'select(.method == "notifications/cancelled").params.requestId == 3')" 'true
+	same "$(log 'select(.method? == "notifications/cancelled").params.requestId == 3')" 'true
 true'
 }
 

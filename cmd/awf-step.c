@@ -125,6 +125,18 @@ open_history(struct settings *s, struct resources *r, struct error *err)
 	return 0;
 }
 
+/* The keys, and the environment of what is started, which has none of them. */
+static int
+take_environment(struct settings *s, struct resources *r, struct error *err)
+{
+	if (keys_load(&r->keys, err) == -1)
+		return -1;
+	s->step.keys = &r->keys;
+	environment_begin(&s->step.environment);
+	hide_keys(s, &r->keys, &s->step.environment);
+	return 0;
+}
+
 /* The run of the environment, or one of its own, and the filter of its events. */
 static int
 enter_run(struct settings *s, struct resources *r, char **argv, struct error *err)
@@ -133,8 +145,6 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 		.keep_transcript = true, .latest = true, .repaired = report };
 	int entered;
 
-	environment_begin(&s->step.environment);
-	hide_keys(s, &r->keys, &s->step.environment);
 	if (run_in_environment()) {
 		entered = run_enter(&r->run, err);
 		if (entered == 0)
@@ -421,10 +431,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 
 	memset(&stream, 0, sizeof stream);
 	handle_signals();
-	if (keys_load(&r->keys, &err) == -1 || enter_run(s, r, argv, &err) == -1)
+	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
-	s->step.keys = &r->keys;
 	if (take_place(s, r, &err) == -1 || begin_budget(s, r, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1)
 		status = program_fail(PROGRAM, &err);
@@ -463,8 +472,7 @@ dry_run(struct settings *s, struct resources *r)
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	stream_prepare(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
-	done = keys_load(&r->keys, &err);
-	s->step.keys = &r->keys;
+	done = take_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
 	signal(SIGPIPE, SIG_DFL);

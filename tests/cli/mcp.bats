@@ -435,7 +435,10 @@ null'
 }
 
 @test "a dry run shows the tools too, and leaves nothing" {
-	same "$(echo hello | awf-step --dry-run -a worker ask | jq -c '.tools | length')" 26
+	define '{env: {DRY: "${OF_THE_SHELL}"}, command: "py"}'
+	printf '#!/bin/sh\nexec python3 "$@"\n' >bin/py
+	chmod +x bin/py
+	same "$(echo hello | OF_THE_SHELL=1 awf-step --dry-run -a worker ask | jq -c '.tools | length')" 26
 	same "$(tail -1 server.log)" '"EOF"'
 	[ ! -e "$AWF_STORAGE" ]
 }

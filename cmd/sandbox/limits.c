@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "sandbox/limits.h"
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 #define SACRIFICE "500"      /* of 1000 */
 #define KEPT_FREE (UINT64_C(1) << 30)
 #define KEPT_PART 20         /* or this part of the disk, if that is less */
+#define CLOSER_LOOK 10       /* each of so many */
 #define SMALL_FILE 4096      /* so many bytes for a file, to tell how many may be made */
 
 bool
@@ -156,14 +156,15 @@ count_apart(struct watch *w, int last)
 	return count;
 }
 
-/* The machine has as many more before it is worth a closer look. */
+/* It is worth a closer look when the machine has as many more, and now and then, for
+ * others may have ended meanwhile. */
 static bool
 too_many(struct watch *w)
 {
 	int last = 0;
 	long all = count_all(&last);
 
-	if (all - w->before < w->settings->processes)
+	if (all - w->before < w->settings->processes && ++w->looks % CLOSER_LOOK != 0)
 		return false;
 	return (w->apart ? count_apart(w, last) :
 	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->settings->processes;

@@ -34,6 +34,7 @@ struct watch {
 	bool processes;     /* they are counted here */
 	bool apart;         /* in a PID namespace of its own */
 	long before;        /* processes of the machine */
+	unsigned looks;
 	int highest;        /* pid seen in the namespace */
 };
 

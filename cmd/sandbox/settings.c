@@ -51,7 +51,6 @@ apply_without(struct settings *s, const char *value, struct error *err)
 	return part == -1 ? -1 : 0;
 }
 
-/* 301 is the least that Linux takes for the pids of a namespace. */
 static int
 apply_number(struct settings *s, int id, const char *value, struct error *err)
 {

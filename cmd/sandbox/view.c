@@ -31,9 +31,11 @@
 #define FILES_OF_PRIVATE 65536
 #define RESERVED_PIDS 301
 
+enum layer_kind { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_TREE };
+
 /* Something that is mounted. */
 struct layer {
-	enum { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_TREE } kind;
+	enum layer_kind kind;
 	const char *path;
 	int tree;          /* of LAYER_TREE */
 	bool directory;
@@ -82,11 +84,10 @@ set_read_only(int at, const char *path, unsigned flags)
 }
 
 static void
-add_layer(struct layers *l, int kind, const char *path, int tree, bool directory)
+add_layer(struct layers *l, enum layer_kind kind, const char *path, int tree, bool directory)
 {
 	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
-	l->list[l->count++] = (struct layer){ .path = path, .tree = tree, .directory = directory };
-	l->list[l->count - 1].kind = kind;
+	l->list[l->count++] = (struct layer){ kind, path, tree, directory };
 }
 
 /* Whether a layer covers what lies at the path. */

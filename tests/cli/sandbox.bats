@@ -22,7 +22,7 @@ looks() { echo '{"description":"looks","effects":"none"'"$1"'}' >tools/look.tool
 # An agent that uses the tool look, once.
 agent_looks() {
 	stream tool_use "$(use t1 look '{}')" >first
-	text done >answer
+	text finished >answer
 	model_server --loop --answer-for tool_use_id answer --answer first
 	agent scout "tools: [look]
 $1"
@@ -130,19 +130,19 @@ network: true' --no-network)" '"workspace"'
 	complains 1 '--network: not with --no-network' x --network --no-network -- true
 	complains 1 '--approve: not with options about a sandbox: nothing is run' x --approve --sandbox none
 	looks ',"network":false'
-	complains 2 "$PWD/tools/look.tool.json: network: to be without network takes a sandbox: workspace or read-only" x -t look
+	complains 2 "tools/look.tool.json: network: to be without network takes a sandbox: workspace or read-only" x -t look
 	looks ',"sandbox":"strict"'
-	complains 2 "$PWD/tools/look.tool.json: sandbox: expected workspace, read-only or none" x -t look
+	complains 2 "tools/look.tool.json: sandbox: expected workspace, read-only or none" x -t look
 	looks ',"sandbox":"workspace","network":"no"'
-	complains 2 "$PWD/tools/look.tool.json: network: expected true or false, got text" x -t look
+	complains 2 "tools/look.tool.json: network: expected true or false, got text" x -t look
 	looks ',"starts_run":true,"sandbox":"workspace"'
-	complains 2 "$PWD/tools/look.tool.json: sandbox: the tool 'look' starts runs, which are recorded outside: none is all that it can have" x -t look
+	complains 2 "tools/look.tool.json: sandbox: the tool 'look' starts runs, which are recorded outside: none is all that it can have" x -t look
 	agent cli 'provider: claude
 sandbox: workspace'
 	sed -i '/^provider: anthropic/d' agents/cli.md
-	complains 2 "./agents/cli.md: sandbox: the agent CLI 'claude' runs its tools itself, and no sandbox can be put around them" x -a cli
+	complains 2 "agents/cli.md: sandbox: the agent CLI 'claude' runs its tools itself, and no sandbox can be put around them" x -a cli
 	agent odd 'sandbox: 7'
-	complains 2 './agents/odd.md:5: sandbox: expected workspace, read-only or none' x -a odd
+	complains 2 'agents/odd.md:5: sandbox: expected workspace, read-only or none' x -a odd
 }
 
 @test "awf-sandbox: usage and refusals in a line" {
@@ -240,7 +240,7 @@ lacking() {
 	unshare -Urmpnf true 2>/dev/null && awf-verify --determinism
 	printf '%s\n' '#!/bin/sh' 'awf-step -n a $MODE -- sh -c "echo x >>count" || exit' '[ -e go ]' >flow
 	chmod +x flow
-	MODE= run -1 awf-run ./flow
+	MODE='' run -1 awf-run ./flow
 	touch go
 	MODE='--sandbox workspace' awf-run --resume @
 	same "$(cat count)" x

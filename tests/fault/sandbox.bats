@@ -2,6 +2,7 @@
 # Attempts to get out of a sandbox (fault_escape.c), with all parts of it and with each
 # one missing: as root, if the tests run as root, and as an ordinary user. All that is
 # aimed at is made here: files below /var/tmp, and a process.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2046,SC2154 # tables are expanded later; options are words
 bats_require_minimum_version 1.5.0
 load ../support/helpers
 
@@ -51,7 +52,6 @@ as_user() {
 attempt() {
 	local config=$1
 	shift
-	# shellcheck disable=SC2046
 	"${as[@]}" "$sandbox" $(options "$config") --readable "$outside/shared" -- "$escape" "$@"
 }
 
@@ -281,7 +281,6 @@ import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 		run -1 attempt "$config" descriptor 7 7<"$outside/secret"
 		run -1 attempt "$config" stdin-directory <"$outside"
 	done
-	# shellcheck disable=SC2016
 	run -1 script -qec "$sandbox -- $escape terminal" /dev/null
 	run -1 script -qec "$sandbox --without seccomp --prefer -q -- $escape terminal" /dev/null
 }
@@ -314,7 +313,6 @@ import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 	echo mine >mine
 	mkdir dir
 	for config in full namespaces landlock seccomp; do
-		# shellcheck disable=SC2046
 		inside() { "$sandbox" $(options "$config") --read-only -- "$@"; }
 		for words in 'write mine' 'create new' 'remove mine' 'mkdir new' 'truncate mine' \
 			'chmod mine' 'utimes mine' 'rename mine dir/mine'; do
@@ -338,7 +336,6 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 @test "all ends with whoever asked, with the keeper, and with the command" {
 	for config in full namespaces; do
 		mark="$BATS_TEST_TMPDIR-$config"
-		# shellcheck disable=SC2046
 		set -- env SANDBOX_MARK="$mark" "$sandbox" $(options "$config") -- sh -c
 		for aim in parent sandbox keeper; do
 			sh -c '"$@"; :' sh "$@" 'setsid sleep 300 & setsid sleep 301 & sleep 302' >/dev/null 2>&1 3>&- &
@@ -360,7 +357,6 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 
 @test "a name that others spare does not help to outlive the command" {
 	for config in full namespaces; do
-		# shellcheck disable=SC2046
 		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -c '
 import ctypes, os, time
 if os.fork() == 0:
@@ -392,7 +388,6 @@ time.sleep(0.1)'
 	[ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64m,nr_inodes=4000 none "$small" || skip "takes a file system to fill"
 	cd "$small"
 	for config in full namespaces; do
-		# shellcheck disable=SC2046
 		inside() { "$sandbox" $(options "$config") "$@"; }
 		# A file; many of them, and as many as there is room for; the temporary directory.
 		run -153 inside --file-size 1M -- sh -c 'exec dd if=/dev/zero of=x bs=64k 2>/dev/null'

@@ -3,13 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/loop.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "record/blob.h"
 #include "record/event.h"
 #include "record/reader.h"
 
 struct conversation {
 	char *session, *provider;
+	struct buffer messages;  /* inside of a JSON array */
+	struct buffer results;   /* blocks of tools, which go before the next message */
 };
 
 /* The calls of one path, found again by any of their events. */
@@ -18,7 +22,6 @@ struct search {
 	struct conversation *list;
 	size_t count;
 	struct map events;          /* event id → its call, in list */
-	const struct conversation *found;
 	size_t latest;
 	char completed[ID_SIZE];    /* "": none yet */
 };
@@ -43,23 +46,116 @@ begin_call(struct search *s, const struct event_view *e)
 	if (call != NO_CALL)
 		return call;
 	s->list = memory_array(s->list, s->count + 1, sizeof *s->list);
-	s->list[s->count] = (struct conversation){ NULL,
-		span_text(span_member(e->payload, "provider")) };
+	s->list[s->count] = (struct conversation){
+		.provider = span_text(span_member(e->payload, "provider")) };
 	return s->count++;
 }
 
 static void
-take_answer(struct search *s, const struct event_view *e, size_t call)
+add_message(struct conversation *c, const char *role, const struct buffer *blocks)
+{
+	if (blocks->len == 0)
+		return;
+	buffer_format(&c->messages, "%s{\"role\":\"%s\",\"blocks\":[", c->messages.len > 0 ? "," : "",
+	    role);
+	buffer_append(&c->messages, blocks->data, blocks->len);
+	buffer_text(&c->messages, "]}");
+}
+
+static void
+add_results(struct conversation *c)
+{
+	add_message(c, "user", &c->results);
+	buffer_clear(&c->results);
+}
+
+/* As it was sent: what AWF says, without that it did. */
+static void
+write_asked(struct writer *w, struct span block)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	writer_object(w);
+	span_walk_begin(&walk, block);
+	while (span_walk_next(&walk, &key, &value))
+		if (!span_is(key, "fidelity"))
+			writer_raw_member(w, key, value);
+	writer_object_end(w);
+}
+
+static void
+take_message(struct conversation *c, const struct event_view *e)
+{
+	bool answer = e->type == EVENT_MESSAGE_ASSISTANT;
+	struct buffer blocks = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, block;
+	struct writer w;
+
+	writer_begin(&w, &blocks);
+	span_walk_begin(&walk, span_member(e->payload, "blocks"));
+	while (span_walk_next(&walk, &key, &block))
+		(answer ? loop_write_original : write_asked)(&w, block);
+	add_results(c);
+	add_message(c, answer ? "assistant" : "user", &blocks);
+	buffer_free(&blocks);
+}
+
+/* A call that was made again asks anew. */
+static void
+take_prompt(struct conversation *c, const struct event_view *e)
+{
+	long long turn;
+
+	if (span_integer(span_member(e->payload, "turn"), &turn) && turn == 0) {
+		buffer_clear(&c->messages);
+		buffer_clear(&c->results);
+	}
+	take_message(c, e);
+}
+
+static void
+take_answer(struct conversation *c, const struct event_view *e)
 {
 	char *session = span_text(span_member(e->payload, "session_id"));
 
-	if (session == NULL || call >= s->count) {
-		free(session);
-		return;
+	if (session != NULL) {
+		free(c->session);
+		c->session = session;
 	}
-	free(s->list[call].session);
-	s->list[call].session = session;
+	take_message(c, e);
 }
+
+/* What AWF ran; what the model's side ran is in its answer. */
+static void
+take_result(struct conversation *c, const struct event_view *e)
+{
+	struct span why = span_path(e->payload, "error", "message", NULL);
+	struct writer w;
+
+	if (!span_is(span_member(e->payload, "fidelity"), "router"))
+		return;
+	buffer_text(&c->results, c->results.len > 0 ? "," : "");
+	writer_begin(&w, &c->results);
+	writer_object(&w);
+	writer_member_string(&w, "type", "tool_result");
+	writer_member_span(&w, "tool_id", span_member(e->payload, "call_id"));
+	writer_member_span(&w, "tool_content", why.at != NULL ? why :
+	    span_member(e->payload, "output"));
+	if (why.at != NULL)
+		writer_member_bool(&w, "is_error", true);
+	writer_object_end(&w);
+}
+
+static const struct {
+	enum event_type type;
+	void (*take)(struct conversation *c, const struct event_view *e);
+} parts[] = {
+	{ EVENT_MESSAGE_USER, take_prompt },
+	{ EVENT_MESSAGE_ASSISTANT, take_answer },
+	{ EVENT_TOOL_RESULT, take_result }
+};
 
 /* One that took its result over names the event that has it. */
 static void
@@ -84,23 +180,45 @@ take_event(struct search *s, const struct event_view *e)
 
 	if (call != NO_CALL && event_copy_id(e->event_id, id))
 		map_put(&s->events, id, strlen(id), call);
-	if (e->type == EVENT_MESSAGE_ASSISTANT)
-		take_answer(s, e, call);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && call < s->count; i++)
+		if (parts[i].type == e->type)
+			parts[i].take(&s->list[call], e);
 	if (e->type == EVENT_STEP_COMPLETED)
 		take_end(s, e, call);
 }
 
+/* Takes a line of the path, its blobs put back. */
 static int
-search_lines(struct search *s, struct reader *reader, struct error *err)
+take_line(struct search *s, const char *blobs, const char *line, size_t len,
+    struct error *err)
 {
+	struct buffer whole = BUFFER_INIT;
 	struct event_view e;
+	int result = 0;
+
+	if (event_view(line, len, &e) != 0 || !span_is(e.path, s->path))
+		return 0;
+	if (e.refs.at != NULL) {
+		result = blob_inline(blobs, line, len, &whole, err);
+		if (result == 0)
+			result = event_view(whole.data, whole.len, &e);
+	}
+	if (result == 0)
+		take_event(s, &e);
+	buffer_free(&whole);
+	return result;
+}
+
+static int
+search_lines(struct search *s, const char *blobs, struct reader *reader, struct error *err)
+{
 	const char *line;
 	size_t len;
 	int more;
 
 	while ((more = reader_next(reader, &line, &len, err)) == 1)
-		if (event_view(line, len, &e) == 0 && span_is(e.path, s->path))
-			take_event(s, &e);
+		if (take_line(s, blobs, line, len, err) == -1)
+			return -1;
 	return more;
 }
 
@@ -110,35 +228,41 @@ search_free(struct search *s)
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->list[i].session);
 		free(s->list[i].provider);
+		buffer_free(&s->list[i].messages);
+		buffer_free(&s->list[i].results);
 	}
 	free(s->list);
 	map_free(&s->events);
 }
 
 static void
-take_found(struct continuation *c, const struct search *s)
+take_found(struct continuation *c, struct search *s)
 {
+	struct conversation *found;
+
 	memcpy(c->completed, s->completed, ID_SIZE);
 	if (s->latest == NO_CALL)
 		return;
-	if (s->list[s->latest].session != NULL)
-		c->session = memory_text(s->list[s->latest].session);
-	if (s->list[s->latest].provider != NULL)
-		c->provider = memory_text(s->list[s->latest].provider);
+	found = &s->list[s->latest];
+	add_results(found);
+	c->session = found->session;
+	c->provider = found->provider;
+	c->messages = found->messages;
+	*found = (struct conversation){ .results = found->results };
 }
 
 int
-continuation_find(struct continuation *c, const char *transcript, const char *path,
-    struct error *err)
+continuation_find(struct continuation *c, const struct transcript *transcript,
+    const char *path, struct error *err)
 {
 	struct search s = { .path = path, .latest = NO_CALL };
 	struct reader reader;
 	int result;
 
-	*c = (struct continuation){ NULL, NULL, "" };
-	if (reader_open(&reader, transcript, err) == -1)
+	*c = (struct continuation){ .session = NULL };
+	if (reader_open(&reader, transcript->path, err) == -1)
 		return -1;
-	result = search_lines(&s, &reader, err);
+	result = search_lines(&s, transcript->blobs, &reader, err);
 	reader_close(&reader);
 	if (result == 0 && s.completed[0] == '\0')
 		result = error_set(err, ERROR_INVALID_INPUT, NULL,
@@ -154,5 +278,6 @@ continuation_free(struct continuation *c)
 {
 	free(c->session);
 	free(c->provider);
-	*c = (struct continuation){ NULL, NULL, "" };
+	buffer_free(&c->messages);
+	*c = (struct continuation){ .session = NULL };
 }

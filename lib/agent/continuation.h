@@ -1,24 +1,28 @@
 /*
  * Continuation (continue_from in an agent file): the conversation that the latest completed
- * call of a step came to, in this run, whichever attempt made it. It goes on by the id of its
- * session, which the agent CLI keeps; the record says which that is.
+ * call of a step came to, in this run, whichever attempt made it. An agent CLI goes on by the
+ * id of its session, if it is the one that answered; any other provider is sent the messages
+ * as they were recorded.
  */
 #ifndef AWF_AGENT_CONTINUATION_H
 #define AWF_AGENT_CONTINUATION_H
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "record/transcript.h"
 
 struct continuation {
 	char *session;           /* NULL: its answers told none */
-	char *provider;          /* that it is with; may be NULL */
+	char *provider;          /* that answered; may be NULL */
+	struct buffer messages;  /* as in a request, inside of a JSON array */
 	char completed[ID_SIZE]; /* event id of the step.completed with its result */
 };
 
-/* Reads a transcript for the step of this path. 0, or -1: ERROR_INVALID_INPUT if no call
+/* Reads the transcript for the step of this path. 0, or -1: ERROR_INVALID_INPUT if no call
  * of it has completed. Free it either way. */
-int continuation_find(struct continuation *c, const char *transcript, const char *path,
-    struct error *err);
+int continuation_find(struct continuation *c, const struct transcript *transcript,
+    const char *path, struct error *err);
 void continuation_free(struct continuation *c);
 
 #endif

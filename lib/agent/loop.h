@@ -97,6 +97,8 @@ int loop_record_text(const struct loop *l, const struct buffer *text, struct err
 void loop_write_text(struct writer *w, struct span text, const char *fidelity);
 /* Writes a block of an answer: as the model's word; what the API ran says so already. */
 void loop_write_block(struct writer *w, struct span block);
+/* Writes a block of a recorded answer as it came from the provider. */
+void loop_write_original(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
 void loop_free(struct loop *l);

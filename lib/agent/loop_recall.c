@@ -28,9 +28,8 @@ loop_write_block(struct writer *w, struct span block)
 	buffer_text(w->out, own ? said_itself : said);
 }
 
-/* The block as it came from the provider. */
-static void
-write_original(struct writer *w, struct span block)
+void
+loop_write_original(struct writer *w, struct span block)
 {
 	size_t end = ends_with(block, said_itself, sizeof said_itself - 1) ?
 	    sizeof said_itself - 1 : ends_with(block, said, sizeof said - 1) ? sizeof said - 1 : 0;
@@ -61,7 +60,7 @@ loop_restore_answer(struct loop *l, const struct recalled_event *e)
 	writer_array(&w);
 	span_walk_begin(&walk, span_member(e->view.payload, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
-		write_original(&w, block);
+		loop_write_original(&w, block);
 	writer_array_end(&w);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));

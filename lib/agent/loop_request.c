@@ -228,6 +228,7 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 		l->usage[i] = -1;
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
+	buffer_append(&l->messages, t->before.at, t->before.len);
 	writer_begin(&w, &blocks);
 	if (t->attachments != NULL)
 		attachments_write_blocks(t->attachments, &w, t->shown);

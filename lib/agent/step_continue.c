@@ -1,25 +1,27 @@
 #include "agent/working.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
 
-/* Whether the agent can go on with it: -1 with work->error. */
+/* A session is of the CLI that answered; whoever else goes on gets the messages. -1 with
+ * work->error: there is neither. */
 static int
-check_continuation(struct working *work)
+choose_continuation(struct working *work)
 {
 	const struct agent *agent = work->step->agent;
-	const struct continuation *c = &work->continued;
+	struct continuation *c = &work->continued;
 
-	if (c->session == NULL)
-		return error_set(&work->error, ERROR_INVALID_INPUT, agent->name,
-		    "continue_from: the answer of '%s' tells no session (only those of agent CLIs do)",
-		    agent->continue_from);
-	if (c->provider != NULL && strcmp(c->provider, agent->provider) != 0)
-		return error_set(&work->error, ERROR_INVALID_INPUT, agent->name,
-		    "continue_from: '%s' was answered by %s, which %s cannot go on with",
-		    agent->continue_from, c->provider, agent->provider);
-	return 0;
+	if (c->session != NULL && c->provider != NULL &&
+	    strcmp(c->provider, agent->provider) == 0) {
+		buffer_clear(&c->messages);
+		return 0;
+	}
+	free(c->session);
+	c->session = NULL;
+	return c->messages.len > 0 ? 0 : error_set(&work->error, ERROR_INVALID_INPUT, agent->name,
+	    "continue_from: '%s' had no conversation in this run", agent->continue_from);
 }
 
 void
@@ -32,8 +34,8 @@ working_continue(struct working *work)
 	if (s->agent == NULL || s->agent->continue_from == NULL ||
 	    work->error.code != ERROR_NONE)
 		return;
-	if (continuation_find(&work->continued, s->run->transcript.path,
-	    s->agent->continue_from, &work->error) == -1 || check_continuation(work) == -1)
+	if (continuation_find(&work->continued, &s->run->transcript, s->agent->continue_from,
+	    &work->error) == -1 || choose_continuation(work) == -1)
 		return;
 	memcpy(digests, work->input_sha256, len);
 	memcpy(digests + len, work->continued.completed, ID_SIZE);

@@ -238,6 +238,7 @@ run_agent(struct working *work)
 	t.prompt = span_of(buffer_string(&prompt), prompt.len);
 	t.attachments = &work->attachments;
 	t.session = work->continued.session;
+	t.before = span_of(work->continued.messages.data, work->continued.messages.len);
 	result = turns_run(&t, &work->error);
 	turns_done(work, &t, result);
 	buffer_free(&prompt);

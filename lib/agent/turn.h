@@ -34,6 +34,8 @@ struct turns {
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
 	const char *session;              /* of an agent CLI, to go on with; NULL */
+	struct span before;               /* messages that go before the prompt: the inside of
+	                                     an array; may be empty */
 	const struct attachments *attachments; /* that go with it; NULL: none */
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */

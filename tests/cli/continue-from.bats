@@ -1,8 +1,9 @@
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 load ../support/cli
+load ../support/scripted
 
-# continue_from: an agent CLI goes on with the session of an earlier call.
+# continue_from: the conversation of an earlier call goes on.
 
 prepare() {
 	fake_clis
@@ -52,14 +53,53 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 	awf-verify -q
 }
 
+@test "any other provider is sent the messages" {
+	scripted_provider
+	mkdir tools
+	echo '{"description":"d","input_schema":{"type":"object"},"effects":"none"}' >tools/t.tool.json
+	printf '#!/bin/sh\ncat; exit 0\n' >tools/t
+	printf '#!/bin/sh\necho no >&2; exit 1\n' >tools/u
+	cp tools/t.tool.json tools/u.tool.json
+	chmod +x tools/t tools/u
+	script "$(called c1 t '{"a":1.50}'),$(called c2 u '{}')" "$(said first)" "$(said second)"
+	printf -- '---\nprovider: scripted\nmodel: m\ntools: [t, u]\n---\n' >agents/first.md
+	printf -- '---\nprovider: scripted\nmodel: m\ncontinue_from: one\n---\n' >agents/second.md
+	recorded 0 -c 'awf-step one -a first | awf-step two -a second -p "and {{data}}" -r' <<<x
+	same "$output" second
+	same "$(tail -n 1 requests.jsonl | jq -c .messages)" "$(jq -c '.[0]' <<-'END'
+		[[{"role":"user","blocks":[{"type":"text","text":"x"}]},
+		 {"role":"assistant","blocks":[{"type":"tool_use","tool_id":"c1","tool_name":"t","tool_input":{"a":1.50}},
+		  {"type":"tool_use","tool_id":"c2","tool_name":"u","tool_input":{}}]},
+		 {"role":"user","blocks":[{"type":"tool_result","tool_id":"c1","tool_content":{"a":1.50}},
+		  {"type":"tool_result","tool_id":"c2","tool_content":"exit status 1","is_error":true}]},
+		 {"role":"assistant","blocks":[{"type":"text","text":"first"}]},
+		 {"role":"user","blocks":[{"type":"text","text":"and first"}]}]]
+	END
+	)"
+	same "$(tail -n 1 requests.jsonl | jq -c .session)" null
+}
+
+@test "what is long goes on whole" {
+	scripted_provider
+	script "$(said first)" "$(said second)"
+	printf -- '---\nprovider: scripted\nmodel: m\n---\n' >agents/first.md
+	printf -- '---\nprovider: scripted\nmodel: m\ncontinue_from: one\n---\n' >agents/second.md
+	head -c 300000 /dev/zero | tr '\0' x >long
+	awf-run -c 'awf-step one -a first <long | awf-step two -a second' >/dev/null
+	same "$(tail -n 1 requests.jsonl | jq '.messages[0].blocks[0].text | length')" 300000
+}
+
+@test "another CLI is told the conversation" {
+	printf -- '---\nprovider: opencode\ncontinue_from: one\n---\n' >agents/second.md
+	run -3 awf-run -c 'awf-step one -a first | awf-step two -a second' <<<x
+	same "$(tail -n 1 started.jsonl | jq -c '[.prompt, index("--session")]')" \
+		'["USER:\n\nx\n\nASSISTANT:\n\nI will look.\n\n[Called the tool read: {\"file_path\":\"/w/hello.txt\",\"limit\":1.50}]\n\n[Its result: 1\tHello\n]\n\nIt says hello.\n\nUSER:\n\nIt says hello.",null]'
+}
+
 @test "what cannot go on is said" {
 	run -3 --separate-stderr awf-run -c 'awf-step two -a second' <<<x
 	[[ $stderr == *"continue_from: no call of 'one' has completed in this run"* ]]
-	printf -- '---\nprovider: opencode\ncontinue_from: one\n---\n' >agents/other.md
-	run -3 --separate-stderr awf-run -c 'awf-step one -a first | awf-step two -a other' <<<x
-	[[ $stderr == *"other: continue_from: 'one' was answered by claude, which opencode cannot go on with"* ]]
-	echo '{"blocks":[{"type":"text","text":"x"}]}' >answers.jsonl
-	run -3 --separate-stderr awf-run -c "awf-step one -m replay/$PWD/answers.jsonl | awf-step two -a second" <<<x
-	[[ $stderr == *"second: continue_from: the answer of 'one' tells no session (only those of agent CLIs do)"* ]]
-	same "$(wc -l <started.jsonl)" 1
+	run -3 --separate-stderr awf-run -c 'awf-step one -- cat | awf-step two -a second' <<<x
+	[[ $stderr == *"second: continue_from: 'one' had no conversation in this run"* ]]
+	[ ! -e started.jsonl ]
 }

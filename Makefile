@@ -5,7 +5,7 @@
 #   make check      run all tests           make lint   static checks
 #   make check-clis run agent CLIs from npm against the test model server
 #   make check-mcp  install MCP servers from npm below build/, and test with them
-#   make check-schema SUITE=PATH  run the published JSON Schema Test Suite
+#   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
 #   make demo       build and show the main job
 #   make bench      measure, beside the peer commands
 #   make fuzz       fuzz the parsers (clang), 30 s each
@@ -173,7 +173,7 @@ check-mcp: all
 	npm install --prefix $(BUILD)/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
-	$(BUILD)/tests/support/schema-suite $(or $(SUITE),$(error SUITE=PATH names a copy of JSON-Schema-Test-Suite))
+	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
 # The agent CLIs themselves, from npm.
 check-clis: all $(SUPPORT)
 	BUILD=$(abspath $(BUILD)) bash tests/clis/run

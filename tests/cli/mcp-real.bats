@@ -9,8 +9,9 @@ load ../support/scripted
 prepare() {
 	SERVERS="${AWF_MCP_SERVERS:-$BUILD/mcp/node_modules/.bin}"
 	command -v node >/dev/null || skip "no node"
-	[ -x "$SERVERS/mcp-server-everything" ] && [ -x "$SERVERS/mcp-server-filesystem" ] ||
-		skip "no MCP servers in $SERVERS (make check-mcp)"
+	for server in everything filesystem; do
+		[ -x "$SERVERS/mcp-server-$server" ] || skip "no MCP servers in $SERVERS (make check-mcp)"
+	done
 	export SERVERS
 	mkdir agents files
 	scripted_provider

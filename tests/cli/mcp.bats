@@ -369,7 +369,7 @@ true'
 	calls fork '{}' fork '{}'
 	ask
 	for pid in $(payloads tool.result .output | tr -d '"'); do
-		gone "$pid"
+		eventually gone "$pid"
 	done
 	ended
 }

@@ -6,6 +6,8 @@ load ../support/helpers
 load ../support/agent
 
 prepare() {
+	# A leak sanitizer traces its process, which a sandbox does not allow.
+	export ASAN_OPTIONS=detect_leaks=0
 	mkdir agents tools src
 	printf 'alpha\nbeta\n' >src/a.c
 	agent coder 'tools: [read, write, edit, bash, glob, grep]'
@@ -68,7 +70,7 @@ src/b.c'
 		"$(use t7 read '{"file_path":"gone"}')" >first
 	text 'all done' >last
 	model_server --loop --answer-for tool_use_id last --answer first
-	recorded 0 --snapshot -c 'echo work | awf-step -r -a coder code'
+	recorded 0 --env ASAN_OPTIONS --snapshot -c 'echo work | awf-step -r -a coder code'
 	same "$output" 'all done'
 	same "$(payloads tool.call '[.name, .effects]' | paste -sd' ')" \
 		'["glob","none"] ["grep","none"] ["read","none"] ["edit","workspace"] ["write","workspace"] ["bash","workspace"] ["read","none"]'

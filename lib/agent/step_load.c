@@ -83,21 +83,34 @@ load_operation(struct step *step, const char *name, struct step_loaded *loaded,
 	return 0;
 }
 
+/* The agent CLI that may do the agent's work; NULL. */
+static const char *
+find_cli(const struct agent *a)
+{
+	if (provider_is_cli(a->provider))
+		return a->provider;
+	for (size_t i = 0; i < a->fallback.count; i++)
+		if (provider_is_cli(a->fallback.list[i].provider))
+			return a->fallback.list[i].provider;
+	return NULL;
+}
+
 /* Whoever asks for a sandbox must not go without one. */
 static int
 check_member(const struct step *step, const struct member *m, struct error *err)
 {
 	const char *place = m->agent.path != NULL ? m->agent.path : "--sandbox";
+	const char *cli = find_cli(&m->agent);
 	struct sandbox decided;
 	struct error why = ERROR_INIT;
 
 	if (sandboxing_decide_command(&decided, &step->sandbox, &m->agent, &why) == -1 &&
 	    m->server_count > 0)
 		return error_set(err, ERROR_DEFINITION, place, "network: %s", why.message);
-	if (provider_is_cli(m->agent.provider) &&
+	if (cli != NULL &&
 	    (sandbox_holds(&decided) || decided.network == SANDBOX_NETWORK_DENIED))
 		return error_set(err, ERROR_DEFINITION, place, "sandbox: the agent CLI '%s' runs its "
-		    "tools itself, and no sandbox can be put around them", m->agent.provider);
+		    "tools itself, and no sandbox can be put around them", cli);
 	return 0;
 }
 

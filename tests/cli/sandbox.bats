@@ -141,6 +141,9 @@ network: true' --no-network)" '"workspace"'
 sandbox: workspace'
 	sed -i '/^provider: anthropic/d' agents/cli.md
 	complains 2 "agents/cli.md: sandbox: the agent CLI 'claude' runs its tools itself, and no sandbox can be put around them" x -a cli
+	agent other 'fallback: [codex/gpt]
+sandbox: workspace'
+	complains 2 "agents/other.md: sandbox: the agent CLI 'codex' runs its tools itself, and no sandbox can be put around them" x -a other
 	agent odd 'sandbox: 7'
 	complains 2 'agents/odd.md:5: sandbox: expected workspace, read-only or none' x -a odd
 }

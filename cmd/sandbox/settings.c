@@ -1,6 +1,5 @@
 #include "sandbox/settings.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,23 +51,13 @@ apply_without(struct settings *s, const char *value, struct error *err)
 }
 
 static int
-apply_number(struct settings *s, int id, const char *value, struct error *err)
+apply_number(const char *name, const char *value, int64_t *number, struct error *err)
 {
-	static const struct {
-		int id;
-		const char *name;
-		long long min, max;
-		size_t offset;
-	} numbers[] = {
-		{ OPT_PROCESSES, "--processes", 1, PID_LIMIT, offsetof(struct settings, processes) },
-		{ OPT_PARENT, "--parent", 1, PID_LIMIT, offsetof(struct settings, parent) },
-	};
-	const size_t i = id == OPT_PARENT;
-	long long number;
+	long long read;
 
-	if (options_number(numbers[i].name, value, numbers[i].min, numbers[i].max, &number, err) == -1)
+	if (options_number(name, value, 1, PID_LIMIT, &read, err) == -1)
 		return -1;
-	*(int64_t *)(void *)((char *)s + numbers[i].offset) = number;
+	*number = read;
 	return 0;
 }
 
@@ -87,7 +76,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_DISK: return options_size("--disk", value, &s->disk, err);
 	case OPT_TEMPORARY: return options_size("--temporary", value, &s->temporary, err);
 	case OPT_WITHOUT: return apply_without(s, value, err);
-	default: return apply_number(s, id, value, err);
+	case OPT_PROCESSES: return apply_number("--processes", value, &s->processes, err);
+	default: return apply_number("--parent", value, &s->parent, err);
 	}
 	return 0;
 }

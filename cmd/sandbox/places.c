@@ -8,13 +8,17 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "sandbox/public.h"
 
 /* What programs of any system expect to read. */
 static const char *const system_places[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/snap",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/snap",
 	"/nix/store", "/gnu/store", "/proc", "/sys/devices/system/cpu", "/sys/fs/cgroup",
 	"/etc/resolv.conf", NULL
 };
+
+/* Of root's files in there some are for nobody else. */
+static const char configuration[] = "/etc";
 
 static const char *const devices[] = {
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", NULL
@@ -187,6 +191,10 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 
 	for (size_t i = 0; system_places[i] != NULL; i++)
 		places_add(p, system_places[i], PLACE_READ);
+	if (geteuid() == 0)
+		public_add(p, configuration);
+	else
+		places_add(p, configuration, PLACE_READ);
 	for (size_t i = 0; devices[i] != NULL; i++)
 		places_add(p, devices[i], PLACE_DEVICE);
 	add_each(p, getenv("PATH"), add_programs);

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "sandbox/settings.h"
 
-enum place_access { PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
+/* PLACE_LIST: which names there are. */
+enum place_access { PLACE_LIST, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
 
 struct place {
 	char *path;

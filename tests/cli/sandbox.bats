@@ -46,6 +46,24 @@ $1"
 	same "$(seq 3 | awf-step -i lines -r -j 3 --sandbox workspace x -- sh -c 'cat; : >"$TMPDIR/x"; ls "$TMPDIR"' | grep -v bats | sort -u | tr '\n' ' ')" '1 2 3 home x '
 }
 
+@test "root sees of the configuration what every user may" {
+	[ "$(id -u)" = 0 ] || skip 'not root'
+	[ "$(stat -c %a /etc/shadow)" != 644 ] || skip 'no shadow'
+	"$sandbox" -- cat /etc/passwd >/dev/null
+	"$sandbox" -- ls /etc >/dev/null
+	run -1 "$sandbox" -- cat /etc/shadow
+	[[ $output == *'Permission denied' ]]
+	find /etc -xdev -type f -perm -o=r >open 2>/dev/null
+	find /etc -xdev -type f ! -perm -o=r >closed
+	# Of the open ones some lie in directories that are closed.
+	same "$("$sandbox" -- sh -c 'while read -r f; do [ ! -r "$f" ] || cat "$f"; done <closed 2>/dev/null')" ''
+	setpriv --reuid 65534 --clear-groups --regid 65534 \
+		sh -c 'while read -r f; do cat "$f" >/dev/null && echo "$f"; done' <open 2>/dev/null >of_all
+	same "$("$sandbox" -- sh -c 'while read -r f; do cat "$f" >/dev/null && echo "$f"; done <open' 2>/dev/null)" "$(cat of_all)"
+	# What was asked for by name is seen.
+	"$sandbox" --readable /etc/shadow -- cat /etc/shadow >/dev/null
+}
+
 @test "the step's input and output, status and arguments pass" {
 	same "$(printf 'a  b' | awf-step -r --sandbox workspace x -- cat)" 'a  b'
 	same "$(printf '%s' "$("$sandbox" -- printf '[%s]' 'a b' '' '*')")" '[a b][][*]'

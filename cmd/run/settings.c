@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "agent/budget.h"
-#include "agent/mcp_tools.h"
 #include "agent/tool.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -161,7 +160,7 @@ set_allow_tools(struct settings *s, const char *list, struct error *err)
 	for (size_t len; *list != '\0'; list += len + (list[len] == ',')) {
 		len = strcspn(list, ",");
 		name = memory_copy(list, len);
-		if (!tool_name_valid(name) && !mcp_tool_pattern(name))
+		if (!tool_name_listable(name))
 			error_set(err, ERROR_USAGE, "--allow-tools",
 			    "'%s' is no tool's name (1 to 64 of A-Z a-z 0-9 _ -)", name);
 		free(name);

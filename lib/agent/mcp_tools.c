@@ -6,13 +6,14 @@
 #include "agent/mcp_answer.h"
 #include "agent/phase.h"
 #include "agent/team.h"
+#include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
 
-#define PREFIX "mcp__"
+#define PREFIX TOOL_SERVED_PREFIX
 #define BETWEEN "__"
 
 static const char any_object[] = "{\"type\":\"object\"}";
@@ -20,32 +21,10 @@ static const char any_object[] = "{\"type\":\"object\"}";
 /* ---- names ---- */
 
 bool
-mcp_tool_named(const char *name)
-{
-	return strncmp(name, PREFIX, sizeof PREFIX - 1) == 0;
-}
-
-bool
-mcp_tool_pattern(const char *name)
-{
-	size_t len = strlen(name), end = sizeof BETWEEN "*" - 1;
-	char *before;
-	bool valid;
-
-	if (!mcp_tool_named(name) || len <= sizeof PREFIX - 1 + end ||
-	    strcmp(name + len - end, BETWEEN "*") != 0)
-		return false;
-	before = memory_copy(name, len - end);
-	valid = tool_name_valid(before);
-	free(before);
-	return valid;
-}
-
-bool
 mcp_tool_listed(char *const *names, const char *tool)
 {
 	for (; names != NULL && *names != NULL; names++)
-		if (strcmp(*names, tool) == 0 || (mcp_tool_pattern(*names) &&
+		if (strcmp(*names, tool) == 0 || (tool_name_pattern(*names) &&
 		    strncmp(*names, tool, strlen(*names) - 1) == 0))
 			return true;
 	return false;
@@ -57,7 +36,7 @@ names_server(const char *name, const char *server)
 {
 	size_t len = strlen(server);
 
-	return mcp_tool_named(name) && strncmp(name + sizeof PREFIX - 1, server, len) == 0 &&
+	return tool_name_served(name) && strncmp(name + sizeof PREFIX - 1, server, len) == 0 &&
 	    strncmp(name + sizeof PREFIX - 1 + len, BETWEEN, sizeof BETWEEN - 1) == 0;
 }
 
@@ -66,7 +45,7 @@ mcp_tool_check(const struct member *m, char *const *names, const char *place,
     struct error *err)
 {
 	for (; names != NULL && *names != NULL; names++) {
-		bool known = !mcp_tool_named(*names);
+		bool known = !tool_name_served(*names);
 
 		for (size_t i = 0; i < m->server_count; i++)
 			known = known || names_server(*names, m->servers[i]->definition.name);
@@ -80,7 +59,7 @@ mcp_tool_check(const struct member *m, char *const *names, const char *place,
 static bool
 any_named(char *const *names)
 {
-	while (names != NULL && *names != NULL && !mcp_tool_named(*names))
+	while (names != NULL && *names != NULL && !tool_name_served(*names))
 		names++;
 	return names != NULL && *names != NULL;
 }
@@ -316,7 +295,7 @@ check_missing(const struct listing *l, char *const *names, struct error *err)
 	const char *near;
 
 	for (; names != NULL && *names != NULL; names++) {
-		if (!mcp_tool_named(*names) || mcp_tool_pattern(*names) ||
+		if (!tool_name_served(*names) || tool_name_pattern(*names) ||
 		    list_has(l->names, *names) || !allowed(m, *names))
 			continue;
 		near = l->names == NULL ? NULL :

@@ -44,10 +44,6 @@ struct mcp_tools {
 
 /* ---- names ---- */
 
-/* Whether a name of an agent's `tools`, or of --allow-tools, is for tools of servers. */
-bool mcp_tool_named(const char *name);
-/* Whether it stands for all tools of a server: mcp__SERVER__*. */
-bool mcp_tool_pattern(const char *name);
 /* Whether one of the names is, or stands for, that of the tool. */
 bool mcp_tool_listed(char *const *names, const char *tool);
 /* ERROR_DEFINITION at place for a name whose server is none of the member's. */

@@ -91,7 +91,7 @@ find_tools(const struct agent *agent, char *const *tools, struct error *err)
 	char *path;
 
 	for (size_t i = 0; tools[i] != NULL; i++) {
-		if (mcp_tool_named(tools[i]))
+		if (tool_name_served(tools[i]))
 			continue;
 		path = tool_find(tools[i], workflow_directory(), &why);
 		free(path);
@@ -108,7 +108,7 @@ load_tools(struct member *m, char *const *names, struct error *err)
 {
 	m->tools = memory_zero(list_count(names) + 1, sizeof *m->tools);
 	for (; *names != NULL; names++) {
-		if (mcp_tool_named(*names) || ceiling_forbids(*names))
+		if (tool_name_served(*names) || ceiling_forbids(*names))
 			continue;
 		if (tool_load(&m->tools[m->tool_count], *names, workflow_directory(), err) == -1)
 			return -1;
@@ -362,7 +362,7 @@ load_allowed_tools(struct member *m, char **allowed, struct error *err)
 	if (find_tools(&m->agent, names, err) == -1)
 		return -1;
 	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
-		if (mcp_tool_named(names[i]) || list_has(allowed, names[i]))
+		if (tool_name_served(names[i]) || list_has(allowed, names[i]))
 			names[kept++] = names[i];
 		else
 			free(names[i]);

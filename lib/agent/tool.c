@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "agent/definition.h"
-#include "agent/mcp_tools.h"
 #include "agent/sandboxing.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -57,6 +56,35 @@ tool_name_valid(const char *name)
 	return name_valid(name) && strlen(name) <= TOOL_NAME_LIMIT;
 }
 
+bool
+tool_name_served(const char *name)
+{
+	return strncmp(name, TOOL_SERVED_PREFIX, sizeof TOOL_SERVED_PREFIX - 1) == 0;
+}
+
+bool
+tool_name_pattern(const char *name)
+{
+	static const char all[] = "__*";
+	size_t len = strlen(name), end = sizeof all - 1;
+	char *before;
+	bool valid;
+
+	if (!tool_name_served(name) || len <= sizeof TOOL_SERVED_PREFIX - 1 + end ||
+	    strcmp(name + len - end, all) != 0)
+		return false;
+	before = memory_copy(name, len - end);
+	valid = tool_name_valid(before);
+	free(before);
+	return valid;
+}
+
+bool
+tool_name_listable(const char *name)
+{
+	return tool_name_valid(name) || tool_name_pattern(name);
+}
+
 /* Readers of keys, beyond those of definition.h. */
 
 int
@@ -71,7 +99,7 @@ tool_names_read(const struct definition *d, const struct definition_key *key, js
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
 	for (char **name = *names; *name != NULL; name++)
-		if (!tool_name_valid(*name) && !mcp_tool_pattern(*name))
+		if (!tool_name_listable(*name))
 			return definition_fail(d, key->name, err, "'%s' is no tool's name "
 			    "(1 to 64 of A-Z a-z 0-9 _ -)", *name);
 	repeated = list_repeated(*names);

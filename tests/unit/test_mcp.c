@@ -68,8 +68,8 @@ names_are_told_apart(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
-		assert_int_equal(mcp_tool_named(names[i].name), names[i].named);
-		assert_int_equal(mcp_tool_pattern(names[i].name), names[i].pattern);
+		assert_int_equal(tool_name_served(names[i].name), names[i].named);
+		assert_int_equal(tool_name_pattern(names[i].name), names[i].pattern);
 	}
 }
 

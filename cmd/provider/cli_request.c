@@ -69,15 +69,6 @@ begin_part(struct buffer *prompt)
 }
 
 static void
-add_value(struct buffer *prompt, struct span value)
-{
-	if (span_type(value) == 's')
-		span_decode(value, prompt);
-	else
-		buffer_append(prompt, value.at, value.len);
-}
-
-static void
 add_text(struct buffer *prompt, struct span block)
 {
 	begin_part(prompt);
@@ -91,7 +82,7 @@ add_call(struct buffer *prompt, struct span block)
 	buffer_text(prompt, "[Called the tool ");
 	span_decode(span_member(block, "tool_name"), prompt);
 	buffer_text(prompt, ": ");
-	add_value(prompt, span_member(block, "tool_input"));
+	span_plain(span_member(block, "tool_input"), prompt);
 	buffer_byte(prompt, ']');
 }
 
@@ -100,7 +91,7 @@ add_result(struct buffer *prompt, struct span block)
 {
 	begin_part(prompt);
 	buffer_text(prompt, "[Its result: ");
-	add_value(prompt, span_member(block, "tool_content"));
+	span_plain(span_member(block, "tool_content"), prompt);
 	buffer_byte(prompt, ']');
 }
 

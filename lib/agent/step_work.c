@@ -2,11 +2,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/group.h"
 #include "agent/prompt.h"
 #include "agent/turn.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
@@ -116,6 +118,7 @@ try_command(struct working *work, struct error *err)
 
 	memset(&body, 0, sizeof body);
 	body.argv = argv = command_argv(s);
+	body.name = s->command[0];
 	body.environment = s->environment.list;
 	body.timeout_ms = s->timeout_ms;
 	body.inherit = true;
@@ -197,6 +200,20 @@ turns_done(struct working *work, struct turns *t, int result)
 	turns_free(t);
 }
 
+/* What a tool printed before it failed is no result; the user reads it as its stderr. */
+static void
+show_printed(const struct buffer *output)
+{
+	struct buffer text = BUFFER_INIT;
+
+	span_plain(span_of(output->data, output->len), &text);
+	if (text.len > 0) {
+		buffer_byte(&text, '\n');
+		file_write(STDERR_FILENO, text.data, text.len);
+	}
+	buffer_free(&text);
+}
+
 static int
 try_operation(struct working *work, struct error *err)
 {
@@ -214,6 +231,8 @@ try_operation(struct working *work, struct error *err)
 	}
 	result = turns_operation(&t, s->operation, input, &work->error);
 	work->killed = t.exit_code > 128;
+	if (result == -1)
+		show_printed(&t.result);
 	turns_done(work, &t, result);
 	return 0;
 }

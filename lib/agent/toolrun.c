@@ -99,7 +99,9 @@ run_check(const struct agent *agent, struct tool_run *run)
 
 	/* Arguments that are no JSON come as a string of what the model wrote. */
 	if (span_type(run->input) == 's')
-		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments are no JSON object");
+		error_set(&run->error, ERROR_SCHEMA, NULL, agent != NULL ?
+		    "the arguments are no JSON object" : "the input is text, the tool takes a JSON "
+		    "object (-i json, or -O json of the step before, makes one of it)");
 	else if (run->control != NULL && run->control->judges && span_type(run->input) == 'o')
 		return;
 	else if (check_arguments(agent, run, &why) != 0)
@@ -354,7 +356,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
 		bodies[i] = (struct body){ .argv = run_argv(r->turns, &batch[i]),
-		    .environment = run_environment(r->turns, &batch[i]),
+		    .name = batch[i].name, .environment = run_environment(r->turns, &batch[i]),
 		    .input = inputs[i].data, .input_len = inputs[i].len,
 		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
 	}
@@ -499,6 +501,17 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	return r->ending.code == ERROR_NONE ? 0 : end_as_recorded(r, err);
 }
 
+/* Whether its error says all that it wrote to stderr, as one of its sandbox does. */
+static bool
+has_said_all(const struct tool_run *run)
+{
+	size_t len = strlen(run->error.message);
+
+	return run->error.code == ERROR_BLOCKED && len > 0 && run->body.errors.len >= len &&
+	    run->body.errors.len <= len + 1 &&
+	    memcmp(run->body.errors.data, run->error.message, len) == 0;
+}
+
 /* What the model reads of a failed call: why, and what AWF or the tool said of it. */
 static void
 write_failure(struct writer *w, const struct tool_run *run)
@@ -509,11 +522,8 @@ write_failure(struct writer *w, const struct tool_run *run)
 	buffer_text(&text, run->error.message);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');
-	if (span_type(output) == 's')
-		span_decode(output, &text);
-	else
-		buffer_append(&text, output.at, output.len);
-	if (run->body.errors.len != 0) {
+	span_plain(output, &text);
+	if (run->body.errors.len != 0 && !has_said_all(run)) {
 		buffer_byte(&text, '\n');
 		buffer_append(&text, run->body.errors.data, run->body.errors.len);
 	}

@@ -363,7 +363,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 			*err = runs.list[0].error;
 		status = -1;
 	}
-	if (status == 0)
+	if (status == 0 || runs.list[0].source == TOOL_RUN)
 		buffer_append(&t->result, runs.list[0].output.data, runs.list[0].output.len);
 	tool_runs_free(&runs);
 	buffer_free(&name);

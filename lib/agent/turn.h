@@ -50,7 +50,8 @@ struct turns {
 	int64_t max_children;             /* runs that its tools may start; 0: no limit */
 
 	/* Filled. */
-	struct buffer result;             /* JSON: the answer's text, or the stop tool's input */
+	struct buffer result;             /* JSON: the answer's text, or the stop tool's input; of an
+	                                     operation that failed what the tool printed */
 	int64_t tool_calls;
 	int64_t children;                 /* calls of tools that start runs */
 	int exit_code;                    /* of an operation's tool */

@@ -40,6 +40,12 @@ drop_fd(int *fd)
 	*fd = -1;
 }
 
+static const char *
+body_name(const struct body *b)
+{
+	return b->name != NULL ? b->name : b->argv[0];
+}
+
 /* Feeds what stdin takes at once. A body need not read its input. */
 static void
 body_feed(struct body *b)
@@ -181,7 +187,7 @@ body_collect(const struct bodies *all, struct body *b)
 	b->output.len += (size_t)n;
 	if (b->output.len > limit) {
 		b->output.len = limit;
-		error_set(&why, ERROR_EXIT_STATUS, b->argv[0],
+		error_set(&why, ERROR_EXIT_STATUS, body_name(b),
 		    "ended because its output is larger than %zu bytes", limit);
 		body_end(all, b, &why);
 	}
@@ -266,7 +272,7 @@ body_finish(struct body *b)
 	b->duration_ms = clock_monotonic() - b->started;
 	b->exit_code = process_exit_code(b->wait_status);
 	if (b->exit_code != 0 && b->error.code == ERROR_NONE)
-		error_set(&b->error, ERROR_EXIT_STATUS, b->argv[0], "%s",
+		error_set(&b->error, ERROR_EXIT_STATUS, body_name(b), "%s",
 		    process_status_text(b->wait_status, text, sizeof text));
 }
 
@@ -330,14 +336,14 @@ body_expire(const struct bodies *all, struct body *b)
 	char text[32];
 
 	if (b->stage == BODY_RUNNING) {
-		error_set(&why, ERROR_TIMEOUT, b->argv[0], "timed out after %s",
+		error_set(&why, ERROR_TIMEOUT, body_name(b), "timed out after %s",
 		    duration_text(b->timeout_ms, text, sizeof text));
 		body_end(all, b, &why);
 	} else if (b->stage == BODY_TERMINATED) {
 		b->stage = BODY_KILLED;
 		b->deadline = clock_monotonic() + GRACE;
 	} else {
-		error_set(&b->error, ERROR_SYSTEM, b->argv[0], "cannot be killed");
+		error_set(&b->error, ERROR_SYSTEM, body_name(b), "cannot be killed");
 		b->wait_status = SIGKILL;
 		body_finish(b);
 	}

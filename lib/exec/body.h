@@ -27,6 +27,7 @@
 struct body {
 	/* Set by the caller. */
 	char *const *argv;
+	const char *name;           /* in errors; NULL: argv[0] */
 	char *const *environment;
 	const char *directory;      /* NULL: this one */
 	const char *input;          /* fed on stdin */

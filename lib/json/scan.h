@@ -89,6 +89,8 @@ const char *span_one_of(struct span value, const char *const *texts);
 /* Appends the decoded string as UTF-8; lone surrogates become U+FFFD. Nothing
  * is appended if value is no string. */
 void span_decode(struct span value, struct buffer *out);
+/* Appends what it looks like in a text: a string decoded, other JSON as it stands. */
+void span_plain(struct span value, struct buffer *out);
 /* The decoded string in memory of its own, or NULL if value is no string. */
 char *span_text(struct span value);
 /* Copies a string of at most size - 1 bytes that needs no decoding (ids, types,

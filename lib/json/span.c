@@ -319,6 +319,15 @@ span_decode(struct span value, struct buffer *out)
 	}
 }
 
+void
+span_plain(struct span value, struct buffer *out)
+{
+	if (span_type(value) == 's')
+		span_decode(value, out);
+	else
+		buffer_append(out, value.at, value.len);
+}
+
 char *
 span_text(struct span value)
 {

@@ -804,9 +804,9 @@ paint(struct view *v, struct buffer *out)
 	buffer_free(&cut);
 }
 
-/* The lines of stderr below a failed call. */
+/* The lines of what a failed call wrote below it. */
 static void
-add_stderr(struct view *v, struct span text, size_t indent, struct buffer *out)
+add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 {
 	char *bytes = span_text(text), *rest = bytes, *line;
 
@@ -841,8 +841,10 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	shape->show(v, &event);
 	details_end(v);
 	paint(v, out);
-	if (v->errors)
-		add_stderr(v, span_member(event.payload, "stderr"), TIME_COLUMNS + indent, out);
+	if (v->errors) {
+		add_written(v, span_member(event.payload, "output"), TIME_COLUMNS + indent, out);
+		add_written(v, span_member(event.payload, "stderr"), TIME_COLUMNS + indent, out);
+	}
 	return 0;
 }
 

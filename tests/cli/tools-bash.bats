@@ -58,6 +58,27 @@ command() { jq -cn --arg command "$1" "{\$command${2:+,$2}}"; }
 	END
 }
 
+@test "of a step that fails the tool is named, and its output shown" {
+	echo '{"command":"echo out; echo err >&2; exit 3"}' >fails
+	for sandbox in '' none; do
+		run -3 --separate-stderr awf-step -i json ${sandbox:+--sandbox $sandbox} -t bash x -r <fails
+		same "$output" ''
+		same "$stderr" $'out\nerr\nawf-step: x: bash: exit status 3'
+		same "$(payloads tool.result '[.output, .exit_code, .error.message]')" \
+			'["out\nerr",3,"exit status 3"]'
+		run -3 --separate-stderr awf-step -i json ${sandbox:+--sandbox $sandbox} -t bash x -r \
+			<<<"$(command 'echo out; sleep 9' '"timeout":100')"
+		same "$stderr" $'bash: timed out after 100ms\nout\nawf-step: x: bash: exit status 3'
+	done
+	[[ $(awf-tail --errors) == *'| out'*'| bash: timed out after 100ms'* ]]
+	run -3 --separate-stderr awf-step -n --sandbox workspace x -r -- sh -c 'exit 5'
+	same "$stderr" 'awf-step: x: sh: exit status 5'
+	run -3 --separate-stderr awf-step -n --timeout 100ms --sandbox workspace x -r -- sleep 9
+	same "$stderr" 'awf-step: x: sleep: timed out after 100ms'
+	run -3 --separate-stderr awf-step -t bash x -r <fails
+	same "$stderr" 'awf-step: x: the input is text, the tool takes a JSON object (-i json, or -O json of the step before, makes one of it)'
+}
+
 @test "without bash it is sh" {
 	mkdir empty
 	same "$(PATH=$PWD/empty bash_tool '{"command":"echo ${BASH_VERSION-none}"}')" '"none"' ||

@@ -46,6 +46,18 @@ $1"
 	same "$(seq 3 | awf-step -i lines -r -j 3 --sandbox workspace x -- sh -c 'cat; : >"$TMPDIR/x"; ls "$TMPDIR"' | grep -v bats | sort -u | tr '\n' ' ')" '1 2 3 home x '
 }
 
+@test "the model reads once what was refused, and what a command printed before it failed" {
+	stream tool_use "$(use t1 read '{"file_path":"/root/x"}')" \
+		"$(use t2 bash '{"command":"echo out; exit 4"}')" >first
+	text done >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	agent scout 'tools: [read, bash]'
+	same "$(awf-step -p go -n -r -a scout ask 2>/dev/null)" 'done'
+	same "$(bodies | tail -n 1 | jq -c '.messages[-1].content[] | [.is_error, .content]')" \
+		'[true,"read: /root/x: the sandbox (read-only) does not allow to see this"]
+[true,"exit status 4\nout"]'
+}
+
 @test "root sees of the configuration what every user may" {
 	[ "$(id -u)" = 0 ] || skip 'not root'
 	[ "$(stat -c %a /etc/shadow)" != 644 ] || skip 'no shadow'

@@ -13,6 +13,16 @@ replays(const struct loop *l)
 	return l->turns->recalled != NULL && l->turns->recalled->mode == RECALL_REPLAY;
 }
 
+/* Without a server there is no other sign that one failed to tell its tools. */
+static int
+fail_as_recorded(const struct loop *l, struct error *err)
+{
+	const struct recalled *r = l->turns->recalled;
+
+	return recalled_answer(r, l->turn) == NULL && r->end == RECALL_FAILED &&
+	    recalled_error(recalled_result(r), err) ? -1 : 0;
+}
+
 int
 loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err)
 {
@@ -21,7 +31,9 @@ loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error
 		return 0;
 	if (has_tools(prompt))
 		return mcp_tools_recall(&l->mcp, l->turns, prompt->view.payload, err);
-	return prompt != NULL || replays(l) ? 0 : mcp_tools_list(&l->mcp, l->turns, err);
+	if (prompt != NULL)
+		return 0;
+	return replays(l) ? fail_as_recorded(l, err) : mcp_tools_list(&l->mcp, l->turns, err);
 }
 
 /* Takes the tools that the recorded call went on with. */

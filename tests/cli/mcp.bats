@@ -393,6 +393,17 @@ true'
 	same "$(wc -l <ledger)" 2
 }
 
+@test "a server that failed to start fails in a replay as well, which starts none" {
+	define '{command: "false"}'
+	script "$(said 'done')"
+	recorded 3 ./flow.awf
+	[[ $stderr == *"the MCP server 'test' ended"* ]]
+	rm .mcp.json
+	server
+	awf-replay -q --isolation copy
+	[ ! -e server.log ]
+}
+
 @test "a resumed run takes what was done, and starts a server when it calls it" {
 	calls note '{"text":"a","file":"ledger"}' slow '{"seconds":30}' echo '{"text":"b"}'
 	awf-run ./flow.awf 2>said 3>&- &

@@ -49,7 +49,7 @@ $1"
 @test "the model reads once what was refused, and what a command printed before it failed" {
 	stream tool_use "$(use t1 read '{"file_path":"/root/x"}')" \
 		"$(use t2 bash '{"command":"echo out; exit 4"}')" >first
-	text done >answer
+	text "done" >answer
 	model_server --loop --answer-for tool_use_id answer --answer first
 	agent scout 'tools: [read, bash]'
 	same "$(awf-step -p go -n -r -a scout ask 2>/dev/null)" 'done'

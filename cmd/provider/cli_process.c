@@ -1,16 +1,19 @@
-/* The process of a CLI, from its start to the end of all that it started. */
+/*
+ * The process of a CLI, from its start to the end of all that it started. A guardian
+ * stands between, for the case that this process is killed.
+ */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli_start.h"
 #include "exec/descendants.h"
+#include "exec/guardian.h"
 #include "exec/process.h"
-#include "exec/wait.h"
 
 enum {
 	READ_SIZE = 64 << 10,
@@ -23,12 +26,11 @@ enum { CLI_IN, CLI_OUT, CLI_ERR, CLI_EXIT, OUR_IN, OUR_OUT, FDS };
 
 struct running {
 	struct cli_run *run;
-	struct process process;
+	struct guardian guardian;
+	int in, out, err;     /* our ends of its pipes; -1 */
 	size_t fed;           /* bytes of the prompt */
-	int exit_fd;          /* readable when the process has ended; -1 */
 	bool watches;         /* our stdin may say something yet */
-	bool ended;           /* the process has, with exit_code */
-	int exit_code;
+	bool ended;           /* the process has */
 	int64_t deadline;     /* to end by itself; 0: it has not said all yet */
 };
 
@@ -40,25 +42,52 @@ drop(int *fd)
 	*fd = -1;
 }
 
+/* A pipe of which the end numbered mine stays here and does not block. */
 static int
-start(struct running *s)
+open_pipe(int *ours, int *theirs, int mine)
 {
-	struct cli_run *r = s->run;
-	const struct process_spec spec = { .argv = r->argv, .environment = r->environment.list,
-	    .in = PROCESS_PIPE, .out = PROCESS_PIPE, .err = PROCESS_PIPE };
-	struct error err = ERROR_INIT;
-	int exit_code;
+	int ends[2];
 
-	if (process_start(&s->process, &spec, &exit_code, &err) == 0) {
-		s->exit_fd = wait_descriptor(s->process.pid);
-		return 0;
-	}
+	if (pipe(ends) != 0)
+		return -1;
+	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+	fcntl(ends[mine], F_SETFL, O_NONBLOCK);
+	*ours = ends[mine];
+	*theirs = ends[1 - mine];
+	return 0;
+}
+
+static void
+fail_start(struct cli_run *r, int exit_code, const struct error *err)
+{
 	if (exit_code == PROCESS_NOT_FOUND)
 		cli_fail_as(r, ERROR_INVALID, "there is no %s in $PATH: %s", r->cli->name,
 		    r->cli->install);
 	else
-		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", r->cli->name, err.message);
-	return -1;
+		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", r->cli->name, err->message);
+}
+
+static int
+start(struct running *s)
+{
+	struct cli_run *r = s->run;
+	struct process_spec spec = { .argv = r->argv, .environment = r->environment.list,
+	    .in = -1, .out = -1, .err = -1 };
+	struct error err = ERROR_INIT;
+	int exit_code = PROCESS_CANNOT_RUN, result;
+
+	if (open_pipe(&s->in, &spec.in, 1) != 0 || open_pipe(&s->out, &spec.out, 0) != 0 ||
+	    open_pipe(&s->err, &spec.err, 0) != 0)
+		result = error_errno(&err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	else
+		result = guardian_start(&s->guardian, &spec, &exit_code, &err);
+	drop(&spec.in);
+	drop(&spec.out);
+	drop(&spec.err);
+	if (result != 0)
+		fail_start(r, exit_code, &err);
+	return result;
 }
 
 static void
@@ -67,12 +96,12 @@ feed(struct running *s)
 	const struct buffer *prompt = &s->run->prompt;
 	ssize_t n = 0;
 
-	while (s->fed < prompt->len && (n = write(s->process.in, prompt->data + s->fed,
+	while (s->fed < prompt->len && (n = write(s->in, prompt->data + s->fed,
 	    prompt->len - s->fed)) > 0)
 		s->fed += (size_t)n;
 	/* One that does not read its prompt says why on stderr. */
 	if (s->fed == prompt->len || (n == -1 && errno != EAGAIN && errno != EINTR))
-		drop(&s->process.in);
+		drop(&s->in);
 }
 
 /* Bytes read; 0: there are none now. At the end the descriptor is closed. */
@@ -90,7 +119,7 @@ static size_t
 take_output(struct running *s)
 {
 	char bytes[READ_SIZE];
-	size_t len = take(&s->process.out, bytes);
+	size_t len = take(&s->out, bytes);
 
 	cli_feed(s->run, bytes, len);
 	return len;
@@ -101,7 +130,7 @@ take_errors(struct running *s)
 {
 	struct buffer *errors = &s->run->errors;
 	char bytes[READ_SIZE];
-	size_t len = take(&s->process.err, bytes);
+	size_t len = take(&s->err, bytes);
 
 	buffer_append(errors, bytes, len);
 	if (errors->len > ERRORS_KEPT)
@@ -112,12 +141,10 @@ take_errors(struct running *s)
 static void
 reap(struct running *s)
 {
-	int status;
-
-	if (s->ended || waitpid(s->process.pid, &status, WNOHANG) <= 0)
-		return;
+	if (guardian_read(&s->guardian) == GUARDIAN_LOST)
+		cli_fail_as(s->run, ERROR_PROVIDER, "the guardian of %s was killed",
+		    s->run->cli->name);
 	s->ended = true;
-	s->exit_code = process_exit_code(status);
 	/* What others hold open is none of its output. */
 	while (take_output(s) > 0)
 		;
@@ -146,10 +173,10 @@ look(struct running *s)
 static void
 set_poll(const struct running *s, struct pollfd fds[FDS])
 {
-	fds[CLI_IN] = (struct pollfd){ s->process.in, POLLOUT, 0 };
-	fds[CLI_OUT] = (struct pollfd){ s->process.out, POLLIN, 0 };
-	fds[CLI_ERR] = (struct pollfd){ s->process.err, POLLIN, 0 };
-	fds[CLI_EXIT] = (struct pollfd){ s->exit_fd, POLLIN, 0 };
+	fds[CLI_IN] = (struct pollfd){ s->in, POLLOUT, 0 };
+	fds[CLI_OUT] = (struct pollfd){ s->out, POLLIN, 0 };
+	fds[CLI_ERR] = (struct pollfd){ s->err, POLLIN, 0 };
+	fds[CLI_EXIT] = (struct pollfd){ s->guardian.report, POLLIN, 0 };
 	fds[OUR_IN] = (struct pollfd){ s->watches ? STDIN_FILENO : -1, POLLIN, 0 };
 	fds[OUR_OUT] = (struct pollfd){ STDOUT_FILENO, 0, 0 };
 }
@@ -164,10 +191,9 @@ patience(struct running *s)
 	if (s->deadline == 0 && (r->failed || r->message.ended))
 		s->deadline = clock_monotonic() + (r->hopeless ? 0 : LINGER_MS);
 	if (s->deadline == 0)
-		return s->exit_fd == -1 ? LINGER_MS / 100 : -1;
+		return -1;
 	left = s->deadline - clock_monotonic();
-	return left < 0 ? 0 : s->exit_fd == -1 && left > LINGER_MS / 100 ? LINGER_MS / 100 :
-	    (int)left;
+	return left < 0 ? 0 : (int)left;
 }
 
 /* Whether to go on waiting. */
@@ -190,26 +216,47 @@ serve(struct running *s)
 		look(s);
 	if (fds[OUR_OUT].revents != 0)
 		cancel(s, "nobody reads the answer");
-	reap(s);
+	if (fds[CLI_EXIT].revents != 0)
+		reap(s);
 	return !s->ended && (s->deadline == 0 || clock_monotonic() < s->deadline);
+}
+
+static void
+let_pass(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* What the terminal sends, it sends to the CLI as well, whose end is the answer. */
+static void
+run(struct running *s)
+{
+	const struct sigaction pass = { .sa_handler = let_pass };
+	struct sigaction old;
+
+	sigaction(SIGINT, NULL, &old);
+	if (old.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &pass, NULL);
+	if (start(s) == 0) {
+		while (serve(s))
+			;
+		descendants_end(getpid(), SIGTERM, NULL);
+		guardian_close(&s->guardian);
+		cli_end(s->run, process_exit_code(s->guardian.wait_status));
+	}
+	sigaction(SIGINT, &old, NULL);
+	drop(&s->in);
+	drop(&s->out);
+	drop(&s->err);
 }
 
 void
 cli_process(struct cli_run *r)
 {
-	struct running s = { .run = r, .process = { -1, -1, -1, -1, NULL }, .exit_fd = -1,
-	    .watches = true };
+	struct running s = { .run = r, .in = -1, .out = -1, .err = -1, .watches = true };
 
 	cli_prepare(r);
-	if (!r->failed && start(&s) == 0) {
-		while (serve(&s))
-			;
-		descendants_end(getpid(), SIGTERM, NULL);
-		drop(&s.process.in);
-		drop(&s.process.out);
-		drop(&s.process.err);
-		drop(&s.exit_fd);
-		cli_end(r, s.exit_code);
-	}
+	if (!r->failed)
+		run(&s);
 	cli_clear(r);
 }

@@ -410,6 +410,48 @@ hanging() {
 	eventually gone "$(cat child.pid)"
 }
 
+@test "a provider that is killed takes the CLI along" {
+	hanging
+	mkfifo requests
+	"$BUILD/libexec/awf/awf-provider-claude" <requests >answers 3>&- 9>&- &
+	local pid=$!
+	exec 9>requests
+	request 1 >&9
+	eventually test -s cli.pid
+	kill -9 "$pid"
+	eventually gone "$(cat cli.pid)"
+	eventually gone "$(cat child.pid)"
+	exec 9>&-
+}
+
+@test "an interrupt is the CLI's, the answer the provider's" {
+	hanging
+	sed -i 's/^sleep 300$/exec sleep 300/' clis/claude
+	mkfifo requests
+	# Not of a background job, which would ignore it.
+	env --default-signal=INT "$BUILD/libexec/awf/awf-provider-claude" \
+		<requests >answers 3>&- 9>&- &
+	local pid=$!
+	exec 9>requests
+	request 1 >&9
+	eventually test -s cli.pid
+	kill -INT "$pid"
+	kill -INT "$(cat cli.pid)"
+	eventually grep -q '"category":"cancelled"' answers
+	gone "$(cat child.pid)"
+	exec 9>&-
+	wait "$pid"
+}
+
+@test "the time limit of a step ends a CLI that will not end" {
+	hanging
+	sed -i '2i trap "" TERM' clis/claude
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	run -3 awf-step a -a a.md --timeout 1 <<<x
+	eventually gone "$(cat cli.pid)"
+	eventually gone "$(cat child.pid)"
+}
+
 @test "the time limit of a step ends the CLI" {
 	hanging
 	printf -- '---\nprovider: claude\n---\n' >a.md

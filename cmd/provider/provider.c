@@ -16,9 +16,14 @@
 #define READ_SIZE ((size_t)64 << 10)
 #define CANCEL_LIMIT 64 /* bytes of a line that may be a cancel: few requests are that short */
 
+/* Each byte that comes is looked at once, whatever waits: `whole` and `cancels` are kept
+ * as it comes. */
 struct provider {
 	const struct provider_api *api;
-	struct buffer input;  /* read, not yet taken */
+	struct buffer input;
+	size_t taken;         /* bytes of it that are done with */
+	size_t whole;         /* bytes of it that are whole lines */
+	struct buffer cancels; /* ids of the lines not yet taken that cancel, as long long */
 	bool input_ended;
 	struct error error;   /* stdin or stdout failed: the program ends */
 	bool reader_gone;
@@ -213,29 +218,66 @@ cancel_id(const char *line, size_t len, long long *id)
 static bool
 is_cancelled(const struct provider *p, long long request)
 {
-	const char *at = buffer_string(&p->input), *end = at + p->input.len, *lf;
 	long long id;
 
-	for (; (lf = memchr(at, '\n', (size_t)(end - at))) != NULL; at = lf + 1)
-		if (cancel_id(at, (size_t)(lf - at), &id) && id == request)
+	for (size_t at = 0; at < p->cancels.len; at += sizeof id) {
+		memcpy(&id, p->cancels.data + at, sizeof id);
+		if (id == request)
 			return true;
+	}
 	return false;
+}
+
+/* Finds the lines that end in what was read from a place on. */
+static void
+note_lines(struct provider *p, size_t from)
+{
+	const char *text = p->input.data, *lf;
+	long long id;
+
+	while ((lf = memchr(text + from, '\n', p->input.len - from)) != NULL) {
+		from = (size_t)(lf - text) + 1;
+		if (cancel_id(text + p->whole, from - 1 - p->whole, &id))
+			buffer_append(&p->cancels, &id, sizeof id);
+		p->whole = from;
+	}
+}
+
+static size_t
+waiting(const struct provider *p)
+{
+	return p->input.len - p->taken;
+}
+
+/* Lets go of what was taken, once that is the greater part. */
+static void
+make_room(struct provider *p)
+{
+	if (p->taken < waiting(p))
+		return;
+	buffer_drop(&p->input, p->taken);
+	p->whole -= p->taken;
+	p->taken = 0;
 }
 
 /* Reads once; at the end of the input or on an error sets input_ended. */
 static void
 read_input(struct provider *p)
 {
-	char *room = buffer_reserve(&p->input, READ_SIZE);
+	char *room;
 	ssize_t len;
 
+	make_room(p);
+	room = buffer_reserve(&p->input, READ_SIZE);
 	do
 		len = read(STDIN_FILENO, room, READ_SIZE);
 	while (len < 0 && errno == EINTR);
-	if (len > 0)
+	if (len > 0) {
 		p->input.len += (size_t)len;
-	else
+		note_lines(p, p->input.len - (size_t)len);
+	} else {
 		p->input_ended = true;
+	}
 	if (len < 0)
 		error_errno(&p->error, ERROR_SYSTEM, "stdin", "unable to read");
 }
@@ -245,7 +287,7 @@ provider_look(void *context)
 {
 	struct provider *p = context;
 
-	if (p->input.len > SCAN_LINE_LIMIT)
+	if (waiting(p) > SCAN_LINE_LIMIT)
 		return HTTP_UNWATCH;
 	read_input(p);
 	if (is_cancelled(p, p->request.id))
@@ -253,27 +295,31 @@ provider_look(void *context)
 	return p->input_ended ? HTTP_UNWATCH : HTTP_GO_ON;
 }
 
-/* Moves the next line of the input into line. False at the end. */
+/* Copies the next line of the input into line. False at the end. */
 static bool
 next_line(struct provider *p, struct buffer *line)
 {
-	size_t searched = 0, len;
-	const char *lf;
+	const char *text;
+	size_t len;
 
-	while ((lf = memchr(buffer_string(&p->input) + searched, '\n', p->input.len - searched)) ==
-	    NULL && !p->input_ended) {
-		searched = p->input.len;
-		if (searched > SCAN_LINE_LIMIT) {
+	while (p->taken == p->whole && !p->input_ended) {
+		if (waiting(p) > SCAN_LINE_LIMIT) {
 			error_set(&p->error, ERROR_INVALID_INPUT, "stdin", "a request is above 256 MiB");
 			return false;
 		}
 		read_input(p);
 	}
-	len = lf == NULL ? p->input.len : (size_t)(lf - p->input.data);
+	if (waiting(p) == 0)
+		return false;
+	text = p->input.data + p->taken;
+	len = p->taken == p->whole ? waiting(p) :
+	    (size_t)((const char *)memchr(text, '\n', waiting(p)) - text) + 1;
 	buffer_clear(line);
-	buffer_append(line, buffer_string(&p->input), len);
-	buffer_drop(&p->input, lf == NULL ? len : len + 1);
-	return lf != NULL || len > 0;
+	buffer_append(line, text, len);
+	if (line->data[len - 1] == '\n')
+		line->data[--line->len] = '\0';
+	p->taken += len;
+	return true;
 }
 
 enum { STEP, MODEL, SYSTEM, MESSAGES, TOOLS, PARAMS, OUTPUT_SCHEMA, SESSION, CHECKED,
@@ -363,8 +409,12 @@ answer_line(struct provider *p, const struct buffer *line)
 	struct provider_failure failure = { .error = ERROR_INIT };
 	long long id;
 
-	if (line->len == 0 || cancel_id(line->data, line->len, &id))
+	if (line->len == 0)
 		return;
+	if (cancel_id(line->data, line->len, &id)) {
+		buffer_drop(&p->cancels, p->cancels.len > 0 ? sizeof id : 0);
+		return;
+	}
 	if (parse_request(&p->request, line, &failure.error) != 0) {
 		provider_error(p, &failure);
 	} else if (is_cancelled(p, p->request.id)) {
@@ -386,6 +436,7 @@ serve(struct provider *p)
 		answer_line(p, &line);
 	buffer_free(&line);
 	buffer_free(&p->input);
+	buffer_free(&p->cancels);
 	return p->error.code == ERROR_NONE ? STATUS_OK : program_fail(p->api->program, &p->error);
 }
 

@@ -117,6 +117,18 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 	! served 3
 }
 
+@test "cancels among many requests that wait cost no more each" {
+	unset OPENAI_BASE_URL
+	# Of one that waits, of one that was answered, of one that is yet to come, of none.
+	seq 1 60000 | awk '{ print "{\"id\":" $1 ",\"model\":\"m\",\"messages\":[]}" }
+		$1 == 10 { print "{\"cancel\":3}" }
+		$1 == 59999 { print "{\"cancel\":1}\n{\"cancel\":60000}" }
+		END { printf "{\"cancel\":60001}" }' >many
+	timeout 20 "$BUILD/libexec/awf/awf-provider-openai" <many >answers
+	same "$(wc -l <answers)" 60000
+	same "$(jq -r 'select(.category == "cancelled").id' answers)" 3
+}
+
 @test "a cancel of nothing is passed over" {
 	run -0 provider anthropic <<<'{"cancel":1}'
 	same "$output" ''

@@ -71,13 +71,12 @@ stream_bytes() {
 # bytes, from none to all. That is an error, of these categories in their order, until
 # enough came; from then on it is the whole answer, but for what was used.
 check_cut() {
-	local whole bytes line
-	# Longer than a line that may be a cancel: each request looks at all that wait.
-	printf -v line '{"id":&,"step":"%0128d","model":"m","messages":[]}' 0
+	local whole bytes
 	whole=$(jq -c '[.blocks, .stop_reason]' "${2%.jsonl}.answer")
 	bytes=$(stream_bytes "$2")
 	model_server --answer "$2" --fault "*:$3"
-	seq 0 $((bytes + 1)) | sed "s/.*/$line/" | provider "$1" >cut.answers
+	seq 0 $((bytes + 1)) | sed 's/.*/{"id":&,"model":"m","messages":[]}/' |
+		provider "$1" >cut.answers
 	kill "$MODEL_SERVER_PID"
 	same "$(wc -l <cut.answers)" "$((bytes + 2))"
 	same "$(jq -c 'if .type == "message" then [.blocks, .stop_reason] else .category end' cut.answers |

@@ -14,7 +14,8 @@ static const char usage[] =
 "on stdout, see awf-provider(7). It has the login and the settings of its user;\n"
 "ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL are its own.";
 
-static const char *const keys[] = { "ANTHROPIC_API_KEY", NULL };
+static const char *const keys[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
+	"CLAUDE_CODE_OAUTH_TOKEN", NULL };
 
 static const struct cli_tool tools[] = {
 	{ "read", "Read" },

@@ -19,7 +19,7 @@ static const char usage[] =
 "AWF_CODEX_SANDBOX is its sandbox_mode where that is to be another than its tools\n"
 "need.";
 
-static const char *const keys[] = { "OPENAI_API_KEY", NULL };
+static const char *const keys[] = { "OPENAI_API_KEY", "CODEX_API_KEY", NULL };
 
 static const struct cli_tool tools[] = {
 	{ "bash", "command_execution" },

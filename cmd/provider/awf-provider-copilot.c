@@ -17,7 +17,8 @@ static const char usage[] =
 "answers on stdout, see awf-provider(7). It has the login and the settings of its\n"
 "user; COPILOT_PROVIDER_BASE_URL and the like are its own.";
 
-static const char *const keys[] = { NULL };
+static const char *const keys[] = { "COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY",
+	"GH_TOKEN", "GITHUB_TOKEN", NULL };
 
 static const struct cli_tool tools[] = {
 	{ "read", "view" },

@@ -17,7 +17,7 @@ static const char usage[] =
 "model is named PROVIDER/MODEL, as opencode does.";
 
 static const char *const keys[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY",
-	"GOOGLE_API_KEY", NULL };
+	"GOOGLE_API_KEY", "OPENCODE_API_KEY", NULL };
 
 static const struct cli_tool tools[] = {
 	{ "read", "read" },

@@ -72,6 +72,14 @@ cli_fail_as(struct cli_run *r, enum error_code code, const char *format, ...)
 	r->failed = true;
 }
 
+/* Takes the keys that the CLI was given out of what it says of itself. */
+static void
+hide_keys(const struct cli_run *r, char *text)
+{
+	for (const char *const *name = r->cli->keys; *name != NULL; name++)
+		failure_hide(text, getenv(*name));
+}
+
 /* A text may hold the API's own error: "[API Error: {…}]". */
 static struct span
 inner_object(const struct buffer *text)
@@ -85,13 +93,15 @@ inner_object(const struct buffer *text)
 }
 
 static void
-fail_with_text(struct cli_run *r, const struct buffer *text)
+fail_with_text(struct cli_run *r, struct buffer *text)
 {
 	struct provider_failure *f = &r->failure;
 	struct span inner = inner_object(text), error = span_member(inner, "error");
 	enum error_code telling = cli_category(buffer_string(text));
 	struct buffer quoted = BUFFER_INIT;
 
+	if (text->len > 0)
+		hide_keys(r, text->data);
 	json_quote(&quoted, buffer_string(text), text->len);
 	failure_from_json(f, error.at != NULL ? error :
 	    span_of(quoted.data, quoted.len), NULL);
@@ -109,9 +119,10 @@ cli_fail(struct cli_run *r, long status, struct span message)
 		return;
 	r->failed = true;
 	r->failure.status = status;
-	if (span_type(message) == 'o')
+	if (span_type(message) == 'o') {
 		failure_from_json(&r->failure, message, NULL);
-	else {
+		hide_keys(r, r->failure.error.message);
+	} else {
 		span_decode(message, &text);
 		fail_with_text(r, &text);
 		buffer_free(&text);
@@ -239,10 +250,9 @@ cli_thinking(struct cli_run *r, struct span text, struct span signature)
 static struct cli_call *
 find_call(const struct cli_run *r, const char *id)
 {
-	for (size_t i = r->call_count; i-- > 0;)
-		if (strcmp(r->calls[i].id, id) == 0)
-			return &r->calls[i];
-	return NULL;
+	const size_t *index = map_get(&r->call_index, id, strlen(id));
+
+	return index == NULL ? NULL : &r->calls[*index];
 }
 
 /* AWF's name for a tool of the CLI, or its own. */
@@ -285,6 +295,7 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
 	b = add_tool(r, BLOCK_TOOL_USE, type, call_id, input);
 	b->tool_name = memory_text(our_name(r->cli, theirs));
 	block_note(b, "name", theirs);
+	map_put(&r->call_index, call_id, strlen(call_id), r->call_count);
 	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
 	r->calls[r->call_count++] = (struct cli_call){ memory_text(call_id), false };
 	provider_tool(r->provider, b, ERROR_NONE);
@@ -349,6 +360,7 @@ fail_incomplete(struct cli_run *r, int exit_code)
 	enum error_code code = silent ? cli_category(buffer_string(&r->errors)) : ERROR_NONE;
 	char *words = last_words(&r->errors);
 
+	hide_keys(r, words);
 	if (code == ERROR_NONE)
 		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
 		    ERROR_PROVIDER;
@@ -418,6 +430,7 @@ cli_free(struct cli_run *r)
 	for (size_t i = 0; i < r->call_count; i++)
 		free(r->calls[i].id);
 	free(r->calls);
+	map_free(&r->call_index);
 	free(r->session);
 	buffer_free(&r->prompt);
 	buffer_free(&r->rest);

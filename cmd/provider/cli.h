@@ -32,6 +32,7 @@
 #include <stddef.h>
 
 #include "base/buffer.h"
+#include "base/map.h"
 #include "exec/environment.h"
 #include "json/scan.h"
 #include "message.h"
@@ -56,8 +57,8 @@ struct cli {
 	const char *program, *usage;
 	const char *name;                /* of its command; says whose raw members are */
 	const char *install;             /* what to do if it is not there */
-	const char *const *keys;         /* keys of other providers' APIs that it uses, too;
-	                                    ends with NULL */
+	const char *const *keys;         /* environment names of keys that it uses; all others
+	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL } */
 	const struct cli_line *lines;    /* likewise */
 	/* Sets its arguments, environment and files. */
@@ -92,6 +93,7 @@ struct cli_run {
 	struct message message;
 	struct cli_call *calls;
 	size_t call_count;
+	struct map call_index;           /* id: index in calls */
 	bool streamed;                   /* text comes in pieces before it comes whole */
 	long steps;                      /* for the table's own counting */
 	struct buffer rest;              /* of its output: a line that has not ended */

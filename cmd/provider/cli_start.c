@@ -129,13 +129,31 @@ cli_file(struct cli_run *r, const char *name, const char *text)
 	return NULL;
 }
 
-/* Keys of APIs that the CLI has nothing to do with: its tools would see them. */
+/* Its tools would see a key that it has nothing to do with. */
+static void
+withhold_key(struct cli_run *r, const char *name)
+{
+	if (!list_has((char *const *)(uintptr_t)r->cli->keys, name))
+		environment_unset(&r->environment, name);
+}
+
+/* Keys of APIs, and those that the user's file names: awf-step hands on all of them. */
 static void
 withhold_keys(struct cli_run *r)
 {
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	struct keys keys;
+
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		if (!list_has((char *const *)(uintptr_t)r->cli->keys, *name))
-			environment_unset(&r->environment, *name);
+		withhold_key(r, *name);
+	if (keys_load(&keys, &err) != 0) {
+		cli_fail_as(r, ERROR_PROVIDER, "%s", error_text(&err, text, sizeof text));
+		return;
+	}
+	for (size_t i = 0; i < keys.count; i++)
+		withhold_key(r, keys.names[i]);
+	keys_free(&keys);
 }
 
 /* What the CLI has no setting for is said once; the request is answered without. What it

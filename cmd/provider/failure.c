@@ -186,10 +186,8 @@ categorise(struct span object, const char *message, long status)
 	return type != ERROR_NONE ? type : ERROR_PROVIDER;
 }
 
-/* Some servers repeat the key that they refuse. Before the text is cut: part of a
- * key would not be found. */
-static void
-remove_secret(char *text, const char *secret)
+void
+failure_hide(char *text, const char *secret)
 {
 	size_t len = secret == NULL ? 0 : strlen(secret);
 
@@ -226,7 +224,7 @@ message_of(struct span value, const char *secret)
 	if (!found)
 		buffer_append(&text, value.at, value.len);
 	message = buffer_take(&text);
-	remove_secret(message, secret);
+	failure_hide(message, secret);
 	if (!found)
 		cut(message);
 	return message;
@@ -275,7 +273,7 @@ failure_from_text(struct provider_failure *f, const struct buffer *body, const c
 	const char *text = buffer_string(body);
 	char *line = memory_copy(text, strcspn(text, "\r\n"));
 
-	remove_secret(line, secret);
+	failure_hide(line, secret);
 	cut(line);
 	error_set(&f->error, status_category(f->status), NULL, "%s",
 	    utf8_valid(line, strlen(line)) ? line : "");

@@ -18,6 +18,9 @@ void failure_from_json(struct provider_failure *f, struct span value, const char
 /* The same from the body of an answer with f->status, JSON or not. */
 void failure_from_body(struct provider_failure *f, const struct buffer *body,
     const char *secret);
+/* Puts stars over a secret in a text; some servers repeat the key that they refuse.
+ * Before the text is cut: part of a key would not be found. */
+void failure_hide(char *text, const char *secret);
 /* Takes the id of the request from an object that has it, unless it is known. */
 void failure_take_request_id(struct provider_failure *f, struct span object);
 

@@ -367,6 +367,32 @@ allowRedirection = true'
 	same "$(cat noted)" a-o
 }
 
+@test "names of the keys file are kept from a CLI, but for its own" {
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	printf 'SEARCH_KEY=s\nCLAUDE_CODE_OAUTH_TOKEN=t\n' >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	noting claude 'echo "$SEARCH_KEY-$CLAUDE_CODE_OAUTH_TOKEN-$ANOTHER"'
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	FAKE_CLI=$(fixture claude tool) ANOTHER=x run -0 awf-step a -a a.md <<<x
+	same "$(cat noted)" -t-x
+	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
+	started claude "$(request 1)" || true
+	same "$(jq -r '[.category, .message] | join(" ")' answers | sed "s#$XDG_CONFIG_HOME##g")" \
+		'provider /awf/keys: holds keys and is open to others; run: chmod 600 /awf/keys'
+}
+
+@test "a key is not repeated in an error" {
+	export OPENAI_API_KEY=sk-very-secret
+	printf '%s\n' '{"type":"turn.failed","error":{"message":"wrong key sk-very-secret"}}' |
+		lines codex 1 >answers
+	same "$(jq -r .message answers)" 'wrong key **************'
+	: >own.stdout.jsonl
+	echo 'Error: sk-very-secret is no key' >own.stderr.txt
+	play codex "$PWD/own" >answers
+	same "$(jq -r .message answers)" \
+		'codex ended without an answer: exit status 1: Error: ************** is no key'
+}
+
 # A CLI that hangs, with a child in a session of its own.
 hanging() {
 	rm -f clis/claude

@@ -152,7 +152,8 @@ plan(struct layers *l, struct places *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		if (clone_place(l, &p->list[i], err) == -1)
 			return -1;
-	qsort(l->list, l->count, sizeof *l->list, by_path);
+	if (l->count > 0)
+		qsort(l->list, l->count, sizeof *l->list, by_path);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "builtin.h"
 #include "change.h"
+#include "json/scan.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 #define PLACES_TOLD 5
@@ -98,23 +99,19 @@ replace_all(struct edit *e)
 	buffer_append(&e->result, at, (size_t)(end - at));
 }
 
-static struct words
+static struct span
 trimmed(const char *at, const char *end)
 {
-	while (at < end && memchr(" \t\r\n", *at, 4) != NULL)
-		at++;
-	while (at < end && memchr(" \t\r\n", end[-1], 4) != NULL)
-		end--;
-	return (struct words){ at, (size_t)(end - at) };
+	return span_trim(span_of(at, (size_t)(end - at)));
 }
 
-static struct words
+static struct span
 first_line(struct words text)
 {
-	struct words all = trimmed(text.text, text.text + text.len);
-	const char *lf = all.len == 0 ? NULL : memchr(all.text, '\n', all.len);
+	struct span all = trimmed(text.text, text.text + text.len);
+	const char *lf = all.len == 0 ? NULL : memchr(all.at, '\n', all.len);
 
-	return lf == NULL ? all : trimmed(all.text, lf);
+	return lf == NULL ? all : trimmed(all.at, lf);
 }
 
 /* Where a line is that is the first of old_string but for white space; 0: nowhere. */
@@ -122,14 +119,14 @@ static size_t
 near(const struct edit *e)
 {
 	const char *at = buffer_string(&e->file), *end = at + e->file.len, *lf;
-	struct words wanted = first_line(e->old), line;
+	struct span wanted = first_line(e->old), line;
 
 	for (size_t number = 1; at < end && wanted.len > 0; number++, at = lf + 1) {
 		lf = memchr(at, '\n', (size_t)(end - at));
 		if (lf == NULL)
 			lf = end;
 		line = trimmed(at, lf);
-		if (line.len == wanted.len && memcmp(line.text, wanted.text, line.len) == 0)
+		if (line.len == wanted.len && memcmp(line.at, wanted.at, line.len) == 0)
 			return number;
 	}
 	return 0;

@@ -261,7 +261,7 @@ static int
 exchange_message(struct exchange *x, struct span line, struct error *err)
 {
 	struct answer *a = x->answer;
-	struct form_fault wrong;
+	struct form_fault wrong = { .what = ERROR_INIT };
 	struct span message;
 
 	if (form_check_answer(line.at, line.len, &wrong) == -1)

@@ -23,6 +23,7 @@
 #include "agent/step_load.h"
 #include "agent/stream.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -84,17 +85,6 @@ load(struct settings *s, struct resources *r, struct error *err)
 
 /* ---- the run ---- */
 
-static bool
-key_passes(const struct settings *s, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < s->pass_key_count; i++)
-		if (strcmp(s->pass_keys[i], name) == 0)
-			return true;
-	return false;
-}
-
 static void
 hide_keys(const struct settings *s, const struct keys *keys, struct environment *e)
 {
@@ -102,10 +92,10 @@ hide_keys(const struct settings *s, const struct keys *keys, struct environment 
 	size_t i;
 
 	for (name = provider_key_names(); *name != NULL; name++)
-		if (!key_passes(s, *name))
+		if (!list_has(s->pass_keys, *name))
 			environment_unset(e, *name);
 	for (i = 0; i < keys->count; i++) {
-		if (key_passes(s, keys->names[i]))
+		if (list_has(s->pass_keys, keys->names[i]))
 			environment_set(e, keys->names[i], keys->values[i]);
 		else
 			environment_unset(e, keys->names[i]);

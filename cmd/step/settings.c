@@ -24,8 +24,8 @@ enum {
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_ATTACH, OPT_TOOL, OPT_APPROVE, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
-	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE, OPT_OUTPUT_FORM,
-	OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
+	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
+	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
 	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
@@ -135,43 +135,119 @@ split_list(const char *text)
 	return list;
 }
 
-/* Options that take a number between min and max or, if max is 0, a duration. */
-static const struct measure {
+/* How an option that stands for a member of the settings sets it. */
+enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
+
+static const struct plain {
 	int option;
-	long long min, max;
+	enum kind kind;
 	size_t offset;
-} measures[] = {
+	long long min, max;           /* of a number */
+} plains[] = {
 #define AT(member) offsetof(struct settings, member)
-	{ OPT_MAX, 1, ROUNDS_MAX, AT(step.max_rounds) },
-	{ OPT_MAX_TURNS, 0, LIMIT_MAX, AT(source.team.max_turns) },
-	{ OPT_MAX_TOKENS_TOTAL, 0, LIMIT_MAX, AT(source.team.max_tokens_total) },
-	{ OPT_MAX_CHILDREN, 0, LIMIT_MAX, AT(step.max_children) },
-	{ OPT_JOBS, 1, JOBS_LIMIT, AT(jobs) },
-	{ OPT_RETRIES, 0, RETRIES_LIMIT, AT(retries) },
-	{ OPT_TIMEOUT, 0, 0, AT(step.timeout_ms) },
-	{ OPT_DELAY, 0, 0, AT(step.retry.delay_ms) },
-	{ OPT_MAX_DELAY, 0, 0, AT(step.retry.max_delay_ms) },
-	{ OPT_PENDING, 0, 0, AT(step.pending_ms) },
+	{ OPT_ALLOW_EMPTY, KIND_FLAG, AT(allow_empty), 0, 0 },
+	{ OPT_STATE, KIND_FLAG, AT(step.feed_state), 0, 0 },
+	{ OPT_JOIN, KIND_FLAG, AT(joined), 0, 0 },
+	{ OPT_BY_NAME, KIND_FLAG, AT(by_name), 0, 0 },
+	{ OPT_RAW, KIND_FLAG, AT(step.raw), 0, 0 },
+	{ OPT_QUIET, KIND_FLAG, AT(quiet), 0, 0 },
+	{ OPT_APPROVE, KIND_FLAG, AT(step.approve), 0, 0 },
+	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
+	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
+	{ OPT_VERBOSE, KIND_FLAG, AT(step.live), 0, 0 },
+	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },
+	{ OPT_MODEL, KIND_TEXT, AT(source.team.model), 0, 0 },
+	{ OPT_OUTPUT_SCHEMA, KIND_TEXT, AT(source.team.output_schema), 0, 0 },
+	{ OPT_PROMPT, KIND_TEXT, AT(source.prompt), 0, 0 },
+	{ OPT_TOOL, KIND_TEXT, AT(source.tool), 0, 0 },
+	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
+	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
+	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
+	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
+	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
+	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
+	{ OPT_MAX, KIND_NUMBER, AT(step.max_rounds), 1, ROUNDS_MAX },
+	{ OPT_MAX_TURNS, KIND_NUMBER, AT(source.team.max_turns), 0, LIMIT_MAX },
+	{ OPT_MAX_TOKENS_TOTAL, KIND_NUMBER, AT(source.team.max_tokens_total), 0, LIMIT_MAX },
+	{ OPT_MAX_CHILDREN, KIND_NUMBER, AT(step.max_children), 0, LIMIT_MAX },
+	{ OPT_JOBS, KIND_NUMBER, AT(jobs), 1, JOBS_LIMIT },
+	{ OPT_RETRIES, KIND_NUMBER, AT(retries), 0, RETRIES_LIMIT },
+	{ OPT_TIMEOUT, KIND_DURATION, AT(step.timeout_ms), 0, 0 },
+	{ OPT_DELAY, KIND_DURATION, AT(step.retry.delay_ms), 0, 0 },
+	{ OPT_MAX_DELAY, KIND_DURATION, AT(step.retry.max_delay_ms), 0, 0 },
 #undef AT
 };
 
-static int
-apply_measure(struct settings *s, int id, const char *value, struct error *err)
+static const struct plain *
+find_plain(int id)
 {
-	const struct measure *m = measures, *end = measures + sizeof measures / sizeof *measures;
+	const struct plain *p = plains, *end = plains + sizeof plains / sizeof *plains;
+
+	while (p < end && p->option != id)
+		p++;
+	return p < end ? p : NULL;
+}
+
+/* By which a condition is recorded. */
+static const char *
+long_name(int id)
+{
+	const struct option_spec *spec = step_options;
+
+	while (spec->id != id)
+		spec++;
+	return spec->name;
+}
+
+static int
+apply_measure(int64_t *member, const struct plain *p, const char *value, struct error *err)
+{
 	char name[OPTION_TEXT];
 	long long number;
-	int failed;
 
-	while (m < end && m->option != id)
-		m++;
-	assert(m < end);
-	option_text(step_options, id, name);
-	failed = m->max == 0 ? options_duration(name, value, &number, err) :
-	    options_number(name, value, m->min, m->max, &number, err);
-	if (failed == 0)
-		*(int64_t *)(void *)((char *)s + m->offset) = number;
-	return failed;
+	option_text(step_options, p->option, name);
+	if ((p->kind == KIND_DURATION ? options_duration(name, value, &number, err) :
+	    options_number(name, value, p->min, p->max, &number, err)) == -1)
+		return -1;
+	*member = number;
+	return 0;
+}
+
+static int
+apply_plain(struct settings *s, const struct plain *p, const char *value, struct error *err)
+{
+	void *member = (char *)s + p->offset;
+
+	switch (p->kind) {
+	case KIND_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case KIND_TEXT:
+		*(const char **)member = value;
+		return 0;
+	case KIND_LIST:
+		list_add(member, value);
+		return 0;
+	case KIND_CONDITION:
+		*(struct condition *)member = (struct condition){ long_name(p->option), value };
+		return 0;
+	default:
+		return apply_measure(member, p, value, err);
+	}
+}
+
+static int
+apply_pending(struct step *step, const char *value, struct error *err)
+{
+	long long ms;
+
+	step->pending = true;
+	if (value == NULL)
+		return 0;
+	if (options_duration("--pending", value, &ms, err) == -1)
+		return -1;
+	step->pending_ms = ms;
+	return 0;
 }
 
 static int
@@ -271,7 +347,7 @@ apply_max_cost(struct settings *s, const char *value, struct error *err)
 	    value);
 }
 
-/* Options whose argument needs a look; 0, or -1. */
+/* Options whose argument needs a look of its own; 0, or -1. */
 static int
 apply_valued(struct settings *s, int id, const char *value, struct error *err)
 {
@@ -291,8 +367,7 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_FILE:
 		return apply_file(s, value, err);
 	case OPT_PENDING:
-		step->pending = true;
-		return value == NULL ? 0 : apply_measure(s, id, value, err);
+		return apply_pending(step, value, err);
 	case OPT_MAX_COST:
 		return apply_max_cost(s, value, err);
 	case OPT_BACKOFF:
@@ -307,54 +382,32 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return apply_kind(s, value, err);
 	case OPT_SANDBOX:
 		return apply_sandbox(step, value, err);
-	case OPT_SANDBOX_MODE:
-		return apply_sandbox_mode(step, value, err);
 	default:
-		return apply_measure(s, id, value, err);
+		assert(id == OPT_SANDBOX_MODE);
+		return apply_sandbox_mode(step, value, err);
 	}
 }
 
 static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
+	const struct plain *plain = find_plain(id);
 	struct step *step = &s->step;
 
+	if (plain != NULL)
+		return apply_plain(s, plain, value, err);
 	switch (id) {
-	case OPT_AGENT: s->source.team.agent_file = value; break;
-	case OPT_MODEL: s->source.team.model = value; break;
-	case OPT_PROMPT: s->source.prompt = value; break;
-	case OPT_ATTACH: list_add(&s->source.attach, value); break;
-	case OPT_TOOL: s->source.tool = value; break;
 	case OPT_ALLOW_TOOLS:
 		list_free(s->source.team.allow_tools);
 		s->source.team.allow_tools = split_list(value);
 		break;
-	case OPT_OUTPUT_SCHEMA: s->source.team.output_schema = value; break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
-	case OPT_ALLOW_EMPTY: s->allow_empty = true; break;
-	case OPT_STATE: step->feed_state = true; break;
-	case OPT_JOIN: s->joined = true; break;
-	case OPT_BY_NAME: s->by_name = true; break;
-	case OPT_INTO: step->into = value; break;
-	case OPT_RAW: step->raw = true; break;
-	case OPT_QUIET: s->quiet = true; break;
-	case OPT_APPROVE: step->approve = true; break;
 	case OPT_EACH: step->group = GROUP_EACH; break;
 	case OPT_PARALLEL: step->group = GROUP_PARALLEL; break;
-	case OPT_WHILE: step->proceed = (struct condition){ "while", value }; break;
-	case OPT_UNTIL: step->until = (struct condition){ "until", value }; break;
-	case OPT_WHEN: step->when = (struct condition){ "when", value }; break;
-	case OPT_RESCUE: step->rescue = true; break;
 	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
 	case OPT_TRY: step->failure = FAILURE_TRY; break;
 	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
 	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
-	case OPT_DRY_RUN: s->dry_run = true; break;
-	case OPT_VERBOSE: step->live = true; break;
-	case OPT_PASS_KEY:
-		s->pass_keys = memory_array(s->pass_keys, s->pass_key_count + 1, sizeof *s->pass_keys);
-		s->pass_keys[s->pass_key_count++] = value;
-		break;
 	default:
 		return apply_valued(s, id, value, err);
 	}
@@ -569,6 +622,6 @@ settings_free(struct settings *s)
 {
 	list_free(s->source.team.allow_tools);
 	list_free(s->source.attach);
-	free(s->pass_keys);
+	list_free(s->pass_keys);
 	gate_free(&s->step.gate);
 }

@@ -18,8 +18,7 @@ struct settings {
 	struct step step;
 	struct step_source source;
 	const char *file;
-	const char **pass_keys;
-	size_t pass_key_count;
+	char **pass_keys;                      /* names; ends with NULL; NULL: none */
 	enum input_form input;
 	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "agent/loop.h"
+#include "agent/toolrun.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "record/blob.h"
 #include "record/event.h"
 #include "record/reader.h"
+#include "record/state.h"
 
 struct conversation {
 	char *session, *provider;
@@ -102,13 +104,15 @@ take_message(struct conversation *c, const struct event_view *e)
 	buffer_free(&blocks);
 }
 
-/* A call that was made again asks anew. */
+/* A call that was made again asks anew. What else is recorded of its first turn, such as a
+ * change of it, has no blocks. */
 static void
 take_prompt(struct conversation *c, const struct event_view *e)
 {
+	bool says = span_element(span_member(e->payload, "blocks"), 0).at != NULL;
 	long long turn;
 
-	if (span_integer(span_member(e->payload, "turn"), &turn) && turn == 0) {
+	if (says && span_integer(span_member(e->payload, "turn"), &turn) && turn == 0) {
 		buffer_clear(&c->messages);
 		buffer_clear(&c->results);
 	}
@@ -127,25 +131,34 @@ take_answer(struct conversation *c, const struct event_view *e)
 	take_message(c, e);
 }
 
-/* What AWF ran; what the model's side ran is in its answer. */
 static void
-take_result(struct conversation *c, const struct event_view *e)
+add_result(struct conversation *c, const struct event_view *e)
 {
-	struct span why = span_path(e->payload, "error", "message", NULL);
+	struct span output = span_member(e->payload, "output");
+	struct error why = ERROR_INIT;
+	struct buffer errors = BUFFER_INIT;
 	struct writer w;
 
-	if (!span_is(span_member(e->payload, "fidelity"), "router"))
-		return;
+	span_decode(span_member(e->payload, "stderr"), &errors);
 	buffer_text(&c->results, c->results.len > 0 ? "," : "");
 	writer_begin(&w, &c->results);
 	writer_object(&w);
 	writer_member_string(&w, "type", "tool_result");
 	writer_member_span(&w, "tool_id", span_member(e->payload, "call_id"));
-	writer_member_span(&w, "tool_content", why.at != NULL ? why :
-	    span_member(e->payload, "output"));
-	if (why.at != NULL)
-		writer_member_bool(&w, "is_error", true);
+	if (state_error(span_member(e->payload, "error"), &why))
+		tool_write_failure(&w, &why, output, &errors);
+	else
+		writer_member_span(&w, "tool_content", output);
 	writer_object_end(&w);
+	buffer_free(&errors);
+}
+
+/* What AWF ran; what the model's side ran is in its answer. */
+static void
+take_result(struct conversation *c, const struct event_view *e)
+{
+	if (span_is(span_member(e->payload, "fidelity"), "router"))
+		add_result(c, e);
 }
 
 static const struct {

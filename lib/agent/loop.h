@@ -1,9 +1,10 @@
 /*
  * A turn loop while it runs: what lib/agent/turn.c and the loop_*.c files share.
  * loop_request.c makes the requests and records what was asked and answered, loop_ask.c
- * asks, loop_recall.c finds it in the recording, loop_before.c asks what is to be changed,
- * loop_handoff.c lets another agent go on, loop_mcp.c has the tools of servers,
- * loop_output.c makes the result, turn.c decides what an answer leads to.
+ * asks, loop_fallback.c chooses whom, loop_cost.c counts what it costs, loop_recall.c finds
+ * it in the recording, loop_before.c asks what is to be changed, loop_handoff.c lets another
+ * agent go on, loop_mcp.c has the tools of servers, loop_output.c makes the result, turn.c
+ * decides what an answer leads to.
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -74,6 +75,8 @@ int loop_begin(struct loop *l, struct turns *t, struct error *err);
 int loop_offer(struct loop *l, struct error *err);
 /* Adds a message to the conversation; blocks are the inside of a JSON array. */
 void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
+/* The session that who is asked goes on with; NULL: the messages are all that it knows. */
+const char *loop_session(const struct loop *l);
 /* The next request, without its id, and its digest. */
 void loop_request(struct loop *l, struct request *request);
 /* What comes next is asked of other messages, or by another agent. */

@@ -24,9 +24,26 @@ loop_provider(const struct loop *l)
 	return l->fallen == 0 ? m->provider : m->fallbacks[l->fallen - 1];
 }
 
+/* What a session knew goes before the rest, for who has none. */
+static void
+leave_session(struct loop *l)
+{
+	struct span before = l->turns->before;
+	struct buffer messages = BUFFER_INIT;
+
+	if (loop_session(l) == NULL || before.len == 0)
+		return;
+	buffer_append(&messages, before.at, before.len);
+	buffer_byte(&messages, ',');
+	buffer_append(&messages, l->messages.data, l->messages.len);
+	buffer_free(&l->messages);
+	l->messages = messages;
+}
+
 void
 loop_fall_back(struct loop *l, size_t number, struct request *request)
 {
+	leave_session(l);
 	l->fallen = number;
 	l->change.model = span_of(NULL, 0); /* it was one of the other provider */
 	loop_forget_asked(l);

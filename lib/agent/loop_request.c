@@ -135,6 +135,12 @@ loop_offered(const struct loop *l)
 	return l->change.narrows ? &l->change.offer : &l->offer;
 }
 
+const char *
+loop_session(const struct loop *l)
+{
+	return l->turns->member == l->lead && l->fallen == 0 ? l->turns->session : NULL;
+}
+
 /* Up to the end of the messages, inside of their array. */
 static void
 write_head(struct writer *w, const struct loop *l)
@@ -165,8 +171,7 @@ write_tail(struct writer *w, const struct loop *l)
 	write_params(w, l->change.params != NULL ? l->change.params : agent->params);
 	if (agent->stop_tool == NULL && agent->phases.count == 0)
 		writer_member_buffer(w, "output_schema", &agent->output.text);
-	if (l->turns->member == l->lead && l->fallen == 0)
-		writer_member_string(w, "session", l->turns->session);
+	writer_member_string(w, "session", loop_session(l));
 }
 
 void
@@ -228,7 +233,8 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 		l->usage[i] = -1;
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
-	buffer_append(&l->messages, t->before.at, t->before.len);
+	if (loop_session(l) == NULL)
+		buffer_append(&l->messages, t->before.at, t->before.len);
 	writer_begin(&w, &blocks);
 	if (t->attachments != NULL)
 		attachments_write_blocks(t->attachments, &w, t->shown);
@@ -377,6 +383,7 @@ loop_record_text(const struct loop *l, const struct buffer *text, struct error *
 	begin_user(&w, &payload);
 	loop_write_text(&w, span_of(text->data, text->len), "router");
 	writer_array_end(&w);
+	write_agent(&w, l);
 	writer_member_integer(&w, "turn", l->turn + 1);
 	return record_user(l, &w, err);
 }

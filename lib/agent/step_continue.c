@@ -13,11 +13,8 @@ choose_continuation(struct working *work)
 	const struct agent *agent = work->step->agent;
 	struct continuation *c = &work->continued;
 
-	if (c->session != NULL && c->provider != NULL &&
-	    strcmp(c->provider, agent->provider) == 0) {
-		buffer_clear(&c->messages);
+	if (c->session != NULL && c->provider != NULL && strcmp(c->provider, agent->provider) == 0)
 		return 0;
-	}
 	free(c->session);
 	c->session = NULL;
 	return c->messages.len > 0 ? 0 : error_set(&work->error, ERROR_INVALID_INPUT, agent->name,

@@ -501,31 +501,29 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	return r->ending.code == ERROR_NONE ? 0 : end_as_recorded(r, err);
 }
 
-/* Whether its error says all that it wrote to stderr, as one of its sandbox does. */
+/* Whether an error says all that was written to stderr, as one of its sandbox does. */
 static bool
-has_said_all(const struct tool_run *run)
+has_said_all(const struct error *why, const struct buffer *errors)
 {
-	size_t len = strlen(run->error.message);
+	size_t len = strlen(why->message);
 
-	return run->error.code == ERROR_BLOCKED && len > 0 && run->body.errors.len >= len &&
-	    run->body.errors.len <= len + 1 &&
-	    memcmp(run->body.errors.data, run->error.message, len) == 0;
+	return why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
+	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 }
 
-/* What the model reads of a failed call: why, and what AWF or the tool said of it. */
-static void
-write_failure(struct writer *w, const struct tool_run *run)
+void
+tool_write_failure(struct writer *w, const struct error *why, struct span output,
+    const struct buffer *errors)
 {
-	struct span output = span_of(run->output.data, run->output.len);
 	struct buffer text = BUFFER_INIT;
 
-	buffer_text(&text, run->error.message);
+	buffer_text(&text, why->message);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');
 	span_plain(output, &text);
-	if (run->body.errors.len != 0 && !has_said_all(run)) {
+	if (errors->len != 0 && !has_said_all(why, errors)) {
 		buffer_byte(&text, '\n');
-		buffer_append(&text, run->body.errors.data, run->body.errors.len);
+		buffer_append(&text, errors->data, errors->len);
 	}
 	writer_key(w, "tool_content");
 	writer_bytes(w, text.data, text.len);
@@ -540,13 +538,16 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 
 	writer_begin(&w, out);
 	for (size_t i = 0; i < r->count; i++) {
+		const struct tool_run *run = &r->list[i];
+
 		writer_object(&w);
 		writer_member_string(&w, "type", "tool_result");
-		writer_member_string(&w, "tool_id", r->list[i].call_id);
-		if (r->list[i].error.code == ERROR_NONE)
-			writer_member_buffer(&w, "tool_content", &r->list[i].output);
+		writer_member_string(&w, "tool_id", run->call_id);
+		if (run->error.code == ERROR_NONE)
+			writer_member_buffer(&w, "tool_content", &run->output);
 		else
-			write_failure(&w, &r->list[i]);
+			tool_write_failure(&w, &run->error,
+			    span_of(run->output.data, run->output.len), &run->body.errors);
 		writer_object_end(&w);
 	}
 }

@@ -6,8 +6,8 @@
  * them all.
  *
  * Adjacent calls run at once if all their tools allow it (`concurrent`), else one
- * after another; control tools (control.h) are answered here. What is recorded is in the
- * order of the calls:
+ * after another; control tools (control.h), those of MCP servers too, answer one by one.
+ * What is recorded is in the order of the calls:
  *
  *     message.assistant → tool.call → tool.result
  */
@@ -27,6 +27,7 @@
 #include "exec/body.h"
 #include "exec/environment.h"
 #include "json/scan.h"
+#include "json/writer.h"
 
 /* Where a result comes from, if there are recorded calls. */
 enum tool_source {
@@ -82,6 +83,10 @@ int tool_runs_recall(struct tool_runs *r, struct error *err);
 int tool_run_compare(const struct tool_run *run, struct error *err);
 /* Runs and records them. -1: the call of the step ends with *err. */
 int tool_runs_run(struct tool_runs *r, struct error *err);
+/* The members of a failed call's block: why, and what AWF or the tool said of it, which is
+ * its output (JSON, may be empty) and stderr. */
+void tool_write_failure(struct writer *w, const struct error *why, struct span output,
+    const struct buffer *errors);
 /* Appends the results as blocks, inside of a JSON array. */
 void tool_runs_blocks(const struct tool_runs *r, struct buffer *out);
 void tool_runs_free(struct tool_runs *r);

@@ -2,8 +2,8 @@
  * The turn loop: asks the model, runs the tools it calls, gives it the results,
  * until it answers without calling any, a stop condition holds, or a limit ends
  * the call with a named error. Everything is recorded through the call. A call's
- * model sees its system prompt, its input, its tools and this conversation;
- * nothing else.
+ * model sees its system prompt, its input with the attachments, its tools, this
+ * conversation, and the one that it goes on with if it does; nothing else.
  *
  *     message.user → message.assistant → tool.call → tool.result → message.assistant …
  */
@@ -34,8 +34,8 @@ struct turns {
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
 	const char *session;              /* of an agent CLI, to go on with; NULL */
-	struct span before;               /* messages that go before the prompt: the inside of
-	                                     an array; may be empty */
+	struct span before;               /* messages that go before the prompt, where no session
+	                                     has them: the inside of an array; may be empty */
 	const struct attachments *attachments; /* that go with it; NULL: none */
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */
@@ -61,8 +61,8 @@ struct turns {
 
 /* 0, or -1 with the error that ended the call. */
 int turns_run(struct turns *t, struct error *err);
-/* Appends the first request as it would be sent, for --dry-run; of t only member,
- * prompt and step are read. */
+/* Appends the first request as it would be sent, for --dry-run: without a call, a recording
+ * or a conversation to go on with. The servers of the agent are started for their tools. */
 int turns_request(const struct turns *t, struct buffer *out, struct error *err);
 /* Runs one tool with its input, records tool.call and tool.result, fills
  * t->result: an operation (awf-step -t). */

@@ -71,7 +71,7 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 		 {"role":"assistant","blocks":[{"type":"tool_use","tool_id":"c1","tool_name":"t","tool_input":{"a":1.50}},
 		  {"type":"tool_use","tool_id":"c2","tool_name":"u","tool_input":{}}]},
 		 {"role":"user","blocks":[{"type":"tool_result","tool_id":"c1","tool_content":{"a":1.50}},
-		  {"type":"tool_result","tool_id":"c2","tool_content":"exit status 1","is_error":true}]},
+		  {"type":"tool_result","tool_id":"c2","tool_content":"exit status 1\nno\n","is_error":true}]},
 		 {"role":"assistant","blocks":[{"type":"text","text":"first"}]},
 		 {"role":"user","blocks":[{"type":"text","text":"and first"}]}]]
 	END
@@ -87,6 +87,29 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 	head -c 300000 /dev/zero | tr '\0' x >long
 	awf-run -c 'awf-step one -a first <long | awf-step two -a second' >/dev/null
 	same "$(tail -n 1 requests.jsonl | jq '.messages[0].blocks[0].text | length')" 300000
+}
+
+@test "a model that is asked in the place of the CLI gets the messages" {
+	scripted_provider
+	script '' "$(said second)"
+	printf -- '---\nprovider: claude\ncontinue_from: one\nfallback: [scripted/m]\n---\n' >agents/second.md
+	sed 's/401/529/' "$ROOT/tests/fixtures/cli/claude/error-401.stdout.jsonl" >busy.stdout.jsonl
+	echo 1 >busy.exit
+	recorded 0 -c 'awf-step one -a first | FAKE_CLI=$PWD/busy awf-step two -a second -r --retries 0 -p go' <<<x
+	same "$output" second
+	same "$(resumed)" 'new c-1'
+	same "$(jq -c '[.session, (.messages | map(.role))]' requests.jsonl)" '[null,["user","assistant","user"]]'
+	same "$(jq -c '.messages | [first, last] | map(.blocks[0].text)' requests.jsonl)" '["x","go"]'
+}
+
+@test "what was changed of the first turn leaves the prompt as it was" {
+	scripted_provider
+	script "$(said first)" "$(said second)"
+	echo '{"params": {"top_p": 1}}' >change
+	printf -- '---\nprovider: scripted\nmodel: m\nbefore_turn: [cat, change]\n---\n' >agents/first.md
+	printf -- '---\nprovider: scripted\nmodel: m\ncontinue_from: one\n---\n' >agents/second.md
+	recorded 0 -c 'awf-step one -a first | awf-step two -a second -p go' <<<x
+	same "$(tail -n 1 requests.jsonl | jq -c '.messages | map(.blocks[0].text)')" '["x","first","go"]'
 }
 
 @test "another CLI is told the conversation" {

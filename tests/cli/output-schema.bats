@@ -260,6 +260,7 @@ stop_when: {command: "grep -q stop"}'
 	echo "$SCHEMA" >s.json
 	rm requests.jsonl
 	same "$(ask -r --output-schema s.json)" '{"n":1}'
+	same "$(payloads message.user 'select(.turn == 2) | .agent')" '"other"'
 }
 
 @test "killed in the middle of a repair it goes on there; the run replays" {

@@ -1,9 +1,9 @@
 /*
- * Control tools: what a model is offered as tools and AWF answers itself. They steer
- * the call (another agent goes on, the next phase begins, the result is given), or ask a
- * server that runs already (mcp_tools.h), and have no command. The call and its result are recorded, and go back to the model, as those
- * of any tool. What they lead to takes hold when the result stands, wherever it came
- * from:
+ * Control tools: what a model is offered as tools and no program of their own answers. They
+ * steer the call (another agent goes on, the next phase begins, the result is given), or ask
+ * a server of tools (mcp_tools.h). The call and its result are recorded, and go back to the
+ * model, as those of any tool. What they lead to takes hold when the result stands, wherever
+ * it came from:
  *
  *     tool.call → answer() → tool.result → settle()    live, and in a replay
  *     the recorded result → settle()                   in a call that is gone on with
@@ -26,9 +26,8 @@ struct control {
 	bool judges;         /* answer() checks the arguments, beyond that they are an object */
 	bool foreign;        /* the work is a server's: the run's list of tools counts */
 	/* Fills run->output (JSON), or run->error, which the model reads then, with the
-	 * output behind it if there is one. In a replay
-	 * run->recorded is the recorded result, for what was left to chance. -1: the call
-	 * of the step ends with *err. */
+	 * output behind it if there is one. In a replay run->recorded is the recorded result,
+	 * for what was left to chance. -1: the call of the step ends with *err. */
 	int (*answer)(void *context, struct tool_run *run, struct error *err);
 	/* The result stands; run->error tells if it is none. NULL: it leads to nothing. */
 	void (*settle)(void *context, const struct tool_run *run);

@@ -1,7 +1,8 @@
 /*
  * One call of a step while it is made: what lib/agent/step.c and the files beside
- * it share. step_record.c appends its events, step_work.c does the work,
- * step_recall.c takes it from a recorded call, step_lines.c makes what goes to stdout.
+ * it share. step_attach.c and step_continue.c complete its input, step_record.c appends its
+ * events, step_work.c does the work, step_recall.c takes it from a recorded call,
+ * step_lines.c makes what goes to stdout.
  */
 #ifndef AWF_AGENT_WORKING_H
 #define AWF_AGENT_WORKING_H

@@ -2,8 +2,9 @@
  * Why these calls:
  *   - Without a socket nothing outside is spoken to. socketpair() stays, for programs use
  *     it as a pipe; but a pair of datagram sockets can send to any name, so only streams.
- *   - What a filter cannot look into (clone3() takes its flags in memory, io_uring makes
- *     calls by itself) is denied as a whole; C libraries do without.
+ *   - What a filter cannot look into (clone3() and openat2() take flags in memory, io_uring
+ *     makes calls by itself) is denied as a whole; C libraries do without.
+ *   - A file with the set-user-ID bit gives this user's rights to all who run it, outside too.
  *   - The rest is of no use without capabilities, or only to get at the kernel.
  */
 #define _GNU_SOURCE
@@ -24,12 +25,14 @@
 
 #ifdef MACHINE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILTER_LIMIT 512
@@ -45,7 +48,7 @@
 enum {
 	CALL_IO_URING_SETUP = 425, CALL_IO_URING_ENTER, CALL_IO_URING_REGISTER, CALL_OPEN_TREE,
 	CALL_MOVE_MOUNT, CALL_FSOPEN, CALL_FSCONFIG, CALL_FSMOUNT, CALL_FSPICK,
-	CALL_CLONE3 = 435, CALL_PIDFD_GETFD = 438, CALL_PROCESS_MADVISE = 440,
+	CALL_CLONE3 = 435, CALL_OPENAT2 = 437, CALL_PIDFD_GETFD = 438, CALL_PROCESS_MADVISE = 440,
 	CALL_MOUNT_SETATTR = 442, CALL_QUOTACTL_FD, CALL_FCHMODAT2 = 452,
 	CALL_SETXATTRAT = 463, CALL_REMOVEXATTRAT = 466, CALL_OPEN_TREE_ATTR, CALL_FILE_SETATTR = 469
 };
@@ -93,6 +96,18 @@ static const struct { uint16_t call; unsigned argument; } own_only[] = {
 	{ SYS_prlimit64, 0 }, { SYS_setpriority, 0 }, { SYS_setpriority, 1 },
 	{ SYS_sched_setaffinity, 0 }, { SYS_sched_setscheduler, 0 }, { SYS_sched_setparam, 0 },
 	{ SYS_sched_setattr, 0 }, { SYS_utimensat, 1 },
+};
+
+/* Calls that set modes, and which argument is the mode; flags: that which tells whether
+ * there is one. */
+enum { ALWAYS = 6 };
+static const struct { uint16_t call; uint8_t mode, flags; } set_modes[] = {
+	{ SYS_fchmod, 1, ALWAYS }, { SYS_fchmodat, 2, ALWAYS }, { CALL_FCHMODAT2, 2, ALWAYS },
+	{ SYS_mknodat, 2, ALWAYS }, { SYS_openat, 3, 2 },
+#ifdef __x86_64__
+	{ SYS_chmod, 1, ALWAYS }, { SYS_creat, 1, ALWAYS }, { SYS_mknod, 1, ALWAYS },
+	{ SYS_open, 2, 1 },
+#endif
 };
 
 struct filter {
@@ -181,15 +196,43 @@ call_end(struct filter *f, unsigned short begun)
 	f->list[begun - 1].jf = (uint8_t)(f->count - begun);
 }
 
-/* An unshare() by another name; clone3() as if the kernel were older. */
+/* As if the kernel were older. */
 static void
-add_clone(struct filter *f)
+add_unknown(struct filter *f, uint16_t call)
 {
-	unsigned short begun = call_begin(f, CALL_CLONE3);
+	unsigned short begun = call_begin(f, call);
 
 	fail(f, ENOSYS);
 	call_end(f, begun);
-	begun = call_begin(f, SYS_clone);
+}
+
+/* No set-user-ID bit. The call is to pass what follows, too. */
+static void
+add_set_modes(struct filter *f)
+{
+	const uint32_t creates = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
+
+	for (size_t i = 0; i < sizeof set_modes / sizeof *set_modes; i++) {
+		unsigned short begun = call_begin(f, set_modes[i].call);
+
+		if (set_modes[i].flags != ALWAYS) {
+			load_argument(f, set_modes[i].flags);
+			add(f, BPF_JMP | BPF_JSET | BPF_K, creates, 0, 3);
+		}
+		load_argument(f, set_modes[i].mode);
+		add(f, BPF_JMP | BPF_JSET | BPF_K, S_ISUID, 0, 1);
+		fail(f, EPERM);
+		load_call(f);
+		call_end(f, begun);
+	}
+}
+
+/* An unshare() by another name. */
+static void
+add_clone(struct filter *f)
+{
+	unsigned short begun = call_begin(f, SYS_clone);
+
 	load_argument(f, 0);
 	add(f, BPF_JMP | BPF_JSET | BPF_K, NEW_NAMESPACES, 0, 1);
 	fail(f, EPERM);
@@ -271,6 +314,9 @@ build(struct filter *f, bool network, bool alone)
 	f->count = 0;
 	add_machine(f);
 	add_denied(f, denied, sizeof denied / sizeof *denied);
+	add_unknown(f, CALL_CLONE3);
+	add_unknown(f, CALL_OPENAT2);
+	add_set_modes(f);
 	add_clone(f);
 	add_socket(f, network);
 	add_ioctl(f, alone);

@@ -176,6 +176,32 @@ try_utimes_far(char **a)
 	return result(syscall(SYS_utimensat, AT_FDCWD, far, NULL, 0));
 }
 
+/* Leaves a file that gives this user's rights to all who run it. */
+static int
+try_set_user_id(char **a)
+{
+	const mode_t mode = S_ISUID | 0755;
+	struct { uint64_t flags, mode, resolve; } how = { O_WRONLY | O_CREAT, mode, 0 };
+	struct stat st;
+	int fd = open(a[1], O_WRONLY | O_CREAT, 0600);
+
+	if (strcmp(a[0], "chmod") == 0)
+		chmod(a[1], mode);
+	else if (strcmp(a[0], "fchmod") == 0)
+		fchmod(fd, mode);
+	else if (strcmp(a[0], "fchmodat2") == 0)
+		syscall(452, AT_FDCWD, a[1], mode, 0);
+	else if (remove(a[1]) != 0)
+		return NOT_TRIED;
+	else if (strcmp(a[0], "open") == 0)
+		open(a[1], O_WRONLY | O_CREAT, mode);
+	else if (strcmp(a[0], "openat2") == 0)
+		syscall(437, AT_FDCWD, a[1], &how, sizeof how);
+	else
+		mknod(a[1], S_IFREG | mode, 0);
+	return result(stat(a[1], &st) == 0 && (st.st_mode & S_ISUID) != 0 ? 0 : -1);
+}
+
 static int
 try_setxattr(char **a)
 {
@@ -501,6 +527,7 @@ static const struct {
 	{ "symlink-write", 2, try_symlink_write }, { "chmod", 1, try_chmod },
 	{ "fchmod", 1, try_fchmod }, { "chown", 1, try_chown }, { "utimes", 1, try_utimes },
 	{ "utimes-far", 1, try_utimes_far }, { "setxattr", 1, try_setxattr },
+	{ "set-user-id", 2, try_set_user_id },
 	{ "process-file", 2, try_process_file }, { "process-memory", 1, try_process_memory },
 	{ "ptrace", 1, try_ptrace }, { "readv", 1, try_readv }, { "signal", 1, try_signal },
 	{ "pidfd-signal", 1, try_pidfd_signal }, { "prlimit", 1, try_prlimit },

@@ -168,6 +168,24 @@ END
 	done
 }
 
+@test "no file is left that gives a user's rights to others" {
+	mkdir others
+	"$sandbox" -w others -- sh -c 'mkdir dir; chmod 2775 dir; >x; chmod 1755 x'
+	same "$(stat -c %a others/dir others/x)" $'2775\n1755'
+	for way in chmod fchmod fchmodat2 open openat2 mknod; do
+		"$escape" set-user-id "$way" mine || same $? 1
+		rm -f mine
+	done
+	every_way <<'END'
+set-user-id chmod file # full namespaces landlock
+set-user-id fchmod file # full namespaces landlock
+set-user-id fchmodat2 file # full namespaces landlock
+set-user-id open file # full namespaces landlock
+set-user-id openat2 file # full namespaces landlock
+set-user-id mknod file # full namespaces landlock
+END
+}
+
 # What a socket of the outside would tell if somebody came.
 listen() {
 	coproc LISTENER { exec python3 -u -c '

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <linux/openat2.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -69,7 +70,9 @@ add_place(int ruleset, const struct place *place, uint64_t handled, struct error
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = accesses[place->access] & handled };
 	struct stat st;
-	int failed = 0, fd = open(place->path, O_PATH | O_CLOEXEC);
+	/* It was without links; somebody else may have been at it since. */
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	int failed = 0, fd = (int)syscall(SYS_openat2, AT_FDCWD, place->path, &how, sizeof how);
 
 	if (fd < 0)
 		return 0;

@@ -213,7 +213,7 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 static void
 hide(struct places *p, const char *path)
 {
-	char *real = path == NULL || *path != '/' ? NULL : realpath(path, NULL);
+	char *real = path == NULL ? NULL : realpath(path, NULL);
 
 	if (real != NULL && strcmp(real, "/") != 0 && !list_has(p->hidden, real))
 		list_take(&p->hidden, real);
@@ -311,19 +311,38 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	return 0;
 }
 
+/* Whether a place lies in a directory and shows the path. */
+static bool
+shown_in(const struct places *p, const char *directory, const char *path)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (places_within(p->list[i].path, directory) && places_within(path, p->list[i].path))
+			return true;
+	return false;
+}
+
+/* Whether it is hidden with what it lies in. */
+static bool
+hidden_within(const struct places *p, const char *path)
+{
+	for (char **other = p->hidden; *other != NULL; other++)
+		if (strcmp(*other, path) != 0 && places_within(path, *other) &&
+		    !shown_in(p, *other, path))
+			return true;
+	return false;
+}
+
 /* What no place shows need not be hidden. */
 static void
 forget_unseen(struct places *p)
 {
-	char **path = p->hidden, **kept = p->hidden;
+	char **seen = NULL;
 
-	for (; path != NULL && *path != NULL; path++)
-		if (allowed_by(p, *path, PLACE_READ) != NULL)
-			*kept++ = *path;
-		else
-			free(*path);
-	if (kept != NULL)
-		*kept = NULL;
+	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
+		if (allowed_by(p, *path, PLACE_READ) != NULL && !hidden_within(p, *path))
+			list_add(&seen, *path);
+	list_free(p->hidden);
+	p->hidden = seen;
 }
 
 static char *

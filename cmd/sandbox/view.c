@@ -3,6 +3,7 @@
  *   - Trees that stay as they are are cloned before all becomes read-only, and mounted
  *     again where they were, parents before children.
  *   - What lies below a directory that is covered is mounted again in it.
+ *   - What is hidden lies in nothing else that is, unless a place lies between.
  */
 #define _GNU_SOURCE
 #include "sandbox/view.h"
@@ -36,7 +37,7 @@ enum layer_kind { LAYER_PRIVATE, LAYER_HIDDEN, LAYER_TREE };
 /* Something that is mounted. */
 struct layer {
 	enum layer_kind kind;
-	const char *path;
+	char *path;
 	int tree;          /* of LAYER_TREE */
 	bool directory;
 };
@@ -84,7 +85,7 @@ set_read_only(int at, const char *path, unsigned flags)
 }
 
 static void
-add_layer(struct layers *l, enum layer_kind kind, const char *path, int tree, bool directory)
+add_layer(struct layers *l, enum layer_kind kind, char *path, int tree, bool directory)
 {
 	l->list = memory_array(l->list, l->count + 1, sizeof *l->list);
 	l->list[l->count++] = (struct layer){ kind, path, tree, directory };
@@ -108,29 +109,61 @@ add_private_directories(struct layers *l, struct places *p)
 
 	for (size_t i = 0; i < sizeof private_directories / sizeof *private_directories; i++)
 		if (added < PRIVATE_DIRECTORIES && can_be_private(p, private_directories[i])) {
-			add_layer(l, LAYER_PRIVATE, private_directories[i], -1, true);
+			add_layer(l, LAYER_PRIVATE, memory_text(private_directories[i]), -1, true);
 			added++;
 		}
+}
+
+/* Takes over the path. */
+static int
+clone_tree(struct layers *l, char *path, bool writable, struct error *err)
+{
+	int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
+	    OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
+	struct stat st = { .st_mode = 0 };
+	bool cloned = fd >= 0 && fstat(fd, &st) == 0;
+
+	add_layer(l, LAYER_TREE, path, fd, S_ISDIR(st.st_mode));
+	if (!cloned)
+		return refused(err, "clone", path);
+	if (!writable && set_read_only(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
+		return refused(err, "make read-only", path);
+	return 0;
 }
 
 /* A place that is writable, or would be covered, is cloned. */
 static int
 clone_place(struct layers *l, const struct place *place, struct error *err)
 {
-	bool covers = covered(l, place->path);
-	struct stat st;
-	int fd;
+	bool writable = place->access == PLACE_WRITE;
 
-	if (place->access != PLACE_WRITE && !covers)
-		return 0;
-	fd = (int)syscall(SYS_open_tree, AT_FDCWD, place->path,
-	    OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return refused(err, "clone", place->path);
-	if (place->access != PLACE_WRITE && set_read_only(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
-		return refused(err, "make read-only", place->path);
-	add_layer(l, LAYER_TREE, place->path, fd, S_ISDIR(st.st_mode));
-	return 0;
+	return writable || covered(l, place->path) ?
+	    clone_tree(l, memory_text(place->path), writable, err) : 0;
+}
+
+static bool
+is_cloned(const struct layers *l, const char *path)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].kind == LAYER_TREE && strcmp(l->list[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* The directories between a place and what is hidden in it are mounts as well, for a mount
+ * cannot be renamed: under another name it would be seen the next time. */
+static int
+pin_way(struct layers *l, const struct place *place, const char *hidden, struct error *err)
+{
+	char *path = path_directory(hidden), *next;
+	int failed = 0;
+
+	for (; failed == 0 && places_within(path, place->path) && !is_cloned(l, path); path = next) {
+		next = path_directory(path);
+		failed = clone_tree(l, path, true, err);
+	}
+	free(path);
+	return failed;
 }
 
 /* What covers a place comes before it; of one path, the cover. */
@@ -144,13 +177,27 @@ by_path(const void *a, const void *b)
 }
 
 static int
+pin_all(struct layers *l, const struct place *place, char *const *hidden, struct error *err)
+{
+	int failed = 0;
+
+	for (; failed == 0 && hidden != NULL && *hidden != NULL; hidden++)
+		if (places_within(*hidden, place->path))
+			failed = pin_way(l, place, *hidden, err);
+	return failed;
+}
+
+static int
 plan(struct layers *l, struct places *p, struct error *err)
 {
 	add_private_directories(l, p);
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
-		add_layer(l, LAYER_HIDDEN, *path, -1, path_is_directory(*path));
+		add_layer(l, LAYER_HIDDEN, memory_text(*path), -1, path_is_directory(*path));
 	for (size_t i = 0; i < p->count; i++)
 		if (clone_place(l, &p->list[i], err) == -1)
+			return -1;
+	for (size_t i = 0; i < p->count; i++)
+		if (p->list[i].access == PLACE_WRITE && pin_all(l, &p->list[i], p->hidden, err) == -1)
 			return -1;
 	if (l->count > 0)
 		qsort(l->list, l->count, sizeof *l->list, by_path);
@@ -269,6 +316,7 @@ view_make(struct view *v, struct places *p, struct error *err)
 			close(l.list[i].tree);
 		if (made == 0 && l.list[i].kind == LAYER_PRIVATE)
 			places_add(p, l.list[i].path, PLACE_WRITE);
+		free(l.list[i].path);
 	}
 	free(l.list);
 	return made;

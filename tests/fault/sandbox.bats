@@ -319,6 +319,32 @@ import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 	[[ $stderr == "awf-sandbox: $PWD/"*": would be seen in the sandbox, and this system has no namespaces to hide it"* ]]
 }
 
+@test "what is hidden is not seen under another name, in a later sandbox" {
+	mkdir -p way/to/storage
+	echo key >way/to/storage/key
+	export AWF_STORAGE=$PWD/way/to/storage
+	as=()
+	for words in 'rename way new' 'rename way/to new' 'rename way/to/storage new' \
+		'exchange way dir'; do
+		rm -rf ./new dir && mkdir dir
+		# shellcheck disable=SC2086
+		run -1 attempt full $words
+	done
+	run -0 attempt full mkdir way/to/dir
+	same "$(find . -name key)" ./way/to/storage/key
+	run -1 attempt full read way/to/storage/key
+}
+
+@test "what is hidden may lie in what is hidden, and be named from the current directory" {
+	mkdir -p storage home/.config/awf
+	touch storage/audit home/.config/awf/mcp.json
+	env "HOME=$PWD/home" AWF_STORAGE=storage "AWF_AUDIT_LOG=$PWD/storage/audit" \
+		"$sandbox" --hide home/.config -- sh -c '[ -z "$(find storage home -type f)" ]'
+	echo x >x
+	run -1 --separate-stderr "$sandbox" --hide storage/audit -w storage -- cat audit x
+	same "$("$sandbox" --hide x -- cat x)" ''
+}
+
 @test "the workspace is no home directory, no storage and not the machine" {
 	for place in "$HOME" / "$AWF_STORAGE" "$AWF_STORAGE/runs" "$XDG_CONFIG_HOME/awf"; do
 		mkdir -p "$place"

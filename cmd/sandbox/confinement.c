@@ -253,12 +253,16 @@ wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *
 	}
 }
 
-/* Nothing that it started outlives the command. In a PID namespace the kernel sees to it. */
-static void
-end_rest(const struct confinement *c)
+/* Nothing that it started outlives the command, nor does what it left in the private
+ * directory. In namespaces the kernel sees to it. */
+static int
+end_rest(const struct confinement *c, struct error *err)
 {
-	if (!c->namespaces && !(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
+	if (c->namespaces)
+		return 0;
+	if (!(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD))
 		descendants_end(getpid(), SIGKILL, NULL);
+	return copytree_remove(c->places->temporary, err);
 }
 
 static _Noreturn void
@@ -266,6 +270,7 @@ keep(struct confinement *c)
 {
 	static const struct capabilities none;
 	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	struct error late = ERROR_INIT;
 	pid_t pid;
 
 	if (check_missing(c, &end.error) == -1)
@@ -287,7 +292,7 @@ keep(struct confinement *c)
 	wait_watching(c, pid, &end.wait_status, &end.error);
 	if (end.error.code != ERROR_NONE)
 		end.what = REPORT_REFUSED;
-	end_rest(c);
+	end_rest(c, &late); /* the process outside does it again, and tells, if it is still there */
 	tell(c, &end);
 }
 
@@ -395,8 +400,7 @@ run_among(struct confinement *c, struct report *r)
 	if (make_temporary(c->places, &r->error) == -1)
 		return -1;
 	failed = run_keeper(c, r);
-	end_rest(c);
-	if (copytree_remove(c->places->temporary, &late) == -1 && failed == 0) {
+	if (end_rest(c, &late) == -1 && failed == 0) {
 		r->error = late;
 		failed = -1;
 	}

@@ -399,6 +399,29 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 	done
 }
 
+@test "a private directory goes with whoever asked, too" {
+	mkdir "$BATS_TEST_TMPDIR/private"
+	is_empty() { [ -z "$(ls "$BATS_TEST_TMPDIR/private")" ]; }
+	has_one() { [ -e "$(echo "$BATS_TEST_TMPDIR"/private/*/made)" ]; }
+	for config in full namespaces; do
+		for aim in parent sandbox keeper; do
+			TMPDIR="$BATS_TEST_TMPDIR/private" sh -c '"$@"; :' sh "$sandbox" $(options "$config") -- \
+				sh -c 'mkdir "$TMPDIR/made"; chmod 0 "$TMPDIR/made" 2>/dev/null; >begun; exec sleep 300' 3>&- &
+			parent=$!
+			eventually test -e begun
+			[ "$config" = full ] || has_one
+			own=$(pgrep -P "$parent")
+			case $aim in
+			parent) kill -KILL "$parent" ;;
+			sandbox) kill -KILL "$own" ;;
+			keeper) kill -KILL "$(pgrep -P "$own")" ;;
+			esac
+			eventually is_empty || { echo "$config: $aim"; false; }
+			rm begun
+		done
+	done
+}
+
 @test "a name that others spare does not help to outlive the command" {
 	for config in full namespaces; do
 		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -c '

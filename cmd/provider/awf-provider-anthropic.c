@@ -307,29 +307,19 @@ message_stop(struct stream *s, struct span event)
 
 /* Other events (ping, and those of later versions) are passed over, as the API
  * asks its clients to. */
-static const struct {
-	const char *type;
-	void (*take)(struct stream *s, struct span event);
-} events[] = {
+static const struct stream_event events[] = {
 	{ "content_block_delta", block_delta },
 	{ "content_block_start", block_start },
 	{ "message_start", message_start },
 	{ "message_delta", message_delta },
-	{ "message_stop", message_stop }
+	{ "message_stop", message_stop },
+	{ NULL, NULL }
 };
 
 static void
 take_event(struct stream *s, struct span data)
 {
-	struct span type = span_member(data, "type");
-	size_t i;
-
-	for (i = 0; i < sizeof events / sizeof events[0]; i++) {
-		if (!span_is(type, events[i].type))
-			continue;
-		events[i].take(s, data);
-		return;
-	}
+	stream_dispatch(s, data, events);
 }
 
 /* The API counts cached input apart; ours is all of it. */
@@ -575,7 +565,7 @@ name_called(struct writer *w, struct span block, struct map *named)
 /* The API refuses a conversation with calls of tools if it is told of no tool, as when
  * an agent without any goes on with it: those that were called, not to be called again. */
 static void
-write_called_tools(struct writer *w, struct span messages)
+write_called_tools(struct writer *w, const struct provider_request *r)
 {
 	struct map named = MAP_INIT;
 	struct buffer list = BUFFER_INIT;
@@ -585,15 +575,16 @@ write_called_tools(struct writer *w, struct span messages)
 
 	writer_begin(&tools, &list);
 	writer_array(&tools);
-	span_walk_begin(&outer, messages);
+	span_walk_begin(&outer, r->messages);
 	while (span_walk_next(&outer, &key, &message)) {
 		span_walk_begin(&inner, span_member(message, "blocks"));
 		while (span_walk_next(&inner, &key, &block))
 			name_called(&tools, block, &named);
 	}
 	writer_array_end(&tools);
-	if (list.len > 2) {
+	if (list.len > 2)
 		writer_member_buffer(w, "tools", &list);
+	if (list.len > 2 && span_member(r->params, "tool_choice").at == NULL) {
 		writer_key(w, "tool_choice");
 		writer_object(w);
 		writer_member_string(w, "type", "none");
@@ -624,6 +615,7 @@ write_thinking(struct writer *w, struct span thinking)
 static void
 write_params(struct writer *w, struct span params)
 {
+	static const char *const apart[] = { "cache", "output_config", "thinking", NULL };
 	struct span thinking = span_member(params, "thinking"), key, value;
 	struct span_walk walk;
 
@@ -632,7 +624,7 @@ write_params(struct writer *w, struct span params)
 	write_thinking(w, thinking);
 	span_walk_begin(&walk, params);
 	while (span_walk_next(&walk, &key, &value)) {
-		if (!span_is(key, "thinking") && !span_is(key, "cache"))
+		if (span_one_of(key, apart) == NULL)
 			pass_raw(w, key, value);
 	}
 }
@@ -683,8 +675,8 @@ is_older_model(struct span model)
 	return found;
 }
 
-static void
-write_output_schema(struct writer *w, const struct provider_request *r)
+static bool
+takes_schema(const struct provider_request *r)
 {
 	static const char *const keywords[] = { "$defs", "$ref", "additionalProperties", "anyOf",
 	    "const", "default", "definitions", "description", "enum", "format", "items",
@@ -693,11 +685,23 @@ write_output_schema(struct writer *w, const struct provider_request *r)
 	    "ipv4", "ipv6", "time", "uri", "uuid", NULL };
 	static const struct strict strict = { keywords, formats, false, false };
 
-	if (r->output_schema.at == NULL || is_older_model(r->model) ||
-	    !strict_takes(&strict, r->output_schema))
+	return r->output_schema.at != NULL && !is_older_model(r->model) &&
+	    strict_takes(&strict, r->output_schema);
+}
+
+/* The other members are the caller's. */
+static void
+write_output_config(struct writer *w, const struct provider_request *r)
+{
+	struct span config = span_member(r->params, "output_config");
+
+	if (!takes_schema(r)) {
+		pass_member(w, "output_config", config);
 		return;
+	}
 	writer_key(w, "output_config");
 	writer_object(w);
+	pass_others(w, config, "format");
 	writer_key(w, "format");
 	writer_object(w);
 	writer_member_string(w, "type", "json_schema");
@@ -716,21 +720,14 @@ write_body(const struct stream *s, struct writer *w)
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
 	write_params(w, r->params);
-	write_output_schema(w, r);
+	write_output_config(w, r);
 	write_system(w, r->system, cached);
 	if (span_element(r->tools, 0).at != NULL)
 		pass_member(w, "tools", r->tools);
 	else
-		write_called_tools(w, r->messages);
+		write_called_tools(w, r);
 	write_messages(w, r->messages, cached ? find_last(r->messages) : span_of(NULL, 0));
 	writer_object_end(w);
-}
-
-static void
-write_path(const struct stream *s, struct buffer *url)
-{
-	(void)s;
-	buffer_text(url, "/v1/messages");
 }
 
 int
@@ -748,7 +745,7 @@ main(int argc, char **argv)
 		.key_header = "x-api-key: ",
 		.headers = headers,
 		.media_types = media_types,
-		.path = write_path,
+		.path = "/v1/messages",
 		.body = write_body,
 		.event = take_event,
 		.finish = finish

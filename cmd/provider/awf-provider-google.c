@@ -250,15 +250,15 @@ take_finish_reason(struct stream *s, struct span candidate)
 static void
 take_usage(struct usage *u, struct span object)
 {
-	long long said = -1, thoughts = -1, tools = -1;
+	long long prompt = -1, said = -1, thoughts = -1, tools = -1;
 
-	number_set(&u->input, span_member(object, "promptTokenCount"));
+	number_set(&prompt, span_member(object, "promptTokenCount"));
 	number_set(&tools, span_member(object, "toolUsePromptTokenCount"));
 	number_set(&u->cache_read, span_member(object, "cachedContentTokenCount"));
 	number_set(&said, span_member(object, "candidatesTokenCount"));
 	number_set(&thoughts, span_member(object, "thoughtsTokenCount"));
-	if (u->input >= 0 && tools > 0)
-		u->input += tools;
+	if (prompt >= 0)
+		u->input = prompt + (tools > 0 ? tools : 0);
 	if (thoughts >= 0)
 		u->reasoning = thoughts;
 	if (said >= 0 || thoughts >= 0)
@@ -697,7 +697,8 @@ write_output_schema(const struct stream *s, struct writer *w)
 {
 	struct span schema = s->request->output_schema;
 
-	if (schema.at == NULL || (is_older_model(s) && span_element(s->request->tools, 0).at != NULL))
+	if (schema.at == NULL || span_member(s->request->params, "responseMimeType").at != NULL ||
+	    (is_older_model(s) && span_element(s->request->tools, 0).at != NULL))
 		return;
 	writer_member_string(w, "responseMimeType", "application/json");
 	pass_member(w, "responseJsonSchema", schema);
@@ -740,7 +741,7 @@ write_body(const struct stream *s, struct writer *w)
 
 /* A name may say its collection; what else is in it is no part of the path. */
 static void
-write_path(const struct stream *s, struct buffer *url)
+write_model_path(const struct stream *s, struct buffer *url)
 {
 	static const char *const collections[] = { "models/", "tunedModels/" };
 	char *model = span_text(s->request->model);
@@ -779,7 +780,7 @@ main(int argc, char **argv)
 		.key_fallback = "GOOGLE_API_KEY",
 		.headers = headers,
 		.media_types = media_types,
-		.path = write_path,
+		.model_path = write_model_path,
 		.body = write_body,
 		.event = take_event,
 		.finish = finish

@@ -19,6 +19,7 @@ static const char usage[] =
 "stdin, answers on stdout, see awf-provider(7). The key is read from\n"
 "OPENAI_API_KEY, another server's URL (up to and with its /v1) from\n"
 "OPENAI_BASE_URL; such a server may need no key.";
+
 /* What the events say. */
 
 static void
@@ -147,10 +148,7 @@ response_failed(struct stream *s, struct span event)
 
 /* Other events (the progress of tools, parts and their ends, those of later versions)
  * say nothing that the items do not say again. */
-static const struct {
-	const char *type;
-	void (*take)(struct stream *s, struct span event);
-} events[] = {
+static const struct stream_event events[] = {
 	{ "response.output_text.delta", text_delta },
 	{ "response.refusal.delta", text_delta },
 	{ "response.reasoning_summary_text.delta", thinking_delta },
@@ -162,21 +160,14 @@ static const struct {
 	{ "response.completed", response_ended },
 	{ "response.incomplete", response_ended },
 	{ "response.failed", response_failed },
-	{ "error", stream_refused }
+	{ "error", stream_refused },
+	{ NULL, NULL }
 };
 
 static void
 take_event(struct stream *s, struct span data)
 {
-	struct span type = span_member(data, "type");
-	size_t i;
-
-	for (i = 0; i < sizeof events / sizeof events[0]; i++) {
-		if (!span_is(type, events[i].type))
-			continue;
-		events[i].take(s, data);
-		return;
-	}
+	stream_dispatch(s, data, events);
 }
 
 /* Why the model stopped, where the API did not say. */
@@ -240,8 +231,7 @@ write_thinking(struct writer *w, struct span thinking)
 static void
 write_text(const struct stream *s, struct writer *w)
 {
-	struct span text = span_member(s->request->params, "text"), key, value;
-	struct span_walk walk;
+	struct span text = span_member(s->request->params, "text");
 
 	if (!openai_takes_schema(s)) {
 		pass_member(w, "text", text);
@@ -249,10 +239,7 @@ write_text(const struct stream *s, struct writer *w)
 	}
 	writer_key(w, "text");
 	writer_object(w);
-	span_walk_begin(&walk, text);
-	while (walk.object && span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "format"))
-			pass_raw(w, key, value);
+	pass_others(w, text, "format");
 	writer_key(w, "format");
 	writer_object(w);
 	writer_member_string(w, "type", "json_schema");
@@ -327,13 +314,6 @@ write_body(const struct stream *s, struct writer *w)
 	writer_object_end(w);
 }
 
-static void
-write_path(const struct stream *s, struct buffer *url)
-{
-	(void)s;
-	buffer_text(url, "/responses");
-}
-
 static int
 check_request(const struct provider_request *r, struct error *err)
 {
@@ -360,7 +340,7 @@ main(int argc, char **argv)
 		.headers = headers,
 		.media_types = media_types,
 		.check = check_request,
-		.path = write_path,
+		.path = "/responses",
 		.body = write_body,
 		.event = take_event,
 		.finish = finish

@@ -577,7 +577,7 @@ write_messages(struct writer *w, const struct provider_request *r)
 static void
 write_output_schema(const struct stream *s, struct writer *w)
 {
-	if (!openai_takes_schema(s))
+	if (!openai_takes_schema(s) || span_member(s->request->params, "response_format").at != NULL)
 		return;
 	writer_key(w, "response_format");
 	writer_object(w);
@@ -611,13 +611,6 @@ write_body(const struct stream *s, struct writer *w)
 	writer_object_end(w);
 }
 
-static void
-write_path(const struct stream *s, struct buffer *url)
-{
-	(void)s;
-	buffer_text(url, "/chat/completions");
-}
-
 int
 main(int argc, char **argv)
 {
@@ -635,7 +628,7 @@ main(int argc, char **argv)
 		.headers = headers,
 		.media_types = media_types,
 		.done_ends = true,
-		.path = write_path,
+		.path = "/chat/completions",
 		.body = write_body,
 		.event = take_event,
 		.finish = finish

@@ -24,6 +24,18 @@ pass_raw(struct writer *w, struct span key, struct span value)
 }
 
 void
+pass_others(struct writer *w, struct span object, const char *without)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, object);
+	while (walk.object && span_walk_next(&walk, &key, &value))
+		if (!span_is(key, without))
+			pass_raw(w, key, value);
+}
+
+void
 pass_as_text(struct writer *w, const char *key, struct span value)
 {
 	struct buffer minified = BUFFER_INIT;

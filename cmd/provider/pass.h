@@ -12,6 +12,8 @@
 void pass_member(struct writer *w, const char *key, struct span value);
 /* The same, the key being a token as it came. */
 void pass_raw(struct writer *w, struct span key, struct span value);
+/* All members of an object but one; of anything else nothing. */
+void pass_others(struct writer *w, struct span object, const char *without);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);

@@ -46,32 +46,25 @@ static const char *const message_members[] = { "id", "status", "phase", NULL };
 
 /* From items to blocks. */
 
-/* Keeps the members that are in a list. */
+/* Keeps the members that are in a list, or all others. */
 static void
-keep_some(struct block *b, struct span object, const char *const *kept)
+keep(struct block *b, struct span object, const char *const *list, bool listed)
 {
 	struct span_walk walk;
 	struct span key, value;
 
 	span_walk_begin(&walk, object);
 	while (span_walk_next(&walk, &key, &value))
-		if (says_something(value) && span_one_of(key, kept) != NULL)
+		if (says_something(value) && (span_one_of(key, list) != NULL) == listed)
 			block_keep(b, key, value);
 	b->api = API;
 }
 
-/* Keeps the members that are not in a list of those with a place of their own. */
+/* Keeps the members that have no place of their own. */
 static void
 keep_rest(struct block *b, struct span object, const char *const *placed)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value))
-		if (says_something(value) && span_one_of(key, placed) == NULL)
-			block_keep(b, key, value);
-	b->api = API;
+	keep(b, object, placed, false);
 }
 
 static void
@@ -87,7 +80,7 @@ take_part(struct message *m, struct span item, struct span part)
 		return;
 	b = message_add(m, BLOCK_TEXT, -1);
 	span_decode(text, &b->text);
-	keep_some(b, item, message_members);
+	keep(b, item, message_members, true);
 	keep_rest(b, part, placed);
 	if (refused) {
 		b->field = REFUSAL;

@@ -51,6 +51,17 @@ stream_error(struct stream *s, enum error_code category, const char *format, ...
 }
 
 void
+stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds)
+{
+	struct span type = span_member(event, "type");
+
+	while (kinds->type != NULL && !span_is(type, kinds->type))
+		kinds++;
+	if (kinds->type != NULL)
+		kinds->take(s, event);
+}
+
+void
 stream_text(struct stream *s, struct block *b, const char *kind, struct span text)
 {
 	size_t old = b->text.len;
@@ -248,7 +259,10 @@ make_url(const struct stream *s, struct buffer *url)
 	while (len > 0 && s->base[len - 1] == '/')
 		len--;
 	buffer_append(url, s->base, len);
-	s->api->path(s, url);
+	if (s->api->path != NULL)
+		buffer_text(url, s->api->path);
+	else
+		s->api->model_path(s, url);
 }
 
 /* The fixed headers and the key's; the caller frees the key's, headers[0]. */

@@ -44,8 +44,8 @@ struct stream_api {
 	bool done_ends;                         /* [DONE] ends a stream */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
 	int (*check)(const struct provider_request *r, struct error *err);
-	/* What follows the base in the URL. */
-	void (*path)(const struct stream *s, struct buffer *url);
+	const char *path;                       /* what follows the base in the URL; NULL: */
+	void (*model_path)(const struct stream *s, struct buffer *url); /* writes it */
 	void (*body)(const struct stream *s, struct writer *w);
 	/* One event's data, checked JSON. Errors end in stream_fail(). */
 	void (*event)(struct stream *s, struct span data);
@@ -53,8 +53,17 @@ struct stream_api {
 	void (*finish)(struct stream *s);
 };
 
+/* A kind of events, by their member "type". */
+struct stream_event {
+	const char *type;
+	void (*take)(struct stream *s, struct span event);
+};
+
 int stream_main(const struct stream_api *api, int argc, char **argv);
 
+/* Has an event taken by its kind, in a table that ends with { NULL, NULL }; there may be
+ * none. */
+void stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds);
 /* The answer is an error: the API broke its own rules. */
 void stream_fail(struct stream *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

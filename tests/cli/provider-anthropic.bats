@@ -191,6 +191,21 @@ marked() {
 	[ ! -s "$MODEL_SERVER_LOG" ]
 }
 
+@test "params that AWF writes to as well stand once" {
+	local schema='{"type":"object","additionalProperties":false}'
+	model_server --answer "$(fixtures)/text.jsonl" --loop
+	{
+		request 1 '"params":{"output_config":{"effort":"low","format":{"type":"x"}}},"output_schema":'"$schema"
+		request 2 '"params":{"output_config":{"effort":"low"}}'
+		echo '{"id":3,"model":"m","params":{"tool_choice":{"type":"any"}},"messages":[{"role":"assistant","blocks":[{"type":"tool_use","tool_id":"t","tool_name":"n","tool_input":{}}]}]}'
+	} | provider anthropic >/dev/null
+	same "$(body 1 | grep -o '"output_config".*}}}')" \
+		'"output_config":{"effort":"low","format":{"type":"json_schema","schema":'"$schema"'}}'
+	same "$(body 1 | grep -o '"output_config"' | wc -l)" 1
+	same "$(body 2 | jq -c .output_config)" '{"effort":"low"}'
+	same "$(body 3 | grep -o '"tool_choice":{[^}]*}')" '"tool_choice":{"type":"any"}'
+}
+
 @test "a schema of the output is sent where model and API take it" {
 	while read -r model schema; do
 		model_server --answer "$(fixtures)/text.jsonl"

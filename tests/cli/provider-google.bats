@@ -149,6 +149,8 @@ answer_to() {
 	same "$(sent '"output_schema":{ "type": "object" }' gemini-2.5-pro | jq -c .generationConfig)" "$config"
 	same "$(sent '"output_schema":{"type":"object"},'"$tools" gemini-3-pro | jq -c .generationConfig)" "$config"
 	same "$(sent '"output_schema":{"type":"object"},'"$tools" gemini-2.5-pro | jq -c .generationConfig)" null
+	same "$(sent '"output_schema":{"type":"object"},"params":{"responseMimeType":"text/plain"}' gemini-3-pro |
+		grep -o '"generationConfig":{[^}]*}')" '"generationConfig":{"responseMimeType":"text/plain"}'
 }
 
 @test "attachments, and those that the API does not take" {

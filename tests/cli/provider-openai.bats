@@ -146,6 +146,8 @@ sent_messages() {
 		false {"type":"object","properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false}
 	END
 	same "$(sent '"output_schema":{"type":"array"}' | jq -c .response_format)" null
+	same "$(sent '"output_schema":{"type":"object"},"params":{"response_format":{"type":"text"}}' |
+		grep -o '"response_format":{[^}]*}')" '"response_format":{"type":"text"}'
 }
 
 @test "a schema is not sent to models before it" {

@@ -194,8 +194,10 @@ outside(const char *path)
 static int
 block(const char *path, const char *what, struct error *err)
 {
-	return error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this",
-	    getenv("AWF_SANDBOX"), what);
+	bool stay = outside(path);
+
+	return error_set(err, ERROR_BLOCKED, path, "the sandbox (%s) does not allow to %s this%s",
+	    getenv("AWF_SANDBOX"), what, stay ? ": stay in the working directory" : "");
 }
 
 int

@@ -490,7 +490,7 @@ numbers:10:10
 	run -4 "$LIBEXEC/awf-tool-write" <<<'{"file_path":"/sys/awf-none","content":"x"}'
 	export AWF_SANDBOX=workspace
 	run -77 --separate-stderr "$LIBEXEC/awf-tool-write" <<<'{"file_path":"/sys/awf-none","content":"x"}'
-	same "$stderr" 'write: /sys/awf-none: the sandbox (workspace) does not allow to write this'
+	same "$stderr" 'write: /sys/awf-none: the sandbox (workspace) does not allow to write this: stay in the working directory'
 	ln -s /sys out
 	run -77 "$LIBEXEC/awf-tool-edit" <<<'{"file_path":"out/deep/x","old_string":"","new_string":"x"}'
 	run -4 "$LIBEXEC/awf-tool-write" <<<'{"file_path":"docs/read.me/x","content":"x"}'

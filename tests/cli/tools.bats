@@ -86,6 +86,13 @@ src/b.c'
 		'[["read",true,"file_path"],["write",true,"file_path"],["edit",true,"file_path"],["bash",true,"command"],["glob",true,"pattern"],["grep",true,"pattern"]]'
 }
 
+@test "what a command writes to TMPDIR or HOME is gone after the call, and the model is told" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox here"
+	step bash '{"command":"echo x >$TMPDIR/left && echo x >~/left && ls $TMPDIR/left ~/left"}'
+	run -3 step bash '{"command":"ls $TMPDIR/left || ls ~/left || exit 3"}'
+	[[ $(jq -r .description "$BUILD/libexec/awf/bash.tool.json") == *"files in /tmp and in the home directory are gone"* ]]
+}
+
 @test "in their sandbox they reach nothing but the workspace" {
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "no sandbox here"
 	mkdir ../outside
@@ -97,7 +104,7 @@ src/b.c'
 		'glob {"pattern":"out/*"}' 'grep {"pattern":"secret","path":"out/file"}'; do
 		run -3 --separate-stderr step "${call%% *}" "${call#* }"
 		same "$(payloads tool.result .error.code)" '"blocked"'
-		[[ $(payloads tool.result .error.message) == *"the sandbox ("*") does not allow to "* ]]
+		[[ $(payloads tool.result .error.message) == *"the sandbox ("*") does not allow to "*": stay in the working directory"* ]]
 	done
 	step bash '{"command":"cat out/file; echo x >out/new; echo here >there; cat there"}' >said
 	same "$(tail -n 1 said)" here

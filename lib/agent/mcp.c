@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/mcp_process.h"
 #include "agent/mcp_wire.h"
 #include "base/clock.h"
 #include "base/memory.h"

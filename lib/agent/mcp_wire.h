@@ -1,7 +1,7 @@
 /*
- * The wire to an MCP server, for mcp.c alone: its process, and JSON-RPC over its pipes.
- * Requests are sent, to one server or several, and then waited for together; meanwhile
- * what servers ask and tell is answered and noted.
+ * The wire to an MCP server, for mcp.c alone: JSON-RPC over the pipes of its process
+ * (mcp_process.h). Requests are sent, to one server or several, and then waited for
+ * together; meanwhile what servers ask and tell is answered and noted.
  */
 #ifndef AWF_AGENT_MCP_WIRE_H
 #define AWF_AGENT_MCP_WIRE_H
@@ -36,8 +36,6 @@ struct mcp_request {
 	struct mcp_request *next; /* of the server's */
 };
 
-/* Starts the process. */
-int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
 /* Sends it; members are the inside of the object params. One that cannot be sent is
  * done. */
 void mcp_send(struct mcp_request *r, const struct buffer *members);
@@ -51,13 +49,5 @@ void mcp_request_free(struct mcp_request *r);
 void mcp_take(struct mcp_server *s);
 /* Ends the server because it breaks the protocol; its requests fail. */
 void mcp_break(struct mcp_server *s, const char *what);
-/* Fills *err with what is wrong with a server, and the last that it said. */
-int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Ending, in two steps, so that several end at once. */
-void mcp_hang_up(struct mcp_server *s);
-/* The wait status; -1 if it could not be had. */
-int mcp_await_end(struct mcp_server *s);
 
 #endif

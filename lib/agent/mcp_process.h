@@ -1,0 +1,29 @@
+/*
+ * The process of an MCP server, for mcp.c and mcp_wire.c alone: how it is started, in which
+ * environment and sandbox, what it says on stderr, and how it is ended with all that it
+ * started.
+ */
+#ifndef AWF_AGENT_MCP_PROCESS_H
+#define AWF_AGENT_MCP_PROCESS_H
+
+#include <stddef.h>
+
+#include "agent/mcp.h"
+#include "base/error.h"
+
+/* Starts it. */
+int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
+/* Fills *err with what is wrong with a server, and the last that it said. */
+int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Takes what it has written on stderr, of which the last is kept; and what counts as such. */
+void mcp_read_errors(struct mcp_server *s);
+void mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len);
+
+/* Ending, in two steps, so that several end at once. */
+void mcp_hang_up(struct mcp_server *s);
+/* The wait status; -1 if it could not be had. */
+int mcp_await_end(struct mcp_server *s);
+
+#endif

@@ -240,12 +240,6 @@ reads_files(const struct member *m)
 }
 
 static int
-compose(struct member *m, struct error *err)
-{
-	return skills_compose(&m->agent, reads_files(m), workflow_directory(), err);
-}
-
-static int
 load_file(struct agent *agent, const char *file, const char *name, struct error *err)
 {
 	char *path;
@@ -318,6 +312,21 @@ set_output(struct agent *agent, const struct team_source *source, struct error *
 	return 0;
 }
 
+/* What an agent has beside its file and limits, all of it checked. */
+static int
+load_parts(struct team *t, struct member *m, const struct team_source *source,
+    const char *model, int (*load_its_tools)(struct member *, char *const *, struct error *),
+    struct error *err)
+{
+	if (set_output(&m->agent, source, err) == -1 ||
+	    choose_model(model, &m->agent, err) == -1 ||
+	    load_its_tools(m, source->allow_tools, err) == -1 ||
+	    load_servers(t, m, source->allow_tools, err) == -1 ||
+	    load_stop_tool(m, err) == -1)
+		return -1;
+	return skills_compose(&m->agent, reads_files(m), workflow_directory(), err);
+}
+
 static int
 load_lead(struct team *t, struct member *m, const struct team_source *source, const char *name,
     struct error *err)
@@ -327,12 +336,7 @@ load_lead(struct team *t, struct member *m, const struct team_source *source, co
 	if (load_file(agent, source->agent_file, name, err) == -1)
 		return -1;
 	set_limits(agent, source);
-	if (set_output(agent, source, err) == -1 ||
-	    choose_model(source->model, agent, err) == -1 ||
-	    load_agent_tools(m, source->allow_tools, err) == -1 ||
-	    load_servers(t, m, source->allow_tools, err) == -1)
-		return -1;
-	return load_stop_tool(m, err) == -1 ? -1 : compose(m, err);
+	return load_parts(t, m, source, source->model, load_agent_tools, err);
 }
 
 /* The one whose file this is; NULL. */
@@ -354,7 +358,7 @@ find_member(const struct team *t, const char *path)
 /* The tools of an agent that is handed over to: those of its file, within what the
  * step's user allows. */
 static int
-load_allowed_tools(struct member *m, char **allowed, struct error *err)
+load_allowed_tools(struct member *m, char *const *allowed, struct error *err)
 {
 	char **names = m->agent.tools;
 	size_t kept = 0;
@@ -388,12 +392,7 @@ load_other(struct team *t, struct member *m, const char *path,
 		if (agent->fallback.count == 0)
 			fallback_copy(&agent->fallback, &lead->fallback);
 	}
-	if (set_output(agent, source, err) == -1 ||
-	    choose_model(NULL, agent, err) == -1 ||
-	    load_allowed_tools(m, source->allow_tools, err) == -1 ||
-	    load_servers(t, m, source->allow_tools, err) == -1)
-		return -1;
-	return load_stop_tool(m, err) == -1 ? -1 : compose(m, err);
+	return load_parts(t, m, source, NULL, load_allowed_tools, err);
 }
 
 static int

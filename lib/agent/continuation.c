@@ -16,6 +16,7 @@ struct conversation {
 	char *session, *provider;
 	struct buffer messages;  /* inside of a JSON array */
 	struct buffer results;   /* blocks of tools, which go before the next message */
+	bool lacks;              /* the bytes of an attachment */
 };
 
 /* The calls of one path, found again by any of their events. */
@@ -97,8 +98,10 @@ take_message(struct conversation *c, const struct event_view *e)
 
 	writer_begin(&w, &blocks);
 	span_walk_begin(&walk, span_member(e->payload, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
+	while (span_walk_next(&walk, &key, &block)) {
 		(answer ? loop_write_original : write_asked)(&w, block);
+		c->lacks = c->lacks || span_type(span_member(block, "data")) == '0';
+	}
 	add_results(c);
 	add_message(c, answer ? "assistant" : "user", &blocks);
 	buffer_free(&blocks);
@@ -115,6 +118,7 @@ take_prompt(struct conversation *c, const struct event_view *e)
 	if (says && span_integer(span_member(e->payload, "turn"), &turn) && turn == 0) {
 		buffer_clear(&c->messages);
 		buffer_clear(&c->results);
+		c->lacks = false;
 	}
 	take_message(c, e);
 }
@@ -261,6 +265,7 @@ take_found(struct continuation *c, struct search *s)
 	c->session = found->session;
 	c->provider = found->provider;
 	c->messages = found->messages;
+	c->lacks = found->lacks;
 	*found = (struct conversation){ .results = found->results };
 }
 

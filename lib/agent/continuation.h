@@ -7,6 +7,8 @@
 #ifndef AWF_AGENT_CONTINUATION_H
 #define AWF_AGENT_CONTINUATION_H
 
+#include <stdbool.h>
+
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
@@ -16,6 +18,7 @@ struct continuation {
 	char *session;           /* NULL: its answers told none */
 	char *provider;          /* that answered; may be NULL */
 	struct buffer messages;  /* as in a request, inside of a JSON array */
+	bool lacks;              /* the bytes of an attachment, which a masked run does not keep */
 	char completed[ID_SIZE]; /* event id of the step.completed with its result */
 };
 

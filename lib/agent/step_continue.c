@@ -17,6 +17,9 @@ choose_continuation(struct working *work)
 		return 0;
 	free(c->session);
 	c->session = NULL;
+	if (c->lacks)
+		return error_set(&work->error, ERROR_INVALID_INPUT, agent->name, "continue_from: '%s' "
+		    "had attachments, whose bytes a masked run does not keep", agent->continue_from);
 	return c->messages.len > 0 ? 0 : error_set(&work->error, ERROR_INVALID_INPUT, agent->name,
 	    "continue_from: '%s' had no conversation in this run", agent->continue_from);
 }

@@ -119,6 +119,19 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 		'["USER:\n\nx\n\nASSISTANT:\n\nI will look.\n\n[Called the tool read: {\"file_path\":\"/w/hello.txt\",\"limit\":1.50}]\n\n[Its result: 1\tHello\n]\n\nIt says hello.\n\nUSER:\n\nIt says hello.",null]'
 }
 
+@test "attachments go on, but not those of a masked run" {
+	scripted_provider
+	script "$(said first)" "$(said second)"
+	printf '\211PNG\r\n\032\nx' >x.png
+	printf -- '---\nprovider: scripted\nmodel: m\n---\n' >agents/first.md
+	printf -- '---\nprovider: scripted\nmodel: m\ncontinue_from: one\n---\n' >agents/second.md
+	flow='awf-step one -a first --attach x.png | awf-step two -a second'
+	awf-run -c "$flow" <<<x >/dev/null
+	same "$(tail -n 1 requests.jsonl | jq -r '.messages[0].blocks[0].data')" "$(base64 -w0 x.png)"
+	run -3 --separate-stderr awf-run --mask cat -c "$flow" <<<x
+	[[ $stderr == *"second: continue_from: 'one' had attachments, whose bytes a masked run does not keep"* ]]
+}
+
 @test "what cannot go on is said" {
 	run -3 --separate-stderr awf-run -c 'awf-step two -a second' <<<x
 	[[ $stderr == *"continue_from: no call of 'one' has completed in this run"* ]]

@@ -58,6 +58,13 @@ tell_id(const struct job *j, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
+/* What the run has cost so far. */
+static int
+read_cost(struct cost *c, const struct run *run, struct error *err)
+{
+	return cost_begin(c, err) == 0 ? cost_read(c, run->transcript.path, err) : -1;
+}
+
 /* What the run has cost so far, and may. Its steps enter the rest into the file. */
 static int
 limit_cost(struct job *j, struct error *err)
@@ -69,9 +76,7 @@ limit_cost(struct job *j, struct error *err)
 	if (j->settings.max_cost == NULL)
 		return 0;
 	path = path_join(j->run.directory, "costs");
-	result = cost_begin(&cost, err);
-	if (result == 0)
-		result = cost_read(&cost, j->run.transcript.path, err);
+	result = read_cost(&cost, &j->run, err);
 	if (result == 0) {
 		fd = storage_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		snprintf(line, sizeof line, "%lld\n", (long long)cost.total);
@@ -199,12 +204,31 @@ name_successor(struct job *j)
 		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
 }
 
+/* For those who are told of the end. A record that is not kept goes with it. */
+static int64_t
+final_cost(const struct job *j)
+{
+	int64_t sum = COST_UNKNOWN;
+	struct error warning;
+	struct cost cost;
+
+	if (!notice_wanted(&j->settings))
+		return COST_NONE;
+	if (read_cost(&cost, &j->run, &warning) != 0)
+		job_warn(&warning);
+	else if (cost.prices.count > 0)
+		sum = cost_sum(&cost);
+	cost_free(&cost);
+	return sum;
+}
+
 static int
 finish(struct job *j)
 {
 	struct conclusion *e = &j->conclusion;
 	struct error err = ERROR_INIT;
 	char sha256[DIGEST_SIZE];
+	int64_t cost;
 
 	overlap_ended(&j->overlap);
 	name_successor(j);
@@ -212,6 +236,7 @@ finish(struct job *j)
 	if (input_finish(&j->input, sha256, &err) != 0)
 		conclusion_fail(e, &err);
 	report(j, e);
+	cost = final_cost(j);
 	if (j->supervision.survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
@@ -220,7 +245,7 @@ finish(struct job *j)
 		program_fail(PROGRAM, &err);
 		conclusion_fail(e, &err);
 	}
-	notice_write(&j->summary, &j->run, e, &j->outcome);
+	notice_write(&j->summary, &j->run, e, &j->outcome, cost);
 	return e->exit_code;
 }
 
@@ -234,7 +259,7 @@ follow_up(struct job *j, const char *name)
 	/* What a child writes is its result, of which this is no part. */
 	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
-	if ((s->on_complete != NULL || s->on_failure != NULL) &&
+	if (notice_wanted(s) &&
 	    (job_keyless(&environment, &warning) != 0 ||
 	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
 		job_warn(&warning);

@@ -30,7 +30,7 @@ enum {
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
 	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_COUNT,
 	/* operands, as far as options go with them or not */
-	WITH_RUN = OPT_COUNT, WITH_STDIN, AS_DOCUMENT, GIVEN_COUNT
+	WITH_RUN = OPT_COUNT, WITH_STDIN, AS_DOCUMENT, JSON_LINES, GIVEN_COUNT
 };
 
 static const struct option_spec options_table[] = {
@@ -60,7 +60,8 @@ static const struct option_spec options_table[] = {
 };
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|-]\n"
-    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]";
+    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--since TIME] [--json]\n"
+    "    [--cost]";
 
 static const char *const names_given[GIVEN_COUNT] = {
 	[OPT_LINES] = "-n", [OPT_FOLLOW] = "-f", [OPT_FOREVER] = "-F", [OPT_CHILDREN] = "-R",
@@ -71,6 +72,7 @@ static const char *const names_given[GIVEN_COUNT] = {
 	[OPT_LIST] = "--list", [OPT_NAME] = "--name", [OPT_STATUS] = "--status",
 	[OPT_AS] = "--as", [OPT_TOOLS] = "--tools", [OPT_COST] = "--cost",
 	[WITH_RUN] = "RUN", [WITH_STDIN] = "-", [AS_DOCUMENT] = "--as agentloom",
+	[JSON_LINES] = "--json",
 };
 
 /* What goes together; everything else does. */
@@ -82,9 +84,8 @@ static const struct rule {
 	{ OPT_NAME, OPT_LIST, true },
 	{ OPT_STATUS, OPT_LIST, true },
 	{ OPT_TOOLS, OPT_AS, true },
-	{ OPT_COST, OPT_JSON, false },
+	{ OPT_COST, JSON_LINES, false },
 	{ OPT_COST, OPT_AS, false },
-	{ OPT_COST, OPT_LIST, false },
 	{ OPT_COST, WITH_STDIN, false },
 	{ OPT_FOLLOW, OPT_FOREVER, false },
 	{ OPT_AS, OPT_JSON, false },
@@ -271,6 +272,7 @@ read_options(struct tail *t, int argc, char **argv, struct error *err)
 		if (take_value(t, id, o.value, err) != 0)
 			return -1;
 	}
+	t->given[JSON_LINES] = t->given[OPT_JSON] && !t->given[OPT_LIST];
 	return check_rules(t, err);
 }
 
@@ -360,7 +362,7 @@ count_cost(struct tail *t, const struct followed *run, const char *line, size_t 
 		return;
 	t->line_cost = cost_take(&t->cost, &event);
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
-		t->line_cost = t->cost.unknown != NULL ? COST_UNKNOWN : t->cost.total;
+		t->line_cost = cost_sum(&t->cost);
 	tell_unknown(t);
 }
 
@@ -723,6 +725,7 @@ list_runs(struct tail *t, struct error *err)
 		.since = t->since,
 		.count = t->given[OPT_LINES] ? (size_t)t->lines : LIST_DEFAULT,
 		.children = t->given[OPT_CHILDREN],
+		.cost = t->given[OPT_COST] ? &t->cost : NULL,
 		.warn = warn,
 	};
 	struct buffer out = BUFFER_INIT;
@@ -766,8 +769,6 @@ show(struct tail *t, struct error *err)
 	int failed;
 	struct error late;
 
-	if (t->given[OPT_COST] && cost_begin(&t->cost, err) != 0)
-		return -1;
 	set_up_printer(t);
 	set_up_signals(t);
 	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
@@ -778,6 +779,14 @@ show(struct tail *t, struct error *err)
 	if (end_signal)
 		raise(end_signal);
 	return failed;
+}
+
+static int
+list_or_show(struct tail *t, struct error *err)
+{
+	if (t->given[OPT_COST] && cost_begin(&t->cost, err) != 0)
+		return -1;
+	return t->given[OPT_LIST] ? list_runs(t, err) : show(t, err);
 }
 
 static int
@@ -819,7 +828,7 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((t.given[OPT_LIST] ? list_runs(&t, &err) : show(&t, &err)) != 0)
+	if (list_or_show(&t, &err) != 0)
 		status = program_fail(PROGRAM, &err);
 	else
 		status = status_of(&t);

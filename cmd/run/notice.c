@@ -5,6 +5,13 @@
 #include "base/clock.h"
 #include "exec/notify.h"
 #include "json/writer.h"
+#include "record/cost.h"
+
+bool
+notice_wanted(const struct settings *s)
+{
+	return s->on_complete != NULL || s->on_failure != NULL;
+}
 
 static void
 write_or_null(struct writer *w, const char *key, const char *text)
@@ -15,7 +22,7 @@ write_or_null(struct writer *w, const char *key, const char *text)
 
 void
 notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
-    const struct outcome *outcome)
+    const struct outcome *outcome, int64_t cost)
 {
 	char started[CLOCK_TEXT_SIZE];
 	struct writer w;
@@ -33,6 +40,7 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 	writer_member_integer(&w, "duration_ms", clock_monotonic() - run->started_monotonic);
 	writer_key(&w, "usage");
 	writer_raw(&w, outcome->usage.data, outcome->usage.len);
+	cost_write(&w, cost);
 	write_or_null(&w, "transcript", run->keep_transcript ? run->transcript.path : NULL);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');

@@ -11,9 +11,11 @@
 #include "record/run.h"
 #include "run/settings.h"
 
-/* The summary of a run, as JSON on one line. */
+/* Whether somebody may want to be told. */
+bool notice_wanted(const struct settings *s);
+/* The summary of a run, as JSON on one line; cost as in record/cost.h. */
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
-    const struct outcome *outcome);
+    const struct outcome *outcome, int64_t cost);
 /* Tells it to the command that wants to know of such an end, if there is one; place is
  * the option. Its stdout is out, see exec/notify.h. -1 with *err. */
 int notice_send(const struct settings *s, const struct conclusion *e,

@@ -1,6 +1,7 @@
 #include "record/cost.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/count.h"
 #include "base/memory.h"
@@ -101,8 +102,26 @@ cost_read(struct cost *c, const char *path, struct error *err)
 	return got;
 }
 
+int64_t
+cost_sum(const struct cost *c)
+{
+	return c->unknown != NULL ? COST_UNKNOWN : c->total;
+}
+
 void
-cost_free(struct cost *c)
+cost_write(struct writer *w, int64_t cost)
+{
+	char dollars[MONEY_SIZE];
+
+	if (cost < 0)
+		return;
+	money_number(cost, dollars);
+	writer_key(w, "cost");
+	writer_raw(w, dollars, strlen(dollars));
+}
+
+void
+cost_restart(struct cost *c)
 {
 	for (size_t i = 0; i < c->model_count; i++) {
 		free(c->models[i].provider);
@@ -111,5 +130,12 @@ cost_free(struct cost *c)
 	free(c->models);
 	free(c->unknown);
 	map_free(&c->asked);
+	*c = (struct cost){ .prices = c->prices, .asked = MAP_INIT };
+}
+
+void
+cost_free(struct cost *c)
+{
+	cost_restart(c);
 	prices_free(&c->prices);
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "json/writer.h"
 #include "record/event.h"
 #include "record/price.h"
 
@@ -28,6 +29,12 @@ int cost_begin(struct cost *c, struct error *err);
 int64_t cost_take(struct cost *c, const struct event_view *event);
 /* Takes all of a transcript. */
 int cost_read(struct cost *c, const char *path, struct error *err);
+/* What all that was taken has cost: nano-dollars, COST_UNKNOWN if a price is. */
+int64_t cost_sum(const struct cost *c);
+/* Forgets what was taken: what comes next is of another record. */
+void cost_restart(struct cost *c);
+/* A member "cost", in dollars; nothing at all if cost is one of the above. */
+void cost_write(struct writer *w, int64_t cost);
 void cost_free(struct cost *c);
 
 #endif

@@ -13,6 +13,7 @@
 
 #define ID_SHOWN 8
 #define NAME_WIDTH 32
+#define COST_WIDTH 9
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
 
@@ -24,6 +25,19 @@ wanted(const struct summary *run, const struct listing_spec *spec)
 	    globs_match(spec->names, run->name);
 }
 
+/* What the transcript at path, of a run that is listed, says that it cost. */
+static int64_t
+read_cost(const struct listing_spec *spec, const char *path)
+{
+	struct error warning;
+
+	cost_restart(spec->cost);
+	if (cost_read(spec->cost, path, &warning) == 0)
+		return cost_sum(spec->cost);
+	spec->warn(&warning);
+	return COST_UNKNOWN;
+}
+
 int
 listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     struct error *err)
@@ -31,7 +45,7 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 	struct run_entry *entries;
 	size_t count;
 
-	*l = (struct listing){ NULL, 0 };
+	*l = (struct listing){ .costs = spec->cost != NULL };
 	if (storage_list(s, &entries, &count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count && l->count < spec->count && entries[i].started >= spec->since;
@@ -43,6 +57,8 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		if (summary_read(&run, path, &warning) != 0) {
 			spec->warn(&warning);
 		} else if (wanted(&run, spec)) {
+			if (l->costs)
+				run.cost = read_cost(spec, path);
 			l->runs = memory_array(l->runs, l->count + 1, sizeof *l->runs);
 			l->runs[l->count++] = run;
 		} else {
@@ -113,9 +129,28 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	buffer_format(out, "%s  ", text);
 	buffer_format(out, "%8s  ", duration_text(run->duration_ms, text, sizeof text));
 	buffer_format(out, "%6s  ", count_text(run->calls, text, sizeof text));
-	buffer_format(out, "%6s\n",
+	buffer_format(out, "%6s",
 	    count_text(count_add(run->input_tokens, run->output_tokens), text, sizeof text));
 	free(name);
+}
+
+static void
+add_cost(struct buffer *out, const struct summary *run)
+{
+	char text[MONEY_SIZE];
+
+	buffer_format(out, "  %*s", COST_WIDTH,
+	    run->cost == COST_UNKNOWN ? "?" : money_text(run->cost, text));
+}
+
+static void
+add_head(const struct listing *l, size_t name_width, bool colour, struct buffer *out)
+{
+	buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s", colour ? BOLD : "", ID_SHOWN,
+	    "RUN", (int)name_width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS", "TOKENS");
+	if (l->costs)
+		buffer_format(out, "  %*s", COST_WIDTH, "COST");
+	buffer_format(out, "%s\n", colour ? RESET : "");
 }
 
 void
@@ -131,11 +166,13 @@ listing_table(const struct listing *l, bool head, bool colour, struct buffer *ou
 		free(name);
 	}
 	if (head)
-		buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s%s\n", colour ? BOLD : "",
-		    ID_SHOWN, "RUN", (int)width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS",
-		    "TOKENS", colour ? RESET : "");
-	for (size_t i = 0; i < l->count; i++)
+		add_head(l, width, colour, out);
+	for (size_t i = 0; i < l->count; i++) {
 		add_row(out, &l->runs[i], width, colour);
+		if (l->costs)
+			add_cost(out, &l->runs[i]);
+		buffer_byte(out, '\n');
+	}
 }
 
 void
@@ -162,6 +199,8 @@ listing_json(const struct listing *l, struct buffer *out)
 		writer_member_integer(&w, "calls", run->calls);
 		writer_member_integer(&w, "input_tokens", run->input_tokens);
 		writer_member_integer(&w, "output_tokens", run->output_tokens);
+		if (l->costs)
+			cost_write(&w, run->cost);
 		writer_object_end(&w);
 		buffer_byte(out, '\n');
 	}
@@ -173,5 +212,5 @@ listing_free(struct listing *l)
 	for (size_t i = 0; i < l->count; i++)
 		summary_free(&l->runs[i]);
 	free(l->runs);
-	*l = (struct listing){ NULL, 0 };
+	*l = (struct listing){ .runs = NULL };
 }

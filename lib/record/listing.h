@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "record/cost.h"
 #include "record/filter.h"
 #include "record/storage.h"
 #include "record/summary.h"
@@ -21,6 +22,8 @@ struct listing_spec {
 	int64_t since;               /* µs since 1970; 0: all */
 	size_t count;                /* at most so many */
 	bool children;               /* child runs too */
+	struct cost *cost;           /* begun: what each has cost in all its attempts, without
+	                              * its child runs; NULL: not asked for */
 	/* A run that could not be read; the list goes on. */
 	void (*warn)(const struct error *warning);
 };
@@ -28,6 +31,7 @@ struct listing_spec {
 struct listing {
 	struct summary *runs;        /* newest start first */
 	size_t count;
+	bool costs;                  /* their cost is there: nano-dollars, or COST_UNKNOWN */
 };
 
 int listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,

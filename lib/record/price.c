@@ -52,6 +52,18 @@ money_text(int64_t nano, char out[MONEY_SIZE])
 	return out;
 }
 
+char *
+money_number(int64_t nano, char out[MONEY_SIZE])
+{
+	size_t len = (size_t)snprintf(out, MONEY_SIZE, "%lld.%09lld", (long long)(nano / NANO),
+	    (long long)(nano % NANO));
+
+	while (out[len - 1] == '0')
+		len--;
+	out[out[len - 1] == '.' ? len - 1 : len] = '\0';
+	return out;
+}
+
 /* Cuts a line into its fields, in place. */
 static size_t
 split(char *line, char *fields[FIELDS_MAX])

@@ -43,5 +43,7 @@ bool money_parse(const char *text, int64_t *nano);
 /* "$0.0012": four digits after the point, more where they would all be 0. Returns out. */
 #define MONEY_SIZE 40
 char *money_text(int64_t nano, char out[MONEY_SIZE]);
+/* "0.0012345": exact, a JSON number of dollars. Returns out. */
+char *money_number(int64_t nano, char out[MONEY_SIZE]);
 
 #endif

@@ -26,6 +26,7 @@ struct summary {
 	int64_t exit_code;        /* -1: none yet */
 	int64_t calls;            /* of the last attempt; those it reused do not count */
 	int64_t input_tokens, output_tokens;
+	int64_t cost;             /* for listing_read(), see there */
 };
 
 /* -1 with *err if the transcript cannot be read or has no whole line. */

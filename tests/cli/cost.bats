@@ -36,10 +36,80 @@ asked() { if [ -e "$MODEL_SERVER_LOG" ]; then sent; else echo 0; fi; }
 	run -0 --separate-stderr awf-tail --cost
 	same "$(grep -cF '5 out, $?)' <<<"$output")" 2
 	same "$stderr" 'awf-tail: --cost: no price of anthropic/test is known (see awf-prices(5))'
-	for with in --json --list '--as runtime' -; do
+	for with in --json '--as runtime' -; do
 		# shellcheck disable=SC2086
 		run -1 awf-tail --cost $with
 	done
+}
+
+@test "awf-tail --list --cost: of each run, in all its attempts, without its child runs" {
+	model_server --answer answer --loop
+	run -7 awf-run -n --name outer --id-file id -c '
+		awf-step -n -p hi -q -a writer one
+		awf-run -n --name inner -c "awf-step -n -p hi -q -a writer two"
+		[ -e go ] || exit 7
+		awf-step -n -p hi -q -a writer three'
+	touch go
+	awf-run --resume "$(cat id)"
+	awf-step -n -p hi -q -a writer alone
+	awf-run -n --name idle true
+	same "$(awf-tail --list --cost | awk '{ print $2, $NF }')" $'idle $0.0000\nalone $0.000020\nouter $0.000040'
+	same "$(awf-tail --list --cost -R --name inner | awk '{ print $NF }')" '$0.000020'
+	same "$(awf-tail --list --cost | sed 's/ *[^ ]*$//')" "$(awf-tail --list)"
+	same "$(awf-tail --list --json --cost --name outer)" \
+		"$(awf-tail --list --json --name outer | sed 's/}$/,"cost":0.00004}/')"
+	same "$(awf-tail --list --cost -R | awk '{ sub("[$]", "", $NF); usd += $NF } END { printf "%.6f", usd }')" 0.000080
+}
+
+@test "awf-tail --list --cost: what has no price, and no table" {
+	model_server --answer answer --loop
+	awf-step -n -p hi -q -a writer alone
+	awf-run -n --name idle true
+	echo 'other/* 1 1' >prices
+	run -0 --separate-stderr awf-tail --list --cost
+	same "$(awk '{ print $NF }' <<<"$output" | paste -sd' ')" '$0.0000 ?'
+	same "$stderr" ''
+	same "$(awf-tail --list --json --cost | jq -c .cost | paste -sd' ')" '0 null'
+	echo wrong >prices
+	run -2 --separate-stderr awf-tail --list --cost
+	[[ $stderr == "awf-tail: $PWD/prices:1: expected "* ]]
+	run -0 --separate-stderr awf-tail --list
+	same "$stderr" ''
+}
+
+@test "who is told of a run's end is told what it has cost" {
+	model_server --answer answer --loop
+	told() { awf-run -n --on-complete 'cat >summary' --on-failure 'cat >summary' "$@"; }
+	cost() { grep -o '"cost":[^,]*' summary; }
+	run -7 told --id-file id -c 'awf-step -n -p hi -q -a writer one; [ -e go ] || exit 7; awf-step -n -p hi -q -a writer two'
+	same "$(cost)" '"cost":0.00002'
+	touch go
+	run -0 told --resume "$(cat id)"
+	same "$(cost)" '"cost":0.00004'
+	same "$(jq -c .usage summary)" '{"calls":2,"input_tokens":10,"output_tokens":5}'
+	run ! grep -F '"cost"' "$(transcript)"
+	awf-replay -q --isolation copy
+	run -0 told --no-transcript -c 'awf-step -n -p hi -q -a writer one'
+	same "$(cost)" '"cost":0.00002'
+	run -0 told true
+	same "$(cost)" '"cost":0'
+}
+
+@test "who is told of a run's end, without a price, a table, or one that is right" {
+	model_server --answer answer --loop
+	told() { awf-run -n --on-complete 'cat >summary' -c 'awf-step -n -p hi -q -a writer one'; }
+	for table in 'other/* 1 1' ''; do
+		echo "$table" >prices
+		run -0 --separate-stderr told
+		same "$stderr" ''
+		same "$(jq 'has("cost")' summary)" false
+	done
+	echo wrong >prices
+	run -0 --separate-stderr told
+	same "$stderr" "awf-run: $PWD/prices:1: expected PROVIDER/MODEL and two to four prices: input output [cache_read [cache_write]]"
+	same "$(jq -c '[.status, has("cost")]' summary)" '["success",false]'
+	run -0 --separate-stderr awf-run -n true
+	same "$stderr" ''
 }
 
 @test "an answer of a fallback costs what that one does" {

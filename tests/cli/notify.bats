@@ -5,6 +5,11 @@
 load ../support/helpers
 bats_require_minimum_version 1.5.0
 
+prepare() {
+	echo 'test/* 1 1' >prices
+	export AWF_PRICES=$PWD/prices
+}
+
 cleanup() {
 	local pids
 	pids=$(jobs -p)
@@ -39,7 +44,7 @@ summary() { jq -c "$1" summary; }
 	same "$(summary 'del(.started, .duration_ms)')" "$(jq -nc --arg id "$(cat id)" --arg path "$(transcript)" '{
 		run_id: $id, name: "digest", attempt: 1, status: "failed", exit_code: 3,
 		error: {code: "exit_status", message: "sh: exit status 9"}, step: "bad:0:0",
-		usage: {calls: 2}, transcript: $path}')"
+		usage: {calls: 2}, cost: 0, transcript: $path}')"
 	same "$(summary .error)" "$(jq -c 'select(.type == "run.completed").payload.error' "$(transcript)")"
 	same "$(summary .started)" "$(jq -c 'select(.seq == 1).timestamp' "$(transcript)")"
 	[[ $(summary .duration_ms) =~ ^[0-9]+$ ]]

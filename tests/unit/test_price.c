@@ -58,6 +58,28 @@ test_shown(void **state)
 		assert_string_equal(money_text(shown[i].nano, text), shown[i].text);
 }
 
+static const struct {
+	int64_t nano;
+	const char *text;
+} numbers[] = {
+	{ 0, "0" },
+	{ 1, "0.000000001" },
+	{ 20000, "0.00002" },
+	{ 10 * NANO, "10" },
+	{ 100 * NANO + NANO / 4, "100.25" },
+	{ INT64_MAX, "9223372036.854775807" }
+};
+
+static void
+test_numbers(void **state)
+{
+	char text[MONEY_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(numbers); i++)
+		assert_string_equal(money_number(numbers[i].nano, text), numbers[i].text);
+}
+
 static const char table[] =
     "# a comment\n"
     "\n"
@@ -128,6 +150,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_amounts),
 		cmocka_unit_test(test_shown),
+		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_costs),
 		cmocka_unit_test(test_wrong)
 	};

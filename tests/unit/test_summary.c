@@ -104,11 +104,12 @@ test_table(void **state)
 	struct summary list_runs[] = {
 		{ .run_id = RUN_ID, .name = names[0], .status = "running", .started = 0,
 		    .duration_ms = 61000, .exit_code = -1, .calls = 12, .input_tokens = 900,
-		    .output_tokens = 200 },
+		    .output_tokens = 200, .cost = 1234560000 },
 		{ .run_id = OTHER_ID, .name = names[1], .status = "success",
-		    .started = INT64_C(1795248930000000), .duration_ms = 5, .exit_code = 0 },
+		    .started = INT64_C(1795248930000000), .duration_ms = 5, .exit_code = 0,
+		    .cost = COST_UNKNOWN },
 	};
-	const struct listing list = { list_runs, 2 };
+	struct listing list = { .runs = list_runs, .count = 2 };
 	struct buffer out = BUFFER_INIT;
 
 	(void)state;
@@ -126,6 +127,17 @@ test_table(void **state)
 	listing_json(&list, &out);
 	assert_non_null(strstr(out.data, "\"name\":\"\\u001b[2Jüber\""));
 	assert_non_null(strstr(out.data, "\"exit_code\":null"));
+	assert_null(strstr(out.data, "cost"));
+	buffer_clear(&out);
+	list.costs = true;
+	listing_table(&list, true, false, &out);
+	assert_non_null(strstr(out.data, "  TOKENS       COST\n"));
+	assert_non_null(strstr(out.data, "    1.1k    $1.2345\n"));
+	assert_non_null(strstr(out.data, "       0          ?\n"));
+	buffer_clear(&out);
+	listing_json(&list, &out);
+	assert_non_null(strstr(out.data, ",\"output_tokens\":200,\"cost\":1.23456}\n"));
+	assert_non_null(strstr(out.data, ",\"output_tokens\":0}\n"));
 	buffer_free(&out);
 	free(names[0]);
 	free(names[1]);

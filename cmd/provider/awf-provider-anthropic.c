@@ -663,16 +663,10 @@ write_system(struct writer *w, struct span system, bool cached)
 static bool
 is_older_model(struct span model)
 {
-	static const char *const older[] = { "claude-2", "claude-3", "claude-instant",
-	    "claude-opus-4-0", "claude-opus-4-2", "claude-sonnet-4-0", "claude-sonnet-4-2" };
-	char *name = span_text(model);
-	bool found = false;
-	size_t i;
+	static const char *const older[] = { "claude-2*", "claude-3*", "claude-instant*",
+	    "claude-opus-4-0*", "claude-opus-4-2*", "claude-sonnet-4-0*", "claude-sonnet-4-2*", NULL };
 
-	for (i = 0; i < sizeof older / sizeof older[0]; i++)
-		found |= strncmp(name, older[i], strlen(older[i])) == 0;
-	free(name);
-	return found;
+	return stream_model(model, older);
 }
 
 static bool

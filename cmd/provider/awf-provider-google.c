@@ -331,24 +331,14 @@ struct conversation {
 	size_t count;
 };
 
-/* Whether the model's name, without its collection, begins so. */
-static bool
-is_model(const struct stream *s, const char *family)
-{
-	char *model = span_text(s->request->model);
-	const char *slash = strrchr(model, '/');
-	bool is = strncmp(slash == NULL ? model : slash + 1, family, strlen(family)) == 0;
-
-	free(model);
-	return is;
-}
-
 /* Models before Gemini 3 think by numbers of tokens, need no signatures, and do not
  * answer by a schema if they have tools. */
 static bool
 is_older_model(const struct stream *s)
 {
-	return is_model(s, "gemini-1") || is_model(s, "gemini-2");
+	static const char *const older[] = { "gemini-1*", "gemini-2*", NULL };
+
+	return stream_model(s->request->model, older);
 }
 
 static void
@@ -643,13 +633,14 @@ write_thoughts(struct writer *w, struct span thinking, bool older)
 static void
 write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 {
+	static const char *const silenced[] = { "gemini-2.5-flash*", NULL };
 	bool none = span_type(thinking) != 's' && thinking_budget(thinking) == 0;
 
 	if (span_type(thinking) == 'o') {
 		pass_member(w, "thinkingConfig", thinking);
 		return;
 	}
-	if (none && !is_model(s, "gemini-2.5-flash"))
+	if (none && !stream_model(s->request->model, silenced))
 		return;
 	writer_key(w, "thinkingConfig");
 	writer_object(w);

@@ -3,7 +3,6 @@
  * its items go back to it with every request as they came. What an item says when it
  * is done counts; the pieces before are for looking at.
  */
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -266,17 +265,10 @@ write_param(struct writer *w, struct span key, struct span value)
 static bool
 may_think(struct span model)
 {
-	static const char *const unthinking[] = { "gpt-3*", "gpt-4*", "chatgpt-*", "gpt-5-chat*" };
-	char *text = span_text(model);
-	const char *slash = strrchr(text, '/');
-	const char *name = slash == NULL ? text : slash + 1; /* without the vendor's */
-	bool may = true;
-	size_t i;
+	static const char *const unthinking[] = { "gpt-3*", "gpt-4*", "chatgpt-*", "gpt-5-chat*",
+	    NULL };
 
-	for (i = 0; i < sizeof unthinking / sizeof unthinking[0]; i++)
-		may = may && fnmatch(unthinking[i], name, 0) != 0;
-	free(text);
-	return may;
+	return !stream_model(model, unthinking);
 }
 
 /* The API keeps nothing: what it thought comes encrypted, to be sent back. */

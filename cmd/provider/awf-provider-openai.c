@@ -252,25 +252,15 @@ finish(struct stream *s)
 
 /* How a request is written. */
 
-/* The model's name without the vendor's. */
-static bool
-is_reasoning_model(const char *model)
-{
-	const char *slash = strrchr(model, '/');
-	const char *name = slash == NULL ? model : slash + 1;
-
-	return (name[0] == 'o' && name[1] >= '0' && name[1] <= '9') || strncmp(name, "gpt-5", 5) == 0;
-}
-
 /* OpenAI has renamed max_tokens and refuses it for newer models; most others know
  * only the old name. */
 static const char *
 max_tokens_name(const struct stream *s)
 {
-	char *model = span_text(s->request->model);
-	bool newer = strstr(s->base, "//api.openai.com") != NULL || is_reasoning_model(model);
+	static const char *const reasoning[] = { "o[0-9]*", "gpt-5*", NULL };
+	bool newer = strstr(s->base, "//api.openai.com") != NULL ||
+	    stream_model(s->request->model, reasoning);
 
-	free(model);
 	return newer ? "max_completion_tokens" : "max_tokens";
 }
 

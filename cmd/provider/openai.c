@@ -1,7 +1,5 @@
 #include "openai.h"
 
-#include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pass.h"
@@ -24,17 +22,12 @@ bool
 openai_takes_schema(const struct stream *s)
 {
 	static const char *const without[] = { "gpt-3.5*", "gpt-4", "gpt-4-*", "o1-mini*",
-	    "o1-preview*", "deepseek-*" };
+	    "o1-preview*", "deepseek-*", NULL };
 	struct span schema = s->request->output_schema;
-	bool takes = schema.at != NULL && strict_object(schema) &&
-	    strstr(s->base, "//api.deepseek.com") == NULL;
-	char *model = span_text(s->request->model);
-	size_t i;
 
-	for (i = 0; i < sizeof without / sizeof without[0]; i++)
-		takes = takes && fnmatch(without[i], model, 0) != 0;
-	free(model);
-	return takes;
+	return schema.at != NULL && strict_object(schema) &&
+	    strstr(s->base, "//api.deepseek.com") == NULL &&
+	    !stream_model(s->request->model, without);
 }
 
 void

@@ -1,5 +1,6 @@
 #include "stream.h"
 
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +69,20 @@ stream_text(struct stream *s, struct block *b, const char *kind, struct span tex
 
 	span_decode(text, &b->text);
 	provider_delta(s->provider, kind, buffer_string(&b->text) + old, b->text.len - old);
+}
+
+bool
+stream_model(struct span model, const char *const *patterns)
+{
+	char *text = span_text(model);
+	const char *slash = strrchr(text, '/');
+	const char *name = slash == NULL ? text : slash + 1;
+	bool found = false;
+
+	for (; *patterns != NULL && !found; patterns++)
+		found = fnmatch(*patterns, name, 0) == 0;
+	free(text);
+	return found;
 }
 
 bool

@@ -75,6 +75,9 @@ void stream_error(struct stream *s, enum error_code category, const char *format
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 
+/* Whether the name of a model, without its vendor's or a collection's, matches one of
+ * these patterns (fnmatch(3)), which end with NULL. */
+bool stream_model(struct span model, const char *const *patterns);
 /* Whether a block of a request holds what only this API understands. */
 bool stream_own(struct span block, const char *api);
 /* Whether another API than this ran the block's tool itself, or said the block in a

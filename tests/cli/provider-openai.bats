@@ -159,6 +159,7 @@ sent_messages() {
 	done <<-'END'
 		gpt-4 null
 		gpt-4-turbo null
+		openai/gpt-4-turbo null
 		gpt-3.5-turbo null
 		deepseek-chat null
 		gpt-4o "json_schema"

@@ -24,7 +24,8 @@ sight_of(const char *path)
 	return (st.st_mode & S_IROTH) != 0 ? SIGHT_FILE : SIGHT_CLOSED;
 }
 
-/* Calls a function with each entry, until one says false. */
+/* Calls a function with each entry, until one says false. Of links, which most are, nothing
+ * is asked. */
 static bool
 each_entry(struct places *p, const char *directory, bool (*look)(struct places *, const char *))
 {
@@ -35,7 +36,8 @@ each_entry(struct places *p, const char *directory, bool (*look)(struct places *
 	while (going && (entry = readdir(entries)) != NULL) {
 		char *path;
 
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+		if (entry->d_type == DT_LNK || strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0)
 			continue;
 		path = path_join(directory, entry->d_name);
 		going = look(p, path);

@@ -41,8 +41,9 @@ capabilities_keep(const struct capabilities *kept)
 		{ .effective = (uint32_t)(kept->effective >> 32),
 		  .permitted = (uint32_t)(kept->permitted >> 32) },
 	};
+	const bool bounds = may_change_bounds();
 
-	for (int number = 0; may_change_bounds() && prctl(PR_CAPBSET_READ, number) >= 0; number++)
+	for (int number = 0; bounds && prctl(PR_CAPBSET_READ, number) >= 0; number++)
 		if ((kept->permitted & UINT64_C(1) << number) == 0 &&
 		    prctl(PR_CAPBSET_DROP, number) != 0)
 			return -1;

@@ -105,6 +105,37 @@ command_argv(struct step *s)
 	return argv;
 }
 
+/* What the command reads. */
+static void
+feed(struct working *work, struct buffer *input)
+{
+	if (work->step->passes)
+		working_body_line(work, input);
+	else if (work->step->feed_state)
+		working_state_line(work, input);
+	else
+		data_feed(&work->item->data, input);
+}
+
+/* How the command ended, and what it said on stderr, which is taken over. */
+static void
+take_end(struct working *work, struct body *body)
+{
+	const struct step *s = work->step;
+
+	work->error = body->error;
+	work->exit_code = body->exit_code;
+	if (sandbox_holds(&s->sandbox))
+		sandbox_blocked(body->exit_code, body->errors.data, body->errors.len, &work->error);
+	work->killed = body->exit_code > 128;
+	buffer_free(&work->errors);
+	work->errors = body->errors;
+	work->errors_bytes = body->errors_bytes;
+	memset(&body->errors, 0, sizeof body->errors);
+	if (s->pending && work->error.code == ERROR_EXIT_STATUS && work->exit_code == STATUS_WAITING)
+		working_pend(work);
+}
+
 /* One try of a command. 0, or -1 if the machine failed; the try's error is in
  * work->error. */
 static int
@@ -112,38 +143,18 @@ try_command(struct working *work, struct error *err)
 {
 	struct step *s = work->step;
 	struct buffer input = BUFFER_INIT;
-	struct body body;
-	char **argv;
+	char **argv = command_argv(s);
+	struct body body = { .argv = argv, .name = s->command[0], .environment = s->environment.list,
+	    .timeout_ms = s->timeout_ms, .inherit = true };
 	int result;
 
-	memset(&body, 0, sizeof body);
-	body.argv = argv = command_argv(s);
-	body.name = s->command[0];
-	body.environment = s->environment.list;
-	body.timeout_ms = s->timeout_ms;
-	body.inherit = true;
 	working_forget_results(work);
 	working_drop_passed(work);
-	if (s->passes)
-		working_body_line(work, &input);
-	else if (s->feed_state)
-		working_state_line(work, &input);
-	else
-		data_feed(&work->item->data, &input);
+	feed(work, &input);
 	body.input = buffer_string(&input);
 	body.input_len = input.len;
 	result = bodies_run(&body, 1, &s->interrupts, err);
-	work->error = body.error;
-	work->exit_code = body.exit_code;
-	if (sandbox_holds(&s->sandbox))
-		sandbox_blocked(body.exit_code, body.errors.data, body.errors.len, &work->error);
-	work->killed = body.exit_code > 128;
-	buffer_free(&work->errors);
-	work->errors = body.errors;
-	work->errors_bytes = body.errors_bytes;
-	memset(&body.errors, 0, sizeof body.errors);
-	if (s->pending && work->error.code == ERROR_EXIT_STATUS && work->exit_code == STATUS_WAITING)
-		working_pend(work);
+	take_end(work, &body);
 	if (result == 0 && !(s->passes && working_take_passed(work, &body.output)) &&
 	    work->error.code == ERROR_NONE)
 		take_output(work, &body.output);

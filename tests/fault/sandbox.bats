@@ -422,6 +422,22 @@ some_marked() { [ "$(marked "$1")" -ge "$2" ]; }
 	done
 }
 
+@test "a step that is killed amid a tool's call leaves nothing behind" {
+	mkdir "$BATS_TEST_TMPDIR/private"
+	mark="$BATS_TEST_TMPDIR-step"
+	mounts=$(cat /proc/self/mountinfo)
+	TMPDIR="$BATS_TEST_TMPDIR/private" SANDBOX_MARK="$mark" awf-step -i json -t bash call -r 3>&- \
+		<<<'{"command":"setsid sleep 301 & echo x >/tmp/awf-left; >begun; sleep 300"}' &
+	step=$!
+	eventually test -e begun
+	kill -KILL "$step"
+	eventually none_marked "$mark"
+	[ ! -e /tmp/awf-left ] && [ -z "$(ls "$BATS_TEST_TMPDIR/private")" ]
+	same "$(cat /proc/self/mountinfo)" "$mounts"
+	same "$(ls)" begun
+	same "$(awf-step -i json -t bash call -r <<<'{"command":"ls"}')" begun
+}
+
 @test "a name that others spare does not help to outlive the command" {
 	for config in full namespaces; do
 		env SANDBOX_MARK="$BATS_TEST_TMPDIR-detached" "$sandbox" $(options "$config") -- python3 -c '

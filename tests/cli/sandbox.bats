@@ -54,7 +54,7 @@ $1"
 	agent scout 'tools: [read, bash]'
 	same "$(awf-step -p go -n -r -a scout ask 2>/dev/null)" 'done'
 	same "$(bodies | tail -n 1 | jq -c '.messages[-1].content[] | [.is_error, .content]')" \
-		'[true,"read: /root/x: the sandbox (read-only) does not allow to see this"]
+		'[true,"read: /root/x: the sandbox (read-only) does not allow to see this: stay in the working directory"]
 [true,"exit status 4\nout"]'
 }
 

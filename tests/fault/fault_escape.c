@@ -163,11 +163,12 @@ try_utimes(char **a)
 	return result(utimes(a[0], NULL));
 }
 
-/* A name whose address has no low half, for a filter that looks at that alone. */
+/* A name whose address has no low half, for a filter that looks at that alone. Lower
+ * such addresses belong to AddressSanitizer. */
 static int
 try_utimes_far(char **a)
 {
-	void *far = mmap((void *)(UINT64_C(1) << 32), 4096, PROT_READ | PROT_WRITE,
+	void *far = mmap((void *)(UINT64_C(1) << 45), 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	if (far == MAP_FAILED)

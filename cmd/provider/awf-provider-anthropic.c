@@ -594,8 +594,20 @@ write_called_tools(struct writer *w, const struct provider_request *r)
 	map_free(&named);
 }
 
+/* Whether the model decides itself how long it thinks, by an effort: those after 4.5, which
+ * take no number of tokens. Models of other names are other servers'. */
+static bool
+is_adaptive(struct span model)
+{
+	static const char *const all[] = { "claude-*", NULL };
+	static const char *const older[] = { "claude-2*", "claude-3*", "claude-instant*",
+	    "claude-*-4-0*", "claude-*-4-1*", "claude-*-4-2*", "claude-*-4-5*", NULL };
+
+	return stream_model(model, all) && !stream_model(model, older);
+}
+
 static void
-write_thinking(struct writer *w, struct span thinking)
+write_thinking(struct writer *w, struct span model, struct span thinking)
 {
 	long long budget = thinking_budget(thinking);
 
@@ -607,13 +619,14 @@ write_thinking(struct writer *w, struct span thinking)
 		return;
 	writer_key(w, "thinking");
 	writer_object(w);
-	writer_member_string(w, "type", "enabled");
-	writer_member_integer(w, "budget_tokens", budget);
+	writer_member_string(w, "type", is_adaptive(model) ? "adaptive" : "enabled");
+	if (!is_adaptive(model))
+		writer_member_integer(w, "budget_tokens", budget);
 	writer_object_end(w);
 }
 
 static void
-write_params(struct writer *w, struct span params)
+write_params(struct writer *w, struct span model, struct span params)
 {
 	static const char *const apart[] = { "cache", "output_config", "thinking", NULL };
 	struct span thinking = span_member(params, "thinking"), key, value;
@@ -621,7 +634,7 @@ write_params(struct writer *w, struct span params)
 
 	if (span_member(params, "max_tokens").at == NULL)
 		writer_member_integer(w, "max_tokens", MAX_TOKENS + thinking_budget(thinking));
-	write_thinking(w, thinking);
+	write_thinking(w, model, thinking);
 	span_walk_begin(&walk, params);
 	while (span_walk_next(&walk, &key, &value)) {
 		if (span_one_of(key, apart) == NULL)
@@ -683,24 +696,47 @@ takes_schema(const struct provider_request *r)
 	    strict_takes(&strict, r->output_schema);
 }
 
+/* The effort of thinking as the API has it; "" if it is not to be said, or the caller has. */
+static const char *
+effort_of(const struct provider_request *r)
+{
+	static const char *const efforts[] = { "low", "medium", "high", NULL };
+	struct span thinking = span_member(r->params, "thinking");
+	const char *effort = thinking_effort(thinking);
+
+	if (!is_adaptive(r->model) || span_true(thinking) ||
+	    span_path(r->params, "output_config", "effort", NULL).at != NULL)
+		return "";
+	if (effort == NULL && span_is(thinking, "minimal"))
+		effort = "low";
+	if (effort == NULL)
+		effort = span_one_of(thinking, efforts);
+	return effort == NULL ? "" : effort;
+}
+
 /* The other members are the caller's. */
 static void
 write_output_config(struct writer *w, const struct provider_request *r)
 {
 	struct span config = span_member(r->params, "output_config");
+	const char *effort = effort_of(r);
 
-	if (!takes_schema(r)) {
+	if (!takes_schema(r) && *effort == '\0') {
 		pass_member(w, "output_config", config);
 		return;
 	}
 	writer_key(w, "output_config");
 	writer_object(w);
-	pass_others(w, config, "format");
-	writer_key(w, "format");
-	writer_object(w);
-	writer_member_string(w, "type", "json_schema");
-	strict_write(w, "schema", r->output_schema);
-	writer_object_end(w);
+	pass_others(w, config, takes_schema(r) ? "format" : "effort");
+	if (*effort != '\0')
+		writer_member_string(w, "effort", effort);
+	if (takes_schema(r)) {
+		writer_key(w, "format");
+		writer_object(w);
+		writer_member_string(w, "type", "json_schema");
+		strict_write(w, "schema", r->output_schema);
+		writer_object_end(w);
+	}
 	writer_object_end(w);
 }
 
@@ -713,7 +749,7 @@ write_body(const struct stream *s, struct writer *w)
 	writer_object(w);
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
-	write_params(w, r->params);
+	write_params(w, r->model, r->params);
 	write_output_config(w, r);
 	write_system(w, r->system, cached);
 	if (span_element(r->tools, 0).at != NULL)

@@ -10,6 +10,7 @@
 #include "pass.h"
 #include "responses.h"
 #include "stream.h"
+#include "thinking.h"
 
 static const char usage[] =
 "awf-provider-openai-responses < requests\n"
@@ -211,7 +212,7 @@ write_tools(struct writer *w, struct span list)
 static void
 write_thinking(struct writer *w, struct span thinking)
 {
-	const char *effort = openai_effort(thinking);
+	const char *effort = thinking_effort(thinking);
 
 	if (span_type(thinking) == 'o') {
 		pass_member(w, "reasoning", thinking);

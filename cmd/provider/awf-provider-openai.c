@@ -12,6 +12,7 @@
 #include "openai.h"
 #include "pass.h"
 #include "stream.h"
+#include "thinking.h"
 
 #define API "openai"
 #define REFUSAL 1 /* index of a text that is one; the API has no numbers for texts */
@@ -273,7 +274,7 @@ write_thinking(struct writer *w, struct span thinking)
 	else if (span_type(thinking) == 'o')
 		pass_member(w, "thinking", thinking);
 	else
-		writer_member_string(w, "reasoning_effort", openai_effort(thinking));
+		writer_member_string(w, "reasoning_effort", thinking_effort(thinking));
 }
 
 static void

@@ -7,10 +7,6 @@
 #include "json/scan.h"
 #include "stream.h"
 
-/* The effort that `thinking` asks for where it is no word for it: "medium" if it is
- * true, one by the number of tokens; NULL if it is anything else. */
-const char *openai_effort(struct span thinking);
-
 /* Whether there is an output_schema that its model, and the server, take at all. */
 bool openai_takes_schema(const struct stream *s);
 /* Its members of a format: to be kept to strictly where it is within what that takes. */

@@ -27,3 +27,16 @@ thinking_budget(struct span thinking)
 			budget = efforts[i].budget;
 	return budget;
 }
+
+const char *
+thinking_effort(struct span thinking)
+{
+	long long budget = 0;
+
+	if (span_true(thinking))
+		return "medium";
+	number_set(&budget, thinking);
+	if (budget <= 0)
+		return NULL;
+	return budget <= 2048 ? "low" : budget <= 8192 ? "medium" : "high";
+}

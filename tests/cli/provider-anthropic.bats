@@ -90,6 +90,28 @@ sent_blocks() {
 	END
 }
 
+@test "the request: thinking of models that take an effort" {
+	for model in claude-sonnet-4-6 claude-opus-5-5 anthropic/claude-sonnet-5; do
+		while read -r given expected; do
+			same "$model $given $(sent "\"model\":\"$model\",\"params\":{\"thinking\":$given}" | jq -c '[.thinking, .output_config]')" \
+				"$model $given $expected"
+		done <<-'END'
+			false [null,null]
+			true [{"type":"adaptive"},null]
+			"minimal" [{"type":"adaptive"},{"effort":"low"}]
+			"high" [{"type":"adaptive"},{"effort":"high"}]
+			5000 [{"type":"adaptive"},{"effort":"medium"}]
+			{"type":"disabled"} [{"type":"disabled"},null]
+			"low","output_config":{"effort":"max","x":1} [{"type":"adaptive"},{"effort":"max","x":1}]
+		END
+	done
+	same "$(sent '"model":"claude-opus-5","params":{"thinking":"high","output_config":{"x":1}},"output_schema":{"type":"object","properties":{},"additionalProperties":false}' |
+		jq -c '.output_config | [.x, .effort, .format.type]')" '[1,"high","json_schema"]'
+	for model in claude-sonnet-4-5 claude-opus-4-1-20250805 claude-opus-4-20250514 claude-3-7-sonnet-latest; do
+		same "$(sent "\"model\":\"$model\",\"params\":{\"thinking\":\"low\"}" | jq -c .thinking)" '{"type":"enabled","budget_tokens":2048}'
+	done
+}
+
 @test "what the API said goes back as it came" {
 	run sent_blocks "$(blocks tools)"
 	same "$output" '[{"type":"thinking","thinking":"Which files are there?","signature":"c2lnbmF0dXJl/+=="},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"text","text":"I look."},{"type":"tool_use","id":"toolu_1","name":"grep","input":{"pattern":"a\\.\u00e9","limit":1.00e2,"big":12345678901234567890}},{"type":"tool_use","id":"toolu_2","name":"now","input":{},"caller":{"type":"direct"}}]'

@@ -22,7 +22,7 @@ said() {
 # What was asked and answered, but for what a recording does not hold.
 messages() {
 	jq -cS 'select(.type | startswith("message.")) | [.path, (.payload |
-		del(.duration_ms, .usage.cache_read_tokens, .usage.cache_write_tokens))]' "$1"
+		del(.duration_ms, .request_id, .usage.cache_read_tokens, .usage.cache_write_tokens))]' "$1"
 }
 
 # from FILE WORKFLOW: its output, run on recorded answers.

@@ -175,9 +175,9 @@ static const struct {
 	{ "{\"concurrent\": \"yes\"}", "concurrent: expected true or false, got text" },
 	{ "{\"env\": [\"A-B\"]}", "env: 'A-B' is no variable's name" },
 	{ "{\"env\": [\"1A\"]}", "env: '1A' is no variable's name" },
-	{ "{\"sandbox\": true}", "sandbox: not supported by this version" },
-	{ "{\"sandbox\": \"strict\"}", "sandbox: not supported by this version" },
-	{ "{\"network\": false}", "network: not supported by this version" },
+	{ "{\"sandbox\": true}", "sandbox: expected workspace, read-only or none" },
+	{ "{\"sandbox\": \"strict\"}", "sandbox: expected workspace, read-only or none" },
+	{ "{\"network\": 1}", "network: expected true or false, got whole number" },
 };
 
 static void

@@ -20,7 +20,7 @@ awf-step -s join -r -- fault_effect command_undeclared '%'
 """
 SOURCES = (
     "awf-step -i lines --effects read fetch -- fault_effect command_read '{{\"item\":\"%\"}}' |"
-    " jq -c '.data |= fromjson'",
+    " jq -c 'if .metadata.error then . else .data |= fromjson end'",
     "awf-step -n -O json --effects none fetch -- fault_effect command_none '{items}'",
 )
 AGENT = """\

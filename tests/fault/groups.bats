@@ -54,16 +54,15 @@ killed() {
 	# A run that was done, but for its process to end, says nothing when it is resumed.
 	[ ! -s now ] || cp now out
 	[ "$at" != 0 ] || return 1
-	# Those that a dying shell had just started end with their guardian.
-	eventually all_gone || { left; return 1; }
+	eventually all_gone
 }
-all_gone() { [ ! -s id ] || ! grep -qsF "AWF_RUN_ID=$(cat id)" /proc/[0-9]*/environ; }
-# What is still there, and what it waits for.
-left() {
-	local pid
-	for pid in $(grep -lsF "AWF_RUN_ID=$(cat id)" /proc/[0-9]*/environ | cut -d/ -f3); do
-		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline") $(cat "/proc/$pid/wchan") $(ls -l "/proc/$pid/fd")"
-	done
+# What a dying shell had just started, and its guardian was killed amid ending, dies too.
+all_gone() {
+	local left
+	[ -s id ] || return 0
+	left=$(grep -lsF "AWF_RUN_ID=$(cat id)" /proc/[0-9]*/environ | cut -d/ -f3)
+	# shellcheck disable=SC2086
+	[ -z "$left" ] || { kill -9 $left 2>/dev/null; return 1; }
 }
 
 # What a record must be in the end.

@@ -13,7 +13,8 @@ prepare() {
 	export LEDGERS=$PWD
 }
 
-coder() { awf-run --snapshot ../coder.awf <../samples/bug.txt; }
+# What sanitizers are told is of the environment, which a replay has from the record.
+coder() { awf-run --env ASAN_OPTIONS --snapshot ../coder.awf <../samples/bug.txt; }
 passes() { make -s check; }
 
 @test "a change that does not build is mended, and the tests pass" {
@@ -66,7 +67,7 @@ passes() { make -s check; }
 
 @test "killed while the change is mended, it goes on there" {
 	hold undeclared
-	die --snapshot ../coder.awf <../samples/bug.txt
+	die --env ASAN_OPTIONS --snapshot ../coder.awf <../samples/bug.txt
 	run -0 resume
 	same "$(answers "$(transcript)")" ' 5 fix.change '
 	run -0 passes

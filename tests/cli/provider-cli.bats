@@ -53,7 +53,7 @@ check_failure() {
 	for name in $CLIS; do
 		for file in "$captures/$name"/*.exit; do
 			file=${file%.exit}
-			# Failures are below; a single document is not what a provider asks for.
+			# Failures are below, and single documents, which no provider asks for.
 			case ${file##*/} in
 			*recovered | text* | tool* | resume-* | subagent | stdin-stream) ;;
 			*) continue ;;
@@ -66,7 +66,7 @@ check_failure() {
 	[ "$count" -gt 45 ]
 }
 
-@test "every recorded failure of a CLI" {
+@test "every recorded failure of a CLI, and every single document" {
 	local captures="${AWF_CAPTURES:-$ROOT/../shared/captures}" name file category
 	[ -d "$captures/claude" ] || skip "no recorded runs in $captures"
 	while read -r name file category; do
@@ -80,6 +80,8 @@ check_failure() {
 		claude cut-midstream message
 		claude interrupted cancelled
 		claude maxturns max_turns
+		claude text-json message
+		claude tool-json message
 		codex error-401 auth
 		codex error-429 rate_limit
 		codex error-500 overloaded
@@ -96,6 +98,7 @@ check_failure() {
 		gemini error-refused network
 		gemini interrupted cancelled
 		gemini text-json provider
+		gemini tool-json provider
 		copilot error-401 auth
 		copilot error-429 rate_limit
 		copilot error-500 provider

@@ -1,12 +1,20 @@
+/*
+ * What lies in a project may have been written by a tool, or have come with a repository:
+ * it is read beneath the project, so that a link brings no file from outside into a prompt.
+ * What the user and the system keep for all projects is read as it stands.
+ */
 #include "agent/skills.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/definition.h"
 #include "agent/markdown.h"
+#include "base/beneath.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -28,6 +36,7 @@ struct composition {
 	struct digest digest;
 	struct buffer text;
 	char here[PATH_MAX];
+	char *project;       /* that here lies in */
 };
 
 static const struct definition_key keys[] = {
@@ -55,6 +64,70 @@ note_file(struct composition *c, const char *path, const struct buffer *bytes)
 	list_take(&c->agent->composed, path_normal(joined));
 	digest_add(&c->digest, buffer_string(bytes), bytes->len);
 	free(joined);
+}
+
+/* Whose files are taken from directories above: the user's, the system's, and those of
+ * who owns this directory. */
+static bool
+is_trusted(const struct composition *c, uid_t owner)
+{
+	struct stat status;
+
+	if (owner == geteuid() || owner == 0 || (stat(c->here, &status) == 0 &&
+	    owner == status.st_uid))
+		return true;
+	/* In a namespace that does not know root, its files belong to another number. */
+	return stat("/proc/sys", &status) == 0 && owner == status.st_uid;
+}
+
+static bool
+is_root_of_repository(const char *directory)
+{
+	char *path = path_join(directory, ".git");
+	bool is = access(path, F_OK) == 0;
+
+	free(path);
+	return is;
+}
+
+/* The repository that a directory lies in, as far up as can be trusted; the directory
+ * itself if it lies in none. In memory of its own. */
+static char *
+project_of(const struct composition *c, const char *directory)
+{
+	char *at = memory_text(directory), *above;
+	struct stat status;
+
+	while (!is_root_of_repository(at)) {
+		bool top = strcmp(at, "/") == 0;
+
+		above = path_directory(at);
+		free(at);
+		at = above;
+		if (top || stat(at, &status) != 0 || !is_trusted(c, status.st_uid)) {
+			free(at);
+			return memory_text(directory);
+		}
+	}
+	return at;
+}
+
+/* Reads a file that belongs to a project; NULL: to the user, or the system. */
+static int
+load(const char *project, const char *path, struct buffer *bytes, struct error *err)
+{
+	struct error why = ERROR_INIT;
+	int result;
+
+	if (project == NULL)
+		return file_load(path, DEFINITION_LIMIT, bytes, err);
+	result = beneath_load(project, path, DEFINITION_LIMIT, bytes, &why);
+	if (result != 0 && errno == EXDEV)
+		error_set(err, ERROR_DEFINITION, path, "a link that leads out of %s: it is not "
+		    "read; put a copy there", project);
+	else if (result != 0)
+		error_set(err, ERROR_DEFINITION, why.place, "%s", why.message);
+	return result;
 }
 
 /* A path in this directory is told from here: so it is the same wherever that lies. */
@@ -109,12 +182,33 @@ check_skill(const struct skill *s, const struct definition *d, const char *name,
 	    "the skill has no instructions after its front matter");
 }
 
+/* Relative paths are of this directory. */
 static int
-read_skill(struct composition *c, struct skill *s, const char *name, struct error *err)
+load_skill(const struct composition *c, const char *path, const char *workflow_directory,
+    struct buffer *text, struct error *err)
+{
+	char *whole = *path == '/' ? memory_text(path) : path_join(c->here, path), *project;
+	int result;
+
+	if (beneath_part(c->here, whole) != NULL)
+		project = memory_text(c->project);
+	else if (workflow_directory != NULL && beneath_part(workflow_directory, whole) != NULL)
+		project = project_of(c, workflow_directory);
+	else
+		project = NULL;
+	result = load(project, whole, text, err);
+	free(project);
+	free(whole);
+	return result;
+}
+
+static int
+read_skill(struct composition *c, struct skill *s, const char *name,
+    const char *workflow_directory, struct error *err)
 {
 	struct definition d = { s->path, NULL, NULL };
 	struct buffer text = BUFFER_INIT;
-	int result = file_load(s->path, DEFINITION_LIMIT, &text, err);
+	int result = load_skill(c, s->path, workflow_directory, &text, err);
 
 	if (result == 0) {
 		note_file(c, s->path, &text);
@@ -157,7 +251,7 @@ add_skill(struct composition *c, const char *name, bool whole, const char *workf
 	if (s.path == NULL)
 		return -1;
 	s.directory = path_directory(s.path);
-	result = read_skill(c, &s, name, err);
+	result = read_skill(c, &s, name, workflow_directory, err);
 	if (result == 0) {
 		append_skill(c, &s, whole);
 		list_take(&c->agent->skill_directories,
@@ -195,71 +289,79 @@ add_skills(struct composition *c, bool reads, const char *workflow_directory, st
 
 /* AGENTS.md. */
 
+/* told: as the model is told of it. */
 static int
-add_agents_file(struct composition *c, const char *path, struct error *err)
+add_agents_file(struct composition *c, const char *project, const char *path, const char *told,
+    struct error *err)
 {
 	struct buffer bytes = BUFFER_INIT;
 	char *text = NULL;
-	int result = file_load(path, DEFINITION_LIMIT, &bytes, err);
+	int result = load(project, path, &bytes, err);
 
 	if (result == 0) {
 		note_file(c, path, &bytes);
-		result = markdown_normalise(&bytes, path, err);
+		result = markdown_normalise(&bytes, told, err);
 	}
 	if (result == 0)
 		text = markdown_trimmed(buffer_string(&bytes), bytes.len);
 	if (result == 0 && text == NULL)
-		result = error_set(err, ERROR_DEFINITION, path, "is empty");
+		result = error_set(err, ERROR_DEFINITION, told, "is empty");
 	if (result == 0)
-		buffer_format(&c->text, "\n\n<instructions from=\"%s\">\n%s\n</instructions>", path,
+		buffer_format(&c->text, "\n\n<instructions from=\"%s\">\n%s\n</instructions>", told,
 		    text);
 	free(text);
 	buffer_free(&bytes);
 	return result;
 }
 
-/* Adds a directory's file if there is one, and notes that it was looked for. Takes the
- * directory over. */
+/* Adds a directory's file if there is one, and notes that it was looked for. */
 static int
-look_in(struct composition *c, char *directory, const char *told, struct buffer *looked,
-    struct error *err)
+look_in(struct composition *c, const char *directory, struct buffer *looked, struct error *err)
 {
-	char *path;
-	int result;
+	char *path = path_join(directory, AGENTS_FILE);
+	int result = 0;
 
-	if (directory == NULL)
-		return 0;
-	path = path_join(directory, AGENTS_FILE);
 	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
-	if (!definition_exists(path))
-		result = 0;
-	else if (told == NULL)
-		result = add_agents_file(c, path, err);
-	else
-		result = add_agents_file(c, told, err);
+	if (definition_exists(path))
+		result = add_agents_file(c, NULL, path, path, err);
 	free(path);
-	free(directory);
 	return result;
 }
 
-/* From the root of the repository, or of all files, down to here. */
+/* Whether a directory above, or the file that lies in it, may be another user's doing. */
+static bool
+is_of_others(const struct composition *c, const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && !is_trusted(c, status.st_uid);
+}
+
+/* From the root of the repository, or of all files, down to here. Directories of other
+ * users end the way up. */
 static int
 look_in_project(struct composition *c, const char *directory, const char *told,
     struct buffer *looked, struct error *err)
 {
-	char *repository = path_join(directory, ".git"), *above, *told_above;
-	bool ends = access(repository, F_OK) == 0 || strcmp(directory, "/") == 0;
+	bool here = strcmp(directory, c->here) == 0, repository = is_root_of_repository(c->project);
+	char *path, *above, *told_above;
 	int result = 0;
 
-	free(repository);
-	if (!ends) {
+	if (!here && is_of_others(c, directory))
+		return 0;
+	if (strcmp(directory, "/") != 0 && !(repository && strcmp(directory, c->project) == 0)) {
 		above = path_directory(directory);
 		told_above = memory_format("../%s", told);
 		result = look_in_project(c, above, told_above, looked, err);
 		free(told_above);
 		free(above);
 	}
-	return result == 0 ? look_in(c, memory_text(directory), told, looked, err) : -1;
+	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
+	path = path_join(directory, AGENTS_FILE);
+	if (result == 0 && definition_exists(path) && (here || !is_of_others(c, path)))
+		result = add_agents_file(c, repository ? c->project : directory, path, told, err);
+	free(path);
+	return result;
 }
 
 /* What is nearest comes last, as the last word. */
@@ -269,13 +371,12 @@ add_agents_files(struct composition *c, struct error *err)
 	struct buffer looked = BUFFER_INIT;
 	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
 	size_t found = list_count(c->agent->composed);
-	int result = look_in(c, memory_text(AWF_DATADIR), NULL, &looked, err);
+	int result = look_in(c, AWF_DATADIR, &looked, err);
 
+	if (result == 0 && user != NULL)
+		result = look_in(c, user, &looked, err);
 	free(file);
-	if (result == 0)
-		result = look_in(c, user, NULL, &looked, err);
-	else
-		free(user);
+	free(user);
 	if (result == 0)
 		result = look_in_project(c, c->here, AGENTS_FILE, &looked, err);
 	if (result == 0 && list_count(c->agent->composed) == found)
@@ -309,6 +410,7 @@ skills_compose(struct agent *a, bool reads, const char *workflow_directory, stru
 		return 0;
 	if (getcwd(c.here, sizeof c.here) == NULL)
 		return error_errno(err, ERROR_SYSTEM, ".", "unable to tell where this is");
+	c.project = project_of(&c, c.here);
 	digest_begin(&c.digest);
 	digest_add(&c.digest, a->sha256, strlen(a->sha256));
 	if (a->agents_md)
@@ -318,5 +420,6 @@ skills_compose(struct agent *a, bool reads, const char *workflow_directory, stru
 	if (result == 0 && c.text.len > 0)
 		settle(&c);
 	buffer_free(&c.text);
+	free(c.project);
 	return result;
 }

@@ -250,3 +250,64 @@ skills: pdf'
 		kill "$MODEL_SERVER_PID"
 	done
 }
+
+@test "a link in a project brings no file from outside into a prompt" {
+	mkdir -p "$XDG_CONFIG_HOME/awf" docs vendor
+	(umask 077 && echo 'ANTHROPIC_API_KEY=secret' >"$XDG_CONFIG_HOME/awf/keys")
+	agent helper 'agents_md: true'
+	ln -s "$XDG_CONFIG_HOME/awf/keys" AGENTS.md
+	same "$(refused helper)" "$PWD/AGENTS.md: a link that leads out of $PWD: it is not read; put a copy there"
+	# Nor does one to a directory, nor by the name of another process's file.
+	ln -s "$XDG_CONFIG_HOME/awf" out
+	ln -sf out/keys AGENTS.md
+	[[ $(refused helper) == *'leads out of'* ]]
+	ln -sf "/proc/self/cwd/docs/rules.md" AGENTS.md
+	echo 'rules of docs' >docs/rules.md
+	[[ $(refused helper) == *'leads out of'* ]]
+	# Those within are followed, from a directory of the repository to another.
+	ln -sf docs/rules.md AGENTS.md
+	system helper | grep -qx 'rules of docs'
+	ln -s ../AGENTS.md docs/AGENTS.md
+	mv agents docs
+	(cd docs && same "$(system helper | grep -c '^rules of docs$')" 2)
+	mv docs/agents .
+
+	agent helper 'skills: pdf'
+	mkdir -p skills/pdf
+	ln -s "$XDG_CONFIG_HOME/awf/keys" skills/pdf/SKILL.md
+	same "$(refused helper)" "$PWD/skills/pdf/SKILL.md: a link that leads out of $PWD: it is not read; put a copy there"
+	rm -r skills
+	skill vendor/pdf
+	ln -s vendor skills
+	system helper | grep -q 'Do it as pdf does'
+	# The same beside the workflow, and the user's own may be where they like.
+	rm skills
+	mkdir -p "$HOME/dotfiles" "$HOME/.agents/skills" ../flows/skills/pdf
+	ln -s "$XDG_CONFIG_HOME/awf/keys" ../flows/skills/pdf/SKILL.md
+	AWF_WORKFLOW_DIR=$(realpath ../flows) run -2 awf-step -a helper ask --dry-run <<<question
+	[[ $output == *'/flows/skills/pdf/SKILL.md: a link that leads out of '*/flows:* ]]
+	skill "$HOME/dotfiles/pdf"
+	ln -s "$HOME/dotfiles/pdf" "$HOME/.agents/skills/pdf"
+	system helper | grep -q 'Do it as pdf does'
+}
+
+@test "AGENTS.md files of other users are not taken from above" {
+	[ "$(id -u)" = 0 ] || skip "only root can make files of others"
+	rm -r .git
+	agent helper 'agents_md: true'
+	echo own >AGENTS.md
+	mkdir -p up/of/here
+	mv agents AGENTS.md up/of/here
+	echo 'from above' >up/of/AGENTS.md
+	cd up/of/here
+	system helper | grep -qx 'from above'
+	chown 12345 ../AGENTS.md
+	same "$(system helper | grep -c instructions)" 2
+	chown 0 ../AGENTS.md
+	echo 'from far above' >../../AGENTS.md
+	chown 12345 ..
+	same "$(system helper | grep -c instructions)" 2
+	# Who owns this directory is taken at his word.
+	chown 12345 .
+	same "$(system helper | grep -c 'from .*above')" 2
+}

@@ -37,8 +37,10 @@
 #include "exec/process.h"
 #include "exec/sandbox.h"
 #include "exec/userns.h"
+#include "sandbox/grounds.h"
 #include "sandbox/landlock.h"
 #include "sandbox/limits.h"
+#include "sandbox/resolve.h"
 #include "sandbox/seccomp.h"
 #include "sandbox/view.h"
 
@@ -152,7 +154,6 @@ let_go(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
 		if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))
 			dup2(null, fd);
-	closefrom(STDERR_FILENO + 1);
 }
 
 /* Nothing can be taken back after this. */
@@ -167,6 +168,7 @@ close_in(const struct confinement *c, struct error *err)
 	if (c->landlock > LANDLOCK_NONE &&
 	    landlock_enforce(c->places, c->landlock, s->network, err) == -1)
 		return -1;
+	closefrom(STDERR_FILENO + 1); /* the places were open till here */
 	if (capabilities_keep(&none) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
 	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
@@ -370,22 +372,39 @@ run_keeper(struct confinement *c, struct report *r)
 	return c->namespaces && r->what == REPORT_NO_NAMESPACES ? 0 : failed;
 }
 
+/* Where nobody's sandboxed programs can give its name to something else. */
+static char *
+temporary_parent(const struct places *p)
+{
+	const char *parent = getenv("TMPDIR");
+	struct resolved r;
+
+	if (parent == NULL || *parent != '/' || resolve(&r, parent, p->workspace_fd) == -1)
+		return memory_text("/tmp");
+	if (r.strayed || places_within(r.path, p->workspace) || grounds_have(r.path)) {
+		resolved_free(&r);
+		return memory_text("/tmp");
+	}
+	close(r.fd);
+	return r.path;
+}
+
 static int
 make_temporary(struct places *p, struct error *err)
 {
-	const char *parent = getenv("TMPDIR");
+	char *parent = temporary_parent(p);
+	int failed = 0;
 
-	if (parent == NULL || *parent != '/' || places_within(parent, p->workspace))
-		parent = "/tmp";
 	p->temporary = path_join(parent, "awf-sandbox.XXXXXX");
 	if (mkdtemp(p->temporary) != NULL) {
 		places_add(p, p->temporary, PLACE_WRITE);
-		return 0;
+	} else {
+		failed = error_errno(err, ERROR_BLOCKED, parent, "unable to make a directory in it");
+		free(p->temporary);
+		p->temporary = NULL;
 	}
-	error_errno(err, ERROR_BLOCKED, parent, "unable to make a directory in it");
-	free(p->temporary);
-	p->temporary = NULL;
-	return -1;
+	free(parent);
+	return failed;
 }
 
 /* What a killed keeper left is ended here. */

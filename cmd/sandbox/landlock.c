@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <linux/openat2.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sandbox/resolve.h"
 
 /* What headers older than the kernel do not know. */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
@@ -70,9 +71,7 @@ add_place(int ruleset, const struct place *place, uint64_t handled, struct error
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = accesses[place->access] & handled };
 	struct stat st;
-	/* It was without links; somebody else may have been at it since. */
-	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
-	int failed = 0, fd = (int)syscall(SYS_openat2, AT_FDCWD, place->path, &how, sizeof how);
+	int failed = 0, fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
 
 	if (fd < 0)
 		return 0;
@@ -81,7 +80,8 @@ add_place(int ruleset, const struct place *place, uint64_t handled, struct error
 	rule.parent_fd = fd;
 	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, place->path, "unable to allow it");
-	close(fd);
+	if (fd != place->fd)
+		close(fd);
 	return failed;
 }
 

@@ -1,14 +1,21 @@
+#define _GNU_SOURCE
 #include "sandbox/places.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "sandbox/grounds.h"
 #include "sandbox/public.h"
+#include "sandbox/resolve.h"
 
 /* What programs of any system expect to read. */
 static const char *const system_places[] = {
@@ -27,6 +34,14 @@ static const char *const devices[] = {
 /* What belongs to the programs of PREFIX/bin. */
 static const char *const beside_programs[] = {
 	"lib", "lib32", "lib64", "libexec", "include", "share", "version", "versions", "plugins", NULL
+};
+
+/* Of a home directory, what is no program's. */
+static const char *const secrets[] = {
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".password-store",
+	".mozilla", ".netrc", ".pki", ".git-credentials", ".npmrc", ".pypirc", ".config/awf",
+	".config/gcloud", ".config/gh", ".config/git", ".local/share/awf",
+	".local/share/keyrings", NULL
 };
 
 bool
@@ -50,15 +65,18 @@ allowed_by(const struct places *p, const char *path, enum place_access access)
 	return NULL;
 }
 
+/* Takes path and fd over. */
 static void
-add_resolved(struct places *p, char *path, enum place_access access)
+add_found(struct places *p, char *path, int fd, enum place_access access)
 {
 	if (allowed_by(p, path, access) != NULL) {
 		free(path);
+		if (fd != -1)
+			close(fd);
 		return;
 	}
 	p->list = memory_array(p->list, p->count + 1, sizeof *p->list);
-	p->list[p->count++] = (struct place){ path, access };
+	p->list[p->count++] = (struct place){ path, access, fd };
 }
 
 void
@@ -67,26 +85,69 @@ places_add(struct places *p, const char *path, enum place_access access)
 	char *real = realpath(path, NULL);
 
 	if (real != NULL)
-		add_resolved(p, real, access);
+		add_found(p, real, -1, access);
 }
 
-/* The home directory as a whole is nobody's to read. */
+/* Takes what was found over. */
+static void
+add_resolved(struct places *p, struct resolved *r)
+{
+	add_found(p, r->path, r->fd, PLACE_READ);
+	*r = (struct resolved){ -1, NULL, false };
+}
+
+static bool
+is_home(const struct places *p, const char *path)
+{
+	return list_has(p->homes, path);
+}
+
+/* A home directory as a whole is nobody's to read. */
 static bool
 holds_home(const struct places *p, const char *path)
 {
-	return p->home != NULL && places_within(p->home, path);
+	for (char **home = p->homes; home != NULL && *home != NULL; home++)
+		if (places_within(*home, path))
+			return true;
+	return false;
 }
 
-/* What nobody asked for by name. */
+/* Whether it is a secret, lies in one or holds one. */
+static bool
+touches_secret(const struct places *p, const char *path)
+{
+	bool touches = false;
+
+	for (char **home = p->homes; home != NULL && *home != NULL; home++)
+		for (size_t i = 0; !touches && secrets[i] != NULL; i++) {
+			char *secret = path_join(*home, secrets[i]);
+
+			touches = places_within(path, secret) || places_within(secret, path);
+			free(secret);
+		}
+	for (char **hidden = p->hidden; !touches && hidden != NULL && *hidden != NULL; hidden++)
+		touches = places_within(path, *hidden) && !places_within(p->workspace, *hidden) &&
+		    !is_home(p, *hidden);
+	return touches;
+}
+
+/* What nobody asked for by name. A link that sandboxed programs may have made leads
+ * nowhere. */
 static void
 add_unasked(struct places *p, const char *path)
 {
-	char *real = *path == '/' ? realpath(path, NULL) : NULL;
+	struct resolved r;
 
-	if (real != NULL && !holds_home(p, real))
-		add_resolved(p, real, PLACE_READ);
+	if (*path != '/' || resolve(&r, path, p->workspace_fd) == -1)
+		return;
+	if (r.strayed || holds_home(p, r.path) || touches_secret(p, r.path) ||
+	    places_within(configuration, r.path))
+		resolved_free(&r);
+	else if (geteuid() == 0 && places_within(r.path, configuration))
+		public_add(p, r.path);
 	else
-		free(real);
+		add_resolved(p, &r);
+	resolved_free(&r);
 }
 
 /* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. */
@@ -94,8 +155,7 @@ static bool
 shares_data(const struct places *p, const char *prefix, const char *name)
 {
 	char *parent = path_directory(prefix);
-	bool shares = strcmp(name, "share") == 0 && p->home != NULL &&
-	    strcmp(parent, p->home) == 0;
+	bool shares = strcmp(name, "share") == 0 && is_home(p, parent);
 
 	free(parent);
 	return shares;
@@ -164,24 +224,34 @@ add_own_directory(struct places *p)
 static void
 add_command(struct places *p, const char *name)
 {
-	if (strchr(name, '/') != NULL)
-		places_add(p, name, PLACE_READ);
+	struct resolved r;
+
+	if (strchr(name, '/') == NULL || resolve(&r, name, p->workspace_fd) == -1)
+		return;
+	if (!r.strayed)
+		add_resolved(p, &r);
+	resolved_free(&r);
 }
 
 static int
 add_asked(struct places *p, const char *path, struct error *err)
 {
-	char *real = realpath(path, NULL);
+	struct resolved r;
+	int failed = 0;
 
-	if (real == NULL)
+	if (resolve(&r, path, p->workspace_fd) == -1)
 		return error_errno(err, ERROR_BLOCKED, path, "unable to let it be read");
-	if (holds_home(p, real)) {
-		free(real);
-		return error_set(err, ERROR_BLOCKED, path,
+	if (holds_home(p, r.path))
+		failed = error_set(err, ERROR_BLOCKED, path,
 		    "holds the home directory, which is not for all to read");
-	}
-	add_resolved(p, real, PLACE_READ);
-	return 0;
+	else if (r.strayed && allowed_by(p, r.path, PLACE_READ) == NULL)
+		failed = error_set(err, ERROR_BLOCKED, path, "leads to %s by a symbolic link in a "
+		    "directory that sandboxed programs can write to, and may be theirs: name %s itself",
+		    r.path, r.path);
+	else
+		add_resolved(p, &r);
+	resolved_free(&r);
+	return failed;
 }
 
 static int
@@ -238,8 +308,10 @@ hide_all(struct places *p, const struct settings *s)
 	hide(p, getenv("AWF_AUDIT_LOG"));
 	hide_below(p, getenv("XDG_CONFIG_HOME"), "awf");
 	hide_below(p, getenv("XDG_DATA_HOME"), "awf");
-	hide_below(p, p->home, ".config/awf");
-	hide_below(p, p->home, ".local/share/awf");
+	for (char **home = p->homes; home != NULL && *home != NULL; home++) {
+		hide_below(p, *home, ".config/awf");
+		hide_below(p, *home, ".local/share/awf");
+	}
 	for (char **path = s->hidden; path != NULL && *path != NULL; path++)
 		hide(p, *path);
 }
@@ -277,10 +349,11 @@ show_around(struct places *p)
 static int
 check_workspace(const struct places *p, struct error *err)
 {
-	if (!path_is_directory(p->workspace))
+	struct stat st;
+
+	if (fstat(p->workspace_fd, &st) != 0 || !S_ISDIR(st.st_mode))
 		return error_set(err, ERROR_BLOCKED, p->workspace, "is no directory, and no workspace");
-	if (strcmp(p->workspace, "/") == 0 ||
-	    (p->home != NULL && strcmp(p->workspace, p->home) == 0))
+	if (strcmp(p->workspace, "/") == 0 || is_home(p, p->workspace))
 		return error_set(err, ERROR_BLOCKED, p->workspace, "can be no workspace: a sandbox "
 		    "opens no whole home directory or machine (start in a directory below it, or "
 		    "say --sandbox none)");
@@ -291,23 +364,44 @@ check_workspace(const struct places *p, struct error *err)
 	return 0;
 }
 
+/* Where the workspace lies is asked of the open directory: its name may be given to another
+ * one meanwhile. */
+static int
+open_workspace(struct places *p, const char *name, struct error *err)
+{
+	char path[PATH_MAX], *link;
+	ssize_t len;
+
+	p->workspace_fd = open(name, O_PATH | O_CLOEXEC);
+	if (p->workspace_fd == -1)
+		return error_errno(err, ERROR_BLOCKED, name, "unable to use it as the workspace");
+	link = memory_format("/proc/self/fd/%d", p->workspace_fd);
+	len = readlink(link, path, sizeof path - 1);
+	free(link);
+	if (len <= 0)
+		return error_errno(err, ERROR_BLOCKED, name, "unable to tell where it lies");
+	p->workspace = memory_copy(path, (size_t)len);
+	return 0;
+}
+
 static int
 find_workspace(struct places *p, const struct settings *s, struct error *err)
 {
 	char here[PATH_MAX];
 
-	p->workspace = realpath(s->workspace, NULL);
-	if (p->workspace == NULL)
-		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to use it as the workspace");
+	if (open_workspace(p, s->workspace, err) == -1)
+		return -1;
 	hide_all(p, s);
 	if (is_replays_copy(p))
 		show_around(p);
-	if (check_workspace(p, err) == -1)
+	if (check_workspace(p, err) == -1 || (!s->read_only && grounds_keep(p->workspace, err) == -1))
 		return -1;
-	hide(p, p->home);
+	for (char **home = p->homes; home != NULL && *home != NULL; home++)
+		hide(p, *home);
 	p->start = memory_text(getcwd(here, sizeof here) != NULL &&
 	    places_within(here, p->workspace) ? here : p->workspace);
-	places_add(p, p->workspace, s->read_only ? PLACE_READ : PLACE_WRITE);
+	add_found(p, memory_text(p->workspace), fcntl(p->workspace_fd, F_DUPFD_CLOEXEC, 0),
+	    s->read_only ? PLACE_READ : PLACE_WRITE);
 	return 0;
 }
 
@@ -345,22 +439,32 @@ forget_unseen(struct places *p)
 	p->hidden = seen;
 }
 
-static char *
-find_home(void)
+static void
+add_home(struct places *p, const char *home)
 {
-	const char *home = getenv("HOME");
 	char *real = home == NULL || *home != '/' ? NULL : realpath(home, NULL);
 
-	if (real == NULL || strcmp(real, "/") != 0)
-		return real;
-	free(real);
-	return NULL;
+	if (real != NULL && strcmp(real, "/") != 0 && !is_home(p, real))
+		list_take(&p->homes, real);
+	else
+		free(real);
+}
+
+/* That which the environment names may be another one, or none. */
+static void
+find_homes(struct places *p)
+{
+	const struct passwd *user = getpwuid(getuid());
+
+	add_home(p, getenv("HOME"));
+	add_home(p, user == NULL ? NULL : user->pw_dir);
 }
 
 int
 places_find(struct places *p, const struct settings *s, struct error *err)
 {
-	*p = (struct places){ .home = find_home() };
+	*p = (struct places){ .workspace_fd = -1 };
+	find_homes(p);
 	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
 		return -1;
 	forget_unseen(p);
@@ -370,11 +474,16 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 void
 places_free(struct places *p)
 {
-	for (size_t i = 0; i < p->count; i++)
+	for (size_t i = 0; i < p->count; i++) {
 		free(p->list[i].path);
+		if (p->list[i].fd != -1)
+			close(p->list[i].fd);
+	}
 	free(p->list);
 	list_free(p->hidden);
-	free(p->home);
+	list_free(p->homes);
+	if (p->workspace_fd != -1)
+		close(p->workspace_fd);
 	free(p->workspace);
 	free(p->start);
 	free(p->temporary);

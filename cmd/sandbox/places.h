@@ -1,6 +1,10 @@
 /*
  * Which places a sandboxed program may see and change, as they lie on this machine: paths
  * without symbolic links, each in the list once, under no other that allows as much.
+ *
+ * A place is found once, and open from then on: what somebody makes of its path meanwhile
+ * is no place. Nothing that nobody asked for by name (of PATH, the workflow's directory)
+ * holds or lies in a home directory's secrets.
  */
 #ifndef AWF_SANDBOX_PLACES_H
 #define AWF_SANDBOX_PLACES_H
@@ -17,20 +21,23 @@ enum place_access { PLACE_LIST, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
 struct place {
 	char *path;
 	enum place_access access;
+	int fd;              /* O_PATH; -1: of the system, where nobody else changes names */
 };
 
 struct places {
 	struct place *list;
 	size_t count;
 	char **hidden;       /* what lies in one of them, and is not to be seen; ends with NULL */
-	char *home;          /* NULL: there is none */
+	char **homes;        /* $HOME's and the user's; ends with NULL; NULL: there is none */
 	char *workspace;
+	int workspace_fd;    /* O_PATH */
 	char *start;         /* directory to start in */
 	char *temporary;     /* directory that is private; set by the one who makes it */
 };
 
 /* ERROR_BLOCKED if the workspace can be none. */
 int places_find(struct places *p, const struct settings *s, struct error *err);
+/* One that no sandboxed program can have made. */
 void places_add(struct places *p, const char *path, enum place_access access);
 /* Whether the path is the directory or lies in it. */
 bool places_within(const char *path, const char *directory);

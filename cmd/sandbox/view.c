@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "sandbox/limits.h"
+#include "sandbox/resolve.h"
 
 /* Values of <linux/mount.h>, where the C library's header is without them. */
 #ifndef OPEN_TREE_CLONE
@@ -114,15 +115,16 @@ add_private_directories(struct layers *l, struct places *p)
 		}
 }
 
-/* Takes over the path. */
+/* Takes over the path, and what it leads to, which is open. */
 static int
-clone_tree(struct layers *l, char *path, bool writable, struct error *err)
+clone_tree(struct layers *l, char *path, int open, bool writable, struct error *err)
 {
-	int fd = (int)syscall(SYS_open_tree, AT_FDCWD, path,
-	    OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
+	int fd = (int)syscall(SYS_open_tree, open, "",
+	    OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE | O_CLOEXEC);
 	struct stat st = { .st_mode = 0 };
 	bool cloned = fd >= 0 && fstat(fd, &st) == 0;
 
+	close(open);
 	add_layer(l, LAYER_TREE, path, fd, S_ISDIR(st.st_mode));
 	if (!cloned)
 		return refused(err, "clone", path);
@@ -131,14 +133,20 @@ clone_tree(struct layers *l, char *path, bool writable, struct error *err)
 	return 0;
 }
 
-/* A place that is writable, or would be covered, is cloned. */
+/* A place that is writable, or would be covered, is cloned. What is open was opened outside,
+ * in whose mounts it cannot be cloned: it is opened once more, and is the same or nothing. */
 static int
 clone_place(struct layers *l, const struct place *place, struct error *err)
 {
 	bool writable = place->access == PLACE_WRITE;
+	int fd;
 
-	return writable || covered(l, place->path) ?
-	    clone_tree(l, memory_text(place->path), writable, err) : 0;
+	if (!writable && !covered(l, place->path))
+		return 0;
+	fd = place->fd != -1 ? resolve_again(place->path, place->fd) : resolve_exact(place->path);
+	if (fd == -1)
+		return writable ? refused(err, "open", place->path) : 0;
+	return clone_tree(l, memory_text(place->path), fd, writable, err);
 }
 
 static bool
@@ -159,8 +167,15 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 	int failed = 0;
 
 	for (; failed == 0 && places_within(path, place->path) && !is_cloned(l, path); path = next) {
+		int fd = resolve_exact(path);
+
 		next = path_directory(path);
-		failed = clone_tree(l, path, true, err);
+		if (fd == -1) {
+			failed = refused(err, "open", path);
+			free(path);
+		} else {
+			failed = clone_tree(l, path, fd, true, err);
+		}
 	}
 	free(path);
 	return failed;
@@ -233,6 +248,19 @@ mount_memory(const char *path, int64_t size, const char *mode)
 }
 
 static int
+lay_tree(const struct layer *layer)
+{
+	int at = resolve_exact(layer->path), failed;
+
+	if (at == -1)
+		return -1;
+	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
+	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+	close(at);
+	return failed;
+}
+
+static int
 lay(const struct view *v, const struct layer *layer)
 {
 	if (layer->kind == LAYER_PRIVATE)
@@ -242,8 +270,7 @@ lay(const struct view *v, const struct layer *layer)
 		    mount("/dev/null", layer->path, NULL, MS_BIND, NULL);
 	if (make_target(layer) != 0)
 		return -1;
-	return (int)syscall(SYS_move_mount, layer->tree, "", AT_FDCWD, layer->path,
-	    MOVE_MOUNT_F_EMPTY_PATH);
+	return lay_tree(layer);
 }
 
 static int

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,6 +439,21 @@ take_left_over(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
+/* The mark of a workspace that is gone. */
+static void
+take_workspace(struct pruner *p, const char *directory, const char *name)
+{
+	char *path = memory_format("%s/%s/%s", p->storage->root, directory, name);
+	struct buffer workspace = BUFFER_INIT;
+	struct stat status;
+
+	if (*name != '.' && file_load(path, PATH_MAX, &workspace, NULL) == 0 &&
+	    lstat(buffer_string(&workspace), &status) != 0 && errno == ENOENT)
+		unlink(path);
+	buffer_free(&workspace);
+	free(path);
+}
+
 static void
 sweep(struct pruner *p)
 {
@@ -448,6 +464,8 @@ sweep(struct pruner *p)
 	for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
 		if (pruner_each(p, directories[i], take_left_over, &error) != 0)
 			pruner_fail(p, &error);
+	if (!p->spec->dry && pruner_each(p, STORAGE_SANDBOXED, take_workspace, &error) != 0)
+		pruner_fail(p, &error);
 }
 
 int

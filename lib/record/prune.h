@@ -16,7 +16,7 @@
  *   - `latest` is moved to the newest run that is left, when the one that it names is
  *     gone.
  *   - What belongs to no transcript (a run that was killed and keeps none, or before it
- *     had one) goes when it is a day old.
+ *     had one) goes when it is a day old. What is kept of a workspace goes with it.
  */
 #ifndef AWF_RECORD_PRUNE_H
 #define AWF_RECORD_PRUNE_H

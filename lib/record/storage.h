@@ -6,6 +6,7 @@
  *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
  *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
  *     transcripts/<run-id>.pruned: of a run that is being removed (record/prune.h)
+ *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
  */
 #ifndef AWF_RECORD_STORAGE_H
 #define AWF_RECORD_STORAGE_H
@@ -17,6 +18,8 @@
 
 #include "base/error.h"
 #include "base/id.h"
+
+#define STORAGE_SANDBOXED "sandboxed"
 
 struct storage {
 	char *root;       /* absolute */

@@ -316,3 +316,18 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	touch go
 	wait
 }
+
+@test "what is kept of a workspace goes with it" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "this system lacks what a sandbox takes"
+	made 1 a 40
+	mkdir gone
+	(cd gone && awf-step -n a -q --sandbox workspace -- true)
+	awf-step -n a -q --sandbox workspace -- true
+	awf-step -n a -q --sandbox read-only -- true
+	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
+	rmdir gone
+	awf-run --prune --older-than 30d --dry-run
+	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
+	awf-run --prune --older-than 30d
+	same "$(cat "$AWF_STORAGE/sandboxed/"*)" "$PWD"
+}

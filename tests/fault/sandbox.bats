@@ -20,7 +20,7 @@ prepare() {
 }
 
 cleanup() {
-	kill "$victim" "${listener:-$victim}" 2>/dev/null || true
+	kill "$victim" "${listener:-$victim}" "${swapper:-$victim}" 2>/dev/null || true
 	umount "$outside/small" 2>/dev/null || true
 	rm -rf "$outside"
 }
@@ -490,3 +490,87 @@ time.sleep(0.1)'
 }
 
 inside_full_temporary() { "$sandbox" --temporary 1M -- dd if=/dev/zero of=/tmp/x bs=64k count=64; }
+
+# CONFIGURATION: what a sandbox shows of secrets by places in the workspace that were swapped
+# for links, and by each way in which a place is named.
+shown_by_links() {
+	"${as[@]}" env "AWF_STORAGE=$outside/storage" "HOME=$outside/home" \
+		"PATH=$PWD/kit/bin:$PATH" "AWF_WORKFLOW_DIR=$PWD/flow" "AWF_SANDBOX_PATH=$PWD/more" \
+		"$sandbox" $(options "$1") "${@:2}" -- sh -c 'cat kit/*/id flow/id more/id asked/id run/id "$@" 2>/dev/null; :' - "${secrets[@]}"
+}
+
+@test "a place that was swapped for a link shows nothing, before, between and during calls" {
+	mkdir -p "$outside/home/.ssh" "$outside/storage/runs/x" "$outside/vault"
+	secrets=("$outside/home/.ssh/id" "$outside/storage/runs/x/id" "$outside/vault/id" "$outside/home/id")
+	for secret in "${secrets[@]}"; do echo secret >"$secret"; done
+	chmod 755 "$outside" "$outside/home"
+	for user in $SANDBOX_USERS; do
+		as_user "$user" || continue
+		for config in full namespaces; do
+			rm -rf ./* && mkdir -p kit/{bin,lib,share} flow more asked run
+			[ ${#as[@]} = 0 ] || chown -R 65534:65534 .
+			same "$(shown_by_links "$config" --readable asked)" ''
+			for first in 0 2; do
+				rm -rf ./* && mkdir kit "$PWD-beside"
+				for link in kit/bin kit/lib flow more run; do
+					ln -s "${secrets[first++ % 4]%/id}" "$link"
+				done
+				same "$(shown_by_links "$config")" ''
+				# Nor in another workspace.
+				[ ${#as[@]} = 0 ] || chown 65534:65534 "$PWD-beside"
+				same "$(shown_by_links "$config" -w "$PWD-beside")" ''
+				rm -r "$PWD-beside"
+				ln -s "$outside/vault" asked
+				run -77 --separate-stderr shown_by_links "$config" --readable asked
+				[[ $stderr == *"asked: leads to $outside/vault by a symbolic link in a directory that sandboxed programs can write to"* ]]
+			done
+		done
+	done
+}
+
+@test "swaps beside calls show nothing" {
+	mkdir -p kit/bin more "$outside/vault"
+	secrets=("$outside/vault/id")
+	echo secret >"$outside/vault/id"
+	ln -s "$outside/vault" kit/link
+	ln -s "$outside/vault" link
+	as=()
+	python3 -c '
+import ctypes, os
+renameat2 = ctypes.CDLL(None).renameat2
+while not os.path.exists("stop"):
+    renameat2(-100, b"kit/bin", -100, b"kit/link", 2)
+    renameat2(-100, b"more", -100, b"link", 2)
+' 3>&- &
+	swapper=$!
+	for config in full namespaces full namespaces full namespaces full namespaces; do
+		for _ in 1 2 3; do same "$(shown_by_links "$config")" ''; done
+	done
+	touch stop
+	wait "$swapper"
+}
+
+@test "a tool that swaps the directory of its file for a link sees nothing by it" {
+	mkdir tools "$outside/vault"
+	echo secret >"$outside/vault/id"
+	echo '{"description":"swaps","effects":"none","sandbox":"workspace"}' >tools/swap.tool.json
+	printf '#!/bin/sh\ncat tools/id 2>/dev/null; [ -L tools ] || { mv tools was; ln -s "%s" tools; }\n' "$outside/vault" >tools/swap
+	chmod +x tools/swap
+	cp tools/swap* "$outside/vault"
+	printf '{}\n{}\n' | awf-step -i json -r -t swap x >out 2>err || same $? 3
+	run -1 grep secret out
+	grep 'tools: leads to .* by a symbolic link' err
+}
+
+@test "home is no workspace, whatever HOME says; nor is it shown" {
+	home=$(getent passwd "$(id -u)" | cut -d: -f6)
+	[ -d "$home" ] && [ "$home" != / ] || skip 'a user without a home'
+	for wrong in '-u HOME' HOME=/nowhere "HOME=$PWD" HOME=home; do
+		# shellcheck disable=SC2086
+		run -77 --separate-stderr env $wrong "$sandbox" -w "$home" -- true
+		[[ $stderr == "awf-sandbox: $home: can be no workspace: a sandbox opens no whole home directory"* ]]
+		# shellcheck disable=SC2086
+		run -2 env $wrong PATH="$home:$PATH" AWF_WORKFLOW_DIR="$home" "$sandbox" -w "$outside" -- ls "$home"
+		[[ $output == *'Permission denied' ]]
+	done
+}

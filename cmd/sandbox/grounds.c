@@ -1,0 +1,79 @@
+/*
+ * A file's name is the digest of the path, so that a look costs the same however many there
+ * are. Runs may keep the same one at once: whoever comes first makes it.
+ */
+#include "sandbox/grounds.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "record/storage.h"
+
+/* In memory of its own; NULL: there is no storage. */
+static char *
+file_of(const char *path)
+{
+	const char *storage = getenv("AWF_STORAGE");
+	char digest[DIGEST_SIZE];
+
+	if (storage == NULL || *storage != '/')
+		return NULL;
+	return memory_format("%s/" STORAGE_SANDBOXED "/%s", storage,
+	    digest_sha256(path, strlen(path), digest));
+}
+
+static int
+make(const char *file, const char *path)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), failed;
+
+	if (fd == -1)
+		return errno == EEXIST ? 0 : -1;
+	failed = file_write(fd, path, strlen(path));
+	return close(fd) != 0 ? -1 : failed;
+}
+
+int
+grounds_keep(const char *path, struct error *err)
+{
+	char *file = file_of(path), *directory;
+	int failed = 0;
+
+	if (file != NULL && access(file, F_OK) != 0) {
+		directory = path_directory(file);
+		if (mkdir(directory, 0700) == 0 || errno == EEXIST)
+			failed = make(file, path);
+		else if (errno != ENOENT) /* a storage that is not there yet has no runs */
+			failed = -1;
+		if (failed != 0)
+			error_errno(err, ERROR_BLOCKED, file, "unable to note the workspace");
+		free(directory);
+	}
+	free(file);
+	return failed;
+}
+
+bool
+grounds_have(const char *path)
+{
+	char *place = memory_text(path), *end = place + strlen(place);
+	bool have = false;
+
+	for (; !have && end != NULL && end > place; end = strrchr(place, '/')) {
+		char *file;
+
+		*end = '\0';
+		file = file_of(place);
+		have = file != NULL && access(file, F_OK) == 0;
+		free(file);
+	}
+	free(place);
+	return have;
+}

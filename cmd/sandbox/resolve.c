@@ -1,0 +1,242 @@
+/*
+ * Most paths hold no link: openat2() opens these at once. Others are walked with a stack of
+ * open directories, from which ".." takes one off.
+ */
+#define _GNU_SOURCE
+#include "sandbox/resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <linux/openat2.h>
+#include <sys/syscall.h>
+#endif
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "sandbox/grounds.h"
+
+#define LINKS 40      /* as many as the kernel follows */
+#define DEPTH 256
+
+struct directory {
+	int fd;       /* a file too, at the end */
+	size_t len;   /* of the path up to it */
+};
+
+struct walk {
+	struct directory stack[DEPTH];
+	size_t depth;
+	struct buffer path;   /* of the last; "" is the root */
+	char *rest;           /* names to come, without a slash in front */
+	struct stat workspace;
+	bool has_workspace, strayed;
+	int links;
+};
+
+#ifdef __linux__
+int
+resolve_exact(const char *path)
+{
+	const struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+
+	return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+}
+#else
+int
+resolve_exact(const char *path)
+{
+	char *real = realpath(path, NULL);
+	bool exact = real != NULL && strcmp(real, path) == 0;
+
+	free(real);
+	errno = exact ? errno : ELOOP;
+	return exact ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+}
+#endif
+
+static bool
+same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+int
+resolve_again(const char *path, int fd)
+{
+	struct stat was, is;
+	int again = resolve_exact(path);
+
+	if (again == -1 || (fstat(fd, &was) == 0 && fstat(again, &is) == 0 && same(&was, &is)))
+		return again;
+	close(again);
+	errno = ESTALE;
+	return -1;
+}
+
+/* Takes the last directory off, but for the root. */
+static void
+leave(struct walk *w)
+{
+	if (w->depth == 1)
+		return;
+	close(w->stack[--w->depth].fd);
+	w->path.len = w->stack[w->depth - 1].len;
+}
+
+/* Takes fd over. */
+static int
+enter(struct walk *w, int fd, const char *name)
+{
+	if (w->depth == DEPTH) {
+		close(fd);
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	if (w->depth > 0) {
+		buffer_byte(&w->path, '/');
+		buffer_text(&w->path, name);
+	}
+	w->stack[w->depth++] = (struct directory){ fd, w->path.len };
+	return 0;
+}
+
+/* Whether the last directory is, or lies in, one that sandboxed programs may write to. */
+static bool
+on_grounds(struct walk *w)
+{
+	struct stat st;
+
+	for (size_t i = 1; w->has_workspace && i < w->depth; i++)
+		if (fstat(w->stack[i].fd, &st) == 0 && same(&st, &w->workspace))
+			return true;
+	return w->path.len > 0 && grounds_have(buffer_string(&w->path));
+}
+
+/* Goes on with what the link says. */
+static int
+follow(struct walk *w, int link)
+{
+	char target[PATH_MAX], *rest;
+	ssize_t len = readlinkat(link, "", target, sizeof target - 1);
+
+	if (len < 0)
+		return -1;
+	target[len] = '\0';
+	if (++w->links > LINKS) {
+		errno = ELOOP;
+		return -1;
+	}
+	w->strayed = w->strayed || on_grounds(w);
+	rest = memory_format("%s/%s", target, w->rest);
+	free(w->rest);
+	w->rest = rest;
+	while (*target == '/' && w->depth > 1)
+		leave(w);
+	return 0;
+}
+
+static int
+step(struct walk *w, const char *name)
+{
+	struct stat st;
+	int fd, failed;
+
+	if (*name == '\0' || strcmp(name, ".") == 0)
+		return 0;
+	if (strcmp(name, "..") == 0) {
+		leave(w);
+		return 0;
+	}
+	fd = openat(w->stack[w->depth - 1].fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	if (fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+		return enter(w, fd, name);
+	failed = follow(w, fd);
+	close(fd);
+	return failed;
+}
+
+static int
+walk(struct walk *w)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int failed = root == -1 ? -1 : enter(w, root, "");
+
+	while (failed == 0 && *w->rest != '\0') {
+		size_t len = strcspn(w->rest, "/");
+		char *name = memory_copy(w->rest, len), *rest = w->rest + len + strspn(w->rest + len, "/");
+
+		memmove(w->rest, rest, strlen(rest) + 1);
+		failed = step(w, name);
+		free(name);
+	}
+	return failed;
+}
+
+static int
+resolve_slowly(struct resolved *r, const char *path, int workspace)
+{
+	struct walk w = { .path = BUFFER_INIT, .rest = memory_text(path + strspn(path, "/")) };
+	int failed, reason;
+
+	w.has_workspace = workspace != -1 && fstat(workspace, &w.workspace) == 0;
+	failed = walk(&w);
+	reason = errno;
+	if (failed == 0) {
+		r->fd = w.stack[--w.depth].fd;
+		r->path = w.path.len == 0 ? memory_text("/") : memory_copy(w.path.data, w.path.len);
+		r->strayed = w.strayed;
+	}
+	while (w.depth > 0)
+		close(w.stack[--w.depth].fd);
+	buffer_free(&w.path);
+	free(w.rest);
+	errno = reason;
+	return failed;
+}
+
+/* There the kernel would ask a directory where it lies, which may have been moved. */
+static bool
+goes_up(const char *path)
+{
+	for (const char *dots = strstr(path, "/.."); dots != NULL; dots = strstr(dots + 1, "/.."))
+		if (dots[3] == '/' || dots[3] == '\0')
+			return true;
+	return false;
+}
+
+int
+resolve(struct resolved *r, const char *path, int workspace)
+{
+	char here[PATH_MAX], *whole;
+	int failed = 0;
+
+	*r = (struct resolved){ -1, NULL, false };
+	if (*path != '/' && getcwd(here, sizeof here) == NULL)
+		return -1;
+	whole = *path == '/' ? memory_text(path) : path_join(here, path);
+	r->fd = goes_up(whole) ? -1 : resolve_exact(whole);
+	if (r->fd != -1)
+		r->path = path_normal(whole);
+	else
+		failed = resolve_slowly(r, whole, workspace);
+	free(whole);
+	return failed;
+}
+
+void
+resolved_free(struct resolved *r)
+{
+	if (r->fd != -1)
+		close(r->fd);
+	free(r->path);
+	*r = (struct resolved){ -1, NULL, false };
+}

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -112,10 +114,29 @@ open_file(const char *path, struct error *err)
 	return fd;
 }
 
+/* Of a path that came with data: only what lies in this directory. errno is left. */
 static int
-read_file(struct attachment *one, struct error *err)
+open_file_here(const char *path, struct error *err)
 {
-	int fd = open_file(one->path, err), result;
+	char here[PATH_MAX];
+	int fd;
+
+	if (getcwd(here, sizeof here) == NULL)
+		return error_errno(err, ERROR_SYSTEM, ".", "unable to tell where this is");
+	fd = beneath_open_file(here, path, err);
+	if (fd == -1 && errno == EXDEV) {
+		error_set(err, ERROR_INVALID_INPUT, path, "leads out of the current directory, which a "
+		    "line's attachment may not: name it with --attach, or give its data");
+		errno = EXDEV;
+	}
+	return fd;
+}
+
+/* Closes fd. */
+static int
+read_file(struct attachment *one, int fd, struct error *err)
+{
+	int result;
 
 	if (fd == -1)
 		return -1;
@@ -146,7 +167,7 @@ attachments_add_file(struct attachments *a, const char *path, struct error *err)
 	add(a, one);
 	one->path = memory_text(path);
 	name_file(one);
-	return read_file(one, err) == -1 ? -1 : check_total(a, path, err);
+	return read_file(one, open_file(path, err), err) == -1 ? -1 : check_total(a, path, err);
 }
 
 void
@@ -195,19 +216,24 @@ take_recorded(struct attachment *one, struct span entry)
 	return true;
 }
 
+/* What is not there, or may not be read, may be known from an earlier call. */
 static int
 read_path(struct attachment *one, struct span recorded, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct span entry;
+	int fd = open_file_here(one->path, &why);
 
 	if (one->name == NULL)
 		name_file(one);
-	if (access(one->path, F_OK) == -1 && errno == ENOENT) {
+	if (fd == -1 && (errno == ENOENT || errno == EXDEV)) {
 		entry = find_recorded(recorded, one->path);
 		if (entry.at != NULL && take_recorded(one, entry))
 			return 0;
 	}
-	return read_file(one, err);
+	if (fd == -1)
+		return error_set(err, why.code, why.place, "%s", why.message);
+	return read_file(one, fd, err);
 }
 
 static int

@@ -1,7 +1,8 @@
 /*
  * Attachments: images and PDF files that go to a model with the prompt. They come from
  * --attach, for every item, or stand in a state line's metadata.attachments, for its item:
- * {"path": …} names a file, {"data": …} has it as base64.
+ * {"path": …} names a file, {"data": …} has it as base64. Whoever can write a line can
+ * write a path, so one in a line leads no further than the current directory.
  *
  * What an attachment is says its content, not its name. Each is at most 32 MiB, those of a
  * call 128 MiB together. They are part of the call's input: their digests are in its

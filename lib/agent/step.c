@@ -80,6 +80,7 @@ working_free(struct working *work)
 	working_forget_passed(work);
 	working_forget_results(work);
 	attachments_free(&work->attachments);
+	buffer_free(&work->attached);
 	continuation_free(&work->continued);
 	free(work->id);
 	free(work->agent);
@@ -473,6 +474,7 @@ describe_request(struct step *s, const struct item *item, struct buffer *out, st
 		buffer_byte(out, '\n');
 	buffer_free(&prompt);
 	attachments_free(&work.attachments);
+	buffer_free(&work.attached);
 	return result;
 }
 

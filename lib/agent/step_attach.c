@@ -1,4 +1,5 @@
 #include "agent/working.h"
+#include "json/writer.h"
 
 /* Commands and tools are given the data alone. */
 static bool
@@ -28,6 +29,40 @@ peek(const struct working *work, struct recalled_event *started)
 	return span_member(started->view.payload, "attachments");
 }
 
+/* An entry of the item's list, held to the bytes that were found. */
+static void
+write_pinned(struct writer *w, struct span entry, const struct attachment *one)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	writer_object(w);
+	span_walk_begin(&walk, entry);
+	while (span_walk_next(&walk, &key, &value))
+		writer_raw_member(w, key, value);
+	if (one->path != NULL && span_member(entry, "sha256").at == NULL)
+		writer_member_string(w, "sha256", one->sha256);
+	writer_object_end(w);
+}
+
+/* What is attached to lines that stand for the item: a file that is another one when it is
+ * read again is noticed. */
+static void
+pin(struct working *work, struct span list)
+{
+	const struct attachments *a = &work->attachments;
+	struct span_walk walk;
+	struct span key, entry;
+	struct writer w;
+
+	writer_begin(&w, &work->attached);
+	writer_array(&w);
+	span_walk_begin(&walk, list);
+	for (size_t i = a->shared; i < a->count && span_walk_next(&walk, &key, &entry); i++)
+		write_pinned(&w, entry, a->list[i]);
+	writer_array_end(&w);
+}
+
 void
 working_attach(struct working *work)
 {
@@ -43,6 +78,8 @@ working_attach(struct working *work)
 		recorded = peek(work, &started);
 	if (attachments_read(&work->attachments, list, recorded, &work->error) == -1)
 		attachments_free(&work->attachments);
+	else if (work->attachments.count > work->attachments.shared)
+		pin(work, list);
 	recalled_event_free(&started);
 	attachments_digest(&work->attachments, &work->item->data.json, work->input_sha256);
 	if (s->team == NULL)
@@ -65,5 +102,6 @@ working_restore_attachments(struct working *work)
 struct span
 working_attached(const struct working *work)
 {
-	return listed(work->item);
+	return work->attached.len > 0 ? span_of(work->attached.data, work->attached.len) :
+	    listed(work->item);
 }

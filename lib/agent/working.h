@@ -29,6 +29,7 @@ struct working {
 	struct buffer links;       /* inside of a JSON array */
 	struct recalled recalled;
 	struct attachments attachments; /* of the step and of the item */
+	struct buffer attached;         /* the item's list, with their digests; empty: as it came */
 	struct continuation continued;  /* of an agent that goes on */
 	char started[ID_SIZE];     /* event id of step.started */
 	char input_sha256[DIGEST_SIZE];

@@ -49,16 +49,18 @@ maker_free(struct maker *m)
 }
 
 static struct token_claim
-claim_of(const struct gate *g, const struct maker *m, const struct data *data)
+claim_of(const struct gate *g, const struct maker *m, const struct item *item)
 {
+	struct span metadata = span_of(item->metadata.data, item->metadata.len);
+
 	return (struct token_claim){ g->run_id, g->attempt, m->call, m->path, m->event_id, m->sha256,
-		data->no_newline, data->base64 };
+		item->data.no_newline, item->data.base64, span_member(metadata, "attachments") };
 }
 
 static bool
 vouched(const struct gate *g, const struct maker *m, const struct item *item)
 {
-	const struct token_claim claim = claim_of(g, m, &item->data);
+	const struct token_claim claim = claim_of(g, m, item);
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 
 	return token_check(g->key, &claim, span_member(metadata, "token"));
@@ -82,7 +84,7 @@ gate_vouch(const struct gate *g, const struct item *item, char token[DIGEST_SIZE
 	bool known = maker_read(&maker, item);
 
 	if (known) {
-		claim = claim_of(g, &maker, &item->data);
+		claim = claim_of(g, &maker, item);
 		token_issue(g->key, &claim, token);
 	}
 	maker_free(&maker);

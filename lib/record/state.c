@@ -530,7 +530,7 @@ write_token(struct writer *w, const struct state_spec *s, const struct data *dat
     const char *sha256)
 {
 	const struct token_claim claim = { s->run_id, s->attempt, s->call, s->path, s->event_id, sha256,
-		data->no_newline, data->base64 };
+		data->no_newline, data->base64, s->attachments };
 	char token[DIGEST_SIZE];
 
 	writer_member_string(w, "token", token_issue(s->key, &claim, token));

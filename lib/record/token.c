@@ -11,10 +11,14 @@ token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *cla
     char token[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
 
 	buffer_format(&text, "%s\n%d\n%s\n%s\n%s\n%s\n%c%c\n", claim->run_id, claim->attempt,
 	    claim->call, claim->path, claim->event_id, claim->sha256, claim->no_newline ? 'n' : '-',
 	    claim->base64 ? 'b' : '-');
+	if (claim->attachments.at != NULL)
+		buffer_format(&text, "%s\n", digest_sha256(claim->attachments.at, claim->attachments.len,
+		    sha256));
 	digest_hmac(key, text.data, text.len, token);
 	buffer_free(&text);
 	return token;

@@ -1,6 +1,6 @@
 /*
  * Tokens of state lines: metadata.token is HMAC-SHA256, under the run's key, over
- * who made the data and what it is. It proves that a call of this attempt had this
+ * who made the data and what it is, with what is attached to it. It proves that a call of this attempt had this
  * data as its result; whoever knows no key can neither make one nor move one to
  * other data. Only results get one: what a failed or skipped call passes on was not
  * made by it.
@@ -20,6 +20,7 @@ struct token_claim {
 	const char *call, *path, *event_id; /* that made the data, and its step.completed */
 	const char *sha256;          /* of the data's JSON text */
 	bool no_newline, base64;     /* how its text becomes bytes */
+	struct span attachments;     /* of the line, minified; absent if it has none */
 };
 
 /* Returns token. */

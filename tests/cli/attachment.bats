@@ -225,3 +225,37 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	[ ! -e "$AWF_STORAGE"/blobs/* ]
 	awf-verify -q
 }
+
+@test "a path in a line leads no further than the current directory" {
+	serve
+	mkdir ../private sub
+	cp x.png ../private
+	ln -s ../private/x.png link.png
+	cp x.png sub/in.png
+	ln -s sub/in.png within.png
+	for path in ../private/x.png "$(realpath ../private/x.png)" link.png /proc/self/cwd/x.png; do
+		run -3 --separate-stderr awf-run -n -c "$(item "[{path: \"$path\"}]") | awf-step -q -a writer look"
+		same "${stderr_lines[0]}" "awf-step: look: $path: leads out of the current directory, which a line's attachment may not: name it with --attach, or give its data"
+	done
+	[ ! -s "$MODEL_SERVER_LOG" ]
+	for path in "$PWD/x.png" sub/in.png within.png; do
+		awf-run -n -c "$(item "[{path: \"$path\"}]") | awf-step -q -a writer look"
+	done
+	# What the user names may lie anywhere.
+	echo hi | awf-step -q -a writer look --attach ../private/x.png
+}
+
+@test "what is attached is under the token, and held to its bytes" {
+	serve
+	# $1 changes the line between the two steps.
+	between() {
+		run --separate-stderr awf-run -n -c "$(item '[{path: "x.png"}]') |
+			awf-step --into seen -a writer look | $1 awf-step --require look -q -m anthropic/test -p go then"
+	}
+	between ''
+	same "$status" 0
+	between "jq -c '.metadata.attachments += [{path: \"y.pdf\"}]' |"
+	[[ $status == 3 && $stderr == *'no token of look'* ]]
+	between '{ line=$(cat); echo other >>x.png; printf "%s\\n" "$line"; } |'
+	[[ $status == 3 && $stderr == *'x.png: has changed: its sha256 is'* ]]
+}

@@ -167,6 +167,7 @@ what_was_changed_is_refused(void **state)
 		{ "\"token\":", "\"token\":null,\"was\":", "no token" },
 		{ "\"token\":", "\"token\":\"\",\"was\":", "no token" },
 		{ "\"sha256\":", "\"no_newline\":true,\"sha256\":", "no token" },
+		{ "\"sha256\":", "\"attachments\":[{\"path\":\"x.png\"}],\"sha256\":", "no token" },
 		{ "\"sha256\":", "\"encoding\":\"base64\",\"sha256\":", "no token" },
 		{ "{\"data\":", "x{\"data\":", "is no state line" },
 		{ "\"metadata\":", "\"meta\":", "is no state line" },
@@ -245,6 +246,37 @@ lines_are_vouched_for_again(void **state)
 	gate_free(&gate);
 }
 
+/* What the call has passed on, and nothing else. */
+static void
+attachments_are_vouched_for(void **state)
+{
+	static const struct { const char *from, *to; int which; } cases[] = {
+		{ "a.png", "a.png", 0 }, { "a.png", "b.png", -1 }, { "[{", "[{ ", 0 },
+		{ "\"attachments\"", "\"attached\"", -1 }, { "}]", "},1]", -1 },
+	};
+	static const char *const required[] = { "check", NULL };
+	const char *attachments = "[{\"path\":\"a.png\"}]";
+	const struct state_spec spec = { .run_id = RUN, .event_id = EVENT, .call = "check:0:1",
+		.path = "check", .timestamp = "", .key = key, .attempt = 1, .part = -1,
+		.attachments = { attachments, strlen(attachments) } };
+	struct data data = { BUFFER_INIT, false, false };
+
+	(void)state;
+	data_from_text(&data, "okay", 4);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct gate gate = gate_of(required);
+		struct buffer line = BUFFER_INIT;
+		struct error why = ERROR_INIT;
+
+		state_write(&spec, &data, &line);
+		replace(&line, cases[i].from, cases[i].to);
+		if (passes(&gate, &line, &why) != cases[i].which)
+			fail_msg("%s -> %s: %s", cases[i].from, cases[i].to, why.message);
+		buffer_free(&line);
+	}
+	data_free(&data);
+}
+
 static void
 another_attempt_or_key_is_refused(void **state)
 {
@@ -275,7 +307,8 @@ another_attempt_or_key_is_refused(void **state)
 static void
 tokens_are_compared_in_constant_time(void **state)
 {
-	const struct token_claim claim = { RUN, 1, "check:0:1", "check", EVENT, "", false, false };
+	const struct token_claim claim = { RUN, 1, "check:0:1", "check", EVENT, "", false, false,
+		{ NULL, 0 } };
 	char token[DIGEST_SIZE], given[DIGEST_SIZE + 2];
 	size_t i;
 
@@ -328,6 +361,7 @@ main(void)
 		cmocka_unit_test(what_was_changed_is_refused),
 		cmocka_unit_test(a_step_is_not_another_by_its_path),
 		cmocka_unit_test(lines_are_vouched_for_again),
+		cmocka_unit_test(attachments_are_vouched_for),
 		cmocka_unit_test(another_attempt_or_key_is_refused),
 		cmocka_unit_test(tokens_are_compared_in_constant_time),
 		cmocka_unit_test(only_paths_and_calls_are_required),

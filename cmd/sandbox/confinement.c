@@ -33,6 +33,7 @@
 #include "base/memory.h"
 #include "exec/capabilities.h"
 #include "exec/descendants.h"
+#include "exec/environment.h"
 #include "exec/passing.h"
 #include "exec/process.h"
 #include "exec/sandbox.h"
@@ -47,6 +48,8 @@
 #define PROGRAM "awf-sandbox"
 #define PARENT_GONE SIGUSR1 /* how the keeper hears of it where no namespace is */
 #define KEEPER_NICE (-10)
+
+extern char **environ;
 
 struct confinement {
 	const struct settings *settings;
@@ -130,16 +133,20 @@ set_environment(const struct confinement *c, struct error *err)
 	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
 	char *home = path_join(c->places->temporary, "home");
+	struct environment e;
 	int failed = 0;
 
 	if (mkdir(home, 0700) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, home, "unable to make it");
-	setenv("HOME", home, 1);
-	setenv("TMPDIR", c->places->temporary, 1);
-	setenv("AWF_SANDBOX", sandbox_mode_name(c->settings->read_only ? SANDBOX_READ_ONLY :
-	    SANDBOX_WORKSPACE), 1);
+	environment_begin(&e);
+	environment_close_in(&e, c->settings->passed);
+	environment_set(&e, "HOME", home);
+	environment_set(&e, "TMPDIR", c->places->temporary);
+	environment_set(&e, "AWF_SANDBOX", sandbox_mode_name(c->settings->read_only ?
+	    SANDBOX_READ_ONLY : SANDBOX_WORKSPACE));
 	for (size_t i = 0; i < sizeof homes / sizeof *homes; i++)
-		unsetenv(homes[i]);
+		environment_unset(&e, homes[i]);
+	environ = e.list; /* of the command, which is next */
 	free(home);
 	return failed;
 }

@@ -28,7 +28,7 @@ enum {
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
-	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_PASS_ENV, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 _Static_assert(OPT_VERBOSE < 64, "a bit for each");
@@ -94,6 +94,7 @@ const struct option_spec step_options[] = {
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
 	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
 	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
+	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
@@ -163,6 +164,7 @@ static const struct plain {
 	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
 	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
+	{ OPT_PASS_ENV, KIND_LIST, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
 	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
 	{ OPT_WHEN, KIND_CONDITION, AT(step.when), 0, 0 },
@@ -435,6 +437,15 @@ settle_group(struct settings *s)
 		s->jobs = 1;
 }
 
+/* A key that commands get, those in a sandbox get too. */
+static void
+settle_passed(struct settings *s)
+{
+	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
+		list_add(&s->pass_variables, *name);
+	s->step.sandbox.passed = s->pass_variables;
+}
+
 /* ---- what goes together ---- */
 
 #define SAID(id) OPTION_SAID(id)
@@ -444,7 +455,8 @@ settle_group(struct settings *s)
 #define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
     SAID(OPT_RETRY_ON))
-#define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | SAID(OPT_SANDBOX_MODE))
+#define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | SAID(OPT_SANDBOX_MODE) | \
+    SAID(OPT_PASS_ENV))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
 
 #define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
@@ -506,6 +518,7 @@ static const struct option_rule rules[] = {
 	{ OPT_NETWORK, GROUP, 0, NO_GROUP },
 	{ OPT_NO_NETWORK, GROUP, 0, NO_GROUP },
 	{ OPT_SANDBOX_MODE, GROUP, 0, NO_GROUP },
+	{ OPT_PASS_ENV, GROUP, 0, NO_GROUP },
 	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
 	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
 	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
@@ -610,6 +623,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	}
 	settle_group(s);
 	settle_retries(s);
+	settle_passed(s);
 	if (check_settings(s, err) == -1)
 		return -1;
 	if (s->step.max_children < 0)
@@ -623,5 +637,6 @@ settings_free(struct settings *s)
 	list_free(s->source.team.allow_tools);
 	list_free(s->source.attach);
 	list_free(s->pass_keys);
+	list_free(s->pass_variables);
 	gate_free(&s->step.gate);
 }

@@ -120,7 +120,7 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct er
 	if (!s->enclosed)
 		return 0;
 	readable[0] = strchr((*argv)[0], '/') == NULL ? NULL : path_directory((*argv)[0]);
-	enclosed = sandbox_argv(&decided, NULL, readable, *argv);
+	enclosed = sandbox_argv(&decided, NULL, readable, s->definition.variables, *argv);
 	free(readable[0]);
 	list_free(*argv);
 	*argv = enclosed;

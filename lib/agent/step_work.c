@@ -100,7 +100,7 @@ command_argv(struct step *s)
 
 	if (!sandbox_holds(&s->sandbox))
 		return list_copy(s->command);
-	argv = sandbox_argv(&s->sandbox, NULL, NULL, s->command);
+	argv = sandbox_argv(&s->sandbox, NULL, NULL, NULL, s->command);
 	s->sandbox.told = true;
 	return argv;
 }

@@ -337,7 +337,7 @@ run_argv(const struct turns *t, struct tool_run *run)
 	for (; directory != NULL && *directory != NULL; directory++)
 		list_add(&readable, *directory);
 	run->sandbox.told = t->sandbox->told;
-	argv = sandbox_argv(&run->sandbox, NULL, readable, run->tool->argv);
+	argv = sandbox_argv(&run->sandbox, NULL, readable, run->tool->environment, run->tool->argv);
 	t->sandbox->told = true;
 	list_free(readable);
 	return argv;

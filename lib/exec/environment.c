@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "record/run.h"
 
@@ -105,6 +107,107 @@ environment_set_run(struct environment *e, const struct run *run, const char *di
 	environment_set(e, "AWF_CALL", "");
 	environment_set(e, "AWF_PARENT", run->started);
 	environment_set(e, "AWF_WORKFLOW_DIR", directory);
+}
+
+/* ---- secrets ---- */
+
+/* These end a word, as in PGPASSWORD, or are it. */
+static const char *const secret_ends[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE",
+	"APIKEY", "ACCESSKEY" };
+static const char *const secret_words[] = { "SECRETS", "PASSWORDS", "PASS", "PAT", "JWT",
+	"CREDENTIAL", "CREDENTIALS" };
+/* The word before KEY. A key alone may be that of a cache. */
+static const char *const keys_of[] = { "ACCESS", "ACCOUNT", "API", "APP", "AUTH", "CLIENT",
+	"DEPLOY", "ENCRYPTION", "MASTER", "PRIVATE", "SECRET", "SIGNING", "STORAGE" };
+/* Ways to those who know secrets, and names that tell nothing. */
+static const char *const secret_names[] = { "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO",
+	"GNOME_KEYRING_CONTROL", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME", "XAUTHORITY",
+	"DOCKER_AUTH_CONFIG", "SSHPASS", "MYSQL_PWD" };
+
+#define COUNT(array) (sizeof (array) / sizeof *(array))
+
+static bool
+among(const char *text, size_t len, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(list[i]) == len && strncasecmp(text, list[i], len) == 0)
+			return true;
+	return false;
+}
+
+static bool
+ends_secretly(const char *word, size_t len)
+{
+	for (size_t i = 0; i < COUNT(secret_ends); i++) {
+		size_t end = strlen(secret_ends[i]);
+
+		if (len >= end && strncasecmp(word + len - end, secret_ends[i], end) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Word by word, numbers at their ends left out: GITHUB_TOKEN2, but not TOKENIZERS. */
+static bool
+named_secretly(const char *name)
+{
+	static const char between[] = "_-.";
+	const char *before = NULL;
+	size_t before_len = 0;
+
+	for (const char *word = name; *word != '\0';) {
+		size_t whole = strcspn(word, between), len = whole;
+
+		while (len > 0 && word[len - 1] >= '0' && word[len - 1] <= '9')
+			len--;
+		if (ends_secretly(word, len) || among(word, len, secret_words, COUNT(secret_words)) ||
+		    (before != NULL && len == 3 && strncasecmp(word, "KEY", 3) == 0 &&
+		    among(before, before_len, keys_of, COUNT(keys_of))))
+			return true;
+		before = word;
+		before_len = len;
+		word += whole + strspn(word + whole, between);
+	}
+	return among(name, strlen(name), secret_names, COUNT(secret_names));
+}
+
+/* Whether it holds SCHEME://USER:PASSWORD@. */
+static bool
+holds_password(const char *value)
+{
+	for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at, "://")) {
+		size_t len = strcspn(at += 3, "/?#\"' \t\n");
+		const char *colon = memchr(at, ':', len), *end = memchr(at, '@', len);
+
+		if (colon != NULL && end != NULL && colon + 1 < end)
+			return true;
+	}
+	return false;
+}
+
+bool
+environment_is_secret(const char *name, const char *value)
+{
+	return strncmp(name, "AWF_", 4) != 0 && (named_secretly(name) || holds_password(value));
+}
+
+void
+environment_close_in(struct environment *e, char *const *passed)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const char *equals = strchr(e->list[i], '=');
+		char *name = equals == NULL ? NULL : memory_copy(e->list[i], (size_t)(equals - e->list[i]));
+
+		if (name != NULL && environment_is_secret(name, equals + 1) && !list_has(passed, name))
+			free(e->list[i]);
+		else
+			e->list[kept++] = e->list[i];
+		free(name);
+	}
+	e->count = kept;
+	e->list[kept] = NULL;
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * Environments of children: this process's, less the names of API keys, plus
- * what is set for the child.
+ * what is set for the child; and what of it a sandboxed program may see.
  */
 #ifndef AWF_EXEC_ENVIRONMENT_H
 #define AWF_EXEC_ENVIRONMENT_H
@@ -26,6 +26,12 @@ void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
 /* What steps of a run go by; directory: the workflow's. */
 void environment_set_run(struct environment *e, const struct run *run, const char *directory);
+/* Takes out what is no sandboxed program's: variables whose name or value says that they
+ * hold a secret, or the socket of an agent that does, unless passed (ends with NULL; may be
+ * NULL) names them. What AWF itself sets stays. */
+void environment_close_in(struct environment *e, char *const *passed);
+/* Whether it is one of these. */
+bool environment_is_secret(const char *name, const char *value);
 void environment_free(struct environment *e);
 
 /* API keys: NAME=VALUE lines of ~/.config/awf/keys ($XDG_CONFIG_HOME). A file

@@ -28,13 +28,15 @@ tighten(struct sandbox *s, const struct sandbox *other)
 		s->network = other->network;
 	s->prefer = s->prefer || other->prefer;
 	s->told = s->told || other->told;
+	if (other->passed != NULL)
+		s->passed = other->passed;
 }
 
 int
 sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
     struct error *err)
 {
-	*decided = (struct sandbox){ SANDBOX_UNSAID, SANDBOX_NETWORK_UNSAID, false, false, false };
+	*decided = (struct sandbox){ .mode = SANDBOX_UNSAID };
 	for (; *policies != NULL; policies++) {
 		const struct sandbox *p = *policies;
 
@@ -81,9 +83,16 @@ add_option(char ***words, const char *option, const char *value)
 	list_add(words, value);
 }
 
+static void
+add_options(char ***words, const char *option, char *const *values)
+{
+	for (; values != NULL && *values != NULL; values++)
+		add_option(words, option, *values);
+}
+
 char **
 sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
-    char *const *argv)
+    char *const *passed, char *const *argv)
 {
 	char **words = NULL;
 
@@ -100,8 +109,9 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 		list_add(&words, "--prefer");
 	if (s->told)
 		list_add(&words, "--quiet");
-	for (; readable != NULL && *readable != NULL; readable++)
-		add_option(&words, "--readable", *readable);
+	add_options(&words, "--readable", readable);
+	add_options(&words, "--pass-env", s->passed);
+	add_options(&words, "--pass-env", passed);
 	list_add(&words, "--");
 	for (; *argv != NULL; argv++)
 		list_add(&words, *argv);

@@ -31,6 +31,8 @@ struct sandbox {
 	bool preset; /* holds only as far as nobody else says anything: a built-in tool's */
 	bool prefer; /* goes on where the system lacks a part, and says so */
 	bool told;   /* it has been said before, and is not said again */
+	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
+	                        may be NULL */
 };
 
 /* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */
@@ -46,10 +48,11 @@ int sandbox_decide(struct sandbox *decided, const struct sandbox *const *policie
 bool sandbox_holds(const struct sandbox *s);
 
 /* The command line in the sandbox: a list of its own (base/list.h). workspace NULL: this
- * directory. readable: files and directories that may be read as well; ends with NULL;
- * may be NULL. The program ends when this process does. */
+ * directory. readable: files and directories that may be read as well; passed: variables
+ * beside those of *s; both end with NULL, and may be NULL. The program ends when this process
+ * does. */
 char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
-    char *const *argv);
+    char *const *passed, char *const *argv);
 
 /* Makes the error of a program that ran in a sandbox ERROR_BLOCKED, with its stderr as
  * the message, if it ended with SANDBOX_REFUSED. */

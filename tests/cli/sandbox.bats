@@ -266,6 +266,28 @@ lacking() {
 	[[ $out == *AWF_SANDBOX=workspace* ]]
 }
 
+@test "secrets of the environment are not in it, unless they are passed" {
+	export GITHUB_TOKEN=hidden1 AWS_SECRET_ACCESS_KEY=hidden2 SSH_AUTH_SOCK=/hidden3 \
+		DATABASE_URL=postgres://u:hidden4@host MISTRAL_API_KEY=hidden5 TOKENIZERS_PARALLELISM=seen
+	seen() { grep -oE 'hidden[0-9]|seen$' | sort -u | paste -sd' '; }
+	same "$(awf-step -n x -r --sandbox workspace -- env | seen)" seen
+	same "$("$sandbox" -- env | seen)" seen
+	same "$("$sandbox" --pass-env GITHUB_TOKEN --pass-env DATABASE_URL -- env | seen)" 'hidden1 hidden4 seen'
+	same "$(awf-step -n x -r --sandbox workspace --pass-env GITHUB_TOKEN --pass-env NONE -- env | seen)" 'hidden1 seen'
+	same "$(awf-step -n x -r -- env | seen)" 'hidden1 hidden2 hidden3 hidden4 hidden5 seen'
+	# A tool's own, and those of the step for it.
+	tool look '"sandbox":"workspace","env":["MISTRAL_API_KEY"]' env
+	same "$(echo '{}' | awf-step -i json -t look -r x | seen)" 'hidden5 seen'
+	same "$(echo '{}' | awf-step -i json -t look -r --pass-env GITHUB_TOKEN x | seen)" 'hidden1 hidden5 seen'
+	echo '{"command":"env"}' >bash
+	same "$(awf-step -i json -t bash -r x <bash | seen)" seen
+	same "$(awf-step -i json -t bash -r --pass-env GITHUB_TOKEN x <bash | seen)" 'hidden1 seen'
+	# Keys of AWF are passed as keys.
+	export OPENAI_API_KEY=hidden6
+	same "$(awf-step -n x -r --sandbox workspace --pass-key OPENAI_API_KEY -- env | seen)" 'hidden6 seen'
+	same "$(awf-step -n x -r --sandbox workspace --pass-env OPENAI_API_KEY -- env | seen)" seen
+}
+
 @test "it replays, in namespaces and in a copy; a step that is resumed with another is the same" {
 	awf-run -n -c 'awf-step -n a --sandbox workspace -- sh -c "echo x >made; chmod 600 made; echo 1" | awf-step -r b --sandbox read-only -- cat made'
 	awf-verify -q

@@ -41,6 +41,58 @@ set_get_unset(void **state)
 }
 
 static void
+secrets_are_told_from_the_rest(void **state)
+{
+	static const char *const secret[][2] = {
+		{ "GITHUB_TOKEN", "x" }, { "AWS_ACCESS_KEY_ID", "x" }, { "AWS_SECRET_ACCESS_KEY", "x" },
+		{ "MISTRAL_API_KEY", "x" }, { "GH_PAT", "x" }, { "npm_token", "x" }, { "PGPASSWORD", "x" },
+		{ "DB_PASS", "x" }, { "MYSQL_PWD", "x" }, { "TOKEN_2", "x" }, { "HF_TOKEN2", "x" },
+		{ "SSH_AUTH_SOCK", "/run/x" }, { "SECRET_KEY_BASE", "x" }, { "SERVICE.APIKEY", "x" },
+		{ "DATABASE_URL", "postgres://u:p@host/db" }, { "https_proxy", "http://:p@proxy:80" },
+		{ "LIST", "a://b, redis://u:p@host" }, { "STRIPE_APIKEY", "" }, { "TOKEN", "x" },
+		{ "GOOGLE_APPLICATION_CREDENTIALS", "/key.json" }, { "AZURE_STORAGE_KEY", "x" },
+	};
+	static const char *const other[][2] = {
+		{ "TOKENIZERS_PARALLELISM", "false" }, { "MAX_TOKENS", "1" }, { "PATH", "/bin" },
+		{ "CACHE_KEY", "x" }, { "COMPAT", "x" }, { "PATTERN", "x" }, { "KEYBOARD", "x" },
+		{ "PWD", "/" }, { "OLDPWD", "/" }, { "PASSIVE", "1" }, { "BYPASS_CACHE", "1" },
+		{ "AWF_INPUT_TOKEN", "x" }, { "URL", "https://host:80/a@b" }, { "GIT", "ssh://git@host" },
+		{ "http_proxy", "http://proxy:80" }, { "API_KEYS_FILE", "x" }, { "API", "KEY" }, { "", "x" },
+		{ "MONKEY", "x" }, { "APIARY_KEY", "x" }, { "SECRETARY", "x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof secret / sizeof *secret; i++)
+		if (!environment_is_secret(secret[i][0], secret[i][1]))
+			fail_msg("%s=%s is a secret", secret[i][0], secret[i][1]);
+	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+		if (environment_is_secret(other[i][0], other[i][1]))
+			fail_msg("%s=%s is none", other[i][0], other[i][1]);
+}
+
+static void
+closing_in_leaves_what_is_passed(void **state)
+{
+	static char one[] = "MY_TOKEN=1", two[] = "OTHER_TOKEN=2", three[] = "MY_TOKEN=3", path[] = "P=/";
+	char *given[] = { one, two, three, path, NULL }, mine[] = "MY_TOKEN", *passed[] = { mine, NULL };
+	extern char **environ;
+	char **before = environ;
+	struct environment e;
+
+	(void)state;
+	environ = given;
+	environment_begin(&e);
+	environ = before;
+	environment_close_in(&e, passed);
+	assert_int_equal(e.count, 3);
+	environment_close_in(&e, NULL);
+	assert_int_equal(e.count, 1);
+	assert_string_equal(e.list[0], "P=/");
+	assert_null(e.list[1]);
+	environment_free(&e);
+}
+
+static void
 unset_takes_every_entry_of_the_name(void **state)
 {
 	static char one[] = "KEY=1", other[] = "A=b", two[] = "KEY=2";
@@ -220,6 +272,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(set_get_unset),
+		cmocka_unit_test(secrets_are_told_from_the_rest),
+		cmocka_unit_test(closing_in_leaves_what_is_passed),
 		cmocka_unit_test(unset_takes_every_entry_of_the_name),
 		cmocka_unit_test(an_empty_environment_is_a_list),
 		cmocka_unit_test(keys_are_read),

@@ -34,11 +34,11 @@ strictest_holds(void **state)
 		{ { .network = YES }, { .network = NO }, { .mode = WORKSPACE }, WORKSPACE, NO },
 		{ { .network = YES }, { 0 }, { .mode = WORKSPACE, .network = NO }, WORKSPACE, NO },
 		/* What is preset holds as far as nobody says anything. */
-		{ { 0 }, { 0 }, { WORKSPACE, NO, true, false, false }, WORKSPACE, NO },
-		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, false, false }, NONE, YES },
-		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, false, false }, NONE, YES },
-		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, false, false }, WORKSPACE, YES },
-		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, false, false }, WORKSPACE, NO },
+		{ { 0 }, { 0 }, { WORKSPACE, NO, true, false, false, NULL }, WORKSPACE, NO },
+		{ { .mode = NONE }, { 0 }, { WORKSPACE, NO, true, false, false, NULL }, NONE, YES },
+		{ { 0 }, { .mode = NONE }, { WORKSPACE, NO, true, false, false, NULL }, NONE, YES },
+		{ { .network = YES }, { 0 }, { WORKSPACE, NO, true, false, false, NULL }, WORKSPACE, YES },
+		{ { .mode = WORKSPACE }, { 0 }, { READ_ONLY, NO, true, false, false, NULL }, WORKSPACE, NO },
 	};
 
 	(void)state;
@@ -71,15 +71,17 @@ no_network_takes_a_sandbox(void **state)
 static void
 words_go_in_front(void **state)
 {
-	const struct sandbox s = { READ_ONLY, YES, false, true, true };
+	char mine[] = "MY_TOKEN", its[] = "ITS_TOKEN", *kept[] = { mine, NULL }, *more[] = { its, NULL };
+	const struct sandbox s = { READ_ONLY, YES, false, true, true, kept };
 	char cat[] = "cat", file[] = "a b", beside[] = "/tools";
 	char *argv[] = { cat, file, NULL }, *readable[] = { beside, NULL }, pid[32], **words;
 	const char *wanted[] = { "--parent", pid, "--workspace", "/w", "--read-only", "--network",
-		"--prefer", "--quiet", "--readable", "/tools", "--", "cat", "a b" };
+		"--prefer", "--quiet", "--readable", "/tools", "--pass-env", "MY_TOKEN",
+		"--pass-env", "ITS_TOKEN", "--", "cat", "a b" };
 
 	(void)state;
 	snprintf(pid, sizeof pid, "%ld", (long)getpid());
-	words = sandbox_argv(&s, "/w", readable, argv);
+	words = sandbox_argv(&s, "/w", readable, more, argv);
 	assert_int_equal(list_count(words), 1 + sizeof wanted / sizeof *wanted);
 	assert_string_equal(strrchr(words[0], '/'), "/awf-sandbox");
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)

@@ -14,6 +14,8 @@ group_open(struct group *g, struct working *work)
 	g->work = work;
 	g->step = *s;
 	g->step.group = GROUP_NONE;
+	g->step.member = true;
+	g->step.compared = 0;
 	g->step.reader = 0;
 	g->step.enclosing = work->id;
 	g->step.root = recalled ? work->recalled.root : NULL;

@@ -56,9 +56,9 @@ recorded(struct branches *b, int64_t number, enum recall_end *end)
 {
 	const struct step *s = &b->group.step;
 	char sha256[DIGEST_SIZE];
-	struct recall_query query = { .enclosing = s->enclosing, .root = s->root, .name = s->name,
-		.item = number, .definition_sha256 = s->definition_sha256 };
+	struct recall_query query = step_query(s, number);
 
+	query.definition_sha256 = s->definition_sha256;
 	attachments_digest(&b->group.work->attachments, &b->item.data.json, sha256);
 	query.input_sha256 = sha256;
 	turn_to(b, number);

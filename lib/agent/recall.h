@@ -119,7 +119,12 @@ struct recall_query {
 	const char *input_sha256, *definition_sha256;
 	struct span input;           /* JSON, to tell what changed */
 	const char *definition;      /* readable, likewise */
+	bool member;                 /* a round or a branch, which no other can be */
+	int64_t occurrence;          /* of its process among those of its name */
+	int64_t compared;            /* if no record is the same, what it is compared with: 0: the
+	                                nearest, else as share_out() says */
 };
+#define RECALL_COMPARED_WITH_NONE INT64_C(-1)
 
 /* The root of the call around this process, as $AWF_CLAIMED names it. */
 const char *recall_root(const char *enclosing);
@@ -135,6 +140,16 @@ struct recall {
 	 *   ERROR_SYSTEM      the recording cannot be read. */
 	int (*claim)(void *history, const struct recall_query *query, struct recalled *r,
 	    struct error *err);
+	/* Of the calls of a stream, before they are made. left_over: (resume) whether a record
+	 * that has changed something, and that such a call is compared with, is neither claimed
+	 * nor expected. expect: keeps a record of the same input and definition for this call,
+	 * which is to come; false: there is none. share_out: all that is to come is expected, but
+	 * for calls of these count items, in order: says for each which of the records that
+	 * are left over it is compared with (query.compared). */
+	bool (*left_over)(void *history, const struct recall_query *query);
+	bool (*expect)(void *history, const struct recall_query *query);
+	void (*share_out)(void *history, const struct recall_query *query, const int64_t *items,
+	    size_t count, int64_t *compared);
 	/* Whether there is a record that the call would claim now, and how that ended; it
 	 * stays free. */
 	bool (*look)(void *history, const struct recall_query *query, enum recall_end *end);

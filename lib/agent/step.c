@@ -292,6 +292,39 @@ finish(struct working *work, struct step_result *result, struct error *err)
 	return done;
 }
 
+struct recall_query
+step_query(const struct step *s, int64_t index)
+{
+	const char *occurrence = strrchr(s->process, ':');
+
+	return (struct recall_query){ .enclosing = s->enclosing, .root = s->root, .name = s->name,
+		.item = index, .member = s->member,
+		.occurrence = occurrence != NULL ? strtoll(occurrence + 1, NULL, 10) : -1 };
+}
+
+bool
+step_expects(struct step *s, const struct item *item, int64_t index)
+{
+	struct recall_query query = step_query(s, index);
+	bool failed = item_error(item).at != NULL, expects = true;
+	struct buffer causes = BUFFER_INIT;
+	struct working work;
+
+	/* What an agent goes on with is known once those before it have ended. */
+	if (failed != s->rescue || (s->agent != NULL && s->agent->continue_from != NULL))
+		return true;
+	step_causes(item, &causes);
+	working_begin(&work, s, item, &causes, index);
+	buffer_free(&causes);
+	working_attach(&work);
+	query.input_sha256 = work.input_sha256;
+	query.definition_sha256 = s->definition_sha256;
+	if (work.error.code == ERROR_NONE)
+		expects = s->recall->expect(s->recall->history, &query);
+	working_free(&work);
+	return expects;
+}
+
 int
 step_call(struct step *s, const struct item *item, const struct buffer *causes,
     const struct error *refused, int64_t index, struct step_result *result, struct error *err)

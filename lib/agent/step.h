@@ -91,6 +91,9 @@ struct step {
 	/* Where. */
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
+	bool member;                 /* it is a round or a branch of the call around it */
+	int64_t compared;            /* of the call that comes next: recall_query.compared, or
+	                                STEP_CUT_OFF */
 	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
@@ -125,6 +128,14 @@ void step_define(struct step *s);
 /* Starts the provider of the first agent, if it is not running. */
 int step_start_provider(struct step *s, struct error *err);
 
+/* step.compared: its input broke off before it was known which recorded call it is. */
+#define STEP_CUT_OFF INT64_C(-2)
+
+/* What a call asks what is recorded by, but for what it is made of: input, definition. */
+struct recall_query step_query(const struct step *s, int64_t index);
+/* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
+ * recorded by that. */
+bool step_expects(struct step *s, const struct item *item, int64_t index);
 /* One call for an item. count items came joined (-s) with these causes; item->
  * metadata is the first's then. refused: why the call fails without its work being
  * done, as the gate does not take the item; NULL. */

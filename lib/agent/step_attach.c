@@ -21,8 +21,7 @@ static struct span
 peek(const struct working *work, struct recalled_event *started)
 {
 	const struct recall *recall = work->step->recall;
-	const struct recall_query query = { .enclosing = work->step->enclosing,
-		.root = work->step->root, .name = work->step->name, .item = work->index };
+	const struct recall_query query = step_query(work->step, work->index);
 
 	if (recall == NULL || !recall->peek(recall->history, &query, started))
 		return span_of(NULL, 0);

@@ -102,13 +102,13 @@ working_recall(struct working *work, struct error *err)
 	const struct buffer *input = &work->item->data.json;
 	struct buffer definition = BUFFER_INIT;
 	struct error why = ERROR_INIT;
-	struct recall_query query = { .enclosing = work->step->enclosing,
-		.root = work->step->root, .name = work->step->name, .item = work->index,
-		.input_sha256 = work->input_sha256,
-		.definition_sha256 = work->step->definition_sha256,
-		.input = span_of(input->data, input->len) };
+	struct recall_query query = step_query(work->step, work->index);
 	int found;
 
+	query.input_sha256 = work->input_sha256;
+	query.definition_sha256 = work->step->definition_sha256;
+	query.input = span_of(input->data, input->len);
+	query.compared = work->step->compared;
 	describe(work->step, &definition);
 	query.definition = buffer_string(&definition);
 	found = recall->claim(recall->history, &query, &work->recalled, &why);

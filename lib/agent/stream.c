@@ -142,10 +142,15 @@ stream_call_gated(struct stream *s, const struct item *item, int64_t index,
 	const struct gate *gate = &s->step->gate;
 	struct buffer causes = BUFFER_INIT;
 	struct error why = ERROR_INIT;
-	bool refused = gate->count > 0 && item_error(item).at == NULL &&
-	    gate_pass(gate, item, &why) == -1;
+	bool failed = item_error(item).at != NULL;
+	bool refused = gate->count > 0 && !failed && gate_pass(gate, item, &why) == -1;
 	int called;
 
+	if (!refused && !failed && s->step->compared == STEP_CUT_OFF) {
+		error_set(&why, ERROR_UPSTREAM_INCOMPLETE, "stdin", "broke off before it was known "
+		    "which of the recorded calls this is");
+		refused = true;
+	}
 	step_causes(item, &causes);
 	called = step_call(s->step, item, &causes, refused ? &why : NULL, index, result, err);
 	buffer_free(&causes);
@@ -153,13 +158,13 @@ stream_call_gated(struct stream *s, const struct item *item, int64_t index,
 }
 
 int
-stream_call_item(struct stream *s, const struct item *item, struct step_result *result,
-    struct error *err)
+stream_call_item(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err)
 {
 	int called;
 
 	step_result_clear(result);
-	called = stream_call_gated(s, item, s->index++, result, err);
+	called = stream_call_gated(s, item, index, result, err);
 	if (called == 0)
 		called = stream_deliver(s, result, err);
 	return called;
@@ -171,14 +176,14 @@ run_serially(struct stream *s, struct error *err)
 	struct step_result result = { .out = BUFFER_INIT };
 	struct error wrong = ERROR_INIT;
 	struct item item;
+	int64_t index;
 	int got, done = 0;
 
 	memset(&item, 0, sizeof item);
-	while ((got = state_reader_next(s->reader, &item, &wrong)) == 1) {
-		producers_note(&s->producers, &item);
+	while ((got = stream_next(s, &item, &index, &wrong)) == 1) {
 		if (stream_must_stop(s, &result))
 			break;
-		done = stream_call_item(s, &item, &result, err);
+		done = stream_call_item(s, &item, index, &result, err);
 		if (done == -1 || stream_must_stop(s, &result))
 			break;
 	}
@@ -200,7 +205,7 @@ run_without_input(struct stream *s, struct error *err)
 
 	memset(&item, 0, sizeof item);
 	data_null(&item.data);
-	done = stream_call_item(s, &item, &result, err);
+	done = stream_call_item(s, &item, s->index++, &result, err);
 	if (done == 0)
 		stream_must_stop(s, &result);
 	item_free(&item);
@@ -264,5 +269,6 @@ stream_describe(struct stream *s, struct buffer *out, struct error *err)
 void
 stream_free(struct stream *s)
 {
+	stream_forget_ahead(s);
 	producers_free(&s->producers);
 }

@@ -15,6 +15,24 @@
 #include "record/roster.h"
 #include "record/state.h"
 
+/* Items that have been read and are not called for yet: a further attempt looks ahead, as
+ * far as it takes to know which recorded call the first of them is. */
+struct ahead {
+	struct ahead_item {
+		struct item item;
+		int64_t index;
+		int64_t compared;      /* of step */
+		bool expected;         /* a record is kept for it, or it needs none */
+	} *items;
+	size_t first, count;   /* of those that wait */
+	size_t capacity;
+	bool ended;            /* nothing more is to be read, */
+	bool told;             /* people know that the first waits */
+	bool shared_out;       /* and each item has what it is compared with */
+	int end;               /* what the reader came to then: 0, or -1 because of */
+	struct error wrong;
+};
+
 struct stream {
 	/* Set by the caller. */
 	struct step *step;
@@ -33,7 +51,8 @@ struct stream {
 	bool gone;             /* nobody reads it */
 	/* For stream_run() alone. */
 	struct producers producers;
-	int64_t index;         /* of the next call */
+	struct ahead ahead;
+	int64_t index;         /* of the next item */
 };
 
 /* 0: the input is done, see status and closed; -1: the machine failed. */

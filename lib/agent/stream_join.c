@@ -249,7 +249,7 @@ call_joined(struct stream *s, struct join *j, int got, struct error *why, struct
 	if (join_wrong(s, got, why))
 		return stream_fail_input(s, &j->item, why, err);
 	if (j->has_failed) {
-		done = stream_call_item(s, &j->failed, &result, err);
+		done = stream_call_item(s, &j->failed, s->index++, &result, err);
 	} else {
 		done = step_call(s->step, &j->item, &j->causes, join_refused(j, &s->step->gate),
 		    s->index++, &result, err);

@@ -27,17 +27,18 @@ unpack(const char *at, struct buffer *bytes)
 
 /* What travels with an item besides its bytes. */
 struct job_head {
-	int64_t index;
+	int64_t index, compared;
 	bool no_newline, base64, foreign;
 };
 
 static void
-pack_item(const struct item *item, int64_t index, struct buffer *job)
+pack_item(const struct item *item, int64_t index, int64_t compared, struct buffer *job)
 {
 	struct job_head head;
 
 	memset(&head, 0, sizeof head); /* its padding is sent too */
 	head.index = index;
+	head.compared = compared;
 	head.no_newline = item->data.no_newline;
 	head.base64 = item->data.base64;
 	head.foreign = item->foreign;
@@ -49,13 +50,14 @@ pack_item(const struct item *item, int64_t index, struct buffer *job)
 }
 
 static int64_t
-unpack_item(const struct buffer *job, struct item *item)
+unpack_item(const struct buffer *job, struct item *item, int64_t *compared)
 {
 	struct job_head head;
 	const char *at = job->data + sizeof head;
 
 	memset(item, 0, sizeof *item);
 	memcpy(&head, job->data, sizeof head);
+	*compared = head.compared;
 	item->data.no_newline = head.no_newline;
 	item->data.base64 = head.base64;
 	item->foreign = head.foreign;
@@ -73,7 +75,7 @@ work(void *context, const struct buffer *job, struct buffer *answer)
 	struct step_result result = { .out = BUFFER_INIT };
 	struct error err = ERROR_INIT;
 	struct item item;
-	int64_t index = unpack_item(job, &item);
+	int64_t index = unpack_item(job, &item, &s->step->compared);
 	int called = stream_call_gated(s, &item, index, &result, &err);
 
 	answer_pack(answer, &result, called == -1 ? &err : NULL);
@@ -112,22 +114,22 @@ deliver_answers(struct stream *s, struct workers *w, bool *stop, struct error *e
 	return done;
 }
 
-/* Gives out jobs while workers are free. *got: as state_reader_take(). */
+/* Gives out jobs while workers are free. *got: as stream_take(). */
 static int
 give_jobs(struct stream *s, struct workers *w, int *got, struct error *wrong,
     struct error *err)
 {
 	struct buffer job = BUFFER_INIT;
 	struct item item;
+	int64_t index;
 	int done = 0;
 
 	memset(&item, 0, sizeof item);
 	while (done == 0 && workers_ready(w)) {
-		*got = state_reader_take(s->reader, &item, wrong);
+		*got = stream_take(s, &item, &index, wrong);
 		if (*got != 1)
 			break;
-		producers_note(&s->producers, &item);
-		pack_item(&item, s->index++, &job);
+		pack_item(&item, index, s->step->compared, &job);
 		done = workers_job(w, &job, err);
 	}
 	item_free(&item);
@@ -152,13 +154,13 @@ parallel_round(struct stream *s, struct workers *w, bool *stop, int *got,
 		if (why.code == ERROR_CANCELLED)
 			workers_signal(w, *s->step->interrupts.signal_number);
 	}
-	if (!*stop && *got != -1 && !s->reader->done &&
+	if (!*stop && *got != -1 && !stream_taken_all(s) &&
 	    give_jobs(s, w, got, wrong, err) == -1)
 		return -1;
-	reading = !*stop && *got != -1 && !s->reader->done;
+	reading = !*stop && *got != -1 && !stream_taken_all(s);
 	if (!reading && workers_pending(w) == 0)
 		return 0;
-	woken = workers_wait(w, reading && workers_ready(w) ? s->reader->fd : -1, err);
+	woken = workers_wait(w, reading && !s->ahead.ended && workers_ready(w) ? s->reader->fd : -1, err);
 	if (woken == 1 && state_reader_fill(s->reader, wrong) == -1)
 		*got = -1;
 	return woken == -1 ? -1 : 1;

@@ -1,6 +1,7 @@
 /*
  * What the ways to run a stream share: stream.c makes one call after the other,
- * stream_join.c one of all items (-s), stream_parallel.c several at a time (-j).
+ * stream_join.c one of all items (-s), stream_parallel.c several at a time (-j). The items
+ * come from stream_ahead.c.
  */
 #ifndef AWF_AGENT_STREAM_PARTS_H
 #define AWF_AGENT_STREAM_PARTS_H
@@ -21,12 +22,20 @@ int stream_fail_input(struct stream *s, const struct item *item, const struct er
 int stream_fail_read(struct stream *s, const struct error *wrong, struct error *err);
 int stream_judge_end(struct stream *s, struct error *err);
 
+/* stream_ahead.c: the next item that is to be called for, and its index; step.compared is
+ * set for it. stream_take() does not wait: 0 also if there is none yet, so long as not
+ * stream_taken_all(). Else as state_reader_next(). */
+int stream_take(struct stream *s, struct item *item, int64_t *index, struct error *wrong);
+int stream_next(struct stream *s, struct item *item, int64_t *index, struct error *wrong);
+bool stream_taken_all(const struct stream *s);
+void stream_forget_ahead(struct stream *s);
+
 /* The call of an item, if the gate takes it; stream_call_item() also delivers its
  * lines. */
 int stream_call_gated(struct stream *s, const struct item *item, int64_t index,
     struct step_result *result, struct error *err);
-int stream_call_item(struct stream *s, const struct item *item, struct step_result *result,
-    struct error *err);
+int stream_call_item(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err);
 
 /* The output: reports, counts and writes a result. */
 int stream_deliver(struct stream *s, const struct step_result *result, struct error *err);

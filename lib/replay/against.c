@@ -63,16 +63,19 @@ put_payload(struct buffer *out, struct span payload)
 	put_listed(out, payload, digests);
 }
 
-/* What is compared of an event, from its canonical line. */
+/* What is compared of an event, from its canonical line. Where in its stream it was is
+ * told by the event itself, though what is compared be of another. */
 static void
-put_comparable(struct buffer *out, struct span line)
+put_comparable(struct buffer *out, struct span line, const char *iteration)
 {
-	static const char *const before[] = { "type", "path", "iteration", NULL };
+	static const char *const before[] = { "type", "path", NULL };
 	static const char *const after[] = { "child_run_id", "refs", NULL };
 	struct span payload = span_member(line, "payload");
 
 	buffer_byte(out, '{');
 	put_listed(out, line, before);
+	if (*iteration != '\0')
+		buffer_format(out, ",\"iteration\":%s", iteration);
 	buffer_text(out, ",\"payload\":{");
 	if (span_is(span_member(line, "type"), event_type_name(EVENT_RUN_COMPLETED)))
 		put_listed(out, payload, end_keys);
@@ -119,6 +122,22 @@ original(const struct canonical *c, const struct graph_node *node, struct span l
 	return graph_id_read(from, &id) ? counterpart(c, id) : NULL;
 }
 
+#define ITERATION_SIZE 24
+
+/* An item may have come at another position in an earlier attempt: that is "" then. */
+static void
+iteration_of(const struct against *a, const struct graph_node *recorded, struct span line,
+    char iteration[ITERATION_SIZE])
+{
+	struct span value = span_member(line, "iteration");
+
+	iteration[0] = '\0';
+	if (recorded->attempt == a->attempt && value.len < ITERATION_SIZE) {
+		memcpy(iteration, value.at, value.len);
+		iteration[value.len] = '\0';
+	}
+}
+
 /* Adds what is compared of a recorded event; nothing if that is not at hand. */
 static int
 put_recorded(struct against *a, const struct graph_node *node, struct buffer *out,
@@ -127,28 +146,34 @@ put_recorded(struct against *a, const struct graph_node *node, struct buffer *ou
 	struct canonical *c = &a->recording;
 	const struct graph_node *from;
 	struct buffer line = BUFFER_INIT;
+	char iteration[ITERATION_SIZE] = "";
 	int failed = canonical_read(c, node, &line, err);
 
+	if (failed == 0)
+		iteration_of(a, node, buffer_span(&line), iteration);
 	from = failed == 0 ? original(c, node, buffer_span(&line)) : NULL;
 	if (from != NULL && from != node) {
 		buffer_clear(&line);
 		failed = canonical_read(c, from, &line, err);
 	}
 	if (failed == 0 && from != NULL)
-		put_comparable(out, buffer_span(&line));
+		put_comparable(out, buffer_span(&line), iteration);
 	buffer_free(&line);
 	return failed;
 }
 
 static int
-put_replayed(struct against *a, const struct graph_node *node, struct buffer *out,
-    struct error *err)
+put_replayed(struct against *a, const struct graph_node *recorded,
+    const struct graph_node *node, struct buffer *out, struct error *err)
 {
+	char iteration[ITERATION_SIZE];
 	struct buffer line = BUFFER_INIT;
 	int failed = canonical_read(&a->replay, node, &line, err);
 
-	if (failed == 0)
-		put_comparable(out, buffer_span(&line));
+	if (failed == 0) {
+		iteration_of(a, recorded, buffer_span(&line), iteration);
+		put_comparable(out, buffer_span(&line), iteration);
+	}
 	buffer_free(&line);
 	return failed;
 }
@@ -162,7 +187,7 @@ compare(struct against *a, const struct graph_node *recorded, const struct graph
 	int differ = put_recorded(a, recorded, &first, err);
 
 	if (differ == 0 && first.len > 0)
-		differ = put_replayed(a, replayed, &second, err);
+		differ = put_replayed(a, recorded, replayed, &second, err);
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
 		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
 		if (differ == 1)

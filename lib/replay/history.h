@@ -8,11 +8,13 @@
  * bisection, marks it as claimed there, and reads the lines of that call alone.
  *
  *   key     the enclosing call (the recorded one that the enclosing call claimed, by
- *           the event id of its first step.started; "" at top level), name, item
+ *           the event id of its first step.started; "" at top level), name; of a round
+ *           and a branch, and in a replay, the item
  *   guard   the digests of input and definition
  *
- * Of the calls of a key that are not yet claimed, the one with the same guard and the
- * lowest occurrence is taken. A call recorded in several attempts counts once, as its
+ * Of the calls of a key that are not yet claimed, the one with the same guard is taken: the
+ * nearest item, for those of a stream may come at other positions than before, and of these
+ * the lowest occurrence. A call recorded in several attempts counts once, as its
  * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
  * what never began its work (skipped because something before it failed, waiting, no
  * input) is no record, unless calls were made in it; for a replay every call of the

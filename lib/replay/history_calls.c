@@ -131,6 +131,20 @@ add_call(struct recording *rec, char *id)
 	return c;
 }
 
+/* Whether the call is a round or a branch of the one around it, which it has its name from. */
+static bool
+is_member(const struct recording *rec, const struct recorded_call *c)
+{
+	const struct recorded_call *group = c->enclosing != NO_CALL ? &rec->calls[c->enclosing] : NULL;
+	const char *own, *its;
+
+	if (group == NULL || !group->members)
+		return false;
+	own = strrchr(c->id, '/') + 1;
+	its = strrchr(group->id, '/') != NULL ? strrchr(group->id, '/') + 1 : group->id;
+	return strcspn(own, ":") == strcspn(its, ":") && strncmp(own, its, strcspn(its, ":")) == 0;
+}
+
 static bool
 changes_something(struct span effects)
 {
@@ -158,6 +172,8 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
 	c->race = span_is(at->members[STRATEGY], "any");
+	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
+	c->member = is_member(rec, c);
 	join_chain(rec, index, at->members[CLAIMS]);
 	recording_inherit(rec, c);
 	if (at->members[INPUT].at == NULL) {

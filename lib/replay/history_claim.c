@@ -13,9 +13,8 @@
 #include "record/blob.h"
 #include "record/storage.h"
 
-/* The first record that is not before the key and guard; guard NULL: all of them. */
-static size_t
-lower_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
+size_t
+history_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
 {
 	size_t low = 0, high = h->head->records;
 
@@ -34,17 +33,17 @@ lower_bound(const struct history *h, const unsigned char *key, const unsigned ch
 	return low;
 }
 
-static bool
-same_key(const struct history *h, size_t i, const unsigned char *key)
+bool
+history_same_key(const struct history *h, size_t i, const unsigned char *key)
 {
 	return i < h->head->records && memcmp(h->records[i].key, key, DIGEST_BYTES) == 0;
 }
 
-static bool
-same_guard(const struct history *h, size_t i, const unsigned char *key,
+bool
+history_same_guard(const struct history *h, size_t i, const unsigned char *key,
     const unsigned char *guard)
 {
-	return same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
+	return history_same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
 }
 
 /* A pid, and when its process began, as far as there is room for it. */
@@ -80,8 +79,8 @@ mark_holds(int64_t mark)
 	return birth == 0 || (birth > 0 && (mark >> 32 == 0 || sign_of(pid, birth) == mark));
 }
 
-static bool
-is_free(const struct index_record *r)
+bool
+history_free(const struct index_record *r)
 {
 	return !mark_holds(atomic_load(&r->mark));
 }
@@ -95,40 +94,71 @@ take(struct history *h, struct index_record *r)
 	    atomic_compare_exchange_strong(&r->mark, &mark, own_sign(h));
 }
 
-/* The first free record of this key and guard, which is taken. Those before it that
- * are claimed for good are passed over from then on: a name that is called thousands
- * of times with the same input is not looked through from its first each time. */
-static struct index_record *
-take_same(struct history *h, const unsigned char *key, const unsigned char *guard)
+uint64_t
+history_distance(int64_t a, int64_t b)
 {
-	size_t first = lower_bound(h, key, guard);
-	uint64_t settled;
-
-	if (!same_guard(h, first, key, guard))
-		return NULL;
-	settled = atomic_load(&h->records[first].settled);
-	for (size_t i = first + settled; same_guard(h, i, key, guard); i++) {
-		struct index_record *r = &h->records[i];
-
-		if (atomic_load(&r->mark) == MARK_CLAIMED && i == first + settled)
-			settled++;
-		else if (take(h, r)) {
-			atomic_store(&h->records[first].settled, settled);
-			return r;
-		}
-	}
-	atomic_store(&h->records[first].settled, settled);
-	return NULL;
+	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
 }
 
-/* Whether a is what a call with another guard is compared with, rather than b. */
+/* The free record of this key and guard that is nearest to the item, the lowest
+ * occurrence first. Those at the front that are claimed for good are passed over from
+ * then on: a name that is called thousands of times with the same input is not looked
+ * through from its first each time. */
+static struct index_record *
+find_same(struct history *h, const unsigned char *key, const unsigned char *guard, int64_t item)
+{
+	size_t first = history_bound(h, key, guard);
+	struct index_record *found = NULL;
+	uint64_t settled;
+
+	if (!history_same_guard(h, first, key, guard))
+		return NULL;
+	settled = atomic_load(&h->records[first].settled);
+	for (size_t i = first + settled; history_same_guard(h, i, key, guard); i++) {
+		struct index_record *r = &h->records[i];
+
+		if (atomic_load(&r->mark) == MARK_CLAIMED) {
+			settled += i == first + settled;
+			continue;
+		}
+		if ((found == NULL || history_distance(r->item, item) <
+		    history_distance(found->item, item)) && history_free(r))
+			found = r;
+		if (found != NULL && found->item == item)
+			break;
+	}
+	atomic_store(&h->records[first].settled, settled);
+	return found;
+}
+
+static struct index_record *
+take_same(struct history *h, const unsigned char *key, const unsigned char *guard, int64_t item)
+{
+	struct index_record *found;
+
+	do
+		found = find_same(h, key, guard, item);
+	while (found != NULL && !take(h, found));
+	return found;
+}
+
+bool
+history_comparable(const struct index_record *r, const struct recall_query *query)
+{
+	return r->item == query->item || r->occurrence == query->occurrence;
+}
+
+/* Whether a is what a call of the item with another guard is compared with, rather than
+ * b. */
 static bool
-nearer(const struct index_record *a, const struct index_record *b)
+nearer(const struct index_record *a, const struct index_record *b, int64_t item)
 {
 	if (b == NULL)
 		return true;
 	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
 		return a->decided != RECALL_UNDECIDED;
+	if (a->item != b->item)
+		return history_distance(a->item, item) < history_distance(b->item, item);
 	if (a->occurrence != b->occurrence)
 		return a->occurrence < b->occurrence;
 	return a->order < b->order;
@@ -137,18 +167,19 @@ nearer(const struct index_record *a, const struct index_record *b)
 /* The free record of this key that a call with another guard is compared with; of a
  * resume only those count that began to change something. */
 static struct index_record *
-find_changed(const struct history *h, const unsigned char *key)
+find_changed(const struct history *h, const unsigned char *key, const struct recall_query *query)
 {
-	size_t first = lower_bound(h, key, NULL);
+	size_t first = history_bound(h, key, NULL);
 	struct index_record *found = NULL;
 
-	if (!same_key(h, first, key) ||
+	if (!history_same_key(h, first, key) ||
 	    (h->head->mode == RECALL_RESUME && !h->records[first].key_began))
 		return NULL;
-	for (size_t i = first; same_key(h, i, key); i++) {
+	for (size_t i = first; history_same_key(h, i, key); i++) {
 		struct index_record *r = &h->records[i];
 
-		if ((r->began || h->head->mode == RECALL_REPLAY) && nearer(r, found) && is_free(r))
+		if ((r->began || h->head->mode == RECALL_REPLAY) && history_comparable(r, query) &&
+		    nearer(r, found, query->item) && history_free(r))
 			found = r;
 	}
 	return found;
@@ -335,12 +366,24 @@ refuse_unknown(const struct recall_query *query, struct error *err)
 	return -1;
 }
 
+/* What the call is compared with, as whoever looked ahead has found. */
+static struct index_record *
+compared(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	if (query->compared == RECALL_COMPARED_WITH_NONE)
+		return NULL;
+	if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
+	    history_free(&h->records[query->compared - 1]))
+		return &h->records[query->compared - 1];
+	return find_changed(h, key, query);
+}
+
 /* No record has the same guard. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const struct recall_query *query,
     struct recalled *r, struct error *err)
 {
-	struct index_record *record = find_changed(h, key);
+	struct index_record *record = compared(h, key, query);
 
 	if (record == NULL)
 		return h->head->mode == RECALL_REPLAY ? refuse_unknown(query, err) : 0;
@@ -380,12 +423,16 @@ begin_anew(const struct history *h, struct index_record *record, struct recalled
 	return 1;
 }
 
-static void
-query_keys(const struct recall_query *query, unsigned char key[DIGEST_BYTES],
-    unsigned char guard[DIGEST_BYTES])
+void
+history_keys(const struct history *h, const struct recall_query *query,
+    unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES])
 {
-	index_key(query->root != NULL ? query->root : "none", query->name, query->item, key);
-	index_guard(query->input_sha256, query->definition_sha256, guard);
+	bool placed = query->member || h->head->mode == RECALL_REPLAY;
+
+	index_key(query->root != NULL ? query->root : "none", query->name,
+	    placed ? query->item : ANY_ITEM, key);
+	if (guard != NULL)
+		index_guard(query->input_sha256, query->definition_sha256, guard);
 }
 
 static bool
@@ -394,9 +441,9 @@ look(void *history, const struct recall_query *query, enum recall_end *end)
 	const struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 
-	query_keys(query, key, guard);
-	for (size_t i = lower_bound(h, key, guard); same_guard(h, i, key, guard); i++) {
-		if (!is_free(&h->records[i]))
+	history_keys(h, query, key, guard);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		if (!history_free(&h->records[i]))
 			continue;
 		*end = (enum recall_end)h->records[i].end;
 		return true;
@@ -411,9 +458,10 @@ peek(void *history, const struct recall_query *query, struct recalled_event *sta
 	const struct index_record *found = NULL;
 	unsigned char key[DIGEST_BYTES];
 
-	index_key(query->root != NULL ? query->root : "none", query->name, query->item, key);
-	for (size_t i = lower_bound(h, key, NULL); same_key(h, i, key); i++)
-		if (nearer(&h->records[i], found) && is_free(&h->records[i]))
+	history_keys(h, query, key, NULL);
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++)
+		if (h->records[i].item == query->item && nearer(&h->records[i], found, query->item) &&
+		    history_free(&h->records[i]))
 			found = &h->records[i];
 	return found != NULL && history_line(h, &found->started, started, NULL) == 0;
 }
@@ -427,8 +475,8 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	int status;
 
 	memset(r, 0, sizeof *r);
-	query_keys(query, key, guard);
-	record = take_same(h, key, guard);
+	history_keys(h, query, key, guard);
+	record = take_same(h, key, guard, query->item);
 	if (record == NULL)
 		return claim_changed(h, key, query, r, err);
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
@@ -453,5 +501,6 @@ history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
 		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
-		.decided_since = history_decided_since };
+		.left_over = history_left_over, .expect = history_expect,
+		.share_out = history_share_out, .decided_since = history_decided_since };
 }

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst1"
+#define MAGIC "awf-hst2"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -146,7 +146,8 @@ sort_by(const struct recording *rec, const struct recorded_call *c, struct index
 	char *name;
 	int64_t item;
 
-	split_id(c->id, &name, &r->occurrence, &item);
+	split_id(c->id, &name, &r->occurrence, &r->item);
+	item = c->member || rec->spec->mode == RECALL_REPLAY ? r->item : ANY_ITEM;
 	index_key(root_id(rec, c), name, item, r->key);
 	index_guard(c->input_sha256, c->definition_sha256, r->guard);
 	free(name);
@@ -193,6 +194,8 @@ compare_records(const void *a, const void *b)
 		return order;
 	if (left->started.source != right->started.source) /* the run's own comes last there */
 		return left->started.source > right->started.source ? -1 : 1;
+	if (left->item != right->item)
+		return left->item < right->item ? -1 : 1;
 	if (left->occurrence != right->occurrence)
 		return left->occurrence < right->occurrence ? -1 : 1;
 	return (left->order > right->order) - (left->order < right->order);
@@ -333,6 +336,7 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 		history_close(h);
 		return -1;
 	}
+	h->ahead_key = SIZE_MAX;
 	h->fds = memory_zero(h->head->sources, sizeof *h->fds);
 	memset(h->fds, 0xff, h->head->sources * sizeof *h->fds);
 	*opened = h;
@@ -350,6 +354,7 @@ history_close(struct history *h)
 	if (h->map != NULL)
 		munmap(h->map, h->map_len);
 	free(h->fds);
+	free(h->expected);
 	free(h->path);
 	free(h);
 }

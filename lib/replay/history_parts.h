@@ -8,6 +8,7 @@
  *                      decided about them
  *   history_index.c    the index file, written and mapped
  *   history_claim.c    the look-up
+ *   history_ahead.c    the look-up of calls that are to come
  *   history_changed.c  how a recorded call differs from one that starts
  */
 #ifndef AWF_REPLAY_HISTORY_PARTS_H
@@ -57,6 +58,8 @@ struct recorded_call {
 	const char *cut;             /* why it counts as cut off; NULL */
 	bool effects, idempotent;    /* its own: it changes something */
 	bool operation;              /* its effects are those of its tool's calls */
+	bool members;                /* a loop or a parallel group: rounds or branches are in it */
+	bool member;                 /* a round or a branch: known by its position alone */
 	bool race;                   /* of its branches one is to succeed (--strategy any) */
 	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
@@ -155,7 +158,7 @@ struct index_record {
 	_Atomic uint64_t settled;    /* in the first of a key and guard: so many from here on
 	                                are claimed */
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
-	int64_t occurrence;
+	int64_t item, occurrence;
 	uint64_t order;              /* in the recording */
 	uint64_t events, event_count; /* in places */
 	struct place started, completed, original;
@@ -182,10 +185,17 @@ struct history {
 	int *fds;                    /* of sources, -1 until one is read */
 	pid_t pid;                   /* whose sign it is: workers inherit the history */
 	int64_t sign;                /* what we mark records with */
+	/* history_ahead.c: what this process expects. */
+	bool *expected;              /* records that calls which are to come will claim; NULL:
+	                                none yet */
+	size_t ahead_key, ahead_from; /* first record of the key last asked for, and first of
+	                                it that may be left over */
 };
 
 int index_write(const char *path, const struct recording *rec, struct error *err);
-/* What calls are sorted by. */
+/* What calls are sorted by. item: that of one which is known by its position alone, or
+ * ANY_ITEM. */
+#define ANY_ITEM INT64_C(-1)
 void index_key(const char *root, const char *name, int64_t item,
     unsigned char key[DIGEST_BYTES]);
 void index_guard(const char *input_sha256, const char *definition_sha256,
@@ -195,7 +205,28 @@ void index_guard(const char *input_sha256, const char *definition_sha256,
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
 
+/* history_claim.c: the key, and the guard, of what is asked for; guard may be NULL. */
+void history_keys(const struct history *h, const struct recall_query *query,
+    unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES]);
+/* The first record that is not before the key and guard; guard NULL: all of them. */
+size_t history_bound(const struct history *h, const unsigned char *key,
+    const unsigned char *guard);
+bool history_same_key(const struct history *h, size_t i, const unsigned char *key);
+bool history_same_guard(const struct history *h, size_t i, const unsigned char *key,
+    const unsigned char *guard);
+/* Whether nobody has claimed the record, or is about to. */
+bool history_free(const struct index_record *r);
+/* Whether a call with another guard is compared with the record: it is of the same item,
+ * or of a process that was in the same place. */
+bool history_comparable(const struct index_record *r, const struct recall_query *query);
+/* How far apart two positions are. */
+uint64_t history_distance(int64_t a, int64_t b);
+
 /* As struct recall says. */
+bool history_left_over(void *history, const struct recall_query *query);
+bool history_expect(void *history, const struct recall_query *query);
+void history_share_out(void *history, const struct recall_query *query, const int64_t *items,
+    size_t count, int64_t *compared);
 int history_decided_since(void *history, struct recalled *r, struct error *err);
 
 /* Says in a line how the record differs from what starts: its input, its definition. */

@@ -15,7 +15,7 @@ static const char *const member_names[MEMBERS] = {
 	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = "reused_from",
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
-	[APPROVAL] = "approval", [PHASE] = "phase",
+	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
 };
 
 void

@@ -325,7 +325,8 @@ ask(struct history *h, const char *query, struct buffer *out, bool settle)
 	const struct recall_query q = { .enclosing = enclosing,
 		.root = read == 5 ? NULL : root, .name = name, .item = item,
 		.input_sha256 = in, .definition_sha256 = def, .input = span_of("\"new\"", 5),
-		.definition = "run new" };
+		.definition = "run new", .occurrence = -1,
+		.member = strncmp(enclosing, name, strlen(name)) == 0 };
 	seen = recall.look(recall.history, &q, &end);
 	status = recall.claim(recall.history, &q, &r, &err);
 	check_look(seen, end, status, &r);
@@ -409,10 +410,17 @@ test_claims(void **state)
 		{ "the same guard", "R\nS s a:0:0\nC c a:0:0 result=1", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "succeeded started=%s% completed=%c%" },
 		    { "a 0 0 0", "new" } } },
-		{ "another item, name, input, definition", "R\nS s a:0:0\nC c a:0:0 result=1",
+		{ "another name, input, definition", "R\nS s a:0:0\nC c a:0:0 result=1",
 		    RECALL_RESUME, NULL, NULL, {
-		    { "a 1 0 0", "new" }, { "b 0 0 0", "new" }, { "a 0 1 0", "new" },
-		    { "a 0 0 1", "new" } } },
+		    { "b 0 0 0", "new" }, { "a 0 1 0", "new" }, { "a 0 0 1", "new" } } },
+		{ "another item: the nearest first, its own before all", "R\nS s1 a:0:1\nS s5 a:0:5\n"
+		    "S s6 a:0:6\nS t6 a:1:6", RECALL_RESUME, NULL, NULL, {
+		    { "a 7 0 0", "open started=%s6%" }, { "a 5 0 0", "open started=%s5%" },
+		    { "a 2 0 0", "open started=%s1%" }, { "a 0 0 0", "open started=%t6%" },
+		    { "a 6 0 0", "new" } } },
+		{ "not so a branch", "R\nS g g:0:0 strategy=all\nS s g:0:0/g:0:1\nS t g:0:0/g:0:1/g:0:1",
+		    RECALL_RESUME, NULL, NULL, {
+		    { "g 2 0 0 g:0:0 g", "new" }, { "g 1 0 0 g:0:0 g", "open started=%s%" } } },
 		{ "the lowest occurrence first", "R\nS s2 a:2:0\nS s1 a:1:0\nS s0 a:0:0 in=7",
 		    RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "open started=%s1%" }, { "a 0 0 0", "open started=%s2%" },
@@ -456,6 +464,8 @@ test_claims(void **state)
 		    { "c 0 0 0", "failed started=%w% completed=%v%" },
 		    { "d 0 0 0", "skipped started=%k% completed=%l%" },
 		    { "b 0 0 0", "divergence: b: the recording has no further call of it for item 0" } } },
+		{ "replay: another item", "R\nS s a:0:1\nC c a:0:1 result=1", RECALL_REPLAY, NULL, NULL, {
+		    { "a 0 0 0", "divergence: a: the recording has no further call of it for item 0" } } },
 		{ "replay: another input", "R\nS s a:0:0 in=7 input=\"old\"\nC c a:0:0 result=1",
 		    RECALL_REPLAY, NULL, NULL, {
 		    { "a 0 0 0", "divergence: a:0:0: its input is '\"new\"', the recorded one '\"old\"'" } } },
@@ -696,7 +706,8 @@ test_root(void **state)
 	struct history_summary summary;
 	struct history *h = open_history(&spec, &summary);
 	struct recall recall = history_recall(h);
-	const struct recall_query q = { "", "", "a", 0, "0", "0", { NULL, 0 }, NULL };
+	const struct recall_query q = { .enclosing = "", .root = "", .name = "a",
+		.input_sha256 = "0", .definition_sha256 = "0" };
 	struct error err = ERROR_INIT;
 	struct recalled r;
 	char id[ID_SIZE];
@@ -867,7 +878,8 @@ test_blobs(void **state)
 	struct history_summary summary;
 	struct error err = ERROR_INIT;
 	struct recalled r;
-	const struct recall_query q = { "", "", "a", 0, "0", "0", { NULL, 0 }, NULL };
+	const struct recall_query q = { .enclosing = "", .root = "", .name = "a",
+		.input_sha256 = "0", .definition_sha256 = "0" };
 
 	(void)state;
 	record_put(record_path(digest_sha256("\xff", 1, digest)), "\xff", 1);

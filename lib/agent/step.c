@@ -31,6 +31,7 @@ working_begin(struct working *work, struct step *s, const struct item *item,
     const struct buffer *causes, int64_t index)
 {
 	memset(work, 0, sizeof *work);
+	work->changed = (struct changed)CHANGED_INIT;
 	work->step = s;
 	work->item = item;
 	work->index = index;
@@ -87,6 +88,7 @@ working_free(struct working *work)
 	buffer_free(&work->links);
 	buffer_free(&work->retries);
 	buffer_free(&work->errors);
+	changed_free(&work->changed);
 	buffer_free(&work->call.links);
 	buffer_free(&work->approval);
 	seal_key_forget(&work->seal);
@@ -486,7 +488,7 @@ step_define(struct step *s)
 static int
 describe_request(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {
-	struct working work = { .step = s, .item = item };
+	struct working work = { .step = s, .item = item, .changed = CHANGED_INIT };
 	struct span data = span_of(item->data.json.data, item->data.json.len);
 	struct buffer prompt = BUFFER_INIT;
 	struct turns t = { .member = s->team->members[0], .environment = &s->environment,

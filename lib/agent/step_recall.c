@@ -265,6 +265,7 @@ take_end(struct working *work)
 	if (span_integer(span_member(payload, "stderr_bytes"), &number))
 		work->errors_bytes = number;
 	span_decode(span_member(payload, "stderr"), &work->errors);
+	changed_take(&work->changed, payload);
 	work->agent = span_text(span_member(payload, "agent"));
 	take_retries(work, end);
 }

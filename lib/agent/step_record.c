@@ -318,6 +318,7 @@ write_course(const struct working *work, struct writer *w)
 		writer_bytes(w, work->errors.data, work->errors.len);
 		writer_member_integer(w, "stderr_bytes", work->errors_bytes);
 	}
+	changed_write(&work->changed, w);
 }
 
 static void

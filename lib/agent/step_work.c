@@ -183,6 +183,7 @@ turns_begin(struct working *work, struct turns *t)
 	t->live = s->live;
 	t->started = work->started;
 	t->attempt = s->run->attempt;
+	t->run_directory = s->run->directory;
 	t->sandbox = &s->sandbox;
 	t->max_children = s->max_children;
 	t->budget = s->budget;
@@ -401,6 +402,20 @@ check_size(struct working *work)
 		    "the result is longer than a line can be (256 MiB)");
 }
 
+/* All its tries. A look at the workspace around them has no counterpart in a replay. */
+static int
+run_command(struct working *work, struct error *err)
+{
+	struct step *s = work->step;
+	int result;
+
+	if (s->effects == EFFECTS_WORKSPACE && !working_replays(work))
+		changed_begin_all(&work->changed, s->run->directory);
+	result = run_with_retries(work, try_command, err);
+	changed_end(&work->changed);
+	return result;
+}
+
 /* -1: the machine failed; else how it went is in work. */
 int
 working_run(struct working *work, struct error *err)
@@ -416,7 +431,7 @@ working_run(struct working *work, struct error *err)
 	else if (s->group == GROUP_PARALLEL)
 		result = group_run_parallel(work, err);
 	else if (s->command != NULL)
-		result = run_with_retries(work, try_command, err);
+		result = run_command(work, err);
 	else if (s->operation != NULL)
 		result = run_with_retries(work, try_operation, err);
 	else

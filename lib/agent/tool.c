@@ -238,6 +238,7 @@ static const struct definition_key keys[] = {
 	{ "idempotent", definition_flag, MEMBER(idempotent), 0, 0 },
 	{ "concurrent", definition_flag, MEMBER(concurrent), 0, 0 },
 	{ "starts_run", definition_flag, MEMBER(starts_run), 0, 0 },
+	{ "changes", definition_text, MEMBER(changes), 0, 0 },
 	{ "env", read_env, MEMBER(environment), 0, 0 },
 	{ "sandbox", sandboxing_mode, MEMBER(sandbox), 0, 0 },
 	{ "network", sandboxing_network, MEMBER(sandbox), 0, 0 },
@@ -430,6 +431,7 @@ tool_free(struct tool *t)
 	free(t->name);
 	free(t->path);
 	free(t->description);
+	free(t->changes);
 	buffer_free(&t->input_schema);
 	schema_free(t->input);
 	schema_free(t->output);

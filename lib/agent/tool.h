@@ -42,6 +42,7 @@ struct tool {
 	bool idempotent;
 	bool concurrent;
 	bool starts_run;              /* each call of it starts a child run */
+	char *changes;                /* the argument that names the file it changes; NULL */
 	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */

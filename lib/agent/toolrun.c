@@ -29,6 +29,7 @@ tool_runs_add(struct tool_runs *r, struct span name, struct span call_id, struct
 	run->name = texts[0] == NULL ? memory_text("") : texts[0];
 	run->call_id = texts[1] == NULL ? memory_text("") : texts[1];
 	run->input = input.at == NULL ? span_of("{}", 2) : input;
+	run->changed = (struct changed)CHANGED_INIT;
 }
 
 /* A block with a fidelity was run by whoever made the answer. */
@@ -263,6 +264,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 		writer_key(&w, "stderr");
 		writer_bytes(&w, run->body.errors.data, run->body.errors.len);
 	}
+	changed_write(&run->changed, &w);
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
 	status = run_append_result(r, run, &payload, err);
@@ -343,6 +345,26 @@ run_argv(const struct turns *t, struct tool_run *run)
 	return argv;
 }
 
+/* Looks at what a tool is going to change, before it runs. A look at all of the workspace
+ * has no counterpart in a replay. */
+static void
+run_watch(const struct turns *t, struct tool_run *run, bool alone)
+{
+	char *path;
+
+	if (run->tool->changes != NULL) {
+		path = span_text(span_member(run->input, run->tool->changes));
+		if (path != NULL)
+			changed_begin_file(&run->changed, path);
+		free(path);
+	} else if (run->tool->effects == EFFECTS_WORKSPACE &&
+	    (t->recalled == NULL || t->recalled->mode != RECALL_REPLAY)) {
+		changed_begin_all(&run->changed, t->run_directory);
+		if (!alone)
+			changed_share(&run->changed);
+	}
+}
+
 /* Runs those of a batch that can be run, all at once. */
 static int
 batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
@@ -359,9 +381,11 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		    .name = batch[i].name, .environment = run_environment(r->turns, &batch[i]),
 		    .input = inputs[i].data, .input_len = inputs[i].len,
 		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
+		run_watch(r->turns, &batch[i], count == 1);
 	}
 	status = bodies_run(bodies, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
+		changed_end(&batch[i].changed);
 		batch[i].body = bodies[i];
 		run_finish(&batch[i]);
 		batch[i].body.argv = NULL;
@@ -562,6 +586,7 @@ tool_runs_free(struct tool_runs *r)
 		free(run->call_id);
 		buffer_free(&run->output);
 		body_free(&run->body);
+		changed_free(&run->changed);
 		environment_free(&run->environment);
 		tool_free(&run->own);
 	}

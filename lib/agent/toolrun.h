@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/changed.h"
 #include "agent/control.h"
 #include "agent/recall.h"
 #include "agent/tool.h"
@@ -49,6 +50,7 @@ struct tool_run {
 	struct buffer output;           /* JSON */
 	struct sandbox sandbox;         /* that it runs in */
 	struct body body;
+	struct changed changed;         /* in the workspace, by it */
 	struct environment environment; /* its own, if the tool names keys */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
 	enum tool_source source;

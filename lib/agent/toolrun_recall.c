@@ -29,6 +29,8 @@ take_result(struct tool_run *run, const struct recalled_event *e)
 		buffer_append(&run->output, output.at, output.len);
 	buffer_clear(&run->body.errors);
 	span_decode(span_member(e->view.payload, "stderr"), &run->body.errors);
+	changed_free(&run->changed);
+	changed_take(&run->changed, e->view.payload);
 }
 
 static void

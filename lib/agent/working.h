@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/attachment.h"
+#include "agent/changed.h"
 #include "agent/continuation.h"
 #include "agent/recall.h"
 #include "agent/step.h"
@@ -57,6 +58,7 @@ struct working {
 	struct buffer retries;     /* inside of a JSON array */
 	struct buffer errors;      /* tail of stderr */
 	int64_t errors_bytes;
+	struct changed changed;    /* files, by a command */
 	int64_t tool_calls;
 	char *agent;               /* that ended it, if it is not the step's first; NULL */
 	int64_t duration_ms;

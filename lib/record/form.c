@@ -661,6 +661,9 @@ static const struct rule step_completed_rules[] = {
 	RULE("retries", is_array, NULLABLE, 0),
 	RULE("stderr", is_text, NULLABLE, 0),
 	RULE("stderr_bytes", is_count, NULLABLE, 0),
+	RULE("changed", is_array, NULLABLE, 0),
+	RULE("changed_more", is_count, NULLABLE, 0),
+	RULE("commit", is_text, NULLABLE, 0),
 	RULE("skipped", is_any, 0, 0),
 	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("reused_from", is_link, NULLABLE, 0),
@@ -716,6 +719,8 @@ static const struct rule tool_rules[] = {
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("exit_code", is_integer, NULLABLE, 0),
 	RULE("changed", is_array, NULLABLE, 0),
+	RULE("changed_more", is_count, NULLABLE, 0),
+	RULE("commit", is_text, NULLABLE, 0),
 	RULE("stderr", is_text, NULLABLE, 0),
 	WORD("fidelity", fidelity_words, NULLABLE),
 };

@@ -25,6 +25,7 @@
 #define PREVIEW_COLUMNS 400
 #define PREVIEW_BYTES ((size_t)4096)
 #define ARGUMENT_COLUMNS 40
+#define CHANGED_SHOWN 5
 #define TIME_COLUMNS 12
 
 const struct view_word view_words[VIEW_SAYINGS] = {
@@ -581,6 +582,38 @@ detail_approval(struct view *v, struct span approval, bool failed)
 	detail_value(v, "until ", span_member(approval, "deadline"));
 }
 
+/* The files that a call changed: "src/a.c +3 -1, b.c, 12 more". */
+static void
+add_changed(struct view *v, const char *before, struct span payload)
+{
+	static const struct { const char *key, *sign; } counts[] = {
+		{ "added", " +" }, { "removed", " -" },
+	};
+	struct span_walk walk;
+	struct span key, file, change;
+	long long more = 0, count;
+	size_t shown = 0;
+
+	span_integer(span_member(payload, "changed_more"), &more);
+	span_walk_begin(&walk, span_member(payload, "changed"));
+	while (span_walk_next(&walk, &key, &file)) {
+		if (shown++ >= CHANGED_SHOWN) {
+			more++;
+			continue;
+		}
+		buffer_text(&v->text, shown == 1 ? before : ", ");
+		add_value(v, span_member(file, "path"), ARGUMENT_COLUMNS);
+		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+			if (span_integer(span_member(file, counts[i].key), &count))
+				add(v, "%s%lld", counts[i].sign, count);
+		change = span_member(file, "change");
+		if (span_is(change, "deleted"))
+			buffer_text(&v->text, " deleted");
+	}
+	if (more > 0)
+		add(v, ", %lld more", more);
+}
+
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
@@ -589,6 +622,7 @@ show_step_completed(struct view *v, const struct event_view *event)
 
 	given_read(&given, event);
 	add_head(v, event, &view_words[view_ended(event)]);
+	add_changed(v, ", changed ", payload);
 	detail_duration(v, span_member(payload, "duration_ms"));
 	detail_given(v, event, &given);
 	detail_condition(v, span_member(payload, "condition"));
@@ -723,6 +757,7 @@ show_tool_result(struct view *v, const struct event_view *event)
 
 	add_head(v, event, &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
 	add_tool_name(v, event->payload);
+	add_changed(v, " ", event->payload);
 	detail_duration(v, span_member(event->payload, "duration_ms"));
 	detail_size(v, event, "output");
 	if (member_set(error))

@@ -3,7 +3,10 @@
  * lines stand in causal order (replay/graph.h), each without
  *   - seq, timestamp and prev;
  *   - payload.duration_ms, and that of each element of payload.retries;
- *   - the seal of run.completed, which signs what prev says.
+ *   - the seal of run.completed, which signs what prev says;
+ *   - payload.changed, changed_more and commit: what a call changed depends on what was
+ *     there, of which a replay may have no snapshot, and has chance in it, as byte code
+ *     and the dates in archives.
  * All else stays as it is, byte for byte and in its order; so do refs, which name the
  * digests of blobs. Two recordings of the same work that differ in nothing but how
  * concurrent calls were interleaved, and how long things took, have the same canonical

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/filter.h"
 #include "record/waiting.h"
 #include "replay/brief.h"
 #include "replay/projection.h"
@@ -57,6 +58,14 @@ static size_t
 is_deploy(const struct placed *at)
 {
 	return at->call && strcmp(at->call->kind, "deploy") == 0;
+}
+
+/* A call that moved the branch of the workspace's repository on; a step that says that it
+ * commits is told of as such. */
+static size_t
+has_committed(const struct placed *at)
+{
+	return member_set(span_member(at->event->payload, "commit")) && !is_commit(at);
 }
 
 /* The call goes on with what another agent said. */
@@ -287,6 +296,30 @@ tool_stderr(struct writer *w, const struct projection_line *line)
 	output(w, line->at, "stderr", "stderr");
 }
 
+/* Who it was: a tool, or a command. */
+static void
+changer(struct writer *w, const struct placed *at)
+{
+	if (at->event->type == EVENT_TOOL_RESULT) {
+		tool(w, at);
+		return;
+	}
+	placed_copy(w, "step", at, "call");
+	writer_member_span(w, "path", at->event->path);
+}
+
+static void
+commit(struct writer *w, const struct projection_line *line)
+{
+	struct span id = span_member(line->at->event->payload, "commit");
+	char *text = span_text(id);
+
+	message(w, "commit %.12s", text ? text : "");
+	writer_member_span(w, "commit", id);
+	changer(w, line->at);
+	free(text);
+}
+
 static void
 file_changed(struct writer *w, const struct projection_line *line)
 {
@@ -296,8 +329,10 @@ file_changed(struct writer *w, const struct projection_line *line)
 
 	message(w, "%s changed", path ? path : "file");
 	writer_member_span(w, "file", span_member(file, "path"));
-	writer_member_span(w, "sha256", span_member(file, "sha256"));
-	tool(w, line->at);
+	if (span_type(span_member(file, "sha256")) == 's')
+		writer_member_span(w, "sha256", span_member(file, "sha256"));
+	writer_member_span(w, "change", span_member(file, "change"));
+	changer(w, line->at);
 	free(path);
 }
 
@@ -331,8 +366,11 @@ static const struct projection_row rows[] = {
 	{ EVENT_TOOL_RESULT, false, "tool.output", has_output, tool_output },
 	{ EVENT_TOOL_RESULT, false, "tool.output", has_stderr, tool_stderr },
 	{ EVENT_TOOL_RESULT, false, "file.changed", changed_files, file_changed },
+	{ EVENT_TOOL_RESULT, false, "git.commit", has_committed, commit },
 	{ EVENT_TOOL_RESULT, false, "safety.block", placed_blocked, failure },
 	{ EVENT_TOOL_RESULT, false, "tool.end", NULL, tool_ended },
+	{ EVENT_STEP_COMPLETED, false, "file.changed", changed_files, file_changed },
+	{ EVENT_STEP_COMPLETED, false, "git.commit", has_committed, commit },
 	{ EVENT_STEP_COMPLETED, false, "safety.block", placed_blocked, failure },
 	{ EVENT_STEP_COMPLETED, false, "error", placed_failed, failure },
 	{ EVENT_STEP_COMPLETED, false, "git.commit", is_commit, step_ended },

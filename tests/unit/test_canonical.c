@@ -23,6 +23,8 @@ test_lines(void **state)
 		{ "{\"payload\":{\"retries\":[],\"duration\\u005fms\":3}}", "{\"payload\":{\"retries\":[]}}" },
 		{ "{\"payload\":{\"retries\":null},\"refs\":[{\"at\":\"/payload/x\"}]}",
 		    "{\"payload\":{\"retries\":null},\"refs\":[{\"at\":\"/payload/x\"}]}" },
+		{ "{\"payload\":{\"changed\":[{\"path\":\"a\",\"observed\":true}],\"changed_more\":2,"
+		    "\"commit\":\"c\",\"name\":\"bash\"}}", "{\"payload\":{\"name\":\"bash\"}}" },
 		{ "{\"payload\":[{\"duration_ms\":1}]}", "{\"payload\":[{\"duration_ms\":1}]}" },
 	};
 

@@ -1,0 +1,537 @@
+#define _GNU_SOURCE /* F_OFD_SETLK */
+/*
+ * What a call changed: the file that it names, read before and after, or two looks at the
+ * workspace, each a list of its files sorted by path, of which the differences are taken.
+ */
+#include "agent/changed.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define LOOKED_DEPTH 64
+#define LINES_EDITS 1000  /* lines that come and go, to be told exactly */
+#define HEAD_LIMIT ((size_t)1 << 20)
+
+struct looked {
+	size_t path;              /* in names */
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;  /* ctime, which nobody can set */
+};
+
+struct changed_look {
+	struct buffer names;      /* paths, each with its NUL */
+	struct looked *files;
+	size_t count, capacity;
+	size_t seen;              /* directories too */
+};
+
+static const char *
+looked_path(const struct changed_look *look, size_t index)
+{
+	return look->names.data + look->files[index].path;
+}
+
+static void
+look_add(struct changed_look *look, const char *path, const struct stat *status)
+{
+	if (look->count == look->capacity) {
+		look->capacity = look->capacity == 0 ? 256 : 2 * look->capacity;
+		look->files = memory_array(look->files, look->capacity, sizeof *look->files);
+	}
+	look->files[look->count++] = (struct looked){ look->names.len, status->st_dev,
+	    status->st_ino, status->st_size, status->st_ctim };
+	buffer_append(&look->names, path, strlen(path) + 1);
+}
+
+/* Looks at all below an open directory, which it closes; path is that of the directory
+ * with a slash, or empty. -1: that is too much. */
+static int
+look_below(struct changed_look *look, int fd, struct buffer *path, dev_t device,
+    const struct stat *storage, int depth)
+{
+	DIR *directory = fdopendir(fd);
+	size_t len = path->len;
+	struct dirent *entry;
+	struct stat status;
+	int below, result = 0;
+
+	if (directory == NULL) {
+		close(fd);
+		return 0; /* nor can the call, most likely */
+	}
+	while (result == 0 && (entry = readdir(directory)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		if (++look->seen > CHANGED_LOOKED || depth > LOOKED_DEPTH) {
+			result = -1;
+			break;
+		}
+		buffer_text(path, entry->d_name);
+		if (S_ISREG(status.st_mode)) {
+			look_add(look, buffer_string(path), &status);
+		} else if (S_ISDIR(status.st_mode) && status.st_dev == device &&
+		    strcmp(entry->d_name, ".git") != 0 && (status.st_dev != storage->st_dev ||
+		    status.st_ino != storage->st_ino)) {
+			below = openat(fd, entry->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			buffer_byte(path, '/');
+			if (below != -1)
+				result = look_below(look, below, path, device, storage, depth + 1);
+		}
+		path->len = len;
+		if (path->data != NULL)
+			path->data[len] = '\0';
+	}
+	closedir(directory);
+	return result;
+}
+
+static void
+look_free(struct changed_look *look)
+{
+	if (look == NULL)
+		return;
+	buffer_free(&look->names);
+	free(look->files);
+	free(look);
+}
+
+static int
+compare_paths(const void *a, const void *b, void *names)
+{
+	return strcmp((const char *)names + ((const struct looked *)a)->path,
+	    (const char *)names + ((const struct looked *)b)->path);
+}
+
+/* NULL: there is too much to look at. */
+static struct changed_look *
+look_take(int root, const struct stat *storage)
+{
+	struct changed_look *look = memory_zero(1, sizeof *look);
+	struct buffer path = BUFFER_INIT;
+	struct stat status;
+	int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd == -1 || fstat(fd, &status) != 0 ||
+	    look_below(look, fd, &path, status.st_dev, storage, 0) != 0) {
+		look_free(look);
+		look = NULL;
+	} else if (look->count > 0) {
+		qsort_r(look->files, look->count, sizeof *look->files, compare_paths,
+		    look->names.data);
+	}
+	buffer_free(&path);
+	return look;
+}
+
+/* What HEAD of the workspace's .git names and the commit that it is at, NULL if there is
+ * none: in the file of the branch, else in packed-refs. */
+static void
+read_head(int root, char **branch, char **commit)
+{
+	struct buffer text = BUFFER_INIT, path = BUFFER_INIT;
+	int fd = beneath_open(root, ".git/HEAD");
+	char *found, *line;
+
+	*branch = *commit = NULL;
+	if (fd == -1)
+		return;
+	if (file_read(fd, &text, HEAD_LIMIT) == 0 && strncmp(buffer_string(&text), "ref: ", 5) == 0)
+		*branch = memory_copy(text.data + 5, strcspn(text.data + 5, "\n"));
+	close(fd);
+	if (*branch == NULL) {
+		buffer_free(&text); /* detached: no branch that a commit could move */
+		return;
+	}
+	buffer_format(&path, ".git/%s", *branch);
+	buffer_clear(&text);
+	if ((fd = beneath_open(root, buffer_string(&path))) != -1) {
+		if (file_read(fd, &text, HEAD_LIMIT) == 0)
+			*commit = memory_copy(buffer_string(&text), strcspn(buffer_string(&text), "\n"));
+		close(fd);
+	} else if ((fd = beneath_open(root, ".git/packed-refs")) != -1) {
+		buffer_clear(&path);
+		buffer_format(&path, " %s\n", *branch);
+		if (file_read(fd, &text, HEAD_LIMIT) == 0 &&
+		    (found = strstr(buffer_string(&text), buffer_string(&path))) != NULL) {
+			for (line = found; line > text.data && line[-1] != '\n';)
+				line--;
+			*commit = memory_copy(line, (size_t)(found - line));
+		}
+		close(fd);
+	}
+	buffer_free(&text);
+	buffer_free(&path);
+}
+
+/* Enters this call among those that watch the workspace in this run, and sees whether
+ * another is at it. */
+static void
+overlap_begin(struct changed *c, const char *run_directory)
+{
+	char *path = path_join(run_directory, "changing");
+	struct flock own = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	struct flock others = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat status;
+
+	c->overlap = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	free(path);
+	if (c->overlap == -1)
+		return;
+	/* Who comes later must find the lock of whoever has a byte. */
+	flock(c->overlap, LOCK_EX);
+	if (fstat(c->overlap, &status) == 0 && write(c->overlap, "", 1) == 1) {
+		c->place = own.l_start = status.st_size;
+		fcntl(c->overlap, F_OFD_SETLK, &own);
+		others.l_len = c->place;
+		c->shared = c->place > 0 && fcntl(c->overlap, F_OFD_GETLK, &others) == 0 &&
+		    others.l_type != F_UNLCK;
+	}
+	flock(c->overlap, LOCK_UN);
+}
+
+static void
+overlap_end(struct changed *c)
+{
+	struct stat status;
+
+	if (c->overlap == -1)
+		return;
+	c->shared = c->shared || (fstat(c->overlap, &status) == 0 && status.st_size > c->place + 1);
+	close(c->overlap);
+	c->overlap = -1;
+}
+
+static int
+open_workspace(struct changed *c)
+{
+	c->root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return c->root == -1 ? -1 : 0;
+}
+
+/* The bytes of the file; *exists tells whether there is one. -1: it cannot be read. */
+static int
+read_file(const struct changed *c, struct buffer *bytes, bool *exists)
+{
+	int fd = beneath_open(c->root, c->path), result;
+
+	*exists = fd != -1;
+	if (fd == -1)
+		return errno == ENOENT || errno == ENOTDIR ? 0 : -1;
+	result = file_read(fd, bytes, (size_t)CHANGED_BYTES);
+	close(fd);
+	return result;
+}
+
+void
+changed_begin_file(struct changed *c, const char *path)
+{
+	char here[PATH_MAX], *normal;
+	const char *part;
+
+	if (getcwd(here, sizeof here) == NULL || open_workspace(c) == -1)
+		return;
+	normal = *path == '/' ? memory_text(path) : path_join(here, path);
+	part = beneath_part(here, normal);
+	if (part != NULL) {
+		c->path = memory_text(part);
+		if (read_file(c, &c->before, &c->existed) == -1)
+			changed_free(c);
+	}
+	free(normal);
+}
+
+void
+changed_begin_all(struct changed *c, const char *run_directory)
+{
+	char *storage = memory_format("%s/../..", run_directory);
+
+	if (open_workspace(c) == 0 && stat(storage, &c->storage) == 0) {
+		overlap_begin(c, run_directory);
+		read_head(c->root, &c->branch, &c->head);
+		c->look = look_take(c->root, &c->storage);
+	}
+	free(storage);
+}
+
+void
+changed_share(struct changed *c)
+{
+	c->shared = true;
+}
+
+/* Appends what became of a file; sha256 NULL: it is not known. */
+static void
+add_file(struct changed *c, const char *path, bool exists, const char *sha256, bool observed,
+    bool created)
+{
+	struct writer w;
+
+	if (c->told++ == CHANGED_TOLD) {
+		c->told--;
+		c->more++;
+		return;
+	}
+	if (c->files.len > 0)
+		buffer_byte(&c->files, ',');
+	writer_begin(&w, &c->files);
+	writer_object(&w);
+	writer_member_string(&w, "path", path);
+	writer_key(&w, "sha256");
+	if (exists && sha256 != NULL)
+		writer_string(&w, sha256);
+	else
+		writer_null(&w);
+	if (created || !exists)
+		writer_member_string(&w, "change", exists ? "created" : "deleted");
+	if (c->path != NULL) {
+		writer_member_integer(&w, "added", c->added);
+		writer_member_integer(&w, "removed", c->removed);
+	}
+	if (observed)
+		writer_member_bool(&w, "observed", true);
+	if (observed && c->shared)
+		writer_member_bool(&w, "shared", true);
+	writer_object_end(&w);
+}
+
+static void
+end_file(struct changed *c)
+{
+	struct buffer after = BUFFER_INIT;
+	char sha256[DIGEST_SIZE];
+	bool exists;
+
+	if (read_file(c, &after, &exists) == 0 && (exists || c->existed) && (exists != c->existed || after.len != c->before.len ||
+	    memcmp(buffer_string(&after), buffer_string(&c->before), after.len) != 0)) {
+		changed_lines(span_of(buffer_string(&c->before), c->before.len),
+		    span_of(buffer_string(&after), after.len), &c->added, &c->removed);
+		add_file(c, c->path, exists, digest_sha256(buffer_string(&after), after.len, sha256),
+		    false, !c->existed);
+	}
+	buffer_free(&after);
+}
+
+/* The digest of a file as it is now; NULL if it is too long, or cannot be read. */
+static const char *
+digest_file(const struct changed *c, const char *path, off_t size, char sha256[DIGEST_SIZE])
+{
+	char bytes[65536];
+	struct digest digest;
+	ssize_t n = -1;
+	int fd = size > CHANGED_BYTES ? -1 : beneath_open(c->root, path);
+
+	if (fd == -1)
+		return NULL;
+	digest_begin(&digest);
+	for (int64_t left = CHANGED_BYTES; left > 0; left -= n) {
+		while ((n = read(fd, bytes, sizeof bytes)) == -1 && errno == EINTR)
+			;
+		if (n <= 0)
+			break;
+		digest_add(&digest, bytes, (size_t)n);
+	}
+	close(fd);
+	digest_end(&digest, sha256);
+	return n == 0 ? sha256 : NULL;
+}
+
+static bool
+differs(const struct looked *a, const struct looked *b)
+{
+	return a->device != b->device || a->inode != b->inode || a->size != b->size ||
+	    a->changed.tv_sec != b->changed.tv_sec || a->changed.tv_nsec != b->changed.tv_nsec;
+}
+
+/* Both looks are in the order of paths. */
+static void
+end_look(struct changed *c)
+{
+	struct changed_look *was = c->look, *is = look_take(c->root, &c->storage);
+	char sha256[DIGEST_SIZE];
+	size_t i = 0, k = 0;
+
+	while (is != NULL && (i < was->count || k < is->count)) {
+		int order = i == was->count ? 1 : k == is->count ? -1 :
+		    strcmp(looked_path(was, i), looked_path(is, k));
+
+		if (order < 0)
+			add_file(c, looked_path(was, i), false, NULL, true, false);
+		else if (order > 0 || differs(&was->files[i], &is->files[k]))
+			add_file(c, looked_path(is, k), true, c->told == CHANGED_TOLD ? NULL :
+			    digest_file(c, looked_path(is, k), is->files[k].size, sha256), true, order > 0);
+		i += order <= 0;
+		k += order >= 0;
+	}
+	look_free(is);
+}
+
+/* A commit moves the branch that HEAD names; another branch is a checkout. */
+static void
+end_head(struct changed *c)
+{
+	char *branch, *head;
+
+	read_head(c->root, &branch, &head);
+	if (branch != NULL && c->branch != NULL && strcmp(branch, c->branch) == 0 && head != NULL &&
+	    (c->head == NULL || strcmp(head, c->head) != 0)) {
+		c->commit = head;
+		head = NULL;
+	}
+	free(branch);
+	free(head);
+}
+
+void
+changed_end(struct changed *c)
+{
+	if (c->path != NULL)
+		end_file(c);
+	overlap_end(c);
+	if (c->look != NULL)
+		end_look(c);
+	if (c->root != -1 && c->path == NULL)
+		end_head(c);
+	if (c->root != -1)
+		close(c->root);
+	c->root = -1;
+	look_free(c->look);
+	c->look = NULL;
+	buffer_free(&c->before);
+}
+
+void
+changed_take(struct changed *c, struct span payload)
+{
+	struct span files = span_member(payload, "changed"), commit = span_member(payload, "commit");
+	long long more;
+
+	if (span_type(files) == 'a' && files.len > 2)
+		buffer_append(&c->files, files.at + 1, files.len - 2);
+	if (span_integer(span_member(payload, "changed_more"), &more))
+		c->more = more;
+	c->commit = span_text(commit);
+}
+
+void
+changed_write(const struct changed *c, struct writer *w)
+{
+	if (c->files.len > 0) {
+		writer_key(w, "changed");
+		writer_array(w);
+		writer_raw(w, c->files.data, c->files.len);
+		writer_array_end(w);
+	}
+	if (c->more > 0)
+		writer_member_integer(w, "changed_more", c->more);
+	writer_member_string(w, "commit", c->commit);
+}
+
+void
+changed_free(struct changed *c)
+{
+	if (c->root != -1)
+		close(c->root);
+	if (c->overlap != -1)
+		close(c->overlap);
+	free(c->path);
+	free(c->branch);
+	free(c->head);
+	free(c->commit);
+	look_free(c->look);
+	buffer_free(&c->before);
+	buffer_free(&c->files);
+	*c = (struct changed)CHANGED_INIT;
+}
+
+/* The lines of a text: where each begins, and the end. */
+static size_t
+find_lines(struct span text, size_t **begins)
+{
+	size_t count = 0, capacity = 0, at = 0;
+	const char *end;
+
+	for (*begins = NULL;; count++) {
+		if (count == capacity) {
+			capacity = capacity == 0 ? 64 : 2 * capacity;
+			*begins = memory_array(*begins, capacity, sizeof **begins);
+		}
+		(*begins)[count] = at;
+		if (at == text.len)
+			return count;
+		end = memchr(text.at + at, '\n', text.len - at);
+		at = end == NULL ? text.len : (size_t)(end - text.at) + 1;
+	}
+}
+
+static bool
+same_line(struct span a, const size_t *as, size_t i, struct span b, const size_t *bs, size_t k)
+{
+	size_t len = as[i + 1] - as[i];
+
+	return len == bs[k + 1] - bs[k] && memcmp(a.at + as[i], b.at + bs[k], len) == 0;
+}
+
+/* The fewest lines to take out of n and put into m to make one of the other, by E. Myers,
+ * "An O(ND) difference algorithm and its variations"; -1 above LINES_EDITS. */
+static int64_t
+count_edits(struct span a, const size_t *as, size_t n, struct span b, const size_t *bs, size_t m)
+{
+	int64_t reach[2 * LINES_EDITS + 3] = { 0 }, *at = reach + LINES_EDITS + 1;
+
+	for (int64_t edits = 0; edits <= LINES_EDITS; edits++)
+		for (int64_t k = -edits; k <= edits; k += 2) {
+			int64_t x = k == -edits || (k != edits && at[k - 1] < at[k + 1]) ?
+			    at[k + 1] : at[k - 1] + 1;
+
+			while (x < (int64_t)n && x - k < (int64_t)m && x - k >= 0 &&
+			    same_line(a, as, (size_t)x, b, bs, (size_t)(x - k)))
+				x++;
+			at[k] = x;
+			if (x >= (int64_t)n && x - k >= (int64_t)m)
+				return edits;
+		}
+	return -1;
+}
+
+void
+changed_lines(struct span before, struct span after, int64_t *added, int64_t *removed)
+{
+	size_t *was, *is, n, m, first = 0;
+	int64_t edits;
+
+	n = find_lines(before, &was);
+	m = find_lines(after, &is);
+	while (first < n && first < m && same_line(before, was, first, after, is, first))
+		first++;
+	while (n > first && m > first && same_line(before, was, n - 1, after, is, m - 1)) {
+		n--;
+		m--;
+	}
+	*removed = (int64_t)(n - first);
+	*added = (int64_t)(m - first);
+	edits = count_edits(before, was + first, n - first, after, is + first, m - first);
+	if (edits >= 0) {
+		int64_t longer = *added - *removed;
+
+		*added = (edits + longer) / 2;
+		*removed = (edits - longer) / 2;
+	}
+	free(was);
+	free(is);
+}

@@ -20,7 +20,7 @@ enum {
 };
 
 /* Each body's place among the descriptors polled; the first is the interrupts'. */
-enum { SLOT_IN, SLOT_OUT, SLOT_ERR, SLOTS };
+enum { SLOT_OUT, SLOT_ERR, SLOTS };
 
 extern char **environ;
 
@@ -44,22 +44,6 @@ static const char *
 body_name(const struct body *b)
 {
 	return b->name != NULL ? b->name : b->argv[0];
-}
-
-/* Feeds what stdin takes at once. A body need not read its input. */
-static void
-body_feed(struct body *b)
-{
-	ssize_t n = 0;
-
-	while (b->fed < b->input_len) {
-		n = write(b->process.in, b->input + b->fed, b->input_len - b->fed);
-		if (n == -1)
-			break;
-		b->fed += (size_t)n;
-	}
-	if (n != -1 || (errno != EAGAIN && errno != EINTR))
-		drop_fd(&b->process.in);
 }
 
 /* What tells b's orphans from those of bodies that run beside it, in memory of its
@@ -104,7 +88,8 @@ body_spawn(struct body *b, char *const *environment)
 {
 	const struct process_spec spec = {
 		.argv = b->argv, .environment = environment, .directory = b->directory,
-		.in = b->input_len == 0 ? PROCESS_NULL : PROCESS_PIPE,
+		.in = b->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
+		.input = b->input, .input_len = b->input_len,
 		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = b->inherit
 	};
 
@@ -122,7 +107,6 @@ body_begin(struct body *b)
 	b->wait_status = b->exit_code = b->exit_fd = -1;
 	b->error = (struct error)ERROR_INIT;
 	b->orphans = (struct orphans){ NULL, 0, NULL, 0 };
-	b->fed = 0;
 	b->started = clock_monotonic();
 	b->deadline = b->timeout_ms == 0 ? 0 : b->started + b->timeout_ms;
 }
@@ -142,8 +126,6 @@ body_start(const struct bodies *all, struct body *b)
 		free(marked[0]);
 	free(marked);
 	free(mark);
-	if (b->process.in != -1)
-		body_feed(b);
 }
 
 /* Begins to end a body before its time, because of why. */
@@ -158,7 +140,6 @@ body_end(const struct bodies *all, struct body *b, const struct error *why)
 	b->error = *why;
 	b->stage = BODY_TERMINATED;
 	b->deadline = clock_monotonic() + GRACE;
-	drop_fd(&b->process.in);
 	orphans_begin(&b->orphans, b->process.pid, mark);
 	tree_signal(b->process.pid, SIGTERM);
 	free(mark);
@@ -260,7 +241,6 @@ body_finish(struct body *b)
 {
 	char text[64];
 
-	drop_fd(&b->process.in);
 	drop_fd(&b->process.out);
 	drop_fd(&b->process.err);
 	drop_fd(&b->exit_fd);
@@ -354,7 +334,6 @@ body_poll(const struct body *b, struct pollfd fds[SLOTS])
 {
 	int out = b->process.out, errors = b->process.err;
 
-	fds[SLOT_IN] = (struct pollfd){ b->process.in, POLLOUT, 0 };
 	fds[SLOT_OUT] = (struct pollfd){ out == -1 ? b->exit_fd : out, POLLIN, 0 };
 	fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
 	/* No more is read than our own stderr takes. */
@@ -366,8 +345,6 @@ body_poll(const struct body *b, struct pollfd fds[SLOTS])
 static void
 body_serve(const struct bodies *all, struct body *b, const struct pollfd fds[SLOTS])
 {
-	if (fds[SLOT_IN].revents != 0 && b->process.in != -1)
-		body_feed(b);
 	if (fds[SLOT_OUT].revents == POLLHUP)
 		drop_fd(&b->process.out);
 	else if (fds[SLOT_OUT].revents != 0 && b->process.out != -1)

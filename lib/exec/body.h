@@ -1,8 +1,8 @@
 /*
- * Bodies: programs that do the work of a call (a command, a tool). A body is fed
- * bytes on stdin, its stdout is collected, its stderr passed through and its tail
- * kept; it ends by itself, by its deadline, or because it is cancelled. Several
- * run at once under one poll loop.
+ * Bodies: programs that do the work of a call (a command, a tool). A body has all of
+ * its input on stdin when it starts; its stdout is collected, its stderr passed through
+ * and its tail kept; it ends by itself, by its deadline, or because it is cancelled.
+ * Several run at once under one poll loop.
  *
  * What a body leaves unread is no error. It has ended when its process has ended
  * and stdout and stderr are closed. Ending one before its time is SIGTERM to it and
@@ -30,7 +30,7 @@ struct body {
 	const char *name;           /* in errors; NULL: argv[0] */
 	char *const *environment;
 	const char *directory;      /* NULL: this one */
-	const char *input;          /* fed on stdin */
+	const char *input;          /* on stdin */
 	size_t input_len;
 	int64_t timeout_ms;         /* 0: none */
 	size_t output_limit;        /* more bytes of stdout end it with exit_status;
@@ -52,7 +52,6 @@ struct body {
 	struct process process;
 	struct orphans orphans;
 	struct buffer passing;      /* stderr not yet passed through */
-	size_t fed;
 	int64_t started, deadline;
 	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 };

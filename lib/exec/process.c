@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np() */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), memfd_create() */
 #include "exec/process.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ extern char **environ;
 
 #define BIRTH_FIELD 20 /* of /proc/PID/stat, counted from the state */
 #define STAT_LIMIT ((size_t)4096)
+#define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 /* One of the child's first three descriptors while it is being set up. */
@@ -86,7 +88,7 @@ lift(int fd)
 {
 	int lifted;
 
-	if (fd > STDERR_FILENO)
+	if (fd > STDERR_FILENO || fd < 0)
 		return fd;
 	lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	close(fd);
@@ -115,10 +117,67 @@ open_pipe(struct stream *s)
 	return -1;
 }
 
+/* A pipe with all of input in it, nobody at its other end; -1 if it does not take that. */
+static int
+filled_pipe(const char *input, size_t len)
+{
+	int ends[2];
+	bool filled;
+
+	if (len > PIPE_ROOM || pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	filled = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 &&
+	    write(ends[1], input, len) == (ssize_t)len;
+	close(ends[1]);
+	if (filled)
+		return ends[0];
+	close(ends[0]);
+	return -1;
+}
+
+static int
+unnamed_file(void)
+{
+#ifdef MFD_CLOEXEC
+	return memfd_create("input", MFD_CLOEXEC);
+#else
+	char path[] = "/tmp/awf-input-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+#endif
+}
+
+/* A file with input in it; -1 with errno. */
+static int
+filled_file(const char *input, size_t len)
+{
+	int fd = unnamed_file(), reason;
+
+	if (fd >= 0 && file_write(fd, input, len) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	reason = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = reason;
+	return -1;
+}
+
+static int
+open_input(struct stream *s, const char *input, size_t len)
+{
+	int fd = filled_pipe(input, len);
+
+	s->source = lift(fd >= 0 ? fd : filled_file(input, len));
+	s->close = s->source >= 0;
+	return s->source >= 0 ? 0 : -1;
+}
+
 static int
 stream_open(struct stream *s, int target, int wanted)
 {
-	*s = (struct stream){ target, wanted, -1, false };
 	if (wanted == PROCESS_PIPE)
 		return open_pipe(s);
 	/* A descriptor below 3 that moves could be overwritten by another one. */
@@ -145,7 +204,10 @@ streams_open(struct stream streams[3], const struct process_spec *spec)
 	const int wanted[3] = { spec->in, spec->out, spec->err };
 
 	for (int i = 0; i < 3; i++) {
-		if (stream_open(&streams[i], i, wanted[i]) == 0)
+		streams[i] = (struct stream){ i, wanted[i], -1, false };
+		if ((wanted[i] == PROCESS_INPUT ?
+		    open_input(&streams[i], spec->input, spec->input_len) :
+		    stream_open(&streams[i], i, wanted[i])) == 0)
 			continue;
 		for (int reason = errno; i > 0; errno = reason)
 			stream_close(&streams[--i], true);

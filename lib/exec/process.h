@@ -16,7 +16,10 @@
 
 #include "base/error.h"
 
-enum { PROCESS_INHERIT = -1, PROCESS_NULL = -2, PROCESS_PIPE = -3 };
+/* PROCESS_INPUT, of in alone: input is there whole before the program starts, so that
+ * who dies at any moment leaves it whole. A pipe if that takes it, else a file that has
+ * no name. */
+enum { PROCESS_INHERIT = -1, PROCESS_NULL = -2, PROCESS_PIPE = -3, PROCESS_INPUT = -4 };
 enum { PROCESS_CANNOT_RUN = 126, PROCESS_NOT_FOUND = 127 };
 
 struct process_spec {
@@ -24,6 +27,8 @@ struct process_spec {
 	char *const *environment;  /* NULL: this process's */
 	const char *directory;     /* NULL: this one */
 	int in, out, err;          /* a descriptor, or PROCESS_… */
+	const char *input;         /* of PROCESS_INPUT */
+	size_t input_len;
 	bool group;                /* a process group of its own */
 	bool inherit;              /* descriptors above 2 that are not CLOEXEC too:
 	                              what the user's shell handed down, <(…) */

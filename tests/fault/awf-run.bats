@@ -105,3 +105,13 @@ left() { find "$AWF_STORAGE" ! -type d | sed 's|.*/||; s/^[0-9a-f-]*\.jsonl/ID.j
 	same "$(jq -r .run_id "$AWF_STORAGE/audit.jsonl" | sort | uniq -c | awk '{ print $1 }' | uniq)" 2
 	[ -e "$(transcript)" ]
 }
+
+@test "a command whose step is killed finds all of its input, not the beginning" {
+	head -c 300000 /dev/zero | tr '\0' x >input
+	for size in 3 300000; do
+		rm -f got whole
+		run -137 awf-run -c "head -c $size input | awf-step part -- sh -c 'kill -9 \$PPID; cat >got; mv got whole'
+			status=\$?; until [ -e whole ]; do sleep 0.01; done; exit \$status"
+		same "$(tr -d '\n' <whole | wc -c)" "$size"
+	done
+}

@@ -152,7 +152,8 @@ check_options(const struct replay *r, struct error *err)
 
 	if (r->shows && r->export)
 		return error_set(err, ERROR_USAGE, "--export", "not with %s", r->shows->name);
-	if (other && r->of_replays && (r->shows || strcmp(r->of_replays, "-q") != 0))
+	if (other && r->of_replays && (r->shows || (strcmp(r->of_replays, "-q") != 0 &&
+	    strcmp(r->of_replays, "--visible") != 0)))
 		return error_set(err, ERROR_USAGE, r->of_replays, "not with %s, which runs nothing", other);
 	if (r->color && (!r->shows || (r->shows->option != OPT_TREE && r->shows->option != OPT_TIMELINE)))
 		return error_set(err, ERROR_USAGE, "--color", "only with --tree or --timeline");
@@ -291,7 +292,7 @@ export(const struct replay *r, const struct source *source)
 {
 	struct error err = ERROR_INIT;
 
-	if (export_run(source, r->export, r->with_workspace, &err) != 0)
+	if (export_run(source, r->export, r->with_workspace, r->visible, &err) != 0)
 		return program_fail(PROGRAM, &err);
 	if (!r->quiet && !source->snapshot && !r->with_workspace)
 		fprintf(stderr, PROGRAM ": no snapshot of the workspace: only the files of steps are "

@@ -53,6 +53,7 @@ open_at_once(int root, const char *path, int flags)
 static int
 open_part(int root, int directory, const char *part, const char *rest, int flags)
 {
+	struct stat status;
 	int fd, error;
 
 	if (strcmp(part, "..") == 0) {
@@ -62,11 +63,16 @@ open_part(int root, int directory, const char *part, const char *rest, int flags
 		fd = openat(directory, part, O_NOFOLLOW | (*rest == '\0' ? flags : DIRECTORY_FLAGS));
 		/* A link, asked for as a directory, is "no directory". */
 		if (fd == -1 && errno == ENOTDIR) {
-			struct stat status;
-
 			errno = fstatat(directory, part, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 			    S_ISLNK(status.st_mode) ? ELOOP : ENOTDIR;
 		}
+	}
+	/* O_PATH opens a link itself. */
+	if (fd != -1 && (flags & O_PATH) != 0 && fstat(fd, &status) == 0 &&
+	    S_ISLNK(status.st_mode)) {
+		close(fd);
+		errno = ELOOP;
+		fd = -1;
 	}
 	error = errno;
 	if (directory != root)
@@ -144,6 +150,21 @@ beneath_part(const char *root, const char *path)
 	path += len;
 	path += strspn(path, "/");
 	return *path == '\0' ? "." : path;
+}
+
+bool
+beneath_there(const char *root, const char *path)
+{
+	const char *part = beneath_part(root, path);
+	int directory = part == NULL ? -1 : open(root, DIRECTORY_FLAGS), fd = -1;
+
+	if (directory != -1) {
+		fd = open_beneath(directory, part, O_PATH | O_CLOEXEC);
+		close(directory);
+	}
+	if (fd != -1)
+		close(fd);
+	return fd != -1;
 }
 
 /* What became of it, errno staying as it is. */

@@ -9,6 +9,7 @@
 #ifndef AWF_BASE_BENEATH_H
 #define AWF_BASE_BENEATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buffer.h"
@@ -26,6 +27,9 @@ int beneath_open(int root, const char *path);
 /* Opens a directory likewise, O_PATH. */
 int beneath_open_directory(int root, const char *path);
 
+/* Whether something lies there, of any kind, that is reached without leaving root (a
+ * directory's name); path as beneath_part() takes it. */
+bool beneath_there(const char *root, const char *path);
 /* beneath_open() of a path as beneath_part() takes it, with a root by name, which the
  * caller trusts. ERROR_INVALID_INPUT at path, saying what is wrong; errno is left too. */
 int beneath_open_file(const char *root, const char *path, struct error *err);

@@ -11,12 +11,14 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "replay/recorded_file.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 #define MANIFEST_FORMAT 1
 
 struct exporting {
 	const struct source *source;
+	char *const *visible;      /* directories that the user has named */
 	struct source *children;   /* and theirs, if they can be replayed by themselves */
 	size_t child_count;
 	struct map known;          /* ids of runs, and paths that the manifest lists */
@@ -176,6 +178,8 @@ export_snapshot(struct exporting *x, bool today, struct error *err)
 	const struct source *s = x->source;
 	const char *from = s->snapshot != NULL ? s->snapshot : today ? s->workspace : NULL;
 
+	if (from == s->workspace && recorded_workspace_check(s, err) != 0)
+		return -1;
 	x->snapshot = from != NULL;
 	return x->snapshot ? copy_snapshot(x, from, s->run_id, err) : 0;
 }
@@ -242,6 +246,8 @@ export_file(struct exporting *x, const struct source *s, const char *path, struc
 	if (!is_there(path))
 		return error_set(err, ERROR_USAGE, path,
 		    "a step of the run was made of this file, which is not there any more");
+	if (recorded_file_check(s, x->visible, path, err) != 0)
+		return -1;
 	to = destination(x, path);
 	failed = copy(path, to, err) != 0 || list_file(x, path, to, err) != 0;
 	free(to);
@@ -329,9 +335,10 @@ pass_workflow(const struct exporting *x, struct error *err)
 }
 
 int
-export_run(const struct source *s, const char *directory, bool today, struct error *err)
+export_run(const struct source *s, const char *directory, bool today, char *const *visible,
+    struct error *err)
 {
-	struct exporting x = { .source = s };
+	struct exporting x = { .source = s, .visible = visible };
 	int failed;
 
 	/* Only what is empty can be removed, so this never removes anything else. */

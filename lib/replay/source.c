@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -290,6 +291,10 @@ find_parts(struct source *s)
 	if (is_file(path)) {
 		s->files = path_join(s->storage.root, SOURCE_FILES);
 		s->config = if_there(path_join(s->storage.root, SOURCE_CONFIG), path_is_directory);
+		if (s->config != NULL && !beneath_there(s->storage.root, s->config)) {
+			free(s->config);
+			s->config = NULL;
+		}
 	}
 	free(path);
 }
@@ -339,6 +344,15 @@ name_run(struct source *s)
 	s->blobs = blobs_path(s, s->run_id);
 }
 
+static bool
+is_same_place(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 &&
+	    first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 int
 source_open(struct source *s, const struct storage *storage, const char *argument,
     struct error *err)
@@ -349,6 +363,7 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	memset(s, 0, sizeof *s);
 	if (find(s, storage, argument, err) != 0)
 		return -1;
+	s->own = is_same_place(s->storage.root, storage->root);
 	name_run(s);
 	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
 	map_free(&g.known);
@@ -383,6 +398,7 @@ source_open_child(struct source *s, const struct source *parent, const char *run
 		failed = source_open(s, &parent->storage, path, err);
 	else
 		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
+	s->own = parent->own;
 	if (failed == 0)
 		share_snapshot(s, parent);
 	free(path);
@@ -397,6 +413,17 @@ is_there(const char *path)
 }
 
 char *
+source_exported(const struct source *s, const char *path)
+{
+	char *found = s->files != NULL && *path == '/' ? path_join(s->files, path + 1) : NULL;
+
+	if (found != NULL && beneath_there(s->storage.root, found))
+		return found;
+	free(found);
+	return NULL;
+}
+
+char *
 source_file(const struct source *s, const char *path)
 {
 	size_t len = strlen(s->workspace);
@@ -404,8 +431,8 @@ source_file(const struct source *s, const char *path)
 
 	if (s->snapshot != NULL && strncmp(path, s->workspace, len) == 0 && path[len] == '/')
 		found = if_there(path_join(s->snapshot, path + len + 1), is_there);
-	if (found == NULL && s->files != NULL && *path == '/')
-		found = if_there(path_join(s->files, path + 1), is_there);
+	if (found == NULL)
+		found = source_exported(s, path);
 	return found != NULL ? found : memory_text(path);
 }
 

@@ -31,6 +31,7 @@
 
 struct source {
 	struct storage storage;     /* that it lies in; root NULL: a file by itself */
+	bool own;                   /* it lies in the storage that the user has */
 	char run_id[ID_SIZE];
 	char *transcript, *blobs;
 	char *input;                /* what its stdin was; NULL: none was kept */
@@ -70,6 +71,9 @@ int source_open_child(struct source *s, const struct source *parent, const char 
 /* Where a recorded path leads: into the snapshot, the export, or as it stands. In
  * memory of its own. */
 char *source_file(const struct source *s, const char *path);
+/* Where the export has a recorded path, if it has: never by a link out of it. NULL
+ * otherwise; in memory of its own. */
+char *source_exported(const struct source *s, const char *path);
 /* The file of the workflow: the word of argv whose file has its digest, as a recorded
  * absolute path, in memory of its own; NULL if there is none (any more). */
 char *source_script(const struct source *s);

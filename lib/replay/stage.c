@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "exec/libexec.h"
 #include "replay/disturb.h"
+#include "replay/recorded_file.h"
 
 #define SECOND_HOST "replay"
 #define SECOND_PID 4711
@@ -68,8 +69,8 @@ origin(const struct source *s)
 	if (s->files == NULL)
 		return path_is_directory(s->workspace) ? memory_text(s->workspace) : NULL;
 	/* An export without a snapshot: the files of steps that lie in it, if any. */
-	path = path_join(s->files, s->workspace + 1);
-	if (path_is_directory(path))
+	path = source_exported(s, s->workspace);
+	if (path != NULL && path_is_directory(path))
 		return path;
 	free(path);
 	return memory_text("");
@@ -163,13 +164,8 @@ lead(const struct stage *st, const char *path)
 		return memory_text(path);
 	if (within(path, s->workspace))
 		return memory_format("%s%s", st->workspace, path + strlen(s->workspace));
-	if (s->files == NULL)
-		return memory_text(path);
-	found = path_join(s->files, path + 1);
-	if (access(found, F_OK) == 0)
-		return found;
-	free(found);
-	return memory_text(path);
+	found = source_exported(s, path);
+	return found != NULL ? found : memory_text(path);
 }
 
 /* Each directory of a list with colons. */
@@ -348,9 +344,8 @@ show_recorded(struct stage *st, const char *path)
 		show(st, memory_text(path));
 		return;
 	}
-	exported = path_join(s->files, path + 1);
-	if (access(exported, F_OK) != 0 || within(path, st->workspace) ||
-	    list_has(st->paths, exported)) {
+	exported = source_exported(s, path);
+	if (exported == NULL || within(path, st->workspace) || list_has(st->paths, exported)) {
 		free(exported);
 		return;
 	}
@@ -390,8 +385,23 @@ show_file(struct stage *st, const char *path)
 	free(directory);
 }
 
-static void
-set_visible(struct stage *st)
+/* What a recording names is shown where such files lie only. */
+static int
+show_definitions(struct stage *st, struct error *err)
+{
+	const struct source *s = st->spec->source;
+
+	for (char **file = s->definitions; file != NULL && *file != NULL; file++) {
+		if (s->files == NULL && (s->snapshot == NULL || !within(*file, s->workspace)) &&
+		    recorded_file_check(s, st->spec->visible, *file, err) != 0)
+			return -1;
+		show_file(st, *file);
+	}
+	return 0;
+}
+
+static int
+set_visible(struct stage *st, struct error *err)
 {
 	const struct source *s = st->spec->source;
 	char *libexec = libexec_path(), *script = source_script(s);
@@ -417,10 +427,9 @@ set_visible(struct stage *st)
 	show_recorded(st, s->directory);
 	if (script != NULL)
 		show_file(st, script);
-	for (char **file = s->definitions; file != NULL && *file != NULL; file++)
-		show_file(st, *file);
 	free(script);
 	free(libexec);
+	return show_definitions(st, err);
 }
 
 int
@@ -431,8 +440,7 @@ stage_open(struct stage *st, const struct stage_spec *spec, struct error *err)
 		return -1;
 	set_argv(st);
 	set_environment(st);
-	set_visible(st);
-	return 0;
+	return set_visible(st, err);
 }
 
 struct confine_spec

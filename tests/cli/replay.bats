@@ -425,7 +425,8 @@ work/tools/add.tool.json"
 	sed "s|\"files\":\[\"[^\"]*|\"files\":[\"/../../../..${PWD%/*}/key|" "$(transcript)" \
 		>../theirs/transcripts/"$(basename "$(transcript)")"
 	cp -r "$AWF_STORAGE/inputs" ../theirs/
-	run -0 awf-replay -q --export ../x/y/z ../theirs
+	run -1 awf-replay -q --export ../x/y/z ../theirs
+	run -0 awf-replay -q --visible .. --export ../x/y/z ../theirs
 	same "$(jq -r '.files[].file' ../x/y/z/workflow/manifest.json)" "workflow/files${PWD%/*}/key"
 	same "$(cd .. && find . -name key)" "$(printf './key\n./x/y/z/workflow/files%s' "${PWD%/*}/key")"
 }
@@ -502,4 +503,64 @@ work/tools/add.tool.json"
 	seq 60 | awf-run -c 'awf-step -i lines one -- date +%N | awf-step two -- cat | cat' >recorded
 	run -3 --separate-stderr timeout 40 awf-replay -q --isolation "$ISOLATION"
 	[[ $stderr == *"one:0:"*": step.completed"*"/payload/result differs"* ]]
+}
+
+# The one line of a transcript that says what its step was made of, with another file in it.
+names_file() { sed "s|\"files\":\[[^]]*\]|\"files\":[\"$1\"]|" "$2"; }
+
+@test "a recording chooses no files of the user" {
+	mkdir -p "$HOME/.ssh" "$HOME/papers"
+	agent writer '' "$(says hello)"
+	echo private >"$HOME/.ssh/id_rsa"
+	echo private >"$HOME/papers/tax"
+	echo private >.env
+	awf-run -n -c 'awf-step -n -q -a writer -p hi write'
+	sent=../sent.jsonl
+	ln -s "$HOME/.ssh/id_rsa" agents/link.md
+	for file in "$HOME/.ssh/id_rsa" "$HOME/papers/tax" "$PWD/.env" "$PWD/agents/link.md" /etc/shadow; do
+		names_file "$file" "$(transcript)" >"$sent"
+		run -1 --separate-stderr awf-replay -q --export ../out "$sent"
+		same "$stderr" "awf-replay: $file: the recording names this file, which lies where no step's files are expected: it is taken only with --visible and its directory"
+		[ ! -e ../out ]
+		run -1 awf-replay -q --isolation copy "$sent"
+	done
+	# In the storage, it leads to nothing that is hidden in the home directory.
+	cp "$(transcript)" kept
+	for file in "$HOME/.ssh/id_rsa" "$PWD/agents/link.md"; do
+		names_file "$file" kept >"$(transcript)"
+		run -1 awf-replay -q --export ../out
+		[[ $output == "awf-replay: $file: the recording names this file"* ]]
+	done
+	mv kept "$(transcript)"
+	names_file "$HOME/papers/tax" "$(transcript)" >"$sent"
+	awf-replay -q --visible "$HOME/papers" --export ../out "$sent"
+	cmp "../out/workflow/files$HOME/papers/tax" "$HOME/papers/tax"
+	# The workspace that it names makes no difference.
+	sed "s|\"cwd\":\"[^\"]*\"|\"cwd\":\"$HOME/papers\"|" "$sent" >../other.jsonl
+	rm -r ../out
+	run -1 awf-replay -q --export ../out ../other.jsonl
+	[[ $output == *"$HOME/papers/tax: the recording names this file"* ]]
+	run -1 awf-replay -q --with-workspace --export ../out ../other.jsonl
+	[[ $output == *"$HOME/papers: the recording says that it ran here"* ]]
+	(cd "$HOME/papers" && awf-replay -q --export ~-/../out ~-/../other.jsonl)
+	# What is as it should be needs no word.
+	rm -r ../out
+	awf-replay -q --export ../out
+	[ -e "../out/workflow/files$PWD/agents/writer.md" ]
+}
+
+@test "an export leads to nothing outside of it" {
+	[ "$ISOLATION" = namespaces ] || skip "only namespaces keep a replay from the machine"
+	mkdir ../elsewhere ../outside
+	agent writer '' "$(says hello)"
+	mv agents/writer.md ../elsewhere
+	elsewhere=$(realpath ../elsewhere)
+	awf-run -n -c "awf-step -n -q -a $elsewhere/writer.md -p hi write"
+	awf-replay -q --visible ../elsewhere --export ../out
+	rm -r ../elsewhere
+	awf-replay -q ../out
+	mv "../out/workflow/files$elsewhere"/* ../outside
+	rmdir "../out/workflow/files$elsewhere"
+	ln -s "$(realpath ../outside)" "../out/workflow/files$elsewhere"
+	run ! awf-replay -q ../out
 }

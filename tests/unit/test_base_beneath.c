@@ -114,6 +114,8 @@ never_leaves_the_root(void **state)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		assert_int_equal(get("root", rows[i].path, text), rows[i].why);
 		assert_string_equal(text, rows[i].text);
+		assert_int_equal(beneath_there("root", rows[i].path),
+		    rows[i].why != EXDEV && rows[i].why != ENOENT);
 	}
 }
 
@@ -217,7 +219,8 @@ differs_without(int error)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct row *r = &rows[i];
 
-		if (get("root", r->path, text) != r->why_without ||
+		if (get("root", r->path, text) != r->why_without || beneath_there("root", r->path) !=
+		    (r->why_without != ELOOP && r->why_without != EXDEV && r->why_without != ENOENT) ||
 		    strcmp(text, r->why_without == 0 ? r->text : "") != 0)
 			return (int)i + 1;
 	}

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "exec/inputs.h"
 #include "program.h"
+#include "record/call.h"
 #include "record/cost.h"
 #include "record/storage.h"
 #include "run/decide.h"
@@ -100,6 +101,7 @@ set_environment(struct job *j)
 	environment_begin(e);
 	environment_set_run(e, &j->run, j->workflow.directory);
 	environment_unset(e, "AWF_CLAIMED");
+	environment_unset(e, CALL_TRY);
 	mask_export(&j->mask, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
@@ -169,6 +171,19 @@ tell_what_next(const struct job *j, const struct conclusion *e, struct error *li
 	    j->run.id, more);
 }
 
+/* What may have been meant to make the failure good, but may be other work as well. */
+static void
+tell_repeated(const struct job *j, const struct conclusion *e, struct error *line)
+{
+	char failed[sizeof line->message];
+
+	if (*j->outcome.repeated_by == '\0' || strcmp(e->step, j->outcome.first_failed) != 0)
+		return;
+	snprintf(failed, sizeof failed, "%s", line->message);
+	error_set(line, line->code, line->place, "%.700s (%s succeeded later: "
+	    "with --try a step may fail)", failed, j->outcome.repeated_by);
+}
+
 /* One line about a failure; a reader that went away is none to speak of. */
 static void
 report(const struct job *j, const struct conclusion *e)
@@ -188,6 +203,7 @@ report(const struct job *j, const struct conclusion *e)
 	else
 		error_set(&line, e->error.code, place, "step %s%s: %s", e->step,
 		    e->error.code == ERROR_WAITING ? "" : " failed", e->error.message);
+	tell_repeated(j, e, &line);
 	program_fail(PROGRAM, &line);
 }
 

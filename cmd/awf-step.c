@@ -214,6 +214,8 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 {
 	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
+	struct roster_entry entry = { .name = step->name, .tried = step->failure == FAILURE_TRY,
+		.out = s->quiet || s->file != NULL ? -1 : STDOUT_FILENO };
 
 	step->run = &r->run;
 	step->gate.run_id = r->run.id;
@@ -223,12 +225,14 @@ take_place(struct settings *s, struct resources *r, struct error *err)
 		return -1;
 	step->enclosing = enclosing;
 	step->root = recall_root(enclosing);
+	step->try_number = call_try_around();
 	step->parent = r->run.started;
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;
 	watch_reader(s);
-	if (roster_begin(&r->roster, r->run.directory, step->enclosing, step->name, err) == -1)
+	entry.enclosing = enclosing;
+	if (roster_begin(&r->roster, r->run.directory, &entry, err) == -1)
 		return -1;
 	step->process = memory_format("%s%s%s:%ld", step->enclosing,
 	    *step->enclosing != '\0' ? "/" : "", step->name, r->roster.occurrence);
@@ -437,7 +441,9 @@ run_step(struct settings *s, struct resources *r, char **argv)
 		    program_fail(PROGRAM, &late);
 	/* Any other end leaves its output incomplete: who reads it is to know. A step that
 	 * is only tried may end as it likes. */
-	if ((signal_number == 0 && status != STATUS_SYSTEM) || s->step.failure == FAILURE_TRY)
+	if (status == STATUS_OK && !stream.printed)
+		roster_end_empty(&r->roster);
+	else if ((signal_number == 0 && status != STATUS_SYSTEM) || s->step.failure == FAILURE_TRY)
 		roster_end(&r->roster);
 	stream_free(&stream);
 	if (last_signal(&stream) != 0)

@@ -40,7 +40,7 @@ _awf_run()
 	esac
 	case $cur in
 	-*) mapfile -t COMPREPLY < <(compgen -W '--command --no-input --input --env --name --shell
-		--timeout --allow-tools --max-cost --tools-policy --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --resume --continue --fork --at --redo --skip --overlap
+		--timeout --allow-tools --max-cost --tools-policy --workspace --snapshot --no-transcript --mask --seal --print-id --id-file --detach --try --resume --continue --fork --at --redo --skip --overlap
 		--approve --deny --complete --failed --heartbeat --reason --on-complete --on-failure --keep --prune --older-than --max-count --max-size --dry-run --verbose --help --version' -- "$cur") ;;
 	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur"; compgen -c -- "$cur") ;;
 	esac

@@ -14,6 +14,7 @@ complete -c awf-run -l allow-tools -x -d 'the tools that its steps may use at mo
 complete -c awf-run -l tools-policy -x -a 'block warn' -d 'of calls to other tools'
 complete -c awf-run -l workspace -x -a '(__fish_complete_directories)' -d 'start the workflow there'
 complete -c awf-run -l detach -d 'do not wait for it: print its id and go'
+complete -c awf-run -l try -d 'inside of a run: if this one fails, that does not'
 complete -c awf-run -l snapshot -d 'keep a copy of the workspace for replays'
 complete -c awf-run -l no-transcript -d 'keep nothing but the audit trail'
 complete -c awf-run -l mask -x -a 'patterns (__fish_complete_command)' -d 'a filter that masks secrets in what is recorded'

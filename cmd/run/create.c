@@ -90,6 +90,7 @@ describe_place(const struct job *j)
 		.inputs = span_of(j->inputs.data, j->inputs.len),
 		.timeout_ms = j->settings.timeout_ms,
 		.detached = j->settings.detach,
+		.tried = j->settings.tried,
 		.no_input = j->settings.no_input,
 		.unrecorded = j->settings.no_transcript,
 	};

@@ -74,7 +74,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 		id_new(p->id);
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
-	if (child_enter(&p->child, spec->name, script(spec->workflow), err) != 0 ||
+	if (child_enter(&p->child, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
 	    mask_join(&p->mask, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
 		return -1;
 	take_id(p);

@@ -39,6 +39,7 @@ struct place_spec {
 	struct span inputs;
 	int64_t timeout_ms;
 	bool detached;
+	bool tried;                  /* --try */
 	bool no_input;             /* stdin is not for it */
 	bool unrecorded;           /* nothing is kept of it */
 };

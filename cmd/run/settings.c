@@ -24,7 +24,7 @@ enum {
 	OPT_WORKFLOW,                 /* -c, or words; no option by itself */
 	OPT_PIPELINE, OPT_NO_INPUT, OPT_INPUT, OPT_ENV, OPT_NAME, OPT_SHELL, OPT_TIMEOUT,
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
-	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
+	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
 	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON,
 	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_PRUNE, OPT_OLDER_THAN, OPT_MAX_COUNT,
@@ -60,6 +60,7 @@ const struct option_spec run_options[] = {
 	{ OPT_PRINT_ID, 0, "print-id", NULL, "print the run's id on stderr first" },
 	{ OPT_ID_FILE, 0, "id-file", "FILE", "write the run's id to FILE before the start" },
 	{ OPT_DETACH, 0, "detach", NULL, "do not wait for it: print its id and go" },
+	{ OPT_TRY, 0, "try", NULL, "inside of a run: if this one fails, that does not" },
 	{ OPT_RESUME, 0, "resume", "RUN", "go on with a run that died, failed or waits" },
 	{ OPT_CONTINUE, 0, "continue", NULL, "resume the latest run of this name if it died" },
 	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done" },
@@ -230,6 +231,7 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_SEAL: s->seal = true; s->seal_file = value; return 0;
 	case OPT_PRINT_ID: s->print_id = true; return 0;
 	case OPT_DETACH: s->detach = true; return 0;
+	case OPT_TRY: s->tried = true; return 0;
 	case OPT_RESUME: s->resume = value; return 0;
 	case OPT_CONTINUE: s->go_on = true; return 0;
 	case OPT_FORK: s->fork = value; return 0;

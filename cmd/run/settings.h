@@ -42,7 +42,7 @@ struct settings {
 	const char *decided_run; /* its RUN; NULL: that of --resume or the token, else @ */
 	const char *reason;      /* NULL */
 	bool failed;             /* --complete --failed */
-	bool no_input, no_transcript, print_id, seal, snapshot, detach;
+	bool no_input, no_transcript, print_id, seal, snapshot, detach, tried;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
 	char **recorded;     /* of --env; likewise */

@@ -18,6 +18,7 @@ group_open(struct group *g, struct working *work)
 	g->step.compared = 0;
 	g->step.reader = 0;
 	g->step.enclosing = work->id;
+	g->step.try_number = 0;
 	g->step.root = recalled ? work->recalled.root : NULL;
 	g->step.parent = work->started;
 	g->step.process = memory_format("%s/%s:0", work->id, s->name);

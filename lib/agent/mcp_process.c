@@ -78,7 +78,8 @@ static int
 make_environment(struct mcp_server *s, const struct mcp_use *use, struct environment *e,
     struct error *err)
 {
-	static const char *const of_calls[] = { "AWF_CALL", "AWF_PARENT", "AWF_CLAIMED", "AWF_TASK" };
+	static const char *const of_calls[] = { "AWF_CALL", "AWF_PARENT", "AWF_CLAIMED", "AWF_TASK",
+		"AWF_TRY" };
 	const struct mcp_definition *m = &s->definition;
 	const char *outer = getenv(ORPHANS_MARK);
 

@@ -67,6 +67,7 @@ working_enter(struct working *work)
 
 	environment_set(e, "AWF_CALL", work->id);
 	environment_set(e, "AWF_PARENT", work->started);
+	environment_unset(e, CALL_TRY);
 	if (work->step->pending)
 		set_task(work, e);
 	if (work->recalls && !work->recalled.changed)
@@ -164,15 +165,23 @@ passed_code(const struct item *item)
 	return error.code;
 }
 
+/* What failed otherwise than by its work is not for --rescue: it was ended, or has died,
+ * and might have come to something else. */
+static bool
+is_beyond_rescue(enum error_code code)
+{
+	return code == ERROR_WAITING || code == ERROR_CANCELLED || code == ERROR_INTERRUPTED ||
+	    code == ERROR_UPSTREAM_INCOMPLETE || code == ERROR_SYSTEM;
+}
+
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
  * is not. An item that is not taken is not looked at by --when either. */
 static int
 decide(struct working *work, struct error *err)
 {
 	bool failed = item_error(work->item).at != NULL, taken;
-	bool waits = failed && passed_code(work->item) == ERROR_WAITING;
 
-	if (failed && (waits || !work->step->rescue))
+	if (failed && (!work->step->rescue || is_beyond_rescue(passed_code(work->item))))
 		work->skipped = "upstream_failed";
 	else if (!failed && work->step->rescue)
 		work->skipped = "nothing_failed";

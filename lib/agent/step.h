@@ -99,6 +99,7 @@ struct step {
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
 	const char *root;            /* what that took over is known by (recall_root()) */
 	const char *path;            /* this step's dotted path */
+	int64_t try_number;          /* of the call around it: how many tries failed before */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
 	struct environment environment; /* of bodies */
 	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */

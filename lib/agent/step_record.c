@@ -195,6 +195,8 @@ write_started(const struct working *work, struct writer *w)
 		sandboxing_write(&s->sandbox, w);
 	working_write_claim(work, w);
 	writer_member_string(w, "mode", step_mode(s));
+	if (s->try_number > 0)
+		writer_member_integer(w, "try", s->try_number);
 	writer_object_end(w);
 }
 

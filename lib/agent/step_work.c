@@ -1,5 +1,6 @@
 #include "agent/working.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/roster.h"
 
 void
 working_add_result(struct working *work, struct data *data)
@@ -136,6 +138,21 @@ take_end(struct working *work, struct body *body)
 		working_pend(work);
 }
 
+/* A step in the body that died has cut something off, whatever a shell has made of its
+ * end: what came is not the result. A body that was ended itself says so. */
+static void
+look_for_dead(struct working *work)
+{
+	const struct step *s = work->step;
+	char process[256];
+
+	if ((work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS && !work->told) ||
+	    !roster_died(s->run->directory, work->id, process, sizeof process))
+		return;
+	working_drop_passed(work);
+	error_set(&work->error, ERROR_INTERRUPTED, NULL, "the step %s died before its end", process);
+}
+
 /* One try of a command. 0, or -1 if the machine failed; the try's error is in
  * work->error. */
 static int
@@ -158,6 +175,7 @@ try_command(struct working *work, struct error *err)
 	if (result == 0 && !(s->passes && working_take_passed(work, &body.output)) &&
 	    work->error.code == ERROR_NONE)
 		take_output(work, &body.output);
+	look_for_dead(work);
 	body_free(&body);
 	list_free(argv);
 	buffer_free(&input);
@@ -307,6 +325,20 @@ note_retry(struct working *work, int64_t began)
 	writer_object_end(&w);
 }
 
+/* For the calls that the next try makes: if it succeeds, those of the tries before need
+ * not have. */
+static void
+number_try(struct working *work, int failed_before)
+{
+	struct step *s = work->step;
+	char text[16];
+
+	snprintf(text, sizeof text, "%d", failed_before);
+	environment_set(&s->environment, CALL_TRY, text);
+	if (s->command != NULL)
+		roster_forgive(s->run->directory, work->id);
+}
+
 /* Tries until it succeeds or may not be tried again. -1: the machine failed. */
 static int
 run_with_retries(struct working *work, int (*try)(struct working *, struct error *),
@@ -318,6 +350,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 
 	for (tried = 1;; tried++) {
 		began = clock_monotonic();
+		if (tried > 1)
+			number_try(work, tried - 1);
 		memset(&work->error, 0, sizeof work->error);
 		if (interrupted(&s->interrupts, &work->error))
 			return 0;
@@ -493,6 +527,8 @@ working_ask(struct working *work, const struct condition *condition,
 		    "the condition of --%s ended with status %d", condition->word, body.exit_code);
 	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
 		work->error = body.error;
+	else
+		look_for_dead(work);
 	body_free(&body);
 	return result;
 }

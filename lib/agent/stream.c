@@ -33,6 +33,8 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	s->gone = s->gone || result->gone;
 	if (result->report[0] != '\0')
 		s->report(result->report);
+	/* Of what -r prints an empty text may be all. */
+	s->printed = s->printed || result->out.len > 0 || s->step->raw;
 	if (s->out == -1 || s->closed || result->out.len == 0)
 		return 0;
 	if (state_put(s->out, result->out.data, result->out.len,
@@ -112,10 +114,42 @@ stream_lacks_input(const struct stream *s)
 }
 
 int
-stream_no_input(struct error *err)
+stream_no_input(const struct stream *s, struct error *err)
 {
-	return error_set(err, ERROR_NO_INPUT, "stdin",
+	return error_set(err, ERROR_NO_INPUT, "stdin", s->joined ?
+	    "no input (--allow-empty if there may be none)" :
 	    "no input (-n if there is none to be, --allow-empty if there may be none)");
+}
+
+/* Who writes to this very pipe has died, or, of an input of which nothing came, some step
+ * beside this one: behind a filter nobody knows whom it read. */
+static bool
+upstream_died(const struct stream *s, const struct upstream *u, struct error *why)
+{
+	const struct step *step = s->step;
+	char process[256];
+
+	if (!u->died && (s->reader->any_byte || u->known ||
+	    !roster_died_beside(s->roster, process, sizeof process)))
+		return false;
+	error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL, "the step %s%s%s died before its end",
+	    u->died ? step->enclosing : "", u->died && *step->enclosing != '\0' ? "/" : "",
+	    u->died ? u->process : process);
+	return true;
+}
+
+bool
+stream_wrong_end(const struct stream *s, struct error *why)
+{
+	struct upstream upstream;
+
+	roster_upstream(s->roster, s->reader->fd, &upstream);
+	if (producers_dead(&s->producers, why) || upstream_died(s, &upstream, why))
+		return true;
+	/* No items, as all who write here had none, are an input too. */
+	if (stream_lacks_input(s) && !upstream.all_empty)
+		stream_no_input(s, why);
+	return why->code != ERROR_NONE;
 }
 
 int
@@ -123,13 +157,7 @@ stream_judge_end(struct stream *s, struct error *err)
 {
 	struct error why = ERROR_INIT;
 
-	if (stream_lacks_input(s)) {
-		stream_no_input(&why);
-		return stream_fail_input(s, NULL, &why, err);
-	}
-	if (producers_dead(&s->producers, &why))
-		return stream_fail_input(s, NULL, &why, err);
-	return 0;
+	return stream_wrong_end(s, &why) ? stream_fail_input(s, NULL, &why, err) : 0;
 }
 
 /* ---- one call after the other ---- */
@@ -246,7 +274,7 @@ describe_each(struct stream *s, struct buffer *out, struct error *err)
 	while (got == 0 && (got = state_reader_next(s->reader, &item, err)) == 1)
 		got = stream_describe_item(s, &item, out, err);
 	if (got == 0 && stream_lacks_input(s))
-		got = stream_no_input(err);
+		got = stream_no_input(s, err);
 	item_free(&item);
 	return got;
 }

@@ -49,6 +49,7 @@ struct stream {
 	int status;            /* exit status because of the calls */
 	bool closed;           /* nobody reads the output, and it ended for that */
 	bool gone;             /* nobody reads it */
+	bool printed;          /* anything */
 	/* For stream_run() alone. */
 	struct producers producers;
 	struct ahead ahead;

@@ -224,14 +224,10 @@ join_end(struct join *j, const struct stream *s)
 static bool
 join_wrong(struct stream *s, int got, struct error *why)
 {
-	if (got == -1)
-		producers_dead(&s->producers, why);
-	else if (stream_lacks_input(s))
-		error_set(why, ERROR_NO_INPUT, "stdin",
-		    "no input (--allow-empty if there may be none)");
-	else
-		producers_dead(&s->producers, why);
-	return why->code != ERROR_NONE;
+	if (got != -1)
+		return stream_wrong_end(s, why);
+	producers_dead(&s->producers, why);
+	return true;
 }
 
 static int
@@ -316,7 +312,7 @@ stream_describe_joined(struct stream *s, struct buffer *out, struct error *err)
 	int got = join_all(&j, s, err);
 
 	if (got == 0 && stream_lacks_input(s))
-		got = stream_no_input(err);
+		got = stream_no_input(s, err);
 	if (got == 0 && !j.has_failed)
 		got = stream_describe_item(s, &j.item, out, err);
 	join_free(&j);

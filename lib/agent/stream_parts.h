@@ -13,7 +13,9 @@
 
 /* Whether no input at all is a fault here, and that fault. */
 bool stream_lacks_input(const struct stream *s);
-int stream_no_input(struct error *err);
+int stream_no_input(const struct stream *s, struct error *err);
+/* What is wrong with the end of an input that could be read, if anything. */
+bool stream_wrong_end(const struct stream *s, struct error *why);
 /* Records a fault of the input itself as a call that did not run; item NULL: null.
  * stream_fail_read() takes what the reader refused, stream_judge_end() looks at a
  * whole input. -1: the machine failed. */

@@ -59,7 +59,7 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 		c->exit_code = code;
 		error_set(&c->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
-	} else if (roster_died(s->run_directory, c->step, sizeof c->step)) {
+	} else if (roster_died(s->run_directory, "", c->step, sizeof c->step)) {
 		/* Between its calls, or it could not record one. */
 		error_set(&died, ERROR_INTERRUPTED, NULL, "it died before its end");
 		end_as_failed(c, STATUS_WORK, &died);

@@ -199,6 +199,15 @@ call_around(const char **call, const char **path, struct error *err)
 	    surrounding("AWF_PATH", call_path_valid, path, err);
 }
 
+int64_t
+call_try_around(void)
+{
+	const char *text = getenv(CALL_TRY);
+	long long number = text != NULL ? strtoll(text, NULL, 10) : 0;
+
+	return number > 0 ? number : 0;
+}
+
 int
 call_sync(struct call *c, struct error *err)
 {

@@ -55,6 +55,9 @@ void call_write_branches(struct writer *w, char *const *commands);
 /* The call and the path around this process, as its environment tells; "" for none.
  * ERROR_SYSTEM if they are not what AWF sets. */
 int call_around(const char **call, const char **path, struct error *err);
+/* In which try of the call around it this process runs: how many have failed before. */
+int64_t call_try_around(void);
+#define CALL_TRY "AWF_TRY" /* the variable that says so */
 int call_sync(struct call *c, struct error *err);
 
 #endif

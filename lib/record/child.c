@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/digest.h"
@@ -32,10 +33,13 @@ name_of(const char *run_name)
 static int
 take_place(struct child *c, struct error *err)
 {
+	struct roster_entry entry = { .name = c->name, .tried = c->tried, .out = STDOUT_FILENO };
 	const char *enclosing, *path;
 
-	if (call_around(&enclosing, &path, err) != 0 ||
-	    roster_begin(&c->roster, c->parent.directory, enclosing, c->name, err) != 0)
+	if (call_around(&enclosing, &path, err) != 0)
+		return -1;
+	entry.enclosing = enclosing;
+	if (roster_begin(&c->roster, c->parent.directory, &entry, err) != 0)
 		return -1;
 	c->enclosing = memory_text(enclosing);
 	c->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", c->name);
@@ -45,9 +49,11 @@ take_place(struct child *c, struct error *err)
 }
 
 int
-child_enter(struct child *c, const char *run_name, const char *script, struct error *err)
+child_enter(struct child *c, const char *run_name, const char *script, bool tried,
+    struct error *err)
 {
 	memset(c, 0, sizeof *c);
+	c->tried = tried;
 	c->roster.fd = -1;
 	if (run_enter(&c->parent, err) != 0)
 		return -1;
@@ -148,6 +154,10 @@ child_started(struct child *c, const struct child_start *start,
 	if (start->detached)
 		writer_member_bool(&w, "detached", true);
 	write_recorded(&w, "claims", claims);
+	if (c->tried)
+		writer_member_string(&w, "mode", "try");
+	if (call_try_around() > 0)
+		writer_member_integer(&w, "try", call_try_around());
 	writer_object_end(&w);
 	failed = append(c, &e, &payload, err);
 	buffer_free(&payload);

@@ -38,6 +38,7 @@ struct child {
 	struct lineage lineage;      /* with the child at its end */
 	struct roster roster;        /* of the parent */
 	char *name, *path, *call;    /* of the call */
+	bool tried;                  /* its failure is not the parent's */
 	char run_id[ID_SIZE];        /* the child's */
 	char *enclosing;             /* the call around it, "" at top level */
 	char definition_sha256[DIGEST_SIZE];
@@ -47,9 +48,11 @@ struct child {
 };
 
 /* Enters the run of the environment, the parent; the call takes its name from that of the
- * child's workflow (brief.awf: brief). script: of the child, NULL if it has none.
+ * child's workflow (brief.awf: brief). script: of the child, NULL if it has none. tried: it
+ * may fail.
  * ERROR_USAGE for a cycle, or too deep. child_leave() whatever the result. */
-int child_enter(struct child *c, const char *run_name, const char *script, struct error *err);
+int child_enter(struct child *c, const char *run_name, const char *script, bool tried,
+    struct error *err);
 
 /* What is run; spans and texts may be absent. */
 struct child_start {

@@ -645,6 +645,7 @@ static const struct rule step_started_rules[] = {
 	RULE("loop", is_loop, NULLABLE, 0),
 	RULE("require", is_array, NULLABLE, 0),
 	RULE("mode", is_text, NULLABLE, 0),
+	RULE("try", is_count, NULLABLE, 0),
 	RULE("claims", is_link, NULLABLE, 0),
 };
 

@@ -18,8 +18,10 @@ enum call_end { CALL_OPEN, CALL_SUCCEEDED, CALL_FAILED, CALL_WAITING, CALL_NEITH
  * is done: what is left of it is its place, until the next tally_compact(). */
 struct call_record {
 	char *id;               /* the chain NAME:OCCURRENCE:ITEM; NULL: done */
-	char *repeats;          /* what a later call must share to make this one good */
+	char *repeats;          /* what a later call shares that looks like another try of it */
 	size_t before;          /* the one before it that shares this, or NO_CALL */
+	char *repeated_by;      /* the first such call that succeeded; NULL */
+	int64_t try_number;     /* of the enclosing call, in which it was made; 0: the first */
 	struct buffer rescues;  /* of a --rescue call: event ids of what it was given */
 	enum call_end end;
 	enum error_code code;
@@ -28,8 +30,9 @@ struct call_record {
 	enum waiting_for asks;
 	bool decided;           /* it waited, and somebody has decided since */
 	bool lenient;           /* a group that may succeed though branches of it failed */
+	bool try_only;          /* --try: neither its failure nor its death is the run's */
+	bool allowed;           /* --allow-failure */
 	bool excused;
-	bool repeated;          /* a later one succeeded, as for all before it */
 };
 
 #define NO_CALL SIZE_MAX
@@ -61,9 +64,10 @@ record_free(struct call_record *c)
 {
 	free(c->id);
 	free(c->repeats);
+	free(c->repeated_by);
 	free(c->message);
 	buffer_free(&c->rescues);
-	c->id = c->repeats = c->message = NULL;
+	c->id = c->repeats = c->repeated_by = c->message = NULL;
 }
 
 static void
@@ -154,7 +158,9 @@ read_mode(struct call_record *c, const struct event_view *view)
 	struct span mode = span_member(view->payload, "mode"), key, link;
 	struct span_walk walk;
 
-	c->excused = span_is(mode, "try") || span_is(mode, "allow-failure");
+	c->try_only = span_is(mode, "try");
+	c->allowed = span_is(mode, "allow-failure");
+	c->excused = c->try_only;
 	if (!span_is(mode, "rescue"))
 		return;
 	add_rescued(c, view->parent_event_id);
@@ -205,10 +211,13 @@ static void
 call_started(struct tally *t, const struct event_view *view)
 {
 	char *id = span_text(span_member(view->payload, "call"));
+	long long number;
 	struct call_record *c;
 
 	if (id == NULL)
 		return;
+	if (!span_integer(span_member(view->payload, "try"), &number))
+		number = 0;
 	if (t->done > DONE_LEAST && t->done > t->count / 2)
 		tally_compact(t);
 	if (t->count == t->capacity) {
@@ -217,7 +226,7 @@ call_started(struct tally *t, const struct event_view *view)
 	}
 	c = &t->calls[t->count];
 	*c = (struct call_record){ .id = id, .repeats = repeats_key(id, view),
-		.rescues = BUFFER_INIT, .lenient = is_lenient(view->payload) };
+		.rescues = BUFFER_INIT, .lenient = is_lenient(view->payload), .try_number = number };
 	read_mode(c, view);
 	c->excused |= by_tool(t, view);
 	tally_enter(t, t->count++);
@@ -253,26 +262,27 @@ read_error(struct call_record *c, struct span error)
 	c->message = span_text(span_member(error, "message"));
 	if (c->code == ERROR_WAITING) {
 		c->end = CALL_WAITING;
-		c->excused = c->repeated; /* its step lets failures pass, and this is none */
+		c->excused = false; /* its step lets failures pass, and this is none */
 	} else if (c->code == ERROR_DOWNSTREAM_CLOSED) {
 		c->end = CALL_NEITHER;
 	} else {
 		c->end = CALL_FAILED;
+		c->excused |= c->allowed;
 	}
 	free(code);
 }
 
-/* The calls before it that a success makes good. Before one that is made good already
- * all are. */
+/* The calls before it that look as if a success was meant to make them good: for people,
+ * as it may as well be other work. Before one that is marked already all are. */
 static void
-excuse_repeated(struct tally *t, const struct call_record *good)
+mark_repeated(struct tally *t, const struct call_record *good)
 {
 	for (size_t i = good->before; i != NO_CALL; i = t->calls[i].before) {
 		struct call_record *c = &t->calls[i];
 
-		if (c->repeated)
+		if (c->repeated_by != NULL)
 			break;
-		c->excused = c->repeated = true;
+		c->repeated_by = memory_text(good->id);
 	}
 }
 
@@ -287,6 +297,13 @@ excuse_rescued(struct tally *t, const struct call_record *rescue)
 	}
 }
 
+/* Whether a call was made in another one, not in a call of that. */
+static bool
+is_directly_in(const struct call_record *c, const char *id, size_t len)
+{
+	return c->id != NULL && enclosing_len(c->id) == len && memcmp(c->id, id, len) == 0;
+}
+
 /* The branches of a group that need not all succeed: of one that waits those that failed. */
 static void
 excuse_branches(struct tally *t, const struct call_record *group)
@@ -296,23 +313,50 @@ excuse_branches(struct tally *t, const struct call_record *group)
 	for (size_t i = (size_t)(group - t->calls) + 1; i < t->count; i++) {
 		struct call_record *c = &t->calls[i];
 
-		if (c->id != NULL && enclosing_len(c->id) == len && memcmp(c->id, group->id, len) == 0 &&
+		if (is_directly_in(c, group->id, len) &&
 		    (group->end == CALL_SUCCEEDED || c->end == CALL_FAILED))
 			c->excused = true;
 	}
 }
 
+/* What was made in the tries before the one that succeeded. */
 static void
-call_succeeded(struct tally *t, struct call_record *c)
+excuse_tries(struct tally *t, const struct call_record *good, int64_t tries)
 {
-	c->end = CALL_SUCCEEDED;
-	excuse_repeated(t, c);
-	excuse_rescued(t, c);
-	c->repeated = true;
+	size_t len = strlen(good->id);
+
+	for (size_t i = (size_t)(good - t->calls) + 1; tries > 0 && i < t->count; i++)
+		if (is_directly_in(&t->calls[i], good->id, len) && t->calls[i].try_number < tries)
+			t->calls[i].excused = true;
 }
 
-/* A child run's input is known: another of the same name, arguments and input makes it
- * good, and it makes them good. */
+/* How often a call was tried before, as its end says. */
+static int64_t
+count_tries(struct span payload)
+{
+	struct span retries = span_member(payload, "retries"), key, value;
+	struct span_walk walk;
+	int64_t count = 0;
+
+	if (span_type(retries) != 'a')
+		return 0;
+	span_walk_begin(&walk, retries);
+	while (span_walk_next(&walk, &key, &value))
+		count++;
+	return count;
+}
+
+static void
+call_succeeded(struct tally *t, struct call_record *c, struct span payload)
+{
+	c->end = CALL_SUCCEEDED;
+	mark_repeated(t, c);
+	excuse_rescued(t, c);
+	excuse_tries(t, c, count_tries(payload));
+}
+
+/* A child run's input is known: another of the same name, arguments and input looks like
+ * another try. */
 static void
 know_input(struct tally *t, struct call_record *c, struct span payload)
 {
@@ -364,7 +408,7 @@ call_completed(struct tally *t, const struct event_view *view)
 	else if (given(error))
 		read_error(c, error);
 	else
-		call_succeeded(t, c);
+		call_succeeded(t, c, view->payload);
 	if (c->lenient && (c->end == CALL_SUCCEEDED || c->end == CALL_WAITING))
 		excuse_branches(t, c);
 	if (c->end == CALL_SUCCEEDED || c->end == CALL_NEITHER)
@@ -467,6 +511,8 @@ set_failed(struct outcome *o, const struct call_record *c)
 	if (o->failed++ > 0)
 		return;
 	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
+	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
+	    c->repeated_by != NULL ? c->repeated_by : "");
 	if (c->end == CALL_OPEN)
 		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
 	else

@@ -4,14 +4,18 @@
  *
  * A call that waits waits, however it was started and whatever was decided since: that
  * is for the next attempt. A call failed if it ended with an error or never ended, unless
- *   - it was started with --try or --allow-failure, or ended downstream_closed;
- *   - a later call of the same name, enclosing call, item and input succeeded (of a
- *     child run: of the same name, enclosing call, arguments and standard input);
+ *   - it was started with --try;
+ *   - it ended with an error and --allow-failure, or downstream_closed;
+ *   - it was made in a try of an enclosing call that succeeded in a later try;
  *   - a --rescue call on its line succeeded;
  *   - a tool made it: what became of it is the tool's result;
  *   - it is a branch of a group whose strategy is any or best-effort, and that
  *     succeeded or waits;
  *   - a call that encloses it failed and is excused by one of these.
+ *
+ * That another call succeeded makes none good: it may be other work on the same input, as
+ * with `for f in …; do awf-step -n fetch -- get $f; done`. What looks like another try is
+ * named, no more.
  *
  * A call ends once: what is decided later of one that waits counts for the next attempt.
  */
@@ -31,6 +35,7 @@ enum outcome_decision { OUTCOME_OPEN, OUTCOME_SUCCESS, OUTCOME_FAILURE };
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
 	char first_failed[256];            /* its call, "" if none */
+	char repeated_by[256];             /* one that looks like a later try of that; "" */
 	char first_waiting[256];           /* of those that ask for something, if any does */
 	enum waiting_for asks;             /* what for */
 	int64_t asking;                    /* how many ask */

@@ -16,28 +16,51 @@
 #include "base/text.h"
 #include "record/storage.h"
 
-#define RECORD 32          /* bytes of one process: a state, its pid, LF */
+#define RECORD 64          /* bytes of one process: state, mark, pid, its stdout, LF */
 #define RECORD_BEGUN 'B'
 #define RECORD_ENDED 'E'
+#define RECORD_ENDED_EMPTY 'N' /* well, having printed nothing */
+#define RECORD_TRIED 't'       /* the mark, else '-' */
+#define RECORD_STDOUT 14       /* where a record names it */
+#define STDOUT_SIZE 49
 /* Serialises begins; far behind every record. */
 #define BEGIN_LOCK ((off_t)1 << 40)
 #define FILE_NAME_LIMIT 200
+#define ENCLOSED '+'           /* begins a directory's name; no step's name has it */
 
-/* File of a key: slashes of the chain become "+", which no name contains; a chain
- * too long for a file name stands as its digest. */
+/* The directory of the processes in an enclosing call: slashes of the chain become "+";
+ * a chain too long for a file name stands as its digest. */
+static char *
+enclosed_path(const char *directory, const char *enclosing)
+{
+	char digest[DIGEST_SIZE], *name, *path;
+
+	if (*enclosing == '\0')
+		return memory_text(directory);
+	if (strlen(enclosing) > FILE_NAME_LIMIT)
+		enclosing = digest_sha256(enclosing, strlen(enclosing), digest);
+	name = memory_format("%c%s", ENCLOSED, enclosing);
+	for (char *at = name; *at != '\0'; at++)
+		if (*at == '/')
+			*at = ENCLOSED;
+	path = path_join(directory, name);
+	free(name);
+	return path;
+}
+
+/* The file of a key, ENCLOSING/NAME. */
 static char *
 key_path(const char *directory, const char *key)
 {
-	char name[DIGEST_SIZE];
-	char *path, *base;
+	const char *slash = strrchr(key, '/'), *name = slash != NULL ? slash + 1 : key;
+	char *enclosing = memory_copy(key, slash != NULL ? (size_t)(slash - key) : 0);
+	char *enclosed = enclosed_path(directory, enclosing), digest[DIGEST_SIZE], *path;
 
-	if (strlen(key) > FILE_NAME_LIMIT)
-		return path_join(directory, digest_sha256(key, strlen(key), name));
-	path = path_join(directory, key);
-	base = path + strlen(path) - strlen(key);
-	for (; *base != '\0'; base++)
-		if (*base == '/')
-			*base = '+';
+	if (strlen(name) > FILE_NAME_LIMIT)
+		name = digest_sha256(name, strlen(name), digest);
+	path = path_join(enclosed, name);
+	free(enclosed);
+	free(enclosing);
 	return path;
 }
 
@@ -59,11 +82,23 @@ lock_bytes(int fd, int command, short type, off_t start, off_t len, struct flock
 	return 0;
 }
 
+/* What a pipe or socket is known by on both of its sides; "" for anything else. */
+static void
+name_pipe(int fd, char text[STDOUT_SIZE])
+{
+	struct stat st;
+
+	text[0] = '\0';
+	if (fd >= 0 && fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		snprintf(text, STDOUT_SIZE, "%llx.%llx", (unsigned long long)st.st_dev,
+		    (unsigned long long)st.st_ino);
+}
+
 /* Appends this process's record and locks it. -1 with errno. */
 static int
-enter_record(struct roster *r)
+enter_record(struct roster *r, const struct roster_entry *e)
 {
-	char record[RECORD + 1];
+	char record[RECORD * 2], out[STDOUT_SIZE];
 	struct stat st;
 	off_t at;
 
@@ -73,36 +108,44 @@ enter_record(struct roster *r)
 	at = (st.st_size + RECORD - 1) / RECORD * RECORD;
 	if (lock_bytes(r->fd, F_SETLK, F_WRLCK, at, RECORD, NULL) == -1)
 		return -1;
-	snprintf(record, sizeof record, "%c %-*ld\n", RECORD_BEGUN, RECORD - 3, (long)getpid());
+	name_pipe(e->out, out);
+	snprintf(record, sizeof record, "%c%c %-10ld %-*s\n", RECORD_BEGUN,
+	    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out);
 	if (pwrite(r->fd, record, RECORD, at) != RECORD)
 		return -1;
 	r->occurrence = (long)(at / RECORD);
 	return 0;
 }
 
-/* Opens the file of a key; the first process of a run makes the directory. */
+/* Opens the file of a key; the first process of a run, or of a call, makes the directory. */
 static int
 open_file(const char *directory, const char *path)
 {
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
 	int fd = open(path, flags, 0600);
+	char *enclosed;
 
 	if (fd != -1 || errno != ENOENT)
 		return fd;
-	if (mkdir(directory, 0700) == -1 && errno != EEXIST)
-		return -1;
+	enclosed = path_directory(path);
+	if (mkdir(enclosed, 0700) == -1 && errno == ENOENT && mkdir(directory, 0700) == 0)
+		mkdir(enclosed, 0700);
+	else if (errno == EEXIST)
+		mkdir(enclosed, 0700); /* another made it meanwhile */
+	free(enclosed);
 	return open(path, flags, 0600);
 }
 
 int
-roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
-    const char *name, struct error *err)
+roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
+    struct error *err)
 {
 	char *path;
 	int result;
 
 	r->directory = path_join(run_directory, "roster");
-	r->key = *enclosing != '\0' ? memory_format("%s/%s", enclosing, name) : memory_text(name);
+	r->key = *e->enclosing != '\0' ? memory_format("%s/%s", e->enclosing, e->name) :
+	    memory_text(e->name);
 	path = key_path(r->directory, r->key);
 	r->fd = open_file(r->directory, path);
 	if (r->fd == -1) {
@@ -112,7 +155,7 @@ roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
 	}
 	result = lock_bytes(r->fd, F_SETLKW, F_WRLCK, BEGIN_LOCK, 1, NULL);
 	if (result == 0)
-		result = enter_record(r);
+		result = enter_record(r, e);
 	if (result == -1)
 		error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
 	lock_bytes(r->fd, F_SETLK, F_UNLCK, BEGIN_LOCK, 1, NULL);
@@ -120,16 +163,26 @@ roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
 	return result;
 }
 
-void
-roster_end(struct roster *r)
+static void
+enter_end(struct roster *r, char state)
 {
-	const char state = RECORD_ENDED;
-
 	if (r->fd == -1 || r->occurrence < 0)
 		return;
 	/* A failure here leaves the process dead in the roster: the safe side. */
 	if (pwrite(r->fd, &state, 1, (off_t)r->occurrence * RECORD) == 1)
 		r->occurrence = -1;
+}
+
+void
+roster_end(struct roster *r)
+{
+	enter_end(r, RECORD_ENDED);
+}
+
+void
+roster_end_empty(struct roster *r)
+{
+	enter_end(r, RECORD_ENDED_EMPTY);
 }
 
 /* Whether a record has begun, not ended, and nobody holds its lock. own is the
@@ -177,7 +230,7 @@ record_ended(int fd, long occurrence, long own)
 	char state;
 
 	return occurrence != own && pread(fd, &state, 1, (off_t)occurrence * RECORD) == 1 &&
-	    state == RECORD_ENDED;
+	    (state == RECORD_ENDED || state == RECORD_ENDED_EMPTY);
 }
 
 /* What is so of the record of a call's process. */
@@ -235,80 +288,234 @@ file_busy(int fd)
 	return false;
 }
 
-/* The last process of a file that died, -1 if a later one ended or none died. */
+/* The next process of a file, from this one on, that died and was not only tried; -1:
+ * there is none. */
 static long
-file_died(int fd)
+file_died(int fd, long occurrence)
 {
-	char state;
-	long occurrence, died = -1;
+	char record[RECORD];
 
-	for (occurrence = 0; pread(fd, &state, 1, (off_t)occurrence * RECORD) == 1; occurrence++) {
-		if (state == RECORD_ENDED)
-			died = -1;
-		else if (record_dead(fd, occurrence, -1))
-			died = occurrence;
-	}
-	return died;
+	for (; pread(fd, record, RECORD, (off_t)occurrence * RECORD) > 1; occurrence++)
+		if (record[1] != RECORD_TRIED && record_dead(fd, occurrence, -1))
+			return occurrence;
+	return -1;
 }
 
-/* Opens the next file of a roster; -1 at the end. */
+/* Opens the next file of a directory, which may be none, but for that of the name besides
+ * (NULL: there is none); -1 at the end. */
 static int
-next_file(const char *directory, DIR *dir, const char **name)
+next_file(DIR *dir, const char *besides, int flags, const char **name)
 {
 	struct dirent *entry;
-	char *path;
 	int fd = -1;
 
 	while (fd == -1 && dir != NULL && (entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] == '.')
+		if (entry->d_name[0] == '.' || entry->d_name[0] == ENCLOSED ||
+		    (besides != NULL && strcmp(entry->d_name, besides) == 0))
 			continue;
-		path = path_join(directory, entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		free(path);
+		fd = openat(dirfd(dir), entry->d_name, flags | O_CLOEXEC | O_NOFOLLOW);
 		*name = entry->d_name;
 	}
 	return fd;
 }
 
-bool
-roster_died(const char *run_directory, char *process, size_t size)
+static DIR *
+open_enclosed(const char *run_directory, const char *enclosing)
 {
 	char *directory = path_join(run_directory, "roster");
-	DIR *dir = storage_opendir(directory);
+	char *path = enclosed_path(directory, enclosing);
+	DIR *dir = storage_opendir(path);
+
+	free(path);
+	free(directory);
+	return dir;
+}
+
+/* Of the processes in a directory, but for those of the name besides. */
+static bool
+directory_died(DIR *dir, const char *besides, const char *enclosing, char *process, size_t size)
+{
 	const char *name;
 	long died = -1;
 	int fd;
 
-	while (died == -1 && (fd = next_file(directory, dir, &name)) != -1) {
-		/* What is enclosed is for the call around it to answer for. */
-		if (name_valid(name))
-			died = file_died(fd);
+	while (died == -1 && (fd = next_file(dir, besides, O_RDONLY, &name)) != -1) {
+		died = file_died(fd, 0);
 		if (died != -1)
-			snprintf(process, size, "%s:%ld", name, died);
+			snprintf(process, size, "%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
+			    name, died);
+		close(fd);
+	}
+	return died != -1;
+}
+
+bool
+roster_died(const char *run_directory, const char *enclosing, char *process, size_t size)
+{
+	DIR *dir = open_enclosed(run_directory, enclosing);
+	bool died = dir != NULL && directory_died(dir, NULL, enclosing, process, size);
+
+	if (dir != NULL)
+		closedir(dir);
+	return died;
+}
+
+void
+roster_forgive(const char *run_directory, const char *enclosing)
+{
+	const char tried = RECORD_TRIED;
+	DIR *dir = open_enclosed(run_directory, enclosing);
+	const char *name;
+	long died;
+	int fd;
+
+	while ((fd = next_file(dir, NULL, O_RDWR, &name)) != -1) {
+		for (died = file_died(fd, 0); died != -1; died = file_died(fd, died + 1))
+			if (pwrite(fd, &tried, 1, (off_t)died * RECORD + 1) != 1)
+				break; /* it counts then: the safe side */
 		close(fd);
 	}
 	if (dir != NULL)
 		closedir(dir);
+}
+
+/* What became of those in a file that write to a pipe; own: the occurrence of this
+ * process in it, -1 if it has none. */
+static void
+look_upstream(int fd, long own, const char *pipe, const char *name, struct upstream *u)
+{
+	const size_t len = strlen(pipe);
+	char records[RECORD * 128];
+	long occurrence = 0;
+	ssize_t got;
+
+	while ((got = pread(fd, records, sizeof records, (off_t)occurrence * RECORD)) >= RECORD)
+		for (const char *at = records; at + RECORD <= records + got; at += RECORD, occurrence++) {
+			if (occurrence == own || memcmp(at + RECORD_STDOUT, pipe, len) != 0 ||
+			    at[RECORD_STDOUT + len] != ' ')
+				continue;
+			u->known = true;
+			u->all_empty = u->all_empty && at[0] == RECORD_ENDED_EMPTY;
+			if (u->died || at[0] != RECORD_BEGUN || !record_dead(fd, occurrence, own))
+				continue;
+			u->died = true;
+			snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
+		}
+}
+
+/* Where this process is: the call around it, the directory of that, and the name of its
+ * own file, which is not to be opened a second time. */
+struct own_place {
+	char *enclosing, *path;
+	const char *file;
+	DIR *dir;
+};
+
+static void
+own_place_open(struct own_place *p, const struct roster *r)
+{
+	const char *slash = strrchr(r->key, '/');
+	char *directory;
+
+	p->enclosing = memory_copy(r->key, slash != NULL ? (size_t)(slash - r->key) : 0);
+	p->path = key_path(r->directory, r->key);
+	p->file = path_base(p->path);
+	directory = path_directory(p->path);
+	p->dir = storage_opendir(directory);
 	free(directory);
-	return died != -1;
+}
+
+static void
+own_place_close(struct own_place *p)
+{
+	if (p->dir != NULL)
+		closedir(p->dir);
+	free(p->path);
+	free(p->enclosing);
+}
+
+bool
+roster_died_beside(const struct roster *r, char *process, size_t size)
+{
+	const char *slash = strrchr(r->key, '/'), *name = slash != NULL ? slash + 1 : r->key;
+	long died = file_died(r->fd, 0);
+	struct own_place own;
+	bool so;
+
+	own_place_open(&own, r);
+	while (died != -1 && died == r->occurrence)
+		died = file_died(r->fd, died + 1);
+	so = died != -1;
+	if (so)
+		snprintf(process, size, "%s%s%s:%ld", own.enclosing, *own.enclosing != '\0' ? "/" : "",
+		    name, died);
+	else if (own.dir != NULL)
+		so = directory_died(own.dir, own.file, own.enclosing, process, size);
+	own_place_close(&own);
+	return so;
+}
+
+void
+roster_upstream(const struct roster *r, int in, struct upstream *u)
+{
+	char pipe[STDOUT_SIZE];
+	struct own_place own;
+	const char *name;
+	int fd;
+
+	*u = (struct upstream){ .all_empty = true };
+	name_pipe(in, pipe);
+	if (*pipe != '\0') {
+		own_place_open(&own, r);
+		look_upstream(r->fd, r->occurrence, pipe, own.file, u);
+		while ((fd = next_file(own.dir, own.file, O_RDONLY, &name)) != -1) {
+			look_upstream(fd, -1, pipe, name, u);
+			close(fd);
+		}
+		own_place_close(&own);
+	}
+	u->all_empty = u->all_empty && u->known;
+}
+
+static bool
+directory_busy(DIR *dir, struct buffer *names, bool *any)
+{
+	const char *name;
+	int fd;
+
+	while ((fd = next_file(dir, NULL, O_RDONLY, &name)) != -1) {
+		if (file_busy(fd)) {
+			if (names != NULL)
+				buffer_format(names, "%s%s", *any ? ", " : "", name);
+			*any = true;
+		}
+		close(fd);
+	}
+	return *any;
 }
 
 bool
 roster_busy(const char *run_directory, struct buffer *names)
 {
-	char *directory = path_join(run_directory, "roster");
-	DIR *dir = storage_opendir(directory);
-	const char *name;
+	char *directory = path_join(run_directory, "roster"), *path;
+	DIR *dir = storage_opendir(directory), *enclosed;
+	struct dirent *entry;
 	bool busy = false;
-	int fd;
 
-	while ((fd = next_file(directory, dir, &name)) != -1) {
-		if (file_busy(fd)) {
-			if (names != NULL)
-				buffer_format(names, "%s%s", busy ? ", " : "", name);
-			busy = true;
-		}
-		close(fd);
+	if (dir != NULL)
+		directory_busy(dir, names, &busy);
+	if (dir != NULL)
+		rewinddir(dir);
+	while (dir != NULL && (!busy || names != NULL) && (entry = readdir(dir)) != NULL) {
+		if (entry->d_name[0] != ENCLOSED)
+			continue;
+		path = path_join(directory, entry->d_name);
+		enclosed = storage_opendir(path);
+		free(path);
+		if (enclosed == NULL)
+			continue;
+		directory_busy(enclosed, names, &busy);
+		closedir(enclosed);
 	}
 	if (dir != NULL)
 		closedir(dir);

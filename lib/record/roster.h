@@ -1,8 +1,9 @@
 /*
  * The roster: which awf-step processes of a run have begun and ended, and so
- * which of them died. It lies in runs/<id>/roster/, one file per enclosing call
- * and step name, one record of 32 bytes per process; the record's number is the
- * OCCURRENCE. It is coordination, not record: it goes with the run directory.
+ * which of them died. It lies in runs/<id>/roster/, one file per step name, in a
+ * directory for each enclosing call, with one record of 64 bytes per process; the
+ * record's number is the OCCURRENCE. It is coordination, not record: it goes with the run
+ * directory.
  *
  * What the code relies on:
  *   - A process holds a POSIX F_SETLK lock on its record while it lives. The
@@ -12,6 +13,8 @@
  *     descriptor of a process's own file is kept until the end and used for
  *     looking at its neighbours too.
  *   - A process is dead if it began, did not end, and its lock is free.
+ *   - A record names the pipe that its process writes to, so that who reads it knows of
+ *     writers of whom nothing came.
  */
 #ifndef AWF_RECORD_ROSTER_H
 #define AWF_RECORD_ROSTER_H
@@ -29,11 +32,20 @@ struct roster {
 	long occurrence;
 };
 
-/* Enters the begin of this process; enclosing is "" at top level. */
-int roster_begin(struct roster *r, const char *run_directory, const char *enclosing,
-    const char *name, struct error *err);
-/* Enters the end and keeps the descriptor. Once; later calls do nothing. */
+struct roster_entry {
+	const char *enclosing; /* call; "" at top level */
+	const char *name;
+	bool tried;      /* its death is no failure of what is around it (--try) */
+	int out;         /* descriptor of its output; -1: nobody reads that */
+};
+
+/* Enters the begin of this process. */
+int roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
+    struct error *err);
+/* Enters the end and keeps the descriptor. Once; later calls do nothing.
+ * roster_end_empty(): it ended well and has printed nothing. */
 void roster_end(struct roster *r);
+void roster_end_empty(struct roster *r);
 /* Whether the process that made this call ("ENCLOSING/NAME:OCC:ITEM") is dead.
  * False for a call that the roster does not know. */
 bool roster_dead(struct roster *r, const char *call);
@@ -46,8 +58,22 @@ void roster_close(struct roster *r);
 /* For awf-run: whether any process has begun, not ended, and is not dead; names
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);
-/* For awf-run, at the end: whether a process at top level died, and none of the same
- * name that came after it ended; process gets "NAME:OCCURRENCE". */
-bool roster_died(const char *run_directory, char *process, size_t size);
+/* Whether a process in this call ("": at top level) died that was not only tried; process
+ * gets "ENCLOSING/NAME:OCCURRENCE". Not for who is in that call itself. */
+bool roster_died(const char *run_directory, const char *enclosing, char *process, size_t size);
+/* The same of those in the call that this process is in. */
+bool roster_died_beside(const struct roster *r, char *process, size_t size);
+/* Those that died in this call were tried only: it is tried again. */
+void roster_forgive(const char *run_directory, const char *enclosing);
+
+/* What is known of the processes in the same call that write, or wrote, to a pipe. */
+struct upstream {
+	bool known;          /* there is one */
+	bool died;           /* one of them, */
+	char process[256];   /* NAME:OCCURRENCE of it */
+	bool all_empty;      /* all have ended well and printed nothing */
+};
+/* in: the descriptor of the pipe's end that this process reads. */
+void roster_upstream(const struct roster *r, int in, struct upstream *u);
 
 #endif

@@ -69,8 +69,75 @@ killing_feed() {
 	same "$(status_of_run)" success
 	run -0 awf-run -c 'awf-step --allow-failure -n -q a -- false'
 	same "$(status_of_run)" success
-	run -0 awf-run -c 'awf-step -n -q a -- test -e later || { touch later; awf-step -n -q a -- test -e later; }'
+	run -0 awf-run -c 'awf-step --try -n -q a -- test -e later || { touch later; awf-step -n -q a -- test -e later; }'
 	same "$(status_of_run)" success
+}
+
+@test "a failed call is not made good by other work, and a later success is named" {
+	local hint="(fetch:2:0 succeeded later: with --try a step may fail)"
+	run -3 --separate-stderr awf-run -n -c \
+		'for f in 1 2 3; do awf-step -n fetch -q -- sh -c "test $f != 2"; done'
+	[[ "$stderr" == *"step fetch:1:0 failed: sh: exit status 1 $hint" ]]
+	run -3 awf-run -n -c 'for f in 1 2 3; do F=$f awf-step -n fetch -q -- sh -c "test \$F != 2"; done'
+	run -3 awf-run -n -c 'seq 3 | xargs -n 1 -P 2 sh -c "awf-step -n fetch -q -- test \$0 != 2 || true"'
+	same "$(status_of_run)" failed
+	run -3 --separate-stderr awf-run -n -c 'printf "1\n2\n3\n" | awf-step -i lines -q f -- grep -v 2'
+	[[ "$stderr" != *"succeeded later"* ]]
+	run -0 awf-run -n -c 'until awf-step --try -n -q a -- test -e now; do touch now; done'
+	same "$(status_of_run)" success
+	run -0 awf-run -n -c 'awf-step --try -n -q a -- sh -c "kill -9 \$PPID; sleep 1" || awf-step -n -q a -- true'
+	same "$(status_of_run)" success
+}
+
+@test "what failed in a try of a group that succeeded in a later one is made good, no more" {
+	local group='awf-step -n -q --each --retries 1 --delay 1ms'
+	echo 'awf-step -n -q a -- test -e later || { touch later; exit 1; }' >body
+	run -0 awf-run -n -c "$group g -- sh body"
+	same "$(status_of_run) $(events step.started .payload.try | tr '\n' ' ')" "success null null 1 "
+	rm later
+	run -0 awf-run -n -c "$group g -- awf-step -n --each in -- sh body"
+	same "$(status_of_run)" success
+	rm later
+	echo 'awf-step -n -q a -- test -e later || touch later' >body
+	run -3 awf-run -n -c "$group g -- sh body"
+	same "$(status_of_run)" failed
+}
+
+@test "a step that is killed in a group makes its call fail, whatever the shell makes of it" {
+	local kill='[ -e killed ] || { touch killed; kill -9 $PPID; sleep 1; }; cat'
+	run -3 --separate-stderr env KILL="$kill" awf-run -c 'printf "a\nb\n" |
+		awf-step -i lines --each g -- sh -c '"'awf-step x -- sh -c \"\$KILL\" | jq -c .data' | awf-step -s j -r -- jq -c ."
+	same "$output" ""
+	[[ "$stderr" == *"awf-step: g: the step g:0:0/x:0 died before its end"* ]]
+	run -0 --separate-stderr env KILL="$kill" awf-run --resume @
+	same "$output" '["\"a\"","\"b\""]'
+	rm killed
+	run -0 env KILL="$kill" awf-run -c 'printf "a\nb\n" | awf-step -i lines --each --retries 1 --delay 1ms g -- sh -c '"'
+		awf-step x -- sh -c \"\$KILL\" | jq -c .data' | awf-step -s j -q -- jq -c ."
+	same "$(status_of_run)" success
+}
+
+@test "--rescue catches no step that died, and nothing that read from one" {
+	local dies='awf-step -n a -- sh -c "kill -9 \$PPID; sleep 1"'
+	run -3 awf-run -c "$dies | awf-step b -- cat | awf-step --rescue c -- touch caught"
+	run -3 awf-run -c "$dies | sed 1q | awf-step b -- cat | awf-step --rescue c -- touch caught"
+	run -3 awf-run -c "{ awf-step -n z -- echo z; $dies; } | awf-step b -- cat | awf-step --rescue c -- touch caught"
+	run -3 awf-run -c "awf-step -n --each g -- sh -c '${dies//\\\$/\\\$} | cat' | awf-step --rescue c -- touch caught"
+	[ ! -e caught ]
+	same "$(jq -r 'select(.type == "step.completed" and .path == "g").payload.error.code' "$(transcript)")" interrupted
+	run -0 awf-run -c 'awf-step -n a -- sh -c "kill -9 \$\$" | awf-step --rescue c -q -- touch caught'
+	[ -e caught ]
+}
+
+@test "a stream that a step has ended well without items is an input of none" {
+	run -0 awf-run -c 'awf-step -i lines a -- cat </dev/null | awf-step b -- touch ran | awf-step -s c -r -- jq -c .'
+	same "$output" "[]"
+	[ ! -e ran ]
+	run -0 awf-run -c 'awf-step -n -O lines a -- true | awf-step -j 2 b -- touch ran'
+	[ ! -e ran ]
+	run -1 awf-run -c 'awf-step -i lines a -- cat </dev/null | cat | awf-step b -- cat'
+	run -1 awf-run -c 'awf-step -n a -r -- true | awf-step b -- cat'
+	run -1 awf-run -c 'awf-step --try -n a -- false | awf-step b -- cat'
 }
 
 @test "a producer killed after 3 of 10 items: -s runs nothing, upstream_incomplete" {

@@ -34,6 +34,16 @@ remove_directory(void **state)
 	return system(command);
 }
 
+/* As roster_begin() of a step that prints to nobody. */
+static int
+begin(struct roster *r, const char *run, const char *enclosing, const char *name,
+    struct error *err)
+{
+	const struct roster_entry entry = { .enclosing = enclosing, .name = name, .out = -1 };
+
+	return roster_begin(r, run, &entry, err);
+}
+
 /* A process that begins, says so, and waits to be killed or told to end. */
 static pid_t
 begin_elsewhere(const char *enclosing, const char *name, int *tell)
@@ -49,7 +59,7 @@ begin_elsewhere(const char *enclosing, const char *name, int *tell)
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		if (roster_begin(&r, directory, enclosing, name, &err) == -1)
+		if (begin(&r, directory, enclosing, name, &err) == -1)
 			_exit(1);
 		byte = (char)r.occurrence;
 		if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1)
@@ -88,12 +98,12 @@ occurrences_count_per_enclosing_call_and_name(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_int_equal(roster_begin(&r, directory, cases[i].enclosing, cases[i].name, &err), 0);
+		assert_int_equal(begin(&r, directory, cases[i].enclosing, cases[i].name, &err), 0);
 		assert_int_equal(r.occurrence, cases[i].occurrence);
 		roster_end(&r);
 		roster_close(&r);
 	}
-	assert_int_equal(roster_begin(&r, directory, "", "watcher", &err), 0);
+	assert_int_equal(begin(&r, directory, "", "watcher", &err), 0);
 	assert_true(roster_ended(&r, "a:1:0"));
 	assert_true(roster_ended(&r, "g:0:0/a:1:7"));
 	assert_false(roster_ended(&r, "a:3:0"));
@@ -113,7 +123,7 @@ the_dead_are_known(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(roster_begin(&r, directory, "", "watcher", &err), 0);
+	assert_int_equal(begin(&r, directory, "", "watcher", &err), 0);
 	pid = begin_elsewhere("", "producer", &tell);
 	assert_false(roster_dead(&r, "producer:0:3"));
 	assert_false(roster_ended(&r, "producer:0:3"));
@@ -146,14 +156,14 @@ looking_at_a_neighbour_keeps_the_own_lock(void **state)
 	(void)state;
 	dead = begin_elsewhere("", "same", &tell);
 	end_process(dead);
-	assert_int_equal(roster_begin(&r, directory, "", "same", &err), 0);
+	assert_int_equal(begin(&r, directory, "", "same", &err), 0);
 	assert_int_equal(r.occurrence, 1);
 	assert_true(roster_dead(&r, "same:0:0"));
 	child = fork();
 	if (child == 0) {
 		struct roster other;
 
-		if (roster_begin(&other, directory, "", "other", &err) == -1)
+		if (begin(&other, directory, "", "other", &err) == -1)
 			_exit(2);
 		_exit(roster_dead(&other, "same:1:0") ? 1 : 0);
 	}

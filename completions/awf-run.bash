@@ -1,7 +1,18 @@
 # bash completion for awf-run
+# The words that begin with the first one. What they are (files, runs) is data: compgen -W
+# would run a $(command) in it. Control characters are for no terminal.
+_awf_among()
+{
+	local cur=$1 word
+	shift
+	for word; do
+		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
+	done
+}
+
 _awf_run()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word i
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} word i runs
 	# After the workflow come its own arguments.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
@@ -27,8 +38,10 @@ _awf_run()
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
 	--resume | --fork)
-		mapfile -t COMPREPLY < <(compgen -W "@ $(awf-tail --list --json 2>/dev/null |
-			sed 's/^{"run_id":"\([^"]*\)".*/\1/')" -- "$cur")
+		mapfile -t runs < <(awf-tail --list --json 2>/dev/null |
+			sed -n 's/^{"run_id":"\([^"]*\)".*/\1/p')
+		COMPREPLY=()
+		_awf_among "$cur" @ "${runs[@]}"
 		return ;;
 	--tools-policy)
 		mapfile -t COMPREPLY < <(compgen -W 'block warn' -- "$cur")

@@ -1,6 +1,6 @@
 # fish completion for awf-run
 function __awf_run_runs
-	awf-tail --list --json 2>/dev/null | string replace -r '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
+	awf-tail --list --json 2>/dev/null | string replace -rf '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
 end
 complete -c awf-run -s c -l command -x -d 'run this text with the shell'
 complete -c awf-run -s n -l no-input -d 'stdin of the workflow is /dev/null'

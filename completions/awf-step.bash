@@ -1,7 +1,18 @@
 # bash completion for awf-step
+# The words that begin with the first one. What they are (files, runs) is data: compgen -W
+# would run a $(command) in it. Control characters are for no terminal.
+_awf_among()
+{
+	local cur=$1 word
+	shift
+	for word; do
+		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
+	done
+}
+
 _awf_step()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words i
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words i file
 	# After -- come the command and its own arguments.
 	for ((i = 1; i < COMP_CWORD - 1; i++)); do
 		if [[ ${COMP_WORDS[i]} == -- ]]; then
@@ -11,12 +22,17 @@ _awf_step()
 	done
 	case $prev in
 	-a | --agent)
-		words="$(cd agents 2>/dev/null && ls ./*.md ./*.json 2>/dev/null | sed 's|^\./||')"
-		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; compgen -f -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		for file in agents/*.md agents/*.json; do
+			[[ ! -e $file ]] || _awf_among "$cur" "${file#agents/}"
+		done
 		return ;;
 	-t | --tool | --allow-tools)
-		words="$(cd tools 2>/dev/null && ls ./*.tool.json 2>/dev/null | sed 's|^\./||; s|\.tool\.json$||')"
-		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+		COMPREPLY=()
+		for file in tools/*.tool.json; do
+			file=${file#tools/}
+			[[ ! -e tools/$file ]] || _awf_among "$cur" "${file%.tool.json}"
+		done
 		return ;;
 	-i | --input) words='auto text lines nul json state' ;;
 	-O | --output-form) words='text lines nul json' ;;

@@ -1,6 +1,6 @@
 # fish completion for awf-tail
 function __awf_tail_runs
-	awf-tail --list --json 2>/dev/null | string replace -r '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
+	awf-tail --list --json 2>/dev/null | string replace -rf '^{"run_id":"([^"]*)","name":"([^"]*)","status":"([^"]*)".*' '$1\t$2 ($3)'
 end
 complete -c awf-tail -a '(__awf_tail_runs)'
 complete -c awf-tail -s n -l lines -x -d 'the last N events; with --list, runs'

@@ -1,4 +1,15 @@
 # bash completion for awf-verify
+# The words that begin with the first one. What they are (files, runs) is data: compgen -W
+# would run a $(command) in it. Control characters are for no terminal.
+_awf_among()
+{
+	local cur=$1 word
+	shift
+	for word; do
+		[[ $word != "$cur"* || $word == *[[:cntrl:]]* ]] || COMPREPLY+=("$word")
+	done
+}
+
 _awf_verify()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
@@ -23,8 +34,10 @@ _awf_verify()
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")
-		words="@ ${runs[*]%.jsonl}" ;;
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		_awf_among "$cur" @ "${runs[@]%.jsonl}"
+		return ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"; [[ $cur == -* ]] || compgen -f -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
 }
 complete -o filenames -F _awf_verify awf-verify

@@ -8,10 +8,13 @@
  *	rename FROM TO KEPT | unlink PATH KEPT	(what was at the name before, or -)
  *	shrink INODE SIZE KEPT			(what was cut off behind SIZE)
  *	synced INODE SIZE | syncdir PATH
+ * and with $CUT_WRITES, so that every state of the disk can be rebuilt,
+ *	write PATH INODE OFFSET HEX		(the bytes)
+ *	passed EVENT				(a state line of this event was printed)
  * What takes something away is entered before, what adds something after it happened.
  * What is kept lies in $CUT_LOG.1 and so on.
  */
-#define _GNU_SOURCE /* RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT, memmem(), program_invocation_short_name */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -155,6 +158,66 @@ keep(const char *path, char name[static PATH_MAX])
 	if (fd != -1)
 		close(fd);
 	errno = before;
+}
+
+/* Enters what was written to a regular file of the disk, at the end of which fd is. */
+static void
+enter_bytes(int fd, const char *path, const unsigned char *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	off_t end = lseek(fd, 0, SEEK_CUR);
+	struct stat status;
+	size_t head;
+	char *line;
+
+	if (fstat(fd, &status) != 0 || (line = malloc(PATH_MAX + 64 + 2 * len)) == NULL)
+		abort();
+	head = (size_t)sprintf(line, "write\t%s\t%llu\t%lld\t", path,
+	    (unsigned long long)status.st_ino, (long long)end - (long long)len);
+	for (size_t i = 0; i < len; i++) {
+		line[head++] = digits[bytes[i] >> 4];
+		line[head++] = digits[bytes[i] & 15];
+	}
+	line[head++] = '\n';
+	write_all(real_open(getenv("CUT_LOG"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600),
+	    line, head);
+	free(line);
+}
+
+/* Enters the events whose state lines stand in what was printed. */
+static void
+enter_passed(const char *bytes, size_t len)
+{
+	static const char key[] = "\"metadata\":{\"run_id\":\"", next[] = "\",\"event_id\":\"";
+	const size_t id = 36, all = sizeof key - 1 + id + sizeof next - 1 + id;
+	const char *end = bytes + len, *at = bytes;
+
+	while ((at = memmem(at, (size_t)(end - at), key, sizeof key - 1)) != NULL &&
+	    (size_t)(end - at) >= all) {
+		enter("passed\t%.*s", (int)id, at + all - id);
+		at += all;
+	}
+}
+
+ssize_t
+write(int fd, const void *bytes, size_t len)
+{
+	ssize_t (*function)(int, const void *, size_t), done;
+	char whole[PATH_MAX];
+	struct stat status;
+	int before;
+
+	REAL("write", function);
+	done = function(fd, bytes, len);
+	if (done <= 0 || getenv("CUT_WRITES") == NULL)
+		return done;
+	before = errno;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && inside_fd(fd, whole))
+		enter_bytes(fd, whole, bytes, (size_t)done);
+	if (fd == STDOUT_FILENO && strcmp(program_invocation_short_name, "awf-step") == 0)
+		enter_passed(bytes, (size_t)done);
+	errno = before;
+	return done;
 }
 
 static int

@@ -21,6 +21,7 @@
 #include "program.h"
 #include "record/call.h"
 #include "record/cost.h"
+#include "record/leftovers.h"
 #include "record/storage.h"
 #include "run/decide.h"
 #include "run/job.h"
@@ -147,7 +148,12 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
 
-	return run_finish(&j->run, &end, err);
+	int failed = run_finish(&j->run, &end, err);
+
+	/* The runs inside of it are among them. */
+	if (!run_in_environment())
+		leftovers_remove(&j->run.storage);
+	return failed;
 }
 
 /* Nothing is left to decide: it lived still when that was done. */

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "exec/inputs.h"
+#include "record/leftovers.h"
 #include "program.h"
 
 static bool
@@ -217,8 +218,10 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	struct resume *r = &j->resume;
 	int status;
 
-	if (strcmp(r->status, "success") == 0)
+	if (strcmp(r->status, "success") == 0) {
+		leftovers_remove(s);
 		return tell_success(r);
+	}
 	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
 	    resume_check_record(r, job_repaired, err) != 0 || take_record(j, err) != 0 ||
 	    prepare_words(j, err) != 0)

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "base/file.h"
 
 #include <errno.h>
@@ -350,6 +351,72 @@ keep_mode(int fd, mode_t mode)
 	return fchmod(fd, mode);
 }
 
+/* A file without a name, to stand where r->temporary says later. */
+static int
+open_unnamed(struct replacement *r, mode_t mode)
+{
+#ifdef O_TMPFILE
+	char *copy = memory_text(r->temporary), *slash = strrchr(copy, '/');
+
+	if (slash != NULL)
+		slash[slash == copy ? 1 : 0] = '\0';
+	r->fd = open(slash != NULL ? copy : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	r->unnamed = r->fd >= 0;
+	free(copy);
+#else
+	(void)mode;
+#endif
+	return r->fd;
+}
+
+static int
+open_temporary(const struct replacement *r, mode_t mode)
+{
+	return open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+static int
+copy_content(int from, int to)
+{
+	char block[65536];
+	off_t at = 0;
+	ssize_t len;
+
+	while ((len = pread(from, block, sizeof block, at)) > 0) {
+		if (file_write(to, block, (size_t)len) != 0)
+			return -1;
+		at += len;
+	}
+	return (int)len;
+}
+
+/* Gives it its temporary name. Where a sandbox, or a system without /proc, lets no file be
+ * linked, what is in it is copied. */
+static int
+name_unnamed(struct replacement *r)
+{
+	char path[64];
+	struct stat status;
+	int fd;
+
+	r->unnamed = false;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", r->fd);
+	if (linkat(AT_FDCWD, path, AT_FDCWD, r->temporary, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	if (fstat(r->fd, &status) != 0)
+		return -1;
+	fd = open_temporary(r, status.st_mode & 0777);
+	if (fd < 0)
+		return -1;
+	if (copy_content(r->fd, fd) != 0 || keep_mode(fd, status.st_mode & 0777) != 0) {
+		close(fd);
+		return -1;
+	}
+	close(r->fd);
+	r->fd = fd;
+	return 0;
+}
+
 int
 replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err)
 {
@@ -368,7 +435,8 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	if (exists)
 		mode = status.st_mode & 0777;
-	r->fd = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (open_unnamed(r, mode) < 0)
+		r->fd = open_temporary(r, mode);
 	if (r->fd >= 0 && (!exists || keep_mode(r->fd, mode) == 0))
 		return 0;
 	error = errno;
@@ -382,11 +450,15 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 static int
 finish_content(struct replacement *r, bool sync, struct error *err)
 {
-	int fd = r->fd, status = 0;
+	int fd, status = 0;
 
-	if (sync && r->temporary != NULL && fsync(fd) < 0)
+	if (r->unnamed && name_unnamed(r) != 0)
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
+	fd = r->fd;
+	if (status == 0 && sync && r->temporary != NULL && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
 	r->fd = -1;
+	r->unnamed = false;
 	if (close(fd) < 0 && status == 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
 	return status;
@@ -418,7 +490,7 @@ replacement_abandon(struct replacement *r)
 {
 	if (r->fd >= 0)
 		close(r->fd);
-	if (r->temporary)
+	if (r->temporary && !r->unnamed)
 		unlink(r->temporary);
 	free(r->path);
 	free(r->temporary);

@@ -57,14 +57,16 @@ char *path_config(const char *name);
  * there is none. In memory of its own. */
 char *path_search(const char *list, const char *name);
 
-/* A file that appears whole or not at all: written under a temporary name in
- * the same directory, then renamed; permissions of a file that was there stay
+/* A file that appears whole or not at all: written without a name, so that who is killed
+ * leaves nothing, or under a temporary one where the file system knows no such files; then
+ * renamed; permissions of a file that was there stay
  * (but not set-user-ID and its like, as the new file may be of another owner). What
  * exists and is no regular file (a device, a pipe) is written to directly. */
 struct replacement {
 	int fd;          /* write here */
 	char *path;      /* of the file, symbolic links resolved */
 	char *temporary; /* NULL: no regular file */
+	bool unnamed;    /* it has not even the temporary name yet */
 };
 /* -1 leaves errno too. */
 int replacement_open(struct replacement *r, const char *path, mode_t mode, struct error *err);

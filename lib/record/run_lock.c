@@ -58,16 +58,22 @@ empty_directory(const char *path, const char *spared)
 }
 
 void
+run_directory_empty(const char *gone)
+{
+	empty_directory(gone, NULL);
+	rmdir(gone);
+}
+
+void
 run_directory_drop(const char *directory)
 {
-	char *gone = memory_format("%s.gone", directory);
+	char *gone = memory_format("%s" RUN_DIRECTORY_GONE, directory);
 
 	if (rename(directory, gone) != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
 		empty_directory(gone, NULL); /* of an owner that was killed here */
 		rename(directory, gone);
 	}
-	empty_directory(gone, NULL);
-	rmdir(gone);
+	run_directory_empty(gone);
 	free(gone);
 }
 

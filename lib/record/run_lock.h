@@ -23,7 +23,11 @@ int run_lock_take_over(const char *directory, struct error *err);
 /* Says whose it is. */
 int run_lock_sign(int fd, const char *directory, int attempt, struct error *err);
 
+/* What is added to the name of a directory that is being removed. */
+#define RUN_DIRECTORY_GONE ".gone"
 /* Removes the directory with all in it, as far as that can be done. */
 void run_directory_drop(const char *directory);
+/* The same with one that has lost its name. */
+void run_directory_empty(const char *gone);
 
 #endif

@@ -115,3 +115,31 @@ left() { find "$AWF_STORAGE" ! -type d | sed 's|.*/||; s/^[0-9a-f-]*\.jsonl/ID.j
 		same "$(tr -d '\n' <whole | wc -c)" "$size"
 	done
 }
+
+@test "what killed owners left of runs that have ended goes with the end of another" {
+	awf-run -n true
+	run -137 awf-run -n -c 'kill -9 $(ps -o ppid= $PPID)'
+	died=$(ls "$AWF_STORAGE/runs")
+	ended=$(ls "$AWF_STORAGE/transcripts" | sed 's/.jsonl//' | grep -v "$died")
+	for name in "$ended" "$ended.gone"; do
+		mkdir -p "$AWF_STORAGE/runs/$name/roster"
+		touch "$AWF_STORAGE/runs/$name/lock" "$AWF_STORAGE/runs/$name/roster/a"
+	done
+	cp -r "$AWF_STORAGE/runs" before
+	awf-run -n true
+	same "$(ls "$AWF_STORAGE/runs")" "$died"
+	rm -r "$AWF_STORAGE/runs"
+	mv before "$AWF_STORAGE/runs"
+	awf-run --resume "$ended" 2>/dev/null
+	same "$(ls "$AWF_STORAGE/runs")" "$died"
+}
+
+@test "a killed step leaves nothing of the file that it was to write" {
+	run awf-run -n -c 'awf-step -n -o out half -- sh -c "kill -9 \$PPID"'
+	same "$(ls)" ""
+	awf-run -n -c 'awf-step -n -r -o out whole -- echo yes'
+	same "$(ls) $(cat out)" "out yes"
+	chmod 640 out
+	awf-run -n -c 'awf-step -n -r -o out whole -- echo more'
+	same "$(stat -c %a out) $(cat out)" "640 more"
+}

@@ -40,7 +40,10 @@ class Books:
             inode, size = int(fields[0]), int(fields[1])
             self.synced[inode] = min(self.synced.get(inode, 0), size)
             self.shrunk.setdefault(inode, []).append((size, fields[2]))
-        else:
+        elif what == "unnamed":
+            self.synced.pop(int(fields[0]), None)
+            self.shrunk.pop(int(fields[0]), None)
+        elif what not in ("write", "passed"):
             name = fields[1] if what == "rename" else fields[0]
             self.pending.setdefault(os.path.dirname(name), []).append((what, fields))
             if what == "create":

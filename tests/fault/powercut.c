@@ -5,6 +5,7 @@
  *
  * The log $CUT_LOG has a line for each thing that happened, its fields set apart by tabs:
  *	create PATH INODE | mkdir PATH | symlink PATH
+ *	unnamed INODE | link PATH INODE		(a file that gets its name later)
  *	rename FROM TO KEPT | unlink PATH KEPT	(what was at the name before, or -)
  *	shrink INODE SIZE KEPT			(what was cut off behind SIZE)
  *	synced INODE SIZE | syncdir PATH
@@ -226,6 +227,7 @@ create(int at, const char *path, int flags, mode_t mode)
 	int (*function)(int, const char *, int, ...), fd;
 	char whole[PATH_MAX];
 	struct stat status;
+	bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
 	bool new = (flags & O_CREAT) != 0 && inside(at, path, whole) &&
 	    faccessat(at, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0;
 
@@ -233,6 +235,8 @@ create(int at, const char *path, int flags, mode_t mode)
 	fd = function(at, path, flags, mode);
 	if (new && fd != -1 && fstat(fd, &status) == 0)
 		enter("create\t%s\t%llu", whole, (unsigned long long)status.st_ino);
+	if (unnamed && fd != -1 && inside(at, path, whole) && fstat(fd, &status) == 0)
+		enter("unnamed\t%llu", (unsigned long long)status.st_ino);
 	return fd;
 }
 
@@ -243,7 +247,7 @@ open(const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	va_start(arguments, flags);
-	if ((flags & O_CREAT) != 0)
+	if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE)
 		mode = va_arg(arguments, mode_t);
 	va_end(arguments);
 	return create(AT_FDCWD, path, flags, mode);
@@ -256,10 +260,24 @@ openat(int at, const char *path, int flags, ...)
 	mode_t mode = 0;
 
 	va_start(arguments, flags);
-	if ((flags & O_CREAT) != 0)
+	if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE)
 		mode = va_arg(arguments, mode_t);
 	va_end(arguments);
 	return create(at, path, flags, mode);
+}
+
+int
+linkat(int from_at, const char *from, int to_at, const char *to, int flags)
+{
+	int (*function)(int, const char *, int, const char *, int), result;
+	char whole[PATH_MAX];
+	struct stat status;
+
+	REAL("linkat", function);
+	result = function(from_at, from, to_at, to, flags);
+	if (result == 0 && inside(to_at, to, whole) && fstatat(to_at, to, &status, 0) == 0)
+		enter("link\t%s\t%llu", whole, (unsigned long long)status.st_ino);
+	return result;
 }
 
 int

@@ -86,7 +86,10 @@ class Disk:
         directory = os.path.dirname(fields[1] if what == "rename" else fields[0])
         self.pending.setdefault(directory, []).append(entry)
 
-    do_mkdir = do_symlink = do_unlink = do_rename = name
+    do_mkdir = do_symlink = do_unlink = do_rename = do_link = name
+
+    def do_unnamed(self, _, inode):
+        self.files[inode] = File()
 
     def do_create(self, what, path, inode):
         self.files[inode] = File()
@@ -123,7 +126,7 @@ class Disk:
             what, fields = entry
             if any(entry is other for other in undone):
                 continue
-            if what == "create":
+            if what in ("create", "link"):
                 tree[fields[0]] = fields[1]
             elif what == "mkdir":
                 tree[fields[0]] = None

@@ -2,7 +2,9 @@
 #
 #   make            build everything below build/
 #   make deps       install what building and testing needs (Debian)
-#   make check      run all tests           make lint   static checks
+#   make check      run the tests, in three minutes on two cores
+#   make torture    what takes longer, for TORTURE_SECONDS: tests/torture/run
+#   make lint       static checks
 #   make check-clis run agent CLIs from npm against the test model server
 #   make check-mcp  install MCP servers from npm below build/, and test with them
 #   make check-schema  run the published JSON Schema Test Suite: Debian's, or SUITE=PATH
@@ -11,6 +13,11 @@
 #   make fuzz       fuzz the parsers (clang), 30 s each
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make SANITIZE=address,undefined check
+#
+# Single files: make tests && sh tests/run tests/cli/cost.bats build/tests/unit/test_span
+# Below build/ lie the programs as they are installed. Tests run those below build/test/,
+# made of the same objects but for one: their patience is divided by twenty
+# (lib/base/patience.h). AWF_TEST_PATIENCE=real lets tests run the first.
 
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
@@ -85,12 +92,16 @@ TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
+PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
+TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS)) $(BUILD)/test/tests
+# Linked before the library, whose own is then left out.
+HURRIED = $(BUILD)/obj/tests/patience.o
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 SUPPORT := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%,$(SUPPORT_SRC))
 FAULT := $(patsubst tests/fault/%.c,$(BUILD)/tests/fault/%,$(FAULT_SRC))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 
-all: $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
+all: $(PROGRAMS)
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
@@ -119,29 +130,38 @@ $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
 	$(AR) rcs $@ $^
 
 # A program's own parts lie in cmd/run/ for awf-run, and so on.
-$(BUILD)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
-$(BUILD)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
-$(BUILD)/bin/awf-verify: $(call object,$(wildcard cmd/verify/*.c))
-$(BUILD)/bin/%: $(BUILD)/obj/cmd/%.o $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CORE_LIBS)
-$(BUILD)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(PROVIDER_LIB) $(NET) $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) $(CURL_LIBS)
-$(BUILD)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(TOOL_LIB) $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
+# programs DIRECTORY OBJECTS: the programs below it, with these objects.
+define programs
+$(1)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
+$(1)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
+$(1)/bin/awf-verify: $(call object,$(wildcard cmd/verify/*.c))
+$(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CORE_LIBS)
+$(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS) $$(CURL_LIBS)
+$(1)/libexec/awf/awf-tool-%: $(BUILD)/obj/cmd/tool/awf-tool-%.o $(2) $(TOOL_LIB) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
 # What a tool of AWF's own is lies beside it: NAME.tool.json, whose command it is.
-$(BUILD)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
+$(1)/libexec/awf/%.tool.json: cmd/tool/%.tool.json
+	@mkdir -p $$(@D)
+	cp $$< $$@
+$(1)/libexec/awf/awf-sandbox: $(call object,$(SANDBOX_SRC)) $(2) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
+$(1)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(2) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS)
+endef
+$(eval $(call programs,$(BUILD),))
+$(eval $(call programs,$(BUILD)/test,$(HURRIED)))
+$(BUILD)/test/tests:
 	@mkdir -p $(@D)
-	cp $< $@
-$(SANDBOX): $(call object,$(SANDBOX_SRC)) $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
-$(BUILD)/libexec/awf/awf-mask-%: $(BUILD)/obj/cmd/mask/awf-mask-%.o $(call object,$(MASK_SHARED)) $(LIB)
-	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(PROVIDER_LIB) $(NET) $(LIB)
+	ln -sfn ../tests $@
+
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
 $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
@@ -164,13 +184,16 @@ deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 
-tests: all $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
+tests: all $(TEST_PROGRAMS) $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
 check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests
 	BUILD=$(abspath $(BUILD)) sh tests/run
-check-mcp: all
-	npm install --prefix $(BUILD)/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
+torture:
+	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST) clang libclang-rt-dev
+	BUILD=$(abspath $(BUILD)) sh tests/torture/run
+check-mcp: tests
+	npm install --prefix $(BUILD)/test/mcp --no-audit --no-fund --silent $(MCP_SERVERS)
 	BUILD=$(abspath $(BUILD)) sh tests/run tests/cli/mcp.bats tests/cli/mcp-real.bats
 check-schema: $(BUILD)/tests/support/schema-suite
 	$(BUILD)/tests/support/schema-suite "$(or $(SUITE),$$(sh tests/support/schema-suite.sh $(BUILD)/suite))"
@@ -213,5 +236,5 @@ uninstall:
 clean:
 	rm -rf build
 
-.PHONY: all packages deps tests check check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
+.PHONY: all packages deps tests check torture check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
 .SECONDARY:

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/options.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "record/cost.h"
 #include "record/follow.h"
@@ -22,7 +23,6 @@
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256
 #define LIST_DEFAULT 20
-#define CHECK_INTERVAL 500 /* ms between looks whether the runs still live */
 #define SLEEP_UNWATCHED 10 /* ms, where nothing reports changes */
 
 enum {
@@ -464,7 +464,7 @@ wait_for_change(struct tail *t)
 		{ .fd = STDOUT_FILENO, .events = outlet_empty(&t->printer.outlet) ? 0 : POLLOUT },
 	};
 
-	poll(fds, 2, printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : CHECK_INTERVAL));
+	poll(fds, 2, printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : FOLLOW_LOOK_MS));
 	watch_drain(w);
 	if (fds[1].revents & (POLLERR | POLLNVAL))
 		raise(SIGPIPE);
@@ -482,7 +482,7 @@ follow_round(struct tail *t, struct error *err)
 
 	if (follow_read(&t->follow, err) != 0)
 		return -1;
-	if (now - t->checked_at >= CHECK_INTERVAL) {
+	if (now - t->checked_at >= FOLLOW_LOOK_MS) {
 		t->checked_at = now;
 		if (follow_check(&t->follow, err) != 0)
 			return -1;

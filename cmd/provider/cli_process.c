@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/patience.h"
 #include "cli_start.h"
 #include "exec/descendants.h"
 #include "exec/guardian.h"
@@ -17,8 +18,7 @@
 
 enum {
 	READ_SIZE = 64 << 10,
-	ERRORS_KEPT = 16 << 10,  /* bytes of stderr */
-	LINGER_MS = 10000        /* for a CLI to end that has said all */
+	ERRORS_KEPT = 16 << 10   /* bytes of stderr */
 };
 
 /* Descriptors that are waited for. */
@@ -189,7 +189,7 @@ patience(struct running *s)
 	int64_t left;
 
 	if (s->deadline == 0 && (r->failed || r->message.ended))
-		s->deadline = clock_monotonic() + (r->hopeless ? 0 : LINGER_MS);
+		s->deadline = clock_monotonic() + (r->hopeless ? 0 : CLI_END_MS);
 	if (s->deadline == 0)
 		return -1;
 	left = s->deadline - clock_monotonic();

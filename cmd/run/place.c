@@ -5,12 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "exec/descendants.h"
 #include "exec/supervise.h"
-
-/* A child has ended its workflow so much before its parent would end both. */
-#define HURRY_FIRST_MS 1000
-#define HURRY_MORE_MS 200 /* for each run around that */
 
 static const char *
 script(const struct workflow *workflow)
@@ -78,6 +75,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	    mask_join(&p->mask, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
 		return -1;
 	take_id(p);
+	/* A child has ended its workflow before its parent would end both. */
 	descendants_hurry(HURRY_FIRST_MS + (int)(lineage_depth(&p->lineage) - 1) * HURRY_MORE_MS);
 	return 0;
 }

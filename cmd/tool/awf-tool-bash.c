@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "builtin.h"
 #include "exec/descendants.h"
@@ -29,7 +30,6 @@
 #define KEPT_LIMIT ((size_t)15000)  /* bytes, of each end */
 #define READ_SIZE ((size_t)16 << 10)
 #define PIPE_SIZE_LIMIT ((size_t)1 << 20)
-#define TIMEOUT_MS 120000
 #define TIMEOUT_LIMIT_MS 600000
 #define LOOK_AGAIN_MS 10            /* where no descriptor tells of the end */
 
@@ -198,7 +198,7 @@ tell_status(const struct command *c, struct builtin *b)
 static int
 run_command(struct builtin *b, struct error *err)
 {
-	struct command c = { .timeout_ms = TIMEOUT_MS, .output = -1 };
+	struct command c = { .timeout_ms = BASH_LIMIT_MS, .output = -1 };
 	int failed;
 
 	if (builtin_need(b, "command", err) != 0 ||

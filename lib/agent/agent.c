@@ -16,11 +16,11 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
 
 #define DEFAULT_MAX_TURNS 30
-#define DEFAULT_BEFORE_TURN_MS 60000
 #define DEFAULT_OUTPUT_REPAIRS 2
 #define NAME_LIMIT 128
 
@@ -237,7 +237,7 @@ agent_begin(struct agent *a)
 	a->params = json_object();
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->max_turns = DEFAULT_MAX_TURNS;
-	a->before_turn_ms = DEFAULT_BEFORE_TURN_MS;
+	a->before_turn_ms = BEFORE_TURN_LIMIT_MS;
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 

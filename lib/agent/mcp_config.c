@@ -7,11 +7,11 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
 
 #define SERVERS "mcpServers"
-#define STARTUP_TIMEOUT_MS 60000
 
 /* ---- the keys of a definition ---- */
 
@@ -133,7 +133,7 @@ read_definition(struct mcp_definition *m, const char *name, json_t *value, const
 
 	*m = (struct mcp_definition){ .name = memory_text(name), .file = memory_text(file),
 	    .place = memory_format("%s: %s.%s", file, SERVERS, name),
-	    .startup_timeout_ms = STARTUP_TIMEOUT_MS };
+	    .startup_timeout_ms = MCP_STARTUP_LIMIT_MS };
 	d = (struct definition){ m->place, value, NULL };
 	/* Tools are called mcp__NAME__TOOL. */
 	if (!name_valid(name) || strstr(name, "__") != NULL)

@@ -13,13 +13,12 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "exec/descendants.h"
 #include "exec/orphans.h"
 #include "exec/wait.h"
 
 enum {
-	STOP_PATIENCE = 2000,      /* ms for a server to end by itself */
-	ORPHANS_PATIENCE = 5000,   /* ms from SIGTERM to SIGKILL for what it left behind */
 	LOOK_AGAIN = 10,           /* ms */
 	ERRORS_KEPT = 8 << 10,     /* bytes of stderr */
 	ERRORS_TOLD = 400          /* of them, in a message */
@@ -217,11 +216,11 @@ mcp_hang_up(struct mcp_server *s)
 static void
 end_orphans(struct orphans *o)
 {
-	int64_t end = clock_monotonic() + ORPHANS_PATIENCE;
+	int64_t end = clock_monotonic() + GRACE_MS;
 	const pid_t none[] = { 0 };
 	int number = SIGTERM;
 
-	while (orphans_end(o, number, none) && clock_monotonic() < end + ORPHANS_PATIENCE) {
+	while (orphans_end(o, number, none) && clock_monotonic() < end + GRACE_MS) {
 		if (clock_monotonic() >= end)
 			number = SIGKILL;
 		poll(NULL, 0, LOOK_AGAIN);
@@ -232,7 +231,7 @@ end_orphans(struct orphans *o)
 int
 mcp_await_end(struct mcp_server *s)
 {
-	int64_t patience = STOP_PATIENCE - (clock_monotonic() - s->hung_up);
+	int64_t patience = MCP_END_MS - (clock_monotonic() - s->hung_up);
 	struct orphans orphans;
 	int wait_status = -1;
 

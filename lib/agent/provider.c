@@ -10,16 +10,14 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "exec/descendants.h"
 #include "exec/libexec.h"
 #include "exec/wait.h"
 #include "record/form.h"
 
-enum {
-	READ_SIZE = 64 << 10,
-	STOP_PATIENCE = 1000 /* ms for a provider to end by itself */
-};
+enum { READ_SIZE = 64 << 10 };
 
 /* No server's wish keeps a call waiting for longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
@@ -156,7 +154,7 @@ provider_end(struct provider *p)
 		close(p->process.in);
 	/* It may be writing an answer that nobody waits for any more. */
 	close(p->process.out);
-	if (!wait_child(p->process.pid, STOP_PATIENCE, &wait_status))
+	if (!wait_child(p->process.pid, PROVIDER_END_MS, &wait_status))
 		wait_end(p->process.pid, &wait_status);
 	descendants_release(p->process.pid);
 	p->process = (struct process){ 0, -1, -1, -1, p->name };

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/patience.h"
 #include "json/writer.h"
 
-#define READER_PATIENCE_MS 1000
 
 bool
 working_replays(const struct working *work)
@@ -87,7 +87,7 @@ static bool
 reader_went(struct step *s)
 {
 	struct pollfd output = { .fd = s->reader };
-	bool went = s->reader != 0 && poll(&output, 1, READER_PATIENCE_MS) == 1 &&
+	bool went = s->reader != 0 && poll(&output, 1, READER_MS) == 1 &&
 	    (output.revents & POLLERR) != 0;
 
 	if (!went)

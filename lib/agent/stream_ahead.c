@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-#define QUIET_MS 10000 /* after which people are told that something waits */
+#include "base/patience.h"
 
 static void
 add(struct stream *s, struct item *item)
@@ -153,7 +152,7 @@ tell_waiting(struct stream *s)
 	struct pollfd input = { .fd = s->reader->fd, .events = POLLIN };
 	char *text;
 
-	if (s->ahead.count == 0 || s->ahead.told || poll(&input, 1, QUIET_MS) != 0)
+	if (s->ahead.count == 0 || s->ahead.told || poll(&input, 1, AHEAD_TOLD_MS) != 0)
 		return;
 	text = memory_format("%s[%lld]: waits for the rest of its input, as it may be a recorded call "
 	    "that has changed something", s->step->name,

@@ -14,9 +14,9 @@
 
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/patience.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
-#define STOPPED_PATIENCE_MS 1000
 
 /* After a failed read or write: whether to try again, having waited until a
  * non-blocking descriptor is ready. */
@@ -38,7 +38,7 @@ still_taken(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-	return poll(&p, 1, STOPPED_PATIENCE_MS) == 1;
+	return poll(&p, 1, STOPPED_MS) == 1;
 }
 
 int

@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "exec/wait.h"
 
 enum {
 	OUTPUT_LIMIT = 256 << 20,
 	READ_SIZE = 256 << 10,
-	GRACE = 5000,    /* ms from SIGTERM to SIGKILL, and from there to giving up */
 	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
 };
 
@@ -139,7 +139,7 @@ body_end(const struct bodies *all, struct body *b, const struct error *why)
 	mark = body_mark(all, b);
 	b->error = *why;
 	b->stage = BODY_TERMINATED;
-	b->deadline = clock_monotonic() + GRACE;
+	b->deadline = clock_monotonic() + GRACE_MS;
 	orphans_begin(&b->orphans, b->process.pid, mark);
 	tree_signal(b->process.pid, SIGTERM);
 	free(mark);
@@ -321,7 +321,7 @@ body_expire(const struct bodies *all, struct body *b)
 		body_end(all, b, &why);
 	} else if (b->stage == BODY_TERMINATED) {
 		b->stage = BODY_KILLED;
-		b->deadline = clock_monotonic() + GRACE;
+		b->deadline = clock_monotonic() + GRACE_MS;
 	} else {
 		error_set(&b->error, ERROR_SYSTEM, body_name(b), "cannot be killed");
 		b->wait_status = SIGKILL;

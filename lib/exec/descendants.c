@@ -17,12 +17,10 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 
 enum {
-	TERMINATE_AFTER = 1000, /* ms after the first signal */
-	KILL_AFTER = 5000,
-	GIVE_UP_AFTER = 10000,
-	LOOK_AGAIN_MIN = 2,
+	LOOK_AGAIN_MIN = 2, /* ms */
 	LOOK_AGAIN_MAX = 50
 };
 
@@ -266,11 +264,11 @@ pause_for(int milliseconds)
 static int
 due(int64_t elapsed, int first, int *sent)
 {
-	if (first == SIGKILL || elapsed >= KILL_AFTER - hurry)
+	if (first == SIGKILL || elapsed >= GRACE_MS - hurry)
 		return *sent = SIGKILL;
 	if (*sent == 0)
 		return *sent = first;
-	if (*sent != SIGTERM && elapsed >= TERMINATE_AFTER)
+	if (*sent != SIGTERM && elapsed >= TERMINATE_MS)
 		return *sent = SIGTERM;
 	return 0;
 }
@@ -281,7 +279,7 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 	int64_t began = clock_monotonic(), elapsed;
 	int sent = 0, pause = LOOK_AGAIN_MIN, quiet = 0;
 
-	while ((elapsed = clock_monotonic() - began) < GIVE_UP_AFTER) {
+	while ((elapsed = clock_monotonic() - began) < 2 * GRACE_MS) {
 		if (visit(ancestor, due(elapsed, signal_number, &sent), spare, true) != 0) {
 			quiet = 0;
 			pause_for(pause);

@@ -13,17 +13,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "exec/descendants.h"
 #include "exec/libexec.h"
 #include "exec/orphans.h"
 #include "exec/wait.h"
 
-enum {
-	READ_SIZE = 64 << 10,
-	PATIENCE = 10000,         /* ms for an answer, and */
-	PATIENCE_PER_MIB = 1000,  /* so much more for each MiB of the event */
-	END_PATIENCE = 1000       /* ms for the filter to end by itself */
-};
+enum { READ_SIZE = 64 << 10 };
 
 /* Ignored signals stay so in all that the shell starts. */
 #define SHIELD "trap '' HUP INT QUIT TERM; "
@@ -230,7 +226,7 @@ reap(struct mask *m, int64_t patience_ms)
 
 	if (!wait_child(m->process.pid, patience_ms, &wait_status)) {
 		tree_signal(m->process.pid, SIGKILL);
-		wait_child(m->process.pid, END_PATIENCE, &wait_status);
+		wait_child(m->process.pid, MASK_END_MS, &wait_status);
 	}
 	descendants_release(m->process.pid);
 	m->owner = 0;
@@ -244,7 +240,7 @@ end(void *context)
 
 	close_pipes(m);
 	if (m->owner == getpid())
-		reap(m, END_PATIENCE);
+		reap(m, MASK_END_MS);
 	m->owner = 0;
 	buffer_free(&m->answers);
 }
@@ -292,7 +288,7 @@ ended(struct mask *m)
 	char how[64], why[128];
 
 	close_pipes(m);
-	process_status_text(reap(m, END_PATIENCE), how, sizeof how);
+	process_status_text(reap(m, MASK_END_MS), how, sizeof how);
 	snprintf(why, sizeof why, "ended (%s) instead of answering", how);
 	return give_up(m, why);
 }
@@ -388,7 +384,7 @@ static int
 exchange(struct mask *m, struct span line, struct buffer *answer)
 {
 	struct exchange x = { m, line, 0, 0,
-		PATIENCE + (int64_t)(line.len >> 20) * PATIENCE_PER_MIB };
+		MASK_ANSWER_MS + (int64_t)(line.len >> 20) * MASK_ANSWER_MIB_MS };
 	size_t len = 0;
 
 	x.deadline = clock_monotonic() + x.patience;

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/patience.h"
 #include "json/scan.h"
 
-#define NOTIFY_LIMIT_MS 60000 /* a command may take so long */
 
 /* Runs command with the text, of 64 KiB at most, on its stdin, which it need not read, out
  * (a descriptor, or PROCESS_…) and this process's stderr; environment ends with NULL. What

@@ -7,16 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "exec/supervise.h"
 #include "exec/survivors.h"
 #include "exec/wait.h"
 #include "record/run.h"
 
-enum {
-	LOOK_AGAIN_MS = 1000, /* whatever a process that is waited for does */
-	LOOK_OFTEN_MS = 50,   /* where the system does not tell its end */
-	REST_PATIENCE_MS = 3000
-};
+enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
 
 /* What a run does that finds others. */
 static const struct policy {
@@ -163,7 +160,7 @@ wait_for_rest(const char *run_id)
 
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", run_id);
 	if (*run_id != '\0')
-		survivors_find(variable, REST_PATIENCE_MS, &first);
+		survivors_find(variable, SURVIVORS_MS, &first);
 }
 
 /* Waits in line, with the queue locked when it begins and ends. */
@@ -180,7 +177,7 @@ wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *e
 
 		memcpy(last, before->run_id, sizeof last);
 		queue_unlock(q);
-		number = signals_wait(fd, fd >= 0 ? LOOK_AGAIN_MS : LOOK_OFTEN_MS);
+		number = signals_wait(fd, fd >= 0 ? OVERLAP_LOOK_MS : LOOK_OFTEN_MS);
 		if (fd >= 0)
 			close(fd);
 		if (number != 0)

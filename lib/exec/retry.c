@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 
 static const char *const backoffs[] = {
@@ -18,7 +19,7 @@ void
 retry_default(struct retry *r)
 {
 	*r = (struct retry){ .retries = 2, .backoff = BACKOFF_EXPONENTIAL,
-	    .delay_ms = 1000, .max_delay_ms = 60000, .jitter = true };
+	    .delay_ms = RETRY_DELAY_MS, .max_delay_ms = 60000, .jitter = true };
 }
 
 /* Names an option's word as unknown, with what was perhaps meant. */

@@ -14,16 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/patience.h"
 #include "exec/descendants.h"
 #include "exec/guardian.h"
 #include "record/roster.h"
 
-enum {
-	/* How long a background process of a workflow that has ended may take to
-	 * enter itself in the roster as a step. */
-	STEP_GRACE_MS = 200,
-	LOOK_EVERY_MS = 10
-};
+enum { LOOK_EVERY_MS = 10 };
 
 static const int caught[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 #define CAUGHT (sizeof caught / sizeof caught[0])

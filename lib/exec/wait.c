@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/patience.h"
 #include "exec/orphans.h"
 
-enum {
-	GRACE = 5000,    /* ms from SIGTERM to SIGKILL, and from there to giving up */
-	LOOK_AGAIN = 10  /* ms, where there is no descriptor to wait for */
-};
+enum { LOOK_AGAIN = 10 }; /* ms, where there is no descriptor to wait for */
 
 int
 wait_descriptor(pid_t pid)
@@ -50,8 +48,8 @@ void
 wait_end(pid_t pid, int *wait_status)
 {
 	tree_signal(pid, SIGTERM);
-	if (wait_child(pid, GRACE, wait_status))
+	if (wait_child(pid, GRACE_MS, wait_status))
 		return;
 	tree_signal(pid, SIGKILL);
-	wait_child(pid, GRACE, wait_status);
+	wait_child(pid, GRACE_MS, wait_status);
 }

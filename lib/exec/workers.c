@@ -11,10 +11,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "exec/descendants.h"
 
 /* A signal that comes just before the poll is seen after so long at the latest. */
-#define WAIT_MS 500
 #define DESCRIPTORS_SPARE 64 /* beside those of the workers */
 
 /* Each worker costs a descriptor; its own are limited as before. */
@@ -243,7 +243,7 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 	}
 	polls[w->count].fd = also_fd;
 	polls[w->count].events = POLLIN;
-	if (poll(polls, w->count + 1, WAIT_MS) == -1) {
+	if (poll(polls, w->count + 1, WORKERS_LOOK_MS) == -1) {
 		result = errno == EINTR ? 0 :
 		    error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
 		free(polls);

@@ -12,10 +12,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/version.h"
 
-#define CONNECT_TIMEOUT_MS 10000
-#define IDLE_TIMEOUT_MS 300000
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
 #define RETRY_AFTER_LIMIT_MS ((int64_t)7 * 24 * 3600 * 1000)
 
@@ -175,7 +174,7 @@ set_options(struct transfer *t, struct curl_slist *list)
 {
 	const struct http_request *request = t->request;
 	int64_t connect_ms = request->connect_timeout_ms > 0 ? request->connect_timeout_ms :
-	    CONNECT_TIMEOUT_MS;
+	    CONNECT_LIMIT_MS;
 
 	curl_easy_reset(t->easy);
 	curl_easy_setopt(t->easy, CURLOPT_URL, request->url);
@@ -262,7 +261,7 @@ static int
 transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 {
 	int64_t limit_ms = t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms :
-	    IDLE_TIMEOUT_MS;
+	    STALL_LIMIT_MS;
 	int running;
 
 	t->idle_since = clock_monotonic();

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "json/writer.h"
 
@@ -21,7 +22,6 @@
 /* Bytes of a name or message: two of them, six times as long when escaped, leave
  * room in a line. */
 #define TEXT_LIMIT 300
-#define LOCK_PATIENCE_MS 2000
 
 /* Inputs are cut to these lengths, one after the other, until they fit. */
 static const size_t cuts[] = { 1024, 512, 256, 128, 64, 32, 16, 8 };
@@ -162,7 +162,7 @@ static int
 wait_for_lock(int fd)
 {
 	const struct timespec pause = { 0, 5000000 };
-	int64_t deadline = clock_monotonic() + LOCK_PATIENCE_MS;
+	int64_t deadline = clock_monotonic() + AUDIT_LOCK_MS;
 
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_monotonic() > deadline)

@@ -14,8 +14,8 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 
-#define LOCK_PATIENCE_MS 30000
 #define LOCK_PAUSE_NS 2000000
 #define NUMBER_DIGITS 19
 #define TICKET_LIMIT 96
@@ -73,7 +73,7 @@ int
 queue_lock(struct queue *q, struct error *err)
 {
 	const struct timespec pause = { 0, LOCK_PAUSE_NS };
-	int64_t deadline = clock_monotonic() + LOCK_PATIENCE_MS;
+	int64_t deadline = clock_monotonic() + QUEUE_LOCK_MS;
 	char *path = in_queue(q, "lock");
 	int got;
 
@@ -81,7 +81,7 @@ queue_lock(struct queue *q, struct error *err)
 		nanosleep(&pause, NULL);
 	if (got == 0)
 		error_set(err, ERROR_SYSTEM, path, "unable to lock the queue within %d s",
-		    LOCK_PATIENCE_MS / 1000);
+		    QUEUE_LOCK_MS / 1000);
 	free(path);
 	return got == 1 ? 0 : -1;
 }

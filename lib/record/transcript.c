@@ -15,10 +15,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "record/storage.h"
 #include "record/torn.h"
 
-#define LOCK_WAIT_MS 30000
 #define LOCK_YIELDS 4
 #define LOCK_NAP_MIN 20000L    /* ns */
 #define LOCK_NAP_MAX 2000000L
@@ -171,11 +171,11 @@ lock_take(struct transcript *t, struct error *err)
 		if (errno != EWOULDBLOCK)
 			return error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
 		if (attempt == 0)
-			deadline = clock_monotonic() + LOCK_WAIT_MS;
+			deadline = clock_monotonic() + TRANSCRIPT_LOCK_MS;
 		else if (clock_monotonic() > deadline)
 			return error_set(err, ERROR_SYSTEM, t->path,
 			    "locked by another process for %d s: fuser(1) names it",
-			    LOCK_WAIT_MS / 1000);
+			    TRANSCRIPT_LOCK_MS / 1000);
 		lock_pause(attempt, &nap);
 	}
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "exec/survivors.h"
 #include "json/scan.h"
 #include "record/blob.h"
@@ -20,7 +21,6 @@
 #include "record/waiting.h"
 
 #define FORKS_LIMIT 64     /* of forks of forks */
-#define PATIENCE_MS 3000   /* for what a guardian is ending */
 #define TIME_SIZE 19       /* of a timestamp, without its fraction */
 
 /* "key=value" of an object's members, or "key" alone. */
@@ -258,7 +258,7 @@ resume_check_dead(const struct resume *r, struct error *err)
 	size_t count;
 
 	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", r->run_id);
-	count = survivors_find(variable, PATIENCE_MS, &first);
+	count = survivors_find(variable, SURVIVORS_MS, &first);
 	if (count == 0)
 		return 0;
 	return error_set(err, ERROR_SYSTEM, r->run_id,

@@ -180,6 +180,16 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	same "$(sh -c "${line/.../echo clean; else echo faults}")" faults
 }
 
+# follows PAGE PATTERN COMMAND: an example that follows what will run, which is COMMAND,
+# again and again until it has seen one.
+follows() {
+	try "$1" "$2" 3>&- &
+	while kill -0 $! 2>/dev/null; do
+		awf-run -n "$3" >&2 || true
+		sleep 0.1
+	done
+}
+
 @test "awf-tail(1)" {
 	brief
 	same "$(try awf-tail.1 @brief.awf | head -n 1)" '["search_notes",{"query":"solid-state","limit":10}]'
@@ -187,12 +197,12 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 		'I start with the topic itself, its electrolytes and what it costs.'
 	same "$(try awf-tail.1 'while read -r run')" 'scripted-model 1601'
 	stub ssh 'shift; exec "$@"'
-	[[ $(try awf-tail.1 'ssh host' 3>&- & sleep 0.2; awf-run -n true; wait) == *'run completed (success, '* ]]
+	[[ $(follows awf-tail.1 'ssh host' true) == *'run completed (success, '* ]]
 	same "$(try awf-tail.1 'awf-tail --errors')" ''
 	awf-run -n -c 'awf-step -n -q a -- sh -c "echo why >&2; exit 1"' || true
 	[[ $(try awf-tail.1 'awf-tail --errors') == *'a failed ('*why* ]]
 	stub notify-send 'echo "$@"'
-	[[ $(try awf-tail.1 notify-send 3>&- & sleep 0.2; awf-run -n false; wait) == *'the run failed' ]]
+	[[ $(follows awf-tail.1 notify-send false) == *'the run failed' ]]
 }
 
 @test "awf-verify(1)" {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Servers that others have written, from npm: those in $AWF_MCP_SERVERS, or below build/mcp,
+# Servers that others have written, from npm: those in $AWF_MCP_SERVERS, or below build/test/mcp,
 # where `make check-mcp` puts them.
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0

@@ -144,11 +144,12 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 }
 
 @test "cancel-other: those that wait make way too, without having begun" {
-	# It takes its time to end, so that others come meanwhile.
 	awf-run -n --name nightly --id-file id.1 -c \
-		'trap "until [ -e end ]; do sleep 0.01; done; exit 1" TERM; echo 1 begins >>order; while :; do sleep 0.01; done' 2>stderr.1 3>&- &
+		'trap "exit 1" TERM; echo 1 begins >>order; while :; do sleep 0.01; done' 2>stderr.1 3>&- &
 	PIDS[1]=$!
 	eventually begun 1
+	# It takes its time to end, so that others come meanwhile.
+	kill -STOP "${PIDS[1]}"
 	for i in 2 3 4 5 6 7; do
 		start "$i" cancel-other
 		eventually waiting 1
@@ -156,7 +157,8 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	done
 	start 8 cancel-other
 	ended 7 0
-	touch end go
+	touch go
+	kill -CONT "${PIDS[1]}"
 	ended 1 143
 	ended 8 0
 	same "$(order)" '1 begins 8 begins 8 ends'

@@ -21,7 +21,8 @@ age() {
 }
 # Makes a run of a name that ended DAYS days ago: made FILE-FOR-ITS-ID NAME DAYS.
 made() {
-	awf-run -n --name "$2" --id-file "$1" -c 'echo ran' >/dev/null
+	# A run's size has in it the PATH that it records.
+	PATH="$BUILD/bin:/usr/bin:/bin" awf-run -n --name "$2" --id-file "$1" -c 'echo ran' >/dev/null
 	age "$(cat "$1")" "$3"
 }
 there() { [ -e "$AWF_STORAGE/transcripts/$(cat "$1").jsonl" ]; }

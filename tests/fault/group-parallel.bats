@@ -52,6 +52,7 @@ sound() {
 }
 
 @test "any: the winner stands, though the group had not ended; the others are not made" {
+	patient
 	flow 'awf-step -n --parallel --strategy any p -r -- \
 		"awf-step --effects external l -- sh -c \"trap : TERM; ledger l >/dev/null; until [ -s w.ledger ]; do sleep 0.02; done; sleep 0.5; while :; do hold; done\"" \
 		"until [ -s l.ledger ]; do sleep 0.02; done; awf-step --effects external w -- ledger w"' 'echo after'

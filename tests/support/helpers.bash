@@ -12,7 +12,7 @@ setup() {
 	export GEMINI_BASE_URL=http://127.0.0.1:1
 	export no_proxy=127.0.0.1
 	ROOT="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
-	: "${BUILD:=$ROOT/build}"
+	: "${BUILD:=$ROOT/build/test}"
 	export ROOT BUILD
 	export PATH="$BUILD/bin:$BUILD/tests/support:$BUILD/tests/fault:$PATH"
 	mkdir -p "$HOME" "$BATS_TEST_TMPDIR/work"
@@ -69,6 +69,21 @@ eventually() {
 	echo "never came true: $*" >&2
 	return 1
 }
+
+# How many ms the programs under test wait that would wait this long, as patience_of() in
+# lib/base/patience.h says it.
+patience_of() {
+	local ms=$(($1 / 20))
+	if [ "${AWF_TEST_PATIENCE:-short}" = real ] || [ "$1" -lt 250 ]; then
+		ms=$1
+	elif [ "$ms" -lt 250 ]; then
+		ms=250
+	fi
+	echo "$ms"
+}
+
+# The programs with whole patience, for a test that acts while they wait.
+patient() { export PATH="${BUILD%/test}/bin:$PATH"; }
 
 # Whether a process has ended.
 gone() { ! kill -0 "$1" 2>/dev/null; }

@@ -1,7 +1,7 @@
 # Sourced by the bats files about AWF's own tools.
 # shellcheck shell=bash
 
-LIBEXEC="${BUILD:-$BATS_TEST_DIRNAME/../../build}/libexec/awf"
+LIBEXEC="${BUILD:-$BATS_TEST_DIRNAME/../../build/test}/libexec/awf"
 
 # TOOL ARGUMENTS: the text that the tool answers.
 tool() { "$LIBEXEC/awf-tool-$1" <<<"$2" | jq -r .; }

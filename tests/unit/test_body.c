@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "exec/body.h"
 #include "exec/descendants.h"
@@ -320,7 +321,7 @@ what_ignores_sigterm_is_killed(void **state)
 	run(b, NULL);
 	assert_int_equal(b->error.code, ERROR_TIMEOUT);
 	assert_int_equal(b->exit_code, 128 + SIGKILL);
-	assert_in_range(b->duration_ms, 5000, 8000);
+	assert_in_range(b->duration_ms, GRACE_MS, GRACE_MS + 3000);
 	assert_string_equal(buffer_string(&b->output), "partial");
 	assert_false(lives("a"));
 	body_free(b);

@@ -1,0 +1,88 @@
+/*
+ * How long AWF waits of its own accord: for what was told to end, for locks, before it tries
+ * again. Every such time stands here, in milliseconds, so that the tests, which wait for
+ * most of them, need not wait as long: their build divides them by twenty (patience_of()).
+ *
+ * What users give (--timeout 5s) is never divided, nor are the limits that hold where they
+ * give none, nor pauses between looks: these are short already.
+ */
+#ifndef AWF_BASE_PATIENCE_H
+#define AWF_BASE_PATIENCE_H
+
+#include <stdint.h>
+
+/* 1; in programs built for tests, which link tests/patience.c instead, 20. */
+extern const int patience_divisor;
+
+/* However divided, it stays as long as a busy machine may take to answer at all. */
+#define PATIENCE_LEAST_MS 250
+
+static inline int
+patience_of(int ms)
+{
+	int divided = ms / patience_divisor;
+
+	if (divided >= PATIENCE_LEAST_MS)
+		return divided;
+	return ms < PATIENCE_LEAST_MS ? ms : PATIENCE_LEAST_MS;
+}
+
+/* ---- ending ---- */
+
+/* A run inside another is so much earlier with SIGKILL, so that it has recorded its end by
+ * then, and so much more for each further run around that. */
+#define HURRY_FIRST_MS (2 * patience_of(500))
+#define HURRY_MORE_MS (HURRY_FIRST_MS / 5)
+/* From SIGTERM to SIGKILL, and from there to giving up: 5 s. */
+#define GRACE_MS (patience_of(4000) + HURRY_FIRST_MS)
+/* After another first signal than SIGTERM, until that. */
+#define TERMINATE_MS patience_of(1000)
+/* For a background process of a workflow that has ended to enter itself as a step. */
+#define STEP_GRACE_MS patience_of(200)
+/* To end by themselves when there is nothing more for them: a filter that masks, a
+ * provider, an MCP server, an agent CLI that has said all. */
+#define MASK_END_MS patience_of(1000)
+#define PROVIDER_END_MS patience_of(1000)
+#define MCP_END_MS patience_of(2000)
+#define CLI_END_MS patience_of(10000)
+/* For what others are ending just now: on resume, and before an overlapping run begins. */
+#define SURVIVORS_MS patience_of(3000)
+/* For the reader of a pipe to take what was written, before it is taken for gone. */
+#define READER_MS patience_of(1000)
+/* For the reader of a pipe to take more of what one writes that was told to stop. */
+#define STOPPED_MS patience_of(1000)
+
+/* ---- answers and locks ---- */
+
+/* For a filter to mask an event, and so much more for each MiB of it. */
+#define MASK_ANSWER_MS patience_of(10000)
+#define MASK_ANSWER_MIB_MS patience_of(1000)
+#define TRANSCRIPT_LOCK_MS patience_of(30000)
+#define QUEUE_LOCK_MS patience_of(30000)
+#define AUDIT_LOCK_MS patience_of(2000)
+
+/* ---- trying again, looking again ---- */
+
+/* Before the first retry, where --delay says nothing. */
+#define RETRY_DELAY_MS patience_of(1000)
+/* Whether a run that is waited for still lives, though nothing tells of its end. */
+#define OVERLAP_LOOK_MS patience_of(1000)
+#define FOLLOW_LOOK_MS patience_of(500)
+#define WORKERS_LOOK_MS patience_of(500)
+
+/* ---- before a word about it ---- */
+
+/* That items wait for the rest of the input. */
+#define AHEAD_TOLD_MS patience_of(10000)
+
+/* ---- limits where users give none ---- */
+
+#define NOTIFY_LIMIT_MS 60000
+#define BEFORE_TURN_LIMIT_MS 60000
+#define MCP_STARTUP_LIMIT_MS 60000
+#define BASH_LIMIT_MS 120000
+#define CONNECT_LIMIT_MS 10000
+/* Without a byte of an answer. */
+#define STALL_LIMIT_MS 300000
+
+#endif

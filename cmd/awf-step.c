@@ -26,6 +26,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "exec/descendants.h"
 #include "exec/mask.h"
@@ -451,6 +452,21 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	return status;
 }
 
+/* JSON, of data that may say anything. */
+static int
+write_description(const struct buffer *out)
+{
+	struct buffer escaped = BUFFER_INIT;
+	int result;
+
+	if (!terminal_is(STDOUT_FILENO))
+		return file_write(STDOUT_FILENO, buffer_string(out), out->len);
+	terminal_json(&escaped, buffer_string(out), out->len);
+	result = file_write(STDOUT_FILENO, buffer_string(&escaped), escaped.len);
+	buffer_free(&escaped);
+	return result;
+}
+
 /* Prints what would be done for each item; touches no storage. Servers are started all the
  * same, as nothing else knows their tools; one that does not read is their fault, not the
  * end of this. */
@@ -472,7 +488,7 @@ dry_run(struct settings *s, struct resources *r)
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
 	signal(SIGPIPE, SIG_DFL);
-	if (done == 0 && file_write(STDOUT_FILENO, buffer_string(&out), out.len) == -1)
+	if (done == 0 && write_description(&out) == -1)
 		done = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
 	stream_free(&stream);
 	state_reader_free(&reader);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/patience.h"
+#include "base/terminal.h"
 #include "base/text.h"
 #include "record/cost.h"
 #include "record/follow.h"
@@ -584,13 +585,28 @@ write_whole(const struct buffer *out, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 
+/* It is data, which may say anything. */
+static int
+write_json(const struct buffer *out, struct error *err)
+{
+	struct buffer escaped = BUFFER_INIT;
+	int result;
+
+	if (!terminal_is(STDOUT_FILENO))
+		return write_whole(out, err);
+	terminal_json(&escaped, buffer_string(out), out->len);
+	result = write_whole(&escaped, err);
+	buffer_free(&escaped);
+	return result;
+}
+
 /* What is a document comes when everything was read. */
 static int
 write_document(struct tail *t, struct error *err)
 {
 	buffer_clear(&t->projected);
 	projector_document(&t->projector, &t->projected);
-	return write_whole(&t->projected, err);
+	return write_json(&t->projected, err);
 }
 
 static int
@@ -740,7 +756,7 @@ list_runs(struct tail *t, struct error *err)
 	else
 		listing_table(&list, isatty(STDOUT_FILENO),
 		    terminal_colour(STDOUT_FILENO, t->color), &out);
-	failed = write_whole(&out, err);
+	failed = t->given[OPT_JSON] ? write_json(&out, err) : write_whole(&out, err);
 	listing_free(&list);
 	buffer_free(&out);
 	return failed;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/patience.h"
+#include "base/terminal.h"
 #include "exec/descendants.h"
 #include "exec/supervise.h"
 
@@ -107,10 +108,16 @@ static int
 print_result(const struct data *result, struct error *err)
 {
 	const volatile int never = 0;
-	struct buffer bytes = BUFFER_INIT;
+	struct buffer bytes = BUFFER_INIT, text = BUFFER_INIT;
 	int failed;
 
-	data_feed(result, &bytes);
+	if (terminal_is(STDOUT_FILENO)) {
+		data_feed(result, &text);
+		terminal_text(&bytes, buffer_string(&text), text.len);
+		buffer_free(&text);
+	} else {
+		data_feed(result, &bytes);
+	}
 	signals_let_go();
 	failed = state_put(STDOUT_FILENO, buffer_string(&bytes), bytes.len, &never);
 	buffer_free(&bytes);

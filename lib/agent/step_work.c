@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 #include "json/writer.h"
 #include "record/roster.h"
 
@@ -234,13 +235,18 @@ turns_done(struct working *work, struct turns *t, int result)
 static void
 show_printed(const struct buffer *output)
 {
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, shown = BUFFER_INIT;
 
 	span_plain(span_of(output->data, output->len), &text);
 	if (text.len > 0) {
-		buffer_byte(&text, '\n');
-		file_write(STDERR_FILENO, text.data, text.len);
+		if (terminal_is(STDERR_FILENO))
+			terminal_text(&shown, text.data, text.len);
+		else
+			buffer_append(&shown, text.data, text.len);
+		buffer_byte(&shown, '\n');
+		file_write(STDERR_FILENO, shown.data, shown.len);
 	}
+	buffer_free(&shown);
 	buffer_free(&text);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/terminal.h"
 
 /* ---- the output ---- */
 
@@ -25,6 +26,25 @@ worse(int a, int b)
 	return rank_a > rank_b ? a : b;
 }
 
+/* Text of models and commands goes to a terminal made harmless, and so do lines. */
+static int
+put(const struct stream *s, const struct buffer *out)
+{
+	struct buffer shown = BUFFER_INIT;
+	int result;
+
+	if (!terminal_is(s->out))
+		return state_put(s->out, out->data, out->len, s->step->interrupts.signal_number);
+	if (s->step->raw)
+		terminal_text(&shown, out->data, out->len);
+	else
+		terminal_json(&shown, out->data, out->len);
+	result = state_put(s->out, buffer_string(&shown), shown.len,
+	    s->step->interrupts.signal_number);
+	buffer_free(&shown);
+	return result;
+}
+
 int
 stream_deliver(struct stream *s, const struct step_result *result, struct error *err)
 {
@@ -37,8 +57,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	s->printed = s->printed || result->out.len > 0 || s->step->raw;
 	if (s->out == -1 || s->closed || result->out.len == 0)
 		return 0;
-	if (state_put(s->out, result->out.data, result->out.len,
-	    s->step->interrupts.signal_number) == 0)
+	if (put(s, &result->out) == 0)
 		return 0;
 	if (errno == EINTR)
 		return 0; /* the signal ends the stream */

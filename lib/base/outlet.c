@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/terminal.h"
 
 #define FLUSH_ABOVE ((size_t)256 << 10)
 /* A pipe that polls writable takes this much without blocking. */
@@ -19,6 +20,7 @@ outlet_begin(struct outlet *o, int fd, size_t limit)
 {
 	memset(o, 0, sizeof *o);
 	o->fd = fd;
+	o->terminal = terminal_is(fd);
 	o->limit = limit;
 	if (limit > 0)
 		o->ends = memory_zero(limit, sizeof *o->ends);
@@ -97,6 +99,20 @@ outlet_event(struct outlet *o, const void *bytes, size_t len)
 	outlet_extra(o, bytes, len);
 	o->ends[(o->first + o->kept++) % o->limit] = o->taken;
 	return 0;
+}
+
+int
+outlet_json(struct outlet *o, const char *bytes, size_t len)
+{
+	struct buffer escaped = BUFFER_INIT;
+	int result;
+
+	if (!o->terminal)
+		return outlet_event(o, bytes, len);
+	terminal_json(&escaped, bytes, len);
+	result = outlet_event(o, buffer_string(&escaped), escaped.len);
+	buffer_free(&escaped);
+	return result;
 }
 
 int

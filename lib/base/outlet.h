@@ -17,6 +17,7 @@
 
 struct outlet {
 	int fd;
+	bool terminal;         /* fd is one */
 	struct buffer pending;
 	size_t sent;           /* bytes of pending already written */
 	size_t limit;          /* events kept; 0: no limit, wait instead */
@@ -29,6 +30,8 @@ struct outlet {
 void outlet_begin(struct outlet *o, int fd, size_t limit);
 /* Takes one event. 0, or -1 with errno. */
 int outlet_event(struct outlet *o, const void *bytes, size_t len);
+/* The same of JSON that is data: harmless to a terminal. */
+int outlet_json(struct outlet *o, const char *bytes, size_t len);
 /* Bytes that belong to no event (a status line); never dropped. */
 void outlet_extra(struct outlet *o, const void *bytes, size_t len);
 /* Writes what is pending: all of it without a limit, else what fits now. */

@@ -214,6 +214,12 @@ in_ranges(uint32_t code, const struct range *ranges, size_t count)
 
 #define IN(code, ranges) in_ranges(code, ranges, sizeof(ranges) / sizeof *(ranges))
 
+bool
+text_is_hidden(uint32_t code)
+{
+	return IN(code, hidden);
+}
+
 /* Appends one character of n bytes (0: a byte that is no UTF-8); its columns. */
 static size_t
 append_visible(struct buffer *out, const char *at, unsigned n, uint32_t code)

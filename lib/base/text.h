@@ -30,6 +30,8 @@ bool text_ends(const char *text, const char *end);
  * NULL. candidates ends with NULL. */
 const char *text_suggest(const char *word, const char *const *candidates);
 
+/* Whether a character above ASCII is a control: C1, or what reorders or breaks lines. */
+bool text_is_hidden(uint32_t code);
 /* Appends text for a terminal: control characters (C0, DEL, C1, and bidirectional
  * controls) come out as \n, \t, \x1b, \u202e …; bytes that are no UTF-8 as \xff.
  * At most width columns (0: no limit), with "…" where it was cut. */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/terminal.h"
 #include "exec/wait.h"
 
 enum {
@@ -102,7 +103,7 @@ body_spawn(struct body *b, char *const *environment)
 static void
 body_begin(struct body *b)
 {
-	b->output = b->errors = b->passing = (struct buffer)BUFFER_INIT;
+	b->output = b->errors = b->passing = b->cut = (struct buffer)BUFFER_INIT;
 	b->errors_bytes = b->duration_ms = 0;
 	b->wait_status = b->exit_code = b->exit_fd = -1;
 	b->error = (struct error)ERROR_INIT;
@@ -200,6 +201,17 @@ body_pass(struct body *b)
 	buffer_drop(&b->passing, passed);
 }
 
+/* Whether our stderr is a terminal, which never changes. */
+static bool
+errors_shown(void)
+{
+	static int shown = -1;
+
+	if (shown == -1)
+		shown = terminal_is(STDERR_FILENO);
+	return shown == 1;
+}
+
 static void
 body_collect_errors(struct body *b)
 {
@@ -211,7 +223,9 @@ body_collect_errors(struct body *b)
 			drop_fd(&b->process.err);
 		return;
 	}
-	if (!b->quiet)
+	if (!b->quiet && errors_shown())
+		terminal_piece(&b->passing, &b->cut, at, (size_t)n);
+	else if (!b->quiet)
 		buffer_append(&b->passing, at, (size_t)n);
 	b->errors_bytes += n;
 	b->errors.len += (size_t)n;
@@ -244,8 +258,11 @@ body_finish(struct body *b)
 	drop_fd(&b->process.out);
 	drop_fd(&b->process.err);
 	drop_fd(&b->exit_fd);
+	if (b->cut.len > 0)
+		terminal_piece(&b->passing, &b->cut, "", 0);
 	body_pass(b);
 	buffer_free(&b->passing);
+	buffer_free(&b->cut);
 	orphans_free(&b->orphans);
 	body_cut_errors(b);
 	b->stage = BODY_ENDED;

@@ -52,6 +52,7 @@ struct body {
 	struct process process;
 	struct orphans orphans;
 	struct buffer passing;      /* stderr not yet passed through */
+	struct buffer cut;          /* what of it may begin a character; for a terminal */
 	int64_t started, deadline;
 	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 };

@@ -96,9 +96,9 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 	put_extra(p);
 	if (p->instead)
 		return p->instead->len > 0 ?
-		    outlet_event(&p->outlet, p->instead->data, p->instead->len) : 0;
+		    outlet_json(&p->outlet, p->instead->data, p->instead->len) : 0;
 	if (p->json)
-		return outlet_event(&p->outlet, line, len + 1);
+		return outlet_json(&p->outlet, line, len + 1);
 	add_header(p, origin->run_id);
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;

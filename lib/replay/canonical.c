@@ -155,7 +155,7 @@ canonical_write(const char *path, struct outlet *out, struct error *err)
 		return -1;
 	while ((got = canonical_next(&c, err)) == 1) {
 		buffer_byte(&c.bytes, '\n');
-		if (outlet_event(out, c.bytes.data, c.bytes.len) != 0) {
+		if (outlet_json(out, c.bytes.data, c.bytes.len) != 0) {
 			got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 			break;
 		}

@@ -13,7 +13,7 @@ print_line(struct graph *g, const struct graph_node *node, struct outlet *out, s
 
 	if (!line)
 		return -1;
-	return outlet_event(out, line, node->length + 1) == 0 ? 0 :
+	return outlet_json(out, line, node->length + 1) == 0 ? 0 :
 	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 }
 

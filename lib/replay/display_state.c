@@ -260,7 +260,7 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 		return -1;
 	writer_object_end(&w);
 	buffer_byte(&s->out, '\n');
-	if (outlet_event(s->display->out, s->out.data, s->out.len) != 0)
+	if (outlet_json(s->display->out, s->out.data, s->out.len) != 0)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	return 0;
 }

@@ -171,6 +171,11 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
+	/* Asked before the start is recorded: without a yes nothing begins. */
+	if (at->members[CONDITION].at != NULL &&
+	    !span_true(span_member(at->members[CONDITION], "outcome")))
+		c->effects = false;
+	c->tried = span_is(at->members[MODE], "try");
 	c->race = span_is(at->members[STRATEGY], "any");
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
 	c->member = is_member(rec, c);
@@ -221,6 +226,7 @@ static void
 read_skipped(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
 	c->state = RECALL_SKIPPED;
+	c->by_user = span_is(at->members[SKIPPED], "by_user");
 	if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
 		mark_idle(rec, c);
 }
@@ -279,3 +285,44 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	end_race(rec, index);
 }
 
+/* Whether who takes the call over has nothing more to do. */
+static bool
+stands(const struct recorded_call *c)
+{
+	if (c->reopened || c->left_out)
+		return false;
+	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_FAILED && c->tried) ||
+	    (c->state == RECALL_SKIPPED && c->by_user);
+}
+
+/* Whether the claim, which is open, was to reuse what it took over: then that is all there
+ * is to it. */
+static bool
+was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
+{
+	const struct recorded_call *c = claim;
+
+	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
+	    c->event_count == 0) {
+		c = &rec->calls[c->claims];
+		if (strcmp(c->input_sha256, claim->input_sha256) != 0 ||
+		    strcmp(c->definition_sha256, claim->definition_sha256) != 0)
+			return false;
+	}
+	return stands(c);
+}
+
+void
+recording_settle_claims(struct recording *rec)
+{
+	/* The last of a chain first: several claims may have been cut off in a row. */
+	for (size_t i = rec->call_count; i-- > 0;) {
+		struct recorded_call *c = &rec->calls[i];
+
+		if (c->state != RECALL_OPEN || c->claims == NO_CALL || c->claimed_by != NO_CALL ||
+		    !was_to_reuse(rec, c))
+			continue;
+		c->idle = true;
+		rec->calls[c->claims].claimed_by = NO_CALL;
+	}
+}

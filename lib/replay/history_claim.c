@@ -348,8 +348,8 @@ refuse_changed(struct history *h, const struct index_record *record,
 		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
 	else if (failed == 0)
 		error_set(err, ERROR_WAITING, call,
-		    "%s, and it has changed something before: resume with --redo %s or --skip %s",
-		    buffer_string(&text), call, call);
+		    "%s, and it %s changed something before: resume with --redo %s or --skip %s",
+		    buffer_string(&text), record->maybe ? "may have" : "has", call, call);
 	buffer_free(&text);
 	return -1;
 }

@@ -188,6 +188,17 @@ recording_began(const struct recording *rec, size_t call)
 	return false;
 }
 
+bool
+recording_only_begun(const struct recording *rec, size_t call)
+{
+	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call))
+		return false;
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (rec->calls[call].state != RECALL_OPEN && !rec->calls[call].idle)
+			return false;
+	return true;
+}
+
 void
 recording_note_began(struct recording *rec)
 {

@@ -178,6 +178,7 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	r->decided = recording_decision(rec, call);
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
+	r->maybe = recording_only_begun(rec, call);
 	memcpy(r->root, rec->calls[c->root].started, ID_SIZE);
 	add_events(x, rec, call, r);
 }

@@ -65,6 +65,8 @@ struct recorded_call {
 	bool encloses;               /* others were made in it */
 	bool began_inside;           /* one of them began to change something; kept at the root */
 	bool idle;                   /* it never began its work */
+	bool tried;                  /* its failure stands (--try) */
+	bool by_user;                /* it was skipped, as the user said */
 	bool left_out;               /* by the fork */
 	bool reopened;               /* something in it is left out: its end does not count */
 	bool decided;                /* its end is a decision, or reuses one */
@@ -142,6 +144,8 @@ int recording_check_paths(const struct recording *rec, struct error *err);
 bool recording_doubtful(const struct recording *rec, size_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, size_t call);
+/* Whether all that is known of its effects is that the call was begun. */
+bool recording_only_begun(const struct recording *rec, size_t call);
 /* Tells the calls around those that did. */
 void recording_note_began(struct recording *rec);
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
@@ -166,6 +170,7 @@ struct index_record {
 	uint64_t call;               /* in text */
 	uint32_t end, decided;
 	bool doubtful, began;
+	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool key_began;              /* in the first of a key: one of them did */
 	char root[ID_SIZE];
 };

@@ -16,6 +16,7 @@ static const char *const member_names[MEMBERS] = {
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
+	[MODE] = "mode", [CONDITION] = "condition",
 };
 
 void
@@ -230,6 +231,8 @@ recording_read(struct recording *rec, const struct history_spec *spec, struct er
 	for (uint32_t i = 0; i < count; i++)
 		if (read_source(rec, i, err) != 0)
 			return -1;
+	if (spec->mode == RECALL_RESUME)
+		recording_settle_claims(rec);
 	if (spec->own.path == NULL)
 		rec->status[0] = '\0';
 	return 0;

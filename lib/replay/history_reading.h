@@ -13,7 +13,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, MEMBERS
 };
 
 /* A line while it is read. */
@@ -29,6 +29,10 @@ struct reading {
 void reading_reference(struct span value, char id[ID_SIZE]);
 /* The call of the event that is named so, or NO_CALL. */
 size_t reading_find(const struct recording *rec, struct span reference);
+
+/* When all is read: a claim that did not get to its end, and was to reuse what it took over,
+ * hides nothing. */
+void recording_settle_claims(struct recording *rec);
 
 void recording_take_started(struct recording *rec, const struct reading *at);
 void recording_take_completed(struct recording *rec, const struct reading *at);

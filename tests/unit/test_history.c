@@ -16,6 +16,7 @@
  *   R                            run.started: a new attempt
  *   E STATUS                     run.completed
  *   S EVENT CALL [KEY=VALUE]...  step.started; in= def= are digests (0), fx= effects,
+ *                                mode= condition=
  *                                also tool= agent= idem=true claims= other=(of another
  *                                run) parent= link= cmd= input=
  *   C EVENT CALL [KEY=VALUE]...  step.completed; result= err= exit= skip= reused=
@@ -117,6 +118,8 @@ write_step(struct writer *w, const char *line)
 	member(w, "effects", value_of(line, "fx"));
 	member_json(w, "idempotent", value_of(line, "idem"));
 	member(w, "strategy", value_of(line, "strategy"));
+	member(w, "mode", value_of(line, "mode"));
+	member_json(w, "condition", value_of(line, "condition"));
 	member(w, "tool", value_of(line, "tool"));
 	member(w, "agent", value_of(line, "agent"));
 	member_id(w, "claims", value_of(line, "claims"));
@@ -442,6 +445,23 @@ test_claims(void **state)
 		    NULL, NULL, {
 		    { "a 0 0 0", "succeeded started=%s3% completed=%c3% original=%c%" },
 		    { "a 0 0 0", "new" } } },
+		{ "a claim that was cut off hides nothing", "R\nS s a:0:0 fx=external\n"
+		    "C c a:0:0 result=1\nR\nS s2 a:0:0 fx=external claims=s\n"
+		    "R\nS s3 a:0:0 fx=external claims=s2", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "succeeded started=%s% completed=%c%" }, { "a 0 0 0", "new" } } },
+		{ "nor a failure that stands", "R\nS s a:0:0 fx=external mode=try\n"
+		    "C c a:0:0 err=exit_status exit=1\nR\nS s2 a:0:0 fx=external mode=try claims=s",
+		    RECALL_RESUME, NULL, NULL, { { "a 0 0 0", "failed started=%s% completed=%c%" } } },
+		{ "nor what was skipped by the user", "R\nS s a:0:0 fx=external\n"
+		    "C c a:0:0 skip=by_user\nR\nS s2 a:0:0 fx=external claims=s",
+		    RECALL_RESUME, NULL, NULL, { { "a 0 0 0", "skipped started=%s% completed=%c%" } } },
+		{ "one that began anew does", "R\nS s a:0:0 fx=external\nC c a:0:0 result=1\n"
+		    "R\nS s2 a:0:0 fx=external def=7 claims=s\nR\nS s3 a:0:0 fx=external def=7 claims=s2",
+		    RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 7", "waiting: a:0:0: may or may not have happened: resume with --redo a:0:0 or --skip a:0:0" } } },
+		{ "one that works does", "R\nS s a:0:0 fx=external\nC c a:0:0 err=exit_status exit=1\n"
+		    "R\nS s2 a:0:0 fx=external claims=s", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "waiting: a:0:0: may or may not have happened: resume with --redo a:0:0 or --skip a:0:0" } } },
 		{ "waiting hides nothing", "R\nS s a:0:0\nC c a:0:0 result=1\n"
 		    "R\nS s2 a:0:0 claims=s\nC c2 a:0:0 err=waiting", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "succeeded started=%s% completed=%c%" }, { "a 0 0 0", "new" } } },
@@ -510,6 +530,13 @@ test_changed(void **state)
 		    { "a 0 0 0", "new" } } },
 		{ "effects that never began", "R\nS s a:0:0 fx=external in=7\nC c a:0:0 skip=condition\n"
 		    "S s2 a:1:0 fx=external in=7\nC c2 a:1:0 err=no_input", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "new" } } },
+		{ "begun, and no more is known", "R\nS s a:0:0 fx=external in=7 input=1", RECALL_RESUME,
+		    NULL, NULL, {
+		    { "a 0 0 0", "waiting: a:0:0: its input is '\"new\"', the recorded one '1', and it may "
+		      "have changed something before: resume with --redo a:0:0 or --skip a:0:0" } } },
+		{ "begun, but for a condition", "R\nS s a:0:0 fx=external in=7 condition={\"outcome\":false}\n"
+		    "S s2 a:1:0 fx=external in=7 condition={\"outcome\":null}", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "new" } } },
 		{ "in an earlier attempt", "R\nS s a:0:0 fx=external in=7 input=1\nC c a:0:0 result=1\n"
 		    "R\nS s2 a:0:0 fx=external in=7 input=1 claims=s\nC c2 a:0:0 reused=c", RECALL_RESUME,

@@ -235,6 +235,7 @@ working_append_started(struct working *work, struct error *err)
 	if (result == 0 && work->skipped == NULL && effects_outside(s->effects))
 		result = transcript_sync(&s->run->transcript, err);
 	memcpy(work->call.last, work->started, ID_SIZE);
+	work->record_from = s->run->transcript.size;
 	buffer_free(&payload);
 	buffer_free(&links);
 	binaries_free(&binaries);

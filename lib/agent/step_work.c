@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/group.h"
+#include "agent/inside.h"
 #include "agent/prompt.h"
 #include "agent/turn.h"
 #include "base/clock.h"
@@ -314,6 +315,23 @@ may_have_happened(const struct working *work)
 	    work->error.code == ERROR_INTERRUPTED || work->killed);
 }
 
+/* What the command has started may have done what is not to be done twice: what failed stands
+ * then, and says so. */
+static bool
+would_repeat(struct working *work)
+{
+	struct buffer what = BUFFER_INIT;
+	struct error why = work->error;
+	bool repeats = inside_changed(work->step->run, work->id, work->record_from, &what);
+
+	if (repeats)
+		error_set(&work->error, why.code, *why.place != '\0' ? why.place : NULL,
+		    "%s; not tried again, as %s has changed something", why.message,
+		    buffer_string(&what));
+	buffer_free(&what);
+	return repeats;
+}
+
 static void
 note_retry(struct working *work, int64_t began)
 {
@@ -367,7 +385,8 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 			continue;
 		if (work->error.code == ERROR_NONE || work->error.code == ERROR_WAITING ||
 		    may_have_happened(work) ||
-		    working_replays(work) || !retry_wanted(&s->retry, work->error.code, tried))
+		    working_replays(work) || !retry_wanted(&s->retry, work->error.code, tried) ||
+		    would_repeat(work))
 			return 0;
 		note_retry(work, began);
 		if (interrupts_sleep(&s->interrupts, retry_delay(&s->retry, tried, 0),

@@ -27,6 +27,7 @@ struct working {
 	char *id;                  /* NAME:OCCURRENCE:ITEM chain */
 	struct call call;
 	int64_t begun;             /* monotonic ms */
+	int64_t record_from;       /* where in the transcript what is made in it comes */
 	struct buffer links;       /* inside of a JSON array */
 	struct recalled recalled;
 	struct attachments attachments; /* of the step and of the item */

@@ -273,3 +273,25 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 		--each --into x -O lines g -- cat|--into: not with -O: there may be several results
 	END
 }
+
+@test "--retries: what has changed something in the body is not done again" {
+	printf '%s\n' '#!/bin/sh' 'echo x | awf-step --each --retries 2 --delay 1ms g -- sh -c "$1"' >flow.awf
+	chmod +x flow.awf
+	send='awf-step --effects external send -- tee -a ledger | awf-step -r flaky -- sh -c "echo >>tries; [ \$(wc -l <tries) -gt 1 ]"'
+	run -3 --separate-stderr awf-run ./flow.awf "$send"
+	[[ $stderr == *"not tried again, as g:0:0/send:0:0 has changed something"* ]]
+	same "$(cat ledger)" x
+	rm ledger tries
+	run -0 awf-run ./flow.awf "${send/external/external,idempotent}"
+	same "$(paste -sd' ' ledger)" "x x"
+	rm ledger tries
+	# What failed by itself has not, and is what is to be tried again.
+	run -0 awf-run ./flow.awf 'awf-step --effects external send -- sh -c "tee -a ledger; [ -e ledger2 ] || { touch ledger2; exit 1; }"'
+	same "$(paste -sd' ' ledger)" "x x"
+	rm ledger
+	printf '%s\n' '#!/bin/sh' 'awf-step --effects external send -- tee -a ledger' >child.awf
+	chmod +x child.awf
+	run -3 --separate-stderr awf-run ./flow.awf 'awf-run ./child.awf; exit 1'
+	[[ $stderr == *"as send:0:0 has changed something"* ]]
+	same "$(cat ledger)" x
+}

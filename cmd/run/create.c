@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "program.h"
 #include "record/audit.h"
 #include "record/snapshot.h"
@@ -230,6 +231,7 @@ take_over(struct job *j, struct error *err)
 	    (!j->forks && resume_check_dead(r, err) != 0) ||
 	    resume_check_record(r, j->forks ? NULL : job_repaired, err) != 0)
 		return -1;
+	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
 	if (j->forks)
 		decided = resume_build_fork(r, NULL, NULL, n->redo, n->skip, err);
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;

@@ -74,6 +74,9 @@ struct history_spec {
 	const struct history_source *others;
 	size_t other_count;
 	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+	/* Of a child run: what stands before its calls where the user names them, which is to
+	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
+	const char *prefix;
 };
 
 struct history_summary {
@@ -101,6 +104,8 @@ struct history;
 
 /* Opens the history of a run directory; *h is NULL if it has none. */
 int history_open(struct history **h, const char *run_directory, struct error *err);
+/* spec.prefix; "". */
+const char *history_prefix(const struct history *h);
 /* What a step asks it. */
 struct recall history_recall(struct history *h);
 void history_close(struct history *h);

@@ -318,7 +318,8 @@ refuse_doubtful(const struct history *h, const struct index_record *record, stru
 	const char *call = text_at(h, record->call);
 
 	return error_set(err, ERROR_WAITING, call,
-	    "may or may not have happened: resume with --redo %s or --skip %s", call, call);
+	    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
+	    history_prefix(h), call, history_prefix(h), call);
 }
 
 static int
@@ -348,8 +349,9 @@ refuse_changed(struct history *h, const struct index_record *record,
 		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
 	else if (failed == 0)
 		error_set(err, ERROR_WAITING, call,
-		    "%s, and it %s changed something before: resume with --redo %s or --skip %s",
-		    buffer_string(&text), record->maybe ? "may have" : "has", call, call);
+		    "%s, and it %s changed something before: resume with --redo %s%s or --skip %s%s",
+		    buffer_string(&text), record->maybe ? "may have" : "has", history_prefix(h), call,
+		    history_prefix(h), call);
 	buffer_free(&text);
 	return -1;
 }
@@ -412,7 +414,8 @@ begin_anew(const struct history *h, struct index_record *record, struct recalled
 
 	if (record->began && record->decided == RECALL_UNDECIDED) {
 		error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
-		    "was forked from, and did not end: fork with --redo %s or --skip %s", call, call);
+		    "was forked from, and did not end: fork with --redo %s%s or --skip %s%s",
+		    history_prefix(h), call, history_prefix(h), call);
 		recalled_free(r);
 		atomic_store(&record->mark, MARK_FREE);
 		return -1;

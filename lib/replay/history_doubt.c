@@ -266,7 +266,8 @@ add_doubt(const struct recording *rec, struct history_summary *summary, size_t c
 	summary->doubts = memory_array(summary->doubts, summary->doubt_count + 1,
 	    sizeof *summary->doubts);
 	d = &summary->doubts[summary->doubt_count++];
-	*d = (struct history_doubt){ .call = memory_text(c->id),
+	*d = (struct history_doubt){ .call = memory_format("%s%s",
+		rec->spec->prefix != NULL ? rec->spec->prefix : "", c->id),
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.decided = recording_decision(rec, call) };
 	if (tool != NULL)

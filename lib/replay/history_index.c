@@ -23,6 +23,7 @@ struct index {
 	struct place *places;
 	size_t place_count, place_capacity;
 	struct buffer text;
+	uint64_t prefix;
 };
 
 static void
@@ -219,6 +220,7 @@ sort_records(struct index *x)
 static void
 index_make(struct index *x, const struct recording *rec)
 {
+	x->prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
 	for (size_t i = 0; i < history_source_count(rec->spec); i++) {
 		rec->sources[i].path = add_text(x, history_source(rec->spec, i)->path);
 		rec->sources[i].blobs = add_text(x, history_source(rec->spec, i)->blobs);
@@ -234,7 +236,7 @@ static int
 write_parts(int fd, const struct index *x, const struct recording *rec)
 {
 	struct index_head head = { MAGIC, rec->spec->mode, history_source_count(rec->spec),
-		x->count, x->place_count, x->text.len };
+		x->count, x->place_count, x->text.len, x->prefix };
 	const struct { const void *bytes; size_t len; } parts[] = {
 		{ &head, sizeof head },
 		{ rec->sources, head.sources * sizeof *rec->sources },
@@ -295,6 +297,12 @@ find_parts(struct history *h, struct error *err)
 	h->places = (const void *)(h->records + head->records);
 	h->text = (const char *)(h->places + head->places);
 	return h->text[head->text - 1] == '\0' ? 0 : damaged(h->path, err);
+}
+
+const char *
+history_prefix(const struct history *h)
+{
+	return h->text + (h->head->prefix < h->head->text ? h->head->prefix : h->head->text - 1);
 }
 
 static int

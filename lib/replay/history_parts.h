@@ -155,6 +155,7 @@ int recording_doubts(const struct recording *rec, struct history_summary *summar
 struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, places, text;
+	uint64_t prefix;             /* in text */
 };
 
 struct index_record {

@@ -160,6 +160,13 @@ take_detached(struct nested *n)
 	n->result.no_newline = false;
 }
 
+/* Whether the call's end is not that of a run: of one that came to be, it names the end. */
+static bool
+never_made(const struct recalled *r)
+{
+	return r->end == RECALL_FAILED && recalled_result(r)->view.links.at == NULL;
+}
+
 static int
 choose(struct nested *n, const struct child *c, int *input, struct error *err)
 {
@@ -168,8 +175,8 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 	bool detached = span_true(span_member(r->started.view.payload, "detached"));
 	bool same = false;
 
-	/* Its parent died before it was made. */
-	if (!is_there(n, c) && r->end == RECALL_OPEN)
+	/* Its parent died before it was made, or it could not be. */
+	if (!is_there(n, c) && (r->end == RECALL_OPEN || never_made(r)))
 		return 0;
 	if (!is_there(n, c))
 		return error_set(err, ERROR_SYSTEM, n->run_id, "the record of this child run is missing");

@@ -390,7 +390,7 @@ resume_build(struct resume *r, const char *run_directory, char *const *redo,
 {
 	const struct history_spec spec = { .mode = RECALL_RESUME,
 		.own = { .path = r->path, .blobs = r->blobs }, .others = r->others,
-		.other_count = r->other_count, .redo = redo, .skip = skip };
+		.other_count = r->other_count, .redo = redo, .skip = skip, .prefix = r->prefix };
 
 	return build(r, &spec, run_directory, err);
 }
@@ -401,7 +401,7 @@ resume_build_fork(struct resume *r, const char *at, const char *run_directory,
 {
 	struct history_source *sources = memory_zero(r->other_count + 1, sizeof *sources);
 	const struct history_spec spec = { .mode = RECALL_RESUME, .others = sources,
-		.other_count = r->other_count + 1, .redo = redo, .skip = skip };
+		.other_count = r->other_count + 1, .redo = redo, .skip = skip, .prefix = r->prefix };
 	int status;
 
 	if (r->other_count > 0)
@@ -438,6 +438,7 @@ resume_free(struct resume *r)
 	free(r->directory);
 	free(r->workspace);
 	free(r->forked_at);
+	free(r->prefix);
 	list_free(r->inputs);
 	list_free(r->variables);
 	free(r->allow_tools);

@@ -40,6 +40,7 @@ struct resume {
 	char forked_from[ID_SIZE];    /* the last of them, "" */
 	char *forked_at;              /* the PATH that it left out; NULL */
 	struct run_cause cause;       /* of a child: what started it */
+	char *prefix;                 /* history_spec.prefix; NULL */
 	struct history_summary history;
 };
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bats
+# awf-run(1), "Resuming": child runs that did not come to be, and what is asked of them.
+# shellcheck shell=bash disable=SC2016,SC2154 # bats sets stderr
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+script() {
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
+	chmod +x "$1"
+}
+resume() { run -"$1" --separate-stderr awf-run --resume "$(cat id)" "${@:2}" </dev/null; }
+
+@test "a child that could not be made is made when its parent goes on" {
+	script child.awf 'awf-step -n -r in -- echo done'
+	script flow.awf 'ulimit -n "$FILES"; awf-run -n ./child.awf'
+	export FILES
+	# With so few descriptors that the call is recorded, and there is no run.
+	for FILES in {5..40}; do
+		awf-run --id-file id ./flow.awf </dev/null 2>/dev/null && skip "a child is made with few files"
+		record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
+		child=$(jq -r 'select(.type == "step.call_workflow.completed" and .payload.error.code == "system").child_run_id' "$record")
+		[ -z "$child" ] || [ -e "$AWF_STORAGE/transcripts/$child.jsonl" ] || break
+		child=
+	done
+	[ -n "$child" ] || skip "no number of files lets the call alone be recorded"
+	sed -i 's/ulimit[^;]*;//' flow.awf
+	resume 0
+	same "$output" "done"
+	awf-verify "$(cat id)"
+}
+
+@test "what a child's step asks names the call as whoever resumes its parent has to" {
+	script inner.awf 'awf-step --effects external send -- tee -a ledger; [ -e ok ]'
+	script middle.awf 'cat in | awf-run ./inner.awf'
+	script flow.awf 'awf-run ./middle.awf'
+	echo one >in
+	run -1 awf-run --id-file id ./flow.awf </dev/null
+	echo two >in
+	touch ok
+	resume 75
+	[[ $stderr == *"--redo middle.awf:0:0/inner.awf:0:0/send:0:0 or --skip middle.awf:0:0/inner.awf:0:0/send:0:0"* ]] || [[ $stderr == *"--redo middle:0:0/inner:0:0/send:0:0 or --skip middle:0:0/inner:0:0/send:0:0"* ]]
+	path=$(grep -o -- '--redo [^ ]*' <<<"$stderr" | head -n 1)
+	# shellcheck disable=SC2086
+	resume 0 $path
+	same "$(paste -sd' ' ledger)" "one two"
+}

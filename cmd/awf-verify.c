@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "program.h"
 #include "verify/against.h"
@@ -115,6 +116,23 @@ print_summary(const char *path, const struct verify_report *report, bool heads)
 
 static int verify_path(const struct verify_command *command, const char *path, bool repair);
 
+/* Of a run that was killed before it began, and was no run. */
+static int
+remove_empty(const char *path)
+{
+	struct error err;
+	char *name;
+
+	if (unlink(path) != 0) {
+		error_errno(&err, ERROR_SYSTEM, path, "unable to remove");
+		return program_fail(PROGRAM, &err);
+	}
+	name = shown(path);
+	fprintf(stderr, PROGRAM ": %s: removed: it is empty, as its run never began\n", name);
+	free(name);
+	return STATUS_OK;
+}
+
 /* What remains is checked again, for it is now the whole transcript. */
 static int
 repair(const struct verify_command *command, const char *path,
@@ -124,6 +142,8 @@ repair(const struct verify_command *command, const char *path,
 	int64_t moved;
 	char *torn, *name, *torn_name;
 
+	if (report->size == 0 && !report->alive)
+		return remove_empty(path);
 	if (verify_repair(path, report, &moved, &err) != 0)
 		return program_fail(PROGRAM, &err);
 	torn = torn_path(path);
@@ -187,6 +207,15 @@ is_transcript(const struct dirent *entry)
 	return len > suffix && strcmp(entry->d_name + len - suffix, SUFFIX) == 0;
 }
 
+/* Whether the run has not begun yet, or was killed before it did. */
+static bool
+is_empty(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0;
+}
+
 /* A storage, or a directory that holds transcripts itself. */
 static int
 verify_directory(const struct verify_command *command, const char *path)
@@ -204,7 +233,8 @@ verify_directory(const struct verify_command *command, const char *path)
 	for (int i = 0; i < count; i++) {
 		char *file = path_join(directory, entries[i]->d_name);
 
-		status = worse(status, verify_path(command, file, command->repair));
+		if (command->repair || !is_empty(file))
+			status = worse(status, verify_path(command, file, command->repair));
 		free(file);
 		free(entries[i]);
 	}

@@ -1,7 +1,9 @@
 #include "record/listing.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -38,6 +40,15 @@ read_cost(const struct listing_spec *spec, const char *path)
 	return COST_UNKNOWN;
 }
 
+/* Whether the run is being removed, or has not begun yet; maybe it never will. */
+static bool
+not_there(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
+}
+
 int
 listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     struct error *err)
@@ -55,7 +66,8 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		struct error warning;
 
 		if (summary_read(&run, path, &warning) != 0) {
-			spec->warn(&warning);
+			if (!not_there(path))
+				spec->warn(&warning);
 		} else if (wanted(&run, spec)) {
 			if (l->costs)
 				run.cost = read_cost(spec, path);

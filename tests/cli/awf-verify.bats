@@ -209,3 +209,16 @@ EOF
 	mkfifo "$AWF_STORAGE/transcripts/11111111-1111-4111-8111-111111111111.jsonl"
 	timeout 10 awf-tail --list
 }
+
+@test "a run that was killed before it began is no fault of a storage, and --repair removes it" {
+	awf-run -n -c 'awf-step -n a -- true' >/dev/null
+	empty="$AWF_STORAGE/transcripts/11111111-1111-4111-8111-111111111111.jsonl"
+	: >"$empty"
+	run -0 awf-verify "$AWF_STORAGE"
+	same "$output" ""
+	run -0 --separate-stderr awf-tail --list
+	same "$stderr" ""
+	run -0 awf-verify --repair "$AWF_STORAGE"
+	same "${lines[-1]}" "awf-verify: $empty: removed: it is empty, as its run never began"
+	[ ! -e "$empty" ]
+}

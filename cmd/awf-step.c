@@ -516,6 +516,31 @@ release(struct settings *s, struct resources *r)
 	mask_free(&r->mask);
 }
 
+/* A step whose definition is wrong has failed before it began: whoever reads the record of the
+ * run sees why. */
+static void
+record_refusal(struct settings *s, struct resources *r, char **argv, const struct error *why)
+{
+	struct step_result result = { .out = BUFFER_INIT };
+	struct error err = ERROR_INIT;
+	struct item nothing;
+
+	memset(&nothing, 0, sizeof nothing);
+	data_null(&nothing.data);
+	s->step.team = NULL;
+	s->step.agent = NULL;
+	s->step.operation = NULL;
+	if (s->step.kind == NULL)
+		s->step.kind = "command";
+	digest_sha256("", 0, s->step.definition_sha256);
+	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
+	    take_place(s, r, &err) == 0 &&
+	    step_fail(&s->step, &nothing, why, 0, &result, &err) == 0)
+		roster_end(&r->roster);
+	buffer_free(&result.out);
+	item_free(&nothing);
+}
+
 /* Does what the command line says, which was parsed to this. */
 static int
 carry_out(struct settings *s, struct resources *r, int parsed, char **argv, struct error *err)
@@ -530,8 +555,11 @@ carry_out(struct settings *s, struct resources *r, int parsed, char **argv, stru
 		return program_fail(PROGRAM, err);
 	}
 	collect_inputs(&s->step.inputs);
-	if (load(s, r, err) == -1)
+	if (load(s, r, err) == -1) {
+		if (!s->dry_run && run_in_environment())
+			record_refusal(s, r, argv, err);
 		return program_fail(PROGRAM, err);
+	}
 	return s->dry_run ? dry_run(s, r) : run_step(s, r, argv);
 }
 

@@ -263,6 +263,34 @@ open_again(struct input *in, const struct storage *s, const char *run_id, int so
 	return 0;
 }
 
+/* A machine that stopped may have left zeros where the end of what was kept was to be: they
+ * are read again, whatever they are. */
+static int
+drop_zeros(const char *part, struct error *err)
+{
+	char *bytes;
+	int fd = storage_open(part, O_RDWR, 0), failed = 0;
+	struct stat status;
+	off_t end, whole;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, part, "unable to open");
+	bytes = memory_alloc(COPY_SIZE);
+	whole = end = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? status.st_size : 0;
+	for (off_t from = end; from == end && end > 0;) {
+		from = end > (off_t)COPY_SIZE ? end - (off_t)COPY_SIZE : 0;
+		if (pread(fd, bytes, (size_t)(end - from), from) != (ssize_t)(end - from))
+			break;
+		while (end > from && bytes[end - from - 1] == '\0')
+			end--;
+	}
+	if (end < whole && ftruncate(fd, end) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, part, "unable to cut");
+	close(fd);
+	free(bytes);
+	return failed;
+}
+
 int
 input_reopen(struct input *in, const struct storage *s, const char *run_id, int source,
     bool sync, struct error *err)
@@ -279,6 +307,8 @@ input_reopen(struct input *in, const struct storage *s, const char *run_id, int 
 		in->stream = in->file;
 		in->given = in->known;
 		in->named = in->complete = true;
+	} else if ((failed = drop_zeros(in->part, err)) != 0) {
+		/* told */
 	} else if (lstat(in->part, &status) == 0 && status.st_size > 0) {
 		failed = go_on(in, source, err);
 	} else {

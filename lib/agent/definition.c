@@ -386,7 +386,7 @@ definition_find(const struct definition_places *places, const char *what,
 	if (config != NULL && *config == '/')
 		look_below(&s, config, "awf/");
 	else
-		look_below(&s, getenv("HOME"), ".config/awf/");
+		look_below(&s, path_home(), ".config/awf/");
 	look_in_list(&s, places->user);
 	look_below(&s, AWF_DATADIR, "");
 	look_in_list(&s, places->last);

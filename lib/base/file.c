@@ -291,15 +291,23 @@ is_executable(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+const char *
+path_home(void)
+{
+	const char *home = getenv("HOME");
+
+	return home != NULL && home[0] == '/' ? home : NULL;
+}
+
 char *
 path_config(const char *name)
 {
-	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = path_home();
 
 	/* The XDG specification has relative paths ignored. */
 	if (config != NULL && config[0] == '/')
 		return memory_format("%s/awf/%s", config, name);
-	if (home != NULL && home[0] != '\0')
+	if (home != NULL)
 		return memory_format("%s/.config/awf/%s", home, name);
 	return NULL;
 }

@@ -53,6 +53,9 @@ char *path_normal(const char *path);
 /* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
  * of its own. */
 char *path_config(const char *name);
+/* $HOME, if it is an absolute path; else NULL: it would name another place in each
+ * directory. */
+const char *path_home(void);
 /* First executable regular file called name in a colon-separated list; NULL if
  * there is none. In memory of its own. */
 char *path_search(const char *list, const char *name);

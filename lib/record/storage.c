@@ -53,7 +53,7 @@ storage_locate(struct storage *s, struct error *err)
 {
 	const char *given = environment_text("AWF_STORAGE");
 	const char *data = environment_text("XDG_DATA_HOME");
-	const char *home = environment_text("HOME");
+	const char *home = path_home();
 
 	if (given != NULL)
 		s->root = absolute_path(given, err);
@@ -63,8 +63,9 @@ storage_locate(struct storage *s, struct error *err)
 		s->root = path_join(home, ".local/share/awf");
 	else {
 		s->root = NULL;
-		return error_set(err, ERROR_SYSTEM, "HOME",
-		    "not set, so there is no place for runs: set AWF_STORAGE");
+		return error_set(err, ERROR_SYSTEM, "HOME", "%s, so there is no place for runs: "
+		    "set AWF_STORAGE", environment_text("HOME") == NULL ? "not set" :
+		    "not an absolute path, which would name another place in each directory");
 	}
 	return s->root == NULL ? -1 : 0;
 }

@@ -490,3 +490,41 @@ dies_in_stdin() {
 	same "$(grep -c . l.ledger)" 2
 	awf-verify
 }
+
+@test "stdin: zeros that a power cut has left at the end of what was kept are read again" {
+	flow 'head -c 4; [ -e go ] || die; cat' 'awf-step -n last -q -- true'
+	dies ./flow.awf < <(printf abcdefgh)
+	part="$AWF_STORAGE/inputs/$run_id.part"
+	[ -e "$part" ] || mv "$AWF_STORAGE/inputs/$run_id" "$part"
+	printf 'abcd\0\0\0\0\0\0' >"$part"
+	touch go
+	run -0 --separate-stderr awf-run --resume "$run_id" < <(printf abcdefgh)
+	same "$output" abcdefgh
+}
+
+@test "a step whose definition is wrong is in the record" {
+	printf '%s\n' --- 'provider: foo' --- >x.md
+	flow 'awf-step -n -p hi -a x.md a; awf-step -n b -q -- true; exit 2'
+	run -2 awf-run --id-file id ./flow.awf
+	record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	same "$(payloads step.completed 'select(.call == "a:0:0").error.code')" '"definition"'
+	[[ $(payloads step.completed 'select(.call == "a:0:0").error.message') == *"unknown provider 'foo'"* ]]
+	[[ $(payloads run.completed .error.message) == *"unknown provider 'foo'"* ]]
+	awf-verify "$(cat id)"
+	printf '%s\n' '---' 'provider: openai' 'model: m' '---' >x.md
+	sed -i 's/-n -p hi -a x.md a;/-n a -r -- echo fine;/; s/exit 2//' flow.awf
+	run -0 awf-run --resume "$(cat id)" </dev/null
+	same "$output" fine
+}
+
+@test "-o FILE: a step that is killed leaves nothing beside it" {
+	flow 'echo x | awf-step -o out a -- sh -c "kill -9 \$PPID"'
+	run awf-run ./flow.awf </dev/null
+	same "$(echo out*)" "out*"
+}
+
+@test "a relative HOME is no place for runs" {
+	run -125 --separate-stderr env -u AWF_STORAGE -u XDG_DATA_HOME HOME=here awf-run true
+	[[ $stderr == *"HOME: not an absolute path, which would name another place in each directory"* ]]
+	[ ! -e here ]
+}

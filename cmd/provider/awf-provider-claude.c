@@ -18,13 +18,13 @@ static const char *const keys[] = { "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
 	"CLAUDE_CODE_OAUTH_TOKEN", NULL };
 
 static const struct cli_tool tools[] = {
-	{ "read", "Read" },
-	{ "write", "Write" },
-	{ "edit", "Edit" },
-	{ "bash", "Bash" },
-	{ "glob", "Glob" },
-	{ "grep", "Grep" },
-	{ NULL, NULL }
+	{ "read", "Read", NULL },
+	{ "write", "Write", "file_path" },
+	{ "edit", "Edit", "file_path" },
+	{ "bash", "Bash", NULL },
+	{ "glob", "Glob", NULL },
+	{ "grep", "Grep", NULL },
+	{ NULL, NULL, NULL }
 };
 
 /* Those that are not named are not there at all, those that are need no permission. */

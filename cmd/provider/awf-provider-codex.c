@@ -22,13 +22,13 @@ static const char usage[] =
 static const char *const keys[] = { "OPENAI_API_KEY", "CODEX_API_KEY", NULL };
 
 static const struct cli_tool tools[] = {
-	{ "bash", "command_execution" },
-	{ "read", "command_execution" },
-	{ "glob", "command_execution" },
-	{ "grep", "command_execution" },
-	{ "edit", "file_change" },
-	{ "write", "file_change" },
-	{ NULL, NULL }
+	{ "bash", "command_execution", NULL },
+	{ "read", "command_execution", NULL },
+	{ "glob", "command_execution", NULL },
+	{ "grep", "command_execution", NULL },
+	{ "edit", "file_change", "changes" },
+	{ "write", "file_change", "changes" },
+	{ NULL, NULL, NULL }
 };
 
 /* A value of its configuration; a JSON string is one of TOML. */

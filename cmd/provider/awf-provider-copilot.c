@@ -21,13 +21,13 @@ static const char *const keys[] = { "COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_AP
 	"GH_TOKEN", "GITHUB_TOKEN", NULL };
 
 static const struct cli_tool tools[] = {
-	{ "read", "view" },
-	{ "write", "create" },
-	{ "edit", "edit" },
-	{ "bash", "bash" },
-	{ "glob", "glob" },
-	{ "grep", "grep" },
-	{ NULL, NULL }
+	{ "read", "view", NULL },
+	{ "write", "create", "path" },
+	{ "edit", "edit", "path" },
+	{ "bash", "bash", NULL },
+	{ "glob", "glob", NULL },
+	{ "grep", "grep", NULL },
+	{ NULL, NULL, NULL }
 };
 
 /* Those that are not named are not there; "none" is no tool at all. */

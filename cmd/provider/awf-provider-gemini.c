@@ -17,16 +17,16 @@ static const char usage[] =
 static const char *const keys[] = { "GEMINI_API_KEY", "GOOGLE_API_KEY", NULL };
 
 static const struct cli_tool tools[] = {
-	{ "read", "read_file" },
-	{ "read", "read_many_files" },
-	{ "read", "list_directory" },
-	{ "write", "write_file" },
-	{ "edit", "replace" },
-	{ "bash", "run_shell_command" },
-	{ "glob", "glob" },
-	{ "grep", "grep_search" },
-	{ "grep", "search_file_content" },
-	{ NULL, NULL }
+	{ "read", "read_file", NULL },
+	{ "read", "read_many_files", NULL },
+	{ "read", "list_directory", NULL },
+	{ "write", "write_file", "file_path" },
+	{ "edit", "replace", "file_path" },
+	{ "bash", "run_shell_command", NULL },
+	{ "glob", "glob", NULL },
+	{ "grep", "grep_search", NULL },
+	{ "grep", "search_file_content", NULL },
+	{ NULL, NULL, NULL }
 };
 
 /* Its policy engine keeps from the model what is denied outright. */

@@ -20,13 +20,13 @@ static const char *const keys[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMI
 	"GOOGLE_API_KEY", "OPENCODE_API_KEY", NULL };
 
 static const struct cli_tool tools[] = {
-	{ "read", "read" },
-	{ "write", "write" },
-	{ "edit", "edit" },
-	{ "bash", "bash" },
-	{ "glob", "glob" },
-	{ "grep", "grep" },
-	{ NULL, NULL }
+	{ "read", "read", NULL },
+	{ "write", "write", "filePath" },
+	{ "edit", "edit", "filePath" },
+	{ "bash", "bash", NULL },
+	{ "glob", "glob", NULL },
+	{ "grep", "grep", NULL },
+	{ NULL, NULL, NULL }
 };
 
 /* An agent of its own kind, with the system prompt and the tools of this request. */

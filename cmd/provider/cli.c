@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/changed.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "exec/descendants.h"
 #include "failure.h"
@@ -255,14 +257,33 @@ find_call(const struct cli_run *r, const char *id)
 	return index == NULL ? NULL : &r->calls[*index];
 }
 
-/* AWF's name for a tool of the CLI, or its own. */
-static const char *
-our_name(const struct cli *cli, const char *theirs)
+/* A tool of the CLI that is one of AWF's; NULL. */
+static const struct cli_tool *
+find_tool(const struct cli *cli, const char *theirs)
 {
 	for (const struct cli_tool *tool = cli->tools; tool->ours != NULL; tool++)
 		if (strcmp(tool->theirs, theirs) == 0)
-			return tool->ours;
-	return theirs;
+			return tool;
+	return NULL;
+}
+
+/* A path, or those of an array of objects that have one each; a list (base/list.h). */
+static char **
+paths_in(struct span value)
+{
+	struct span_walk walk;
+	struct span key, each;
+	char **paths = NULL, *path = span_text(value);
+
+	if (path != NULL)
+		list_take(&paths, path);
+	if (span_type(value) != 'a')
+		return paths;
+	span_walk_begin(&walk, value);
+	while (span_walk_next(&walk, &key, &each))
+		if ((path = span_text(span_member(each, "path"))) != NULL)
+			list_take(&paths, path);
+	return paths;
 }
 
 /* A block of a tool that the CLI ran; takes the id. */
@@ -286,6 +307,7 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
     struct span input)
 {
 	char *call_id = span_text(id);
+	const struct cli_tool *tool;
 	struct block *b;
 
 	if (call_id == NULL || theirs == NULL || find_call(r, call_id) != NULL) {
@@ -293,12 +315,14 @@ cli_call(struct cli_run *r, const char *type, struct span id, const char *theirs
 		return;
 	}
 	b = add_tool(r, BLOCK_TOOL_USE, type, call_id, input);
-	b->tool_name = memory_text(our_name(r->cli, theirs));
+	tool = find_tool(r->cli, theirs);
+	b->tool_name = memory_text(tool == NULL ? theirs : tool->ours);
 	block_note(b, "name", theirs);
 	map_put(&r->call_index, call_id, strlen(call_id), r->call_count);
 	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
-	r->calls[r->call_count++] = (struct cli_call){ memory_text(call_id), false };
-	provider_tool(r->provider, b, ERROR_NONE);
+	r->calls[r->call_count++] = (struct cli_call){ memory_text(call_id), false,
+	    tool == NULL || tool->changes == NULL ? NULL : paths_in(span_member(input, tool->changes)) };
+	provider_tool(r->provider, b, ERROR_NONE, NULL);
 }
 
 static void
@@ -306,12 +330,16 @@ add_result(struct cli_run *r, const char *type, struct cli_call *call, struct sp
     enum error_code code)
 {
 	struct span none = span_of("\"\"", 2);
+	struct changed changed = CHANGED_INIT;
 	struct block *b = add_tool(r, BLOCK_TOOL_RESULT, type, memory_text(call->id),
 	    output.at == NULL ? none : output);
 
 	call->answered = true;
 	b->is_error = code != ERROR_NONE;
-	provider_tool(r->provider, b, code);
+	for (char **path = call->changes; code == ERROR_NONE && path != NULL && *path != NULL; path++)
+		changed_told(&changed, *path);
+	provider_tool(r->provider, b, code, &changed);
+	changed_free(&changed);
 }
 
 void
@@ -427,8 +455,10 @@ cli_begin(struct cli_run *r, const struct cli *cli, struct provider *p,
 void
 cli_free(struct cli_run *r)
 {
-	for (size_t i = 0; i < r->call_count; i++)
+	for (size_t i = 0; i < r->call_count; i++) {
 		free(r->calls[i].id);
+		list_free(r->calls[i].changes);
+	}
 	free(r->calls);
 	map_free(&r->call_index);
 	free(r->session);

@@ -42,9 +42,11 @@
 
 struct cli_run;
 
-/* A tool by AWF's name and by the CLI's. A tool of ours may be several of theirs. */
+/* A tool by AWF's name and by the CLI's. A tool of ours may be several of theirs. changes:
+ * the member of its input that names the file that it changes, or is an array of objects
+ * with a path each; NULL: that is not known. */
 struct cli_tool {
-	const char *ours, *theirs;
+	const char *ours, *theirs, *changes;
 };
 
 /* What a type of lines means. */
@@ -59,7 +61,7 @@ struct cli {
 	const char *install;             /* what to do if it is not there */
 	const char *const *keys;         /* environment names of keys that it uses; all others
 	                                    are kept from it; ends with NULL */
-	const struct cli_tool *tools;    /* end with { NULL, NULL } */
+	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
 	const struct cli_line *lines;    /* likewise */
 	/* Sets its arguments, environment and files. */
 	void (*start)(struct cli_run *r);
@@ -72,6 +74,7 @@ struct cli {
 struct cli_call {
 	char *id;
 	bool answered;
+	char **changes;                  /* files that it changes if it succeeds */
 };
 
 /* One request. */

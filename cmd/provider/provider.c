@@ -73,13 +73,16 @@ provider_delta(struct provider *p, const char *kind, const char *text, size_t le
 }
 
 void
-provider_tool(struct provider *p, const struct block *b, enum error_code code)
+provider_tool(struct provider *p, const struct block *b, enum error_code code,
+    const struct changed *changed)
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
 	begin_answer(p, &w, &line, b->type == BLOCK_TOOL_USE ? "tool_call" : "tool_result");
 	message_write_tool(b, code, &w);
+	if (changed != NULL)
+		changed_write(changed, &w);
 	writer_object_end(&w);
 	write_line(p, &line);
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/changed.h"
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -61,8 +62,10 @@ int provider_main(const struct provider_api *api, int argc, char **argv);
 /* A piece of text as it comes; kind is "text" or "thinking". Nothing is written
  * unless the request asked for a stream. */
 void provider_delta(struct provider *p, const char *kind, const char *text, size_t len);
-/* A `tool_call` or `tool_result`, by the block's type; code: the error of the result. */
-void provider_tool(struct provider *p, const struct block *b, enum error_code code);
+/* A `tool_call` or `tool_result`, by the block's type; code: the error of the result;
+ * changed: what the tool changed, may be NULL. */
+void provider_tool(struct provider *p, const struct block *b, enum error_code code,
+    const struct changed *changed);
 void provider_message(struct provider *p, const struct message *m);
 void provider_error(struct provider *p, const struct provider_failure *f);
 /* A `message` or `error` object of an earlier request, under the id of this one. */

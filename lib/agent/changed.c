@@ -277,8 +277,8 @@ changed_share(struct changed *c)
 
 /* Appends what became of a file; sha256 NULL: it is not known. */
 static void
-add_file(struct changed *c, const char *path, bool exists, const char *sha256, bool observed,
-    bool created)
+add_file(struct changed *c, const char *path, const char *change, const char *sha256,
+    bool observed)
 {
 	struct writer w;
 
@@ -293,12 +293,11 @@ add_file(struct changed *c, const char *path, bool exists, const char *sha256, b
 	writer_object(&w);
 	writer_member_string(&w, "path", path);
 	writer_key(&w, "sha256");
-	if (exists && sha256 != NULL)
+	if (sha256 != NULL)
 		writer_string(&w, sha256);
 	else
 		writer_null(&w);
-	if (created || !exists)
-		writer_member_string(&w, "change", exists ? "created" : "deleted");
+	writer_member_string(&w, "change", change);
 	if (c->path != NULL) {
 		writer_member_integer(&w, "added", c->added);
 		writer_member_integer(&w, "removed", c->removed);
@@ -321,8 +320,8 @@ end_file(struct changed *c)
 	    memcmp(buffer_string(&after), buffer_string(&c->before), after.len) != 0)) {
 		changed_lines(span_of(buffer_string(&c->before), c->before.len),
 		    span_of(buffer_string(&after), after.len), &c->added, &c->removed);
-		add_file(c, c->path, exists, digest_sha256(buffer_string(&after), after.len, sha256),
-		    false, !c->existed);
+		add_file(c, c->path, !exists ? "deleted" : c->existed ? NULL : "created", !exists ? NULL :
+		    digest_sha256(buffer_string(&after), after.len, sha256), false);
 	}
 	buffer_free(&after);
 }
@@ -371,10 +370,11 @@ end_look(struct changed *c)
 		    strcmp(looked_path(was, i), looked_path(is, k));
 
 		if (order < 0)
-			add_file(c, looked_path(was, i), false, NULL, true, false);
+			add_file(c, looked_path(was, i), "deleted", NULL, true);
 		else if (order > 0 || differs(&was->files[i], &is->files[k]))
-			add_file(c, looked_path(is, k), true, c->told == CHANGED_TOLD ? NULL :
-			    digest_file(c, looked_path(is, k), is->files[k].size, sha256), true, order > 0);
+			add_file(c, looked_path(is, k), order > 0 ? "created" : NULL,
+			    c->told == CHANGED_TOLD ? NULL :
+			    digest_file(c, looked_path(is, k), is->files[k].size, sha256), true);
 		i += order <= 0;
 		k += order >= 0;
 	}
@@ -413,6 +413,30 @@ changed_end(struct changed *c)
 	look_free(c->look);
 	c->look = NULL;
 	buffer_free(&c->before);
+}
+
+void
+changed_told(struct changed *c, const char *path)
+{
+	char here[PATH_MAX], sha256[DIGEST_SIZE], *normal;
+	const char *part = NULL;
+	struct stat status;
+	int fd;
+
+	if (getcwd(here, sizeof here) == NULL || (c->root == -1 && open_workspace(c) == -1))
+		return;
+	normal = *path == '/' ? path_normal(path) : path_join(here, path);
+	part = beneath_part(here, normal);
+	fd = part == NULL ? -1 : beneath_open(c->root, part);
+	if (part == NULL)
+		add_file(c, normal, NULL, NULL, false);
+	else if (fd != -1 && fstat(fd, &status) == 0)
+		add_file(c, part, NULL, digest_file(c, part, status.st_size, sha256), false);
+	else
+		add_file(c, part, NULL, NULL, false);
+	if (fd != -1)
+		close(fd);
+	free(normal);
 }
 
 void

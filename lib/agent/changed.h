@@ -59,6 +59,9 @@ void changed_begin_all(struct changed *c, const char *run_directory);
 void changed_share(struct changed *c);
 /* After the call. Without a beginning nothing has changed. */
 void changed_end(struct changed *c);
+/* A file that somebody else says that he has changed, as changed_begin_file() takes it. One
+ * that lies elsewhere is named as it is, and not looked at. */
+void changed_told(struct changed *c, const char *path);
 /* What is recorded of another call instead: payload.changed and what goes with it. */
 void changed_take(struct changed *c, struct span payload);
 /* The members changed, changed_more and commit, as far as there is something to say. */

@@ -47,6 +47,37 @@ check_failure() {
 	done
 }
 
+@test "what a CLI says that it has changed, and how that is now" {
+	local name read written
+	echo new >made
+	for name in $CLIS; do
+		case $name in
+		claude) read='"Read"' written='"Write"' ;;
+		copilot) read='"view"' written='"create"' ;;
+		gemini) read='"read_file"' written='"write_file"' ;;
+		opencode) read='"read"' written='"write"' ;;
+		codex)
+			read='"type":"command_execution".*"status"'
+			written='"type":"file_change","changes":[{"path":"'$PWD'/made","kind":"add"}],"status"'
+			;;
+		esac
+		for file in "$(fixture "$name" tool)".*; do
+			sed "s#$read#$written#; s#/w/hello.txt#$PWD/made#" "$file" >"wrote.${file#*tool.}"
+		done
+		play "$name" "$PWD/wrote" >answers
+		same "$(jq -c 'select(.type == "tool_result") | [.changed[] | [.path, .sha256]]' answers)" \
+			"[[\"made\",\"$(sha256sum made | cut -d' ' -f1)\"]]" || { echo "$name" >&2; return 1; }
+	done
+	# One elsewhere is named alone.
+	sed -i 's#/[^"]*/made#/elsewhere#' wrote.stdout.jsonl
+	play "$name" "$PWD/wrote" >answers
+	same "$(jq -c 'select(.type == "tool_result") | [.changed[] | [.path, .sha256]]' answers)" '[["/elsewhere",null]]'
+	# A tool that failed has changed nothing.
+	sed -i 's#"status":"completed"#"status":"error"#' wrote.stdout.jsonl
+	play "$name" "$PWD/wrote" >answers
+	same "$(jq -c 'select(.type == "tool_result") | .changed' answers)" null
+}
+
 @test "every recorded run of a CLI" {
 	local captures="${AWF_CAPTURES:-$ROOT/../shared/captures}" name file count=0
 	[ -d "$captures/claude" ] || skip "no recorded runs in $captures"

@@ -16,6 +16,7 @@
 #include "agent/control.h"
 #include "agent/emitted.h"
 #include "agent/mcp_tools.h"
+#include "agent/partial.h"
 #include "agent/phases.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
@@ -60,6 +61,7 @@ struct loop {
 	struct buffer text;        /* of the last answer that had any */
 	struct answer answer;
 	struct emitted emitted;
+	struct partial partial;    /* of the answer that comes in */
 	int64_t turn;              /* 0, 1, … */
 	int64_t repairs;           /* of the result: how often it was refused */
 	bool sent_back;            /* in this turn */
@@ -104,6 +106,9 @@ void loop_write_block(struct writer *w, struct span block);
 void loop_write_original(struct writer *w, struct span block);
 int loop_record_answer(struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
+/* Records what came of an answer that was cut off, if anything did. */
+int loop_record_partial(struct loop *l, const struct request *request, int64_t duration_ms,
+    struct error *err);
 void loop_free(struct loop *l);
 
 /* loop_handoff.c: offers the transfers to other agents; lets l->next go on. */

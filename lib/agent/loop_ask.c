@@ -58,8 +58,11 @@ live_end(struct loop *l)
 static void
 loop_delta(void *context, const char *kind, const char *text, size_t len)
 {
-	if (strcmp(kind, "text") == 0)
-		live_text(context, text, len);
+	struct loop *l = context;
+
+	partial_add(&l->partial, kind, text, len);
+	if (l->turns->live && strcmp(kind, "text") == 0)
+		live_text(l, text, len);
 }
 
 static int
@@ -97,7 +100,7 @@ static int
 loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
 	struct turns *t = l->turns;
-	const struct provider_callbacks callbacks = { t->live ? loop_delta : NULL, loop_event, l };
+	const struct provider_callbacks callbacks = { loop_delta, loop_event, l };
 	int64_t limit = loop_time(l);
 	int status;
 
@@ -109,6 +112,7 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (loop_check_cost(l, err) == -1)
 		return -1;
 	answer_free(&l->answer);
+	partial_clear(&l->partial);
 	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks, &l->answer,
 	    err);
 	live_end(l);
@@ -142,6 +146,8 @@ loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct e
 		bool falls = l->emitted.count == 0 && fallback_helps(why.code) &&
 		    l->fallen < t->member->agent.fallback.count;
 
+		if (loop_record_partial(l, request, clock_monotonic() - began, err) == -1)
+			return -1;
 		if (!again && !falls) {
 			*err = why;
 			return -1;

@@ -1,5 +1,6 @@
 #include "agent/loop.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "json/writer.h"
@@ -96,6 +97,55 @@ loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct er
 	return status;
 }
 
+/* Records once more what came of an answer that was cut off. */
+static int
+loop_repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	int status;
+
+	e->used = true;
+	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
+	emitted_follow(&l->emitted, l->turns->call);
+	call_name_next(l->turns->call, e->id);
+	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, NULL, err);
+	buffer_free(&payload);
+	return status;
+}
+
+/* Of tries before this answer. */
+static int
+loop_repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *err)
+{
+	struct recalled_event **partials;
+	size_t count = recalled_partials(l->turns->recalled, answer, &partials);
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i < count; i++)
+		status = loop_repeat_partial(l, partials[i], err);
+	free(partials);
+	return status;
+}
+
+/* Of tries before the end, which came while the last was under way. */
+static int
+loop_repeat_end(struct loop *l, struct error *err)
+{
+	struct recalled *r = l->turns->recalled;
+	struct recalled_event **partials;
+	size_t count = recalled_partials(r, &r->completed, &partials);
+	int status = 0;
+
+	for (size_t i = 0; status == 0 && i + 1 < count; i++)
+		status = loop_repeat_partial(l, partials[i], err);
+	if (status == 0)
+		status = loop_take_emitted(l, NULL, err);
+	if (status == 0 && count > 0)
+		status = loop_repeat_partial(l, partials[count - 1], err);
+	free(partials);
+	return status;
+}
+
 /* A replay has no answer for this turn: what ended the recorded call ends this one. */
 int
 loop_recorded_end(struct loop *l, struct error *err)
@@ -106,7 +156,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 
 	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
 	    recalled_circumstance(error.code)) {
-		if (loop_take_emitted(l, NULL, err) == 0)
+		if (loop_repeat_end(l, err) == 0)
 			*err = error;
 		return -1;
 	}
@@ -138,6 +188,7 @@ loop_replay_answer(struct loop *l, struct recalled_event *answer, struct request
 		return loop_recorded_end(l, err);
 	if (loop_recall_fallback(l, answer, request, err) == -1 ||
 	    loop_check_request(l, answer, request, err) == -1 ||
+	    loop_repeat_tries(l, answer, err) == -1 ||
 	    loop_take_emitted(l, answer, err) == -1)
 		return -1;
 	loop_restore_answer(l, answer);

@@ -257,6 +257,7 @@ loop_free(struct loop *l)
 	buffer_free(&l->text);
 	answer_free(&l->answer);
 	emitted_free(&l->emitted);
+	partial_clear(&l->partial);
 }
 
 /* What the agent is given besides the conversation. */
@@ -431,5 +432,36 @@ loop_record_answer(struct loop *l, const struct request *request, int64_t durati
 	emitted_follow(&l->emitted, l->turns->call);
 	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, id, err);
 	buffer_free(&payload);
+	return status;
+}
+
+int
+loop_record_partial(struct loop *l, const struct request *request, int64_t duration_ms,
+    struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	if (partial_empty(&l->partial))
+		return 0;
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "role", "assistant");
+	write_agent(&w, l);
+	partial_write(&l->partial, &w);
+	if (l->fallen > 0) {
+		writer_member_string(&w, "provider", loop_provider_name(l));
+		writer_member_integer(&w, "fallback", (int64_t)l->fallen);
+	}
+	writer_member_integer(&w, "duration_ms", duration_ms);
+	writer_member_integer(&w, "turn", l->turn);
+	writer_member_string(&w, "request_sha256", request->sha256);
+	writer_member_bool(&w, "partial", true);
+	writer_object_end(&w);
+	emitted_follow(&l->emitted, l->turns->call);
+	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, NULL, err);
+	buffer_free(&payload);
+	partial_clear(&l->partial);
 	return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/memory.h"
 #include "record/state.h"
 
 static bool
@@ -22,7 +23,9 @@ recalled_event_view(struct recalled_event *e)
 	    !span_copy(view->event_id, e->id, sizeof e->id))
 		return -1;
 	e->turn = -1;
-	if (view->type == EVENT_MESSAGE_ASSISTANT && !span_true(span_member(view->payload, "partial")) &&
+	e->partial = view->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_true(span_member(view->payload, "partial"));
+	if (view->type == EVENT_MESSAGE_ASSISTANT && !e->partial &&
 	    span_integer(span_member(view->payload, "turn"), &turn))
 		e->turn = turn;
 	e->emitted = (view->type == EVENT_TOOL_CALL || view->type == EVENT_TOOL_RESULT) &&
@@ -110,6 +113,7 @@ index_event(struct recalled *r, size_t i)
 	if (e->turn >= 0 && find_answer(r, e->turn) == NULL)
 		map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
 	r->emitted |= e->emitted;
+	r->partial |= e->partial;
 }
 
 /* From the last to the first: siblings are in their order, and the last answer counts. */
@@ -210,6 +214,35 @@ recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
 			break;
 	}
 	return found;
+}
+
+static struct recalled_event *
+event_of(const struct recalled *r, struct span id)
+{
+	for (size_t i = 0; i < r->event_count; i++)
+		if (span_is(id, r->events[i].id))
+			return &r->events[i];
+	return NULL;
+}
+
+size_t
+recalled_partials(const struct recalled *r, const struct recalled_event *effect,
+    struct recalled_event ***list)
+{
+	struct recalled_event *e = NULL;
+	size_t count = 0;
+
+	*list = NULL;
+	if (r->partial)
+		e = event_of(r, effect->view.parent_event_id);
+	for (; e != NULL && (e->partial || e->emitted); e = event_of(r, e->view.parent_event_id)) {
+		if (!e->partial)
+			continue;
+		*list = memory_array(*list, count + 1, sizeof **list);
+		memmove(*list + 1, *list, count++ * sizeof **list);
+		(*list)[0] = e;
+	}
+	return count;
 }
 
 static bool

@@ -42,6 +42,7 @@ struct recalled_event {
 	char id[ID_SIZE];
 	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
 	bool emitted;                /* an agent says so of a tool of its own */
+	bool partial;                /* of an answer that was cut off */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
 	size_t sibling;              /* the next of the same cause, event_count after the last */
 };
@@ -63,7 +64,7 @@ struct recalled {
 	size_t event_count;
 	struct map by_turn;          /* → its answer, the last if the model was asked again */
 	struct map by_cause;         /* event id → the first event that it led to */
-	bool emitted;                /* any of the events is */
+	bool emitted, partial;       /* any of the events is */
 	size_t record;               /* in the history */
 };
 
@@ -105,6 +106,10 @@ bool recalled_cut_off(const struct recalled_event *result);
 /* Whether it is a tool event that an agent CLI told of on its way to this answer. */
 bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
     const struct recalled_event *answer);
+/* What came of answers that were cut off on the way to an event, causes before effects: the
+ * first is *list[0]. The array is the caller's, to be freed. */
+size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,
+    struct recalled_event ***list);
 /* Tool calls that were made and not made again. */
 int64_t recalled_tool_calls(const struct recalled *r);
 void recalled_free(struct recalled *r);

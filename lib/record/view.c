@@ -708,6 +708,10 @@ show_assistant(struct view *v, const struct event_view *event)
 	detail_usage(v, span_member(event->payload, "usage"));
 	if (!span_is(reason, "end_turn"))
 		detail_value(v, "", reason);
+	if (span_true(span_member(event->payload, "partial"))) {
+		detail(v);
+		add(v, "cut off");
+	}
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 

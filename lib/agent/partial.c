@@ -1,0 +1,59 @@
+/* Pieces of a kind that follow each other are one block. */
+#include "agent/partial.h"
+
+#include <string.h>
+
+/* The last block is whole. */
+static void
+close_block(struct partial *p)
+{
+	struct writer w;
+
+	if (p->text.len == 0)
+		return;
+	if (p->blocks.len != 0)
+		buffer_byte(&p->blocks, ',');
+	writer_begin(&w, &p->blocks);
+	writer_object(&w);
+	writer_member_string(&w, "type", p->thinking ? "thinking" : "stream");
+	writer_key(&w, p->thinking ? "thinking" : "text");
+	writer_bytes(&w, p->text.data, p->text.len);
+	writer_member_string(&w, "fidelity", "agent_emitted");
+	writer_object_end(&w);
+	buffer_clear(&p->text);
+}
+
+void
+partial_add(struct partial *p, const char *kind, const char *text, size_t len)
+{
+	bool thinking = strcmp(kind, "thinking") == 0;
+
+	if (thinking != p->thinking)
+		close_block(p);
+	p->thinking = thinking;
+	buffer_append(&p->text, text, len);
+}
+
+bool
+partial_empty(const struct partial *p)
+{
+	return p->blocks.len == 0 && p->text.len == 0;
+}
+
+void
+partial_write(struct partial *p, struct writer *w)
+{
+	close_block(p);
+	writer_key(w, "blocks");
+	writer_array(w);
+	writer_raw(w, buffer_string(&p->blocks), p->blocks.len);
+	writer_array_end(w);
+}
+
+void
+partial_clear(struct partial *p)
+{
+	buffer_free(&p->blocks);
+	buffer_free(&p->text);
+	p->thinking = false;
+}

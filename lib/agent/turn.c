@@ -55,8 +55,8 @@ loop_tokens(const struct loop *l)
 }
 
 /* The text of an answer, its parts in a row; an answer without any leaves the text
- * before it. After a tool that was run for it, it begins anew: what was said before was
- * on the way. */
+ * before it. After a tool that was called it begins anew, whether its result was told or
+ * not: what was said before was on the way. */
 static void
 loop_take_text(struct loop *l)
 {
@@ -69,7 +69,7 @@ loop_take_text(struct loop *l)
 	while (span_walk_next(&walk, &key, &block)) {
 		struct span type = span_member(block, "type"), part = span_member(block, "text");
 
-		anew |= span_is(type, "tool_result");
+		anew |= span_is(type, "tool_use") || span_is(type, "tool_result");
 		if (!span_is(type, "text") || span_is(part, ""))
 			continue;
 		if (anew)

@@ -556,3 +556,29 @@ hanging() {
 	same "$(wc -l <started.jsonl)" 1
 	same "$(payloads step.completed .error.code)" '"provider"'
 }
+
+@test "a call without a result parts what was said before it from the answer" {
+	for name in claude codex copilot gemini; do
+		printf -- '---\nprovider: %s\n---\n' "$name" >a.md
+		grep -v '"type":"\(user\|tool_result\|tool.execution_complete\)"\|item.completed.*command_execution' \
+			"$(fixture "$name" tool).stdout.jsonl" >own.stdout.jsonl
+		echo 0 >own.exit
+		same "$name $(FAKE_CLI=$PWD/own awf-step a -a a.md -r <<<x)" \
+			"$name $(FAKE_CLI=$(fixture "$name" tool) awf-step a -a a.md -r <<<x)"
+	done
+}
+
+@test "what a CLI said before it was killed is recorded, once" {
+	printf -- '---\nprovider: claude\n---\n' >a.md
+	sed -n 1,4p "$(fixture claude tool).stdout.jsonl" >own.stdout.jsonl
+	echo 137 >own.exit
+	export FAKE_CLI=$PWD/own
+	run -3 awf-run -c 'awf-step a -a a.md' <<<x
+	same "$(awf-tail --json | jq -c '.type | select(test("tool|message"))' | paste -sd' ')" \
+		'"message.user" "tool.call" "tool.result" "message.assistant"'
+	same "$(payloads message.assistant '[.partial, [.blocks[] | [.type, .text // .thinking]]]')" \
+		'[true,[["thinking","Read it."],["stream","I will look."]]]'
+	awf-verify -q
+	rm -r clis
+	awf-verify --determinism --isolation copy
+}

@@ -51,6 +51,7 @@ complete -c awf-step -l no-network -d 'they are not, whatever agent and tools sa
 complete -c awf-step -l pass-env -x -d 'leave this variable in the sandbox, though it holds a secret'
 complete -c awf-step -l sandbox-mode -x -a 'require prefer' -d 'require (default) or prefer: where the system lacks a part'
 complete -c awf-step -l kind -x -d 'the kind that is recorded'
+complete -c awf-step -l known-end -x -d 'WORD=REASON: an answer that ends with WORD did so as stop, max_tokens …'
 complete -c awf-step -l dry-run -d 'print what would be asked or run, and do not'
 complete -c awf-step -s v -l verbose -d 'show an agent\'s text on stderr as it comes'
 complete -c awf-step -s h -l help -d 'print the help'

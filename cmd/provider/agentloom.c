@@ -6,6 +6,7 @@
 
 #include "base/count.h"
 #include "base/memory.h"
+#include "end.h"
 #include "pass.h"
 #include "replay/agentloom.h"
 
@@ -259,14 +260,33 @@ write_usage(struct writer *w, struct span usage)
 	writer_object_end(w);
 }
 
-static void
-write_answer(struct span answer, struct buffer *out)
+/* Why the answer ended; NULL: it does not say. What recordings have is whatever word the
+ * API used: the table is that of lib/replay/agentloom.c, and what it has not is no end. */
+static int
+find_reason(struct span answer, const char **reason, struct error *err)
+{
+	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
+	struct span word = span_member(answer, "finish_reason");
+	static const struct span nothing = { NULL, 0 };
+
+	*reason = agentloom_stop_reason(word);
+	if (*reason != NULL && strcmp(*reason, "other") == 0)
+		*reason = end_reason(none, word, nothing, err);
+	else if (*reason == NULL)
+		return 0;
+	return *reason == NULL ? -1 : 0;
+}
+
+static int
+write_answer(struct span answer, struct buffer *out, struct error *err)
 {
 	struct span model = span_member(answer, "model");
-	const char *reason = agentloom_stop_reason(span_member(answer, "finish_reason"));
+	const char *reason;
 	struct writer w;
 	size_t calls;
 
+	if (find_reason(answer, &reason, err) != 0)
+		return -1;
 	writer_begin(&w, out);
 	writer_object(&w);
 	calls = write_blocks(&w, answer);
@@ -276,6 +296,7 @@ write_answer(struct span answer, struct buffer *out)
 	if (span_type(model) == 's')
 		writer_member_span(&w, "model", model);
 	writer_object_end(&w);
+	return 0;
 }
 
 int
@@ -292,7 +313,7 @@ agentloom_answer(struct agentloom *a, const struct provider_request *request,
 	if (result == 0)
 		result = take(a, &w, &e, &found, err);
 	if (result == 0)
-		write_answer(found, answer);
+		result = write_answer(found, answer, err);
 	free(e.key);
 	free(w.step);
 	return result;

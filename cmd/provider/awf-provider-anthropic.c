@@ -274,35 +274,39 @@ message_start(struct stream *s, struct span event)
 	take_usage(&s->message.usage, span_member(message, "usage"));
 }
 
-static const struct {
-	const char *theirs, *ours;
-} stop_reasons[] = {
-	{ "end_turn", "end_turn" },
-	{ "tool_use", "tool_use" },
-	{ "max_tokens", "max_tokens" },
-	{ "model_context_window_exceeded", "max_tokens" },
-	{ "stop_sequence", "stop_sequence" },
-	{ "refusal", "refusal" },
-	{ "pause_turn", "pause" }
+/* Messages API, "stop_reason": https://docs.claude.com/en/api/messages and
+ * https://docs.claude.com/en/api/handling-stop-reasons; of a pause after compaction
+ * https://docs.claude.com/en/build-with-claude/compaction. */
+static const struct end ends[] = {
+	{ "end_turn", "end_turn", ERROR_NONE },
+	{ "tool_use", "tool_use", ERROR_NONE },
+	{ "max_tokens", "max_tokens", ERROR_NONE },
+	{ "model_context_window_exceeded", "max_tokens", ERROR_NONE },
+	{ "stop_sequence", "stop_sequence", ERROR_NONE },
+	{ "refusal", "refusal", ERROR_NONE },
+	{ "pause_turn", "pause", ERROR_NONE },
+	{ "compaction", "pause", ERROR_NONE },
+	{ NULL, NULL, ERROR_NONE }
 };
 
 static void
 message_delta(struct stream *s, struct span event)
 {
-	struct span reason = span_path(event, "delta", "stop_reason", NULL);
-	size_t i;
+	struct span delta = span_member(event, "delta"), reason = span_member(delta, "stop_reason");
 
-	for (i = 0; i < sizeof stop_reasons / sizeof stop_reasons[0]; i++)
-		if (span_is(reason, stop_reasons[i].theirs))
-			s->message.stop_reason = stop_reasons[i].ours;
 	take_usage(&s->message.usage, span_member(event, "usage"));
+	if (span_type(reason) == 's')
+		stream_end(s, ends, reason, span_path(delta, "stop_details", "explanation", NULL));
 }
 
 static void
 message_stop(struct stream *s, struct span event)
 {
 	(void)event;
-	s->message.ended = true;
+	if (s->message.stop_reason == NULL)
+		stream_error(s, ERROR_CUT_OFF, "the answer ended without a stop_reason");
+	else
+		s->message.ended = true;
 }
 
 /* Other events (ping, and those of later versions) are passed over, as the API

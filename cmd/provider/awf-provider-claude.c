@@ -207,14 +207,18 @@ take_usage(struct cli_run *r, struct span line)
 		add_usage(u, span_member(line, "usage"), of_run);
 }
 
-static const char *
-stop_reason(struct span reason)
-{
-	static const char *const same[] = { "max_tokens", "stop_sequence", "refusal", NULL };
-	const char *found = span_one_of(reason, same);
-
-	return found == NULL ? "end_turn" : found;
-}
+/* Of the result, "stop_reason" is the last message's, as the Messages API has it
+ * (https://docs.claude.com/en/api/messages): one of a tool is an end where the CLI's own loop
+ * made it one. */
+static const struct end ends[] = {
+	{ "end_turn", "end_turn", ERROR_NONE },
+	{ "tool_use", "end_turn", ERROR_NONE },
+	{ "max_tokens", "max_tokens", ERROR_NONE },
+	{ "model_context_window_exceeded", "max_tokens", ERROR_NONE },
+	{ "stop_sequence", "stop_sequence", ERROR_NONE },
+	{ "refusal", "refusal", ERROR_NONE },
+	{ NULL, NULL, ERROR_NONE }
+};
 
 static void
 take_failure(struct cli_run *r, struct span line)
@@ -240,6 +244,8 @@ take_failure(struct cli_run *r, struct span line)
 static void
 take_result(struct cli_run *r, struct span line)
 {
+	struct span reason;
+
 	cli_session(r, span_member(line, "session_id"));
 	take_usage(r, line);
 	if (span_true(span_member(line, "is_error")) ||
@@ -247,8 +253,8 @@ take_result(struct cli_run *r, struct span line)
 		take_failure(r, line);
 		return;
 	}
-	cli_stop_reason(r, stop_reason(span_member(line, "stop_reason")));
-	r->message.ended = true;
+	reason = span_member(line, "stop_reason");
+	cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"end_turn\"", 10));
 	if (r->message.count == 0)
 		cli_text(r, span_member(line, "result"));
 }

@@ -192,37 +192,39 @@ take_sources(struct stream *s, struct span candidate)
 	}
 }
 
-/* Reasons to stop: an answer that was stopped is one, what the API itself calls broken
- * is none. */
-static const struct {
-	const char *theirs, *ours; /* NULL: an error of the category */
-	enum error_code category;
-} finish_reasons[] = {
-	{ "STOP", "end_turn", 0 },
-	{ "MAX_TOKENS", "max_tokens", 0 },
-	{ "SAFETY", "refusal", 0 },
-	{ "RECITATION", "refusal", 0 },
-	{ "LANGUAGE", "refusal", 0 },
-	{ "BLOCKLIST", "refusal", 0 },
-	{ "PROHIBITED_CONTENT", "refusal", 0 },
-	{ "SPII", "refusal", 0 },
-	{ "IMAGE_SAFETY", "refusal", 0 },
-	{ "IMAGE_PROHIBITED_CONTENT", "refusal", 0 },
-	{ "IMAGE_RECITATION", "refusal", 0 },
+/* GenerateContentResponse, Candidate.FinishReason: https://ai.google.dev/api/generate-content.
+ * An answer that was stopped is one, what the API itself calls broken is none. */
+static const struct end ends[] = {
+	{ "STOP", "end_turn", ERROR_NONE },
+	{ "MAX_TOKENS", "max_tokens", ERROR_NONE },
+	{ "SAFETY", "refusal", ERROR_NONE },
+	{ "RECITATION", "refusal", ERROR_NONE },
+	{ "LANGUAGE", "refusal", ERROR_NONE },
+	{ "BLOCKLIST", "refusal", ERROR_NONE },
+	{ "PROHIBITED_CONTENT", "refusal", ERROR_NONE },
+	{ "SPII", "refusal", ERROR_NONE },
+	{ "IMAGE_SAFETY", "refusal", ERROR_NONE },
+	{ "IMAGE_PROHIBITED_CONTENT", "refusal", ERROR_NONE },
+	{ "IMAGE_RECITATION", "refusal", ERROR_NONE },
 	{ "MALFORMED_FUNCTION_CALL", NULL, ERROR_PROVIDER },
 	{ "MALFORMED_RESPONSE", NULL, ERROR_PROVIDER },
 	{ "UNEXPECTED_TOOL_CALL", NULL, ERROR_PROVIDER },
 	{ "TOO_MANY_TOOL_CALLS", NULL, ERROR_PROVIDER },
-	{ "MISSING_THOUGHT_SIGNATURE", NULL, ERROR_INVALID }
+	{ "MISSING_THOUGHT_SIGNATURE", NULL, ERROR_INVALID },
+	{ "OTHER", NULL, ERROR_CUT_OFF },
+	{ "IMAGE_OTHER", NULL, ERROR_CUT_OFF },
+	{ "NO_IMAGE", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
 };
 
-/* The API's word for why there is no answer, and its explanation if there is one. */
+/* The API's word for why it takes no prompt, and its explanation if there is one. */
 static void
-refuse(struct stream *s, enum error_code category, struct span word, struct span explanation)
+refuse(struct stream *s, struct span word, struct span explanation)
 {
 	char *name = span_text(word), *text = span_text(explanation);
 
-	stream_error(s, category, "%s%s%s", name, text == NULL ? "" : ": ", text == NULL ? "" : text);
+	stream_error(s, ERROR_REFUSED, "%s%s%s", name, text == NULL ? "" : ": ",
+	    text == NULL ? "" : text);
 	free(name);
 	free(text);
 }
@@ -231,19 +233,9 @@ static void
 take_finish_reason(struct stream *s, struct span candidate)
 {
 	struct span reason = span_member(candidate, "finishReason");
-	size_t i;
 
-	if (span_type(reason) != 's')
-		return;
-	s->message.stop_reason = "other";
-	for (i = 0; i < sizeof finish_reasons / sizeof finish_reasons[0]; i++) {
-		if (!span_is(reason, finish_reasons[i].theirs))
-			continue;
-		if (finish_reasons[i].ours == NULL)
-			refuse(s, finish_reasons[i].category, reason, span_member(candidate, "finishMessage"));
-		else
-			s->message.stop_reason = finish_reasons[i].ours;
-	}
+	if (span_type(reason) == 's')
+		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
 }
 
 /* The API counts thoughts apart; a count of 0 it leaves out. */
@@ -279,7 +271,7 @@ take_event(struct stream *s, struct span data)
 	text_once(&s->message.request_id, span_member(data, "responseId"));
 	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
 	if (span_type(reason) == 's') {
-		refuse(s, ERROR_REFUSED, reason, span_member(feedback, "blockReasonMessage"));
+		refuse(s, reason, span_member(feedback, "blockReasonMessage"));
 		return;
 	}
 	span_walk_begin(&walk, span_path(candidate, "content", "parts", NULL));

@@ -22,6 +22,8 @@ static const char usage[] =
 
 /* What the events say. */
 
+/* An item began. What it says comes in pieces, which count where the server does not say
+ * that the item is done. */
 static void
 item_added(struct stream *s, struct span event)
 {
@@ -29,34 +31,52 @@ item_added(struct stream *s, struct span event)
 	s->message.open++;
 }
 
+static long long
+output_index(struct span event)
+{
+	long long index = -1;
+
+	number_set(&index, span_member(event, "output_index"));
+	return index;
+}
+
 static void
 item_done(struct stream *s, struct span event)
 {
 	responses_take(&s->message, span_member(event, "item"));
+	message_drop(&s->draft, output_index(event));
 	if (s->message.open > 0)
 		s->message.open--;
 }
 
-static void
-delta(struct stream *s, struct span event, const char *kind)
+/* The draft of an item, which has one kind of text: the number is the item's. */
+static struct block *
+draft_block(struct stream *s, struct span event, enum block_type type)
 {
-	struct buffer text = BUFFER_INIT;
+	long long index = output_index(event);
+	struct block *b = message_find(&s->draft, type, index);
 
-	span_decode(span_member(event, "delta"), &text);
-	provider_delta(s->provider, kind, buffer_string(&text), text.len);
-	buffer_free(&text);
+	return b != NULL ? b : message_add(&s->draft, type, index);
 }
 
 static void
 text_delta(struct stream *s, struct span event)
 {
-	delta(s, event, "text");
+	stream_text(s, draft_block(s, event, BLOCK_TEXT), "text", span_member(event, "delta"));
+}
+
+static void
+refusal_delta(struct stream *s, struct span event)
+{
+	s->draft_refused = true;
+	text_delta(s, event);
 }
 
 static void
 thinking_delta(struct stream *s, struct span event)
 {
-	delta(s, event, "thinking");
+	stream_text(s, draft_block(s, event, BLOCK_THINKING), "thinking",
+	    span_member(event, "delta"));
 }
 
 /* As take_texts() joins them. */
@@ -67,7 +87,8 @@ summary_part_added(struct stream *s, struct span event)
 
 	number_set(&index, span_member(event, "summary_index"));
 	if (index > 0)
-		provider_delta(s->provider, "thinking", "\n\n", 2);
+		stream_text(s, draft_block(s, event, BLOCK_THINKING), "thinking",
+		    span_of("\"\\n\\n\"", 6));
 }
 
 static void
@@ -75,38 +96,65 @@ take_response(struct stream *s, struct span event)
 {
 	struct span response = span_member(event, "response");
 	struct span counts = span_member(response, "usage");
+	struct span details = span_member(counts, "input_tokens_details");
 	struct usage *u = &s->message.usage;
 
 	text_once(&s->message.model, span_member(response, "model"));
 	number_set(&u->input, span_member(counts, "input_tokens"));
 	number_set(&u->output, span_member(counts, "output_tokens"));
-	number_set(&u->cache_read, span_path(counts, "input_tokens_details", "cached_tokens", NULL));
+	number_set(&u->cache_read, span_member(details, "cached_tokens"));
+	number_set(&u->cache_write, span_member(details, "cache_write_tokens"));
 	number_set(&u->reasoning, span_path(counts, "output_tokens_details", "reasoning_tokens", NULL));
 }
 
-static const struct {
-	const char *theirs, *ours;
-} incomplete_reasons[] = {
-	{ "max_output_tokens", "max_tokens" },
-	{ "content_filter", "refusal" }
+/* Of two answers in one stream neither is to be trusted: both would call their tools. */
+static void
+response_created(struct stream *s, struct span event)
+{
+	if (s->message.begun)
+		stream_fail(s, "a second answer begins before the first has ended");
+	s->message.begun = true;
+	take_response(s, event);
+}
+
+/* Responses API, "incomplete_details.reason" of a response that is "incomplete":
+ * https://platform.openai.com/docs/api-reference/responses/object. */
+static const struct end ends[] = {
+	{ "max_output_tokens", "max_tokens", ERROR_NONE },
+	{ "content_filter", "refusal", ERROR_NONE },
+	{ NULL, NULL, ERROR_NONE }
 };
 
+/* Likewise, "status"; what a completed one ended with, its items say. "failed" comes with an
+ * error, "in_progress" and "queued" are no ends. */
+static const struct end statuses[] = {
+	{ "completed", "end_turn", ERROR_NONE },
+	{ "cancelled", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
+};
+
+/* Takes what came in pieces for what it is. */
 static void
-take_incomplete(struct message *m, struct span reason)
+take_draft(struct stream *s)
 {
 	size_t i;
 
-	if (span_type(reason) != 's')
-		return;
-	m->stop_reason = "other";
-	for (i = 0; i < sizeof incomplete_reasons / sizeof incomplete_reasons[0]; i++)
-		if (span_is(reason, incomplete_reasons[i].theirs))
-			m->stop_reason = incomplete_reasons[i].ours;
+	for (i = 0; i < s->draft.count; i++) {
+		struct block *from = &s->draft.blocks[i];
+
+		if (from->text.len > 0)
+			buffer_append(&message_add(&s->message, from->type, -1)->text,
+			    from->text.data, from->text.len);
+	}
+	if (s->draft_refused && s->draft.count > 0)
+		s->message.stop_reason = "refusal";
+	message_clear(&s->draft);
 }
 
-/* Some servers do not say of each item that it is done; then all of them are here. */
+/* Some servers do not say of each item that it is done; then all of them are here, or in
+ * the pieces. An answer that was cut off at a limit has items that never ended. */
 static void
-take_output(struct stream *s, struct span output)
+take_output(struct stream *s, struct span output, bool whole)
 {
 	struct span_walk walk;
 	struct span key, item;
@@ -115,30 +163,23 @@ take_output(struct stream *s, struct span output)
 		return;
 	if (span_element(output, 0).at != NULL) {
 		message_clear(&s->message);
+		message_clear(&s->draft);
 		s->message.open = 0;
 	}
 	span_walk_begin(&walk, output);
 	while (span_walk_next(&walk, &key, &item))
 		responses_take(&s->message, item);
-	if (s->message.open > 0)
+	if (whole && s->message.open > 0)
 		stream_fail(s, "the answer ended, %zu of its items did not", s->message.open);
+	else
+		take_draft(s);
 }
 
+/* Why the API gave no answer. */
 static void
-response_ended(struct stream *s, struct span event)
+take_error(struct stream *s, struct span response)
 {
-	struct span response = span_member(event, "response");
-
-	take_response(s, event);
-	take_output(s, span_member(response, "output"));
-	take_incomplete(&s->message, span_path(response, "incomplete_details", "reason", NULL));
-	s->message.ended = !s->failed;
-}
-
-static void
-response_failed(struct stream *s, struct span event)
-{
-	struct span error = span_path(event, "response", "error", NULL);
+	struct span error = span_member(response, "error");
 
 	if (span_type(error) == 'o')
 		stream_refused(s, error);
@@ -146,17 +187,60 @@ response_failed(struct stream *s, struct span event)
 		stream_fail(s, "the API failed and did not say why");
 }
 
+static void
+take_incomplete(struct stream *s, struct span response)
+{
+	struct span reason = span_path(response, "incomplete_details", "reason", NULL);
+	static const struct span nothing = { NULL, 0 };
+
+	take_output(s, span_member(response, "output"), false);
+	if (span_type(reason) != 's')
+		reason = span_of("\"incomplete\"", 12);
+	stream_end(s, ends, reason, nothing);
+}
+
+/* The status counts; a server that says none said it by the event. */
+static void
+response_ended(struct stream *s, struct span event)
+{
+	struct span response = span_member(event, "response");
+	struct span status = span_member(response, "status");
+	static const struct span nothing = { NULL, 0 };
+	struct error why = ERROR_INIT;
+
+	if (span_type(status) != 's')
+		status = span_is(span_member(event, "type"), "response.incomplete") ?
+		    span_of("\"incomplete\"", 12) : span_of("\"completed\"", 11);
+	take_response(s, event);
+	if (span_is(status, "failed"))
+		take_error(s, response);
+	else if (span_is(status, "incomplete") ||
+	    span_type(span_path(response, "incomplete_details", "reason", NULL)) == 's')
+		take_incomplete(s, response);
+	else if (end_reason(statuses, status, nothing, &why) != NULL)
+		take_output(s, span_member(response, "output"), true);
+	else
+		stream_error(s, why.code, "%s", why.message);
+	s->message.ended = !s->failed;
+}
+
+static void
+response_failed(struct stream *s, struct span event)
+{
+	take_error(s, span_member(event, "response"));
+}
+
 /* Other events (the progress of tools, parts and their ends, those of later versions)
  * say nothing that the items do not say again. */
 static const struct stream_event events[] = {
 	{ "response.output_text.delta", text_delta },
-	{ "response.refusal.delta", text_delta },
+	{ "response.refusal.delta", refusal_delta },
 	{ "response.reasoning_summary_text.delta", thinking_delta },
 	{ "response.reasoning_text.delta", thinking_delta },
 	{ "response.reasoning_summary_part.added", summary_part_added },
 	{ "response.output_item.added", item_added },
 	{ "response.output_item.done", item_done },
-	{ "response.created", take_response },
+	{ "response.created", response_created },
 	{ "response.completed", response_ended },
 	{ "response.incomplete", response_ended },
 	{ "response.failed", response_failed },
@@ -170,11 +254,16 @@ take_event(struct stream *s, struct span data)
 	stream_dispatch(s, data, events);
 }
 
-/* Why the model stopped, where the API did not say. */
+/* Why the model stopped, where the API did not say; and what nobody here can do for it. */
 static void
 finish(struct stream *s)
 {
 	struct message *m = &s->message;
+	const struct block *waiting = responses_waiting(m);
+
+	if (m->ended && waiting != NULL)
+		stream_error(s, ERROR_INVALID, "the model waits for '%s', which is the client's to do: "
+		    "leave that tool out", waiting->tool_name);
 
 	message_name_calls(m, s->request->messages);
 	if (m->stop_reason == NULL)

@@ -159,28 +159,72 @@ take_call(struct stream *s, struct span call)
 		span_decode(arguments, &b->text);
 }
 
-static const struct {
-	const char *theirs, *ours;
-} finish_reasons[] = {
-	{ "stop", "end_turn" },
-	{ "eos", "end_turn" },
-	{ "length", "max_tokens" },
-	{ "tool_calls", "tool_use" },
-	{ "function_call", "tool_use" },
-	{ "content_filter", "refusal" }
+/* Chat Completions, "finish_reason": the first five of
+ * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and
+ * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
+ * https://docs.together.ai/reference/chat-completions-1, model_length of
+ * https://docs.mistral.ai/api (the model's own limit), sensitive of
+ * https://docs.z.ai/api-reference/llm/chat-completion. What tells of a failure there
+ * (DeepSeek's insufficient_system_resource, vLLM's and SGLang's abort, Z.ai's network_error,
+ * OpenRouter's and Mistral's error) is no end of an answer. */
+static const struct end ends[] = {
+	{ "stop", "end_turn", ERROR_NONE },
+	{ "length", "max_tokens", ERROR_NONE },
+	{ "tool_calls", "tool_use", ERROR_NONE },
+	{ "function_call", "tool_use", ERROR_NONE },
+	{ "content_filter", "refusal", ERROR_NONE },
+	{ "eos", "end_turn", ERROR_NONE },
+	{ "eos_token", "end_turn", ERROR_NONE },
+	{ "stop_sequence", "stop_sequence", ERROR_NONE },
+	{ "model_length", "max_tokens", ERROR_NONE },
+	{ "sensitive", "refusal", ERROR_NONE },
+	{ "insufficient_system_resource", NULL, ERROR_CUT_OFF },
+	{ "abort", NULL, ERROR_CUT_OFF },
+	{ "network_error", NULL, ERROR_CUT_OFF },
+	{ "error", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
 };
 
-static void
-take_finish_reason(struct message *m, struct span reason)
+/* Whether a piece has any of an answer. */
+static bool
+has_content(struct span delta)
 {
+	static const char *const members[] = { "content", "reasoning_content", "reasoning", "refusal",
+	    "tool_calls", "function_call" };
+	struct span value;
 	size_t i;
 
-	if (span_type(reason) != 's' || span_is(reason, "") || m->stop_reason != NULL)
+	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
+		value = span_member(delta, members[i]);
+		if (value.at != NULL && says_something(value) && !span_is(value, ""))
+			return true;
+	}
+	return false;
+}
+
+/* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
+ * text; for others it is what null is, and stands in every piece. */
+static void
+take_empty_reason(struct stream *s, struct span delta)
+{
+	if (has_content(delta))
+		s->blank_reasons = true;
+	else if (!s->blank_reasons && s->message.count > 0)
+		s->message.stop_reason = "end_turn";
+}
+
+static void
+take_finish_reason(struct stream *s, struct span choice, struct span delta)
+{
+	struct span reason = span_member(choice, "finish_reason");
+	static const struct span nothing = { NULL, 0 };
+
+	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
-	m->stop_reason = "other";
-	for (i = 0; i < sizeof finish_reasons / sizeof finish_reasons[0]; i++)
-		if (span_is(reason, finish_reasons[i].theirs))
-			m->stop_reason = finish_reasons[i].ours;
+	if (span_is(reason, ""))
+		take_empty_reason(s, delta);
+	else
+		stream_end(s, ends, reason, nothing);
 }
 
 static void
@@ -197,7 +241,7 @@ take_choice(struct stream *s, struct span choice)
 	span_walk_begin(&walk, span_member(delta, "tool_calls"));
 	while (span_walk_next(&walk, &key, &call))
 		take_call(s, call);
-	take_finish_reason(&s->message, span_member(choice, "finish_reason"));
+	take_finish_reason(s, choice, delta);
 }
 
 /* output_tokens has the reasoning in it; xAI counts that apart, which its total
@@ -229,11 +273,11 @@ take_event(struct stream *s, struct span data)
 
 	if (!span_is(model, ""))
 		text_once(&s->message.model, model);
-	if (choice.at != NULL)
-		take_choice(s, choice);
 	take_usage(&s->message.usage, span_path(data, "x_groq", "usage", NULL));
 	take_usage(&s->message.usage, span_member(choice, "usage"));
 	take_usage(&s->message.usage, span_member(data, "usage"));
+	if (choice.at != NULL)
+		take_choice(s, choice);
 }
 
 /* A reason to finish is an end too: not everyone sends [DONE]. */

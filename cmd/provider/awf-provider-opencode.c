@@ -92,7 +92,7 @@ static void
 take_step_start(struct cli_run *r, struct span line)
 {
 	cli_session(r, span_member(line, "sessionID"));
-	r->message.ended = false;
+	cli_goes_on(r);
 	r->steps++;
 }
 
@@ -124,12 +124,14 @@ take_tool_use(struct cli_run *r, struct span line)
 	free(name);
 }
 
-static const struct {
-	const char *theirs, *ours;
-} reasons[] = {
-	{ "stop", "end_turn" },
-	{ "length", "max_tokens" },
-	{ "content-filter", "refusal" }
+/* "reason" of a step is a finishReason of the AI SDK,
+ * https://ai-sdk.dev/docs/reference/ai-sdk-core/generate-text; tool-calls is none here. */
+static const struct end ends[] = {
+	{ "stop", "end_turn", ERROR_NONE },
+	{ "length", "max_tokens", ERROR_NONE },
+	{ "content-filter", "refusal", ERROR_NONE },
+	{ "error", NULL, ERROR_CUT_OFF },
+	{ NULL, NULL, ERROR_NONE }
 };
 
 /* Of one request: what was cached is apart from its input, reasoning from its output. */
@@ -157,11 +159,7 @@ take_step_finish(struct cli_run *r, struct span line)
 	take_usage(&r->message.usage, span_member(part, "tokens"));
 	if (span_is(reason, "tool-calls"))
 		return;
-	r->message.ended = true;
-	cli_stop_reason(r, "other");
-	for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-		if (span_is(reason, reasons[i].theirs))
-			cli_stop_reason(r, reasons[i].ours);
+	cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"\"", 2));
 }
 
 static void

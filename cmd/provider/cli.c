@@ -195,6 +195,26 @@ cli_stop_reason(struct cli_run *r, const char *reason)
 }
 
 void
+cli_ended(struct cli_run *r, const struct end *ends, struct span word)
+{
+	static const struct span nothing = { NULL, 0 };
+	const char *reason;
+
+	r->strange_end.code = ERROR_NONE;
+	reason = end_reason(ends, word, nothing, &r->strange_end);
+	r->message.ended = reason != NULL;
+	if (reason != NULL)
+		cli_stop_reason(r, reason);
+}
+
+void
+cli_goes_on(struct cli_run *r)
+{
+	r->strange_end.code = ERROR_NONE;
+	r->message.ended = false;
+}
+
+void
 cli_preview(struct cli_run *r, const char *kind, struct span text)
 {
 	struct buffer piece = BUFFER_INIT;
@@ -428,6 +448,8 @@ cli_end(struct cli_run *r, int exit_code)
 	struct message *m = &r->message;
 
 	cli_feed(r, "\n", 1);
+	if (r->strange_end.code != ERROR_NONE)
+		cli_fail_as(r, r->strange_end.code, "%s", r->strange_end.message);
 	if (!r->failed && r->cli->finish != NULL)
 		r->cli->finish(r, exit_code);
 	close_calls(r);
@@ -436,6 +458,8 @@ cli_end(struct cli_run *r, int exit_code)
 		cli_fail_complaint(r, 0);
 	if (!r->failed && !m->ended)
 		fail_incomplete(r, exit_code);
+	else if (m->count == 0)
+		cli_fail_as(r, ERROR_PROVIDER, "the answer of %s is empty", r->cli->name);
 	if (m->stop_reason == NULL)
 		m->stop_reason = "end_turn";
 	if (m->model == NULL && !span_is(r->request->model, "default"))

@@ -33,6 +33,7 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "end.h"
 #include "exec/environment.h"
 #include "json/scan.h"
 #include "message.h"
@@ -106,6 +107,8 @@ struct cli_run {
 	size_t noise;                    /* lines that are no JSON */
 	char noise_sample[128];          /* the first of them */
 
+	struct error strange_end;        /* how the answer ended, if that is no good end; it may
+	                                    not have been the last */
 	bool failed;
 	bool hopeless;                   /* it is not waited for any more */
 	struct provider_failure failure; /* why, if failed */
@@ -154,6 +157,11 @@ void cli_result(struct cli_run *r, const char *type, struct span id, struct span
  * is the usage. */
 void cli_total(struct cli_run *r, const struct usage *total);
 void cli_stop_reason(struct cli_run *r, const char *reason);
+/* The answer has ended for a reason, a word of the CLI's; with one that its table has not,
+ * or calls an error, there is no answer, unless the CLI goes on by itself. */
+void cli_ended(struct cli_run *r, const struct end *ends, struct span word);
+/* It goes on. */
+void cli_goes_on(struct cli_run *r);
 /* The answer is an error: with a message from the CLI (JSON: an object or a text), and
  * with the HTTP status that it told, 0 if none. What is said first counts. */
 void cli_fail(struct cli_run *r, long status, struct span message);

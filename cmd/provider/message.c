@@ -76,6 +76,20 @@ message_find(struct message *m, enum block_type type, long long index)
 	return NULL;
 }
 
+void
+message_drop(struct message *m, long long index)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < m->count; i++) {
+		if (m->blocks[i].index == index)
+			block_free(&m->blocks[i]);
+		else
+			m->blocks[kept++] = m->blocks[i];
+	}
+	m->count = kept;
+}
+
 struct block *
 message_last(struct message *m, enum block_type type)
 {

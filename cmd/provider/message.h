@@ -32,6 +32,7 @@ struct block {
 	char *tool_id, *tool_name;
 	bool is_error;            /* of a tool result */
 	bool ran;                 /* the API ran this tool itself */
+	bool waits;               /* for a client that does what it calls for */
 	struct buffer signature;  /* by which the API knows its own thinking again */
 	struct buffer redacted;   /* thinking that only the API can read */
 	const char *api;          /* whose raw, signature or field this is */
@@ -54,6 +55,7 @@ struct message {
 	char *request_id;         /* by which the API knows the request; NULL */
 	char *session_id;         /* of an agent CLI */
 	const char *stop_reason;  /* in our vocabulary; NULL: not said yet */
+	bool begun;               /* the API said so, where it does */
 	size_t open;              /* blocks that began and did not end, where an API says so */
 	bool ended;               /* the API said that the message is whole */
 };
@@ -67,6 +69,8 @@ void message_clear(struct message *m);
 struct block *message_add(struct message *m, enum block_type type, long long index);
 /* The block with an API's number, or NULL. */
 struct block *message_find(struct message *m, enum block_type type, long long index);
+/* Takes the blocks with a number away. */
+void message_drop(struct message *m, long long index);
 /* The last block if it is of this type, else a new one: for APIs whose pieces
  * carry no number. */
 struct block *message_last(struct message *m, enum block_type type);

@@ -9,6 +9,7 @@
 #endif
 
 #include "../program.h"
+#include "agent/known_end.h"
 #include "base/file.h"
 #include "base/options.h"
 #include "pass.h"
@@ -443,24 +444,34 @@ serve(struct provider *p)
 	return p->error.code == ERROR_NONE ? STATUS_OK : program_fail(p->api->program, &p->error);
 }
 
+enum { OPT_KNOWN_END = 1 };
+
 int
 provider_main(const struct provider_api *api, int argc, char **argv)
 {
-	static const struct option_spec none[] = { { 0, 0, NULL, NULL, NULL } };
+	static const struct option_spec options[] = {
+		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
+		    "stop, max_tokens …; repeatable" },
+		{ 0, 0, NULL, NULL, NULL }
+	};
 	struct provider p = { .api = api };
 	struct options o;
+	int id;
 
 #ifdef __linux__
 	/* The key in our memory is not for other processes of the same user. */
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
 	signal(SIGPIPE, SIG_IGN);
-	options_begin(&o, none, argc, argv);
-	switch (options_next(&o, &p.error)) {
+	options_begin(&o, options, argc, argv);
+	while ((id = options_next(&o, &p.error)) == OPT_KNOWN_END)
+		if (known_end_teach(o.value, &p.error) != 0)
+			return program_fail(api->program, &p.error);
+	switch (id) {
 	case OPTION_END:
-		return serve(&p);
+		return known_end_check(&p.error) == 0 ? serve(&p) : program_fail(api->program, &p.error);
 	case OPTION_HELP:
-		options_help(stdout, api->usage, none);
+		options_help(stdout, api->usage, options);
 		return program_end(api->program, STATUS_OK);
 	case OPTION_VERSION:
 		program_version(api->program);

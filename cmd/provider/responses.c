@@ -25,9 +25,31 @@ static const struct tool {
 	{ "image_generation_call", "action", "result", false },
 	{ "mcp_call", "arguments", "output", true },
 	{ "apply_patch_call", "operation", "output", false },
+	{ "tool_search_call", "arguments", "tools", false },
+	{ "tool_search_output", "tools", "tools", false },
 	{ "_call", "action", "output", false },
 	{ "_call_output", "output", "output", false }
 };
+
+/* Calls that the client is to carry out, which we are not: an answer that ends with one
+ * waits for ever. Those of the API's own have their output behind them. */
+static const char *const clients[] = { "apply_patch_call", "computer_call", "local_shell_call",
+	"mcp_approval_request", "shell_call", NULL };
+
+static bool
+is_client_call(struct span item)
+{
+	return span_one_of(span_member(item, "type"), clients) != NULL ||
+	    (span_is(span_member(item, "type"), "tool_search_call") &&
+	    span_is(span_member(item, "execution"), "client"));
+}
+
+/* Whether a type is of what a tool answered, as an item of its own. */
+static bool
+is_output(const char *type)
+{
+	return text_ends(type, "_output");
+}
 
 /* NULL: the type is none of a tool. */
 static const struct tool *
@@ -185,11 +207,24 @@ take_tool_call(struct message *m, struct span item, const struct tool *tool, con
 	else if (input.at != NULL)
 		scan_minify(input, &b->text);
 	keep_rest(b, item, placed);
+	b->waits = is_client_call(item);
 	if (output.at == NULL || !says_something(output))
 		return;
+	b->waits = false;
 	b = add_half(m, BLOCK_TOOL_RESULT, item);
 	scan_minify(output, &b->text);
 	block_keep(b, span_of("\"type\"", 6), span_member(item, "type"));
+}
+
+/* The output of a call is here. */
+static void
+stop_waiting(struct message *m, const char *tool_id)
+{
+	size_t i;
+
+	for (i = 0; tool_id != NULL && i < m->count; i++)
+		if (m->blocks[i].tool_id != NULL && strcmp(m->blocks[i].tool_id, tool_id) == 0)
+			m->blocks[i].waits = false;
 }
 
 static void
@@ -202,19 +237,31 @@ take_tool_output(struct message *m, struct span item, const struct tool *tool)
 	if (output.at != NULL)
 		scan_minify(output, &b->text);
 	keep_rest(b, item, placed);
+	stop_waiting(m, b->tool_id);
+}
+
+static void
+take_unknown(struct message *m, struct span item)
+{
+	static const char *const placed[] = { NULL };
+	struct block *b = message_add(m, BLOCK_TEXT, -1);
+
+	keep_rest(b, item, placed);
+	b->waits = is_client_call(item);
+	if (b->waits)
+		b->tool_name = span_text(span_member(item, "type"));
 }
 
 /* An item that is no block of ours. */
 static void
 take_other(struct message *m, struct span item)
 {
-	static const char *const placed[] = { NULL };
 	char *type = span_text(span_member(item, "type"));
 	const struct tool *tool = type == NULL ? NULL : find_tool(type);
 
 	if (tool == NULL)
-		keep_rest(message_add(m, BLOCK_TEXT, -1), item, placed);
-	else if (text_ends(type, "_output"))
+		take_unknown(m, item);
+	else if (is_output(type))
 		take_tool_output(m, item, tool);
 	else
 		take_tool_call(m, item, tool, type);
@@ -245,6 +292,17 @@ responses_take(struct message *m, struct span item)
 	}
 	if (span_type(item) == 'o')
 		take_other(m, item);
+}
+
+const struct block *
+responses_waiting(const struct message *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].waits)
+			return &m->blocks[i];
+	return NULL;
 }
 
 /* From blocks to items. */
@@ -475,7 +533,7 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 	char *type = span_text(special_type(block));
 	const struct tool *tool = type == NULL ? NULL : find_tool(type);
 
-	if (tool != NULL && is_type(block, "tool_result") && !text_ends(type, "_output")) {
+	if (tool != NULL && is_type(block, "tool_result") && !is_output(type)) {
 		free(type);
 		return; /* went with its call */
 	}

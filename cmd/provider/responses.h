@@ -15,6 +15,8 @@
 
 /* Adds what an item is. A refusal is a reason to stop. */
 void responses_take(struct message *m, struct span item);
+/* A call that the client is to carry out, and whose output is not there; NULL: none. */
+const struct block *responses_waiting(const struct message *m);
 /* A member with the items that the messages of a request are. What another API alone
  * understands is left out, and thoughts that this one could not read again. */
 void responses_write(struct writer *w, const char *key, struct span messages);

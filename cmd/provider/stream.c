@@ -52,6 +52,17 @@ stream_error(struct stream *s, enum error_code category, const char *format, ...
 }
 
 void
+stream_end(struct stream *s, const struct end *ends, struct span word, struct span said)
+{
+	const char *reason = end_reason(ends, word, said, &s->failure.error);
+
+	if (reason != NULL)
+		s->message.stop_reason = reason;
+	else
+		s->failed = true;
+}
+
+void
 stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds)
 {
 	struct span type = span_member(event, "type");
@@ -323,6 +334,42 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 	return result;
 }
 
+/* Whether the API says that the answer ended well, and there is none. */
+static bool
+is_empty(const struct message *m)
+{
+	static const char *const without[] = { "max_tokens", "refusal", "pause" };
+	size_t i;
+
+	for (i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
+		if (strcmp(m->stop_reason, without[i]) == 0)
+			return false;
+	return m->count == 0;
+}
+
+/* The call of a tool that is not named; NULL if there is none. */
+static const struct block *
+nameless_call(const struct message *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
+		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
+			return &m->blocks[i];
+	return NULL;
+}
+
+/* What the answer says is no answer, whatever its end. */
+static void
+check_message(struct stream *s)
+{
+	if (is_empty(&s->message))
+		stream_fail(s, "the answer is empty");
+	else if (nameless_call(&s->message) != NULL)
+		stream_fail(s, "the answer calls a tool without saying which");
+}
+
 /* 0 if the message is whole, else -1 with s->failure. posted is the result of
  * post(), its error being in s->failure unless an event failed. */
 static int
@@ -343,8 +390,10 @@ judge(struct stream *s, int posted, const struct http_answer *answer, const stru
 		failure_from_body(f, &answer->body, s->key);
 		return -1;
 	}
-	if (s->message.ended && (posted == 0 || err->code == ERROR_NETWORK))
-		return 0;
+	if (s->message.ended && (posted == 0 || err->code == ERROR_NETWORK)) {
+		check_message(s);
+		return s->failed ? -1 : 0;
+	}
 	if (posted != 0)
 		f->error = *err;
 	else if (s->events == 0)
@@ -381,11 +430,13 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 	struct stream s = { .api = client->api, .provider = p, .request = r };
 
 	message_begin(&s.message);
+	message_begin(&s.draft);
 	if (configure(&s, &s.failure.error) == 0 && check_attachments(&s, &s.failure.error) == 0)
 		exchange(&s, client->http);
 	else
 		provider_error(p, &s.failure);
 	message_free(&s.message);
+	message_free(&s.draft);
 }
 
 static int

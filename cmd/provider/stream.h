@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 
+#include "end.h"
 #include "message.h"
 #include "provider.h"
 
@@ -27,7 +28,10 @@ struct stream {
 	const char *base;                /* URL, may end in a slash */
 	const char *key;                 /* NULL: none */
 	struct message message;
+	struct message draft;            /* pieces of what may come whole later */
+	bool draft_refused;              /* they decline */
 	long events;
+	bool blank_reasons;              /* the server says "" where others say null */
 	bool failed;
 	struct provider_failure failure; /* why, if failed */
 };
@@ -72,6 +76,9 @@ void stream_refused(struct stream *s, struct span error);
 /* The answer is an error of another category. */
 void stream_error(struct stream *s, enum error_code category, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Why the answer ended: a word of the API, a JSON string, and what it said about it. One that
+ * the table has not, or calls an error, is one. */
+void stream_end(struct stream *s, const struct end *ends, struct span word, struct span said);
 /* Appends to a block and, if the request wants it, sends a delta. */
 void stream_text(struct stream *s, struct block *b, const char *kind, struct span text);
 

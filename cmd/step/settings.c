@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/known_end.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -28,7 +29,7 @@ enum {
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
-	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_PASS_ENV, OPT_KIND, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 _Static_assert(OPT_VERBOSE < 64, "a bit for each");
@@ -96,6 +97,7 @@ const struct option_spec step_options[] = {
 	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
+	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be asked or run, and do not" },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "show an agent's text on stderr as it comes" },
 	{ 0, 0, NULL, NULL, NULL }
@@ -382,6 +384,8 @@ apply_valued(struct settings *s, int id, const char *value, struct error *err)
 		return parse_effects(step, value, err);
 	case OPT_KIND:
 		return apply_kind(s, value, err);
+	case OPT_KNOWN_END:
+		return known_end_teach(value, err);
 	case OPT_SANDBOX:
 		return apply_sandbox(step, value, err);
 	default:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/known_end.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -255,6 +256,26 @@ claims_router(struct span blocks)
 	return false;
 }
 
+/* How it ended must be one of the ends that awf-provider(7) has: whatever else a provider
+ * passes on from its API may be half an answer. */
+static int
+exchange_end(struct exchange *x, struct answer *a, struct error *err)
+{
+	const char *taught;
+	char word[100] = "";
+
+	if (span_type(a->stop_reason) != 's' || known_end_is_reason(a->stop_reason))
+		return 0;
+	taught = known_end_taught(a->stop_reason);
+	if (taught != NULL) {
+		a->stop_reason = span_of(taught, strlen(taught));
+		return 0;
+	}
+	span_copy(a->stop_reason, word, sizeof word);
+	return error_set(err, ERROR_CUT_OFF, x->provider->name, "the answer ended with '%s', which is "
+	    "no known end (if it is a good one: --known-end %s=stop)", word, word);
+}
+
 static int
 exchange_message(struct exchange *x, struct span line, struct error *err)
 {
@@ -274,6 +295,8 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	a->stop_reason = span_member(message, "stop_reason");
 	a->request_id = span_member(message, "request_id");
 	a->session_id = span_member(message, "session_id");
+	if (exchange_end(x, a, err) == -1)
+		return -1;
 	x->answered = true;
 	return 0;
 }

@@ -45,6 +45,7 @@ static const struct {
 	[ERROR_CONTEXT_LENGTH] = {"context_length", CLASS_CALLER, STATUS_WORK, "provider"},
 	[ERROR_REFUSED] = {"refused", CLASS_WORK, STATUS_WORK, "provider"},
 	[ERROR_PROVIDER] = {"provider", CLASS_TRANSIENT, STATUS_WORK, "provider"},
+	[ERROR_CUT_OFF] = {"cut_off", CLASS_WORK, STATUS_WORK, "provider"},
 };
 
 /* One line, and no character cut in half where the text did not fit. */

@@ -48,7 +48,7 @@ sent_blocks() {
 		stop_sequence stop_sequence
 		refusal refusal
 		pause_turn pause
-		something_new other
+		compaction pause
 	END
 }
 

@@ -219,6 +219,8 @@ with_fault() {
 @test "counts of tokens that no sum would hold are not known" {
 	cat >answer.jsonl <<-'EOF'
 		{"type":"message_start","message":{"usage":{"input_tokens":9223372036854775807,"cache_read_input_tokens":9223372036854775807,"output_tokens":1}}}
+		{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}
+		{"type":"message_delta","delta":{"stop_reason":"end_turn"}}
 		{"type":"message_stop"}
 	EOF
 	model_server --answer answer.jsonl

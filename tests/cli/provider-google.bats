@@ -49,7 +49,7 @@ answer_to() {
 
 @test "finish reasons" {
 	while read -r theirs ours; do
-		same "$theirs $(answer_to '{"candidates":[{"finishReason":"'"$theirs"'","finishMessage":"as it is"}]}' |
+		same "$theirs $(answer_to '{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"'"$theirs"'","finishMessage":"as it is"}]}' |
 			jq -r '.stop_reason // (.category + " " + .message)')" "$theirs $ours"
 	done <<-END
 		STOP end_turn
@@ -61,8 +61,8 @@ answer_to() {
 		PROHIBITED_CONTENT refusal
 		SPII refusal
 		IMAGE_SAFETY refusal
-		OTHER other
-		SOMETHING_NEW other
+		OTHER cut_off the answer ended with 'OTHER': as it is
+		IMAGE_OTHER cut_off the answer ended with 'IMAGE_OTHER': as it is
 		MALFORMED_FUNCTION_CALL provider MALFORMED_FUNCTION_CALL: as it is
 		UNEXPECTED_TOOL_CALL provider UNEXPECTED_TOOL_CALL: as it is
 		MISSING_THOUGHT_SIGNATURE invalid MISSING_THOUGHT_SIGNATURE: as it is
@@ -78,7 +78,7 @@ answer_to() {
 
 @test "usage: thoughts are output, results of the API's tools input" {
 	while read -r theirs ours; do
-		same "$theirs $(answer_to '{"candidates":[{"finishReason":"STOP"}],"usageMetadata":'"$theirs"'}' | jq -c .usage)" "$theirs $ours"
+		same "$theirs $(answer_to '{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":'"$theirs"'}' | jq -c .usage)" "$theirs $ours"
 	done <<-'END'
 		{"promptTokenCount":5,"candidatesTokenCount":2} {"input_tokens":5,"output_tokens":2}
 		{"promptTokenCount":5,"candidatesTokenCount":2,"thoughtsTokenCount":3,"cachedContentTokenCount":4} {"input_tokens":5,"output_tokens":5,"cache_read_tokens":4,"reasoning_tokens":3}

@@ -65,7 +65,6 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 	done <<-END
 		max_output_tokens max_tokens
 		content_filter refusal
-		something_new other
 	END
 }
 
@@ -226,4 +225,76 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 	same "$(payloads message.assistant '[.stop_reason, .request_id, .usage.reasoning_tokens]' | paste -sd' ')" \
 		'["tool_use","req_1",32] ["end_turn","req_2",0]'
 	same "$(jq -r .connection "$MODEL_SERVER_LOG" | paste -sd' ')" '1 1'
+}
+
+@test "text that came in pieces alone is the answer" {
+	same "$(answer_to <<-'END' | jq -c '[.blocks, .stop_reason]'
+		{"type":"response.created","response":{"id":"r","status":"in_progress"}}
+		{"type":"response.reasoning_text.delta","output_index":0,"delta":"Hm."}
+		{"type":"response.output_text.delta","output_index":1,"delta":"Ye"}
+		{"type":"response.output_text.delta","output_index":1,"delta":"s."}
+		{"type":"response.completed","response":{"status":"completed","output":[]}}
+	END
+	)" '[[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"Yes."}],"end_turn"]'
+	# What an item says when it is done takes the place of its pieces.
+	same "$(answer_to <<-'END' | jq -c '[.blocks[].text]'
+		{"type":"response.output_text.delta","output_index":0,"delta":"Ye"}
+		{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"Yes."}]}}
+		{"type":"response.completed","response":{"status":"completed"}}
+	END
+	)" '["Yes."]'
+}
+
+@test "a limit that cuts an item off is the limit's, not the API's fault" {
+	same "$(answer_to <<-'END' | jq -c '[.stop_reason, [.blocks[].text]]'
+		{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"type":"output_text","text":"One."}]}}
+		{"type":"response.output_item.added","output_index":1,"item":{"type":"message","content":[]}}
+		{"type":"response.output_text.delta","output_index":1,"delta":"Tw"}
+		{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}
+	END
+	)" '["max_tokens",["One.","Tw"]]'
+}
+
+@test "two answers in one stream are none" {
+	same "$({ cat "$(fixtures)/calls.jsonl" | grep -v completed; cat "$(fixtures)/calls.jsonl"; } | answer_to | jq -r '.category + " " + .message')" \
+		'provider a second answer begins before the first has ended'
+}
+
+@test "what is written to the cache is counted" {
+	same "$(answer_to <<-'END' | jq -c .usage
+		{"type":"response.output_text.delta","delta":"x"}
+		{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":4},"output_tokens":2}}}
+	END
+	)" '{"input_tokens":9,"output_tokens":2,"cache_read_tokens":3,"cache_write_tokens":4}'
+}
+
+@test "an answer that waits for the client is an error that says for what" {
+	while read -r expected item; do
+		same "$item $({
+			echo '{"type":"response.output_item.done","item":'"$item"'}'
+			echo '{"type":"response.completed","response":{"status":"completed"}}'
+		} | answer_to | jq -r '.category // .stop_reason')" "$item $expected"
+	done <<-'END'
+		invalid {"type":"local_shell_call","id":"l1","call_id":"c1","action":{"type":"exec","command":["ls"]},"status":"in_progress"}
+		invalid {"type":"shell_call","id":"l1","call_id":"c1","action":{"commands":["ls"]}}
+		invalid {"type":"apply_patch_call","id":"l1","call_id":"c1","operation":{"type":"delete_file","path":"x"}}
+		invalid {"type":"computer_call","id":"l1","call_id":"c1","action":{"type":"screenshot"}}
+		invalid {"type":"mcp_approval_request","id":"m1","name":"ask","server_label":"s","arguments":"{}"}
+		invalid {"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","arguments":{"q":"x"}}
+		end_turn {"type":"tool_search_call","id":"t1","execution":"server","arguments":{"q":"x"}}
+	END
+	same "$({
+		echo '{"type":"response.output_item.done","item":{"type":"mcp_approval_request","id":"m1","name":"ask"}}'
+		echo '{"type":"response.completed","response":{"status":"completed"}}'
+	} | answer_to | jq -r .message)" \
+		"the model waits for 'mcp_approval_request', which is the client's to do: leave that tool out"
+}
+
+@test "what a hosted search of tools was asked is its input" {
+	same "$({
+		echo '{"type":"response.output_item.done","item":{"type":"tool_search_call","id":"t1","execution":"server","arguments":{"q":"x"}}}'
+		echo '{"type":"response.output_item.done","item":{"type":"tool_search_output","id":"t2","tools":[{"name":"n"}]}}'
+		echo '{"type":"response.completed","response":{"status":"completed"}}'
+	} | answer_to | jq -c '[.blocks[] | [.tool_name, .tool_input, .tool_content]]')" \
+		'[["tool_search",{"q":"x"},null],[null,null,[{"name":"n"}]]]'
 }

@@ -42,7 +42,10 @@ sent_messages() {
 		length max_tokens
 		tool_calls tool_use
 		content_filter refusal
-		something_new other
+		eos_token end_turn
+		stop_sequence stop_sequence
+		model_length max_tokens
+		sensitive refusal
 	END
 }
 

@@ -73,6 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct writer w;
 
 	message_begin(&s.message);
+	message_begin(&s.draft);
 	feed(&s, (const char *)data, size);
 	finish(&s);
 	writer_begin(&w, &answer);
@@ -82,6 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(&answer);
 	send_back(&s, span_of(answer.data, answer.len));
 	message_free(&s.message);
+	message_free(&s.draft);
 	buffer_free(&answer);
 	return 0;
 }

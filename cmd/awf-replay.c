@@ -3,6 +3,7 @@
  * same; shows what a run was made of; runs a workflow on recorded answers.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -21,14 +22,16 @@
 
 #define PROGRAM "awf-replay"
 
-enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
-	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE };
+enum { OPT_TREE = 1, OPT_TIMELINE, OPT_HTML, OPT_STATE, OPT_SHOW, OPT_ORDER, OPT_CANONICAL, OPT_COLOR,
+	OPT_FROM, OPT_ISOLATION, OPT_VISIBLE, OPT_RECORD, OPT_QUIET, OPT_EXPORT, OPT_WORKSPACE,
+	OPT_CURRENT };
 
 static const struct option_spec options_table[] = {
 	{ OPT_TREE, 0, "tree", NULL, "the tree of its calls, with turns and tool calls" },
 	{ OPT_TIMELINE, 0, "timeline", NULL, "the time that its calls took, as a chart" },
 	{ OPT_HTML, 0, "html", "FILE", "with --timeline: write it as a page of HTML instead" },
 	{ OPT_STATE, 0, "state", "PATH", "what flowed into and out of a step, or one call, as JSON" },
+	{ OPT_SHOW, 0, "show", "FILE", "what was run: a script or other file, stdin or stdout" },
 	{ OPT_ORDER, 0, "order", "ORDER", "print the lines in their causal order, or by seq" },
 	{ OPT_CANONICAL, 0, "canonical", NULL, "print them without what time and chance put in" },
 	{ OPT_COLOR, 0, "color", "WHEN", "auto (default), always or never" },
@@ -38,12 +41,14 @@ static const struct option_spec options_table[] = {
 	{ OPT_RECORD, 0, "record", "DIR", "keep the replay: DIR becomes a storage" },
 	{ OPT_EXPORT, 0, "export", "DIR", "write a storage that replays elsewhere" },
 	{ OPT_WORKSPACE, 0, "with-workspace", NULL, "with --export: today's workspace, if it has no snapshot" },
+	{ OPT_CURRENT, 0, "current", NULL, "scripts, agents and other files as they are today" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "say nothing of how it is isolated" },
 	{ 0, 0, NULL, NULL, NULL },
 };
 static const char usage[] =
     "awf-replay [options] [RUN|FILE|DIR]\n"
-    "awf-replay --tree | --timeline | --state PATH | --order ORDER | --canonical [RUN|FILE]\n"
+    "awf-replay --tree | --timeline | --state PATH | --show FILE [RUN|FILE]\n"
+    "awf-replay --order ORDER | --canonical [RUN|FILE]\n"
     "awf-replay --from FILE [awf-run options] workflow [arg...]";
 
 static const char *const orders[] = { "causal", "seq", NULL };
@@ -59,6 +64,7 @@ static const struct shows {
 	{ OPT_TREE, "--tree", NULL, display_tree },
 	{ OPT_TIMELINE, "--timeline", NULL, display_timeline },
 	{ OPT_STATE, "--state", NULL, display_state },
+	{ OPT_SHOW, "--show", NULL, display_file },
 	{ OPT_ORDER, "--order", orders, display_order },
 	{ OPT_CANONICAL, "--canonical", NULL, display_canonical },
 	{ 0, NULL, NULL, NULL },
@@ -75,6 +81,7 @@ struct replay {
 	const char *record;        /* NULL: the replay is not kept */
 	const char *export;        /* NULL: it is run */
 	bool with_workspace, quiet;
+	bool current;              /* files are not taken from the recording */
 	const char *of_replays;    /* an option that is about them; NULL: none */
 };
 
@@ -113,6 +120,10 @@ take_setting(struct replay *r, int id, const char *value, struct error *err)
 		return 0;
 	case OPT_WORKSPACE:
 		r->with_workspace = true;
+		return 0;
+	case OPT_CURRENT:
+		r->of_replays = "--current";
+		r->current = true;
 		return 0;
 	case OPT_RECORD:
 		r->of_replays = "--record";
@@ -193,6 +204,7 @@ show(const struct replay *r, const struct run_ref *run, struct error *err)
 	struct outlet out;
 	struct display d = { .run = run, .argument = r->argument, .html = r->html, .out = &out,
 		.width = terminal_width(STDOUT_FILENO),
+		.screened = isatty(STDOUT_FILENO) != 0,
 		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"), .warn = warn };
 	int failed;
 
@@ -319,11 +331,13 @@ use_source(const struct replay *r, const struct storage *storage)
 {
 	struct error err = ERROR_INIT;
 	struct source source;
-	int status;
+	int status = STATUS_OK;
 
 	if (source_open(&source, storage, r->run, &err) != 0)
 		status = program_fail(PROGRAM, &err);
-	else
+	else if (r->current)
+		source_forget_files(&source);
+	if (status == STATUS_OK)
 		status = r->export ? export(r, &source) : run_again(r, &source, storage);
 	source_close(&source);
 	return status;

@@ -109,6 +109,15 @@ set_environment(struct job *j)
 	inputs_export(j->settings.inputs, e);
 }
 
+/* What a child prints stands in its parent's record. */
+static int
+begin_printed(struct job *j, struct error *err)
+{
+	if (j->place.nested_in || j->settings.no_transcript || mask_masking(&j->mask) != NULL)
+		return 0;
+	return printed_begin(&j->printed, j->run.directory, err);
+}
+
 /* Runs the workflow to its end; what hinders it stands in the supervision. */
 static void
 run_workflow(struct job *j)
@@ -118,7 +127,8 @@ run_workflow(struct job *j)
 	s->verdict = VERDICT_FAILED;
 	if (tell_id(j, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
 	    job_open_input(j, &s->error) != 0 ||
-	    place_open_output(&j->place, &s->output, &s->error) != 0)
+	    begin_printed(j, &s->error) != 0 ||
+	    place_open_output(&j->place, &j->printed, &s->output, &s->error) != 0)
 		return;
 	set_environment(j);
 	if (limit_cost(j, &s->error) != 0)
@@ -135,7 +145,7 @@ run_workflow(struct job *j)
 /* Writes run.completed, and drops the run directory. */
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
-    struct error *err)
+    const char *stdout_sha256, struct error *err)
 {
 	const struct run_end end = {
 		.event_id = j->place.completed,
@@ -144,6 +154,8 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.error = &e->error,
 		.stdin_sha256 = j->input.kept ? stdin_sha256 : NULL,
 		.stdin_bytes = j->input.bytes,
+		.stdout_sha256 = j->printed.kept ? stdout_sha256 : NULL,
+		.stdout_bytes = j->printed.bytes,
 		.usage = span_of(j->outcome.usage.data, j->outcome.usage.len),
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
@@ -249,20 +261,21 @@ finish(struct job *j)
 {
 	struct conclusion *e = &j->conclusion;
 	struct error err = ERROR_INIT;
-	char sha256[DIGEST_SIZE];
+	char sha256[DIGEST_SIZE], printed[DIGEST_SIZE];
 	int64_t cost;
 
 	overlap_ended(&j->overlap);
 	name_successor(j);
 	conclusion_draw(e, &j->supervision, j->run.transcript.path, &j->outcome);
-	if (input_finish(&j->input, sha256, &err) != 0)
+	if (input_finish(&j->input, sha256, &err) != 0 ||
+	    printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);
 	report(j, e);
 	cost = final_cost(j);
 	if (j->supervision.survivors)
 		fprintf(stderr, PROGRAM ": %s: some of its processes could not be ended\n",
 		    j->run.name);
-	if (record_end(j, e, sha256, &err) != 0 ||
+	if (record_end(j, e, sha256, printed, &err) != 0 ||
 	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
 		conclusion_fail(e, &err);
@@ -296,6 +309,7 @@ job_free(struct job *j)
 	outcome_free(&j->outcome);
 	environment_free(&j->environment);
 	input_close(&j->input);
+	printed_close(&j->printed);
 	place_free(&j->place);
 	buffer_free(&j->inputs);
 	free(j->script);
@@ -382,7 +396,7 @@ int
 main(int argc, char **argv)
 {
 	static struct job job = { .input = { .file = -1, .nothing = -1, .sink = -1,
-	    .source = -1 }, .place = PLACE_INIT, .overlap = OVERLAP_INIT };
+	    .source = -1 }, .printed = PRINTED_INIT, .place = PLACE_INIT, .overlap = OVERLAP_INIT };
 	struct error err = ERROR_INIT;
 	int status;
 

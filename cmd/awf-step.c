@@ -429,7 +429,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
-	if (take_place(s, r, &err) == -1 || begin_budget(s, r, &err) == -1 ||
+	if (take_place(s, r, &err) == -1 ||
+	    step_name_files(&s->step, &s->source, &err) == -1 || begin_budget(s, r, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1)
 		status = program_fail(PROGRAM, &err);
 	else

@@ -30,10 +30,10 @@ _awf_replay()
 	--record | --visible | --export)
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
-	--state) return ;;
+	--state | --show) return ;;
 	esac
 	case $cur in
-	-*) words='--tree --timeline --html --state --order --canonical --color --from --isolation --visible --record --export --with-workspace -q --quiet --help --version' ;;
+	-*) words='--tree --timeline --html --state --show --order --canonical --color --from --isolation --visible --record --export --with-workspace --current -q --quiet --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

@@ -30,6 +30,7 @@ describe_run(struct job *j, const char *id)
 		.environment = j->settings.recorded,
 		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
+		.script = j->script,
 		.masking = mask_masking(&j->mask),
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
@@ -261,12 +262,9 @@ go_on(struct job *j, struct error *err)
 int
 job_create(struct job *j, struct error *err)
 {
-	const int script = j->workflow.script;
 	struct place_spec spec;
 	int status;
 
-	if (script >= 0)
-		j->script = realpath(j->workflow.argv[script], NULL);
 	spec = describe_place(j);
 	if (place_find(&j->place, &spec, err) != 0)
 		return -1;

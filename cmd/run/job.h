@@ -32,6 +32,7 @@ struct job {
 	struct overlap overlap;
 	struct run run;
 	struct input input;
+	struct printed printed;
 	bool input_open;           /* before the start: of a further attempt */
 	struct environment environment;
 	struct supervision supervision;

@@ -220,10 +220,17 @@ place_skipped(struct place *p)
 }
 
 int
-place_open_output(struct place *p, struct output **output, struct error *err)
+place_open_output(struct place *p, struct printed *printed, struct output **output,
+    struct error *err)
 {
-	*output = p->nested_in ? &p->output : NULL;
-	return p->nested_in ? output_open(&p->output, STDOUT_FILENO, err) : 0;
+	*output = p->nested_in || printed->relayed ? &p->output : NULL;
+	if (*output == NULL)
+		return 0;
+	if (output_open(&p->output, STDOUT_FILENO, err) != 0)
+		return -1;
+	if (!p->nested_in)
+		p->output.printed = printed;
+	return 0;
 }
 
 void

@@ -70,7 +70,8 @@ int place_end(struct place *p, const struct conclusion *e, const struct input *i
 void place_skipped(struct place *p);
 
 /* Where the workflow's stdout goes; NULL: it is this process's. -1 with *err. */
-int place_open_output(struct place *p, struct output **output, struct error *err);
+int place_open_output(struct place *p, struct printed *printed, struct output **output,
+    struct error *err);
 void place_free(struct place *p);
 
 #endif

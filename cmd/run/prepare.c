@@ -16,6 +16,7 @@
 #include "exec/inputs.h"
 #include "record/leftovers.h"
 #include "program.h"
+#include "replay/changed_files.h"
 
 static bool
 listed(const char *name, const char *const *names, size_t count)
@@ -174,12 +175,27 @@ refuse_in_replay(struct error *err)
 	    "inside of a replay, as it would do all for real");
 }
 
+/* The file of the workflow, as its words name it. */
+static void
+name_script(struct job *j)
+{
+	const int script = j->workflow.script;
+	char here[PATH_MAX], *joined;
+
+	if (script < 0 || getcwd(here, sizeof here) == NULL)
+		return;
+	joined = path_join(*j->workflow.argv[script] == '/' ? "" : here, j->workflow.argv[script]);
+	j->script = path_normal(joined);
+	free(joined);
+}
+
 static int
 prepare_words(struct job *j, struct error *err)
 {
 	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
 	    find_workflow(j, err) != 0)
 		return -1;
+	name_script(j);
 	inputs_write(j->settings.inputs, &j->inputs);
 	signals_hold();
 	return 0;
@@ -212,6 +228,20 @@ restart(struct job *j, struct error *err)
 	return job_attempt(j, err);
 }
 
+/* What is run now may not be what was recorded. A child's is its parent's to tell. */
+static int
+tell_changes(const struct resume *r, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int failed = run_in_environment() ? 0 :
+	    changed_files_tell(r->path, r->blobs, PROGRAM, &text, err);
+
+	if (failed == 0)
+		fputs(buffer_string(&text), stderr);
+	buffer_free(&text);
+	return failed;
+}
+
 static int
 prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
@@ -224,7 +254,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	}
 	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
 	    resume_check_record(r, job_repaired, err) != 0 || take_record(j, err) != 0 ||
-	    prepare_words(j, err) != 0)
+	    prepare_words(j, err) != 0 || tell_changes(r, err) != 0)
 		return -1;
 	status = job_take_turn(j, err);
 	if (status != GO)
@@ -250,7 +280,7 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
 	if (decided != 1)
 		return decided == 0 ? job_ask(r) : -1;
-	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || tell_changes(r, err) != 0)
 		return -1;
 	j->forks = true;
 	return job_create(j, err);

@@ -6,74 +6,130 @@
 #include "agent/definition.h"
 #include "agent/step_load.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
+#include "exec/libexec.h"
 #include "json/writer.h"
+#include "record/definition_file.h"
 
-/* A path that is no text cannot be told in JSON, and is not. */
-static void
-name_file(struct writer *w, const char *here, const char *path)
+struct naming {
+	const struct run *run;
+	char here[PATH_MAX];
+	char *own;             /* directories of what comes along with AWF, colons between */
+	struct writer w;
+	int failed;
+	struct error *err;
+};
+
+/* What comes along with AWF is told by its version. */
+static bool
+is_own(const struct naming *n, const char *path)
 {
-	char *absolute;
+	for (const char *at = n->own; *at != '\0'; at += *at == ':') {
+		size_t len = strcspn(at, ":");
+
+		if (len > 0 && strncmp(path, at, len) == 0 && path[len] == '/')
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+/* A path that is no text cannot be told in JSON, and is not. NULL; in memory of its own. */
+static char *
+absolute(const struct naming *n, const char *path)
+{
+	char *joined, *normal;
 
 	if (path == NULL || !utf8_valid(path, strlen(path)))
-		return;
-	while (strncmp(path, "./", 2) == 0)
-		path += 2;
-	absolute = *path == '/' ? path_join("/", path + 1) : path_join(here, path);
-	writer_string(w, absolute);
-	free(absolute);
+		return NULL;
+	joined = path_join(*path == '/' ? "" : n->here, path);
+	normal = path_normal(joined);
+	free(joined);
+	return normal;
+}
+
+static void
+name_with(struct naming *n, const char *path,
+    int (*keep)(const struct run *r, const char *path, struct writer *w, struct error *err))
+{
+	char *full = n->failed == 0 ? absolute(n, path) : NULL;
+
+	if (full != NULL && is_own(n, full))
+		definition_file_name(full, &n->w);
+	else if (full != NULL)
+		n->failed = keep(n->run, full, &n->w, n->err);
+	free(full);
+}
+
+static void
+name_file(struct naming *n, const char *path)
+{
+	name_with(n, path, definition_file_keep);
+}
+
+/* Configurations of servers may say keys and tokens. */
+static void
+name_servers(struct naming *n, const char *path)
+{
+	name_with(n, path, definition_file_digest);
 }
 
 /* The tool's file, and those beside it that it runs. */
 static void
-name_tool(struct writer *w, const char *here, const struct tool *tool)
+name_tool(struct naming *n, const struct tool *tool)
 {
 	char *directory = path_directory(tool->path);
 	size_t len = strlen(directory);
 
-	name_file(w, here, tool->path);
+	name_file(n, tool->path);
 	for (char **word = tool->argv; *word != NULL; word++)
 		if (strncmp(*word, directory, len) == 0 && (*word)[len] == '/' &&
 		    definition_exists(*word))
-			name_file(w, here, *word);
+			name_file(n, *word);
 	free(directory);
 }
 
 static void
-name_member(struct writer *w, const char *here, const struct member *m)
+name_member(struct naming *n, const struct member *m)
 {
-	name_file(w, here, m->agent.path);
-	name_file(w, here, m->agent.output.path);
+	name_file(n, m->agent.path);
+	name_file(n, m->agent.output.path);
 	for (char **path = m->agent.composed; path != NULL && *path != NULL; path++)
-		name_file(w, here, *path);
+		name_file(n, *path);
 	for (size_t i = 0; i < m->tool_count; i++)
-		name_tool(w, here, &m->tools[i]);
+		name_tool(n, &m->tools[i]);
 	if (m->stop.name != NULL)
-		name_tool(w, here, &m->stop);
+		name_tool(n, &m->stop);
 	for (size_t i = 0; m->agent.mcp.own == NULL && i < m->server_count; i++)
-		name_file(w, here, m->servers[i]->definition.file);
+		name_servers(n, m->servers[i]->definition.file);
 }
 
-void
-step_name_files(struct step *step, const struct step_source *source)
+int
+step_name_files(struct step *step, const struct step_source *source, struct error *err)
 {
-	char here[PATH_MAX];
-	struct writer w;
+	struct naming n = { .run = step->run, .err = err };
 	bool prompt = source->prompt != NULL && source->prompt[0] == '@';
+	char *libexec;
 
-	if (getcwd(here, sizeof here) == NULL)
-		return;
-	writer_begin(&w, &step->files);
-	writer_array(&w);
+	if (getcwd(n.here, sizeof n.here) == NULL)
+		return 0;
+	libexec = libexec_path();
+	n.own = memory_format("%s:" AWF_DATADIR, libexec);
+	writer_begin(&n.w, &step->files);
+	writer_array(&n.w);
 	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)
-		name_member(&w, here, step->team->members[i]);
+		name_member(&n, step->team->members[i]);
 	if (prompt)
-		name_file(&w, here, source->prompt + 1);
+		name_file(&n, source->prompt + 1);
 	for (char **file = source->attach; file != NULL && *file != NULL; file++)
-		name_file(&w, here, *file);
+		name_file(&n, *file);
 	if (step->operation != NULL)
-		name_tool(&w, here, step->operation);
-	writer_array_end(&w);
+		name_tool(&n, step->operation);
+	writer_array_end(&n.w);
 	if (step->files.len == 2)
 		buffer_clear(&step->files);
+	free(n.own);
+	free(libexec);
+	return n.failed;
 }

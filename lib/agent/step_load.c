@@ -170,10 +170,8 @@ step_load(struct step *step, const struct step_source *source, struct step_loade
 		step->kind = source->kind;
 	if (result == 0)
 		result = settle_sandbox(step, err);
-	if (result == 0) {
+	if (result == 0)
 		step_define(step);
-		step_name_files(step, source);
-	}
 	return result;
 }
 

@@ -57,6 +57,9 @@ struct confine_spec {
 	                                exist is passed over */
 	const char *const *writable; /* likewise, but these exist */
 	const struct confine_shown *shown; /* visible too; ends with at NULL; may be NULL */
+	const struct confine_shown *files; /* regular files that are seen at their paths, outside
+	                                of the workspace, whatever is there; ends with at NULL;
+	                                may be NULL */
 	const char *directory;       /* to start in; NULL: the workspace */
 	const char *host_name;       /* NULL: the machine's */
 	pid_t first_pid;             /* of the function's process, above 1; 0: 2 */

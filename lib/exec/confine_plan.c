@@ -165,6 +165,23 @@ add_shown(struct confine_plan *plan, const struct confine_shown *shown, struct e
 	return 0;
 }
 
+/* Its directory is made anew, if it is none of it yet. */
+static void
+add_file(struct confine_plan *plan, const struct confine_shown *file)
+{
+	char *real = realpath(file->at, NULL), *parent, *directory;
+
+	if (real == NULL) {
+		parent = path_directory(file->at);
+		directory = realpath(parent, NULL);
+		real = path_join(directory != NULL ? directory : parent, path_base(file->at));
+		add_divided(plan, memory_text(real));
+		free(parent);
+		free(directory);
+	}
+	add_place(plan, CONFINE_FILE, real, memory_text(file->source), 0);
+}
+
 /* Undoes the octal escapes of a mount point, in place. */
 static void
 unescape(char *text)
@@ -280,6 +297,8 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
 		if (add_shown(plan, s, err) != 0)
 			return -1;
+	for (const struct confine_shown *f = spec->files; f != NULL && f->at != NULL; f++)
+		add_file(plan, f);
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
 		if (add_real(plan, CONFINE_WRITABLE, *path, *path, err) != 0)
 			return -1;

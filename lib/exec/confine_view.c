@@ -300,6 +300,18 @@ show_alias(const struct confine_plan *plan, const struct confine_place *place)
 }
 
 static int
+show_instead(const struct confine_place *place, struct error *err)
+{
+	struct stat st;
+	int failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
+	    bind_file(place->source, place->target);
+
+	if (failed != 0 || set_read_only(place->target, 0) != 0)
+		return confine_refused(err, "show another %s", place->target);
+	return 0;
+}
+
+static int
 show_place(const struct confine_plan *plan, const struct confine_place *place, struct error *err)
 {
 	if (place->kind != CONFINE_ALIAS && make_target(place, err) != 0)
@@ -315,6 +327,8 @@ show_place(const struct confine_plan *plan, const struct confine_place *place, s
 		if (bind_host(place->source, place->target, MS_REC) != 0)
 			return confine_refused(err, "mount %s", place->source);
 		return 0;
+	case CONFINE_FILE:
+		return show_instead(place, err);
 	case CONFINE_ALIAS:
 		show_alias(plan, place);
 	}

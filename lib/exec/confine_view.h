@@ -16,6 +16,7 @@
 /* In the order in which the later holds, of two of one path. */
 enum confine_kind {
 	CONFINE_VISIBLE, CONFINE_PRIVATE, CONFINE_WORKSPACE, CONFINE_WRITABLE,
+	CONFINE_FILE,  /* instead of what is there */
 	CONFINE_ALIAS  /* visible too, by a name through hidden symbolic links */
 };
 

@@ -125,23 +125,26 @@ find_ready(struct output *o, size_t from)
 		o->ready = o->pending.len;
 }
 
-static void
-keep(struct output *o, const char *bytes, size_t len)
+static int
+keep(struct output *o, const char *bytes, size_t len, struct error *err)
 {
 	o->bytes += (int64_t)len;
+	if (o->printed != NULL)
+		return printed_add(o->printed, bytes, len, err);
 	if (o->overflow)
-		return;
+		return 0;
 	if (o->kept.len + len > DATA_LIMIT) {
 		buffer_free(&o->kept);
 		o->overflow = true;
-		return;
+		return 0;
 	}
 	buffer_append(&o->kept, bytes, len);
+	return 0;
 }
 
-/* Takes what the pipe holds, at most a chunk. False when it holds nothing. */
-static bool
-take(struct output *o)
+/* Takes what the pipe holds, at most a chunk: 1; 0 when it holds nothing; -1. */
+static int
+take(struct output *o, struct error *err)
 {
 	char *to = buffer_reserve(&o->pending, CHUNK);
 	size_t from = o->pending.len;
@@ -151,7 +154,8 @@ take(struct output *o)
 		return errno == EINTR;
 	if (got == 0)
 		stop_reading(o);
-	keep(o, to, (size_t)got);
+	if (keep(o, to, (size_t)got, err) != 0)
+		return -1;
 	o->pending.len += (size_t)got;
 	if (o->pending.len > 0)
 		find_ready(o, from);
@@ -213,8 +217,8 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 		nobody_reads(o);
 		return 0;
 	}
-	if (fds[1].revents != 0)
-		take(o);
+	if (fds[1].revents != 0 && take(o, err) == -1)
+		return -1;
 	while (o->sent < o->ready && lock(o) && writable(o))
 		if (give(o, err) != 0)
 			return -1;
@@ -225,11 +229,14 @@ int
 output_ended(struct output *o, struct error *err)
 {
 	struct pollfd none[OUTPUT_POLLS] = { { .fd = -1 }, { .fd = -1 } };
+	int more = 0;
 
 	if (o->closed)
 		return 0;
-	while (o->source >= 0 && take(o))
+	while (o->source >= 0 && (more = take(o, err)) == 1)
 		;
+	if (more == -1)
+		return -1;
 	stop_reading(o);
 	o->ready = o->pending.len;
 	return output_step(o, none, OUTPUT_POLLS, err);

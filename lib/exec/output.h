@@ -1,6 +1,6 @@
 /*
- * The output of a child run: what its workflow writes on stdout, relayed to this
- * process's as it comes, and kept for the record of the parent.
+ * The output of a run: what its workflow writes on stdout, relayed to this process's as
+ * it comes, and kept: of a child for the record of its parent, else in a blob.
  *
  *   - It flows: nothing waits for the end of the workflow, and the workflow waits when
  *     nobody takes what it wrote.
@@ -21,11 +21,13 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "record/printed.h"
 
 #define OUTPUT_POLLS 2
 
 struct output {
 	int stream;            /* what the workflow gets as stdout; -1 once it has it */
+	struct printed *printed; /* keeps it instead; NULL */
 	struct buffer kept;    /* all of it */
 	bool overflow;         /* but that was too much, and kept is empty */
 	int64_t bytes;         /* that were written */

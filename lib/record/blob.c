@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,7 +86,40 @@ blob_write(const char *directory, const void *bytes, size_t len, bool sync,
 	return result;
 }
 
-static bool
+int
+blob_keep(const char *directory, const void *bytes, size_t len, bool sync,
+    char name[DIGEST_SIZE], struct error *err)
+{
+	char *path = path_join(directory, digest_sha256(bytes, len, name));
+	bool there = blob_there(directory, path, len, false, NULL) == 1;
+	int result = 0;
+
+	if (!there)
+		result = blob_directory(directory, sync, err) == 0 ?
+		    blob_create(path, bytes, len, sync, err) : -1;
+	free(path);
+	return result;
+}
+
+int
+blob_take(const char *directory, const char *path, int fd, bool sync, const char *name,
+    struct error *err)
+{
+	char *to;
+	int failed;
+
+	if (blob_directory(directory, sync, err) == -1)
+		return -1;
+	to = path_join(directory, name);
+	failed = (sync && fsync(fd) != 0) || rename(path, to) != 0 ?
+	    error_errno(err, ERROR_SYSTEM, to, "unable to keep") : 0;
+	if (failed == 0 && sync)
+		failed = directory_sync(directory, err);
+	free(to);
+	return failed;
+}
+
+bool
 blob_name_valid(const char *name)
 {
 	return strlen(name) == DIGEST_SIZE - 1 && strspn(name, "0123456789abcdef") == DIGEST_SIZE - 1;

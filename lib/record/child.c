@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "record/call.h"
+#include "record/definition_file.h"
 #include "record/results.h"
 
 #define KIND "call_workflow"
@@ -134,7 +135,7 @@ child_started(struct child *c, const struct child_start *start,
 	struct buffer payload = BUFFER_INIT;
 	char sha256[DIGEST_SIZE];
 	struct writer w;
-	int failed;
+	int failed = 0;
 
 	begin_payload(c, &w, &payload);
 	writer_member_integer(&w, "attempt", c->parent.attempt);
@@ -145,7 +146,10 @@ child_started(struct child *c, const struct child_start *start,
 	writer_member_string(&w, "workflow_sha256", start->workflow_sha256);
 	if (start->script != NULL) {
 		writer_key(&w, "files");
-		write_argv(&w, (char *const[]){ (char *)(uintptr_t)start->script, NULL });
+		writer_array(&w);
+		if (utf8_valid(start->script, strlen(start->script)))
+			failed = definition_file_keep(&c->parent, start->script, &w, err);
+		writer_array_end(&w);
 	}
 	writer_member_span(&w, "inputs", start->inputs);
 	call_write_command(&w, start->argv);
@@ -159,7 +163,8 @@ child_started(struct child *c, const struct child_start *start,
 	if (call_try_around() > 0)
 		writer_member_integer(&w, "try", call_try_around());
 	writer_object_end(&w);
-	failed = append(c, &e, &payload, err);
+	if (failed == 0)
+		failed = append(c, &e, &payload, err);
 	buffer_free(&payload);
 	if (failed != 0)
 		return -1;

@@ -519,6 +519,31 @@ is_blocks(struct cursor *c, const struct rule *rule, struct span *value)
 	return check_array(c, rule, value, check_block);
 }
 
+static const struct rule file_rules[] = {
+	RULE("path", is_text, REQUIRED, 0),
+	RULE("config", is_text, NULLABLE, 0),
+	RULE("sha256", is_digest, NULLABLE, 0),
+	RULE("bytes", is_count, NULLABLE, 0),
+	RULE("kept", is_bool, NULLABLE, 0),
+	RULE("executable", is_bool, NULLABLE, 0),
+};
+static const struct shape file_shape = { "a file", file_rules, COUNT(file_rules), false };
+
+/* A path alone is what older versions wrote. */
+static bool
+check_file(struct cursor *c, const struct rule *rule)
+{
+	struct span path;
+
+	return begins(c, '"') ? is_text(c, rule, &path) : check_object(c, &file_shape);
+}
+
+static bool
+is_files(struct cursor *c, const struct rule *rule, struct span *value)
+{
+	return check_array(c, rule, value, check_file);
+}
+
 static const struct rule link_rules[] = {
 	RULE("run_id", is_uuid, REQUIRED, 0),
 	RULE("event_id", is_uuid, REQUIRED, 0),
@@ -602,6 +627,7 @@ static const struct rule run_started_rules[] = {
 	RULE("inputs", is_object, NULLABLE, 0),
 	RULE("env", is_object, NULLABLE, 0),
 	RULE("workflow_sha256", is_digest, NULLABLE, 0),
+	RULE("files", is_files, NULLABLE, KEPT(files)),
 	RULE("awf_version", is_text, REQUIRED, 0),
 	RULE("format", is_positive, REQUIRED, 0),
 	RULE("attempt", is_positive, REQUIRED, KEPT(attempt)),
@@ -616,6 +642,7 @@ static const struct rule run_completed_rules[] = {
 	RULE("error", is_error, NULLABLE, 0),
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("stdin", is_stdin, NULLABLE, 0),
+	RULE("stdout", is_stdin, NULLABLE, KEPT(output)),
 	RULE("usage", is_object, NULLABLE, 0),
 	RULE("seal", is_seal, NULLABLE, 0),
 };
@@ -630,7 +657,7 @@ static const struct rule step_started_rules[] = {
 	RULE("no_newline", is_bool, NULLABLE, 0),
 	RULE("attachments", is_array, NULLABLE, 0),
 	RULE("definition_sha256", is_digest, NULLABLE, 0),
-	RULE("files", is_array, NULLABLE, 0),
+	RULE("files", is_files, NULLABLE, KEPT(files)),
 	RULE("effects", is_text, NULLABLE, 0),
 	RULE("idempotent", is_bool, NULLABLE, 0),
 	RULE("blocks", is_blocks, NULLABLE, 0),

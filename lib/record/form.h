@@ -40,6 +40,7 @@ struct form {
 	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
 	    parent_event_id, links, type_name, path, refs;
 	struct span attempt, call, call_id; /* of the payload */
+	struct span files, output;          /* `files` and `stdout` of the payload */
 	struct span asks, decides;          /* of its approval */
 	struct span public_key, signature;  /* of its seal */
 	struct span unknown_key;            /* the first one; quotes included */

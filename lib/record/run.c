@@ -13,9 +13,11 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "json/writer.h"
 #include "record/audit.h"
+#include "record/definition_file.h"
 #include "record/run_lock.h"
 #include "record/seal.h"
 
@@ -177,11 +179,27 @@ write_argv(struct writer *w, char *const *argv)
 	writer_array_end(w);
 }
 
-static void
-write_started(const struct run *r, const struct run_spec *spec, struct buffer *out)
+/* A pipeline's text stands in argv. */
+static int
+write_files(const struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
+{
+	int failed = 0;
+
+	writer_key(w, "files");
+	writer_array(w);
+	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
+		failed = definition_file_keep(r, spec->script, w, err);
+	writer_array_end(w);
+	return failed;
+}
+
+static int
+write_started(const struct run *r, const struct run_spec *spec, struct buffer *out,
+    struct error *err)
 {
 	char here[PATH_MAX];
 	struct writer w;
+	int failed;
 
 	writer_begin(&w, out);
 	writer_object(&w);
@@ -201,6 +219,7 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
 	write_environment(&w, spec->environment);
 	writer_member_string(&w, "workflow_sha256", spec->workflow_sha256);
+	failed = write_files(r, spec, &w, err);
 	writer_member_string(&w, "awf_version", AWF_VERSION);
 	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, "attempt", r->attempt);
@@ -209,6 +228,7 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	if (r->transcript.masked)
 		writer_member_bool(&w, "masked", true);
 	writer_object_end(&w);
+	return failed;
 }
 
 void
@@ -298,8 +318,9 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	int failed;
 
 	r->transcript.repaired = spec->repaired;
-	write_started(r, spec, &payload);
-	failed = append_started(r, NULL, spec->cause, span_of(payload.data, payload.len), err);
+	failed = write_started(r, spec, &payload, err);
+	if (failed == 0)
+		failed = append_started(r, NULL, spec->cause, span_of(payload.data, payload.len), err);
 	buffer_free(&payload);
 	return failed;
 }
@@ -644,15 +665,16 @@ run_write_error(struct writer *w, const struct error *error)
 	writer_object_end(w);
 }
 
+/* Nothing is written of what was not kept. */
 static void
-write_stdin(struct writer *w, const struct run_end *end)
+write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
 {
-	if (end->stdin_sha256 == NULL)
+	if (sha256 == NULL)
 		return;
-	writer_key(w, "stdin");
+	writer_key(w, key);
 	writer_object(w);
-	writer_member_string(w, "sha256", end->stdin_sha256);
-	writer_member_integer(w, "bytes", end->stdin_bytes);
+	writer_member_string(w, "sha256", sha256);
+	writer_member_integer(w, "bytes", bytes);
 	writer_object_end(w);
 }
 
@@ -671,7 +693,8 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	writer_member_integer(&w, "exit_code", end->exit_code);
 	run_write_error(&w, end->error);
 	writer_member_integer(&w, "duration_ms", duration);
-	write_stdin(&w, end);
+	write_kept(&w, "stdin", end->stdin_sha256, end->stdin_bytes);
+	write_kept(&w, "stdout", end->stdout_sha256, end->stdout_bytes);
 	writer_member_span(&w, "usage", end->usage);
 	if (end->seal != NULL)
 		seal_write(&w, end->seal);

@@ -65,6 +65,7 @@ struct run_spec {
 	                                 ends with NULL; may be NULL */
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
+	const char *script;           /* the file of the workflow, absolute; NULL: none */
 	struct masking *masking;      /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */
@@ -130,6 +131,8 @@ struct run_end {
 	const struct error *error;    /* code ERROR_NONE or NULL: null */
 	const char *stdin_sha256;     /* NULL: stdin was not kept */
 	int64_t stdin_bytes;
+	const char *stdout_sha256;    /* NULL: stdout was not kept */
+	int64_t stdout_bytes;
 	struct span usage;            /* JSON object, absent: none */
 	const struct seal_key *seal;  /* signs it; NULL: no seal */
 };

@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "record/definition_file.h"
 #include "record/seal.h"
 
 bool
@@ -370,18 +371,15 @@ check_blob(struct verify_lines *v, struct span ref, const char *sha256, int64_t 
 	return matches > 0;
 }
 
+/* Whether the blob that an object names by sha256 and bytes is there; each is looked at once. */
 static bool
-check_ref(struct verify_lines *v, struct span ref)
+check_named(struct verify_lines *v, struct span ref)
 {
 	struct span bytes = span_member(ref, "bytes"), name = span_member(ref, "sha256");
-	char *at = span_text(span_member(ref, "at")), sha256[DIGEST_SIZE];
-	bool in_place = span_type(pointer_find(v->line, at)) == '0';
+	char sha256[DIGEST_SIZE];
 	long long size = -1;
 	uint64_t blob;
 
-	free(at);
-	if (!in_place)
-		return verify_fault(v, VERIFY_BLOBS, ref.at, "the value that this ref stands for is not null");
 	span_integer(bytes, &size);
 	span_copy(name, sha256, sizeof sha256);
 	buffer_clear(&v->key);
@@ -398,6 +396,18 @@ check_ref(struct verify_lines *v, struct span ref)
 }
 
 static bool
+check_ref(struct verify_lines *v, struct span ref)
+{
+	char *at = span_text(span_member(ref, "at"));
+	bool in_place = span_type(pointer_find(v->line, at)) == '0';
+
+	free(at);
+	if (!in_place)
+		return verify_fault(v, VERIFY_BLOBS, ref.at, "the value that this ref stands for is not null");
+	return check_named(v, ref);
+}
+
+static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
 	struct span_walk walk;
@@ -411,6 +421,46 @@ check_refs(struct verify_lines *v, const struct form *form)
 			return false;
 	}
 	return true;
+}
+
+/* A transcript that lies by itself may be without what goes with it. */
+static bool
+is_alone(const struct verify_lines *v)
+{
+	char *path;
+	bool stored;
+
+	if (access(v->blob_directory, F_OK) == 0)
+		return false;
+	path = storage_transcript(v->storage, v->run_id);
+	stored = access(path, F_OK) == 0;
+	free(path);
+	return !stored;
+}
+
+/* What is kept of files, and of what the workflow printed. */
+static bool
+check_kept(struct verify_lines *v, const struct form *form)
+{
+	struct definition_file file;
+	struct span_walk walk;
+	struct span key, element;
+	bool sound = true;
+
+	if ((!form->output.at && !form->files.at) || is_alone(v))
+		return true;
+	if (form->output.at && span_type(form->output) == 'o' && !check_named(v, form->output))
+		return false;
+	if (!form->files.at || span_type(form->files) != 'a')
+		return true;
+	span_walk_begin(&walk, form->files);
+	while (sound && span_walk_next(&walk, &key, &element)) {
+		if (span_type(element) != 'o' || !definition_file_read(&file, element))
+			continue;
+		sound = !file.kept || check_named(v, element);
+		definition_file_free(&file);
+	}
+	return sound;
 }
 
 /* What is claimed about other runs, and what is unknown. */
@@ -451,7 +501,7 @@ note_unknown(struct verify_lines *v, const struct form *form)
 /* In this order: each may rely on those before it. */
 static bool (*const line_checks[])(struct verify_lines *, const struct form *) = {
 	check_seq, check_time, check_run_id, check_parent, check_links, check_event_id,
-	check_pairs, check_seal, check_refs, note_runs, note_unknown,
+	check_pairs, check_seal, check_refs, check_kept, note_runs, note_unknown,
 };
 
 static bool

@@ -20,6 +20,7 @@ struct display {
 	struct outlet *out;
 	size_t width;              /* columns; 0: no limit */
 	bool colour;
+	bool screened;             /* it is for a terminal */
 	/* Of what is shown as well as it can be: a damaged line, a missing child run. */
 	void (*warn)(const struct error *warning);
 };
@@ -34,6 +35,9 @@ int display_order(const struct display *d, struct error *err);
 int display_tree(const struct display *d, struct error *err);
 /* The time that its calls took: a line for each, attempt by attempt; or the page. */
 int display_timeline(const struct display *d, struct error *err);
+/* The bytes of a file that the run was made of; of what it was given ("stdin") and printed
+ * ("stdout"). ERROR_USAGE if the recording does not have them. */
+int display_file(const struct display *d, struct error *err);
 /* The canonical bytes, replay/canonical.h. */
 int display_canonical(const struct display *d, struct error *err);
 

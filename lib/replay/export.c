@@ -233,23 +233,35 @@ in_snapshot(const struct exporting *x, const struct source *s, const char *path)
 	return below(path, s->workspace) && (s == x->source ? x->snapshot : s->snapshot != NULL);
 }
 
-/* path was recorded. What a child was made of the run's own replay can do without. */
+/* From the recording, if it has it; else as it is today. */
 static int
-export_file(struct exporting *x, const struct source *s, const char *path, struct error *err)
+write_file(const struct source *s, const struct definition_file *file, const char *to,
+    struct error *err)
 {
+	return file->kept && !is_there(to) ? source_restore(s, file, to, err) :
+	    copy(file->path, to, err);
+}
+
+/* It was recorded. What a child was made of the run's own replay can do without. */
+static int
+export_file(struct exporting *x, const struct source *s, const struct definition_file *file,
+    struct error *err)
+{
+	const char *path = file->path;
 	char *to;
 	int failed;
 
 	if (below(path, AWF_DATADIR) || in_snapshot(x, s, path) ||
-	    (s != x->source && !is_there(path)) || !is_new(x, path))
+	    (s != x->source && !file->kept && !is_there(path)) || !is_new(x, path))
 		return 0;
-	if (!is_there(path))
+	if (!file->kept && !is_there(path))
 		return error_set(err, ERROR_USAGE, path,
 		    "a step of the run was made of this file, which is not there any more");
-	if (recorded_file_check(s, x->visible, path, err) != 0)
+	if (!file->kept && recorded_file_check(s, x->visible, path, err) != 0)
 		return -1;
-	to = destination(x, path);
-	failed = copy(path, to, err) != 0 || list_file(x, path, to, err) != 0;
+	to = file->config != NULL ? memory_format("%s/" SOURCE_CONFIG "/awf/%s", x->storage.root,
+	    file->config) : destination(x, path);
+	failed = write_file(s, file, to, err) != 0 || list_file(x, path, to, err) != 0;
 	free(to);
 	return failed ? -1 : 0;
 }
@@ -257,17 +269,17 @@ export_file(struct exporting *x, const struct source *s, const char *path, struc
 static int
 export_files(struct exporting *x, const struct source *s, struct error *err)
 {
-	char *script = source_script(s);
+	struct definition_file script = { .path = source_script(s) };
 	int failed = 0;
 
-	if (script != NULL)
-		failed = export_file(x, s, script, err);
+	if (s->script == NULL && script.path != NULL)
+		failed = export_file(x, s, &script, err);
 	else if (s == x->source && source_script_lost(s))
 		failed = error_set(err, ERROR_USAGE, s->name,
 		    "the workflow's script is not what it was, or not there");
-	for (char **file = s->definitions; failed == 0 && file != NULL && *file != NULL; file++)
-		failed = export_file(x, s, *file, err);
-	free(script);
+	for (size_t i = 0; failed == 0 && i < s->definitions.count; i++)
+		failed = export_file(x, s, &s->definitions.list[i], err);
+	free(script.path);
 	return failed;
 }
 

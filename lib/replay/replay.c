@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "exec/conclusion.h"
@@ -82,6 +83,29 @@ derive_key(const char *run_id, unsigned char key[DIGEST_BYTES])
 	free(text);
 }
 
+/* What the recorded run.started names is named in the replay's. */
+static int
+keep_script(const struct performance *p, struct error *err)
+{
+	const struct source *s = p->spec->source;
+	struct definition_files files = DEFINITION_FILES_INIT;
+	int failed = 0;
+
+	definition_files_add(&files, s->payload);
+	for (size_t i = 0; failed == 0 && i < files.count; i++) {
+		char *from = path_join(s->blobs, files.list[i].sha256);
+		char *to = path_join(p->run.transcript.blobs, files.list[i].sha256);
+
+		if (files.list[i].kept && access(from, F_OK) == 0)
+			failed = directory_make(p->run.transcript.blobs, 0700, err) != 0 ||
+			    copytree_file(from, to, err) != 0;
+		free(from);
+		free(to);
+	}
+	definition_files_free(&files);
+	return failed ? -1 : 0;
+}
+
 static int
 make_run(struct performance *p, struct error *err)
 {
@@ -97,7 +121,7 @@ make_run(struct performance *p, struct error *err)
 	};
 
 	derive_key(s->run_id, recorded.key);
-	return run_recreate(&p->run, &recorded, err);
+	return run_recreate(&p->run, &recorded, err) != 0 ? -1 : keep_script(p, err);
 }
 
 static int
@@ -184,6 +208,8 @@ perform(struct performance *p, struct error *err)
 	if (p->spec->second)
 		umask(SECOND_UMASK);
 	signals_hold();
+	if (stage_settle(&p->stage, err) != 0)
+		return -1;
 	if (chdir(p->stage.workspace) != 0)
 		return error_errno(err, ERROR_SYSTEM, p->stage.workspace, "unable to work there");
 	if (make_run(p, err) != 0)

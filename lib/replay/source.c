@@ -23,7 +23,8 @@
 /* What is gathered while the transcript is read. */
 struct gathering {
 	struct source *source;
-	struct map known;          /* definitions and children that are listed already */
+	struct map known;          /* children that are listed already */
+	struct definition_files latest; /* that the attempt has named so far */
 	bool fed;                  /* a first step had an input */
 	char stdin_sha256[DIGEST_SIZE];
 };
@@ -122,15 +123,16 @@ recorded_path(struct span value)
 	return path;
 }
 
+/* The files that the attempt named come before those of earlier ones. */
 static void
-add_definition(struct gathering *g, char *path)
+settle_definitions(struct gathering *g)
 {
-	if (path == NULL || map_get(&g->known, path, strlen(path)) != NULL) {
-		free(path);
-		return;
-	}
-	map_put(&g->known, path, strlen(path), 0);
-	list_take(&g->source->definitions, path);
+	struct definition_files *all = &g->source->definitions;
+
+	for (size_t i = 0; i < g->latest.count; i++)
+		definition_files_put(all, &g->latest.list[i]);
+	free(g->latest.list);
+	g->latest = (struct definition_files)DEFINITION_FILES_INIT;
 }
 
 static void
@@ -167,6 +169,8 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 		    "see awf-verify");
 	s->payload = view.payload;
 	s->attempt = (int)attempt;
+	settle_definitions(g);
+	definition_files_begin(&g->latest, s->payload);
 	s->completed[0] = '\0';
 	s->status[0] = '\0';
 	g->stdin_sha256[0] = '\0';
@@ -176,19 +180,13 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 static void
 take_step(struct gathering *g, const struct event_view *event)
 {
-	struct span files = span_member(event->payload, "files"), key, file;
 	struct span input = span_member(event->payload, "input");
-	struct span_walk walk;
 
 	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id,
 	    g->source->started))
 		g->fed = true;
 	add_child(g, event->child_run_id);
-	if (span_type(files) != 'a')
-		return;
-	span_walk_begin(&walk, files);
-	while (span_walk_next(&walk, &key, &file))
-		add_definition(g, recorded_path(file));
+	definition_files_begin(&g->latest, event->payload);
 }
 
 static int
@@ -229,6 +227,7 @@ read_transcript(struct gathering *g, struct error *err)
 			break;
 		}
 	reader_close(&reader);
+	settle_definitions(g);
 	if (more == 0 && s->started[0] == '\0')
 		return error_set(err, ERROR_SCHEMA, s->transcript, "it has no run.started");
 	return more;
@@ -252,6 +251,25 @@ text_list(struct span array)
 	return list;
 }
 
+/* The one file that run.started names. */
+static void
+read_script(struct source *s)
+{
+	struct span files = span_member(s->payload, "files"), key, element;
+	struct definition_file file;
+	struct span_walk walk;
+
+	s->contained = span_type(files) == 'a';
+	if (!s->contained)
+		return;
+	span_walk_begin(&walk, files);
+	if (span_walk_next(&walk, &key, &element) && definition_file_read(&file, element)) {
+		if (file.kept)
+			s->script = memory_text(file.path);
+		definition_file_free(&file);
+	}
+}
+
 static int
 read_started(struct source *s, struct error *err)
 {
@@ -264,6 +282,7 @@ read_started(struct source *s, struct error *err)
 	s->argv = text_list(span_member(s->payload, "argv"));
 	span_copy(span_member(s->payload, "workflow_sha256"), s->workflow_sha256,
 	    sizeof s->workflow_sha256);
+	read_script(s);
 	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
 		return error_set(err, ERROR_SCHEMA, s->transcript,
 		    "its run.started does not say what was run, and where");
@@ -367,6 +386,7 @@ source_open(struct source *s, const struct storage *storage, const char *argumen
 	name_run(s);
 	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
 	map_free(&g.known);
+	definition_files_free(&g.latest);
 	if (failed)
 		return -1;
 	find_parts(s);
@@ -436,6 +456,55 @@ source_file(const struct source *s, const char *path)
 	return found != NULL ? found : memory_text(path);
 }
 
+void
+source_forget_files(struct source *s)
+{
+	for (size_t i = 0; i < s->definitions.count; i++)
+		s->definitions.list[i].kept = false;
+	free(s->script);
+	s->script = NULL;
+	s->contained = false;
+}
+
+bool
+source_file_differs(const struct source *s, const struct definition_file *file)
+{
+	char *path, *there;
+	bool differs;
+
+	if (!file->kept)
+		return false;
+	there = file->config != NULL && s->config != NULL ?
+	    memory_format("%s/awf/%s", s->config, file->config) : source_file(s, file->path);
+	path = path_join(s->blobs, file->sha256);
+	differs = !definition_file_is_at(file, there) && definition_file_is_at(file, path);
+	free(path);
+	free(there);
+	return differs;
+}
+
+int
+source_restore(const struct source *s, const struct definition_file *file, const char *path,
+    struct error *err)
+{
+	char *directory = path_directory(path);
+	struct buffer bytes = BUFFER_INIT;
+	struct replacement to;
+	int failed = blob_read(s->blobs, file->sha256, &bytes, err) != 0 ||
+	    directory_make(directory, 0755, err) != 0 ||
+	    replacement_open(&to, path, file->executable ? 0755 : 0644, err) != 0;
+
+	if (!failed && file_write(to.fd, buffer_string(&bytes), bytes.len) != 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&to);
+	} else if (!failed) {
+		failed = replacement_commit(&to, false, err);
+	}
+	buffer_free(&bytes);
+	free(directory);
+	return failed ? -1 : 0;
+}
+
 static bool
 has_digest(const char *path, const char *sha256)
 {
@@ -451,6 +520,8 @@ has_digest(const char *path, const char *sha256)
 char *
 source_script(const struct source *s)
 {
+	if (s->script != NULL)
+		return memory_text(s->script);
 	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
 		char *from = path_join(**word == '/' ? "" : s->workspace, *word);
 		char *path = path_normal(from);
@@ -491,11 +562,11 @@ void
 source_close(struct source *s)
 {
 	char *texts[] = { s->transcript, s->blobs, s->input, s->snapshot, s->files, s->config,
-		s->name, s->kind, s->workspace, s->directory };
+		s->name, s->kind, s->workspace, s->directory, s->script };
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
-	list_free(s->definitions);
+	definition_files_free(&s->definitions);
 	free(s->children);
 	list_free(s->argv);
 	buffer_free(&s->line);

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
+#include "record/definition_file.h"
 #include "record/storage.h"
 
 #define SOURCE_WORKFLOW "workflow"
@@ -50,9 +51,12 @@ struct source {
 	char *workspace;            /* where it was started */
 	char *directory;            /* of the workflow */
 	char workflow_sha256[DIGEST_SIZE]; /* "": no script */
+	char *script;               /* its path, as run.started names it; NULL: it does not */
+	bool contained;             /* the recording has the files of the run and its steps */
 
 	/* Of all attempts. */
-	char **definitions;         /* files that steps are made of, absolute; ends with NULL */
+	struct definition_files definitions; /* that the run and its steps are made of; as the
+	                               last attempt had them first */
 	char (*children)[ID_SIZE];
 	size_t child_count;
 };
@@ -79,6 +83,14 @@ char *source_exported(const struct source *s, const char *path);
 char *source_script(const struct source *s);
 /* Whether that is so although the workflow was a script. */
 bool source_script_lost(const struct source *s);
+/* From now on nothing of the files that the recording has is used: they are today's. */
+void source_forget_files(struct source *s);
+/* Whether what a replay finds at the path of a file is another one than was recorded, or
+ * nothing, and the recording has it. */
+bool source_file_differs(const struct source *s, const struct definition_file *file);
+/* Writes the bytes of such a file to path, making the directories above it. */
+int source_restore(const struct source *s, const struct definition_file *file, const char *path,
+    struct error *err);
 void source_close(struct source *s);
 
 #endif

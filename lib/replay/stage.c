@@ -1,12 +1,15 @@
 #include "replay/stage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -56,6 +59,192 @@ stage_show(char ***visible, const char *directory, struct error *err)
 	return 0;
 }
 
+/* ---- what the recording has ---- */
+
+#define RESTORED "definitions"
+#define RESTORED_CONFIG "config"
+
+/* A path below a directory. */
+static char *
+below(const char *directory, const char *path)
+{
+	return path_join(directory, path + (*path == '/'));
+}
+
+/* Takes both texts over. */
+static void
+show_instead(struct stage *st, char *at, char *source)
+{
+	size_t count = 0;
+
+	while (st->outside != NULL && st->outside[count].at != NULL)
+		count++;
+	st->outside = memory_array(st->outside, count + 2, sizeof *st->outside);
+	st->outside[count] = (struct confine_shown){ at, source };
+	st->outside[count + 1] = (struct confine_shown){ NULL, NULL };
+}
+
+static int
+restore_file(struct stage *st, const struct definition_file *file, struct error *err)
+{
+	const struct source *s = st->spec->source;
+	char *to = below(st->restored, file->path);
+
+	if (source_restore(s, file, to, err) != 0) {
+		free(to);
+		return -1;
+	}
+	if (within(file->path, s->workspace)) {
+		list_add(&st->inside, file->path);
+		free(to);
+	} else {
+		show_instead(st, memory_text(file->path), to);
+	}
+	return 0;
+}
+
+/* A user's configuration, in which steps look by name: all that they found there. */
+static int
+restore_config(struct stage *st, struct error *err)
+{
+	const struct definition_files *files = &st->spec->source->definitions;
+	int failed = 0;
+
+	st->config = path_join(st->spec->place, RESTORED_CONFIG);
+	for (size_t i = 0; failed == 0 && i < files->count; i++) {
+		const struct definition_file *file = &files->list[i];
+		char *to;
+
+		if (file->config == NULL || !file->kept)
+			continue;
+		to = memory_format("%s/awf/%s", st->config, file->config);
+		failed = source_restore(st->spec->source, file, to, err);
+		free(to);
+	}
+	return failed;
+}
+
+/* Where the configuration was when it was recorded; NULL. */
+static char *
+config_home(const struct definition_file *file)
+{
+	char *end = memory_format("/awf/%s", file->config), *home = NULL;
+
+	if (text_ends(file->path, end))
+		home = memory_copy(file->path, strlen(file->path) - strlen(end));
+	free(end);
+	return home;
+}
+
+/* Whether what is at the path may be shown; ERROR_USAGE. */
+static int
+check_file(const struct stage *st, const char *path, struct error *err)
+{
+	const struct source *s = st->spec->source;
+
+	if (s->files != NULL || (s->snapshot != NULL && within(path, s->workspace)))
+		return 0;
+	return recorded_file_check(s, st->spec->visible, path, err);
+}
+
+static int
+restore(struct stage *st, struct error *err)
+{
+	const struct source *s = st->spec->source;
+	bool copies = st->spec->isolation == ISOLATION_COPY, configured = false;
+	int failed = 0;
+
+	st->restored = path_join(st->spec->place, RESTORED);
+	if (st->spec->isolation == ISOLATION_NONE)
+		return 0;
+	for (size_t i = 0; failed == 0 && i < s->definitions.count; i++) {
+		const struct definition_file *file = &s->definitions.list[i];
+
+		if (!source_file_differs(s, file) &&
+		    (!file->kept || check_file(st, file->path, NULL) == 0))
+			continue;
+		if (file->config != NULL && copies)
+			configured = true;
+		else
+			failed = restore_file(st, file, err);
+		if (file->config != NULL && !copies && st->config == NULL)
+			st->config = config_home(file);
+	}
+	return failed == 0 && configured ? restore_config(st, err) : failed;
+}
+
+/* Opens the directory of a path below root, making what is missing. */
+static int
+make_beneath(int root, const char *path)
+{
+	char *part = memory_text(path);
+	int fd = -1;
+
+	for (char *slash = strchr(part, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		int parent = fd;
+
+		*slash = '\0';
+		fd = beneath_open_directory(root, part);
+		if (fd < 0 && errno == ENOENT &&
+		    mkdirat(parent >= 0 ? parent : root, path_base(part), 0755) == 0)
+			fd = beneath_open_directory(root, part);
+		*slash = '/';
+		if (parent >= 0)
+			close(parent);
+		if (fd < 0)
+			break;
+	}
+	if (fd < 0 && strchr(path, '/') == NULL)
+		fd = beneath_open_directory(root, ".");
+	free(part);
+	return fd;
+}
+
+/* Of a workspace that may have links to anywhere. */
+static int
+put_inside(const struct stage *st, int root, const char *path, struct error *err)
+{
+	const char *part = beneath_part(st->spec->source->workspace, path);
+	char *from = below(st->restored, path);
+	struct buffer bytes = BUFFER_INIT;
+	int directory = make_beneath(root, part), fd = -1, failed = -1;
+	struct stat status;
+
+	if (directory >= 0 && stat(from, &status) == 0 &&
+	    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
+		/* Not by rename(): an overlay would have to move what is below. */
+		unlinkat(directory, path_base(part), 0);
+		fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
+		    O_NOFOLLOW, status.st_mode & 0777);
+		failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);
+	}
+	if (failed != 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to restore it from the recording");
+	if (fd >= 0)
+		close(fd);
+	if (directory >= 0)
+		close(directory);
+	buffer_free(&bytes);
+	free(from);
+	return failed;
+}
+
+int
+stage_settle(const struct stage *st, struct error *err)
+{
+	int root, failed = 0;
+
+	if (st->inside == NULL)
+		return 0;
+	root = open(st->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return error_errno(err, ERROR_SYSTEM, st->workspace, "unable to work there");
+	for (char **path = st->inside; failed == 0 && *path != NULL; path++)
+		failed = put_inside(st, root, *path, err);
+	close(root);
+	return failed;
+}
+
 /* ---- the workspace ---- */
 
 /* What the workspace was, or is taken for. NULL: it is not there. */
@@ -66,8 +255,10 @@ origin(const struct source *s)
 
 	if (s->snapshot != NULL)
 		return memory_text(s->snapshot);
+	if (s->files == NULL && path_is_directory(s->workspace))
+		return memory_text(s->workspace);
 	if (s->files == NULL)
-		return path_is_directory(s->workspace) ? memory_text(s->workspace) : NULL;
+		return s->contained ? memory_text("") : NULL;
 	/* An export without a snapshot: the files of steps that lie in it, if any. */
 	path = source_exported(s, s->workspace);
 	if (path != NULL && path_is_directory(path))
@@ -164,6 +355,10 @@ lead(const struct stage *st, const char *path)
 		return memory_text(path);
 	if (within(path, s->workspace))
 		return memory_format("%s%s", st->workspace, path + strlen(s->workspace));
+	found = below(st->restored, path);
+	if (access(found, F_OK) == 0)
+		return found;
+	free(found);
 	found = source_exported(s, path);
 	return found != NULL ? found : memory_text(path);
 }
@@ -286,8 +481,8 @@ set_environment(struct stage *st)
 	set_members(e, "AWF_INPUT_", span_member(s->payload, "inputs"));
 	pass(e, "HOME");
 	pass(e, "XDG_CONFIG_HOME");
-	if (s->config != NULL)
-		environment_set(e, "XDG_CONFIG_HOME", s->config);
+	if (st->config != NULL || s->config != NULL)
+		environment_set(e, "XDG_CONFIG_HOME", st->config != NULL ? st->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
 	set_path(st);
 	tools = environment_get(e, "AWF_TOOL_PATH");
@@ -391,11 +586,13 @@ show_definitions(struct stage *st, struct error *err)
 {
 	const struct source *s = st->spec->source;
 
-	for (char **file = s->definitions; file != NULL && *file != NULL; file++) {
-		if (s->files == NULL && (s->snapshot == NULL || !within(*file, s->workspace)) &&
-		    recorded_file_check(s, st->spec->visible, *file, err) != 0)
+	for (size_t i = 0; i < s->definitions.count; i++) {
+		const struct definition_file *file = &s->definitions.list[i];
+
+		if (check_file(st, file->path, err) == 0)
+			show_file(st, file->path);
+		else if (!file->kept)
 			return -1;
-		show_file(st, *file);
 	}
 	return 0;
 }
@@ -436,7 +633,7 @@ int
 stage_open(struct stage *st, const struct stage_spec *spec, struct error *err)
 {
 	*st = (struct stage){ .spec = spec };
-	if (set_workspace(st, err) != 0)
+	if (restore(st, err) != 0 || set_workspace(st, err) != 0)
 		return -1;
 	set_argv(st);
 	set_environment(st);
@@ -453,6 +650,7 @@ stage_confinement(const struct stage *st, const char *const *writable)
 		.visible = (const char *const *)st->visible,
 		.writable = writable,
 		.shown = st->elsewhere,
+		.files = st->outside,
 		.host_name = st->spec->second ? SECOND_HOST : NULL,
 		.first_pid = st->spec->second ? SECOND_PID : 0,
 	};
@@ -470,7 +668,8 @@ make_remark(const struct source *source, enum isolation isolation)
 		return memory_format("no snapshot of the workspace: only the files of steps are in %s",
 		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
 	if (!path_is_directory(source->workspace))
-		return NULL;
+		return source->contained ? memory_format("%s is not there, and no snapshot of it: only "
+		    "the files of steps are in it", source->workspace) : NULL;
 	return memory_format(isolation == ISOLATION_COPY ?
 	    "no namespaces: it runs in a copy of today's %s" :
 	    "no snapshot of the workspace: today's %s is used", source->workspace);
@@ -497,5 +696,13 @@ stage_close(struct stage *st)
 	list_free(st->visible);
 	list_free(st->paths);
 	free(st->elsewhere);
+	for (size_t i = 0; st->outside != NULL && st->outside[i].at != NULL; i++) {
+		free((void *)(uintptr_t)st->outside[i].at);
+		free((void *)(uintptr_t)st->outside[i].source);
+	}
+	free(st->outside);
+	free(st->restored);
+	free(st->config);
+	list_free(st->inside);
 	environment_free(&st->environment);
 }

@@ -7,6 +7,8 @@
  *     in the recorded PATH, its directory stands before it.
  *   - In namespaces all is seen at its recorded path. Without them, in a copy of the
  *     workspace, arguments and search paths that name the original name the copy.
+ *   - A script, agent, prompt, tool, skill or schema file that is not there, or is not
+ *     what it was, is the recording's.
  *   - The second of two replays that are to be compared gets what must not matter
  *     otherwise: another umask, host name and pid, and a copy of the workspace in
  *     which files have other inodes and times and stand in another order.
@@ -50,6 +52,12 @@ struct stage {
 	char **visible;          /* directories */
 	struct confine_shown *elsewhere;
 	char **paths;            /* of elsewhere */
+
+	/* Files that are not what they were, or not there: from the recording. */
+	char *restored;          /* a directory with them, below their paths */
+	char *config;            /* one that is a configuration; NULL: today's */
+	char **inside;           /* those of the workspace, absolute */
+	struct confine_shown *outside; /* the others */
 };
 
 /* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied. st is for
@@ -57,6 +65,8 @@ struct stage {
 int stage_open(struct stage *st, const struct stage_spec *spec, struct error *err);
 /* What confines to it, whose texts are the stage's; writable ends with NULL. */
 struct confine_spec stage_confinement(const struct stage *st, const char *const *writable);
+/* Where it runs, before anything does: puts the restored files of the workspace there. */
+int stage_settle(const struct stage *st, struct error *err);
 /* What there is to say of it, in one line; NULL: nothing. */
 char *stage_remark(const struct source *source, enum isolation isolation);
 void stage_close(struct stage *st);

@@ -79,7 +79,7 @@ cleanup() {
 @test "a missing and a changed blob are found" {
 	head -c 1000 /dev/urandom | awf-run -c 'awf-step -r a -- cat' >/dev/null
 	awf-verify
-	blob=$(echo "$AWF_STORAGE"/blobs/*/*)
+	blob=$(find "$AWF_STORAGE/blobs" -type f -size +511c -exec ls -S {} + | head -n 1)
 	printf x >>"$blob"
 	run -3 awf-verify
 	[[ $output == *": blobs: blob "*"is not the 1000 bytes that it should be: see $blob" ]]
@@ -195,7 +195,7 @@ EOF
 
 @test "a FIFO in the place of a blob or a torn line holds nothing up" {
 	awf-step -n a -- head -c 300000 /dev/zero >/dev/null
-	blob=$(echo "$AWF_STORAGE"/blobs/*/*)
+	blob=$(find "$AWF_STORAGE/blobs" -type f -size +511c -exec ls -S {} + | head -n 1)
 	rm "$blob"
 	mkfifo "$blob"
 	run -4 timeout 10 awf-verify

@@ -524,9 +524,9 @@ ledger() { tr '\n' ' ' <ledger; }
 	[[ "$stderr" == "awf-run: sub:0:0: the child run is not given what it was given when it was recorded"* ]]
 	echo first >what
 	printf '%s\n' 'cat what | awf-run ./sub -x' >top
-	run -3 --separate-stderr awf-replay -q --isolation copy
+	run -3 --separate-stderr awf-replay -q --current --isolation copy
 	printf '%s\n' 'cat what >/dev/null' >top
-	run -3 --separate-stderr awf-replay -q --isolation copy
+	run -3 --separate-stderr awf-replay -q --current --isolation copy
 	same "$(runs)" 2
 }
 
@@ -598,11 +598,11 @@ inner (child run $(id_of inner)): two replays agree"
 
 @test "determinism: a child that cannot be replayed is named, with what is missing" {
 	kind=$(isolation)
-	mkdir gone
-	awf-run -n --name top -c 'cd gone; awf-run -n --name sub -c true'
-	rmdir gone
+	awf-run -n --name top -c 'echo x | awf-run --name sub -c "cat >/dev/null"'
+	child=$(basename "$(transcript_of sub)" .jsonl)
+	rm "$AWF_STORAGE/inputs/$child"
 	checked 4
-	same "$stderr" "awf-verify: sub (child run ID): $PWD/gone: the workspace is not there, and no snapshot of it"
+	same "$stderr" "awf-verify: ID: its standard input (inputs/ID in the storage) is missing"
 }
 
 @test "determinism: children that are not replayed are told, and change nothing" {

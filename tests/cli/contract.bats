@@ -61,14 +61,14 @@ keys() { events "$1" '.payload | keys_unsorted | join(" ")' | sort -u | tr -d '"
 	same "$(jq -r 'keys_unsorted | join(" ")' "$(transcript)" | sort -u)" \
 "seq timestamp event_id run_id parent_event_id links type path iteration payload prev
 seq timestamp event_id run_id parent_event_id type path iteration payload prev"
-	same "$(keys run.started)" 'name kind argv cwd directory inputs env workflow_sha256 awf_version format attempt'
-	same "$(keys run.completed)" 'status exit_code error duration_ms stdin usage'
+	same "$(keys run.started)" 'name kind argv cwd directory inputs env workflow_sha256 files awf_version format attempt'
+	same "$(keys run.completed)" 'status exit_code error duration_ms stdin stdout usage'
 	same "$(keys step.started)" \
 "name kind call attempt input_sha256 input definition_sha256 blocks condition
 name kind call attempt input_sha256 input definition_sha256 effects idempotent blocks condition mode
 name kind call attempt input_sha256 input definition_sha256 files agent provider model timeout_ms
 name kind call attempt input_sha256 input definition_sha256 files effects tool mode"
-	same "$(events step.started '.payload | select(.tool).files')" \
+	same "$(events step.started '.payload | select(.tool).files | map(.path)')" \
 		"[\"$PWD/tools/add.tool.json\",\"$PWD/tools/add\"]"
 	same "$(keys step.completed)" \
 "name kind call duration_ms skipped

@@ -47,7 +47,7 @@ again() {
 
 # The replay must differ, and say so of this call and value.
 differs() {
-	run -3 --separate-stderr awf-replay -q --isolation "$ISOLATION"
+	run -3 --separate-stderr awf-replay -q --isolation "$ISOLATION" "${@:2}"
 	same "$(grep '^awf-replay: ' <<<"$stderr" | sed -E 's/[0-9a-f-]{36}/ID/g; s/^[^:]*: [^:]*: //')" \
 		"the replay differs from the recording: $1"
 	[ -d "$(sed -n 's/^  the replay is kept in //p' <<<"$stderr")/transcripts" ]
@@ -108,7 +108,8 @@ differs() {
 	rm one.answers
 	again
 	printf '#!/bin/sh\necho 9\n' >tools/add
-	differs 'ask:0:0: step.started ID: /payload/definition_sha256 differs'
+	again
+	differs 'ask:0:0: step.started ID: /payload/definition_sha256 differs' --current
 }
 
 @test "tools run again or not, as their effects say" {
@@ -152,7 +153,7 @@ differs() {
 	printf 'awf-step -n a -q -- echo one\n' >flow
 	awf-run ./flow
 	printf 'awf-step -n a -q -- echo two\n' >flow
-	differs 'a:0:0: step.started ID: /payload/blocks/0/command differs'
+	differs 'a:0:0: step.started ID: /payload/blocks/0/command differs' --current
 	[[ $stderr == *"  the workflow's script is not what it was, or not there"* ]]
 }
 
@@ -182,7 +183,7 @@ differs() {
 	mkdir gone
 	(cd gone && awf-run -c 'awf-step -n a -q -- true')
 	rmdir gone
-	run -4 --separate-stderr awf-replay
+	run -4 --separate-stderr awf-replay --current
 	same "$stderr" "awf-replay: $PWD/gone: the workspace is not there, and no snapshot of it"
 	run -1 --separate-stderr awf-replay --isolation copi
 	same "$stderr" "awf-replay: --isolation: no such word 'copi' (did you mean 'copy'?)"
@@ -422,7 +423,7 @@ work/tools/add.tool.json"
 	echo go | awf-run -c 'awf-step -a one.md s -q'
 	echo key >../key
 	mkdir -p ../theirs/transcripts ../x/y
-	sed "s|\"files\":\[\"[^\"]*|\"files\":[\"/../../../..${PWD%/*}/key|" "$(transcript)" \
+	sed "s|\"files\":\[{[^]]*|\"files\":[\"/../../../..${PWD%/*}/key\"|" "$(transcript)" \
 		>../theirs/transcripts/"$(basename "$(transcript)")"
 	cp -r "$AWF_STORAGE/inputs" ../theirs/
 	run -1 awf-replay -q --export ../x/y/z ../theirs
@@ -454,18 +455,21 @@ work/tools/add.tool.json"
 	run -0 awf-replay -q --export ../exported
 	elsewhere
 	replays_from "$ISOLATION"
-	same "$(find exported/blobs exported/inputs -type f | wc -l)" 2
+	same "$(find exported/blobs exported/inputs -type f | wc -l)" 3
 }
 
 @test "exports that would not replay are refused" {
+	# What older versions recorded: the names of files alone.
 	exportable
+	sed -i 's/"files":\[{"path":\("[^"]*"\)[^]]*\]/"files":[\1]/; /"type":"run.started"/s/"files":\[[^]]*\],//' "$(transcript)"
 	echo x >>flows/flow
 	run -1 --separate-stderr awf-replay --export ../exported
 	same "$stderr" "awf-replay: flow: the workflow's script is not what it was, or not there"
 	sed -i '$d' flows/flow
-	rm prompt
+	file=$(grep -o '"files":\["[^"]*' "$(transcript)" | sed 's/.*"//; q')
+	mv "$file" "$file.gone"
 	run -1 --separate-stderr awf-replay --export ../exported
-	same "$stderr" "awf-replay: $PWD/prompt: a step of the run was made of this file, which is not there any more"
+	same "$stderr" "awf-replay: $file: a step of the run was made of this file, which is not there any more"
 	[ ! -e ../exported ]
 	mkdir full
 	touch full/file
@@ -559,6 +563,7 @@ names_file() { sed "s|\"files\":\[[^]]*\]|\"files\":[\"$1\"]|" "$2"; }
 	awf-replay -q --visible ../elsewhere --export ../out
 	rm -r ../elsewhere
 	awf-replay -q ../out
+	rm -r ../out/blobs
 	mv "../out/workflow/files$elsewhere"/* ../outside
 	rmdir "../out/workflow/files$elsewhere"
 	ln -s "$(realpath ../outside)" "../out/workflow/files$elsewhere"

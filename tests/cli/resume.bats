@@ -209,8 +209,9 @@ untouched() {
 	flow 'awf-step -n wait -q -- die; echo "$1"'
 	dies ./flow.awf x </dev/null
 	printf '#!/usr/bin/env bash\nawf-step -n wait -q -- die; echo "${BASH:+bash} $1"\n' >flow.awf
-	run -0 awf-run --resume "$run_id" </dev/null
+	run -0 --separate-stderr awf-run --resume "$run_id" </dev/null
 	same "$output" "bash x"
+	[[ $stderr == *"-#!/bin/sh"*"+#!/usr/bin/env bash"* ]]
 	dies -c 'awf-step -n wait -q -- die; echo "$0 $1"' x </dev/null
 	run -0 awf-run --resume "$run_id" </dev/null
 	same "$output" "pipeline x"

@@ -16,7 +16,7 @@ add_child(struct history_summary *summary, const struct recorded_call *c)
 	child = &summary->children[summary->child_count++];
 	child->call = memory_text(c->id);
 	child->path = memory_text(c->path);
-	memcpy(child->run_id, c->child, ID_SIZE);
+	snprintf(child->run_id, sizeof child->run_id, "%s", c->child);
 }
 
 static void
@@ -28,7 +28,7 @@ summarise(const struct recording *rec, struct history_summary *summary)
 		if (!recording_counts(rec, i))
 			continue;
 		summary->calls++;
-		if (c->child[0] != '\0' && c->state != RECALL_SUCCEEDED &&
+		if (c->child != NULL && c->state != RECALL_SUCCEEDED &&
 		    c->begin.source == rec->spec->other_count)
 			add_child(summary, c);
 	}

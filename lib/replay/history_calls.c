@@ -151,6 +151,35 @@ changes_something(struct span effects)
 	return span_is(effects, "workspace") || span_is(effects, "external");
 }
 
+/* Thousands of calls are of a few steps. */
+static const char *
+share_path(struct recording *rec, struct span text)
+{
+	char *path = span_text(text);
+	const size_t *found;
+
+	if (path == NULL)
+		path = memory_text("");
+	found = map_get(&rec->by_path, path, strlen(path));
+	if (found != NULL) {
+		free(path);
+		return rec->paths[*found];
+	}
+	map_put(&rec->by_path, path, strlen(path), rec->path_count);
+	rec->paths = memory_array(rec->paths, rec->path_count + 1, sizeof *rec->paths);
+	return rec->paths[rec->path_count++] = path;
+}
+
+static void
+read_guard(const struct reading *at, unsigned char guard[DIGEST_BYTES])
+{
+	char input[DIGEST_SIZE] = "", definition[DIGEST_SIZE] = "";
+
+	span_copy(at->members[INPUT_SHA256], input, sizeof input);
+	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
+	index_guard(input, definition, guard);
+}
+
 void
 recording_take_started(struct recording *rec, const struct reading *at)
 {
@@ -159,15 +188,10 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	size_t index = (size_t)(c - rec->calls);
 
 	memcpy(c->started, at->id, ID_SIZE);
-	span_copy(at->view.child_run_id, c->child, sizeof c->child);
+	c->child = span_text(at->view.child_run_id);
 	c->begin = at->place;
-	c->path = span_text(at->view.path);
-	if (c->path == NULL)
-		c->path = memory_text("");
-	span_copy(at->view.timestamp, c->timestamp, sizeof c->timestamp);
-	span_copy(at->members[INPUT_SHA256], c->input_sha256, sizeof c->input_sha256);
-	span_copy(at->members[DEFINITION_SHA256], c->definition_sha256,
-	    sizeof c->definition_sha256);
+	c->path = share_path(rec, at->view.path);
+	read_guard(at, c->guard);
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
@@ -305,8 +329,7 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
 	    c->event_count == 0) {
 		c = &rec->calls[c->claims];
-		if (strcmp(c->input_sha256, claim->input_sha256) != 0 ||
-		    strcmp(c->definition_sha256, claim->definition_sha256) != 0)
+		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
 			return false;
 	}
 	return stands(c);

@@ -59,7 +59,7 @@ check_path(const struct recording *rec, const char *option, const char *path,
 {
 	for (size_t i = 0; i < rec->call_count; i++) {
 		const struct recorded_call *c = &rec->calls[i];
-		bool child = c->child[0] != '\0';
+		bool child = c->child != NULL;
 
 		if (child && path_inside(path, c->id, c->path) != NULL)
 			return 0;
@@ -273,7 +273,8 @@ add_doubt(const struct recording *rec, struct history_summary *summary, size_t c
 	if (tool != NULL)
 		d->tool = span_text(span_path(span_of(line.data, line.len), "payload", "name", NULL));
 	d->what = describe(&line, tool != NULL);
-	memcpy(d->timestamp, tool != NULL ? tool->timestamp : c->timestamp, CLOCK_TEXT_SIZE);
+	span_copy(span_member(span_of(line.data, line.len), "timestamp"), d->timestamp,
+	    sizeof d->timestamp);
 	buffer_free(&line);
 	return 0;
 }

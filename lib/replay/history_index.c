@@ -94,8 +94,7 @@ compare_places(const void *a, const void *b)
 bool
 recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
 {
-	return strcmp(c->input_sha256, earlier->input_sha256) == 0 &&
-	    strcmp(c->definition_sha256, earlier->definition_sha256) == 0 &&
+	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 &&
 	    c->begin.source == earlier->begin.source;
 }
 
@@ -150,7 +149,7 @@ sort_by(const struct recording *rec, const struct recorded_call *c, struct index
 	split_id(c->id, &name, &r->occurrence, &r->item);
 	item = c->member || rec->spec->mode == RECALL_REPLAY ? r->item : ANY_ITEM;
 	index_key(root_id(rec, c), name, item, r->key);
-	index_guard(c->input_sha256, c->definition_sha256, r->guard);
+	memcpy(r->guard, c->guard, sizeof r->guard);
 	free(name);
 }
 

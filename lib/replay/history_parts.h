@@ -39,11 +39,10 @@ struct place {
  * and form a chain; its last stands for it. */
 struct recorded_call {
 	char *id;                    /* NAME:OCCURRENCE:ITEM chain */
-	char *path;
-	char started[ID_SIZE];       /* event ids */
-	char child[ID_SIZE];         /* the run that it is; "": it is a step's */
-	char timestamp[CLOCK_TEXT_SIZE];
-	char input_sha256[DIGEST_SIZE], definition_sha256[DIGEST_SIZE];
+	const char *path;            /* one of the recording's */
+	char started[ID_SIZE];       /* event id */
+	char *child;                 /* the run that it is; NULL: it is a step's */
+	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
 	size_t attempt;              /* counted over all sources */
 	size_t enclosing;            /* call, NO_CALL at top level */
 	size_t claims, claimed_by;   /* neighbours in the chain */
@@ -78,7 +77,6 @@ struct recorded_tool {
 	size_t call;
 	size_t before;               /* the one before it in the chain, or NO_TOOL */
 	char id[ID_SIZE], cause[ID_SIZE];
-	char timestamp[CLOCK_TEXT_SIZE];
 	char *call_id;
 	struct place place;
 	const char *cut;             /* why its end is not known; NULL: it is */
@@ -101,6 +99,9 @@ struct index_source {
 struct recording {
 	const struct history_spec *spec;
 	struct recorded_call *calls;
+	char **paths;                /* of all calls, each once */
+	size_t path_count;
+	struct map by_path;
 	size_t call_count, call_capacity;
 	struct recorded_tool *tools;
 	size_t tool_count, tool_capacity;

@@ -221,6 +221,16 @@ history_source(const struct history_spec *spec, size_t index)
 	return index < spec->other_count ? &spec->others[index] : &spec->own;
 }
 
+/* They take as much memory as the calls, and all is read. */
+static void
+forget_names(struct recording *rec)
+{
+	map_free(&rec->by_id);
+	map_free(&rec->by_event);
+	map_free(&rec->by_path);
+	map_free(&rec->tool_by_event);
+}
+
 int
 recording_read(struct recording *rec, const struct history_spec *spec, struct error *err)
 {
@@ -231,6 +241,7 @@ recording_read(struct recording *rec, const struct history_spec *spec, struct er
 	for (uint32_t i = 0; i < count; i++)
 		if (read_source(rec, i, err) != 0)
 			return -1;
+	forget_names(rec);
 	if (spec->mode == RECALL_RESUME)
 		recording_settle_claims(rec);
 	if (spec->own.path == NULL)
@@ -257,7 +268,7 @@ recording_free(struct recording *rec)
 {
 	for (size_t i = 0; i < rec->call_count; i++) {
 		free(rec->calls[i].id);
-		free(rec->calls[i].path);
+		free(rec->calls[i].child);
 		free(rec->calls[i].events);
 	}
 	for (size_t i = 0; i < rec->tool_count; i++)
@@ -265,8 +276,9 @@ recording_free(struct recording *rec)
 	free(rec->calls);
 	free(rec->tools);
 	free(rec->sources);
-	map_free(&rec->by_id);
-	map_free(&rec->by_event);
-	map_free(&rec->tool_by_event);
+	for (size_t i = 0; i < rec->path_count; i++)
+		free(rec->paths[i]);
+	free(rec->paths);
+	forget_names(rec);
 	*rec = (struct recording){ .calls = NULL };
 }

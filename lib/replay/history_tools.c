@@ -51,7 +51,6 @@ read_tool_call(struct recording *rec, size_t call, const struct reading *at)
 		return;
 	memcpy(t.id, at->id, ID_SIZE);
 	reading_reference(at->view.parent_event_id, t.cause);
-	span_copy(at->view.timestamp, t.timestamp, sizeof t.timestamp);
 	t.call_id = span_text(at->members[CALL_ID]);
 	if (t.call_id == NULL)
 		t.call_id = memory_text("");

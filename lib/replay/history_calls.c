@@ -320,12 +320,14 @@ stands(const struct recorded_call *c)
 }
 
 /* Whether the claim, which is open, was to reuse what it took over: then that is all there
- * is to it. */
+ * is to it. A child run may have been given another input, and goes on by its own record. */
 static bool
 was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 {
 	const struct recorded_call *c = claim;
 
+	if (c->child != NULL)
+		return false;
 	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
 	    c->event_count == 0) {
 		c = &rec->calls[c->claims];

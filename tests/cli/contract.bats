@@ -293,6 +293,7 @@ awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 	awf-step -r b -- cat <results | cmp - <(printf 'a\n\377b\nc')
 }
 
+# bats test_tags=torture
 @test "50 MB of NULs pass; a result that no line can hold is a failure" {
 	same "$(awf-step -n a -- head -c 50000000 /dev/zero | awf-step -r b -- wc -c)" 50000000
 	run -3 --separate-stderr awf-step -n -q a -- sh -c "printf '\\377'; head -c 210000000 /dev/zero"

@@ -6,7 +6,7 @@ load ../support/helpers
 
 # $ROUNDS says how often what is deterministic must be found so.
 prepare() {
-	: "${ROUNDS:=3}"
+	: "${ROUNDS:=$(rounds 1 3)}"
 	ISOLATION=${AWF_TEST_ISOLATION:-namespaces}
 	awf-run -n -c 'awf-step -n probe -q -- true'
 	awf-replay -q 2>/dev/null || ISOLATION=copy

@@ -274,7 +274,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	awf-run -n --id-file run.id ./flow.awf >out
 	cp -r "$AWF_STORAGE" whole
 	last=$(grep -n '"type":"step.completed","path":"work"' "$(record)" | cut -d: -f1)
-	for line in $(seq 2 "$((last - 1))"); do
+	for line in $(seq 2 "$(rounds 4 1)" "$((last - 1))"); do
 		rm -rf "$AWF_STORAGE" requests.jsonl
 		cp -r whole "$AWF_STORAGE"
 		answers=$(head -n "$line" "$(record)" | grep -c '"type":"message.assistant"' || true)

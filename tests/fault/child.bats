@@ -67,7 +67,7 @@ once() {
 }
 
 @test "everything is killed at random moments" {
-	for round in $(seq "${CRASH_ROUNDS:-4}"); do
+	for round in $(seq "${CRASH_ROUNDS:-$(rounds 1 4)}"); do
 		seed=${CRASH_SEED:-$RANDOM}
 		rm -rf "$AWF_STORAGE" id
 		: >ledger

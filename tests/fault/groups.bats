@@ -86,7 +86,7 @@ survives() {
 	awf-run --id-file id ./flow.awf <items >out
 	same "$(cat out)" "$want"
 	lines=$(wc -l <"$(transcript)")
-	for round in $(seq "${GROUP_ROUNDS:-8}"); do
+	for round in $(seq "${GROUP_ROUNDS:-$(rounds 1 8)}"); do
 		rm -rf "$AWF_STORAGE" id out
 		at=$((RANDOM % lines + 1))
 		echo "round $round: first killed at line $at of $lines"

@@ -15,10 +15,12 @@ checked() {
 		--errors-for-leak-kinds=definite,indirect,possible "$@"
 }
 
+# bats test_tags=torture
 @test "awf-step with a command" {
 	printf 'a\nb\n' | checked awf-step -i lines x -- cat | checked awf-step -s --into k -r y -- wc -c
 }
 
+# bats test_tags=torture
 @test "awf-step with failures, retries and skips" {
 	run -3 checked awf-step -n --retries 1 --delay 10ms x -- false
 	awf-step -n x -- false >line 2>/dev/null || true
@@ -40,6 +42,7 @@ checked() {
 	run -2 checked awf-step -a nosuchagent x
 }
 
+# bats test_tags=torture
 @test "awf-step with agents that hand over, and a program before each turn" {
 	mkdir agents
 	printf -- '---\nmodel: replay/%s\nhandoffs: [two]\nbefore_turn: %s\n---\n' "$PWD/one.jsonl" \
@@ -55,6 +58,7 @@ checked() {
 	AWF_MODEL=replay/x run -2 checked awf-step -a three x <<<go
 }
 
+# bats test_tags=torture
 @test "awf-step with MCP servers, good and bad" {
 	used() { echo '{"type":"message","blocks":[{"type":"tool_use","tool_id":"t","tool_name":"mcp__a__'"$1"'","tool_input":{}}],"stop_reason":"tool_use","usage":{},"model":"m"}'; }
 	{ used echo; used die; used grow; used garbage; used fail; } >some.jsonl
@@ -69,6 +73,7 @@ checked() {
 	run -2 checked awf-step -q -a three.md x <<<go
 }
 
+# bats test_tags=torture
 @test "awf-run" {
 	echo in | checked awf-run --input k=v -c 'cat >/dev/null; awf-step -n -q x -- true'
 	run -3 checked awf-run -n -c 'awf-step -n -q x -- false >/dev/null; true'
@@ -77,6 +82,7 @@ checked() {
 	run -124 checked awf-run -n --timeout 300ms -c 'sleep 9'
 }
 
+# bats test_tags=torture
 @test "awf-run --resume and --fork" {
 	printf '%s\n' 'echo x | awf-step --effects external a -- cat | awf-step b -q -- cat' 'test -e fine' >flow
 	echo in | run -1 awf-run --id-file id ./flow
@@ -90,6 +96,7 @@ checked() {
 	run -0 checked awf-run --continue ./flow </dev/null
 }
 
+# bats test_tags=torture
 @test "gates and seals" {
 	awf-verify --keygen key
 	echo in | checked awf-run --seal=key -c 'awf-step a -- cat >line'
@@ -105,6 +112,7 @@ checked() {
 	run -4 checked awf-verify --keygen key
 }
 
+# bats test_tags=torture
 @test "a masked run, and its filter" {
 	printf 'secret\nre:k-[0-9]+\n' >patterns
 	export PATH="$BUILD/libexec/awf:$PATH"

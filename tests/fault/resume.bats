@@ -11,22 +11,23 @@ crash() {
 		--directory "$CRASH_DIRECTORY" "${@:2}" 3>&-
 }
 
-@test "everything is killed at random moments" { crash crash --rounds "${CRASH_ROUNDS:-12}"; }
+@test "everything is killed at random moments" { crash crash --rounds "${CRASH_ROUNDS:-$(rounds 2 12)}"; }
 
 @test "awf-run alone is killed at random moments" {
-	crash crash --kill run --rounds "${CRASH_ROUNDS:-5}"
+	crash crash --kill run --rounds "${CRASH_ROUNDS:-$(rounds 1 5)}"
 }
 
 @test "any one process is killed at random moments" {
-	crash crash --kill one --rounds "${CRASH_ROUNDS:-5}"
+	crash crash --kill one --rounds "${CRASH_ROUNDS:-$(rounds 1 5)}"
 }
 
-@test "the power fails at random moments" { crash crash --kill power --rounds "${CRASH_ROUNDS:-10}"; }
+@test "the power fails at random moments" { crash crash --kill power --rounds "${CRASH_ROUNDS:-$(rounds 2 10)}"; }
 
 @test "everything dies right after a line is written, or amid the next" {
-	crash crash_prefix --every "${CRASH_EVERY:-6}"
+	crash crash_prefix --every "${CRASH_EVERY:-$(rounds 40 6)}"
 }
 
+# bats test_tags=torture
 @test "without syncs a power cut is noticed, so the others mean something" {
 	run crash crash --kill power --sync none --rounds 20
 	[ "$status" -eq 1 ]

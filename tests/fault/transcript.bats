@@ -27,7 +27,7 @@ in_small_file_system() {
 }
 
 @test "writers killed at random moments lose nothing that was acknowledged" {
-	rounds=${ROUNDS:-200} segment=200 total=0 repairs=0 seed=${SEED:-$$}
+	rounds=${ROUNDS:-$(rounds 40 200)} segment=200 total=0 repairs=0 seed=${SEED:-$$}
 	for ((done = 0; done < rounds; done += segment)); do
 		((rounds - done >= segment)) || segment=$((rounds - done))
 		rm -rf kill

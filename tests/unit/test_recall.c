@@ -3,6 +3,7 @@
  *
  * The events of the undisturbed conversation are the measure. What a further attempt
  * has to append follows from which of them are recorded, and stand. */
+#include "tier.h"
 #include "turns.h"
 
 #include "base/clock.h"
@@ -853,6 +854,8 @@ resume(const struct script *s, const struct outcome *whole, const struct progres
 		replay(s, &p, &o);
 		for (size_t i = 0; !last && i < count; i++) {
 			progress_enter(&cut, order[i], o.record.list[kept + 1 + i].id);
+			if (i % tier_stride(10) != 0)
+				continue;
 			part = cut;
 			unskip_missing(&part);
 			resume(s, whole, &part, &o.record, kept + 2 + i,

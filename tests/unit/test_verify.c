@@ -21,6 +21,7 @@
 #include "record/fingerprints.h"
 #include "record/form.h"
 #include "record/verify.h"
+#include "tier.h"
 
 extern const char transcript_schema[];
 
@@ -406,7 +407,7 @@ test_every_byte(void **state)
 	make_transcript(&text, 8, NULL);
 	for (proved = text.len - 1; text.data[proved - 1] != '\n'; proved--)
 		;
-	for (size_t at = 0; at < proved; at++) {
+	for (size_t at = 0; at < proved; at += tier_stride(7)) {
 		char byte = text.data[at];
 
 		for (size_t i = 0; i < sizeof masks; i++) {

@@ -94,6 +94,18 @@ limit_cost(struct job *j, struct error *err)
 	return result;
 }
 
+/* Shells read a script as they go on: sandboxed programs must not write it meanwhile. */
+static void
+export_script(const struct workflow *w, struct environment *e)
+{
+	char *script = w->script == -1 ? NULL : realpath(w->argv[w->script], NULL);
+
+	environment_unset(e, "AWF_WORKFLOW_FILE");
+	if (script != NULL)
+		environment_set(e, "AWF_WORKFLOW_FILE", script);
+	free(script);
+}
+
 static void
 set_environment(struct job *j)
 {
@@ -107,6 +119,7 @@ set_environment(struct job *j)
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
 	inputs_export(j->settings.inputs, e);
+	export_script(&j->workflow, e);
 }
 
 /* What a child prints stands in its parent's record. */

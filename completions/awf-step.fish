@@ -48,6 +48,7 @@ complete -c awf-step -l pass-key -x -d 'leave this API key in the environment of
 complete -c awf-step -l sandbox -x -a 'workspace read-only none' -d 'workspace, read-only or none: of the command, or the tools'
 complete -c awf-step -l network -d 'TCP and UDP are allowed in the sandbox'
 complete -c awf-step -l no-network -d 'they are not, whatever agent and tools say'
+complete -c awf-step -l open -r -d 'may be changed in the sandbox, though AWF or git runs it or takes it up'
 complete -c awf-step -l pass-env -x -d 'leave this variable in the sandbox, though it holds a secret'
 complete -c awf-step -l sandbox-mode -x -a 'require prefer' -d 'require (default) or prefer: where the system lacks a part'
 complete -c awf-step -l kind -x -d 'the kind that is recorded'

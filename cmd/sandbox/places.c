@@ -460,6 +460,55 @@ find_homes(struct places *p)
 	add_home(p, user == NULL ? NULL : user->pw_dir);
 }
 
+/* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
+static const char *const trusted[] = { "tools", "agents", "skills", ".mcp.json", ".git/hooks",
+	".git/config", NULL };
+
+/* A path in the workspace, relative to it or absolute; NULL if it is none. In memory of its own. */
+static char *
+path_in_workspace(const struct places *p, const char *path)
+{
+	char *joined = *path == '/' ? memory_text(path) : path_join(p->workspace, path);
+	char *normal = path_normal(joined);
+
+	free(joined);
+	if (places_within(normal, p->workspace) && strcmp(normal, p->workspace) != 0)
+		return normal;
+	free(normal);
+	return NULL;
+}
+
+static void
+keep(struct places *p, const char *path, char *const *opened)
+{
+	char *whole = path_in_workspace(p, path);
+	bool open = whole == NULL || list_has(p->kept, whole);
+
+	for (; !open && opened != NULL && *opened != NULL; opened++) {
+		char *other = path_in_workspace(p, *opened);
+
+		open = other != NULL && strcmp(other, whole) == 0;
+		free(other);
+	}
+	if (open)
+		free(whole);
+	else
+		list_take(&p->kept, whole);
+}
+
+static void
+find_kept(struct places *p, const struct settings *s)
+{
+	const char *script = getenv("AWF_WORKFLOW_FILE");
+
+	for (size_t i = 0; trusted[i] != NULL; i++)
+		keep(p, trusted[i], s->opened);
+	if (script != NULL && *script == '/')
+		keep(p, script, s->opened);
+	for (char **path = s->kept; path != NULL && *path != NULL; path++)
+		keep(p, *path, s->opened);
+}
+
 int
 places_find(struct places *p, const struct settings *s, struct error *err)
 {
@@ -468,6 +517,8 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1)
 		return -1;
 	forget_unseen(p);
+	if (!s->read_only)
+		find_kept(p, s);
 	return 0;
 }
 
@@ -482,6 +533,7 @@ places_free(struct places *p)
 	free(p->list);
 	list_free(p->hidden);
 	list_free(p->homes);
+	list_free(p->kept);
 	if (p->workspace_fd != -1)
 		close(p->workspace_fd);
 	free(p->workspace);

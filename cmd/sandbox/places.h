@@ -28,6 +28,7 @@ struct places {
 	struct place *list;
 	size_t count;
 	char **hidden;       /* what lies in one of them, and is not to be seen; ends with NULL */
+	char **kept;         /* what lies in the workspace and is not to be changed; ends with NULL */
 	char **homes;        /* $HOME's and the user's; ends with NULL; NULL: there is none */
 	char *workspace;
 	int workspace_fd;    /* O_PATH */

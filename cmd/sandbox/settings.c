@@ -10,7 +10,7 @@
 #define PID_LIMIT (1 << 22)
 
 enum {
-	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_PASS_ENV, OPT_PREFER,
+	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN, OPT_PASS_ENV, OPT_PREFER,
 	OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES, OPT_PARENT, OPT_WITHOUT
 };
 
@@ -22,6 +22,8 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed" },
 	{ OPT_READABLE, 0, "readable", "PATH", "may be read, too; repeatable" },
 	{ OPT_HIDE, 0, "hide", "PATH", "is not seen, wherever it lies; repeatable" },
+	{ OPT_KEEP, 0, "keep", "PATH", "is not changed though it lies in the workspace; repeatable" },
+	{ OPT_OPEN, 0, "open", "PATH", "may be changed, though AWF runs it or takes it up; repeatable" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable, though it holds a secret; repeatable" },
 	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
@@ -71,6 +73,8 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_NETWORK: s->network = true; break;
 	case OPT_READABLE: list_add(&s->readable, value); break;
 	case OPT_HIDE: list_add(&s->hidden, value); break;
+	case OPT_KEEP: list_add(&s->kept, value); break;
+	case OPT_OPEN: list_add(&s->opened, value); break;
 	case OPT_PASS_ENV: list_add(&s->passed, value); break;
 	case OPT_PREFER: s->prefer = true; break;
 	case OPT_QUIET: s->quiet = true; break;
@@ -115,4 +119,6 @@ settings_free(struct settings *s)
 	list_free(s->readable);
 	list_free(s->hidden);
 	list_free(s->passed);
+	list_free(s->kept);
+	list_free(s->opened);
 }

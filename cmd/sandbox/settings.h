@@ -23,6 +23,7 @@ struct settings {
 	bool quiet;
 	char **readable, **hidden;   /* end with NULL; NULL: none */
 	char **passed;               /* names of variables, likewise */
+	char **kept, **opened;       /* of the workspace, not to be changed; nevertheless to be */
 	int64_t file_size;           /* bytes of a file */
 	int64_t disk;                /* bytes that the file system may lose */
 	int64_t temporary;           /* bytes of the private temporary directory */

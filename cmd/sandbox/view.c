@@ -202,6 +202,27 @@ pin_all(struct layers *l, const struct place *place, char *const *hidden, struct
 	return failed;
 }
 
+/* What is not there cannot be kept, nor can a link. */
+static int
+clone_kept(struct layers *l, const struct place *place, char *const *kept, struct error *err)
+{
+	int failed = 0;
+
+	for (; failed == 0 && kept != NULL && *kept != NULL; kept++) {
+		int fd = places_within(*kept, place->path) && !is_cloned(l, *kept) ?
+		    resolve_exact(*kept) : -1;
+
+		if (fd == -1)
+			continue;
+		failed = pin_way(l, place, *kept, err);
+		if (failed == 0)
+			failed = clone_tree(l, memory_text(*kept), fd, false, err);
+		else
+			close(fd);
+	}
+	return failed;
+}
+
 static int
 plan(struct layers *l, struct places *p, struct error *err)
 {
@@ -212,7 +233,9 @@ plan(struct layers *l, struct places *p, struct error *err)
 		if (clone_place(l, &p->list[i], err) == -1)
 			return -1;
 	for (size_t i = 0; i < p->count; i++)
-		if (p->list[i].access == PLACE_WRITE && pin_all(l, &p->list[i], p->hidden, err) == -1)
+		if (p->list[i].access == PLACE_WRITE &&
+		    (pin_all(l, &p->list[i], p->hidden, err) == -1 ||
+		    clone_kept(l, &p->list[i], p->kept, err) == -1))
 			return -1;
 	if (l->count > 0)
 		qsort(l->list, l->count, sizeof *l->list, by_path);

@@ -29,7 +29,7 @@ enum {
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
-	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 _Static_assert(OPT_VERBOSE < 64, "a bit for each");
@@ -95,6 +95,7 @@ const struct option_spec step_options[] = {
 	{ OPT_NETWORK, 0, "network", NULL, "TCP and UDP are allowed in the sandbox" },
 	{ OPT_NO_NETWORK, 0, "no-network", NULL, "they are not, whatever agent and tools say" },
 	{ OPT_SANDBOX_MODE, 0, "sandbox-mode", "WORD", "require (default) or prefer: where the system lacks a part" },
+	{ OPT_OPEN, 0, "open", "PATH", "may be changed in the sandbox, though AWF or git runs it or takes it up" },
 	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable in the sandbox, though it holds a secret" },
 	{ OPT_KIND, 0, "kind", "WORD", "the kind that is recorded" },
 	{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as stop, max_tokens …; repeatable" },
@@ -166,6 +167,7 @@ static const struct plain {
 	{ OPT_INTO, KIND_TEXT, AT(step.into), 0, 0 },
 	{ OPT_ATTACH, KIND_LIST, AT(source.attach), 0, 0 },
 	{ OPT_PASS_KEY, KIND_LIST, AT(pass_keys), 0, 0 },
+	{ OPT_OPEN, KIND_LIST, AT(opened), 0, 0 },
 	{ OPT_PASS_ENV, KIND_LIST, AT(pass_variables), 0, 0 },
 	{ OPT_WHILE, KIND_CONDITION, AT(step.proceed), 0, 0 },
 	{ OPT_UNTIL, KIND_CONDITION, AT(step.until), 0, 0 },
@@ -448,6 +450,7 @@ settle_passed(struct settings *s)
 	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
 		list_add(&s->pass_variables, *name);
 	s->step.sandbox.passed = s->pass_variables;
+	s->step.sandbox.opened = s->opened;
 }
 
 /* ---- what goes together ---- */
@@ -460,7 +463,7 @@ settle_passed(struct settings *s)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
     SAID(OPT_RETRY_ON))
 #define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | SAID(OPT_SANDBOX_MODE) | \
-    SAID(OPT_PASS_ENV))
+    SAID(OPT_PASS_ENV) | SAID(OPT_OPEN))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
 
 #define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
@@ -523,6 +526,7 @@ static const struct option_rule rules[] = {
 	{ OPT_NO_NETWORK, GROUP, 0, NO_GROUP },
 	{ OPT_SANDBOX_MODE, GROUP, 0, NO_GROUP },
 	{ OPT_PASS_ENV, GROUP, 0, NO_GROUP },
+	{ OPT_OPEN, GROUP, 0, NO_GROUP },
 	{ OPT_NETWORK, SAID(OPT_NO_NETWORK), 0, "not with --no-network" },
 	{ OPT_TRY, SAID(OPT_ALLOW_FAILURE), 0, "not with --allow-failure" },
 	{ OPT_RESCUE, SPARED, 0, "not with --try or --allow-failure" },
@@ -642,5 +646,6 @@ settings_free(struct settings *s)
 	list_free(s->source.attach);
 	list_free(s->pass_keys);
 	list_free(s->pass_variables);
+	list_free(s->opened);
 	gate_free(&s->step.gate);
 }

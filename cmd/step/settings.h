@@ -19,6 +19,7 @@ struct settings {
 	struct step_source source;
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
+	char **opened;                         /* paths; likewise */
 	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
 	enum input_form input;
 	int64_t max_cost;                      /* nano-dollars; -1: no limit */

@@ -6,10 +6,13 @@
  */
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/tool.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
@@ -67,6 +70,22 @@ resolve(const char *directory, const char *name, const char *extension)
 	return NULL;
 }
 
+/* Whether a file is as it was when the step that has this tool began: what was written since
+ * may be of a sandboxed program, and would run outside of any sandbox. */
+static bool
+is_older(const char *path)
+{
+	const char *loaded = getenv(TOOL_LOADED);
+	long long seconds;
+	long nanoseconds;
+	struct stat st;
+
+	if (loaded == NULL || sscanf(loaded, "%lld.%ld", &seconds, &nanoseconds) != 2)
+		return true;
+	return stat(path, &st) == 0 && (st.st_ctim.tv_sec < seconds ||
+	    (st.st_ctim.tv_sec == seconds && st.st_ctim.tv_nsec <= nanoseconds));
+}
+
 static char *
 find_workflow(const char *name, struct error *err)
 {
@@ -87,6 +106,11 @@ find_workflow(const char *name, struct error *err)
 	else if (strncmp(found, directory, len) != 0 || found[len] != '/') {
 		error_set(err, ERROR_INVALID_INPUT, name,
 		    "a workflow must lie in %s, or below: this is %s", directory, found);
+		free(found);
+		found = NULL;
+	} else if (!is_older(found)) {
+		error_set(err, ERROR_BLOCKED, name, "was written since the step began, perhaps by a "
+		    "sandboxed program: it is started by none of its agents");
 		free(found);
 		found = NULL;
 	}

@@ -100,6 +100,26 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	return 0;
 }
 
+/* Of a text what it begins with. */
+static void
+pin_command(struct pins *pins, const json_t *command)
+{
+	char **argv = NULL, *text = NULL, *rest;
+	const char *word;
+
+	for (size_t i = 0; i < json_array_size(command); i++)
+		list_add(&argv, json_string_value(json_array_get(command, i)));
+	if (json_is_string(command))
+		rest = text = memory_text(json_string_value(command));
+	while (text != NULL && (word = strsep(&rest, " \t\n;|&<>()'\"")) != NULL)
+		if (*word != '\0')
+			list_add(&argv, word);
+	if (argv != NULL)
+		pins_add_command(pins, argv);
+	list_free(argv);
+	free(text);
+}
+
 static int
 read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -115,6 +135,7 @@ read_before_turn(const struct definition *d, const struct definition_key *key, j
 		return definition_fail(d, key->name, err,
 		    "expected a text, a list of texts, or {command: …, timeout: …}");
 	a->before_turn = json_incref(command);
+	pin_command(&a->pins, command);
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
 }
 
@@ -512,6 +533,7 @@ agent_free(struct agent *a)
 	json_decref(a->params);
 	json_decref(a->stop_command);
 	json_decref(a->before_turn);
+	pins_free(&a->pins);
 	json_decref(a->document);
 	memset(a, 0, sizeof *a);
 }

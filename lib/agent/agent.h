@@ -15,6 +15,7 @@
 #include "agent/fallback.h"
 #include "agent/output_schema.h"
 #include "agent/phase.h"
+#include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "exec/ceiling.h"
@@ -39,6 +40,7 @@ struct agent {
 	json_t *stop_command;      /* stop_when {command}: array of texts or text; NULL */
 	json_t *before_turn;       /* a command: array of texts or text; NULL */
 	int64_t before_turn_ms;    /* its time limit; 0: none */
+	struct pins pins;          /* files that it runs */
 	struct output_schema output; /* of the result; without a schema: any */
 	int64_t output_repairs;    /* 2: so often an answer that breaks it is sent back */
 	char *continue_from;   /* path of the step whose conversation goes on; NULL */

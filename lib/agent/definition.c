@@ -1,11 +1,13 @@
 #include "agent/definition.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
@@ -371,6 +373,19 @@ not_found(const struct search *s, const char *what, struct error *err)
 	free(wanted);
 }
 
+/* Whether a directory is the current one or lies in it. */
+static bool
+lies_here(const char *directory)
+{
+	char *real = directory == NULL ? NULL : realpath(directory, NULL), here[PATH_MAX];
+	size_t len = getcwd(here, sizeof here) == NULL ? 0 : strlen(here);
+	bool lies = real != NULL && len > 0 && strncmp(real, here, len) == 0 &&
+	    (real[len] == '/' || real[len] == '\0');
+
+	free(real);
+	return lies;
+}
+
 char *
 definition_find(const struct definition_places *places, const char *what,
     const char *const *names, struct error *err)
@@ -381,8 +396,10 @@ definition_find(const struct definition_places *places, const char *what,
 	if (places->beside != NULL)
 		look_in(&s, places->beside);
 	look_in_list(&s, places->first);
-	look_in(&s, places->kind);
-	look_below(&s, places->workflow_directory, "");
+	if (!places->elsewhere)
+		look_in(&s, places->kind);
+	if (!places->elsewhere || !lies_here(places->workflow_directory))
+		look_below(&s, places->workflow_directory, "");
 	if (config != NULL && *config == '/')
 		look_below(&s, config, "awf/");
 	else

@@ -73,6 +73,7 @@ struct definition_places {
 	const char *first;              /* directories, with colons between */
 	const char *kind;               /* so called here, in the workflow's directory, in the
 	                                   user's configuration, in the system's */
+	bool elsewhere;                 /* but not here, or below */
 	const char *workflow_directory;
 	const char *user;               /* directories after that in the user's configuration */
 	const char *last;               /* directories, with colons between */

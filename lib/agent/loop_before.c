@@ -44,6 +44,10 @@ ask_program(struct loop *l, struct buffer *answer, struct error *err)
 	    .timeout_ms = time_limit(l) };
 	int status;
 
+	if (pins_check(&agent->pins, err) == -1) {
+		free((void *)argv);
+		return -1;
+	}
 	describe_turn(l, &input);
 	body.input = input.data;
 	body.input_len = input.len;

@@ -29,6 +29,7 @@ mcp_free(struct mcp_server *s)
 {
 	mcp_definition_free(&s->definition);
 	free(s->mark);
+	pins_free(&s->pins);
 	buffer_free(&s->tools);
 	buffer_free(&s->incoming);
 	buffer_free(&s->outgoing);

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "agent/mcp_config.h"
+#include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "exec/environment.h"
@@ -34,6 +35,7 @@ struct mcp_server {
 	struct mcp_definition definition;
 	const struct sandbox *sandbox; /* what its agent says; the agent's */
 	struct process process;      /* pid 0: it does not run */
+	struct pins pins;            /* files that it runs, as they were when it was started first */
 	char *mark;                  /* that its descendants are known by */
 	bool enclosed;               /* it runs in a sandbox */
 	int64_t hung_up;             /* when its stdin was closed; 0: it is open */

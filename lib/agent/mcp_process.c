@@ -127,6 +127,15 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct er
 	return 0;
 }
 
+/* A server that is started anew is the one that was started. */
+static int
+pin(struct mcp_server *s, char *const *argv, struct error *err)
+{
+	if (s->pins.list == NULL)
+		pins_add_command(&s->pins, argv);
+	return pins_check(&s->pins, err);
+}
+
 static int
 start(struct mcp_server *s, const struct process_spec *spec, struct error *err)
 {
@@ -155,6 +164,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 
 	if (status == 0)
 		status = enclose(s, use, &argv, err);
+	if (status == 0 && !s->enclosed)
+		status = pin(s, argv, err);
 	if (status == 0 && m->directory != NULL) {
 		directory = mcp_expand(m->directory, use->keys, m->place, err);
 		status = directory == NULL ? -1 : 0;

@@ -61,6 +61,21 @@ sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
 	return sandbox_decide(decided, said, err);
 }
 
+int
+sandboxing_decide_judge(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, const struct tool *tools, size_t count, struct error *err)
+{
+	static const struct sandbox closed = { .mode = SANDBOX_WORKSPACE, .preset = true };
+	const struct sandbox *said[] = { step, agent == NULL ? &nothing_said : &agent->sandbox,
+		&nothing_said, NULL };
+
+	for (size_t i = 0; i < count; i++)
+		if (sandboxing_decide(decided, step, agent, &tools[i], NULL) == 0 &&
+		    decided->mode == SANDBOX_WORKSPACE)
+			said[2] = &closed;
+	return sandbox_decide(decided, said, err);
+}
+
 void
 sandboxing_write(const struct sandbox *s, struct writer *w)
 {

@@ -26,6 +26,11 @@ int sandboxing_decide(struct sandbox *decided, const struct sandbox *step,
 int sandboxing_decide_command(struct sandbox *decided, const struct sandbox *step,
     const struct agent *agent, struct error *err);
 
+/* The same of a command that judges what an agent's tools have written, such as a build: it
+ * is in a sandbox if they are, unless somebody says none. */
+int sandboxing_decide_judge(struct sandbox *decided, const struct sandbox *step,
+    const struct agent *agent, const struct tool *tools, size_t count, struct error *err);
+
 /* The members sandbox and network of a call's record; none if there is no sandbox. */
 void sandboxing_write(const struct sandbox *s, struct writer *w);
 

@@ -321,7 +321,7 @@ check_executable(const struct tool *t, struct error *err)
 
 /* Adds the files of the command that belong to the tool: those beside its file. */
 static int
-digest_command(const struct tool *t, struct digest *digest, struct error *err)
+digest_command(const struct tool *t, struct digest *digest, struct pins *pins, struct error *err)
 {
 	char *directory = path_directory(t->path);
 	size_t len = strlen(directory);
@@ -333,6 +333,7 @@ digest_command(const struct tool *t, struct digest *digest, struct error *err)
 		if (strncmp(*word, directory, len) != 0 || (*word)[len] != '/' ||
 		    !definition_exists(*word))
 			continue;
+		pins_add(pins, *word);
 		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);
 		digest_add(digest, buffer_string(&bytes), bytes.len);
 		buffer_free(&bytes);
@@ -346,6 +347,8 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 {
 	struct digest digest;
 
+	clock_gettime(CLOCK_REALTIME, &t->loaded);
+	pins_add(&t->pins, t->path);
 	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
 		return -1;
 	d->document = value_parse(buffer_string(text), text->len, t->path, ERROR_DEFINITION, err);
@@ -362,12 +365,31 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 	default_command(t);
 	if (!t->missing && check_executable(t, err) != 0)
 		return -1;
+	pins_add_command(&t->pins, t->argv);
 	digest_begin(&digest);
 	digest_add(&digest, text->data, text->len);
-	if (digest_command(t, &digest, err) != 0)
+	if (digest_command(t, &digest, &t->pins, err) != 0)
 		return -1;
 	digest_end(&digest, t->sha256);
 	return 0;
+}
+
+/* Whether it is one of AWF's own. */
+static bool
+comes_along(const char *directories, const char *file)
+{
+	char *copy = memory_text(directories), *rest = copy;
+	const char *directory;
+	bool comes = false;
+
+	while (!comes && (directory = strsep(&rest, ":")) != NULL) {
+		char *path = path_join(directory, file);
+
+		comes = definition_exists(path);
+		free(path);
+	}
+	free(copy);
+	return comes;
 }
 
 char *
@@ -384,8 +406,8 @@ tool_find(const char *name, const char *workflow_directory, struct error *err)
 	names[0] = file;
 	own = libexec_path();
 	path = definition_find(&(struct definition_places){ .kind = "tools",
-	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own },
-	    file, names, err);
+	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own,
+	    .elsewhere = comes_along(own, file) }, file, names, err);
 	free(own);
 	free(file);
 	return path;
@@ -437,6 +459,7 @@ tool_free(struct tool *t)
 	schema_free(t->output);
 	list_free(t->argv);
 	list_free(t->environment);
+	pins_free(&t->pins);
 	memset(t, 0, sizeof *t);
 }
 

@@ -10,7 +10,9 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
+#include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "exec/sandbox.h"
@@ -43,11 +45,16 @@ struct tool {
 	bool concurrent;
 	bool starts_run;              /* each call of it starts a child run */
 	char *changes;                /* the argument that names the file it changes; NULL */
+	struct pins pins;             /* its file, and the files that it runs */
+	struct timespec loaded;
 	struct sandbox sandbox;       /* what its file says; preset: it is one of AWF's own */
 	char **environment;           /* names that it gets though they are keys; ends
 	                                 with NULL */
 	char sha256[65];              /* of the file and the files beside it that it runs */
 };
+
+/* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */
+#define TOOL_LOADED "AWF_TOOL_LOADED"
 
 /* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
 bool tool_name_valid(const char *name);
@@ -61,7 +68,8 @@ bool tool_name_listable(const char *name);
 /* A reader of a key (definition.h): names of tools, or mcp__SERVER__*, none of them twice. */
 int tool_names_read(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
-/* The .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
+/* What comes with AWF is not looked for in the current directory, where sandboxed programs
+ * write. Else it is the .tool.json of NAME in $AWF_TOOL_PATH, ./tools, workflow_directory/tools, the
  * user's (~/.config/awf/tools) and the system's directory, and beside AWF's own tools, in
  * memory of its own.
  * ERROR_DEFINITION lists where was looked. */

@@ -1,5 +1,6 @@
 #include "agent/toolrun.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,16 @@ run_prepare(const struct tool_runs *r, struct tool_run *run)
 	run->refused = run->error.code != ERROR_NONE;
 }
 
+static bool runnable(const struct tool_run *run);
+
+/* What runs outside of a sandbox is what it was when the step began. */
+static void
+run_check_pins(struct tool_run *run)
+{
+	if (runnable(run) && !sandbox_holds(&run->sandbox))
+		run->refused = pins_check(&run->tool->pins, &run->error) == -1;
+}
+
 static bool
 wanted(const struct tool_run *run)
 {
@@ -272,6 +283,17 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	return status;
 }
 
+/* A workflow that was written since may be of a sandboxed program. */
+static void
+set_loaded(struct environment *e, const struct tool *tool)
+{
+	char text[48];
+
+	snprintf(text, sizeof text, "%lld.%09ld", (long long)tool->loaded.tv_sec,
+	    tool->loaded.tv_nsec);
+	environment_set(e, TOOL_LOADED, text);
+}
+
 /* The environment of a tool: that of all tools, and the keys that it names. What it runs
  * that is recorded follows its call. */
 static char **
@@ -281,6 +303,8 @@ run_environment(const struct turns *t, struct tool_run *run)
 
 	environment_copy(&run->environment, t->environment);
 	environment_set(&run->environment, "AWF_PARENT", run->called);
+	if (run->tool->starts_run)
+		set_loaded(&run->environment, run->tool);
 	for (; names != NULL && *names != NULL; names++) {
 		const char *value = keys_value(t->keys, *names);
 
@@ -516,9 +540,12 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	if (tool_runs_recall(r, err) == -1)
 		return -1;
 	for (first = 0; first < r->reach; first = end) {
-		end = first + 1;
-		while (concurrent(&r->list[first]) && end < r->reach && concurrent(&r->list[end]))
-			end++;
+		run_check_pins(&r->list[first]);
+		for (end = first + 1; concurrent(&r->list[first]) && end < r->reach; end++) {
+			run_check_pins(&r->list[end]);
+			if (!concurrent(&r->list[end]))
+				break;
+		}
 		if (batch_run(r, r->list + first, end - first, err) == -1)
 			return -1;
 	}

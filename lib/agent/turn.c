@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "agent/loop.h"
+#include "agent/sandboxing.h"
 #include "agent/toolrun.h"
 #include "base/count.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -181,6 +183,23 @@ loop_command(json_t *command)
 	return argv;
 }
 
+/* The stop command, which may run what the agent wrote: in the sandbox of its tools. In
+ * memory of its own. */
+static char **
+stop_argv(const struct turns *t, struct error *err)
+{
+	const struct member *m = t->member;
+	char **words = loop_command(m->agent.stop_command), **argv = NULL;
+	struct sandbox decided;
+
+	if (sandboxing_decide_judge(&decided, t->sandbox, &m->agent, m->tools, m->tool_count,
+	    err) == 0)
+		argv = sandbox_holds(&decided) ? sandbox_argv(&decided, NULL, NULL, NULL, words) :
+		    list_copy(words);
+	free((void *)words);
+	return argv;
+}
+
 /* Asks the stop command, which reads the last text: 0 ends, 1 goes on. */
 static int
 loop_ask_stop_command(struct loop *l, struct error *err)
@@ -194,7 +213,9 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 		return CONTINUES;
 	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME)
 		return loop_was_sent_back(l) ? loop_finish(l, err) : CONTINUES;
-	body.argv = loop_command(t->member->agent.stop_command);
+	body.argv = stop_argv(t, err);
+	if (body.argv == NULL)
+		return FAILED;
 	body.timeout_ms = loop_time(l);
 	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
 	if (bodies_run(&body, 1, t->interrupts, err) == 0)
@@ -206,7 +227,7 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 		error_set(err, body.error.code, t->member->agent.name, "the command of stop_when: %s",
 		    body.error.message);
 	body_free(&body);
-	free((void *)(uintptr_t)body.argv);
+	list_free((char **)(uintptr_t)body.argv);
 	return status;
 }
 

@@ -30,6 +30,8 @@ tighten(struct sandbox *s, const struct sandbox *other)
 	s->told = s->told || other->told;
 	if (other->passed != NULL)
 		s->passed = other->passed;
+	if (other->opened != NULL)
+		s->opened = other->opened;
 }
 
 int
@@ -110,6 +112,7 @@ sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readab
 	if (s->told)
 		list_add(&words, "--quiet");
 	add_options(&words, "--readable", readable);
+	add_options(&words, "--open", s->opened);
 	add_options(&words, "--pass-env", s->passed);
 	add_options(&words, "--pass-env", passed);
 	list_add(&words, "--");

@@ -31,6 +31,7 @@ struct sandbox {
 	bool preset; /* holds only as far as nobody else says anything: a built-in tool's */
 	bool prefer; /* goes on where the system lacks a part, and says so */
 	bool told;   /* it has been said before, and is not said again */
+	char *const *opened; /* what may be changed though AWF takes it up; likewise */
 	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
 	                        may be NULL */
 };

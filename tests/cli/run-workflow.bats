@@ -106,9 +106,19 @@ boss() { awf-run -n --id-file run.id ./boss.awf; }
 	run -3 awf-step -i json -t run_workflow go -q <<<'{"workflow":"nowhere"}'
 	run -3 awf-step -i json -t run_workflow go -q <<<'{"workflow":7}'
 	tool run_workflow '"effects":"none"' 'echo mine'
-	same "$(echo '{"workflow":"shout"}' | awf-step -i json -t run_workflow go -r)" mine
+	same "$(echo '{"workflow":"shout"}' | AWF_TOOL_PATH=$PWD/tools awf-step -i json -t run_workflow go -r)" mine
 	run -2 --separate-stderr awf-step -t run_workflows go -n
 	[[ $stderr == *libexec/awf* ]]
+}
+
+@test "a workflow that was written since the step began is not started" {
+	script "$(called t1 bash '{"command":"cp sub/quiet new.awf; cat sub/quiet >shout.awf"}')" \
+		"$(start t2 '"workflow":"new"'),$(start t3 '"workflow":"shout"'),$(start t4 '"workflow":"sub/quiet","goal":"X"')" "$(said ok)"
+	sed -i 's/\[run_workflow\]/[run_workflow, bash]/' agents/boss.md
+	boss
+	same "$(payloads tool.result '[.call_id, .error.code, .output.output?]' "$(record)" | grep -v t1)" '["t2","exit_status",null]
+["t3","exit_status",null]
+["t4",null,"x"]'
 }
 
 @test "cancelling the run ends the child" {

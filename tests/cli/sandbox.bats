@@ -145,7 +145,7 @@ network: true' --no-network)" '"workspace"'
 	same "$(step --sandbox read-only)" read-only
 	# One of the user's with the same name is the user's.
 	tool bash '"sandbox":"read-only"' 'echo "$AWF_SANDBOX"'
-	same "$(step --sandbox none)" read-only
+	same "$(AWF_TOOL_PATH=$PWD/tools step --sandbox none)" read-only
 }
 
 @test "what cannot be had is said before anything is read" {
@@ -286,6 +286,87 @@ lacking() {
 	export OPENAI_API_KEY=hidden6
 	same "$(awf-step -n x -r --sandbox workspace --pass-key OPENAI_API_KEY -- env | seen)" 'hidden6 seen'
 	same "$(awf-step -n x -r --sandbox workspace --pass-env OPENAI_API_KEY -- env | seen)" seen
+}
+
+@test "what AWF and git take up of the workspace is not changed, unless it is opened" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	mkdir -p .git/hooks skills
+	for file in tools/a agents/a skills/a .mcp.json .git/config .git/hooks/a flow.awf; do echo x >"$file"; done
+	export AWF_WORKFLOW_FILE=$PWD/flow.awf
+	for file in tools/a agents/a skills/a .mcp.json .git/config .git/hooks/a flow.awf; do
+		run -2 "$sandbox" -- sh -c 'echo y >"$1"' - "$file"
+		run -0 "$sandbox" --open "$file" --open "${file%/a}" --keep other -- sh -c 'echo y >"$1"' - "$file"
+		run -0 "$sandbox" -- grep y "$file"
+		run -1 "$sandbox" --keep "$file" -- rm "$file"
+	done
+	for words in 'rm -r tools' 'mv tools new' 'mv .git new' 'rm .mcp.json' 'mv agents/a .mcp.json'; do
+		# shellcheck disable=SC2086
+		run -1 "$sandbox" -- $words
+	done
+	"$sandbox" -- sh -c 'echo x >.git/HEAD; echo x >new; mkdir -p sub/tools; echo x >sub/tools/a'
+	awf-step -n x -q --sandbox workspace --open tools -- sh -c 'echo z >tools/a'
+	run -3 awf-step -n x -q --sandbox workspace --open agents -- sh -c 'echo z >tools/a'
+}
+
+@test "a workflow that runs is not written by its steps" {
+	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
+	printf '%s\n' '#!/bin/sh' 'awf-step -n x --allow-failure -q --sandbox workspace -- sh -c "echo touch pwned >>flow.awf"' : >flow.awf
+	chmod +x flow.awf
+	awf-run ./flow.awf
+	[ ! -e pwned ]
+	same "$(wc -l <flow.awf)" 3
+}
+
+@test "a tool without a sandbox that was overwritten is not run" {
+	mkdir kit
+	export AWF_TOOL_PATH=$PWD/kit
+	echo '{"effects":"none"}' | tee kit/deploy.tool.json >kit/other.tool.json
+	printf '#!/bin/sh\necho mine\n' | tee kit/deploy >kit/other
+	chmod +x kit/*
+	stream tool_use "$(use t1 other '{}')" "$(use t2 bash '{"command":"echo touch pwned | tee -a kit/deploy kit/deploy.tool.json"}')" \
+		"$(use t3 deploy '{}')" "$(use t4 other '{}')" >first
+	text finished >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	agent scout 'tools: [bash, deploy, other]'
+	awf-step -p go -n -q -a scout ask
+	same "$(payloads tool.result '[.name, .error.code, .output]' | grep -v bash)" '["other",null,"mine"]
+["deploy","blocked",null]
+["other",null,"mine"]'
+	payloads tool.result .error.message | grep 'kit/deploy.*was changed since the step began'
+	[ ! -e pwned ]
+}
+
+@test "a stop command that may run what was written is in the sandbox of the tools" {
+	stream tool_use "$(use t1 look '{}')" >answer
+	tool look '"effects":"none"' :
+	model_server --loop --answer answer
+	stops() {
+		agent scout "$1
+stop_when: {command: \"echo \${AWF_SANDBOX-none} >\$TMPDIR/x; cat \$TMPDIR/x >>seen; exit 0\"}
+$2"
+		: >seen
+		TMPDIR=$PWD awf-step -p go -n -q -a scout ask "${@:3}"
+		cat seen
+	}
+	same "$(stops 'tools: [look, write]' '')" workspace
+	same "$(stops 'tools: [look, read]' '')" none
+	same "$(stops 'tools: [look, write]' '' --sandbox none)" none
+	same "$(stops 'tools: [look, write]' 'sandbox: none')" none
+}
+
+@test "the program of before_turn that was overwritten is not run" {
+	stream tool_use "$(use t1 bash '{"command":"echo touch pwned >>policy"}')" >first
+	text finished >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	for command in ./policy 'sh policy x'; do
+		printf '#!/bin/sh\n:\n' >policy
+		chmod +x policy
+		agent scout "tools: [bash]
+before_turn: $command"
+		run -3 awf-step -p go -n -q -a scout ask
+		[[ $output == *'policy was changed since the step began'* ]]
+		[ ! -e pwned ]
+	done
 }
 
 @test "it replays, in namespaces and in a copy; a step that is resumed with another is the same" {

@@ -124,7 +124,12 @@ sandbox: read-only'
 	[ ! -e new ]
 }
 
-@test "a tool of one's own with the same name comes first" {
+@test "a tool of one's own with the same name comes first, but not from the current directory" {
 	tool read '"effects":"none"' 'echo mine'
-	same "$(step read '{}')" mine
+	echo there >file
+	same "$(step read '{"file_path":"file"}' | cut -f2)" there
+	same "$(AWF_WORKFLOW_DIR=$PWD step read '{"file_path":"file"}' | cut -f2)" there
+	same "$(AWF_TOOL_PATH=$PWD/tools step read '{}')" mine
+	mkdir ../flow && mv tools ../flow
+	same "$(AWF_WORKFLOW_DIR=$(realpath ../flow) step read '{}')" mine
 }

@@ -1,0 +1,98 @@
+/*
+ * A change of a file's contents, its name or its place moves st_ctime, so that nothing has to
+ * be read again.
+ */
+#include "agent/pins.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+struct pin {
+	char *path;
+	struct stat was;
+};
+
+void
+pins_add(struct pins *p, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return;
+	p->list = memory_array(p->list, p->count + 1, sizeof *p->list);
+	p->list[p->count++] = (struct pin){ memory_text(path), st };
+}
+
+/* Whether a program runs the file that is its first argument. */
+static bool
+is_interpreter(const char *name)
+{
+	static const char *const names[] = { "sh", "bash", "dash", "ksh", "zsh", "python", "perl",
+		"ruby", "node" };
+	const char *base = path_base(name);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		size_t len = strlen(names[i]);
+
+		/* python3.12 */
+		if (strncmp(base, names[i], len) == 0 && base[len + strspn(base + len, "0123456789.")] == '\0')
+			return true;
+	}
+	return false;
+}
+
+void
+pins_add_command(struct pins *p, char *const *argv)
+{
+	if (*argv == NULL)
+		return;
+	if (strchr(*argv, '/') != NULL)
+		pins_add(p, *argv);
+	if (!is_interpreter(*argv))
+		return;
+	while (*++argv != NULL && **argv == '-')
+		;
+	if (*argv != NULL)
+		pins_add(p, *argv);
+}
+
+static bool
+same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool
+changed(const struct pin *pin)
+{
+	const struct stat *was = &pin->was;
+	struct stat is;
+
+	return stat(pin->path, &is) != 0 || is.st_dev != was->st_dev || is.st_ino != was->st_ino ||
+	    is.st_size != was->st_size || !same_time(&is.st_mtim, &was->st_mtim) ||
+	    !same_time(&is.st_ctim, &was->st_ctim);
+}
+
+int
+pins_check(const struct pins *p, struct error *err)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (changed(&p->list[i]))
+			return error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
+			    "is not run any more: a sandboxed program may have written it", p->list[i].path);
+	return 0;
+}
+
+void
+pins_free(struct pins *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->list[i].path);
+	free(p->list);
+	*p = (struct pins){ NULL, 0 };
+}

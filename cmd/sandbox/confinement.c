@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -151,6 +152,25 @@ set_environment(const struct confinement *c, struct error *err)
 	return failed;
 }
 
+/* What is written to a terminal is not read from it: keystrokes are for whoever has it as
+ * stdin. A terminal comes open both ways. */
+static int
+write_only(int fd, struct error *err)
+{
+	char path[32];
+	int again;
+
+	if (!isatty(fd) || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+		return 0;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	again = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	if (again == -1 || dup2(again, fd) == -1)
+		return error_errno(err, ERROR_BLOCKED, fd == STDOUT_FILENO ? "stdout" : "stderr",
+		    "is a terminal, and cannot be opened for writing alone (end in: | cat)");
+	close(again);
+	return 0;
+}
+
 /* A directory at hand would lead out of the place. */
 static void
 let_go(void)
@@ -192,6 +212,8 @@ enter(const struct confinement *c, struct error *err)
 	if (chdir(c->places->start) != 0)
 		return error_errno(err, ERROR_BLOCKED, c->places->start, "unable to start in it");
 	let_go();
+	if (write_only(STDOUT_FILENO, err) == -1 || write_only(STDERR_FILENO, err) == -1)
+		return -1;
 	if (limits_set(c->settings, c->namespaces, err) == -1)
 		return -1;
 	return close_in(c, err);
@@ -237,29 +259,43 @@ add_keepers(sigset_t *set)
 	sigaddset(set, PARENT_GONE);
 }
 
-/* Waits for the command, passing on signals. *why (ERROR_NONE before) is set when it is
- * to end before. */
+/* Waits until a signal comes or it is time to look. */
 static void
-wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *why)
+wait_signal(pid_t pid, int64_t ms, struct error *why)
 {
-	const struct timespec look = { 0, LIMITS_LOOK_MS * 1000000L };
-	const char *spent;
+	const struct timespec rest = { ms / 1000, ms % 1000 * 1000000L };
 	sigset_t set;
-	pid_t ended;
 	int number;
 
 	add_keepers(&set);
+	number = sigtimedwait(&set, NULL, &rest);
+	if (number == PARENT_GONE)
+		error_set(why, ERROR_BLOCKED, NULL, "its parent is gone");
+	else if (number > 0 && number != SIGCHLD)
+		kill(pid, number);
+}
+
+/* Waits for the command, passing on signals. *why (ERROR_NONE before) is set when it is
+ * to end before. The time to look comes however many signals do, and once more at the end. */
+static void
+wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *why)
+{
+	int64_t next = clock_monotonic() + LIMITS_LOOK_MS, now;
+	const char *spent;
+	pid_t ended;
+
 	while ((ended = waitpid(-1, wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
-		if (ended != 0)
-			continue;
-		number = sigtimedwait(&set, NULL, &look);
-		if (number == PARENT_GONE)
-			error_set(why, ERROR_BLOCKED, NULL, "its parent is gone");
-		else if (number > 0 && number != SIGCHLD)
-			kill(pid, number);
-		else if (number < 0 && errno == EAGAIN && (spent = watch_look(&c->watch)) != NULL)
-			error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
+		now = clock_monotonic();
+		if (now >= next) {
+			next = now + LIMITS_LOOK_MS;
+			if ((spent = watch_look(&c->watch)) != NULL)
+				error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
+		} else if (ended == 0) {
+			wait_signal(pid, next - now, why);
+		}
 	}
+	if (why->code == ERROR_NONE && (spent = watch_last_look(&c->watch)) != NULL)
+		error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
 }
 
 /* Nothing that it started outlives the command, nor does what it left in the private

@@ -16,7 +16,8 @@
 #define SACRIFICE "500"      /* of 1000 */
 #define KEPT_FREE (UINT64_C(1) << 30)
 #define KEPT_PART 20         /* or this part of the disk, if that is less */
-#define CLOSER_LOOK 10       /* each of so many */
+#define COUNTING_LOOK 5      /* each of so many looks counts processes, */
+#define CLOSER_LOOK 10       /* and each of so many of these one by one */
 #define SMALL_FILE 4096      /* so many bytes for a file, to tell how many may be made */
 
 bool
@@ -65,7 +66,7 @@ limits_set(const struct settings *s, bool apart, struct error *err)
 	bool counted = apart && getuid() != 0 && limits_kernel(5, 14);
 
 	return lower(RLIMIT_CORE, 0, err) == -1 ||
-	    lower(RLIMIT_FSIZE, (rlim_t)s->file_size, err) == -1 ||
+	    lower(RLIMIT_FSIZE, (rlim_t)(s->file_size < s->disk ? s->file_size : s->disk), err) == -1 ||
 	    lower(RLIMIT_NOFILE, OPEN_FILES, err) == -1 ||
 	    (counted && lower(RLIMIT_NPROC, (rlim_t)s->processes, err) == -1) ? -1 : 0;
 }
@@ -164,18 +165,27 @@ too_many(struct watch *w)
 	int last = 0;
 	long all = count_all(&last);
 
-	if (all - w->before < w->settings->processes && ++w->looks % CLOSER_LOOK != 0)
+	if (all - w->before < w->settings->processes && ++w->counts % CLOSER_LOOK != 0)
 		return false;
 	return (w->apart ? count_apart(w, last) :
 	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->settings->processes;
 }
 
 const char *
+watch_last_look(const struct watch *w)
+{
+	return watched_spent(&w->workspace) || watched_spent(&w->temporary) ?
+	    "too much was written: the disk has lost what --disk allows, or is full" : NULL;
+}
+
+const char *
 watch_look(struct watch *w)
 {
-	if (watched_spent(&w->workspace) || watched_spent(&w->temporary))
-		return "too much was written: the disk has lost what --disk allows, or is full";
-	if (w->processes && too_many(w))
+	const char *spent = watch_last_look(w);
+
+	if (spent != NULL)
+		return spent;
+	if (w->processes && ++w->looks % COUNTING_LOOK == 0 && too_many(w))
 		return "more processes than --processes allows";
 	return NULL;
 }

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "sandbox/settings.h"
 
-enum { LIMITS_LOOK_MS = 50 }; /* between two looks of a watch */
+enum { LIMITS_LOOK_MS = 10 }; /* between two looks of a watch */
 
 /* Whether the kernel is of this version, or later. */
 bool limits_kernel(int major, int minor);
@@ -34,7 +34,7 @@ struct watch {
 	bool processes;     /* they are counted here */
 	bool apart;         /* in a PID namespace of its own */
 	long before;        /* processes of the machine */
-	unsigned looks;
+	unsigned looks, counts;
 	int highest;        /* pid seen in the namespace */
 };
 
@@ -42,5 +42,7 @@ struct watch {
 void watch_begin(struct watch *w, const char *workspace, const char *temporary);
 /* Why all is to end; NULL: it need not. */
 const char *watch_look(struct watch *w);
+/* The same when the command has ended, of what it wrote. */
+const char *watch_last_look(const struct watch *w);
 
 #endif

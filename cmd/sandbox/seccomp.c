@@ -5,6 +5,8 @@
  *   - What a filter cannot look into (clone3() and openat2() take flags in memory, io_uring
  *     makes calls by itself) is denied as a whole; C libraries do without.
  *   - A file with the set-user-ID bit gives this user's rights to all who run it, outside too.
+ *   - What gives a file its blocks without writing them fills a disk between two looks of
+ *     the watch. It fails as on a file system that cannot: C libraries write them then.
  *   - The rest is of no use without capabilities, or only to get at the kernel.
  */
 #define _GNU_SOURCE
@@ -43,6 +45,12 @@
 /* chattr: through a file that is open, of ext4 and of XFS. */
 #define SET_FLAGS 0x40086602u
 #define SET_XFLAGS 0x401c5820u
+
+/* fallocate() by an older name, as headers of XFS have it. */
+#define RESERVE 0x40305828u
+#define RESERVE_64 0x4030582au
+#define ZERO_RANGE 0x40305839u
+#define PUNCH_HOLE 3u /* with FALLOC_FL_KEEP_SIZE: gives back */
 
 /* Calls since Linux 5.1 have one number on all machines; headers may not know them. */
 enum {
@@ -240,17 +248,34 @@ add_clone(struct filter *f)
 	call_end(f, begun);
 }
 
+static void
+add_fallocate(struct filter *f)
+{
+	unsigned short begun = call_begin(f, SYS_fallocate);
+
+	load_argument(f, 1);
+	add(f, BPF_JMP | BPF_JEQ | BPF_K, PUNCH_HOLE, 1, 0);
+	fail(f, EOPNOTSUPP);
+	pass(f);
+	call_end(f, begun);
+}
+
 /* A terminal that is at hand is not typed on. */
 static void
 add_ioctl(struct filter *f, bool alone)
 {
 	const uint32_t always[] = { TIOCSTI, TIOCLINUX }, flags[] = { SET_FLAGS, SET_XFLAGS };
+	const uint32_t allocate[] = { RESERVE, RESERVE_64, ZERO_RANGE };
 	unsigned short begun = call_begin(f, SYS_ioctl);
 
 	load_argument(f, 1);
 	for (size_t i = 0; i < 2; i++) {
 		add(f, BPF_JMP | BPF_JEQ | BPF_K, always[i], 0, 1);
 		fail(f, EPERM);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		add(f, BPF_JMP | BPF_JEQ | BPF_K, allocate[i], 0, 1);
+		fail(f, EOPNOTSUPP);
 	}
 	for (size_t i = 0; alone && i < 2; i++) {
 		add(f, BPF_JMP | BPF_JEQ | BPF_K, flags[i], 0, 1);
@@ -320,6 +345,7 @@ build(struct filter *f, bool network, bool alone)
 	add_clone(f);
 	add_socket(f, network);
 	add_ioctl(f, alone);
+	add_fallocate(f);
 	if (alone) {
 		add_denied(f, denied_alone, sizeof denied_alone / sizeof *denied_alone);
 		add_own_only(f);

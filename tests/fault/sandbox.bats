@@ -300,6 +300,14 @@ import ctypes; libc = ctypes.CDLL(None); print(libc.shmget(0, 4096, 0o1666))')
 		run -1 attempt "$config" stdin-directory <"$outside"
 	done
 	run -1 script -qec "$sandbox -- $escape terminal" /dev/null
+	# It may be written to, and keystrokes are for stdin alone.
+	run -0 script -qec "$sandbox -- sh -c 'echo out; echo err >&2' </dev/null" /dev/null
+	[[ $output == *out*err* ]]
+	run -0 script -qec "$sandbox -- python3 -c 'import os
+for fd in 1, 2:
+    try: os.read(fd, 1); print(\"read\")
+    except OSError as e: assert e.errno == 9' </dev/null" /dev/null <<<keys
+	[[ $output != *read* ]]
 	run -1 script -qec "$sandbox --without seccomp --prefer -q -- $escape terminal" /dev/null
 }
 
@@ -480,6 +488,30 @@ time.sleep(0.1)'
 		[[ $stderr == *"too much was written"* ]]
 		[ "$(df --output=avail -m . | tail -1)" -gt 16 ]
 		rm -f f*
+		# Orphans that end all the time keep nobody from looking.
+		run -77 --separate-stderr inside --disk 8M -- python3 -c '
+import os, time
+i = 0
+while True:
+    i += 1
+    if os.fork() == 0:
+        if os.fork() == 0: time.sleep(0.002)
+        os._exit(0)
+    os.wait()
+    with open("f%d" % i, "wb") as f: f.write(b"x" * 65536)
+    time.sleep(0.001)'
+		[ "$(du -sm . | cut -f1)" -lt 24 ]
+		rm -f f*
+		# Nor is a disk filled without writing, nor at the end.
+		run -1 inside -- python3 -c 'import ctypes, os
+fd = os.open("g", os.O_RDWR | os.O_CREAT)
+os._exit(ctypes.CDLL(None).fallocate(fd, 0, ctypes.c_long(0), ctypes.c_long(1 << 20)) & 1)'
+		[ "$(stat -c %b g)" = 0 ]
+		rm -f g
+		run -153 inside --disk 8M -- sh -c 'exec dd if=/dev/zero of=g bs=64k 2>/dev/null'
+		[ "$(stat -c %s g)" = 8388608 ]
+		run -77 --separate-stderr inside --disk 1M -- sh -c 'for i in 1 2 3 4; do head -c 1048576 /dev/zero >f$i; done'
+		rm -f g f*
 		run -77 --separate-stderr inside -- sh -c \
 			'i=0; while :; do touch n$i; i=$((i+1)); done'
 		[ "$(df --output=iavail . | tail -1)" -gt 0 ]

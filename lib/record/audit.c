@@ -193,15 +193,20 @@ append(int fd, const struct buffer *line)
 }
 
 /* Opens the file of path: the user's choice may be a symbolic link, as the storage
- * may. */
+ * may, or a pipe; but nobody waits for its reader. */
 static int
 put_line(const char *path, bool given, const struct buffer *line, struct error *err)
 {
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC;
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
 	int fd = open(path, given ? flags : flags | O_NOFOLLOW, 0600);
+	struct stat status;
 	int failed = 0;
 
-	if (fd < 0 || append(fd, line) != 0)
+	if ((fd < 0 && errno == ENXIO) ||
+	    (fd >= 0 && !given && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
+		failed = error_set(err, ERROR_SYSTEM, path, "unable to write the audit trail: %s",
+		    fd < 0 ? "it is a pipe that nobody reads" : "it is no regular file: move it away");
+	else if (fd < 0 || append(fd, line) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the audit trail");
 	if (fd >= 0)
 		close(fd);

@@ -103,6 +103,41 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 	return 0;
 }
 
+/* In a user namespace the owners who are not in it, root too, are called so. */
+#define UNKNOWN_USER 65534
+
+/* Who may rename what lies in a directory could put a storage of his own in its place. */
+static int
+refuse_foreign_parent(const char *root, const char *parent, struct error *err)
+{
+	struct stat status;
+
+	if (stat(parent, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, parent, "unable to look at it");
+	if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != UNKNOWN_USER)
+		return error_set(err, ERROR_SYSTEM, root, "the storage lies in %s, which belongs to "
+		    "another user: set AWF_STORAGE to a directory of your own", parent);
+	if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+		return error_set(err, ERROR_SYSTEM, root, "the storage lies in %s, which may be written "
+		    "by everybody: chmod o-w %s", parent, parent);
+	return 0;
+}
+
+static int
+refuse_foreign_parents(const char *root, struct error *err)
+{
+	char *path = realpath(root, NULL), *end;
+	int failed = path == NULL ?
+	    error_errno(err, ERROR_SYSTEM, root, "unable to look at the storage") : 0;
+
+	while (failed == 0 && (end = strrchr(path, '/')) != NULL && end > path) {
+		*end = '\0';
+		failed = refuse_foreign_parent(root, path, err);
+	}
+	free(path);
+	return failed;
+}
+
 /* Where others may write, they could put a run in our place. */
 static int
 refuse_foreign(const char *root, struct error *err)
@@ -117,7 +152,7 @@ refuse_foreign(const char *root, struct error *err)
 	if (status.st_mode & S_IWOTH)
 		return error_set(err, ERROR_SYSTEM, root,
 		    "the storage may be written by everybody: chmod o-w");
-	return 0;
+	return refuse_foreign_parents(root, err);
 }
 
 static int

@@ -275,6 +275,24 @@ script() {
 	same "$(sed -n 1,2p lines)" "$(sed -n 3,4p lines)"
 }
 
+@test "an audit file that is a pipe holds nobody up" {
+	awf-run -n true
+	rm "$AWF_STORAGE/audit.jsonl"
+	mkfifo "$AWF_STORAGE/audit.jsonl" mine
+	run -0 --separate-stderr timeout 5 awf-run -n true
+	same "${stderr_lines[0]}" "awf-run: $AWF_STORAGE/audit.jsonl: unable to write the audit trail: it is a pipe that nobody reads"
+	exec 8<>"$AWF_STORAGE/audit.jsonl"
+	run -0 --separate-stderr timeout 5 awf-run -n true
+	same "${stderr_lines[0]}" "awf-run: $AWF_STORAGE/audit.jsonl: unable to write the audit trail: it is no regular file: move it away"
+	AWF_AUDIT_LOG=$PWD/mine run -0 --separate-stderr timeout 5 awf-run -n true
+	same "${stderr_lines[0]}" "awf-run: $PWD/mine: unable to write the audit trail: it is a pipe that nobody reads"
+	exec 8<>mine
+	AWF_AUDIT_LOG=$PWD/mine timeout 5 awf-run -n true
+	read -r -t 1 line <&8
+	[[ $line == *run.started* ]]
+	exec 8<&-
+}
+
 @test "an audit file that fails is a warning" {
 	run -0 --separate-stderr env AWF_AUDIT_LOG=/no/such/file awf-run -n -c 'echo on'
 	same "$output" on
@@ -424,7 +442,19 @@ all_gone() { local pid; while read -r pid; do gone "$pid" || return 1; done <pid
 	same "$stderr" "awf-step: $AWF_STORAGE: the storage may be written by everybody: chmod o-w"
 	chmod 755 "$AWF_STORAGE"
 	awf-run -n true
+	# Nor one that others can put another in the place of.
+	mkdir -p open/by/own
+	chmod 777 open
+	for storage in open/by/own open/new; do
+		AWF_STORAGE=$PWD/$storage run -125 --separate-stderr awf-run -n true
+		same "$stderr" "awf-run: $PWD/$storage: the storage lies in $PWD/open, which may be written by everybody: chmod o-w $PWD/open"
+	done
+	chmod 1777 open
+	AWF_STORAGE=$PWD/open/by/own awf-run -n true
 	[ "$(id -u)" -eq 0 ] || skip 'only root can give a directory away'
+	chown 12345 open
+	AWF_STORAGE=$PWD/open/by/own run -125 --separate-stderr awf-run -n true
+	same "$stderr" "awf-run: $PWD/open/by/own: the storage lies in $PWD/open, which belongs to another user: set AWF_STORAGE to a directory of your own"
 	chown 65534 "$AWF_STORAGE"
 	run -125 --separate-stderr awf-run -n true
 	[[ "$stderr" == *"the storage belongs to another user"* ]]

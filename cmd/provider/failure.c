@@ -1,7 +1,9 @@
+#define _GNU_SOURCE /* strcasestr() */
 #include "failure.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -24,7 +26,6 @@ static const struct {
 	{ "rate_limit_error", ERROR_RATE_LIMIT },
 	{ "timeout_error", ERROR_OVERLOADED },
 	{ "overloaded_error", ERROR_OVERLOADED },
-	{ "api_error", ERROR_PROVIDER },
 	/* Chat Completions and the servers that speak it */
 	{ "invalid_api_key", ERROR_AUTH },
 	{ "insufficient_quota", ERROR_AUTH },
@@ -37,12 +38,10 @@ static const struct {
 	{ "rate_limit_exceeded", ERROR_RATE_LIMIT },
 	{ "engine_overloaded_error", ERROR_OVERLOADED },
 	{ "service_unavailable", ERROR_OVERLOADED },
-	{ "server_error", ERROR_PROVIDER },
-	{ "internal_server_error", ERROR_PROVIDER },
 	{ "content_filter", ERROR_REFUSED },
 	{ "content_policy_violation", ERROR_REFUSED },
 	/* Responses */
-	{ "invalid_prompt", ERROR_INVALID },
+	{ "cyber_policy_violation", ERROR_REFUSED },
 	{ "invalid_image", ERROR_INVALID },
 	{ "invalid_image_format", ERROR_INVALID },
 	{ "invalid_image_mode", ERROR_INVALID },
@@ -72,6 +71,12 @@ static const struct {
 	{ "RESOURCE_EXHAUSTED", ERROR_RATE_LIMIT },
 	{ "UNAVAILABLE", ERROR_OVERLOADED },
 	{ "DEADLINE_EXCEEDED", ERROR_OVERLOADED },
+	/* words of a kind: whatever else tells more comes first, the status too */
+	{ "invalid_prompt", ERROR_INVALID },
+	{ "api_error", ERROR_PROVIDER },
+	{ "server_error", ERROR_PROVIDER },
+	{ "internal_server_error", ERROR_PROVIDER },
+	{ "InternalServerError", ERROR_PROVIDER },
 	{ "INTERNAL", ERROR_PROVIDER },
 	{ "UNKNOWN", ERROR_PROVIDER }
 };
@@ -83,13 +88,32 @@ static const struct {
 } phrases[] = {
 	{ "prompt is too long", ERROR_CONTEXT_LENGTH },
 	{ "context length", ERROR_CONTEXT_LENGTH },
+	{ "context_length", ERROR_CONTEXT_LENGTH },
+	{ "prompt length", ERROR_CONTEXT_LENGTH },
+	{ "input length", ERROR_CONTEXT_LENGTH },
+	{ "input_too_large", ERROR_CONTEXT_LENGTH },
+	{ "input tokens exceed", ERROR_CONTEXT_LENGTH },
+	{ "too many input tokens", ERROR_CONTEXT_LENGTH },
+	{ "max_model_len", ERROR_CONTEXT_LENGTH },
+	{ "max_new_tokens", ERROR_CONTEXT_LENGTH },
 	{ "context window", ERROR_CONTEXT_LENGTH },
 	{ "context limit", ERROR_CONTEXT_LENGTH },
 	{ "context size", ERROR_CONTEXT_LENGTH },
 	{ "maximum number of tokens", ERROR_CONTEXT_LENGTH },
+	{ "maximum prompt length", ERROR_CONTEXT_LENGTH },
 	{ "API key not valid", ERROR_AUTH },
 	{ "API key expired", ERROR_AUTH },
-	{ "credit balance", ERROR_AUTH }
+	{ "incorrect API key", ERROR_AUTH },
+	{ "invalid API key", ERROR_AUTH },
+	{ "credit balance", ERROR_AUTH },
+	{ "insufficient balance", ERROR_AUTH },
+	{ "flagged", ERROR_REFUSED },
+	{ "limited access to this content", ERROR_REFUSED },
+	{ "safety reasons", ERROR_REFUSED },
+	{ "usage policy", ERROR_REFUSED },
+	{ "usage policies", ERROR_REFUSED },
+	{ "content policy", ERROR_REFUSED },
+	{ "overloaded", ERROR_OVERLOADED }
 };
 
 static const struct {
@@ -106,13 +130,17 @@ static const struct {
 	{ 529, 529, ERROR_OVERLOADED }
 };
 
+/* In whatever case: some write theirs in capitals. */
 static enum error_code
 word_category(struct span word)
 {
+	char text[64];
 	size_t i;
 
+	if (!span_copy(word, text, sizeof text))
+		return ERROR_NONE;
 	for (i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (span_is(word, words[i].word))
+		if (strcasecmp(text, words[i].word) == 0)
 			return words[i].category;
 	return ERROR_NONE;
 }
@@ -123,7 +151,7 @@ phrase_category(const char *message)
 	size_t i;
 
 	for (i = 0; i < sizeof phrases / sizeof phrases[0]; i++)
-		if (strstr(message, phrases[i].phrase) != NULL)
+		if (strcasestr(message, phrases[i].phrase) != NULL)
 			return phrases[i].category;
 	return ERROR_NONE;
 }
@@ -163,27 +191,45 @@ type_category(struct span object)
 	return type != ERROR_NONE ? type : word_category(span_member(object, "status"));
 }
 
-/* The exact word first; words for any invalid request last, because APIs use them for
- * missing keys and overlong prompts too. */
+/* Whether a word says no more than that there was an error: APIs use theirs for missing
+ * keys, overlong prompts and models that are not there, too. */
+static bool
+is_vague(enum error_code code)
+{
+	return code == ERROR_NONE || code == ERROR_INVALID || code == ERROR_PROVIDER;
+}
+
+/* OpenRouter says so of an input that it does not pass on. */
+static bool
+is_moderated(struct span object)
+{
+	struct span metadata = span_member(object, "metadata");
+
+	return span_member(metadata, "flagged_input").at != NULL ||
+	    (span_type(span_member(metadata, "reasons")) == 'a' &&
+	    span_member(metadata, "provider_name").at != NULL);
+}
+
+/* The exact word first, then telling phrases; what is vague counts for what the status
+ * leaves open. */
 static enum error_code
 categorise(struct span object, const char *message, long status)
 {
-	enum error_code code = word_category(span_member(object, "code"));
-	enum error_code reason = word_category(find_detail(object, "reason"));
-	enum error_code type = type_category(object);
-	enum error_code phrase = phrase_category(message);
+	enum error_code said[] = { word_category(span_member(object, "code")),
+		word_category(find_detail(object, "reason")), type_category(object),
+		is_moderated(object) ? ERROR_REFUSED : ERROR_NONE, phrase_category(message),
+		status == 0 ? ERROR_NONE : status_category(status) };
+	size_t count = sizeof said / sizeof said[0], i;
 
-	if (code != ERROR_NONE)
-		return code;
-	if (reason != ERROR_NONE)
-		return reason;
-	if (type != ERROR_NONE && type != ERROR_INVALID)
-		return type;
-	if (phrase != ERROR_NONE)
-		return phrase;
-	if (status != 0)
+	for (i = 0; i < count; i++)
+		if (!is_vague(said[i]))
+			return said[i];
+	if (status >= 400)
 		return status_category(status);
-	return type != ERROR_NONE ? type : ERROR_PROVIDER;
+	for (i = 0; i < count; i++)
+		if (said[i] != ERROR_NONE)
+			return said[i];
+	return ERROR_PROVIDER;
 }
 
 void

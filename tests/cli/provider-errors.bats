@@ -30,7 +30,7 @@ with_fault() {
 		413 {"category":"context_length","status":413}
 		429 {"category":"rate_limit","status":429}
 		500 {"category":"provider","status":500}
-		503 {"category":"provider","status":503}
+		503 {"category":"overloaded","status":503}
 		529:2 {"category":"overloaded","status":529,"retry_after_ms":2000}
 	END
 	same "$(with_fault google --fault 1:401)" '{"category":"auth","status":401}'

@@ -213,6 +213,25 @@ delta_citation(struct stream *s, struct block *b, struct span value)
 	b->api = API;
 }
 
+/* What a compaction made of the conversation; the API takes it back as it is. */
+static void
+delta_compaction(struct stream *s, struct block *b, struct span value)
+{
+	(void)s;
+	if (says_something(value))
+		block_keep(b, span_of("\"content\"", 9), value);
+	b->api = API;
+}
+
+static void
+delta_encrypted(struct stream *s, struct block *b, struct span value)
+{
+	(void)s;
+	if (says_something(value))
+		block_keep(b, span_of("\"encrypted_content\"", 19), value);
+	b->api = API;
+}
+
 static const struct {
 	const char *type, *member;
 	void (*take)(struct stream *s, struct block *b, struct span value);
@@ -221,7 +240,9 @@ static const struct {
 	{ "thinking_delta", "thinking", delta_thinking },
 	{ "signature_delta", "signature", delta_signature },
 	{ "input_json_delta", "partial_json", delta_input },
-	{ "citations_delta", "citation", delta_citation }
+	{ "citations_delta", "citation", delta_citation },
+	{ "compaction_delta", "content", delta_compaction },
+	{ "compaction_delta", "encrypted_content", delta_encrypted }
 };
 
 static struct block *
@@ -255,10 +276,35 @@ block_delta(struct stream *s, struct span event)
 	}
 }
 
+/* Where the API asked its models several times for one answer (to compact the conversation
+ * first, say), the totals are those of the last, and this is what each was billed for. */
+static void
+sum_iterations(struct usage *u, struct span iterations)
+{
+	static const struct usage nothing = USAGE_INIT;
+	struct span_walk walk;
+	struct span key, one;
+
+	*u = nothing;
+	span_walk_begin(&walk, iterations);
+	while (span_walk_next(&walk, &key, &one)) {
+		number_add(&u->input, span_member(one, "input_tokens"));
+		number_add(&u->output, span_member(one, "output_tokens"));
+		number_add(&u->cache_read, span_member(one, "cache_read_input_tokens"));
+		number_add(&u->cache_write, span_member(one, "cache_creation_input_tokens"));
+	}
+}
+
 /* Numbers are totals so far: later ones replace earlier ones. */
 static void
 take_usage(struct usage *u, struct span usage_object)
 {
+	struct span iterations = span_member(usage_object, "iterations");
+
+	if (span_element(iterations, 0).at != NULL) {
+		sum_iterations(u, iterations);
+		return;
+	}
 	number_set(&u->input, span_member(usage_object, "input_tokens"));
 	number_set(&u->output, span_member(usage_object, "output_tokens"));
 	number_set(&u->cache_read, span_member(usage_object, "cache_read_input_tokens"));
@@ -270,6 +316,12 @@ message_start(struct stream *s, struct span event)
 {
 	struct span message = span_member(event, "message");
 
+	/* Of two answers in one stream neither is to be trusted: both would call their tools. */
+	if (s->message.begun) {
+		stream_fail(s, "a second answer begins before the first has ended");
+		return;
+	}
+	s->message.begun = true;
 	text_once(&s->message.model, span_member(message, "model"));
 	take_usage(&s->message.usage, span_member(message, "usage"));
 }

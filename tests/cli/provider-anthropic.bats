@@ -261,3 +261,26 @@ marked() {
 		claude-sonnet-4-5 {"type":"object","additionalProperties":false,"properties":{"a":true}}
 	END
 }
+
+@test "two answers in one stream are none" {
+	{ grep -v 'message_stop\|message_delta' "$(fixtures)/tools.jsonl"; cat "$(fixtures)/tools.jsonl"; } >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider anthropic | jq -r '.category + " " + .message')" \
+		'provider a second answer begins before the first has ended'
+}
+
+@test "usage is that of all iterations; what a compaction said goes back" {
+	cat >stream.jsonl <<-'END'
+		{"type":"message_start","message":{"model":"m","usage":{"input_tokens":23,"output_tokens":1}}}
+		{"type":"content_block_start","index":0,"content_block":{"type":"compaction"}}
+		{"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"In short."}}
+		{"type":"content_block_stop","index":0}
+		{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"ok"}}
+		{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":23,"output_tokens":10,"iterations":[{"type":"compaction","input_tokens":180,"output_tokens":35},{"type":"message","input_tokens":23,"output_tokens":10,"cache_read_input_tokens":2}]}}
+		{"type":"message_stop"}
+	END
+	model_server --answer stream.jsonl
+	run -0 provider anthropic < <(request)
+	same "$(jq -c '[.usage, .blocks[0].raw]' <<<"$output")" \
+		'[{"input_tokens":205,"output_tokens":45,"cache_read_tokens":2},{"type":"compaction","content":"In short."}]'
+}

@@ -108,9 +108,18 @@ is_refused(const struct message *m)
 	return false;
 }
 
+/* Whether no arguments can follow those that a call has. */
+static bool
+is_whole(const struct block *b)
+{
+	size_t bad;
+
+	return b->text.len > 0 && scan_check(b->text.data, b->text.len, &bad) == NULL;
+}
+
 /* Whether a piece that says a name begins another call than b. Without a name it
  * never does: some servers change the id of a call from piece to piece. Others
- * number all calls 0, or none and give no ids either. */
+ * number all calls 0, or none, and give no ids either, or say the name in each piece. */
 static bool
 is_new_call(const struct block *b, struct span call, const char *id)
 {
@@ -122,7 +131,8 @@ is_new_call(const struct block *b, struct span call, const char *id)
 		return false;
 	if (id != NULL && id[0] != '\0' && b->tool_id != NULL)
 		return strcmp(b->tool_id, id) != 0;
-	return b->index < 0 && b->tool_id == NULL && b->tool_name != NULL;
+	return b->tool_id == NULL && b->tool_name != NULL &&
+	    (b->index < 0 || !span_is(name, b->tool_name) || is_whole(b));
 }
 
 /* The block that a piece of a call belongs to: by index, or, where there is none,
@@ -145,11 +155,10 @@ call_block(struct stream *s, struct span call)
 }
 
 static void
-take_call(struct stream *s, struct span call)
+take_function(struct block *b, struct span function)
 {
-	struct block *b = call_block(s, call);
-	struct span name = span_path(call, "function", "name", NULL);
-	struct span arguments = span_path(call, "function", "arguments", NULL);
+	struct span name = span_member(function, "name");
+	struct span arguments = span_member(function, "arguments");
 
 	if (!span_is(name, ""))
 		text_once(&b->tool_name, name);
@@ -157,6 +166,20 @@ take_call(struct stream *s, struct span call)
 		scan_minify(arguments, &b->text);
 	else
 		span_decode(arguments, &b->text);
+}
+
+static void
+take_call(struct stream *s, struct span call)
+{
+	take_function(call_block(s, call), span_member(call, "function"));
+}
+
+/* What calls were before there could be several. */
+static void
+take_only_call(struct stream *s, struct span function)
+{
+	if (span_type(function) == 'o')
+		take_function(message_last(&s->message, BLOCK_TOOL_USE), function);
 }
 
 /* Chat Completions, "finish_reason": the first five of
@@ -241,6 +264,7 @@ take_choice(struct stream *s, struct span choice)
 	span_walk_begin(&walk, span_member(delta, "tool_calls"));
 	while (span_walk_next(&walk, &key, &call))
 		take_call(s, call);
+	take_only_call(s, span_member(delta, "function_call"));
 	take_finish_reason(s, choice, delta);
 }
 
@@ -258,6 +282,11 @@ take_usage(struct usage *u, struct span object)
 	number_set(&total, span_member(object, "total_tokens"));
 	number_set(&u->cache_read, span_member(object, "prompt_cache_hit_tokens"));
 	number_set(&u->cache_read, span_path(object, "prompt_tokens_details", "cached_tokens", NULL));
+	number_set(&u->cache_write, span_member(object, "cache_creation_input_tokens"));
+	number_set(&u->cache_write, span_path(object, "prompt_tokens_details", "cache_creation_tokens",
+	    NULL));
+	number_set(&u->cache_write, span_path(object, "prompt_tokens_details", "cache_write_tokens",
+	    NULL));
 	number_set(&u->reasoning, span_path(object, "completion_tokens_details",
 	    "reasoning_tokens", NULL));
 	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&

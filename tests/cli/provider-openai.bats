@@ -170,3 +170,43 @@ sent_messages() {
 		llama3.2 "json_schema"
 	END
 }
+
+@test "calls with one number and no ids are told apart, and one without a name is none" {
+	calls() {
+		for call; do echo '{"choices":[{"delta":{"tool_calls":['"$call"']},"finish_reason":null}]}'; done >stream.jsonl
+		echo '{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}' >>stream.jsonl
+		model_server --answer stream.jsonl
+		request | provider openai | jq -c 'if .type == "error" then [.category, .message] else [.blocks[] | [.tool_name, .tool_input]] end'
+		kill "$MODEL_SERVER_PID"
+	}
+	same "$(calls '{"index":0,"function":{"name":"a","arguments":"{\"x\":1}"}}' '{"index":0,"function":{"name":"a","arguments":"{\"x\":2}"}}')" \
+		'[["a",{"x":1}],["a",{"x":2}]]'
+	same "$(calls '{"index":0,"function":{"name":"a","arguments":""}}' '{"index":0,"function":{"name":"b","arguments":"{}"}}')" \
+		'[["a",{}],["b",{}]]'
+	same "$(calls '{"index":0,"function":{"name":"a","arguments":"{\"x\""}}' '{"index":0,"function":{"name":"a","arguments":":1}"}}')" \
+		'[["a",{"x":1}]]'
+	same "$(calls '{"index":0,"id":"c1","function":{"arguments":"{}"}}')" \
+		'["provider","the answer calls a tool without saying which"]'
+}
+
+@test "a function call of the older form is a call" {
+	printf '%s\n' '{"choices":[{"delta":{"function_call":{"name":"a","arguments":"{\"x\""}}}]}' \
+		'{"choices":[{"delta":{"function_call":{"arguments":":1}"}}}]}' \
+		'{"choices":[{"delta":{},"finish_reason":"function_call"}]}' >stream.jsonl
+	model_server --answer stream.jsonl
+	same "$(request | provider openai | jq -c '[.stop_reason, (.blocks[] | [.tool_id, .tool_name, .tool_input])]')" \
+		'["tool_use",["call_1","a",{"x":1}]]'
+}
+
+@test "usage: what is written to the cache" {
+	while read -r theirs; do
+		printf '%s\n' '{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1,'"$theirs"'}}' >stream.jsonl
+		model_server --answer stream.jsonl
+		same "$theirs $(request | provider openai | jq .usage.cache_write_tokens)" "$theirs 4"
+		kill "$MODEL_SERVER_PID"
+	done <<-'END'
+		"prompt_tokens_details":{"cached_tokens":2,"cache_write_tokens":4}
+		"prompt_tokens_details":{"cache_creation_tokens":4}
+		"cache_creation_input_tokens":4
+	END
+}

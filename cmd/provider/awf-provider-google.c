@@ -68,9 +68,16 @@ take_text(struct stream *s, struct span part, struct span text)
 static void
 take_call(struct stream *s, struct span part, struct span call)
 {
-	struct block *b = message_add(&s->message, BLOCK_TOOL_USE, -1);
 	struct span id = span_member(call, "id"), args = span_member(call, "args");
+	struct block *b;
 
+	/* Each piece would be a call of its own, without its arguments. */
+	if (span_member(call, "partialArgs").at != NULL || span_true(span_member(call, "willContinue"))) {
+		stream_error(s, ERROR_INVALID, "the API sends the arguments of calls in pieces "
+		    "(partialArgs): leave out streamFunctionCallArguments");
+		return;
+	}
+	b = message_add(&s->message, BLOCK_TOOL_USE, -1);
 	text_once(&b->tool_name, span_member(call, "name"));
 	if (says_something(args))
 		scan_minify(args, &b->text);

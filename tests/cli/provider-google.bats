@@ -211,3 +211,10 @@ answer_to() {
 	model_server --answer "$(fixtures)/text.jsonl"
 	same "$(request | provider google | jq -r .request_id)" resp-1
 }
+
+@test "arguments in pieces are an error that says how to have them whole" {
+	same "$(answer_to '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","willContinue":true}},{"functionCall":{"partialArgs":[{"jsonPath":"$.x","stringValue":"1"}],"willContinue":true}},{"functionCall":{}}]},"finishReason":"STOP"}]}' | jq -r '.category + " " + .message')" \
+		'invalid the API sends the arguments of calls in pieces (partialArgs): leave out streamFunctionCallArguments'
+	same "$(answer_to '{"candidates":[{"content":{"parts":[{"functionCall":{"args":{}}}]},"finishReason":"STOP"}]}' | jq -r .message)" \
+		'the answer calls a tool without saying which'
+}

@@ -185,7 +185,7 @@ finish(struct cli_run *r, int exit_code)
 		return;
 	r->message.ended = false;
 	if (r->steps > 1)
-		cli_fail_as(r, ERROR_NETWORK, "the stream broke off each time in %ld tries", r->steps);
+		cli_fail_as(r, cli_cut_off(r, ERROR_NETWORK), "the stream broke off each time in %ld tries", r->steps);
 }
 
 static const struct cli_line lines[] = {
@@ -206,6 +206,7 @@ static const struct cli cli = {
 	.keys = keys,
 	.tools = tools,
 	.lines = lines,
+	.tells_late = true,
 	.start = start,
 	.param = take_param,
 	.finish = finish

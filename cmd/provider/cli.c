@@ -399,6 +399,16 @@ last_words(const struct buffer *errors)
 	return memory_copy(line, (size_t)((lf == NULL ? end : lf) - line));
 }
 
+enum error_code
+cli_cut_off(const struct cli_run *r, enum error_code code)
+{
+	bool acts = cli_allows(r, "bash") || cli_allows(r, "write") || cli_allows(r, "edit");
+	bool began = r->message.session_id != NULL || r->message.count > 0;
+
+	return r->cli->tells_late && acts && began && error_class(code) == CLASS_TRANSIENT ?
+	    ERROR_CUT_OFF : code;
+}
+
 /* It ended without saying that the answer is whole, or why there is none. What stderr
  * says counts only if it said nothing else. */
 static void
@@ -412,6 +422,7 @@ fail_incomplete(struct cli_run *r, int exit_code)
 	if (code == ERROR_NONE)
 		code = exit_code == 128 + SIGINT || exit_code == 128 + SIGTERM ? ERROR_CANCELLED :
 		    ERROR_PROVIDER;
+	code = cli_cut_off(r, code);
 	cli_fail_as(r, code, "%s ended without an answer: exit status %d%s%s", r->cli->name,
 	    exit_code, words[0] == '\0' ? "" : ": ", words);
 	free(words);

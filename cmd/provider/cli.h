@@ -64,6 +64,8 @@ struct cli {
 	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
 	const struct cli_line *lines;    /* likewise */
+	bool tells_late;                 /* of a tool when it has ended: what ran when the CLI was
+	                                    cut off is not known */
 	/* Sets its arguments, environment and files. */
 	void (*start)(struct cli_run *r);
 	/* Takes one of the request's params; false: it has no such setting. */
@@ -134,6 +136,9 @@ void cli_before_prompt(struct cli_run *r, const char *text);
 const char *cli_file(struct cli_run *r, const char *name, const char *text);
 /* Whether the request allows one of AWF's tools; NULL: any tool. */
 bool cli_allows(const struct cli_run *r, const char *ours);
+/* The category of a failure that the CLI did not tell itself: `cut_off`, which is not asked
+ * again, where it may have been in the middle of changing something. */
+enum error_code cli_cut_off(const struct cli_run *r, enum error_code code);
 /* The CLI's names of the tools that the request allows, in memory of its own; "" if
  * there are none. */
 char *cli_allowed(const struct cli_run *r, const char *separator);

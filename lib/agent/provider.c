@@ -41,6 +41,28 @@ provider_is_cli(const char *name)
 	return list_has((char *const *)(uintptr_t)clis, name);
 }
 
+bool
+provider_tells_late(const char *name)
+{
+	return strcmp(name, "opencode") == 0;
+}
+
+bool
+provider_only_reads(const char *name, char *const *tools)
+{
+	static const char *const reading[] = { "read", "glob", "grep", NULL };
+	const char *sandbox = getenv("AWF_CODEX_SANDBOX");
+	size_t i;
+
+	if (strcmp(name, "codex") == 0 && sandbox != NULL && *sandbox != '\0' &&
+	    strcmp(sandbox, "read-only") != 0)
+		return false;
+	for (i = 0; tools[i] != NULL; i++)
+		if (!list_has((char *const *)(uintptr_t)reading, tools[i]))
+			return false;
+	return i > 0;
+}
+
 const char *const *
 provider_key_names(void)
 {
@@ -416,10 +438,12 @@ exchange_died(struct exchange *x, struct error *err)
 	char text[64];
 	int wait_status = provider_end(x->provider);
 
+	enum error_code code = provider_tells_late(x->provider->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
+
 	if (wait_status == -1)
-		return error_set(err, ERROR_PROVIDER, x->provider->name,
+		return error_set(err, code, x->provider->name,
 		    "the provider closed its output and does not end");
-	return error_set(err, ERROR_PROVIDER, x->provider->name,
+	return error_set(err, code, x->provider->name,
 	    "the provider ended before it answered: %s",
 	    process_status_text(wait_status, text, sizeof text));
 }

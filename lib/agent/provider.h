@@ -40,6 +40,12 @@ const char *const *provider_names(void);
 /* Whether it is one of them that runs an agent CLI: a program with tools and a choice of
  * models of its own, whose turn may do anything. */
 bool provider_is_cli(const char *name);
+/* Whether one tells of its tools only when they have ended, so that nobody knows what ran when
+ * it was cut off. */
+bool provider_tells_late(const char *name);
+/* Whether one cannot change anything with these tools, which end with NULL: there are some,
+ * and all of them read. */
+bool provider_only_reads(const char *name, char *const *tools);
 /* Environment names that hold keys of the providers' table; ends with NULL. */
 const char *const *provider_key_names(void);
 /* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory

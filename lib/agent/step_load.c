@@ -56,7 +56,7 @@ load_agents(struct step *step, const struct step_source *source, struct step_loa
 	if (step->timeout_ms == 0)
 		step->timeout_ms = step->agent->timeout_ms;
 	if (step->effects == EFFECTS_UNDECLARED && team_runs_cli(&loaded->team))
-		step->effects = EFFECTS_EXTERNAL;
+		step->effects = team_clis_only_read(&loaded->team) ? EFFECTS_READ : EFFECTS_EXTERNAL;
 	if (load_prompt(step, source->prompt, &loaded->prompt, err) == -1 ||
 	    load_attachments(step, source->attach, &loaded->attachments, err) == -1)
 		return -1;

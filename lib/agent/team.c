@@ -507,6 +507,22 @@ team_runs_cli(const struct team *t)
 	return false;
 }
 
+bool
+team_clis_only_read(const struct team *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct agent *agent = &t->members[i]->agent;
+
+		if (provider_is_cli(agent->provider) && !provider_only_reads(agent->provider, agent->tools))
+			return false;
+		for (size_t j = 0; j < agent->fallback.count; j++)
+			if (provider_is_cli(agent->fallback.list[j].provider) &&
+			    !provider_only_reads(agent->fallback.list[j].provider, agent->tools))
+				return false;
+	}
+	return true;
+}
+
 static void
 connect_member(struct team *t, struct member *m, const struct keys *keys, const char *step)
 {

@@ -69,6 +69,8 @@ int team_load(struct team *t, const struct team_source *source, const char *name
     struct error *err);
 /* Whether one of the agents is an agent CLI's, which may do anything in its turn. */
 bool team_runs_cli(const struct team *t);
+/* Whether all that run one can do no more than read (provider_only_reads()). */
+bool team_clis_only_read(const struct team *t);
 /* Makes the providers' processes ours to start. None runs yet. */
 void team_connect(struct team *t, const struct keys *keys, const char *step);
 /* Ends those that run. */

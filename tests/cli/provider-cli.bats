@@ -584,3 +584,20 @@ hanging() {
 	rm -r clis
 	awf-verify --determinism --isolation copy
 }
+
+@test "opencode, cut off amid its work, is not asked again if it may change something" {
+	sed -n 1,2p "$(fixture opencode tool).stdout.jsonl" >own.stdout.jsonl
+	echo 1 >own.exit
+	export FAKE_CLI=$PWD/own
+	while read -r tools effects code asked; do
+		printf -- '---\nprovider: opencode\ntools: [%s]\n---\n' "$tools" >a.md
+		rm -f started.jsonl
+		run -3 awf-step a -a a.md --delay 1ms <<<x
+		same "$tools $(payloads step.started .effects) $(payloads step.completed .error.code) $(wc -l <started.jsonl)" \
+			"$tools \"$effects\" \"$code\" $asked"
+	done <<-END
+		bash external cut_off 1
+		read,edit external cut_off 1
+		read,grep read provider 3
+	END
+}

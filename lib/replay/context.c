@@ -193,6 +193,9 @@ follow_cause(const struct context *c, struct placed *p)
 	    span_integer(span_member(p->event->payload, "duration_ms"), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
+	/* A replay has the durations of its recording: nothing begins before its call. */
+	if (p->call && p->started < p->call->started && p->call->started <= p->wall)
+		p->started = p->call->started;
 }
 
 bool

@@ -352,6 +352,11 @@ turn(struct writer *w, const struct projection_line *line)
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.provider.name", call ? provider_name(call->provider) : NULL);
 	attribute_text(w, "gen_ai.request.model", call ? call->model : NULL);
+	/* An agent CLI has an id for it; else it is the call's, for each has its own. */
+	if (span_type(span_member(payload, "session_id")) == 's')
+		attribute_string(w, "gen_ai.conversation.id", span_member(payload, "session_id"));
+	else
+		attribute_text(w, "gen_ai.conversation.id", call ? call->event_id : NULL);
 	attribute_string(w, "gen_ai.response.model", span_member(payload, "model"));
 	finish_reasons(w, span_member(payload, "stop_reason"));
 	usage(w, span_member(payload, "usage"));

@@ -189,6 +189,21 @@ agents() {
 		.[0].links[0].traceId == .[1].traceId and .[1].links[0].traceId == .[0].traceId" spans
 }
 
+@test "otlp: a chat has its conversation, and lies within its call whatever it took" {
+	agents
+	PATH=$PATH awf-run -c "$(cat script)" >/dev/null
+	sed 's/"duration_ms":[0-9]*,"turn"/"duration_ms":3600000,"turn"/' "$AWF_STORAGE/latest" >long.jsonl
+	awf-tail --as otlp long.jsonl 2>/dev/null | jq -c '.resourceSpans[].scopeSpans[].spans[]' >spans
+	same "$(jq -r .name spans | grep -c ^chat)" 3
+	jq -se '. as $all | all(.[] | select(.name | startswith("chat"));
+		. as $s | any($all[]; .spanId == $s.parentSpanId and
+			(.startTimeUnixNano | tonumber) <= ($s.startTimeUnixNano | tonumber) and
+			(.endTimeUnixNano | tonumber) >= ($s.endTimeUnixNano | tonumber)))' spans
+	# The two turns of one agent are one conversation, the other agent has its own.
+	same "$(jq -rs 'map(select(.name | startswith("chat")) | .attributes[] | select(.key == "gen_ai.conversation.id").value.stringValue) |
+		[length, (unique | length)] | @tsv' spans)" "$(printf '3\t2')"
+}
+
 @test "--schema prints what is installed" {
 	for name in transcript $NAMES; do
 		run -0 awf-verify --schema "$name"

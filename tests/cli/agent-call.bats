@@ -140,7 +140,7 @@ FAULTS=()
 	serve answer1
 	run -3 --separate-stderr awf-step --retries 0 a -a writer <<<x
 	same "$(jq -c '[.data, .metadata.error.code]' <<<"$output")" '["x","network"]'
-	same "$(types)" 'message.user '
+	same "$(payloads message.assistant '[.partial, .blocks[0].type]')" '[true,"stream"]'
 }
 
 @test "a stall ends with the timeout" {

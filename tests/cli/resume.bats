@@ -514,7 +514,7 @@ dies_in_stdin() {
 	awf-verify "$(cat id)"
 	printf '%s\n' '---' 'provider: openai' 'model: m' '---' >x.md
 	sed -i 's/-n -p hi -a x.md a;/-n a -r -- echo fine;/; s/exit 2//' flow.awf
-	run -0 awf-run --resume "$(cat id)" </dev/null
+	run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
 	same "$output" fine
 }
 

@@ -156,6 +156,24 @@ run_workflow(struct job *j)
 }
 
 /* Writes run.completed, and drops the run directory. */
+/* What a further attempt has done once more, as it was edited or is given something else. */
+static void
+tell_unused(const struct job *j)
+{
+	struct history *h = NULL;
+	struct buffer text = BUFFER_INIT;
+	struct error err;
+	int64_t count = 0;
+
+	if (history_open(&h, j->run.directory, &err) == 0 && h != NULL)
+		count = history_unused(h, &text);
+	if (count > 0)
+		fprintf(stderr, PROGRAM ": %s: %lld recorded call%s made anew instead of taken over: %s\n",
+		    j->run.name, (long long)count, count == 1 ? " was" : "s were", buffer_string(&text));
+	history_close(h);
+	buffer_free(&text);
+}
+
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
     const char *stdout_sha256, struct error *err)
@@ -173,7 +191,10 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
 
-	int failed = run_finish(&j->run, &end, err);
+	int failed;
+
+	tell_unused(j);
+	failed = run_finish(&j->run, &end, err);
 
 	/* The runs inside of it are among them. */
 	if (!run_in_environment())

@@ -37,6 +37,7 @@
 #include <stdint.h>
 
 #include "agent/recall.h"
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
 
@@ -104,6 +105,9 @@ struct history;
 
 /* Opens the history of a run directory; *h is NULL if it has none. */
 int history_open(struct history **h, const char *run_directory, struct error *err);
+/* How many calls were made anew while recorded ones of the same name that had succeeded were
+ * not used; text: which, and what is another. */
+int64_t history_unused(const struct history *h, struct buffer *text);
 /* spec.prefix; "". */
 const char *history_prefix(const struct history *h);
 /* What a step asks it. */

@@ -171,13 +171,14 @@ share_path(struct recording *rec, struct span text)
 }
 
 static void
-read_guard(const struct reading *at, unsigned char guard[DIGEST_BYTES])
+read_guard(const struct reading *at, struct recorded_call *c)
 {
 	char input[DIGEST_SIZE] = "", definition[DIGEST_SIZE] = "";
 
 	span_copy(at->members[INPUT_SHA256], input, sizeof input);
 	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
-	index_guard(input, definition, guard);
+	index_guard(input, definition, c->guard);
+	c->definition = index_definition(definition);
 }
 
 void
@@ -191,7 +192,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->child = span_text(at->view.child_run_id);
 	c->begin = at->place;
 	c->path = share_path(rec, at->view.path);
-	read_guard(at, c->guard);
+	read_guard(at, c);
 	c->operation = at->members[TOOL].at != NULL;
 	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
 	c->idempotent = span_true(at->members[IDEMPOTENT]);

@@ -380,6 +380,20 @@ compared(struct history *h, const unsigned char *key, const struct recall_query 
 	return find_changed(h, key, query);
 }
 
+/* Counts a call that is like no record of its key, for whoever wonders at the end what was not
+ * used again. */
+static void
+note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	size_t first = history_bound(h, key, NULL);
+
+	if (!history_same_key(h, first, key))
+		return;
+	atomic_fetch_add(&h->records[first].anew, 1);
+	if (h->records[first].definition != index_definition(query->definition_sha256))
+		atomic_fetch_add(&h->records[first].redefined, 1);
+}
+
 /* No record has the same guard. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const struct recall_query *query,
@@ -387,8 +401,12 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 {
 	struct index_record *record = compared(h, key, query);
 
-	if (record == NULL)
-		return h->head->mode == RECALL_REPLAY ? refuse_unknown(query, err) : 0;
+	if (record == NULL && h->head->mode == RECALL_REPLAY)
+		return refuse_unknown(query, err);
+	if (record == NULL) {
+		note_anew(h, key, query);
+		return 0;
+	}
 	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
 		return refuse_changed(h, record, query, err);
 	if (!take(h, record))

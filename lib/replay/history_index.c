@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst2"
+#define MAGIC "awf-hst3"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -40,6 +40,15 @@ index_key(const char *root, const char *name, int64_t item, unsigned char key[DI
 
 	buffer_format(&text, "%s\n%s\n%lld", root, name, (long long)item);
 	sha256_bytes(&text, key);
+}
+
+uint64_t
+index_definition(const char *definition_sha256)
+{
+	uint64_t part;
+
+	memcpy(&part, definition_sha256, sizeof part);
+	return strlen(definition_sha256) < sizeof part ? 0 : part;
 }
 
 void
@@ -150,6 +159,7 @@ sort_by(const struct recording *rec, const struct recorded_call *c, struct index
 	item = c->member || rec->spec->mode == RECALL_REPLAY ? r->item : ANY_ITEM;
 	index_key(root_id(rec, c), name, item, r->key);
 	memcpy(r->guard, c->guard, sizeof r->guard);
+	r->definition = c->definition;
 	free(name);
 }
 

@@ -9,6 +9,7 @@
  *   history_index.c    the index file, written and mapped
  *   history_claim.c    the look-up
  *   history_ahead.c    the look-up of calls that are to come
+ *   history_unused.c   what an attempt has not used
  *   history_changed.c  how a recorded call differs from one that starts
  */
 #ifndef AWF_REPLAY_HISTORY_PARTS_H
@@ -43,6 +44,7 @@ struct recorded_call {
 	char started[ID_SIZE];       /* event id */
 	char *child;                 /* the run that it is; NULL: it is a step's */
 	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
+	uint64_t definition;         /* the beginning of its digest */
 	size_t attempt;              /* counted over all sources */
 	size_t enclosing;            /* call, NO_CALL at top level */
 	size_t claims, claimed_by;   /* neighbours in the chain */
@@ -174,6 +176,10 @@ struct index_record {
 	bool doubtful, began;
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool key_began;              /* in the first of a key: one of them did */
+	/* In the first of a key: calls that were found to be new, and whose definition is that
+	 * of none of the records. */
+	_Atomic uint64_t anew, redefined;
+	uint64_t definition;         /* part of its digest */
 	char root[ID_SIZE];
 };
 
@@ -205,6 +211,7 @@ int index_write(const char *path, const struct recording *rec, struct error *err
 #define ANY_ITEM INT64_C(-1)
 void index_key(const char *root, const char *name, int64_t item,
     unsigned char key[DIGEST_BYTES]);
+uint64_t index_definition(const char *definition_sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
 

@@ -107,3 +107,18 @@ fin='awf-step -s fin -r -- jq -c .'
 	same "$output" '["a.1","a.2","b.1","b.2","c.1","c.2"]'
 	same "$(ledger)" "c.1 c.2 a.1 a.2 b.1 b.2"
 }
+
+@test "what was edited since is made anew, which one line counts" {
+	flow 'printf "a\nb\nc\n" | awf-step -i lines same -- cat | awf-step work -- tee -a ledger | awf-step fin -q -- test -e ok'
+	first 3
+	same "$(ledger)" "a b c"
+	sed -i 's/work -- tee/work -- tee -i/' flow.awf
+	resume 0
+	same "${stderr_lines[-1]}" "awf-run: flow.awf: 3 recorded calls were made anew instead of taken over: work 3 (another definition)"
+	same "$(ledger)" "a b c a b c"
+	first 3
+	sed -i 's/c.n/d\\n/' flow.awf
+	resume 0
+	same "${stderr_lines[-1]}" "awf-run: flow.awf: 2 recorded calls were made anew instead of taken over: $(
+		grep -o 'same 1 (another input), work 1 (another input)\|work 1 (another input), same 1 (another input)' <<<"$stderr")"
+}

@@ -210,6 +210,7 @@ add_event(struct buffer *out, long seq, const char *run_id, const char *line)
 		writer_string(&w, id);
 		writer_array_end(&w);
 	}
+	member_id(&w, "child_run_id", value_of(line, "child"));
 	writer_member_string(&w, "type", type_of(line));
 	writer_member_string(&w, "path", path);
 	writer_member_integer(&w, "iteration", 0);
@@ -455,6 +456,9 @@ test_claims(void **state)
 		{ "nor what was skipped by the user", "R\nS s a:0:0 fx=external\n"
 		    "C c a:0:0 skip=by_user\nR\nS s2 a:0:0 fx=external claims=s",
 		    RECALL_RESUME, NULL, NULL, { { "a 0 0 0", "skipped started=%s% completed=%c%" } } },
+		{ "that of a child does: it goes by its own record", "R\nS s a:0:0 child=x\n"
+		    "C c a:0:0 result=1\nR\nS s2 a:0:0 child=x claims=s", RECALL_RESUME, NULL, NULL, {
+		    { "a 0 0 0", "open started=%s2%" } } },
 		{ "one that began anew does", "R\nS s a:0:0 fx=external\nC c a:0:0 result=1\n"
 		    "R\nS s2 a:0:0 fx=external def=7 claims=s\nR\nS s3 a:0:0 fx=external def=7 claims=s2",
 		    RECALL_RESUME, NULL, NULL, {

@@ -38,6 +38,7 @@ struct mcp_server {
 	struct pins pins;            /* files that it runs, as they were when it was started first */
 	char *mark;                  /* that its descendants are known by */
 	bool enclosed;               /* it runs in a sandbox */
+	bool cut_off;                /* without network, and its program fetches what it runs */
 	int64_t hung_up;             /* when its stdin was closed; 0: it is open */
 	int exit_code;               /* that the last process ended with, as shells count */
 	bool ready;                  /* it has said what it is */

@@ -103,6 +103,30 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	return 0;
 }
 
+/* Whether a program runs packages of a registry. */
+static bool
+fetches(const char *program)
+{
+	static const char *const names[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv",
+		"pipx" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(path_base(program), names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* It would ask a network that is not there again and again, for minutes. What is there
+ * already it runs. */
+static void
+say_offline(struct environment *e)
+{
+	environment_set(e, "npm_config_offline", "true");
+	environment_set(e, "npm_config_fetch_retries", "0");
+	environment_set(e, "UV_OFFLINE", "1");
+	environment_set(e, "PIP_NO_INDEX", "1");
+}
+
 /* The command line in the sandbox that agent and step say, if they say one. A program that
  * is named by its path may be read there. */
 static int
@@ -117,6 +141,7 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct er
 	if (sandbox_decide(&decided, said, err) == -1)
 		return -1;
 	s->enclosed = sandbox_holds(&decided);
+	s->cut_off = s->enclosed && decided.network == SANDBOX_NETWORK_DENIED && fetches((*argv)[0]);
 	if (!s->enclosed)
 		return 0;
 	readable[0] = strchr((*argv)[0], '/') == NULL ? NULL : path_directory((*argv)[0]);
@@ -166,6 +191,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 		status = enclose(s, use, &argv, err);
 	if (status == 0 && !s->enclosed)
 		status = pin(s, argv, err);
+	if (status == 0 && s->cut_off)
+		say_offline(&environment);
 	if (status == 0 && m->directory != NULL) {
 		directory = mcp_expand(m->directory, use->keys, m->place, err);
 		status = directory == NULL ? -1 : 0;

@@ -65,7 +65,9 @@ lose(struct mcp_server *s)
 	if (wait_status == -1)
 		mcp_fault(s, &why, "closed its output and does not end");
 	else
-		mcp_fault(s, &why, "ended: %s", process_status_text(wait_status, text, sizeof text));
+		mcp_fault(s, &why, "ended: %s%s", process_status_text(wait_status, text, sizeof text),
+		    s->cut_off ? " (its sandbox has no network to fetch it from: network: true in the "
+		    "agent's file or --network allows it, or name an installed program)" : "");
 	if (s->enclosed)
 		sandbox_blocked(s->exit_code, buffer_string(&s->errors), s->errors.len, &why);
 	fail_all(s, &why);

@@ -458,3 +458,14 @@ null'
 	same "$(ask)" 'done'
 	same "$(payloads message.user 'has("mcp")')" false
 }
+
+@test "a server that would be fetched fails at once in a sandbox without network, and says what to allow" {
+	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "this system lacks what a sandbox takes"
+	mkdir fetch
+	printf '%s\n' '#!/bin/sh' '[ "$npm_config_offline" = true ] || exec sleep 20' 'echo ENOTCACHED >&2' 'exit 1' >fetch/npx
+	chmod +x fetch/npx
+	export PATH="$PWD/fetch:$PATH"
+	define '{command: "npx", args: ["-y", "a-server"], startup_timeout: 5000}'
+	run -3 --separate-stderr awf-step -p go -n -a worker ask -r --sandbox workspace
+	[[ $stderr == *"the MCP server 'test' ended: exit status 1 (its sandbox has no network to fetch it from: network: true in the agent's file or --network allows it, or name an installed program); it said: ENOTCACHED" ]]
+}

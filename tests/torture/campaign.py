@@ -2,7 +2,8 @@
 
 Environment: TORTURE_SEED (else random, printed first), TORTURE_SECONDS (10), CYCLES (ends
 by this count instead), ONLY=k (that case alone, REPEAT times), JOBS (cases at a time, 1),
-BUILD (whose programs are tested), TMPDIR. A case is decided by the seed and its number.
+TORTURE_STOP=1 (ends with the first violation), BUILD (whose programs are tested), TMPDIR.
+A case is decided by the seed and its number.
 """
 import collections
 import multiprocessing
@@ -123,9 +124,12 @@ def main(name, play, make_world=None):
     jobs, repeat = number_from("JOBS", 1), number_from("REPEAT", 1)
     print(f"{name}: seed {seed}", flush=True)
     prepare_environment()
-    tally, results, done = Tally(name), multiprocessing.Queue(), multiprocessing.Value("l", 0)
+    tally, results = Tally(name), multiprocessing.Queue()
+    done, stop = multiprocessing.Value("l", 0), multiprocessing.Value("b", 0)
 
     def until():
+        if stop.value:
+            return True
         if "ONLY" in os.environ:
             return False
         return done.value >= cycles if cycles else time.monotonic() - tally.began >= seconds
@@ -151,6 +155,8 @@ def main(name, play, make_world=None):
             continue
         tally.add(result)
         done.value = tally.cycles
+        if tally.violations and os.environ.get("TORTURE_STOP"):
+            stop.value = 1
     for what, count in sorted(tally.counts.items()):
         print(f"{name}: {count} {what}")
     print(f"{name}: {tally.cases} cases, seed {seed}, "

@@ -109,7 +109,8 @@ def quoted(*words):
 
 
 class Flow:
-    """files {path: (text, mode)}, stdin, and kinds {ledger: once, least or most}."""
+    """files {path: (text, mode)}, stdin, and kinds {ledger: how often each input
+    is entered: once, least or most once, or any number of times}."""
 
     def __init__(self, random, size, pure=False, taint=None):
         """pure: what runs again in a replay needs nothing but the workspace. taint: (number
@@ -203,8 +204,10 @@ class Flow:
     def effect(self, _):
         name = self.name("e")
         kind = self.pick((5, "external"), (2, "external,idempotent"), (0 if self.pure else 1, "workspace"))
-        self.kinds[name] = "most" if self.in_any else \
-            "least" if "idempotent" in kind else "once"
+        if "idempotent" in kind:
+            self.kinds[name] = "any" if self.in_any else "least"
+        else:
+            self.kinds[name] = "most" if self.in_any else "once"
         work = quoted("effect", name)
         if self.chance(0.15) and not self.rescues and not self.pure:
             self.flaky += 1
@@ -261,8 +264,9 @@ class Flow:
         return f"awf-step {self.jobs()}{retries}--each {name} -- sh -c {quoted(body)}"
 
     def loop(self, depth):
-        name, mark = self.name("l"), self.name("x")
-        body = f"awf-step {mark} -- {self.act(mark)} | " + self.body(depth, False)
+        # The name of a step stands in the path of a state line, and so in what COND reads.
+        name, step, mark = self.name("l"), self.name("m"), self.name("x")
+        body = f"awf-step {step} -- {self.act(mark)} | " + self.body(depth, False)
         twice = f"[.]{mark}[^0-9].*[.]{mark}[^0-9]"
         form = self.pick((1, "--max 2"), (2, "--until " + quoted(f"grep -q {quoted(twice)}")),
                          (1, "--while " + quoted(f"grep -vq {quoted(twice)}")))

@@ -177,7 +177,9 @@ class Run:
         """What must hold of the storage and the workspace when all is done."""
         status, told = self.verify("-q")
         check(status == 0, f"awf-verify: {status}: {told}")
-        left = os.listdir(f"{self.storage}/runs")
+        # That of a run which never began goes when runs are pruned.
+        left = [name for name in os.listdir(f"{self.storage}/runs")
+                if os.path.exists(f"{self.storage}/transcripts/{name[:36]}.jsonl")]
         check(not left, f"runs/ still has {left}")
         left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
         check(not left, f"the workspace still has {left}")
@@ -265,6 +267,8 @@ class Run:
         have = self.ledgers.counts()
         for effect in sorted(have.keys() | self.expected.keys()):
             kind, wanted, came = self.flow.kinds[effect[0]], self.expected[effect], have[effect]
+            if kind == "any":
+                continue
             told = f"effect {effect} happened {came} times, "
             if kind == "most":
                 check(came <= 1, f"{told}at most once is right")

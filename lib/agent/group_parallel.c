@@ -224,7 +224,8 @@ make(struct branches *b, struct error *err)
 /* ---- what they come to ---- */
 
 /* Which failure is the group's, the lowest. What waits may still succeed: it counts
- * less than a failure only if that decides. */
+ * less than a failure only if that decides. Where all had to fail, so might what did not
+ * fail by its work. */
 static int
 rank(const struct branches *b, const struct step_result *r)
 {
@@ -235,8 +236,10 @@ rank(const struct branches *b, const struct step_result *r)
 	if (r->error.code == ERROR_WAITING)
 		return all ? 1 : 0;
 	if (is_cut(r->error.code) && !r->told)
-		return 2;
-	return all ? 0 : 1;
+		return 3;
+	if (all)
+		return 0;
+	return step_beyond_rescue(r->error.code) ? 1 : 2;
 }
 
 /* The first of the lowest rank; begun if there is none at all. */

@@ -165,10 +165,8 @@ passed_code(const struct item *item)
 	return error.code;
 }
 
-/* What failed otherwise than by its work is not for --rescue: it was ended, or has died,
- * and might have come to something else. */
-static bool
-is_beyond_rescue(enum error_code code)
+bool
+step_beyond_rescue(enum error_code code)
 {
 	return code == ERROR_WAITING || code == ERROR_CANCELLED || code == ERROR_INTERRUPTED ||
 	    code == ERROR_UPSTREAM_INCOMPLETE || code == ERROR_SYSTEM;
@@ -181,7 +179,7 @@ decide(struct working *work, struct error *err)
 {
 	bool failed = item_error(work->item).at != NULL, taken;
 
-	if (failed && (!work->step->rescue || is_beyond_rescue(passed_code(work->item))))
+	if (failed && (!work->step->rescue || step_beyond_rescue(passed_code(work->item))))
 		work->skipped = "upstream_failed";
 	else if (!failed && work->step->rescue)
 		work->skipped = "nothing_failed";

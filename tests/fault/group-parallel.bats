@@ -154,3 +154,12 @@ sound() {
 	same "$(starts p:0:0/p:0:0)" '1 2'
 	sound
 }
+
+@test "a group that failed because a branch died is not rescued, whatever others failed with" {
+	for strategy in any best-effort; do
+		run -3 --separate-stderr awf-run -n -c "awf-step -n --parallel --strategy $strategy p -- 'awf-step a -- false' \
+			'awf-step b -- sh -c \"kill -9 \\\$PPID; sleep 0.1\"' | awf-step --rescue c -- touch rescued"
+		[[ $stderr == *'p:0:0 failed: branch 1: the step p:0:0/p:0:1/b:0 died before its end'* ]]
+		[ ! -e rescued ]
+	done
+}

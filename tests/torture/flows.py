@@ -120,6 +120,7 @@ class Flow:
         self.agents = self.flaky = 0
         self.in_any = False   # of branches of any, one wins and the others may be cut off
         self.in_retry = False
+        self.in_loop = False  # data that becomes null would have lost what ends it
         self.in_child = False
         # What fails at first, and is to be made good by a resume, must not be rescued.
         self.rescues = random.random() < 0.4
@@ -266,7 +267,9 @@ class Flow:
     def loop(self, depth):
         # The name of a step stands in the path of a state line, and so in what COND reads.
         name, step, mark = self.name("l"), self.name("m"), self.name("x")
+        was, self.in_loop = self.in_loop, True
         body = f"awf-step {step} -- {self.act(mark)} | " + self.body(depth, False)
+        self.in_loop = was
         twice = f"[.]{mark}[^0-9].*[.]{mark}[^0-9]"
         form = self.pick((1, "--max 2"), (2, "--until " + quoted(f"grep -q {quoted(twice)}")),
                          (1, "--while " + quoted(f"grep -vq {quoted(twice)}")))
@@ -311,8 +314,9 @@ class Flow:
 
     def stage(self, depth):
         """A form of stage that may stand here."""
-        forms = [(6, self.map), (3, self.unsteady), (6, self.effect), (1, self.filter),
-                 (1, self.allowed)]
+        forms = [(6, self.map), (3, self.unsteady), (6, self.effect), (1, self.filter)]
+        if not self.in_loop:
+            forms.append((1, self.allowed))
         if self.rescues:
             forms.append((3, self.rescued))
         if not self.in_any and not self.in_retry:

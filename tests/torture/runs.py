@@ -125,8 +125,8 @@ class Run:
         return status
 
     def settle(self, status):
-        """Nothing stays behind: at once, unless awf-run itself was killed."""
-        if status != -signal.SIGKILL:
+        """Nothing stays behind: at once, unless awf-run itself or a guardian was killed."""
+        if status not in (-signal.SIGKILL, 125):
             left = self.describe(processes.adopted())
             check(not left, f"processes are left: {left}")
         end = time.monotonic() + 15
@@ -178,8 +178,8 @@ class Run:
         status, told = self.verify("-q")
         check(status == 0, f"awf-verify: {status}: {told}")
         # That of a run which never began goes when runs are pruned.
-        left = [name for name in os.listdir(f"{self.storage}/runs")
-                if os.path.exists(f"{self.storage}/transcripts/{name[:36]}.jsonl")]
+        begun = [run for run, transcript in self.transcripts().items() if transcript.lines]
+        left = [name for name in os.listdir(f"{self.storage}/runs") if name[:36] in begun]
         check(not left, f"runs/ still has {left}")
         left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
         check(not left, f"the workspace still has {left}")

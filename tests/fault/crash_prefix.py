@@ -20,14 +20,16 @@ class Prefix(Round):
         self.bodies = whole.bodies
         self.all_requests = set(whole.bodies)
         self.lines = self.whole.lines[:lines]
-        self.inputs = os.path.join(whole.storage, "inputs")
+        self.beside = whole.storage
 
     def lay_out(self):
         self.world.clear_ledgers()
-        for name in ("transcripts", "blobs", "runs"):
+        for name in ("transcripts", "runs"):
             os.makedirs(os.path.join(self.storage, name), 0o700)
-        shutil.copytree(self.inputs, os.path.join(self.storage, "inputs"))
-        os.chmod(os.path.join(self.storage, "inputs"), 0o700)
+        # Blobs are there before the lines that name them.
+        for name in ("blobs", "inputs"):
+            shutil.copytree(os.path.join(self.beside, name), os.path.join(self.storage, name))
+            os.chmod(os.path.join(self.storage, name), 0o700)
         more = self.whole.lines[len(self.lines):]
         with open(self.transcript(), "wb") as file:
             file.write(b"".join(self.lines))

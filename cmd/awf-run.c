@@ -188,6 +188,7 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 		.stdout_sha256 = j->printed.kept ? stdout_sha256 : NULL,
 		.stdout_bytes = j->printed.bytes,
 		.usage = span_of(j->outcome.usage.data, j->outcome.usage.len),
+		.interrupted = j->supervision.interrupted,
 		.seal = j->settings.seal ? &j->seal : NULL,
 	};
 
@@ -267,9 +268,11 @@ name_successor(struct job *j)
 	char id[ID_SIZE];
 
 	if (s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
-	    overlap_successor(&j->overlap, id))
+	    overlap_successor(&j->overlap, id)) {
+		s->interrupted = false;
 		error_set(&s->error, ERROR_CANCELLED, NULL,
 		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
+	}
 }
 
 /* For those who are told of the end. A record that is not kept goes with it. */

@@ -33,6 +33,7 @@
 #include "json/writer.h"
 #include "program.h"
 #include "record/call.h"
+#include "record/ending.h"
 #include "record/outcome.h"
 #include "replay/history.h"
 #include "step/settings.h"
@@ -262,6 +263,23 @@ handle_signals(void)
 	descendants_adopt();
 }
 
+/* Who is here before its run is being ended gets the signal; who comes later begins
+ * nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
+ * what it runs. */
+static int
+come_late(const struct settings *s, const struct run *run, struct error *err)
+{
+	if (!ending_begun(run->directory))
+		return 0;
+	if (!s->cleanup)
+		return error_set(err, ERROR_CANCELLED, s->step.name, "not begun: the run is being ended");
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal_number = 0;
+	return 0;
+}
+
 /* Dies of a signal, as a program without a handler would. */
 static void
 die_of(int number)
@@ -429,6 +447,8 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
+	if (come_late(s, &r->run, &err) == -1)
+		return program_fail(PROGRAM, &err);
 	if (take_place(s, r, &err) == -1 ||
 	    step_name_files(&s->step, &s->source, &err) == -1 || begin_budget(s, r, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1)

@@ -37,6 +37,7 @@ complete -c awf-step -l require -x -d 'take only what this step or call made; re
 complete -c awf-step -l rescue -d 'run on items that failed before, pass the others'
 complete -c awf-step -l allow-failure -d 'a failed call goes on as null and is no failure'
 complete -c awf-step -l try -d 'a failed call prints nothing and does not fail the run'
+complete -c awf-step -l cleanup -d 'for a trap: works though the run is being cancelled'
 complete -c awf-step -l timeout -x -d 'end a try (an agent: the call) after so long'
 complete -c awf-step -l retries -x -d 'try up to N times more (agents: 2, else 0)'
 complete -c awf-step -l backoff -x -a 'constant linear exponential' -d 'constant, linear or exponential (default)'

@@ -41,6 +41,7 @@ describe_run(struct job *j, const char *id)
 		.keep_transcript = !j->settings.no_transcript,
 		.cause = cause,
 		.lineage = &j->place.lineage,
+		.inside_of = j->place.nested_in ? j->place.child.parent.id : NULL,
 		.latest = !run_in_environment() && *cause->run_id == '\0',
 		.repaired = job_repaired,
 		.warn = job_warn,

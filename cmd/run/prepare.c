@@ -17,6 +17,7 @@
 #include "record/leftovers.h"
 #include "program.h"
 #include "replay/changed_files.h"
+#include "replay/same_input.h"
 
 static bool
 listed(const char *name, const char *const *names, size_t count)
@@ -292,7 +293,8 @@ prepare_new(struct job *j, struct error *err)
 	return prepare_words(j, err) != 0 ? -1 : job_create(j, err);
 }
 
-/* --continue: whether the latest run of the name died. */
+/* --continue: whether the latest run of the name died, or was ended by what meant no end
+ * of its work: a reboot, a batch system, the death of its guardian. */
 static bool
 find_dead(struct job *j, const struct storage *s)
 {
@@ -300,7 +302,8 @@ find_dead(struct job *j, const struct storage *s)
 	char *latest = memory_format("@%s", job_name(j));
 	bool dead;
 
-	dead = resume_find(&j->resume, s, latest, &none) == 0 && j->resume.status[0] == '\0' &&
+	dead = resume_find(&j->resume, s, latest, &none) == 0 &&
+	    (j->resume.status[0] == '\0' || j->resume.interrupted) &&
 	    !storage_run_alive(s, j->resume.run_id);
 	free(latest);
 	workflow_free(&j->workflow);
@@ -309,12 +312,39 @@ find_dead(struct job *j, const struct storage *s)
 	return dead;
 }
 
+/* What was kept of the input is what the run goes on with: another one that is given now
+ * would be lost. */
+static int
+refuse_other_input(const struct job *j, const struct storage *s, struct error *err)
+{
+	int input = j->settings.no_input ? -1 : STDIN_FILENO;
+	char *kept;
+	bool same;
+
+	if (same_input(s, j->resume.run_id, s->root, span_of("{}", 2), &input, &same, err) != 0)
+		return -1;
+	if (input > STDIN_FILENO) {
+		dup2(input, STDIN_FILENO);
+		close(input);
+	}
+	if (same)
+		return 0;
+	kept = storage_input(s, j->resume.run_id);
+	error_set(err, ERROR_INVALID_INPUT, "--continue", "standard input is another than that of "
+	    "the run %s, which was kept as %s: awf-run --resume %s goes on with that, without "
+	    "--continue a new run takes this one", j->resume.run_id, kept, j->resume.run_id);
+	free(kept);
+	return -1;
+}
+
 /* The run that died has its own workflow, name and inputs. */
 static int
 prepare_continued(struct job *j, const struct storage *s, struct error *err)
 {
 	struct settings *given = &j->settings;
 
+	if (refuse_other_input(j, s, err) != 0)
+		return -1;
 	given->words += list_count(given->words);
 	given->pipeline = given->name = given->workspace = given->allow_tools = NULL;
 	given->tools_policy = TOOLS_UNSAID;

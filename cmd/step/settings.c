@@ -27,7 +27,7 @@ enum {
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
-	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
+	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_CLEANUP, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
 	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
 };
@@ -83,6 +83,7 @@ const struct option_spec step_options[] = {
 	{ OPT_RESCUE, 0, "rescue", NULL, "run on items that failed before, pass the others" },
 	{ OPT_ALLOW_FAILURE, 0, "allow-failure", NULL, "a failed call goes on as null and is no failure" },
 	{ OPT_TRY, 0, "try", NULL, "a failed call prints nothing and does not fail the run" },
+	{ OPT_CLEANUP, 0, "cleanup", NULL, "for a trap: works though the run is being cancelled" },
 	{ OPT_TIMEOUT, 0, "timeout", "DURATION", "end a try (an agent: the call) after so long" },
 	{ OPT_RETRIES, 0, "retries", "N", "try up to N times more (agents: 2, else 0)" },
 	{ OPT_BACKOFF, 0, "backoff", "KIND", "constant, linear or exponential (default)" },
@@ -157,6 +158,7 @@ static const struct plain {
 	{ OPT_QUIET, KIND_FLAG, AT(quiet), 0, 0 },
 	{ OPT_APPROVE, KIND_FLAG, AT(step.approve), 0, 0 },
 	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
+	{ OPT_CLEANUP, KIND_FLAG, AT(cleanup), 0, 0 },
 	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
 	{ OPT_VERBOSE, KIND_FLAG, AT(step.live), 0, 0 },
 	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },

@@ -247,9 +247,12 @@ static int
 run_without_input(struct stream *s, struct error *err)
 {
 	struct step_result result = { .out = BUFFER_INIT };
+	const volatile int *signalled = s->step->interrupts.signal_number;
 	struct item item;
 	int done;
 
+	if (signalled != NULL && *signalled != 0)
+		return 0; /* before anything began: there is nothing to be in doubt about */
 	memset(&item, 0, sizeof item);
 	data_null(&item.data);
 	done = stream_call_item(s, &item, s->index++, &result, err);

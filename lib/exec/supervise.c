@@ -17,6 +17,7 @@
 #include "base/patience.h"
 #include "exec/descendants.h"
 #include "exec/guardian.h"
+#include "record/ending.h"
 #include "record/roster.h"
 
 enum { LOOK_EVERY_MS = 10 };
@@ -183,6 +184,7 @@ static void
 cancel(struct watcher *w, int number)
 {
 	w->s->signal_number = number;
+	w->s->interrupted = number == SIGTERM || number == SIGHUP;
 	error_set(&w->s->error, ERROR_CANCELLED, NULL, "cancelled by signal %d (%s)", number,
 	    strsignal(number));
 	finish(w, VERDICT_CANCELLED);
@@ -219,6 +221,7 @@ take_report(struct watcher *w)
 	if (state == GUARDIAN_LOST) {
 		error_set(&w->s->error, ERROR_SYSTEM, NULL,
 		    "the guardian of the workflow was killed");
+		w->s->interrupted = true;
 		finish(w, VERDICT_FAILED);
 	} else if (state == GUARDIAN_ALONE) {
 		finish(w, VERDICT_ENDED);
@@ -330,8 +333,10 @@ end_rest(struct watcher *w)
 {
 	int number = w->s->verdict == VERDICT_CANCELLED ? w->s->signal_number : SIGTERM;
 
-	if (w->guardian.state != GUARDIAN_ALONE)
+	if (w->guardian.state != GUARDIAN_ALONE) {
+		ending_begin(w->s->run_directory);
 		w->s->survivors = descendants_end(getpid(), number, NULL) != 0;
+	}
 	guardian_close(&w->guardian);
 }
 

@@ -47,6 +47,8 @@ struct supervision {
 	int wait_status;
 	int signal_number;
 	int exit_code;
+	bool interrupted;           /* SIGTERM or SIGHUP came, or its guardian was killed: what did
+	                               that meant no end of this work */
 	bool survivors;             /* some descendants could not be ended */
 	struct error error;
 };

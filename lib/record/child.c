@@ -12,6 +12,7 @@
 #include "json/writer.h"
 #include "record/call.h"
 #include "record/definition_file.h"
+#include "record/ending.h"
 #include "record/results.h"
 
 #define KIND "call_workflow"
@@ -58,6 +59,9 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	c->roster.fd = -1;
 	if (run_enter(&c->parent, err) != 0)
 		return -1;
+	if (ending_begun(c->parent.directory))
+		return error_set(err, ERROR_BLOCKED, run_name, "not started: the run around it "
+		    "is being ended");
 	id_new(c->run_id);
 	c->begun = clock_monotonic();
 	c->name = name_of(run_name);

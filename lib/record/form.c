@@ -644,6 +644,7 @@ static const struct rule run_completed_rules[] = {
 	RULE("stdin", is_stdin, NULLABLE, 0),
 	RULE("stdout", is_stdin, NULLABLE, KEPT(output)),
 	RULE("usage", is_object, NULLABLE, 0),
+	RULE("interrupted", is_bool, NULLABLE, 0),
 	RULE("seal", is_seal, NULLABLE, 0),
 };
 

@@ -1,3 +1,4 @@
+#include "record/ending.h"
 #include "record/run.h"
 
 #include <errno.h>
@@ -317,6 +318,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	struct buffer payload = BUFFER_INIT;
 	int failed;
 
+	if (spec->inside_of != NULL)
+		ending_inside(r->directory, spec->inside_of);
 	r->transcript.repaired = spec->repaired;
 	failed = write_started(r, spec, &payload, err);
 	if (failed == 0)
@@ -696,6 +699,8 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	write_kept(&w, "stdin", end->stdin_sha256, end->stdin_bytes);
 	write_kept(&w, "stdout", end->stdout_sha256, end->stdout_bytes);
 	writer_member_span(&w, "usage", end->usage);
+	if (end->interrupted)
+		writer_member_bool(&w, "interrupted", true);
 	if (end->seal != NULL)
 		seal_write(&w, end->seal);
 	writer_object_end(&w);

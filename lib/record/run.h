@@ -72,6 +72,7 @@ struct run_spec {
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
 	const struct run_cause *cause; /* NULL: it is no child */
 	const struct lineage *lineage; /* NULL: it starts none */
+	const char *inside_of;        /* run id: of the one that ends this when it is ended; NULL */
 	bool snapshot;                /* the storage has one of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
 	bool keep_transcript;         /* false: --no-transcript */
@@ -134,6 +135,7 @@ struct run_end {
 	const char *stdout_sha256;    /* NULL: stdout was not kept */
 	int64_t stdout_bytes;
 	struct span usage;            /* JSON object, absent: none */
+	bool interrupted;             /* something outside ended it, that did not mean its work */
 	const struct seal_key *seal;  /* signs it; NULL: no seal */
 };
 /* Appends run.completed, syncs it, writes the audit line, drops the directory. The

@@ -131,8 +131,10 @@ read_status(struct resume *r, struct reader *reader, struct error *err)
 	if (failed == 0)
 		failed = read_line(r, reader, &line, err);
 	if (failed == 0 && event_view(line.data, line.len, &view) == 0 &&
-	    view.type == EVENT_RUN_COMPLETED)
+	    view.type == EVENT_RUN_COMPLETED) {
 		span_copy(span_member(view.payload, "status"), r->status, sizeof r->status);
+		r->interrupted = span_true(span_member(view.payload, "interrupted"));
+	}
 	buffer_free(&line);
 	return failed;
 }

@@ -400,6 +400,8 @@ stream_prepare(struct settings *s, struct stream *stream, struct state_reader *r
 	stream->jobs = (size_t)s->jobs;
 	stream->joined = s->joined;
 	stream->by_name = s->by_name;
+	stream->complete = s->complete;
+	stream->makers = s->makers;
 	stream->allow_empty = s->allow_empty;
 	stream->report = report;
 }

@@ -26,7 +26,7 @@ enum {
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
-	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
+	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
 	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_CLEANUP, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
 	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
 	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
@@ -73,6 +73,7 @@ const struct option_spec step_options[] = {
 	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json" },
 	{ OPT_JOIN, 's', "join", NULL, "join all items into one array" },
 	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys" },
+	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
 	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time; the order stays" },
 	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest" },
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone" },
@@ -242,6 +243,25 @@ apply_plain(struct settings *s, const struct plain *p, const char *value, struct
 	default:
 		return apply_measure(member, p, value, err);
 	}
+}
+
+static int
+apply_complete(struct settings *s, const char *paths, struct error *err)
+{
+	s->complete = true;
+	while (paths != NULL && *paths != '\0') {
+		size_t len = strcspn(paths, ",");
+		char *path = memory_copy(paths, len);
+
+		if (!call_path_valid(path)) {
+			error_set(err, ERROR_USAGE, "--complete", "'%s' is no path of a step", path);
+			free(path);
+			return -1;
+		}
+		list_take(&s->makers, path);
+		paths += len + (paths[len] == ',');
+	}
+	return 0;
 }
 
 static int
@@ -415,6 +435,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_EACH: step->group = GROUP_EACH; break;
 	case OPT_PARALLEL: step->group = GROUP_PARALLEL; break;
 	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
+	case OPT_COMPLETE: return apply_complete(s, value, err);
 	case OPT_TRY: step->failure = FAILURE_TRY; break;
 	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
 	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
@@ -515,6 +536,7 @@ static const struct option_rule rules[] = {
 	{ OPT_OUTPUT_FORM, 0, COMMAND, "only with a command" },
 	{ OPT_INTO, SAID(OPT_OUTPUT_FORM), 0, "not with -O: there may be several results" },
 	{ OPT_BY_NAME, 0, SAID(OPT_JOIN), "only with -s" },
+	{ OPT_COMPLETE, 0, SAID(OPT_JOIN), "only with -s" },
 	{ OPT_JOBS, SAID(OPT_JOIN), SAID(OPT_PARALLEL), "not with -s: there is one call" },
 	{ OPT_RESCUE, SAID(OPT_JOIN), 0, "not with -s" },
 	{ OPT_REQUIRE, SAID(OPT_NO_INPUT), 0,
@@ -647,6 +669,7 @@ settings_free(struct settings *s)
 	list_free(s->source.team.allow_tools);
 	list_free(s->source.attach);
 	list_free(s->pass_keys);
+	list_free(s->makers);
 	list_free(s->pass_variables);
 	list_free(s->opened);
 	gate_free(&s->step.gate);

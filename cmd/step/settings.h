@@ -20,12 +20,13 @@ struct settings {
 	const char *file;
 	char **pass_keys;                      /* names; ends with NULL; NULL: none */
 	char **opened;                         /* paths; likewise */
+	char **makers;                         /* paths of --complete; likewise */
 	char **pass_variables;                 /* into sandboxes, the keys too; likewise */
 	enum input_form input;
 	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */
 	uint64_t given;                        /* the options, a bit of each */
-	bool joined, by_name, allow_empty, cleanup, quiet, dry_run;
+	bool joined, by_name, allow_empty, cleanup, complete, quiet, dry_run;
 };
 
 extern const char step_usage[];

@@ -296,6 +296,9 @@ write_result(const struct working *work, struct writer *w)
 		results_write(&results, w);
 	if (work->passes)
 		writer_member_integer(w, "count", (int64_t)work->passed_count);
+	else if (working_several_results(work) && work->error.code == ERROR_NONE &&
+	    work->skipped == NULL)
+		writer_member_integer(w, "parts", (int64_t)work->result_count);
 	if (work->winner >= 0)
 		writer_member_integer(w, "winner", work->winner);
 	write_answer(w, &s->until, &work->until);

@@ -42,6 +42,8 @@ struct stream {
 	size_t jobs;           /* calls at a time */
 	bool joined;           /* -s */
 	bool by_name;          /* -s --by-name */
+	bool complete;         /* -s --complete: all that its makers made must have come, */
+	char *const *makers;   /* and all of the steps of these paths; NULL */
 	bool allow_empty;
 	void (*report)(const char *text); /* a failed call, one line */
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "json/writer.h"
 #include "record/call.h"
+#include "record/made.h"
 
 /* An item of --by-name. */
 struct named {
@@ -27,6 +28,7 @@ struct join {
 	bool first;
 	bool *came;            /* from each of what the gate requires */
 	struct error refused;  /* why the gate does not take them; ERROR_NONE */
+	struct made made;      /* of --complete */
 };
 
 /* Where a name stands or belongs among those that came; *there if it did. */
@@ -155,10 +157,23 @@ join_metadata(struct join *j)
 	*metadata = joined;
 }
 
+/* For --complete. */
+static void
+note_made(struct join *j, const struct item *item)
+{
+	char *call = item->foreign ? NULL : item_metadata(item, "call");
+
+	if (call != NULL)
+		made_came(&j->made, call);
+	free(call);
+}
+
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
 	producers_note(&s->producers, item);
+	if (s->complete)
+		note_made(j, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
 			j->failed = *item;
@@ -185,6 +200,8 @@ join_begin(struct join *j, const struct stream *s)
 {
 	memset(j, 0, sizeof *j);
 	j->first = true;
+	j->made.enclosing = s->step->enclosing;
+	j->made.paths = s->makers;
 	j->came = memory_zero(s->step->gate.count + 1, sizeof *j->came);
 	writer_begin(&j->writer, &j->item.data.json);
 	if (s->by_name)
@@ -230,6 +247,38 @@ join_wrong(struct stream *s, int got, struct error *why)
 	return true;
 }
 
+/* Whether a step of the path, or the one beside this that it is in, has yet to end. */
+static bool
+is_unended(const struct stream *s, const char *path)
+{
+	const char *own = s->step->path, *last = strrchr(own, '.');
+	size_t prefix = last != NULL ? (size_t)(last - own) + 1 : 0;
+	char *name;
+	bool unended;
+
+	if (strncmp(path, own, prefix) != 0)
+		return false;
+	name = memory_copy(path + prefix, strcspn(path + prefix, "."));
+	unended = !roster_all_ended(s->roster, name);
+	free(name);
+	return unended;
+}
+
+/* Whether less came than was made; what failed is told of as that. */
+static bool
+join_lacks(const struct stream *s, struct join *j, struct error *why)
+{
+	if (!s->complete || j->has_failed)
+		return false;
+	for (char *const *path = s->makers; path != NULL && *path != NULL; path++)
+		if (is_unended(s, *path)) {
+			error_set(why, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+			    "the step %s has not ended, or not begun", *path);
+			return true;
+		}
+	return made_check(&j->made, s->step->run->transcript.path, why) == -1;
+}
+
 static int
 call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
 {
@@ -242,8 +291,12 @@ call_joined(struct stream *s, struct join *j, int got, struct error *why, struct
 		*err = *why;
 		return -1;
 	}
-	if (join_wrong(s, got, why))
-		return stream_fail_input(s, &j->item, why, err);
+	if (join_wrong(s, got, why) || join_lacks(s, j, why)) {
+		if (why->code != ERROR_SYSTEM)
+			return stream_fail_input(s, &j->item, why, err);
+		*err = *why;
+		return -1;
+	}
 	if (j->has_failed) {
 		done = stream_call_item(s, &j->failed, s->index++, &result, err);
 	} else {
@@ -292,6 +345,7 @@ join_free(struct join *j)
 	}
 	free(j->named);
 	free(j->came);
+	made_free(&j->made);
 }
 
 int

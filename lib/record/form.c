@@ -697,6 +697,7 @@ static const struct rule step_completed_rules[] = {
 	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("reused_from", is_link, NULLABLE, 0),
 	RULE("count", is_count, NULLABLE, 0),
+	RULE("parts", is_count, NULLABLE, 0),
 	RULE("winner", is_count, NULLABLE, 0),
 	RULE("condition", is_condition, NULLABLE, 0),
 	WORD("outcome", outcome_words, NULLABLE),

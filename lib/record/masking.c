@@ -19,7 +19,7 @@ static const char *const data_members[] = {
 static const char *const fixed_members[] = {
 	"asks", "attempt", "awf_version", "call", "call_id", "claims", "code", "deadline",
 	"decides", "decision", "effects", "exit_code", "fidelity", "forked_from", "form", "format",
-	"interrupted", "kind", "masked", "mode", "reused_from", "role", "seal", "skipped", "status",
+	"interrupted", "kind", "masked", "mode", "parts", "reused_from", "role", "seal", "skipped", "status",
 	"stop_reason", "tool_id", "try", "type"
 };
 

@@ -455,6 +455,28 @@ roster_died_beside(const struct roster *r, char *process, size_t size)
 	return so;
 }
 
+bool
+roster_all_ended(const struct roster *r, const char *name)
+{
+	struct own_place own;
+	bool ended = false, all = true;
+	char state;
+	int fd;
+
+	own_place_open(&own, r);
+	/* Its own name has a process that lives. */
+	fd = own.dir == NULL || strcmp(own.file, name) == 0 ? -1 :
+	    openat(dirfd(own.dir), name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	for (off_t at = 0; fd != -1 && pread(fd, &state, 1, at) == 1; at += RECORD) {
+		ended = true;
+		all = all && state != RECORD_BEGUN;
+	}
+	if (fd != -1)
+		close(fd);
+	own_place_close(&own);
+	return ended && all;
+}
+
 void
 roster_upstream(const struct roster *r, int in, struct upstream *u)
 {

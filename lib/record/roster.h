@@ -61,7 +61,10 @@ bool roster_busy(const char *run_directory, struct buffer *names);
 /* Whether a process in this call ("": at top level) died that was not only tried; process
  * gets "ENCLOSING/NAME:OCCURRENCE". Not for who is in that call itself. */
 bool roster_died(const char *run_directory, const char *enclosing, char *process, size_t size);
-/* The same of those in the call that this process is in. */
+/* Whether processes of the name, in the call that this process is in, have begun, and all
+ * of them have ended. */
+bool roster_all_ended(const struct roster *r, const char *name);
+/* As roster_died(), of those in the call that this process is in. */
 bool roster_died_beside(const struct roster *r, char *process, size_t size);
 /* Those that died in this call were tried only: it is tried again. */
 void roster_forgive(const char *run_directory, const char *enclosing);

@@ -20,7 +20,7 @@ struct against {
 
 /* Left out everywhere. What is in the files, a digest tells. */
 static const char *const dropped[] = { "attempt", "call", "files", "claims", "reused_from",
-	"approval", "seal", "try", NULL };
+	"approval", "parts", "seal", "try", NULL };
 /* These say that something differs, but not what: they come last. */
 static const char *const digests[] = { "input_sha256", "definition_sha256", NULL };
 /* Of the end of the run, which may speak of paths. */

@@ -156,6 +156,26 @@ killing_feed() {
 	same "$(jq -rs '[.[] | select(.type == "step.completed" and .path == "b")][-1].payload.error.code' "$(transcript)")" upstream_incomplete
 }
 
+@test "--complete: results that were lost on the way fail the join" {
+	local lost='{ head -n 2; cat >rest; }' code flow
+	while IFS='|' read -r code flow; do
+		run "-$code" --separate-stderr awf-run -n -c "${flow//PIPE/|}"
+		[ "$code" -eq 0 ] || [[ "$stderr" == *"awf-step: z: --complete: the step "* ]]
+	done <<-END
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step b -- cat PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step b -- cat PIPE awf-step -s --complete=a,b z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step b -- cat PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step b -- cat PIPE $lost PIPE awf-step -s z -r -- cat
+		0|awf-step -n -O lines a -- seq 3 PIPE awf-step -s --complete z -r -- cat
+		3|awf-step -n -O lines a -- seq 3 PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		3|awf-step -n -O lines a -- seq 3 PIPE cat >rest PIPE awf-step -s --allow-empty --complete=a z -r -- cat
+		0|awf-step -n -O lines a -- true PIPE awf-step -s --allow-empty --complete=a z -r -- cat
+		0|awf-step -n -O lines a -- seq 3 PIPE awf-step --when 'jq -e ".data == \\"2\\""' b -- cat PIPE awf-step -s --complete=a,b z -r -- cat
+		0|awf-step -n -O lines a -- seq 3 PIPE awf-step --each g -- awf-step x -- cat PIPE awf-step -s --complete=g z -r -- cat
+		3|awf-step -n -O lines a -- seq 3 PIPE awf-step --each g -- awf-step x -- cat PIPE $lost PIPE awf-step -s --complete z -r -- cat
+	END
+}
+
 @test "a producer that lives on is no fault" {
 	run -0 awf-run -c '{ echo x | awf-step a -- cat; } | { awf-step -r b -- cat; }'
 	same "$output" x

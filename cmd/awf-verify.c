@@ -11,7 +11,9 @@
 #include "verify/replays.h"
 
 #include "base/file.h"
+#include "base/id.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -69,6 +71,8 @@ struct verify_command {
 	bool formats;
 	struct heads heads;
 	struct storage storage;
+	bool in_directory;
+	struct map found;            /* ids of the runs of the directory that is verified */
 };
 
 /* "FILE:LINE: warning: TEXT" */
@@ -114,7 +118,7 @@ print_summary(const char *path, const struct verify_report *report, bool heads)
 	printf("\n");
 }
 
-static int verify_path(const struct verify_command *command, const char *path, bool repair);
+static int verify_path(struct verify_command *command, const char *path, bool repair);
 
 /* Of a run that was killed before it began, and was no run. */
 static int
@@ -135,7 +139,7 @@ remove_empty(const char *path)
 
 /* What remains is checked again, for it is now the whole transcript. */
 static int
-repair(const struct verify_command *command, const char *path,
+repair(struct verify_command *command, const char *path,
     const struct verify_report *report)
 {
 	struct error err = ERROR_INIT;
@@ -157,8 +161,37 @@ repair(const struct verify_command *command, const char *path,
 	return verify_path(command, path, false);
 }
 
+/* A whole, sealed transcript under the name of another run is not that run's: it was
+ * copied, or renamed. In a directory each run has one. */
 static int
-verify_as(const struct verify_command *command, const char *path, char *name, bool may_repair)
+check_identity(struct verify_command *command, const char *path, const char *name,
+    const char *run_id)
+{
+	char *base = memory_copy(path_base(path), strlen(path_base(path)));
+	char *directory = path_directory(path);
+	bool stored = strcmp(path_base(directory), "transcripts") == 0, wrong, twice;
+
+	if (text_ends(base, SUFFIX))
+		base[strlen(base) - strlen(SUFFIX)] = '\0';
+	wrong = *run_id != '\0' && strcmp(base, run_id) != 0 &&
+	    (stored || id_valid(base, strlen(base)));
+	twice = *run_id != '\0' && command->in_directory &&
+	    map_get(&command->found, run_id, strlen(run_id)) != NULL;
+	if (command->in_directory && !twice)
+		map_put(&command->found, run_id, strlen(run_id), 0);
+	if (wrong)
+		fprintf(stderr, PROGRAM ": %s: this is the transcript of run %s, not of the one that it "
+		    "is named after: it was copied or renamed\n", name, run_id);
+	else if (twice)
+		fprintf(stderr, PROGRAM ": %s: a second transcript of run %s in this directory\n", name,
+		    run_id);
+	free(directory);
+	free(base);
+	return wrong || twice ? -1 : 0;
+}
+
+static int
+verify_as(struct verify_command *command, const char *path, char *name, bool may_repair)
 {
 	struct verify_spec spec = {
 		.warn = command->quiet ? NULL : warn,
@@ -176,6 +209,8 @@ verify_as(const struct verify_command *command, const char *path, char *name, bo
 		print_fault(name, &report);
 		return may_repair ? repair(command, path, &report) : STATUS_WORK;
 	}
+	if (check_identity(command, path, name, report.run_id) != 0)
+		return STATUS_WORK;
 	if (command->verbose)
 		print_summary(name, &report, spec.heads != NULL);
 	if (command->print_head)
@@ -184,7 +219,7 @@ verify_as(const struct verify_command *command, const char *path, char *name, bo
 }
 
 static int
-verify_path(const struct verify_command *command, const char *path, bool may_repair)
+verify_path(struct verify_command *command, const char *path, bool may_repair)
 {
 	char *name = shown(path);
 	int status = verify_as(command, path, name, may_repair);
@@ -218,7 +253,7 @@ is_empty(const char *path)
 
 /* A storage, or a directory that holds transcripts itself. */
 static int
-verify_directory(const struct verify_command *command, const char *path)
+verify_directory(struct verify_command *command, const char *path)
 {
 	char *below = path_join(path, "transcripts");
 	const char *directory = path_is_directory(below) ? below : path;
@@ -230,6 +265,7 @@ verify_directory(const struct verify_command *command, const char *path)
 		error_errno(&err, ERROR_SYSTEM, directory, "unable to list");
 	else if (count == 0)
 		error_set(&err, ERROR_USAGE, directory, "no transcript (*" SUFFIX ") is there");
+	command->in_directory = true;
 	for (int i = 0; i < count; i++) {
 		char *file = path_join(directory, entries[i]->d_name);
 
@@ -238,6 +274,8 @@ verify_directory(const struct verify_command *command, const char *path)
 		free(file);
 		free(entries[i]);
 	}
+	command->in_directory = false;
+	map_free(&command->found);
 	if (count >= 0)
 		free(entries);
 	free(below);
@@ -245,7 +283,7 @@ verify_directory(const struct verify_command *command, const char *path)
 }
 
 static int
-verify_run(const struct verify_command *command, const char *argument)
+verify_run(struct verify_command *command, const char *argument)
 {
 	struct error err = ERROR_INIT;
 	struct run_ref ref;
@@ -260,7 +298,7 @@ verify_run(const struct verify_command *command, const char *argument)
 
 /* argument NULL: the latest run. */
 static int
-verify_argument(const struct verify_command *command, const char *argument)
+verify_argument(struct verify_command *command, const char *argument)
 {
 	const struct replays_spec replays = { .storage = &command->storage,
 		.isolation = command->isolation, .visible = command->visible,

@@ -156,3 +156,27 @@ unhex() { tr -d '\n' | tr a-f A-F | basenc -d --base16; }
 	run -0 openssl pkeyutl -verify -pubin -keyform DER -inkey public.der -rawin -in signed -sigfile signature
 	[[ $output == *"Verified Successfully"* ]]
 }
+
+@test "a sealed run is no other run, however it is copied or renamed" {
+	other=$(uuidgen -r 2>/dev/null || cat /proc/sys/kernel/random/uuid)
+	copy="$AWF_STORAGE/transcripts/$other.jsonl"
+	cp "$file" "$copy"
+	run -3 --separate-stderr awf-verify --key key.pub "$other"
+	same "$stderr" "awf-verify: $copy: this is the transcript of run $id, not of the one that it is named after: it was copied or renamed"
+	# By its path, as part of the storage, as the latest, and renamed.
+	run -3 awf-verify "$copy"
+	run -3 awf-verify "$AWF_STORAGE"
+	ln -sfn "transcripts/$other.jsonl" "$AWF_STORAGE/latest"
+	run -3 awf-verify --key key.pub
+	mv "$file" "$AWF_STORAGE/transcripts/named.jsonl"
+	rm "$copy"
+	run -3 awf-verify "$AWF_STORAGE"
+	# Outside of a storage a file may be called anything, but be there once.
+	mkdir elsewhere
+	mv "$AWF_STORAGE/transcripts/named.jsonl" elsewhere/one.jsonl
+	awf-verify elsewhere/one.jsonl
+	awf-verify elsewhere
+	cp elsewhere/one.jsonl elsewhere/two.jsonl
+	run -3 --separate-stderr awf-verify elsewhere
+	same "$stderr" "awf-verify: elsewhere/two.jsonl: a second transcript of run $id in this directory"
+}

@@ -314,6 +314,21 @@ tell_damaged(struct tail *t, const char *place, int64_t line)
 	printer_warn(&t->printer, &warning);
 }
 
+/* What others have written, or added to, is shown; the chain is for awf-verify. */
+static void
+tell_unchained(struct tail *t)
+{
+	struct error warning;
+	int64_t count = t->printer.unchained;
+
+	if (count == 0)
+		return;
+	error_set(&warning, ERROR_INVALID_INPUT, NULL, "%lld %s not end in \"prev\": no chain vouches "
+	    "for %s (see awf-verify)", (long long)count, count == 1 ? "line does" : "lines do",
+	    count == 1 ? "it" : "them");
+	printer_warn(&t->printer, &warning);
+}
+
 static void
 tell_unfinished(struct tail *t, const char *place, int64_t bytes)
 {
@@ -788,6 +803,7 @@ show(struct tail *t, struct error *err)
 	set_up_printer(t);
 	set_up_signals(t);
 	failed = t->given[WITH_STDIN] ? show_stdin(t, err) : show_runs(t, err);
+	tell_unchained(t);
 	if (printer_finish(&t->printer, &late) != 0 && failed == 0) {
 		*err = late;
 		failed = -1;

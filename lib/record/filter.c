@@ -58,7 +58,12 @@ int
 filter_grep(struct filter *f, const char *pattern, struct error *err)
 {
 	char why[256];
-	int failed = regcomp(&f->pattern, pattern, REG_EXTENDED | REG_NOSUB);
+	int failed;
+
+	if (f->grep)
+		return error_set(err, ERROR_USAGE, "--grep", "stands there twice: join them, as in "
+		    "'ONE|OTHER'");
+	failed = regcomp(&f->pattern, pattern, REG_EXTENDED | REG_NOSUB);
 
 	if (failed != 0) {
 		regerror(failed, &f->pattern, why, sizeof why);
@@ -166,7 +171,8 @@ filter_event(struct filter *f, const char *line, size_t len)
 		return VERDICT_DAMAGED;
 	if (seq <= f->after || !type_wanted(f, type))
 		return VERDICT_NO;
-	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad))
+	f->unchained = !event_line_whole(line, len, NULL);
+	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad))
 		return VERDICT_DAMAGED;
 	if (f->grep && !pattern_found(f, line, len))
 		return VERDICT_NO;

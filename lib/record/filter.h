@@ -1,7 +1,7 @@
 /*
  * Filters: which events a reader wants to see. Cheap questions come first, so
  * that a line that is not wanted costs little more than finding its end; a line
- * that passes has been checked to be whole.
+ * that passes has been checked to be JSON, whether it is chained as ours are or not.
  */
 #ifndef AWF_RECORD_FILTER_H
 #define AWF_RECORD_FILTER_H
@@ -33,6 +33,7 @@ struct filter {
 	struct globs types, paths;
 	bool known[EVENT_TYPES];      /* which of the ten types pass */
 	bool errors;                  /* failed calls, tools and runs alone */
+	bool unchained;               /* the line asked about last does not end in its "prev" */
 	bool grep;
 	regex_t pattern;
 	struct buffer scratch;
@@ -42,7 +43,8 @@ enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_DAMAGED };
 
 void filter_begin(struct filter *f);
 void filter_types(struct filter *f, const char *list);
-/* An extended regular expression over the line as it stands in the file. */
+/* An extended regular expression over the line as it stands in the file; one alone
+ * (ERROR_USAGE). */
 int filter_grep(struct filter *f, const char *pattern, struct error *err);
 /* Whether everything passes. */
 bool filter_open(const struct filter *f);

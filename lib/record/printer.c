@@ -115,6 +115,7 @@ printer_line(struct printer *p, const struct origin *origin, const char *line, s
 	*verdict = filter_event(&p->filter, line, len);
 	if (p->status_line && *verdict != VERDICT_DAMAGED)
 		progress_event(&p->progress, line, len);
+	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
 	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict) != 0)
 		return unwritable(err);
 	tell_dropped_sometimes(p);

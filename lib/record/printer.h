@@ -34,6 +34,7 @@ struct printer {
 	struct outlet outlet;
 	struct screen screen;
 	struct progress progress;
+	int64_t unchained;       /* lines that were shown although no chain holds them */
 	struct buffer text, whole;
 	char run_id[ID_SIZE];     /* of the event printed last */
 	int64_t warned_at;        /* about dropped events, monotonic ms */

@@ -633,3 +633,23 @@ shows() {
 	same "${#lines[@]}" 1
 	[[ $stderr == *"$NESTED.jsonl: does not begin with an event" ]]
 }
+
+@test "lines that end in no prev are shown, and counted once" {
+	brief
+	jq -c 'del(.prev)' "$RECORD" >plain.jsonl
+	jq -c '. + {extra: 1}' "$RECORD" >extra.jsonl
+	events=$(wc -l <"$RECORD")
+	for file in plain.jsonl extra.jsonl; do
+		run -0 --separate-stderr awf-tail --json "$file"
+		same "${#lines[@]}" "$events"
+		same "$stderr" "awf-tail: $events lines do not end in \"prev\": no chain vouches for them (see awf-verify)"
+		run -0 --separate-stderr awf-tail --type run.started - <"$file"
+		same "${#lines[@]} $stderr" '1 awf-tail: 1 line does not end in "prev": no chain vouches for it (see awf-verify)'
+	done
+	same "$(awf-tail plain.jsonl 2>/dev/null)" "$(awf-tail "$RECORD")"
+}
+
+@test "--grep is given once" {
+	run -1 --separate-stderr awf-tail --grep a --grep b
+	same "$stderr" "awf-tail: --grep: stands there twice: join them, as in 'ONE|OTHER'"
+}

@@ -107,9 +107,8 @@ static void
 test_damage(void **state)
 {
 	static const char *const lines[] = {
-		"", "x", "{}", "{\"seq\":1}", "{\"seq\":1,\"type\":\"tool.call\"}",
+		"", "x", "{}", "{\"seq\":1}", "{\"seq\":1,\"type\":\"tool.call\"",
 		"{\"seq\":1,\"type\":\"tool.call\",\"payload\":{,\"prev\":\"" ZEROS "\"}",
-		"{\"seq\":1,\"type\":\"tool.call\",\"prev\":\"" ZEROS "\"} ",
 	};
 	struct filter f;
 
@@ -118,6 +117,27 @@ test_damage(void **state)
 	filter_types(&f, "tool.*");
 	for (size_t i = 0; i < COUNT(lines); i++)
 		assert_int_equal(filter_event(&f, lines[i], strlen(lines[i])), VERDICT_DAMAGED);
+	filter_free(&f);
+}
+
+/* What others write in the form is shown, and known to have no chain. */
+static void
+test_unchained(void **state)
+{
+	static const struct { const char *line; bool unchained; } table[] = {
+		{ "{\"seq\":1,\"type\":\"tool.call\"}", true },
+		{ "{\"seq\":1,\"type\":\"tool.call\",\"prev\":\"" ZEROS "\"} ", true },
+		{ "{\"seq\":1,\"type\":\"tool.call\",\"prev\":\"" ZEROS "\"}", false },
+	};
+	struct filter f;
+
+	(void)state;
+	filter_begin(&f);
+	filter_types(&f, "tool.*");
+	for (size_t i = 0; i < COUNT(table); i++) {
+		assert_int_equal(filter_event(&f, table[i].line, strlen(table[i].line)), VERDICT_YES);
+		assert_int_equal(f.unchained, table[i].unchained);
+	}
 	filter_free(&f);
 }
 
@@ -182,6 +202,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_passes),
 		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_unchained),
 		cmocka_unit_test(test_bad_pattern),
 		cmocka_unit_test(test_seek_last),
 	};

@@ -502,6 +502,9 @@ static const struct rule block_rules[] = {
 	RULE("bytes", is_count, NULLABLE, 0),
 	RULE("sha256", is_digest, NULLABLE, 0),
 	RULE("data", is_text, NULLABLE, 0),
+	RULE("api", is_text, NULLABLE, 0),
+	RULE("field", is_text, NULLABLE, 0),
+	RULE("raw", is_any, 0, 0),
 	WORD("fidelity", fidelity_words, NULLABLE),
 };
 static const struct shape block_shape = { "a block", block_rules, COUNT(block_rules), false };
@@ -658,7 +661,9 @@ static const struct rule step_started_rules[] = {
 	RULE("no_newline", is_bool, NULLABLE, 0),
 	RULE("attachments", is_array, NULLABLE, 0),
 	RULE("definition_sha256", is_digest, NULLABLE, 0),
+	RULE("workflow_sha256", is_digest, NULLABLE, 0),
 	RULE("files", is_files, NULLABLE, KEPT(files)),
+	RULE("inputs", is_object, NULLABLE, 0),
 	RULE("effects", is_text, NULLABLE, 0),
 	RULE("idempotent", is_bool, NULLABLE, 0),
 	RULE("blocks", is_blocks, NULLABLE, 0),
@@ -669,9 +674,12 @@ static const struct rule step_started_rules[] = {
 	RULE("phase", is_phase, NULLABLE, 0),
 	RULE("strategy", is_text, NULLABLE, 0),
 	RULE("timeout_ms", is_count, NULLABLE, 0),
+	RULE("detached", is_bool, NULLABLE, 0),
 	RULE("condition", is_condition, NULLABLE, 0),
 	RULE("loop", is_loop, NULLABLE, 0),
 	RULE("require", is_array, NULLABLE, 0),
+	RULE("sandbox", is_text, NULLABLE, 0),
+	RULE("network", is_bool, NULLABLE, 0),
 	RULE("mode", is_text, NULLABLE, 0),
 	RULE("try", is_count, NULLABLE, 0),
 	RULE("claims", is_link, NULLABLE, 0),
@@ -690,6 +698,8 @@ static const struct rule step_completed_rules[] = {
 	RULE("retries", is_array, NULLABLE, 0),
 	RULE("stderr", is_text, NULLABLE, 0),
 	RULE("stderr_bytes", is_count, NULLABLE, 0),
+	RULE("stdout_bytes", is_count, NULLABLE, 0),
+	RULE("stdin", is_stdin, NULLABLE, 0),
 	RULE("changed", is_array, NULLABLE, 0),
 	RULE("changed_more", is_count, NULLABLE, 0),
 	RULE("commit", is_text, NULLABLE, 0),
@@ -745,6 +755,9 @@ static const struct rule tool_rules[] = {
 	RULE("output", is_any, 0, 0),
 	RULE("error", is_error, NULLABLE, 0),
 	RULE("effects", is_text, NULLABLE, 0),
+	RULE("idempotent", is_bool, NULLABLE, 0),
+	RULE("sandbox", is_text, NULLABLE, 0),
+	RULE("network", is_bool, NULLABLE, 0),
 	RULE("warning", is_text, NULLABLE, 0),
 	RULE("duration_ms", is_count, NULLABLE, 0),
 	RULE("exit_code", is_integer, NULLABLE, 0),
@@ -845,7 +858,7 @@ check_key(struct cursor *c, struct span *key)
 
 static bool
 check_place(struct cursor *c, const struct shape *shape, const struct rule *rule,
-    struct span key, uint32_t members_seen)
+    struct span key, uint64_t members_seen)
 {
 	size_t index = (size_t)(rule - shape->rules);
 
@@ -860,7 +873,7 @@ check_place(struct cursor *c, const struct shape *shape, const struct rule *rule
 /* One member; *members_seen has a bit for each rule that was met. */
 static bool
 check_member(struct cursor *c, const struct shape *shape, size_t *next,
-    uint32_t *members_seen)
+    uint64_t *members_seen)
 {
 	struct span key = { "", 0 }, value;
 	const struct rule *rule;
@@ -875,7 +888,7 @@ check_member(struct cursor *c, const struct shape *shape, size_t *next,
 	}
 	if (!check_place(c, shape, rule, key, *members_seen))
 		return false;
-	*members_seen |= UINT32_C(1) << (rule - shape->rules);
+	*members_seen |= UINT64_C(1) << (rule - shape->rules);
 	if ((rule->flags & NULLABLE) && begins(c, 'n')) {
 		if (!is_any(c, rule, &value))
 			return false;
@@ -887,7 +900,7 @@ check_member(struct cursor *c, const struct shape *shape, size_t *next,
 
 static bool
 check_required(struct cursor *c, const struct shape *shape, const char *at,
-    uint32_t members_seen)
+    uint64_t members_seen)
 {
 	for (size_t i = 0; i < shape->count; i++) {
 		if ((shape->rules[i].flags & REQUIRED) && !(members_seen >> i & 1))
@@ -901,7 +914,7 @@ static bool
 check_object(struct cursor *c, const struct shape *shape)
 {
 	const char *start = c->at;
-	uint32_t members_seen = 0;
+	uint64_t members_seen = 0;
 	size_t next = 0;
 
 	if (!begins(c, '{'))

@@ -222,3 +222,35 @@ EOF
 	same "${lines[-1]}" "awf-verify: $empty: removed: it is empty, as its run never began"
 	[ ! -e "$empty" ]
 }
+
+@test "-v knows every key that is recorded" {
+	mkdir agents tools
+	printf '{"description":"x","input_schema":{"type":"object"},"effects":"external","idempotent":true}' >tools/touch.tool.json
+	printf '#!/bin/sh\necho "{}"\n' >tools/touch
+	chmod +x tools/touch
+	printf '%s\n' '{"blocks":[{"type":"tool_use","tool_id":"t","tool_name":"touch","tool_input":{}},{"type":"tool_use","tool_id":"u","tool_name":"bash","tool_input":{"command":"true"}}]}' \
+		'{"blocks":[{"type":"thinking","thinking":"hm","signature":"s","api":"anthropic"},{"type":"text","text":"done"}]}' >answers
+	printf -- '---\nmodel: replay/%s\ntools: [touch, bash]\nmax_turns: 4\n---\nBe brief.\n' "$PWD/answers" >agents/one.md
+	printf '\x89PNG\r\n\x1a\n' >x.png
+	cat >all.awf <<-'END'
+		echo go | awf-step -a one --attach x.png ask -q || true
+		awf-step -n --sandbox workspace --sandbox-mode prefer boxed -q -- true || true
+		awf-step -n --effects external,idempotent mail -q -- true
+		awf-step -n --try --retries 1 --delay 0 fail -q -- sh -c 'echo why >&2; exit 1' || true
+		printf 'a\nb\n' | awf-step -i lines --parallel p -- 'awf-step x -- cat' 'awf-step y -- cat' | awf-step -s join -q -- cat
+		awf-step -n --until true --max 2 loop -q -- awf-step z -- true
+		awf-step -n --when false no -q -- true
+		awf-step -n -t touch op -q
+		echo in | awf-run --input k=v --timeout 1m --name child -c 'awf-step c -q -- cat'
+		awf-run --detach -n --name later -c true >/dev/null
+		awf-step -n --terminal success end -q
+	END
+	awf-run --seal=key --snapshot --name all all.awf 2>/dev/null </dev/null || awf-verify --keygen key
+	awf-run --seal=key --snapshot --name all all.awf </dev/null 2>err || { cat err; false; }
+	run awf-verify -v @all
+	[[ $status == 0 && $output != *warning* ]] || { echo "$output"; false; }
+	for file in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		run awf-verify -v "$file"
+		[[ $output != *'is not known'* ]] || { echo "$output"; false; }
+	done
+}

@@ -240,3 +240,10 @@ agents() {
 	run -0 --separate-stderr awf-tail --as runtime --after 2 damaged.jsonl
 	same "$(jq -c '[.offset, .source_seq]' <<<"$output" | tr -d '\n')" '[1,3][2,3][3,4]'
 }
+
+@test "interagent: times far ahead have all of their digits" {
+	sed 's/"timestamp":"2[0-9]*-/"timestamp":"9999-/' "$AWF_STORAGE/transcripts/$RELEASE.jsonl" >far.jsonl
+	awf-tail --as interagent far.jsonl 2>/dev/null | grep -o '"timestamp_ns":[^,]*' >times
+	[ -s times ]
+	run ! grep -vE '^"timestamp_ns":2533[0-9]{17}$' times
+}

@@ -232,12 +232,15 @@ categorise(struct span object, const char *message, long status)
 	return ERROR_PROVIDER;
 }
 
+#define HIDDEN_LENGTH 8
+
 void
 failure_hide(char *text, const char *secret)
 {
 	size_t len = secret == NULL ? 0 : strlen(secret);
 
-	if (len == 0)
+	/* So short a text is no key, but a placeholder, or a part of many words. */
+	if (len < HIDDEN_LENGTH)
 		return;
 	for (char *at = text; (at = strstr(at, secret)) != NULL; at += len)
 		memset(at, '*', len);

@@ -411,6 +411,10 @@ exchange(struct stream *s, struct http *http)
 	struct http_answer answer;
 	int posted = post(s, http, &answer, &err);
 
+	/* A server that echoes what it got may do so anywhere. */
+	failure_hide(answer.request_id, s->key);
+	if (s->message.request_id != NULL)
+		failure_hide(s->message.request_id, s->key);
 	if (!s->failed && (posted == 0 || s->message.ended))
 		s->api->finish(s);
 	if (judge(s, posted, &answer, &err) != 0) {

@@ -267,3 +267,30 @@ with_fault() {
 		kill "$MODEL_SERVER_PID"
 	done
 }
+
+@test "a key is in no request id; what is too short to be one blanks nothing" {
+	cat >echo.py <<-'END'
+		import http.server
+		class Echo(http.server.BaseHTTPRequestHandler):
+		    def do_POST(self):
+		        key = self.headers["Authorization"].split()[1]
+		        self.send_response(429)
+		        self.send_header("x-request-id", "req_" + key)
+		        self.end_headers()
+		        self.wfile.write(b'{"error":{"message":"max context of ' + key.encode() + b'"}}')
+		    def log_message(self, *words): pass
+		server = http.server.HTTPServer(("127.0.0.1", 0), Echo)
+		print(server.server_port, flush=True)
+		server.timeout = 20
+		server.handle_request()
+		server.handle_request()
+	END
+	python3 echo.py >port 3>&- &
+	eventually test -s port
+	export OPENAI_BASE_URL=http://127.0.0.1:$(cat port)
+	request >asked
+	same "$(OPENAI_API_KEY=sk-123456789 provider openai <asked | jq -c '[.message, .request_id]')" \
+		'["HTTP 429 (request req_************): max context of ************","req_************"]'
+	same "$(OPENAI_API_KEY=x provider openai <asked | jq -c '[.message, .request_id]')" '["HTTP 429 (request req_x): max context of x","req_x"]'
+	wait $!
+}

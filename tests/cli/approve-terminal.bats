@@ -204,7 +204,7 @@ decided() {
 	keys e Enter
 	eventually eval '[ "$(screen | grep -c "^Approve ok:0:0")" = 2 ]'
 	keys y Enter
-	shown '^status 0'
+	shown '^\\xff\\xfestatus 0'
 }
 
 @test "signed where there is a key; asked nobody where stderr is no terminal" {

@@ -169,7 +169,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	echo hi | awf-run -c 'awf-step -r -a writer look --attach x.png' >out
 	same "$(awf-replay --isolation copy)" seen
 	printf '\x89PNG\r\n\x1a\nabd' >x.png
-	run -3 --separate-stderr awf-replay -q --isolation copy
+	run -3 --separate-stderr awf-replay -q --current --isolation copy
 	[[ $stderr == *'look:0:0: its attachments are others than the recorded ones'* ]]
 }
 

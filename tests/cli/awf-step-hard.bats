@@ -128,7 +128,7 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	run -3 awf-run -c 'sleep 1 | timeout -s KILL 0.2 awf-step a -r -- cat | cat'
 	same "$(jq -c 'select(.type == "run.completed").payload | [.status, .error.code]' "$(transcript)")" \
 		'["failed","interrupted"]'
-	# unless the same step ended well later, or was only tried
-	awf-run -c 'sleep 1 | timeout 0.2 awf-step a -q -- cat; awf-step -n a -q -- true'
+	# whatever the same step did later, unless it was only tried
+	run -3 awf-run -c 'sleep 1 | timeout 0.2 awf-step a -q -- cat; awf-step -n a -q -- true'
 	awf-run -c 'sleep 1 | timeout 0.2 awf-step --try a -q -- cat; true'
 }

@@ -215,8 +215,8 @@ END
 		printf '%s' "$text" | sha256sum | cut -d' ' -f1 >guess
 		run ! grep -rqFf guess "$AWF_STORAGE"
 	done
-	# The outcome is what it is without: a later success makes good.
-	awf-run -n --mask cat -c 'awf-step a -- test -e there <lines >/dev/null 2>&1; touch there
+	# The outcome is what it is without: what may fail is told from what may not.
+	awf-run -n --mask cat -c 'awf-step --try a -- test -e there <lines >/dev/null 2>&1; touch there
 		awf-step -q a -- test -e there <lines'
 }
 

@@ -315,7 +315,7 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	script "$(proceed c1 1)" "$(proceed c2 1)" "$(finish c3 '"end"')"
 	awf-run -n ./flow.awf >out
 	sed -i 's/Analyse it/Look at it/' agents/worker.md
-	run -3 awf-verify --determinism
+	run -3 awf-replay -q --current --isolation copy
 }
 
 @test "a fork takes the work over as a whole; a phase alone is no place for one" {

@@ -237,9 +237,36 @@ tell_repeated(const struct job *j, const struct conclusion *e, struct error *lin
 	    "with --try a step may fail)", failed, j->outcome.repeated_by);
 }
 
-/* One line about a failure; a reader that went away is none to speak of. */
+/* The run that takes the place of this one. */
+static bool
+has_successor(struct job *j, char id[ID_SIZE])
+{
+	const struct supervision *s = &j->supervision;
+
+	return s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
+	    overlap_successor(&j->overlap, id);
+}
+
+/* How to go on, where there is something that need not be done again. A terminal call or a
+ * person who said no will say so again; what is inside of another run goes on with that
+ * one. */
 static void
-report(const struct job *j, const struct conclusion *e)
+tell_how_to_go_on(struct job *j)
+{
+	char id[ID_SIZE], successor[ID_SIZE];
+
+	if (j->outcome.calls == 0 || j->outcome.decision == OUTCOME_FAILURE ||
+	    j->conclusion.error.code == ERROR_DENIED || !j->run.keep_transcript || run_in_environment() ||
+	    mask_masking(&j->mask) != NULL || has_successor(j, successor))
+		return;
+	fprintf(stderr, PROGRAM ": %s: to go on from there: awf-run --resume %s\n", j->run.name,
+	    storage_short_id(&j->run.storage, j->run.id, id));
+}
+
+/* One line about a failure, and how to go on; a reader that went away is none to speak
+ * of. */
+static void
+report(struct job *j, const struct conclusion *e)
 {
 	const char *place = *e->error.place != '\0' ? e->error.place : j->run.name;
 	struct error line;
@@ -258,19 +285,19 @@ report(const struct job *j, const struct conclusion *e)
 		    e->error.code == ERROR_WAITING ? "" : " failed", e->error.message);
 	tell_repeated(j, e, &line);
 	program_fail(PROGRAM, &line);
+	if (e->error.code != ERROR_WAITING)
+		tell_how_to_go_on(j);
 }
 
 /* The run that takes the place of one that was cancelled is why. */
 static void
 name_successor(struct job *j)
 {
-	struct supervision *s = &j->supervision;
 	char id[ID_SIZE];
 
-	if (s->verdict == VERDICT_CANCELLED && s->signal_number == SIGTERM &&
-	    overlap_successor(&j->overlap, id)) {
-		s->interrupted = false;
-		error_set(&s->error, ERROR_CANCELLED, NULL,
+	if (has_successor(j, id)) {
+		j->supervision.interrupted = false;
+		error_set(&j->supervision.error, ERROR_CANCELLED, NULL,
 		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
 	}
 }

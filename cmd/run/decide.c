@@ -1,5 +1,6 @@
 #include "run/decide.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -225,6 +226,33 @@ choose(struct deciding *d, struct error *err)
 	return d->at != NULL ? 0 : -1;
 }
 
+/* A person is told what was decided, and how what waited for it goes on; completions and
+ * heartbeats are the work of programs. */
+static void
+tell(const struct deciding *d)
+{
+	char id[ID_SIZE], more[64] = "";
+	const struct waitings *w = &d->undecided.waits;
+	struct storage storage;
+	struct error ignored;
+	size_t others = 0;
+
+	if (decision_about(d->decision.verdict) != WAITING_APPROVAL || storage_locate(&storage, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < w->count; i++)
+		others += !w->list[i].over && &w->list[i] != d->at;
+	if (others > 0)
+		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
+	if (d->settings->resume != NULL)
+		fprintf(stderr, "awf-run: %s: %s, the run goes on%s\n", d->at->call,
+		    decision_word(d->decision.verdict), more);
+	else
+		fprintf(stderr, "awf-run: %s: %s; the run goes on with: awf-run --resume %s%s\n",
+		    d->at->call, decision_word(d->decision.verdict),
+		    storage_short_id(&storage, d->undecided.run_id, id), more);
+	storage_close(&storage);
+}
+
 int
 decide(const struct settings *s, struct error *err)
 {
@@ -237,6 +265,8 @@ decide(const struct settings *s, struct error *err)
 	d.decision.by = by = decision_maker();
 	failed = choose(&d, err) != 0 || load_seal(&d, err) != 0 || read_data(&d, err) != 0 ||
 	    undecided_decide(&d.undecided, d.at, &d.decision, err) != 0;
+	if (!failed)
+		tell(&d);
 	for (size_t i = 0; i < d.decision.results.count; i++)
 		data_free(&d.results[i]);
 	free(d.results);

@@ -21,6 +21,7 @@
 #define SUFFIX ".jsonl"
 #define SUFFIX_LEN (sizeof SUFFIX - 1)
 #define PREFIX_MIN 4
+#define SHORT_ID 8
 #define FIRST_LINE_LIMIT ((size_t)1 << 20)
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
@@ -613,6 +614,34 @@ run_ref_free(struct run_ref *ref)
 {
 	free(ref->path);
 	ref->path = NULL;
+}
+
+struct short_search {
+	const char *run_id;
+	size_t length;
+};
+
+static bool
+tell_apart(void *context, const char *run_id)
+{
+	struct short_search *search = context;
+
+	while (strcmp(run_id, search->run_id) != 0 && search->run_id[search->length] != '\0' &&
+	    strncmp(run_id, search->run_id, search->length) == 0)
+		search->length++;
+	return false;
+}
+
+const char *
+storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE])
+{
+	struct short_search search = { run_id, SHORT_ID };
+	struct error ignored;
+
+	if (each_run(s, tell_apart, &search, &ignored) != 0)
+		search.length = strlen(run_id);
+	snprintf(out, ID_SIZE, "%.*s", (int)search.length, run_id);
+	return out;
 }
 
 bool

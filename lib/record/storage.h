@@ -67,6 +67,9 @@ struct run_ref {
 int storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
     struct error *err);
 void run_ref_free(struct run_ref *ref);
+/* The shortest beginning of a run's id that names it alone, of at least the eight digits
+ * before the first dash: with them it still does when many a run has come. Returns out. */
+const char *storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE]);
 
 /* Run ids in the storage, newest start first, by the timestamp of their first line.
  * The array is the caller's. */

@@ -54,14 +54,14 @@ call() {
 		same "$(ended '[.status, .exit_code, .error.code]')" '["waiting",75,"waiting"]'
 	done
 	run -3 awf-run -n --shell /bin/bash -c 'call ask "$waiting"; call do "$failed"'
-	same "$output" "awf-run: pipeline: step do:0:0 failed: no key"
+	same "${lines[0]}" "awf-run: pipeline: step do:0:0 failed: no key"
 	same "$(ended '[.status, .exit_code, .error.code]')" '["failed",3,"auth"]'
 }
 
 @test "one line says which step failed first, and why" {
 	run -3 --separate-stderr awf-run -n --name brief -c 'awf-step -n a -- sh -c "exit 7" | awf-step b -q -- cat'
 	same "$output" ""
-	[[ ${stderr_lines[-1]} == "awf-run: brief: step a:0:0 failed: "*7* ]]
+	[[ ${stderr_lines[-2]} == "awf-run: brief: step a:0:0 failed: "*7* ]]
 	same "$(ended .error.code)" '"exit_status"'
 }
 

@@ -106,7 +106,7 @@ sub 2 lines, N KiB'
 	run -3 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "echo hi; exit 7"; echo "got $?"'
 	same "$output" "hi
 got 7"
-	same "${stderr_lines[-1]}" "awf-run: top: step sub:0:0 failed: exit status 7"
+	same "${stderr_lines[-2]}" "awf-run: top: step sub:0:0 failed: exit status 7"
 	same "$(calls '[.exit_code, .error, .result]')" '[7,{"code":"exit_status","message":"exit status 7"},null]'
 	run -7 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "printf \"\\377\"; exit 7"'
 	same "$output" $'\377'
@@ -223,7 +223,7 @@ two"
 @test "SIGKILL of the child: its call never ended, and nothing of it is left" {
 	run -3 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "echo \$PPID >guardian; sleep 60 & echo \$! >sleeper; wait" &
 		until [ -s sleeper ]; do sleep 0.02; done; kill -9 $!; wait; true'
-	same "${stderr_lines[-1]}" "awf-run: top: step sub:0:0 failed: it never ended"
+	same "${stderr_lines[-2]}" "awf-run: top: step sub:0:0 failed: it never ended"
 	eventually gone "$(cat sleeper)"
 	awf-verify "$(transcript)"
 }

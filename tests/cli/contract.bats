@@ -225,8 +225,8 @@ run_id event_id seq call path iteration agent_name previous_agent step_index tim
 @test "what a provider says of an error is harmless on a terminal" {
 	printf '{"type":"error","category":"invalid","message":"\\u001b[31m \\u009b31m \\u202e\\nx"}\n' >answers
 	run -3 --separate-stderr awf-run -n -c 'awf-step -q -n -p x -a helper ask'
-	same "$stderr" 'awf-step: ask: plain: ?[31m ?31m ? x
-awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
+	same "${stderr_lines[0]}" 'awf-step: ask: plain: ?[31m ?31m ? x'
+	same "${stderr_lines[1]}" 'awf-run: pipeline: step ask:0:0 failed: plain: ?[31m ?31m ? x'
 }
 
 @test "names that the environment brings are checked" {

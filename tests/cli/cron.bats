@@ -106,5 +106,5 @@ waiting() {
 	same "$output$stderr" ""
 	flow digest.awf 'awf-step -n -q say -- false'
 	run -3 sh -c "cd && $line"
-	same "${lines[-1]}" 'awf-run: digest.awf: step say:0:0 failed: false: exit status 1'
+	same "${lines[-2]}" 'awf-run: digest.awf: step say:0:0 failed: false: exit status 1'
 }

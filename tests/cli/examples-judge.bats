@@ -30,7 +30,7 @@ verdicts() { jq -r 'select(.type == "step.completed" and .path == "refine.judge"
 	sed -i 's/"accepted":true/"accepted":false/' "$RECORDING"
 	run -3 --separate-stderr judge
 	same "$output" ''
-	[[ ${stderr_lines[-1]} == 'awf-run: judge.awf: step refine:0:0 failed: '* ]]
+	[[ ${stderr_lines[-2]} == 'awf-run: judge.awf: step refine:0:0 failed: '* ]]
 	same "$(verdicts)" 'false false false false'
 	same "$(jq -r 'select(.type == "run.completed").payload.error.code' "$(transcript)")" max_iterations
 	deterministic

@@ -25,7 +25,7 @@ all=' 1 decide 1 panel.clarity 1 panel.correctness 1 panel.security '
 	forget 'the correctness reviewer'
 	run -3 --separate-stderr panel
 	same "$output" ''
-	[[ ${stderr_lines[-1]} == 'awf-run: panel.awf: step panel'*'no recorded answer'* ]]
+	[[ ${stderr_lines[-2]} == 'awf-run: panel.awf: step panel'*'no recorded answer'* ]]
 	same "$(answers "$(transcript)" | grep -o decide)" ''
 	recall
 	run -0 awf-run --resume @

@@ -70,7 +70,7 @@ calls() { jq -r 'select(.type == "step.completed").payload.call' "$(transcript)"
 		'["in","g:0:0",{"code":"exit_status","message":"sh: exit status 4"}]'
 	recorded 3 -c 'echo in | awf-step --each g -- sh -c "awf-step a -- tr a-z A-Z | awf-step b -- false; true"'
 	same "$(jq -c '[.data, .metadata.call, .metadata.error.code]' <<<"$output")" '["in","g:0:0","exit_status"]'
-	same "${stderr_lines[*]: -1}" 'awf-run: pipeline: step g:0:0 failed: false: exit status 1'
+	same "${stderr_lines[-2]}" 'awf-run: pipeline: step g:0:0 failed: false: exit status 1'
 }
 
 @test "what was good of a body's lines goes out before its error line" {

@@ -104,7 +104,7 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 	done
 	printf 'awf-step -n -q tell -- false\n' >"$HOME/digest.awf"
 	run -3 --separate-stderr sh -c "${line#'15 3 * * *  '}"
-	same "${stderr_lines[-1]}" 'awf-run: digest.awf: step tell:0:0 failed: false: exit status 1'
+	same "${stderr_lines[-2]}" 'awf-run: digest.awf: step tell:0:0 failed: false: exit status 1'
 }
 
 @test "a run inside of a run" {

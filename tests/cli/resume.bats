@@ -38,7 +38,7 @@ payloads() { jq -c "select(.type == \"$1\").payload | $2" "$record"; }
 
 # The only line on stderr; the last one.
 says() { same "$stderr" "awf-run: $1"; }
-ends_saying() { same "${stderr_lines[-1]}" "awf-run: $1"; }
+ends_saying() { [[ $stderr == *"awf-run: $1"$'\n'*--resume* ]] || same "${stderr_lines[-1]}" "awf-run: $1"; }
 
 # Nothing of the attempt that was refused is left.
 untouched() {

@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# What the programs say to a person: what happened, where, and how to go on.
+# shellcheck shell=bash disable=SC2016,SC2154
+load ../support/helpers
+bats_require_minimum_version 1.5.0
+
+# The beginning of the latest run's id that is named to people.
+short() { basename "$(transcript)" | cut -c 1-8; }
+
+@test "a failure says which run it is and how it goes on; a success says nothing" {
+	run -3 --separate-stderr awf-run -n --name nightly -c 'awf-step -n -q a -- true; awf-step -n -q b -- sh -c "echo disk full >&2; exit 2"'
+	same "$stderr" "disk full
+awf-step: b: sh: exit status 2
+awf-run: nightly: step b:0:0 failed: sh: exit status 2
+awf-run: nightly: to go on from there: awf-run --resume $(short)"
+	run -3 --separate-stderr awf-run --resume "$(short)"
+	same "${stderr_lines[-1]}" "awf-run: nightly: to go on from there: awf-run --resume $(short)"
+	run -0 --separate-stderr awf-run -n -c 'awf-step -n -q a -- true'
+	same "$output$stderr" ''
+}
+
+@test "no way on is named where there is none" {
+	while IFS='|' read -r options text words; do
+		# shellcheck disable=SC2086
+		run --separate-stderr awf-run -n $options -c "$text"
+		same "${stderr_lines[-1]}" "$words"
+	done <<-'END'
+		|exit 7|awf-run: pipeline: exit status 7
+		--no-transcript|awf-step -n -q a -- false|awf-run: pipeline: step a:0:0 failed: false: exit status 1
+		--mask cat|awf-step -n -q a -- false|awf-run: pipeline: step a:0:0 failed: false: exit status 1
+	END
+}
+
+@test "what fails inside of another run goes on with that" {
+	run -3 --separate-stderr awf-run -n --name outer -c 'awf-run -n --name inner -c "awf-step -n -q a -- false"'
+	same "$(grep -c -- --resume <<<"$stderr")" 1
+	same "${stderr_lines[-1]}" "awf-run: outer: to go on from there: awf-run --resume $(short)"
+}
+
+@test "so much of the id is named as no other run has" {
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q a -- false'
+	id=$(basename "$(transcript)" .jsonl)
+	cp "$(transcript)" "$AWF_STORAGE/transcripts/${id:0:9}$(tr 0-9a-f 1-9a-f0 <<<"${id:9}").jsonl"
+	run -3 --separate-stderr awf-run --resume "$id"
+	same "${stderr_lines[-1]}" "awf-run: pipeline: to go on from there: awf-run --resume ${id:0:10}"
+	run -3 --separate-stderr awf-run --resume "${id:0:10}"
+}
+
+@test "a decision says what was decided, and what goes on now" {
+	local verdict words
+	while IFS='|' read -r verdict words; do
+		run -75 --separate-stderr awf-run -n -c 'echo x | awf-step --approve a -q; echo y | awf-step --approve b -q'
+		run -0 --separate-stderr awf-run -n "$verdict" a
+		same "$stderr" "awf-run: a:0:0: $words; the run goes on with: awf-run --resume $(short) (1 more waits)"
+		run -0 --separate-stderr awf-run -n "$verdict" b
+		same "$stderr" "awf-run: b:0:0: $words; the run goes on with: awf-run --resume $(short)"
+	done <<-'END'
+		--approve|approved
+		--deny|denied
+	END
+	run -75 --separate-stderr awf-run -n -c 'echo x | awf-step --approve a -q'
+	run -0 --separate-stderr awf-run -n --approve a --resume @
+	same "$stderr" "awf-run: a:0:0: approved, the run goes on"
+}

@@ -412,7 +412,7 @@ working_take_tries(struct working *work)
 		take_retries(work, recalled_result(&work->recalled));
 }
 
-/* A body's tries have made calls, which are to be made again. */
+/* Tries that failed may have changed the workspace, and those of a body have made calls. */
 int
 working_repeated_tries(const struct working *work)
 {
@@ -420,7 +420,7 @@ working_repeated_tries(const struct working *work)
 	struct span key, retry;
 	int count = 0;
 
-	if (!work->step->passes || !working_replays(work) || work->retries.len == 0)
+	if (work->step->operation != NULL || !working_replays(work) || work->retries.len == 0)
 		return 0;
 	span_walk_begin(&walk, span_member(recalled_result(&work->recalled)->view.payload, "retries"));
 	while (span_walk_next(&walk, &key, &retry))

@@ -113,9 +113,10 @@ void working_compare_answer(struct working *work, const struct condition *condit
     const struct verdict *answer);
 /* Whether what was recorded stands instead of the work: it is taken then. */
 bool working_stands(struct working *work);
-/* In a replay, the tries that failed stand; the last one is made again. */
+/* In a replay, what is recorded of the tries that failed. */
 void working_take_tries(struct working *work);
-/* How many of them are made again all the same: those of a body. */
+/* How many of them are made again, if they fail again: those of a command, as they may have
+ * left something that the last one needs. Those of a tool: turns_repeat_tries(). */
 int working_repeated_tries(const struct working *work);
 /* What a replay's state line says of when it was made: as the recorded one did. */
 void working_recorded_spec(const struct working *work, struct state_spec *spec);

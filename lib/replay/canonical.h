@@ -74,6 +74,9 @@ int difference_event(struct difference *d, enum difference_kind kind, struct can
 /* Makes *d, whose other members are set, the first difference of two JSON values that
  * do differ. */
 void difference_values(struct difference *d, struct span first, struct span second);
+/* Appends what is shown of a text that differs from another: from a little before the byte
+ * at which it does, short and harmless. Nothing of one that is not there. */
+void difference_excerpt(struct span value, size_t from, struct buffer *out);
 /* Appends one to three lines for people, each with its LF; the names are those of the
  * two transcripts ("recording", "replay"). */
 void difference_text(const struct difference *d, const char *first, const char *second,

@@ -141,9 +141,8 @@ differs(struct sides s, struct buffer *pointer, struct sides *found)
 	return true;
 }
 
-/* A value from a little before the byte at which it differs. */
-static void
-shorten(struct span value, size_t from, struct buffer *out)
+void
+difference_excerpt(struct span value, size_t from, struct buffer *out)
 {
 	size_t start = from > SHOWN_BEFORE ? from - SHOWN_BEFORE : 0;
 
@@ -168,8 +167,8 @@ difference_values(struct difference *d, struct span first, struct span second)
 	most = found.first.len < found.second.len ? found.first.len : found.second.len;
 	while (same_bytes < most && found.first.at[same_bytes] == found.second.at[same_bytes])
 		same_bytes++;
-	shorten(found.first, same_bytes, &d->first);
-	shorten(found.second, same_bytes, &d->second);
+	difference_excerpt(found.first, same_bytes, &d->first);
+	difference_excerpt(found.second, same_bytes, &d->second);
 }
 
 /* The transcripts, each at an event. */

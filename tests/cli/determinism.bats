@@ -144,6 +144,31 @@ differs_somehow() {
 	[[ $stderr == "awf-verify: pipeline: the replays differ: line 1 of standard output differs"* ]]
 }
 
+@test "a step is named whose result differs from the recorded one, though its state line has a date" {
+	WHO=one awf-run -c 'awf-step -n say -- echo $WHO' >/dev/null
+	unrecorded 'say:0:0: step.started'
+}
+
+@test "what differs of a line is shown, and whose state line it is" {
+	awf-run -c 'awf-step -n say -- echo hi | jq -c --arg at "$(date +%s.%N)" "del(.metadata.token) | .metadata.at = \$at"' >/dev/null
+	run -3 --separate-stderr awf-verify --determinism --isolation "$ISOLATION"
+	[[ $stderr == "awf-verify: pipeline: the replays differ: line 1 of standard output, of say:0:0, differs"* ]]
+	[ "$(sed -n 's/^  first replay: //p' <<<"$stderr")" != "$(sed -n 's/^  second replay: //p' <<<"$stderr")" ]
+}
+
+@test "a step whose failed tries changed the workspace is tried again" {
+	script='echo x >>tries; test "$(wc -l <tries)" -eq 3 && echo done'
+	export script
+	deterministic --snapshot --env script -c 'awf-step -n a --retries 2 --delay 1ms -q -- sh -c "$script"'
+	rm tries
+	awf-run --snapshot --env script -c 'awf-step -n a --retries 1 --delay 1ms -q -- sh -c "$script"' || true
+	rm tries
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+	awf-run --snapshot -c 'awf-step -n a --retries 1 --delay 1ms -q -- sh -c "[ -e made ] || { echo >made; false; }"
+		cat made | awf-step b -q -- cat'
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+}
+
 @test "a program in a private place, with what it needs beside it" {
 	needs_namespaces
 	mkdir "$HOME/bin" "$HOME/lib"

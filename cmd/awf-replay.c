@@ -19,6 +19,7 @@
 #include "replay/export.h"
 #include "replay/from.h"
 #include "replay/replay.h"
+#include "replay/unseen.h"
 
 #define PROGRAM "awf-replay"
 
@@ -266,6 +267,7 @@ compare(const struct stage_spec *spec)
 		status = program_fail(PROGRAM, &err);
 	if (differ > 0) {
 		difference_text(&difference, "recording", "replay", &text);
+		unseen_tell(spec, &difference, &text);
 		fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
 		    spec->source->name, buffer_string(&text));
 		explain(spec->source, spec->place);

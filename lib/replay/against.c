@@ -178,6 +178,19 @@ put_replayed(struct against *a, const struct graph_node *recorded,
 	return failed;
 }
 
+/* A call that failed in the replay alone says why. */
+static void
+note_failure(struct difference *d, struct span recorded, struct span replayed)
+{
+	struct span payload = span_member(replayed, "payload");
+	struct span error = span_member(payload, "error");
+
+	if (span_type(error) != 'o' || span_path(recorded, "payload", "error", NULL).at != NULL)
+		return;
+	span_decode(span_member(error, "message"), &d->failure);
+	span_decode(span_member(payload, "stderr"), &d->errors);
+}
+
 /* 1: they differ, and how is told of the recorded one. */
 static int
 compare(struct against *a, const struct graph_node *recorded, const struct graph_node *replayed,
@@ -190,8 +203,10 @@ compare(struct against *a, const struct graph_node *recorded, const struct graph
 		differ = put_replayed(a, recorded, replayed, &second, err);
 	if (differ == 0 && first.len > 0 && !buffer_equal(&second, first.data)) {
 		differ = tell(a, DIFFERENCE_VALUE, &a->recording, recorded, err);
-		if (differ == 1)
+		if (differ == 1) {
 			difference_values(a->difference, buffer_span(&first), buffer_span(&second));
+			note_failure(a->difference, buffer_span(&first), buffer_span(&second));
+		}
 	}
 	buffer_free(&first);
 	buffer_free(&second);

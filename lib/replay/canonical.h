@@ -63,6 +63,8 @@ struct difference {
 	struct buffer call;          /* "" for an event of the run itself */
 	struct buffer pointer;       /* DIFFERENCE_VALUE: the first value that differs */
 	struct buffer first, second; /* both, as JSON made short and harmless; "" if absent */
+	struct buffer failure;       /* why the call failed in the second alone; "" if it did not */
+	struct buffer errors;        /* what it wrote on stderr then */
 };
 
 /* 0: none; 1: *d is it; -1: *err. d is for difference_free() in all cases. */
@@ -77,7 +79,7 @@ void difference_values(struct difference *d, struct span first, struct span seco
 /* Appends what is shown of a text that differs from another: from a little before the byte
  * at which it does, short and harmless. Nothing of one that is not there. */
 void difference_excerpt(struct span value, size_t from, struct buffer *out);
-/* Appends one to three lines for people, each with its LF; the names are those of the
+/* Appends lines for people, each with its LF; the names are those of the
  * two transcripts ("recording", "replay"). */
 void difference_text(const struct difference *d, const char *first, const char *second,
     struct buffer *out);

@@ -21,6 +21,7 @@
 #include "exec/process.h"
 #include "replay/against.h"
 #include "replay/replay.h"
+#include "replay/unseen.h"
 
 #define SHOWN_COLUMNS 72
 
@@ -316,6 +317,7 @@ compare(struct pair *p, struct determinism *d, struct error *err)
 		if (differ == 1) {
 			d->verdict = DETERMINISM_RECORDING_DIFFERS;
 			difference_text(&d->difference, "recording", "replays", &d->text);
+			unseen_tell(&p->specs[0], &d->difference, &d->text);
 		}
 	}
 	if (differ == 0 && (differ = compare_output(p, d, err)) == 1)

@@ -8,6 +8,8 @@
 
 #define SHOWN_COLUMNS 72 /* of a value */
 #define SHOWN_BEFORE 24  /* bytes before the first that differs */
+#define SHOWN_LINES 5    /* of what a call wrote on stderr */
+#define SHOWN_ERROR_COLUMNS 200
 
 /* Both sides of what is compared; .at NULL: one has it not. */
 struct sides {
@@ -272,6 +274,32 @@ side_text(const char *name, const struct buffer *value, struct buffer *out)
 	buffer_format(out, "  %s: %s\n", name, value->len > 0 ? value->data : "(absent)");
 }
 
+/* Why it failed, and the end of what it wrote. */
+static void
+failure_text(const struct difference *d, const char *name, struct buffer *out)
+{
+	const char *at = buffer_string(&d->errors), *end = at + d->errors.len;
+	size_t lines = 0;
+
+	buffer_format(out, "  %s: failed: ", name);
+	text_visible(out, d->failure.data, d->failure.len, 0);
+	buffer_byte(out, '\n');
+	while (end > at && end[-1] == '\n')
+		end--;
+	for (const char *from = end; from > at; from--)
+		if (from[-1] == '\n' && ++lines == SHOWN_LINES)
+			at = from;
+	while (at < end) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((next != NULL ? next : end) - at);
+
+		buffer_text(out, "    ");
+		text_visible(out, at, len, SHOWN_ERROR_COLUMNS);
+		buffer_byte(out, '\n');
+		at += len + (next != NULL);
+	}
+}
+
 void
 difference_text(const struct difference *d, const char *first, const char *second,
     struct buffer *out)
@@ -290,7 +318,10 @@ difference_text(const struct difference *d, const char *first, const char *secon
 	text_visible(out, d->pointer.data, d->pointer.len, 0);
 	buffer_text(out, " differs\n");
 	side_text(first, &d->first, out);
-	side_text(second, &d->second, out);
+	if (d->failure.len > 0)
+		failure_text(d, second, out);
+	else
+		side_text(second, &d->second, out);
 }
 
 void
@@ -300,4 +331,6 @@ difference_free(struct difference *d)
 	buffer_free(&d->pointer);
 	buffer_free(&d->first);
 	buffer_free(&d->second);
+	buffer_free(&d->failure);
+	buffer_free(&d->errors);
 }

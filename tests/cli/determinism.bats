@@ -177,12 +177,37 @@ differs_somehow() {
 	echo text >"$HOME/lib/text"
 	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n tell -q -- tell'
 	unrecorded 'tell:0:0: step.completed'
+	same "$(sed -n '2,5p' <<<"$stderr")" "  recording: \"text\"
+  replays: failed: tell: exit status 1
+    cat: $HOME/lib/text: No such file or directory
+  $HOME/lib is not seen by a replay; --visible $HOME/lib shows it"
 	run -0 awf-verify --determinism --visible "$HOME/lib"
 	run -0 awf-replay -q --visible "$HOME/lib"
 	run -1 --separate-stderr awf-replay --visible "$HOME/none"
 	same "$stderr" "awf-replay: --visible: '$HOME/none' is no directory"
 	run -1 --separate-stderr awf-verify --visible "$HOME"
 	same "$stderr" "awf-verify: --visible: only with --determinism"
+}
+
+@test "a program behind a link in PATH, and of whose tree only a part was seen" {
+	needs_namespaces
+	mkdir -p "$HOME/bin" "$HOME/.tools/bin" "$HOME/.tools/lib/a" "$HOME/.ssh"
+	printf '#!/bin/sh\ncat "$HOME/.tools/lib/a/text"\n' >"$HOME/.tools/bin/tell"
+	chmod +x "$HOME/.tools/bin/tell"
+	echo text >"$HOME/.tools/lib/a/text"
+	echo key >"$HOME/.ssh/id"
+	ln -s "$HOME/.tools/bin/tell" "$HOME/bin/tell"
+	PATH=$HOME/bin:$PATH awf-run -c 'awf-step -n tell -r -- sh -c tell' >/dev/null
+	run -3 --separate-stderr awf-replay -q
+	[[ $stderr == *"    sh: 1: tell: "*"
+  $HOME/.tools is not seen by a replay; --visible $HOME/.tools shows it"* ]]
+	PATH=$HOME/.tools/bin:$PATH awf-run -c 'awf-step -n tell -r -- tell' >/dev/null
+	run -3 --separate-stderr awf-replay -q
+	[[ $stderr == *"; --visible $HOME/.tools shows it"* ]]
+	run -0 awf-replay -q --visible "$HOME/.tools"
+	awf-run -c 'awf-step -n tell -r -- cat ~/.ssh/id' >/dev/null
+	run -3 --separate-stderr awf-replay -q
+	[[ $stderr == *"$HOME/.ssh/id: No such file or directory"* && $stderr != *--visible* ]]
 }
 
 @test "pipelines that are deterministic, in parallel" {

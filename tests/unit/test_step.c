@@ -283,7 +283,7 @@ replays_are_the_same(void **state)
 		{ .what = "what -e reads", .command = RUNS "cat", .feed_state = true },
 		{ .what = "a failure", .command = RUNS "exit 3", .failed = true },
 	};
-	static const int runs[] = { 0, 1, 1, 1 };
+	static const int runs[] = { 0, 3, 1, 1 };
 	const struct recall recall = { .mode = RECALL_REPLAY, .claim = claim,
 		.claimed = claimed };
 

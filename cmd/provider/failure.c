@@ -232,18 +232,10 @@ categorise(struct span object, const char *message, long status)
 	return ERROR_PROVIDER;
 }
 
-#define HIDDEN_LENGTH 8
-
 void
 failure_hide(char *text, const char *secret)
 {
-	size_t len = secret == NULL ? 0 : strlen(secret);
-
-	/* So short a text is no key, but a placeholder, or a part of many words. */
-	if (len < HIDDEN_LENGTH)
-		return;
-	for (char *at = text; (at = strstr(at, secret)) != NULL; at += len)
-		memset(at, '*', len);
+	text_hide(text, strlen(text), secret);
 }
 
 /* Cuts the text to what is shown of one that is no message. */

@@ -6,6 +6,7 @@
 #include "agent/mcp_process.h"
 #include "agent/mcp_wire.h"
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
 
@@ -30,6 +31,7 @@ mcp_free(struct mcp_server *s)
 	mcp_definition_free(&s->definition);
 	free(s->mark);
 	pins_free(&s->pins);
+	list_free(s->secrets);
 	buffer_free(&s->tools);
 	buffer_free(&s->incoming);
 	buffer_free(&s->outgoing);

@@ -7,7 +7,8 @@
  * What it offers beyond tools is not asked for, and what it asks for (roots, sampling,
  * elicitation) is refused: no such capability is declared. A server that breaks the
  * protocol is ended: nothing that follows from it could be trusted. What it writes on
- * stderr is kept, and told when it fails.
+ * stderr is kept, and told when it fails, with stars over the keys that it was given; so is
+ * what it answers in errors.
  *
  * It is ended as the protocol has it: its stdin is closed, it has time to end by itself;
  * then SIGTERM and SIGKILL, to it and all that it started.
@@ -49,6 +50,7 @@ struct mcp_server {
 	struct buffer tools;         /* inside of a JSON array, as it lists them */
 	struct buffer incoming, outgoing; /* not yet taken, not yet written */
 	size_t searched;             /* bytes of incoming without a LF */
+	char **secrets;              /* values that it was given: none of them is recorded */
 	struct buffer errors;        /* the last that it wrote on stderr */
 	struct mcp_request *waiting; /* requests without an answer */
 	long long next_id;

@@ -325,7 +325,7 @@ mcp_definition_find(struct mcp_definition *m, const char *name,
 /* Appends the value of what stands between the braces; -1: it has none. */
 static int
 expand_variable(struct buffer *out, const char *at, size_t len, const struct keys *keys,
-    const char *place, struct error *err)
+    char ***secrets, const char *place, struct error *err)
 {
 	char *name = memory_copy(at, len), *fallback = strstr(name, ":-");
 	const char *value;
@@ -335,6 +335,8 @@ expand_variable(struct buffer *out, const char *at, size_t len, const struct key
 		fallback += 2;
 	}
 	value = keys_value(keys, name);
+	if (value != NULL && secrets != NULL && keys_is_secret(keys, name, value))
+		list_add(secrets, value);
 	value = value == NULL ? fallback : value;
 	if (value != NULL)
 		buffer_text(out, value);
@@ -346,7 +348,8 @@ expand_variable(struct buffer *out, const char *at, size_t len, const struct key
 }
 
 char *
-mcp_expand(const char *text, const struct keys *keys, const char *place, struct error *err)
+mcp_expand(const char *text, const struct keys *keys, char ***secrets, const char *place,
+    struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
 	const char *end;
@@ -355,8 +358,8 @@ mcp_expand(const char *text, const struct keys *keys, const char *place, struct 
 		end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL;
 		if (end == NULL) {
 			buffer_byte(&out, *text++);
-		} else if (expand_variable(&out, text + 2, (size_t)(end - text) - 2, keys, place,
-		    err) == -1) {
+		} else if (expand_variable(&out, text + 2, (size_t)(end - text) - 2, keys, secrets,
+		    place, err) == -1) {
 			buffer_free(&out);
 			return NULL;
 		} else {

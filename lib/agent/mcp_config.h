@@ -57,8 +57,8 @@ void mcp_definition_free(struct mcp_definition *m);
 
 /* A text with its variables in place: values of the environment, else of the keys file,
  * else the default. In memory of its own; ERROR_DEFINITION at place names the one that
- * has no value. */
-char *mcp_expand(const char *text, const struct keys *keys, const char *place,
+ * has no value. Values that are secrets are added to secrets, if it is not NULL. */
+char *mcp_expand(const char *text, const struct keys *keys, char ***secrets, const char *place,
     struct error *err);
 
 #endif

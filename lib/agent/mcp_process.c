@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/text.h"
 #include "exec/descendants.h"
 #include "exec/orphans.h"
 #include "exec/wait.h"
@@ -56,20 +57,53 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 
 /* ---- the process ---- */
 
+static char *
+expand(struct mcp_server *s, const struct mcp_use *use, const char *text, struct error *err)
+{
+	return mcp_expand(text, use->keys, &s->secrets, s->definition.place, err);
+}
+
 /* Command and arguments, their variables in place. */
 static char **
-expand_command(const struct mcp_definition *m, const struct keys *keys, struct error *err)
+expand_command(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
-	char **argv = NULL, *word = mcp_expand(m->command, keys, m->place, err);
+	const struct mcp_definition *m = &s->definition;
+	char **argv = NULL, *word = expand(s, use, m->command, err);
 
 	for (char **next = m->arguments; word != NULL; next++) {
 		list_take(&argv, word);
 		if (next == NULL || *next == NULL)
 			return argv;
-		word = mcp_expand(*next, keys, m->place, err);
+		word = expand(s, use, *next, err);
 	}
 	list_free(argv);
 	return NULL;
+}
+
+static int
+longer_first(const void *a, const void *b)
+{
+	size_t one = strlen(*(char *const *)a), other = strlen(*(char *const *)b);
+
+	return (one < other) - (one > other);
+}
+
+/* Those that its environment has, be it the step's or the definition's. One may be part
+ * of another. */
+static void
+note_secrets(struct mcp_server *s, const struct mcp_use *use, const struct environment *e)
+{
+	for (size_t i = 0; i < e->count; i++) {
+		const char *equals = strchr(e->list[i], '=');
+		char *name = equals == NULL ? NULL :
+		    memory_copy(e->list[i], (size_t)(equals - e->list[i]));
+
+		if (name != NULL && keys_is_secret(use->keys, name, equals + 1))
+			list_add(&s->secrets, equals + 1);
+		free(name);
+	}
+	if (s->secrets != NULL)
+		qsort(s->secrets, list_count(s->secrets), sizeof *s->secrets, longer_first);
 }
 
 /* What marks the calls of the step is none of the server's, which outlives them. */
@@ -93,13 +127,14 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 	    m->name);
 	environment_set(e, ORPHANS_MARK, s->mark);
 	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
-		char *value = mcp_expand(m->values[i], use->keys, m->place, err);
+		char *value = expand(s, use, m->values[i], err);
 
 		if (value == NULL)
 			return -1;
 		environment_set(e, m->variables[i], value);
 		free(value);
 	}
+	note_secrets(s, use, e);
 	return 0;
 }
 
@@ -184,8 +219,13 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 	struct environment environment = { NULL, 0, 0 };
-	char **argv = expand_command(m, use->keys, err), *directory = NULL;
-	int status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
+	char **argv, *directory = NULL;
+	int status;
+
+	list_free(s->secrets);
+	s->secrets = NULL;
+	argv = expand_command(s, use, err);
+	status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
 
 	if (status == 0)
 		status = enclose(s, use, &argv, err);
@@ -194,7 +234,7 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	if (status == 0 && s->cut_off)
 		say_offline(&environment);
 	if (status == 0 && m->directory != NULL) {
-		directory = mcp_expand(m->directory, use->keys, m->place, err);
+		directory = expand(s, use, m->directory, err);
 		status = directory == NULL ? -1 : 0;
 	}
 	if (status == 0) {
@@ -219,9 +259,19 @@ drop(int *fd)
 }
 
 void
+mcp_hide(const struct mcp_server *s, char *bytes, size_t len)
+{
+	for (char **secret = s->secrets; secret != NULL && *secret != NULL; secret++)
+		text_hide(bytes, len, *secret);
+}
+
+/* A secret may come in pieces. */
+void
 mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len)
 {
 	buffer_append(&s->errors, bytes, len);
+	if (len > 0)
+		mcp_hide(s, s->errors.data, s->errors.len);
 	if (s->errors.len > 2 * (size_t)ERRORS_KEPT)
 		buffer_drop(&s->errors, s->errors.len - ERRORS_KEPT);
 }

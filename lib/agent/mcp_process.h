@@ -21,6 +21,9 @@ int mcp_fault(const struct mcp_server *s, struct error *err, const char *format,
 void mcp_read_errors(struct mcp_server *s);
 void mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len);
 
+/* Puts stars over the keys that it was given. */
+void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
+
 /* Ending, in two steps, so that several end at once. */
 void mcp_hang_up(struct mcp_server *s);
 /* The wait status; -1 if it could not be had. */

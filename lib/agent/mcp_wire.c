@@ -203,6 +203,8 @@ take_error(struct mcp_request *r, struct span error)
 	long long code = 0;
 
 	span_integer(span_member(error, "code"), &code);
+	if (message != NULL)
+		mcp_hide(r->server, message, strlen(message));
 	error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
 	    r->server->definition.name, message == NULL || *message == '\0' ? "it does not say why" :
 	    message, code);
@@ -225,6 +227,8 @@ take_response(struct mcp_server *s, struct span message)
 	if (r == NULL)
 		return;
 	scan_minify(message, &r->line);
+	if (span_true(span_member(span_member(message, "result"), "isError")))
+		mcp_hide(s, r->line.data, r->line.len);
 	r->result = span_member(span_of(r->line.data, r->line.len), "result");
 	if (span_type(error) == 'o')
 		take_error(r, error);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/writer.h"
 
 void
@@ -328,6 +329,21 @@ run_timeout(const struct turns *t, const struct tool *tool)
 	return left < 1 ? 1 : left;
 }
 
+/* The keys that a tool was given are not recorded with what it says of its failures. */
+static void
+hide_keys(const struct turns *t, struct tool_run *run)
+{
+	char **names = run->tool->environment;
+
+	for (; names != NULL && *names != NULL; names++) {
+		const char *value = keys_value(t->keys, *names);
+
+		if (run->body.errors.len > 0)
+			text_hide(run->body.errors.data, run->body.errors.len, value);
+		text_hide(run->body.error.message, strlen(run->body.error.message), value);
+	}
+}
+
 /* Takes over what came of a run; of one that failed what it printed, if that is as it
  * should be. */
 static void
@@ -411,6 +427,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		changed_end(&batch[i].changed);
 		batch[i].body = bodies[i];
+		hide_keys(r->turns, &batch[i]);
 		run_finish(&batch[i]);
 		batch[i].body.argv = NULL;
 		list_free((char **)(uintptr_t)bodies[i].argv);

@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 
+#define HIDDEN_LENGTH 8
+
 /* How many of the first bytes are ASCII. */
 static size_t
 ascii_length(const char *bytes, size_t len)
@@ -286,4 +288,23 @@ text_line(char *text)
 		i += n ? n : 1;
 	}
 	text[kept] = '\0';
+}
+
+void
+text_hide(char *bytes, size_t len, const char *secret)
+{
+	size_t secret_len = secret == NULL ? 0 : strlen(secret);
+	char *at = bytes, *end = bytes + len;
+
+	if (secret_len < HIDDEN_LENGTH)
+		return;
+	while ((size_t)(end - at) >= secret_len &&
+	    (at = memchr(at, *secret, (size_t)(end - at) - secret_len + 1)) != NULL) {
+		if (memcmp(at, secret, secret_len) == 0) {
+			memset(at, '*', secret_len);
+			at += secret_len;
+		} else {
+			at++;
+		}
+	}
 }

@@ -40,4 +40,9 @@ void text_visible(struct buffer *out, const char *bytes, size_t len, size_t widt
  * what is no UTF-8, "?". */
 void text_line(char *text);
 
+/* Puts stars over a secret (which may be NULL) wherever it stands in the bytes. One of fewer
+ * than 8 characters is none: a placeholder, or a part of many words. To be called before a
+ * text is cut: part of a secret is not found. */
+void text_hide(char *bytes, size_t len, const char *secret);
+
 #endif

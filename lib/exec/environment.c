@@ -343,6 +343,15 @@ keys_value(const struct keys *k, const char *name)
 	return value;
 }
 
+bool
+keys_is_secret(const struct keys *k, const char *name, const char *value)
+{
+	for (size_t i = 0; k != NULL && i < k->count; i++)
+		if (strcmp(k->names[i], name) == 0)
+			return true;
+	return environment_is_secret(name, value);
+}
+
 void
 keys_free(struct keys *k)
 {

@@ -45,6 +45,9 @@ struct keys {
 int keys_load(struct keys *k, struct error *err);
 /* The environment's value, else the file's; NULL if neither has it. k may be NULL. */
 const char *keys_value(const struct keys *k, const char *name);
+/* Whether a variable of that name and value holds a secret: it is one of the file, or it is
+ * called or looks like one. k may be NULL. */
+bool keys_is_secret(const struct keys *k, const char *name, const char *value);
 void keys_free(struct keys *k);
 
 #endif

@@ -197,6 +197,17 @@ FAULTS=()
 	same "$(jq -c '.headers["x-api-key"]' "$MODEL_SERVER_LOG" | sort -u)" true
 }
 
+@test "no key that a tool was given is recorded with what it says of its failure" {
+	tool spy '"effects":"none","env":"MY_KEY"' 'echo "bad key $MY_KEY" >&2; exit 1'
+	agent spied 'tools: [spy]'
+	stream tool_use "$(use t1 spy '{}')" >answer1
+	text fine >answer2
+	serve answer1 answer2
+	MY_KEY=own-test-key awf-step -q a -a spied <<<x
+	same "$(payloads tool.result .stderr)" '"bad key ************\n"'
+	run -1 grep -r 'own-test-key' "$AWF_STORAGE"
+}
+
 @test "a key from the keys file reaches the provider" {
 	text fine >answer1
 	serve answer1

@@ -326,6 +326,26 @@ provider: codex'
 	same "$(results)" '["own",null,null]'
 }
 
+@test "no key that a server was given is recorded with what it says of failures" {
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo OF_THE_FILE=aa-12345678 >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	export THE_TOKEN=tt-12345678 API_TOKEN=ee-12345678
+	server start=tell 'key=${OF_THE_FILE}'
+	script "$(said 'done')"
+	run -3 --separate-stderr ask
+	[[ $stderr = *"ended: exit status 1; it said: no entry with key=*********** ***********" ]]
+	define '{env: {API_TOKEN: "Bearer ${THE_TOKEN} x"}}'
+	run -3 --separate-stderr ask
+	[[ $stderr = *"it said: no entry with key=*********** ********************" ]]
+	server 'key=${OF_THE_FILE}'
+	calls fail '{"key":1}' fail '{"refused":1}'
+	ask
+	same "$(results)" '[null,"tool","bad key key=***********"]
+[null,"tool","the MCP server '"'test'"' refused: bad key key=*********** (-32000)"]'
+	run -1 grep -rE '(aa|tt|ee)-12345678' "$AWF_STORAGE"
+}
+
 @test "a call that shows no progress for too long is cancelled; progress is shown with -v" {
 	define '{timeout: 400}'
 	calls slow '{"seconds":20}' progress '{"seconds":1}' echo '{"text":"on"}'

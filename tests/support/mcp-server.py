@@ -3,7 +3,7 @@
 
 usage: mcp-server.py [LOG] [OPTION...]
 
-Each line that it reads is appended to LOG. Options: start=hang|die|garbage|refuse|greet|flood,
+Each line that it reads is appended to LOG. Options: start=hang|die|tell|garbage|refuse|greet|flood,
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
 SIGTERM ends it), tools=none|long|twice|nameless|list, schema (one with a keyword of its own)."""
 import json
@@ -99,6 +99,10 @@ def call(number, params):
         return slow(number, token, given.get("seconds", 5), 1)
     if name == "progress":
         return slow(number, token, given.get("seconds", 1), 5)
+    if name == "fail" and "refused" in given:
+        return {"error": {"code": -32000, "message": "bad key " + sys.argv[-1]}}
+    if name == "fail" and "key" in given:
+        return text("bad key " + sys.argv[-1], isError=True)
     if name == "fail":
         return text("no such thing", isError=True)
     if name == "long_fail":
@@ -219,6 +223,14 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if start == "die":
         sys.exit("cannot start: no database")
+    if start == "tell":
+        sys.stderr.write("no entry with")
+        for word in [sys.argv[-1], os.environ.get("API_TOKEN", "none")]:
+            sys.stderr.write(" " + word[:5])
+            sys.stderr.flush()
+            time.sleep(0.02)
+            sys.stderr.write(word[5:])
+        sys.exit(1)
     if start == "garbage":
         out('{"jsonrpc": what')
     if start == "greet":

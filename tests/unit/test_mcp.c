@@ -34,7 +34,7 @@ variables_are_expanded(void **state)
 	unsetenv("NONE");
 	for (size_t i = 0; i < COUNT(expansions); i++) {
 		struct error err = ERROR_INIT;
-		char *text = mcp_expand(expansions[i].text, NULL, "place", &err);
+		char *text = mcp_expand(expansions[i].text, NULL, NULL, "place", &err);
 
 		if (expansions[i].expanded != NULL) {
 			assert_string_equal(text, expansions[i].expanded);

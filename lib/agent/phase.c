@@ -1,5 +1,6 @@
 #include "agent/phase.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ static const struct definition_key keys[] = {
 	{ "instructions", read_instructions, MEMBER(instructions), 0, 0 },
 	{ "prompt", read_instructions, MEMBER(instructions), 0, 0 },
 	{ "tools", tool_names_read, MEMBER(tools), 0, 0 },
+	{ "max_turns", definition_integer, MEMBER(max_turns), 0, INT_MAX },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

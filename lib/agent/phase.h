@@ -6,6 +6,7 @@
 #define AWF_AGENT_PHASE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "agent/definition.h"
 #include "base/error.h"
@@ -18,6 +19,7 @@ struct phase {
 	char *name;          /* of the sub-step: A-Z a-z 0-9 _ - */
 	char *instructions;
 	char **tools;        /* names; ends with NULL; NULL: those of the agent */
+	int64_t max_turns;   /* answers in it; 0: as many as the agent may give */
 };
 
 struct agent;

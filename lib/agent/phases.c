@@ -294,12 +294,26 @@ phases_remind(struct loop *l, struct error *err)
 	return status;
 }
 
+int
+phases_check_limit(const struct loop *l, struct error *err)
+{
+	const struct phase *phase = phases_given(l) ? current(l) : NULL;
+
+	if (phase == NULL || phase->max_turns == 0 ||
+	    l->turn - l->phases.first_turn < phase->max_turns)
+		return 0;
+	return error_set(err, ERROR_MAX_TURNS, l->turns->member->agent.name,
+	    "phase '%s' reached its max_turns (%lld) without an end", phase->name,
+	    (long long)phase->max_turns);
+}
+
 static int
 enter_next(struct loop *l, struct error *err)
 {
 	struct phases *p = &l->phases;
 
 	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
+	p->first_turn = l->turn + 1; /* this one is the last of the phase before */
 	p->move = PHASE_STAYS;
 	buffer_free(&p->input);
 	p->input = p->output;

@@ -45,6 +45,7 @@ enum phase_move { PHASE_STAYS, PHASE_PROCEEDS, PHASE_FINISHES };
 struct phases {
 	struct control proceed, finish;
 	size_t current;
+	int64_t first_turn;          /* of the current one */
 	char (*tokens)[PHASE_TOKEN_SIZE]; /* up to that of the current one */
 	char next[PHASE_TOKEN_SIZE];
 	enum phase_move move;        /* what the results of this turn lead to */
@@ -76,6 +77,8 @@ int phases_begin(struct loop *l, struct error *err);
 void phases_offer(struct loop *l);
 /* Appends what tells a model of the current phase: text. */
 void phases_tell(const struct loop *l, struct buffer *out);
+/* Whether the current phase may have another turn; -1: *err. */
+int phases_check_limit(const struct loop *l, struct error *err);
 /* The model has answered without a call: adds a message that says what it has to do, once
  * in a row. -1: the call ends with *err. */
 int phases_remind(struct loop *l, struct error *err);

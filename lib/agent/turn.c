@@ -268,7 +268,7 @@ loop_check_limits(const struct loop *l, struct error *err)
 		return error_set(err, ERROR_MAX_TOKENS, agent->name,
 		    "reached max_tokens_total (%lld of %lld) without a result",
 		    (long long)loop_tokens(l), (long long)agent->max_tokens_total);
-	return 0;
+	return phases_check_limit(l, err);
 }
 
 static int

@@ -33,6 +33,19 @@ work() { awf-step -a worker work "$@" <<<'the topic'; }
 # What became of the calls of a tool: its error's code, or null.
 fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").payload.error.code" "$(transcript)" | paste -sd' '; }
 
+@test "a phase has a limit of its own" {
+	phased '[{name: collect, instructions: Collect it., max_turns: 2}, {name: write, prompt: Write it., max_turns: 1}]' 'tools: [note, wait]'
+	script "$(called t1 note '{"n":1}')" "$(proceed c1 '{}')" "$(finish c3 '"the text"')"
+	same "$(work -r)" "the text"
+	script "$(called t1 note '{"n":1}')" "$(called t2 note '{"n":2}')" "$(proceed c1 '{}')"
+	run -3 --separate-stderr work -r
+	[[ $stderr == *"phase 'collect' reached its max_turns (2) without an end"* ]]
+	same "$(payloads step.completed 'select(.kind == "agent").error.code')" '"max_turns"'
+	script "$(called t1 note '{"n":1}')" "$(proceed c1 '{}')" "$(called t2 note '{"n":2}')" "$(finish c3 '"the text"')"
+	run -3 --separate-stderr work -r
+	[[ $stderr == *"phase 'write' reached its max_turns (1) without an end"* ]]
+}
+
 @test "phases are handed out one at a time, each is a sub-step with its result" {
 	script "$(called t1 note '{"n":1}'),$(proceed c1 '{"facts":[1,2]}')" \
 		"$(called t2 calc '{}')" "$(proceed c2 '"an analysis"')" "$(finish c3 '"the text"')"

@@ -71,6 +71,17 @@ report(const char *text)
 	fprintf(stderr, PROGRAM ": %s\n", text);
 }
 
+static void
+report_lines(const char *text)
+{
+	while (text != NULL && *text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		fprintf(stderr, PROGRAM ": %.*s\n", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
 /* All that can be wrong with definitions is said before input is read. */
 static int
 load(struct settings *s, struct resources *r, struct error *err)
@@ -79,8 +90,7 @@ load(struct settings *s, struct resources *r, struct error *err)
 	const struct team *team = &r->loaded.team;
 
 	for (size_t i = 0; i < team->count; i++)
-		if (team->members[i]->agent.doubt != NULL)
-			report(team->members[i]->agent.doubt);
+		report_lines(team->members[i]->agent.doubt);
 	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
 	return loaded;
 }

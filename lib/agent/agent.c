@@ -244,6 +244,20 @@ static const struct definition_key keys[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
+/* Keys of other agents' files, and of providers' requests, that are ours by another name. */
+static const struct definition_synonym synonyms[] = {
+	{ "allowed_tools", "tools" }, { "allowed-tools", "tools" }, { "allowedTools", "tools" },
+	{ "mcpServers", "mcp_servers" },
+	{ "max_steps", "max_turns" }, { "max_iterations", "max_turns" },
+	{ "schema", "output_schema" }, { "json_schema", "output_schema" },
+	{ "response_format", "output_schema" }, { "outputSchema", "output_schema" },
+	{ NULL, NULL },
+};
+
+/* Without these an agent would do more, for longer, or anything at all. */
+static const char *const strict[] = { "max_tokens", "max_turns", "max_tokens_total", "timeout",
+	"tools_policy", "output_schema", "sandbox", "network", NULL };
+
 /* The prompt of a JSON file, which has no body. */
 static const struct definition_key prompt_keys[] = {
 	{ "system", definition_text, MEMBER(system), 0, 0 },
@@ -333,7 +347,8 @@ read_text(struct agent *a, struct definition *d, struct buffer *text, struct err
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
-	a->doubt = definition_doubt(d, keys);
+	if (definition_doubt(d, keys, synonyms, strict, &a->doubt, err) != 0)
+		return -1;
 	return definition_read(d, keys, a, err) != 0 ? -1 : check_phases(a, d, err);
 }
 

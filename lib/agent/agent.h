@@ -57,7 +57,7 @@ struct agent {
 	struct phases_list phases; /* none: it has a task as a whole */
 	struct mcp_key mcp;        /* servers whose tools it has */
 	json_t *document;          /* everything, unknown keys too */
-	char *doubt;               /* a warning of a key that is perhaps misspelt; NULL */
+	char *doubt;               /* warnings of keys that are perhaps misspelt, a line each; NULL */
 	char sha256[65];           /* of the file's bytes, and of those composed; "" for
 	                              agent_plain() */
 };

@@ -92,26 +92,57 @@ suggest_key(const struct definition_key *table, const char *name)
 	return meant;
 }
 
-char *
-definition_doubt(const struct definition *d, const struct definition_key *table)
+static const char *
+listed(const char *const *list, const char *name)
 {
-	const char *name, *meant = NULL;
-	char *place, *doubt;
+	for (; list != NULL && *list != NULL; list++)
+		if (strcmp(*list, name) == 0)
+			return *list;
+	return NULL;
+}
+
+/* The key that is meant by one that is not in the table; NULL if none is. */
+static const char *
+meant_by(const struct definition_key *table, const struct definition_synonym *synonyms,
+    const char *name)
+{
+	for (; synonyms->name != NULL; synonyms++)
+		if (strcmp(synonyms->name, name) == 0)
+			return synonyms->meant;
+	return in_table(table, name) ? NULL : suggest_key(table, name);
+}
+
+int
+definition_doubt(const struct definition *d, const struct definition_key *table,
+    const struct definition_synonym *synonyms, const char *const *strict, char **doubt,
+    struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *name, *meant;
 	json_t *value;
+	int failed = 0;
 
 	json_object_foreach(d->document, name, value) {
-		if (!in_table(table, name))
-			meant = suggest_key(table, name);
-		if (meant != NULL)
+		char *place;
+
+		meant = meant_by(table, synonyms, name);
+		if (meant == NULL)
+			continue;
+		if (listed(strict, meant) != NULL) {
+			failed = definition_fail(d, name, err, "unknown key (did you mean '%s'?)", meant);
 			break;
+		}
+		place = definition_place(d, name);
+		if (text.len > 0)
+			buffer_byte(&text, '\n');
+		buffer_format(&text, "%s: warning: '%s' means nothing (did you mean '%s'?)", place, name,
+		    meant);
+		free(place);
 	}
-	if (meant == NULL)
-		return NULL;
-	place = definition_place(d, name);
-	doubt = memory_format("%s: warning: '%s' means nothing (did you mean '%s'?)", place, name,
-	    meant);
-	free(place);
-	return doubt;
+	if (text.len > 0 && failed == 0)
+		*doubt = buffer_take(&text);
+	buffer_free(&text);
+	return failed;
 }
 
 int

@@ -38,9 +38,18 @@ int definition_read(const struct definition *d, const struct definition_key *tab
 /* Refuses keys that are not in the table, with a suggestion. */
 int definition_only(const struct definition *d, const struct definition_key *table,
     struct error *err);
-/* A warning of the first key that is not in the table, but near to one that is; NULL
- * if there is none. In memory of its own. */
-char *definition_doubt(const struct definition *d, const struct definition_key *table);
+/* What other software calls a key. */
+struct definition_synonym {
+	const char *name, *meant;
+};
+
+/* Of keys that are not in the table, but are near to one that is, or are synonyms of it
+ * (which end with name NULL): *doubt becomes warnings, one line for each, without the last LF,
+ * in memory of its own. Where what is meant is one of strict (ends with NULL), as the work
+ * would go on without a limit, it is an error: -1. */
+int definition_doubt(const struct definition *d, const struct definition_key *table,
+    const struct definition_synonym *synonyms, const char *const *strict, char **doubt,
+    struct error *err);
 /* ERROR_DEFINITION at the key's line: "KEY: …". Returns -1. */
 int definition_fail(const struct definition *d, const char *key, struct error *err,
     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -403,10 +403,17 @@ awf-step: a[1]: false: exit status 1"
 
 @test "a key of an agent that is nearly one of ours is worth a warning" {
 	echo '{"blocks":[{"type":"text","text":"said"}]}' >answers.jsonl
-	printf -- '---\ncolor: red\nmax_turn: 2\n---\n' >x.md
+	printf -- '---\ncolor: red\ndescripton: x\nallowed_tools: []\nbefore-turn: true\n---\n' >x.md
 	run -0 --separate-stderr awf-step a -r -m replay/answers.jsonl -a x.md <<<q
 	same "$output" said
-	same "$stderr" "awf-step: x.md:3: warning: 'max_turn' means nothing (did you mean 'max_turns'?)"
+	same "$stderr" "awf-step: x.md:3: warning: 'descripton' means nothing (did you mean 'description'?)
+awf-step: x.md:4: warning: 'allowed_tools' means nothing (did you mean 'tools'?)
+awf-step: x.md:5: warning: 'before-turn' means nothing (did you mean 'before_turn'?)"
+	for pair in max_turn:max_turns max-tokens:max_tokens timeot:timeout schema:output_schema sandbx:sandbox netwrok:network; do
+		printf -- '---\ndescripton: x\n%s: 2\n---\n' "${pair%:*}" >x.md
+		run -2 --separate-stderr awf-step a -r -m replay/answers.jsonl -a x.md <<<q
+		same "$stderr" "awf-step: x.md:3: ${pair%:*}: unknown key (did you mean '${pair#*:}'?)"
+	done
 	printf -- '---\ncolor: red\nmax_turns: 2\n---\n' >x.md
 	run -0 --separate-stderr awf-step a -r -m replay/answers.jsonl -a x.md <<<q
 	same "$stderr" ""

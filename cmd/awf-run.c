@@ -342,6 +342,7 @@ finish(struct job *j)
 	if (record_end(j, e, sha256, printed, &err) != 0 ||
 	    place_end(&j->place, e, &j->input, sha256, &err) != 0) {
 		program_fail(PROGRAM, &err);
+		place_unrecorded(&j->place, &err);
 		conclusion_fail(e, &err);
 	}
 	notice_write(&j->summary, &j->run, e, &j->outcome, cost);
@@ -439,6 +440,7 @@ run(struct job *j)
 	status = job_prepare(j, &err);
 	if (status == -1) {
 		status = fail_to_start(j, &err);
+		place_unrecorded(&j->place, &err);
 		if (err.code == ERROR_CANCELLED) {
 			overlap_leave(&j->overlap);
 			signals_die(signals_held());

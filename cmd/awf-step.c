@@ -446,6 +446,21 @@ last_signal(const struct stream *stream)
 	return signal_number != 0 ? signal_number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
+/* The end in the roster. But for that of a step that is only tried, which may end as it
+ * likes, an end by a signal or the machine leaves its output incomplete: who reads it is to
+ * know. */
+static void
+leave_place(struct resources *r, const struct settings *s, const struct stream *stream,
+    int status, const struct error *why)
+{
+	if (status == STATUS_OK && !stream->printed)
+		roster_end_empty(&r->roster);
+	else if (s->step.failure == FAILURE_TRY || (signal_number == 0 && status != STATUS_SYSTEM))
+		roster_end(&r->roster);
+	else if (status == STATUS_SYSTEM)
+		roster_fail(&r->roster, why);
+}
+
 /* Runs the step in its run. The exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
@@ -473,12 +488,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (r->own_run && finish_run(r, &status, &err, &late) == -1)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
-	/* Any other end leaves its output incomplete: who reads it is to know. A step that
-	 * is only tried may end as it likes. */
-	if (status == STATUS_OK && !stream.printed)
-		roster_end_empty(&r->roster);
-	else if ((signal_number == 0 && status != STATUS_SYSTEM) || s->step.failure == FAILURE_TRY)
-		roster_end(&r->roster);
+	leave_place(r, s, &stream, status, err.code != ERROR_NONE ? &err : &late);
 	stream_free(&stream);
 	if (last_signal(&stream) != 0)
 		die_of(last_signal(&stream));

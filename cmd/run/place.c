@@ -213,6 +213,13 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 }
 
 void
+place_unrecorded(struct place *p, const struct error *why)
+{
+	if (p->nested_in && why->code == ERROR_SYSTEM)
+		child_fail(&p->child, why);
+}
+
+void
 place_skipped(struct place *p)
 {
 	if (p->nested_in)

@@ -66,6 +66,10 @@ int place_failed(struct place *p, const struct error *why, struct error *err);
 int place_end(struct place *p, const struct conclusion *e, const struct input *input,
     const char *stdin_sha256, struct error *err);
 
+/* It ends without any end in its parent: what the machine did to it is told where that needs
+ * no room on a disk. */
+void place_unrecorded(struct place *p, const struct error *why);
+
 /* There is to be no run: a parent need not think that it died. */
 void place_skipped(struct place *p);
 

@@ -141,18 +141,24 @@ take_end(struct working *work, struct body *body)
 }
 
 /* A step in the body that died has cut something off, whatever a shell has made of its
- * end: what came is not the result. A body that was ended itself says so. */
+ * end: what came is not the result. A body that was ended itself says so. What the machine
+ * did to the step it did to the body. */
 static void
 look_for_dead(struct working *work)
 {
 	const struct step *s = work->step;
-	char process[256];
+	struct roster_death death;
 
 	if ((work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS && !work->told) ||
-	    !roster_died(s->run->directory, work->id, process, sizeof process))
+	    !roster_died(s->run->directory, work->id, &death))
 		return;
 	working_drop_passed(work);
-	error_set(&work->error, ERROR_INTERRUPTED, NULL, "the step %s died before its end", process);
+	if (*death.reason != '\0')
+		error_set(&work->error, ERROR_SYSTEM, NULL, "step %s failed: %s", death.process,
+		    death.reason);
+	else
+		error_set(&work->error, ERROR_INTERRUPTED, NULL, "the step %s died before its end",
+		    death.process);
 }
 
 /* One try of a command. 0, or -1 if the machine failed; the try's error is in

@@ -28,6 +28,31 @@ end_as_waiting(struct conclusion *c, const struct outcome *o)
 	snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
 }
 
+/* What steps behind a failed one end with, or a filter makes of it, says less than that the
+ * machine failed. */
+static int
+failed_status(int code, const struct error *error)
+{
+	if (error->code == ERROR_SYSTEM && (code == STATUS_OK || code == STATUS_WORK))
+		return STATUS_SYSTEM;
+	return code != STATUS_OK ? code : STATUS_WORK;
+}
+
+/* A step died: of the machine, if it could still say so. Else between its calls, or it
+ * could not record one. */
+static void
+end_as_died(struct conclusion *c, const struct roster_death *death, int code)
+{
+	struct error error;
+
+	if (*death->reason != '\0')
+		error_set(&error, ERROR_SYSTEM, NULL, "%s", death->reason);
+	else
+		error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
+	end_as_failed(c, failed_status(code, &error), &error);
+	snprintf(c->step, sizeof c->step, "%s", death->process);
+}
+
 /* A terminal call has decided; the workflow's own status tells how it failed, if so. */
 static void
 end_as_decided(struct conclusion *c, const struct outcome *o, int code)
@@ -42,15 +67,19 @@ end_as_decided(struct conclusion *c, const struct outcome *o, int code)
 static void
 judge(struct conclusion *c, const struct supervision *s, const struct outcome *o)
 {
-	struct error died;
+	struct roster_death death;
+	bool died = roster_died(s->run_directory, "", &death);
 	char text[64];
 	int code = process_exit_code(s->wait_status);
 	bool closed = code == 128 + SIGPIPE;
 
 	if (o->decision != OUTCOME_OPEN) {
 		end_as_decided(c, o, code);
+	} else if (died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM) {
+		/* Other calls failed of it, if any did: its own never ended. */
+		end_as_died(c, &death, code);
 	} else if (o->failed > 0) {
-		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->error);
+		end_as_failed(c, failed_status(code, &o->error), &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
 	} else if (o->waiting > 0) {
 		end_as_waiting(c, o);
@@ -59,10 +88,8 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 		c->exit_code = code;
 		error_set(&c->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
-	} else if (roster_died(s->run_directory, "", c->step, sizeof c->step)) {
-		/* Between its calls, or it could not record one. */
-		error_set(&died, ERROR_INTERRUPTED, NULL, "it died before its end");
-		end_as_failed(c, STATUS_WORK, &died);
+	} else if (died) {
+		end_as_died(c, &death, code);
 	}
 }
 

@@ -242,6 +242,12 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 }
 
 void
+child_fail(struct child *c, const struct error *why)
+{
+	roster_fail(&c->roster, why);
+}
+
+void
 child_leave(struct child *c)
 {
 	if (c->parent.directory == NULL)

@@ -89,6 +89,9 @@ struct child_end {
 };
 int child_completed(struct child *c, const struct child_end *end, struct error *err);
 
+/* The call has an end of which nothing can be recorded. */
+void child_fail(struct child *c, const struct error *why);
+
 /* The call is over: its end is in the roster, unless nothing could be recorded of it. */
 void child_leave(struct child *c);
 

@@ -16,13 +16,15 @@
 #include "base/text.h"
 #include "record/storage.h"
 
-#define RECORD 64          /* bytes of one process: state, mark, pid, its stdout, LF */
+#define RECORD 128         /* bytes of one process: state, mark, pid, its stdout, a reason, LF */
 #define RECORD_BEGUN 'B'
 #define RECORD_ENDED 'E'
 #define RECORD_ENDED_EMPTY 'N' /* well, having printed nothing */
 #define RECORD_TRIED 't'       /* the mark, else '-' */
 #define RECORD_STDOUT 14       /* where a record names it */
 #define STDOUT_SIZE 49
+#define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it; blank */
+#define REASON_SIZE (RECORD - RECORD_REASON - 1)
 /* Serialises begins; far behind every record. */
 #define BEGIN_LOCK ((off_t)1 << 40)
 #define FILE_NAME_LIMIT 200
@@ -109,8 +111,8 @@ enter_record(struct roster *r, const struct roster_entry *e)
 	if (lock_bytes(r->fd, F_SETLK, F_WRLCK, at, RECORD, NULL) == -1)
 		return -1;
 	name_pipe(e->out, out);
-	snprintf(record, sizeof record, "%c%c %-10ld %-*s\n", RECORD_BEGUN,
-	    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out);
+	snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s\n", RECORD_BEGUN,
+	    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE, "");
 	if (pwrite(r->fd, record, RECORD, at) != RECORD)
 		return -1;
 	r->occurrence = (long)(at / RECORD);
@@ -183,6 +185,36 @@ void
 roster_end_empty(struct roster *r)
 {
 	enter_end(r, RECORD_ENDED_EMPTY);
+}
+
+/* The place with the message, or the message alone, or what stands last in it, as is errno's
+ * text: what fits. */
+static void
+shorten_reason(const struct error *why, char reason[REASON_SIZE + 1])
+{
+	char whole[sizeof why->place + sizeof why->message + 4];
+	const char *text = error_text(why, whole, sizeof whole), *last;
+
+	if (strlen(text) > REASON_SIZE)
+		text = why->message;
+	if (strlen(text) > REASON_SIZE && (last = strrchr(text, ':')) != NULL && last[1] == ' ')
+		text = last + 2;
+	snprintf(reason, REASON_SIZE + 1, "%s", *text != '\0' ? text : error_name(why->code));
+	reason[utf8_whole(reason, strlen(reason))] = '\0';
+}
+
+void
+roster_fail(struct roster *r, const struct error *why)
+{
+	char reason[REASON_SIZE + 1];
+
+	if (r->fd == -1 || r->occurrence < 0)
+		return;
+	shorten_reason(why, reason);
+	/* A failure here leaves a process that died for reasons unknown. */
+	if (pwrite(r->fd, reason, strlen(reason),
+	    (off_t)r->occurrence * RECORD + RECORD_REASON) > 0)
+		r->occurrence = -1;
 }
 
 /* Whether a record has begun, not ended, and nobody holds its lock. own is the
@@ -331,29 +363,49 @@ open_enclosed(const char *run_directory, const char *enclosing)
 	return dir;
 }
 
-/* Of the processes in a directory, but for those of the name besides. */
-static bool
-directory_died(DIR *dir, const char *besides, const char *enclosing, char *process, size_t size)
+/* Why the machine failed the process of a record; "" if that is not known. */
+static void
+read_reason(int fd, long occurrence, char reason[ROSTER_REASON])
 {
+	ssize_t got = pread(fd, reason, REASON_SIZE, (off_t)occurrence * RECORD + RECORD_REASON);
+
+	while (got > 0 && reason[got - 1] == ' ')
+		got--;
+	reason[got > 0 ? got : 0] = '\0';
+}
+
+/* Of the processes in a directory, but for those of the name besides: one whose reason is
+ * known, else the first. */
+static bool
+directory_died(DIR *dir, const char *besides, const char *enclosing, struct roster_death *death)
+{
+	char reason[ROSTER_REASON];
 	const char *name;
-	long died = -1;
+	bool any = false;
 	int fd;
 
-	while (died == -1 && (fd = next_file(dir, besides, O_RDONLY, &name)) != -1) {
-		died = file_died(fd, 0);
-		if (died != -1)
-			snprintf(process, size, "%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
-			    name, died);
+	*death->reason = '\0';
+	while (*death->reason == '\0' && (fd = next_file(dir, besides, O_RDONLY, &name)) != -1) {
+		for (long died = file_died(fd, 0); died != -1 && *death->reason == '\0';
+		    died = file_died(fd, died + 1)) {
+			read_reason(fd, died, reason);
+			if (any && *reason == '\0')
+				continue;
+			any = true;
+			snprintf(death->process, sizeof death->process, "%s%s%s:%ld", enclosing,
+			    *enclosing != '\0' ? "/" : "", name, died);
+			memcpy(death->reason, reason, sizeof reason);
+		}
 		close(fd);
 	}
-	return died != -1;
+	return any;
 }
 
 bool
-roster_died(const char *run_directory, const char *enclosing, char *process, size_t size)
+roster_died(const char *run_directory, const char *enclosing, struct roster_death *death)
 {
 	DIR *dir = open_enclosed(run_directory, enclosing);
-	bool died = dir != NULL && directory_died(dir, NULL, enclosing, process, size);
+	bool died = dir != NULL && directory_died(dir, NULL, enclosing, death);
 
 	if (dir != NULL)
 		closedir(dir);
@@ -435,7 +487,7 @@ own_place_close(struct own_place *p)
 }
 
 bool
-roster_died_beside(const struct roster *r, char *process, size_t size)
+roster_died_beside(const struct roster *r, struct roster_death *death)
 {
 	const char *slash = strrchr(r->key, '/'), *name = slash != NULL ? slash + 1 : r->key;
 	long died = file_died(r->fd, 0);
@@ -446,11 +498,13 @@ roster_died_beside(const struct roster *r, char *process, size_t size)
 	while (died != -1 && died == r->occurrence)
 		died = file_died(r->fd, died + 1);
 	so = died != -1;
-	if (so)
-		snprintf(process, size, "%s%s%s:%ld", own.enclosing, *own.enclosing != '\0' ? "/" : "",
-		    name, died);
-	else if (own.dir != NULL)
-		so = directory_died(own.dir, own.file, own.enclosing, process, size);
+	if (so) {
+		snprintf(death->process, sizeof death->process, "%s%s%s:%ld", own.enclosing,
+		    *own.enclosing != '\0' ? "/" : "", name, died);
+		read_reason(r->fd, died, death->reason);
+	} else if (own.dir != NULL) {
+		so = directory_died(own.dir, own.file, own.enclosing, death);
+	}
 	own_place_close(&own);
 	return so;
 }

@@ -1,7 +1,7 @@
 /*
  * The roster: which awf-step processes of a run have begun and ended, and so
  * which of them died. It lies in runs/<id>/roster/, one file per step name, in a
- * directory for each enclosing call, with one record of 64 bytes per process; the
+ * directory for each enclosing call, with one record of 128 bytes per process; the
  * record's number is the OCCURRENCE. It is coordination, not record: it goes with the run
  * directory.
  *
@@ -13,6 +13,9 @@
  *     descriptor of a process's own file is kept until the end and used for
  *     looking at its neighbours too.
  *   - A process is dead if it began, did not end, and its lock is free.
+ *   - A process that the machine failed, so that it can record no end, writes why into its
+ *     own record: that overwrites bytes that are there, for which a full disk has room. It
+ *     stays dead for who reads what it wrote.
  *   - A record names the pipe that its process writes to, so that who reads it knows of
  *     writers of whom nothing came.
  */
@@ -46,6 +49,8 @@ int roster_begin(struct roster *r, const char *run_directory, const struct roste
  * roster_end_empty(): it ended well and has printed nothing. */
 void roster_end(struct roster *r);
 void roster_end_empty(struct roster *r);
+/* It ends without one, as the machine failed it. */
+void roster_fail(struct roster *r, const struct error *why);
 /* Whether the process that made this call ("ENCLOSING/NAME:OCC:ITEM") is dead.
  * False for a call that the roster does not know. */
 bool roster_dead(struct roster *r, const char *call);
@@ -58,14 +63,19 @@ void roster_close(struct roster *r);
 /* For awf-run: whether any process has begun, not ended, and is not dead; names
  * (may be NULL) gets their keys, separated by ", ". */
 bool roster_busy(const char *run_directory, struct buffer *names);
-/* Whether a process in this call ("": at top level) died that was not only tried; process
- * gets "ENCLOSING/NAME:OCCURRENCE". Not for who is in that call itself. */
-bool roster_died(const char *run_directory, const char *enclosing, char *process, size_t size);
+#define ROSTER_REASON 80
+struct roster_death {
+	char process[256];          /* ENCLOSING/NAME:OCCURRENCE */
+	char reason[ROSTER_REASON]; /* why the machine failed it; "": it was killed, or so */
+};
+/* Whether a process in this call ("": at top level) died that was not only tried; of several
+ * one whose reason is known. Not for who is in that call itself. */
+bool roster_died(const char *run_directory, const char *enclosing, struct roster_death *death);
 /* Whether processes of the name, in the call that this process is in, have begun, and all
  * of them have ended. */
 bool roster_all_ended(const struct roster *r, const char *name);
-/* As roster_died(), of those in the call that this process is in. */
-bool roster_died_beside(const struct roster *r, char *process, size_t size);
+/* As roster_died(), of those in the call that this process is in, but for that choice. */
+bool roster_died_beside(const struct roster *r, struct roster_death *death);
 /* Those that died in this call were tried only: it is tried again. */
 void roster_forgive(const char *run_directory, const char *enclosing);
 

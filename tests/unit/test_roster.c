@@ -174,12 +174,53 @@ looking_at_a_neighbour_keeps_the_own_lock(void **state)
 	close(tell);
 }
 
+/* Why the machine failed a process, as far as there is place for it; it is dead all the same. */
+static void
+the_machine_is_named(void **state)
+{
+	static const struct { const char *place, *message, *reason; } cases[] = {
+		{ "stdout", "unable to write: Input/output error",
+		    "stdout: unable to write: Input/output error" },
+		{ "/a/place/of/which/the/name/is/long.jsonl", "unable to append: No space left on device",
+		    "unable to append: No space left on device" },
+		{ "", "unable to append, and a torn line is left for the next writer to move: No space",
+		    "No space" },
+		{ "", "", "system" },
+	};
+	struct roster_death death;
+	struct roster r, watcher;
+	struct error why, err;
+
+	(void)state;
+	assert_int_equal(begin(&watcher, directory, "m:0:9", "watcher", &err), 0);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char enclosing[16], process[32];
+
+		snprintf(enclosing, sizeof enclosing, "m:0:%zu", i);
+		snprintf(process, sizeof process, "m:0:%zu/a:0", i);
+		error_set(&why, ERROR_SYSTEM, cases[i].place, "%s", cases[i].message);
+		assert_int_equal(begin(&r, directory, enclosing, "a", &err), 0);
+		roster_fail(&r, &why);
+		roster_end(&r);
+		roster_close(&r);
+		assert_true(roster_died(directory, enclosing, &death));
+		assert_string_equal(death.process, process);
+		assert_string_equal(death.reason, cases[i].reason);
+		strcat(process, ":0");
+		assert_true(roster_dead(&watcher, process));
+		assert_false(roster_ended(&watcher, process));
+	}
+	roster_end(&watcher);
+	roster_close(&watcher);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(occurrences_count_per_enclosing_call_and_name),
 		cmocka_unit_test(the_dead_are_known),
+		cmocka_unit_test(the_machine_is_named),
 		cmocka_unit_test(looking_at_a_neighbour_keeps_the_own_lock),
 	};
 

@@ -280,6 +280,32 @@ fates() { jq -r "select(.type == \"tool.result\" and .payload.name == \"$1\").pa
 	done
 }
 
+@test "killed between two phases, it goes on with the token that its model has; an ended phase's stays refused" {
+	script "$(proceed c1 '"facts"')" "$(proceed c2 '"thoughts"')" "$(finish c3 '"the text"')"
+	awf-run -n --id-file run.id ./flow.awf >out
+	cp "$(record)" whole
+	token=$(payloads tool.result 'select(.call_id == "c1").output.token' whole | tr -d '"')
+	# What the model was told last is recorded; the next phase has not begun, or just has.
+	told=$(grep -n '"type":"tool.result".*"c1"' whole | cut -d: -f1)
+	begun=$(grep -n '"type":"step.started".*"name":"analyse"' whole | cut -d: -f1)
+	script "$(proceed c1 '"facts"')" "$(proceed c4 '"no"' @FIRST)" \
+		"$(proceed c5 '"thoughts"' "$token")" "$(finish c6 '"the text"')"
+	for line in "$told" "$begun"; do
+		head -n "$line" whole >"$(record)"
+		rm -f requests.jsonl
+		run -0 --separate-stderr resume
+		same "$output" "the text"
+		same "$(asked)" "3 5 7"
+		# Its conversation has the token, so a fresh one would shut it out.
+		jq -sc '.[0].messages[2]' requests.jsonl | grep -qF "$token"
+		same "$(payloads step.started 'select(.name == "analyse").phase.token' "$(record)" | sort -u)" "\"$token\""
+		same "$(payloads tool.result 'select(.name == "continue_workflow") | [.call_id, .error.code]' "$(record)" | paste -sd' ')" \
+			'["c1",null] ["c4","blocked"] ["c5",null]'
+		payloads tool.result 'select(.call_id == "c4").error.message' "$(record)" | grep -q 'that of a phase that has ended'
+		awf-verify -q "$(id)"
+	done
+}
+
 @test "cut off after any line, it comes to the same" {
 	tool note '"effects":"external","idempotent":true' 'echo noted'
 	script "$(called t1 note '{"n":1}'),$(proceed c0 1 x)" "$(said hm),$(proceed c1 '"facts"'),$(called t2 note '{"n":2}')" \

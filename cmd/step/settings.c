@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/known_end.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -574,6 +575,17 @@ said(const struct settings *s)
 	return all;
 }
 
+/* Each word is a line for the shell; a program of its own that is a step does nothing. */
+static int
+check_branches(char *const *words, struct error *err)
+{
+	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+		if (strcmp(path_base(words[i]), "awf-step") == 0)
+			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
+			    "own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'");
+	return 0;
+}
+
 static int
 check_settings(const struct settings *s, struct error *err)
 {
@@ -588,6 +600,8 @@ check_settings(const struct settings *s, struct error *err)
 	if ((said(s) & work) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve");
+	if (s->step.group == GROUP_PARALLEL && check_branches(s->step.command, err) != 0)
+		return -1;
 	return options_check(step_options, rules, sizeof rules / sizeof *rules, said(s), err);
 }
 
@@ -601,6 +615,21 @@ retry_what_failed_inside(struct retry *retry)
 			retry->codes[code] = true;
 	retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
 	retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
+}
+
+/* A prompt alone is for the model of the environment. */
+static void
+settle_model(struct settings *s)
+{
+	const uint64_t work = COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL) |
+	    SAID(OPT_PENDING) | GROUP;
+	char *model = getenv("AWF_MODEL");
+
+	if ((said(s) & work) != 0 || (s->given & SAID(OPT_PROMPT)) == 0 || model == NULL ||
+	    *model == '\0')
+		return;
+	s->source.team.model = model;
+	s->given |= SAID(OPT_MODEL);
 }
 
 /* Retries as asked for: agents try again on what may pass, the others on any
@@ -654,6 +683,7 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 		s->step.command = argv + o.next;
 	}
 	settle_group(s);
+	settle_model(s);
 	settle_retries(s);
 	settle_passed(s);
 	if (check_settings(s, err) == -1)

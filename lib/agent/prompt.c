@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/state.h"
 
 /* What a prompt can name. */
 struct values {
@@ -62,6 +63,24 @@ append_value(struct span value, struct buffer *out)
 		scan_minify(value, out);
 }
 
+/* What is missing, and what to do about it. */
+static int
+refuse_missing(const struct values *values, struct span name, const char *place, struct error *err)
+{
+	const struct span prefix = span_of("inputs.", strlen("inputs."));
+	const int len = (int)name.len;
+
+	if (name.len > prefix.len && memcmp(name.at, prefix.at, prefix.len) == 0)
+		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: awf-run "
+		    "--input %.*s=VALUE names it ({{%.*s?}} may be missing)", len, name.at,
+		    (int)strcspn(name.at + prefix.len, ".} \t\r\n"), name.at + prefix.len, len, name.at);
+	if (span_holds_json(values->data))
+		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing: "
+		    DATA_HOLDS_JSON, len, name.at);
+	return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
+	    "({{%.*s?}} may be)", len, name.at, len, name.at);
+}
+
 /* Appends the value of what stands between the braces. */
 static int
 render_name(const struct values *values, struct span text, const char *place,
@@ -77,8 +96,7 @@ render_name(const struct values *values, struct span text, const char *place,
 		return error_set(err, ERROR_DEFINITION, place, "{{%.*s}}: expected data or inputs "
 		    "(\\{{ stands for two braces)", (int)trimmed.len, trimmed.at);
 	if (value.at == NULL && !optional && !values->names_alone)
-		return error_set(err, ERROR_INVALID_INPUT, place, "{{%.*s}} is missing in the input "
-		    "({{%.*s?}} may be)", (int)trimmed.len, trimmed.at, (int)trimmed.len, trimmed.at);
+		return refuse_missing(values, trimmed, place, err);
 	if (value.at != NULL)
 		append_value(value, out);
 	return 0;

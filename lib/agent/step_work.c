@@ -532,6 +532,20 @@ working_passes_item(const struct working *work)
 	    work->result_count == 0;
 }
 
+/* What was probably meant. */
+static const char *
+condition_hint(const struct working *work, const struct condition *condition, int exit_code)
+{
+	const struct buffer *data = &work->item->data.json;
+
+	if (exit_code == PROCESS_NOT_FOUND && condition->text[strspn(condition->text, " ")] == '.')
+		return ": it is a shell command that reads the state line, such as jq -e .data";
+	if (exit_code != PROCESS_NOT_FOUND && data->len > 0 &&
+	    span_holds_json(span_of(data->data, data->len)))
+		return ": " DATA_HOLDS_JSON;
+	return "";
+}
+
 int
 working_ask(struct working *work, const struct condition *condition,
     const struct buffer *line, struct verdict *answer, struct error *err)
@@ -555,7 +569,8 @@ working_ask(struct working *work, const struct condition *condition,
 	    (body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1);
 	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
 		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
-		    "the condition of --%s ended with status %d", condition->word, body.exit_code);
+		    "the condition of --%s ended with status %d%s", condition->word, body.exit_code,
+		    condition_hint(work, condition, body.exit_code));
 	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
 		work->error = body.error;
 	else

@@ -338,8 +338,12 @@ start_failed(const struct process_spec *spec, int reason, int *exit_code, struct
 		error_errno(err, ERROR_EXIT_STATUS, place, "unable to change to this directory");
 	} else if (reason == ENOENT) {
 		code = PROCESS_NOT_FOUND;
-		error_set(err, ERROR_EXIT_STATUS, place, "%s",
-		    strchr(place, '/') == NULL ? "command not found" : "no such file");
+		if (spec->argv[1] == NULL && strpbrk(place, " \t\n") != NULL)
+			error_set(err, ERROR_EXIT_STATUS, place, "command not found: its words are quoted "
+			    "together (a line for the shell is run by sh -c)");
+		else
+			error_set(err, ERROR_EXIT_STATUS, place, "%s",
+			    strchr(place, '/') == NULL ? "command not found" : "no such file");
 	} else {
 		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
 		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;

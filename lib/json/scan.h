@@ -91,6 +91,9 @@ const char *span_one_of(struct span value, const char *const *texts);
 void span_decode(struct span value, struct buffer *out);
 /* Appends what it looks like in a text: a string decoded, other JSON as it stands. */
 void span_plain(struct span value, struct buffer *out);
+/* Whether it is a string that holds a JSON object or array: text that was meant as JSON,
+ * where a member of it was looked for. */
+bool span_holds_json(struct span value);
 /* The decoded string in memory of its own, or NULL if value is no string. */
 char *span_text(struct span value);
 /* Copies a string of at most size - 1 bytes that needs no decoding (ids, types,

@@ -328,6 +328,24 @@ span_plain(struct span value, struct buffer *out)
 		buffer_append(out, value.at, value.len);
 }
 
+bool
+span_holds_json(struct span value)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span trimmed;
+	size_t bad;
+	bool holds = false;
+
+	if (span_type(value) != 's')
+		return false;
+	span_decode(value, &text);
+	trimmed = span_trim(span_of(text.data, text.len));
+	if (trimmed.len > 0 && (*trimmed.at == '{' || *trimmed.at == '['))
+		holds = scan_check(trimmed.at, trimmed.len, &bad) == NULL;
+	buffer_free(&text);
+	return holds;
+}
+
 char *
 span_text(struct span value)
 {

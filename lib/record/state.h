@@ -21,6 +21,9 @@ struct data {
 	bool base64;         /* bytes that are no UTF-8, as a base64 string */
 };
 
+/* What is said where a part of data was looked for that span_holds_json(). */
+#define DATA_HOLDS_JSON "the data is text that looks like JSON; -i json"
+
 /* Longest data that makes a line; the rest is room for its metadata. */
 #define DATA_LIMIT (SCAN_LINE_LIMIT - ((size_t)1 << 20))
 

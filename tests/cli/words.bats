@@ -62,3 +62,34 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 	run -0 --separate-stderr awf-run -n --approve a --resume @
 	same "$stderr" "awf-run: a:0:0: approved, the run goes on"
 }
+
+@test "what was probably meant is said" {
+	local input options words
+	while IFS='|' read -r input options words; do
+		eval "run --separate-stderr awf-step -q $options" <<<"$input"
+		[ "$status" != 0 ]
+		same "${stderr_lines[-1]}" "awf-step: $words"
+	done <<-'END'
+		x|--parallel p -- awf-step a -- cat|--parallel: each word after -- is a branch of its own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'
+		x|w -- "wc -w"|w: wc -w: command not found: its words are quoted together (a line for the shell is run by sh -c)
+		x|w -- wc-w|w: wc-w: command not found
+		{"x":1}|--when .data.x w -- cat|w: the condition of --when ended with status 127: it is a shell command that reads the state line, such as jq -e .data
+		{"x":1}|--when 'exit 127' w -- cat|w: the condition of --when ended with status 127
+		{"x":1}|--when 'jq -e .data.x 2>&-' w -- cat|w: the condition of --when ended with status 5: the data is text that looks like JSON; -i json
+		{"x":1}|--until 'jq -e .data.x 2>&-' w -- cat|w: round 0: the condition of --until ended with status 5: the data is text that looks like JSON; -i json
+		{"x":1}|-m anthropic/x -p "{{data.x}}" w|w: -p: {{data.x}} is missing: the data is text that looks like JSON; -i json
+		x|-m anthropic/x -p "{{data.x}}" w|w: -p: {{data.x}} is missing in the input ({{data.x?}} may be)
+		x|-m anthropic/x -p "{{inputs.topic}}" w|w: -p: {{inputs.topic}} is missing: awf-run --input topic=VALUE names it ({{inputs.topic?}} may be missing)
+		x|-p hello w|w: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve
+	END
+}
+
+@test "a prompt alone is for the model that AWF_MODEL names" {
+	export AWF_MODEL=anthropic/some
+	run -0 --separate-stderr awf-step --dry-run -n -p hello w
+	same "$(jq -r '.request.model // .model' <<<"$output")" some
+	run -1 --separate-stderr awf-step -n w
+	same "$stderr" "awf-step: w: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve"
+	run -1 --separate-stderr awf-step -p hello w -- cat
+	same "$stderr" "awf-step: -p: only with -a or -m"
+}

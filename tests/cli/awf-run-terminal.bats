@@ -111,7 +111,8 @@ quit() {
 }
 
 @test "stdin that is a terminal is passed through and not kept" {
-	keys 'awf-run cat; echo status $?' Enter
+	keys 'awf-run sh -c "echo begun; cat"; echo status $?' Enter
+	shown '^begun'
 	keys 'line' Enter C-d
 	shown '^status 0'
 	[ "$(completed | jq -c .stdin)" = null ]

@@ -398,7 +398,7 @@ ledger() { tr '\n' ' ' <ledger; }
 	same "$output" second
 	echo third >what
 	touch ok2
-	run -0 awf-run --resume @plain
+	run -0 --separate-stderr awf-run --resume @plain
 	same "$output" third
 	same "$(ledger)" "one one "
 	awf-verify "$AWF_STORAGE"/transcripts/*.jsonl

@@ -93,7 +93,7 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 	scripted_provider
 	script '' "$(said second)"
 	printf -- '---\nprovider: claude\ncontinue_from: one\nfallback: [scripted/m]\n---\n' >agents/second.md
-	sed 's/401/529/' "$ROOT/tests/fixtures/cli/claude/error-401.stdout.jsonl" >busy.stdout.jsonl
+	sed 's/401/529/; s/Invalid API key/Overloaded/' "$ROOT/tests/fixtures/cli/claude/error-401.stdout.jsonl" >busy.stdout.jsonl
 	echo 1 >busy.exit
 	recorded 0 -c 'awf-step one -a first | FAKE_CLI=$PWD/busy awf-step two -a second -r --retries 0 -p go' <<<x
 	same "$output" second

@@ -7,7 +7,8 @@ scripted_provider() {
 	mkdir -p bin
 	cat >bin/awf-provider-scripted <<-END
 		#!/bin/sh
-		tee -a '$PWD/requests.jsonl' | jq -c --unbuffered --slurpfile answers '$PWD/answers.json' '
+		# A request is in the log before it is answered.
+		perl -pe 'BEGIN { \$| = 1; open(LOG, ">>", shift); LOG->autoflush } print LOG' '$PWD/requests.jsonl' | jq -c --unbuffered --slurpfile answers '$PWD/answers.json' '
 			select(.messages) | . as \$request |
 			[.messages | tostring | scan("[0-9a-f]{32}")] as \$tokens |
 			(.messages | map(select(.role == "assistant")) | length) as \$turn |

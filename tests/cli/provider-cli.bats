@@ -550,7 +550,7 @@ hanging() {
 	printf -- '---\nprovider: opencode\n---\n' >a.md
 	{
 		sed -n 1,4p "$(fixture opencode tool).stdout.jsonl"
-		sed 's/401/500/' "$(fixture opencode error-401).stdout.jsonl"
+		sed 's/401/500/; s/Incorrect API key/It broke/' "$(fixture opencode error-401).stdout.jsonl"
 	} >own.stdout.jsonl
 	echo 1 >own.exit
 	export FAKE_CLI=$PWD/own

@@ -74,7 +74,7 @@ calls() {
 
 @test "the end of a run is on disk, and so is what it read" {
 	trace=$(order awf-run -c 'cat' <<<x)
-	same "${trace#*rename ,}" 'run sh,sync line,rename ,sync directory,line run.completed,sync line,'"$dropped"
+	same "${trace#*rename ,}" 'run sh,sync line,rename ,sync directory,sync directory,sync file,rename ,sync directory,line run.completed,sync line,'"$dropped"
 	same "$(cat out)" x
 }
 

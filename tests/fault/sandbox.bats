@@ -591,7 +591,8 @@ while not os.path.exists("stop"):
 	cp tools/swap* "$outside/vault"
 	printf '{}\n{}\n' | awf-step -i json -r -t swap x >out 2>err || same $? 3
 	run -1 grep secret out
-	grep 'tools: leads to .* by a symbolic link' err
+	# The directory cannot be moved; where it can, for want of namespaces, it opens nothing.
+	grep -E 'tools: leads to .* by a symbolic link|resource busy' err
 }
 
 @test "home is no workspace, whatever HOME says; nor is it shown" {

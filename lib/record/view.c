@@ -531,12 +531,29 @@ view_branches(struct span payload, struct buffer *out)
 	return true;
 }
 
+/* Calls that wait, and those that cannot begin before: by the ids of their events. */
+static bool
+is_behind_waiting(const struct view *v, const struct event_view *event)
+{
+	const struct span parent = event->parent_event_id;
+
+	return parent.at != NULL && map_get(&v->waits, parent.at, parent.len) != NULL;
+}
+
+static void
+note_waiting(struct view *v, const struct event_view *event)
+{
+	map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
+}
+
 static void
 show_step_started(struct view *v, const struct event_view *event)
 {
 	struct span block = span_element(span_member(event->payload, "blocks"), 0);
 	struct buffer branches = BUFFER_INIT;
 
+	if (is_behind_waiting(v, event))
+		note_waiting(v, event);
 	add_head(v, event, &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, "kind"));
 	detail_model(v, event->payload);
@@ -614,14 +631,26 @@ add_changed(struct view *v, const char *before, struct span payload)
 		add(v, ", %lld more", more);
 }
 
+/* It has not failed: it begins when the other one has ended. */
+static void
+add_behind(struct view *v)
+{
+	details_end(v);
+	buffer_text(&v->text, ": for the step before it");
+}
+
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, "error");
+	bool behind = is_behind_waiting(v, event) &&
+	    span_is(span_member(payload, "skipped"), "upstream_failed");
 	struct given given;
 
 	given_read(&given, event);
-	add_head(v, event, &view_words[view_ended(event)]);
+	if (view_ended(event) == VIEW_WAITING)
+		note_waiting(v, event);
+	add_head(v, event, &view_words[behind ? VIEW_WAITING : view_ended(event)]);
 	add_changed(v, ", changed ", payload);
 	detail_duration(v, span_member(payload, "duration_ms"));
 	detail_given(v, event, &given);
@@ -631,6 +660,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	detail_approval(v, span_member(payload, "approval"), view_ended(event) == VIEW_FAILED);
 	if (member_set(error))
 		add_error(v, error);
+	else if (behind)
+		add_behind(v);
 	else
 		add_result(v, event, &given);
 	buffer_free(&given.text);
@@ -892,4 +923,5 @@ view_free(struct view *v)
 {
 	buffer_free(&v->text);
 	buffer_free(&v->scratch);
+	map_free(&v->waits);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/map.h"
 #include "record/event.h"
 
 #define VIEW_MARKS 4
@@ -44,6 +45,7 @@ struct view {
 	struct mark { size_t from, to; const char *colour; } marks[VIEW_MARKS];
 	size_t mark_count;
 	bool detailed;     /* a parenthesis is open */
+	struct map waits;  /* calls that wait, and those behind them: ids of events */
 };
 
 /* Appends the line of an event, LF included; depth is the indentation

@@ -93,3 +93,14 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 	run -1 --separate-stderr awf-step -p hello w -- cat
 	same "$stderr" "awf-step: -p: only with -a or -m"
 }
+
+@test "what is behind a step that waits waits too; what is behind one that failed does not" {
+	local step words
+	while IFS='|' read -r step words; do
+		run awf-run -c "echo x | $step | awf-step b -- cat | awf-step c -q -- cat"
+		same "$(awf-tail | grep -oE ' [bc] (waiting|skipped).*' | sed 's/([^)]*)//' | paste -sd,)" "$words"
+	done <<-'END'
+		awf-step --approve ok| b waiting : for the step before it, c waiting : for the step before it
+		awf-step ok -- false| b skipped : upstream_failed, c skipped : upstream_failed
+	END
+}

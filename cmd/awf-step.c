@@ -97,19 +97,21 @@ load(struct settings *s, struct resources *r, struct error *err)
 
 /* ---- the run ---- */
 
+/* Bodies of groups are made of steps, as the workflow is: the keys are there for those. */
 static void
 hide_keys(const struct settings *s, const struct keys *keys, struct environment *e)
 {
+	bool hidden = s->step.group == GROUP_NONE || sandbox_holds(&s->step.sandbox);
 	const char *const *name;
 	size_t i;
 
-	for (name = provider_key_names(); *name != NULL; name++)
+	for (name = provider_key_names(); hidden && *name != NULL; name++)
 		if (!list_has(s->pass_keys, *name))
 			environment_unset(e, *name);
 	for (i = 0; i < keys->count; i++) {
 		if (list_has(s->pass_keys, keys->names[i]))
 			environment_set(e, keys->names[i], keys->values[i]);
-		else
+		else if (hidden)
 			environment_unset(e, keys->names[i]);
 	}
 }
@@ -127,7 +129,8 @@ open_history(struct settings *s, struct resources *r, struct error *err)
 	return 0;
 }
 
-/* The keys, and the environment of what is started, which has none of them. */
+/* The keys, and the environment of what is started, which has none of them but for bodies
+ * of groups. */
 static int
 take_environment(struct settings *s, struct resources *r, struct error *err)
 {

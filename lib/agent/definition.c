@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -436,7 +437,7 @@ definition_find(const struct definition_places *places, const char *what,
 	else
 		look_below(&s, path_home(), ".config/awf/");
 	look_in_list(&s, places->user);
-	look_below(&s, AWF_DATADIR, "");
+	look_below(&s, installation_share(), "");
 	look_in_list(&s, places->last);
 	if (s.found == NULL)
 		not_found(&s, what, err);

@@ -17,6 +17,7 @@
 #include "base/beneath.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 
@@ -371,7 +372,7 @@ add_agents_files(struct composition *c, struct error *err)
 	struct buffer looked = BUFFER_INIT;
 	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
 	size_t found = list_count(c->agent->composed);
-	int result = look_in(c, AWF_DATADIR, &looked, err);
+	int result = look_in(c, installation_share(), &looked, err);
 
 	if (result == 0 && user != NULL)
 		result = look_in(c, user, &looked, err);

@@ -6,6 +6,7 @@
 #include "agent/definition.h"
 #include "agent/step_load.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/libexec.h"
@@ -115,7 +116,7 @@ step_name_files(struct step *step, const struct step_source *source, struct erro
 	if (getcwd(n.here, sizeof n.here) == NULL)
 		return 0;
 	libexec = libexec_path();
-	n.own = memory_format("%s:" AWF_DATADIR, libexec);
+	n.own = memory_format("%s:%s", libexec, installation_share());
 	writer_begin(&n.w, &step->files);
 	writer_array(&n.w);
 	for (size_t i = 0; step->team != NULL && i < step->team->count; i++)

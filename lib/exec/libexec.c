@@ -1,27 +1,15 @@
 #include "exec/libexec.h"
 
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/memory.h"
-
-/* Linux says where this program lies; elsewhere the installation's must do. */
-static char *
-program_path(void)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-
-	return len <= 0 ? NULL : memory_copy(path, (size_t)len);
-}
 
 char *
 libexec_sibling(const char *name)
 {
-	char *program = program_path(), *bin, *path;
+	char *program = installation_program(), *bin, *path;
 
 	if (program == NULL)
 		return memory_text(name);
@@ -35,7 +23,7 @@ libexec_sibling(const char *name)
 char *
 libexec_path(void)
 {
-	char *program = program_path(), *bin, *prefix, *list;
+	char *program = installation_program(), *bin, *prefix, *list;
 
 	if (program == NULL)
 		return memory_text(AWF_LIBEXECDIR);

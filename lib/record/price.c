@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/memory.h"
 
 #define FILE_NAME "prices"
@@ -93,7 +94,7 @@ parse_field(char *const *fields, size_t count, size_t i, int64_t input, int64_t 
 static bool
 parse_line(char *line, struct price *price)
 {
-	char *fields[FIELDS_MAX];
+	char *fields[FIELDS_MAX] = { NULL };
 	size_t count = split(line, fields);
 
 	*price = (struct price){ .pattern = NULL };
@@ -171,7 +172,12 @@ prices_load(struct prices *p, struct error *err)
 	own = path_config(FILE_NAME);
 	result = load_if_there(p, own, err);
 	free(own);
-	return result == 0 ? load_if_there(p, AWF_DATADIR "/" FILE_NAME, err) : -1;
+	if (result != 0)
+		return -1;
+	own = path_join(installation_share(), FILE_NAME);
+	result = load_if_there(p, own, err);
+	free(own);
+	return result;
 }
 
 static bool

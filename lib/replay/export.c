@@ -8,6 +8,7 @@
 
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
@@ -251,7 +252,7 @@ export_file(struct exporting *x, const struct source *s, const struct definition
 	char *to;
 	int failed;
 
-	if (below(path, AWF_DATADIR) || in_snapshot(x, s, path) ||
+	if (below(path, installation_share()) || in_snapshot(x, s, path) ||
 	    (s != x->source && !file->kept && !is_there(path)) || !is_new(x, path))
 		return 0;
 	if (!file->kept && !is_there(path))

@@ -12,6 +12,7 @@
 
 #include "base/beneath.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/memory.h"
 
 /* Whether a part of the path is hidden, but for those that have definitions. */
@@ -142,7 +143,7 @@ recorded_file_check(const struct source *s, char *const *visible, const char *pa
 	for (size_t i = 0; i < sizeof places / sizeof *places && !s->own; i++)
 		if (is_workplace(places[i]) && reaches(places[i], path))
 			return 0;
-	if (is_of_user(path) || reaches(AWF_DATADIR, path) ||
+	if (is_of_user(path) || reaches(installation_share(), path) ||
 	    reaches_list(getenv("AWF_TOOL_PATH"), path))
 		return 0;
 	for (; visible != NULL && *visible != NULL; visible++)

@@ -12,6 +12,7 @@
 #include "base/beneath.h"
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -607,7 +608,7 @@ set_visible(struct stage *st, struct error *err)
 		show(st, memory_text(*path));
 	show(st, own_directory());
 	show_list(st, libexec);
-	show(st, memory_text(AWF_DATADIR));
+	show(st, memory_text(installation_share()));
 	show_list(st, environment_get(&st->environment, "PATH"));
 	show_list(st, environment_get(&st->environment, "AWF_TOOL_PATH"));
 	show(st, path_directory(st->argv[0]));

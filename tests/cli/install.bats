@@ -20,6 +20,22 @@ in_place() {
 	done
 }
 
+@test "prices and agents are those beside the programs, installed or built" {
+	mkdir agents
+	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}' >answer.jsonl
+	run -1 --separate-stderr awf-step -n -a nobody x
+	[[ $stderr == *" $ROOT/share/agents"* ]]
+	awf-run -c 'awf-step -n -p hi -r -m replay/answer.jsonl greet'
+	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
+	in_place install
+	prefix="$BATS_TEST_TMPDIR/root/usr"
+	echo 'replay/* 7 7' >"$prefix/share/awf/prices"
+	[[ $("$prefix/bin/awf-tail" --cost -n 1) == *'$7.0000'* ]]
+	mkdir "$prefix/share/awf/agents"
+	printf -- '---\nmodel: replay/answer.jsonl\n---\n' >"$prefix/share/awf/agents/greeter.md"
+	same "$("$prefix/bin/awf-step" -r -n -p hi -a greeter greet)" hello
+}
+
 @test "every program and page is installed, and a program's completions" {
 	in_place install
 	prefix="$BATS_TEST_TMPDIR/root/usr"

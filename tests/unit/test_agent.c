@@ -16,6 +16,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "json/value.h"
 
 static char directory[] = "/tmp/awf-agent-XXXXXX";
@@ -455,7 +456,7 @@ agents_are_found(void **state)
 	assert_null(agent_find("c", NULL, "flow", &err));
 	assert_string_equal(err.place, "c");
 	snprintf(want, sizeof want, "not found in agents, flow/agents, %s/awf/agents, %s/agents",
-	    directory, AWF_DATADIR);
+	    directory, installation_share());
 	assert_string_equal(err.message, want);
 	assert_null(agent_find("agents/c.md", NULL, "flow", &err));
 	assert_string_equal(err.message, "no such agent file, nor in flow");

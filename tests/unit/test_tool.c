@@ -13,6 +13,7 @@
 
 #include "agent/tool.h"
 #include "base/buffer.h"
+#include "base/installation.h"
 #include "exec/libexec.h"
 
 static char directory[] = "/tmp/awf-tool-XXXXXX";
@@ -245,7 +246,7 @@ tools_are_found(void **state)
 	own = libexec_path();
 	assert_int_equal(tool_load(&t, "z", "flow", &err), -1);
 	snprintf(want, sizeof want, "not found in none, one, flow/tools, tools, "
-	    "%s/awf/tools, %s/tools, %.*s, %s", directory, AWF_DATADIR,
+	    "%s/awf/tools, %s/tools, %.*s, %s", directory, installation_share(),
 	    (int)strcspn(own, ":"), own, strchr(own, ':') + 1);
 	free(own);
 	assert_string_equal(err.place, "z.tool.json");

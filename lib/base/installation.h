@@ -1,0 +1,15 @@
+/*
+ * Where this program lies, and what was installed with it: a copy of the installation that is
+ * put elsewhere, and one that was built and not installed, finds its own.
+ */
+#ifndef AWF_BASE_INSTALLATION_H
+#define AWF_BASE_INSTALLATION_H
+
+/* The path of this program, in memory of its own; NULL where the system does not say. */
+char *installation_program(void);
+/* The directory of prices, agents, tools and skills: ../share/awf beside the program's
+ * directory; share in the source tree, if it was built there; else that of the compiled-in
+ * prefix. It need not exist. Looked for once. */
+const char *installation_share(void);
+
+#endif

@@ -44,7 +44,7 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -Icmd -I$(BUILD)/gen \
-	-DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"' \
+	-D_FILE_OFFSET_BITS=64 $(PLACES) \
 	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 
@@ -111,6 +111,16 @@ $(BUILD)/obj/%.o: %.c | packages
 $(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
+
+# What has a place of the installation compiled in is built again for another one.
+PLACED = $(call object,lib/base/installation.c lib/exec/libexec.c lib/exec/sandbox.c)
+$(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"'
+$(PLACED): $(BUILD)/places
+$(BUILD)/places: always
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' | cmp -s - $@ || \
+	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' >$@
+always:
 
 # A schema as a C string: NAME_schema[], with _ for each - of the name.
 $(BUILD)/gen/%_schema.c: lib/json/%.schema.json
@@ -214,27 +224,34 @@ fuzz:
 	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
 
 install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/schemas \
-	  $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man7 \
-	  $(DESTDIR)$(BASHDIR) $(DESTDIR)$(ZSHDIR) $(DESTDIR)$(FISHDIR)
-	install -m 755 $(BIN) $(DESTDIR)$(BINDIR)
-	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(DESTDIR)$(LIBEXECDIR)
-	install -m 644 $(TOOL_FILES) $(DESTDIR)$(LIBEXECDIR)
-	install -m 644 $(SCHEMAS) $(DESTDIR)$(DATADIR)/schemas
-	install -m 644 share/prices $(DESTDIR)$(DATADIR)/prices
-	for m in $(MAN); do install -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}; done
-	install -m 644 completions/*.bash $(DESTDIR)$(BASHDIR)
-	install -m 644 completions/_* $(DESTDIR)$(ZSHDIR)
-	install -m 644 completions/*.fish $(DESTDIR)$(FISHDIR)
+	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBEXECDIR)" "$(DESTDIR)$(DATADIR)/schemas" \
+	  "$(DESTDIR)$(MANDIR)/man1" "$(DESTDIR)$(MANDIR)/man5" "$(DESTDIR)$(MANDIR)/man7" \
+	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
+	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
+	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
+	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
+	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
+	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
+	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
+	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
+	install -m 644 completions/_* "$(DESTDIR)$(ZSHDIR)"
+	install -m 644 completions/*.fish "$(DESTDIR)$(FISHDIR)"
+# What install put there, and directories of AWF's own that are empty then: a site may keep
+# agents and tools there.
+remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(notdir $(BIN)))
-	rm -rf $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)
-	for m in $(notdir $(MAN)); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$$m; done
-	rm -f $(addprefix $(DESTDIR)$(BASHDIR)/,$(notdir $(wildcard completions/*.bash)))
-	rm -f $(addprefix $(DESTDIR)$(ZSHDIR)/,$(notdir $(wildcard completions/_*)))
-	rm -f $(addprefix $(DESTDIR)$(FISHDIR)/,$(notdir $(wildcard completions/*.fish)))
+	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
+	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(DATADIR)/schemas,$(notdir $(SCHEMAS)))
+	$(call remove,$(DESTDIR)$(DATADIR),prices)
+	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)"; do \
+	  rmdir "$$d" 2>/dev/null || :; done
+	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
+	$(call remove,$(DESTDIR)$(BASHDIR),$(notdir $(wildcard completions/*.bash)))
+	$(call remove,$(DESTDIR)$(ZSHDIR),$(notdir $(wildcard completions/_*)))
+	$(call remove,$(DESTDIR)$(FISHDIR),$(notdir $(wildcard completions/*.fish)))
 clean:
 	rm -rf build
 
-.PHONY: all packages deps tests check torture check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
+.PHONY: all always packages deps tests check torture check-clis check-mcp check-schema lint demo bench fuzz install uninstall clean
 .SECONDARY:

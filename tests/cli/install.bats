@@ -23,7 +23,7 @@ in_place() {
 @test "prices and agents are those beside the programs, installed or built" {
 	mkdir agents
 	printf '%s\n' '{"type":"message","blocks":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1000000},"model":"m"}' >answer.jsonl
-	run -1 --separate-stderr awf-step -n -a nobody x
+	run -2 --separate-stderr awf-step -n -p hi -a nobody x
 	[[ $stderr == *" $ROOT/share/agents"* ]]
 	awf-run -c 'awf-step -n -p hi -r -m replay/answer.jsonl greet'
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
@@ -56,8 +56,25 @@ in_place() {
 	done
 }
 
-@test "uninstall leaves no file" {
-	in_place install
-	in_place uninstall
-	same "$(find "$BATS_TEST_TMPDIR/root" -type f)" ''
+@test "uninstall leaves no file, but those of a site" {
+	DESTDIR="$BATS_TEST_TMPDIR/a root"
+	in_place DESTDIR="$DESTDIR" install
+	mkdir "$DESTDIR/usr/share/awf/agents"
+	echo ours | tee "$DESTDIR/usr/share/awf/agents/site.md" >"$DESTDIR/usr/libexec/awf/awf-provider-site"
+	in_place DESTDIR="$DESTDIR" uninstall
+	same "$(cd "$DESTDIR" && find . -type f | sort)" './usr/libexec/awf/awf-provider-site
+./usr/share/awf/agents/site.md'
+	rm -r "$DESTDIR"/usr/libexec/awf/* "$DESTDIR/usr/share/awf/agents"
+	in_place DESTDIR="$DESTDIR" install
+	in_place DESTDIR="$DESTDIR" uninstall
+	same "$(find "$DESTDIR" -type f -o -name awf)" ''
+}
+
+@test "what has a prefix compiled in is built again for another one" {
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/one "$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o")
+	grep -q '^/one/share/awf$' <<<"$strings"
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" PREFIX=/two "$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o"
+	strings=$(tr -c '[:print:]' '\n' <"$BATS_TEST_TMPDIR/build/obj/lib/base/installation.o")
+	grep -q '^/two/share/awf$' <<<"$strings"
 }

@@ -31,6 +31,7 @@
 #include "base/clock.h"
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "exec/capabilities.h"
 #include "exec/descendants.h"
@@ -39,6 +40,7 @@
 #include "exec/process.h"
 #include "exec/sandbox.h"
 #include "exec/userns.h"
+#include "record/unreviewed.h"
 #include "sandbox/grounds.h"
 #include "sandbox/landlock.h"
 #include "sandbox/limits.h"
@@ -62,6 +64,7 @@ struct confinement {
 	struct view view;
 	struct watch watch;
 	sigset_t mask;           /* the caller's */
+	struct unreviewed_call made;
 	int report;
 	pid_t outside, keeper;
 };
@@ -450,6 +453,51 @@ make_temporary(struct places *p, struct error *err)
 	return failed;
 }
 
+/* What AWF takes up of the workspace, and the command can make or change nevertheless.
+ * Without namespaces it could change all: what was there of somebody else is not noted then. */
+static int
+note_makeable(struct confinement *c, struct error *err)
+{
+	const struct places *p = c->places;
+	char **names = NULL;
+	int failed;
+
+	for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
+		const char *name = *kept + strlen(p->workspace) + 1;
+		int fd = resolve_exact(*kept);
+
+		if (places_taken_up(name) &&
+		    (fd == -1 || (!c->namespaces && unreviewed_noted(p->workspace, name))))
+			list_add(&names, name);
+		if (fd != -1)
+			close(fd);
+	}
+	failed = unreviewed_begin(&c->made, p->workspace, names, err);
+	list_free(names);
+	return failed;
+}
+
+/* What came late does not hide what came before. */
+static int
+note_made(struct confinement *c, struct report *r, int failed)
+{
+	struct error late = ERROR_INIT;
+
+	if (unreviewed_end(&c->made, &late) == -1 && failed == 0) {
+		r->error = late;
+		failed = -1;
+	}
+	return failed;
+}
+
+static int
+run_apart(struct confinement *c, struct report *r)
+{
+	if (note_makeable(c, &r->error) == -1)
+		return -1;
+	return note_made(c, r, run_keeper(c, r));
+}
+
 /* What a killed keeper left is ended here. */
 static int
 run_among(struct confinement *c, struct report *r)
@@ -459,14 +507,14 @@ run_among(struct confinement *c, struct report *r)
 
 	c->namespaces = false;
 	r->error = (struct error)ERROR_INIT;
-	if (make_temporary(c->places, &r->error) == -1)
-		return -1;
+	if (note_makeable(c, &r->error) == -1 || make_temporary(c->places, &r->error) == -1)
+		return note_made(c, r, -1);
 	failed = run_keeper(c, r);
 	if (end_rest(c, &late) == -1 && failed == 0) {
 		r->error = late;
 		failed = -1;
 	}
-	return failed;
+	return note_made(c, r, failed);
 }
 
 static int
@@ -475,7 +523,7 @@ run(struct confinement *c, struct report *r)
 	int failed;
 
 	if (c->namespaces) {
-		failed = run_keeper(c, r);
+		failed = run_apart(c, r);
 		if (failed != 0 || r->what != REPORT_NO_NAMESPACES)
 			return failed;
 		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);

@@ -461,8 +461,8 @@ find_homes(struct places *p)
 }
 
 /* What AWF runs or takes up of a workspace, outside of any sandbox, and git with it. */
-static const char *const trusted[] = { "tools", "agents", "skills", ".mcp.json", ".git/hooks",
-	".git/config", NULL };
+static const char *const trusted[] = { "tools", "agents", "skills", ".awf/skills",
+	".agents/skills", ".claude/skills", ".mcp.json", ".git/hooks", ".git/config", NULL };
 
 /* A path in the workspace, relative to it or absolute; NULL if it is none. In memory of its own. */
 static char *
@@ -496,13 +496,33 @@ keep(struct places *p, const char *path, char *const *opened)
 		list_take(&p->kept, whole);
 }
 
+/* As far as the directory lies in the workspace. */
+static void
+keep_trusted(struct places *p, const char *directory, char *const *opened)
+{
+	for (size_t i = 0; trusted[i] != NULL; i++) {
+		char *path = path_join(directory, trusted[i]);
+
+		keep(p, path, opened);
+		free(path);
+	}
+}
+
+bool
+places_taken_up(const char *name)
+{
+	return strncmp(name, ".git/", 5) != 0 && strstr(name, "/.git/") == NULL;
+}
+
 static void
 find_kept(struct places *p, const struct settings *s)
 {
-	const char *script = getenv("AWF_WORKFLOW_FILE");
+	const char *script = getenv("AWF_WORKFLOW_FILE"), *first = getenv("AWF_WORKFLOW_DIR");
 
-	for (size_t i = 0; trusted[i] != NULL; i++)
-		keep(p, trusted[i], s->opened);
+	keep_trusted(p, p->workspace, s->opened);
+	keep_trusted(p, p->start, s->opened);
+	if (first != NULL && *first == '/')
+		keep_trusted(p, first, s->opened);
 	if (script != NULL && *script == '/')
 		keep(p, script, s->opened);
 	for (char **path = s->kept; path != NULL && *path != NULL; path++)

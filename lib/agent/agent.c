@@ -19,6 +19,7 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "record/unreviewed.h"
 
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_OUTPUT_REPAIRS 2
@@ -376,6 +377,8 @@ agent_load(struct agent *a, const char *path, struct error *err)
 	struct buffer text = BUFFER_INIT;
 	int result = file_load(path, DEFINITION_LIMIT, &text, err);
 
+	if (result == 0)
+		result = unreviewed_check(path, err);
 	if (result == 0)
 		result = agent_parse(a, path, &text, err);
 	buffer_free(&text);

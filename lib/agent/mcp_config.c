@@ -10,6 +10,7 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "record/unreviewed.h"
 
 #define SERVERS "mcpServers"
 
@@ -263,8 +264,10 @@ look_in(struct search *s, char *file, struct error *err)
 	if (!definition_exists(file))
 		return 0;
 	document = value_load(file, ERROR_DEFINITION, err);
-	if (document == NULL)
+	if (document == NULL || unreviewed_check(file, err) == -1) {
+		json_decref(document);
 		return -1;
+	}
 	servers = json_object_get(document, SERVERS);
 	if (!json_is_object(servers)) {
 		json_decref(document);

@@ -20,6 +20,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "record/unreviewed.h"
 
 #define NAME_LIMIT 64
 #define SKILL_FILE "SKILL.md"
@@ -211,6 +212,8 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 	struct buffer text = BUFFER_INIT;
 	int result = load_skill(c, s->path, workflow_directory, &text, err);
 
+	if (result == 0)
+		result = unreviewed_check(s->path, err);
 	if (result == 0) {
 		note_file(c, s->path, &text);
 		result = markdown_normalise(&text, s->path, err);

@@ -15,6 +15,7 @@
 #include "exec/libexec.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "record/unreviewed.h"
 
 #define TOOL_NAME_LIMIT 64
 #define EXECUTABLE_LIMIT ((size_t)1 << 30)
@@ -335,6 +336,8 @@ digest_command(const struct tool *t, struct digest *digest, struct pins *pins, s
 			continue;
 		pins_add(pins, *word);
 		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);
+		if (result == 0)
+			result = unreviewed_check(*word, err);
 		digest_add(digest, buffer_string(&bytes), bytes.len);
 		buffer_free(&bytes);
 	}
@@ -349,7 +352,7 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 
 	clock_gettime(CLOCK_REALTIME, &t->loaded);
 	pins_add(&t->pins, t->path);
-	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0)
+	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0 || unreviewed_check(t->path, err) != 0)
 		return -1;
 	d->document = value_parse(buffer_string(text), text->len, t->path, ERROR_DEFINITION, err);
 	if (d->document == NULL)

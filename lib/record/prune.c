@@ -16,6 +16,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "record/audit.h"
+#include "record/unreviewed.h"
 #include "record/run_lock.h"
 #include "record/transcript.h"
 
@@ -439,7 +440,7 @@ take_left_over(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
-/* The mark of a workspace that is gone. */
+/* The mark of a workspace that is gone, or of what was made in it: its path comes first. */
 static void
 take_workspace(struct pruner *p, const char *directory, const char *name)
 {
@@ -464,7 +465,10 @@ sweep(struct pruner *p)
 	for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
 		if (pruner_each(p, directories[i], take_left_over, &error) != 0)
 			pruner_fail(p, &error);
-	if (!p->spec->dry && pruner_each(p, STORAGE_SANDBOXED, take_workspace, &error) != 0)
+	if (p->spec->dry)
+		return;
+	if (pruner_each(p, STORAGE_SANDBOXED, take_workspace, &error) != 0 ||
+	    pruner_each(p, STORAGE_MADE, take_workspace, &error) != 0)
 		pruner_fail(p, &error);
 }
 

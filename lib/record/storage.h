@@ -7,6 +7,7 @@
  *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
  *     transcripts/<run-id>.pruned: of a run that is being removed (record/prune.h)
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
+ *     sandboxed/made/: what was made in one that AWF takes up (record/unreviewed.h)
  */
 #ifndef AWF_RECORD_STORAGE_H
 #define AWF_RECORD_STORAGE_H

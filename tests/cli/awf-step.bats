@@ -313,9 +313,9 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	same "$(awf-step -n -r x -- sh -c 'env | grep sk- || echo none')" none
 	same "$(awf-step -n -r --pass-key MY_KEY x -- sh -c 'env | grep sk-')" 'MY_KEY=sk-3'
 	# Bodies of groups are made of steps, which need them.
-	same "$(awf-step -n -r --each x -- sh -c 'echo "$ANTHROPIC_API_KEY"')" sk-1
+	same "$(awf-step -n -r --each x -- sh -c '[ -z "$ANTHROPIC_API_KEY" ] || echo there')" there
 	same "$(awf-step -n --each x -- awf-step -n -r y -- sh -c 'env | grep sk- || echo none' | jq -r .data)" none
-	run ! grep -rl sk-2 "$AWF_STORAGE"
+	run ! grep -rl sk-1 "$AWF_STORAGE"
 	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
 	run -4 awf-step -n x -- true
 	[[ "$output" == *keys*"chmod 600"* ]]

@@ -308,6 +308,93 @@ lacking() {
 	run -3 awf-step -n x -q --sandbox workspace --open agents -- sh -c 'echo z >tools/a'
 }
 
+# Makes a file of stdin in a sandbox.
+made_there() { awf-step m -q "${@:2}" --sandbox workspace -- sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod +x "$1"' - "$1"; }
+# Later, as file systems tell the time.
+later() { sleep 0.02; }
+not_taken_up() {
+	run -2 --separate-stderr awf-step "${@:2}" <<<'{}'
+	[[ $stderr == *"$1: was made by a sandboxed program, where there was nothing (workspace $PWD): it is not taken up unseen. Read it, then touch it; --open lets sandboxed programs make such files" ]]
+	same "${#stderr_lines[@]}" 1
+}
+
+@test "what a sandboxed program made where AWF would take it up is not, before somebody has seen it" {
+	agent x
+	mv agents/x.md .
+	rm -r tools agents
+	made_there agents/x.md <x.md
+	not_taken_up agents/x.md ask -a x -p go
+	not_taken_up ./agents/x.md ask -a ./agents/x.md -p go
+	made_there tools/t.tool.json <<<'{"effects":"none"}'
+	not_taken_up tools/t.tool.json x -t t
+	made_there .mcp.json <<<'{"mcpServers":{"s":{"command":"true"}}}'
+	printf -- '---\nname: s\ndescription: d\n---\nPwned.\n' | made_there .agents/skills/s/SKILL.md
+	later
+	agent y 'mcp_servers: [s]'
+	agent z 'skills: [s]'
+	not_taken_up .mcp.json ask -a y -p go
+	not_taken_up .agents/skills/s/SKILL.md ask -a z -p go
+	# What is said to be open may be made, and is taken up.
+	rm -r tools
+	made_there tools/t.tool.json --open tools <<<'{"effects":"none"}'
+	made_there tools/t --open tools <<<'echo ran'
+	rm -r "$AWF_STORAGE/sandboxed/made"
+	same "$(awf-step -i json -r x -t t <<<'{}')" ran
+}
+
+@test "of what sandboxed programs made, what was touched is taken up, and what others made" {
+	rm -r tools
+	"$sandbox" -- true
+	made_there tools/a.tool.json <<<'{"effects":"none"}'
+	later
+	tool b '"effects":"none"' 'echo ran'
+	same "$(awf-step -i json -r x -t b <<<'{}')" ran
+	tool a '"effects":"none"' 'echo ran'
+	made_there other/x <<<x
+	same "$(awf-step -i json -r x -t a <<<'{}')" ran
+	rm -r tools "$AWF_STORAGE/sandboxed/made"
+	# Where nothing was made, nothing is kept.
+	made_there other/y <<<y
+	[ ! -e "$AWF_STORAGE/sandboxed/made" ]
+}
+
+@test "what sandboxed programs made is doubted while they run, and when they were killed" {
+	rm -r tools
+	awf-step -n x -q -- true
+	mkfifo began
+	"$sandbox" -- sh -c 'mkdir tools; echo "{}" >tools/a.tool.json; echo >began; exec sleep 60' &
+	read -r _ <began
+	run -2 --separate-stderr awf-step x -t a <<<'{}'
+	same "$stderr" "awf-step: tools/a.tool.json: appeared or changed while a sandboxed program ran that can have written it (workspace $PWD): it is not taken up unseen. Read it, then touch it when that has ended; --open lets sandboxed programs make such files"
+	kill -9 $!
+	eventually ended
+	later
+	touch tools/a.tool.json
+	run -2 --separate-stderr awf-step x -t a <<<'{}'
+	[[ $stderr == *"unable to run 'tools/a'"* ]]
+}
+ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
+
+@test "what is reached by a link that a sandboxed program made, or it changes later, stays in doubt" {
+	rm -r tools
+	awf-step -n x -q -- true
+	mkdir other
+	"$sandbox" -- ln -s other tools
+	"$sandbox" -- sh -c 'echo "{}" >other/a.tool.json'
+	not_taken_up tools/a.tool.json x -t a
+	rm tools
+	# Without namespaces nothing is kept.
+	"$sandbox" --without namespaces -- mv other tools
+	not_taken_up tools/a.tool.json x -t a
+	later
+	touch tools/a.tool.json
+	"$sandbox" --without namespaces -- true
+	tool a '"effects":"none"' 'echo ran'
+	same "$(awf-step -i json -r x -t a <<<'{}')" ran
+	"$sandbox" --without namespaces -- sh -c 'echo "{}" >tools/a.tool.json'
+	not_taken_up tools/a.tool.json x -t a
+}
+
 @test "a workflow that runs is not written by its steps" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	printf '%s\n' '#!/bin/sh' 'awf-step -n x --allow-failure -q --sandbox workspace -- sh -c "echo touch pwned >>flow.awf"' : >flow.awf

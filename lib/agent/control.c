@@ -41,6 +41,8 @@ control_free(struct control *c)
 static void
 add(struct offer *o, const struct tool *tool, const struct control *control)
 {
+	if (map_get(&o->numbers, tool->name, strlen(tool->name)) == NULL)
+		map_put(&o->numbers, tool->name, strlen(tool->name), o->count);
 	o->list = memory_array(o->list, o->count + 1, sizeof *o->list);
 	o->list[o->count++] = (struct offered){ tool, control };
 }
@@ -60,15 +62,15 @@ offer_add_control(struct offer *o, const struct control *control)
 const struct offered *
 offer_find(const struct offer *o, const char *name)
 {
-	for (size_t i = 0; i < o->count; i++)
-		if (strcmp(o->list[i].tool->name, name) == 0)
-			return &o->list[i];
-	return NULL;
+	const size_t *number = map_get(&o->numbers, name, strlen(name));
+
+	return number == NULL ? NULL : &o->list[*number];
 }
 
 void
 offer_clear(struct offer *o)
 {
 	free(o->list);
-	*o = (struct offer){ NULL, 0 };
+	map_free(&o->numbers);
+	*o = (struct offer){ .count = 0 };
 }

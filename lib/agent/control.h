@@ -18,6 +18,7 @@
 
 #include "agent/tool.h"
 #include "base/error.h"
+#include "base/map.h"
 
 struct tool_run;
 
@@ -49,6 +50,7 @@ struct offer {
 		const struct control *control; /* that answers it; NULL: a program does */
 	} *list;
 	size_t count;
+	struct map numbers;  /* places in the list, by names: servers may have thousands of tools */
 };
 
 void offer_add(struct offer *o, const struct tool *tool);

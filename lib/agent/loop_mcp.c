@@ -56,7 +56,7 @@ take_recorded(struct loop *l, const struct recalled_event *e, struct error *err)
 static void
 describe(const struct loop *l, struct buffer *out)
 {
-	const struct offer none = { NULL, 0 };
+	const struct offer none = { .count = 0 };
 	struct writer w;
 
 	writer_begin(&w, out);

@@ -49,6 +49,7 @@ struct mcp_server {
 	bool modern;                 /* each request says what the handshake did before */
 	struct buffer tools;         /* inside of a JSON array, as it lists them */
 	struct buffer incoming, outgoing; /* not yet taken, not yet written */
+	size_t unread;               /* bytes of outgoing, at the least, that answer what it asked */
 	size_t searched;             /* bytes of incoming without a LF */
 	char **secrets;              /* values that it was given: none of them is recorded */
 	struct buffer errors;        /* the last that it wrote on stderr */

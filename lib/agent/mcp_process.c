@@ -22,6 +22,7 @@
 enum {
 	LOOK_AGAIN = 10,           /* ms */
 	ERRORS_KEPT = 8 << 10,     /* bytes of stderr */
+	READS_AT_ONCE = 64,        /* more than a pipe holds */
 	ERRORS_TOLD = 400          /* of them, in a message */
 };
 
@@ -280,15 +281,16 @@ void
 mcp_read_errors(struct mcp_server *s)
 {
 	char bytes[4096];
-	ssize_t n;
+	ssize_t n = 0;
 
-	while (s->process.err != -1 && (n = read(s->process.err, bytes, sizeof bytes)) != -1) {
+	for (int i = 0; i < READS_AT_ONCE && s->process.err != -1 &&
+	    (n = read(s->process.err, bytes, sizeof bytes)) != -1; i++) {
 		if (n == 0)
 			drop(&s->process.err);
 		else
 			mcp_keep_errors(s, bytes, (size_t)n);
 	}
-	if (s->process.err != -1 && errno != EAGAIN && errno != EINTR)
+	if (n == -1 && s->process.err != -1 && errno != EAGAIN && errno != EINTR)
 		drop(&s->process.err);
 }
 
@@ -339,6 +341,6 @@ mcp_await_end(struct mcp_server *s)
 	s->ready = s->listed = s->stale = false;
 	buffer_clear(&s->incoming);
 	buffer_clear(&s->outgoing);
-	s->searched = 0;
+	s->searched = s->unread = 0;
 	return wait_status;
 }

@@ -9,6 +9,7 @@
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
@@ -161,20 +162,29 @@ local_name(const struct mcp_server *server, const char *remote)
 	return name;
 }
 
-static const struct mcp_tool *
-find(const struct mcp_tools *t, const char *name)
+/* What servers list, on its way into tools. */
+struct listing {
+	struct mcp_tools *tools;
+	const struct turns *turns;
+	struct map numbers;        /* places in tools, by names */
+	char **names;              /* of all that is listed; ends with NULL, if there are any */
+	size_t name_count;
+};
+
+static void
+note_name(struct listing *l, const char *name)
 {
-	for (size_t i = 0; i < t->count; i++)
-		if (strcmp(t->list[i].control.tool.name, name) == 0)
-			return &t->list[i];
-	return NULL;
+	l->names = memory_array(l->names, l->name_count + 2, sizeof *l->names);
+	l->names[l->name_count++] = memory_text(name);
+	l->names[l->name_count] = NULL;
 }
 
 static int
-check_name(const struct mcp_tools *t, const struct mcp_server *server, const char *name,
+check_name(const struct listing *l, const struct mcp_server *server, const char *name,
     const char *remote, struct error *err)
 {
-	const struct mcp_tool *other = find(t, name);
+	const size_t *number = map_get(&l->numbers, name, strlen(name));
+	const struct mcp_tool *other = number == NULL ? NULL : &l->tools->list[*number];
 
 	if (!tool_name_valid(name))
 		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tool '%s' "
@@ -203,13 +213,6 @@ describe(struct mcp_tool *t, struct span listed)
 	set_output_schema(t, span_member(listed, "outputSchema"));
 }
 
-/* What servers list, on its way into tools. */
-struct listing {
-	struct mcp_tools *tools;
-	const struct turns *turns;
-	char **names;              /* of all that is listed */
-};
-
 /* One that the member may not have is there to be called with a warning. */
 static int
 take_listed(struct listing *l, struct mcp_server *server, struct span listed, struct error *err)
@@ -224,9 +227,10 @@ take_listed(struct listing *l, struct mcp_server *server, struct span listed, st
 		    server->definition.name);
 	}
 	name = local_name(server, remote);
-	list_add(&l->names, name);
-	if (check_name(l->tools, server, name, remote, &why) == 0 &&
+	note_name(l, name);
+	if (check_name(l, server, name, remote, &why) == 0 &&
 	    (wanted(m, name) || m->agent.tools_policy == TOOLS_WARN)) {
+		map_put(&l->numbers, name, strlen(name), l->tools->count);
 		describe(add_tool(l->tools, l->turns, server, name, remote), listed);
 		return 0;
 	}
@@ -322,7 +326,7 @@ static int
 take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *const *servers,
     size_t count, struct error *err)
 {
-	struct listing l = { t, turns, NULL };
+	struct listing l = { .tools = t, .turns = turns };
 	struct buffer array = BUFFER_INIT;
 	struct span_walk walk;
 	struct span key, listed;
@@ -341,6 +345,7 @@ take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *co
 	if (status == 0)
 		status = check_all_missing(&l, err);
 	list_free(l.names);
+	map_free(&l.numbers);
 	return status;
 }
 
@@ -404,27 +409,52 @@ server_of(const struct member *m, struct span name)
 	return NULL;
 }
 
-/* The object of that name in a list. */
-static struct span
-named_in(struct span list, struct span name)
+/* The tools of a request, by their names as they stand there. */
+struct shown {
+	struct span *list;
+	size_t count;
+	struct map numbers;
+};
+
+static void
+shown_begin(struct shown *s, struct span tools)
 {
 	struct span_walk walk;
-	struct span key, element, own;
+	struct span key, element, name;
 
-	span_walk_begin(&walk, list);
+	*s = (struct shown){ .count = 0 };
+	span_walk_begin(&walk, tools);
 	while (span_walk_next(&walk, &key, &element)) {
-		own = span_member(element, "name");
-		if (own.len == name.len && own.at != NULL && memcmp(own.at, name.at, own.len) == 0)
-			return element;
+		name = span_member(element, "name");
+		if (name.at == NULL || map_get(&s->numbers, name.at, name.len) != NULL)
+			continue;
+		s->list = memory_array(s->list, s->count + 1, sizeof *s->list);
+		map_put(&s->numbers, name.at, name.len, s->count);
+		s->list[s->count++] = element;
 	}
-	return span_of(NULL, 0);
+}
+
+/* The object of that name. */
+static struct span
+shown_find(const struct shown *s, struct span name)
+{
+	const size_t *number = name.at == NULL ? NULL : map_get(&s->numbers, name.at, name.len);
+
+	return number == NULL ? span_of(NULL, 0) : s->list[*number];
+}
+
+static void
+shown_free(struct shown *s)
+{
+	map_free(&s->numbers);
+	free(s->list);
 }
 
 static int
-recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told, struct span tools,
-    struct error *err)
+recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
+    const struct shown *all, struct error *err)
 {
-	struct span name = span_member(told, "name"), shown = named_in(tools, name);
+	struct span name = span_member(told, "name"), shown = shown_find(all, name);
 	struct mcp_server *server = server_of(turns->member, span_member(told, "server"));
 	char *texts[] = { span_text(name), span_text(span_member(told, "tool")), NULL };
 	struct mcp_tool *tool;
@@ -453,11 +483,14 @@ mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span pay
 {
 	struct span_walk walk;
 	struct span key, told;
+	struct shown shown;
 	int status = 0;
 
+	shown_begin(&shown, span_member(payload, "tools"));
 	span_walk_begin(&walk, span_member(payload, "mcp"));
 	while (status == 0 && span_walk_next(&walk, &key, &told))
-		status = recall_tool(t, turns, told, span_member(payload, "tools"), err);
+		status = recall_tool(t, turns, told, &shown, err);
+	shown_free(&shown);
 	settle(t);
 	t->known = true;
 	return status;

@@ -13,6 +13,9 @@
 
 enum {
 	READ_SIZE = 64 << 10,
+	READS_AT_ONCE = 64,        /* of a server that says more and more */
+	UNREAD_LIMIT = 1 << 20,    /* bytes of answers that a server asked for */
+	ANSWER_SIZE = 32,          /* of the least, without its id */
 	SLOTS = 3                  /* descriptors of a server */
 };
 
@@ -239,7 +242,8 @@ take_response(struct mcp_server *s, struct span message)
 	finish(r);
 }
 
-/* Nothing but ping is ours to answer: no capability is declared. */
+/* Nothing but ping is ours to answer: no capability is declared. Answers that nobody reads
+ * are not kept without end. */
 static void
 take_request(struct mcp_server *s, struct span id, struct span method)
 {
@@ -256,6 +260,11 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 	}
 	writer_object_end(&w);
 	end_message(&w, s);
+	s->unread += id.len + ANSWER_SIZE;
+	if (s->unread > s->outgoing.len)
+		s->unread = s->outgoing.len;
+	if (s->unread > UNREAD_LIMIT)
+		mcp_break(s, "it asks and asks, and reads no answer");
 }
 
 static void
@@ -361,7 +370,7 @@ receive(struct mcp_server *s)
 void
 mcp_take(struct mcp_server *s)
 {
-	while (s->process.pid != 0 && receive(s))
+	for (int i = 0; i < READS_AT_ONCE && s->process.pid != 0 && receive(s); i++)
 		continue;
 	if (s->process.pid != 0)
 		mcp_read_errors(s);

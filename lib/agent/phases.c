@@ -84,7 +84,7 @@ write_phase(const struct loop *l, size_t number, const char *token, struct buffe
 {
 	const struct member *m = l->turns->member;
 	const struct phase *phase = &m->agent.phases.list[number];
-	struct offer tools = { NULL, 0 };
+	struct offer tools = { .count = 0 };
 	struct writer w;
 
 	writer_begin(&w, out);

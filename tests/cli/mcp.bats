@@ -326,6 +326,18 @@ provider: codex'
 	same "$(results)" '["own",null,null]'
 }
 
+@test "a server that asks without reading what is answered is ended" {
+	server start=ask
+	script "$(said 'done')"
+	run -3 --separate-stderr ask
+	[[ $stderr = *"the MCP server 'test' broke the protocol: it asks and asks, and reads no answer" ]]
+}
+
+@test "a server may have thousands of tools" {
+	server tools=many
+	same "$(echo hello | { ulimit -t 3; awf-step --dry-run -a worker ask; } | jq -c '.tools | length')" 20026
+}
+
 @test "no key that a server was given is recorded with what it says of failures" {
 	mkdir -p "$XDG_CONFIG_HOME/awf"
 	echo OF_THE_FILE=aa-12345678 >"$XDG_CONFIG_HOME/awf/keys"

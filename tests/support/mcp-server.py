@@ -3,9 +3,9 @@
 
 usage: mcp-server.py [LOG] [OPTION...]
 
-Each line that it reads is appended to LOG. Options: start=hang|die|tell|garbage|refuse|greet|flood,
+Each line that it reads is appended to LOG. Options: start=hang|die|tell|ask|garbage|refuse|greet|flood,
 version=REVISION, modern, page=N (tools a page), page=endless, stop=ignore (neither EOF nor
-SIGTERM ends it), tools=none|long|twice|nameless|list, schema (one with a keyword of its own)."""
+SIGTERM ends it), tools=none|long|twice|nameless|list|many, schema (one with a keyword of its own)."""
 import json
 import os
 import signal
@@ -58,6 +58,8 @@ def tools():
         listed.append(tool("x" * 60))
     if special == "twice":
         listed.append(tool("dotted_name"))
+    if special == "many":
+        listed += [{"name": "many%d" % i, "inputSchema": {"type": "object"}} for i in range(20000)]
     if special == "nameless":
         listed.append({"inputSchema": {"type": "object"}})
     return listed
@@ -233,6 +235,10 @@ def main():
         sys.exit(1)
     if start == "garbage":
         out('{"jsonrpc": what')
+    if start == "ask":
+        sys.stdout.reconfigure(write_through=False)
+        question = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}) + "\n"
+        sys.stdout.write(question * 200000)
     if start == "greet":
         out("Hello, I am a server.\n")
     if start == "flood":

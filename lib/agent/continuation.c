@@ -123,11 +123,15 @@ take_prompt(struct conversation *c, const struct event_view *e)
 	take_message(c, e);
 }
 
+/* Of one that was cut off, and asked for again, no model knows. */
 static void
 take_answer(struct conversation *c, const struct event_view *e)
 {
-	char *session = span_text(span_member(e->payload, "session_id"));
+	char *session;
 
+	if (span_true(span_member(e->payload, "partial")))
+		return;
+	session = span_text(span_member(e->payload, "session_id"));
 	if (session != NULL) {
 		free(c->session);
 		c->session = session;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/retried.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -129,6 +130,17 @@ tries_again(const struct loop *l, enum error_code code, int tried, int64_t delay
 	    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
 }
 
+static int
+tell_retry(const struct loop *l, const struct error *why, int tried, int64_t delay,
+    struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct retried retried = { t->member->agent.name, why, tried, t->retry->retries + 1,
+		delay };
+
+	return retried_record(t->call, t->started, &retried, t->live, err);
+}
+
 int
 loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct error *err)
 {
@@ -153,6 +165,8 @@ loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct e
 			return -1;
 		}
 		note_retry(l, &why, clock_monotonic() - began);
+		if (again && tell_retry(l, &why, tried, delay, err) == -1)
+			return -1;
 		if (again && interrupts_sleep(t->interrupts, delay, err) == -1)
 			return -1;
 		if (!again) {

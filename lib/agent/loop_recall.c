@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/retried.h"
 #include "json/writer.h"
 
 /* What loop_record_answer() puts at the end of a block. */
@@ -113,13 +114,21 @@ loop_repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
 	return status;
 }
 
+static int
+repeat_retries(struct loop *l, int64_t before, struct error *err)
+{
+	const struct turns *t = l->turns;
+
+	return retried_repeat(t->recalled, t->call, t->started, before, err);
+}
+
 /* Of tries before this answer. */
 static int
 loop_repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
 	struct recalled_event **partials;
 	size_t count = recalled_partials(l->turns->recalled, answer, &partials);
-	int status = 0;
+	int status = repeat_retries(l, answer->view.seq, err);
 
 	for (size_t i = 0; status == 0 && i < count; i++)
 		status = loop_repeat_partial(l, partials[i], err);
@@ -134,7 +143,7 @@ loop_repeat_end(struct loop *l, struct error *err)
 	struct recalled *r = l->turns->recalled;
 	struct recalled_event **partials;
 	size_t count = recalled_partials(r, &r->completed, &partials);
-	int status = 0;
+	int status = repeat_retries(l, RECALL_TO_THE_END, err);
 
 	for (size_t i = 0; status == 0 && i + 1 < count; i++)
 		status = loop_repeat_partial(l, partials[i], err);

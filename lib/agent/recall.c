@@ -25,6 +25,7 @@ recalled_event_view(struct recalled_event *e)
 	e->turn = -1;
 	e->partial = view->type == EVENT_MESSAGE_ASSISTANT &&
 	    span_true(span_member(view->payload, "partial"));
+	e->retry = e->partial && event_tells_retry(view);
 	if (view->type == EVENT_MESSAGE_ASSISTANT && !e->partial &&
 	    span_integer(span_member(view->payload, "turn"), &turn))
 		e->turn = turn;
@@ -243,6 +244,15 @@ recalled_partials(const struct recalled *r, const struct recalled_event *effect,
 		(*list)[0] = e;
 	}
 	return count;
+}
+
+struct recalled_event *
+recalled_retry(const struct recalled *r, const char *started, int64_t before)
+{
+	for (size_t i = find_effect(r, started); i < r->event_count; i = r->events[i].sibling)
+		if (r->events[i].retry && !r->events[i].used && r->events[i].view.seq < before)
+			return &r->events[i];
+	return NULL;
 }
 
 static bool

@@ -43,6 +43,7 @@ struct recalled_event {
 	int64_t turn;                /* that it is the answer of, if it is a whole one; else -1 */
 	bool emitted;                /* an agent says so of a tool of its own */
 	bool partial;                /* of an answer that was cut off */
+	bool retry;                  /* tells of a try that failed, and that another followed */
 	bool used;                   /* by the turn loop: taken, so not to be taken again */
 	size_t sibling;              /* the next of the same cause, event_count after the last */
 };
@@ -110,6 +111,11 @@ bool recalled_led_to(const struct recalled *r, const struct recalled_event *e,
  * first is *list[0]. The array is the caller's, to be freed. */
 size_t recalled_partials(const struct recalled *r, const struct recalled_event *effect,
     struct recalled_event ***list);
+/* The first that tells of a retry, under this start of a call, before the event of number
+ * `before`, and is not used; NULL if there is none. */
+struct recalled_event *recalled_retry(const struct recalled *r, const char *started,
+    int64_t before);
+#define RECALL_TO_THE_END INT64_MAX
 /* Tool calls that were made and not made again. */
 int64_t recalled_tool_calls(const struct recalled *r);
 void recalled_free(struct recalled *r);

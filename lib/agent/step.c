@@ -216,6 +216,8 @@ carry_out(struct working *work, struct error *err)
 		working_end_run(work);
 		return 0;
 	}
+	if (working_repeat_retries(work, err) == -1)
+		return -1;
 	if (!working_stands(work) && working_run(work, err) == -1)
 		return -1;
 	return asks_until(work) ? ask_until(work, err) : 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/retried.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "json/writer.h"
@@ -410,6 +411,14 @@ working_take_tries(struct working *work)
 {
 	if (working_replays(work) && work->recalls && work->recalled.end != RECALL_OPEN)
 		take_retries(work, recalled_result(&work->recalled));
+}
+
+int
+working_repeat_retries(struct working *work, struct error *err)
+{
+	if (!work->recalls || !working_replays(work) || work->step->team != NULL)
+		return 0;
+	return retried_repeat(&work->recalled, &work->call, work->started, RECALL_TO_THE_END, err);
 }
 
 /* Tries that failed may have changed the workspace, and those of a body have made calls. */

@@ -8,6 +8,7 @@
 #include "agent/group.h"
 #include "agent/inside.h"
 #include "agent/prompt.h"
+#include "agent/retried.h"
 #include "agent/turn.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -369,6 +370,15 @@ number_try(struct working *work, int failed_before)
 		roster_forgive(s->run->directory, work->id);
 }
 
+static int
+tell_retry(const struct working *work, int tried, int64_t delay, struct error *err)
+{
+	const struct retried retried = { work->step->name, &work->error, tried,
+		work->step->retry.retries + 1, delay };
+
+	return retried_record(&work->call, work->started, &retried, terminal_is(STDERR_FILENO), err);
+}
+
 /* Tries until it succeeds or may not be tried again. -1: the machine failed. */
 static int
 run_with_retries(struct working *work, int (*try)(struct working *, struct error *),
@@ -376,7 +386,7 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 {
 	struct step *s = work->step;
 	int repeats = working_repeated_tries(work), tried;
-	int64_t began;
+	int64_t began, delay;
 
 	for (tried = 1;; tried++) {
 		began = clock_monotonic();
@@ -395,8 +405,10 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 		    would_repeat(work))
 			return 0;
 		note_retry(work, began);
-		if (interrupts_sleep(&s->interrupts, retry_delay(&s->retry, tried, 0),
-		    &work->error) == -1)
+		delay = retry_delay(&s->retry, tried, 0);
+		if (tell_retry(work, tried, delay, err) == -1)
+			return -1;
+		if (interrupts_sleep(&s->interrupts, delay, &work->error) == -1)
 			return 0;
 	}
 }

@@ -113,6 +113,9 @@ void working_compare_answer(struct working *work, const struct condition *condit
     const struct verdict *answer);
 /* Whether what was recorded stands instead of the work: it is taken then. */
 bool working_stands(struct working *work);
+/* In a replay: what was told of retries of the recorded call, again. An agent's come when
+ * their turn does. */
+int working_repeat_retries(struct working *work, struct error *err);
 /* In a replay, what is recorded of the tries that failed. */
 void working_take_tries(struct working *work);
 /* How many of them are made again, if they fail again: those of a command, as they may have

@@ -51,6 +51,25 @@ call_event(struct call *c, enum event_type type, const char *parent,
 	return 0;
 }
 
+int
+call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
+    struct span payload, struct error *err)
+{
+	struct event e = { .type = type, .event_id = id, .parent_event_id = parent,
+		.path = c->path, .iteration = c->iteration, .payload = payload };
+
+	return transcript_append(c->transcript, &e, err);
+}
+
+void
+call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out)
+{
+	buffer_format(out, ", try %lld of %lld in %lld", next, tries, delay_ms / 1000);
+	if (delay_ms % 1000 >= 100)
+		buffer_format(out, ".%lld", delay_ms % 1000 / 100);
+	buffer_text(out, " s");
+}
+
 void
 call_add_link(struct call *c, const char *id)
 {

@@ -37,6 +37,9 @@ int call_event(struct call *c, enum event_type type, const char *parent,
 /* The next event follows these (the first is its parent, others its links): the
  * results of several tool calls. */
 void call_follow(struct call *c, const char *const *ids, size_t count);
+/* Appends one that stands beside the others: nothing follows it. id NULL: a new one. */
+int call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
+    struct span payload, struct error *err);
 /* A further cause of the next event. */
 void call_add_link(struct call *c, const char *id);
 /* The next event follows one of an earlier attempt, and this one of the call's own. */
@@ -58,6 +61,8 @@ int call_around(const char **call, const char **path, struct error *err);
 /* In which try of the call around it this process runs: how many have failed before. */
 int64_t call_try_around(void);
 #define CALL_TRY "AWF_TRY" /* the variable that says so */
+/* ", try 2 of 3 in 2.5 s", for people. */
+void call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out);
 int call_sync(struct call *c, struct error *err);
 
 #endif

@@ -236,6 +236,13 @@ event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 }
 
 bool
+event_tells_retry(const struct event_view *view)
+{
+	return view->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_type(span_member(view->payload, "retry")) == 'o';
+}
+
+bool
 event_copy_id(struct span value, char id[ID_SIZE])
 {
 	if (span_copy(value, id, ID_SIZE) && id_valid(id, strlen(id)))

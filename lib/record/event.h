@@ -81,6 +81,8 @@ int event_view(const char *line, size_t len, struct event_view *view);
 /* seq and type alone, as fast as the fixed key order allows; *type spans the text
  * between the quotes. -1 if the line does not begin like a transcript's. */
 int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);
+/* Whether it is no answer, but tells that a try failed, and that another follows. */
+bool event_tells_retry(const struct event_view *view);
 /* Copies an id out of a line; false, and "", for what is none. */
 bool event_copy_id(struct span value, char id[ID_SIZE]);
 /* The links of an event whose one cause is in another run; memory of its own. */

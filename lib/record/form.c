@@ -745,6 +745,8 @@ static const struct rule message_assistant_rules[] = {
 	RULE("fallback", is_count, NULLABLE, 0),
 	RULE("request_id", is_text, NULLABLE, 0),
 	RULE("partial", is_bool, NULLABLE, 0),
+	RULE("retry", is_object, NULLABLE, 0),
+	RULE("delay_ms", is_count, NULLABLE, 0),
 	RULE("session_id", is_text, NULLABLE, 0),
 };
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "record/attached.h"
+#include "record/call.h"
 #include "record/cost.h"
 #include "record/filter.h"
 #include "record/results.h"
@@ -35,6 +36,7 @@ const struct view_word view_words[VIEW_SAYINGS] = {
 	[VIEW_SKIPPED] = { "skipped", "–", YELLOW },
 	[VIEW_REUSED] = { "reused", "=", GREEN },
 	[VIEW_WAITING] = { "waiting", "…", YELLOW },
+	[VIEW_RETRY] = { "retry", "↻", YELLOW },
 	[VIEW_USER] = { "user", "»", BLUE },
 	[VIEW_ASSISTANT] = { "assistant", "«", "" },
 	[VIEW_CALL] = { "call", "→", CYAN },
@@ -729,11 +731,31 @@ show_user(struct view *v, const struct event_view *event)
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 
+/* "HTTP 429, try 2 of 3 in 2 s" */
+static void
+show_retry(struct view *v, const struct event_view *event)
+{
+	struct span retry = span_member(event->payload, "retry");
+	long long next = 0, of = 0, delay = 0;
+
+	add_head(v, event, &view_words[VIEW_RETRY]);
+	buffer_text(&v->text, ": ");
+	add_value(v, span_member(retry, "message"), PREVIEW_COLUMNS);
+	span_integer(span_member(retry, "try"), &next);
+	span_integer(span_member(retry, "of"), &of);
+	span_integer(span_member(event->payload, "delay_ms"), &delay);
+	call_retry_text(next, of, delay, &v->text);
+}
+
 static void
 show_assistant(struct view *v, const struct event_view *event)
 {
 	struct span reason = span_member(event->payload, "stop_reason");
 
+	if (event_tells_retry(event)) {
+		show_retry(v, event);
+		return;
+	}
 	add_head(v, event, &view_words[VIEW_ASSISTANT]);
 	detail_duration(v, span_member(event->payload, "duration_ms"));
 	detail_usage(v, span_member(event->payload, "usage"));

@@ -7,7 +7,7 @@
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
 static const char *const payload_drops[] = { "changed", "changed_more", "commit",
-	"duration_ms", "parts", "seal", "try", NULL };
+	"delay_ms", "duration_ms", "parts", "seal", "try", NULL };
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
 /* Members whose value has a canonical form of its own. */

@@ -16,7 +16,7 @@ static const char *const member_names[MEMBERS] = {
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
-	[MODE] = "mode", [CONDITION] = "condition",
+	[MODE] = "mode", [CONDITION] = "condition", [RETRY] = "retry",
 };
 
 void

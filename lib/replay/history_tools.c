@@ -110,8 +110,12 @@ take_event(struct recording *rec, const struct reading *at)
 void
 recording_take_inner(struct recording *rec, const struct reading *at)
 {
-	size_t call = take_event(rec, at);
+	size_t call;
 
+	/* A call goes on as if it had not been told. */
+	if (rec->spec->mode == RECALL_RESUME && span_type(at->members[RETRY]) == 'o')
+		return;
+	call = take_event(rec, at);
 	if (call == NO_CALL)
 		return;
 	if (at->view.type == EVENT_TOOL_CALL)

@@ -121,7 +121,9 @@ FAULTS=()
 	[ $(($(date +%s%N) - began)) -ge 1000000000 ]
 	same "$(payloads step.completed '[.retries[].code]')" '["rate_limit"]'
 	same "$(sent)" 2
-	same "$(types)" 'message.user message.assistant '
+	same "$(types)" 'message.user message.assistant message.assistant '
+	same "$(payloads message.assistant 'select(.retry) | [.partial, .blocks, .retry.code, .retry.try, .retry.of, .delay_ms >= 1000]')" \
+		'[true,[],"rate_limit",2,3,true]'
 }
 
 @test "what no retry helps fails at once" {

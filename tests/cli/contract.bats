@@ -76,11 +76,13 @@ name kind call error duration_ms exit_code stderr stderr_bytes
 name kind call error duration_ms retries
 name kind call result duration_ms"
 	same "$(keys message.user)" 'role blocks system_prompt tools params turn'
-	same "$(keys message.assistant)" 'role blocks model stop_reason usage duration_ms turn request_sha256'
+	same "$(keys message.assistant)" \
+"role blocks model stop_reason usage duration_ms turn request_sha256
+role blocks partial retry delay_ms"
 	same "$(keys tool.call)" "$(printf '%s\n' 'name call_id input effects fidelity' 'name call_id input fidelity')"
 	same "$(keys tool.result)" "$(printf '%s\n' 'name call_id error duration_ms exit_code fidelity' \
 		'name call_id error duration_ms fidelity' 'name call_id output duration_ms fidelity')"
-	same "$(events message.assistant .payload.turn | tr '\n' ' ')" '0 1 '
+	same "$(events message.assistant '.payload.turn // empty' | tr '\n' ' ')" '0 1 '
 	awf-step -n ok -- echo fine >>state
 	same "$(jq -r '.metadata | keys_unsorted | join(" ")' state)" \
 "run_id event_id seq call path iteration agent_name previous_agent step_index timestamp execution_time_ms tool_calls_count sha256 skipped

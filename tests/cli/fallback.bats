@@ -23,7 +23,8 @@ models() { bodies | jq -r .model | tr '\n' ' '; }
 	model_server --answer other --fault 1:529 --fault 2:500
 	same "$(echo hi | awf-step -r -a writer ask --retries 1 --delay 1ms)" other
 	same "$(models)" 'test test other '
-	same "$(payloads message.assistant '[.provider, .fallback, .model]')" '["openai",1,"o-1"]'
+	same "$(payloads message.assistant 'select(.retry) | [.retry.code, .retry.try, .retry.of]')" '["overloaded",2,2]'
+	same "$(payloads message.assistant 'select(.partial | not) | [.provider, .fallback, .model]')" '["openai",1,"o-1"]'
 	same "$(payloads step.completed '.retries | map([.provider, .model, .code, .turn])')" \
 		'[["anthropic","test","overloaded",0],["anthropic","test","provider",0]]'
 	awf-verify -q

@@ -115,8 +115,12 @@ record_add(struct record *r, const struct bench *b, const char *at, size_t len)
 {
 	struct recalled_event *e;
 	struct span refs = span_member(span_of(at, len), "refs");
+	struct event_view view;
 	struct error err;
 
+	/* Retries stand beside: what is recalled of them is in test_step. */
+	if (event_view(at, len, &view) == 0 && event_tells_retry(&view))
+		return;
 	r->list = memory_array(r->list, r->count + 1, sizeof *r->list);
 	r->ends = memory_array(r->ends, r->count + 1, sizeof *r->ends);
 	e = &r->list[r->count];

@@ -34,8 +34,9 @@ static const char text_item[] = "\"in\"";
 /* The lines that a call appended, and what it put out. */
 struct made {
 	struct recalled_event started, completed;
+	struct recalled_event retries[2];
 	struct step_result result;
-	size_t lines;
+	size_t retry_count, lines;   /* the lines without those of retries */
 };
 
 static void
@@ -45,6 +46,10 @@ made_free(struct made *m)
 	buffer_free(&m->started.refs);
 	buffer_free(&m->completed.line);
 	buffer_free(&m->completed.refs);
+	for (size_t i = 0; i < m->retry_count; i++) {
+		buffer_free(&m->retries[i].line);
+		buffer_free(&m->retries[i].refs);
+	}
 	buffer_free(&m->result.out);
 }
 
@@ -58,8 +63,7 @@ take_line(struct recalled_event *e, const char *at, size_t len)
 	if (refs.at != NULL)
 		buffer_append(&e->refs, refs.at, refs.len);
 	assert_int_equal(blob_inline(run.transcript.blobs, at, len, &e->line, &err), 0);
-	assert_int_equal(event_view(e->line.data, e->line.len, &e->view), 0);
-	assert_true(span_copy(e->view.event_id, e->id, ID_SIZE));
+	assert_int_equal(recalled_event_view(e), 0);
 }
 
 static void
@@ -72,16 +76,25 @@ read_made(struct made *m, int64_t after)
 
 	assert_int_equal(reader_open(&r, run.transcript.path, &err), 0);
 	assert_int_equal(reader_seek_after(&r, after, &err), 0);
-	while (reader_next(&r, &at, &len, &err) == 1)
-		take_line(m->lines++ == 0 ? &m->started : &m->completed, at, len);
+	while (reader_next(&r, &at, &len, &err) == 1) {
+		struct event_view view;
+
+		assert_int_equal(event_view(at, len, &view), 0);
+		if (event_tells_retry(&view)) {
+			assert_true(m->retry_count < COUNT(m->retries));
+			take_line(&m->retries[m->retry_count++], at, len);
+		} else {
+			take_line(m->lines++ == 0 ? &m->started : &m->completed, at, len);
+		}
+	}
 	reader_close(&r);
 	assert_int_equal(m->lines, 2);
 }
 
-/* A history of one call. */
+/* A history of one call, with what was told of its retries. */
 static struct {
 	const struct made *record;
-	struct recalled recalled;    /* but for its events */
+	struct recalled recalled;    /* but for those */
 	bool claimed;
 	enum error_code refuses;
 } history;
@@ -101,6 +114,13 @@ claim(void *context, const struct recall_query *query, struct recalled *r, struc
 		buffer_append(&r->completed.refs, buffer_string(&history.record->completed.refs),
 		    history.record->completed.refs.len);
 	}
+	r->events = memory_zero(COUNT(history.record->retries), sizeof *r->events);
+	for (; r->event_count < history.record->retry_count; r->event_count++) {
+		const struct buffer *line = &history.record->retries[r->event_count].line;
+
+		take_line(&r->events[r->event_count], line->data, line->len);
+	}
+	recalled_index(r);
 	return 1;
 }
 
@@ -295,6 +315,7 @@ replays_are_the_same(void **state)
 		print_message("# %s\n", sheet->what);
 		make(sheet, NULL, &first);
 		assert_int_equal(ran(), 1 + sheet->retries);
+		assert_int_equal(first.retry_count, sheet->retries);
 		recall_made(&first, RECALL_REPLAY, sheet->failed ? RECALL_FAILED : RECALL_SUCCEEDED);
 		make(sheet, &recall, &second);
 		assert_int_equal(ran(), i < COUNT(results) ? 1 : runs[i - COUNT(results)]);
@@ -306,6 +327,13 @@ replays_are_the_same(void **state)
 		assert_true(bytes_equal(payload(&second.completed, "/retries"),
 		    payload(&first.completed, "/retries")));
 		assert_null(payload(&second.started, "/claims").at);
+		assert_int_equal(second.retry_count, first.retry_count);
+		for (size_t r = 0; r < first.retry_count; r++) {
+			assert_string_equal(second.retries[r].id, first.retries[r].id);
+			assert_true(bytes_equal(second.retries[r].view.payload, first.retries[r].view.payload));
+			assert_true(bytes_equal(second.retries[r].view.parent_event_id,
+			    first.started.view.event_id));
+		}
 		made_free(&first);
 		made_free(&second);
 	}

@@ -74,6 +74,7 @@ struct bench {
 	struct member member;
 	struct tool tools[16];
 	struct provider provider;
+	char started[ID_SIZE];
 	struct transcript transcript;
 	struct call call;
 	struct retry retry;
@@ -117,7 +118,8 @@ bench_open(struct bench *b, const char *const *tools)
 	bench_begin(b, tools);
 	unlink(b->path);
 	assert_int_equal(transcript_create(&b->transcript, b->path, b->blobs, RUN_ID, &b->err), 0);
-	assert_int_equal(call_event(&b->call, EVENT_STEP_STARTED, NULL, NULL, NULL, &b->err), 0);
+	assert_int_equal(call_event(&b->call, EVENT_STEP_STARTED, NULL, NULL, b->started, &b->err), 0);
+	b->turns.started = b->started;
 	provider_begin(&b->provider, "scripted", NULL);
 }
 
@@ -218,7 +220,8 @@ trace(const struct bench *b)
 		assert_true(span_copy(view.event_id, ids[count], ID_SIZE));
 		if (count++ == 0)
 			continue;
-		buffer_format(&out, "%s%s<%zu", count > 2 ? " " : "", shorts[view.type],
+		buffer_format(&out, "%s%s<%zu", count > 2 ? " " : "",
+		    event_tells_retry(&view) ? "retry" : shorts[view.type],
 		    number_of(ids, count, view.parent_event_id));
 		if (view.links.at != NULL) {
 			span_walk_begin(&walk, view.links);
@@ -331,8 +334,8 @@ static const struct conversation {
 	{ "an error that no try helps", { FAILURE("auth") },
 	    "user<1", NULL, ERROR_AUTH, "it failed", 0 },
 	{ "an error that stays", { FAILURE("overloaded"), FAILURE("rate_limit"),
-	    FAILURE("network") }, "user<1", NULL, ERROR_NETWORK, "it failed", 0 },
-	{ "an error that passes", { FAILURE("overloaded"), DONE }, "user<1 assistant<2",
+	    FAILURE("network") }, "user<1 retry<1 retry<1", NULL, ERROR_NETWORK, "it failed", 0 },
+	{ "an error that passes", { FAILURE("overloaded"), DONE }, "user<1 retry<1 assistant<2",
 	    "\"done\"", ERROR_NONE, "", 0 },
 	{ "an agent CLI's own calls", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":\"Bash\","
 	    "\"call_id\":\"a\",\"input\":{\"c\": 1}}\n{\"id\":@ID@,\"type\":\"tool_call\","
@@ -341,14 +344,14 @@ static const struct conversation {
 	    "\"a\",\"output\":1}\n" DONE },
 	    "user<1 call<2 call<2 result<4 result<3 assistant<6+5", "\"done\"", ERROR_NONE, "", 2 },
 	{ "a result of no call", { "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"x\"}\n"
-	    DONE }, "user<1", NULL, ERROR_PROVIDER, "the provider broke the protocol: a tool_result without its tool_call", 0 },
+	    DONE }, "user<1 retry<1 retry<1", NULL, ERROR_PROVIDER, "the provider broke the protocol: a tool_result without its tool_call", 0 },
 	{ "two results of a call", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":\"n\","
 	    "\"call_id\":\"a\"}\n{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n"
 	    "{\"id\":@ID@,\"type\":\"tool_result\",\"call_id\":\"a\"}\n" DONE },
 	    "user<1 call<2 result<3", NULL, ERROR_PROVIDER,
 	    "the provider broke the protocol: a second tool_result of one tool_call", 1 },
 	{ "a call that cannot be recorded", { "{\"id\":@ID@,\"type\":\"tool_call\",\"name\":5,"
-	    "\"call_id\":\"a\"}\n" DONE }, "user<1", NULL, ERROR_PROVIDER,
+	    "\"call_id\":\"a\"}\n" DONE }, "user<1 retry<1 retry<1", NULL, ERROR_PROVIDER,
 	    "the provider broke the protocol: \"name\" is not a string", 0 },
 };
 

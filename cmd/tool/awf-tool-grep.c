@@ -1,6 +1,6 @@
 /*
  * awf-tool-grep: finds lines that match a regular expression (json/pattern.h: linear time,
- * so neither lookaround nor backreferences) in text files.
+ * so no backreferences) in text files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -141,10 +141,11 @@ line_of(const struct text *t, size_t from, size_t at)
 static void
 search_all(const struct grep *g, struct text *t)
 {
+	struct pattern_search *search = pattern_search_begin(g->pattern, t->bytes.data,
+	    t->bytes.len);
 	size_t start = 0, end, first = 0, last;
 
-	while (start < t->bytes.len &&
-	    pattern_find(g->pattern, t->bytes.data, t->bytes.len, &start, &end)) {
+	while (start < t->bytes.len && pattern_search_next(search, &start, &end)) {
 		first = line_of(t, first, start);
 		last = line_of(t, first, end > start ? end - 1 : end);
 		for (size_t i = first; i <= last && i < t->count; i++)
@@ -153,6 +154,7 @@ search_all(const struct grep *g, struct text *t)
 		while (start < t->bytes.len && (t->bytes.data[start] & 0xc0) == 0x80)
 			start++;
 	}
+	pattern_search_end(search);
 }
 
 /* Notes that so much more was shown; whether there may be more. */

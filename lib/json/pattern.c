@@ -2,9 +2,17 @@
  * - A fragment is a stretch of instructions that is entered at its first and left
  *   just after its last. Jumps are relative, so fragments can be moved and copied.
  * - Every construct compiles to one fragment, appended to the program.
+ * - What is looked for around a place is a program of its own. Before the pattern is
+ *   walked, one walk over the text for each of them, inner ones first, notes all places
+ *   where it holds: a lookahead is compiled to be read from its end to its beginning, and
+ *   walked from the end of the text, so that the places come out where it begins.
+ * - A pattern with backreferences is compiled a second time, so that its groups are kept,
+ *   and is matched by trying one alternative after another (backtracking), lookaround
+ *   included: that may take exponential time, so it is given up after so many steps.
  */
 #include "json/pattern.h"
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +23,7 @@
 #define PROGRAM_LIMIT 10000
 #define RANGE_LIMIT 100000
 #define GROUP_LIMIT 64
+#define LOOK_LIMIT 64 /* each costs a bit for each byte of the text */
 #define REPEAT_LIMIT 10000
 #define CODE_POINT_MAX 0x10ffff
 
@@ -27,6 +36,12 @@ enum operation {
 	OP_START, OP_END, /* hold at the ends of the text */
 	OP_EDGE,          /* holds between a word character and another */
 	OP_NO_EDGE,
+	OP_LOOK,          /* holds where lookaround number first does */
+	OP_KEEP,          /* notes the place in the text in slot first */
+	OP_ROUND,         /* a round of a loop begins: notes the place in the loop number offset,
+	                     and forgets the groups [first, first + count) */
+	OP_PROGRESS,      /* holds if that round has taken something */
+	OP_SAME,          /* takes what group number first took last, if it did */
 	OP_MATCH
 };
 
@@ -40,18 +55,41 @@ struct range {
 	uint32_t low, high;
 };
 
+struct program {
+	struct instruction *list;
+	size_t size, capacity;
+	bool backwards; /* it is read, and takes characters, from its end to its beginning */
+};
+
+struct look {
+	struct program program;
+	bool negated;
+};
+
 struct pattern {
 	unsigned flags;
-	struct instruction *program;
-	size_t size, capacity;
+	struct program program;
+	struct look *looks;   /* those within others before them */
+	size_t look_count;
 	struct range *ranges;
 	size_t range_count, range_capacity;
+	bool refers;          /* it has backreferences: groups and loops count */
+	size_t groups, loops;
+};
+
+struct name {
+	const char *at;
+	size_t len, group;
 };
 
 struct parser {
 	struct pattern *pattern;
+	struct program *program; /* the pattern's, or that of the lookaround at hand */
 	const char *at, *end;
-	unsigned groups;
+	unsigned depth;
+	bool refers;             /* a backreference was met */
+	struct name *names;      /* of groups, as the first time through found them */
+	size_t name_count, group_count;
 	const char *why;
 };
 
@@ -128,15 +166,15 @@ code_point(const char **at, const char *end)
 static int
 emit(struct parser *p, struct instruction instruction)
 {
-	struct pattern *t = p->pattern;
+	struct program *t = p->program;
 
 	if (t->size >= PROGRAM_LIMIT)
 		return refuse(p, "the pattern is too large");
 	if (t->size == t->capacity) {
 		t->capacity = t->capacity * 2 + 16;
-		t->program = memory_array(t->program, t->capacity, sizeof *t->program);
+		t->list = memory_array(t->list, t->capacity, sizeof *t->list);
 	}
-	t->program[t->size++] = instruction;
+	t->list[t->size++] = instruction;
 	return 0;
 }
 
@@ -150,14 +188,13 @@ emit_operation(struct parser *p, enum operation operation, size_t offset)
 static int
 insert_split(struct parser *p, size_t start, size_t skip)
 {
-	struct instruction *program, split = { OP_SPLIT, (int)skip, 0, 0 };
+	struct instruction *list, split = { OP_SPLIT, (int)skip, 0, 0 };
 
 	if (emit(p, split) != 0)
 		return -1;
-	program = p->pattern->program;
-	memmove(program + start + 1, program + start,
-	    (p->pattern->size - start - 1) * sizeof *program);
-	program[start] = split;
+	list = p->program->list;
+	memmove(list + start + 1, list + start, (p->program->size - start - 1) * sizeof *list);
+	list[start] = split;
 	return 0;
 }
 
@@ -365,8 +402,6 @@ parse_escape(struct parser *p, uint32_t *value)
 		return stands_for(value, (unsigned char)*p->at++ & 0x1f);
 	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
 		return stands_for(value, 0);
-	if ((c >= '0' && c <= '9') || c == 'k')
-		return refuse(p, "backreferences are not supported");
 	if (alphanumeric(c))
 		return refuse(p, "it has an unknown escape");
 	return stands_for(value, c);
@@ -457,30 +492,151 @@ parse_brackets(struct parser *p)
 	return emit_set(p, first, inverted);
 }
 
-/* After "(": what kind of group it is. */
+/* The name of a group, up to ">". */
 static int
-parse_group_kind(struct parser *p)
+parse_name(struct parser *p, struct name *name)
 {
-	if (!take(p, "?") || take(p, ":"))
-		return 0;
-	if (next_is(p, "=") || next_is(p, "!") || next_is(p, "<=") || next_is(p, "<!"))
-		return refuse(p, "lookaround is not supported");
-	if (!take(p, "<"))
-		return refuse(p, "inline flags are not supported");
-	while (p->at < p->end && (alphanumeric((unsigned char)*p->at) || *p->at == '_'))
+	name->at = p->at;
+	while (p->at < p->end && (alphanumeric((unsigned char)*p->at) || *p->at == '_' ||
+	    *p->at == '$' || (unsigned char)*p->at >= 0x80))
 		p->at++;
-	return take(p, ">") ? 0 : refuse(p, "the name of a group has no >");
+	name->len = (size_t)(p->at - name->at);
+	if (!take(p, ">"))
+		return refuse(p, "the name of a group has no >");
+	return name->len > 0 ? 0 : refuse(p, "the name of a group is empty");
+}
+
+/* After "(" and "?", if it has one: whether the group is kept, and as what number. */
+static int
+parse_group_kind(struct parser *p, size_t *group)
+{
+	struct name name = { NULL, 0, 0 };
+
+	*group = 0;
+	if (take(p, "?:"))
+		return 0;
+	if (take(p, "?<") ? parse_name(p, &name) != 0 : take(p, "?"))
+		return name.at != NULL ? -1 : refuse(p, "inline flags are not supported");
+	*group = name.group = ++p->group_count;
+	if (name.at == NULL || p->pattern->refers)
+		return 0;
+	p->names = memory_array(p->names, p->name_count + 1, sizeof *p->names);
+	p->names[p->name_count++] = name;
+	return 0;
+}
+
+/* One of the two slots of a group: where it began and where it ended. */
+static int
+emit_keep(struct parser *p, size_t group, bool entered)
+{
+	size_t slot = group * 2 + (entered == p->program->backwards ? 1 : 0);
+
+	if (group == 0 || !p->pattern->refers)
+		return 0;
+	return emit(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
+}
+
+/* What stands in parentheses, up to the last of them. */
+static int
+parse_inner(struct parser *p)
+{
+	if (++p->depth > GROUP_LIMIT)
+		return refuse(p, "groups are nested too deeply");
+	if (parse_alternatives(p) != 0)
+		return -1;
+	p->depth--;
+	return take(p, ")") ? 0 : refuse(p, "( has no )");
 }
 
 static int
 parse_group(struct parser *p)
 {
-	if (++p->groups > GROUP_LIMIT)
-		return refuse(p, "groups are nested too deeply");
-	if (parse_group_kind(p) != 0 || parse_alternatives(p) != 0)
+	size_t group;
+
+	if (parse_group_kind(p, &group) != 0 || emit_keep(p, group, true) != 0 ||
+	    parse_inner(p) != 0)
 		return -1;
-	p->groups--;
-	return take(p, ")") ? 0 : refuse(p, "( has no )");
+	return emit_keep(p, group, false);
+}
+
+/* Adds a lookaround to the pattern, and an instruction that asks for it. */
+static int
+emit_look(struct parser *p, const struct look *look)
+{
+	struct pattern *t = p->pattern;
+
+	if (t->look_count == LOOK_LIMIT)
+		return refuse(p, "it looks ahead or behind too often");
+	if (emit(p, (struct instruction){ OP_LOOK, 0, t->look_count, 0 }) != 0)
+		return -1;
+	t->looks = memory_array(t->looks, t->look_count + 1, sizeof *t->looks);
+	t->looks[t->look_count++] = *look;
+	return 0;
+}
+
+/* Which way it is walked depends on how: see above. */
+static int
+parse_look(struct parser *p, bool behind, bool negated)
+{
+	struct look look = { { NULL, 0, 0, behind == p->pattern->refers }, negated };
+	struct program *outer = p->program;
+	int result;
+
+	p->program = &look.program;
+	result = parse_inner(p) != 0 ? -1 : emit_operation(p, OP_MATCH, 0);
+	p->program = outer;
+	if (result == 0)
+		result = emit_look(p, &look);
+	if (result != 0)
+		free(look.program.list);
+	return result;
+}
+
+/* After a backslash: whether a backreference follows, by name or by number. */
+static bool
+at_reference(const struct parser *p)
+{
+	return p->at < p->end && (*p->at == 'k' || (*p->at >= '1' && *p->at <= '9'));
+}
+
+/* More than one group may have the name, in different alternatives: those that took
+ * nothing stand for nothing. */
+static int
+parse_named_reference(struct parser *p)
+{
+	struct name name;
+	bool found = false;
+
+	if (!take(p, "k<"))
+		return refuse(p, "\\k has no <\xe2\x80\xa6>");
+	if (parse_name(p, &name) != 0)
+		return -1;
+	for (size_t i = 0; i < p->name_count; i++) {
+		if (p->names[i].len != name.len || memcmp(p->names[i].at, name.at, name.len) != 0)
+			continue;
+		found = true;
+		if (emit(p, (struct instruction){ OP_SAME, 0, p->names[i].group, 0 }) != 0)
+			return -1;
+	}
+	return found || !p->pattern->refers ? 0 : refuse(p, "a backreference leads to no group");
+}
+
+static int
+parse_reference(struct parser *p)
+{
+	size_t group = 0;
+
+	if ((p->pattern->flags & PATTERN_REFERENCES) == 0)
+		return refuse(p, "backreferences are not supported");
+	p->refers = true;
+	if (next_is(p, "k"))
+		return parse_named_reference(p);
+	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
+		if (group <= PROGRAM_LIMIT)
+			group = group * 10 + (size_t)(*p->at - '0');
+	if (p->pattern->refers && group > p->pattern->groups)
+		return refuse(p, "a backreference leads to no group");
+	return emit(p, (struct instruction){ OP_SAME, 0, group, 0 });
 }
 
 static int
@@ -490,11 +646,33 @@ parse_backslash(struct parser *p)
 	uint32_t value;
 	bool class;
 
+	if (at_reference(p))
+		return parse_reference(p);
 	if (parse_class_escape(p, &class) != 0)
 		return -1;
 	if (class)
 		return emit_set(p, first, false);
 	return parse_escape(p, &value) != 0 ? -1 : emit_literal(p, value);
+}
+
+/* Lookaround cannot be repeated either. *found: whether some follows. */
+static int
+parse_around(struct parser *p, bool *found)
+{
+	static const struct {
+		const char *text;
+		bool behind, negated;
+	} kinds[] = {
+		{ "(?=", false, false }, { "(?!", false, true }, { "(?<=", true, false },
+		{ "(?<!", true, true },
+	};
+
+	*found = true;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (take(p, kinds[i].text))
+			return parse_look(p, kinds[i].behind, kinds[i].negated);
+	*found = false;
+	return 0;
 }
 
 /* Things that hold at a place and take nothing; they cannot be repeated. */
@@ -583,40 +761,54 @@ parse_quantifier(struct parser *p, struct quantifier *q)
 	return true;
 }
 
+/* What is repeated. */
+struct body {
+	struct instruction *list;
+	size_t size;
+	size_t group, groups; /* which groups it has */
+	size_t loop;
+};
+
+/* Once more. Where groups are kept, each round begins without any; and one that need not
+ * be has to take something, or loops would never end. */
 static int
-emit_copy(struct parser *p, const struct instruction *fragment, size_t size)
+emit_round(struct parser *p, const struct body *body, bool needed)
 {
-	for (size_t i = 0; i < size; i++)
-		if (emit(p, fragment[i]) != 0)
+	if (p->pattern->refers && emit(p, (struct instruction){ OP_ROUND, (int)body->loop,
+	    body->group, body->groups }) != 0)
+		return -1;
+	for (size_t i = 0; i < body->size; i++)
+		if (emit(p, body->list[i]) != 0)
 			return -1;
-	return 0;
+	return needed || !p->pattern->refers ? 0 : emit_operation(p, OP_PROGRESS, body->loop);
 }
 
 static int
-emit_repeated(struct parser *p, const struct instruction *fragment, size_t size,
-    const struct quantifier *q)
+emit_repeated(struct parser *p, const struct body *body, const struct quantifier *q)
 {
+	size_t size = body->size + (p->pattern->refers ? 2 : 0);
+
 	for (long i = 0; i < q->min; i++)
-		if (emit_copy(p, fragment, size) != 0)
+		if (emit_round(p, body, true) != 0)
 			return -1;
 	for (long i = q->min; i < q->max; i++)
-		if (emit_operation(p, q->split, size + 1) != 0 ||
-		    emit_copy(p, fragment, size) != 0)
+		if (emit_operation(p, q->split, size + 1) != 0 || emit_round(p, body, false) != 0)
 			return -1;
 	if (q->max >= 0)
 		return 0;
-	if (emit_operation(p, q->split, size + 2) != 0 || emit_copy(p, fragment, size) != 0)
+	if (emit_operation(p, q->split, size + 2) != 0 || emit_round(p, body, false) != 0)
 		return -1;
 	return emit(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
 }
 
-/* Repeats the fragment that begins at start if a quantifier follows. */
+/* Repeats the fragment that begins at start, with the groups after the given one, if a
+ * quantifier follows. */
 static int
-parse_repetition(struct parser *p, size_t start)
+parse_repetition(struct parser *p, size_t start, size_t group)
 {
-	struct pattern *t = p->pattern;
-	size_t size = t->size - start;
-	struct instruction *fragment;
+	struct program *t = p->program;
+	struct body body = { NULL, t->size - start, group + 1, p->group_count - group,
+		p->pattern->loops };
 	struct quantifier q;
 	int result;
 
@@ -626,56 +818,129 @@ parse_repetition(struct parser *p, size_t start)
 		return refuse(p, "the numbers of a repetition are out of order");
 	if (q.min > REPEAT_LIMIT || q.max > REPEAT_LIMIT)
 		return refuse(p, "it repeats too often");
-	if (size == 0)
+	if (body.size == 0)
 		return 0;
-	fragment = memory_array(NULL, size, sizeof *fragment);
-	memcpy(fragment, t->program + start, size * sizeof *fragment);
+	p->pattern->loops++;
+	body.list = memory_array(NULL, body.size, sizeof *body.list);
+	memcpy(body.list, t->list + start, body.size * sizeof *body.list);
 	t->size = start;
-	result = emit_repeated(p, fragment, size, &q);
-	free(fragment);
+	result = emit_repeated(p, &body, &q);
+	free(body.list);
 	return result;
 }
 
 static int
-parse_sequence(struct parser *p)
+parse_term(struct parser *p)
 {
+	size_t start = p->program->size, group = p->group_count;
 	enum operation assertion;
 	struct quantifier q;
-	size_t start;
+	bool around;
+
+	if (parse_quantifier(p, &q))
+		return refuse(p, "there is nothing to repeat");
+	if (parse_assertion(p, &assertion))
+		return emit_operation(p, assertion, 0);
+	if (parse_around(p, &around) != 0)
+		return -1;
+	if (around)
+		return 0;
+	return parse_atom(p) != 0 ? -1 : parse_repetition(p, start, group);
+}
+
+static void
+turn_round(struct program *t, size_t start)
+{
+	struct instruction first;
+
+	for (size_t low = start, high = t->size; low + 1 < high; low++, high--) {
+		first = t->list[low];
+		t->list[low] = t->list[high - 1];
+		t->list[high - 1] = first;
+	}
+}
+
+/* In a program that is read backwards the last term comes first, each as it is: each is
+ * turned round, and then all. */
+static int
+parse_sequence(struct parser *p)
+{
+	size_t start = p->program->size, term;
 
 	while (p->at < p->end && *p->at != '|' && *p->at != ')') {
-		if (parse_quantifier(p, &q))
-			return refuse(p, "there is nothing to repeat");
-		if (parse_assertion(p, &assertion)) {
-			if (emit_operation(p, assertion, 0) != 0)
-				return -1;
-			continue;
-		}
-		start = p->pattern->size;
-		if (parse_atom(p) != 0 || parse_repetition(p, start) != 0)
+		term = p->program->size;
+		if (parse_term(p) != 0)
 			return -1;
+		if (p->program->backwards)
+			turn_round(p->program, term);
 	}
+	if (p->program->backwards)
+		turn_round(p->program, start);
 	return 0;
+}
+
+/* Lets the jumps at the ends of alternatives, each of which says how far before it the one
+ * before is (the first 0), lead here. */
+static void
+join_jumps(struct program *t, size_t jump)
+{
+	int before;
+
+	do {
+		before = t->list[jump].offset;
+		t->list[jump].offset = (int)(t->size - jump);
+		jump -= (size_t)before;
+	} while (before != 0);
 }
 
 static int
 parse_alternatives(struct parser *p)
 {
-	struct pattern *t = p->pattern;
-	size_t start = t->size, jump;
+	struct program *t = p->program;
+	size_t start = t->size, last = 0, jump;
+	bool jumps = false;
 
 	if (parse_sequence(p) != 0)
 		return -1;
 	while (take(p, "|")) {
-		if (insert_split(p, start, t->size - start + 2) != 0 ||
-		    emit_operation(p, OP_JUMP, 0) != 0)
+		if (insert_split(p, start, t->size - start + 2) != 0)
 			return -1;
-		jump = t->size - 1;
+		jump = t->size;
+		if (emit_operation(p, OP_JUMP, jumps ? jump - last : 0) != 0)
+			return -1;
+		jumps = true;
+		last = jump;
+		start = t->size;
 		if (parse_sequence(p) != 0)
 			return -1;
-		t->program[jump].offset = (int)(t->size - jump);
 	}
+	if (jumps)
+		join_jumps(t, last);
 	return 0;
+}
+
+/* Forgets what a first time through made, but for the names and number of groups. */
+static void
+start_again(struct parser *p, const char *source)
+{
+	struct pattern *fresh = memory_zero(1, sizeof *fresh);
+
+	*fresh = (struct pattern){ .flags = p->pattern->flags, .refers = true,
+		.groups = p->group_count };
+	pattern_free(p->pattern);
+	p->pattern = fresh;
+	p->program = &fresh->program;
+	p->at = source;
+	p->group_count = 0;
+	p->depth = 0;
+}
+
+static int
+parse(struct parser *p)
+{
+	if (parse_alternatives(p) != 0)
+		return -1;
+	return p->at < p->end ? refuse(p, ") has no (") : emit_operation(p, OP_MATCH, 0);
 }
 
 struct pattern *
@@ -687,12 +952,19 @@ pattern_compile(const char *source, size_t len, const char **why)
 struct pattern *
 pattern_compile_as(const char *source, size_t len, unsigned flags, const char **why)
 {
-	struct parser p = { memory_zero(1, sizeof *p.pattern), source, source + len, 0, NULL };
+	struct parser p = { .pattern = memory_zero(1, sizeof *p.pattern), .at = source,
+		.end = source + len };
+	int result;
 
 	p.pattern->flags = flags;
-	if (parse_alternatives(&p) == 0 && p.at < p.end)
-		refuse(&p, ") has no (");
-	if (p.why == NULL && emit_operation(&p, OP_MATCH, 0) == 0)
+	p.program = &p.pattern->program;
+	result = parse(&p);
+	if (result == 0 && p.refers) {
+		start_again(&p, source);
+		result = parse(&p);
+	}
+	free(p.names);
+	if (result == 0)
 		return p.pattern;
 	*why = p.why;
 	pattern_free(p.pattern);
@@ -704,7 +976,10 @@ pattern_free(struct pattern *p)
 {
 	if (p == NULL)
 		return;
-	free(p->program);
+	for (size_t i = 0; i < p->look_count; i++)
+		free(p->looks[i].program.list);
+	free(p->looks);
+	free(p->program.list);
 	free(p->ranges);
 	free(p);
 }
@@ -719,16 +994,52 @@ struct places {
 };
 
 struct walk {
-	const struct pattern *pattern;
-	const char *text, *end;
+	const struct program *program;
+	bool all;     /* whatever matches is asked for, not what is wanted first */
 	struct places now, next;
 	size_t *stack;
 	size_t step;
 	size_t from;  /* of what is added */
-	bool at_start, at_end, at_edge;
+};
+
+/* What another alternative goes on from. */
+struct choice {
+	size_t place;
+	const char *at;
+	size_t change_count; /* of the slots until then */
+};
+
+struct change {
+	size_t slot;
+	const char *was;
+};
+
+/* Of a pattern with backreferences. Slots are two for each group, group 0 among them, and
+ * one for each loop. */
+struct trial {
+	const char **slots;
+	struct choice *choices;
+	size_t count, capacity;
+	struct change *changes;
+	size_t change_count, change_capacity;
+};
+
+struct pattern_search {
+	const struct pattern *pattern;
+	const char *text, *end;
+	const char *at;           /* where it is */
+	long work;                /* steps that it may still take */
+	unsigned char *held;      /* bits: where each lookaround holds */
+	size_t held_size;         /* bytes for each of them */
+	struct walk walk;
+	struct trial trial;
+	size_t *memory;
 };
 
 #define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
+#define TRIAL_WORK 10000000  /* steps of one search, as far as nobody says less */
+#define TRIAL_CHOICES 1000000
+#define BITS 8
 
 static bool
 in_ranges(const struct pattern *t, const struct instruction *i, uint32_t value)
@@ -748,41 +1059,80 @@ in_ranges(const struct pattern *t, const struct instruction *i, uint32_t value)
 }
 
 static bool
+takes(const struct pattern *t, const struct instruction *i, uint32_t character)
+{
+	return in_ranges(t, i, character) == (i->operation == OP_SET);
+}
+
+/* The code point before *at, which is moved to it. */
+static uint32_t
+code_point_before(const char **at, const char *text)
+{
+	const char *start = *at, *end = *at;
+
+	do
+		start--;
+	while (start > text && ((unsigned char)*start & 0xc0) == 0x80);
+	*at = start;
+	return code_point(&start, end);
+}
+
+static bool
 is_word(const char *byte)
 {
 	return *byte == '_' || alphanumeric((unsigned char)*byte);
 }
 
+/* Whether a word begins or ends here. */
 static bool
-holds(const struct walk *w, enum operation operation)
+at_edge(const struct pattern_search *s)
 {
-	switch (operation) {
+	return (s->at > s->text && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at));
+}
+
+static bool
+held(const struct pattern_search *s, size_t look)
+{
+	size_t at = (size_t)(s->at - s->text);
+
+	return (s->held[look * s->held_size + at / BITS] >> at % BITS & 1) != 0;
+}
+
+/* Whether what takes nothing holds at the place in the text. */
+static bool
+holds(const struct pattern_search *s, const struct instruction *i)
+{
+	bool lines = (s->pattern->flags & PATTERN_LINES) != 0;
+
+	switch (i->operation) {
 	case OP_START:
-		return w->at_start;
+		return s->at == s->text || (lines && s->at[-1] == '\n');
 	case OP_END:
-		return w->at_end;
+		return s->at == s->end || (lines && *s->at == '\n');
 	case OP_EDGE:
-		return w->at_edge;
+		return at_edge(s);
+	case OP_NO_EDGE:
+		return !at_edge(s);
 	default:
-		return !w->at_edge;
+		return held(s, i->first);
 	}
 }
 
 /* Pushes the places that an instruction leads to without taking a character, the one that
  * comes first last. */
 static size_t
-push_reached(struct walk *w, size_t depth, size_t place)
+push_reached(struct pattern_search *s, size_t depth, size_t place)
 {
-	const struct instruction *i = w->pattern->program + place;
+	const struct instruction *i = s->walk.program->list + place;
 	size_t other = (size_t)((long)place + i->offset);
 
-	if (i->operation == OP_SPLIT_LAZY || (i->operation >= OP_START &&
-	    i->operation <= OP_NO_EDGE && holds(w, i->operation)))
-		w->stack[depth++] = place + 1;
+	if (i->operation == OP_SPLIT_LAZY ||
+	    (i->operation >= OP_START && i->operation <= OP_LOOK && holds(s, i)))
+		s->walk.stack[depth++] = place + 1;
 	if (i->operation == OP_JUMP || i->operation == OP_SPLIT || i->operation == OP_SPLIT_LAZY)
-		w->stack[depth++] = other;
+		s->walk.stack[depth++] = other;
 	if (i->operation == OP_SPLIT)
-		w->stack[depth++] = place + 1;
+		s->walk.stack[depth++] = place + 1;
 	return depth;
 }
 
@@ -791,65 +1141,56 @@ push_reached(struct walk *w, size_t depth, size_t place)
  * place is pushed only by its predecessors, each added once, so the stack needs two
  * entries per instruction. */
 static bool
-add_place(struct walk *w, struct places *places, size_t place)
+add_place(struct pattern_search *s, struct places *places, size_t place)
 {
+	struct walk *w = &s->walk;
 	enum operation operation;
+	bool matched = false;
 	size_t depth = 0;
 
 	w->stack[depth++] = place;
-	while (depth > 0) {
+	while (depth > 0 && (w->all || !matched)) {
 		place = w->stack[--depth];
+		s->work--;
 		if (places->seen[place] == w->step)
 			continue;
 		places->seen[place] = w->step;
-		operation = w->pattern->program[place].operation;
+		operation = w->program->list[place].operation;
 		if (operation == OP_MATCH)
-			return true;
-		if (operation == OP_SET || operation == OP_OTHER) {
+			matched = true;
+		else if (operation == OP_SET || operation == OP_OTHER) {
 			places->from[places->count] = w->from;
 			places->list[places->count++] = place;
 		} else
-			depth = push_reached(w, depth, place);
+			depth = push_reached(s, depth, place);
 	}
-	return false;
+	return matched;
 }
 
-/* Moves every place over one character, into w->next; true as add_place(). */
+/* Moves every place over one character, into the next ones; true as add_place(). */
 static bool
-advance(struct walk *w, uint32_t character)
+advance(struct pattern_search *s, uint32_t character)
 {
-	const struct pattern *t = w->pattern;
-	const struct instruction *i;
+	struct walk *w = &s->walk;
+	bool matched = false;
 
 	w->next.count = 0;
-	for (size_t n = 0; n < w->now.count; n++) {
-		i = t->program + w->now.list[n];
+	for (size_t n = 0; n < w->now.count && (w->all || !matched); n++) {
 		w->from = w->now.from[n];
-		if (in_ranges(t, i, character) ==
-		    (i->operation == OP_SET) && add_place(w, &w->next, w->now.list[n] + 1))
-			return true;
+		s->work--;
+		if (takes(s->pattern, w->program->list + w->now.list[n], character) &&
+		    add_place(s, &w->next, w->now.list[n] + 1))
+			matched = true;
 	}
-	return false;
-}
-
-static void
-look_around(struct walk *w, const char *at)
-{
-	bool before = at > w->text && is_word(at - 1), after = at < w->end && is_word(at);
-	bool lines = (w->pattern->flags & PATTERN_LINES) != 0;
-
-	w->at_start = at == w->text || (lines && at[-1] == '\n');
-	w->at_end = at == w->end || (lines && *at == '\n');
-	w->at_edge = before != after;
-	w->step++;
+	return matched;
 }
 
 /* A match that begins here, if there is none that began before. */
 static bool
-begin(struct walk *w, struct places *places, const char *at)
+begin(struct pattern_search *s, struct places *places)
 {
-	w->from = (size_t)(at - w->text);
-	return add_place(w, places, 0);
+	s->walk.from = (size_t)(s->at - s->text);
+	return add_place(s, places, 0);
 }
 
 static void
@@ -861,48 +1202,358 @@ swap(struct walk *w)
 	w->next = done;
 }
 
-/* Goes on with the match that was found as long as one that is more wanted can come. */
-static bool
-walk_text(struct walk *w, const char *at, size_t *start, size_t *end)
+static void
+start_walk(struct pattern_search *s, const struct program *program, const char *at)
 {
+	s->walk.program = program;
+	s->walk.now.count = 0;
+	s->walk.step++;
+	s->at = at;
+}
+
+/* Notes all places where a lookaround holds. */
+static void
+mark(struct pattern_search *s, const struct look *look, unsigned char *bits)
+{
+	bool backwards = look->program.backwards, matched = false;
+	const char *last = backwards ? s->text : s->end;
+	size_t at;
+
+	start_walk(s, &look->program, backwards ? s->end : s->text);
+	s->walk.all = true;
+	while (s->work >= 0) {
+		matched = begin(s, &s->walk.now) || matched;
+		at = (size_t)(s->at - s->text);
+		if (matched != look->negated)
+			bits[at / BITS] |= (unsigned char)(1u << at % BITS);
+		if (s->at == last)
+			break;
+		uint32_t character = backwards ? code_point_before(&s->at, s->text)
+		    : code_point(&s->at, s->end);
+		s->walk.step++;
+		matched = advance(s, character);
+		swap(&s->walk);
+	}
+	s->walk.all = false;
+}
+
+static void
+mark_all(struct pattern_search *s)
+{
+	const struct pattern *p = s->pattern;
+
+	s->held_size = (size_t)(s->end - s->text) / BITS + 1;
+	s->held = memory_zero(p->look_count, s->held_size);
+	s->work -= (long)(p->look_count * s->held_size / BITS);
+	for (size_t i = 0; i < p->look_count; i++)
+		mark(s, &p->looks[i], s->held + i * s->held_size);
+}
+
+/* Goes on with the match that was found as long as one that is more wanted can come. */
+static int
+walk_text(struct pattern_search *s, size_t *start, size_t *end)
+{
+	struct walk *w = &s->walk;
 	bool found, matched;
 	uint32_t character;
 
-	look_around(w, at);
-	found = matched = begin(w, &w->now, at);
-	for (;;) {
+	start_walk(s, &s->pattern->program, s->text + *start);
+	found = matched = begin(s, &w->now);
+	while (s->work >= 0) {
 		if (matched) {
 			*start = w->from;
-			*end = (size_t)(at - w->text);
+			*end = (size_t)(s->at - s->text);
 		}
-		if (at == w->end || (found && w->now.count == 0))
+		if (s->at == s->end || (found && w->now.count == 0))
 			return found;
-		character = code_point(&at, w->end);
-		look_around(w, at);
-		matched = advance(w, character) || (!found && begin(w, &w->next, at));
+		character = code_point(&s->at, s->end);
+		w->step++;
+		matched = advance(s, character) || (!found && begin(s, &w->next));
 		found = found || matched;
 		swap(w);
 	}
+	return -1;
+}
+
+/* Goes on at another place if what is tried now does not match. */
+static bool
+push_choice(struct pattern_search *s, size_t place)
+{
+	struct trial *t = &s->trial;
+
+	if (t->count == TRIAL_CHOICES || t->change_count > TRIAL_CHOICES) {
+		s->work = -1;
+		return false;
+	}
+	if (t->count == t->capacity) {
+		t->capacity = t->capacity * 2 + 64;
+		t->choices = memory_array(t->choices, t->capacity, sizeof *t->choices);
+	}
+	t->choices[t->count++] = (struct choice){ place, s->at, t->change_count };
+	return true;
+}
+
+static void
+set_slot(struct trial *t, size_t slot, const char *at)
+{
+	if (t->change_count == t->change_capacity) {
+		t->change_capacity = t->change_capacity * 2 + 64;
+		t->changes = memory_array(t->changes, t->change_capacity, sizeof *t->changes);
+	}
+	t->changes[t->change_count++] = (struct change){ slot, t->slots[slot] };
+	t->slots[slot] = at;
+}
+
+static void
+undo(struct trial *t, size_t change_count)
+{
+	const struct change *change;
+
+	while (t->change_count > change_count) {
+		change = &t->changes[--t->change_count];
+		t->slots[change->slot] = change->was;
+	}
+}
+
+static bool
+take_character(struct pattern_search *s, const struct program *t, const struct instruction *i)
+{
+	if (s->at == (t->backwards ? s->text : s->end))
+		return false;
+	return takes(s->pattern, i, t->backwards ? code_point_before(&s->at, s->text)
+	    : code_point(&s->at, s->end));
+}
+
+/* A group that took nothing, or is being taken, stands for nothing. */
+static bool
+take_same(struct pattern_search *s, const struct program *t, size_t group)
+{
+	const char *start = s->trial.slots[group * 2], *end = s->trial.slots[group * 2 + 1], *at;
+	size_t len = start == NULL || end == NULL || end < start ? 0 : (size_t)(end - start);
+
+	s->work -= (long)(len / BITS);
+	if ((size_t)(t->backwards ? s->at - s->text : s->end - s->at) < len)
+		return false;
+	at = t->backwards ? s->at - len : s->at;
+	if (len > 0 && memcmp(at, start, len) != 0)
+		return false;
+	s->at = t->backwards ? at : at + len;
+	return true;
+}
+
+static size_t
+loop_slot(const struct pattern_search *s, int loop)
+{
+	return (s->pattern->groups + 1) * 2 + (size_t)loop;
+}
+
+static void
+begin_round(struct pattern_search *s, const struct instruction *i)
+{
+	set_slot(&s->trial, loop_slot(s, i->offset), s->at);
+	s->work -= (long)i->count;
+	for (size_t slot = i->first * 2; slot < (i->first + i->count) * 2; slot++)
+		if (s->trial.slots[slot] != NULL)
+			set_slot(&s->trial, slot, NULL);
+}
+
+static bool try_program(struct pattern_search *s, const struct program *t);
+
+/* Groups that a lookaround took are kept, if it is not negated. */
+static bool
+try_look(struct pattern_search *s, const struct look *look)
+{
+	size_t change_count = s->trial.change_count;
+	const char *at = s->at;
+	bool matched = try_program(s, &look->program);
+
+	s->at = at;
+	if (look->negated || !matched)
+		undo(&s->trial, change_count);
+	return matched != look->negated;
+}
+
+/* What an instruction does that neither branches nor ends; false: not that way. */
+static bool
+try_instruction(struct pattern_search *s, const struct program *t, const struct instruction *i)
+{
+	switch (i->operation) {
+	case OP_SET:
+	case OP_OTHER:
+		return take_character(s, t, i);
+	case OP_SAME:
+		return take_same(s, t, i->first);
+	case OP_LOOK:
+		return try_look(s, &s->pattern->looks[i->first]);
+	case OP_KEEP:
+		set_slot(&s->trial, i->first, s->at);
+		return true;
+	case OP_ROUND:
+		begin_round(s, i);
+		return true;
+	case OP_PROGRESS:
+		return s->trial.slots[loop_slot(s, i->offset)] != s->at;
+	default:
+		return holds(s, i);
+	}
+}
+
+/* As try_instruction(), of any but the last; moves *place. */
+static bool
+try_place(struct pattern_search *s, const struct program *t, size_t *place)
+{
+	const struct instruction *i = &t->list[*place];
+	size_t next = *place + 1, other = (size_t)((long)*place + i->offset);
+
+	switch (i->operation) {
+	case OP_JUMP:
+		*place = other;
+		return true;
+	case OP_SPLIT:
+		*place = next;
+		return push_choice(s, other);
+	case OP_SPLIT_LAZY:
+		*place = other;
+		return push_choice(s, next);
+	default:
+		*place = next;
+		return try_instruction(s, t, i);
+	}
+}
+
+/* Whether a program matches from s->at on, which is moved to where that ends. */
+static bool
+try_program(struct pattern_search *s, const struct program *t)
+{
+	struct trial *trial = &s->trial;
+	size_t first = trial->count, place = 0;
+
+	while (s->work >= 0 && t->list[place].operation != OP_MATCH) {
+		s->work--;
+		if (try_place(s, t, &place))
+			continue;
+		if (trial->count == first)
+			return false;
+		trial->count--;
+		place = trial->choices[trial->count].place;
+		s->at = trial->choices[trial->count].at;
+		undo(trial, trial->choices[trial->count].change_count);
+	}
+	trial->count = first;
+	return s->work >= 0;
+}
+
+static int
+try_text(struct pattern_search *s, size_t *start, size_t *end)
+{
+	const char *from = s->text + *start;
+
+	for (;;) {
+		undo(&s->trial, 0);
+		s->at = from;
+		if (try_program(s, &s->pattern->program)) {
+			*start = (size_t)(from - s->text);
+			*end = (size_t)(s->at - s->text);
+			return 1;
+		}
+		if (s->work < 0 || from == s->end)
+			return s->work < 0 ? -1 : 0;
+		code_point(&from, s->end);
+	}
+}
+
+static void
+prepare_walk(struct pattern_search *s)
+{
+	size_t size = s->pattern->program.size, *memory;
+
+	for (size_t i = 0; i < s->pattern->look_count; i++)
+		if (size < s->pattern->looks[i].program.size)
+			size = s->pattern->looks[i].program.size;
+	s->work -= (long)size;
+	s->memory = memory = memory_zero(size, WALK_ARRAYS * sizeof *memory);
+	s->walk.now = (struct places){ memory, memory + size, memory + 2 * size, 0 };
+	s->walk.next = (struct places){ memory + 3 * size, memory + 4 * size, memory + 5 * size,
+		0 };
+	s->walk.stack = memory + 6 * size;
+	if (s->pattern->look_count > 0)
+		mark_all(s);
+}
+
+static void
+prepare(struct pattern_search *s, const struct pattern *p, const char *text, size_t len,
+    long work)
+{
+	size_t slots = (p->groups + 1) * 2 + p->loops;
+
+	*s = (struct pattern_search){ .pattern = p, .text = text, .end = text + len, .work = work };
+	if (!p->refers) {
+		prepare_walk(s);
+		return;
+	}
+	s->work -= (long)slots;
+	s->trial.slots = memory_zero(slots, sizeof *s->trial.slots);
+}
+
+static void
+release(struct pattern_search *s)
+{
+	free(s->memory);
+	free(s->held);
+	free(s->trial.slots);
+	free(s->trial.choices);
+	free(s->trial.changes);
+}
+
+static int
+find(struct pattern_search *s, size_t *start, size_t *end)
+{
+	if (s->work < 0)
+		return -1;
+	return s->pattern->refers ? try_text(s, start, end) : walk_text(s, start, end);
+}
+
+struct pattern_search *
+pattern_search_begin(const struct pattern *p, const char *text, size_t len)
+{
+	struct pattern_search *s = memory_alloc(sizeof *s);
+
+	prepare(s, p, text, len, p->refers ? TRIAL_WORK : LONG_MAX);
+	return s;
 }
 
 bool
-pattern_find(const struct pattern *p, const char *text, size_t len, size_t *start, size_t *end)
+pattern_search_next(struct pattern_search *s, size_t *start, size_t *end)
 {
-	size_t *memory = memory_zero(p->size, WALK_ARRAYS * sizeof *memory), size = p->size;
-	struct walk w = { .pattern = p, .text = text, .end = text + len,
-		.now = { memory, memory + size, memory + 2 * size, 0 },
-		.next = { memory + 3 * size, memory + 4 * size, memory + 5 * size, 0 },
-		.stack = memory + 6 * size };
-	bool found = walk_text(&w, text + *start, start, end);
+	return find(s, start, end) == 1;
+}
 
-	free(memory);
-	return found;
+void
+pattern_search_end(struct pattern_search *s)
+{
+	release(s);
+	free(s);
+}
+
+int
+pattern_match(const struct pattern *p, const char *text, size_t len, long *work)
+{
+	long given = p->refers && *work > TRIAL_WORK ? TRIAL_WORK : *work;
+	struct pattern_search s;
+	size_t start = 0, end;
+	int result;
+
+	prepare(&s, p, text, len, given);
+	result = find(&s, &start, &end);
+	*work -= given - s.work;
+	release(&s);
+	return result;
 }
 
 bool
 pattern_matches(const struct pattern *p, const char *text, size_t len)
 {
-	size_t start = 0, end;
+	long work = LONG_MAX;
 
-	return pattern_find(p, text, len, &start, &end);
+	return pattern_match(p, text, len, &work) == 1;
 }

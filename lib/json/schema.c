@@ -15,7 +15,10 @@
 #include "json/value.h"
 
 #define CHECK_DEPTH 1000
-#define CHECK_LIMIT 10000000
+#define CHECK_LIMIT 250000000 /* steps of patterns; all else is counted in these */
+#define NODE_COST 20
+#define MATCH_COST 20 /* beside its steps */
+#define LISTED_COST 5
 
 /* Every keyword there is; awf-tool(5) lists the same. Those without a compile
  * function say nothing about values; those without a check function serve others.
@@ -111,6 +114,38 @@ check_fail(struct check *c, const char *format, ...)
 	return -1;
 }
 
+int
+check_spend(struct check *c, long work)
+{
+	c->work -= work;
+	if (c->work < 0)
+		c->stopped = "too much to check against its schema";
+	return c->stopped == NULL ? 0 : -1;
+}
+
+bool
+check_matches(struct check *c, const struct pattern *p, const char *text, size_t len)
+{
+	int result;
+
+	if (check_spend(c, MATCH_COST) != 0)
+		return false;
+	result = pattern_match(p, text, len, &c->work);
+	if (result == -1)
+		c->stopped = "too much to check against its schema";
+	return result == 1;
+}
+
+/* What a rule lists may all have to be looked at: names, values, subschemas. */
+static long
+rule_cost(const struct rule *r)
+{
+	size_t listed = json_is_array(r->value) ? json_array_size(r->value)
+	    : json_object_size(r->value);
+
+	return 1 + (long)listed * LISTED_COST;
+}
+
 static int
 check_rules(struct check *c, const struct node *n, json_t *value)
 {
@@ -122,7 +157,7 @@ check_rules(struct check *c, const struct node *n, json_t *value)
 		if (r->keyword->check == NULL ||
 		    (r->keyword->type != 0 && r->keyword->type != type))
 			continue;
-		if (r->keyword->check(c, r, value) != 0)
+		if (check_spend(c, rule_cost(r)) != 0 || r->keyword->check(c, r, value) != 0)
 			return -1;
 	}
 	return 0;
@@ -158,9 +193,7 @@ check_node(struct check *c, const struct node *n, json_t *value)
 
 	if (c->depth >= CHECK_DEPTH)
 		c->stopped = "nested too deeply for its schema";
-	if (++c->cost > CHECK_LIMIT)
-		c->stopped = "too much to check against its schema";
-	if (c->stopped != NULL)
+	if (check_spend(c, NODE_COST) != 0)
 		return -1;
 	if (json_is_false(n->document))
 		return check_fail(c, "nothing is allowed here");
@@ -172,7 +205,7 @@ int
 schema_check(const struct schema *schema, const json_t *instance, struct buffer *why)
 {
 	struct buffer reason = BUFFER_INIT;
-	struct check c = { .why = why == NULL ? NULL : &reason };
+	struct check c = { .why = why == NULL ? NULL : &reason, .work = CHECK_LIMIT };
 	int result;
 
 	/* jansson's iterators take no const; nothing here changes the value. */

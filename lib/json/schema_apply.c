@@ -150,7 +150,7 @@ rule_check_pattern_properties(struct check *c, const struct rule *r, json_t *val
 
 	json_object_foreach(value, key, property)
 		for (size_t i = 0; i < r->member_count; i++) {
-			if (!pattern_matches(r->members[i].pattern, key, strlen(key)))
+			if (!check_matches(c, r->members[i].pattern, key, strlen(key)))
 				continue;
 			if (check_key(c, r->members[i].node, key, property) != 0)
 				return -1;
@@ -161,14 +161,14 @@ rule_check_pattern_properties(struct check *c, const struct rule *r, json_t *val
 
 /* Whether properties or patternProperties beside the rule speak of the key. */
 static bool
-is_property(const struct rule *r, const char *key)
+is_property(struct check *c, const struct rule *r, const char *key)
 {
 	const struct rule *patterns = node_rule(r->node, "patternProperties");
 
 	if (json_object_get(json_object_get(r->node->document, "properties"), key) != NULL)
 		return true;
 	for (size_t i = 0; patterns != NULL && i < patterns->member_count; i++)
-		if (pattern_matches(patterns->members[i].pattern, key, strlen(key)))
+		if (check_matches(c, patterns->members[i].pattern, key, strlen(key)))
 			return true;
 	return false;
 }
@@ -189,7 +189,7 @@ rule_check_additional_properties(struct check *c, const struct rule *r, json_t *
 	json_t *property;
 
 	json_object_foreach(value, key, property)
-		if (!is_property(r, key) && check_other(c, r, key, property) != 0)
+		if (!is_property(c, r, key) && check_other(c, r, key, property) != 0)
 			return -1;
 	see_all_properties(c);
 	return 0;

@@ -131,7 +131,7 @@ static struct pattern *
 make_pattern(struct compiler *c, const struct rule *r, const char *source, size_t len)
 {
 	const char *why;
-	struct pattern *p = pattern_compile(source, len, &why);
+	struct pattern *p = pattern_compile_as(source, len, PATTERN_REFERENCES, &why);
 
 	if (p == NULL)
 		rule_refuse(c, r, "'%s': %s", source, why);

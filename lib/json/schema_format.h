@@ -10,8 +10,9 @@
 
 struct format {
 	const char *name;
-	const char *pattern; /* of all such values; NULL: the function tells */
-	bool (*fits)(const char *text, size_t len);
+	const char *pattern; /* of all such values; NULL: the function alone tells */
+	bool (*fits)(const char *text, size_t len); /* what the pattern cannot tell; NULL: nothing */
+	long work;           /* of that function, in steps of patterns */
 };
 
 /* NULL if it is not known: every string is of such a format. */

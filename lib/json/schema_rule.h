@@ -109,7 +109,7 @@ struct check {
 	struct seen *seen;        /* of the value at hand; NULL: nobody asks */
 	const struct scope *scope;
 	unsigned depth;
-	long cost;
+	long work;                /* steps that it may still take */
 	const char *stopped;      /* a limit was met: nothing is known, all fails */
 };
 
@@ -189,6 +189,10 @@ void seen_join(struct seen *seen, const struct seen *more);
 void seen_free(struct seen *seen);
 /* A value against a node, as part of a check. */
 int check_node(struct check *c, const struct node *n, json_t *value);
+/* Notes so much work as done: 0, or -1 if the check is stopped, now or before. */
+int check_spend(struct check *c, long work);
+/* Whether a pattern matches; false too if the check is stopped over it. */
+bool check_matches(struct check *c, const struct pattern *p, const char *text, size_t len);
 /* Says what is wrong with the value at hand (the first reason stays): -1. */
 int check_fail(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "item" or "items", by the count. */

@@ -199,7 +199,7 @@ rule_check_at_most(struct check *c, const struct rule *r, json_t *value)
 int
 rule_check_pattern(struct check *c, const struct rule *r, json_t *value)
 {
-	return pattern_matches(r->pattern, json_string_value(value), json_string_length(value)) ? 0
+	return check_matches(c, r->pattern, json_string_value(value), json_string_length(value)) ? 0
 	    : unexpected(c, "a match of ", r, value);
 }
 
@@ -211,7 +211,9 @@ rule_check_format(struct check *c, const struct rule *r, json_t *value)
 
 	if (r->format == NULL)
 		return 0;
-	if (r->pattern != NULL ? pattern_matches(r->pattern, text, len) : r->format->fits(text, len))
+	if (check_spend(c, r->format->work) == 0 &&
+	    (r->pattern == NULL || check_matches(c, r->pattern, text, len)) &&
+	    (r->format->fits == NULL || r->format->fits(text, len)))
 		return 0;
 	return unexpected(c, "a value of format ", r, value);
 }

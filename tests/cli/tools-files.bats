@@ -348,7 +348,7 @@ many/f1000
 	refuses grep <<-'END'
 		{"pattern":"beta","path":"nowhere"} nowhere: unable to read: No such file or directory
 		{"pattern":"be(ta"} the pattern is refused: ( has no )
-		{"pattern":"be(?=ta)"} the pattern is refused: lookaround is not supported
+		{"pattern":"(b)eta\\1"} the pattern is refused: backreferences are not supported
 		{"pattern":"x","type":"cobol"} the type 'cobol' is not known: give a glob
 		{"pattern":"x","glob":"[z-a]"} [z-a]: not a pattern of file names: a range is out of order
 	END

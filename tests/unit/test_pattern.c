@@ -14,6 +14,12 @@
 
 #define TEXT(text) text, sizeof(text) - 1
 
+/* As zod has them, and a password that is to have one of each. */
+#define MAIL "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"
+#define DURATION "^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(\\d+M)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+([.,]\\d+)?S)?)?)$"
+#define HOST "^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$"
+#define PASSWORD "^(?=.*[a-z])(?=.*[A-Z])(?=.*\\d)(?=.*[^\\w\\s]).{8,}$"
+
 static const struct {
 	const char *pattern;
 	const char *text;
@@ -118,17 +124,105 @@ static const struct {
 	  TEXT("6ba7b810-9dad-41d1-80b4-00c04fd430c8"), true },
 	{ "^[^@\\s]+@[^@\\s]+\\.[a-z]{2,}$", TEXT("a.b@example.org"), true },
 	{ "^[^@\\s]+@[^@\\s]+\\.[a-z]{2,}$", TEXT("a b@example.org"), false },
+	{ MAIL, TEXT("a.b@example.org"), true },
+	{ MAIL, TEXT(".a@example.org"), false },
+	{ MAIL, TEXT("a..b@example.org"), false },
+	{ MAIL, TEXT("o'n+x-1@a-b.c.io"), true },
+	{ MAIL, TEXT("a.@b.cd"), false },
+	{ DURATION, TEXT("P3Y6M4DT12H30M5S"), true },
+	{ DURATION, TEXT("P2W"), true },
+	{ DURATION, TEXT("P1YW"), false },
+	{ DURATION, TEXT("P"), false },
+	{ DURATION, TEXT("P1DT"), false },
+	{ DURATION, TEXT("PT1.5S"), true },
+	{ HOST, TEXT("www.example.org"), true },
+	{ HOST, TEXT("-a.org"), false },
+	{ PASSWORD, TEXT("aB3$efgh"), true },
+	{ PASSWORD, TEXT("aB3efghi"), false },
+	{ PASSWORD, TEXT("aB3$efg"), false },
+	{ PASSWORD, TEXT("AB3$EFGH"), false },
+	{ "^(?!foo)", TEXT("foobar"), false },
+	{ "^(?!foo)", TEXT("barfoo"), true },
+	{ "^(?!foo$).*$", TEXT("foo"), false },
+	{ "^(?!foo$).*$", TEXT("food"), true },
+	{ "(?<=a)b", TEXT("ab"), true },
+	{ "(?<=a)b", TEXT("cb"), false },
+	{ "(?<!a)b", TEXT("ab"), false },
+	{ "(?<!a)b", TEXT("b"), true },
+	{ "(?<!a)b", TEXT("abb"), true },
+	{ "(?<=\\d{3}|x)y", TEXT("12y"), false },
+	{ "(?<=\\d{3}|x)y", TEXT("123y"), true },
+	{ "(?<=\\d{3}|x)y", TEXT("xy"), true },
+	{ "(?<=^ab*)c", TEXT("abbbc"), true },
+	{ "(?<=^ab*)c", TEXT("xabc"), false },
+	{ "(?<=a(?=bc)b)c", TEXT("abc"), true },
+	{ "(?<=a(?=bd)b)c", TEXT("abc"), false },
+	{ "a(?=b(?!c))", TEXT("abcabd"), true },
+	{ "a(?=b(?!c))", TEXT("abcabc"), false },
+	{ "^(?!.*(?<!x)y)", TEXT("xyxy"), true },
+	{ "^(?!.*(?<!x)y)", TEXT("xyay"), false },
+	{ "a(?=\\b)", TEXT("ab a"), true },
+	{ "(?=$)", TEXT("abc"), true },
+	{ "(?=^)b", TEXT("ab"), false },
+	{ "(?:(?=a)a|(?!a)b)+$", TEXT("abab"), true },
+	{ "^(?=(ab|a|b){2,3}$)a", TEXT("aba"), true },
+	{ "^(?=(ab|c){2}$)a", TEXT("abab"), true },
+	{ "^(?=(ab|c){2}$)a", TEXT("aba"), false },
+	{ "^(?=[\xc3\xa9]x)..$", TEXT("\xc3\xa9x"), true },
+	{ "(?<=\xc3\xa9)x", TEXT("\xc3\xa9x"), true },
+	{ "(?<!\xc3\xa9)x", TEXT("\xc3\xa9x"), false },
+	{ "(?!)", TEXT("a"), false },
+	{ "(?=)", TEXT(""), true },
+	{ "(?<!)", TEXT(""), false },
+	{ "^(a+)b\\1$", TEXT("aabaa"), true },
+	{ "^(a+)b\\1$", TEXT("aaba"), false },
+	{ "^(['\"]).*\\1$", TEXT("'x'"), true },
+	{ "^(['\"]).*\\1$", TEXT("'x\""), false },
+	{ "^(?<year>\\d+)-\\k<year>$", TEXT("12-12"), true },
+	{ "^(?<year>\\d+)-\\k<year>$", TEXT("12-13"), false },
+	{ "^(?:(?<q>a)|(?<q>b))\\k<q>$", TEXT("bb"), true },
+	{ "^(?:(?<q>a)|(?<q>b))\\k<q>$", TEXT("ab"), false },
+	{ "^\\k<x>(?<x>a)$", TEXT("a"), true },
+	{ "^(?:(a)|b)*\\1$", TEXT("ab"), true },
+	{ "^(?:(a)|b)*\\1$", TEXT("aba"), false },
+	{ "^(?:(a)|b)*\\1c$", TEXT("bac"), false },
+	{ "^(?:(a)|b)*\\1c$", TEXT("baac"), true },
+	{ "^(a*)*\\1b$", TEXT("aab"), true },
+	{ "^(a\\1)$", TEXT("a"), true },
+	{ "^(?=(a+))\\1b$", TEXT("aab"), true },
+	{ "^(?=(a+))\\1ab$", TEXT("aab"), false },
+	{ "(?<=(\\w)\\1)x", TEXT("aax"), true },
+	{ "(?<=\\1(\\w))x", TEXT("aax"), true },
+	{ "(?<=\\1(\\w))x", TEXT("abx"), false },
+	{ "^(?!(.).*\\1).*$", TEXT("abc"), true },
+	{ "^(?!(.).*\\1).*$", TEXT("abca"), false },
+	{ "^(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)\\10$", TEXT("abcdefghijj"), true },
+	{ "^(?:(a|b)\\1)+$", TEXT("aabbaa"), true },
+	{ "^(?:(a|b)\\1){2,}$", TEXT("aabb"), true },
+	{ "^(?:(a|b)\\1){2,}$", TEXT("aaba"), false },
+	{ "^(.+?)\\1+?$", TEXT("abcabcabc"), true },
+	{ "^(\xf0\x9f\x98\x80)\\1$", TEXT("\xf0\x9f\x98\x80\xf0\x9f\x98\x80"), true },
+	{ "^(?<$a_1>x)\\k<$a_1>$", TEXT("xx"), true },
 };
 
 static const struct {
 	const char *pattern, *why;
 } refused[] = {
-	{ "(?=a)", "lookaround is not supported" },
-	{ "(?!a)", "lookaround is not supported" },
-	{ "(?<=a)b", "lookaround is not supported" },
-	{ "(?<!a)b", "lookaround is not supported" },
-	{ "(a)\\1", "backreferences are not supported" },
-	{ "(?<x>a)\\k<x>", "backreferences are not supported" },
+	{ "(?=a)*", "there is nothing to repeat" },
+	{ "(?<!a){2}", "there is nothing to repeat" },
+	{ "(?=a", "( has no )" },
+	{ "(?<=", "( has no )" },
+	{ "(?!a(?<=*))", "there is nothing to repeat" },
+	{ "(a)\\2", "a backreference leads to no group" },
+	{ "\\1", "a backreference leads to no group" },
+	{ "(?:a)\\1", "a backreference leads to no group" },
+	{ "(a)\\99999999999999999999999", "a backreference leads to no group" },
+	{ "(?<x>a)\\k<y>", "a backreference leads to no group" },
+	{ "(?<x>a)\\k<x", "the name of a group has no >" },
+	{ "(?<x>a)\\k", "\\k has no <\xe2\x80\xa6>" },
+	{ "(?<>a)", "the name of a group is empty" },
+	{ "[\\1]", "it has an unknown escape" },
+	{ "\\00", "it has an unknown escape" },
 	{ "(?i)a", "inline flags are not supported" },
 	{ "(?<x", "the name of a group has no >" },
 	{ "\\p{Greek}", "\\p{\xe2\x80\xa6} names no general category; others are not supported" },
@@ -167,8 +261,8 @@ patterns_match(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof matches / sizeof *matches; i++) {
 		const char *why = NULL;
-		struct pattern *p = pattern_compile(matches[i].pattern,
-		    strlen(matches[i].pattern), &why);
+		struct pattern *p = pattern_compile_as(matches[i].pattern,
+		    strlen(matches[i].pattern), PATTERN_REFERENCES, &why);
 
 		if (p == NULL)
 			fail_msg("%s: %s", matches[i].pattern, why);
@@ -217,6 +311,12 @@ static const struct {
 	{ PATTERN_FOLD, "[a-c]+", "xABCd", 0, 1, 4 },
 	{ PATTERN_FOLD, "[^a-c]", "ABCd", 0, 3, 4 },
 	{ PATTERN_FOLD, "[Z-b]", "z", 0, 0, 1 },
+	{ 0, "a+(?=b)", "aac aab", 0, 4, 6 },
+	{ 0, "(?<=a)a", "baaa", 2, 2, 3 },
+	{ PATTERN_LINES, "(?<=^ *)b", "ab\n  b", 0, 5, 6 },
+	{ PATTERN_FOLD, "(?<!A)b", "aB b", 0, 3, 4 },
+	{ PATTERN_REFERENCES, "(.)\\1", "abccd", 1, 2, 4 },
+	{ PATTERN_REFERENCES, "(a|ab)(c|bcd)\\1?", "abcda", 0, 0, 5 },
 	{ PATTERN_FOLD, "\xc3\xa9", "\xc3\x89", 0, -1, 0 },
 };
 
@@ -229,15 +329,18 @@ matches_are_found(void **state)
 		struct pattern *p = pattern_compile_as(found[i].pattern, strlen(found[i].pattern),
 		    found[i].flags, &why);
 		size_t start = found[i].from, end = 0;
+		struct pattern_search *search;
 		bool matched;
 
 		if (p == NULL)
 			fail_msg("%s: %s", found[i].pattern, why);
-		matched = pattern_find(p, found[i].text, strlen(found[i].text), &start, &end);
+		search = pattern_search_begin(p, found[i].text, strlen(found[i].text));
+		matched = pattern_search_next(search, &start, &end);
 		if (matched != (found[i].start != -1) ||
 		    (matched && (start != (size_t)found[i].start || end != found[i].end)))
 			fail_msg("%s in '%s': %d, %zu to %zu", found[i].pattern, found[i].text,
 			    matched, start, end);
+		pattern_search_end(search);
 		pattern_free(p);
 	}
 }
@@ -248,8 +351,8 @@ others_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		const char *why = NULL;
-		struct pattern *p = pattern_compile(refused[i].pattern,
-		    strlen(refused[i].pattern), &why);
+		struct pattern *p = pattern_compile_as(refused[i].pattern,
+		    strlen(refused[i].pattern), PATTERN_REFERENCES, &why);
 
 		if (p != NULL)
 			fail_msg("%s was taken", refused[i].pattern);
@@ -289,6 +392,70 @@ time_is_linear(void **state)
 	pattern_free(p);
 }
 
+static void
+references_are_refused_unless_asked_for(void **state)
+{
+	const char *why = NULL;
+
+	(void)state;
+	assert_null(pattern_compile("(a)\\1", 5, &why));
+	assert_string_equal(why, "backreferences are not supported");
+	assert_null(pattern_compile("(?<x>a)\\k<x>", 12, &why));
+	assert_string_equal(why, "backreferences are not supported");
+}
+
+/* What a pattern takes for so many letters a with a b after them, at most so many steps for
+ * each of them; 0: it has references, and is given up. */
+static void
+work_is_bounded(void **state)
+{
+	static const struct {
+		const char *pattern;
+		long steps;
+	} bounds[] = {
+		{ "^(a|a)*(a|a)*(aa*)*$", 60 }, { "^(?=(a|a)*$)", 40 }, { "(?=(?=a*c)a*$)a", 60 },
+		{ "(?<=^(a*)*)c", 60 }, { "(?!a*$)(?<!^a*)c", 60 }, { "^(a|a)*\\1c$", 0 },
+		{ "^(?=((a+)+)+$)\\1", 0 }, { "^(a?){30}(a*)*\\2c", 0 },
+	};
+	enum { LENGTH = 20000 };
+	char *text = memory_alloc(LENGTH + 1);
+
+	(void)state;
+	memset(text, 'a', LENGTH);
+	text[LENGTH] = 'b';
+	for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
+		const char *why = "";
+		long work = 1000000000, left = work;
+		struct pattern *p = pattern_compile_as(bounds[i].pattern,
+		    strlen(bounds[i].pattern), PATTERN_REFERENCES, &why);
+
+		if (p == NULL)
+			fail_msg("%s: %s", bounds[i].pattern, why);
+		assert_int_equal(pattern_match(p, text, LENGTH + 1, &left),
+		    bounds[i].steps == 0 ? -1 : 0);
+		if (work - left > (bounds[i].steps == 0 ? 11000000 : bounds[i].steps * LENGTH))
+			fail_msg("%s took %ld steps", bounds[i].pattern, work - left);
+		left = 100;
+		assert_int_equal(pattern_match(p, text, LENGTH + 1, &left), -1);
+		assert_true(left < 0);
+		pattern_free(p);
+	}
+	free(text);
+}
+
+static void
+too_much_looking_around_is_refused(void **state)
+{
+	char source[66 * 4];
+	const char *why = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 66; i++)
+		memcpy(source + i * 4, "(?=)", 4);
+	assert_null(pattern_compile(source, sizeof source, &why));
+	assert_string_equal(why, "it looks ahead or behind too often");
+}
+
 int
 main(void)
 {
@@ -298,6 +465,9 @@ main(void)
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(deep_groups_are_refused),
 		cmocka_unit_test(time_is_linear),
+		cmocka_unit_test(references_are_refused_unless_asked_for),
+		cmocka_unit_test(work_is_bounded),
+		cmocka_unit_test(too_much_looking_around_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("pattern", tests, NULL, NULL);

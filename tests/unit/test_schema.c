@@ -309,7 +309,8 @@ static const struct {
 	{ "{\"multipleOf\":0}", "/multipleOf: expected a number above 0" },
 	{ "{\"uniqueItems\":1}", "/uniqueItems: expected true or false" },
 	{ "{\"pattern\":1}", "/pattern: expected a regular expression" },
-	{ "{\"pattern\":\"(?=a)\"}", "/pattern: '(?=a)': lookaround is not supported" },
+	{ "{\"pattern\":\"(?i)a\"}", "/pattern: '(?i)a': inline flags are not supported" },
+	{ "{\"pattern\":\"a\\\\1\"}", "/pattern: 'a\\1': a backreference leads to no group" },
 	{ "{\"patternProperties\":{\"(\":true}}", "/patternProperties: '(': ( has no )" },
 	{ "{\"$ref\":\"other.json\"}",
 	  "/$ref: 'other.json' is not in this schema, and nothing is fetched" },
@@ -392,6 +393,15 @@ static const struct {
 	{ "date", "2024-04-31", false },
 	{ "time", "23:59:60Z", true },
 	{ "time", "12:00:60Z", false },
+	{ "time", "15:59:60-08:00", true },
+	{ "time", "01:29:60.25+01:30", true },
+	{ "time", "00:29:60-23:30", true },
+	{ "time", "23:29:60+23:30", true },
+	{ "time", "23:59:60+01:00", false },
+	{ "time", "22:59:60-00:30", false },
+	{ "date-time", "1990-12-31T15:59:60-08:00", true },
+	{ "date-time", "1991-01-01t00:59:60+01:00", true },
+	{ "date-time", "1990-12-31T16:59:60-08:00", false },
 	{ "time", "12:00:00.5+05:30", true },
 	{ "time", "12:00:00", false },
 	{ "date-time", "2024-02-29t12:00:00z", true },
@@ -512,6 +522,67 @@ cost_is_limited(void **state)
 	buffer_free(&why);
 }
 
+/* Appends a text, with a number for each # in it. */
+static void
+append_number(struct buffer *b, const char *text, int number)
+{
+	for (; *text != '\0'; text++)
+		if (*text == '#')
+			buffer_format(b, "%d", number);
+		else
+			buffer_byte(b, *text);
+}
+
+/* What a pattern takes counts, what a keyword lists, and a pattern that none can match in
+ * time; what is asked of a few of them passes. */
+static void
+costs_of_patterns_and_lists_are_limited(void **state)
+{
+	static const struct {
+		const char *before, *each, *after, *value_each;
+		int count;
+		bool array, passes;
+	} costs[] = {
+		{ "{\"patternProperties\":{", "\"(x|#)*(y|z)*[^k#]{2}_\":true", "}}", "\"k#\":1", 2000, false, false },
+		{ "{\"patternProperties\":{", "\"^(x|#)*y\":true", "}}", "\"k#\":1", 50, false, true },
+		{ "{\"items\":{\"enum\":[", "#", ",\"x\"]}}", "\"x\"", 8000, true, false },
+		{ "{\"items\":{\"enum\":[", "#", ",\"x\"]}}", "\"x\"", 500, true, true },
+		{ "{\"items\":{\"pattern\":\"^(a*)*(a*)*(a*)*\\\\1c$\"},\"const\":[", "#", "]}",
+		  "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"", 1, true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+		struct error err = ERROR_INIT;
+		struct buffer text = BUFFER_INIT, data = BUFFER_INIT, why = BUFFER_INIT;
+		struct schema *schema;
+		json_t *value;
+
+		buffer_text(&text, costs[i].before);
+		buffer_text(&data, costs[i].array ? "[" : "{");
+		for (int n = 0; n < costs[i].count; n++) {
+			buffer_text(&text, n > 0 ? "," : "");
+			buffer_text(&data, n > 0 ? "," : "");
+			append_number(&text, costs[i].each, n);
+			append_number(&data, costs[i].value_each, n);
+		}
+		buffer_text(&text, costs[i].after);
+		buffer_text(&data, costs[i].array ? "]" : "}");
+		schema = compile(text.data, &err);
+		if (schema == NULL)
+			fail_msg("%s: %s", costs[i].before, err.message);
+		value = parse(data.data);
+		assert_int_equal(schema_check(schema, value, &why), costs[i].passes ? 0 : -1);
+		assert_string_equal(buffer_string(&why), costs[i].passes ? ""
+		    : "too much to check against its schema");
+		json_decref(value);
+		schema_free(schema);
+		buffer_free(&text);
+		buffer_free(&data);
+		buffer_free(&why);
+	}
+}
+
 static void
 depth_is_limited(void **state)
 {
@@ -561,6 +632,7 @@ main(void)
 		cmocka_unit_test(formats_are_checked_when_asked),
 		cmocka_unit_test(typos_pass_unless_asked),
 		cmocka_unit_test(cost_is_limited),
+		cmocka_unit_test(costs_of_patterns_and_lists_are_limited),
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(long_values_are_cut_in_messages),
 	};

@@ -9,14 +9,16 @@
 #include "json/value.h"
 
 #define FENCE "```"
+#define ANY "{}"
 
-/* As providers are asked for it: an object. */
+/* As providers are asked for it: an object, which true is written as. Nothing would ever
+ * fit false. */
 static int
 compile(struct output_schema *o, json_t *document, const char *place, struct error *err)
 {
-	if (!json_is_object(document))
-		return error_set(err, ERROR_DEFINITION, place, "expected a JSON Schema, an object, got %s",
-		    definition_type(document));
+	if (!json_is_object(document) && !json_is_true(document))
+		return error_set(err, ERROR_DEFINITION, place,
+		    "expected a JSON Schema, an object or true, got %s", definition_type(document));
 	o->schema = schema_compile(document, SCHEMA_TYPOS, place, err);
 	return o->schema == NULL ? -1 : 0;
 }
@@ -25,7 +27,10 @@ int
 output_schema_take(struct output_schema *o, json_t *value, struct error *err)
 {
 	output_schema_free(o);
-	value_write(value, &o->text);
+	if (json_is_true(value))
+		buffer_text(&o->text, ANY);
+	else
+		value_write(value, &o->text);
 	return compile(o, value, NULL, err);
 }
 
@@ -44,7 +49,9 @@ output_schema_load(struct output_schema *o, const char *path, struct error *err)
 		document = value_parse(buffer_string(&text), text.len, path, ERROR_DEFINITION, err);
 	if (document != NULL)
 		result = compile(o, document, path, err);
-	if (result == 0)
+	if (result == 0 && json_is_true(document))
+		buffer_text(&o->text, ANY);
+	else if (result == 0)
 		scan_minify(span_of(text.data, text.len), &o->text);
 	json_decref(document);
 	buffer_free(&text);

@@ -65,6 +65,24 @@ ask() { awf-step -a extractor ask "$@" <<<question; }
 	awf-verify -q
 }
 
+@test "the schema true takes any JSON value, and is asked for as {}" {
+	answers '[1, "two"]'
+	echo true >any.json
+	extractor '' true
+	ask | grep '^{"data":\[1,"two"\],"metadata":'
+	awf-step -m told/m --output-schema any.json any <<<question | grep '^{"data":\[1,"two"\],"metadata":'
+	same "$(jq -c .output_schema requests.jsonl | sort -u)" '{}'
+	echo false >any.json
+	run -2 --separate-stderr awf-step -m told/m --output-schema any.json none <<<question
+	same "$stderr" 'awf-step: any.json: expected a JSON Schema, an object or true, got false'
+}
+
+@test "an answer is held to a pattern that looks ahead" {
+	answers '{"mail":"a..b@example.org"}' '{"mail":"a.b@example.org"}'
+	extractor '' '{"type":"object","properties":{"mail":{"type":"string","format":"email","pattern":"^(?!\\.)(?!.*\\.\\.)[a-z.]*@[a-z.]+$"}}}'
+	same "$(ask -r)" '{"mail":"a.b@example.org"}'
+}
+
 @test "the system prompt tells the schema, and the request has it" {
 	answers '{"n":1}'
 	ask -q
@@ -165,7 +183,7 @@ $SCHEMA"
 	same "$stderr" "awf-step: agents/extractor.md:4: output_schema: /require: unknown keyword (did you mean 'required'?)"
 	extractor '' '[1]'
 	run -2 --separate-stderr ask
-	same "$stderr" 'awf-step: agents/extractor.md:4: output_schema: expected a JSON Schema, an object, got list'
+	same "$stderr" 'awf-step: agents/extractor.md:4: output_schema: expected a JSON Schema, an object or true, got list'
 	extractor '' list.json
 	run -2 --separate-stderr ask
 	[[ $stderr == 'awf-step: agents/extractor.md:4: output_schema: '*'agents/list.json: unable to open'* ]]

@@ -346,7 +346,7 @@ static const struct {
 	{ "phases: [a]", "x.md:2", "expected a phase {name: …, instructions: …}, got text" },
 	{ "phases:\n  - name: a\n    instructions: x\n    later: y", "x.md:5", "later: unknown key" },
 	{ "output_schema: [a]", "x.md:2",
-	  "output_schema: expected a JSON Schema, an object, got list" },
+	  "output_schema: expected a JSON Schema, an object or true, got list" },
 	{ "output_schema: {typ: object}", "x.md:2",
 	  "output_schema: /typ: unknown keyword (did you mean 'type'?)" },
 	{ "output_repairs: -1", "x.md:2", "output_repairs: expected a whole number from 0 to 2147483647" },

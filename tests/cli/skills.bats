@@ -113,7 +113,7 @@ phases:
 
 @test "skills that are missing, empty or not as they should be" {
 	agent helper 'skills: pdf'
-	same "$(refused helper)" "agents/helper.md:5: skills: pdf/SKILL.md: not found in .awf/skills, .agents/skills, .claude/skills, skills, $XDG_CONFIG_HOME/awf/skills, $HOME/.agents/skills, $HOME/.claude/skills, /usr/local/share/awf/skills"
+	same "$(refused helper)" "agents/helper.md:5: skills: pdf/SKILL.md: not found in .awf/skills, .agents/skills, .claude/skills, skills, $XDG_CONFIG_HOME/awf/skills, $HOME/.agents/skills, $HOME/.claude/skills, $ROOT/share/skills"
 	mkdir -p skills/pdf skills/pfd
 	[[ $(refused helper) == *"skills: pdf/SKILL.md: not found in "*"(did you mean 'pfd'?)" ]]
 	while IFS='|' read -r text message; do
@@ -178,7 +178,7 @@ of the part
 
 @test "AGENTS.md: none, or an empty one" {
 	agent helper 'agents_md: true'
-	same "$(refused helper)" "agents/helper.md:5: agents_md: there is no AGENTS.md in /usr/local/share/awf, $XDG_CONFIG_HOME/awf, $PWD"
+	same "$(refused helper)" "agents/helper.md:5: agents_md: there is no AGENTS.md in $ROOT/share, $XDG_CONFIG_HOME/awf, $PWD"
 	printf ' \n' >AGENTS.md
 	same "$(refused helper)" "AGENTS.md: is empty"
 	printf '\xff' >AGENTS.md

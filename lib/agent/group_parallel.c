@@ -239,7 +239,7 @@ rank(const struct branches *b, const struct step_result *r)
 		return 3;
 	if (all)
 		return 0;
-	return step_beyond_rescue(r->error.code) ? 1 : 2;
+	return error_of_work(r->error.code) ? 2 : 1;
 }
 
 /* The first of the lowest rank; begun if there is none at all. */

@@ -165,13 +165,6 @@ passed_code(const struct item *item)
 	return error.code;
 }
 
-bool
-step_beyond_rescue(enum error_code code)
-{
-	return code == ERROR_WAITING || code == ERROR_CANCELLED || code == ERROR_INTERRUPTED ||
-	    code == ERROR_UPSTREAM_INCOMPLETE || code == ERROR_SYSTEM;
-}
-
 /* Decides whether the work is to be done: sets work->skipped or work->error if it
  * is not. An item that is not taken is not looked at by --when either. */
 static int
@@ -179,7 +172,7 @@ decide(struct working *work, struct error *err)
 {
 	bool failed = item_error(work->item).at != NULL, taken;
 
-	if (failed && (!work->step->rescue || step_beyond_rescue(passed_code(work->item))))
+	if (failed && (!work->step->rescue || !error_of_work(passed_code(work->item))))
 		work->skipped = "upstream_failed";
 	else if (!failed && work->step->rescue)
 		work->skipped = "nothing_failed";

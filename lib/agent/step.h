@@ -137,10 +137,6 @@ struct recall_query step_query(const struct step *s, int64_t index);
 /* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
  * recorded by that. */
 bool step_expects(struct step *s, const struct item *item, int64_t index);
-/* Whether what failed so did otherwise than by its work, and might have come to something
- * else: it was ended, has died, waits. --rescue does not catch that. */
-bool step_beyond_rescue(enum error_code code);
-
 /* One call for an item. count items came joined (-s) with these causes; item->
  * metadata is the first's then. refused: why the call fails without its work being
  * done, as the gate does not take the item; NULL. */

@@ -126,7 +126,7 @@ working_put_results(const struct working *work, struct buffer *out)
 bool
 working_fails(const struct working *work)
 {
-	return work->step->failure != FAILURE_ALLOWED || work->error.code == ERROR_WAITING;
+	return work->step->failure != FAILURE_ALLOWED || !error_of_work(work->error.code);
 }
 
 static void

@@ -130,6 +130,13 @@ error_class(enum error_code code)
 	return codes[code].class;
 }
 
+bool
+error_of_work(enum error_code code)
+{
+	return code != ERROR_WAITING && code != ERROR_CANCELLED && code != ERROR_INTERRUPTED &&
+	    code != ERROR_UPSTREAM_INCOMPLETE && code != ERROR_SYSTEM;
+}
+
 int
 error_status(enum error_code code)
 {

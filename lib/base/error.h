@@ -104,6 +104,9 @@ const char *error_name(enum error_code code);
 /* The code of a name of len bytes, or ERROR_NONE if there is no such code. */
 enum error_code error_from_name(const char *name, size_t len);
 enum error_class error_class(enum error_code code);
+/* Whether it tells what the work came to. What was ended, has died, lacks its input or
+ * waits might have come to something else: nobody is to act on such a failure. */
+bool error_of_work(enum error_code code);
 /* Exit status of a program that ends because of this code. */
 int error_status(enum error_code code);
 /* "usage", "definition", "input", "execution", "provider" or "system". */

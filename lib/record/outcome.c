@@ -267,7 +267,7 @@ read_error(struct call_record *c, struct span error)
 		c->end = CALL_NEITHER;
 	} else {
 		c->end = CALL_FAILED;
-		c->excused |= c->allowed;
+		c->excused |= c->allowed && error_of_work(c->code);
 	}
 	free(code);
 }

@@ -129,6 +129,16 @@ killing_feed() {
 	[ -e caught ]
 }
 
+@test "--allow-failure allows what the work came to, not that who is read from died" {
+	run -3 awf-run -c '{ awf-step -n z -- echo z; awf-step -n a -- sh -c "kill -9 \$PPID; sleep 1"; } |
+		awf-step --allow-failure b -- cat | awf-step -q c -- tee -a got'
+	same "$(cat got)" z
+	same "$(payloads step.completed 'select(.call == "b:0:1").error.code')" '"upstream_incomplete"'
+	run -3 awf-run -c 'awf-step -n --allow-failure --each g -- sh -c "awf-step -n a -- sh -c \"kill -9 \\\$PPID; sleep 1\" | cat" |
+		awf-step -q c -- touch acted'
+	[ ! -e acted ]
+}
+
 @test "a stream that a step has ended well without items is an input of none" {
 	run -0 awf-run -c 'awf-step -i lines a -- cat </dev/null | awf-step b -- touch ran | awf-step -s c -r -- jq -c .'
 	same "$output" "[]"

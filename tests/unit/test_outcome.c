@@ -149,6 +149,7 @@ test_rules(void **state)
 		/* modes */
 		{ "R <a:0:0,try >a:0:0=exit_status", 1, 0, 0, "", ERROR_NONE },
 		{ "R <a:0:0,allow-failure >a:0:0=exit_status", 1, 0, 0, "", ERROR_NONE },
+		{ "R <a:0:0,allow-failure >a:0:0=interrupted", 1, 1, 0, "a:0:0", ERROR_INTERRUPTED },
 		/* codes that are none */
 		{ "R <a:0:0 >a:0:0=downstream_closed", 1, 0, 0, "", ERROR_NONE },
 		{ "R <a:0:0 >a:0:0=waiting", 1, 0, 1, "", ERROR_NONE },

@@ -1,5 +1,6 @@
 #include "agent/working.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,15 @@ take_end(struct working *work, struct body *body)
 		working_pend(work);
 }
 
+/* Whether a group's body, or the last that its shell waited for, was killed: a step that
+ * had no time to enter the roster, as likely as not. What a body works is in its steps. */
+static bool
+body_killed(const struct working *work)
+{
+	return work->step->passes && work->error.code == ERROR_EXIT_STATUS && !work->told &&
+	    work->exit_code == 128 + SIGKILL;
+}
+
 /* A step in the body that died has cut something off, whatever a shell has made of its
  * end: what came is not the result. A body that was ended itself says so. What the machine
  * did to the step it did to the body. */
@@ -150,16 +160,20 @@ look_for_dead(struct working *work)
 	const struct step *s = work->step;
 	struct roster_death death;
 
-	if ((work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS && !work->told) ||
-	    !roster_died(s->run->directory, work->id, &death))
+	if (work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS && !work->told)
 		return;
-	working_drop_passed(work);
-	if (*death.reason != '\0')
+	if (!roster_died(s->run->directory, work->id, &death)) {
+		if (!body_killed(work))
+			return;
+		error_set(&work->error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
+	} else if (*death.reason != '\0') {
 		error_set(&work->error, ERROR_SYSTEM, NULL, "step %s failed: %s", death.process,
 		    death.reason);
-	else
+	} else {
 		error_set(&work->error, ERROR_INTERRUPTED, NULL, "the step %s died before its end",
 		    death.process);
+	}
+	working_drop_passed(work);
 }
 
 /* One try of a command. 0, or -1 if the machine failed; the try's error is in

@@ -139,6 +139,18 @@ killing_feed() {
 	[ ! -e acted ]
 }
 
+@test "--rescue catches no group whose body was killed, be it before a step in it was known" {
+	for body in 'kill -9 $$' 'sh -c "kill -9 \$\$"; exit $?'; do
+		run -3 --separate-stderr env BODY="$body" awf-run -c 'awf-step -n --each g -- sh -c "$BODY" |
+			awf-step --rescue c -- touch caught'
+		[[ "$stderr" == *"g: the body, or a step in it, was killed"* ]]
+		run -3 env BODY="$body" awf-run -c 'echo x | awf-step --parallel --strategy any p -- "eval \"\$BODY\"" false |
+			awf-step --rescue c -- touch caught'
+		[ ! -e caught ]
+	done
+	run -0 awf-run -n -c 'awf-step -n -q --each --retries 1 --delay 1ms g -- sh -c "[ -e once ] || { touch once; kill -9 \$\$; }"'
+}
+
 @test "a stream that a step has ended well without items is an input of none" {
 	run -0 awf-run -c 'awf-step -i lines a -- cat </dev/null | awf-step b -- touch ran | awf-step -s c -r -- jq -c .'
 	same "$output" "[]"

@@ -57,6 +57,9 @@ struct recalled {
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
 	char root[ID_SIZE];          /* of the first step.started of the call, in whichever
 	                                attempt: what the calls inside know it by */
+	const char *changed_inside;  /* a call in it that, in any attempt, has changed something
+	                                which is not to be done twice, or may have; NULL; the
+	                                history's */
 	struct recalled_event started;   /* in the latest attempt that made the call */
 	struct recalled_event completed; /* likewise; empty if RECALL_OPEN */
 	struct recalled_event original;  /* the end that holds the result, if that is an

@@ -336,6 +336,19 @@ may_have_happened(const struct working *work)
 	    work->error.code == ERROR_INTERRUPTED || work->killed);
 }
 
+/* Whether what the recorded call has changed, which this one has taken over, would be
+ * changed again: what a try takes over, the next one does not. */
+static bool
+repeats_recorded(const struct working *work, struct buffer *what)
+{
+	const struct recalled *r = &work->recalled;
+
+	if (!work->recalls || r->changed || r->changed_inside == NULL)
+		return false;
+	buffer_text(what, r->changed_inside);
+	return true;
+}
+
 /* What the command has started may have done what is not to be done twice: what failed stands
  * then, and says so. */
 static bool
@@ -343,7 +356,8 @@ would_repeat(struct working *work)
 {
 	struct buffer what = BUFFER_INIT;
 	struct error why = work->error;
-	bool repeats = inside_changed(work->step->run, work->id, work->record_from, &what);
+	bool repeats = repeats_recorded(work, &what) ||
+	    inside_changed(work->step->run, work->id, work->record_from, &what);
 
 	if (repeats)
 		error_set(&work->error, why.code, *why.place != '\0' ? why.place : NULL,

@@ -126,7 +126,7 @@ add_call(struct recording *rec, char *id)
 	c = &rec->calls[rec->call_count++];
 	*c = (struct recorded_call){ .id = id, .attempt = rec->attempt, .claimed_by = NO_CALL,
 		.input_from = NO_CALL, .result_from = NO_CALL, .winner = NO_CALL,
-		.last_tool = NO_TOOL,
+		.last_tool = NO_TOOL, .changed_inside = NO_CALL,
 		.enclosing = find_enclosing(rec, id) };
 	return c;
 }

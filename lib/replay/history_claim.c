@@ -298,6 +298,8 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	if (source->foreign)
 		memcpy(r->run_id, source->run_id, ID_SIZE);
 	memcpy(r->root, record->root, ID_SIZE);
+	if (*text_at(h, record->changed_inside) != '\0')
+		r->changed_inside = text_at(h, record->changed_inside);
 	r->record = (size_t)(record - h->records);
 	if (history_line(h, &record->started, &r->started, err) == 0 &&
 	    history_line(h, &record->completed, &r->completed, err) == 0 &&

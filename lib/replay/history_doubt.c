@@ -199,6 +199,41 @@ recording_only_begun(const struct recording *rec, size_t call)
 	return true;
 }
 
+/* Whether a call's own work has changed something, or may have: one that failed by itself
+ * has not. Of a child run that ended well nobody knows here. */
+static bool
+attempt_changed(const struct recorded_call *c)
+{
+	if (c->idle || c->state == RECALL_SKIPPED)
+		return false;
+	if (c->child != NULL)
+		return c->state == RECALL_SUCCEEDED;
+	return c->effects && !c->idempotent && (c->state != RECALL_FAILED || c->cut != NULL);
+}
+
+/* Whether a tool of the call has, in any attempt. */
+static bool
+tool_changed(const struct recording *rec, size_t call)
+{
+	size_t tool = rec->calls[rec->calls[call].root].last_tool;
+
+	while (tool != NO_TOOL && (rec->tools[tool].blocked || rec->tools[tool].idempotent))
+		tool = rec->tools[tool].before;
+	return tool != NO_TOOL;
+}
+
+static void
+note_changed(struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	size_t *around = &rec->calls[rec->calls[c->enclosing].root].changed_inside;
+
+	if (attempt_changed(c) || (c->root == call && tool_changed(rec, call)))
+		*around = call;
+	else if (c->root == call && c->changed_inside != NO_CALL)
+		*around = c->changed_inside;
+}
+
 void
 recording_note_began(struct recording *rec)
 {
@@ -209,6 +244,8 @@ recording_note_began(struct recording *rec)
 		if (c->enclosing != NO_CALL && !c->left_out && (attempt_began(c) || (c->root == i &&
 		    (c->began_inside || tool_began(rec, i)))))
 			rec->calls[rec->calls[c->enclosing].root].began_inside = true;
+		if (c->enclosing != NO_CALL && !c->left_out)
+			note_changed(rec, i);
 	}
 }
 

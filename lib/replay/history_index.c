@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst3"
+#define MAGIC "awf-hst4"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -23,7 +23,7 @@ struct index {
 	struct place *places;
 	size_t place_count, place_capacity;
 	struct buffer text;
-	uint64_t prefix;
+	uint64_t prefix, empty;
 };
 
 static void
@@ -168,6 +168,7 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 	struct index_record *r = &x->records[x->count++];
+	size_t inside;
 
 	memset(r, 0, sizeof *r);
 	r->order = call;
@@ -189,6 +190,8 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
 	r->maybe = recording_only_begun(rec, call);
+	inside = rec->calls[c->root].changed_inside;
+	r->changed_inside = inside != NO_CALL ? add_text(x, rec->calls[inside].id) : x->empty;
 	memcpy(r->root, rec->calls[c->root].started, ID_SIZE);
 	add_events(x, rec, call, r);
 }
@@ -230,6 +233,7 @@ static void
 index_make(struct index *x, const struct recording *rec)
 {
 	x->prefix = add_text(x, rec->spec->prefix != NULL ? rec->spec->prefix : "");
+	x->empty = add_text(x, "");
 	for (size_t i = 0; i < history_source_count(rec->spec); i++) {
 		rec->sources[i].path = add_text(x, history_source(rec->spec, i)->path);
 		rec->sources[i].blobs = add_text(x, history_source(rec->spec, i)->blobs);

@@ -65,6 +65,8 @@ struct recorded_call {
 	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
 	bool began_inside;           /* one of them began to change something; kept at the root */
+	size_t changed_inside;       /* one of them that did, or may have, and is not to do so
+	                                twice; NO_CALL; kept at the root */
 	bool idle;                   /* it never began its work */
 	bool tried;                  /* its failure stands (--try) */
 	bool by_user;                /* it was skipped, as the user said */
@@ -149,7 +151,7 @@ bool recording_doubtful(const struct recording *rec, size_t call);
 bool recording_began(const struct recording *rec, size_t call);
 /* Whether all that is known of its effects is that the call was begun. */
 bool recording_only_begun(const struct recording *rec, size_t call);
-/* Tells the calls around those that did. */
+/* Tells the calls around those that did, or have. */
 void recording_note_began(struct recording *rec);
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
@@ -180,6 +182,7 @@ struct index_record {
 	 * of none of the records. */
 	_Atomic uint64_t anew, redefined;
 	uint64_t definition;         /* part of its digest */
+	uint64_t changed_inside;     /* in text: the call in it that has; "" */
 	char root[ID_SIZE];
 };
 

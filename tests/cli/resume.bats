@@ -529,3 +529,20 @@ dies_in_stdin() {
 	[[ $stderr == *"HOME: not an absolute path, which would name another place in each directory"* ]]
 	[ ! -e here ]
 }
+
+@test "a body of which a try takes over an effect is not tried again" {
+	flow 'echo x | awf-step --retries 1 --delay 1ms --each g -- sh -c "
+		awf-step --each in -- awf-step --effects external send -- effect send |
+		awf-step u -- sh -c \"die && [ -e ok ]\"" | awf-step fin -r -- cat'
+	dies ./flow.awf
+	run -3 --separate-stderr awf-run --resume "$run_id"
+	[[ $stderr == *"not tried again, as g:0:0/in:0:0/send:0:0 has changed something"* ]]
+	touch ok
+	run -0 awf-run --resume "$run_id"
+	same "$(cat send.ledger)" x
+	# What is to be done as often as it takes is.
+	rm ok id send.ledger
+	flow "$(sed 's/external/external,idempotent/; s/\[ -e ok \]/{ [ -e ok ] || { touch ok; false; }; }/' flow.awf)"
+	dies ./flow.awf
+	run -0 awf-run --resume "$run_id"
+}

@@ -276,6 +276,18 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 			    "the step %s has not ended, or not begun", *path);
 			return true;
 		}
+	/* Whoever closed the pipe before them has lost what they make from now on. */
+	for (size_t i = 0; i < j->made.count; i++) {
+		char *call = memory_format("%s:0", j->made.makers[i].process);
+		bool ended = roster_ended(s->roster, call);
+
+		free(call);
+		if (ended)
+			continue;
+		error_set(why, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+		    "the step %s has not ended, and more of it may be lost", j->made.makers[i].process);
+		return true;
+	}
 	return made_check(&j->made, s->step->run->transcript.path, why) == -1;
 }
 

@@ -122,9 +122,9 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 }
 
 @test "a step that died where no call shows it makes the run fail" {
-	run -3 --separate-stderr awf-run -c 'ulimit -f 3
+	run -4 --separate-stderr awf-run -c 'ulimit -f 3
 		head -c 20000 /dev/zero | awf-step a -r -- cat | wc -c'
-	[[ $stderr == *'awf-run: pipeline: step a:0 failed: it died before its end'* ]]
+	[[ $stderr == *'awf-run: pipeline: step a:0 failed: '*'File too large'* ]]
 	run -3 awf-run -c 'sleep 1 | timeout -s KILL 0.2 awf-step a -r -- cat | cat'
 	same "$(jq -c 'select(.type == "run.completed").payload | [.status, .error.code]' "$(transcript)")" \
 		'["failed","interrupted"]'

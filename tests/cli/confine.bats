@@ -22,7 +22,8 @@ cleanup() {
 inside() { confined "$WORK" /bin/sh -c "$@"; }
 # Everything below the workspace: kind, mode, time, contents.
 listing() { (cd "$WORK" && find . -printf '%y %m %T@ %C@ %p %l\n' | sort && find . -type f -exec cksum {} + | sort); }
-mounts() { wc -l </proc/self/mountinfo; }
+# Mounts of this test; others mount beside it.
+mounts() { grep -cF " $BATS_TEST_TMPDIR" /proc/self/mountinfo || true; }
 # Whether a process has these words in its command line.
 running() { pgrep -f -- "$1" >/dev/null; }
 stopped() { ! running "$1"; }

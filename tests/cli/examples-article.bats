@@ -22,7 +22,7 @@ written_from() {
 	article
 	same "$(answers "$(transcript)")" ' 3 research '
 	deterministic
-	run -0 awf-run -n --approve findings --resume @
+	run -0 --separate-stderr awf-run -n --approve findings --resume @
 	same "${lines[0]}" "$title"
 	same "$(answers "$(transcript)")" ' 3 research 3 write '
 	deterministic
@@ -33,7 +33,7 @@ written_from() {
 @test "what the person has changed is what is written from" {
 	article
 	awf-replay --state findings | jq -r .input | sed '/factory/d' >findings.txt
-	run -0 awf-run --approve findings --resume @ <findings.txt
+	run -0 --separate-stderr awf-run --approve findings --resume @ <findings.txt
 	same "${lines[0]}" "$title"
 	same "$(written_from)" "$(cat findings.txt)"
 	deterministic

@@ -185,6 +185,6 @@ cli_end() {
 	grep -v 'message_stop\|message_delta' "$stream" >cut.jsonl
 	model_server --answer cut.jsonl --answer cut.jsonl --answer "$stream"
 	run -0 awf-run -c 'awf-step -n -m anthropic/m -p hi --delay 1ms -r a'
-	same "$(awf-tail --json --type message.assistant | jq -c '.payload.partial' | paste -sd' ')" 'true true null'
+	same "$(awf-tail --json --type message.assistant | jq -c '.payload | select(.retry == null).partial' | paste -sd' ')" 'true true null'
 	run -0 awf-verify --determinism --isolation copy
 }

@@ -390,10 +390,15 @@ def tell(what, options, failure, this):
 
 def play_rounds(options, world, server):
     measure(world, server, options)
-    kills, failures, numbers = 0, 0, range(options.rounds)
+    kills, failures, played = 0, 0, 0
     if options.only is not None:
         numbers = [options.only] * options.repeat
+    else:  # a few rounds more, if chance has killed nothing in the first
+        numbers = range(options.rounds + 10)
     for number in numbers:
+        if options.only is None and number >= options.rounds and kills:
+            break
+        played += 1
         this = Round(world, server, options, number)
         shutil.rmtree(this.base, ignore_errors=True)
         try:
@@ -404,7 +409,7 @@ def play_rounds(options, world, server):
             tell(f"round {number}", options, failure, this)
             if failures >= options.failures:
                 break
-    print(f"{len(numbers)} rounds, seed {options.seed}, {kills} kills, {failures} failures")
+    print(f"{played} rounds, seed {options.seed}, {kills} kills, {failures} failures")
     if not kills and not failures and options.only is None:
         print("nothing was killed")
         return 1

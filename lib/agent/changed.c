@@ -487,12 +487,12 @@ changed_free(struct changed *c)
 static size_t
 find_lines(struct span text, size_t **begins)
 {
-	size_t count = 0, capacity = 0, at = 0;
+	size_t count = 0, capacity = 64, at = 0;
 	const char *end;
 
-	for (*begins = NULL;; count++) {
+	for (*begins = memory_array(NULL, capacity, sizeof **begins);; count++) {
 		if (count == capacity) {
-			capacity = capacity == 0 ? 64 : 2 * capacity;
+			capacity *= 2;
 			*begins = memory_array(*begins, capacity, sizeof **begins);
 		}
 		(*begins)[count] = at;

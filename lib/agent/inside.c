@@ -127,7 +127,7 @@ take_completed(struct inside *in, const struct event_view *view)
 	char *call = span_text(span_member(view->payload, "call"));
 	const size_t *found = call != NULL ? map_get(&in->by_call, call, strlen(call)) : NULL;
 
-	if (found != NULL && failed_by_itself(view->payload))
+	if (found != NULL && in->list != NULL && failed_by_itself(view->payload))
 		in->list[*found].harmless = true;
 	free(call);
 }
@@ -142,7 +142,7 @@ take_inner(struct inside *in, const struct event_view *view, const char *id)
 
 	if (event_copy_id(view->parent_event_id, cause))
 		found = map_get(&in->events, cause, ID_SIZE - 1);
-	if (found == NULL)
+	if (found == NULL || in->list == NULL)
 		return;
 	if (view->type == EVENT_TOOL_RESULT && *found != NOTHING &&
 	    failed_by_itself(view->payload))

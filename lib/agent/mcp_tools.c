@@ -440,7 +440,7 @@ shown_find(const struct shown *s, struct span name)
 {
 	const size_t *number = name.at == NULL ? NULL : map_get(&s->numbers, name.at, name.len);
 
-	return number == NULL ? span_of(NULL, 0) : s->list[*number];
+	return number == NULL || s->list == NULL ? span_of(NULL, 0) : s->list[*number];
 }
 
 static void

@@ -83,17 +83,17 @@ struct step {
 	bool idempotent;
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
-	struct sandbox sandbox;      /* of the command, or of all tools */
 	bool shown;                  /* --dry-run on a terminal */
+	struct sandbox sandbox;      /* of the command, or of all tools */
 	struct budget *budget;       /* of what an agent may cost; NULL: no limit */
 	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
 
 	/* Where. */
 	struct run *run;
 	const struct recall *recall; /* what was recorded before; NULL: nothing */
-	bool member;                 /* it is a round or a branch of the call around it */
 	int64_t compared;            /* of the call that comes next: recall_query.compared, or
 	                                STEP_CUT_OFF */
+	bool member;                 /* it is a round or a branch of the call around it */
 	int reader;                  /* in a replay: the output whose reader may go; else 0 */
 	const char *enclosing;       /* $AWF_CALL; "" */
 	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */

@@ -152,7 +152,7 @@ hunk_end(const struct edits *e, size_t first)
 {
 	size_t end = first, quiet = 0;
 
-	for (size_t i = first; i < e->count && quiet <= 2 * CONTEXT; i++) {
+	for (size_t i = first; i < e->count && quiet <= (size_t)2 * CONTEXT; i++) {
 		quiet = e->list[i].sign == ' ' ? quiet + 1 : 0;
 		if (quiet == 0)
 			end = i + 1;

@@ -279,7 +279,7 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 	int64_t began = clock_monotonic(), elapsed;
 	int sent = 0, pause = LOOK_AGAIN_MIN, quiet = 0;
 
-	while ((elapsed = clock_monotonic() - began) < 2 * GRACE_MS) {
+	while ((elapsed = clock_monotonic() - began) < (int64_t)2 * GRACE_MS) {
 		if (visit(ancestor, due(elapsed, signal_number, &sent), spare, true) != 0) {
 			quiet = 0;
 			pause_for(pause);

@@ -149,6 +149,8 @@ started(struct tally *t, const struct event_view *view, const char *id)
 	if (len == 0)
 		return;
 	process = enter_process(t, id, len);
+	if (t->processes == NULL)
+		return; /* never: that one is there */
 	if (has_path(t->made, view->path))
 		t->processes[process].expected = true;
 	if (!direct)
@@ -197,7 +199,7 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 
 	if (len > 0 && span_copy(view->event_id, event, sizeof event))
 		map_put(&t->by_event, event, ID_SIZE - 1, enter_process(t, id, len));
-	if (index == NULL || t->calls[*index].ended)
+	if (index == NULL || t->calls == NULL || t->calls[*index].ended)
 		return;
 	call = &t->calls[*index];
 	call->ended = true;

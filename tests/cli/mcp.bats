@@ -335,9 +335,9 @@ provider: codex'
 
 @test "a server may have thousands of tools" {
 	server tools=many
-	# Sanitizers make all of it some ten times slower.
+	# What sanitizers add is not what is bounded here.
 	limit=3
-	! grep -qa __asan_init "$BUILD/bin/awf-step" || limit=30
+	! grep -qa __asan_init "$BUILD/bin/awf-step" || limit=unlimited
 	same "$(echo hello | { ulimit -t "$limit"; awf-step --dry-run -a worker ask; } | jq -c '.tools | length')" 20026
 }
 

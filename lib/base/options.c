@@ -76,7 +76,7 @@ unknown(const struct options *o, const char *place, const char *name, struct err
 static bool
 argument_optional(const struct option_spec *s)
 {
-	return s->argument[0] == '[';
+	return strncmp(s->argument, "[=", 2) == 0;
 }
 
 static int

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/options.h"
 
-enum { LINES = 1, FOLLOW, QUIET, COLOUR, SEAL };
+enum { LINES = 1, FOLLOW, QUIET, COLOUR, SEAL, MODEL };
 
 static const struct option_spec table[] = {
 	{LINES, 'n', "lines", "N", "only the last N"},
@@ -14,6 +14,7 @@ static const struct option_spec table[] = {
 	{QUIET, 'q', NULL, NULL, "say nothing"},
 	{COLOUR, 0, "colour", "WHEN", "always, never or auto"},
 	{SEAL, 0, "seal", "[=KEYFILE]", "with a key or without"},
+	{MODEL, 0, "model", "[PROVIDER/]MODEL", "part of it may be left out"},
 	{OPTION_END, 0, NULL, NULL, NULL},
 };
 
@@ -77,6 +78,7 @@ parses(void **state)
 		{{"--lines", "5", "--lines=6", "--lines="}, "1=5 1=6 1= end"},
 		{{"x", "-f", "y", "--follow"}, "w=x 2 w=y 2 end"},
 		{{"-n", "-f"}, "1=-f end"},
+		{{"--model", "a/b", "--model=c"}, "6=a/b 6=c end"},
 		{{"--seal", "x", "--seal=k", "--seal="}, "5 w=x 5=k 5= end"},
 		{{"--seal"}, "5 end"},
 		{{"--lines", "--"}, "1=-- end"},
@@ -141,13 +143,14 @@ help(void **state)
 	    "usage: awf-x [options] FILE\n"
 	    "       awf-x --list\n"
 	    "\n"
-	    "  -n, --lines N         only the last N\n"
-	    "  -f, --follow          go on as it grows\n"
-	    "  -q                    say nothing\n"
-	    "      --colour WHEN     always, never or auto\n"
-	    "      --seal[=KEYFILE]  with a key or without\n"
-	    "  -h, --help            print this help\n"
-	    "      --version         print the version\n");
+	    "  -n, --lines N                 only the last N\n"
+	    "  -f, --follow                  go on as it grows\n"
+	    "  -q                            say nothing\n"
+	    "      --colour WHEN             always, never or auto\n"
+	    "      --seal[=KEYFILE]          with a key or without\n"
+	    "      --model [PROVIDER/]MODEL  part of it may be left out\n"
+	    "  -h, --help                    print this help\n"
+	    "      --version                 print the version\n");
 	free(text);
 }
 

@@ -8,6 +8,7 @@
 
 #include "program.h"
 #include "verify/against.h"
+#include "verify/from.h"
 #include "verify/replays.h"
 
 #include "base/file.h"
@@ -34,7 +35,7 @@ extern const char transcript_schema[];
 
 enum { OPT_REPAIR = 1, OPT_SCHEMA, OPT_KEY, OPT_HEAD, OPT_PRINT_HEAD, OPT_KEYGEN, OPT_QUIET,
 	OPT_VERBOSE,
-	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE, OPT_AGAINST, OPT_FORMATS };
+	OPT_DETERMINISM, OPT_ISOLATION, OPT_VISIBLE, OPT_FROM, OPT_AGAINST, OPT_FORMATS };
 
 static const struct option_spec options_table[] = {
 	{ OPT_REPAIR, 0, "repair", NULL, "move what a crash left of a line to <run-id>.torn" },
@@ -45,6 +46,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_DETERMINISM, 0, "determinism", NULL, "replay it twice: does it come to the same?" },
 	{ OPT_ISOLATION, 0, "isolation", "KIND", "of the replays: namespaces, copy or none" },
 	{ OPT_VISIBLE, 0, "visible", "DIR", "what they see of private places too; repeatable" },
+	{ OPT_FROM, 0, "from", "FILE", "of a workflow on these recorded answers; the rest is awf-run's" },
 	{ OPT_SCHEMA, 0, "schema", NULL, "print the JSON Schema of a line, or of a projection's" },
 	{ OPT_AGAINST, 0, "against", "SCHEMA", "check lines of JSON against the JSON Schema in this file" },
 	{ OPT_FORMATS, 0, "formats", NULL, "with --against: \"format\" is checked too" },
@@ -55,6 +57,7 @@ static const struct option_spec options_table[] = {
 static const char usage[] =
     "awf-verify [options] [RUN|FILE|DIR]...\n"
     "awf-verify --determinism [options] [RUN|FILE|DIR]...\n"
+    "awf-verify --determinism [options] --from FILE [awf-run options] workflow [arg...]\n"
     "awf-verify --keygen FILE\n"
     "awf-verify --schema [NAME]\n"
     "awf-verify --against SCHEMA [--formats] [FILE]...";
@@ -65,6 +68,7 @@ struct verify_command {
 	const char *of_checks;       /* one that is about what is verified; NULL: none */
 	enum isolation isolation;
 	char **visible;
+	const char *from;            /* recorded answers; NULL: the words are recorded runs */
 	char seal_key[DIGEST_SIZE];  /* "": any */
 	const char *keygen, *head_file;
 	const char *against;         /* a schema, of what is no transcript; NULL */
@@ -345,6 +349,10 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 	case OPT_VISIBLE:
 		command->of_replays = "--visible";
 		return stage_show(&command->visible, value, err);
+	case OPT_FROM:
+		command->of_replays = "--from";
+		command->from = value;
+		return 0;
 	default: command->verbose = true; return 0;
 	}
 }
@@ -384,7 +392,28 @@ check_settings(const struct verify_command *command, const char *const *words, s
 	return 0;
 }
 
-/* Words of the command line that are no options, in order, then NULL. */
+/* Those that are left, in order, then NULL. */
+static int
+take_rest(const struct options *options, const char **words)
+{
+	int count = 0;
+
+	for (int i = options->next; i < options->argc; i++)
+		words[count++] = options->argv[i];
+	words[count] = NULL;
+	return count;
+}
+
+/* What stands before the words for awf-run. */
+static int
+check_before_from(const char **words, int count, struct error *err)
+{
+	return count == 0 ? 0 : error_set(err, ERROR_USAGE, words[0],
+	    "no run goes with --from, whose workflow stands behind it");
+}
+
+/* Words of the command line that are no options, in order, then NULL. Those behind --from
+ * FILE are all for awf-run. */
 static int
 read_options(struct verify_command *command, int argc, char **argv, const char **words,
     struct error *err)
@@ -400,6 +429,13 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 			command->schema = true;
 		else if (set_option(command, id, options.value, err) != 0)
 			return -1;
+		if (id == OPT_FROM) {
+			if (check_before_from(words, count, err) != 0)
+				return -1;
+			count = take_rest(&options, words);
+			id = OPTION_END;
+			break;
+		}
 	}
 	words[count] = NULL;
 	if (id != OPTION_END)
@@ -408,6 +444,18 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 		return -1;
 	return command->schema ? OPT_SCHEMA : command->keygen ? OPT_KEYGEN :
 	    command->against ? OPT_AGAINST : id;
+}
+
+/* The run of a workflow on recorded answers. */
+static int
+verify_from(struct verify_command *command, const char **words)
+{
+	char run_id[ID_SIZE];
+	struct error err = ERROR_INIT;
+
+	if (from_make_run(command->from, (char *const *)(uintptr_t)words, run_id, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	return verify_argument(command, run_id);
 }
 
 static int
@@ -422,10 +470,13 @@ verify_all(struct verify_command *command, const char **words)
 		storage_close(&command->storage);
 		return program_fail(PROGRAM, &err);
 	}
-	if (!words[0])
+	if (command->from)
+		status = verify_from(command, words);
+	else if (!words[0])
 		status = verify_argument(command, NULL);
-	for (; *words; words++)
-		status = worse(status, verify_argument(command, *words));
+	else
+		for (; *words; words++)
+			status = worse(status, verify_argument(command, *words));
 	storage_close(&command->storage);
 	heads_free(&command->heads);
 	return status;

@@ -15,7 +15,7 @@ _awf_verify()
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words storage runs
 	storage=${AWF_STORAGE:-${XDG_DATA_HOME:-$HOME/.local/share}/awf}
 	case $prev in
-	--key | --head | --keygen | --against)
+	--key | --head | --keygen | --against | --from)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	--isolation)
@@ -30,7 +30,7 @@ _awf_verify()
 		return ;;
 	esac
 	case $cur in
-	-*) words='--repair --key --head --print-head --determinism --isolation --visible --keygen --schema --against --formats --quiet --verbose --help --version' ;;
+	-*) words='--repair --key --head --print-head --determinism --isolation --visible --from --keygen --schema --against --formats --quiet --verbose --help --version' ;;
 	*)
 		runs=("$storage"/transcripts/*.jsonl)
 		runs=("${runs[@]##*/}")

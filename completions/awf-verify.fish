@@ -16,6 +16,7 @@ complete -c awf-verify -l print-head -d 'print RUN_ID SEQ DIGEST of what was ver
 complete -c awf-verify -l determinism -d 'replay it twice: does it come to the same?'
 complete -c awf-verify -l isolation -x -a 'namespaces copy none' -d 'of the replays'
 complete -c awf-verify -l visible -x -a '(__fish_complete_directories)' -d 'what they see of private places too'
+complete -c awf-verify -l from -r -F -d 'of a workflow on these recorded answers'
 complete -c awf-verify -l keygen -r -F -d 'make a key for seals: FILE, and FILE.pub'
 complete -c awf-verify -l schema -d 'print the JSON Schema of a line'
 complete -c awf-verify -n '__fish_contains_opt schema' -a 'transcript interagent agent-event daemon-event runtime otlp agentloom'

@@ -131,7 +131,7 @@ static bool
 always_recorded(const char *variable)
 {
 	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_", "AWF_MODEL=",
-		"AWF_TOOL_PATH=", "AWF_ALLOW_TOOLS=", "AWF_TOOLS_POLICY=" };
+		"AWF_PROVIDER=", "AWF_TOOL_PATH=", "AWF_ALLOW_TOOLS=", "AWF_TOOLS_POLICY=" };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strncmp(variable, names[i], strlen(names[i])) == 0)

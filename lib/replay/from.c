@@ -60,11 +60,16 @@ run(char *const *words, struct error *err)
 }
 
 int
+from_answers(const char *file, struct error *err)
+{
+	if (check(file, err) == 0 && set_environment(file, err) == 0)
+		return 0;
+	err->code = ERROR_USAGE;
+	return -1;
+}
+
+int
 from_run(const char *file, char *const *words, struct error *err)
 {
-	if (check(file, err) != 0 || set_environment(file, err) != 0) {
-		err->code = ERROR_USAGE;
-		return -1;
-	}
-	return run(words, err);
+	return from_answers(file, err) == 0 ? run(words, err) : -1;
 }

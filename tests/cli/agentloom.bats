@@ -337,3 +337,88 @@ hash() {
 	awf-run -n -c 'awf-step -n -p hi -m replay/answers.jsonl a >/dev/null; awf-tail --as agentloom' >rec.json
 	same "$(jq -c .a.content rec.json)" '"x"'
 }
+
+# verified OPTIONS…: a run of a workflow on rec.json, and two replays of it.
+verified() { awf-verify --determinism --isolation "${ISOLATION-copy}" --from rec.json "$@"; }
+
+# Namespaces, where there are some.
+find_isolation() {
+	ISOLATION=namespaces
+	awf-run -n -c 'awf-step -n probe -q -- true'
+	awf-replay -q 2>/dev/null || ISOLATION=copy
+}
+
+@test "a workflow on recorded answers comes to the same three times" {
+	find_isolation
+	cat >rec.json <<-'END'
+		{"_version": 2, "ask": {"content": "x"}, "each": [{"content": "1"}, {"content": "2"}],
+		 "nested": {"content": "y"}}
+	END
+	cat >flow <<-'END'
+		#!/bin/sh
+		awf-step -n -p hi -m anthropic/m ask | awf-step keep --effects workspace -- sh -c "cat >>log; wc -l <log"
+		awf-step -i lines -m openai/m each
+		awf-run -n -c 'awf-step -n -p hi -m anthropic/m nested -r'
+	END
+	chmod +x flow
+	printf 'u\nv\n' >input
+	run -0 --separate-stderr verified ./flow <input
+	same "$output$stderr" ''
+	same "$(wc -l <log)" 1
+	run -0 --separate-stderr verified --name other ./flow <input
+	same "$output$stderr" ''
+	same "$(jq -r 'select(.type == "run.started").payload | .name, .snapshot' "$(transcript)" | paste -sd' ')" 'other true'
+	same "$(jq -r 'select(.type == "step.started").payload | .provider // empty' "$(transcript)" | sort -u)" replay
+	same "$(find "$AWF_STORAGE/replays" -mindepth 1)" ''
+	run -0 awf-replay -q --isolation "$ISOLATION"
+}
+
+@test "a workflow on recorded answers that depends on chance is named" {
+	find_isolation
+	echo '{"ask": {"content": "x"}, "then": [{"content": "1"}]}' >rec.json
+	run -3 --separate-stderr verified -n -c "$ask ask; od -An -N8 -tx1 /dev/urandom | awf-step -m openai/m then"
+	same "$output" ''
+	[[ $stderr == "awf-verify: pipeline: the replays differ: then:0:0: "* ]] || same "$stderr" ''
+}
+
+@test "a workflow that asks for other answers than were recorded is no success, and not replayed" {
+	echo '{"ask": {"content": "x"}, "many": [{"content": "1"}]}' >rec.json
+	run -3 --separate-stderr verified -n -c "$ask ask; $ask more"
+	[[ $stderr == *"rec.json: no entry for step 'more'"*"awf-verify: rec.json: the run on these answers ("*") is no success: exit status 3" ]]
+	run -3 --separate-stderr verified -n -c "$ask many; $ask many"
+	[[ $stderr == *"entry 'many': no answer is left (it has 1)"*"is no success: exit status 3" ]]
+	[ ! -e "$AWF_STORAGE/replays" ]
+}
+
+@test "of recorded answers: wrong command lines" {
+	echo '{"ask": {"content": "x"}}' >rec.json
+	echo '{"ask": 1}' >bad.json
+	while IFS='|' read -r status arguments message; do
+		# shellcheck disable=SC2086 # several words
+		run "-$status" --separate-stderr awf-verify $arguments
+		same "$(tail -n 1 <<<"$stderr")" "awf-verify: $message"
+	done <<-'END'
+		1|--from rec.json true|--from: only with --determinism
+		1|--determinism @ --from rec.json true|@: no run goes with --from, whose workflow stands behind it
+		1|--determinism --from|--from: needs an argument, FILE
+		1|--determinism --from bad.json true|bad.json: entry 'ask': expected an answer, or a list of them
+		1|--determinism --from none.json true|none.json: unable to open: No such file or directory
+		1|--determinism --from rec.json|rec.json: no run was made on these answers: awf-run ended with exit status 125
+	END
+	[ ! -e "$AWF_STORAGE/transcripts" ] || same "$(ls "$AWF_STORAGE/transcripts")" ''
+}
+
+@test "a signal ends the workflow that runs on recorded answers" {
+	echo '{"ask": {"content": "x"}}' >rec.json
+	mkfifo begun
+	export TMPDIR=$PWD/tmp
+	mkdir tmp
+	awf-verify --determinism --from rec.json -n -c 'echo >begun; exec sleep 100' 2>said &
+	read -r <begun
+	kill -TERM $!
+	wait $! || status=$?
+	same "$status" 143
+	grep -q 'cancelled by signal 15' said
+	same "$(find tmp -type f)" ''
+	[ ! -e "$AWF_STORAGE/replays" ]
+}

@@ -466,6 +466,13 @@ tool_free(struct tool *t)
 	memset(t, 0, sizeof *t);
 }
 
+bool
+tool_fill_input(const struct tool *t, struct span input, struct buffer *filled)
+{
+	return schema_fill(t->input, span_of(t->input_schema.data, t->input_schema.len), input,
+	    filled);
+}
+
 int
 tool_check_input(const struct tool *t, struct span input, struct buffer *why)
 {

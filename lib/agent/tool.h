@@ -82,6 +82,9 @@ int tool_load_form(struct tool *t, const char *name, const char *workflow_direct
     struct error *err);
 void tool_free(struct tool *t);
 
+/* What a call lacks that the tool requires and has defaults for. Whether there was any:
+ * then filled, which is empty before, is the whole input. */
+bool tool_fill_input(const struct tool *t, struct span input, struct buffer *filled);
 /* Checks arguments (JSON). -1: why says it in a line for the model. */
 int tool_check_input(const struct tool *t, struct span input, struct buffer *why);
 /* What a tool printed, as JSON: its value if the tool has an output schema or the

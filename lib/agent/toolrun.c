@@ -30,7 +30,7 @@ tool_runs_add(struct tool_runs *r, struct span name, struct span call_id, struct
 	memset(run, 0, sizeof *run);
 	run->name = texts[0] == NULL ? memory_text("") : texts[0];
 	run->call_id = texts[1] == NULL ? memory_text("") : texts[1];
-	run->input = input.at == NULL ? span_of("{}", 2) : input;
+	run->input = run->asked = input.at == NULL ? span_of("{}", 2) : input;
 	run->changed = (struct changed)CHANGED_INIT;
 }
 
@@ -95,10 +95,15 @@ check_arguments(const struct agent *agent, const struct tool_run *run, struct bu
 	    ? output_schema_check(&agent->output, run->input, why) : 0;
 }
 
+/* Members that the tool requires and has defaults for are filled in. What is refused all
+ * the same is recorded as it came. */
 static void
 run_check(const struct agent *agent, struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
+
+	if (tool_fill_input(run->tool, run->asked, &run->filled))
+		run->input = span_of(run->filled.data, run->filled.len);
 
 	/* Arguments that are no JSON come as a string of what the model wrote. */
 	if (span_type(run->input) == 's')
@@ -110,6 +115,8 @@ run_check(const struct agent *agent, struct tool_run *run)
 	else if (check_arguments(agent, run, &why) != 0)
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments break the schema: %s",
 		    buffer_string(&why));
+	if (run->error.code != ERROR_NONE)
+		run->input = run->asked;
 	buffer_free(&why);
 }
 
@@ -628,6 +635,7 @@ tool_runs_free(struct tool_runs *r)
 
 		free(run->name);
 		free(run->call_id);
+		buffer_free(&run->filled);
 		buffer_free(&run->output);
 		body_free(&run->body);
 		changed_free(&run->changed);

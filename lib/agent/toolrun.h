@@ -40,7 +40,9 @@ enum tool_source {
 
 struct tool_run {
 	char *name, *call_id;
-	struct span input;              /* JSON; the caller's memory */
+	struct span input;              /* JSON that the tool gets */
+	struct span asked;              /* the same as it came; the caller's memory */
+	struct buffer filled;           /* with what it lacked; "" if it lacks nothing */
 	const struct tool *tool;        /* NULL: it cannot be run */
 	const struct control *control;  /* that answers it; NULL: a program does */
 	struct tool own;                /* loaded for this call (tools_policy warn) */

@@ -143,9 +143,13 @@ tool_runs_recall(struct tool_runs *r, struct error *err)
 
 	for (size_t i = 0; recalled != NULL && i < r->reach; i++) {
 		struct tool_run *run = &r->list[i];
-		const struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
+		struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
 		struct recalled_event *called = recalled_tool_call(recalled, &tool);
 
+		/* It may have been refused where now defaults are filled in. */
+		tool.input = run->asked;
+		if (called == NULL && run->filled.len > 0)
+			called = recalled_tool_call(recalled, &tool);
 		if (called != NULL)
 			called->used = true;
 		if (replays && !replay_run(r, run, called)) {

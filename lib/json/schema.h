@@ -18,9 +18,11 @@
 #define AWF_JSON_SCHEMA_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "json/scan.h"
 
 struct schema;
 
@@ -40,6 +42,11 @@ int schema_check(const struct schema *schema, const json_t *instance, struct buf
  * as "not JSON: …". */
 int schema_check_bytes(const struct schema *schema, const char *bytes, size_t len,
     struct buffer *why);
+/* Fills in the properties that a value lacks, the schema requires and has a default for, in
+ * objects within it too. Whether there were any: then out, which is empty before, is the
+ * value with them, its own bytes otherwise. text: what the schema was parsed from. */
+bool schema_fill(const struct schema *schema, struct span text, struct span value,
+    struct buffer *out);
 void schema_free(struct schema *schema);
 
 #endif

@@ -323,6 +323,7 @@ compile_rule(struct compiler *c, struct node *n, const struct keyword *keyword, 
 
 	*r = (struct rule){ .keyword = keyword, .node = n, .value = value };
 	n->counts |= (keyword->flags & KEYWORD_LAST) != 0;
+	c->schema->defaults |= strcmp(keyword->name, "default") == 0;
 	return keyword->compile == NULL ? 0 : keyword->compile(c, r);
 }
 

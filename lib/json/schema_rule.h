@@ -2,7 +2,8 @@
  * Inside of JSON Schema: what a schema is compiled to. schema_compile.c makes nodes
  * and rules of a document, schema_reference.c ties them together; schema.c checks
  * values against them, with the keywords that speak of a value alone in schema_value.c
- * and those that apply subschemas in schema_apply.c.
+ * and those that apply subschemas in schema_apply.c; schema_default.c fills in what a
+ * value lacks.
  *
  * - Every subschema is a node; a node is found again by its place in the document,
  *   so a reference to it, also to itself, is one pointer.
@@ -77,6 +78,7 @@ struct schema {
 	json_t *documents;        /* the one given, then built-in ones that it refers to */
 	struct node *first, *last;
 	size_t node_count;
+	bool defaults;            /* one of them has a "default" */
 	struct resource *resources;
 };
 

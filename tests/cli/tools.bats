@@ -48,6 +48,30 @@ src/b.c'
 	done
 }
 
+@test "what a tool requires and has a default for is filled in: it gets it, and the model's words stay" {
+	export AWF_TOOL_PATH="$PWD/tools"
+	tool weather '"effects":"none","input_schema":{"type":"object","required":["city","unit","at"],"properties":{"city":{"type":"string"},
+		"unit":{"type":"string","default":"C"},"days":{"default":3},"at":{"$ref":"#/$defs/at"}},
+		"$defs":{"at":{"required":["hour"],"default":{"hour":1},"properties":{"hour":{"type":"integer","default":12}}}}}' cat
+	same "$(step weather '{"city":"Rome","at":{}}')" '{"city":"Rome","at":{"hour":12},"unit":"C"}'
+	same "$(step weather '{"city":"Rome","unit":"F"}')" '{"city":"Rome","unit":"F","at":{"hour":1}}'
+	same "$(payloads tool.call .input)" '{"city":"Rome","unit":"F","at":{"hour":1}}'
+	# What is refused is recorded as it came.
+	run -3 --separate-stderr step weather '{"unit":"F"}'
+	same "$(payloads tool.call .input)" '{"unit":"F"}'
+	agent coder 'tools: [weather]'
+	stream tool_use "$(use t1 weather '{"city":"Rome"}')" >first
+	text 'sunny' >answer
+	model_server --loop --answer-for tool_use_id answer --answer first
+	same "$(echo hi | awf-run -c 'awf-step -a coder ask -r')" sunny
+	same "$(bodies | tail -n 1 | jq -c '[.messages[].content[] | .input? // empty, (.content? // empty)]')" \
+		'[{"city":"Rome"},"{\"city\":\"Rome\",\"unit\":\"C\",\"at\":{\"hour\":1}}"]'
+	same "$(payloads message.assistant '.blocks[].tool_input // empty')" '{"city":"Rome"}'
+	same "$(payloads tool.call .input)" '{"city":"Rome","unit":"C","at":{"hour":1}}'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
 @test "a tool that fails says why; what it printed is recorded" {
 	run -3 --separate-stderr step read '{"file_path":"nowhere"}'
 	same "$(payloads tool.result '[.error.code, .exit_code, .stderr]')" \

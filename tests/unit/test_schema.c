@@ -623,6 +623,49 @@ long_values_are_cut_in_messages(void **state)
 	schema_free(schema);
 }
 
+/* filled: NULL if there is nothing to fill in. */
+static const struct {
+	const char *schema, *value, *filled;
+} fills[] = {
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":1.50}}}", "{}", "{\"a\":1.50}" },
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":null}}}", "{\"b\":1e2}",
+	  "{\"b\":1e2,\"a\":null}" },
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":1}}}", "{\"\\u0061\":2}", NULL },
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":1}}}", "[1]", NULL },
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":\"null\"}}}", "{}", NULL },
+	{ "{\"properties\":{\"a\":{\"default\":1}}}", "{}", NULL },
+	{ "{\"required\":[\"a/~\\\"\"],\"properties\":{\"a/~\\\"\":{\"default\":1}}}", "{}",
+	  "{\"a/~\\\"\":1}" },
+	{ "{\"required\":[\"a\",\"a\"],\"allOf\":[{\"required\":[\"a\"]},{\"properties\":{\"a\":{\"default\":1}}}]}",
+	  "{}", "{\"a\":1}" },
+	{ "{\"items\":{\"$ref\":\"#/$defs/o\"},\"$defs\":{\"o\":{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":[]}}}}}",
+	  "[{},{\"a\":1},2]", "[{\"a\":[]},{\"a\":1},2]" },
+	{ "{\"additionalProperties\":{\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":1}}}}",
+	  "{\"x\":{}}", "{\"x\":{\"a\":1}}" },
+	/* What is filled in is not filled in again: this one would not end. */
+	{ "{\"required\":[\"a\"],\"properties\":{\"a\":{\"$ref\":\"#\",\"default\":{}}}}", "{\"a\":{}}",
+	  "{\"a\":{\"a\":{}}}" },
+};
+
+static void
+defaults_are_filled_in(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) {
+		struct error err = ERROR_INIT;
+		struct schema *schema = compile(fills[i].schema, &err);
+		struct buffer out = BUFFER_INIT;
+		bool filled = schema_fill(schema, span_of(fills[i].schema, strlen(fills[i].schema)),
+		    span_of(fills[i].value, strlen(fills[i].value)), &out);
+
+		if (filled != (fills[i].filled != NULL) ||
+		    (filled && strcmp(buffer_string(&out), fills[i].filled) != 0))
+			fail_msg("%s with %s: %s", fills[i].value, fills[i].schema, buffer_string(&out));
+		buffer_free(&out);
+		schema_free(schema);
+	}
+}
+
 int
 main(void)
 {
@@ -634,6 +677,7 @@ main(void)
 		cmocka_unit_test(cost_is_limited),
 		cmocka_unit_test(costs_of_patterns_and_lists_are_limited),
 		cmocka_unit_test(depth_is_limited),
+		cmocka_unit_test(defaults_are_filled_in),
 		cmocka_unit_test(long_values_are_cut_in_messages),
 	};
 

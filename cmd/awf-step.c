@@ -530,6 +530,7 @@ dry_run(struct settings *s, struct resources *r)
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
 	stream_prepare(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
+	descendants_adopt(); /* what a server leaves behind is ended with it */
 	done = take_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);

@@ -484,6 +484,10 @@ null'
 	same "$(echo hello | OF_THE_SHELL=1 awf-step --dry-run -a worker ask | jq -c '.tools | length')" 26
 	same "$(tail -1 server.log)" '"EOF"'
 	[ ! -e "$AWF_STORAGE" ]
+	# What a server has started and left goes with it.
+	printf '#!/bin/sh\n%s\n%s\n' 'setsid -f sleep 617.3 <&- >/dev/null 2>&1' 'exec python3 "$@"' >bin/py
+	same "$(echo hello | OF_THE_SHELL=1 awf-step --dry-run -a worker ask | jq -c '.tools | length')" 26
+	run -1 pgrep -f 'sleep 617\.3'
 }
 
 @test "without mcp_servers no server is looked for" {

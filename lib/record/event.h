@@ -43,7 +43,8 @@ struct seal_key;
 struct event {
 	enum event_type type;
 	const char *event_id;        /* NULL: made by transcript_append() */
-	const char *parent_run_id;   /* NULL: absent */
+	const char *parent_run_id;   /* NULL: that of the first line, if it has one, is put here
+	                                by transcript_append() */
 	const char *child_run_id;    /* NULL: absent */
 	const char *parent_event_id; /* NULL: null */
 	struct span links;           /* JSON array; .at NULL or "[]": absent */

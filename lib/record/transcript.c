@@ -345,6 +345,29 @@ transcript_mask(struct transcript *t, struct event *e, struct error *err)
 	return masking_apply(t->masking, t->run_id, e, err);
 }
 
+/* What stands before the causes of line 1 has one form, and fits into this. */
+#define FIRST_IDS ((size_t)256)
+
+/* Whose child the run is stands in the first line, which is looked at once. */
+static void
+find_parent_run(struct transcript *t)
+{
+	static const char key[] = ",\"parent_run_id\":\"";
+	char text[FIRST_IDS];
+	ssize_t len = pread(t->fd, text, sizeof text - 1, 0);
+	const char *at;
+
+	if (len <= 0)
+		return;
+	t->parent_known = true;
+	text[len] = '\0';
+	at = strstr(text, key);
+	if (at == NULL || strcspn(at + strlen(key), "\"") != ID_SIZE - 1 ||
+	    !id_valid(at + strlen(key), ID_SIZE - 1))
+		return;
+	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
+}
+
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -354,6 +377,10 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 		id_new(e->id);
 	else
 		memcpy(e->id, e->event_id, ID_SIZE);
+	if (e->parent_run_id == NULL && !t->parent_known)
+		find_parent_run(t);
+	if (e->parent_run_id == NULL && t->parent_run_id[0] != '\0')
+		e->parent_run_id = t->parent_run_id;
 	if (transcript_mask(t, e, err) == -1)
 		return -1;
 	return line_make(&t->line, &place, e, err);

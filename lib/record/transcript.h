@@ -10,6 +10,7 @@
  *     moved to <run-id>.torn and synced before it is cut off here.
  *   - seq is the last line's plus one, prev the BLAKE2b-256 of the last line,
  *     timestamp never earlier than the last line's.
+ *   - In the transcript of a child run each line names the parent, as the first does.
  *   - A line is written by one write(); if that is short or fails, it is cut
  *     back before the lock is released, and the append failed.
  *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
@@ -38,6 +39,8 @@ struct transcript {
 	char *path;
 	char *blobs;              /* directory of this run's blobs */
 	char run_id[ID_SIZE];
+	char parent_run_id[ID_SIZE]; /* as its first line says; "": it is no child's */
+	bool parent_known;        /* that was looked at */
 	enum sync_mode sync;
 	int fd;
 	pid_t owner;              /* who opened fd */

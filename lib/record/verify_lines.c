@@ -64,10 +64,17 @@ check_run_id(struct verify_lines *v, const struct form *form)
 	if (v->run_id[0] == '\0') {
 		span_copy(form->run_id, v->run_id, sizeof v->run_id);
 		v->blob_directory = storage_blobs(v->storage, v->run_id);
+		if (form->parent_run_id.at)
+			span_copy(form->parent_run_id, v->parent_run_id, sizeof v->parent_run_id);
 	}
-	if (memcmp(form->run_id.at + 1, v->run_id, ID_SIZE - 1) == 0)
-		return true;
-	return verify_fault(v, VERIFY_IDS, form->run_id.at, "run_id is not that of line 1");
+	if (memcmp(form->run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
+		return verify_fault(v, VERIFY_IDS, form->run_id.at, "run_id is not that of line 1");
+	/* Older versions wrote it on run.started alone. */
+	if (form->parent_run_id.at &&
+	    memcmp(form->parent_run_id.at + 1, v->parent_run_id, ID_SIZE - 1) != 0)
+		return verify_fault(v, VERIFY_IDS, form->parent_run_id.at,
+		    "parent_run_id is not that of line 1");
+	return true;
 }
 
 /* Whether the event stands on an earlier line: mostly on the last one. */

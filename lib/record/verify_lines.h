@@ -37,6 +37,7 @@ struct verify_lines {
 	struct form_fault wrong;     /* with its form */
 
 	char run_id[ID_SIZE];        /* of line 1, "" before it */
+	char parent_run_id[ID_SIZE]; /* of line 1, "" if it has none */
 	char *blob_directory;
 	char timestamp[CLOCK_TEXT_SIZE];
 	char last_id[ID_SIZE];       /* of the line before */

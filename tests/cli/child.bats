@@ -49,6 +49,31 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	same "$(readlink "$AWF_STORAGE/latest")" "transcripts/$parent.jsonl"
 }
 
+@test "each line of a child names its parent, whoever writes it" {
+	script inner 'awf-step -n ask --approve | awf-step -m replay/answers.jsonl say -q'
+	echo '{"blocks":[{"type":"text","text":"x"}]}' >answers.jsonl
+	run -75 awf-run -n --name top -c 'awf-run ./inner'
+	child=$(basename "$(transcript_of inner)" .jsonl)
+	awf-run --approve ask "$child"
+	# As an older version has left it: the first line alone says so.
+	jq -c 'if .seq > 1 then del(.parent_run_id) else . end | del(.seq, .prev)' "$(transcript_of inner)" >older
+	[ "$(grep -c parent_run_id older)" = 1 ]
+	same "$(events_of inner .parent_run_id | sort | uniq -c | sed 's/ *//')" \
+		"$(events_of inner .seq | wc -l) \"$(basename "$(transcript_of top)" .jsonl)\""
+	chain <older >"$(transcript_of inner)"
+	awf-run --resume @top
+	awf-verify "$AWF_STORAGE"
+	same "$(events_of inner 'select(.type == "run.started").payload.attempt' | paste -sd' ')" '1 2'
+	same "$(events_of inner 'select(.seq > '"$(wc -l <older)"').parent_run_id' | sort -u)" \
+		"\"$(basename "$(transcript_of top)" .jsonl)\""
+	same "$(events 'select(has("parent_run_id"))')" ''
+	run -0 --separate-stderr awf-verify --determinism --isolation copy @top
+	jq -c 'if .seq > 1 and .parent_run_id then .parent_run_id = .run_id else . end | del(.seq, .prev)' "$(transcript_of inner)" |
+		chain >wrong.jsonl
+	run -3 awf-verify wrong.jsonl
+	[[ $output == *'wrong.jsonl:'*': ids: parent_run_id is not that of line 1' ]]
+}
+
 @test "one tree: awf-tail -R, awf-replay --tree and --timeline show runs within runs" {
 	script inner 'awf-step -n deep -q -- echo bottom'
 	script middle 'awf-run -n ./inner; awf-step -n after -q -- true'

@@ -58,6 +58,10 @@ detach(struct detachment *d, const char *run_id, struct error *err)
 	int ends[2];
 	pid_t pid;
 
+	/* That it goes a way of its own stands there, for whoever ends the rest. */
+	if (access("/proc/self/stat", F_OK) != 0)
+		return error_set(err, ERROR_SYSTEM, "--detach", "/proc is not mounted: without it a run "
+		    "that goes on by itself cannot be told from what is left over");
 	if (pipe(ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	fcntl(ends[0], F_SETFD, FD_CLOEXEC);

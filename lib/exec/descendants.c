@@ -13,6 +13,7 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include "base/clock.h"
@@ -149,6 +150,106 @@ descendants_detached(pid_t pid)
 	return e.detached;
 }
 
+/* ---- where /proc tells nothing ---- */
+
+#define PID_LIMIT 4194304 /* no kernel has more */
+
+/* The pid that is given out now: of a child that ends at once, and tells nobody. */
+static pid_t
+pid_now(void)
+{
+#ifdef SYS_clone
+	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0) {
+		while (waitpid(pid, NULL, __WALL) == -1 && errno == EINTR)
+			;
+		return pid;
+	}
+#endif
+	return PID_LIMIT;
+}
+
+/* A child of this process from first to last, 0 if there is none; in *ended whether it is
+ * dead. Nobody else's are found: for these waitid() fails. */
+static pid_t
+find_child(pid_t first, pid_t last, bool *ended)
+{
+	for (pid_t pid = first; pid <= last; pid++) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+			continue;
+		*ended = info.si_pid == pid;
+		return pid;
+	}
+	return 0;
+}
+
+/* All that this process may have for a child was made after it, but numbers begin anew. */
+pid_t
+descendants_next_child(struct children *c, bool *ended)
+{
+	pid_t self = getpid(), found;
+
+	if (c->last == 0) {
+		c->last = pid_now();
+		c->next = self + 1;
+		c->wrapped = c->last < self;
+	}
+	if (c->wrapped) {
+		found = find_child(c->next, PID_LIMIT, ended);
+		c->next = found + 1;
+		if (found != 0)
+			return found;
+		c->wrapped = false;
+	}
+	found = find_child(c->next, c->last, ended);
+	c->next = found == 0 ? c->last + 1 : found + 1;
+	return found;
+}
+
+static bool listed(const pid_t *list, pid_t pid);
+
+/* As visit(), of the children alone: when one is gone, its own are ours. Those that share
+ * the group that a child leads get the signal with it. */
+static size_t
+visit_children(int signal_number, const pid_t *spare, bool reap)
+{
+	struct children children = { 0, 0, false };
+	size_t count = 0;
+	bool ended;
+	pid_t pid;
+
+	while ((pid = descendants_next_child(&children, &ended)) != 0) {
+		if (listed(spare, pid) || descendants_kept(pid))
+			continue;
+		if (ended) {
+			if (reap)
+				waitpid(pid, NULL, WNOHANG);
+			continue;
+		}
+		count++;
+		if (signal_number == 0)
+			continue;
+		kill(getpgid(pid) == pid ? -pid : pid, signal_number);
+		if (signal_number != SIGKILL)
+			kill(pid, SIGCONT);
+	}
+	return count;
+}
+
+void
+descendants_pass_on(int signal_number)
+{
+	if (access("/proc/self/stat", F_OK) != 0)
+		visit_children(signal_number, NULL, false);
+}
+
+/* ---- all processes ---- */
+
 static int
 by_pid(const void *a, const void *b)
 {
@@ -224,6 +325,8 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	size_t count = 0;
 
 	table_load(&t);
+	if (t.count == 0)
+		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
 	for (size_t i = 0; i < t.count; i++) {
 		const struct entry *e = &t.entries[i];
 

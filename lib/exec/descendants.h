@@ -1,6 +1,11 @@
 /*
  * All descendants of a process, a setsid() child too, found through /proc. With
  * the caller as child subreaper, orphans of a body stay its descendants.
+ *
+ * Where /proc is not mounted a process finds its own children alone, and those of others
+ * not at all: a tree is ended from its root, as whose parent has gone becomes the
+ * subreaper's child. It takes a signal longer to get to the leaves, and nobody is known to
+ * go a way of its own.
  */
 #ifndef AWF_EXEC_DESCENDANTS_H
 #define AWF_EXEC_DESCENDANTS_H
@@ -30,6 +35,16 @@ void descendants_spare_none(void);
  * stopped get SIGCONT too. Signal 0 only counts. Returns how many living ones there
  * were. */
 size_t descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare);
+/* The children of this process one by one, asked of the kernel without /proc; 0 after the
+ * last. *ended: it is dead, and not waited for. c is all 0 at the first. */
+struct children {
+	pid_t next, last;
+	bool wrapped;
+};
+pid_t descendants_next_child(struct children *c, bool *ended);
+/* Sends a signal that this process got to its children, where whoever sent it could not
+ * find them. */
+void descendants_pass_on(int signal_number);
 /* This process gives its descendants so much less time to end, in ms: whoever ends it and
  * them at once is to leave it time to say so. */
 void descendants_hurry(int less);

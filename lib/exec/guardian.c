@@ -43,15 +43,16 @@ follow_parent(void)
 #endif
 }
 
-static void
+/* The signal; -1 if none came. */
+static int
 wait_for_signal(const sigset_t *signals)
 {
 #ifdef PR_SET_PDEATHSIG
-	sigwaitinfo(signals, NULL);
+	return sigwaitinfo(signals, NULL);
 #else
 	const struct timespec half_second = { 0, 500000000 };
 
-	sigtimedwait(signals, NULL, &half_second);
+	return sigtimedwait(signals, NULL, &half_second);
 #endif
 }
 
@@ -83,6 +84,7 @@ static void
 guard(pid_t parent, pid_t started, int pipe_fd, const sigset_t *signals)
 {
 	bool ended = false;
+	int number = -1;
 
 	for (;;) {
 		struct report end = { .what = REPORT_ENDED };
@@ -99,7 +101,9 @@ guard(pid_t parent, pid_t started, int pipe_fd, const sigset_t *signals)
 			descendants_end(getpid(), SIGKILL, NULL);
 			return;
 		}
-		wait_for_signal(signals);
+		if (number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM)
+			descendants_pass_on(number);
+		number = wait_for_signal(signals);
 	}
 }
 

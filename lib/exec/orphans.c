@@ -114,29 +114,43 @@ orphans_begin(struct orphans *o, pid_t body, const char *mark)
 	    NULL, 0 };
 }
 
+/* The next child of this process, from the list of /proc if there is one. */
+static pid_t
+next_child(const struct buffer *list, char **at, struct children *children)
+{
+	char *from = *at;
+	bool ended;
+
+	if (list->data == NULL)
+		return descendants_next_child(children, &ended);
+	return (pid_t)strtol(from, at, 10);
+}
+
 bool
 orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
 {
-	struct buffer children = BUFFER_INIT;
-	char name[48], *at, *end;
+	struct children children = { 0, 0, false };
+	struct buffer list = BUFFER_INIT;
+	char name[48], *at;
 	bool alive = false;
 	pid_t pid;
 
 	snprintf(name, sizeof name, "task/%ld/children", (long)getpid());
-	if (proc_read(getpid(), name, &children) == 0)
-		for (at = children.data; at != NULL; at = end) {
-			pid = (pid_t)strtol(at, &end, 10);
-			if (end == at)
-				break;
-			if (listed(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
-			    !orphans_has(o, pid))
-				continue;
-			alive = true;
-			if (orphans_met(o, pid) && signal_number != SIGKILL)
-				continue;
-			tree_signal(pid, signal_number);
-		}
-	buffer_free(&children);
+	if (proc_read(getpid(), name, &list) == 0)
+		buffer_string(&list);
+	else
+		buffer_free(&list);
+	at = list.data;
+	while ((pid = next_child(&list, &at, &children)) != 0) {
+		if (listed(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
+		    !orphans_has(o, pid))
+			continue;
+		alive = true;
+		if (orphans_met(o, pid) && signal_number != SIGKILL)
+			continue;
+		tree_signal(pid, signal_number);
+	}
+	buffer_free(&list);
 	return alive;
 }
 

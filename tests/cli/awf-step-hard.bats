@@ -132,3 +132,14 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	run -3 awf-run -c 'sleep 1 | timeout 0.2 awf-step a -q -- cat; awf-step -n a -q -- true'
 	awf-run -c 'sleep 1 | timeout 0.2 awf-step --try a -q -- cat; true'
 }
+
+@test "without /proc all that a step or a run started is ended all the same, in time" {
+	hidden() { unshare -Urm sh -c 'mount -t tmpfs none /proc; exec "$@"' sh "$@" <&-; }
+	hidden true || skip "no user namespaces here"
+	run -3 --separate-stderr hidden awf-step -n -q --timeout 100ms x -- sh -c 'setsid -f sleep 619.1; sleep 619.2; true'
+	same "$stderr" 'awf-step: x: sh: timed out after 100ms'
+	run -124 --separate-stderr hidden awf-run --timeout 100ms -c 'setsid sleep 619.3; true'
+	run -1 pgrep -f 'sleep 619\.'
+	run -125 --separate-stderr hidden awf-run --detach -c true
+	[[ $stderr = *'/proc is not mounted'* ]]
+}

@@ -125,7 +125,7 @@ static const struct rule {
 };
 
 static const char *const statuses[] = {
-	"running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
+	"queued", "running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
 };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 

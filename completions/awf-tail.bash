@@ -19,7 +19,7 @@ _awf_tail()
 		message.assistant tool.call tool.result' ;;
 	--as) words='interagent agent-event daemon-event runtime otlp agentloom' ;;
 	--color) words='auto always never' ;;
-	--status) words='running waiting success failed cancelled timeout died' ;;
+	--status) words='queued running waiting success failed cancelled timeout died' ;;
 	--name)
 		mapfile -t runs < <(awf-tail --list --json 2>/dev/null |
 			sed -n 's/^{"run_id":"[^"]*","name":"\([^"\]*\)".*/\1/p' | sort -u)

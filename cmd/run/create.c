@@ -185,9 +185,9 @@ job_take_turn(struct job *j, struct error *err)
 	struct overlap *o = &j->overlap;
 	const bool again = j->settings.resume != NULL;
 	const struct overlap_spec spec = { job_name(j), j->settings.overlap,
-		again ? j->resume.run_id : j->place.id };
-	const struct audit_skip skipped = { again ? spec.run_id : NULL,
-		mask_masking(&j->mask) == NULL ? spec.name : NULL, spec.policy, o->by };
+		again ? j->resume.run_id : j->place.id,
+		mask_masking(&j->mask) == NULL ? job_name(j) : NULL };
+	const struct audit_skip skipped = { again ? spec.run_id : NULL, spec.told, spec.policy, o->by };
 	struct error warning;
 	int got;
 

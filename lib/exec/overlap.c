@@ -217,6 +217,7 @@ overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *e
 	queue_open(&o->queue, &o->storage, spec->name);
 	if (!looks)
 		return 0;
+	queue_tell(&o->queue, spec->told, run_in_environment());
 	if (find_around(o, err) != 0)
 		return -1;
 	if (queue_lock(&o->queue, err) != 0)

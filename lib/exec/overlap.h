@@ -25,6 +25,7 @@ struct overlap_spec {
 	const char *name;             /* of the workflow */
 	const char *policy;           /* one of overlap_policies */
 	const char *run_id;           /* of the run that is to be */
+	const char *told;             /* name for lists; NULL: it is masked, and not told */
 };
 
 struct overlap {

@@ -1,6 +1,7 @@
 #include "record/listing.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,11 +12,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "record/queue.h"
 #include "record/view.h"
 
 #define ID_SHOWN 8
 #define NAME_WIDTH 32
 #define COST_WIDTH 9
+#define QUEUED "queued"
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
 
@@ -49,36 +52,118 @@ not_there(const char *path)
 	return lstat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
 }
 
+static void
+add_run(struct listing *l, const struct summary *run)
+{
+	l->runs = memory_array(l->runs, l->count + 1, sizeof *l->runs);
+	l->runs[l->count++] = *run;
+}
+
+/* Those that wait for their turn, and have no transcript yet; who came last first. */
+struct queue_list {
+	struct queued *list; /* name NULL: it is not to be added (any more) */
+	size_t count, next;
+};
+
+/* The runs that came after a time, as far as they are wanted. */
+static void
+add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list *queue,
+    int64_t since)
+{
+	const int64_t now = clock_wall();
+
+	for (; queue->next < queue->count && queue->list[queue->next].came >= since &&
+	    l->count < spec->count; queue->next++) {
+		struct queued *waiting = &queue->list[queue->next];
+		struct summary run = { .status = QUEUED, .child = waiting->child,
+			.started = waiting->came, .ended = waiting->came, .exit_code = -1 };
+
+		if (waiting->name == NULL)
+			continue;
+		run.duration_ms = now > run.started ? (now - run.started) / 1000 : 0;
+		memcpy(run.run_id, waiting->run_id, sizeof run.run_id);
+		run.name = waiting->name;
+		if (!wanted(&run, spec))
+			continue;
+		waiting->name = NULL;
+		add_run(l, &run);
+	}
+}
+
+/* The run with this id if it waits. */
+static struct queued *
+find_queued(const struct queue_list *queue, const char *run_id)
+{
+	for (size_t i = 0; i < queue->count; i++)
+		if (strcmp(queue->list[i].run_id, run_id) == 0)
+			return &queue->list[i];
+	return NULL;
+}
+
+/* A run that waits to go on has a transcript, and stands where it began. */
+static void
+pass_over_begun(struct queue_list *queue, const struct run_entry *entries, size_t count)
+{
+	for (size_t i = 0; queue->count > 0 && i < count; i++) {
+		struct queued *waiting = find_queued(queue, entries[i].run_id);
+
+		if (waiting == NULL)
+			continue;
+		free(waiting->name);
+		waiting->name = NULL;
+	}
+}
+
+static void
+read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+    const struct queue_list *queue, const char *run_id)
+{
+	char *path = storage_transcript(s, run_id);
+	struct summary run;
+	struct error warning;
+
+	if (summary_read(&run, path, &warning) != 0) {
+		if (!not_there(path))
+			spec->warn(&warning);
+		free(path);
+		return;
+	}
+	if (find_queued(queue, run_id) != NULL && strcmp(run.status, "running") != 0)
+		snprintf(run.status, sizeof run.status, QUEUED);
+	if (wanted(&run, spec)) {
+		if (l->costs)
+			run.cost = read_cost(spec, path);
+		add_run(l, &run);
+	} else {
+		summary_free(&run);
+	}
+	free(path);
+}
+
 int
 listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     struct error *err)
 {
+	struct queue_list queue = { NULL, 0, 0 };
 	struct run_entry *entries;
 	size_t count;
 
 	*l = (struct listing){ .costs = spec->cost != NULL };
-	if (storage_list(s, &entries, &count, err) != 0)
+	if (queued_list(s, &queue.list, &queue.count, err) != 0 ||
+	    storage_list(s, &entries, &count, err) != 0) {
+		queued_free(queue.list, queue.count);
 		return -1;
-	for (size_t i = 0; i < count && l->count < spec->count && entries[i].started >= spec->since;
-	    i++) {
-		char *path = storage_transcript(s, entries[i].run_id);
-		struct summary run;
-		struct error warning;
-
-		if (summary_read(&run, path, &warning) != 0) {
-			if (!not_there(path))
-				spec->warn(&warning);
-		} else if (wanted(&run, spec)) {
-			if (l->costs)
-				run.cost = read_cost(spec, path);
-			l->runs = memory_array(l->runs, l->count + 1, sizeof *l->runs);
-			l->runs[l->count++] = run;
-		} else {
-			summary_free(&run);
-		}
-		free(path);
 	}
+	pass_over_begun(&queue, entries, count);
+	for (size_t i = 0; i < count && entries[i].started >= spec->since; i++) {
+		add_queued(l, spec, &queue, entries[i].started);
+		if (l->count >= spec->count)
+			break;
+		read_run(l, s, spec, &queue, entries[i].run_id);
+	}
+	add_queued(l, spec, &queue, spec->since);
 	free(entries);
+	queued_free(queue.list, queue.count);
 	return 0;
 }
 
@@ -116,6 +201,7 @@ status_colour(const char *status)
 {
 	static const struct { const char *status, *colour; } table[] = {
 		{ "success", "\033[32m" }, { "running", "\033[36m" }, { "waiting", "\033[33m" },
+		{ QUEUED, "\033[33m" },
 	};
 
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,10 +16,12 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "json/writer.h"
 
 #define LOCK_PAUSE_NS 2000000
 #define NUMBER_DIGITS 19
-#define TICKET_LIMIT 96
+#define TICKET_LIMIT 96          /* of what stands before its JSON */
+#define TOLD_LIMIT ((size_t)64 << 10)
 
 /* All of one length, so that a ticket is changed by one write in place. */
 static const char *const states[] = { "waiting", "running", "ending " };
@@ -31,6 +34,21 @@ queue_open(struct queue *q, const struct storage *s, const char *name)
 	*q = (struct queue){ .storage = s, .name = memory_text(name), .lock = -1, .ticket = -1 };
 	digest_sha256(name, strlen(name), digest);
 	q->directory = memory_format("%s/queues/%s", s->root, digest);
+}
+
+void
+queue_tell(struct queue *q, const char *name, bool child)
+{
+	struct buffer text = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &text);
+	writer_object(&w);
+	writer_member_string(&w, "name", name);
+	writer_member_bool(&w, "child", child);
+	writer_object_end(&w);
+	free(q->told);
+	q->told = buffer_take(&text);
 }
 
 static char *
@@ -246,12 +264,14 @@ queue_look_at_runs(struct queue *q, struct error *err)
 static int
 write_ticket(struct queue *q, enum queue_state state, const char *run_id, struct error *err)
 {
-	char text[TICKET_LIMIT];
-	int len = snprintf(text, sizeof text, "%s %s %s\n", states[state], run_id, q->policy);
+	char *text = memory_format("%s %s %s %s\n", states[state], run_id, q->policy,
+	    q->told != NULL ? q->told : "{}");
+	int failed = 0;
 
-	if (lseek(q->ticket, 0, SEEK_SET) == 0 && file_write(q->ticket, text, (size_t)len) == 0)
-		return 0;
-	return error_errno(err, ERROR_SYSTEM, q->directory, "unable to write a ticket");
+	if (lseek(q->ticket, 0, SEEK_SET) != 0 || file_write(q->ticket, text, strlen(text)) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, q->directory, "unable to write a ticket");
+	free(text);
+	return failed;
 }
 
 static char *
@@ -332,5 +352,120 @@ queue_close(struct queue *q)
 	free(q->others);
 	free(q->directory);
 	free(q->name);
+	free(q->told);
 	*q = (struct queue){ .lock = -1, .ticket = -1 };
+}
+
+/* ---- lists ---- */
+
+struct queued_runs {
+	struct queued *list;
+	size_t count;
+};
+
+/* The JSON of a ticket; one without it tells nothing. */
+static void
+read_told(int fd, struct queued *run)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *json;
+
+	run->name = NULL;
+	if (file_read(fd, &text, TOLD_LIMIT) == 0 &&
+	    (json = memchr(buffer_string(&text), '{', text.len)) != NULL) {
+		struct span told = span_trim(span_of(json, text.len - (size_t)(json - text.data)));
+
+		run->name = span_text(span_member(told, "name"));
+		run->child = span_true(span_member(told, "child"));
+	}
+	if (run->name == NULL)
+		run->name = memory_text("");
+	buffer_free(&text);
+}
+
+static void
+list_ticket(struct queued_runs *runs, const char *path)
+{
+	int fd = storage_open(path, O_RDONLY, 0);
+	struct queue_entry entry = { .number = 0 };
+	struct stat status;
+
+	if (fd < 0)
+		return;
+	if (lock_taken(fd, NULL) && fstat(fd, &status) == 0) {
+		read_ticket(fd, &entry);
+		if (entry.state == QUEUE_WAITING) {
+			struct queued run = { .came = (int64_t)status.st_mtim.tv_sec * 1000000 +
+			    status.st_mtim.tv_nsec / 1000 };
+
+			memcpy(run.run_id, entry.run_id, sizeof run.run_id);
+			read_told(fd, &run);
+			runs->list = memory_array(runs->list, runs->count + 1, sizeof *runs->list);
+			runs->list[runs->count++] = run;
+		}
+	}
+	close(fd);
+}
+
+/* One that goes away meanwhile has nobody who waits. */
+static void
+list_queue(struct queued_runs *runs, const char *path)
+{
+	DIR *directory = storage_opendir(path);
+	struct dirent *found;
+
+	if (directory == NULL)
+		return;
+	while ((found = readdir(directory)) != NULL)
+		if (ticket_number(found->d_name) != 0) {
+			char *ticket = path_join(path, found->d_name);
+
+			list_ticket(runs, ticket);
+			free(ticket);
+		}
+	closedir(directory);
+}
+
+static int
+by_coming(const void *a, const void *b)
+{
+	const struct queued *left = a, *right = b;
+
+	return (left->came < right->came) - (left->came > right->came);
+}
+
+int
+queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err)
+{
+	struct queued_runs runs = { NULL, 0 };
+	char *queues = path_join(s->root, "queues");
+	DIR *directory = storage_opendir(queues);
+	struct dirent *found;
+	int failed = 0;
+
+	if (directory == NULL && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, queues, "unable to read the directory");
+	while (directory != NULL && (found = readdir(directory)) != NULL)
+		if (found->d_name[0] != '.') {
+			char *path = path_join(queues, found->d_name);
+
+			list_queue(&runs, path);
+			free(path);
+		}
+	if (directory != NULL)
+		closedir(directory);
+	free(queues);
+	if (runs.count > 0)
+		qsort(runs.list, runs.count, sizeof *runs.list, by_coming);
+	*list = runs.list;
+	*count = runs.count;
+	return failed;
+}
+
+void
+queued_free(struct queued *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(list[i].name);
+	free(list);
 }

@@ -5,7 +5,8 @@
  *
  *     queues/<SHA-256 of the name>/lock       F_WRLCK held while the queue is looked at
  *                                             or changed, and no longer
- *     queues/<SHA-256 of the name>/<NUMBER>   a ticket: "STATE RUN-ID POLICY\n". F_WRLCK
+ *     queues/<SHA-256 of the name>/<NUMBER>   a ticket: "STATE RUN-ID POLICY JSON\n"; the
+ *                                             JSON is for lists: name, child. F_WRLCK
  *                                             held by whose it is, as long as it lives
  *
  * What the code relies on, and keeps:
@@ -25,6 +26,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -53,6 +55,7 @@ struct queue {
 	long long number;     /* of it */
 	char run_id[ID_SIZE]; /* in it */
 	char policy[16];
+	char *told;           /* its JSON */
 	struct queue_entry *others; /* as seen last: without a ticket first, then by number */
 	size_t count;
 	long long last;       /* the highest number of theirs */
@@ -61,6 +64,8 @@ struct queue {
 
 /* The storage must exist, and outlive the queue. */
 void queue_open(struct queue *q, const struct storage *s, const char *name);
+/* What a ticket that is drawn after this tells to lists: name NULL: none may be told. */
+void queue_tell(struct queue *q, const char *name, bool child);
 /* Locks the queue, for a look and what follows from it; waits at most 30 s.
  * ERROR_SYSTEM. */
 int queue_lock(struct queue *q, struct error *err);
@@ -75,5 +80,17 @@ int queue_sign(struct queue *q, enum queue_state state, const char *run_id, stru
 
 /* Gives the ticket back, if there is one, and frees everything. */
 void queue_close(struct queue *q);
+
+/* A run that waits for its turn. */
+struct queued {
+	char run_id[ID_SIZE];
+	char *name;           /* of the workflow; "": not told */
+	bool child;
+	int64_t came;         /* µs since 1970 */
+};
+/* Those of all queues of a storage, who came last first. Nothing is locked or removed, so
+ * who comes or goes meanwhile may be there or not. ERROR_SYSTEM. */
+int queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err);
+void queued_free(struct queued *list, size_t count);
 
 #endif

@@ -15,7 +15,7 @@
 struct summary {
 	char run_id[ID_SIZE];
 	char *name;               /* of the workflow; "" if it is not known */
-	char status[16];          /* running, died, or that of run.completed */
+	char status[16];          /* running, died, or that of run.completed; queued, in lists */
 	bool child;               /* it has a parent run */
 	bool step;                /* it is of one step, without a workflow */
 	char parent[ID_SIZE];     /* run ids; "": none */

@@ -346,3 +346,55 @@ clean() { same "$(find "$AWF_STORAGE/queues" -mindepth 1)" ""; }
 	touch go
 	ended 1 0
 }
+
+# What the list says of runs: jq's program.
+listed() { awf-tail --list --json "${@:2}" | jq -c "$1"; }
+
+@test "runs that wait are listed as queued, and no longer when they run or are gone" {
+	start 1 buffer-all
+	eventually begun 1
+	start 2 buffer-all
+	eventually waiting 1
+	start 3 buffer-all --mask cat
+	eventually waiting 2
+	same "$(listed '[.status, .name, .child, .exit_code, .calls]' | paste -sd' ')" \
+		'["queued","",false,null,0] ["queued","nightly",false,null,0] ["running","nightly",false,null,0]'
+	same "$(listed 'select(.duration_ms >= 0 and .duration_ms < 600000 and .started > "2020").status' | wc -l)" 3
+	same "$(awf-tail --list | awk 'NR > 1 {print $1, $2, $3}' | paste -sd' ')" \
+		"$(listed 'select(.name != "")' | jq -r '[.run_id[:8], .name, .status] | join(" ")' | paste -sd' ')"
+	same "$(listed .status --status queued | paste -sd' ')" '"queued" "queued"'
+	same "$(listed .status --name 'night*' | paste -sd' ')" '"queued" "running"'
+	same "$(listed .status -n 1)" '"queued"'
+	same "$(listed .status --since 2999-01-01)" ''
+	kill -KILL "${PIDS[3]}"
+	ended 3 137
+	same "$(listed .status | paste -sd' ')" '"queued" "running"'
+	touch go
+	ended 1 0
+	ended 2 0
+	same "$(listed .status | paste -sd' ')" '"success" "success"'
+	same "$(listed .run_id | head -n 1)" "\"$(cat id.2)\""
+	clean
+}
+
+@test "a run that waits to go on is queued where it began; a queued child is a child" {
+	run -3 awf-run -n --name nightly --id-file id.9 -c 'awf-step -n a -q -- test -e go'
+	start 1 buffer-all
+	eventually begun 1
+	awf-run --overlap buffer-all --resume "$(cat id.9)" >/dev/null 2>&1 3>&- &
+	PIDS[2]=$!
+	eventually waiting 1
+	same "$(listed '[.run_id, .status, .calls]' | paste -sd' ')" \
+		"[\"$(cat id.1)\",\"running\",0] [\"$(cat id.9)\",\"queued\",1]"
+	awf-run -n --name outer -c 'awf-run -n --name nightly --overlap buffer-all true' >/dev/null 2>&1 3>&- &
+	PIDS[3]=$!
+	eventually waiting 2
+	same "$(listed '[.name, .status]' | paste -sd' ')" \
+		'["outer","running"] ["nightly","running"] ["nightly","queued"]'
+	same "$(listed '[.status, .child]' -R --status queued | paste -sd' ')" '["queued",true] ["queued",false]'
+	touch go
+	ended 1 0
+	ended 2 0
+	ended 3 0
+	clean
+}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "sandbox/grounds.h"
@@ -208,16 +209,14 @@ add_each(struct places *p, const char *list, void (*add)(struct places *, const 
 static void
 add_own_directory(struct places *p)
 {
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
-	char *directory;
+	char *program = installation_program(), *directory;
 
-	if (len <= 0)
+	if (program == NULL)
 		return;
-	path[len] = '\0';
-	directory = path_directory(path);
+	directory = path_directory(program);
 	add_unasked(p, directory);
 	free(directory);
+	free(program);
 }
 
 /* The program itself, if it is named by its path. */

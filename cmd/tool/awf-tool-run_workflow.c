@@ -4,7 +4,6 @@
  * below. awf-run does the rest: inside of a run it makes a child, and goes on with one
  * that a run which is resumed had started.
  */
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "agent/tool.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/installation.h"
 #include "base/memory.h"
 #include "builtin.h"
 #include "exec/body.h"
@@ -122,15 +122,14 @@ find_workflow(const char *name, struct error *err)
 static char *
 find_awf_run(void)
 {
-	char program[PATH_MAX], *directory, *path;
-	ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+	char *program = installation_program(), *directory, *path;
 
-	if (len <= 0)
+	if (program == NULL)
 		return memory_text("awf-run");
-	program[len] = '\0';
 	directory = path_directory(program);
 	path = path_join(directory, "../../bin/awf-run");
 	free(directory);
+	free(program);
 	if (access(path, X_OK) == 0)
 		return path;
 	free(path);

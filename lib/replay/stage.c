@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,13 +397,11 @@ set_argv(struct stage *st)
 static char *
 own_directory(void)
 {
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+	char *program = installation_program();
+	char *directory = program == NULL ? NULL : path_directory(program);
 
-	if (len <= 0)
-		return NULL;
-	path[len] = '\0';
-	return path_directory(path);
+	free(program);
+	return directory;
 }
 
 /* The awf-step of another version would not replay. */

@@ -16,6 +16,7 @@
 
 #include "agent/budget.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/memory.h"
 #include "exec/inputs.h"
 #include "program.h"
@@ -149,6 +150,7 @@ run_workflow(struct job *j)
 	s->argv = j->workflow.argv;
 	s->environment = j->environment.list;
 	s->directory = j->settings.workspace;
+	s->elsewhere = j->workflow.elsewhere;
 	s->run_directory = j->run.directory;
 	s->input = &j->input;
 	s->timeout_ms = j->settings.timeout_ms;
@@ -433,7 +435,10 @@ run(struct job *j)
 {
 	struct error err = ERROR_INIT;
 	char *name;
-	int status = make_decision(&j->settings);
+	int status;
+
+	installation_join_path();
+	status = make_decision(&j->settings);
 
 	if (status != STATUS_OK || (j->settings.decide != DECIDE_NOTHING && j->settings.resume == NULL))
 		return status;

@@ -23,6 +23,7 @@
 #include "agent/step_load.h"
 #include "agent/stream.h"
 #include "base/file.h"
+#include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -160,6 +161,9 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 		return entered;
 	}
 	r->own_run = true;
+	installation_join_path();
+	if (getenv("PATH") != NULL)
+		environment_set(&s->step.environment, "PATH", getenv("PATH"));
 	if (mask_open(&r->mask, NULL, err) == -1)
 		return -1;
 	mask_environment(&r->mask, &s->step.environment);

@@ -115,7 +115,8 @@ find_workflow(struct job *j, struct error *err)
 	if (s->pipeline != NULL)
 		failed = workflow_pipeline(&j->workflow, s->pipeline, s->words, shell, err);
 	else if (*s->words != NULL)
-		failed = workflow_find(&j->workflow, s->words, shell, err);
+		failed = workflow_find(&j->workflow, s->words, shell,
+		    run_in_environment() ? getenv("AWF_WORKFLOW_DIR") : NULL, err);
 	else
 		return workflow_again(&j->workflow, &j->resume.recorded, err);
 	if (failed == 0 && s->workspace != NULL)

@@ -11,5 +11,10 @@ char *installation_program(void);
  * directory; share in the source tree, if it was built there; else that of the compiled-in
  * prefix. It need not exist. Looked for once. */
 const char *installation_share(void);
+/* Lets what this process starts find the programs beside this one: unless PATH leads to
+ * this program, and to an awf-step, its directory is entered before the first that holds
+ * another awf-step, else at the end, so that of everything else what was found before is
+ * found still. */
+void installation_join_path(void);
 
 #endif

@@ -325,8 +325,47 @@ directory_unusable(const char *directory)
 	    !S_ISDIR(status.st_mode) || access(directory, X_OK) != 0);
 }
 
+/* Whether the file is there, so that what is not is the interpreter that it names. */
+static bool
+is_there(const char *path, const char *directory)
+{
+	char *whole = *path == '/' || directory == NULL ? memory_text(path) : path_join(directory, path);
+	bool there = access(whole, F_OK) == 0;
+
+	free(whole);
+	return there;
+}
+
+/* Says where was looked, without names, which would be others in a replay. path: the file
+ * that should have run; NULL: PATH has none. */
+static void
+tell_missing(const struct process_spec *spec, const char *path, struct error *err)
+{
+	const char *name = spec->argv[0], *directory = spec->directory, *where;
+
+	if (path != NULL && is_there(path, directory)) {
+		error_set(err, ERROR_EXIT_STATUS, name,
+		    "the interpreter that it names (#!) is not there");
+		return;
+	}
+	if (path == NULL && spec->argv[1] == NULL && strpbrk(name, " \t\n") != NULL) {
+		error_set(err, ERROR_EXIT_STATUS, name, "command not found: its words are quoted "
+		    "together (a line for the shell is run by sh -c)");
+		return;
+	}
+	if (path == NULL || *path == '/')
+		where = "";
+	else
+		where = directory != NULL ? " in the directory that it starts in" : " in the current directory";
+	error_set(err, ERROR_EXIT_STATUS, name, "%s%s%s", path == NULL ? "command not found" :
+	    "no such file", where, !spec->elsewhere ? "" :
+	    path == NULL ? ", and no such file in the workflow's directory" :
+	    ", nor in the workflow's");
+}
+
 static int
-start_failed(const struct process_spec *spec, int reason, int *exit_code, struct error *err)
+start_failed(const struct process_spec *spec, const char *path, int reason, int *exit_code,
+    struct error *err)
 {
 	const char *place = spec->argv[0];
 	int code = PROCESS_CANNOT_RUN;
@@ -338,12 +377,7 @@ start_failed(const struct process_spec *spec, int reason, int *exit_code, struct
 		error_errno(err, ERROR_EXIT_STATUS, place, "unable to change to this directory");
 	} else if (reason == ENOENT) {
 		code = PROCESS_NOT_FOUND;
-		if (spec->argv[1] == NULL && strpbrk(place, " \t\n") != NULL)
-			error_set(err, ERROR_EXIT_STATUS, place, "command not found: its words are quoted "
-			    "together (a line for the shell is run by sh -c)");
-		else
-			error_set(err, ERROR_EXIT_STATUS, place, "%s",
-			    strchr(place, '/') == NULL ? "command not found" : "no such file");
+		tell_missing(spec, path, err);
 	} else {
 		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
 		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
@@ -368,18 +402,21 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 	path = find_program(spec->argv[0],
 	    environment_path(spec->environment != NULL ? spec->environment : environ));
 	if (path == NULL)
-		return start_failed(spec, errno, exit_code, err);
+		return start_failed(spec, NULL, errno, exit_code, err);
 	failure = streams_open(streams, spec) == 0 ? 0 : errno;
 	if (failure == 0) {
 		failure = spawn_with(&p->pid, path, streams, spec);
 		for (int i = 0; i < 3; i++)
 			stream_close(&streams[i], failure != 0);
 	}
-	free(path);
 	if (failure != 0) {
 		p->pid = -1;
-		return start_failed(spec, failure, exit_code, err);
+		start_failed(spec, path, failure, exit_code, err);
+		free(path);
+		errno = failure;
+		return -1;
 	}
+	free(path);
 	p->in = streams[STDIN_FILENO].ours;
 	p->out = streams[STDOUT_FILENO].ours;
 	p->err = streams[STDERR_FILENO].ours;

@@ -26,6 +26,7 @@ struct process_spec {
 	char *const *argv;
 	char *const *environment;  /* NULL: this process's */
 	const char *directory;     /* NULL: this one */
+	bool elsewhere;            /* it was looked for in the workflow's directory, too */
 	int in, out, err;          /* a descriptor, or PROCESS_… */
 	const char *input;         /* of PROCESS_INPUT */
 	size_t input_len;

@@ -345,7 +345,7 @@ watch(struct watcher *w)
 {
 	const struct process_spec spec = {
 		.argv = w->s->argv, .environment = w->s->environment,
-		.directory = w->s->directory, .in = w->s->input->stream,
+		.directory = w->s->directory, .elsewhere = w->s->elsewhere, .in = w->s->input->stream,
 		.out = w->s->output != NULL ? w->s->output->stream : PROCESS_INHERIT,
 		.err = PROCESS_INHERIT, .group = !w->foreground, .inherit = true,
 	};

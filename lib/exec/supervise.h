@@ -37,6 +37,7 @@ struct supervision {
 	char *const *argv;
 	char *const *environment;
 	const char *directory;      /* where the workflow starts; NULL: here */
+	bool elsewhere;             /* of struct process_spec */
 	const char *run_directory;  /* whose roster says which steps run */
 	struct input *input;
 	struct output *output;      /* NULL: stdout is the workflow's own */

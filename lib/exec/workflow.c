@@ -134,6 +134,17 @@ is_file(const char *name)
 	    (stat(name, &status) == 0 && S_ISREG(status.st_mode) && access(name, R_OK) == 0);
 }
 
+static bool
+is_in_path(const char *name)
+{
+	const char *list = getenv("PATH");
+	char *found = list == NULL ? NULL : path_search(list, name);
+	bool there = found != NULL;
+
+	free(found);
+	return there;
+}
+
 /* A file that is no regular one, <(…) say, is the shell's to read; one that cannot
  * be read may still run. */
 static int
@@ -150,8 +161,29 @@ run_unread(struct workflow *w, const char *path, char *const *words, const char 
 	return set_directory(w, ".", err);
 }
 
+/* The file that a name means: here, or around; NULL if PATH is to know it. */
+static char *
+find_file(struct workflow *w, const char *name, const char *around)
+{
+	bool slash = strchr(name, '/') != NULL;
+	char *path;
+
+	if (is_file(name) && (!slash || *name == '/' || around == NULL || access(name, F_OK) == 0))
+		/* Without a slash the shell might look for it in PATH. */
+		return slash ? memory_text(name) : path_join(".", name);
+	if (around == NULL)
+		return NULL;
+	path = path_join(around, name);
+	if (access(path, F_OK) == 0 && is_file(path) && (slash || !is_in_path(name)))
+		return path;
+	free(path);
+	w->elsewhere = true;
+	return slash ? memory_text(name) : NULL;
+}
+
 int
-workflow_find(struct workflow *w, char *const *words, const char *shell, struct error *err)
+workflow_find(struct workflow *w, char *const *words, const char *shell, const char *around,
+    struct error *err)
 {
 	const char *nothing[3] = { NULL, NULL, NULL };
 	struct buffer script = BUFFER_INIT;
@@ -162,12 +194,11 @@ workflow_find(struct workflow *w, char *const *words, const char *shell, struct 
 	memset(w, 0, sizeof *w);
 	w->script = -1;
 	w->name = memory_text(path_base(words[0]));
-	if (!is_file(words[0])) {
+	path = find_file(w, words[0], around);
+	if (path == NULL) {
 		set_argv(w, nothing, words);
 		return set_directory(w, ".", err);
 	}
-	/* Without a slash the shell might look for it in PATH. */
-	path = strchr(words[0], '/') != NULL ? memory_text(words[0]) : path_join(".", words[0]);
 	if (stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
 	    file_load(path, SCRIPT_LIMIT, &script, NULL) == 0)
 		failed = run_script(w, path, &script, words, shell, err);
@@ -259,7 +290,7 @@ try_script(struct workflow *w, const struct workflow *recorded, size_t word, boo
 {
 	struct error ignored;
 	bool fits = workflow_find(w, recorded->argv + word, first_word(recorded, word),
-	    &ignored) == 0 && w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
+	    NULL, &ignored) == 0 && w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
 	    (!exactly || same_argv(w->argv, recorded->argv));
 
 	if (!fits)

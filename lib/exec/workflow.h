@@ -2,7 +2,8 @@
  * The workflow of a run: which program executes what the user named. A name with
  * a slash, or of a readable file, is a script, run by the interpreter in its #!
  * line, or by the shell if it has none or names awf-run; a binary runs as it is;
- * anything else is looked up in PATH.
+ * anything else is looked up in PATH. Inside of a run a relative name that is not there
+ * is taken from the directory of the workflow around it, as agents are.
  */
 #ifndef AWF_EXEC_WORKFLOW_H
 #define AWF_EXEC_WORKFLOW_H
@@ -18,10 +19,13 @@ struct workflow {
 	char *name;               /* base name; "pipeline" for a pipeline */
 	char *directory;          /* absolute, of the script, else the current one */
 	char sha256[DIGEST_SIZE]; /* of the script or the pipeline; "": a program */
+	bool elsewhere;           /* it was looked for around, too, and is not there */
 };
 
-/* words: the name and its arguments, ends with NULL, at least one. */
-int workflow_find(struct workflow *w, char *const *words, const char *shell, struct error *err);
+/* words: the name and its arguments, ends with NULL, at least one. around: the directory of
+ * the workflow around it; NULL: none. */
+int workflow_find(struct workflow *w, char *const *words, const char *shell, const char *around,
+    struct error *err);
 /* `shell -c pipeline`; words are its $1, $2, … */
 int workflow_pipeline(struct workflow *w, const char *pipeline, char *const *words,
     const char *shell, struct error *err);

@@ -148,15 +148,43 @@ script() {
 	same "$output" "awf-run: no-such-command-here: command not found"
 	same "$(ended '[.status, .exit_code, .error.code]')" '["failed",127,"exit_status"]'
 	run -127 awf-run -n ./missing
-	same "$output" "awf-run: ./missing: no such file"
+	same "$output" "awf-run: ./missing: no such file in the current directory"
 	run -126 awf-run -n ./directory
 	same "$output" "awf-run: ./directory: unable to run: Permission denied"
 	script bad '#!/no/such/interpreter'
 	run -127 awf-run -n ./bad
 	same "$output" "awf-run: /no/such/interpreter: no such file"
+	chmod +x bad
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q try -- ./bad'
+	[[ $stderr == "awf-step: try: ./bad: the interpreter that it names (#!) is not there"* ]]
 	run -127 awf-run -n --shell /no/sh -c true
 	same "$output" "awf-run: /no/sh: no such file"
 	same "$(ls "$AWF_STORAGE/runs")" ""
+}
+
+@test "a workflow finds the programs beside awf-run, however that was started" {
+	run="$(command -v awf-run)"
+	own=$(dirname "$run")
+	mkdir other linked before
+	printf '#!/bin/sh\necho other\n' >other/awf-step
+	chmod +x other/awf-step
+	ln -s "$run" linked/awf-run
+	while IFS='|' read -r path expected; do
+		same "$(PATH=$path "$run" -n sh -c 'echo "$PATH"')" "$expected"
+	done <<-END
+		/usr/bin:/bin|/usr/bin:/bin:$own
+		$PWD/before:$PWD/other:/usr/bin:/bin|$PWD/before:$own:$PWD/other:/usr/bin:/bin
+		/usr/bin:$own:/bin|/usr/bin:$own:/bin
+		$PWD/other:$own:/bin|$PWD/other:$own:/bin
+		$PWD/linked:$PWD/other:/bin|$PWD/linked:$PWD/other:/bin
+		$PWD/linked:/bin|$PWD/linked:/bin:$own
+	END
+	same "$(PATH=/usr/bin:/bin "$run" -n -c 'awf-step -n -r x -- echo found')" found
+	same "$(started | jq -r .env.PATH)" "/usr/bin:/bin:$own"
+	awf-verify --determinism
+	# shellcheck disable=SC2016
+	same "$(PATH=/usr/bin:/bin "$own/awf-step" -n -r x -- sh -c 'command -v awf-tail')" "$own/awf-tail"
+	same "$(env -u PATH "$run" -n /bin/sh -c 'command -v awf-step')" "$own/awf-step"
 }
 
 @test "the workflow's own status counts, and is recorded" {

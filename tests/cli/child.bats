@@ -74,6 +74,19 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	[[ $output == *'wrong.jsonl:'*': ids: parent_run_id is not that of line 1' ]]
 }
 
+@test "a workflow is looked for here, then beside the workflow around it, as agents are" {
+	mkdir elsewhere
+	script child.awf 'awf-step -n -r up -- echo beside'
+	script here.awf 'cd elsewhere' 'awf-run -n ./child.awf' 'awf-run -n child.awf'
+	same "$(awf-run -n ./here.awf | paste -sd' ')" 'beside beside'
+	awf-verify --determinism
+	script elsewhere/child.awf 'awf-step -n -r up -- echo here'
+	same "$(awf-run -n ./here.awf | paste -sd' ')" 'here here'
+	run -127 --separate-stderr awf-run -n -c 'cd elsewhere; awf-run -n ./none.awf; awf-run -n none'
+	[[ $stderr == *"awf-run: ./none.awf: no such file in the current directory, nor in the workflow's"* ]]
+	[[ $stderr == *"awf-run: none: command not found, and no such file in the workflow's directory"* ]]
+}
+
 @test "one tree: awf-tail -R, awf-replay --tree and --timeline show runs within runs" {
 	script inner 'awf-step -n deep -q -- echo bottom'
 	script middle 'awf-run -n ./inner; awf-step -n after -q -- true'

@@ -102,7 +102,9 @@ test_start_fails(void **state)
 		const char *message;
 	} cases[] = {
 		{ "no-such-program-here", NULL, 127, ENOENT, "command not found" },
-		{ "./no/such/file", NULL, 127, ENOENT, "no such file" },
+		{ "./no/such/file", "/", 127, ENOENT, "no such file in the directory that it starts in" },
+		{ "/no/such/file", "/", 127, ENOENT, "no such file" },
+		{ "bad-interpreter", NULL, 127, ENOENT, "the interpreter that it names (#!) is not there" },
 		{ "", NULL, 127, ENOENT, "command not found" },
 		{ "/etc/passwd", NULL, 126, EACCES, "unable to run: Permission denied" },
 		{ "/tmp", NULL, 126, EACCES, "unable to run: Permission denied" },
@@ -314,6 +316,7 @@ make_files(void **state)
 	make_file("only-here", "#!/bin/sh\necho here $1\n", 0755);
 	make_file("plain", "echo plain \"$1\"\n", 0755);
 	make_file("not-executable", "", 0644);
+	make_file("bad-interpreter", "#!/no/such/interpreter\n", 0755);
 	return 0;
 }
 

@@ -53,7 +53,7 @@ read_provider(const struct definition *d, const struct definition_key *key, json
 
 	if (definition_text(d, key, value, object, err) != 0)
 		return -1;
-	if (provider_check(a->provider, &why) == 0)
+	if (provider_check_named(a->provider, &why) == 0)
 		return 0;
 	place = definition_place(d, key->name);
 	error_set(err, ERROR_DEFINITION, place, "%s", why.message);

@@ -46,7 +46,7 @@ fallback_read(const struct definition *d, const struct definition_key *key, json
 		if (!take_entry(f, json_array_get(value, i)))
 			return definition_fail(d, key->name, err,
 			    "expected PROVIDER/MODEL, or {provider: …, model: …}, in each place");
-		if (provider_check(f->list[f->count - 1].provider, &why) == -1)
+		if (provider_check_named(f->list[f->count - 1].provider, &why) == -1)
 			return definition_fail(d, key->name, err, "%s", why.message);
 	}
 	return 0;

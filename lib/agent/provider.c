@@ -69,6 +69,8 @@ provider_key_names(void)
 	return key_names;
 }
 
+#define UNKNOWN_BEGIN "unknown provider '"
+
 static int
 provider_unknown(const char *name, struct error *err)
 {
@@ -76,9 +78,21 @@ provider_unknown(const char *name, struct error *err)
 
 	if (near != NULL && strcmp(near, name) != 0)
 		return error_set(err, ERROR_DEFINITION, NULL,
-		    "unknown provider '%s' (did you mean '%s'?)", name, near);
-	return error_set(err, ERROR_DEFINITION, NULL, "unknown provider '%s': there is no "
+		    UNKNOWN_BEGIN "%s' (did you mean '%s'?)", name, near);
+	return error_set(err, ERROR_DEFINITION, NULL, UNKNOWN_BEGIN "%s': there is no "
 	    "awf-provider-%s in $AWF_PROVIDER_PATH, AWF's own directory or $PATH", name, name);
+}
+
+char *
+provider_refused(const char *message)
+{
+	const char *at = strstr(message, UNKNOWN_BEGIN), *end;
+
+	if (at == NULL)
+		return NULL;
+	at += sizeof UNKNOWN_BEGIN - 1;
+	end = strchr(at, '\'');
+	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
 }
 
 char *
@@ -103,6 +117,46 @@ provider_find(const char *name, struct error *err)
 	return path;
 }
 
+/* Whether a list of words with colons between them has prefix and name as one. */
+static bool
+has_word(const char *list, const char *prefix, const char *name)
+{
+	const size_t before = strlen(prefix), len = before + strlen(name);
+	size_t word;
+
+	for (;; list += word + 1) {
+		word = strcspn(list, ":");
+		if (word == len && strncmp(list, prefix, before) == 0 &&
+		    strncmp(list + before, name, len - before) == 0)
+			return true;
+		if (list[word] == '\0')
+			return false;
+	}
+}
+
+/* What a recording has of providers is so in its replay, wherever that runs. */
+enum recorded { RECORDED_NOTHING, RECORDED_THERE, RECORDED_UNKNOWN };
+
+static enum recorded
+recorded(const char *name)
+{
+	const char *list = getenv(PROVIDER_RECORDED);
+
+	if (list == NULL || !name_valid(name))
+		return RECORDED_NOTHING;
+	return has_word(list, "", name) ? RECORDED_THERE :
+	    has_word(list, PROVIDER_UNKNOWN, name) ? RECORDED_UNKNOWN : RECORDED_NOTHING;
+}
+
+int
+provider_check_named(const char *name, struct error *err)
+{
+	if (getenv(PROVIDER_RECORDED) != NULL && name_valid(name) &&
+	    recorded(name) != RECORDED_UNKNOWN)
+		return 0;
+	return provider_check(name, err);
+}
+
 int
 provider_check(const char *name, struct error *err)
 {
@@ -111,6 +165,14 @@ provider_check(const char *name, struct error *err)
 	for (const char *const *known = provider_names(); *known != NULL; known++)
 		if (strcmp(*known, name) == 0)
 			return 0;
+	switch (recorded(name)) {
+	case RECORDED_THERE:
+		return 0;
+	case RECORDED_UNKNOWN:
+		return provider_unknown(name, err);
+	case RECORDED_NOTHING:
+		break;
+	}
 	path = provider_find(name, err);
 	free(path);
 	return path == NULL ? -1 : 0;

@@ -77,8 +77,10 @@ describe(const struct step *s, struct buffer *out)
 		buffer_text(out, "a decision");
 	else if (s->terminal != NULL)
 		buffer_format(out, "--terminal %s", s->terminal);
-	else
+	else if (s->command != NULL)
 		working_command_text(s->command, out);
+	else
+		buffer_text(out, "nothing, as its definition is wrong");
 }
 
 /* Whether nobody reads the output of a replay, or nobody does soon: the recorded step

@@ -37,16 +37,13 @@ static int
 replace_provider(struct agent *agent, struct error *err)
 {
 	const char *name = getenv("AWF_PROVIDER");
-	char *path;
 
 	if (name == NULL || *name == '\0')
 		return 0;
-	path = provider_find(name, err);
-	if (path == NULL) {
+	if (provider_check_named(name, err) == -1) {
 		snprintf(err->place, sizeof err->place, "AWF_PROVIDER");
 		return -1;
 	}
-	free(path);
 	free(agent->provider);
 	agent->provider = memory_text(name);
 	for (size_t i = 0; i < agent->fallback.count; i++) {

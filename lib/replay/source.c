@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/provider.h"
 #include "base/beneath.h"
 #include "base/file.h"
 #include "base/list.h"
@@ -148,6 +149,46 @@ add_child(struct gathering *g, struct span child_run_id)
 	memcpy(s->children[s->child_count++], id, ID_SIZE);
 }
 
+/* Takes the name over, which may be NULL or anything. */
+static void
+add_provider(struct source *s, const char *mark, char *name)
+{
+	char *word = name != NULL && name_valid(name) ? memory_format("%s%s", mark, name) : NULL;
+
+	if (word != NULL && !list_has(s->providers, word))
+		list_take(&s->providers, word);
+	else
+		free(word);
+	free(name);
+}
+
+/* What an attempt did not find, a later one may have. */
+static void
+forget_unknown(struct source *s)
+{
+	char **to = s->providers;
+
+	for (char **word = s->providers; word != NULL && *word != NULL; word++) {
+		if (strncmp(*word, PROVIDER_UNKNOWN, sizeof PROVIDER_UNKNOWN - 1) == 0)
+			free(*word);
+		else
+			*to++ = *word;
+	}
+	if (to != NULL)
+		*to = NULL;
+}
+
+static void
+take_failure(struct gathering *g, const struct event_view *event)
+{
+	char *message = span_text(span_path(event->payload, "error", "message", NULL));
+
+	if (message != NULL && span_is(span_path(event->payload, "error", "code", NULL),
+	    error_name(ERROR_DEFINITION)))
+		add_provider(g->source, PROVIDER_UNKNOWN, provider_refused(message));
+	free(message);
+}
+
 static int
 take_started(struct gathering *g, const struct event_view *event, const char *line, size_t len,
     struct error *err)
@@ -170,6 +211,7 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 	s->payload = view.payload;
 	s->attempt = (int)attempt;
 	settle_definitions(g);
+	forget_unknown(s);
 	definition_files_begin(&g->latest, s->payload);
 	s->completed[0] = '\0';
 	s->status[0] = '\0';
@@ -187,6 +229,7 @@ take_step(struct gathering *g, const struct event_view *event)
 		g->fed = true;
 	add_child(g, event->child_run_id);
 	definition_files_begin(&g->latest, event->payload);
+	add_provider(g->source, "", span_text(span_member(event->payload, "provider")));
 }
 
 static int
@@ -201,6 +244,8 @@ take(struct gathering *g, const char *line, size_t len, struct error *err)
 		return take_started(g, &event, line, len, err);
 	if (event_type_starts_call(event.type))
 		take_step(g, &event);
+	if (event.type == EVENT_STEP_COMPLETED)
+		take_failure(g, &event);
 	if (event.type == EVENT_RUN_COMPLETED) {
 		span_copy(event.event_id, s->completed, sizeof s->completed);
 		span_copy(span_member(event.payload, "status"), s->status, sizeof s->status);
@@ -569,6 +614,7 @@ source_close(struct source *s)
 	definition_files_free(&s->definitions);
 	free(s->children);
 	list_free(s->argv);
+	list_free(s->providers);
 	buffer_free(&s->line);
 	storage_close(&s->storage);
 	memset(s, 0, sizeof *s);

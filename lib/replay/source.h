@@ -57,6 +57,8 @@ struct source {
 	/* Of all attempts. */
 	struct definition_files definitions; /* that the run and its steps are made of; as the
 	                               last attempt had them first */
+	char **providers;           /* as PROVIDER_RECORDED has them; those unknown are the
+	                               last attempt's; NULL: none */
 	char (*children)[ID_SIZE];
 	size_t child_count;
 };

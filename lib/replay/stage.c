@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/provider.h"
 #include "base/beneath.h"
 #include "base/copytree.h"
 #include "base/file.h"
@@ -466,6 +467,18 @@ pass(struct environment *e, const char *name)
 		environment_set(e, name, value);
 }
 
+/* No provider is asked, so none has to be there that is not AWF's. */
+static void
+set_providers(struct stage *st)
+{
+	struct buffer list = BUFFER_INIT;
+
+	for (char **word = st->spec->source->providers; word != NULL && *word != NULL; word++)
+		buffer_format(&list, "%s%s", list.len > 0 ? ":" : "", *word);
+	environment_set(&st->environment, PROVIDER_RECORDED, buffer_string(&list));
+	buffer_free(&list);
+}
+
 static void
 set_environment(struct stage *st)
 {
@@ -482,6 +495,7 @@ set_environment(struct stage *st)
 	if (st->config != NULL || s->config != NULL)
 		environment_set(e, "XDG_CONFIG_HOME", st->config != NULL ? st->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
+	set_providers(st);
 	set_path(st);
 	tools = environment_get(e, "AWF_TOOL_PATH");
 	if (tools == NULL)

@@ -54,6 +54,35 @@ differs() {
 	rm -r "$AWF_STORAGE/replays"
 }
 
+@test "no provider has to be there, and one that was not there is not" {
+	mkdir providers
+	cat >providers/awf-provider-own <<-'end'
+		#!/bin/sh
+		exec jq -c --unbuffered 'select(.id) | {id, type: "message",
+			blocks: [{type: "text", text: .model}], stop_reason: "end_turn", usage: {}, model}'
+	end
+	chmod +x providers/awf-provider-own
+	cp providers/awf-provider-own providers/awf-provider-spare
+	printf -- '---\nname: a\nprovider: own\nmodel: m\nfallback: [spare/m]\n---\nHi.\n' >agents/a.md
+	printf -- '---\nname: b\nprovider: nowhere\nmodel: m\n---\nHi.\n' >agents/b.md
+	local given
+	for given in '-a a' '-m own/n' '-a a -m other/n' '-m spare/n'; do
+		AWF_PROVIDER_PATH=$PWD/providers replays -c "echo q | awf-step $given ask -r"
+	done
+	for given in '-a b' '-m nowhere/m'; do
+		CODE=2 AWF_PROVIDER_PATH=$PWD/providers replays -c "echo q | awf-step $given ask -r"
+	done
+	AWF_PROVIDER_PATH=$PWD/providers replays -c 'echo q | AWF_PROVIDER=own awf-step -m m ask -r'
+}
+
+@test "what cannot be loaded as it is today" {
+	agent a '' "$(says ok)"
+	replays -c 'echo q | awf-step -a a ask -r'
+	echo '---' >agents/a.md
+	run -3 --separate-stderr awf-replay -q --isolation "$ISOLATION" --current
+	[[ $stderr == *'agents/a.md: '*'step.started '*': /payload/input differs'* ]]
+}
+
 @test "pipelines, items, joins, conditions, concurrency" {
 	printf 'a\nb\nc\n' | replays -c 'awf-step -i lines -j 4 up -- tr a-z A-Z |
 		awf-step --when "jq -e \".data != \\\"B\\\"\"" -j 2 mark -- sed "s/^/x/" |

@@ -171,13 +171,16 @@ static int
 not_started(struct guardian *g, const struct report *r, int *exit_code, struct error *err)
 {
 	*exit_code = PROCESS_CANNOT_RUN;
-	if (r == NULL)
+	if (r == NULL) {
+		g->state = GUARDIAN_LOST;
 		error_set(err, ERROR_SYSTEM, NULL, "the guardian was killed");
-	else {
+	} else {
 		*exit_code = r->value;
 		*err = r->error;
 	}
 	guardian_close(g);
+	if (r == NULL)
+		descendants_end(getpid(), SIGKILL, NULL); /* what it may have started is ours now */
 	errno = r != NULL ? r->reason : EPERM;
 	return -1;
 }

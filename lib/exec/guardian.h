@@ -39,7 +39,8 @@ struct guardian {
 };
 
 /* Makes this process a subreaper, forks the guardian and lets it start a program
- * (no pipes). Errors and *exit_code as in process_start(). */
+ * (no pipes). Errors and *exit_code as in process_start(). If the guardian is killed before
+ * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. */
 int guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
     struct error *err);
 /* Takes the next report and returns the state. */

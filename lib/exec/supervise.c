@@ -358,6 +358,7 @@ watch(struct watcher *w)
 	if (started != 0) {
 		w->s->verdict = w->s->error.code == ERROR_SYSTEM ? VERDICT_FAILED :
 		    VERDICT_NOT_STARTED;
+		w->s->interrupted = w->guardian.state == GUARDIAN_LOST;
 		return;
 	}
 	while (!w->done) {

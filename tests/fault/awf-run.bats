@@ -40,6 +40,17 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 	END
 }
 
+@test "a guardian that is killed when it has just started the workflow leaves nothing of it" {
+	run -125 --separate-stderr env FAULT_KILL=awf-guardian LD_PRELOAD="$BUILD/tests/fault/preload.so" \
+		ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 \
+		awf-run -n --name flow -c 'unset LD_PRELOAD; trap "" TERM; exec sleep 10'
+	id=$(basename "$(transcript)" .jsonl)
+	same "$(grep -lzsxF "AWF_RUN_ID=$id" /proc/[0-9]*/environ)" ''
+	same "$stderr" 'awf-run: flow: the guardian was killed'
+	same "$(jq -c 'select(.seq == 2).payload | [.status, .error.code, .interrupted]' "$(transcript)")" \
+		'["failed","system",true]'
+}
+
 @test "an audit line that was cut short is cut off again" {
 	faulty 'write 5 1 ENOSPC 50' awf-run -n true 2>/dev/null
 	same "$(jq -r .type "$AWF_STORAGE/audit.jsonl")" run.completed

@@ -6,11 +6,13 @@
  * FAULT_CLOCK=N lets the monotonic clock run N times as fast.
  * FAULT_STATFS=HEX: every file system is of this type. FAULT_FORK=1: no forks.
  * FAULT_MOUNT=WORD: mounting a file system of this type, or a path that ends so, fails.
+ * FAULT_KILL=NAME: a process that goes by this name is killed when it is to write.
  * FAULT_SYSCALL=NAME: pivot_root, mount_setattr or clone3 fails.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -74,6 +77,16 @@ fails(const char *call, int fd, size_t *bytes)
 	return true;
 }
 
+static void
+kill_by_name(void)
+{
+	const char *doomed = getenv("FAULT_KILL");
+	char name[16] = "";
+
+	if (doomed != NULL && prctl(PR_GET_NAME, name) == 0 && strcmp(name, doomed) == 0)
+		raise(SIGKILL);
+}
+
 ssize_t
 write(int fd, const void *bytes, size_t len)
 {
@@ -81,6 +94,7 @@ write(int fd, const void *bytes, size_t len)
 	size_t part = 0;
 
 	REAL("write", function);
+	kill_by_name();
 	if (!fails("write", fd, &part))
 		return function(fd, bytes, len);
 	return part > 0 && part < len ? function(fd, bytes, part) : -1;

@@ -66,6 +66,9 @@ int job_attempt(struct job *j, struct error *err);
 /* One line for each effect that may have happened. STATUS_WAITING. */
 int job_ask(const struct resume *r);
 const char *job_name(const struct job *j);
+/* misplaced.c: one line about the first option of awf-run that stands behind a script which
+ * takes no arguments. */
+void job_tell_misplaced(const struct job *j);
 /* What the workflow reads, and what its steps find of the run it is a fork of. */
 int job_open_input(struct job *j, struct error *err);
 int job_build_fork(struct job *j, struct error *err);

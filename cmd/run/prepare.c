@@ -119,6 +119,8 @@ find_workflow(struct job *j, struct error *err)
 		    run_in_environment() ? getenv("AWF_WORKFLOW_DIR") : NULL, err);
 	else
 		return workflow_again(&j->workflow, &j->resume.recorded, err);
+	if (failed == 0 && s->pipeline == NULL)
+		job_tell_misplaced(j);
 	if (failed == 0 && s->workspace != NULL)
 		return workflow_pin(&j->workflow, err);
 	return failed;

@@ -1,0 +1,125 @@
+/*
+ * Options of awf-run behind the workflow are the workflow's arguments. Where a script for a
+ * shell takes no arguments, they were meant for awf-run. What a script takes is read from
+ * its text, generously: whoever writes $1 anywhere, or reads in another file, may.
+ */
+#include "run/job.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+#define SCRIPT_LIMIT ((size_t)16 << 20)
+
+/* The option of awf-run that a word is; NULL: none. */
+static const struct option_spec *
+option_of(const char *word)
+{
+	size_t len;
+
+	if (word[0] != '-' || word[1] == '\0')
+		return NULL;
+	len = strcspn(word + 2, "=");
+	for (const struct option_spec *s = run_options; s->id != OPTION_END; s++)
+		if (word[1] == '-' ? strlen(s->name) == len && memcmp(s->name, word + 2, len) == 0
+		    : word[1] == s->letter && word[2] == '\0')
+			return s;
+	return NULL;
+}
+
+static bool
+is_shell(const char *interpreter)
+{
+	static const char *const names[] = { "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(path_base(interpreter), names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A word at the beginning of a command. */
+static bool
+is_command(const char *text, const char *at, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (strncmp(at, word, len) != 0 || (at[len] != ' ' && at[len] != '\t' && at[len] != '\n' &&
+	    at[len] != ';' && at[len] != '\0'))
+		return false;
+	while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
+		at--;
+	return at == text || strchr("\n;&|({", at[-1]) != NULL;
+}
+
+/* "for x; do", "for x do": over the arguments. */
+static bool
+loops_over_arguments(const char *at)
+{
+	at += strcspn(at, " \t");
+	at += strspn(at, " \t");
+	while (isalnum((unsigned char)*at) || *at == '_')
+		at++;
+	at += strspn(at, " \t");
+	return *at == ';' || *at == '\n' || strncmp(at, "do", 2) == 0;
+}
+
+static bool
+takes_arguments(const char *text)
+{
+	for (const char *at = text; *at != '\0'; at++) {
+		if (*at == '$') {
+			const char *name = at + 1 + (at[1] == '{');
+
+			name += at[1] == '{' && *name == '#';
+			if (*name == '@' || *name == '*' || *name == '#' || (*name >= '1' && *name <= '9') ||
+			    strncmp(name, "argv", 4) == 0 || strncmp(name, "BASH_ARG", 8) == 0)
+				return true;
+		} else if (is_command(text, at, "shift") || is_command(text, at, "getopts") ||
+		    is_command(text, at, ".") || is_command(text, at, "source") ||
+		    is_command(text, at, "eval") ||
+		    (is_command(text, at, "for") && loops_over_arguments(at))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+tell(const char *script, const char *word, const struct option_spec *option)
+{
+	struct error err = ERROR_INIT;
+	char *name = memory_copy(word, strcspn(word, "="));
+	const char *value = word[strlen(name)] == '=' ? "=…" :
+	    option->argument != NULL && option->argument[0] != '[' ? " …" : "";
+
+	error_set(&err, ERROR_USAGE, name, "stands behind the workflow, which takes no arguments; "
+	    "put it before: " PROGRAM " %s%s %s", name, value, script);
+	job_warn(&err);
+	free(name);
+}
+
+void
+job_tell_misplaced(const struct job *j)
+{
+	const struct workflow *w = &j->workflow;
+	const struct option_spec *option = NULL;
+	struct buffer text = BUFFER_INIT;
+	char *const *word;
+
+	if (w->script < 1 || w->sha256[0] == '\0' || !is_shell(w->argv[0]))
+		return;
+	for (word = w->argv + w->script + 1; *word != NULL && strcmp(*word, "--") != 0; word++)
+		if ((option = option_of(*word)) != NULL)
+			break;
+	if (option == NULL)
+		return;
+	if (file_load(w->argv[w->script], SCRIPT_LIMIT, &text, NULL) == 0 &&
+	    strlen(buffer_string(&text)) == text.len && !takes_arguments(buffer_string(&text)))
+		tell(w->argv[w->script], *word, option);
+	buffer_free(&text);
+}

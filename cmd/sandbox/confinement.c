@@ -266,7 +266,7 @@ add_keepers(sigset_t *set)
 static void
 wait_signal(pid_t pid, int64_t ms, struct error *why)
 {
-	const struct timespec rest = { ms / 1000, ms % 1000 * 1000000L };
+	const struct timespec rest = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000L };
 	sigset_t set;
 	int number;
 

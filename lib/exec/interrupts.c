@@ -54,7 +54,7 @@ static int
 guarded_poll(const struct interrupts *interrupts, struct pollfd *fds, size_t count,
     int64_t timeout_ms)
 {
-	struct timespec timeout = { (time_t)(timeout_ms / 1000), (timeout_ms % 1000) * 1000000L };
+	struct timespec timeout = { (time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L };
 	sigset_t all, before;
 	int ready, error = EINTR;
 

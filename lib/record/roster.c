@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@
 #define REASON_SIZE (RECORD - RECORD_REASON - 1)
 /* Serialises begins; far behind every record. */
 #define BEGIN_LOCK ((off_t)1 << 40)
+/* More processes have no place before that, or, with 32 bits, no number. */
+#define OCCURRENCE_LIMIT (BEGIN_LOCK / RECORD < LONG_MAX ? BEGIN_LOCK / RECORD : LONG_MAX)
 #define FILE_NAME_LIMIT 200
 #define ENCLOSED '+'           /* begins a directory's name; no step's name has it */
 
@@ -240,6 +243,7 @@ static long
 parse_call(const char *call, char **key)
 {
 	const char *item = strrchr(call, ':'), *occurrence;
+	const long limit = (long)OCCURRENCE_LIMIT;
 	char *end;
 	long number;
 
@@ -250,7 +254,7 @@ parse_call(const char *call, char **key)
 	if (*occurrence != ':' || occurrence == call)
 		return -1;
 	number = strtol(occurrence + 1, &end, 10);
-	if (end != item || number < 0 || number >= BEGIN_LOCK / RECORD || strstr(call, "..") != NULL)
+	if (end != item || number < 0 || number >= limit || strstr(call, "..") != NULL)
 		return -1;
 	*key = memory_copy(call, (size_t)(occurrence - call));
 	return number;

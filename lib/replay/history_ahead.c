@@ -69,7 +69,7 @@ history_expect(void *history, const struct recall_query *query)
 	if (found == SIZE_MAX)
 		return false;
 	if (h->expected == NULL)
-		h->expected = memory_zero(h->head->records, sizeof *h->expected);
+		h->expected = memory_zero((size_t)h->head->records, sizeof *h->expected);
 	h->expected[found] = true;
 	return true;
 }

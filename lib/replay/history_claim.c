@@ -16,7 +16,7 @@
 size_t
 history_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
 {
-	size_t low = 0, high = h->head->records;
+	size_t low = 0, high = (size_t)h->head->records;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -114,7 +114,7 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	if (!history_same_guard(h, first, key, guard))
 		return NULL;
 	settled = atomic_load(&h->records[first].settled);
-	for (size_t i = first + settled; history_same_guard(h, i, key, guard); i++) {
+	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
 		if (atomic_load(&r->mark) == MARK_CLAIMED) {
@@ -275,7 +275,7 @@ read_events(struct history *h, const struct index_record *record, struct recalle
 {
 	if (record->events + record->event_count > h->head->places)
 		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
-	r->events = memory_zero(record->event_count + 1, sizeof *r->events);
+	r->events = memory_zero((size_t)record->event_count + 1, sizeof *r->events);
 	for (; r->event_count < record->event_count; r->event_count++)
 		if (history_line(h, &h->places[record->events + r->event_count],
 		    &r->events[r->event_count], err) != 0) {

@@ -124,7 +124,7 @@ add_events(struct index *x, const struct recording *rec, size_t call, struct ind
 	}
 	r->event_count = x->place_count - r->events;
 	if (r->event_count > 1)
-		qsort(x->places + r->events, r->event_count, sizeof *x->places, compare_places);
+		qsort(x->places + r->events, (size_t)r->event_count, sizeof *x->places, compare_places);
 }
 
 /* What a call's identity ends in: NAME:OCCURRENCE:ITEM. */
@@ -252,7 +252,7 @@ write_parts(int fd, const struct index *x, const struct recording *rec)
 		x->count, x->place_count, x->text.len, x->prefix };
 	const struct { const void *bytes; size_t len; } parts[] = {
 		{ &head, sizeof head },
-		{ rec->sources, head.sources * sizeof *rec->sources },
+		{ rec->sources, (size_t)head.sources * sizeof *rec->sources },
 		{ x->records, x->count * sizeof *x->records },
 		{ x->places, x->place_count * sizeof *x->places },
 		{ x->text.data, x->text.len },
@@ -359,8 +359,8 @@ history_open(struct history **opened, const char *run_directory, struct error *e
 		return -1;
 	}
 	h->ahead_key = SIZE_MAX;
-	h->fds = memory_zero(h->head->sources, sizeof *h->fds);
-	memset(h->fds, 0xff, h->head->sources * sizeof *h->fds);
+	h->fds = memory_zero((size_t)h->head->sources, sizeof *h->fds);
+	memset(h->fds, 0xff, (size_t)h->head->sources * sizeof *h->fds);
 	*opened = h;
 	return 0;
 }

@@ -94,7 +94,7 @@ write_random(const struct random_run *r, const unsigned *order, struct buffer *l
 			if (causes[c] > 0)
 				buffer_format(&links, ",\"%s\"", graph_uuid(causes[c]));
 		buffer_byte(&links, ']');
-		graph_event(lines, i + 1, order[i], causes[0], links.data, order[i] == 1 ?
+		graph_event(lines, (long)i + 1, order[i], causes[0], links.data, order[i] == 1 ?
 		    "run.started" : order[i] == 2 ? "run.completed" : "message.user", "{}");
 		buffer_free(&links);
 	}
@@ -244,9 +244,9 @@ write_circle(struct buffer *lines, unsigned length)
 {
 	graph_event(lines, 1, 1, 0, NULL, "run.started", "{\"attempt\":1}");
 	for (unsigned i = 0; i < length; i++)
-		graph_event(lines, 2 + i, 100 + i, 100 + (i + 1) % length, NULL, "message.user", "{}");
-	graph_event(lines, 2 + length, 50, 100, NULL, "message.user", "{}");
-	graph_event(lines, 3 + length, 51, 50, NULL, "message.user", "{}");
+		graph_event(lines, 2 + (long)i, 100 + i, 100 + (i + 1) % length, NULL, "message.user", "{}");
+	graph_event(lines, 2 + (long)length, 50, 100, NULL, "message.user", "{}");
+	graph_event(lines, 3 + (long)length, 51, 50, NULL, "message.user", "{}");
 }
 
 static void

@@ -284,6 +284,8 @@ changed_files() {
 		cmp "$ROOT/examples/ci/$file" "$files/$file"
 	done
 	if grep -r -e "$ROOT" "$ROOT/examples/ci/recording"; then false; fi
+	# The job builds AWF beside what it checks, not out of it.
+	same "$(grep -o 'make .*' "$ROOT/examples/ci/determinism.yml" | grep -vc '^make -C .awf ')" 0
 }
 
 # A lock says which are in use; a new one may not have its own yet.

@@ -280,16 +280,18 @@ handle_signals(void)
 	descendants_adopt();
 }
 
-/* Who is here before its run is being ended gets the signal; who comes later begins
+/* Who is here before its run, or a call around it, is being ended gets the signal; who comes later begins
  * nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
  * what it runs. */
 static int
 come_late(const struct settings *s, const struct run *run, struct error *err)
 {
-	if (!ending_begun(run->directory))
+	const char *what = ending_begun(run->directory);
+
+	if (what == NULL)
 		return 0;
 	if (!s->cleanup)
-		return error_set(err, ERROR_CANCELLED, s->step.name, "not begun: the run is being ended");
+		return error_set(err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", what);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

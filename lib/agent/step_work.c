@@ -185,7 +185,8 @@ try_command(struct working *work, struct error *err)
 	struct buffer input = BUFFER_INIT;
 	char **argv = command_argv(s);
 	struct body body = { .argv = argv, .name = s->command[0], .environment = s->environment.list,
-	    .timeout_ms = s->timeout_ms, .inherit = true };
+	    .timeout_ms = s->timeout_ms, .inherit = true,
+	    .run_directory = s->run->directory, .call = work->id };
 	int result;
 
 	working_forget_results(work);

@@ -13,6 +13,7 @@
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "exec/wait.h"
+#include "record/ending.h"
 
 enum {
 	OUTPUT_LIMIT = 256 << 20,
@@ -141,6 +142,8 @@ body_end(const struct bodies *all, struct body *b, const struct error *why)
 	b->error = *why;
 	b->stage = BODY_TERMINATED;
 	b->deadline = clock_monotonic() + GRACE_MS;
+	if (b->call != NULL)
+		ending_begin_call(b->run_directory, b->call);
 	orphans_begin(&b->orphans, b->process.pid, mark);
 	tree_signal(b->process.pid, SIGTERM);
 	free(mark);
@@ -265,6 +268,8 @@ body_finish(struct body *b)
 	buffer_free(&b->cut);
 	orphans_free(&b->orphans);
 	body_cut_errors(b);
+	if (b->call != NULL && b->stage != BODY_RUNNING)
+		ending_over(b->run_directory, b->call);
 	b->stage = BODY_ENDED;
 	b->duration_ms = clock_monotonic() - b->started;
 	b->exit_code = process_exit_code(b->wait_status);

@@ -37,6 +37,8 @@ struct body {
 	                               0: 256 MiB */
 	bool quiet;                 /* stderr is kept but not passed through */
 	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
+	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
+	const char *call;           /* of this call begins (record/ending.h); NULL */
 
 	/* Filled by bodies_run(). */
 	struct buffer output;

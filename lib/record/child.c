@@ -54,14 +54,17 @@ int
 child_enter(struct child *c, const char *run_name, const char *script, bool tried,
     struct error *err)
 {
+	const char *ending;
+
 	memset(c, 0, sizeof *c);
 	c->tried = tried;
 	c->roster.fd = -1;
 	if (run_enter(&c->parent, err) != 0)
 		return -1;
-	if (ending_begun(c->parent.directory))
-		return error_set(err, ERROR_BLOCKED, run_name, "not started: the run around it "
-		    "is being ended");
+	ending = ending_begun(c->parent.directory);
+	if (ending != NULL)
+		return error_set(err, ERROR_BLOCKED, run_name, "not started: %s is being ended",
+		    strcmp(ending, "the run") == 0 ? "the run around it" : ending);
 	id_new(c->run_id);
 	c->begun = clock_monotonic();
 	c->name = name_of(run_name);

@@ -51,6 +51,37 @@ runs() { echo "$(ls "$AWF_STORAGE/transcripts" | wc -l) $(status_of_run)"; }
 	[ ! -e effect ]
 }
 
+@test "from the first signal on nothing begins in a call whose time is over; its next try is whole" {
+	cat >body <<-'END'
+		trap 'awf-step --cleanup -n c -q -- touch "cleaned$(cat tries)"
+			awf-step -n e --effects external -q -- touch effect
+			awf-run -n -c "touch child"' TERM
+		echo x >>tries
+		awf-step -n --each inner -- sh -c 'awf-step -n begun -q -- touch begun
+			test "$(wc -l <tries)" -gt 1 || { trap "awf-step -n deep -q -- touch deep" TERM; sleep 9; }'
+		awf-step -n late -- echo late
+	END
+	echo 'awf-step -n --timeout 0.5 --retries 1 --each g -- sh ./body | awf-step other -q -- touch other' >flow
+	run -0 awf-run -n --name flow sh ./flow
+	same "$(wc -l <tries)" 2
+	[ -e cleanedx ]
+	[ ! -e effect ]
+	[ ! -e child ]
+	[ ! -e deep ]
+	[ -e other ]
+	[[ $output == *"awf-step: e: not begun: the call around it is being ended"* ]]
+	[[ $output == *"not started: the call around it is being ended"* ]]
+	same "$(ls "$AWF_STORAGE/runs")" ''
+}
+
+@test "nothing begins in a branch that is not needed any more" {
+	run -0 awf-run -n --name flow -c "awf-step -n --parallel --strategy any p -- \
+		'trap \"awf-step -n e -q -- touch effect\" TERM; awf-step -n s -q -- sh -c \"touch ready; sleep 9\"' \
+		'awf-step -n w -- sh -c \"until [ -e ready ]; do sleep 0.01; done; echo won\"' | awf-step end -q -- touch end"
+	[ ! -e effect ]
+	[ -e end ]
+}
+
 @test "--continue goes on after SIGTERM, SIGHUP and the death of the guardian, not after SIGINT or a time limit" {
 	echo 'awf-step -n once -q -- sh -c "echo x >>once"
 		awf-step -n a -q -- sh -c "test -e go || { touch ready; sleep 9; }"' >flow

@@ -33,7 +33,7 @@ BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev
-DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq tmux procps python3 python3-jsonschema \
+DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31)

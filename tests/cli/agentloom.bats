@@ -5,6 +5,7 @@
 # shellcheck disable=SC2154,SC2016
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 
 # The stream of an answer of a model.
 said() {

@@ -42,6 +42,7 @@ decided() {
 }
 
 @test "yes: what is shown goes on" {
+	export JQ=jq
 	answer yes
 	shown '^status 0'
 	shown '^ok:0:0 waits for a decision about:'

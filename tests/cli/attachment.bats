@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 load ../support/agent
 load ../support/resume
 

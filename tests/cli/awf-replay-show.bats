@@ -403,6 +403,7 @@ one             ??????????????????????? unfinished
 }
 
 @test "damaged lines are told, and the rest is shown" {
+	export JQ=jq
 	sed '2s/"payload"/payload/' "$AWF_STORAGE/transcripts/$NESTED.jsonl" >t.jsonl
 	for display in --tree --timeline; do
 		run -0 --separate-stderr awf-replay "$display" t.jsonl

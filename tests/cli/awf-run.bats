@@ -212,6 +212,7 @@ script() {
 }
 
 @test "stdin: a file is passed through and copied from its offset" {
+	export JQ=jq
 	printf 'one\ntwo\nthree\n' >list
 	{ read -r line; awf-run -c 'read -r x; echo $x; readlink /proc/self/fd/0'; read -r after; } <list >out
 	same "$(cat out)" "two"$'\n'"$PWD/list"

@@ -141,6 +141,7 @@ awf-verify: $file:4: warning: attempt 1 never ended: it has no run.completed"
 }
 
 @test "unknown types and keys are no fault; -v names them" {
+	export JQ=jq
 	prev=$(tail -n 1 "$file" | tr -d '\n' | b2sum -l 256 | cut -c 1-64)
 	tail -n 1 "$file" | jq -c --arg prev "$prev" --argjson seq $((events + 1)) \
 		'.seq = $seq | .event_id = "00000000-0000-4000-8000-000000000000" | .type = "later" |

@@ -25,6 +25,7 @@ for line in lines.splitlines(): jsonschema.validate(json.loads(line), json.loads
 }
 
 @test "write and edit: path, digest, lines that came and went" {
+	export JQ=jq
 	step edit '{"file_path":"src/a.c","old_string":"two\n","new_string":"2\n2b\n2c\n"}' >/dev/null
 	same "$(changed)" "[{\"path\":\"src/a.c\",\"sha256\":\"$(digest src/a.c)\",\"added\":3,\"removed\":1}]"
 	awf-tail | grep -q 'edit src/a.c +3 -1 ('
@@ -39,6 +40,7 @@ for line in lines.splitlines(): jsonschema.validate(json.loads(line), json.loads
 }
 
 @test "bash: what is created, changed and deleted, as observed" {
+	export JQ=jq
 	printf 'x\n' >gone
 	step bash '{"command":"rm gone; echo >>src/a.c; mkdir d; echo 1 >d/new; cat src/a.c >/dev/null"}' >/dev/null
 	same "$(changed)" "[{\"path\":\"d/new\",\"sha256\":\"$(digest d/new)\",\"change\":\"created\",\"observed\":true},{\"path\":\"gone\",\"sha256\":null,\"change\":\"deleted\",\"observed\":true},{\"path\":\"src/a.c\",\"sha256\":\"$(digest src/a.c)\",\"observed\":true}]"
@@ -52,6 +54,7 @@ src/a.c changed'
 }
 
 @test "a command that declares that it changes the workspace, over all its tries" {
+	export JQ=jq
 	run -0 awf-step -n --effects workspace,idempotent --retries 1 --delay 0 make -q -- \
 		sh -c 'echo x >>tried; [ "$(wc -l <tried)" = 2 ] && echo built >out'
 	same "$(changed step.completed)" "[{\"path\":\"out\",\"sha256\":\"$(digest out)\",\"change\":\"created\",\"observed\":true},{\"path\":\"tried\",\"sha256\":\"$(digest tried)\",\"change\":\"created\",\"observed\":true}]"

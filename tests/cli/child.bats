@@ -27,6 +27,7 @@ calls() { events 'select(.type == "step.call_workflow.completed") | .payload | '
 runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 
 @test "a child is a call in its parent's record, and both name each other" {
+	export JQ=jq
 	script brief.awf 'awf-step up -- tr a-z A-Z'
 	run -0 awf-run -n --name top -c 'echo hello | awf-run ./brief.awf --flag | awf-step -r last -- cat'
 	same "$output" HELLO

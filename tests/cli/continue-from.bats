@@ -113,6 +113,7 @@ resumed() { jq -r '.arguments | index("--resume") as $at | if $at then .[$at + 1
 }
 
 @test "another CLI is told the conversation" {
+	export JQ=jq
 	printf -- '---\nprovider: opencode\ncontinue_from: one\n---\n' >agents/second.md
 	run -3 awf-run -c 'awf-step one -a first | awf-step two -a second' <<<x
 	same "$(tail -n 1 started.jsonl | jq -c '[.prompt, index("--session")]')" \

@@ -3,6 +3,7 @@
 # references lead somewhere, every option is described and completed.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 load ../support/manual
 
 prepare() {
@@ -220,6 +221,7 @@ follows() {
 }
 
 @test "awf-replay(1): what it shows" {
+	export JQ=jq
 	brief
 	stub less 'cat'
 	stub xdg-open 'grep -c "<details>" "$1"'

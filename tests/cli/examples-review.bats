@@ -2,6 +2,7 @@
 # examples/review.awf: an agent for each changed file, and a chair.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 load ../support/resume
 load ../support/examples
 

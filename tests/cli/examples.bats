@@ -36,6 +36,7 @@ conversation() {
 }
 
 @test "the tools refuse what their schemas do not allow" {
+	export JQ=jq
 	cd "$ROOT/examples"
 	run -3 sh -c "echo '{\"query\":\"\"}' | awf-step -i json -t search_notes find -q"
 	[[ $output == *"expected a match of"* ]]

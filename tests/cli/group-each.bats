@@ -116,6 +116,7 @@ calls() { jq -r 'select(.type == "step.completed").payload.call' "$(transcript)"
 }
 
 @test "--into takes the one result, and only that" {
+	export JQ=jq
 	recorded 0 -c 'echo q | awf-step --into answer --each g -- awf-step a -- echo 42 | jq -c .data'
 	same "$output" '{"input":"q","answer":"42"}'
 	same "$(payloads step.completed 'select(.name == "g") | [.result, .count]')" \

@@ -22,6 +22,7 @@ prepare() {
 }
 
 @test "--until: each round is made on what the one before gave, and the last one goes out" {
+	export JQ=jq
 	recorded 0 -c 'echo x | awf-step --until "long 4" l -- grow | awf-step out -r -- cat'
 	same "$output" xxxx
 	same "$(rounds)" '["l:0:0/l:0:0",null,null]
@@ -51,6 +52,7 @@ l:0:0/l:0:2/grow:0:0'
 }
 
 @test "--while is asked before a round; the round that is not made is skipped" {
+	export JQ=jq
 	recorded 0 -c 'echo x | awf-step --while "! long 3" l -- grow | awf-step out -r -- cat'
 	same "$output" xxx
 	same "$(rounds | tail -n 1)" '["l:0:0/l:0:2","condition",null]'

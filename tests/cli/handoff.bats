@@ -127,6 +127,7 @@ stop_when: {command: "true"}'
 }
 
 @test "an agent without a model has the first one's; what one model thought another is not sent" {
+	export JQ=jq
 	printf -- '---\ndescription: x\n---\nPlain.\n' >agents/support.md
 	stream tool_use '{"type":"text","text":"hm"}' "$(use t1 transfer_to_support '{}')" >first
 	sed -i 's/"content_block":{"type":"text","text":""}/"content_block":{"type":"thinking","thinking":""}/;
@@ -205,6 +206,7 @@ stop_when: {command: "true"}'
 }
 
 @test "--dry-run shows the transfers, -j N works, what fails in the second agent is the call's failure" {
+	export JQ=jq
 	same "$(echo x | awf-step --dry-run a -a triage | jq -c '.tools[1]')" \
 		'{"name":"transfer_to_support","description":"Hands the conversation over to support, who goes on with it.","input_schema":{"type":"object","properties":{"reason":{"type":"string","description":"Why the other agent is to go on."}}}}'
 	stream tool_use "$(use t1 transfer_to_support '{}')" >first

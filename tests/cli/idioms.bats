@@ -3,6 +3,7 @@
 # shellcheck disable=SC2154 # bats sets output and stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 load ../support/manual
 
 prepare() {

@@ -2,6 +2,7 @@
 # The jq queries that people run on a transcript.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
+export JQ=jq
 
 prepare() { chain <"$ROOT/tests/fixtures/brief.events" >run.jsonl; }
 

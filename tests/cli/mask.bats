@@ -407,6 +407,7 @@ END
 }
 
 @test "patterns: what is masked where" {
+	export JQ=jq
 	cat >patterns <<'END'
 # a comment
 

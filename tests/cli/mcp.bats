@@ -46,6 +46,7 @@ log() { jq -c "$1" server.log; }
 ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 
 @test "a tool of a server is offered, called and answered; both ways are recorded" {
+	export JQ=jq
 	calls echo '{"text":"hi"}'
 	same "$(ask)" 'done'
 	same "$(results)" '["hi",null,null]'
@@ -77,6 +78,7 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 }
 
 @test "results are text, structured content, or the content as it came" {
+	export JQ=jq
 	calls texts '{}' number '{"n":3}' image '{}' both '{}' dotted_name '{}' batch '{}' echo '{}'
 	ask
 	same "$(payloads tool.result .output)" '"one\ntwo"
@@ -109,6 +111,7 @@ ended() { ! pgrep -f "$PWD/server.log" >/dev/null; }
 }
 
 @test "what a server asks for is refused, but ping" {
+	export JQ=jq
 	calls ask '{}'
 	ask
 	same "$(payloads tool.result .output)" \

@@ -84,6 +84,7 @@ ask() { awf-step -a extractor ask "$@" <<<question; }
 }
 
 @test "the system prompt tells the schema, and the request has it" {
+	export JQ=jq
 	answers '{"n":1}'
 	ask -q
 	same "$(jq -c .output_schema requests.jsonl)" "$SCHEMA"
@@ -216,6 +217,7 @@ provider: anthropic'
 }
 
 @test "with a stop tool its arguments are checked instead, and refused as a result" {
+	export JQ=jq
 	scripted_provider
 	extractor 'stop_when: {tool: report}
 output_repairs: 1'

@@ -70,6 +70,7 @@ agents() {
 }
 
 @test "filters choose source events and change no line" {
+	export JQ=jq
 	for name in $NAMES; do
 		as "$name" "$RELEASE" >all
 		as "$name" "$RELEASE" --after 12 >some
@@ -86,6 +87,7 @@ agents() {
 }
 
 @test "live lines are those of later, wherever a follower began" {
+	export JQ=jq
 	agents 'read -r line <go'
 	mkfifo go
 	for name in $NAMES; do
@@ -146,6 +148,7 @@ agents() {
 }
 
 @test "interagent: hashes are those of the payloads, causes are lines before" {
+	export JQ=jq
 	as interagent "$RELEASE" >lines
 	jq -c .payload "$AWF_STORAGE/transcripts/$RELEASE.jsonl" | while read -r payload; do
 		printf %s "$payload" | sha256sum | cut -c1-16

@@ -282,6 +282,7 @@ started() {
 }
 
 @test "the next turn goes on with the session of the answer" {
+	export JQ=jq
 	local flag
 	for name in $CLIS; do
 		FAKE_CLI="$(fixture "$name" tool)" provider "$name" <<<"$(request 1)" | tail -n 1 >first
@@ -335,6 +336,7 @@ noting() {
 }
 
 @test "the system prompt, in each CLI's own place" {
+	export JQ=jq
 	local asked
 	asked=$(request 1 '"system":"Be \"brief\"."')
 	noting gemini 'cat "$GEMINI_SYSTEM_MD"'

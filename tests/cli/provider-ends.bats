@@ -50,6 +50,7 @@ cli_end() {
 }
 
 @test "words that no table has are no ends, in a recording of AgentLoom" {
+	export JQ=jq
 	words | jq -R '{content: "half a", finish_reason: .}' | jq -s '{_version: 2, work: .}' >rec.json
 	words | jq -Rc '{id: input_line_number, step: "work", model: "rec.json", messages: []}' |
 		provider replay >answers

@@ -17,6 +17,7 @@ with_fault() {
 }
 
 @test "HTTP statuses" {
+	export JQ=jq
 	while read -r fault expected; do
 		for name in anthropic openai; do
 			same "$name $fault $(with_fault $name --fault "1:$fault")" "$name $fault $expected"
@@ -39,6 +40,7 @@ with_fault() {
 }
 
 @test "Retry-After in seconds, milliseconds and as a date" {
+	export JQ=jq
 	same "$(with_fault anthropic --fault 1:429:7)" '{"category":"rate_limit","status":429,"retry_after_ms":7000}'
 	same "$(with_fault anthropic --fault 1:429:1.5)" '{"category":"rate_limit","status":429,"retry_after_ms":1500}'
 	same "$(with_fault anthropic --fault 1:429:250ms)" '{"category":"rate_limit","status":429,"retry_after_ms":250}'

@@ -1,4 +1,5 @@
 load ../support/helpers
+export JQ=jq
 bats_require_minimum_version 1.5.0
 load ../support/provider
 

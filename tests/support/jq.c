@@ -1,0 +1,63 @@
+/* jq for tests: the one found next in PATH, or gojq in its place.
+ *
+ * jq 1.6 compiles its library at each start, 60 ms that tests would spend by the thousand.
+ * gojq starts in 3 ms, but prints the keys of objects in their alphabetical order. A test
+ * that looks at their order, or shows what users are told to type, sets JQ=jq.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Runs the first NAME of PATH that is not this program; comes back if there is none. */
+static void run_next(const char *name, char **argv)
+{
+	const char *path = getenv("PATH");
+	char own[4096], file[4096], *found;
+	ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+
+	own[length < 0 ? 0 : length] = '\0';
+	while (path != NULL && *path != '\0') {
+		size_t end = strcspn(path, ":");
+
+		snprintf(file, sizeof file, "%.*s/%s", (int)end, path, name);
+		found = realpath(file, NULL);
+		if (found != NULL && strcmp(found, own) != 0 && access(found, X_OK) == 0)
+			execv(file, argv);
+		free(found);
+		path += path[end] == ':' ? end + 1 : end;
+	}
+}
+
+/* Whether an option is given that gojq does not know: output in ASCII, keys in order. */
+static int is_beyond_gojq(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--ascii-output") == 0 ||
+		    (argv[i][0] == '-' && argv[i][1 + strspn(argv[i] + 1, "acnrsMS")] == '\0' &&
+		     strpbrk(argv[i], "aS") != NULL))
+			return 1;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *wanted = getenv("JQ");
+
+	if ((wanted == NULL || strcmp(wanted, "jq") != 0) && !is_beyond_gojq(argc, argv)) {
+		char **given = calloc((size_t)argc + 1, sizeof *given);
+		int count = 0;
+
+		if (given == NULL)
+			return 2;
+		/* gojq writes each result at once, and knows no option for it. */
+		for (int i = 0; i < argc; i++)
+			if (strcmp(argv[i], "--unbuffered") != 0)
+				given[count++] = argv[i];
+		run_next("gojq", given);
+		free(given);
+	}
+	run_next("jq", argv);
+	fprintf(stderr, "jq: there is no jq in PATH\n");
+	return 127;
+}

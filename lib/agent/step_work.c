@@ -9,6 +9,7 @@
 #include "agent/group.h"
 #include "agent/inside.h"
 #include "agent/prompt.h"
+#include "agent/provider.h"
 #include "agent/retried.h"
 #include "agent/turn.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "json/writer.h"
 #include "record/roster.h"
 
@@ -123,6 +125,25 @@ feed(struct working *work, struct buffer *input)
 		data_feed(&work->item->data, input);
 }
 
+static void
+hide_key(const struct step *s, const char *name, struct buffer *text)
+{
+	if (text->len > 0)
+		text_hide(text->data, text->len, environment_get(&s->environment, name));
+}
+
+/* A key that the command was given is not recorded with what it says. */
+static void
+hide_keys(const struct step *s, struct buffer *text)
+{
+	const char *const *name = provider_key_names();
+
+	for (; *name != NULL; name++)
+		hide_key(s, *name, text);
+	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
+		hide_key(s, s->keys->names[i], text);
+}
+
 /* How the command ended, and what it said on stderr, which is taken over. */
 static void
 take_end(struct working *work, struct body *body)
@@ -131,6 +152,7 @@ take_end(struct working *work, struct body *body)
 
 	work->error = body->error;
 	work->exit_code = body->exit_code;
+	hide_keys(s, &body->errors);
 	if (sandbox_holds(&s->sandbox))
 		sandbox_blocked(body->exit_code, body->errors.data, body->errors.len, &work->error);
 	work->killed = body->exit_code > 128;

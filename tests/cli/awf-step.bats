@@ -316,6 +316,15 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	same "$(awf-step -n -r --each x -- sh -c '[ -z "$ANTHROPIC_API_KEY" ] || echo there')" there
 	same "$(awf-step -n --each x -- awf-step -n -r y -- sh -c 'env | grep sk- || echo none' | jq -r .data)" none
 	run ! grep -rl sk-1 "$AWF_STORAGE"
+	# What a command says with one is shown as it says it, and recorded without it.
+	export OPENAI_API_KEY=sk-of-the-environment
+	echo MY_KEY=sk-of-the-file >"$XDG_CONFIG_HOME/awf/keys"
+	run -3 --separate-stderr awf-step -n -q --pass-key MY_KEY --pass-key OPENAI_API_KEY x -- \
+		sh -c 'echo "with $MY_KEY and $OPENAI_API_KEY" >&2; exit 1'
+	[[ $stderr = *'with sk-of-the-file and sk-of-the-environment'* ]]
+	same "$(payloads step.completed .stderr)" '"with ************** and *********************\n"'
+	awf-step -n -q --each x -- sh -c 'echo $OPENAI_API_KEY >&2'
+	run ! grep -rlE 'sk-of-the-(file|environment)' "$AWF_STORAGE"
 	chmod 644 "$XDG_CONFIG_HOME/awf/keys"
 	run -4 awf-step -n x -- true
 	[[ "$output" == *keys*"chmod 600"* ]]

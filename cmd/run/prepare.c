@@ -117,8 +117,12 @@ find_workflow(struct job *j, struct error *err)
 	else if (*s->words != NULL)
 		failed = workflow_find(&j->workflow, s->words, shell,
 		    run_in_environment() ? getenv("AWF_WORKFLOW_DIR") : NULL, err);
-	else
-		return workflow_again(&j->workflow, &j->resume.recorded, err);
+	else {
+		failed = workflow_again(&j->workflow, &j->resume.recorded, err);
+		if (failed != 0)
+			resume_tell_script(&j->resume, err);
+		return failed;
+	}
 	if (failed == 0 && s->pipeline == NULL)
 		job_tell_misplaced(j);
 	if (failed == 0 && s->workspace != NULL)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/list.h"
@@ -19,6 +20,9 @@
 #include "record/verify.h"
 #include "replay/nested.h"
 #include "record/waiting.h"
+
+/* What stands for itself in a command line. */
+#define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
 
 #define FORKS_LIMIT 64     /* of forks of forks */
 #define TIME_SIZE 19       /* of a timestamp, without its fraction */
@@ -61,6 +65,20 @@ take_argv(struct resume *r, struct span argv)
 	}
 }
 
+/* The file among those that the run was made of that is the script. */
+static char *
+take_script(struct span files, const char *sha256)
+{
+	struct span_walk walk;
+	struct span key, file;
+
+	span_walk_begin(&walk, files);
+	while (files.at != NULL && *sha256 != '\0' && span_walk_next(&walk, &key, &file))
+		if (span_is(span_member(file, "sha256"), sha256))
+			return span_text(span_member(file, "path"));
+	return NULL;
+}
+
 static int
 not_recorded(const struct resume *r, struct error *err)
 {
@@ -90,6 +108,7 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	r->no_input = span_true(span_member(payload, "no_input"));
 	span_copy(span_member(payload, "workflow_sha256"), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
+	r->script = take_script(span_member(payload, "files"), r->recorded.sha256);
 	take_members(&r->inputs, span_member(payload, "inputs"), true);
 	take_members(&r->variables, span_member(payload, "env"), false);
 	r->allow_tools = span_text(span_path(payload, "env", CEILING_TOOLS, NULL));
@@ -156,6 +175,25 @@ read_record(struct resume *r, struct error *err)
 	buffer_free(&line);
 	reader_close(&reader);
 	return failed;
+}
+
+void
+resume_tell_script(const struct resume *r, struct error *err)
+{
+	char *kept = path_join(r->blobs, r->recorded.sha256), *message;
+
+	/* A name that a shell would take for more is left to the user. */
+	if (r->script != NULL && access(kept, R_OK) == 0) {
+		if (strspn(r->script, SHELL_PLAIN) == strlen(r->script))
+			message = memory_format("%s; it is recorded, and brought back by: awf-replay --show %s "
+			    "%.8s >%s", err->message, r->script, r->run_id, r->script);
+		else
+			message = memory_format("%s; it is recorded (awf-replay --show): put it back there",
+			    err->message);
+		snprintf(err->message, sizeof err->message, "%s", message);
+		free(message);
+	}
+	free(kept);
 }
 
 static void
@@ -437,6 +475,7 @@ resume_free(struct resume *r)
 	storage_close(&r->storage);
 	free(r->path);
 	free(r->blobs);
+	free(r->script);
 	free(r->directory);
 	free(r->workspace);
 	free(r->forked_at);

@@ -26,6 +26,7 @@ struct resume {
 	struct storage storage;       /* that it is in */
 	char *path, *blobs;           /* of the transcript */
 	struct workflow recorded;     /* what it ran */
+	char *script;                 /* where the file of that was; NULL: not recorded */
 	char *directory;              /* where it was started */
 	char *workspace;              /* of --workspace; NULL */
 	bool snapshot;                /* of which a copy was kept */
@@ -45,6 +46,9 @@ struct resume {
 	struct history_summary history;
 };
 
+/* The script is not where it was: how it can be brought back is added to *err, if it is
+ * recorded. */
+void resume_tell_script(const struct resume *r, struct error *err);
 /* Finds a run by its RUN argument and reads how it was started. ERROR_USAGE: there is
  * no such run, or it is masked. resume_free() either way. */
 int resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err);

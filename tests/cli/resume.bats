@@ -197,8 +197,12 @@ untouched() {
 	cp "$record" before
 	mv there/flow.awf .
 	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
-	says "$PWD/there: has no script any more that this ran: /bin/sh ./flow.awf"
+	says "$PWD/there: has no script any more that this ran: /bin/sh ./flow.awf; it is recorded, and brought back by: awf-replay --show $PWD/there/flow.awf $(head -c 8 id) >$PWD/there/flow.awf"
 	untouched
+	# What it says to do does it.
+	sh -c "${stderr##*brought back by: }"
+	cmp flow.awf there/flow.awf
+	rm there/flow.awf
 	rmdir there
 	run -125 --separate-stderr awf-run --resume "$(cat id)" </dev/null
 	says "$PWD/there: unable to start there again: No such file or directory"

@@ -493,6 +493,16 @@ null'
 	run -1 pgrep -f 'sleep 617\.3'
 }
 
+@test "of the file that says how to start servers a digest is kept, and where else to look is said" {
+	define '{env: {TOKEN: "of-its-own-file"}}'
+	calls echo '{}'
+	same "$(echo hello | awf-run -c 'awf-step -a worker ask -r')" 'done'
+	run -1 --separate-stderr awf-replay --show .mcp.json
+	[[ $stderr = *'has its digest alone, as keys may stand in it; what its servers offered: '* ]]
+	same "$(sh -c "${stderr##*offered: }" | jq -r 'select(.)[0].server')" test
+	run ! grep -rl of-its-own-file "$AWF_STORAGE"
+}
+
 @test "without mcp_servers no server is looked for" {
 	echo nonsense >.mcp.json
 	agent ''

@@ -509,6 +509,34 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 
 /* Repair. */
 
+/* Whether a line was on disk before anything followed from it. The start of a step that
+ * changes nothing is of a kind that is, but is synced only where it changes something: it
+ * is made again. */
+static bool
+was_synced(const char *line, size_t len, enum event_type type)
+{
+	static const char *const harmless[] = { "none", "read", NULL };
+	struct span effects;
+
+	if (type != EVENT_STEP_STARTED)
+		return event_type_synced(type);
+	effects = span_path(span_of(line, len), "payload", "effects", NULL);
+	return effects.at != NULL && !span_one_of(effects, harmless);
+}
+
+/* What is lost may be zeros, a line feed among them: the line behind them begins then after
+ * the last one. */
+static void
+pass_over_zeros(const char **line, size_t *len)
+{
+	size_t at = *len;
+
+	while (at > 0 && (*line)[at - 1] != '\0')
+		at--;
+	*line += at;
+	*len -= at;
+}
+
 /* Whether a whole line of a kind that is synced stands at byte `from` or after it:
  * 1, and *err says which; 0; -1 with *err. A torn line was never acknowledged. */
 static int
@@ -526,8 +554,9 @@ find_synced(const char *path, int64_t from, struct error *err)
 		struct span type;
 		int64_t seq;
 
+		pass_over_zeros(&line, &len);
 		if (!event_line_whole(line, len, NULL) || event_peek(line, len, &seq, &type) != 0 ||
-		    !event_type_synced(event_type_from_name(type.at, type.len)))
+		    !was_synced(line, len, event_type_from_name(type.at, type.len)))
 			continue;
 		found = 1;
 		error_set(err, ERROR_SCHEMA, path, "not repaired, nothing was touched: a %.*s (seq %lld) "

@@ -109,6 +109,44 @@ cleanup() {
 	[ ! -e "${file%.jsonl}.torn" ]
 }
 
+# lose [OPTION…]: two steps have begun, the latter with these options, when the machine stops,
+# and the line of the former is zeros, with $all its line feed too.
+lose() {
+	rm -f begun.*
+	awf-run -n --name lost --id-file lost sh -c 'for step in one two; do
+			options=; [ $step = one ] || options=$*
+			awf-step -n $options $step -q -- sh -c "touch begun.$step; [ -e go ] || sleep 9" &
+			until [ -e begun.$step ]; do sleep 0.01; done
+		done; wait' sh "$@" 3>&- &
+	LIVE_PID=$!
+	eventually test -e begun.two
+	kill -9 $LIVE_PID
+	wait $LIVE_PID || true
+	file=$AWF_STORAGE/transcripts/$(cat lost).jsonl
+	same "$(jq -r .type "$file" | paste -sd' ')" 'run.started step.started step.started'
+	perl -pi -e "s/./\\0/g${all:+s} if \$. == 2" "$file"
+}
+
+@test "the start of a step without effects may be lost behind one that is not: the run goes on" {
+	for all in "" y; do
+		lose --effects external
+		run -3 awf-verify --repair "$file"
+		[[ $output == *"not repaired, nothing was touched: a step.started (seq 3) that was safe on disk"* ]]
+	done
+	all=
+	for effects in "" "--effects read"; do
+		# shellcheck disable=SC2086 # several words
+		lose $effects
+		touch go
+		run -0 awf-run --resume "$(cat lost)"
+		rm go
+		[[ $output == *".torn"* ]]
+		same "$(jq -r .type "$file" | sort | uniq -c | xargs)" \
+			'1 run.completed 2 run.started 2 step.completed 2 step.started'
+		awf-verify -q "$file"
+	done
+}
+
 @test "what never ended is a warning, and -q is silent" {
 	sed -i '$d' "$file"
 	sed -i '$d' "$file"

@@ -67,6 +67,14 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	done <pages
 }
 
+@test "every variable that the programs read or set is in a page" {
+	grep -rhoE '"AWF_[A-Z_]*[A-Z]' --include='*.[ch]' "$ROOT/lib" "$ROOT/cmd" | tr -d '"' | sort -u >variables
+	[ "$(wc -l <variables)" -gt 30 ]
+	while read -r variable; do
+		grep -qE "^\.(It )?Ev (.* )?[$]?${variable}(_? |\$)" "$ROOT"/man/* || { echo "$variable"; false; }
+	done <variables
+}
+
 @test "completions in bash" {
 	for program in $(programs); do
 		# shellcheck disable=SC1090

@@ -141,6 +141,7 @@ run_workflow(struct job *j)
 	s->verdict = VERDICT_FAILED;
 	if (tell_id(j, &s->error) != 0 || job_build_fork(j, &s->error) != 0 ||
 	    job_open_input(j, &s->error) != 0 ||
+	    place_nest_input(&j->place, &j->input, j->run.directory, &s->error) != 0 ||
 	    begin_printed(j, &s->error) != 0 ||
 	    place_open_output(&j->place, &j->printed, &s->output, &s->error) != 0)
 		return;

@@ -227,6 +227,13 @@ place_skipped(struct place *p)
 }
 
 int
+place_nest_input(const struct place *p, struct input *in, const char *run_directory,
+    struct error *err)
+{
+	return p->nested_in ? input_nest(in, &p->child.roster, run_directory, err) : 0;
+}
+
+int
 place_open_output(struct place *p, struct printed *printed, struct output **output,
     struct error *err)
 {

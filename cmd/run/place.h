@@ -73,6 +73,9 @@ void place_unrecorded(struct place *p, const struct error *why);
 /* There is to be no run: a parent need not think that it died. */
 void place_skipped(struct place *p);
 
+/* What comes from the parent, before the workflow runs in this directory of its run. */
+int place_nest_input(const struct place *p, struct input *in, const char *run_directory,
+    struct error *err);
 /* Where the workflow's stdout goes; NULL: it is this process's. -1 with *err. */
 int place_open_output(struct place *p, struct printed *printed, struct output **output,
     struct error *err);

@@ -363,6 +363,8 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
     struct step_result *result, struct error *err)
 {
 	struct buffer causes = BUFFER_INIT;
+	struct error recorded;
+	enum error_code code;
 	struct working work;
 	int begun;
 
@@ -377,8 +379,14 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 		working_free(&work);
 		return -1;
 	}
+	/* In a replay of a child nobody knows who wrote its input, and died. */
+	if (why->code == ERROR_NO_INPUT && work.recalls && working_replays(&work) &&
+	    recalled_error(&work.recalled.completed, &recorded) &&
+	    recorded.code == ERROR_UPSTREAM_INCOMPLETE)
+		work.error = recorded;
+	code = work.error.code;
 	begun = finish(&work, result, err);
-	result->status = error_status(why->code);
+	result->status = error_status(code);
 	return begun;
 }
 

@@ -146,13 +146,14 @@ static bool
 upstream_died(const struct stream *s, const struct upstream *u, struct error *why)
 {
 	const struct step *step = s->step;
+	const bool beside = u->died && !u->relayed;
 	struct roster_death death;
 
 	if (!u->died && (s->reader->any_byte || u->known ||
 	    !roster_died_beside(s->roster, &death)))
 		return false;
 	error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL, "the step %s%s%s died before its end",
-	    u->died ? step->enclosing : "", u->died && *step->enclosing != '\0' ? "/" : "",
+	    beside ? step->enclosing : "", beside && *step->enclosing != '\0' ? "/" : "",
 	    u->died ? u->process : death.process);
 	return true;
 }

@@ -32,7 +32,7 @@ unable_to_keep(const struct input *in, struct error *err)
 static int
 keep(struct input *in, const void *bytes, size_t len, struct error *err)
 {
-	if (file_write(in->file, bytes, len) != 0)
+	if (in->kept && file_write(in->file, bytes, len) != 0)
 		return unable_to_keep(in, err);
 	digest_add(&in->digest, bytes, len);
 	in->bytes += (int64_t)len;
@@ -57,7 +57,7 @@ static int
 complete(struct input *in, struct error *err)
 {
 	in->complete = true;
-	if (in->named)
+	if (in->named || !in->kept)
 		return 0;
 	if (in->sync && fdatasync(in->file) != 0)
 		return unable_to_keep(in, err);
@@ -356,6 +356,33 @@ input_copy(const struct storage *s, const char *from, const char *to, struct err
 	return failed;
 }
 
+int
+input_nest(struct input *in, const struct roster *parent, const char *run_directory,
+    struct error *err)
+{
+	struct roster_entry entry = { .enclosing = "", .name = ROSTER_INPUT, .tried = true };
+	struct stat status;
+
+	if (in->sink < 0 && in->stream >= 0 && fstat(in->stream, &status) == 0 &&
+	    (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
+		digest_begin(&in->digest);
+		if (make_pipe(in, in->stream, err) != 0)
+			return -1;
+	}
+	if (in->sink < 0)
+		return 0;
+	in->parent = parent;
+	entry.out = in->sink;
+	return roster_begin(&in->relay, run_directory, &entry, err);
+}
+
+/* The end of source came. Whether it was all. */
+static bool
+source_whole(struct input *in)
+{
+	return in->parent == NULL || roster_relayed(in->parent, in->source, in->bytes > 0, &in->relay);
+}
+
 void
 input_started(struct input *in)
 {
@@ -419,8 +446,10 @@ relay(struct input *in, struct error *err)
 	if (got == 0 && in->compared < in->known)
 		return ended_early(in, err);
 	if (got == 0) {
+		bool whole = source_whole(in); /* who sees the end has to know */
+
 		stop_relaying(in);
-		return complete(in, err);
+		return whole ? complete(in, err) : 0;
 	}
 	if (compare(in, bytes, (size_t)got, &again, err) != 0)
 		return -1;
@@ -454,7 +483,7 @@ look_for_end(struct input *in)
 
 	if (in->source >= 0 && in->compared == in->known && poll(&fd, 1, 0) == 1 &&
 	    (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
-		in->complete = true;
+		in->complete = source_whole(in);
 }
 
 int
@@ -478,6 +507,11 @@ input_close(struct input *in)
 		close(in->file);
 	if (in->nothing >= 0)
 		close(in->nothing);
+	if (in->parent != NULL) {
+		roster_end(&in->relay); /* nobody has read to its end */
+		roster_close(&in->relay);
+		in->parent = NULL;
+	}
 	in->file = in->nothing = -1;
 	free(in->path);
 	free(in->part);

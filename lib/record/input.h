@@ -7,6 +7,10 @@
  * are read only when it has taken what is there. A terminal or another device is
  * passed through and not kept.
  *
+ * What a child run gets from a pipe is relayed too where it is not kept. The relay is in
+ * the child's roster (record/roster.h), so that its steps know whether who wrote that in the
+ * parent has died.
+ *
  * A further attempt gets what was kept. If that is not all, it is fed first, and what
  * stdin says is read when the workflow asks for more: it must begin with the bytes that
  * are kept, which are not given twice, and is kept on.
@@ -20,6 +24,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "record/roster.h"
 #include "record/storage.h"
 
 #define INPUT_POLLS 2
@@ -43,6 +48,8 @@ struct input {
 	int source;      /* what is relayed, -1: nothing (more) */
 	int sink;        /* our end of the workflow's pipe, -1 */
 	bool taken;      /* the workflow has taken all that was given */
+	const struct roster *parent; /* where this process is one; NULL: it is in no run */
+	struct roster relay; /* in the roster of the run; used if there is a parent */
 };
 
 /* Takes source (stdin). sync: what is kept is on disk when its name says so.
@@ -62,6 +69,10 @@ int input_renew(struct input *in, const struct storage *s, const char *run_id, i
 int input_copy(const struct storage *s, const char *from, const char *to, struct error *err);
 /* Passes source on and keeps nothing. */
 void input_pass(struct input *in, int source);
+/* The source is the parent's: the steps of the run in the directory are to know how it ended.
+ * parent stays the caller's. */
+int input_nest(struct input *in, const struct roster *parent, const char *run_directory,
+    struct error *err);
 /* The workflow has its end of the pipe: closes ours of it. */
 void input_started(struct input *in);
 

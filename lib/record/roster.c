@@ -435,6 +435,20 @@ roster_forgive(const char *run_directory, const char *enclosing)
 		closedir(dir);
 }
 
+static void
+name_upstream(int fd, long occurrence, const char *name, struct upstream *u)
+{
+	char reason[ROSTER_REASON] = "";
+
+	u->relayed = strcmp(name, ROSTER_INPUT) == 0;
+	if (u->relayed)
+		read_reason(fd, occurrence, reason);
+	if (*reason != '\0')
+		snprintf(u->process, sizeof u->process, "%s", reason);
+	else
+		snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
+}
+
 /* What became of those in a file that write to a pipe; own: the occurrence of this
  * process in it, -1 if it has none. */
 static void
@@ -455,7 +469,7 @@ look_upstream(int fd, long own, const char *pipe, const char *name, struct upstr
 			if (u->died || at[0] != RECORD_BEGUN || !record_dead(fd, occurrence, own))
 				continue;
 			u->died = true;
-			snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
+			name_upstream(fd, occurrence, name, u);
 		}
 }
 
@@ -555,6 +569,29 @@ roster_upstream(const struct roster *r, int in, struct upstream *u)
 		own_place_close(&own);
 	}
 	u->all_empty = u->all_empty && u->known;
+}
+
+bool
+roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *writer)
+{
+	struct roster_death death;
+	struct upstream u;
+	struct error why = ERROR_INIT;
+
+	roster_upstream(r, in, &u);
+	if (u.died)
+		error_set(&why, ERROR_UPSTREAM_INCOMPLETE, NULL, "%s", u.process);
+	else if (!any_byte && !u.known && roster_died_beside(r, &death))
+		error_set(&why, ERROR_UPSTREAM_INCOMPLETE, NULL, "%s", death.process);
+	else if (!any_byte && u.all_empty)
+		roster_end_empty(writer);
+	else
+		roster_end(writer);
+	if (why.code != ERROR_NONE) {
+		roster_fail(writer, &why);
+		roster_close(writer); /* it is dead only without its lock */
+	}
+	return why.code == ERROR_NONE;
 }
 
 static bool

@@ -16,6 +16,10 @@
  *   - A process that the machine failed, so that it can record no end, writes why into its
  *     own record: that overwrites bytes that are there, for which a full disk has room. It
  *     stays dead for who reads what it wrote.
+ *   - The input of a child run is relayed to its workflow. That is a process in the child's
+ *     roster too, ROSTER_INPUT, only tried, which ends if the input was whole and has the
+ *     process of the parent that died for a reason if it was not: so who reads it knows, as
+ *     if no run were in between.
  *   - A record names the pipe that its process writes to, so that who reads it knows of
  *     writers of whom nothing came.
  */
@@ -79,11 +83,18 @@ bool roster_died_beside(const struct roster *r, struct roster_death *death);
 /* Those that died in this call were tried only: it is tried again. */
 void roster_forgive(const char *run_directory, const char *enclosing);
 
+/* No step has such a name. */
+#define ROSTER_INPUT "=stdin"
+/* Ends writer, or closes it as dead, which relayed what came from a pipe that this process has read to its end.
+ * Whether that was whole. */
+bool roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *writer);
+
 /* What is known of the processes in the same call that write, or wrote, to a pipe. */
 struct upstream {
 	bool known;          /* there is one */
 	bool died;           /* one of them, */
-	char process[256];   /* NAME:OCCURRENCE of it */
+	char process[256];   /* NAME:OCCURRENCE of it; of the parent's, if the input is that */
+	bool relayed;        /* it is the parent's */
 	bool all_empty;      /* all have ended well and printed nothing */
 };
 /* in: the descriptor of the pipe's end that this process reads. */

@@ -267,6 +267,28 @@ two"
 	awf-verify "$(transcript)"
 }
 
+@test "a step of the parent that died before its end has not given a child all of its input" {
+	local inner="awf-step -s publish -- touch published" child
+	for child in "awf-run -c '$inner'" "awf-run --no-transcript -c '$inner'" \
+		"awf-run -c 'awf-run -c \"$inner\"'"; do
+		run -3 --separate-stderr awf-run --name top -c "seq 2 | awf-step -i lines work -- \
+			sh -c 'read -r x; test \$x = 1 || kill -9 \$PPID; echo \$x' | $child"
+		[[ $stderr == *"awf-step: publish: the step work:0 died before its end"* ]]
+		[ ! -e published ]
+	done
+	run -3 --separate-stderr awf-run --name top -c 'awf-step -n work -- sh -c "kill -9 \$PPID" |
+		awf-run --name sub -c "awf-step publish -- cat | awf-step --rescue rescued -- touch published"'
+	[[ $stderr == *"awf-step: publish: the step work:0 died before its end"* ]]
+	[ ! -e published ]
+	awf-replay -q @sub
+}
+
+@test "what steps of the parent that all had no items give a child is an input" {
+	run -0 awf-run -c 'awf-step -i lines work -- cat </dev/null | awf-run -c "awf-step -s all -r -- jq -c ."'
+	same "$output" '[]'
+	run -1 awf-run -c 'true | awf-run -c "awf-step -s all -r -- jq -c ."'
+}
+
 @test "SIGKILL of the parent: nothing of the child is left" {
 	awf-run -n --name top -c 'awf-run -n --name sub -c "sleep 60 & echo \$! >sleeper; wait"' &
 	pid=$!

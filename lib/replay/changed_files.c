@@ -4,7 +4,7 @@
 #include "replay/changed_files.h"
 
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/line_diff.h"
@@ -33,9 +33,14 @@ tell_changes(const struct definition_file *f, const char *blobs, const char *who
     struct buffer *out)
 {
 	struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
+	struct stat status;
 
-	if (access(f->path, F_OK) != 0) {
+	if (stat(f->path, &status) != 0) {
 		tell(f, who, "is not there any more", out);
+		return;
+	}
+	if (!S_ISREG(status.st_mode)) { /* to read a FIFO is to wait for it */
+		tell(f, who, "is no file any more", out);
 		return;
 	}
 	tell(f, who, "has changed since it was recorded", out);

@@ -174,21 +174,39 @@ restore(struct stage *st, struct error *err)
 	return failed == 0 && configured ? restore_config(st, err) : failed;
 }
 
+/* Makes a directory where there is none, also in place of a file or of a link that leads
+ * nowhere, which may lie there today. */
+static int
+make_directory(int parent, const char *name)
+{
+	struct stat status;
+
+	if (fstatat(parent, name, &status, 0) == 0 && S_ISDIR(status.st_mode))
+		return -1;
+	if (unlinkat(parent, name, 0) != 0 && errno != ENOENT)
+		return -1;
+	return mkdirat(parent, name, 0755);
+}
+
 /* Opens the directory of a path below root, making what is missing. */
 static int
 make_beneath(int root, const char *path)
 {
 	char *part = memory_text(path);
-	int fd = -1;
+	int fd = -1, failure;
 
 	for (char *slash = strchr(part, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		int parent = fd;
 
 		*slash = '\0';
 		fd = beneath_open_directory(root, part);
-		if (fd < 0 && errno == ENOENT &&
-		    mkdirat(parent >= 0 ? parent : root, path_base(part), 0755) == 0)
-			fd = beneath_open_directory(root, part);
+		if (fd < 0) {
+			failure = errno;
+			if (make_directory(parent >= 0 ? parent : root, path_base(part)) == 0)
+				fd = beneath_open_directory(root, part);
+			else
+				errno = failure;
+		}
 		*slash = '/';
 		if (parent >= 0)
 			close(parent);
@@ -199,6 +217,16 @@ make_beneath(int root, const char *path)
 		fd = beneath_open_directory(root, ".");
 	free(part);
 	return fd;
+}
+
+/* A directory that lies there today; what goes wrong is seen when the file is made. */
+static void
+remove_inside(const struct stage *st, const char *part)
+{
+	char *path = path_join(st->workspace, part);
+
+	copytree_remove(path, NULL);
+	free(path);
 }
 
 /* Of a workspace that may have links to anywhere. */
@@ -214,7 +242,8 @@ put_inside(const struct stage *st, int root, const char *path, struct error *err
 	if (directory >= 0 && stat(from, &status) == 0 &&
 	    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
 		/* Not by rename(): an overlay would have to move what is below. */
-		unlinkat(directory, path_base(part), 0);
+		if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR)
+			remove_inside(st, part);
 		fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
 		    O_NOFOLLOW, status.st_mode & 0777);
 		failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);

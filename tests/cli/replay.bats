@@ -54,6 +54,31 @@ differs() {
 	rm -r "$AWF_STORAGE/replays"
 }
 
+@test "files of the run that today are something else, or lie where a directory is none" {
+	agent a '' "$(says ok)"
+	echo 'echo hi | awf-step -a a ask -r | awf-step -m replay/a.answers -p @agents/p.txt again -r' >wf
+	chmod +x wf
+	echo 'Say {{data}}.' >agents/p.txt
+	cp a.answers kept
+	awf-run ./wf >recorded
+	mkdir -p other/wf/below/it
+	rm -r wf && mv other/wf . && again
+	mv agents before && echo no directory >agents && again
+	ln -sf /nowhere/at/all agents && again
+	rm agents && mkdir -p agents/a.md/it agents/p.txt && again
+}
+
+@test "a resume tells of a FIFO that was a file, and does not wait for it" {
+	printf '{"blocks":[%s]}\n' "$(says ok)" >answers
+	echo hi >p.txt
+	echo 'awf-step -n -m replay/answers -p @p.txt ask | awf-step fail -- false' >wf
+	chmod +x wf
+	run -3 awf-run ./wf
+	rm p.txt && mkfifo p.txt && echo true >wf
+	run -0 --separate-stderr timeout -k 1 5 awf-run --resume @
+	[[ $stderr == *"p.txt: is no file any more"* ]]
+}
+
 @test "no provider has to be there, and one that was not there is not" {
 	mkdir providers
 	cat >providers/awf-provider-own <<-'end'

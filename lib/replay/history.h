@@ -12,7 +12,8 @@
  *           and a branch, and in a replay, the item
  *   guard   the digests of input and definition
  *
- * Of the calls of a key that are not yet claimed, the one with the same guard is taken: the
+ * Of the calls of a key that are not yet claimed, the one with the same guard is taken: of
+ * those that the last try of the call around them made, then of those of earlier tries; the
  * nearest item, for those of a stream may come at other positions than before, and of these
  * the lowest occurrence. A call recorded in several attempts counts once, as its
  * latest: who claims it (step.started, claims) stands for it. For a resume and a fork

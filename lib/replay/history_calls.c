@@ -211,8 +211,14 @@ recording_take_started(struct recording *rec, const struct reading *at)
 		if (c->input_from != NO_CALL)
 			c->input_from = result_of(rec, c->input_from);
 	}
-	if (c->enclosing != NO_CALL)
-		rec->calls[c->enclosing].encloses = true;
+	if (c->enclosing != NO_CALL) {
+		struct recorded_call *around = &rec->calls[c->enclosing];
+
+		around->encloses = true;
+		span_integer(at->members[TRY], &c->try_number);
+		if (c->try_number > around->last_try)
+			around->last_try = c->try_number;
+	}
 	leave_out(rec, c, &at->view);
 	map_put(&rec->by_id, id, strlen(id), index);
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);

@@ -101,7 +101,8 @@ history_distance(int64_t a, int64_t b)
 }
 
 /* The free record of this key and guard that is nearest to the item, the lowest
- * occurrence first. Those at the front that are claimed for good are passed over from
+ * occurrence first; one of a try that was followed by another comes after all of the last
+ * try. Those at the front that are claimed for good are passed over from
  * then on: a name that is called thousands of times with the same input is not looked
  * through from its first each time. */
 static struct index_record *
@@ -117,6 +118,8 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 	for (size_t i = first + (size_t)settled; history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
+		if (found != NULL && r->superseded && !found->superseded)
+			break;
 		if (atomic_load(&r->mark) == MARK_CLAIMED) {
 			settled += i == first + settled;
 			continue;
@@ -157,6 +160,8 @@ nearer(const struct index_record *a, const struct index_record *b, int64_t item)
 		return true;
 	if ((a->decided != RECALL_UNDECIDED) != (b->decided != RECALL_UNDECIDED))
 		return a->decided != RECALL_UNDECIDED;
+	if (a->superseded != b->superseded)
+		return b->superseded;
 	if (a->item != b->item)
 		return history_distance(a->item, item) < history_distance(b->item, item);
 	if (a->occurrence != b->occurrence)

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst4"
+#define MAGIC "awf-hst5"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -186,6 +186,8 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	if (c->input_from != NO_CALL)
 		r->input = rec->calls[c->input_from].end;
 	r->call = add_text(x, c->id);
+	r->superseded = rec->spec->mode != RECALL_REPLAY && c->enclosing != NO_CALL &&
+	    c->try_number < rec->calls[c->enclosing].last_try;
 	r->decided = recording_decision(rec, call);
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
@@ -208,6 +210,8 @@ compare_records(const void *a, const void *b)
 		return order;
 	if (left->started.source != right->started.source) /* the run's own comes last there */
 		return left->started.source > right->started.source ? -1 : 1;
+	if (left->superseded != right->superseded)
+		return left->superseded ? 1 : -1;
 	if (left->item != right->item)
 		return left->item < right->item ? -1 : 1;
 	if (left->occurrence != right->occurrence)

@@ -64,6 +64,8 @@ struct recorded_call {
 	bool race;                   /* of its branches one is to succeed (--strategy any) */
 	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
+	long long try_number;        /* of the call around it, in which it was made; 0: the first */
+	long long last_try;          /* of its own, in which others were made */
 	bool began_inside;           /* one of them began to change something; kept at the root */
 	size_t changed_inside;       /* one of them that did, or may have, and is not to do so
 	                                twice; NO_CALL; kept at the root */
@@ -175,6 +177,7 @@ struct index_record {
 	struct place input;          /* the line whose result is its input; len 0: started's */
 	uint64_t call;               /* in text */
 	uint32_t end, decided;
+	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool key_began;              /* in the first of a key: one of them did */

@@ -17,6 +17,7 @@ static const char *const member_names[MEMBERS] = {
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
 	[MODE] = "mode", [CONDITION] = "condition", [RETRY] = "retry",
+	[TRY] = "try",
 };
 
 void

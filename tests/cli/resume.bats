@@ -550,3 +550,16 @@ dies_in_stdin() {
 	dies ./flow.awf
 	run -0 awf-run --resume "$run_id"
 }
+
+@test "of the tries of a body the last is gone on with" {
+	flow 'echo x | awf-step --retries 1 --delay 1ms --each g -- sh -c "
+		awf-step --each in -- sh -c \"[ -e tried ] || { touch tried; exit 1; }
+			awf-step --effects external send -- effect send\" |
+		awf-step u -- sh -c \"[ -e ok ] && cat\"" | awf-step fin -r -- cat'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	same "$(cat send.ledger)" x
+	touch ok
+	run -0 --separate-stderr awf-run --resume "$(cat id)"
+	same "$output" x
+	same "$(cat send.ledger)" x
+}

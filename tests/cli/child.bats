@@ -51,6 +51,7 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 }
 
 @test "each line of a child names its parent, whoever writes it" {
+	export JQ=jq
 	script inner 'awf-step -n ask --approve | awf-step -m replay/answers.jsonl say -q'
 	echo '{"blocks":[{"type":"text","text":"x"}]}' >answers.jsonl
 	run -75 awf-run -n --name top -c 'awf-run ./inner'

@@ -130,7 +130,7 @@ untouched() {
 }
 
 @test "an effect that was ended because nobody read on is asked about" {
-	flow 'echo x | awf-step --effects external mail -- sh -c "effect mail; trap \"exit 1\" TERM; sleep 5 & wait" |
+	flow 'echo x | awf-step --effects external mail -- sh -c "trap \"exit 1\" TERM; effect mail; sleep 5 & wait" |
 		sh -c "while [ ! -s mail.ledger ]; do sleep 0.01; done"; exit 1'
 	run -1 awf-run --id-file id ./flow.awf </dev/null
 	run -75 --separate-stderr awf-run --resume "$(cat id)" </dev/null

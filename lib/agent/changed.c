@@ -238,6 +238,41 @@ read_file(const struct changed *c, struct buffer *bytes, bool *exists)
 	return result;
 }
 
+static bool
+goes_up(const char *path)
+{
+	const char *at = path;
+
+	while ((at = strstr(at, "..")) != NULL) {
+		if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == '\0'))
+			return true;
+		at += 2;
+	}
+	return false;
+}
+
+/* The path that a tool takes so, without "..": what that leads to is the system's to say, as
+ * its directory may be a link. */
+static char *
+plain_path(const char *here, const char *path)
+{
+	char *whole = *path == '/' ? memory_text(path) : path_join(here, path);
+	char *plain = path_normal(whole), *directory, *real;
+
+	if (goes_up(path)) {
+		directory = path_directory(whole);
+		real = realpath(directory, NULL);
+		free(directory);
+		if (real != NULL && strcmp(path_base(whole), "..") != 0) {
+			free(plain);
+			plain = path_join(real, path_base(whole));
+		}
+		free(real);
+	}
+	free(whole);
+	return plain;
+}
+
 void
 changed_begin_file(struct changed *c, const char *path)
 {
@@ -246,7 +281,7 @@ changed_begin_file(struct changed *c, const char *path)
 
 	if (getcwd(here, sizeof here) == NULL || open_workspace(c) == -1)
 		return;
-	normal = *path == '/' ? memory_text(path) : path_join(here, path);
+	normal = plain_path(here, path);
 	part = beneath_part(here, normal);
 	if (part != NULL) {
 		c->path = memory_text(part);
@@ -425,7 +460,7 @@ changed_told(struct changed *c, const char *path)
 
 	if (getcwd(here, sizeof here) == NULL || (c->root == -1 && open_workspace(c) == -1))
 		return;
-	normal = *path == '/' ? path_normal(path) : path_join(here, path);
+	normal = plain_path(here, path);
 	part = beneath_part(here, normal);
 	fd = part == NULL ? -1 : beneath_open(c->root, part);
 	if (part == NULL)

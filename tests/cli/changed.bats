@@ -39,6 +39,20 @@ for line in lines.splitlines(): jsonschema.validate(json.loads(line), json.loads
 	same "$(changed)" null
 }
 
+@test "a path with .. in it is that of the file" {
+	ln -s src/sub link && mkdir src/sub
+	cd src
+	step write '{"file_path":"../src/b.c","content":"x\n"}' >/dev/null
+	same "$(changed | jq -c '.[0].path')" '"b.c"'
+	step write '{"file_path":"../../elsewhere","content":"x\n"}' >/dev/null || true
+	same "$(changed)" null
+	cd ..
+	step edit '{"file_path":"./src/../src/a.c","old_string":"two\n","new_string":"2\n"}' >/dev/null
+	same "$(changed | jq -c '.[0].path')" '"src/a.c"'
+	step edit '{"file_path":"link/../a.c","old_string":"one\n","new_string":"1\n"}' >/dev/null
+	same "$(changed | jq -c '.[0].path')" '"src/a.c"'
+}
+
 @test "bash: what is created, changed and deleted, as observed" {
 	export JQ=jq
 	printf 'x\n' >gone

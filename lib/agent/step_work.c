@@ -126,22 +126,27 @@ feed(struct working *work, struct buffer *input)
 }
 
 static void
-hide_key(const struct step *s, const char *name, struct buffer *text)
+hide_key(const struct step *s, const char *name, struct body *body)
 {
+	struct buffer *text = &body->errors;
+	const char *value = environment_get(&s->environment, name);
+
 	if (text->len > 0)
-		text_hide(text->data, text->len, environment_get(&s->environment, name));
+		text_hide(text->data, text->len, value);
+	if ((int64_t)text->len < body->errors_bytes)
+		text_hide_rest(text->data, text->len, value);
 }
 
 /* A key that the command was given is not recorded with what it says. */
 static void
-hide_keys(const struct step *s, struct buffer *text)
+hide_keys(const struct step *s, struct body *body)
 {
 	const char *const *name = provider_key_names();
 
 	for (; *name != NULL; name++)
-		hide_key(s, *name, text);
+		hide_key(s, *name, body);
 	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		hide_key(s, s->keys->names[i], text);
+		hide_key(s, s->keys->names[i], body);
 }
 
 /* How the command ended, and what it said on stderr, which is taken over. */
@@ -152,7 +157,7 @@ take_end(struct working *work, struct body *body)
 
 	work->error = body->error;
 	work->exit_code = body->exit_code;
-	hide_keys(s, &body->errors);
+	hide_keys(s, body);
 	if (sandbox_holds(&s->sandbox))
 		sandbox_blocked(body->exit_code, body->errors.data, body->errors.len, &work->error);
 	work->killed = body->exit_code > 128;

@@ -347,14 +347,32 @@ hide_keys(const struct turns *t, struct tool_run *run)
 
 		if (run->body.errors.len > 0)
 			text_hide(run->body.errors.data, run->body.errors.len, value);
+		if ((int64_t)run->body.errors.len < run->body.errors_bytes)
+			text_hide_rest(run->body.errors.data, run->body.errors.len, value);
 		text_hide(run->body.error.message, strlen(run->body.error.message), value);
 	}
+}
+
+/* Whether it printed one of the keys. */
+static bool
+prints_key(const struct turns *t, const struct tool_run *run)
+{
+	struct buffer text = BUFFER_INIT;
+	char *const *names = run->tool->environment;
+	bool prints;
+
+	buffer_append(&text, buffer_string(&run->body.output), run->body.output.len);
+	for (; names != NULL && *names != NULL && text.len > 0; names++)
+		text_hide(text.data, text.len, keys_value(t->keys, *names));
+	prints = text.len > 0 && memcmp(text.data, run->body.output.data, text.len) != 0;
+	buffer_free(&text);
+	return prints;
 }
 
 /* Takes over what came of a run; of one that failed what it printed, if that is as it
  * should be. */
 static void
-run_finish(struct tool_run *run)
+run_finish(const struct turns *t, struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
 	size_t len = run->body.output.len;
@@ -367,7 +385,8 @@ run_finish(struct tool_run *run)
 	    tool_result(run->tool, buffer_string(&run->body.output), len, &run->output, &why) != 0 &&
 	    run->error.code == ERROR_NONE)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
-		    "the tool's output breaks its schema: %s", buffer_string(&why));
+		    "the tool's output breaks its schema: %s",
+		    prints_key(t, run) ? "it has a key in it" : buffer_string(&why));
 	buffer_free(&run->body.output);
 	buffer_free(&why);
 }
@@ -435,7 +454,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 		changed_end(&batch[i].changed);
 		batch[i].body = bodies[i];
 		hide_keys(r->turns, &batch[i]);
-		run_finish(&batch[i]);
+		run_finish(r->turns, &batch[i]);
 		batch[i].body.argv = NULL;
 		list_free((char **)(uintptr_t)bodies[i].argv);
 		buffer_free(&inputs[i]);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 
 #define HIDDEN_LENGTH 8
+#define HIDDEN_REST 4
 
 /* How many of the first bytes are ASCII. */
 static size_t
@@ -307,4 +308,18 @@ text_hide(char *bytes, size_t len, const char *secret)
 			at++;
 		}
 	}
+}
+
+void
+text_hide_rest(char *bytes, size_t len, const char *secret)
+{
+	size_t secret_len = secret == NULL ? 0 : strlen(secret);
+
+	if (secret_len < HIDDEN_LENGTH)
+		return;
+	for (size_t rest = secret_len - 1; rest >= HIDDEN_REST; rest--)
+		if (rest <= len && memcmp(bytes, secret + secret_len - rest, rest) == 0) {
+			memset(bytes, '*', rest);
+			return;
+		}
 }

@@ -199,6 +199,18 @@ FAULTS=()
 	same "$(jq -c '.headers["x-api-key"]' "$MODEL_SERVER_LOG" | sort -u)" true
 }
 
+@test "no part of a key is recorded where what a tool says is cut, or its output is refused" {
+	mkdir -p tools
+	export MY_KEY=own-test-key-0123456789
+	printf '{"env":"MY_KEY","command":["sh","-c","echo $MY_KEY >&2; head -c 65520 /dev/zero | tr '"'\\\\\\\\0'"' x >&2; exit 4"]}' >tools/cut.tool.json
+	run -3 awf-step -i json -q -t cut a <<<'{}'
+	same "$(payloads tool.result '.stderr[:20]')" '"***************\nxxxx"'
+	printf '{"env":"MY_KEY","output_schema":{"enum":[1]},"command":["sh","-c","echo \\"$MY_KEY\\""]}' >tools/wrong.tool.json
+	run -3 awf-step -i json -q -t wrong a <<<'{}'
+	[[ $output == *'breaks its schema: it has a key in it'* ]]
+	run -1 grep -r 'test-key' "$AWF_STORAGE"
+}
+
 @test "no key that a tool was given is recorded with what it says of its failure" {
 	tool spy '"effects":"none","env":"MY_KEY"' 'echo "bad key $MY_KEY" >&2; exit 1'
 	agent spied 'tools: [spy]'

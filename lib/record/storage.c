@@ -281,8 +281,11 @@ storage_set_latest(const struct storage *s, const char *run_id, struct error *er
 	char *target = memory_format("transcripts/%s" SUFFIX, run_id);
 	int failed = 0;
 
+	/* Who points it to the same run at the same time makes the same link, and may have
+	 * taken this one: what one of them has renamed is there. */
 	unlink(temporary); /* of an attempt that was killed here */
-	if (symlink(target, temporary) != 0 || rename(temporary, latest) != 0) {
+	if ((symlink(target, temporary) != 0 && errno != EEXIST) ||
+	    (rename(temporary, latest) != 0 && errno != ENOENT)) {
 		failed = error_errno(err, ERROR_SYSTEM, latest, "unable to point it to this run");
 		unlink(temporary);
 	}

@@ -49,6 +49,7 @@ src/b.c'
 }
 
 @test "what a tool requires and has a default for is filled in: it gets it, and the model's words stay" {
+	export JQ=jq
 	export AWF_TOOL_PATH="$PWD/tools"
 	tool weather '"effects":"none","input_schema":{"type":"object","required":["city","unit","at"],"properties":{"city":{"type":"string"},
 		"unit":{"type":"string","default":"C"},"days":{"default":3},"at":{"$ref":"#/$defs/at"}},

@@ -227,13 +227,29 @@ tell_what_next(const struct job *j, const struct conclusion *e, struct error *li
 	    j->run.id, more);
 }
 
+static bool
+is_first_failed(const struct job *j, const struct conclusion *e)
+{
+	return strcmp(e->step, j->outcome.first_failed) == 0;
+}
+
+/* Within a call what is told is recorded, and compared by a replay: the data is not told
+ * once more there. */
+static const char *
+item_told(const struct job *j)
+{
+	const char *call = getenv("AWF_CALL");
+
+	return call != NULL && *call != '\0' ? "" : j->outcome.failed_item;
+}
+
 /* What may have been meant to make the failure good, but may be other work as well. */
 static void
 tell_repeated(const struct job *j, const struct conclusion *e, struct error *line)
 {
 	char failed[sizeof line->message];
 
-	if (*j->outcome.repeated_by == '\0' || strcmp(e->step, j->outcome.first_failed) != 0)
+	if (*j->outcome.repeated_by == '\0' || !is_first_failed(j, e))
 		return;
 	snprintf(failed, sizeof failed, "%s", line->message);
 	error_set(line, line->code, line->place, "%.700s (%s succeeded later: "
@@ -284,7 +300,8 @@ report(struct job *j, const struct conclusion *e)
 	else if (*e->step == '\0')
 		error_set(&line, e->error.code, place, "%s", e->error.message);
 	else
-		error_set(&line, e->error.code, place, "step %s%s: %s", e->step,
+		error_set(&line, e->error.code, place, "step %s%s%s: %s", e->step,
+		    is_first_failed(j, e) ? item_told(j) : "",
 		    e->error.code == ERROR_WAITING ? "" : " failed", e->error.message);
 	tell_repeated(j, e, &line);
 	program_fail(PROGRAM, &line);

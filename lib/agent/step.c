@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "json/value.h"
 #include "json/writer.h"
+#include "record/item_name.h"
 
 void
 step_causes(const struct item *item, struct buffer *causes)
@@ -216,16 +217,30 @@ carry_out(struct working *work, struct error *err)
 	return asks_until(work) ? ask_until(work, err) : 0;
 }
 
-/* Names the item as awf-tail does: a, a[1], a[2]. */
+/* The data is not told where it might be masked, as what is told is not. Neither within a
+ * call: what is told there is recorded as the call's stderr, beside the data itself, and
+ * a replay compares it. */
+void
+step_label(const struct step *s, const struct item *item, int64_t index, struct buffer *out)
+{
+	buffer_text(out, s->name);
+	if (index <= 0)
+		return;
+	buffer_format(out, "[%lld]", (long long)index);
+	if (*s->enclosing == '\0' && !s->run->transcript.masked && !data_binary(&item->data))
+		item_name(span_of(buffer_string(&item->data.json), item->data.json.len), out);
+}
+
 static void
 report(const struct working *work, const struct error *error, struct step_result *result)
 {
-	char text[sizeof error->place + sizeof error->message + 4], item[32] = "";
+	char text[sizeof error->place + sizeof error->message + 4];
+	struct buffer label = BUFFER_INIT;
 
-	if (work->index > 0)
-		snprintf(item, sizeof item, "[%lld]", (long long)work->index);
-	snprintf(result->report, sizeof result->report, "%s%s: %s", work->step->name, item,
+	step_label(work->step, work->item, work->index, &label);
+	snprintf(result->report, sizeof result->report, "%s: %s", buffer_string(&label),
 	    error_text(error, text, sizeof text));
+	buffer_free(&label);
 }
 
 static int

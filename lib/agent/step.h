@@ -121,7 +121,7 @@ struct step_result {
 	struct error error;          /* that it failed with */
 	char ended[ID_SIZE];         /* event id of step.completed */
 	struct buffer out;           /* whole lines */
-	char report[512];            /* one line for stderr, "" if there is nothing to say */
+	char report[1024];           /* one line for stderr, "" if there is nothing to say */
 };
 
 /* Computes definition_sha256 from what the step does. */
@@ -153,6 +153,10 @@ void step_result_clear(struct step_result *result);
  * item without metadata. */
 void step_causes(const struct item *item, struct buffer *causes);
 
+/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
+ * within a call without the data. */
+void step_label(const struct step *s, const struct item *item, int64_t index,
+    struct buffer *out);
 /* Prints what would be asked or run for the item, as one JSON line. */
 int step_describe(struct step *s, const struct item *item, struct buffer *out,
     struct error *err);

@@ -150,16 +150,17 @@ static void
 tell_waiting(struct stream *s)
 {
 	struct pollfd input = { .fd = s->reader->fd, .events = POLLIN };
-	char *text;
+	struct buffer text = BUFFER_INIT;
 
 	if (s->ahead.count == 0 || s->ahead.told || poll(&input, 1, AHEAD_TOLD_MS) != 0)
 		return;
-	text = memory_format("%s[%lld]: waits for the rest of its input, as it may be a recorded call "
-	    "that has changed something", s->step->name,
-	    (long long)s->ahead.items[s->ahead.first].index);
-	s->report(text);
+	step_label(s->step, &s->ahead.items[s->ahead.first].item,
+	    s->ahead.items[s->ahead.first].index, &text);
+	buffer_text(&text, ": waits for the rest of its input, as it may be a recorded call "
+	    "that has changed something");
+	s->report(buffer_string(&text));
 	s->ahead.told = true;
-	free(text);
+	buffer_free(&text);
 }
 
 int

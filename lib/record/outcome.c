@@ -570,6 +570,35 @@ conclude(struct tally *t, struct outcome *o)
 	write_usage(t, &o->usage);
 }
 
+/* Whether the call is a round or branch of the one around it, which has its name. */
+static bool
+is_member(const char *id)
+{
+	const char *last = strrchr(id, '/'), *around = last;
+
+	if (last == NULL)
+		return false;
+	while (around > id && around[-1] != '/')
+		around--;
+	last++;
+	return strncmp(around, last, strcspn(last, ":") + 1) == 0;
+}
+
+/* Only a failed call's item is looked for, in the whole record: what others began with is
+ * not kept. */
+static void
+name_failed_item(struct outcome *o, const char *path)
+{
+	const char *number = strrchr(o->first_failed, ':');
+	struct buffer name = BUFFER_INIT;
+
+	if (number == NULL || strcmp(number, ":0") == 0 || is_member(o->first_failed))
+		return;
+	item_name_find(path, o->first_failed, &name);
+	snprintf(o->failed_item, sizeof o->failed_item, "%s", buffer_string(&name));
+	buffer_free(&name);
+}
+
 int
 outcome_read(struct outcome *o, const char *path, struct error *err)
 {
@@ -591,6 +620,7 @@ outcome_read(struct outcome *o, const char *path, struct error *err)
 		conclude(&t, o);
 	tally_reset(&t);
 	reader_close(&r);
+	name_failed_item(o, path);
 	return got;
 }
 

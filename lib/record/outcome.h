@@ -26,6 +26,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "record/item_name.h"
 #include "record/waiting.h"
 
 /* What the last terminal call of the attempt said. Cancelling, a time limit, AWF's own
@@ -35,6 +36,7 @@ enum outcome_decision { OUTCOME_OPEN, OUTCOME_SUCCESS, OUTCOME_FAILURE };
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
 	char first_failed[256];            /* its call, "" if none */
+	char failed_item[ITEM_NAME_SIZE];  /* what that is named by, behind the first; "" */
 	char repeated_by[256];             /* one that looks like a later try of that; "" */
 	char first_waiting[256];           /* of those that ask for something, if any does */
 	enum waiting_for asks;             /* what for */

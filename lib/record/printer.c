@@ -115,6 +115,8 @@ printer_line(struct printer *p, const struct origin *origin, const char *line, s
 	*verdict = filter_event(&p->filter, line, len);
 	if (p->status_line && *verdict != VERDICT_DAMAGED)
 		progress_event(&p->progress, line, len);
+	if (*verdict == VERDICT_NO && !p->json && !p->instead)
+		view_pass_over(&p->view, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
 	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict) != 0)
 		return unwritable(err);

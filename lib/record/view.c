@@ -379,9 +379,10 @@ add_error(struct view *v, struct span error)
 	add_preview(v, message);
 }
 
-/* [SYMBOL] LABEL WORD; the word has the colour of what it says. */
+/* [SYMBOL] LABEL ITEM WORD; the word has the colour of what it says. */
 static void
-add_head(struct view *v, const struct event_view *event, const struct view_word *word)
+add_head_of(struct view *v, const struct event_view *event, const char *item,
+    const struct view_word *word)
 {
 	size_t from = v->text.len;
 	struct buffer label = BUFFER_INIT;
@@ -394,11 +395,18 @@ add_head(struct view *v, const struct event_view *event, const struct view_word 
 	if (label.len == 0)
 		buffer_text(&label, "run");
 	text_visible(&v->text, label.data, label.len, ARGUMENT_COLUMNS);
+	buffer_text(&v->text, item);
 	buffer_byte(&v->text, ' ');
 	buffer_free(&label);
 	from = v->text.len;
 	add(v, "%s", word->text);
 	mark(v, from, word->colour);
+}
+
+static void
+add_head(struct view *v, const struct event_view *event, const struct view_word *word)
+{
+	add_head_of(v, event, "", word);
 }
 
 static void
@@ -641,6 +649,18 @@ add_behind(struct view *v)
 	buffer_text(&v->text, ": for the step before it");
 }
 
+/* Which item it is of which something has to be said. */
+static const char *
+troubled_item(struct view *v, const struct event_view *event, enum view_saying saying)
+{
+	long long item;
+
+	if ((saying != VIEW_FAILED && saying != VIEW_WAITING) || event->iteration == 0 ||
+	    within_group(event, &item))
+		return "";
+	return item_names_find(&v->items, event);
+}
+
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
@@ -652,7 +672,8 @@ show_step_completed(struct view *v, const struct event_view *event)
 	given_read(&given, event);
 	if (view_ended(event) == VIEW_WAITING)
 		note_waiting(v, event);
-	add_head(v, event, &view_words[behind ? VIEW_WAITING : view_ended(event)]);
+	add_head_of(v, event, troubled_item(v, event, view_ended(event)),
+	    &view_words[behind ? VIEW_WAITING : view_ended(event)]);
 	add_changed(v, ", changed ", payload);
 	detail_duration(v, span_member(payload, "duration_ms"));
 	detail_given(v, event, &given);
@@ -928,6 +949,7 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	v->mark_count = 0;
 	v->detailed = false;
 	add_time(v, event.timestamp);
+	item_names_note(&v->items, &event);
 	indent = 1 + 2 * (depth + path_depth(event.path) + shape->inside + within_group(&event, &item));
 	add(v, "%*s", (int)indent, "");
 	shape->show(v, &event);
@@ -941,9 +963,23 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 }
 
 void
+view_pass_over(struct view *v, const char *line, size_t len)
+{
+	struct event_view event;
+	struct span type;
+	int64_t seq;
+
+	if (event_peek(line, len, &seq, &type) == 0 &&
+	    item_names_concern(event_type_from_name(type.at, type.len)) &&
+	    event_view(line, len, &event) == 0)
+		item_names_note(&v->items, &event);
+}
+
+void
 view_free(struct view *v)
 {
 	buffer_free(&v->text);
 	buffer_free(&v->scratch);
 	map_free(&v->waits);
+	item_names_free(&v->items);
 }

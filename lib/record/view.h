@@ -15,6 +15,7 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "record/event.h"
+#include "record/item_name.h"
 
 #define VIEW_MARKS 4
 #define VIEW_PLAIN "\033[0m" /* ends a colour */
@@ -46,12 +47,15 @@ struct view {
 	size_t mark_count;
 	bool detailed;     /* a parenthesis is open */
 	struct map waits;  /* calls that wait, and those behind them: ids of events */
+	struct item_names items;
 };
 
 /* Appends the line of an event, LF included; depth is the indentation
  * that comes before that of its path. line without its LF. -1: it is no event. */
 int view_event(struct view *v, const char *line, size_t len, unsigned depth,
     struct buffer *out);
+/* Takes note of an event that is not shown: one that is may be named by what it holds. */
+void view_pass_over(struct view *v, const char *line, size_t len);
 void view_free(struct view *v);
 
 /* The last name of a call's path, with the iteration if it is not the first: "draft",

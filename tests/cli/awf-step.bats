@@ -404,8 +404,24 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 
 @test "a failure names its item, as awf-tail does" {
 	run -3 --separate-stderr awf-step -i lines -q a -- false < <(printf '1\n2\n')
-	same "$stderr" "awf-step: a: false: exit status 1
-awf-step: a[1]: false: exit status 1"
+	same "$stderr" 'awf-step: a: false: exit status 1
+awf-step: a[1] ("2"): false: exit status 1'
+}
+
+@test "an item is named by its data as JSON, in one line of some 40 columns" {
+	local long=123456789012345678901234567890
+	run -3 --separate-stderr awf-step -i json -q a -- false <<<"0 7 \"7\" null {\"id\": 7} [\"$long$long\"] \"e\\u001b\\n\""
+	same "$(sed 's/: false: exit status 1//' <<<"$stderr")" 'awf-step: a
+awf-step: a[1] (7)
+awf-step: a[2] ("7")
+awf-step: a[3]
+awf-step: a[4] ({"id":7})
+awf-step: a[5] (["1234567890123456789012345678901234567…)
+awf-step: a[6] ("e\u001b\n")'
+	run -3 --separate-stderr awf-step -i nul -q a -- false < <(printf 'x\0\377\0\302\233y\0')
+	same "$(sed 's/: false: exit status 1//' <<<"$stderr")" 'awf-step: a
+awf-step: a[1]
+awf-step: a[2] ("\u009by")'
 }
 
 @test "-o names its file when that cannot be" {

@@ -60,8 +60,8 @@ chaired() {
 	sed -i 's/{"match":\["You are a reviewer"\(.*\)changed 3.*/{"match":["You are a reviewer"\1changed 3"],"type":"error","category":"refused","message":"no"}/' "$RECORDING"
 	run -3 --separate-stderr ../review.awf
 	same "$output" ''
-	[[ $stderr == 'awf-step: review[2]: replay: no
-awf-run: review.awf: step review:0:2 failed: replay: no
+	[[ $stderr == 'awf-step: review[2] ('*'): replay: no
+awf-run: review.awf: step review:0:2 ('*') failed: replay: no
 awf-run: review.awf: to go on from there: awf-run --resume '* ]]
 	same "$(answers "$(transcript)")" ' 4 review '
 	sed -i 's/"type":"error".*/"blocks":[{"type":"text","text":"review of file3"}]}/' "$RECORDING"

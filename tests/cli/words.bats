@@ -130,3 +130,50 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 		:|-c true --name x|
 	END
 }
+
+@test "which item failed is told by its data, wherever it came from" {
+	run -3 --separate-stderr awf-run -c 'awf-step -i lines fetch -- cat | awf-step map -q -- sh -c "read -r x; [ \$x != 137 ]"' < <(seq 136 138)
+	same "${stderr_lines[0]}" 'awf-step: map[1] ("137"): sh: exit status 1'
+	same "${stderr_lines[1]}" 'awf-run: pipeline: step map:0:1 ("137") failed: sh: exit status 1'
+	run -0 awf-tail
+	[[ $output == *'  map[1] ("137") failed ('* ]]
+	run -0 awf-tail --errors
+	[[ ${lines[0]} == *'  map[1] ("137") failed ('* ]]
+	run -0 awf-tail --path map --type step.completed
+	[[ $output == *'  map[1] ("137") failed ('* ]]
+	run -3 --separate-stderr awf-run -c 'awf-step -i json -q map -- sh -c "read -r x; [ \$x != 137 ]"' < <(seq 136 138)
+	same "${stderr_lines[1]}" 'awf-run: pipeline: step map:0:1 (137) failed: sh: exit status 1'
+	run -0 awf-tail --errors
+	[[ ${lines[0]} == *'  map[1] (137) failed ('* ]]
+}
+
+@test "an item of a child run is told by its data" {
+	cat >child.awf <<-'END'
+		awf-step -i lines -q say -- sh -c 'read -r x; [ "$x" != two ]'
+	END
+	run -3 --separate-stderr awf-run -c 'awf-run child.awf' < <(printf 'one\ntwo\n')
+	[[ $stderr == *'step say:0:1 ("two") failed: '* ]]
+	run -0 awf-tail -R --errors
+	[[ $output == *'  say[1] ("two") failed ('* ]]
+}
+
+@test "rounds and branches have their number alone; what may be masked is not told" {
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q --parallel p -- true false'
+	run -0 awf-tail --errors
+	[[ ${lines[0]} == *' p[1] failed ('* ]]
+	run -3 --separate-stderr awf-run --mask 'sed -u s/secret/masked/g' -c 'awf-step -i lines -q a -- false' < <(printf 'x\nsecret\n')
+	same "${stderr_lines[1]}" 'awf-step: a[1]: false: exit status 1'
+	[[ $stderr != *secret* ]]
+	run -0 awf-tail --errors
+	[[ $output == *' a[1] ("masked") failed ('* ]]
+}
+
+@test "what is recorded of a failed item within a call has its data once" {
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -q g -- sh -c "seq 2 | awf-step -i lines -q a -- false"'
+	[[ $stderr == *'awf-step: a[1]: false: exit status 1'* ]]
+	run -0 awf-tail --errors
+	[[ $output == *' a[1] ("2") failed ('* ]]
+	echo 'awf-step -i lines -q a -- sh -c "read -r x; [ \$x = 1 ]"' >child.awf
+	run -3 --separate-stderr awf-run -c 'awf-step -q g -- awf-run child.awf' < <(seq 2)
+	[[ $stderr == *'awf-run: child.awf: step a:0:1 failed: '* ]]
+}

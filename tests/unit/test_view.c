@@ -186,6 +186,62 @@ test_stderr_below_errors(void **state)
 	view_free(&v);
 }
 
+#define STARTED(run, number, input) TIME ",\"event_id\":\"" OTHER_ID "\",\"run_id\":\"" run \
+	"\",\"parent_event_id\":\"" OTHER_ID "\",\"type\":\"step.started\",\"path\":\"a\"," \
+	"\"iteration\":" #number ",\"payload\":{\"call\":\"a:0:" #number "\"" input "}"
+#define FAILED(number) EVENT("step.completed", "a", #number, \
+	"{\"call\":\"a:0:" #number "\",\"error\":\"e\"}")
+
+/* A call is named by the item that it began with, or by the result which that is. */
+static void
+test_items_of_failures(void **state)
+{
+	static const struct { const char *begin, *end, *line; } table[] = {
+		{ STARTED(RUN_ID, 0, ",\"input\":1"), FAILED(0), "   a failed: e" },
+		{ STARTED(RUN_ID, 1, ",\"input\":1"), FAILED(1), "   a[1] (1) failed: e" },
+		{ STARTED(RUN_ID, 2, ",\"input\":\"1\""), FAILED(2), "   a[2] (\"1\") failed: e" },
+		{ STARTED(RUN_ID, 3, ",\"input\":null"), FAILED(3), "   a[3] failed: e" },
+		{ STARTED(OTHER_ID, 4, ",\"input\":1"), FAILED(4), "   a[4] failed: e" },
+		{ EVENT("step.completed", "b", "0", "{\"result\":{\"n\":1}}"), FAILED(5), "   a[5] failed: e" },
+		{ STARTED(RUN_ID, 6, ""), FAILED(6), "   a[6] ({\"n\":1}) failed: e" },
+		{ STARTED(RUN_ID, 7, ",\"input\":7"), EVENT("step.completed", "a", "7",
+		    "{\"call\":\"a:0:7\",\"result\":1}"), "   a[7] done (1 B): 1" },
+	};
+	struct view v = { .width = 0 };
+	char *line;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		free(shown(&v, table[i].begin, 0));
+		line = shown(&v, table[i].end, 0);
+		assert_string_equal(line + 12, table[i].line);
+		free(line);
+	}
+	view_free(&v);
+}
+
+/* Of many calls the last are known, in memory that has a limit. */
+static void
+test_items_of_many(void **state)
+{
+	struct view v = { .width = 0 };
+	char event[512], *line;
+
+	(void)state;
+	for (int i = 1; i <= 20000; i++) {
+		snprintf(event, sizeof event, EVENT("step.started", "a", "%d",
+		    "{\"call\":\"a:0:%d\",\"input\":%d}"), i, i, i);
+		free(shown(&v, event, 0));
+	}
+	line = shown(&v, EVENT("step.completed", "a", "17000", "{\"call\":\"a:0:17000\",\"error\":\"e\"}"), 0);
+	assert_string_equal(line + 12, "   a[17000] (17000) failed: e");
+	free(line);
+	line = shown(&v, EVENT("step.completed", "a", "7000", "{\"call\":\"a:0:7000\",\"error\":\"e\"}"), 0);
+	assert_string_equal(line + 12, "   a[7000] failed: e");
+	free(line);
+	view_free(&v);
+}
+
 static void
 test_no_event(void **state)
 {
@@ -234,6 +290,8 @@ main(void)
 		cmocka_unit_test(test_width_and_colours),
 		cmocka_unit_test(test_long_texts_are_cut),
 		cmocka_unit_test(test_stderr_below_errors),
+		cmocka_unit_test(test_items_of_failures),
+		cmocka_unit_test(test_items_of_many),
 		cmocka_unit_test(test_no_event),
 		cmocka_unit_test(test_short_texts),
 	};

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "json/writer.h"
 #include "record/attached.h"
 #include "record/call.h"
 #include "record/cost.h"
@@ -789,7 +790,25 @@ show_assistant(struct view *v, const struct event_view *event)
 	add_blocks(v, span_member(event->payload, "blocks"));
 }
 
-/* Arguments of a tool as "key=value key=value", each cut short. */
+/* A value as JSON: a text is quoted, as no number nor anything else is. */
+static void
+add_json(struct view *v, struct span value, size_t width)
+{
+	struct buffer quoted = BUFFER_INIT;
+
+	if (span_type(value) != 's') {
+		add_value(v, value, width);
+		return;
+	}
+	buffer_clear(&v->scratch);
+	span_decode(value, &v->scratch);
+	json_quote(&quoted, buffer_string(&v->scratch), utf8_whole(buffer_string(&v->scratch),
+	    v->scratch.len < PREVIEW_BYTES ? v->scratch.len : PREVIEW_BYTES));
+	text_visible(&v->text, quoted.data, quoted.len, width);
+	buffer_free(&quoted);
+}
+
+/* Arguments of a tool as key="text" key=1, each cut short. */
 static void
 add_arguments(struct view *v, struct span input)
 {
@@ -805,7 +824,7 @@ add_arguments(struct view *v, struct span input)
 		buffer_text(&v->text, first ? ": " : " ");
 		add_value(v, key, ARGUMENT_COLUMNS);
 		buffer_byte(&v->text, '=');
-		add_value(v, value, ARGUMENT_COLUMNS);
+		add_json(v, value, ARGUMENT_COLUMNS);
 	}
 }
 

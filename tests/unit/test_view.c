@@ -83,9 +83,11 @@ test_lines(void **state)
 		    "     a assistant (1.0M in, 999 out, tool_use): t u" },
 		{ EVENT("message.assistant", "a", "0", "{\"blocks\":[{\"type\":\"thinking\",\"thinking\":\"hm\"}],"
 		    "\"stop_reason\":\"max_tokens\"}"), "     a assistant (max_tokens): hm" },
-		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":{\"k\":\"v\",\"n\":[1],\"long\":"
+		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":{\"k\":\"v\",\"n\":[1],\"a\":137,"
+		    "\"b\":\"137\",\"c\":null,\"d\":\"null\",\"e\":\"x y=\\\"\\n\",\"long\":"
 		    "\"0123456789012345678901234567890123456789+\"}}"),
-		    "     a call t: k=v n=[1] long=012345678901234567890123456789012345678…" },
+		    "     a call t: k=\"v\" n=[1] a=137 b=\"137\" c=null d=\"null\" e=\"x y=\\\"\\n\" "
+		    "long=\"01234567890123456789012345678901234567…" },
 		{ EVENT("tool.call", "a", "0", "{\"name\":\"t\",\"input\":\"not JSON\"}"),
 		    "     a call t: not JSON" },
 		{ EVENT("tool.result", "a", "0", "{\"name\":\"t\",\"output\":\"12345\",\"error\":false}"),

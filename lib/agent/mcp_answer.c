@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/mcp_process.h"
 #include "agent/mcp_tools.h"
 #include "agent/toolrun.h"
 #include "agent/turn.h"
@@ -102,9 +103,11 @@ mcp_answer_read(struct span result, struct buffer *output, struct error *err)
 	return 0;
 }
 
-/* What the server promised its structured content to be. */
+/* What the server promised its structured content to be. What is not is a failure, with which
+ * no key is recorded. */
 static int
-check_output(const struct tool *tool, struct span structured, struct error *err)
+check_output(const struct mcp_server *s, const struct tool *tool, struct span structured,
+    struct buffer *output, struct error *err)
 {
 	struct buffer why = BUFFER_INIT;
 	json_t *value;
@@ -115,9 +118,11 @@ check_output(const struct tool *tool, struct span structured, struct error *err)
 	value = value_parse(structured.at, structured.len, NULL, ERROR_SCHEMA, err);
 	if (value == NULL)
 		return -1;
-	if (schema_check(tool->output, value, &why) == -1)
+	if (schema_check(tool->output, value, &why) == -1) {
 		status = error_set(err, ERROR_SCHEMA, NULL, "the tool's output breaks its schema: %s",
-		    buffer_string(&why));
+		    mcp_says_secret(s, structured) ? "it has a key in it" : buffer_string(&why));
+		mcp_hide(s, output->data, output->len);
+	}
 	json_decref(value);
 	buffer_free(&why);
 	return status;
@@ -172,8 +177,8 @@ ask_server(struct mcp_tool *t, struct tool_run *run, struct error *err)
 	if (status == 0)
 		status = mcp_answer_read(call.result, &run->output, err);
 	if (status == 0)
-		status = check_output(&t->control.tool, span_member(call.result, "structuredContent"),
-		    err);
+		status = check_output(t->server, &t->control.tool,
+		    span_member(call.result, "structuredContent"), &run->output, err);
 	mcp_call_free(&call);
 	return status;
 }

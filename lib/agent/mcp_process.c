@@ -266,6 +266,19 @@ mcp_hide(const struct mcp_server *s, char *bytes, size_t len)
 		text_hide(bytes, len, *secret);
 }
 
+bool
+mcp_says_secret(const struct mcp_server *s, struct span said)
+{
+	struct buffer text = BUFFER_INIT;
+	bool says;
+
+	buffer_append(&text, said.at, said.len);
+	mcp_hide(s, text.data, text.len);
+	says = memcmp(text.data, said.at, said.len) != 0;
+	buffer_free(&text);
+	return says;
+}
+
 /* A secret may come in pieces. */
 void
 mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len)

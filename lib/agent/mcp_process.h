@@ -1,15 +1,17 @@
 /*
- * The process of an MCP server, for mcp.c and mcp_wire.c alone: how it is started, in which
+ * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_answer.c alone: how it is started, in which
  * environment and sandbox, what it says on stderr, and how it is ended with all that it
  * started.
  */
 #ifndef AWF_AGENT_MCP_PROCESS_H
 #define AWF_AGENT_MCP_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "agent/mcp.h"
 #include "base/error.h"
+#include "json/scan.h"
 
 /* Starts it. */
 int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err);
@@ -23,6 +25,8 @@ void mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len);
 
 /* Puts stars over the keys that it was given. */
 void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
+/* Whether what it said, which is not empty, has one of them in it. */
+bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
 /* Ending, in two steps, so that several end at once. */
 void mcp_hang_up(struct mcp_server *s);

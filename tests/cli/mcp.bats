@@ -357,10 +357,11 @@ provider: codex'
 	run -3 --separate-stderr ask
 	[[ $stderr = *"it said: no entry with key=*********** ********************" ]]
 	server 'key=${OF_THE_FILE}'
-	calls fail '{"key":1}' fail '{"refused":1}'
+	calls fail '{"key":1}' fail '{"refused":1}' number '{"n":"key"}'
 	ask
 	same "$(results)" '[null,"tool","bad key key=***********"]
-[null,"tool","the MCP server '"'test'"' refused: bad key key=*********** (-32000)"]'
+[null,"tool","the MCP server '"'test'"' refused: bad key key=*********** (-32000)"]
+[{"n":"key=***********"},"schema","the tool'"'"'s output breaks its schema: it has a key in it"]'
 	run -1 grep -rE '(aa|tt|ee)-12345678' "$AWF_STORAGE"
 }
 

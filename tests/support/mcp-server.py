@@ -135,6 +135,8 @@ def call(number, params):
         grown = not grown
         send({"method": "notifications/tools/list_changed"})
         return text("grown")
+    if name == "number" and given.get("n") == "key":
+        return text("", structuredContent={"n": sys.argv[-1]})
     if name == "number":
         return text("as text", structuredContent={"n": given.get("n", 1)})
     if name == "image":

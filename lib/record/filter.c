@@ -181,8 +181,10 @@ filter_event(struct filter *f, const char *line, size_t len)
 	return look_inside(f, line, len);
 }
 
-int
-filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
+/* Of the lines from where the reader is: as filter_seek_last(), or at the end if none passes.
+ * How many of the last count there are; -1 with *err. */
+static int64_t
+seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct error *err)
 {
 	int64_t *starts = NULL;
 	size_t room = 0, next = 0;
@@ -190,8 +192,6 @@ filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error
 	size_t len;
 	int got;
 
-	if (filter_open(f) || count == 0)
-		return reader_seek_last(r, count, err);
 	/* A ring of the places of the last lines that passed. */
 	while ((got = reader_next(r, &line, &len, err)) == 1) {
 		if (filter_event(f, line, len) != VERDICT_YES)
@@ -207,7 +207,36 @@ filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error
 	if (room > 0)
 		reader_seek(r, starts[next]);
 	free(starts);
-	return got;
+	return got == 0 ? (int64_t)room : -1;
+}
+
+/* Everything passes but lines that are damaged: no more is read than that takes. */
+static int
+seek_last_whole(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	int64_t from = 1, found = 0;
+
+	for (int64_t lines = count; found < count && from > 0; lines *= 2) {
+		if (reader_seek_last(r, lines, err) != 0)
+			return -1;
+		from = r->position;
+		found = seek_last_from_here(f, r, count, err);
+		if (found == -1)
+			return -1;
+	}
+	if (found < count)
+		reader_seek(r, 0);
+	return 0;
+}
+
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	if (count == 0)
+		return reader_seek_last(r, 0, err);
+	if (filter_open(f))
+		return seek_last_whole(f, r, count, err);
+	return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
 }
 
 void

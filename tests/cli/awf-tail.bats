@@ -148,6 +148,18 @@ events() { # COUNT PAYLOAD: as input of append
 	same "$(seqs -R --path count)" '2 3'
 }
 
+@test "damaged lines are none of the last events" {
+	brief
+	printf '\n{}\nx\n' >>"$RECORD"
+	seqs() { awf-tail --json "$@" 2>/dev/null | jq -r .seq | paste -sd' '; }
+	same "$(seqs -n 1)" '22'
+	same "$(seqs -n 2)" '21 22'
+	same "$(seqs -n 1 --type 'run.*')" '22'
+	same "$(seqs -n 99)" "$(seq 22 | paste -sd' ')"
+	run -0 --separate-stderr awf-tail --json -n 1
+	same "$(grep -c damaged <<<"$stderr")" 3
+}
+
 @test "filters on stdin, which cannot be read again" {
 	brief
 	seqs() { cat "$RECORD" | awf-tail --json "$@" - | jq -r .seq | paste -sd' '; }

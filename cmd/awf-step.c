@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/api_keys.h"
 #include "agent/budget.h"
 #include "agent/prompt.h"
 #include "agent/step.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/api_keys.h"
 #include "base/error.h"
 #include "base/version.h"
 
@@ -28,13 +29,15 @@ program_begin(void)
 			open("/dev/null", modes[fd]);
 }
 
-/* Prints "PROGRAM: PLACE: MESSAGE" and returns the exit status of the error. */
+/* Prints "PROGRAM: PLACE: MESSAGE", with stars for API keys (one may be an argument), and returns the exit status of the error. */
 static inline int
 program_fail(const char *program, const struct error *err)
 {
 	char text[sizeof err->place + sizeof err->message + 4];
 
-	fprintf(stderr, "%s: %s\n", program, error_text(err, text, sizeof text));
+	error_text(err, text, sizeof text);
+	api_keys_hide(text);
+	fprintf(stderr, "%s: %s\n", program, text);
 	return error_status(err->code);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/provider.h"
+#include "agent/api_keys.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"

@@ -9,7 +9,7 @@
 #endif
 #include <unistd.h>
 
-#include "agent/provider.h"
+#include "agent/api_keys.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"

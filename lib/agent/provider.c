@@ -26,8 +26,6 @@ enum { READ_SIZE = 64 << 10 };
 static const char *const names[] = { "anthropic", "google", "openai", "openai-responses", "replay",
     "claude", "codex", "gemini", "copilot", "opencode", NULL };
 static const char *const clis[] = { "claude", "codex", "gemini", "copilot", "opencode", NULL };
-static const char *const key_names[] = { "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY",
-    "OPENAI_API_KEY", NULL };
 
 const char *const *
 provider_names(void)
@@ -61,12 +59,6 @@ provider_only_reads(const char *name, char *const *tools)
 		if (!list_has((char *const *)(uintptr_t)reading, tools[i]))
 			return false;
 	return i > 0;
-}
-
-const char *const *
-provider_key_names(void)
-{
-	return key_names;
 }
 
 #define UNKNOWN_BEGIN "unknown provider '"

@@ -46,8 +46,6 @@ bool provider_tells_late(const char *name);
 /* Whether one cannot change anything with these tools, which end with NULL: there are some,
  * and all of them read. */
 bool provider_only_reads(const char *name, char *const *tools);
-/* Environment names that hold keys of the providers' table; ends with NULL. */
-const char *const *provider_key_names(void);
 /* The executable awf-provider-NAME in $AWF_PROVIDER_PATH, the libexec directory
  * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
 char *provider_find(const char *name, struct error *err);

@@ -9,7 +9,7 @@
 #include "agent/group.h"
 #include "agent/inside.h"
 #include "agent/prompt.h"
-#include "agent/provider.h"
+#include "agent/api_keys.h"
 #include "agent/retried.h"
 #include "agent/turn.h"
 #include "base/clock.h"

@@ -47,6 +47,19 @@ script() {
 	[ ! -e "$AWF_STORAGE" ]
 }
 
+@test "an API key that was given as an argument is not told" {
+	export OPENAI_API_KEY=oo-test-12345678
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	echo OWN_KEY=own-test-12345678 >"$XDG_CONFIG_HOME/awf/keys"
+	chmod 600 "$XDG_CONFIG_HOME/awf/keys"
+	run -125 --separate-stderr awf-run --input "api.key=$OPENAI_API_KEY" true
+	same "$stderr" "awf-run: --input: 'api.key=****************' is not KEY=VALUE with a KEY of letters, digits and _"
+	run -125 --separate-stderr awf-run --timeout own-test-12345678 true
+	[[ $stderr == "awf-run: --timeout: '*****************' is not a duration"* ]]
+	run -1 --separate-stderr awf-tail "$OPENAI_API_KEY"
+	[[ $stderr == 'awf-tail: ****************: '* ]]
+}
+
 @test "a quiet run: output passes, start and end are recorded, the run directory goes" {
 	run -0 --separate-stderr awf-run -n -c 'echo out'
 	same "$output" out

@@ -311,8 +311,8 @@ resume_stands(struct working *work)
 	}
 	if (r->changed)
 		return false;
-	if (r->end == RECALL_SUCCEEDED || recalled_decided(r) || (r->end == RECALL_FAILED &&
-	    span_is(span_member(r->started.view.payload, "mode"), "try"))) {
+	if (r->end == RECALL_SUCCEEDED || recalled_decided(r) ||
+	    (r->stands && r->decided != RECALL_REDO)) {
 		reuse(work);
 		return true;
 	}

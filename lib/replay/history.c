@@ -49,6 +49,8 @@ history_build(const char *path, const struct history_spec *spec,
 		failed = recording_check_paths(&rec, err);
 	if (failed == 0) {
 		recording_note_began(&rec);
+		if (spec->mode == RECALL_RESUME)
+			recording_note_doubts(&rec);
 		summarise(&rec, summary);
 		failed = recording_doubts(&rec, summary, err);
 	}

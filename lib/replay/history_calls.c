@@ -126,7 +126,7 @@ add_call(struct recording *rec, char *id)
 	c = &rec->calls[rec->call_count++];
 	*c = (struct recorded_call){ .id = id, .attempt = rec->attempt, .claimed_by = NO_CALL,
 		.input_from = NO_CALL, .result_from = NO_CALL, .winner = NO_CALL,
-		.last_tool = NO_TOOL, .changed_inside = NO_CALL,
+		.last_tool = NO_TOOL, .changed_inside = NO_CALL, .failed_first = rec->call_count - 1,
 		.enclosing = find_enclosing(rec, id) };
 	return c;
 }
@@ -201,6 +201,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	    !span_true(span_member(at->members[CONDITION], "outcome")))
 		c->effects = false;
 	c->tried = span_is(at->members[MODE], "try");
+	c->allowed = span_is(at->members[MODE], "allow-failure");
 	c->race = span_is(at->members[STRATEGY], "any");
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
 	c->member = is_member(rec, c);
@@ -220,6 +221,8 @@ recording_take_started(struct recording *rec, const struct reading *at)
 			around->last_try = c->try_number;
 	}
 	leave_out(rec, c, &at->view);
+	if (span_is(at->members[MODE], "rescue"))
+		recording_take_rescue(rec, index, &at->view);
 	map_put(&rec->by_id, id, strlen(id), index);
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
 }
@@ -236,12 +239,20 @@ mark_idle(struct recording *rec, struct recorded_call *c)
 }
 
 static void
-read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at)
+read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at,
+    size_t reused)
 {
 	struct span code = span_member(at->members[FAILURE], "code");
-	long long exit_code = -1;
+	char *name = span_text(code);
+	enum error_code known = name != NULL ? error_from_name(name, strlen(name)) : ERROR_NONE;
+	long long exit_code = -1, lines = 0;
 
+	free(name);
 	c->state = RECALL_FAILED;
+	if (reused != NO_CALL)
+		c->failed_first = rec->calls[reused].failed_first;
+	c->of_work = known == ERROR_NONE || error_of_work(known);
+	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
 	c->cut = span_one_of(code, cut_codes);
 	if (c->cut == NULL && exit_code > 128)
@@ -299,6 +310,7 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	c->end = at->place;
 	c->result_from = NO_CALL;
 	c->decided = false;
+	c->failed_first = index;
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
 	reused = reading_find(rec, at->members[REUSED_FROM]);
 	if (recording_take_wait(c, at))
@@ -306,7 +318,7 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	if (reused != NO_CALL && rec->calls[reused].decided)
 		read_reused(rec, c, reused);
 	else if (at->members[FAILURE].at != NULL)
-		read_failure(rec, c, at);
+		read_failure(rec, c, at, reused);
 	else if (at->members[SKIPPED].at != NULL)
 		read_skipped(rec, c, at);
 	else if (at->members[RESULT].at == NULL && reused != NO_CALL)
@@ -318,12 +330,14 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 
 /* Whether who takes the call over has nothing more to do. */
 static bool
-stands(const struct recorded_call *c)
+stands(const struct recording *rec, size_t call)
 {
+	const struct recorded_call *c = &rec->calls[call];
+
 	if (c->reopened || c->left_out)
 		return false;
-	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_FAILED && c->tried) ||
-	    (c->state == RECALL_SKIPPED && c->by_user);
+	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
+	    recording_failure_stands(rec, call);
 }
 
 /* Whether the claim, which is open, was to reuse what it took over: then that is all there
@@ -341,7 +355,7 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
 			return false;
 	}
-	return stands(c);
+	return stands(rec, (size_t)(c - rec->calls));
 }
 
 void

@@ -298,7 +298,8 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 
 	r->mode = (enum recall_mode)h->head->mode;
 	r->end = (enum recall_end)record->end;
-	if (record->doubtful)
+	r->stands = record->stands;
+	if (record->doubtful || record->stands)
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
 		memcpy(r->run_id, source->run_id, ID_SIZE);
@@ -427,8 +428,7 @@ static bool
 begun_elsewhere(const struct recalled *r)
 {
 	return r->mode == RECALL_RESUME && r->run_id[0] != '\0' && r->event_count > 0 &&
-	    (r->end == RECALL_OPEN || (r->end == RECALL_FAILED &&
-	    !span_is(span_member(r->started.view.payload, "mode"), "try")));
+	    (r->end == RECALL_OPEN || (r->end == RECALL_FAILED && !r->stands));
 }
 
 static int

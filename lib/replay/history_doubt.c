@@ -154,10 +154,35 @@ over(const struct recording *rec, size_t call)
 }
 
 bool
+recording_own_doubt(const struct recording *rec, size_t call)
+{
+	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
+}
+
+bool
 recording_doubtful(const struct recording *rec, size_t call)
 {
-	return (call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL) &&
-	    !over(rec, call);
+	return recording_own_doubt(rec, call) && !over(rec, call);
+}
+
+/* What the steps of a child run did is in its own record. */
+static bool
+child_in_doubt(const struct recorded_call *c)
+{
+	return c->child != NULL && (c->state == RECALL_OPEN || c->cut != NULL);
+}
+
+void
+recording_note_doubts(struct recording *rec)
+{
+	/* What encloses a call stands before it, and so does a root before its chain. */
+	for (size_t i = rec->call_count; i-- > 0;) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (c->enclosing != NO_CALL && ((c->root == i && c->doubt_inside) ||
+		    (recording_counts(rec, i) && (recording_doubtful(rec, i) || child_in_doubt(c)))))
+			rec->calls[rec->calls[c->enclosing].root].doubt_inside = true;
+	}
 }
 
 /* Whether a tool of the call, in any attempt, began to change something. */

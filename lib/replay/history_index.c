@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst5"
+#define MAGIC "awf-hst6"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -191,6 +191,8 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	r->decided = recording_decision(rec, call);
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
+	r->stands = recording_failure_stands(rec, call) &&
+	    (c->tried || !rec->calls[c->root].doubt_inside);
 	r->maybe = recording_only_begun(rec, call);
 	inside = rec->calls[c->root].changed_inside;
 	r->changed_inside = inside != NO_CALL ? add_text(x, rec->calls[inside].id) : x->empty;

@@ -3,6 +3,7 @@
  *
  *   history_read.c     a recording: its calls, where their lines stand, what they
  *                      took over of one another (history_calls.c, history_tools.c)
+ *   history_caught.c   failures that the run went on from
  *   history_decided.c  calls that wait, and decisions about them
  *   history_doubt.c    effects that may or may not have happened, and what the user
  *                      decided about them
@@ -71,6 +72,13 @@ struct recorded_call {
 	                                twice; NO_CALL; kept at the root */
 	bool idle;                   /* it never began its work */
 	bool tried;                  /* its failure stands (--try) */
+	bool allowed;                /* --allow-failure */
+	bool of_work;                /* its failure is what the work came to */
+	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
+	size_t failed_first;         /* whose failure it took over, or itself */
+	bool caught;                 /* the run went on because of its failure; kept there */
+	bool doubt_inside;           /* nobody knows whether an effect in it happened; kept at
+	                                the root */
 	bool by_user;                /* it was skipped, as the user said */
 	bool left_out;               /* by the fork */
 	bool reopened;               /* something in it is left out: its end does not count */
@@ -92,6 +100,11 @@ struct recorded_tool {
 	bool answered;               /* the model was told what came of it, and went on */
 };
 
+/* That a call with --rescue was given what came of another. */
+struct recorded_catch {
+	size_t call, rescue;
+};
+
 /* A transcript as it was when the index was made. */
 struct index_source {
 	int64_t size;                /* of the transcript, when the index was made */
@@ -111,6 +124,8 @@ struct recording {
 	size_t call_count, call_capacity;
 	struct recorded_tool *tools;
 	size_t tool_count, tool_capacity;
+	struct recorded_catch *catches;
+	size_t catch_count, catch_capacity;
 	size_t attempt;              /* that is being read, over all sources */
 	uint32_t source;             /* that is being read */
 	struct index_source *sources;
@@ -149,6 +164,13 @@ int recording_check_paths(const struct recording *rec, struct error *err);
 /* Whether the call has an effect of which nobody knows whether it happened, and which
  * may happen again. */
 bool recording_doubtful(const struct recording *rec, size_t call);
+/* Whether the call has one of its own, wherever it was made. */
+bool recording_own_doubt(const struct recording *rec, size_t call);
+/* Tells the calls around those that have one. */
+void recording_note_doubts(struct recording *rec);
+/* Whether the call failed, and who takes it over fails as it did: the failure was allowed, or
+ * caught, and all that the call did is known. Effects in it are not looked at. */
+bool recording_failure_stands(const struct recording *rec, size_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, size_t call);
 /* Whether all that is known of its effects is that the call was begun. */
@@ -179,6 +201,7 @@ struct index_record {
 	uint32_t end, decided;
 	bool superseded;             /* the call around it was tried again after it */
 	bool doubtful, began;
+	bool stands;                 /* who takes it over fails as it did */
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool key_began;              /* in the first of a key: one of them did */
 	/* In the first of a key: calls that were found to be new, and whose definition is that

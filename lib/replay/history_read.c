@@ -17,7 +17,7 @@ static const char *const member_names[MEMBERS] = {
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
 	[MODE] = "mode", [CONDITION] = "condition", [RETRY] = "retry",
-	[TRY] = "try",
+	[TRY] = "try", [COUNT] = "count",
 };
 
 void
@@ -243,8 +243,10 @@ recording_read(struct recording *rec, const struct history_spec *spec, struct er
 		if (read_source(rec, i, err) != 0)
 			return -1;
 	forget_names(rec);
-	if (spec->mode == RECALL_RESUME)
+	if (spec->mode == RECALL_RESUME) {
+		recording_settle_caught(rec);
 		recording_settle_claims(rec);
+	}
 	if (spec->own.path == NULL)
 		rec->status[0] = '\0';
 	return 0;
@@ -276,6 +278,7 @@ recording_free(struct recording *rec)
 		free(rec->tools[i].call_id);
 	free(rec->calls);
 	free(rec->tools);
+	free(rec->catches);
 	free(rec->sources);
 	for (size_t i = 0; i < rec->path_count; i++)
 		free(rec->paths[i]);

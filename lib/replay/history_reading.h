@@ -13,7 +13,7 @@
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, TRY, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, TRY, COUNT, MEMBERS
 };
 
 /* A line while it is read. */
@@ -33,6 +33,11 @@ size_t reading_find(const struct recording *rec, struct span reference);
 /* When all is read: a claim that did not get to its end, and was to reuse what it took over,
  * hides nothing. */
 void recording_settle_claims(struct recording *rec);
+
+/* history_caught.c: what a call with --rescue was given; and when all is read: which failures
+ * the run went on from. */
+void recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view);
+void recording_settle_caught(struct recording *rec);
 
 void recording_take_started(struct recording *rec, const struct reading *at);
 void recording_take_completed(struct recording *rec, const struct reading *at);

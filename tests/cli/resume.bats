@@ -563,3 +563,61 @@ dies_in_stdin() {
 	same "$output" x
 	same "$(cat send.ledger)" x
 }
+
+@test "a failure that was caught or allowed stands: its effect is not repeated" {
+	local pay='awf-step --effects external pay -- sh -c "effect pay; exit 3"' body entries
+	local again='--rescue again -- sh -c "cat >/dev/null; exit 4"' refund='--rescue --effects external refund -- effect refund'
+	while IFS='|' read -r entries body; do
+		rm -f ok ./*.ledger
+		flow "echo x | ${body//PIPE/|} | awf-step later -r -- sh -c 'cat; test -e ok'"
+		run -3 awf-run --id-file id ./flow.awf </dev/null
+		run -3 awf-run --resume "$(cat id)"
+		touch ok
+		run -0 awf-run --resume "$(cat id)"
+		same "$(cat ./*.ledger | tr '\n' ' ')" "$entries "
+		awf-verify -q "$(cat id)"
+	done <<-END
+		x x|$pay PIPE awf-step $refund
+		x|${pay/pay/--allow-failure pay}
+		x x|$pay PIPE awf-step $again PIPE awf-step $refund
+		x x|awf-step --each g -- sh -c '$pay' PIPE awf-step $refund
+		x x|awf-step --each g -- sh -c 'cat >item; awf-step up -- cat <item; cat item | $pay' PIPE awf-step $refund
+		x|awf-step --each --allow-failure g -- sh -c '$pay'
+	END
+}
+
+@test "a failure that was caught is made anew with --redo, and one whose rescue failed without" {
+	flow 'echo x | awf-step --effects external pay -- sh -c "effect pay; test -e paid" | awf-step --rescue refund -- sh -c "test -e refunded && cat" | awf-step later -r -- sh -c "cat; test -e ok"'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	touch refunded
+	run -3 awf-run --resume "$(cat id)"
+	same "$(cat pay.ledger)" $'x\nx'
+	touch ok
+	cp -r "$AWF_STORAGE" kept
+	run -0 awf-run --resume "$(cat id)"
+	same "$(cat pay.ledger)" $'x\nx'
+	rm -r "$AWF_STORAGE"
+	mv kept "$AWF_STORAGE"
+	touch paid
+	run -0 awf-run --resume "$(cat id)" --redo pay
+	same "$(cat pay.ledger)" $'x\nx\nx'
+	same "$output" x
+}
+
+@test "an effect of unknown end is asked about, though it was caught" {
+	flow 'echo x | awf-step --effects external pay -- sh -c "effect pay; kill -9 \$\$" | awf-step --rescue refund -- cat | awf-step later -r -- false'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	run -75 --separate-stderr awf-run --resume "$(cat id)"
+	[[ $stderr == *pay:0:0* ]]
+	run -3 awf-run --resume "$(cat id)" --redo pay
+	same "$(cat pay.ledger)" $'x\nx'
+	run -75 awf-run --resume "$(cat id)"
+}
+
+@test "a rescue that was cut off goes on with the failure that it was given" {
+	flow 'echo x | awf-step --effects external pay -- sh -c "effect pay; exit 3" | awf-step --rescue refund -r -- die'
+	dies ./flow.awf </dev/null
+	run -0 --separate-stderr awf-run --resume "$run_id"
+	same "$output" x
+	same "$(cat pay.ledger)" x
+}

@@ -1,0 +1,105 @@
+/*
+ * Failures that the run went on from: what --rescue caught, and what --try and
+ * --allow-failure let pass. Such a call has ended, and work was done because of how: a
+ * resume takes its end over, as it does a result, lest the call has its effects once more
+ * and what was done about its failure stays. A failure that nothing came of is tried anew.
+ *
+ * What a --rescue call was given is noted while the record is read. Whether it has caught
+ * that is known at the end, by how it ended itself: one that failed by its own work has not.
+ * A call in one that is caught is caught with it, as it is for the outcome of the run.
+ */
+#include "replay/history_reading.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+/* The end that an event tells of, not the start: a body reads that of the call around it. */
+static void
+add_catch(struct recording *rec, size_t rescue, struct span event)
+{
+	size_t call = reading_find(rec, event);
+	char id[ID_SIZE];
+
+	if (call == NO_CALL || rec->calls[call].state != RECALL_FAILED)
+		return;
+	reading_reference(event, id);
+	if (strcmp(id, rec->calls[call].started) == 0)
+		return;
+	if (rec->catch_count == rec->catch_capacity) {
+		rec->catch_capacity = rec->catch_capacity == 0 ? 16 : rec->catch_capacity * 2;
+		rec->catches = memory_array(rec->catches, rec->catch_capacity, sizeof *rec->catches);
+	}
+	rec->catches[rec->catch_count++] = (struct recorded_catch){ call, rescue };
+}
+
+void
+recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	add_catch(rec, rescue, view->parent_event_id);
+	if (view->links.at == NULL)
+		return;
+	span_walk_begin(&walk, view->links);
+	while (span_walk_next(&walk, &key, &link))
+		add_catch(rec, rescue, link);
+}
+
+/* Whether the run went on from how the call failed. */
+static bool
+excused(const struct recording *rec, const struct recorded_call *c)
+{
+	return c->tried || (c->of_work && (c->allowed || rec->calls[c->failed_first].caught));
+}
+
+/* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
+ * on with the failure that it was given. */
+static bool
+catches(const struct recording *rec, size_t rescue)
+{
+	const struct recorded_call *c = &rec->calls[rescue];
+
+	if (c->idle)
+		return false;
+	if (c->state == RECALL_SKIPPED)
+		return c->by_user;
+	return c->state != RECALL_FAILED || !c->of_work || recording_own_doubt(rec, rescue) ||
+	    excused(rec, c);
+}
+
+void
+recording_settle_caught(struct recording *rec)
+{
+	/* From the last: a rescue that failed may have been caught itself. */
+	for (size_t i = rec->catch_count; i-- > 0;) {
+		const struct recorded_catch *k = &rec->catches[i];
+
+		if (!rec->calls[k->rescue].idle && catches(rec, recording_latest(rec, k->rescue)))
+			rec->calls[rec->calls[k->call].failed_first].caught = true;
+	}
+	for (size_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+		const struct recorded_call *around =
+		    c->enclosing != NO_CALL ? &rec->calls[c->enclosing] : NULL;
+
+		if (around != NULL && c->state == RECALL_FAILED && around->state == RECALL_FAILED &&
+		    excused(rec, around))
+			rec->calls[c->failed_first].caught = true;
+	}
+}
+
+bool
+recording_failure_stands(const struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (c->state != RECALL_FAILED || c->reopened || c->left_out)
+		return false;
+	if (c->tried)
+		return true;
+	/* A child run goes on by its own record. */
+	return excused(rec, c) && c->child == NULL && !c->lost_lines &&
+	    !recording_own_doubt(rec, call);
+}

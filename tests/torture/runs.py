@@ -177,8 +177,10 @@ class Run:
         """What must hold of the storage and the workspace when all is done."""
         status, told = self.verify("-q")
         check(status == 0, f"awf-verify: {status}: {told}")
-        # That of a run which never began goes when runs are pruned.
-        begun = [run for run, transcript in self.transcripts().items() if transcript.lines]
+        # That of a run which never began goes when runs are pruned, and so does that of a child
+        # which died and which another try has made anew.
+        begun = [run for run, transcript in self.transcripts().items() if transcript.lines and
+                 (transcript.status() or "parent_run_id" not in transcript.of("run.started")[0])]
         left = [name for name in os.listdir(f"{self.storage}/runs") if name[:36] in begun]
         check(not left, f"runs/ still has {left}")
         left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]

@@ -858,7 +858,7 @@ resume(const struct script *s, const struct outcome *whole, const struct progres
 		replay(s, &p, &o);
 		for (size_t i = 0; !last && i < count; i++) {
 			progress_enter(&cut, order[i], o.record.list[kept + 1 + i].id);
-			if (i % tier_stride(10) != 0)
+			if (i % tier_stride(30) != 0)
 				continue;
 			part = cut;
 			unskip_missing(&part);

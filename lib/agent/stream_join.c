@@ -7,6 +7,7 @@
 #include "json/writer.h"
 #include "record/call.h"
 #include "record/made.h"
+#include "record/storage.h"
 
 /* An item of --by-name. */
 struct named {
@@ -29,6 +30,15 @@ struct join {
 	bool *came;            /* from each of what the gate requires */
 	struct error refused;  /* why the gate does not take them; ERROR_NONE */
 	struct made made;      /* of --complete */
+	struct parent *parents; /* likewise: of other runs that items are of */
+	size_t parent_count;
+};
+
+/* A run that has made this one in a call, beside the steps that items came from. */
+struct parent {
+	char run_id[ID_SIZE];
+	char *transcript, *enclosing; /* NULL: it has not, so nothing is known of its steps */
+	struct made made;
 };
 
 /* Where a name stands or belongs among those that came; *there if it did. */
@@ -157,15 +167,43 @@ join_metadata(struct join *j)
 	*metadata = joined;
 }
 
+/* What is known of another run that an item is of. */
+static struct parent *
+join_parent(struct join *j, const struct stream *s, struct span run_id)
+{
+	const struct run *run = s->step->run;
+	struct parent *p;
+	char id[ID_SIZE];
+
+	if (!span_copy(run_id, id, sizeof id))
+		return NULL;
+	for (size_t i = 0; i < j->parent_count; i++)
+		if (strcmp(j->parents[i].run_id, id) == 0)
+			return &j->parents[i];
+	j->parents = memory_array(j->parents, j->parent_count + 1, sizeof *j->parents);
+	p = &j->parents[j->parent_count++];
+	*p = (struct parent){ .transcript = storage_transcript(&run->storage, id) };
+	memcpy(p->run_id, id, sizeof id);
+	p->enclosing = made_around_child(p->transcript, run->id);
+	p->made.enclosing = p->enclosing;
+	return p;
+}
+
 /* For --complete. */
 static void
-note_made(struct join *j, const struct item *item)
+note_made(struct join *j, const struct stream *s, const struct item *item)
 {
-	char *call = item->foreign ? NULL : item_metadata(item, "call");
+	struct span metadata = span_of(buffer_string(&item->metadata), item->metadata.len);
+	struct parent *p = NULL;
 
-	if (call != NULL)
-		made_came(&j->made, call);
-	free(call);
+	if (item->metadata.len == 0)
+		return;
+	if (item->foreign)
+		p = join_parent(j, s, span_member(metadata, "run_id"));
+	if (!item->foreign)
+		made_came(&j->made, metadata);
+	else if (p != NULL && p->enclosing != NULL)
+		made_came(&p->made, metadata);
 }
 
 static int
@@ -173,7 +211,7 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 {
 	producers_note(&s->producers, item);
 	if (s->complete)
-		note_made(j, item);
+		note_made(j, s, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
 			j->failed = *item;
@@ -278,6 +316,8 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 		}
 	/* Whoever closed the pipe before them has lost what they make from now on. */
 	for (size_t i = 0; i < j->made.count; i++) {
+		if (j->made.makers[i].inside)
+			continue; /* that ends with its group */
 		char *call = memory_format("%s:0", j->made.makers[i].process);
 		bool ended = roster_ended(s->roster, call);
 
@@ -288,6 +328,10 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 		    "the step %s has not ended, and more of it may be lost", j->made.makers[i].process);
 		return true;
 	}
+	for (size_t i = 0; i < j->parent_count; i++)
+		if (j->parents[i].enclosing != NULL &&
+		    made_check(&j->parents[i].made, j->parents[i].transcript, why) == -1)
+			return true;
 	return made_check(&j->made, s->step->run->transcript.path, why) == -1;
 }
 
@@ -358,6 +402,12 @@ join_free(struct join *j)
 	free(j->named);
 	free(j->came);
 	made_free(&j->made);
+	for (size_t i = 0; i < j->parent_count; i++) {
+		free(j->parents[i].transcript);
+		free(j->parents[i].enclosing);
+		made_free(&j->parents[i].made);
+	}
+	free(j->parents);
 }
 
 int

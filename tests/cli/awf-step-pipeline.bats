@@ -195,6 +195,19 @@ killing_feed() {
 		0|awf-step -n -O lines a -- seq 3 PIPE awf-step --when 'jq -e ".data == \\"2\\""' b -- cat PIPE awf-step -s --complete=a,b z -r -- cat
 		0|awf-step -n -O lines a -- seq 3 PIPE awf-step --each g -- awf-step x -- cat PIPE awf-step -s --complete=g z -r -- cat
 		3|awf-step -n -O lines a -- seq 3 PIPE awf-step --each g -- awf-step x -- cat PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		0|awf-step -n -O lines a -- seq 3 PIPE awf-step --each g -- awf-step x -- cat PIPE awf-step b -- cat PIPE awf-step -s --complete=a,g,b z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat >all; sed -n "1p;2p;2p" all PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat >all; sed -n "p;2p" all PIPE awf-step -s --complete z -r -- cat
+		3|seq 2 PIPE awf-step -i lines --each g -- sh -c "awf-step -O lines a -- seq 2 >got; head -n 1 got" PIPE awf-step -s --complete z -r -- cat
+		0|seq 2 PIPE awf-step -i lines --each g -- sh -c "awf-step -O lines a -- seq 2 >got; head -n 1 got; tail -n 1 got PIPE awf-step -q b -- cat" PIPE awf-step -s --complete z -r -- cat
+		0|seq 2 PIPE awf-step -i lines --each g -- sh -c "awf-step a -- cat PIPE tee all; cat all" PIPE awf-step -s --complete z -r -- cat
+		3|seq 2 PIPE awf-step -i lines --each g -- sh -c "awf-step a -- cat >got; cat got got" >all; sed -n "1p;2p;2p;3p" all PIPE awf-step -s --complete z -r -- cat
+		0|echo PIPE awf-step --max 3 g -- awf-step x -- cat PIPE awf-step -s --complete z -r -- cat
+		0|echo PIPE awf-step --parallel g -- "awf-step x -- cat" "awf-step y -- cat" PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat >all; cat all PIPE awf-run -c "awf-step -s --complete z -r -- cat"
+		3|seq 3 PIPE awf-step -i lines a -- cat >all; head -n 2 all PIPE awf-run -c "awf-step -s --complete z -r -- cat"
+		3|seq 3 PIPE awf-step -i lines a -- cat >all; sed -n "1p;2p;2p" all PIPE awf-run -c "awf-step -s --complete z -r -- cat"
+		0|echo PIPE awf-step --each g -- sh -c "awf-step a -- cat PIPE awf-run -c \"awf-step -s --complete z -r -- cat\""
 	END
 }
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
+#include "record/lineage.h"
 
 #define CAPACITY_MIN 16
 
@@ -50,10 +52,50 @@ known(const struct producers *p, const char *call, size_t len)
 	return false;
 }
 
-void
-producers_note(struct producers *p, const struct item *item)
+/* The runs around this one, but for itself. */
+static void
+look_around(struct producers *p)
 {
-	char *call = item->foreign ? NULL : item_metadata(item, "call");
+	struct lineage around;
+	struct error unread; /* then nothing is known of them */
+	size_t count;
+
+	p->looked = true;
+	if (lineage_read(&around, p->run->directory, &unread) != 0 || lineage_depth(&around) == 0)
+		return;
+	count = lineage_depth(&around);
+	p->outer = memory_zero(count, sizeof *p->outer);
+	for (size_t i = 0; i < count; i++) {
+		char *directory = storage_run_directory(&p->run->storage, around.runs[i].run_id);
+
+		list_add(&p->outer_ids, around.runs[i].run_id);
+		p->outer[i].roster = memory_zero(1, sizeof *p->outer[i].roster);
+		p->outer[i].enclosing = "";
+		roster_look(p->outer[i].roster, directory);
+		free(directory);
+	}
+}
+
+static void note(struct producers *p, const struct item *item);
+
+static void
+note_outer(struct producers *p, const struct item *item)
+{
+	char *run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
+
+	if (run_id != NULL && !p->looked)
+		look_around(p);
+	for (size_t i = 0; run_id != NULL && i < list_count(p->outer_ids); i++)
+		if (strcmp(p->outer_ids[i], run_id) == 0)
+			note(&p->outer[i], item);
+	free(run_id);
+}
+
+/* In the run that it is of. */
+static void
+note(struct producers *p, const struct item *item)
+{
+	char *call = item_metadata(item, "call");
 	size_t len = call != NULL ? process_len(p, call) : 0;
 
 	if (len > 0 && !known(p, call, len)) {
@@ -62,6 +104,16 @@ producers_note(struct producers *p, const struct item *item)
 		p->calls[p->count++] = memory_format("%.*s:0", (int)len, call);
 	}
 	free(call);
+}
+
+void
+producers_note(struct producers *p, const struct item *item)
+{
+	p->foreign = p->foreign || item->foreign;
+	if (item->foreign)
+		note_outer(p, item);
+	else
+		note(p, item);
 }
 
 bool
@@ -76,6 +128,9 @@ producers_dead(const struct producers *p, struct error *why)
 		    "the step %.*s died before its end of the input", (int)strlen(call) - 2, call);
 		return true;
 	}
+	for (size_t i = 0; i < list_count(p->outer_ids); i++)
+		if (producers_dead(&p->outer[i], why))
+			return true;
 	return false;
 }
 
@@ -85,4 +140,11 @@ producers_free(struct producers *p)
 	for (size_t i = 0; i < p->count; i++)
 		free(p->calls[i]);
 	free(p->calls);
+	for (size_t i = 0; i < list_count(p->outer_ids); i++) {
+		producers_free(&p->outer[i]);
+		roster_close(p->outer[i].roster);
+		free(p->outer[i].roster);
+	}
+	free(p->outer);
+	list_free(p->outer_ids);
 }

@@ -5,7 +5,11 @@
  *
  * Producers that have ended are forgotten, so the list is no longer than those that
  * feed the stream at a time, however many there were. What was made outside of the
- * enclosing call, or in another run, is for others to answer for.
+ * enclosing call is for others to answer for.
+ *
+ * In a child run items may come from a run around it, through a filter that no roster knows.
+ * Of that run the processes at top level count, in whatever call the child is: none of those
+ * that are around it is dead.
  */
 #ifndef AWF_AGENT_PRODUCERS_H
 #define AWF_AGENT_PRODUCERS_H
@@ -15,6 +19,7 @@
 
 #include "base/error.h"
 #include "record/roster.h"
+#include "record/run.h"
 #include "record/state.h"
 
 struct producers {
@@ -22,6 +27,11 @@ struct producers {
 	const char *enclosing; /* the enclosing call, "" at top level */
 	char **calls;          /* "ENCLOSING/NAME:OCCURRENCE:0" of each */
 	size_t count, capacity;
+	const struct run *run; /* NULL: there are no runs around it to be asked about */
+	struct producers *outer; /* of the runs around that one, once an item came from one; */
+	char **outer_ids;      /* run id of each, ends with NULL */
+	bool looked;           /* for these */
+	bool foreign;          /* an item of another run came */
 };
 
 /* Remembers who made the item. */

@@ -158,6 +158,30 @@ upstream_died(const struct stream *s, const struct upstream *u, struct error *wh
 	return true;
 }
 
+/* In a replay of a child there are no runs around it, of which somebody is dead; a call of no
+ * item, after items from there, tells that it was so. step_fail() takes what is recorded. */
+static bool
+recorded_torn(const struct stream *s)
+{
+	const struct recall *recall = s->step->recall;
+	struct recalled_event started = { .line = BUFFER_INIT };
+	struct recall_query query;
+	char *call;
+	bool torn;
+
+	if (recall == NULL || recall->mode != RECALL_REPLAY || !s->producers.foreign)
+		return false;
+	query = step_query(s->step, s->index);
+	if (!recall->peek(recall->history, &query, &started))
+		return false;
+	call = memory_format("%s:%lld", s->step->process, (long long)s->index);
+	torn = span_type(span_member(started.view.payload, "input")) == '0' &&
+	    span_is(span_member(started.view.payload, "call"), call);
+	free(call);
+	recalled_event_free(&started);
+	return torn;
+}
+
 bool
 stream_wrong_end(const struct stream *s, struct error *why)
 {
@@ -167,7 +191,7 @@ stream_wrong_end(const struct stream *s, struct error *why)
 	if (producers_dead(&s->producers, why) || upstream_died(s, &upstream, why))
 		return true;
 	/* No items, as all who write here had none, are an input too. */
-	if (stream_lacks_input(s) && !upstream.all_empty)
+	if ((stream_lacks_input(s) && !upstream.all_empty) || recorded_torn(s))
 		stream_no_input(s, why);
 	return why->code != ERROR_NONE;
 }
@@ -269,6 +293,7 @@ stream_run(struct stream *s, struct error *err)
 {
 	s->producers.roster = s->roster;
 	s->producers.enclosing = s->step->enclosing;
+	s->producers.run = s->step->run;
 	if (s->reader->form == INPUT_NONE)
 		return run_without_input(s, err);
 	if (s->joined)

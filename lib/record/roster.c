@@ -168,6 +168,13 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 	return result;
 }
 
+void
+roster_look(struct roster *r, const char *run_directory)
+{
+	*r = (struct roster){ .directory = path_join(run_directory, "roster"),
+		.key = memory_text(""), .fd = -1, .occurrence = -1 };
+}
+
 static void
 enter_end(struct roster *r, char state)
 {

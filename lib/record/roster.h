@@ -49,6 +49,8 @@ struct roster_entry {
 /* Enters the begin of this process. */
 int roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err);
+/* For one who looks at the roster of a run and is in none of its calls. roster_close(). */
+void roster_look(struct roster *r, const char *run_directory);
 /* Enters the end and keeps the descriptor. Once; later calls do nothing.
  * roster_end_empty(): it ended well and has printed nothing. */
 void roster_end(struct roster *r);

@@ -284,6 +284,22 @@ two"
 	awf-replay -q @sub
 }
 
+@test "a step of the parent that died is known behind a filter by the items that it made" {
+	local work="seq 3 | awf-step -i lines work -- sh -c 'read -r x; test \$x != 2 || kill -9 \$PPID; echo \$x'" flow
+	for flow in "$work | sed '' | awf-run --name sub -c 'awf-step -s publish -- touch published'" \
+		"$work | awf-run --name sub -c 'cat | awf-step -s publish -- touch published'" \
+		"$work | sed '' | awf-run -c 'awf-run --name sub -c \"cat | awf-step -s publish -- touch published\"'"; do
+		run -3 --separate-stderr awf-run --name top -c "$flow"
+		[[ $stderr == *"awf-step: publish: the step work:0 died before its end"* ]]
+		[ ! -e published ]
+	done
+	awf-replay -q @sub
+	run -3 --separate-stderr awf-run --name top -c "$work | sed '' | awf-run --name each -c 'awf-step publish -r -- cat'"
+	same "$output" 1
+	[[ $stderr == *"awf-step: publish[1]: the step work:0 died before its end"* ]]
+	awf-replay -q @each
+}
+
 @test "what steps of the parent that all had no items give a child is an input" {
 	run -0 awf-run -c 'awf-step -i lines work -- cat </dev/null | awf-run -c "awf-step -s all -r -- jq -c ."'
 	same "$output" '[]'

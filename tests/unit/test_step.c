@@ -271,6 +271,7 @@ results_are_reused(void **state)
 			assert_int_equal(ran(), 1);
 			recall_made(&first, RECALL_RESUME,
 			    results[i].failed ? RECALL_FAILED : RECALL_SUCCEEDED);
+			history.recalled.stands = results[i].failed;
 			if (other)
 				strcpy(history.recalled.run_id, OTHER_RUN);
 			make(&results[i], &recall, &second);

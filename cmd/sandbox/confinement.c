@@ -9,7 +9,9 @@
  * What the code relies on:
  *   - The command starts when all the rest stands, and is closed in before it is executed.
  *   - If namespaces cannot be had, nothing has run yet, and the keeper is made once more.
- *   - The keeper blocks all signals, so none of them is lost, nor kills it.
+ *   - The keeper and the process outside block all signals, so none of them is lost, nor
+ *     kills it. If the parent dies, the process outside ends the keeper, and then notes when
+ *     all had ended.
  */
 #define _GNU_SOURCE
 #include "sandbox/confinement.h"
@@ -49,7 +51,7 @@
 #include "sandbox/view.h"
 
 #define PROGRAM "awf-sandbox"
-#define PARENT_GONE SIGUSR1 /* how the keeper hears of it where no namespace is */
+#define PARENT_GONE SIGUSR1 /* how who has an end to see to hears of it */
 #define KEEPER_NICE (-10)
 
 extern char **environ;
@@ -390,13 +392,33 @@ judge(int fd, struct report *r)
 	return error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
 }
 
+/* Waits for the keeper, passing on signals. Returns whether it was ended for want of a
+ * parent. */
+static bool
+wait_keeper(pid_t pid)
+{
+	bool gone = false;
+	sigset_t set;
+	int number;
+
+	add_keepers(&set);
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		number = sigwaitinfo(&set, NULL);
+		gone = gone || number == PARENT_GONE;
+		if (number > 0 && number != SIGCHLD)
+			kill(pid, number == PARENT_GONE ? SIGKILL : number);
+	}
+	return gone;
+}
+
 /* Runs a keeper. -1: r->error. */
 static int
 run_keeper(struct confinement *c, struct report *r)
 {
 	const unsigned long long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
 	    (c->settings->network ? 0 : CLONE_NEWNET);
-	int ends[2], status, failed;
+	int ends[2], failed;
+	bool gone;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
@@ -411,8 +433,12 @@ run_keeper(struct confinement *c, struct report *r)
 	}
 	close(ends[1]);
 	if (pid > 0) {
-		passing_wait(pid, pid, &status);
+		gone = wait_keeper(pid);
 		failed = judge(ends[0], r);
+		if (gone) {
+			r->what = REPORT_NONE;
+			failed = error_set(&r->error, ERROR_BLOCKED, NULL, "its parent is gone");
+		}
 	}
 	close(ends[0]);
 	return c->namespaces && r->what == REPORT_NO_NAMESPACES ? 0 : failed;
@@ -531,11 +557,11 @@ run(struct confinement *c, struct report *r)
 	return run_among(c, r);
 }
 
-/* Dies with whoever asked for this. */
+/* Ends with whoever asked for this. */
 static int
 follow_parent(const struct settings *s, struct error *err)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
 	if (s->parent != 0 && getppid() != s->parent)
 		return error_set(err, ERROR_BLOCKED, NULL, "its parent is gone");

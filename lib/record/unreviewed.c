@@ -1,7 +1,16 @@
 /*
- * A note is: the workspace, a time, names, each with NUL at its end. That of a call has the
- * time of its start, and names with '-' before them if they were not there, '+' if they
- * were. That of a name has the time when the last call ended that made it or changed it.
+ * A note is: the workspace, a time, names, identities, each with NUL at its end. That of a
+ * call has the time of its start, and names with '-' before them if they were not there, '+'
+ * if they were. That of a name has the time when the last call ended that made it or changed
+ * it, and that one name.
+ *
+ * An identity, with '@' before it, is what stays of a directory that gets another path: its
+ * inode and the time of its birth. The first is the workspace's, the others those of what was
+ * made: the name and all directories in it. Of a file that is moved by itself the kernel
+ * renews the last change.
+ *
+ * A name that leads elsewhere in the workspace by a link is noted as the place where it leads
+ * too, both when the call begins and when it ends.
  *
  * What the code relies on:
  *   - Who runs a call holds the lock of its note. If nobody does, the call was killed, and
@@ -39,11 +48,15 @@
 #define SECOND 1000000000L
 #define TICK (SECOND / 100) /* by so much times of files may lag behind the clock */
 
+#define IDENTITY_MARK '@'
+#define IDENTITY_SIZE 72
+
 struct note {
 	struct buffer bytes;
 	const char *workspace;
 	struct timespec time;
-	const char **names;
+	const char **names;         /* ends with NULL */
+	const char **identities;    /* likewise; NULL: there are none */
 };
 
 /* In memory of its own; NULL: there is no storage. */
@@ -70,6 +83,41 @@ is_since(const struct stat *st, const struct timespec *time)
 	return !is_before(&st->st_ctim, time);
 }
 
+/* What the path leads to. Empty: it leads nowhere. Where the file system tells no birth, the
+ * device stands for it. */
+static void
+identify(char identity[IDENTITY_SIZE], const char *path, int flags)
+{
+	struct statx st;
+
+	*identity = '\0';
+	if (statx(AT_FDCWD, path, flags, STATX_INO | STATX_BTIME, &st) != 0)
+		return;
+	if (st.stx_mask & STATX_BTIME)
+		snprintf(identity, IDENTITY_SIZE, "%c%llu %lld.%09u", IDENTITY_MARK,
+		    (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
+		    st.stx_btime.tv_nsec);
+	else
+		snprintf(identity, IDENTITY_SIZE, "%c%llu %u:%u", IDENTITY_MARK,
+		    (unsigned long long)st.stx_ino, st.stx_dev_major, st.stx_dev_minor);
+}
+
+/* Where a name of the workspace leads in it by a link, relative to it. In memory of its own;
+ * NULL: by no link, or nowhere there. */
+static char *
+led_to(const char *workspace, const char *name)
+{
+	char *path = path_join(workspace, name), *real = realpath(path, NULL), *place = NULL;
+	size_t len = strlen(workspace);
+
+	if (real != NULL && strcmp(real, path) != 0 && strncmp(real, workspace, len) == 0 &&
+	    (real[len] == '/' || real[len] == '\0'))
+		place = memory_text(real + len + (real[len] == '/'));
+	free(real);
+	free(path);
+	return place;
+}
+
 /* ---- notes ---- */
 
 static void
@@ -87,12 +135,20 @@ add_time(struct buffer *b, const struct timespec *t)
 	add_field(b, text);
 }
 
+static void
+add_text(const char ***list, size_t *count, const char *text)
+{
+	*list = memory_array(*list, *count + 2, sizeof **list);
+	(*list)[(*count)++] = text;
+	(*list)[*count] = NULL;
+}
+
 /* -1: it is no note. */
 static int
 note_parse(struct note *n)
 {
 	const char *at = n->bytes.data, *end = at + n->bytes.len;
-	size_t count = 0;
+	size_t names = 0, identities = 0;
 	long long seconds;
 
 	if (n->bytes.len == 0 || end[-1] != '\0')
@@ -102,11 +158,11 @@ note_parse(struct note *n)
 	if (at == end || sscanf(at, "%lld.%ld", &seconds, &n->time.tv_nsec) != 2)
 		return -1;
 	n->time.tv_sec = (time_t)seconds;
-	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
-		n->names = memory_array(n->names, count + 2, sizeof *n->names);
-		n->names[count++] = at;
-		n->names[count] = NULL;
-	}
+	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1)
+		if (names > 0 && *at == IDENTITY_MARK)
+			add_text(&n->identities, &identities, at);
+		else
+			add_text(&n->names, &names, at);
 	return n->names == NULL ? -1 : 0;
 }
 
@@ -126,16 +182,28 @@ note_free(struct note *n)
 {
 	buffer_free(&n->bytes);
 	free(n->names);
+	free(n->identities);
 }
 
-static char *
-name_of_note(const char *workspace, const char *name)
+static bool
+has_text(const char *const *list, const char *text)
 {
-	char *path = path_join(workspace, name), digest[DIGEST_SIZE];
-	char *file = memory_text(digest_sha256(path, strlen(path), digest));
+	for (; list != NULL && *list != NULL; list++)
+		if (strcmp(*list, text) == 0)
+			return true;
+	return false;
+}
 
-	free(path);
-	return file;
+/* Whether something is what was the note's workspace, or has its path now: what some file
+ * systems say of an inode does not outlast a reboot. */
+static bool
+is_workspace(const struct note *n, const char *identity, const struct stat *st)
+{
+	struct stat now;
+
+	if (n->identities != NULL && strcmp(*n->identities, identity) == 0)
+		return true;
+	return stat(n->workspace, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
 /* A file without a name that is seen, with its lock taken, in a directory that is made if
@@ -218,24 +286,117 @@ was_made(const struct note *call, const char *name)
 	return made;
 }
 
+/* Whether the workspace lies where it lay. */
+static bool
+is_in_place(const struct note *call)
+{
+	char identity[IDENTITY_SIZE];
+
+	identify(identity, call->workspace, 0);
+	return call->identities == NULL || strcmp(identity, *call->identities) == 0;
+}
+
+/* Of the path, and of all directories below it. What is too much to look at is left out. */
+static void
+add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at)
+{
+	char identity[IDENTITY_SIZE];
+	const struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	if (depth == DEPTH_LIMIT || ++*looked_at >= LOOKED_AT_LIMIT || lstat(path, &st) != 0 ||
+	    (depth > 0 && !S_ISDIR(st.st_mode)))
+		return;
+	identify(identity, path, AT_SYMLINK_NOFOLLOW);
+	if (*identity != '\0')
+		add_field(bytes, identity);
+	dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char *below;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
+			continue;
+		below = path_join(path, entry->d_name);
+		add_identities(bytes, below, depth + 1, looked_at);
+		free(below);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* A name's note is called after what was made too: it may lie elsewhere when the name is made
+ * once more. */
+static char *
+name_of_note(const char *workspace, const char *name, const char *path)
+{
+	char identity[IDENTITY_SIZE], digest[DIGEST_SIZE], *all, *file;
+
+	identify(identity, path, AT_SYMLINK_NOFOLLOW);
+	all = memory_format("%s/%s/%s", workspace, name, identity);
+	file = memory_text(digest_sha256(all, strlen(all), digest));
+	free(all);
+	return file;
+}
+
 static int
 doubt(const char *directory, const struct note *call, const char *name)
 {
-	char *file = name_of_note(call->workspace, name);
+	char *path = path_join(call->workspace, name);
+	char *file = name_of_note(call->workspace, name, path);
 	struct buffer bytes = BUFFER_INIT;
 	struct timespec now;
-	int fd;
+	int fd, looked_at = 0;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	add_field(&bytes, call->workspace);
 	add_time(&bytes, &now);
 	add_field(&bytes, name);
+	if (call->identities != NULL) {
+		add_field(&bytes, *call->identities);
+		if (is_in_place(call))
+			add_identities(&bytes, path, 0, &looked_at);
+	}
 	fd = note_write(directory, file, &bytes);
 	if (fd != -1)
 		close(fd);
 	buffer_free(&bytes);
 	free(file);
+	free(path);
 	return fd == -1 ? -1 : 0;
+}
+
+/* What a link that was there leads to now, and did not before. */
+static int
+doubt_led_to(const char *directory, const struct note *call, const char *name)
+{
+	char *place = led_to(call->workspace, name + 1), *known;
+	int failed = 0;
+
+	if (place != NULL) {
+		known = memory_format("+%s", place);
+		if (!has_text(call->names, known))
+			failed = doubt(directory, call, place);
+		free(known);
+	}
+	free(place);
+	return failed;
+}
+
+/* A workspace that was moved meanwhile cannot be looked at: all of its names are doubted. */
+static int
+doubt_made(const char *directory, const struct note *call)
+{
+	const bool in_place = is_in_place(call);
+	int failed = 0;
+
+	for (const char **name = call->names; failed == 0 && *name != NULL; name++)
+		if (!in_place || was_made(call, *name))
+			failed = doubt(directory, call, *name + 1);
+		else if (**name == '+')
+			failed = doubt_led_to(directory, call, *name);
+	return failed;
 }
 
 /* Of a call whose note's lock is taken. -1 with errno: the note stays. */
@@ -248,9 +409,8 @@ settle(const char *path, int fd)
 
 	if (lock != -1 && flock(lock, LOCK_EX) == 0 && lseek(fd, 0, SEEK_SET) == 0) {
 		failed = note_read(&call, fd);
-		for (const char **name = call.names; failed == 0 && *name != NULL; name++)
-			if (was_made(&call, *name))
-				failed = doubt(directory, &call, *name + 1);
+		if (failed == 0)
+			failed = doubt_made(directory, &call);
 		if (failed == 0)
 			failed = unlink(path);
 	}
@@ -266,8 +426,20 @@ settle(const char *path, int fd)
 /* ---- calls ---- */
 
 static void
+describe_name(struct buffer *bytes, const char *workspace, const char *name)
+{
+	char *path = path_join(workspace, name);
+	struct stat st;
+
+	buffer_byte(bytes, lstat(path, &st) == 0 ? '+' : '-');
+	add_field(bytes, name);
+	free(path);
+}
+
+static void
 describe(struct buffer *bytes, const char *workspace, char *const *names)
 {
+	char identity[IDENTITY_SIZE];
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -276,13 +448,16 @@ describe(struct buffer *bytes, const char *workspace, char *const *names)
 	add_field(bytes, workspace);
 	add_time(bytes, &now);
 	for (; *names != NULL; names++) {
-		char *path = path_join(workspace, *names);
-		struct stat st;
+		char *place = led_to(workspace, *names);
 
-		buffer_byte(bytes, lstat(path, &st) == 0 ? '+' : '-');
-		add_field(bytes, *names);
-		free(path);
+		describe_name(bytes, workspace, *names);
+		if (place != NULL)
+			describe_name(bytes, workspace, place);
+		free(place);
 	}
+	identify(identity, workspace, 0);
+	if (*identity != '\0')
+		add_field(bytes, identity);
 }
 
 int
@@ -325,19 +500,53 @@ unreviewed_end(struct unreviewed_call *call, struct error *err)
 	return failed;
 }
 
+static bool
+is_of_call(const char *note)
+{
+	size_t len = strlen(note), end = strlen(CALL);
+
+	return len > end && strcmp(note + len - end, CALL) == 0;
+}
+
+static bool
+note_has(int fd, const char *workspace, const char *name, const char *made)
+{
+	char identity[IDENTITY_SIZE];
+	struct stat st;
+	struct note n;
+	bool has = false;
+
+	identify(identity, workspace, 0);
+	if (note_read(&n, fd) == 0 && stat(workspace, &st) == 0)
+		has = (strcmp(*n.names, name) == 0 && is_workspace(&n, identity, &st)) ||
+		    has_text(n.identities, made);
+	note_free(&n);
+	return has;
+}
+
 bool
 unreviewed_noted(const char *workspace, const char *name)
 {
-	char *directory = directory_of_environment(), *file, *path;
-	bool noted;
+	char *directory = directory_of_environment(), *path = path_join(workspace, name);
+	DIR *dir = directory == NULL ? NULL : opendir(directory);
+	char made[IDENTITY_SIZE];
+	const struct dirent *entry;
+	bool noted = false;
 
-	if (directory == NULL)
-		return false;
-	file = name_of_note(workspace, name);
-	path = path_join(directory, file);
-	noted = access(path, F_OK) == 0;
+	identify(made, path, AT_SYMLINK_NOFOLLOW);
+	while (!noted && dir != NULL && (entry = readdir(dir)) != NULL) {
+		int fd;
+
+		if (*entry->d_name == '.' || is_of_call(entry->d_name))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		noted = fd != -1 && note_has(fd, workspace, name, made);
+		if (fd != -1)
+			close(fd);
+	}
+	if (dir != NULL)
+		closedir(dir);
 	free(path);
-	free(file);
 	free(directory);
 	return noted;
 }
@@ -350,7 +559,8 @@ lies_in(const char *rest, const char *name)
 {
 	size_t len = strlen(name);
 
-	return strncmp(rest, name, len) == 0 && (rest[len] == '/' || rest[len] == '\0');
+	return len == 0 ||
+	    (strncmp(rest, name, len) == 0 && (rest[len] == '/' || rest[len] == '\0'));
 }
 
 /* Whether what the path names, or a link on its way from `from` on, meets a condition. */
@@ -401,31 +611,70 @@ doubts_rest(const struct note *n, bool call, const char *path, const char *rest)
 	return false;
 }
 
-/* path: absolute. The workspace is known by what it is: its path may have links. */
-static bool
-doubts_path(const struct note *n, bool call, const char *path)
+/* What an absolute path goes through, one after the other. */
+struct way {
+	char *path;
+	struct step {
+		size_t end;    /* of its name in the path */
+		char identity[IDENTITY_SIZE];    /* of what it leads to */
+		struct stat st;
+	} *steps;
+	size_t count;
+};
+
+/* Takes the path over; NULL: it leads nowhere. */
+static void
+way_follow(struct way *w, char *path)
 {
-	struct stat workspace, st;
-	bool doubts = false;
+	*w = (struct way){ .path = path };
+	for (const char *at = path; at != NULL && *at != '\0';) {
+		const char *end = at + 1 + strcspn(at + 1, "/");
+		char *part = memory_copy(path, (size_t)(end - path));
+		struct step *step;
 
-	if (stat(n->workspace, &workspace) != 0)
-		return false;
-	for (const char *slash = path; !doubts && slash != NULL; slash = strchr(slash + 1, '/')) {
-		char *part = slash == path ? memory_text("/") :
-		    memory_copy(path, (size_t)(slash - path));
-
-		if (stat(part, &st) == 0 && st.st_dev == workspace.st_dev &&
-		    st.st_ino == workspace.st_ino)
-			doubts = doubts_rest(n, call, path, slash + 1);
+		w->steps = memory_array(w->steps, w->count + 1, sizeof *w->steps);
+		step = &w->steps[w->count];
+		step->end = (size_t)(end - path);
+		identify(step->identity, part, 0);
+		if (*step->identity != '\0' && stat(part, &step->st) == 0)
+			w->count++;
 		free(part);
+		at = end;
 	}
-	return doubts;
 }
 
-/* A file that is looked at: as it is called, and where it lies. */
+static void
+way_free(struct way *w)
+{
+	free(w->path);
+	free(w->steps);
+}
+
+/* A workspace and what was made in it are known by what they are: their path may have links,
+ * and they may have another by now. */
+static bool
+doubts_way(const struct note *n, bool call, const struct way *w)
+{
+	const char *const *made = call || n->identities == NULL ? NULL : n->identities + 1;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const struct step *step = &w->steps[i];
+
+		if (w->path[step->end] == '/' && is_workspace(n, step->identity, &step->st) &&
+		    doubts_rest(n, call, w->path, w->path + step->end + 1))
+			return true;
+		if (has_text(made, step->identity) &&
+		    (w->path[step->end] != '/' ? not_seen(&step->st, true, &n->time) :
+		    any_on_way(w->path, w->path + step->end + 1, &n->time, not_seen)))
+			return true;
+	}
+	return false;
+}
+
+/* A file that is looked at: as it is called, and the ways there, with links and without. */
 struct looked_at {
 	const char *name;
-	char *path, *real;
+	struct way called, real;
 };
 
 enum { PASSES = 0, REFUSED = -1, AGAIN = 1 };
@@ -444,8 +693,7 @@ refuse(const struct looked_at *file, const struct note *n, bool call, struct err
 static int
 ask_note(const char *path, int fd, const struct looked_at *file, struct error *err)
 {
-	size_t len = strlen(path), end = strlen(CALL);
-	bool call = len > end && strcmp(path + len - end, CALL) == 0;
+	bool call = is_of_call(path);
 	struct note n;
 	int result = PASSES;
 
@@ -454,8 +702,7 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 	if (note_read(&n, fd) == -1)
 		result = error_set(err, ERROR_SYSTEM, path, "is not what it was written as: read what "
 		    "lies in the workspace, then remove it");
-	else if (doubts_path(&n, call, file->path) ||
-	    (file->real != NULL && doubts_path(&n, call, file->real)))
+	else if (doubts_way(&n, call, &file->called) || doubts_way(&n, call, &file->real))
 		result = refuse(file, &n, call, err);
 	note_free(&n);
 	return result;
@@ -508,21 +755,27 @@ look_until_settled(const char *directory, const char *path, struct error *err)
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), result;
 	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
 	struct looked_at file = { .name = path };
-	char here[PATH_MAX];
+	char here[PATH_MAX], *called, *real;
 
 	/* Who may not see the storage is in a sandbox. */
 	if (dir == NULL && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 		return 0;
 	if (dir == NULL)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to look in it");
-	file.path = *path == '/' ? memory_text(path) :
+	called = *path == '/' ? memory_text(path) :
 	    path_join(getcwd(here, sizeof here) == NULL ? "" : here, path);
-	file.real = realpath(path, NULL);
+	real = realpath(path, NULL);
+	if (real != NULL && strcmp(called, real) == 0) {
+		free(real);
+		real = NULL;
+	}
+	way_follow(&file.called, called);
+	way_follow(&file.real, real);
 	while ((result = look(directory, dir, &file, err)) == AGAIN)
 		rewinddir(dir);
 	closedir(dir);
-	free(file.path);
-	free(file.real);
+	way_free(&file.called);
+	way_free(&file.real);
 	return result;
 }
 

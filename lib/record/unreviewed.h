@@ -3,6 +3,7 @@
  * files, tools …), where there was nothing when they began. It is not taken up before
  * somebody has seen it: until its last change (the kernel's time, which no sandboxed program
  * sets) is newer than the end of all programs that can have made it.
+ * It stays the same when the workspace, or a directory that they made, is moved.
  *
  * STORAGE/sandboxed/made holds ID.call while such a program runs, and after it a file for
  * each name that came into being. Without any there is no such directory: a look costs next
@@ -34,7 +35,8 @@ int unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *
  * the names stay doubted. */
 int unreviewed_end(struct unreviewed_call *call, struct error *err);
 
-/* Whether a sandboxed program made this name of a workspace, or what is in it, once. */
+/* Whether a sandboxed program made this name of a workspace, what it is now, or what is in it,
+ * once. */
 bool unreviewed_noted(const char *workspace, const char *name);
 
 /* ERROR_DEFINITION if a file that was just read is one that a sandboxed program made and

@@ -395,6 +395,85 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	not_taken_up tools/a.tool.json x -t a
 }
 
+@test "what a sandboxed program made stays in doubt when the workspace or a directory in it is moved" {
+	rm -r tools
+	agent x
+	mv agents/x.md .
+	here=$PWD
+	mkdir ../old && cd ../old
+	made_there tools/t.tool.json <<<'{"effects":"none"}'
+	made_there agents/x.md <"$here/x.md"
+	printf -- '---\nname: a\ndescription: d\n---\nPwned.\n' | made_there skills/a/SKILL.md
+	refused() { run -2 --separate-stderr awf-step "${@:2}" <<<'{}'; [[ $stderr == *"$1: was made by a sandboxed program"* ]]; }
+	mv ../old ../new && cd ../new
+	refused tools/t.tool.json x -t t
+	refused agents/x.md ask -a x -p go
+	mkdir ../own ../old ../own/skills && mv tools ../own && cp -a ../own/tools . && mv skills/a ../own/skills
+	# What is made later where it lay says nothing of it.
+	cd ../old
+	made_there tools/t.tool.json <<<'{}'
+	cd ../own
+	refused tools/t.tool.json x -t t
+	mkdir agents
+	agent y 'skills: [a]'
+	refused skills/a/SKILL.md ask -a y -p go
+	later
+	tool t '"effects":"none"' 'echo ran'
+	same "$(awf-step -i json -r x -t t <<<'{}')" ran
+}
+
+@test "what a sandboxed program made is doubted though its workspace was moved before it was killed" {
+	mkdir ../old && cd ../old
+	awf-step -n x -q -- true
+	mkfifo began
+	"$sandbox" -- sh -c 'mkdir tools; echo "{}" >tools/a.tool.json; echo >began; exec sleep 60' &
+	read -r _ <began
+	mv ../old ../new && cd ../new
+	run -2 --separate-stderr awf-step x -t a <<<'{}'
+	[[ $stderr == *"while a sandboxed program ran"* ]]
+	kill -9 $!
+	eventually ended
+}
+
+@test "what a sandboxed program made is not taken up by a link of the user's that leads there" {
+	rm -r tools agents
+	mkdir real
+	ln -s real tools
+	ln -s dangling agents
+	made_there real/a.tool.json <<<'{"effects":"none"}'
+	not_taken_up tools/a.tool.json x -t a
+	later
+	touch real/a.tool.json
+	run -2 --separate-stderr awf-step x -t a <<<'{}'
+	[[ $stderr == *"unable to run"* ]]
+	made_there dangling/x.md <<<x
+	not_taken_up agents/x.md ask -a x -p go
+	# A link in the middle, given to what was made before.
+	ln -s middle skills
+	mkdir first && ln -s first middle
+	printf -- '---\nname: a\ndescription: d\n---\nPwned.\n' | made_there other/a/SKILL.md
+	rm agents
+	mkdir agents
+	agent y 'skills: [a]'
+	later
+	"$sandbox" -- ln -sfn other middle
+	not_taken_up skills/a/SKILL.md ask -a y -p go
+}
+
+@test "a step that is killed has ended what it ran in a sandbox before its files are touched" {
+	rm -r tools
+	mkfifo began
+	awf-step -n x -q --sandbox workspace -- sh -c 'mkdir tools; echo "{}" >tools/a.tool.json; echo >began; exec sleep 60' &
+	read -r _ <began
+	kill -9 $!
+	no_calls() { ! ls "$AWF_STORAGE"/sandboxed/made/*.call >/dev/null 2>&1; }
+	eventually no_calls
+	later
+	touch tools/a.tool.json
+	run -2 --separate-stderr awf-step x -t a <<<'{}'
+	[[ $stderr == *"unable to run 'tools/a'"* ]]
+}
+
 @test "a workflow that runs is not written by its steps" {
 	unshare -Urmpnf true 2>/dev/null || skip 'no namespaces'
 	printf '%s\n' '#!/bin/sh' 'awf-step -n x --allow-failure -q --sandbox workspace -- sh -c "echo touch pwned >>flow.awf"' : >flow.awf

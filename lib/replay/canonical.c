@@ -8,6 +8,9 @@
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
 static const char *const payload_drops[] = { "changed", "changed_more", "commit",
 	"delay_ms", "duration_ms", "parts", "seal", "try", NULL };
+static const char *const drops_around_a_run[] = { "changed", "changed_more", "commit",
+	"delay_ms", "duration_ms", "parts", "seal", "stderr", "stderr_bytes",
+	"try", NULL };
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
 /* Members whose value has a canonical form of its own. */
@@ -69,20 +72,63 @@ write_retries(struct span retries, struct buffer *out)
 	buffer_byte(out, ']');
 }
 
+static const struct member_form retries_form = { "retries", write_retries };
+
 static void
 write_payload(struct span payload, struct buffer *out)
 {
-	static const struct member_form retries = { "retries", write_retries };
-
-	write_object(payload, payload_drops, &retries, out);
+	write_object(payload, payload_drops, &retries_form, out);
 }
+
+static void
+write_payload_around_a_run(struct span payload, struct buffer *out)
+{
+	write_object(payload, drops_around_a_run, &retries_form, out);
+}
+
+static const struct member_form plain_form = { "payload", write_payload },
+    around_form = { "payload", write_payload_around_a_run };
 
 void
 canonical_line(const char *line, size_t len, struct buffer *out)
 {
-	static const struct member_form payload = { "payload", write_payload };
+	write_object(span_of(line, len), line_drops, &plain_form, out);
+}
 
-	write_object(span_of(line, len), line_drops, &payload, out);
+/* The calls in whose names the name of one that is a run begins. */
+static int
+find_around(struct canonical *c, struct error *err)
+{
+	struct buffer name = BUFFER_INIT;
+	int failed = 0;
+
+	for (uint32_t i = 0; i < c->graph.count && !failed; i++) {
+		if (!c->graph.nodes[i].child)
+			continue;
+		buffer_clear(&name);
+		failed = canonical_call(c, &c->graph.nodes[i], &name, err);
+		for (size_t at = 0; at < name.len && !failed; at++)
+			if (name.data[at] == '/')
+				map_put(&c->around, name.data, at, 1);
+	}
+	buffer_free(&name);
+	return failed;
+}
+
+/* 1: in the call of this event a run was made; -1 with *err. */
+static int
+is_around_a_run(struct canonical *c, const struct graph_node *node, struct error *err)
+{
+	struct buffer name = BUFFER_INIT;
+	int found;
+
+	if (c->around.count == 0 || node->type != EVENT_STEP_COMPLETED)
+		return 0;
+	found = canonical_call(c, node, &name, err);
+	if (found == 0)
+		found = map_get(&c->around, name.data, name.len) != NULL;
+	buffer_free(&name);
+	return found;
 }
 
 int
@@ -92,7 +138,7 @@ canonical_open(struct canonical *c, const char *path, struct error *err)
 	if (graph_open(&c->graph, path, err) != 0)
 		return -1;
 	c->order = graph_order(&c->graph, err);
-	if (c->order)
+	if (c->order && find_around(c, err) == 0)
 		return 0;
 	canonical_close(c);
 	return -1;
@@ -102,11 +148,13 @@ int
 canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err)
 {
-	const char *line = graph_line(&c->graph, node, err);
+	int is_around = is_around_a_run(c, node, err);
+	const char *line = is_around < 0 ? NULL : graph_line(&c->graph, node, err);
 
 	if (!line)
 		return -1;
-	canonical_line(line, node->length, out);
+	write_object(span_of(line, node->length), line_drops, is_around ? &around_form : &plain_form,
+	    out);
 	return 0;
 }
 
@@ -141,6 +189,7 @@ void
 canonical_close(struct canonical *c)
 {
 	graph_close(&c->graph);
+	map_free(&c->around);
 	free(c->order);
 	buffer_free(&c->bytes);
 }

@@ -4,6 +4,8 @@
  *   - seq, timestamp and prev;
  *   - payload.duration_ms, and that of each element of payload.retries;
  *   - the seal of run.completed, which signs what prev says;
+ *   - payload.stderr of a call in which another run was made, whose own stderr is in it: a
+ *     replay takes what that run gave from the recording, which has no stderr of it;
  *   - payload.changed, changed_more and commit: what a call changed depends on what was
  *     there, of which a replay may have no snapshot, and has chance in it, as byte code
  *     and the dates in archives.
@@ -17,16 +19,19 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "base/outlet.h"
 #include "json/scan.h"
 #include "replay/graph.h"
 
-/* Appends the canonical form of a line, which is without its LF, as the form is. */
+/* Appends the canonical form of a line, which is without its LF, as the form is, where no
+ * run was made in its call. */
 void canonical_line(const char *line, size_t len, struct buffer *out);
 
 /* A transcript on its way through its events in causal order. */
 struct canonical {
 	struct graph graph;
+	struct map around;             /* calls in which a run was made */
 	uint32_t *order;
 	uint32_t next;
 	const struct graph_node *node; /* of the event at hand */

@@ -47,6 +47,7 @@ struct graph_node {
 	int32_t attempt;
 	uint8_t type;        /* enum event_type */
 	bool parented;
+	bool child;          /* the start of a call that is a run of its own */
 };
 
 struct graph {

@@ -348,3 +348,12 @@ changed_files() {
 	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec awf-verify --determinism'
 	same "$output" ''
 }
+
+@test "what a child run says on stderr is no difference of the call around it" {
+	deterministic -n -c 'awf-step -n --each g -q -- \
+		awf-run -c "awf-step -n x -q -- sh -c \"echo told >&2; echo ok\""'
+	payloads step.completed 'select(.name == "g" or .stderr) | .stderr' | grep -q told
+	# Of others it is one.
+	awf-run -n -c 'awf-step -n --each g -q -- sh -c "echo \$AWF_RUN_ID \$\$ >&2; awf-step -n x -q -- true"'
+	differs 'the replays differ: g:0:0: step.completed'
+}

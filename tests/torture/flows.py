@@ -309,7 +309,8 @@ class Flow:
         name, was, self.in_child = self.name("k"), self.in_child, True
         body = self.stages(self.random.randint(1, 2), depth + 1, self.many)
         self.in_child = was
-        self.files[f"{name}.awf"] = ("#!/usr/bin/env -S awf-run --\n" + body + "\n", 0o755)
+        self.files[f"{name}.awf"] = ("#!/usr/bin/env -S awf-run --env FLAKY --\n" + body + "\n",
+                                       0o755)
         return f"./{name}.awf"
 
     def stage(self, depth):

@@ -627,11 +627,14 @@ static void
 way_follow(struct way *w, char *path)
 {
 	*w = (struct way){ .path = path };
-	for (const char *at = path; at != NULL && *at != '\0';) {
-		const char *end = at + 1 + strcspn(at + 1, "/");
-		char *part = memory_copy(path, (size_t)(end - path));
+	if (path == NULL)
+		return;
+	for (const char *at = path, *end; *at != '\0'; at = end) {
 		struct step *step;
+		char *part;
 
+		end = at + 1 + strcspn(at + 1, "/");
+		part = memory_copy(path, (size_t)(end - path));
 		w->steps = memory_array(w->steps, w->count + 1, sizeof *w->steps);
 		step = &w->steps[w->count];
 		step->end = (size_t)(end - path);
@@ -639,7 +642,6 @@ way_follow(struct way *w, char *path)
 		if (*step->identity != '\0' && stat(part, &step->st) == 0)
 			w->count++;
 		free(part);
-		at = end;
 	}
 }
 

@@ -357,8 +357,7 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 {
 	struct answer *a = x->answer;
 	struct form_fault wrong = { .what = ERROR_INIT };
-	struct span message, key, block;
-	struct span_walk walk;
+	struct span message;
 
 	if (form_check_answer(line.at, line.len, &wrong) == -1)
 		return exchange_broken(x, err, wrong.what.message);
@@ -374,9 +373,6 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	a->session_id = span_member(message, "session_id");
 	if (exchange_end(x, a, err) == -1)
 		return -1;
-	span_walk_begin(&walk, a->blocks);
-	if (span_is(a->stop_reason, "end_turn") && !span_walk_next(&walk, &key, &block))
-		return error_set(err, ERROR_PROVIDER, x->provider->name, "the answer is empty");
 	x->answered = true;
 	return 0;
 }

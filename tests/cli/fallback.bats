@@ -19,13 +19,6 @@ prepare() {
 # The models that were asked, in a row.
 models() { bodies | jq -r .model | tr '\n' ' '; }
 
-@test "an answer without a block is none" {
-	printf '#!/bin/sh\nexec jq -c --unbuffered '"'"'select(.id) | {id, type: "message", blocks: [], stop_reason: "end_turn", usage: {}, model}'"'"'\n' >awf-provider-own
-	chmod +x awf-provider-own
-	AWF_PROVIDER_PATH=$PWD run -3 --separate-stderr awf-step -n -p hi -m own/m a
-	same "$stderr" 'awf-step: a: own: the answer is empty'
-}
-
 @test "the next is asked when the tries are used up, and the record says who answered" {
 	model_server --answer other --fault 1:529 --fault 2:500
 	same "$(echo hi | awf-step -r -a writer ask --retries 1 --delay 1ms)" other

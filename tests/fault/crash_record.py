@@ -46,6 +46,8 @@ class Record:
                 self.effects[payload["call"]] = payload
             elif kind == "step.completed":
                 self.calls[payload["call"]] = event
+            elif kind == "message.assistant" and "retry" in payload:
+                pass  # tells of a try that failed
             elif kind == "message.assistant":
                 self.answered.add((event["iteration"], payload["turn"]))
                 self.told |= {key for key in self.tools if key[0] == places[place]}

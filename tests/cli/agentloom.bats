@@ -5,7 +5,6 @@
 # shellcheck disable=SC2154,SC2016
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 
 # The stream of an answer of a model.
 said() {
@@ -49,6 +48,7 @@ hash() {
 }
 
 @test "a run against a model, and the same run on its recording" {
+	export JQ=jq
 	local files=() file
 	for file in "$ROOT"/tests/fixtures/brief/*.jsonl; do
 		who=${file##*/}
@@ -71,6 +71,7 @@ hash() {
 }
 
 @test "a single call is what AgentLoom's recorder writes, and nothing else" {
+	export JQ=jq
 	said 'an "answer" — é' >stream
 	model_server --answer stream
 	awf-run -n -c 'awf-step -n -p "a “question”" -m anthropic/m ask -r'
@@ -103,6 +104,7 @@ hash() {
 }
 
 @test "the recorded run comes out as it always did, alone and with its child" {
+	export JQ=jq
 	mkdir -p "$AWF_STORAGE/transcripts"
 	chain <"$ROOT/tests/fixtures/brief.events" \
 		>"$AWF_STORAGE/transcripts/6f1c2a80-5b1e-4a7d-9c34-0d2f6b7e8a91.jsonl"

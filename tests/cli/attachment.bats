@@ -3,7 +3,6 @@
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 load ../support/agent
 load ../support/resume
 
@@ -30,6 +29,7 @@ IMAGE='{"type":"image","source":{"type":"base64","media_type":"image/png","data"
 PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"},"title":"y.pdf"}'
 
 @test "--attach: before the text, for each item, recorded without the bytes in the line" {
+	export JQ=jq
 	serve
 	printf 'a\nb\n' | awf-step -i lines -q -a writer look --attach x.png --attach y.pdf
 	same "$(asked 1)" "[$IMAGE,$PDF,{\"type\":\"text\",\"text\":\"a\"}]"
@@ -93,6 +93,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 }
 
 @test "attachments of a state line: by path, or within it" {
+	export JQ=jq
 	serve
 	awf-run -n -c "$(item '[{path: "x.png"}, {data: "JVBERi0xLjQK", name: "y.pdf"}]') |
 		awf-step -q -a writer look"
@@ -140,6 +141,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 }
 
 @test "groups hand them on to their steps; joined items bring all of theirs" {
+	export JQ=jq
 	serve
 	awf-run -n -c "$(item '[{path: "x.png"}]') |
 		awf-step --each --pass-key ANTHROPIC_API_KEY all -- awf-step -a writer look | awf-step -q --parallel both -- 'cat' 'cat'"
@@ -219,6 +221,7 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 }
 
 @test "a masked run does not keep their bytes" {
+	export JQ=jq
 	serve
 	echo hi | awf-run --mask cat -c 'awf-step -q -a writer look --attach x.png'
 	same "$(asked)" "[$IMAGE,{\"type\":\"text\",\"text\":\"hi\"}]"

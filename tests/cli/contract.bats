@@ -3,7 +3,6 @@
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 
 prepare() {
 	mkdir agents tools providers
@@ -54,6 +53,7 @@ events() { jq -c "select(.type == \"$1\") | $2" "$(transcript)"; }
 keys() { events "$1" '.payload | keys_unsorted | join(" ")' | sort -u | tr -d '"'; }
 
 @test "keys stand in their order, those of lines and those of payloads" {
+	export JQ=jq
 	{ calls add slow; says fine; } >answers
 	echo q | awf-run --input k=v -c 'awf-step -q --timeout 1m -a helper ask
 		echo y | awf-step --when true --effects read,idempotent --try c -- sh -c "echo no >&2; exit 3"

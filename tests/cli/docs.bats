@@ -3,7 +3,6 @@
 # references lead somewhere, every option is described and completed.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 load ../support/manual
 
 prepare() {
@@ -93,6 +92,7 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 }
 
 @test "README: the ten minutes" {
+	export JQ=jq
 	same "$(sh -c "$(readme 'awf-step count')" | tr -d ' ')" 3
 	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'
 	run -0 sh -ec "$(readme 'awf-tail --list')"
@@ -200,6 +200,7 @@ follows() {
 }
 
 @test "awf-tail(1)" {
+	export JQ=jq
 	brief
 	same "$(try awf-tail.1 @brief.awf | head -n 1)" '["search_notes",{"query":"solid-state","limit":10}]'
 	same "$(try awf-tail.1 '--inline --type' | head -n 1)" \
@@ -229,6 +230,7 @@ follows() {
 }
 
 @test "awf-replay(1): what it shows" {
+	export JQ=jq
 	export JQ=jq
 	brief
 	stub less 'cat'
@@ -276,6 +278,7 @@ mcp__files__number	read'
 }
 
 @test "awf-provider-replay(1) and awf-provider(7)" {
+	export JQ=jq
 	same "$(try awf-provider-replay.1 Translate)" 'GUTEN TAG'
 	brief
 	echo 'solid-state batteries' >topic
@@ -291,6 +294,7 @@ mcp__files__number	read'
 }
 
 @test "awf-mask-patterns(1), and masking in awf-run(1)" {
+	export JQ=jq
 	printf '#!/usr/bin/env -S awf-run --\nawf-step -n -q a -- echo "key sk-%s"\n' "$(printf '%030d' 7)" >digest.awf
 	chmod +x digest.awf
 	./digest.awf
@@ -310,6 +314,7 @@ mcp__files__number	read'
 }
 
 @test "awf-transcript(5)" {
+	export JQ=jq
 	brief
 	[[ $(try awf-transcript.5 'awf-tail --json | jq') == '{'*'"seq": 1,'* ]]
 	same "$(try awf-transcript.5 INDEX | jq -c '[.name, (.output | length > 0), .error]' | sort | uniq -c | tr -s ' ')" \

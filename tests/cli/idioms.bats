@@ -3,7 +3,6 @@
 # shellcheck disable=SC2154 # bats sets output and stderr
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 load ../support/manual
 
 prepare() {
@@ -79,6 +78,7 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 }
 
 @test "loop" {
+	export JQ=jq
 	printf -- '---\nstop_when: {tool: verdict}\n---\nYou are judge.\n' >judge.md
 	verdict() { printf '{"match":%s,"blocks":[{"type":"tool_use","tool_id":"1","tool_name":"verdict","tool_input":{"accepted":%s}}]}\n' "$@"; }
 	{ verdict '"You are judge."' false; verdict '["You are judge.","false"]' true; } >>said.jsonl

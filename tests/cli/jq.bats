@@ -2,16 +2,17 @@
 # The jq queries that people run on a transcript.
 bats_require_minimum_version 1.5.0
 load ../support/helpers
-export JQ=jq
 
 prepare() { chain <"$ROOT/tests/fixtures/brief.events" >run.jsonl; }
 
 @test "pretty print" {
+	export JQ=jq
 	jq . run.jsonl >pretty
 	same "$(jq -c . pretty)" "$(cat run.jsonl)"
 }
 
 @test "every tool call with its result" {
+	export JQ=jq
 	same "$(jq -sr '(map(select(.type == "tool.result")) | INDEX(.payload.call_id)) as $results
 		| .[] | select(.type == "tool.call")
 		| [.payload.name, (.payload.input | tojson), ($results[.payload.call_id].payload

@@ -1,5 +1,4 @@
 load ../support/helpers
-export JQ=jq
 bats_require_minimum_version 1.5.0
 load ../support/provider
 
@@ -64,6 +63,7 @@ sent_blocks() {
 }
 
 @test "the request: where to, headers, what the API needs" {
+	export JQ=jq
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | ANTHROPIC_BASE_URL="$MODEL_SERVER///" provider anthropic >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
@@ -77,6 +77,7 @@ sent_blocks() {
 }
 
 @test "the request: thinking" {
+	export JQ=jq
 	while read -r given expected; do
 		same "$given $(sent "\"params\":{\"thinking\":$given}" | jq -c '[.max_tokens, .thinking]')" \
 			"$given $expected"
@@ -92,6 +93,7 @@ sent_blocks() {
 }
 
 @test "the request: thinking of models that take an effort" {
+	export JQ=jq
 	for model in claude-sonnet-4-6 claude-opus-5-5 anthropic/claude-sonnet-5; do
 		while read -r given expected; do
 			same "$model $given $(sent "\"model\":\"$model\",\"params\":{\"thinking\":$given}" | jq -c '[.thinking, .output_config]')" \
@@ -159,6 +161,7 @@ sent_blocks() {
 }
 
 @test "tool results: text as it is, JSON as its own bytes, errors marked" {
+	export JQ=jq
 	model_server --answer "$(fixtures)/text.jsonl"
 	printf '%s\n' '{"id":1,"model":"m","messages":[{"role":"user","blocks":[{"type":"tool_result","tool_id":"a","tool_content":"t\n"},{"type":"tool_result","tool_id":"b","tool_content":{ "n": 1.00e2, "s":"\u00e9" }},{"type":"tool_result","tool_id":"c","tool_content":"no","is_error":true}]}]}' |
 		provider anthropic >/dev/null
@@ -187,6 +190,7 @@ marked() {
 }
 
 @test "input is marked for the cache where an agent has tools, or asks for it" {
+	export JQ=jq
 	tools='"system":"s","tools":[{"name":"t","input_schema":{"type":"object"}}]'
 	same "$(marked "$tools")" '["system/0","messages/0/content/0"]'
 	same "$(marked "$tools,\"params\":{\"cache\":false}")" '[]'
@@ -198,6 +202,7 @@ marked() {
 }
 
 @test "attachments" {
+	export JQ=jq
 	same "$(sent '"messages":[{"role":"user","blocks":[{"type":"image","media_type":"image/png","name":"a.png","data":"QUJD"},{"type":"document","media_type":"application/pdf","name":"b.pdf","data":"REVG"},{"type":"document","media_type":"application/pdf","data":"REVG"},{"type":"text","text":"x"}]}]' | jq -c '.messages[0].content[]')" \
 		'{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}
 {"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"REVG"},"title":"b.pdf"}
@@ -271,6 +276,7 @@ marked() {
 }
 
 @test "usage is that of all iterations; what a compaction said goes back" {
+	export JQ=jq
 	cat >stream.jsonl <<-'END'
 		{"type":"message_start","message":{"model":"m","usage":{"input_tokens":23,"output_tokens":1}}}
 		{"type":"content_block_start","index":0,"content_block":{"type":"compaction"}}

@@ -1,5 +1,4 @@
 load ../support/helpers
-export JQ=jq
 bats_require_minimum_version 1.5.0
 load ../support/provider
 
@@ -71,6 +70,7 @@ answer_to() {
 }
 
 @test "a prompt that is blocked is refused" {
+	export JQ=jq
 	same "$(answer_to '{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"modelVersion":"m"}' | jq -c 'del(.id, .request_id)')" \
 		'{"type":"error","category":"refused","message":"PROHIBITED_CONTENT"}'
 	same "$(answer_to '{"promptFeedback":{"blockReason":"SAFETY","blockReasonMessage":"not this"}}' | jq -r .message)" 'SAFETY: not this'
@@ -78,6 +78,7 @@ answer_to() {
 }
 
 @test "usage: thoughts are output, results of the API's tools input" {
+	export JQ=jq
 	while read -r theirs ours; do
 		same "$theirs $(answer_to '{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":'"$theirs"'}' | jq -c .usage)" "$theirs $ours"
 	done <<-'END'
@@ -101,6 +102,7 @@ answer_to() {
 }
 
 @test "the request: where to, headers, the key in none but its own" {
+	export JQ=jq
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | GEMINI_BASE_URL="$MODEL_SERVER/" provider google >/dev/null
 	same "$(jq -c '[.path, .query, .headers]' "$MODEL_SERVER_LOG")" \
@@ -145,6 +147,7 @@ answer_to() {
 }
 
 @test "the request: a schema for the answer" {
+	export JQ=jq
 	local tools='"tools":[{"name":"t","input_schema":{}}]'
 	config='{"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}'
 	same "$(sent '"output_schema":{ "type": "object" }' gemini-2.5-pro | jq -c .generationConfig)" "$config"

@@ -1,5 +1,4 @@
 load ../support/helpers
-export JQ=jq
 bats_require_minimum_version 1.5.0
 load ../support/provider
 
@@ -70,6 +69,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 }
 
 @test "the request: where to, headers" {
+	export JQ=jq
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | OPENAI_BASE_URL="$MODEL_SERVER/v1/" provider openai-responses >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
@@ -145,6 +145,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 }
 
 @test "the result of a custom tool is of its own type" {
+	export JQ=jq
 	run sent_input '{"role":"assistant","blocks":'"$(blocks_of custom)"'},{"role":"user","blocks":[{"type":"tool_result","tool_id":"call_1","tool_content":"1"},{"type":"tool_result","tool_id":"call_2","tool_content":"2"}]}'
 	same "$(jq -c '.[3:]' <<<"$output")" \
 		'[{"type":"custom_tool_call_output","call_id":"call_1","output":"1"},{"type":"function_call_output","call_id":"call_2","output":"2"}]'
@@ -199,6 +200,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 }
 
 @test "a schema of the output is sent: strictly where that takes it, else not" {
+	export JQ=jq
 	while read -r strict schema; do
 		same "$schema $(sent "\"output_schema\":$schema" | jq -c .text)" \
 			"$schema {\"format\":{\"type\":\"json_schema\",\"name\":\"answer\",\"schema\":$schema,\"strict\":$strict}}"
@@ -229,6 +231,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 }
 
 @test "text that came in pieces alone is the answer" {
+	export JQ=jq
 	same "$(answer_to <<-'END' | jq -c '[.blocks, .stop_reason]'
 		{"type":"response.created","response":{"id":"r","status":"in_progress"}}
 		{"type":"response.reasoning_text.delta","output_index":0,"delta":"Hm."}
@@ -262,6 +265,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 }
 
 @test "what is written to the cache is counted" {
+	export JQ=jq
 	same "$(answer_to <<-'END' | jq -c .usage
 		{"type":"response.output_text.delta","delta":"x"}
 		{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":3,"cache_write_tokens":4},"output_tokens":2}}}

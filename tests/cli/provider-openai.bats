@@ -1,5 +1,4 @@
 load ../support/helpers
-export JQ=jq
 bats_require_minimum_version 1.5.0
 load ../support/provider
 
@@ -60,6 +59,7 @@ sent_messages() {
 }
 
 @test "the request: where to, headers" {
+	export JQ=jq
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | OPENAI_BASE_URL="$MODEL_SERVER/v1/" provider openai >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
@@ -140,6 +140,7 @@ sent_messages() {
 }
 
 @test "a schema of the output is sent: strictly where that takes it, else not" {
+	export JQ=jq
 	while read -r strict schema; do
 		same "$schema $(sent "\"output_schema\":$schema" | jq -c .response_format)" \
 			"$schema {\"type\":\"json_schema\",\"json_schema\":{\"name\":\"answer\",\"schema\":$schema,\"strict\":$strict}}"

@@ -78,7 +78,7 @@ every_way() {
 		as_user "$user" || continue
 		case $user in
 		self) configs=$(rounds "full landlock" "full namespaces landlock seccomp") ;;
-		*) configs=$(rounds "full namespaces seccomp" "full namespaces landlock seccomp") ;;
+		*) configs=$(rounds "namespaces seccomp" "full namespaces landlock seccomp") ;;
 		esac
 		for config in $configs; do
 			all_prevented "$config" <<<"$table"
@@ -155,7 +155,7 @@ END
 		as_user "$user" || continue
 		case $user in
 		self) configs=$(rounds "full landlock" "full namespaces landlock seccomp") ;;
-		*) configs=$(rounds "full namespaces seccomp" "full namespaces landlock seccomp") ;;
+		*) configs=$(rounds "namespaces seccomp" "full namespaces landlock seccomp") ;;
 		esac
 		for config in $configs; do
 			all_prevented "$config" <<'END'

@@ -49,12 +49,17 @@ events() { jq -c "select(.type == \"$1\")$2" "$(transcript)"; }
 	same "$(events step.completed .payload.result)" '"a\u0000b"'
 }
 
-@test "100 MB of output pass" {
-	head -c 100000000 /dev/zero | tr '\0' z >in
+much_output() { # BYTES
+	head -c "$1" /dev/zero | tr '\0' z >in
 	awf-step -n a -- cat in | awf-step -r b -- cat | cmp - in
 	same "$(events step.completed '.refs[0].encoding')" '"json"'
 	[ "$(wc -c <"$(transcript)")" -lt 10000 ]
 }
+
+@test "10 MB of output pass" { much_output 10000000; }
+
+# bats test_tags=torture
+@test "100 MB of output pass" { much_output 100000000; }
 
 @test "items: lines, nul, json, state" {
 	same "$(printf 'a\nb' | awf-step -i lines x -- cat | data | tr '\n' ' ')" '"a" "b" '

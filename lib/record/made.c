@@ -52,6 +52,7 @@ process_len(const char *enclosing, const char *call, bool *direct)
 {
 	size_t outer = strlen(enclosing), len;
 
+	*direct = false;
 	if (outer > 0 && (strncmp(call, enclosing, outer) != 0 || call[outer++] != '/'))
 		return 0;
 	len = outer + strcspn(call + outer, "/");

@@ -134,7 +134,8 @@ bool
 error_of_work(enum error_code code)
 {
 	return code != ERROR_WAITING && code != ERROR_CANCELLED && code != ERROR_INTERRUPTED &&
-	    code != ERROR_UPSTREAM_INCOMPLETE && code != ERROR_SYSTEM;
+	    code != ERROR_UPSTREAM_INCOMPLETE && code != ERROR_DOWNSTREAM_CLOSED &&
+	    code != ERROR_SYSTEM;
 }
 
 int

@@ -51,7 +51,7 @@ recording_take_rescue(struct recording *rec, size_t rescue, const struct event_v
 static bool
 excused(const struct recording *rec, const struct recorded_call *c)
 {
-	return c->tried || (c->of_work && (c->allowed || rec->calls[c->failed_first].caught));
+	return c->of_work && (c->tried || c->allowed || rec->calls[c->failed_first].caught);
 }
 
 /* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
@@ -98,7 +98,7 @@ recording_failure_stands(const struct recording *rec, size_t call)
 	if (c->state != RECALL_FAILED || c->reopened || c->left_out)
 		return false;
 	if (c->tried)
-		return true;
+		return c->of_work;
 	/* A child run goes on by its own record. */
 	return excused(rec, c) && c->child == NULL && !c->lost_lines &&
 	    !recording_own_doubt(rec, call);

@@ -621,3 +621,25 @@ dies_in_stdin() {
 	same "$output" x
 	same "$(cat pay.ledger)" x
 }
+
+@test "what was ended by others is made anew, though its failure was to be let pass" {
+	for mode in --allow-failure --try; do
+		rm -f ok made out id begun
+		flow "echo x | awf-step $mode -r d -- sh -c '
+			trap \"exit 1\" TERM; echo made >>made; [ -e ok ] || { sleep 5 & wait; }; cat' |
+			sh -c '[ -e ok ] || { until [ -s made ]; do sleep 0.01; done; exit 1; }; cat >out'; [ -e ok ]"
+		run -1 awf-run --id-file id ./flow.awf </dev/null
+		touch ok
+		run -0 awf-run --resume "$(cat id)" </dev/null
+		same "$(cat out)" x
+		rm ok
+		flow "echo y | awf-step $mode -r d -- sh -c '[ -e ok ] || { touch begun; sleep 60; }; cat'"
+		awf-run --id-file id ./flow.awf </dev/null 3>&- &
+		eventually [ -e begun ]
+		kill $!
+		wait $! || true
+		touch ok
+		run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+		same "$output" y
+	done
+}

@@ -209,34 +209,23 @@ class Run:
         longest = max(len(event["payload"]["call"]) for event in started)
         event = [event for event in started if len(event["payload"]["call"]) == longest][-1]
         happened = self.tool_happened(transcript, event["payload"]["call"]) \
-            if event["payload"]["kind"] in ("agent", "operation") else self.step_happened(event)
+            if event["payload"]["kind"] in ("agent", "operation") else self.step_happened(transcript, event)
         return "--skip" if happened else "--redo"
 
-    def step_happened(self, event):
-        """More often than calls with the same input are known to have ended well."""
+    def step_happened(self, transcript, event):
+        """By this call or one that it goes on with: others may have the same input."""
         payload = event["payload"]
-        happened = 0
+        started = {each["event_id"]: each for each in transcript.of("step.started")}
+        calls = {payload["call"]}
+        while event := started.get(event["payload"].get("claims")):
+            calls.add(event["payload"]["call"])
         for ledger, _, call, given in self.ledgers.entries():
-            if ledger != payload["name"]:
-                continue
             digests = [hashlib.sha256(text.encode()).hexdigest()
                        for text in (json_text(given), given)]
-            happened += payload["input_sha256"] in digests or (
-                payload["input_sha256"] == NULL and call == payload["call"])
-        return happened > self.ended_well(payload)
-
-    def ended_well(self, wanted):
-        """How many calls of the step with this input have a result of their own on record."""
-        count = 0
-        for transcript in self.transcripts().values():
-            same = {event["payload"]["call"] for event in transcript.of("step.started")
-                    if event["payload"]["name"] == wanted["name"] and
-                    event["payload"]["input_sha256"] == wanted["input_sha256"]
-                    and wanted["input_sha256"] != NULL}
-            count += sum(event["payload"].get("result") is not None
-                         for event in transcript.of("step.completed")
-                         if event["payload"]["call"] in same)
-        return count
+            if ledger == payload["name"] and call in calls and \
+                    payload["input_sha256"] in [NULL, *digests]:
+                return True
+        return False
 
     def tool_happened(self, transcript, call):
         """Whether the last tool of the call that is no repeatable one has happened."""

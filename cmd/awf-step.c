@@ -281,8 +281,8 @@ handle_signals(void)
 	descendants_adopt();
 }
 
-/* Who is here before its run, or a call around it, is being ended gets the signal; who comes later begins
- * nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
+/* Who is here before its run, or a call around it, is being ended gets the signal; who comes
+ * later begins nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
  * what it runs. */
 static int
 come_late(const struct settings *s, const struct run *run, struct error *err)

@@ -29,7 +29,8 @@ program_begin(void)
 			open("/dev/null", modes[fd]);
 }
 
-/* Prints "PROGRAM: PLACE: MESSAGE", with stars for API keys (one may be an argument), and returns the exit status of the error. */
+/* Prints "PROGRAM: PLACE: MESSAGE", with stars for API keys (one may be an argument), and
+ * returns the exit status of the error. */
 static inline int
 program_fail(const char *program, const struct error *err)
 {

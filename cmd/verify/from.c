@@ -1,3 +1,7 @@
+/*
+ * awf-run is a process of its own, which tells the run's id in a file (--id-file). What
+ * ends this program ends it first.
+ */
 #include "verify/from.h"
 
 #include <errno.h>

@@ -11,7 +11,8 @@
 /* Runs awf-run with these words (options, workflow, arguments), on the answers of the file,
  * and with a snapshot of the workspace, which the replays begin with. What the workflow
  * prints goes nowhere. 0: run_id is that of the run; -1: there is none, or it failed, which
- * is ERROR_DIVERGENCE: the answers are not those that it asks for. Dies of a signal that ends it. */
+ * is ERROR_DIVERGENCE: the answers are not those that it asks for. Dies of a signal that
+ * ends it. */
 int from_make_run(const char *file, char *const *words, char run_id[ID_SIZE], struct error *err);
 
 #endif

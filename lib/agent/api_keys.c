@@ -1,3 +1,4 @@
+/* The file of keys is read anew each time: only who tells of an error asks. */
 #include "agent/api_keys.h"
 
 #include <string.h>

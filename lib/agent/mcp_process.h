@@ -1,7 +1,7 @@
 /*
- * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_answer.c alone: how it is started, in which
- * environment and sandbox, what it says on stderr, and how it is ended with all that it
- * started.
+ * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_answer.c alone: how it is
+ * started, in which environment and sandbox, what it says on stderr, and how it is ended with
+ * all that it started.
  */
 #ifndef AWF_AGENT_MCP_PROCESS_H
 #define AWF_AGENT_MCP_PROCESS_H
@@ -25,7 +25,7 @@ void mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len);
 
 /* Puts stars over the keys that it was given. */
 void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
-/* Whether what it said, which is not empty, has one of them in it. */
+/* Whether what it said has one of them in it. */
 bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
 /* Ending, in two steps, so that several end at once. */

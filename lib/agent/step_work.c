@@ -125,28 +125,14 @@ feed(struct working *work, struct buffer *input)
 		data_feed(&work->item->data, input);
 }
 
-static void
-hide_key(const struct step *s, const char *name, struct body *body)
-{
-	struct buffer *text = &body->errors;
-	const char *value = environment_get(&s->environment, name);
-
-	if (text->len > 0)
-		text_hide(text->data, text->len, value);
-	if ((int64_t)text->len < body->errors_bytes)
-		text_hide_rest(text->data, text->len, value);
-}
-
 /* A key that the command was given is not recorded with what it says. */
 static void
 hide_keys(const struct step *s, struct body *body)
 {
-	const char *const *name = provider_key_names();
-
-	for (; *name != NULL; name++)
-		hide_key(s, *name, body);
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		body_hide(body, environment_get(&s->environment, *name));
 	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		hide_key(s, s->keys->names[i], body);
+		body_hide(body, environment_get(&s->environment, s->keys->names[i]));
 }
 
 /* How the command ended, and what it said on stderr, which is taken over. */

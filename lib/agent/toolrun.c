@@ -340,33 +340,23 @@ run_timeout(const struct turns *t, const struct tool *tool)
 static void
 hide_keys(const struct turns *t, struct tool_run *run)
 {
-	char **names = run->tool->environment;
+	char *const *names = run->tool->environment;
 
-	for (; names != NULL && *names != NULL; names++) {
-		const char *value = keys_value(t->keys, *names);
-
-		if (run->body.errors.len > 0)
-			text_hide(run->body.errors.data, run->body.errors.len, value);
-		if ((int64_t)run->body.errors.len < run->body.errors_bytes)
-			text_hide_rest(run->body.errors.data, run->body.errors.len, value);
-		text_hide(run->body.error.message, strlen(run->body.error.message), value);
-	}
+	for (; names != NULL && *names != NULL; names++)
+		body_hide(&run->body, keys_value(t->keys, *names));
 }
 
 /* Whether it printed one of the keys. */
 static bool
 prints_key(const struct turns *t, const struct tool_run *run)
 {
-	struct buffer text = BUFFER_INIT;
+	const struct buffer *output = &run->body.output;
 	char *const *names = run->tool->environment;
-	bool prints;
 
-	buffer_append(&text, buffer_string(&run->body.output), run->body.output.len);
-	for (; names != NULL && *names != NULL && text.len > 0; names++)
-		text_hide(text.data, text.len, keys_value(t->keys, *names));
-	prints = text.len > 0 && memcmp(text.data, run->body.output.data, text.len) != 0;
-	buffer_free(&text);
-	return prints;
+	for (; names != NULL && *names != NULL; names++)
+		if (text_has(output->data, output->len, keys_value(t->keys, *names)))
+			return true;
+	return false;
 }
 
 /* Takes over what came of a run; of one that failed what it printed, if that is as it

@@ -291,22 +291,40 @@ text_line(char *text)
 	text[kept] = '\0';
 }
 
+/* NULL: it is not there, or too short to be one. */
+static const char *
+find_secret(const char *bytes, size_t len, const char *secret)
+{
+	size_t secret_len = secret == NULL ? 0 : strlen(secret);
+	const char *at = bytes, *end = bytes + len;
+
+	if (secret_len < HIDDEN_LENGTH)
+		return NULL;
+	while ((size_t)(end - at) >= secret_len &&
+	    (at = memchr(at, *secret, (size_t)(end - at) - secret_len + 1)) != NULL) {
+		if (memcmp(at, secret, secret_len) == 0)
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
+bool
+text_has(const char *bytes, size_t len, const char *secret)
+{
+	return find_secret(bytes, len, secret) != NULL;
+}
+
 void
 text_hide(char *bytes, size_t len, const char *secret)
 {
-	size_t secret_len = secret == NULL ? 0 : strlen(secret);
-	char *at = bytes, *end = bytes + len;
+	char *end = bytes + len;
+	const char *found;
 
-	if (secret_len < HIDDEN_LENGTH)
-		return;
-	while ((size_t)(end - at) >= secret_len &&
-	    (at = memchr(at, *secret, (size_t)(end - at) - secret_len + 1)) != NULL) {
-		if (memcmp(at, secret, secret_len) == 0) {
-			memset(at, '*', secret_len);
-			at += secret_len;
-		} else {
-			at++;
-		}
+	while ((found = find_secret(bytes, (size_t)(end - bytes), secret)) != NULL) {
+		bytes += found - bytes;
+		memset(bytes, '*', strlen(secret));
+		bytes += strlen(secret);
 	}
 }
 

@@ -44,6 +44,8 @@ void text_line(char *text);
  * than 8 characters is none: a placeholder, or a part of many words. To be called before a
  * text is cut: part of a secret is not found. */
 void text_hide(char *bytes, size_t len, const char *secret);
+/* Whether text_hide() would hide anything. */
+bool text_has(const char *bytes, size_t len, const char *secret);
 /* Of bytes whose beginning was cut off all the same: puts stars over what they begin with of
  * the secret, if that is 4 characters at least. */
 void text_hide_rest(char *bytes, size_t len, const char *secret);

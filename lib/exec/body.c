@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/terminal.h"
+#include "base/text.h"
 #include "exec/wait.h"
 #include "record/ending.h"
 
@@ -480,6 +481,15 @@ bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupt
 	free(all.fds);
 	free(all.spare);
 	return status;
+}
+
+void
+body_hide(struct body *b, const char *secret)
+{
+	text_hide(b->errors.data, b->errors.len, secret);
+	if ((int64_t)b->errors.len < b->errors_bytes)
+		text_hide_rest(b->errors.data, b->errors.len, secret);
+	text_hide(b->error.message, strlen(b->error.message), secret);
 }
 
 void

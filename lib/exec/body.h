@@ -64,5 +64,8 @@ struct body {
 int bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupts,
     struct error *err);
 void body_free(struct body *b);
+/* Puts stars over a secret (NULL: none) in what it said on stderr, of which the beginning may
+ * have been cut off, and in its error. */
+void body_hide(struct body *b, const char *secret);
 
 #endif

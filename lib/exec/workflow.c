@@ -290,7 +290,8 @@ try_script(struct workflow *w, const struct workflow *recorded, size_t word, boo
 {
 	struct error ignored;
 	bool fits = workflow_find(w, recorded->argv + word, first_word(recorded, word),
-	    NULL, &ignored) == 0 && w->sha256[0] != '\0' && strcmp(w->directory, recorded->directory) == 0 &&
+	    NULL, &ignored) == 0 && w->sha256[0] != '\0' &&
+	    strcmp(w->directory, recorded->directory) == 0 &&
 	    (!exactly || same_argv(w->argv, recorded->argv));
 
 	if (!fits)

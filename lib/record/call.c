@@ -211,6 +211,19 @@ surrounding(const char *variable, bool (*valid)(const char *), const char **valu
 	    "'%s' is not what AWF sets: do not set it yourself", *value);
 }
 
+bool
+call_is_member(const char *id)
+{
+	const char *own = strrchr(id, '/'), *around = own;
+
+	if (own == NULL)
+		return false;
+	while (around > id && around[-1] != '/')
+		around--;
+	own++;
+	return strncmp(around, own, strcspn(own, ":") + 1) == 0;
+}
+
 int
 call_around(const char **call, const char **path, struct error *err)
 {

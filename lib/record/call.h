@@ -50,6 +50,9 @@ void call_name_next(struct call *c, const char *id);
  * a step's path, names with dots between: what comes from the environment. */
 bool call_id_valid(const char *text);
 bool call_path_valid(const char *text);
+/* Whether the call has the name of the one around it, as the rounds and branches of a group
+ * have; so has a step in it that is called as the group is. */
+bool call_is_member(const char *id);
 /* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
  * block for each branch. */
 void call_write_error(struct writer *w, const char *key, const struct error *error);

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "record/call.h"
 #include "record/event.h"
 #include "record/reader.h"
 
@@ -30,7 +31,7 @@ struct taking {
 	size_t from, by;
 };
 
-struct call {
+struct counted {
 	size_t process;
 	size_t first, count; /* its takings */
 	bool ended;
@@ -39,7 +40,7 @@ struct call {
 struct tally {
 	struct made *made;
 	struct process *processes;
-	struct call *calls;
+	struct counted *calls;
 	struct taking *takings;
 	size_t process_count, call_count, taking_count;
 	struct map by_process, by_call, by_event; /* event: of an end -> process */
@@ -69,22 +70,6 @@ own_len(const char *call)
 	const char *item = strrchr(call, ':');
 
 	return item != NULL ? (size_t)(item - call) : 0;
-}
-
-/* Whether the call is a round or a branch of the one around it, which it has its name from:
- * its lines need not all be those of the group. */
-static bool
-is_member(const char *call)
-{
-	const char *own = strrchr(call, '/'), *around = own;
-	size_t len;
-
-	if (own == NULL)
-		return false;
-	while (around > call && around[-1] != '/')
-		around--;
-	len = strcspn(++own, ":");
-	return strncmp(around, own, len) == 0 && around[len] == ':';
 }
 
 static size_t
@@ -152,7 +137,8 @@ call_came(struct made *m, const char *call, struct span metadata)
 	outer = enter_maker(m, call, len, false);
 	enter_line(m, key, outer);
 	m->makers[outer].came++;
-	if (!direct && !is_member(call)) {
+	/* Lines of a round or a branch need not all be those of the group. */
+	if (!direct && !call_is_member(call)) {
 		inner = enter_maker(m, call, own_len(call), true);
 		m->makers[inner].came++;
 	}
@@ -192,7 +178,8 @@ enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 		return *known;
 	t->processes = memory_array(t->processes, t->process_count + 1, sizeof *t->processes);
 	t->processes[t->process_count] = (struct process){ .id = memory_copy(id, len),
-		.expected = find_maker(t->made, id, len) != NOBODY, .outer = outer != NOBODY ? outer : t->process_count };
+		.expected = find_maker(t->made, id, len) != NOBODY,
+		.outer = outer != NOBODY ? outer : t->process_count };
 	map_put(&t->by_process, id, len, t->process_count);
 	return t->process_count++;
 }
@@ -228,7 +215,7 @@ started(struct tally *t, const struct event_view *view, const char *id)
 	struct span key, link;
 	bool direct;
 	size_t len = process_len(t->made->enclosing, id, &direct), process;
-	struct call *call;
+	struct counted *call;
 
 	if (len == 0)
 		return;
@@ -242,7 +229,7 @@ started(struct tally *t, const struct event_view *view, const char *id)
 	t->processes[process].open++;
 	t->calls = memory_array(t->calls, t->call_count + 1, sizeof *t->calls);
 	call = &t->calls[t->call_count];
-	*call = (struct call){ .process = process, .first = t->taking_count };
+	*call = (struct counted){ .process = process, .first = t->taking_count };
 	map_put(&t->by_call, id, strlen(id), t->call_count++);
 	add_cause(t, process, view->parent_event_id);
 	if (view->links.at != NULL) {
@@ -302,7 +289,7 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 	struct span skipped = span_member(view->payload, "skipped");
 	const size_t *index = map_get(&t->by_call, id, strlen(id));
 	char event[ID_SIZE];
-	struct call *call;
+	struct counted *call;
 	size_t process = NOBODY;
 
 	if (len > 0)
@@ -352,7 +339,8 @@ count_repeated(const struct tally *t)
 		long long times = printed != NULL ? (long long)*printed : 1;
 
 		if (line->seen > 1 && times > 1)
-			t->made->makers[line->outer].came += (line->seen < times ? line->seen : times) - 1;
+			t->made->makers[line->outer].came +=
+			    (line->seen < times ? line->seen : times) - 1;
 	}
 }
 
@@ -390,7 +378,8 @@ judge(struct tally *t, struct error *err)
 			    "the step %s has not ended yet", p->id);
 		if (p->expected && came + p->taken < p->made)
 			return error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
-			    "the step %s has made %lld results, and %lld came", p->id, p->made - p->taken, came);
+			    "the step %s has made %lld results, and %lld came", p->id,
+			    p->made - p->taken, came);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/call.h"
 #include "record/event.h"
 #include "record/reader.h"
 
@@ -570,20 +571,6 @@ conclude(struct tally *t, struct outcome *o)
 	write_usage(t, &o->usage);
 }
 
-/* Whether the call is a round or branch of the one around it, which has its name. */
-static bool
-is_member(const char *id)
-{
-	const char *last = strrchr(id, '/'), *around = last;
-
-	if (last == NULL)
-		return false;
-	while (around > id && around[-1] != '/')
-		around--;
-	last++;
-	return strncmp(around, last, strcspn(last, ":") + 1) == 0;
-}
-
 /* Only a failed call's item is looked for, in the whole record: what others began with is
  * not kept. */
 static void
@@ -592,7 +579,7 @@ name_failed_item(struct outcome *o, const char *path)
 	const char *number = strrchr(o->first_failed, ':');
 	struct buffer name = BUFFER_INIT;
 
-	if (number == NULL || strcmp(number, ":0") == 0 || is_member(o->first_failed))
+	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(o->first_failed))
 		return;
 	item_name_find(path, o->first_failed, &name);
 	snprintf(o->failed_item, sizeof o->failed_item, "%s", buffer_string(&name));

@@ -87,8 +87,8 @@ void roster_forgive(const char *run_directory, const char *enclosing);
 
 /* No step has such a name. */
 #define ROSTER_INPUT "=stdin"
-/* Ends writer, or closes it as dead, which relayed what came from a pipe that this process has read to its end.
- * Whether that was whole. */
+/* Ends writer, or closes it as dead, which relayed what came from a pipe that this process
+ * has read to its end. Whether that was whole. */
 bool roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *writer);
 
 /* What is known of the processes in the same call that write, or wrote, to a pipe. */

@@ -6,11 +6,9 @@
 
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
-static const char *const payload_drops[] = { "changed", "changed_more", "commit",
-	"delay_ms", "duration_ms", "parts", "seal", "try", NULL };
-static const char *const drops_around_a_run[] = { "changed", "changed_more", "commit",
-	"delay_ms", "duration_ms", "parts", "seal", "stderr", "stderr_bytes",
-	"try", NULL };
+static const char *const drops_around_a_run[] = { "stderr", "stderr_bytes",
+	"changed", "changed_more", "commit", "delay_ms", "duration_ms", "parts", "seal", "try", NULL };
+static const char *const *const payload_drops = drops_around_a_run + 2; /* any other's */
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
 /* Members whose value has a canonical form of its own. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "record/call.h"
 
 /* A call is idle that did nothing for one of these reasons. */
 static const char *const idle_codes[] = {
@@ -131,20 +132,6 @@ add_call(struct recording *rec, char *id)
 	return c;
 }
 
-/* Whether the call is a round or a branch of the one around it, which it has its name from. */
-static bool
-is_member(const struct recording *rec, const struct recorded_call *c)
-{
-	const struct recorded_call *group = c->enclosing != NO_CALL ? &rec->calls[c->enclosing] : NULL;
-	const char *own, *its;
-
-	if (group == NULL || !group->members)
-		return false;
-	own = strrchr(c->id, '/') + 1;
-	its = strrchr(group->id, '/') != NULL ? strrchr(group->id, '/') + 1 : group->id;
-	return strcspn(own, ":") == strcspn(its, ":") && strncmp(own, its, strcspn(its, ":")) == 0;
-}
-
 static bool
 changes_something(struct span effects)
 {
@@ -204,7 +191,8 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->allowed = span_is(at->members[MODE], "allow-failure");
 	c->race = span_is(at->members[STRATEGY], "any");
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
-	c->member = is_member(rec, c);
+	c->member = c->enclosing != NO_CALL && rec->calls[c->enclosing].members &&
+	    call_is_member(c->id);
 	join_chain(rec, index, at->members[CLAIMS]);
 	recording_inherit(rec, c);
 	if (at->members[INPUT].at == NULL) {

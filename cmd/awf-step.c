@@ -291,7 +291,7 @@ come_late(const struct settings *s, const struct run *run, struct error *err)
 
 	if (what == NULL)
 		return 0;
-	if (!s->cleanup)
+	if (!s->step.cleanup)
 		return error_set(err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", what);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

@@ -160,7 +160,7 @@ static const struct plain {
 	{ OPT_QUIET, KIND_FLAG, AT(quiet), 0, 0 },
 	{ OPT_APPROVE, KIND_FLAG, AT(step.approve), 0, 0 },
 	{ OPT_RESCUE, KIND_FLAG, AT(step.rescue), 0, 0 },
-	{ OPT_CLEANUP, KIND_FLAG, AT(cleanup), 0, 0 },
+	{ OPT_CLEANUP, KIND_FLAG, AT(step.cleanup), 0, 0 },
 	{ OPT_DRY_RUN, KIND_FLAG, AT(dry_run), 0, 0 },
 	{ OPT_VERBOSE, KIND_FLAG, AT(step.live), 0, 0 },
 	{ OPT_AGENT, KIND_TEXT, AT(source.team.agent_file), 0, 0 },

@@ -26,7 +26,7 @@ struct settings {
 	int64_t max_cost;                      /* nano-dollars; -1: no limit */
 	int64_t jobs, retries;                 /* retries -1: the default */
 	uint64_t given;                        /* the options, a bit of each */
-	bool joined, by_name, allow_empty, cleanup, complete, quiet, dry_run;
+	bool joined, by_name, allow_empty, complete, quiet, dry_run;
 };
 
 extern const char step_usage[];

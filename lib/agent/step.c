@@ -212,8 +212,11 @@ carry_out(struct working *work, struct error *err)
 	}
 	if (working_repeat_retries(work, err) == -1)
 		return -1;
-	if (!working_stands(work) && working_run(work, err) == -1)
-		return -1;
+	if (!working_stands(work)) {
+		if (working_run(work, err) == -1)
+			return -1;
+		working_end_around(work);
+	}
 	return asks_until(work) ? ask_until(work, err) : 0;
 }
 

@@ -81,6 +81,7 @@ struct step {
 	struct retry retry;
 	enum effects effects;
 	bool idempotent;
+	bool cleanup;                /* it works while its run is being ended */
 	bool live;                   /* an agent's text on stderr as it comes */
 	bool raw;                    /* -r */
 	bool shown;                  /* --dry-run on a terminal */

@@ -19,6 +19,7 @@
 #include "base/terminal.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "record/ending.h"
 #include "record/roster.h"
 
 void
@@ -421,6 +422,25 @@ tell_retry(const struct working *work, int tried, int64_t delay, struct error *e
 	return retried_record(&work->call, work->started, &retried, terminal_is(STDERR_FILENO), err);
 }
 
+void
+working_end_around(struct working *work)
+{
+	const struct run *run = work->step->run;
+	struct error why = work->error;
+	const char *ending;
+
+	if (why.code == ERROR_NONE || !error_of_work(why.code) || work->step->cleanup ||
+	    working_replays(work))
+		return;
+	ending = ending_begun(run->directory);
+	if (ending != NULL)
+		error_set(&work->error, ERROR_CANCELLED, *why.place != '\0' ? why.place : NULL,
+		    "%s (%s is being ended)", why.message, ending);
+	else if (run->lock_fd == -1 && !storage_run_alive(&run->storage, run->id))
+		error_set(&work->error, ERROR_INTERRUPTED, *why.place != '\0' ? why.place : NULL,
+		    "%s (nobody keeps the run any more)", why.message);
+}
+
 /* Tries until it succeeds or may not be tried again. -1: the machine failed. */
 static int
 run_with_retries(struct working *work, int (*try)(struct working *, struct error *),
@@ -439,6 +459,7 @@ run_with_retries(struct working *work, int (*try)(struct working *, struct error
 			return 0;
 		if (try(work, err) == -1)
 			return -1;
+		working_end_around(work);
 		if (work->error.code != ERROR_NONE && tried <= repeats)
 			continue;
 		if (work->error.code == ERROR_NONE || work->error.code == ERROR_WAITING ||

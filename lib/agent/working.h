@@ -129,6 +129,9 @@ void working_write_reuse(const struct working *work, struct writer *w);
 
 /* step_work.c: does the work, fills results or error. -1: the machine failed. */
 int working_run(struct working *work, struct error *err);
+/* A failure of the work while the run, or a call around this one, is being ended, or after
+ * who keeps the run has died, becomes one of that: undisturbed it might not have failed. */
+void working_end_around(struct working *work);
 /* --terminal: an item without a line of this run becomes the result, others pass. */
 void working_end_run(struct working *work);
 /* Whether there is no result, as the item is the output. */

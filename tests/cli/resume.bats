@@ -643,3 +643,24 @@ dies_in_stdin() {
 		same "$output" y
 	done
 }
+
+@test "what a body fails with because its run ends is none of the work: nothing is lost" {
+	local ends failure
+	# The mark that a run is being ended, and the death of all who keep it.
+	printf '%s\n' '#!/bin/sh' 'mkdir "$AWF_STORAGE/runs/$AWF_RUN_ID/ending"' \
+		'touch "$AWF_STORAGE/runs/$AWF_RUN_ID/ending/run"' >bin/marked
+	printf '%s\n' '#!/bin/sh' 'read -r pid _ <"$AWF_STORAGE/runs/$AWF_RUN_ID/lock"' \
+		'kill -9 "$pid" $(pgrep -P "$pid")' 'until ! kill -0 "$pid"; do sleep 0.01; done' >bin/killed
+	chmod +x bin/*
+	for ends in marked killed; do
+		for failure in '-s all -r -- jq -c .' '--rescue r -- sed s,^,rescued-, | awf-step -s all -r -- jq -c .'; do
+			rm -f begun id
+			flow "printf '1\n2\n' | awf-step -i lines --each $([ "${failure:0:2}" = -s ] && echo --allow-failure) W -- sh -c '
+				[ -e begun ] || { touch begun; $ends; }; awf-step x -- cat' | awf-step $failure"
+			run awf-run --id-file id ./flow.awf </dev/null
+			# What is left of it ends meanwhile.
+			eventually awf-run --resume "$(cat id)" </dev/null >out
+			same "$(cat out)" '["1","2"]'
+		done
+	done
+}

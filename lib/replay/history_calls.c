@@ -190,6 +190,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->tried = span_is(at->members[MODE], "try");
 	c->allowed = span_is(at->members[MODE], "allow-failure");
 	c->race = span_is(at->members[STRATEGY], "any");
+	c->lenient = span_is(at->members[STRATEGY], "best-effort");
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
 	c->member = c->enclosing != NO_CALL && rec->calls[c->enclosing].members &&
 	    call_is_member(c->id);

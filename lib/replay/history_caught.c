@@ -4,6 +4,9 @@
  * resume takes its end over, as it does a result, lest the call has its effects once more
  * and what was done about its failure stays. A failure that nothing came of is tried anew.
  *
+ * A best-effort group ends well with branches that failed. Of one that nobody caught, which is
+ * why the run failed, its body runs again: the others stand for themselves.
+ *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
  * that is known at the end, by how it ended itself: one that failed by its own work has not.
  * A call in one that is caught is caught with it, as it is for the outcome of the run.
@@ -69,6 +72,26 @@ catches(const struct recording *rec, size_t rescue)
 	    excused(rec, c);
 }
 
+/* Its group, and what that is in, has not ended for good. */
+static void
+reopen_around(struct recording *rec, size_t branch)
+{
+	for (size_t i = rec->calls[branch].enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
+		rec->calls[recording_latest(rec, i)].reopened = true;
+}
+
+static void
+settle_branches(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (c->member && c->state == RECALL_FAILED && c->claimed_by == NO_CALL &&
+		    rec->calls[c->enclosing].lenient && !excused(rec, c))
+			reopen_around(rec, i);
+	}
+}
+
 void
 recording_settle_caught(struct recording *rec)
 {
@@ -88,6 +111,7 @@ recording_settle_caught(struct recording *rec)
 		    excused(rec, around))
 			rec->calls[c->failed_first].caught = true;
 	}
+	settle_branches(rec);
 }
 
 bool

@@ -63,6 +63,7 @@ struct recorded_call {
 	bool members;                /* a loop or a parallel group: rounds or branches are in it */
 	bool member;                 /* a round or a branch: known by its position alone */
 	bool race;                   /* of its branches one is to succeed (--strategy any) */
+	bool lenient;                /* its branches may fail (--strategy best-effort) */
 	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
 	long long try_number;        /* of the call around it, in which it was made; 0: the first */

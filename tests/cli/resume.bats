@@ -664,3 +664,22 @@ dies_in_stdin() {
 		done
 	done
 }
+
+@test "a branch that failed, which nobody caught, is made again" {
+	flow 'echo hi | awf-step --parallel --strategy best-effort C -- "awf-step a -- sh -c \"effect a; [ -e ok ]\"" "awf-step b -- effect b" |
+		awf-step -s join -r -- jq -c .'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	touch ok
+	run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	same "$output" '["hi","hi"]'
+	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '2 1'
+	# What was caught stands.
+	rm ok *.ledger
+	flow 'echo hi | awf-step --parallel --strategy best-effort C -- "awf-step a -- sh -c \"effect a; [ -e ok ]\"" "awf-step b -- effect b" |
+		awf-step --rescue r -- sed s,^,r-, | awf-step -s join -r -- sh -c "[ -e ok ] && jq -c ."'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	touch ok
+	run -0 --separate-stderr awf-run --resume "$(cat id)" </dev/null
+	same "$output" '["r-hi","hi"]'
+	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '1 1'
+}

@@ -46,13 +46,23 @@ is_shell(const char *interpreter)
 static bool
 is_command(const char *text, const char *at, const char *word)
 {
+	static const char *const before[] = { "while", "until", "if", "elif", "then", "else", "do", "!" };
 	size_t len = strlen(word);
 
 	if (strncmp(at, word, len) != 0 || (at[len] != ' ' && at[len] != '\t' && at[len] != '\n' &&
 	    at[len] != ';' && at[len] != '\0'))
 		return false;
-	while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
-		at--;
+	if (at > text && (at[-1] == ' ' || at[-1] == '\t')) {
+		while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
+			at--;
+		/* "while getopts", "if shift": the word before it begins a command as well. */
+		for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
+			len = strlen(before[i]);
+			if ((size_t)(at - text) >= len && memcmp(at - len, before[i], len) == 0 &&
+			    is_command(text, at - len, before[i]))
+				return true;
+		}
+	}
 	return at == text || strchr("\n;&|({", at[-1]) != NULL;
 }
 

@@ -59,17 +59,22 @@ void
 working_pass_item(const struct working *work, struct buffer *out)
 {
 	const struct item *item = work->item;
+	/* A --rescue that the user says is done has made the failure good. */
+	bool good = item_error(item).at == NULL || (work->step->rescue && work->skipped != NULL &&
+	    strcmp(work->skipped, "by_user") == 0);
 	struct state_spec spec;
 
-	if (item_error(item).at != NULL && work->step->raw)
+	if (!good && work->step->raw)
 		return;
-	if (item->line.len > 0 && !item->foreign && !work->step->raw) {
+	if (item->line.len > 0 && !item->foreign && !work->step->raw &&
+	    (!good || item_error(item).at == NULL)) {
 		buffer_append(out, item->line.data, item->line.len);
 		buffer_byte(out, '\n');
 		return;
 	}
 	spec_begin(work, &spec);
-	spec.error = item_error(item);
+	if (!good)
+		spec.error = item_error(item);
 	spec.attachments = working_attached(work);
 	spec.skipped = work->skipped;
 	put_state(work, &item->data, &spec, out);

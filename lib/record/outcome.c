@@ -404,12 +404,16 @@ call_completed(struct tally *t, const struct event_view *view)
 	if (view->type == EVENT_CALL_WORKFLOW_COMPLETED)
 		know_input(t, c, view->payload);
 	c->asks = waiting_of(view);
-	if (given(span_member(view->payload, "skipped")))
+	if (given(span_member(view->payload, "skipped"))) {
 		c->end = CALL_NEITHER;
-	else if (given(error))
+		/* What the user says was done has made good what it was for. */
+		if (span_is(span_member(view->payload, "skipped"), "by_user"))
+			excuse_rescued(t, c);
+	} else if (given(error)) {
 		read_error(c, error);
-	else
+	} else {
 		call_succeeded(t, c, view->payload);
+	}
 	if (c->lenient && (c->end == CALL_SUCCEEDED || c->end == CALL_WAITING))
 		excuse_branches(t, c);
 	if (c->end == CALL_SUCCEEDED || c->end == CALL_NEITHER)

@@ -683,3 +683,14 @@ dies_in_stdin() {
 	same "$output" '["r-hi","hi"]'
 	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '1 1'
 }
+
+@test "--skip of a rescue passes on what it was given, and the failure is made good" {
+	flow 'cat | awf-step fetch -- false | awf-step --rescue --effects external mail -- sh -c "effect mail; die" |
+		awf-step after -r -- tr a-z A-Z'
+	touch dying
+	run -137 awf-run --id-file id ./flow.awf <<<hi
+	run -75 awf-run --resume "$(cat id)" </dev/null
+	run -0 --separate-stderr awf-run --skip mail --resume "$(cat id)" </dev/null
+	same "$output" HI
+	same "$(cat mail.ledger)" hi
+}

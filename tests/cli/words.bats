@@ -124,6 +124,7 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 		for i; do :; done|flow.awf --input a=b|
 		for i\ndo :; done|flow.awf --input a=b|
 		while getopts n o; do :; done|flow.awf -n|
+		x=1\nwhile getopts vn: o; do :; done|-n flow.awf -v -n x|
 		true && shift|flow.awf -n|
 		. ./library|flow.awf -n|
 		#!/usr/bin/env python3\nimport sys|./flow.awf --name x|

@@ -296,7 +296,8 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 		process = enter_process(t, id, len, NOBODY);
 	if (len > 0 && !direct)
 		process = enter_process(t, id, own_len(id), process);
-	if (len > 0 && span_copy(view->event_id, event, sizeof event))
+	/* The line of a failure is no result that could be taken. */
+	if (len > 0 && printed(view->payload) > 0 && span_copy(view->event_id, event, sizeof event))
 		map_put(&t->by_event, event, ID_SIZE - 1, process);
 	if (direct)
 		note_printed(t, view->payload);

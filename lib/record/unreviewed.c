@@ -7,7 +7,8 @@
  * An identity, with '@' before it, is what stays of a directory that gets another path: its
  * inode and the time of its birth. The first is the workspace's, the others those of what was
  * made: the name and all directories in it. Of a file that is moved by itself the kernel
- * renews the last change.
+ * renews the last change. With '=' before it, it is a file's that had several names (hard
+ * links): what is done to another of these changes it, so it never counts as seen; a copy does.
  *
  * A name that leads elsewhere in the workspace by a link is noted as the place where it leads
  * too, both when the call begins and when it ends.
@@ -49,6 +50,7 @@
 #define TICK (SECOND / 100) /* by so much times of files may lag behind the clock */
 
 #define IDENTITY_MARK '@'
+#define LINKED_MARK '='
 #define IDENTITY_SIZE 72
 
 struct note {
@@ -57,6 +59,7 @@ struct note {
 	struct timespec time;
 	const char **names;         /* ends with NULL */
 	const char **identities;    /* likewise; NULL: there are none */
+	const char **linked;        /* likewise, of files with several names */
 };
 
 /* In memory of its own; NULL: there is no storage. */
@@ -148,7 +151,7 @@ static int
 note_parse(struct note *n)
 {
 	const char *at = n->bytes.data, *end = at + n->bytes.len;
-	size_t names = 0, identities = 0;
+	size_t names = 0, identities = 0, linked = 0;
 	long long seconds;
 
 	if (n->bytes.len == 0 || end[-1] != '\0')
@@ -161,6 +164,8 @@ note_parse(struct note *n)
 	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1)
 		if (names > 0 && *at == IDENTITY_MARK)
 			add_text(&n->identities, &identities, at);
+		else if (names > 0 && *at == LINKED_MARK)
+			add_text(&n->linked, &linked, at);
 		else
 			add_text(&n->names, &names, at);
 	return n->names == NULL ? -1 : 0;
@@ -183,6 +188,7 @@ note_free(struct note *n)
 	buffer_free(&n->bytes);
 	free(n->names);
 	free(n->identities);
+	free(n->linked);
 }
 
 static bool
@@ -296,7 +302,8 @@ is_in_place(const struct note *call)
 	return call->identities == NULL || strcmp(identity, *call->identities) == 0;
 }
 
-/* Of the path, and of all directories below it. What is too much to look at is left out. */
+/* Of the path, and of all directories and files with several names below it. What is too much
+ * to look at is left out. */
 static void
 add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at)
 {
@@ -305,18 +312,26 @@ add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at
 	struct stat st;
 	DIR *dir;
 
-	if (depth == DEPTH_LIMIT || ++*looked_at >= LOOKED_AT_LIMIT || lstat(path, &st) != 0 ||
-	    (depth > 0 && !S_ISDIR(st.st_mode)))
+	bool linked;
+
+	if (depth == DEPTH_LIMIT || ++*looked_at >= LOOKED_AT_LIMIT || lstat(path, &st) != 0)
+		return;
+	linked = S_ISREG(st.st_mode) && st.st_nlink > 1;
+	if (depth > 0 && !linked && !S_ISDIR(st.st_mode))
 		return;
 	identify(identity, path, AT_SYMLINK_NOFOLLOW);
-	if (*identity != '\0')
+	if (*identity != '\0' && (depth == 0 || !linked))
 		add_field(bytes, identity);
+	if (*identity != '\0' && linked) {
+		*identity = LINKED_MARK;
+		add_field(bytes, identity);
+	}
 	dir = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		char *below;
 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
+		    (entry->d_type != DT_DIR && entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN))
 			continue;
 		below = path_join(path, entry->d_name);
 		add_identities(bytes, below, depth + 1, looked_at);
@@ -652,6 +667,19 @@ way_free(struct way *w)
 	free(w->steps);
 }
 
+/* Whether the file at the end of the way had several names. */
+static bool
+was_linked(const struct note *n, const struct way *w)
+{
+	char identity[IDENTITY_SIZE];
+
+	if (w->count == 0 || n->linked == NULL)
+		return false;
+	memcpy(identity, w->steps[w->count - 1].identity, sizeof identity);
+	*identity = LINKED_MARK;
+	return has_text(n->linked, identity);
+}
+
 /* A workspace and what was made in it are known by what they are: their path may have links,
  * and they may have another by now. */
 static bool
@@ -687,6 +715,10 @@ refuse(const struct looked_at *file, const struct note *n, bool call, struct err
 	const char *made = call ? "appeared or changed while a sandboxed program ran that can have "
 	    "written it" : "was made by a sandboxed program, where there was nothing";
 
+	if (was_linked(n, &file->called) || was_linked(n, &file->real))
+		return error_set(err, ERROR_DEFINITION, file->name, "was made by a sandboxed program, "
+		    "with another name (a hard link), by which it may be changed (workspace %s): it is "
+		    "not taken up. Read a copy, then put that in its place", n->workspace);
 	return error_set(err, ERROR_DEFINITION, file->name, "%s (workspace %s): it is not taken "
 	    "up unseen. Read it, then touch it%s; --open lets sandboxed programs make such files",
 	    made, n->workspace, call ? " when that has ended" : "");
@@ -704,7 +736,8 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 	if (note_read(&n, fd) == -1)
 		result = error_set(err, ERROR_SYSTEM, path, "is not what it was written as: read what "
 		    "lies in the workspace, then remove it");
-	else if (doubts_way(&n, call, &file->called) || doubts_way(&n, call, &file->real))
+	else if (doubts_way(&n, call, &file->called) || doubts_way(&n, call, &file->real) ||
+	    was_linked(&n, &file->called) || was_linked(&n, &file->real))
 		result = refuse(file, &n, call, err);
 	note_free(&n);
 	return result;

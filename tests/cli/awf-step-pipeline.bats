@@ -297,3 +297,10 @@ killing_feed() {
 	same "$(jq -r .metadata.token lines | sort -u | wc -l)" 3
 	same "$(jq -r '.metadata.token | length' lines | sort -u)" 64
 }
+
+@test "--complete: what a rescue was given is none of the results that may be lost" {
+	local rescued='seq 8 | awf-step -i lines f -- grep -v [37] 2>/dev/null | awf-step --rescue r -- cat'
+	same "$(awf-run -c "$rescued | awf-step -s --complete=f J -r -- jq -c length" 2>/dev/null)" 8
+	run -3 --separate-stderr awf-run -c "$rescued | sed 1,2d | awf-step -s --complete J -r -- jq -c ."
+	[[ $stderr == *"--complete: the step f:0 has made 6 results, and 4 came"* ]]
+}

@@ -558,3 +558,18 @@ before_turn: $command"
 	kill -KILL "$step"
 	eventually bash -c '! pgrep -f "sleep 286[.]5"'
 }
+
+@test "what a sandboxed program made with a second name is never taken for seen" {
+	mkdir -p v/sub
+	cd v
+	awf-step -n --sandbox workspace s1 -q -- sh -c 'mkdir tools
+		printf "{\"input_schema\":{\"type\":\"object\"},\"command\":[\"echo\",\"made\"]}" >tools/a.tool.json
+		ln tools/a.tool.json sub/x'
+	run -2 --separate-stderr awf-step -i json -t a use -r <<<'{}'
+	[[ $stderr == *"with another name (a hard link)"* ]]
+	(cd sub && awf-step -n --sandbox workspace s2 -q -- rm x)
+	touch tools/a.tool.json
+	run -2 awf-step -i json -t a use -r <<<'{}'
+	cp tools/a.tool.json copy && mv copy tools/a.tool.json
+	same "$(awf-step -i json -t a use -r <<<'{}')" made
+}

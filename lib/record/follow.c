@@ -416,6 +416,10 @@ is_top_level(const char *path)
 	return top;
 }
 
+/* µs: by how much the first line of a run may come later than that of a run that started
+ * after it. */
+#define LATE 10000000
+
 /* Takes in runs that started since the last look, the oldest first, up to the one
  * that is the latest now. */
 static int
@@ -434,7 +438,8 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 
 		if (entry->started > since && !find_run(f, entry->run_id) && is_top_level(path)) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
-			f->since = entry->started;
+			if (entry->started - LATE > f->since)
+				f->since = entry->started - LATE;
 		}
 		free(path);
 	}

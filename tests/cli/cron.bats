@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # examples/cron: the table under a real cron daemon, which sees its own spool and no other,
-# and the units of systemd.
+# and the units of systemd. Cron starts on the minute, so this
+# takes up to 60 s
 # shellcheck shell=bash disable=SC2016,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0

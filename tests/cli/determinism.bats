@@ -340,9 +340,15 @@ changed_files() {
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
 
+cleanup() { cd / && rm -rf "${disk-}"; }
+
 @test "where memory is short, the copy of a workspace lies on disk" {
 	needs_namespaces
 	unshare -rm mount -t tmpfs -o size=64k tmpfs /dev/shm || skip 'no mounts here'
+	# The tests' own directory may be in memory, which is about to be short.
+	disk=$(mktemp -d /var/tmp/awf-test.XXXXXX)
+	export AWF_STORAGE="$disk/storage"
+	cd "$disk"
 	head -c 300000 /dev/urandom >large
 	awf-run -n -c 'awf-step -n sum -- sha256sum large'
 	run -0 unshare -rm sh -c 'mount -t tmpfs -o size=64k tmpfs /dev/shm && exec awf-verify --determinism'
@@ -356,4 +362,29 @@ changed_files() {
 	# Of others it is one.
 	awf-run -n -c 'awf-step -n --each g -q -- sh -c "echo \$AWF_RUN_ID \$\$ >&2; awf-step -n x -q -- true"'
 	differs 'the replays differ: g:0:0: step.completed'
+}
+
+@test "a child starts elsewhere than its script lies, in a copy too" {
+	mkdir sub
+	echo 'awf-step -n b -q -- ls' >child.awf
+	printf '%s\n' 'awf-step -n a -q -- true' 'cd sub' 'awf-run -n ../child.awf' >top.awf
+	awf-run -n ./top.awf
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+	run -0 awf-verify --determinism --isolation copy
+}
+
+@test "a failure that a resume took over with its group is what it was" {
+	echo 1 >n
+	run -3 awf-run -n -c 'echo a | awf-step --each g -- awf-step sub -- false | awf-step --rescue res -- cat |
+		awf-step last -r -- sh -c "test \$(cat n) = 2 && cat"'
+	echo 2 >n
+	run -0 awf-run --resume @
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
+}
+
+@test "a branch that was stopped with a child run in it is no difference" {
+	echo "awf-step -r w -- sh -c 'cat; sleep 20'" >child.sh
+	awf-run -n -c 'echo a | awf-step --parallel --strategy any p -- "awf-run ./child.sh" "awf-step q -- sh -c \"sleep 0.3; echo Q\"" |
+		awf-step last -r -- cat'
+	run -0 awf-verify --determinism --isolation "$ISOLATION"
 }

@@ -231,7 +231,6 @@ follows() {
 
 @test "awf-replay(1): what it shows" {
 	export JQ=jq
-	export JQ=jq
 	brief
 	stub less 'cat'
 	stub xdg-open 'grep -c "<details>" "$1"'
@@ -240,7 +239,7 @@ follows() {
 	same "$(try awf-replay.1 xdg-open)" 3
 	same "$(try awf-replay.1 'sed ' | tail -n 1)" "$(awf-replay --order causal | awf-tail - | tail -n 1)"
 	same "$(try awf-replay.1 sha256sum)" "$(awf-replay --order causal >other; awf-replay --canonical other | sha256sum)"
-	awf-run -n -c 'echo topic | awf-step analyse -q -- false' || true
+	awf-run -n --name brief.awf -c 'echo topic | awf-step analyse -q -- false' || true
 	same "$(try awf-replay.1 xargs)" "$(awf-replay --tree | grep -w failed)"
 	answers topic analysed >answers.jsonl
 	same "$(AWF_MODEL=replay/answers.jsonl try awf-replay.1 'select(.error)')" analysed

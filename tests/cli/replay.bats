@@ -483,7 +483,7 @@ work/tools/add.tool.json"
 	run -1 awf-replay -q --export ../x/y/z ../theirs
 	run -0 awf-replay -q --visible .. --export ../x/y/z ../theirs
 	same "$(jq -r '.files[].file' ../x/y/z/workflow/manifest.json)" "workflow/files${PWD%/*}/key"
-	same "$(cd .. && find . -name key)" "$(printf './key\n./x/y/z/workflow/files%s' "${PWD%/*}/key")"
+	same "$(cd .. && find . -name key | sort)" "$(printf './key\n./x/y/z/workflow/files%s' "${PWD%/*}/key")"
 }
 
 @test "an export of a snapshot, and of today's workspace" {

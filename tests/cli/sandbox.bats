@@ -311,7 +311,7 @@ lacking() {
 # Makes a file of stdin in a sandbox.
 made_there() { awf-step m -q "${@:2}" --sandbox workspace -- sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod +x "$1"' - "$1"; }
 # Later, as file systems tell the time.
-later() { sleep 0.02; }
+later() { sleep 0.05; }
 not_taken_up() {
 	run -2 --separate-stderr awf-step "${@:2}" <<<'{}'
 	[[ $stderr == *"$1: was made by a sandboxed program, where there was nothing (workspace $PWD): it is not taken up unseen. Read it, then touch it; --open lets sandboxed programs make such files" ]]
@@ -389,6 +389,7 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	later
 	touch tools/a.tool.json
 	"$sandbox" --without namespaces -- true
+	later
 	tool a '"effects":"none"' 'echo ran'
 	same "$(awf-step -i json -r x -t a <<<'{}')" ran
 	"$sandbox" --without namespaces -- sh -c 'echo "{}" >tools/a.tool.json'

@@ -114,7 +114,7 @@ sound() {
 
 @test "parallel in a loop, killed in a round" {
 	flow 'echo 0 | awf-step --max 3 loop -r -- sh -c "awf-step --parallel p -- \"awf-step --effects external a -- ledger a\" \
-		\"until [ \\\$(wc -l <a.ledger) -ge 2 ]; do touch go; sleep 0.02; test -e held || break; test \\\$(wc -l <a.ledger) -ge 2 || break; done; hold >/dev/null; echo b\" |
+		\"until [ \\\$(wc -l <a.ledger) -ge 2 ]; do touch go; sleep 0.02; test -e held || break; test \\\$(wc -l <a.ledger) -ge 2 || break; done; sleep 0.5; hold >/dev/null; echo b\" |
 		awf-step -s j -- jq -c length"'
 	die -n ./flow.awf
 	run -0 --separate-stderr resume

@@ -184,7 +184,8 @@ class Run:
         left = [name for name in os.listdir(f"{self.storage}/runs") if name[:36] in begun]
         check(not left, f"runs/ still has {left}")
         left = [name for name in os.listdir(self.work) if name.endswith(".tmp")]
-        check(not left, f"the workspace still has {left}")
+        # A file has its temporary name from one system call to the next: a kill may hit it there.
+        check(len(left) <= 1, f"the workspace still has {left}")
 
     # Questions.
 

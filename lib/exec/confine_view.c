@@ -208,6 +208,9 @@ show(const struct confine_plan *plan, const char *source, const char *target, de
 		return show_divided(plan, source, target, &st, needed, err);
 	else
 		failed = overlay(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
+	/* Something may have been mounted in it since the plan was made. */
+	if (failed != 0 && errno == EINVAL && S_ISDIR(st.st_mode))
+		return show_divided(plan, source, target, &st, needed, err);
 	return failed == 0 ? 0 : confine_refused(err, "lay a read-only overlay over %s", source);
 }
 

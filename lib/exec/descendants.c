@@ -22,6 +22,7 @@
 
 enum {
 	LOOK_AGAIN_MIN = 2, /* ms */
+	KILLS_LEAST = 5,    /* so often SIGKILL is sent before it counts as being of no use */
 	LOOK_AGAIN_MAX = 50
 };
 
@@ -379,11 +380,16 @@ due(int64_t elapsed, int first, int *sent)
 int
 descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 {
-	int64_t began = clock_monotonic(), elapsed;
-	int sent = 0, pause = LOOK_AGAIN_MIN, quiet = 0;
+	int64_t began = clock_monotonic(), killed = 0, elapsed;
+	int sent = 0, kills = 0, pause = LOOK_AGAIN_MIN, quiet = 0, number;
 
-	while ((elapsed = clock_monotonic() - began) < (int64_t)2 * GRACE_MS) {
-		if (visit(ancestor, due(elapsed, signal_number, &sent), spare, true) != 0) {
+	/* Whoever was stopped here, or looks slowly, has all the same killed before he gives up. */
+	while (kills < KILLS_LEAST || clock_monotonic() - killed < GRACE_MS) {
+		elapsed = clock_monotonic() - began;
+		number = due(elapsed, signal_number, &sent);
+		if (number == SIGKILL && kills++ == 0)
+			killed = began + elapsed;
+		if (visit(ancestor, number, spare, true) != 0) {
 			quiet = 0;
 			pause_for(pause);
 			if (pause < LOOK_AGAIN_MAX)

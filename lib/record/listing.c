@@ -65,13 +65,20 @@ struct queue_list {
 	size_t count, next;
 };
 
+/* Milliseconds so far. */
+static int64_t
+waited(const struct queued *waiting)
+{
+	int64_t now = clock_wall();
+
+	return now > waiting->came ? (now - waiting->came) / 1000 : 0;
+}
+
 /* The runs that came after a time, as far as they are wanted. */
 static void
 add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list *queue,
     int64_t since)
 {
-	const int64_t now = clock_wall();
-
 	for (; queue->next < queue->count && queue->list[queue->next].came >= since &&
 	    l->count < spec->count; queue->next++) {
 		struct queued *waiting = &queue->list[queue->next];
@@ -80,7 +87,7 @@ add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list
 
 		if (waiting->name == NULL)
 			continue;
-		run.duration_ms = now > run.started ? (now - run.started) / 1000 : 0;
+		run.duration_ms = waited(waiting);
 		memcpy(run.run_id, waiting->run_id, sizeof run.run_id);
 		run.name = waiting->name;
 		if (!wanted(&run, spec))
@@ -119,6 +126,7 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
     const struct queue_list *queue, const char *run_id)
 {
 	char *path = storage_transcript(s, run_id);
+	const struct queued *waiting = find_queued(queue, run_id);
 	struct summary run;
 	struct error warning;
 
@@ -128,8 +136,11 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 		free(path);
 		return;
 	}
-	if (find_queued(queue, run_id) != NULL && strcmp(run.status, "running") != 0)
+	if (waiting != NULL && strcmp(run.status, "running") != 0) {
 		snprintf(run.status, sizeof run.status, QUEUED);
+		run.duration_ms = waited(waiting);
+		run.exit_code = -1;
+	}
 	if (wanted(&run, spec)) {
 		if (l->costs)
 			run.cost = read_cost(spec, path);

@@ -378,7 +378,7 @@ listed() { awf-tail --list --json "${@:2}" | jq -c "$1"; }
 }
 
 @test "a run that waits to go on is queued where it began; a queued child is a child" {
-	run -3 awf-run -n --name nightly --id-file id.9 -c 'awf-step -n a -q -- test -e go'
+	run -3 awf-run -n --name nightly --id-file id.9 -c 'awf-step -n a -q -- sh -c "test -e go || { sleep 5; false; }"'
 	start 1 buffer-all
 	eventually begun 1
 	awf-run --overlap buffer-all --resume "$(cat id.9)" >/dev/null 2>&1 3>&- &
@@ -386,6 +386,8 @@ listed() { awf-tail --list --json "${@:2}" | jq -c "$1"; }
 	eventually waiting 1
 	same "$(listed '[.run_id, .status, .calls]' | paste -sd' ')" \
 		"[\"$(cat id.1)\",\"running\",0] [\"$(cat id.9)\",\"queued\",1]"
+	# How long it has waited, not how long it took before.
+	same "$(listed '[.exit_code, .duration_ms < 5000]' --status queued)" '[null,true]'
 	awf-run -n --name outer -c 'awf-run -n --name nightly --overlap buffer-all true' >/dev/null 2>&1 3>&- &
 	PIDS[3]=$!
 	eventually waiting 2

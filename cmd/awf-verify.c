@@ -162,7 +162,7 @@ repair(struct verify_command *command, const char *path,
 	free(torn_name);
 	free(name);
 	free(torn);
-	return verify_path(command, path, false);
+	return report->intact == 0 ? remove_empty(path) : verify_path(command, path, false);
 }
 
 /* A whole, sealed transcript under the name of another run is not that run's: it was

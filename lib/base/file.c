@@ -458,13 +458,16 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 static int
 finish_content(struct replacement *r, bool sync, struct error *err)
 {
-	int fd, status = 0;
+	int fd = r->fd, status = 0;
 
-	if (r->unnamed && name_unnamed(r) != 0)
-		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
-	fd = r->fd;
-	if (status == 0 && sync && r->temporary != NULL && fsync(fd) < 0)
+	/* Before it has a name, which is there until it is renamed, and after a copy. */
+	if (sync && r->temporary != NULL && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
+	if (status == 0 && r->temporary != NULL && r->unnamed && name_unnamed(r) != 0)
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
+	if (status == 0 && sync && r->fd != fd && fsync(r->fd) < 0)
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
+	fd = r->fd;
 	r->fd = -1;
 	r->unnamed = false;
 	if (close(fd) < 0 && status == 0)

@@ -293,3 +293,15 @@ EOF
 		[[ $output != *'is not known'* ]] || { echo "$output"; false; }
 	done
 }
+
+@test "--repair removes the transcript of a run of which a power cut left zeros alone" {
+	awf-run -n true
+	file=$(transcript)
+	for bytes in 0 3 9; do
+		head -n 1 "$file" | head -c "$bytes" >"$AWF_STORAGE/transcripts/11111111-2222-4333-8444-555555555555.jsonl"
+		head -c 500 /dev/zero >>"$AWF_STORAGE/transcripts/11111111-2222-4333-8444-555555555555.jsonl"
+		run -0 awf-verify --repair "$AWF_STORAGE"
+		[ ! -e "$AWF_STORAGE/transcripts/11111111-2222-4333-8444-555555555555.jsonl" ]
+		awf-verify "$AWF_STORAGE"
+	done
+}

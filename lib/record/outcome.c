@@ -331,6 +331,21 @@ excuse_tries(struct tally *t, const struct call_record *good, int64_t tries)
 			t->calls[i].excused = true;
 }
 
+/* Nobody reads what the call prints any more: what was ended in it was ended for that. */
+static void
+excuse_ended(struct tally *t, const struct call_record *outer)
+{
+	size_t len = strlen(outer->id);
+
+	for (size_t i = (size_t)(outer - t->calls) + 1; i < t->count; i++) {
+		struct call_record *c = &t->calls[i];
+		bool inside = c->id != NULL && strncmp(c->id, outer->id, len) == 0 && c->id[len] == '/';
+
+		if (inside && (c->end == CALL_OPEN || c->code == ERROR_CANCELLED))
+			c->excused = true;
+	}
+}
+
 /* How often a call was tried before, as its end says. */
 static int64_t
 count_tries(struct span payload)
@@ -411,6 +426,8 @@ call_completed(struct tally *t, const struct event_view *view)
 			excuse_rescued(t, c);
 	} else if (given(error)) {
 		read_error(c, error);
+		if (c->code == ERROR_DOWNSTREAM_CLOSED)
+			excuse_ended(t, c);
 	} else {
 		call_succeeded(t, c, view->payload);
 	}

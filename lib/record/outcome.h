@@ -11,7 +11,8 @@
  *   - a tool made it: what became of it is the tool's result;
  *   - it is a branch of a group whose strategy is any or best-effort, and that
  *     succeeded or waits;
- *   - a call that encloses it failed and is excused by one of these.
+ *   - a call that encloses it failed and is excused by one of these;
+ *   - it was cancelled in a call that ended with downstream_closed.
  *
  * That another call succeeded makes none good: it may be other work on the same input, as
  * with `for f in …; do awf-step -n fetch -- get $f; done`. What looks like another try is

@@ -87,10 +87,18 @@ write_payload_around_a_run(struct span payload, struct buffer *out)
 static const struct member_form plain_form = { "payload", write_payload },
     around_form = { "payload", write_payload_around_a_run };
 
+static void
+write_line(struct span line, bool is_around, struct buffer *out)
+{
+	bool cancelled = span_is(span_path(line, "payload", "error", "code", NULL), "cancelled");
+
+	write_object(line, line_drops, is_around || cancelled ? &around_form : &plain_form, out);
+}
+
 void
 canonical_line(const char *line, size_t len, struct buffer *out)
 {
-	write_object(span_of(line, len), line_drops, &plain_form, out);
+	write_line(span_of(line, len), false, out);
 }
 
 /* The calls in whose names the name of one that is a run begins. */
@@ -151,8 +159,7 @@ canonical_read(struct canonical *c, const struct graph_node *node, struct buffer
 
 	if (!line)
 		return -1;
-	write_object(span_of(line, node->length), line_drops, is_around ? &around_form : &plain_form,
-	    out);
+	write_line(span_of(line, node->length), is_around == 1, out);
 	return 0;
 }
 

@@ -5,7 +5,8 @@
  *   - payload.duration_ms, and that of each element of payload.retries;
  *   - the seal of run.completed, which signs what prev says;
  *   - payload.stderr of a call in which another run was made, whose own stderr is in it: a
- *     replay takes what that run gave from the recording, which has no stderr of it;
+ *     replay takes what that run gave from the recording, which has no stderr of it; nor of
+ *     one that was cancelled, which is not made again, and not what was made in it;
  *   - payload.changed, changed_more and commit: what a call changed depends on what was
  *     there, of which a replay may have no snapshot, and has chance in it, as byte code
  *     and the dates in archives.

@@ -213,8 +213,9 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 }
 
 @test "when nobody reads any more, the steps in it end" {
-	run -0 bash -c 'seq 1000 | awf-run -c "awf-step -i lines --each g -- awf-step a -- cat" | head -n 2 | jq -r .data'
+	run -0 --separate-stderr bash -c 'seq 1000 | awf-run -c "awf-step -i lines --each g -- awf-step a -- cat" | head -n 2 | jq -r .data'
 	same "$output" $'1\n2'
+	[[ $stderr != *failed* ]]
 	same "$(payloads run.completed .error.code)" '"downstream_closed"'
 	[ "$(calls | grep -c '^g:0:[0-9]*$')" -lt 900 ]
 	awf-verify -q
@@ -295,4 +296,13 @@ a.a.c.b a:0:1/a:0:0/c:0:0/b:0:0'
 	run -3 --separate-stderr awf-run ./flow.awf 'awf-run ./child.awf; exit 1'
 	[[ $stderr == *"as send:0:0 has changed something"* ]]
 	same "$(cat ledger)" x
+}
+
+@test "what was ended because nobody reads any more is no failure of the run" {
+	run -141 --separate-stderr bash -c 'set -o pipefail
+		seq 3 | awf-run -c "awf-step -i lines --each g -- sh -c \"awf-step -q a -- sleep 5; cat\"" | { sleep 0.2; exec <&-; }'
+	same "$(payloads step.completed '[.call, .error.code]' | paste -sd' ')" \
+		'["g:0:0/a:0:0","cancelled"] ["g:0:0","downstream_closed"]'
+	same "$(payloads run.completed .error.code)" '"downstream_closed"'
+	[[ $stderr != *failed* ]]
 }

@@ -234,6 +234,7 @@ take_over(struct job *j, struct error *err)
 	    resume_check_record(r, j->forks ? NULL : job_repaired, err) != 0)
 		return -1;
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
+	r->excused = n->recalled.stands;
 	if (j->forks)
 		decided = resume_build_fork(r, NULL, NULL, n->redo, n->skip, err);
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;

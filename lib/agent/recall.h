@@ -52,7 +52,8 @@ struct recalled {
 	enum recall_mode mode;
 	enum recall_end end;
 	enum recall_decision decided;    /* where an effect is in doubt, or it is changed */
-	bool stands;                 /* it failed, and the run went on from that: so it does now */
+	bool stands;                 /* it failed, and the run went on from that: so it does now;
+	                                of a child run: so does what failed in it */
 	bool changed;                /* decided although its input or definition is another:
 	                                nothing of it is to be used */
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */

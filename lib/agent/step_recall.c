@@ -259,8 +259,13 @@ take_end(struct working *work)
 	long long number;
 
 	work->taken = true;
-	if (!recalled_error(end, &work->error) && !working_recall_passed(work, payload))
+	if (recalled_error(end, &work->error)) {
+		work->passes = span_integer(span_member(payload, "count"), &number);
+		if (work->passes)
+			work->passed_count = (size_t)number;
+	} else if (!working_recall_passed(work, payload)) {
 		take_results(work, end);
+	}
 	if (span_integer(span_member(payload, "exit_code"), &number))
 		work->exit_code = (int)number;
 	if (span_integer(span_member(payload, "winner"), &number))

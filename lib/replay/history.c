@@ -7,8 +7,9 @@
 #include "base/memory.h"
 
 static void
-add_child(struct history_summary *summary, const struct recorded_call *c)
+add_child(struct history_summary *summary, const struct recording *rec, size_t call)
 {
+	const struct recorded_call *c = &rec->calls[call];
 	struct history_child *child;
 
 	summary->children = memory_array(summary->children, summary->child_count + 1,
@@ -17,6 +18,7 @@ add_child(struct history_summary *summary, const struct recorded_call *c)
 	child->call = memory_text(c->id);
 	child->path = memory_text(c->path);
 	snprintf(child->run_id, sizeof child->run_id, "%s", c->child);
+	child->excused = recording_child_excused(rec, call);
 }
 
 static void
@@ -30,7 +32,7 @@ summarise(const struct recording *rec, struct history_summary *summary)
 		summary->calls++;
 		if (c->child != NULL && c->state != RECALL_SUCCEEDED &&
 		    c->begin.source == rec->spec->other_count)
-			add_child(summary, c);
+			add_child(summary, rec, i);
 	}
 	summary->attempts = rec->own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);

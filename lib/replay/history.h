@@ -61,6 +61,7 @@ struct history_doubt {
 struct history_child {
 	char *call, *path;
 	char run_id[ID_SIZE];
+	bool excused;                /* it failed, and its parent went on from that */
 };
 
 struct history_source {
@@ -81,6 +82,7 @@ struct history_spec {
 	/* Of a child run: what stands before its calls where the user names them, which is to
 	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
 	const char *prefix;
+	bool excused;                /* history_child.excused: what failed at its top stands */
 };
 
 struct history_summary {

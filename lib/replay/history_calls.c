@@ -47,7 +47,13 @@ join_chain(struct recording *rec, size_t index, struct span claims)
 	c->claims = recording_latest(rec, earlier);
 	c->root = rec->calls[earlier].root;
 	rec->calls[c->claims].claimed_by = index;
-	c->left_out = rec->calls[c->claims].left_out;
+	c->left_by = rec->calls[c->claims].left_by;
+	/* What a fork leaves out of it may have been made in an attempt before. What a fork did
+	 * that is older than this source was done again here. */
+	if (rec->calls[c->claims].reopened_by > rec->source) {
+		c->reopened = true;
+		c->reopened_by = rec->calls[c->claims].reopened_by;
+	}
 }
 
 /* The end that holds the result of a call. */
@@ -59,47 +65,51 @@ result_of(const struct recording *rec, size_t call)
 	return from != NO_CALL ? from : call;
 }
 
-/* Whether what an event told is left out: it is of a call that is, or the end of one
- * in which something is. */
-static bool
-cause_left_out(const struct recording *rec, struct span reference)
+static uint32_t
+later(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* The fork that left out what an event told: of a call that is, or the end of one in which
+ * something is. */
+static uint32_t
+cause_left_by(const struct recording *rec, struct span reference)
 {
 	size_t call = reading_find(rec, reference);
 	char id[ID_SIZE];
 
 	if (call == NO_CALL)
-		return false;
+		return 0;
 	reading_reference(reference, id);
-	return rec->calls[call].left_out ||
-	    (rec->calls[call].reopened && strcmp(id, rec->calls[call].started) != 0);
+	return strcmp(id, rec->calls[call].started) == 0 ? rec->calls[call].left_by :
+	    later(rec->calls[call].left_by, rec->calls[call].reopened_by);
 }
 
-static bool
-any_cause_left_out(const struct recording *rec, const struct event_view *view)
+static uint32_t
+any_cause_left_by(const struct recording *rec, const struct event_view *view)
 {
+	uint32_t by = cause_left_by(rec, view->parent_event_id);
 	struct span_walk walk;
 	struct span key, link;
 
-	if (cause_left_out(rec, view->parent_event_id))
-		return true;
 	if (view->links.at == NULL)
-		return false;
+		return by;
 	span_walk_begin(&walk, view->links);
 	while (span_walk_next(&walk, &key, &link))
-		if (cause_left_out(rec, link))
-			return true;
-	return false;
+		by = later(by, cause_left_by(rec, link));
+	return by;
 }
 
-/* Whether a fork, from this source or from a later one, named the call. */
-static bool
+/* The last fork, from this source or from a later one, that named the call. */
+static uint32_t
 named_by_fork(const struct recording *rec, const struct recorded_call *c)
 {
-	for (size_t i = rec->source; i < rec->spec->other_count; i++)
+	for (size_t i = rec->spec->other_count; i-- > rec->source;)
 		if (rec->spec->others[i].left_out != NULL &&
 		    path_names(rec->spec->others[i].left_out, c->id, c->path))
-			return true;
-	return false;
+			return (uint32_t)i + 1;
+	return 0;
 }
 
 /* A call that is left out, and what encloses it: that is to be done again. */
@@ -108,11 +118,14 @@ leave_out(struct recording *rec, struct recorded_call *c, const struct event_vie
 {
 	if (rec->source >= rec->spec->other_count)
 		return;
-	c->left_out |= named_by_fork(rec, c) || any_cause_left_out(rec, view) ||
-	    (c->enclosing != NO_CALL && rec->calls[c->enclosing].left_out);
-	if (c->left_out)
-		for (size_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
+	c->left_by = later(c->left_by, later(named_by_fork(rec, c), any_cause_left_by(rec, view)));
+	if (c->enclosing != NO_CALL)
+		c->left_by = later(c->left_by, rec->calls[c->enclosing].left_by);
+	if (c->left_by > 0)
+		for (size_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
 			rec->calls[i].reopened = true;
+			rec->calls[i].reopened_by = later(rec->calls[i].reopened_by, c->left_by);
+		}
 }
 
 static struct recorded_call *
@@ -241,6 +254,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	if (reused != NO_CALL)
 		c->failed_first = rec->calls[reused].failed_first;
 	c->of_work = known == ERROR_NONE || error_of_work(known);
+	c->waits = known == ERROR_WAITING;
 	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
 	c->cut = span_one_of(code, cut_codes);
@@ -323,7 +337,7 @@ stands(const struct recording *rec, size_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	if (c->reopened || c->left_out)
+	if (c->reopened || c->left_by > 0)
 		return false;
 	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
 	    recording_failure_stands(rec, call);

@@ -9,7 +9,8 @@
  *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
  * that is known at the end, by how it ended itself: one that failed by its own work has not.
- * A call in one that is caught is caught with it, as it is for the outcome of the run.
+ * A call in one that is caught is caught with it, as it is for the outcome of the run. A
+ * child run goes on by its own record; there what failed at its top is caught.
  */
 #include "replay/history_reading.h"
 
@@ -92,9 +93,31 @@ settle_branches(struct recording *rec)
 	}
 }
 
+/* What somebody wants made again, and what that is in, does not stand. */
+static void
+settle_redone(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->call_count; i++)
+		if (recording_decision(rec, i) == RECALL_REDO)
+			for (size_t at = i; at != NO_CALL; at = rec->calls[at].enclosing)
+				rec->calls[rec->calls[at].root].redone = true;
+}
+
+/* Whether what failed in the call stands with it. A best-effort group that waits has let pass
+ * which of its branches failed. */
+static bool
+excuses_inside(const struct recording *rec, const struct recorded_call *around,
+    const struct recorded_call *inside)
+{
+	if (around->state != RECALL_FAILED || rec->calls[around->root].redone)
+		return false;
+	return excused(rec, around) || (around->lenient && around->waits && inside->member);
+}
+
 void
 recording_settle_caught(struct recording *rec)
 {
+	settle_redone(rec);
 	/* From the last: a rescue that failed may have been caught itself. */
 	for (size_t i = rec->catch_count; i-- > 0;) {
 		const struct recorded_catch *k = &rec->catches[i];
@@ -107,8 +130,9 @@ recording_settle_caught(struct recording *rec)
 		const struct recorded_call *around =
 		    c->enclosing != NO_CALL ? &rec->calls[c->enclosing] : NULL;
 
-		if (around != NULL && c->state == RECALL_FAILED && around->state == RECALL_FAILED &&
-		    excused(rec, around))
+		if (c->state != RECALL_FAILED)
+			continue;
+		if (around == NULL ? rec->spec->excused : excuses_inside(rec, around, c))
 			rec->calls[c->failed_first].caught = true;
 	}
 	settle_branches(rec);
@@ -119,11 +143,18 @@ recording_failure_stands(const struct recording *rec, size_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
-	if (c->state != RECALL_FAILED || c->reopened || c->left_out)
+	if (c->state != RECALL_FAILED || c->reopened || c->left_by > 0 || rec->calls[c->root].redone)
 		return false;
 	if (c->tried)
 		return c->of_work;
-	/* A child run goes on by its own record. */
-	return excused(rec, c) && c->child == NULL && !c->lost_lines &&
-	    !recording_own_doubt(rec, call);
+	return excused(rec, c) && !c->lost_lines && !recording_own_doubt(rec, call);
+}
+
+bool
+recording_child_excused(const struct recording *rec, size_t call)
+{
+	/* It may have been cut off while it gave anew what it had come to. */
+	while (rec->calls[call].state == RECALL_OPEN && rec->calls[call].claims != NO_CALL)
+		call = rec->calls[call].claims;
+	return rec->calls[call].child != NULL && recording_failure_stands(rec, call);
 }

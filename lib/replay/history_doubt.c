@@ -62,7 +62,8 @@ check_path(const struct recording *rec, const char *option, const char *path,
 		bool child = c->child != NULL;
 
 		if (child && path_inside(path, c->id, c->path) != NULL)
-			return 0;
+			return strcmp(option, "--at") != 0 ? 0 : error_set(err, ERROR_USAGE, option,
+			    "'%s' is in a child run: name the call of that, %s", path, c->id);
 		if (!path_names(path, c->id, c->path))
 			continue;
 		return !child || rec->spec->mode == RECALL_REPLAY || strcmp(option, "--at") == 0 ? 0 :
@@ -135,7 +136,7 @@ first_doubt(const struct recording *rec, size_t call)
 static bool
 succeeded(const struct recorded_call *c)
 {
-	return c->state == RECALL_SUCCEEDED && !c->reopened && !c->left_out;
+	return c->state == RECALL_SUCCEEDED && !c->reopened && c->left_by == 0;
 }
 
 /* Whether nothing of the call will be made again: a call around it succeeded, or one
@@ -266,10 +267,10 @@ recording_note_began(struct recording *rec)
 	for (size_t i = rec->call_count; i-- > 0;) {
 		const struct recorded_call *c = &rec->calls[i];
 
-		if (c->enclosing != NO_CALL && !c->left_out && (attempt_began(c) || (c->root == i &&
+		if (c->enclosing != NO_CALL && c->left_by == 0 && (attempt_began(c) || (c->root == i &&
 		    (c->began_inside || tool_began(rec, i)))))
 			rec->calls[rec->calls[c->enclosing].root].began_inside = true;
-		if (c->enclosing != NO_CALL && !c->left_out)
+		if (c->enclosing != NO_CALL && c->left_by == 0)
 			note_changed(rec, i);
 	}
 }

@@ -191,7 +191,8 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	r->decided = recording_decision(rec, call);
 	r->doubtful = recording_doubtful(rec, call);
 	r->began = recording_began(rec, call);
-	r->stands = recording_failure_stands(rec, call) &&
+	r->stands = c->child != NULL ? recording_child_excused(rec, call) :
+	    recording_failure_stands(rec, call) &&
 	    (c->tried || !rec->calls[c->root].doubt_inside);
 	r->maybe = recording_only_begun(rec, call);
 	inside = rec->calls[c->root].changed_inside;

@@ -64,6 +64,8 @@ struct recorded_call {
 	bool member;                 /* a round or a branch: known by its position alone */
 	bool race;                   /* of its branches one is to succeed (--strategy any) */
 	bool lenient;                /* its branches may fail (--strategy best-effort) */
+	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
+	                                that from the first source; 0: none did */
 	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
 	long long try_number;        /* of the call around it, in which it was made; 0: the first */
@@ -75,13 +77,14 @@ struct recorded_call {
 	bool tried;                  /* its failure stands (--try) */
 	bool allowed;                /* --allow-failure */
 	bool of_work;                /* its failure is what the work came to */
+	bool waits;                  /* for a person, or something in it does */
 	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
 	size_t failed_first;         /* whose failure it took over, or itself */
 	bool caught;                 /* the run went on because of its failure; kept there */
+	bool redone;                 /* it, or a call in it, is to be made again; kept at the root */
 	bool doubt_inside;           /* nobody knows whether an effect in it happened; kept at
 	                                the root */
 	bool by_user;                /* it was skipped, as the user said */
-	bool left_out;               /* by the fork */
 	bool reopened;               /* something in it is left out: its end does not count */
 	bool decided;                /* its end is a decision, or reuses one */
 	struct place own_end;        /* len > 0: the attempt's, where a decision is `end` */
@@ -172,6 +175,8 @@ void recording_note_doubts(struct recording *rec);
 /* Whether the call failed, and who takes it over fails as it did: the failure was allowed, or
  * caught, and all that the call did is known. Effects in it are not looked at. */
 bool recording_failure_stands(const struct recording *rec, size_t call);
+/* Of the call of a child run: whether that stands for what failed at its top. */
+bool recording_child_excused(const struct recording *rec, size_t call);
 /* Whether the call, or one made in it, began to change something, in any attempt. */
 bool recording_began(const struct recording *rec, size_t call);
 /* Whether all that is known of its effects is that the call was begun. */

@@ -263,7 +263,7 @@ recording_counts(const struct recording *rec, size_t call)
 	/* What waits in another run is decided about there. */
 	if (c->state == RECALL_WAITING && c->begin.source < rec->spec->other_count)
 		return false;
-	return c->claimed_by == NO_CALL && !c->idle && !c->left_out;
+	return c->claimed_by == NO_CALL && !c->idle && c->left_by == 0;
 }
 
 void

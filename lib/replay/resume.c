@@ -379,6 +379,7 @@ add_child(struct resume *r, const struct history_child *child, const struct hist
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
 	if (!failed && strcmp(inner.status, "success") != 0) {
+		inner.excused = child->excused;
 		failed = resume_build(&inner, NULL, redo, skip, err) == -1;
 		if (!failed)
 			take_doubts(r, child, &inner);
@@ -430,7 +431,8 @@ resume_build(struct resume *r, const char *run_directory, char *const *redo,
 {
 	const struct history_spec spec = { .mode = RECALL_RESUME,
 		.own = { .path = r->path, .blobs = r->blobs }, .others = r->others,
-		.other_count = r->other_count, .redo = redo, .skip = skip, .prefix = r->prefix };
+		.other_count = r->other_count, .redo = redo, .skip = skip, .prefix = r->prefix,
+		.excused = r->excused };
 
 	return build(r, &spec, run_directory, err);
 }
@@ -441,7 +443,8 @@ resume_build_fork(struct resume *r, const char *at, const char *run_directory,
 {
 	struct history_source *sources = memory_zero(r->other_count + 1, sizeof *sources);
 	const struct history_spec spec = { .mode = RECALL_RESUME, .others = sources,
-		.other_count = r->other_count + 1, .redo = redo, .skip = skip, .prefix = r->prefix };
+		.other_count = r->other_count + 1, .redo = redo, .skip = skip, .prefix = r->prefix,
+		.excused = r->excused };
 	int status;
 
 	if (r->other_count > 0)

@@ -37,6 +37,7 @@ struct resume {
 	char **variables;             /* names that were recorded of the environment */
 	char status[16];              /* of its last attempt; "" if that has no end */
 	bool interrupted;             /* that was ended from outside (run.completed) */
+	bool excused;                 /* history_spec.excused */
 	struct history_source *others; /* what it was forked from, oldest first */
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of them, "" */

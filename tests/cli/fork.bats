@@ -198,3 +198,13 @@ null"
 	END
 	same "$rows" 2
 }
+
+@test "--at does not name a call in a child run" {
+	awf-run -n -c 'echo a | awf-run -c "awf-step hit -r -- cat" | awf-step last -r -- cat'
+	call=$(payloads step.call_workflow.started .call | tr -d '"')
+	for at in "$call/hit:0:0" "${call%%:*}.hit" "${call%%:*}.nope"; do
+		run -125 --separate-stderr awf-run --fork @ --at "$at"
+		same "$stderr" "awf-run: --at: '$at' is in a child run: name the call of that, $call"
+	done
+	run -0 awf-run --fork @ --at "${call%%:*}"
+}

@@ -650,3 +650,99 @@ one_line() {
 	same "$(entries a)" 1
 	sound
 }
+
+@test "what failed in a child run that its parent went on from is not made again" {
+	local effect='awf-step -n --effects external e -q -- sh -c \"echo x >>ledger; exit 7\"' last='awf-step -n last -q -- test -e go' flow
+	for flow in \
+		"awf-run --try -c \"$effect\"; $last" \
+		"awf-run --try -c \"awf-step -n p -q -- echo printed; $effect\"; $last" \
+		"awf-run --try -c \"awf-run -c '$effect'\"; $last" \
+		"awf-step -n --allow-failure --each g -q -- awf-run -c \"$effect\"; $last" \
+		"awf-step -n --each g -- awf-run -c \"$effect\" | awf-step --rescue r -q -- cat; $last"; do
+		rm -f go
+		: >ledger
+		run -3 awf-run -n -c "$flow"
+		run -3 awf-run --resume @
+		touch go
+		run -0 awf-run --resume @
+		same "$(cat ledger)" x
+	done
+	# One that nobody caught is tried anew.
+	rm -f go
+	run -3 awf-run -n -c "awf-run -c \"$effect\"; $last"
+	run -3 awf-run --resume @
+	same "$(tr '\n' ' ' <ledger)" 'x x x '
+	# Somebody may say so of the others too.
+	run -3 awf-run -n -c "awf-run --try -c \"$effect\"; $last"
+	call=$(payloads step.call_workflow.started .call)
+	touch go
+	run -0 awf-run --resume @ --redo "${call//\"/}/e:0:0"
+	same "$(wc -l <ledger)" 5
+}
+
+# A group with an effect in it, one behind it, and an end that fails until there is ./ok.
+effects_in_a_group() {
+	cat >flow.sh <<-END
+		printf 'a\\nb\\n' | awf-step -i lines --each g -- sh -c 'awf-step send --effects external -- sh -c "cat; echo send >>log" | awf-step chk -- $1' |
+			awf-step ${2-} --effects external pub -- sh -c 'cat >/dev/null; echo pub >>log' | awf-step -s last -r -- sh -c 'test -e ok && cat'
+	END
+	rm -f ok okc log
+	run -3 awf-run -n ./flow.sh
+}
+
+@test "a fork leaves out a call in a group that a resume has taken over" {
+	effects_in_a_group cat
+	touch ok
+	run -0 awf-run --resume @
+	ran=$(basename "$(transcript)" .jsonl)
+	rm log
+	run -0 awf-run --fork "$ran" --at g.send
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 2 pub 2 send '
+	rm log
+	run -0 awf-run --fork "$ran" --at g:0:1/send:0:0
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 1 pub 1 send '
+	# Once more, of an attempt that has only taken over.
+	rm log
+	run -0 awf-run --fork @ --at g.chk
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 2 pub '
+	# What a fork has made again is not made once more, be it resumed or forked.
+	rm log ok
+	run -3 awf-run --fork "$ran" --at g.send
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 2 pub 2 send '
+	run -3 awf-run --resume @
+	touch ok
+	run -0 awf-run --fork @ --at last
+	run -0 awf-run --fork @ --at last
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 2 pub 2 send '
+	run -0 awf-run --fork @ --at g:0:0/send:0:0
+	same "$(sort log | uniq -c | tr -s ' \n' ' ')" ' 3 pub 3 send '
+}
+
+@test "--redo makes a failure again that was caught, in its group, and what failed in a group that it names" {
+	local redo made
+	while read -r redo made; do
+		effects_in_a_group 'sh -c "echo chk >>log; test -e okc && cat"' --rescue
+		rm log
+		touch ok okc
+		# shellcheck disable=SC2086
+		run -0 awf-run --resume @ ${redo//,/ --redo }
+		same "$(sort log | uniq -c | tr -s ' \n' ' ')" " $made "
+	done <<-'END'
+		,g:0:1/chk:0:0 1 chk
+		,g.chk 2 chk
+		,g:0:0 1 chk
+		,g,g.chk 2 chk
+	END
+}
+
+@test "while a best-effort group waits, what failed in its branches is not made again" {
+	: >log
+	run -75 awf-run -n -c 'echo a | awf-step --parallel --strategy best-effort g -- "awf-step --approve ap" \
+		"awf-step --effects external e -- sh -c \"echo x >>log; exit 1\"" |
+		jq -c "select(.metadata.error | not)" | awf-step -s --allow-empty z -r -- cat'
+	run -75 awf-run --resume @
+	call=$(payloads step.started 'select(.name == "ap").call' | head -n 1 | tr -d '"')
+	run -0 --separate-stderr awf-run --approve "$call" --resume @
+	same "$output" '["a"]'
+	same "$(cat log)" x
+}

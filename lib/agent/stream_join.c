@@ -30,14 +30,14 @@ struct join {
 	bool *came;            /* from each of what the gate requires */
 	struct error refused;  /* why the gate does not take them; ERROR_NONE */
 	struct made made;      /* of --complete */
-	struct parent *parents; /* likewise: of other runs that items are of */
-	size_t parent_count;
+	struct relative *relatives; /* likewise: of other runs that items are of */
+	size_t relative_count;
 };
 
-/* A run that has made this one in a call, beside the steps that items came from. */
-struct parent {
+/* Another run that items are of. */
+struct relative {
 	char run_id[ID_SIZE];
-	char *transcript, *enclosing; /* NULL: it has not, so nothing is known of its steps */
+	char *transcript, *enclosing; /* NULL: it is none, so nothing is known of its steps */
 	struct made made;
 };
 
@@ -168,25 +168,25 @@ join_metadata(struct join *j)
 }
 
 /* What is known of another run that an item is of. */
-static struct parent *
-join_parent(struct join *j, const struct stream *s, struct span run_id)
+static struct relative *
+join_relative(struct join *j, const struct stream *s, struct span run_id)
 {
 	const struct run *run = s->step->run;
-	struct parent *p;
+	struct relative *r;
 	char id[ID_SIZE];
 
-	if (!span_copy(run_id, id, sizeof id))
+	if (!span_copy(run_id, id, sizeof id) || !id_valid(id, strlen(id)))
 		return NULL;
-	for (size_t i = 0; i < j->parent_count; i++)
-		if (strcmp(j->parents[i].run_id, id) == 0)
-			return &j->parents[i];
-	j->parents = memory_array(j->parents, j->parent_count + 1, sizeof *j->parents);
-	p = &j->parents[j->parent_count++];
-	*p = (struct parent){ .transcript = storage_transcript(&run->storage, id) };
-	memcpy(p->run_id, id, sizeof id);
-	p->enclosing = made_around_child(p->transcript, run->id);
-	p->made.enclosing = p->enclosing;
-	return p;
+	for (size_t i = 0; i < j->relative_count; i++)
+		if (strcmp(j->relatives[i].run_id, id) == 0)
+			return &j->relatives[i];
+	j->relatives = memory_array(j->relatives, j->relative_count + 1, sizeof *j->relatives);
+	r = &j->relatives[j->relative_count++];
+	*r = (struct relative){ .transcript = storage_transcript(&run->storage, id) };
+	memcpy(r->run_id, id, sizeof id);
+	r->enclosing = made_enclosing(&run->storage, id, run->id);
+	r->made.enclosing = r->enclosing;
+	return r;
 }
 
 /* For --complete. */
@@ -194,16 +194,18 @@ static void
 note_made(struct join *j, const struct stream *s, const struct item *item)
 {
 	struct span metadata = span_of(buffer_string(&item->metadata), item->metadata.len);
-	struct parent *p = NULL;
+	struct relative *r;
 
 	if (item->metadata.len == 0)
 		return;
-	if (item->foreign)
-		p = join_parent(j, s, span_member(metadata, "run_id"));
-	if (!item->foreign)
+	if (!item->foreign) {
 		made_came(&j->made, metadata);
-	else if (p != NULL && p->enclosing != NULL)
-		made_came(&p->made, metadata);
+		return;
+	}
+	made_came_foreign(&j->made, metadata);
+	r = join_relative(j, s, span_member(metadata, "run_id"));
+	if (r != NULL && r->enclosing != NULL)
+		made_came(&r->made, metadata);
 }
 
 static int
@@ -302,6 +304,52 @@ is_unended(const struct stream *s, const char *path)
 	return unended;
 }
 
+/* Whoever closed the pipe before them has lost what they make from now on. */
+static bool
+makers_ended(struct roster *roster, const struct made *made, struct error *why)
+{
+	for (size_t i = 0; i < made->count; i++) {
+		char *call;
+		bool ended;
+
+		if (made->makers[i].inside)
+			continue; /* that ends with its group */
+		call = memory_format("%s:0", made->makers[i].process);
+		ended = roster_ended(roster, call);
+		free(call);
+		if (!ended) {
+			error_set(why, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+			    "the step %s has not ended, and more of it may be lost",
+			    made->makers[i].process);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+relative_ended(const struct stream *s, const struct relative *r, struct error *why)
+{
+	const struct storage *storage = &s->step->run->storage;
+	struct roster roster;
+	char *directory;
+	bool ended;
+
+	if (!storage_run_alive(storage, r->run_id))
+		return true;
+	directory = storage_run_directory(storage, r->run_id);
+	roster_look(&roster, directory);
+	ended = makers_ended(&roster, &r->made, why);
+	/* The run may have ended, and taken the roster along, in between. */
+	if (!ended && !storage_run_alive(storage, r->run_id)) {
+		*why = (struct error)ERROR_INIT;
+		ended = true;
+	}
+	roster_close(&roster);
+	free(directory);
+	return ended;
+}
+
 /* Whether less came than was made; what failed is told of as that. */
 static bool
 join_lacks(const struct stream *s, struct join *j, struct error *why)
@@ -314,25 +362,13 @@ join_lacks(const struct stream *s, struct join *j, struct error *why)
 			    "the step %s has not ended, or not begun", *path);
 			return true;
 		}
-	/* Whoever closed the pipe before them has lost what they make from now on. */
-	for (size_t i = 0; i < j->made.count; i++) {
-		if (j->made.makers[i].inside)
-			continue; /* that ends with its group */
-		char *call = memory_format("%s:0", j->made.makers[i].process);
-		bool ended = roster_ended(s->roster, call);
-
-		free(call);
-		if (ended)
-			continue;
-		error_set(why, ERROR_UPSTREAM_INCOMPLETE, "--complete",
-		    "the step %s has not ended, and more of it may be lost", j->made.makers[i].process);
+	if (!makers_ended(s->roster, &j->made, why))
 		return true;
-	}
-	for (size_t i = 0; i < j->parent_count; i++)
-		if (j->parents[i].enclosing != NULL &&
-		    made_check(&j->parents[i].made, j->parents[i].transcript, why) == -1)
+	for (size_t i = 0; i < j->relative_count; i++)
+		if (j->relatives[i].enclosing != NULL && (!relative_ended(s, &j->relatives[i], why) ||
+		    made_check(&j->relatives[i].made, j->relatives[i].transcript, &j->made, why) == -1))
 			return true;
-	return made_check(&j->made, s->step->run->transcript.path, why) == -1;
+	return made_check(&j->made, s->step->run->transcript.path, NULL, why) == -1;
 }
 
 static int
@@ -402,12 +438,12 @@ join_free(struct join *j)
 	free(j->named);
 	free(j->came);
 	made_free(&j->made);
-	for (size_t i = 0; i < j->parent_count; i++) {
-		free(j->parents[i].transcript);
-		free(j->parents[i].enclosing);
-		made_free(&j->parents[i].made);
+	for (size_t i = 0; i < j->relative_count; i++) {
+		free(j->relatives[i].transcript);
+		free(j->relatives[i].enclosing);
+		made_free(&j->relatives[i].made);
 	}
-	free(j->parents);
+	free(j->relatives);
 }
 
 int

@@ -208,6 +208,25 @@ killing_feed() {
 		3|seq 3 PIPE awf-step -i lines a -- cat >all; head -n 2 all PIPE awf-run -c "awf-step -s --complete z -r -- cat"
 		3|seq 3 PIPE awf-step -i lines a -- cat >all; sed -n "1p;2p;2p" all PIPE awf-run -c "awf-step -s --complete z -r -- cat"
 		0|echo PIPE awf-step --each g -- sh -c "awf-step a -- cat PIPE awf-run -c \"awf-step -s --complete z -r -- cat\""
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- cat PIPE awf-step -s --complete=a,g z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- cat PIPE $lost PIPE awf-step -s --complete=g z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- cat PIPE awf-step b -- cat PIPE awf-step -s --complete=a,g,b z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- sh -c "tee got; cat got" PIPE awf-step -s --complete z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- sh -c "tee got; cat got" PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- sh -c "tee got; cat got" PIPE $lost PIPE awf-step -s --complete=a,g z -r -- cat
+		0|seq 3 PIPE awf-step -i lines --allow-failure a -- grep 2 PIPE awf-step -s --complete z -r -- cat
+		3|seq 3 PIPE awf-step -i lines --allow-failure a -- grep 2 PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines --allow-failure a -- grep 2 PIPE awf-step b -- cat PIPE awf-step -s --complete=a,b z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-step b -- cat" PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-step b -- cat" PIPE awf-step -s --complete=a z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-step b -- cat" PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-step b -- cat" PIPE $lost PIPE awf-run -c "awf-step -s --complete z -r -- cat"
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-run -c \"awf-step b -- cat\"" PIPE awf-run -c "awf-step -s --complete z -r -- cat"
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-run -c \"awf-step b -- cat\" PIPE $lost" PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- awf-run -c "awf-step b -- cat" PIPE awf-step -s --complete=a,g z -r -- cat
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-step --each g -- awf-run -c "awf-step b -- cat" PIPE $lost PIPE awf-step -s --complete z -r -- cat
+		0|seq 3 PIPE awf-step -i lines a -- cat PIPE awf-run -c "awf-run -c \"awf-step -s --complete z -r -- cat\""
+		3|seq 3 PIPE awf-step -i lines a -- cat PIPE $lost PIPE awf-run -c "awf-run -c \"awf-step -s --complete z -r -- cat\""
 	END
 }
 
@@ -296,6 +315,20 @@ killing_feed() {
 	awf-run -c 'printf "a\na\nb\n" | awf-step -i lines x -- cat' >lines
 	same "$(jq -r .metadata.token lines | sort -u | wc -l)" 3
 	same "$(jq -r '.metadata.token | length' lines | sort -u)" 64
+}
+
+@test "--complete: what was taken over by a resume, or a fork, counts as it did" {
+	local flow='seq 2 | awf-step -i lines --each g -- awf-step x -- cat | awf-step h -- cat | awf-step -s --complete=g,h all -r -- sh -c "test -e ok && wc -l"' group
+	for group in '--each g -- awf-step x -- cat' '--parallel g -- "awf-step x -- cat" "awf-step y -- cat"' '--each g -- cat'; do
+		rm -f ok
+		run -3 awf-run -n --name f -c "${flow/--each g -- awf-step x -- cat/$group}"
+		touch ok
+		run -0 awf-run --resume @f
+		run -0 awf-run --fork @f --at h
+		run -0 awf-run --fork @f --at g:0:1
+	done
+	run -0 awf-run -n -c 'echo a | awf-step --parallel --strategy best-effort g -- "awf-step x -- cat" "awf-step y -- false" |
+		awf-step --rescue z -- cat | awf-step -s --complete -r all -- jq -c length'
 }
 
 @test "--complete: what a rescue was given is none of the results that may be lost" {

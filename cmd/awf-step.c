@@ -228,13 +228,15 @@ watch_reader(struct settings *s)
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
 }
 
-/* Who this process is in the run. */
+/* Who this process is in the run. late: it begins nothing, and will be missed by what is
+ * around it and by who reads from it, even if it was only to be tried. */
 static int
-take_place(struct settings *s, struct resources *r, struct error *err)
+take_place(struct settings *s, struct resources *r, bool late, struct error *err)
 {
 	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
-	struct roster_entry entry = { .name = step->name, .tried = step->failure == FAILURE_TRY,
+	struct roster_entry entry = { .name = step->name,
+		.tried = step->failure == FAILURE_TRY && !late,
 		.out = s->quiet || s->file != NULL ? -1 : STDOUT_FILENO };
 
 	step->run = &r->run;
@@ -283,21 +285,19 @@ handle_signals(void)
 
 /* Who is here before its run, or a call around it, is being ended gets the signal; who comes
  * later begins nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
- * what it runs. */
-static int
-come_late(const struct settings *s, const struct run *run, struct error *err)
+ * what it runs. What is being ended; NULL: it begins. */
+static const char *
+come_late(const struct settings *s, const struct run *run)
 {
 	const char *what = ending_begun(run->directory);
 
-	if (what == NULL)
-		return 0;
-	if (!s->step.cleanup)
-		return error_set(err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", what);
+	if (what == NULL || !s->step.cleanup)
+		return what;
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal_number = 0;
-	return 0;
+	return NULL;
 }
 
 /* Dies of a signal, as a program without a handler would. */
@@ -477,6 +477,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 {
 	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct stream stream;
+	const char *late_for;
 	int status;
 
 	memset(&stream, 0, sizeof stream);
@@ -484,9 +485,13 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
-	if (come_late(s, &r->run, &err) == -1)
+	late_for = come_late(s, &r->run);
+	if (late_for != NULL) {
+		if (take_place(s, r, true, &err) == 0)
+			error_set(&err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", late_for);
 		return program_fail(PROGRAM, &err);
-	if (take_place(s, r, &err) == -1 ||
+	}
+	if (take_place(s, r, false, &err) == -1 ||
 	    step_name_files(&s->step, &s->source, &err) == -1 || begin_budget(s, r, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1)
 		status = program_fail(PROGRAM, &err);
@@ -588,7 +593,7 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 		s->step.kind = "command";
 	digest_sha256("", 0, s->step.definition_sha256);
 	if (take_environment(s, r, &err) == 0 && enter_run(s, r, argv, &err) == 0 &&
-	    take_place(s, r, &err) == 0 &&
+	    take_place(s, r, false, &err) == 0 &&
 	    step_fail(&s->step, &nothing, why, 0, &result, &err) == 0)
 		roster_end(&r->roster);
 	buffer_free(&result.out);

@@ -165,6 +165,13 @@ body_killed(const struct working *work)
 	    work->exit_code == 128 + SIGKILL;
 }
 
+/* Whether the run is another's, who is not there any more. */
+static bool
+is_deserted(const struct run *run)
+{
+	return run->lock_fd == -1 && !storage_run_alive(&run->storage, run->id);
+}
+
 /* A step in the body that died has cut something off, whatever a shell has made of its
  * end: what came is not the result. A body that was ended itself says so. What the machine
  * did to the step it did to the body. */
@@ -177,9 +184,13 @@ look_for_dead(struct working *work)
 	if (work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS && !work->told)
 		return;
 	if (!roster_died(s->run->directory, work->id, &death)) {
-		if (!body_killed(work))
+		/* A step that comes after the run's end begins nothing, and is told so alone. */
+		if (work->error.code == ERROR_NONE && s->passes && is_deserted(s->run))
+			error_set(&work->error, ERROR_INTERRUPTED, NULL, "nobody keeps the run any more");
+		else if (body_killed(work))
+			error_set(&work->error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
+		else
 			return;
-		error_set(&work->error, ERROR_INTERRUPTED, NULL, "the body, or a step in it, was killed");
 	} else if (*death.reason != '\0') {
 		error_set(&work->error, ERROR_SYSTEM, NULL, "step %s failed: %s", death.process,
 		    death.reason);
@@ -436,7 +447,7 @@ working_end_around(struct working *work)
 	if (ending != NULL)
 		error_set(&work->error, ERROR_CANCELLED, *why.place != '\0' ? why.place : NULL,
 		    "%s (%s is being ended)", why.message, ending);
-	else if (run->lock_fd == -1 && !storage_run_alive(&run->storage, run->id))
+	else if (is_deserted(run))
 		error_set(&work->error, ERROR_INTERRUPTED, *why.place != '\0' ? why.place : NULL,
 		    "%s (nobody keeps the run any more)", why.message);
 }

@@ -62,12 +62,17 @@ child_enter(struct child *c, const char *run_name, const char *script, bool trie
 	if (run_enter(&c->parent, err) != 0)
 		return -1;
 	ending = ending_begun(c->parent.directory);
-	if (ending != NULL)
-		return error_set(err, ERROR_BLOCKED, run_name, "not started: %s is being ended",
-		    strcmp(ending, "the run") == 0 ? "the run around it" : ending);
 	id_new(c->run_id);
 	c->begun = clock_monotonic();
 	c->name = name_of(run_name);
+	if (ending != NULL) {
+		/* It will be missed, even if it was only to be tried. */
+		c->tried = false;
+		if (take_place(c, err) != 0)
+			return -1;
+		return error_set(err, ERROR_BLOCKED, run_name, "not started: %s is being ended",
+		    strcmp(ending, "the run") == 0 ? "the run around it" : ending);
+	}
 	if (lineage_read(&c->lineage, c->parent.directory, err) != 0 ||
 	    lineage_add(&c->lineage, c->run_id, script, err) != 0)
 		return -1;
@@ -236,7 +241,10 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		e.links = span_of(links, strlen(links));
 	}
 	failed = append(c, &e, &payload, err);
-	if (failed == 0)
+	/* What the machine did to it, no work around it has come to. */
+	if (failed == 0 && end->error != NULL && end->error->code == ERROR_SYSTEM)
+		roster_fail(&c->roster, end->error);
+	else if (failed == 0)
 		roster_end(&c->roster);
 	buffer_free(&payload);
 	binaries_free(&binaries);

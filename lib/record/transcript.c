@@ -262,7 +262,8 @@ tail_learn(struct transcript *t, int64_t end, struct error *err)
 	return 0;
 }
 
-/* A file that does not begin like a transcript is not ours to cut. */
+/* A file that does not begin like a transcript is not ours to cut; a power cut may have left
+ * zeros anywhere. */
 static int
 tail_check_kind(struct transcript *t, struct error *err)
 {
@@ -272,8 +273,9 @@ tail_check_kind(struct transcript *t, struct error *err)
 
 	if (n == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read");
-	if (n > 0 && first[0] != '\0' && memcmp(first, head, (size_t)n) != 0)
-		return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
+	for (ssize_t i = 0; i < n; i++)
+		if (first[i] != head[i] && first[i] != '\0')
+			return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
 	return 0;
 }
 

@@ -393,6 +393,24 @@ lead(const struct stage *st, const char *path)
 	return found != NULL ? found : memory_text(path);
 }
 
+/* A relative path leads within the copy; that of the script may have led out of the
+ * workspace. script: where that is, if it is a copy. */
+static char *
+lead_word(const struct stage *st, const char *word, const char *script)
+{
+	const struct source *s = st->spec->source;
+	char *from, *path, *found;
+
+	if (script == NULL || *word == '/' || within(script, s->workspace))
+		return lead(st, word);
+	from = path_join(s->workspace, word);
+	path = path_normal(from);
+	found = strcmp(path, script) == 0 ? lead(st, script) : memory_text(word);
+	free(from);
+	free(path);
+	return found;
+}
+
 /* Each directory of a list with colons. */
 static char *
 lead_list(const struct stage *st, const char *list)
@@ -416,8 +434,11 @@ lead_list(const struct stage *st, const char *list)
 static void
 set_argv(struct stage *st)
 {
+	char *script = st->spec->isolation == ISOLATION_COPY ? source_script(st->spec->source) : NULL;
+
 	for (char **word = st->spec->source->argv; *word != NULL; word++)
-		list_take(&st->argv, lead(st, *word));
+		list_take(&st->argv, lead_word(st, *word, script));
+	free(script);
 	st->directory = lead(st, st->spec->source->directory);
 }
 

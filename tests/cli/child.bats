@@ -707,3 +707,18 @@ awf-verify: top: warning: child run ID is not replayed: the run is alive: wait f
 	eventually gone "$(cat sleeper)"
 	[[ "$(awf-verify --determinism --isolation "$kind" 2>&1)" == *'is not replayed: it never ended'* ]]
 }
+
+@test "a child run whose guardian was killed is no failure that a rescue may catch" {
+	local wait='echo $PPID >guardian; touch there; sleep 5'
+	printf '%s\n' "$wait" >child.sh
+	awf-run -n -c 'awf-step -n --parallel g -- "awf-run ./child.sh" | awf-step --rescue r -- cat' 3>&- &
+	eventually test -e there
+	kill -9 "$(cat guardian)"
+	ended=0
+	wait $! || ended=$?
+	[ "$ended" -ne 0 ]
+	same "$(payloads step.completed 'select(.name == "g").error.code' | sort -u)" '"system"'
+	printf 'awf-step -n w -- echo done\n' >child.sh
+	run -0 --separate-stderr awf-run --resume @
+	[[ $output == *'"done"'* ]]
+}

@@ -124,3 +124,25 @@ runs() { echo "$(ls "$AWF_STORAGE/transcripts" | wc -l) $(status_of_run)"; }
 	same "$output" monday
 	same "$(runs)" "1 success"
 }
+
+@test "what a step would have begun in while its run is being ended has not succeeded, whatever a filter makes of it" {
+	local wait='touch there; until test -e go; do sleep 0.05; done;' body
+	for body in 'awf-step -n m -- echo x | cat' 'awf-step --try -n m -- echo x | cat' \
+		"awf-run -c 'awf-step -n m -- echo x' | cat" "awf-run --try -c 'awf-step -n m -- echo x' | cat"; do
+		printf '%s\n' "$wait $body" >body.sh
+		for flow in 'awf-step -n --each g -- sh ./body.sh | awf-step -r z -- cat' 'sh ./body.sh'; do
+			rm -f there go
+			awf-run -n -c "$flow" >out 2>err 3>&- &
+			eventually test -e there
+			# The mark is there, and the signals have not gone round yet.
+			mkdir "$AWF_STORAGE/runs/$(basename "$(transcript)" .jsonl)/ending"
+			touch "$AWF_STORAGE/runs/$(basename "$(transcript)" .jsonl)/ending/run" go
+			ended=0
+			wait $! || ended=$?
+			[ "$ended" -ne 0 ]
+			same "$(payloads run.completed .status | tail -n 1)" '"failed"'
+			run -0 --separate-stderr awf-run --resume @
+			if [[ $flow == *z* ]]; then same "$output" x; else [[ $output == *'"x"'* ]]; fi
+		done
+	done
+}

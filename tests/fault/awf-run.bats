@@ -155,3 +155,32 @@ left() { find "$AWF_STORAGE" ! -type d ! -path '*/blobs/*' | sed 's|.*/||; s/^[0
 	awf-run -n -c 'awf-step -n -r -o out whole -- echo more'
 	same "$(stat -c %a out) $(cat out)" "640 more"
 }
+
+@test "a run that is stopped while it ends its workflow kills what is left when it goes on" {
+	awf-run -n -c 'trap : TERM; touch began; while :; do sleep 1; done' 3>&- &
+	eventually test -e began
+	kill -TERM $!
+	eventually sh -c 'test -e "$AWF_STORAGE"/runs/*/ending/run'
+	kill -STOP $!
+	sleep 1.5
+	kill -CONT $!
+	eventually ended $!
+	same "$(payloads run.completed .status)" '"cancelled"'
+}
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+@test "the end of a body counts for nothing when its run has died" {
+	setsid awf-run -n --name f -c "awf-step -n --each g -- sh -c 'trap : TERM HUP INT; touch there; until test -e go; do sleep 0.05; done; awf-step -n m -- echo x | cat; touch over' | awf-step -r z -- cat" >out 2>err 3>&- &
+	eventually test -e there
+	guardian=$(ps -o pid= --ppid $! | tr -d ' ')
+	kill -STOP "$guardian"
+	kill -9 $!
+	touch go
+	eventually test -e over
+	sleep 0.3
+	kill -CONT "$guardian"
+	eventually ended "$guardian"
+	same "$(payloads step.completed 'select(.name == "g" and (.error | not))')" ''
+	run -0 --separate-stderr awf-run --resume @f
+	same "$output" x
+}

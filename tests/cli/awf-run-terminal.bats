@@ -23,11 +23,15 @@ shown() {
 	screen >&2
 	return 1
 }
+# Waits until the program that a shell starts for this is there: dash, which catches SIGINT
+# itself, loses one that comes while it starts another.
+sleeps() { eventually pgrep -xf "sleep $1"; }
 completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)"; }
 
 @test "Ctrl-C ends workflow and awf-run, the run is cancelled" {
-	keys "awf-run -c 'echo started; sleep 1000'; echo status \$?" Enter
+	keys "awf-run -c 'echo started; sleep 1000.1'; echo status \$?" Enter
 	shown '^started'
+	sleeps 1000.1
 	keys C-c
 	shown '^(\^C)?awf-run: pipeline: cancelled by signal 2'
 	# bash goes back to its prompt, as awf-run died of the signal.
@@ -40,11 +44,12 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 @test "Ctrl-C that the workflow answers itself is waited through" {
 	cat >flow <<-'END'
 		trap 'echo caught' INT
-		sh -c 'echo started; exec sleep 1000'
+		sh -c 'echo started; exec sleep 1000.2'
 		echo went on
 	END
 	keys 'awf-run ./flow; echo status $?' Enter
 	shown '^started'
+	sleeps 1000.2
 	keys C-c
 	shown '^(\^C)?caught'
 	shown '^went on'
@@ -53,8 +58,10 @@ completed() { jq -c 'select(.type == "run.completed") | .payload' "$(transcript)
 }
 
 @test "Ctrl-C reaches a background process that a workflow left" {
-	keys "awf-run -c 'env --default-signal=INT setsid sleep 1000 & echo \$! >pid; echo started; sleep 1000'" Enter
+	keys "awf-run -c 'env --default-signal=INT setsid sleep 1000.3 & echo \$! >pid; echo started; sleep 1000.4'" Enter
 	shown '^started'
+	sleeps 1000.3
+	sleeps 1000.4
 	keys C-c
 	shown '^(\^C)?awf-run: pipeline: cancelled by signal 2'
 	gone "$(cat pid)"
@@ -129,8 +136,10 @@ quit() {
 }
 
 @test "closing the terminal ends the run" {
-	keys "awf-run -c 'setsid sleep 1000 & echo \$! >pid; echo started; sleep 1000'" Enter
+	keys "awf-run -c 'setsid sleep 1000.3 & echo \$! >pid; echo started; sleep 1000.4'" Enter
 	shown '^started'
+	sleeps 1000.3
+	sleeps 1000.4
 	tmux -L "$SOCKET" kill-server
 	has_ended() { [ -n "$(completed)" ]; }
 	eventually has_ended

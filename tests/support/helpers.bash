@@ -37,6 +37,8 @@ setup() {
 }
 
 teardown() {
+	# What a program said before the test failed.
+	if [ -z "${BATS_TEST_COMPLETED-}" ] && [ -n "${stderr-}" ]; then printf 'stderr: %s\n' "$stderr"; fi
 	if declare -F cleanup >/dev/null; then cleanup; fi
 	# Servers that a subshell started are known by this file alone.
 	if [ -f "$BATS_TEST_TMPDIR/model-server.pids" ]; then

@@ -229,13 +229,14 @@ make(struct branches *b, struct error *err)
 static int
 rank(const struct branches *b, const struct step_result *r)
 {
-	bool all = b->group.work->step->strategy == STRATEGY_ALL;
+	enum step_strategy strategy = b->group.work->step->strategy;
+	bool all = strategy == STRATEGY_ALL;
 
 	if (r->error.code == ERROR_NONE)
 		return 4;
 	if (r->error.code == ERROR_WAITING)
 		return all ? 1 : 0;
-	if (is_cut(r->error.code) && !r->told)
+	if (is_cut(r->error.code) && !r->told && strategy != STRATEGY_BEST_EFFORT)
 		return 3;
 	if (all)
 		return 0;
@@ -325,21 +326,22 @@ pass_all(struct branches *b)
 		name_failure(b, foremost(b), &work->lost);
 }
 
-/* Whether the branches come to what the strategy wants. */
+/* Whether the branches come to what the strategy wants. A failure is let pass only if it is
+ * what the work of the branch came to. */
 static bool
 succeeds(const struct branches *b)
 {
 	size_t worst = foremost(b);
+	enum error_code code = worst < b->begun ? b->results[worst].error.code : ERROR_NONE;
 
 	switch (b->group.work->step->strategy) {
 	case STRATEGY_ANY:
 		return first_success(b) < b->begun;
 	case STRATEGY_BEST_EFFORT:
 		return b->interrupted.code == ERROR_NONE && first_success(b) < b->begun &&
-		    b->results[worst].error.code != ERROR_WAITING;
+		    (code == ERROR_NONE || error_of_work(code));
 	default:
-		return b->begun == b->count && worst < b->begun &&
-		    b->results[worst].error.code == ERROR_NONE;
+		return b->begun == b->count && worst < b->begun && code == ERROR_NONE;
 	}
 }
 

@@ -39,18 +39,21 @@ failed_status(int code, const struct error *error)
 }
 
 /* A step died: of the machine, if it could still say so. Else between its calls, or it
- * could not record one. */
+ * could not record one. death: NULL if none is known by name. */
 static void
 end_as_died(struct conclusion *c, const struct roster_death *death, int code)
 {
 	struct error error;
 
-	if (*death->reason != '\0')
+	if (death == NULL)
+		error_set(&error, ERROR_INTERRUPTED, NULL, "it, or a step in it, was killed");
+	else if (*death->reason != '\0')
 		error_set(&error, ERROR_SYSTEM, NULL, "%s", death->reason);
 	else
 		error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
 	end_as_failed(c, failed_status(code, &error), &error);
-	snprintf(c->step, sizeof c->step, "%s", death->process);
+	if (death != NULL)
+		snprintf(c->step, sizeof c->step, "%s", death->process);
 }
 
 /* A terminal call has decided; the workflow's own status tells how it failed, if so. */
@@ -61,6 +64,16 @@ end_as_decided(struct conclusion *c, const struct outcome *o, int code)
 		end_as_waiting(c, o);
 	else if (o->decision == OUTCOME_FAILURE)
 		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
+}
+
+/* Whether what failed says less than that somebody killed a step, or the last command that a
+ * shell waited for: one that had no time to begin, as likely as not. Steps behind it fail of
+ * what they do not get. */
+static bool
+is_told_by_death(const struct outcome *o, bool died, int code)
+{
+	return o->failed > 0 ? died && error_of_work(o->error.code) :
+	    o->waiting == 0 && (died || code == 128 + SIGKILL);
 }
 
 /* The workflow ended by itself: its status, and what its calls came to. */
@@ -78,6 +91,8 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 	} else if (died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM) {
 		/* Other calls failed of it, if any did: its own never ended. */
 		end_as_died(c, &death, code);
+	} else if (is_told_by_death(o, died, code)) {
+		end_as_died(c, died ? &death : NULL, code);
 	} else if (o->failed > 0) {
 		end_as_failed(c, failed_status(code, &o->error), &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
@@ -88,8 +103,6 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 		c->exit_code = code;
 		error_set(&c->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
-	} else if (died) {
-		end_as_died(c, &death, code);
 	}
 }
 

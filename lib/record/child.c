@@ -241,10 +241,10 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		e.links = span_of(links, strlen(links));
 	}
 	failed = append(c, &e, &payload, err);
-	/* What the machine did to it, no work around it has come to. */
+	/* What the machine did to it, no work around it has come to; nor to what somebody killed. */
 	if (failed == 0 && end->error != NULL && end->error->code == ERROR_SYSTEM)
 		roster_fail(&c->roster, end->error);
-	else if (failed == 0)
+	else if (failed == 0 && (end->error == NULL || end->error->code != ERROR_INTERRUPTED))
 		roster_end(&c->roster);
 	buffer_free(&payload);
 	binaries_free(&binaries);

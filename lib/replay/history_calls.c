@@ -254,7 +254,6 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	if (reused != NO_CALL)
 		c->failed_first = rec->calls[reused].failed_first;
 	c->of_work = known == ERROR_NONE || error_of_work(known);
-	c->waits = known == ERROR_WAITING;
 	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
 	c->cut = span_one_of(code, cut_codes);

@@ -103,15 +103,15 @@ settle_redone(struct recording *rec)
 				rec->calls[rec->calls[at].root].redone = true;
 }
 
-/* Whether what failed in the call stands with it. A best-effort group that waits has let pass
- * which of its branches failed. */
+/* Whether what failed in the call stands with it. A best-effort group that waits, or was cut
+ * off, has let pass which of its branches failed by their work. */
 static bool
 excuses_inside(const struct recording *rec, const struct recorded_call *around,
     const struct recorded_call *inside)
 {
 	if (around->state != RECALL_FAILED || rec->calls[around->root].redone)
 		return false;
-	return excused(rec, around) || (around->lenient && around->waits && inside->member);
+	return excused(rec, around) || (around->lenient && !around->of_work && inside->member && inside->of_work);
 }
 
 void

@@ -77,7 +77,6 @@ struct recorded_call {
 	bool tried;                  /* its failure stands (--try) */
 	bool allowed;                /* --allow-failure */
 	bool of_work;                /* its failure is what the work came to */
-	bool waits;                  /* for a person, or something in it does */
 	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
 	size_t failed_first;         /* whose failure it took over, or itself */
 	bool caught;                 /* the run went on because of its failure; kept there */

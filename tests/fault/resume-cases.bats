@@ -746,3 +746,19 @@ effects_in_a_group() {
 	same "$output" '["a"]'
 	same "$(cat log)" x
 }
+
+@test "what a killed step cut off in a child run is no result of the branch that the child is in" {
+	local kill branch
+	for kill in 'sh -c "test -e ok || kill -9 \$\$; exec cat"' \
+		'awf-step b -- sh -c "test -e ok || kill -9 \$PPID; cat"'; do
+		printf 'awf-step -n a -- echo x | %s\n' "$kill" >child.sh
+		for branch in 'awf-run ./child.sh | awf-step m -- cat' 'awf-run ./child.sh | cat' \
+			'awf-run -c "awf-run ./child.sh" | awf-step m -- cat'; do
+			rm -f ok
+			run ! awf-run -n -c "awf-step -n --parallel --strategy best-effort g -- '$branch' 'awf-step -n d -- echo d' | jq -c 'select(.metadata.error | not)' | awf-step -r -s z -- jq -c length"
+			touch ok
+			run -0 --separate-stderr awf-run --resume @
+			same "$output" 2
+		done
+	done
+}

@@ -354,6 +354,14 @@ compare_all(struct against *a, struct error *err)
 	return differ != 0 ? differ : compare_recorded(a, true, err);
 }
 
+/* What differs first has made the rest differ, be it by a way that no event tells of. */
+static void
+order_by_time(struct canonical *c)
+{
+	free(c->order);
+	c->order = graph_order_seq(&c->graph);
+}
+
 int
 against_recording(const char *recording, const char *replay, int attempt, struct difference *d,
     struct error *err)
@@ -369,6 +377,8 @@ against_recording(const char *recording, const char *replay, int attempt, struct
 		canonical_close(&a.recording);
 		return -1;
 	}
+	order_by_time(&a.recording);
+	order_by_time(&a.replay);
 	differ = compare_all(&a, err);
 	map_free(&a.unknown);
 	map_free(&a.taken);

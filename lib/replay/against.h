@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "replay/canonical.h"
 
-/* 0: they agree; 1: *d is the first difference, in the causal order of the recording
+/* 0: they agree; 1: *d is the first difference, in the order of the recording
  * (what only the replay has comes after all else); -1: *err, as canonical_open().
  * attempt: the recording's last. d is for difference_free() in all cases. */
 int against_recording(const char *recording, const char *replay, int attempt,

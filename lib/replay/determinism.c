@@ -287,15 +287,30 @@ compare_output(struct pair *p, struct determinism *d, struct error *err)
 }
 
 /* Without namespaces the paths differ in which the two ran, so what is recorded of
- * those is not compared. */
+ * those is not compared. What differs first in causal order may do so because a step did
+ * something else that no event leads to: it is told in the order of time, call by call. */
 static int
 compare_events(struct pair *p, char *const transcripts[2], struct determinism *d,
     struct error *err)
 {
-	if (p->specs[0].isolation == ISOLATION_NAMESPACES)
-		return canonical_compare(transcripts[0], transcripts[1], &d->difference, err);
-	return against_recording(transcripts[0], transcripts[1], p->specs[0].source->attempt,
-	    &d->difference, err);
+	const int attempt = p->specs[0].source->attempt;
+	struct difference by_call;
+	int differ = 0;
+
+	if (p->specs[0].isolation != ISOLATION_NAMESPACES)
+		return against_recording(transcripts[0], transcripts[1], attempt, &d->difference, err);
+	differ = canonical_compare(transcripts[0], transcripts[1], &d->difference, err);
+	if (differ != 1)
+		return differ;
+	memset(&by_call, 0, sizeof by_call);
+	differ = against_recording(transcripts[0], transcripts[1], attempt, &by_call, err);
+	if (differ == 1) {
+		difference_free(&d->difference);
+		d->difference = by_call;
+	} else {
+		difference_free(&by_call);
+	}
+	return differ == -1 ? -1 : 1;
 }
 
 static int

@@ -340,6 +340,15 @@ changed_files() {
 	same "$(ls "$AWF_STORAGE/replays")" ''
 }
 
+@test "the step that does something else is named, not one that reads from it" {
+	for _ in 1 2 3; do
+		awf-run -n -c 'seq 3 | awf-step -i lines m -- echo "$(date +%N)" | awf-run -c "awf-step c -- cat" |
+			awf-step -j 3 --each y -- awf-step -j 3 x -- cat | awf-step -r z -- cat'
+		run -3 --separate-stderr awf-verify --determinism
+		[[ $stderr == *': m:0:0: step.started '* ]]
+	done
+}
+
 cleanup() { cd / && rm -rf "${disk-}"; }
 
 @test "where memory is short, the copy of a workspace lies on disk" {

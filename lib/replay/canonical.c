@@ -6,9 +6,9 @@
 
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
-static const char *const drops_around_a_run[] = { "stderr", "stderr_bytes",
+static const char *const drops_with_stderr[] = { "stderr", "stderr_bytes",
 	"changed", "changed_more", "commit", "delay_ms", "duration_ms", "parts", "seal", "try", NULL };
-static const char *const *const payload_drops = drops_around_a_run + 2; /* any other's */
+static const char *const *const payload_drops = drops_with_stderr + 2; /* any other's */
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
 /* Members whose value has a canonical form of its own. */
@@ -79,20 +79,20 @@ write_payload(struct span payload, struct buffer *out)
 }
 
 static void
-write_payload_around_a_run(struct span payload, struct buffer *out)
+write_payload_without_stderr(struct span payload, struct buffer *out)
 {
-	write_object(payload, drops_around_a_run, &retries_form, out);
+	write_object(payload, drops_with_stderr, &retries_form, out);
 }
 
 static const struct member_form plain_form = { "payload", write_payload },
-    around_form = { "payload", write_payload_around_a_run };
+    around_form = { "payload", write_payload_without_stderr };
 
 static void
-write_line(struct span line, bool is_around, struct buffer *out)
+write_line(struct span line, bool around, struct buffer *out)
 {
 	bool cancelled = span_is(span_path(line, "payload", "error", "code", NULL), "cancelled");
 
-	write_object(line, line_drops, is_around || cancelled ? &around_form : &plain_form, out);
+	write_object(line, line_drops, around || cancelled ? &around_form : &plain_form, out);
 }
 
 void
@@ -101,7 +101,7 @@ canonical_line(const char *line, size_t len, struct buffer *out)
 	write_line(span_of(line, len), false, out);
 }
 
-/* The calls in whose names the name of one that is a run begins. */
+/* The calls in whose names the name of one begins that has no stderr as it was. */
 static int
 find_around(struct canonical *c, struct error *err)
 {
@@ -109,7 +109,7 @@ find_around(struct canonical *c, struct error *err)
 	int failed = 0;
 
 	for (uint32_t i = 0; i < c->graph.count && !failed; i++) {
-		if (!c->graph.nodes[i].child)
+		if (!c->graph.nodes[i].unlike)
 			continue;
 		buffer_clear(&name);
 		failed = canonical_call(c, &c->graph.nodes[i], &name, err);
@@ -121,9 +121,9 @@ find_around(struct canonical *c, struct error *err)
 	return failed;
 }
 
-/* 1: in the call of this event a run was made; -1 with *err. */
+/* 1: such a one is in the call of this event; -1 with *err. */
 static int
-is_around_a_run(struct canonical *c, const struct graph_node *node, struct error *err)
+is_around(struct canonical *c, const struct graph_node *node, struct error *err)
 {
 	struct buffer name = BUFFER_INIT;
 	int found;
@@ -154,12 +154,12 @@ int
 canonical_read(struct canonical *c, const struct graph_node *node, struct buffer *out,
     struct error *err)
 {
-	int is_around = is_around_a_run(c, node, err);
-	const char *line = is_around < 0 ? NULL : graph_line(&c->graph, node, err);
+	int around = is_around(c, node, err);
+	const char *line = around < 0 ? NULL : graph_line(&c->graph, node, err);
 
 	if (!line)
 		return -1;
-	write_line(span_of(line, node->length), is_around == 1, out);
+	write_line(span_of(line, node->length), around == 1, out);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
  *   - the seal of run.completed, which signs what prev says;
  *   - payload.stderr of a call in which another run was made, whose own stderr is in it: a
  *     replay takes what that run gave from the recording, which has no stderr of it; nor of
- *     one that was cancelled, which is not made again, and not what was made in it;
+ *     one that was cancelled, which is not made again, and not what was made in it, or of a
+ *     call around it;
  *   - payload.changed, changed_more and commit: what a call changed depends on what was
  *     there, of which a replay may have no snapshot, and has chance in it, as byte code
  *     and the dates in archives.
@@ -32,7 +33,7 @@ void canonical_line(const char *line, size_t len, struct buffer *out);
 /* A transcript on its way through its events in causal order. */
 struct canonical {
 	struct graph graph;
-	struct map around;             /* calls in which a run was made */
+	struct map around;             /* calls with others in them that have no stderr */
 	uint32_t *order;
 	uint32_t next;
 	const struct graph_node *node; /* of the event at hand */

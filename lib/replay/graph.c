@@ -160,7 +160,9 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	if (g->count + 1 >= GRAPH_NONE || g->cause_count >= GRAPH_NONE)
 		return error_set(err, ERROR_INVALID_INPUT, g->reader.path, "too many events");
 	node.type = (uint8_t)event.type;
-	node.child = event.child_run_id.at != NULL && event_type_starts_call(event.type);
+	node.unlike = event_type_starts_call(event.type) ? event.child_run_id.at != NULL :
+	    event_type_ends_call(event.type) &&
+	    span_is(span_path(event.payload, "error", "code", NULL), "cancelled");
 	node.attempt = said_attempt(&event);
 	g->nodes = grown(g->nodes, g->count, sizeof *g->nodes);
 	g->nodes[g->count++] = node;

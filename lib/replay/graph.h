@@ -47,7 +47,8 @@ struct graph_node {
 	int32_t attempt;
 	uint8_t type;        /* enum event_type */
 	bool parented;
-	bool child;          /* the start of a call that is a run of its own */
+	bool unlike;         /* a replay gives no stderr of the call as it was: it starts one that
+	                        is a run of its own, or ends one that was cancelled */
 };
 
 struct graph {

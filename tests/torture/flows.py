@@ -181,7 +181,7 @@ class Flow:
             work = f"act {name}.$(tainted {kind}) 1"
         step = f"awf-step {jobs}{name} -- {work}"
         if place == "input":
-            step = f"jq -c --arg more \"$(tainted {kind})\" '.data += $more' | {step}"
+            step = f"jq -c --arg more \"$(tainted {kind})\" '.data += \".\" + $more' | {step}"
         return step
 
     def unsteady(self, _):

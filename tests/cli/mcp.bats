@@ -514,6 +514,8 @@ null'
 
 @test "a server that would be fetched fails at once in a sandbox without network, and says what to allow" {
 	"$BUILD/libexec/awf/awf-sandbox" -- true || skip "this system lacks what a sandbox takes"
+	# How its sandbox ends is awaited.
+	patient
 	mkdir fetch
 	printf '%s\n' '#!/bin/sh' '[ "$npm_config_offline" = true ] || exec sleep 20' 'echo ENOTCACHED >&2' 'exit 1' >fetch/npx
 	chmod +x fetch/npx

@@ -74,16 +74,39 @@ later(uint32_t a, uint32_t b)
 /* The fork that left out what an event told: of a call that is, or the end of one in which
  * something is. */
 static uint32_t
+event_left_by(const struct recording *rec, const char *id)
+{
+	const size_t *call = map_get(&rec->by_event, id, ID_SIZE - 1);
+
+	if (call == NULL)
+		return 0;
+	return strcmp(id, rec->calls[*call].started) == 0 ? rec->calls[*call].left_by :
+	    later(rec->calls[*call].left_by, rec->calls[*call].reopened_by);
+}
+
+/* The same for a child run, as far as it is known what it has read. */
+static uint32_t
+child_left_by(const struct recording *rec, const struct recorded_reads *reads)
+{
+	uint32_t by = rec->calls[reads->call].left_by;
+
+	for (size_t i = 0; i < reads->count; i++)
+		by = later(by, event_left_by(rec, reads->events[i]));
+	return by;
+}
+
+static uint32_t
 cause_left_by(const struct recording *rec, struct span reference)
 {
-	size_t call = reading_find(rec, reference);
+	const struct recorded_reads *reads = NULL;
 	char id[ID_SIZE];
 
-	if (call == NO_CALL)
-		return 0;
+	if (span_type(reference) == 'o' && span_copy(span_member(reference, "run_id"), id, sizeof id))
+		reads = recording_reads(rec, id);
+	if (reads != NULL)
+		return child_left_by(rec, reads);
 	reading_reference(reference, id);
-	return strcmp(id, rec->calls[call].started) == 0 ? rec->calls[call].left_by :
-	    later(rec->calls[call].left_by, rec->calls[call].reopened_by);
+	return id[0] != '\0' ? event_left_by(rec, id) : 0;
 }
 
 static uint32_t
@@ -114,18 +137,51 @@ named_by_fork(const struct recording *rec, const struct recorded_call *c)
 
 /* A call that is left out, and what encloses it: that is to be done again. */
 static void
-leave_out(struct recording *rec, struct recorded_call *c, const struct event_view *view)
+leave_out_by(struct recording *rec, struct recorded_call *c, uint32_t by)
 {
-	if (rec->source >= rec->spec->other_count)
-		return;
-	c->left_by = later(c->left_by, later(named_by_fork(rec, c), any_cause_left_by(rec, view)));
-	if (c->enclosing != NO_CALL)
-		c->left_by = later(c->left_by, rec->calls[c->enclosing].left_by);
+	c->left_by = later(c->left_by, by);
 	if (c->left_by > 0)
 		for (size_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
 			rec->calls[i].reopened = true;
 			rec->calls[i].reopened_by = later(rec->calls[i].reopened_by, c->left_by);
 		}
+}
+
+static void
+leave_out(struct recording *rec, size_t call, const struct event_view *view)
+{
+	struct recorded_call *c = &rec->calls[call];
+	uint32_t by;
+
+	if (rec->source >= rec->spec->other_count)
+		return;
+	by = later(named_by_fork(rec, c), any_cause_left_by(rec, view));
+	if (c->enclosing != NO_CALL)
+		by = later(by, rec->calls[c->enclosing].left_by);
+	leave_out_by(rec, c, by);
+	if (c->child != NULL)
+		recording_read_child(rec, call);
+}
+
+/* When it ends, all is recorded that a child run can have read. */
+static void
+leave_out_child(struct recording *rec, size_t call)
+{
+	struct recorded_call *c = &rec->calls[call];
+	const struct recorded_reads *reads = NULL;
+
+	if (c->child != NULL && rec->source < rec->spec->other_count)
+		reads = recording_reads(rec, c->child);
+	if (reads != NULL)
+		leave_out_by(rec, c, child_left_by(rec, reads));
+}
+
+void
+recording_leave_out_children(struct recording *rec, size_t first_call)
+{
+	for (size_t i = first_call; i < rec->call_count; i++)
+		if (rec->calls[i].state == RECALL_OPEN)
+			leave_out_child(rec, i);
 }
 
 static struct recorded_call *
@@ -222,7 +278,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 		if (c->try_number > around->last_try)
 			around->last_try = c->try_number;
 	}
-	leave_out(rec, c, &at->view);
+	leave_out(rec, index, &at->view);
 	if (span_is(at->members[MODE], "rescue"))
 		recording_take_rescue(rec, index, &at->view);
 	map_put(&rec->by_id, id, strlen(id), index);
@@ -314,6 +370,7 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 	c->decided = false;
 	c->failed_first = index;
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
+	leave_out_child(rec, index);
 	reused = reading_find(rec, at->members[REUSED_FROM]);
 	if (recording_take_wait(c, at))
 		return;

@@ -118,6 +118,13 @@ struct index_source {
 	bool foreign;                /* another run's */
 };
 
+/* Events of the run around it, and of others, that a child run's steps had items of. */
+struct recorded_reads {
+	size_t call;                 /* the last that is that child run */
+	char (*events)[ID_SIZE];
+	size_t count;
+};
+
 struct recording {
 	const struct history_spec *spec;
 	struct recorded_call *calls;
@@ -129,6 +136,9 @@ struct recording {
 	size_t tool_count, tool_capacity;
 	struct recorded_catch *catches;
 	size_t catch_count, catch_capacity;
+	struct recorded_reads *reads; /* of the child runs in what a fork is made from */
+	size_t read_count;
+	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	size_t attempt;              /* that is being read, over all sources */
 	uint32_t source;             /* that is being read */
 	struct index_source *sources;

@@ -191,6 +191,7 @@ read_source(struct recording *rec, uint32_t number, struct error *err)
 	struct index_source *noted = &rec->sources[number];
 	struct stat status;
 	struct reader r;
+	size_t first_call = rec->call_count;
 	int failed;
 
 	map_free(&rec->by_id);
@@ -207,6 +208,8 @@ read_source(struct recording *rec, uint32_t number, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, source->path, "unable to look at it");
 	}
 	reader_close(&r);
+	if (failed == 0)
+		recording_leave_out_children(rec, first_call);
 	return failed;
 }
 
@@ -230,6 +233,9 @@ forget_names(struct recording *rec)
 	map_free(&rec->by_event);
 	map_free(&rec->by_path);
 	map_free(&rec->tool_by_event);
+	recording_free_reads(rec);
+	rec->reads = NULL;
+	rec->read_count = 0;
 }
 
 int

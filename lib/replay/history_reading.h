@@ -39,6 +39,14 @@ void recording_settle_claims(struct recording *rec);
 void recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view);
 void recording_settle_caught(struct recording *rec);
 
+/* history_nested.c: takes in what the child run of a call read; what one read, or one that it
+ * was made in, NULL if that is not known; and frees all of it. */
+void recording_read_child(struct recording *rec, size_t call);
+const struct recorded_reads *recording_reads(const struct recording *rec, const char *run_id);
+void recording_free_reads(struct recording *rec);
+/* At the end of a source: leaves out those of its child runs that have not ended. */
+void recording_leave_out_children(struct recording *rec, size_t first_call);
+
 void recording_take_started(struct recording *rec, const struct reading *at);
 void recording_take_completed(struct recording *rec, const struct reading *at);
 /* history_decided.c: a decision about a call that waits; an end that waits. Whether the

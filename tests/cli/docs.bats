@@ -340,3 +340,15 @@ mcp__files__number	read'
 	grep -q '<html' timeline.html
 	same "${lines[-1]}" "$(cat out/number)"
 }
+
+@test "awf-step(1): a secret among documents fails the run, harmless ones do not" {
+	mkdir papers && cd papers && mkdir docs
+	echo a >docs/a.txt
+	echo b >docs/b.txt
+	example awf-step.1 'q SECRET' >flow
+	run -0 --separate-stderr awf-run ./flow
+	same "$output$stderr" ''
+	echo SECRET >docs/b.txt
+	run -3 --separate-stderr awf-run ./flow
+	[[ $stderr == *docs/b.txt* && $stderr != *docs/a.txt* ]]
+}

@@ -208,3 +208,23 @@ null"
 	done
 	run -0 awf-run --fork @ --at "${call%%:*}"
 }
+
+@test "--at leaves out a child run that read from what it names, and who reads from that" {
+	local flow
+	for flow in 'awf-run -c "awf-step k -- cat made" | awf-step z -r -- cat' \
+		'awf-run -c "awf-run -c \"awf-step k -- cat made\"" | awf-step --each g -- sh -c "cat | awf-step z -- cat" | awf-step y -r -- cat' \
+		'awf-run -c "awf-step k -- sh -c \"cat made >copy; echo same\"" | awf-step z -r -- cat copy'; do
+		for first in "awf-step -n e -- sh -c 'cp val made; echo done' | $flow" \
+			"awf-step -n --each g1 -- sh -c \"awf-step -n e -- sh -c 'cp val made; echo done' | $(sed 's/[\\"]/\\&/g' <<<"${flow%% | *}")\" | ${flow#* | }"; do
+			echo old >val
+			same "$(awf-run -n --name f -c "$first")" old
+			echo new >val
+			at=e
+			[[ $first != *g1* ]] || at=g1.e
+			same "$(awf-run --fork @f --at "$at" 2>err)" new
+			# What did not come of it stands.
+			echo newer >val
+			same "$(awf-run --fork @f --at "$(grep -o '[yz] -r' <<<"$first" | cut -c1)" 2>err)" "$([[ $first == *copy* ]] && cat copy || echo new)"
+		done
+	done
+}

@@ -39,22 +39,20 @@ failed_status(int code, const struct error *error)
 }
 
 /* A step died: of the machine, if it could still say so. Else between its calls, or it
- * could not record one. death: NULL if none is known by name. */
+ * could not record one. */
 static void
 end_as_died(struct conclusion *c, const struct roster_death *death, int code)
 {
 	struct error error;
 
-	if (death == NULL)
-		error_set(&error, ERROR_INTERRUPTED, NULL, "it, or a step in it, was killed");
-	else if (*death->reason != '\0')
+	if (*death->reason != '\0')
 		error_set(&error, ERROR_SYSTEM, NULL, "%s", death->reason);
 	else
 		error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
 	end_as_failed(c, failed_status(code, &error), &error);
-	if (death != NULL)
-		snprintf(c->step, sizeof c->step, "%s", death->process);
+	snprintf(c->step, sizeof c->step, "%s", death->process);
 }
+
 
 /* A terminal call has decided; the workflow's own status tells how it failed, if so. */
 static void
@@ -66,14 +64,21 @@ end_as_decided(struct conclusion *c, const struct outcome *o, int code)
 		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
 }
 
-/* Whether what failed says less than that somebody killed a step, or the last command that a
- * shell waited for: one that had no time to begin, as likely as not. Steps behind it fail of
- * what they do not get. */
+/* Whether what failed says less than that a step was killed: steps behind that fail of what
+ * they do not get. */
 static bool
-is_told_by_death(const struct outcome *o, bool died, int code)
+is_told_by_death(const struct outcome *o)
 {
-	return o->failed > 0 ? died && error_of_work(o->error.code) :
-	    o->waiting == 0 && (died || code == 128 + SIGKILL);
+	return o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0;
+}
+
+/* What the status of the workflow alone tells. Who was killed, of a shell the last that it
+ * waited for, may have been a step that had no time to begin. */
+static enum error_code
+told_by_status(int code)
+{
+	return code == 128 + SIGPIPE ? ERROR_DOWNSTREAM_CLOSED :
+	    code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS;
 }
 
 /* The workflow ended by itself: its status, and what its calls came to. */
@@ -84,15 +89,14 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 	bool died = roster_died(s->run_directory, "", &death);
 	char text[64];
 	int code = process_exit_code(s->wait_status);
-	bool closed = code == 128 + SIGPIPE;
 
 	if (o->decision != OUTCOME_OPEN) {
 		end_as_decided(c, o, code);
 	} else if (died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM) {
 		/* Other calls failed of it, if any did: its own never ended. */
 		end_as_died(c, &death, code);
-	} else if (is_told_by_death(o, died, code)) {
-		end_as_died(c, died ? &death : NULL, code);
+	} else if (died && is_told_by_death(o)) {
+		end_as_died(c, &death, code);
 	} else if (o->failed > 0) {
 		end_as_failed(c, failed_status(code, &o->error), &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
@@ -101,7 +105,7 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 	} else if (code != 0) {
 		c->status = "failed";
 		c->exit_code = code;
-		error_set(&c->error, closed ? ERROR_DOWNSTREAM_CLOSED : ERROR_EXIT_STATUS, NULL, "%s",
+		error_set(&c->error, told_by_status(code), NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
 	}
 }

@@ -383,7 +383,7 @@ against_recording(const char *recording, const char *replay, int attempt, struct
 	}
 	order_by_time(&a.recording);
 	order_by_time(&a.replay);
-	differ = compare_all(&a, err);
+	differ = canonical_match(&a.recording, &a.replay, err) == 0 ? compare_all(&a, err) : -1;
 	map_free(&a.unknown);
 	map_free(&a.taken);
 	canonical_close(&a.recording);

@@ -101,9 +101,9 @@ canonical_line(const char *line, size_t len, struct buffer *out)
 	write_line(span_of(line, len), false, out);
 }
 
-/* The calls in whose names the name of one begins that has no stderr as it was. */
+/* Enters the calls in whose names the name of one begins that has no stderr as it was. */
 static int
-find_around(struct canonical *c, struct error *err)
+find_around(struct canonical *c, struct map *around, struct error *err)
 {
 	struct buffer name = BUFFER_INIT;
 	int failed = 0;
@@ -115,7 +115,7 @@ find_around(struct canonical *c, struct error *err)
 		failed = canonical_call(c, &c->graph.nodes[i], &name, err);
 		for (size_t at = 0; at < name.len && !failed; at++)
 			if (name.data[at] == '/')
-				map_put(&c->around, name.data, at, 1);
+				map_put(around, name.data, at, 1);
 	}
 	buffer_free(&name);
 	return failed;
@@ -144,10 +144,16 @@ canonical_open(struct canonical *c, const char *path, struct error *err)
 	if (graph_open(&c->graph, path, err) != 0)
 		return -1;
 	c->order = graph_order(&c->graph, err);
-	if (c->order && find_around(c, err) == 0)
+	if (c->order && find_around(c, &c->around, err) == 0)
 		return 0;
 	canonical_close(c);
 	return -1;
+}
+
+int
+canonical_match(struct canonical *a, struct canonical *b, struct error *err)
+{
+	return find_around(a, &b->around, err) == 0 ? find_around(b, &a->around, err) : -1;
 }
 
 int

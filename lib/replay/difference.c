@@ -262,7 +262,7 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 		canonical_close(&p.first);
 		return -1;
 	}
-	differ = compare_events(&p, d, err);
+	differ = canonical_match(&p.first, &p.second, err) == 0 ? compare_events(&p, d, err) : -1;
 	canonical_close(&p.first);
 	canonical_close(&p.second);
 	return differ;

@@ -127,7 +127,7 @@ decided() {
 	answer ''
 	shown 'edit\).*edit\)|Approve'
 	keys C-c
-	shown 'cancelled by signal 2'
+	shown 'awf-run: flow: cancelled by signal 2'
 	same "$(jq -r 'select(.type == "run.completed") | .payload.status' "$(transcript)")" cancelled
 	same "$(decided)" ''
 	awf-verify

@@ -420,8 +420,8 @@ is_top_level(const char *path)
  * after it. */
 #define LATE 10000000
 
-/* Takes in runs that started since the last look, the oldest first, up to the one
- * that is the latest now. */
+/* Takes in runs that started since the last look, the oldest first, but for the one that is
+ * the latest now: where that stands among them is not known before it has a line. */
 static int
 take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
 {
@@ -432,11 +432,11 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 
 	if (storage_list(s, &entries, &count, err) != 0)
 		return -1;
-	while (count > 0 && !failed && strcmp(entries[--count].run_id, latest) != 0) {
-		struct run_entry *entry = &entries[count];
+	while (count > 0 && !failed) {
+		struct run_entry *entry = &entries[--count];
 		char *path = storage_transcript(s, entry->run_id);
 
-		if (entry->started > since && !find_run(f, entry->run_id) && is_top_level(path)) {
+		if (entry->started > since && strcmp(entry->run_id, latest) != 0 && !find_run(f, entry->run_id) && is_top_level(path)) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
 			if (entry->started - LATE > f->since)
 				f->since = entry->started - LATE;

@@ -392,6 +392,21 @@ events() { # COUNT PAYLOAD: as input of append
 	kill "$TAIL"
 }
 
+@test "-F shows a run before the latest, which has written nothing yet" {
+	follow -F --json
+	awf-run true
+	lines 2
+	AWF_STORAGE=$PWD/other awf-run true
+	cp other/transcripts/*.jsonl "$AWF_STORAGE/transcripts/"
+	# Its file may be older than the first line of the run before, as file systems tell the time.
+	latest=transcripts/11111111-2222-4333-8444-555555555555.jsonl
+	touch -d '1 minute ago' "$AWF_STORAGE/$latest"
+	ln -s "$latest" "$AWF_STORAGE/new"
+	mv -T "$AWF_STORAGE/new" "$AWF_STORAGE/latest"
+	lines 4
+	kill "$TAIL"
+}
+
 @test "-F takes up a second run while the first goes on" {
 	hold true
 	first=$(basename "$(transcript)" .jsonl)

@@ -216,9 +216,9 @@ much_output() { # BYTES
 }
 
 @test "--timeout ends all descendants" {
-	run -3 --separate-stderr awf-step -n --timeout 300ms x -- sh -c 'setsid sleep 77 & sleep 77'
+	run -3 --separate-stderr awf-step -n --timeout 300ms x -- sh -c 'setsid sleep 77.01 & sleep 77.01'
 	same "$(jq -r .metadata.error.code <<<"$output")" timeout
-	run ! pgrep -f 'sleep 77'
+	run ! pgrep -f 'sleep 77.01'
 }
 
 @test "--timeout kills what ignores SIGTERM after 5 s" {

@@ -53,7 +53,6 @@ end_as_died(struct conclusion *c, const struct roster_death *death, int code)
 	snprintf(c->step, sizeof c->step, "%s", death->process);
 }
 
-
 /* A terminal call has decided; the workflow's own status tells how it failed, if so. */
 static void
 end_as_decided(struct conclusion *c, const struct outcome *o, int code)

@@ -436,7 +436,8 @@ take_missed(struct follow *f, const struct storage *s, const char *latest, struc
 		struct run_entry *entry = &entries[--count];
 		char *path = storage_transcript(s, entry->run_id);
 
-		if (entry->started > since && strcmp(entry->run_id, latest) != 0 && !find_run(f, entry->run_id) && is_top_level(path)) {
+		if (entry->started > since && strcmp(entry->run_id, latest) != 0 &&
+		    !find_run(f, entry->run_id) && is_top_level(path)) {
 			failed = follow_add(f, path, entry->run_id, err) == NULL;
 			if (entry->started - LATE > f->since)
 				f->since = entry->started - LATE;

@@ -295,7 +295,7 @@ compare_events(struct pair *p, char *const transcripts[2], struct determinism *d
 {
 	const int attempt = p->specs[0].source->attempt;
 	struct difference by_call;
-	int differ = 0;
+	int differ;
 
 	if (p->specs[0].isolation != ISOLATION_NAMESPACES)
 		return against_recording(transcripts[0], transcripts[1], attempt, &d->difference, err);

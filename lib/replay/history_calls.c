@@ -147,6 +147,16 @@ leave_out_by(struct recording *rec, struct recorded_call *c, uint32_t by)
 		}
 }
 
+/* Whether a fork, from this source or from a later one, leaves something out. */
+static bool
+leaves_out(const struct recording *rec)
+{
+	for (size_t i = rec->source; i < rec->spec->other_count; i++)
+		if (rec->spec->others[i].left_out != NULL)
+			return true;
+	return false;
+}
+
 static void
 leave_out(struct recording *rec, size_t call, const struct event_view *view)
 {
@@ -159,7 +169,7 @@ leave_out(struct recording *rec, size_t call, const struct event_view *view)
 	if (c->enclosing != NO_CALL)
 		by = later(by, rec->calls[c->enclosing].left_by);
 	leave_out_by(rec, c, by);
-	if (c->child != NULL)
+	if (c->child != NULL && leaves_out(rec))
 		recording_read_child(rec, call);
 }
 

@@ -25,40 +25,48 @@ add_event(struct recorded_reads *r, struct span reference)
 	memcpy(r->events[r->count++], id, ID_SIZE);
 }
 
+static void read_run(struct recording *rec, size_t number, const char *directory,
+    const char *run_id);
+
+static void
+take_started(struct recording *rec, size_t number, const char *directory,
+    const struct event_view *view)
+{
+	struct span_walk walk;
+	struct span key, link;
+	char nested[ID_SIZE];
+
+	add_event(&rec->reads[number], view->parent_event_id);
+	if (view->links.at != NULL) {
+		span_walk_begin(&walk, view->links);
+		while (span_walk_next(&walk, &key, &link))
+			add_event(&rec->reads[number], link);
+	}
+	if (span_copy(view->child_run_id, nested, sizeof nested) && id_valid(nested, strlen(nested)) &&
+	    map_get(&rec->reads_by_run, nested, strlen(nested)) == NULL)
+		read_run(rec, number, directory, nested);
+}
+
 /* A record that is not there, or damaged, tells as much as there is of it. */
 static void
 read_run(struct recording *rec, size_t number, const char *directory, const char *run_id)
 {
 	char *name = memory_format("%s.jsonl", run_id), *path = path_join(directory, name);
 	struct error err = ERROR_INIT;
+	struct event_view view;
 	struct reader reader;
 	const char *line;
 	size_t len;
 
-	free(name);
 	map_put(&rec->reads_by_run, run_id, strlen(run_id), number);
 	if (reader_open(&reader, path, &err) == 0) {
-		while (reader_next(&reader, &line, &len, &err) == 1) {
-			struct event_view view;
-			struct span_walk walk;
-			struct span key, link;
-			char nested[ID_SIZE];
-
-			if (event_view(line, len, &view) != 0 || !event_type_starts_call(view.type))
-				continue;
-			add_event(&rec->reads[number], view.parent_event_id);
-			if (span_type(view.links) == 'a') {
-				span_walk_begin(&walk, view.links);
-				while (span_walk_next(&walk, &key, &link))
-					add_event(&rec->reads[number], link);
-			}
-			if (span_copy(view.child_run_id, nested, sizeof nested) && id_valid(nested, strlen(nested)) &&
-			    map_get(&rec->reads_by_run, nested, strlen(nested)) == NULL)
-				read_run(rec, number, directory, nested);
-		}
+		while (reader_next(&reader, &line, &len, &err) == 1)
+			if (event_view(line, len, &view) == 0 && event_type_starts_call(view.type))
+				take_started(rec, number, directory, &view);
 		reader_close(&reader);
 	}
 	free(path);
+	free(name);
 }
 
 void

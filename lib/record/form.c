@@ -445,9 +445,14 @@ static const struct shape stdin_shape = { "stdin", stdin_rules, COUNT(stdin_rule
 static bool
 is_stdin(struct cursor *c, const struct rule *rule, struct span *value)
 {
+	const char *start = c->at;
+
 	(void)rule;
-	*value = span_of(c->at, 0);
-	return check_object(c, &stdin_shape);
+	*value = span_of(start, 0);
+	if (!check_object(c, &stdin_shape))
+		return false;
+	value->len = (size_t)(c->at - start);
+	return true;
 }
 
 static const struct rule seal_rules[] = {

@@ -26,7 +26,7 @@ cleanup() {
 
 @test "-v says what was checked" {
 	run -0 awf-verify -v
-	[[ $output == *": $events events, 1 attempts, 2 calls, 0 tool calls, 0 blobs"* ]]
+	[[ $output == *": $events events, 1 attempts, 2 calls, 0 tool calls, 1 blobs"* ]]
 	[[ $output == *"checked: JSON, whole lines, schema, seq, prev, time, ids, causes, pairs"* ]]
 }
 
@@ -83,6 +83,18 @@ cleanup() {
 	printf x >>"$blob"
 	run -3 awf-verify
 	[[ $output == *": blobs: blob "*"is not the 1000 bytes that it should be: see $blob" ]]
+	rm "$blob"
+	run -3 awf-verify
+	[[ $output == *": blobs: blob "*"is missing: no $blob" ]]
+}
+
+@test "what the workflow printed is checked as all else that is kept" {
+	awf-run -c 'echo printed' >out
+	awf-verify
+	blob=$(grep -lx printed "$AWF_STORAGE"/blobs/*/*)
+	echo changed >"$blob"
+	run -3 awf-verify
+	[[ $output == *": blobs: blob "*": see $blob" ]]
 	rm "$blob"
 	run -3 awf-verify
 	[[ $output == *": blobs: blob "*"is missing: no $blob" ]]

@@ -185,18 +185,21 @@ child_started(struct child *c, const struct child_start *start,
 	return 0;
 }
 
-/* binaries: what of the result stands in blobs. */
+/* Who reads from the child has what it printed, though it failed; one that printed nothing has
+ * no result then. binaries: what of it stands in blobs. */
 static void
 write_outcome(const struct child_end *end, struct writer *w, struct binaries *binaries)
 {
 	const struct results results = { .list = end->result, .count = 1 };
+	bool failed = end->error != NULL && end->error->code != ERROR_NONE;
 
-	if (end->error != NULL && end->error->code != ERROR_NONE) {
+	if (failed)
 		call_write_error(w, "error", end->error);
-	} else if (end->result != NULL) {
+	if (end->result != NULL && !(failed && data_nothing(end->result))) {
 		results_write(&results, w);
 		binaries_add_results(binaries, &results);
-	} else if (end->reused_from.event_id == NULL) {
+	} else if (end->result == NULL && !(failed && end->stdout_bytes == 0) &&
+	    end->reused_from.event_id == NULL) {
 		writer_member_integer(w, "stdout_bytes", end->stdout_bytes);
 	}
 }

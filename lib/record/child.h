@@ -79,7 +79,7 @@ int child_started(struct child *c, const struct child_start *start,
     const struct child_recorded *claims, struct error *err);
 
 struct child_end {
-	const struct data *result;   /* what it wrote on stdout; NULL: it is not known, or */
+	const struct data *result;   /* what it wrote on stdout; NULL: it is not known */
 	const struct error *error;   /* why it failed; code ERROR_NONE: it did not */
 	int exit_code;
 	const char *completed;       /* event id of its run.completed; NULL: it has none (yet) */

@@ -103,6 +103,12 @@ data_binary(const struct data *d)
 	return decoded;
 }
 
+bool
+data_nothing(const struct data *d)
+{
+	return span_is(span_of(buffer_string(&d->json), d->json.len), "");
+}
+
 void
 data_feed(const struct data *d, struct buffer *out)
 {

@@ -37,6 +37,8 @@ void data_copy(struct data *to, const struct data *from);
 /* Whether it is bytes in base64; what jq has put in their place may not be, though
  * the metadata still says so. */
 bool data_binary(const struct data *d);
+/* Whether it is an empty text. */
+bool data_nothing(const struct data *d);
 /* The bytes that a command gets: text with its LF, binary decoded, JSON as one
  * line, null as nothing. */
 void data_feed(const struct data *d, struct buffer *out);

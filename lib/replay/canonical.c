@@ -6,9 +6,10 @@
 
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
-static const char *const drops_with_stderr[] = { "stderr", "stderr_bytes",
+static const char *const drops_of_cut_off[] = { "result", "stdout_bytes", "stderr", "stderr_bytes",
 	"changed", "changed_more", "commit", "delay_ms", "duration_ms", "parts", "seal", "try", NULL };
-static const char *const *const payload_drops = drops_with_stderr + 2; /* any other's */
+static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
+static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
 /* Members whose value has a canonical form of its own. */
@@ -84,15 +85,26 @@ write_payload_without_stderr(struct span payload, struct buffer *out)
 	write_object(payload, drops_with_stderr, &retries_form, out);
 }
 
+/* How far it came is chance. */
+static void
+write_payload_cut_off(struct span payload, struct buffer *out)
+{
+	write_object(payload, drops_of_cut_off, &retries_form, out);
+}
+
 static const struct member_form plain_form = { "payload", write_payload },
-    around_form = { "payload", write_payload_without_stderr };
+    around_form = { "payload", write_payload_without_stderr },
+    cut_off_form = { "payload", write_payload_cut_off };
 
 static void
 write_line(struct span line, bool around, struct buffer *out)
 {
-	bool cancelled = span_is(span_path(line, "payload", "error", "code", NULL), "cancelled");
+	static const char *const cut_off[] = { "cancelled", "interrupted", "timeout",
+		"downstream_closed", NULL };
+	struct span code = span_path(line, "payload", "error", "code", NULL);
 
-	write_object(line, line_drops, around || cancelled ? &around_form : &plain_form, out);
+	write_object(line, line_drops, span_one_of(code, cut_off) != NULL ? &cut_off_form :
+	    around ? &around_form : &plain_form, out);
 }
 
 void

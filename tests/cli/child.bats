@@ -147,7 +147,7 @@ sub 2 lines, N KiB'
 	same "$output" "hi
 got 7"
 	same "${stderr_lines[-2]}" "awf-run: top: step sub:0:0 failed: exit status 7"
-	same "$(calls '[.exit_code, .error, .result]')" '[7,{"code":"exit_status","message":"exit status 7"},null]'
+	same "$(calls '[.exit_code, .error, .result]')" '[7,{"code":"exit_status","message":"exit status 7"},"hi"]'
 	run -7 --separate-stderr awf-run -n --name top -c 'awf-run -n --name sub -c "printf \"\\377\"; exit 7"'
 	same "$output" $'\377'
 	same "$(calls '[.exit_code, .error.code, .result]')" '[7,"exit_status",null]'
@@ -578,6 +578,25 @@ ledger() { tr '\n' ' ' <ledger; }
 		awf-run -n --detach --name d -c true'
 	run -0 --separate-stderr awf-replay -q --isolation "$kind"
 	awf-verify --determinism --isolation "$kind"
+}
+
+@test "replay: what a child printed that failed is there for who read from it" {
+	printf '#!/bin/sh\necho plain; exit 3\n' >plain.awf
+	printf '#!/bin/sh\nawf-step k -- cat\n' >passes.awf
+	chmod +x plain.awf passes.awf
+	while IFS='|' read -r code workflow; do
+		run -"$code" --separate-stderr awf-run -n -c "$workflow"
+		printed=${output//\"token\":\"*\"/}
+		run -0 --separate-stderr awf-replay -q
+		same "${output//\"token\":\"*\"/}" "$printed"
+		run -0 awf-verify --determinism -q
+	done <<-'END'
+		0|awf-run --try -n ./plain.awf | awf-step b -- cat
+		3|awf-run -n ./plain.awf
+		3|echo in | awf-step a -- false | awf-run ./passes.awf | awf-step b -- cat
+		3|awf-run -n --try ./missing.awf; awf-run -n -c 'exit 3'
+	END
+	same "$(jq -c 'select(.type == "step.call_workflow.completed").payload | has("result")' "$(transcript)")" $'false\nfalse'
 }
 
 @test "replay: after a resume, and of the child by itself" {

@@ -291,6 +291,8 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	leave_out(rec, index, &at->view);
 	if (span_is(at->members[MODE], "rescue"))
 		recording_take_rescue(rec, index, &at->view);
+	else
+		recording_take_missed(rec, &at->view);
 	map_put(&rec->by_id, id, strlen(id), index);
 	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
 }
@@ -386,8 +388,14 @@ recording_take_completed(struct recording *rec, const struct reading *at)
 		return;
 	if (reused != NO_CALL && rec->calls[reused].decided)
 		read_reused(rec, c, reused);
-	else if (at->members[FAILURE].at != NULL)
+	else if (at->members[FAILURE].at != NULL) {
 		read_failure(rec, c, at, reused);
+		rec->branch_failed |= c->member && rec->calls[c->enclosing].lenient;
+		if (c->of_work)
+			recording_take_missed(rec, &at->view);
+		if (c->child != NULL)
+			recording_take_child_missed(rec, index);
+	}
 	else if (at->members[SKIPPED].at != NULL)
 		read_skipped(rec, c, at);
 	else if (at->members[RESULT].at == NULL && reused != NO_CALL)

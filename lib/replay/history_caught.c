@@ -4,8 +4,9 @@
  * resume takes its end over, as it does a result, lest the call has its effects once more
  * and what was done about its failure stays. A failure that nothing came of is tried anew.
  *
- * A best-effort group ends well with branches that failed. Of one that nobody caught, which is
- * why the run failed, its body runs again: the others stand for themselves.
+ * A best-effort group lets pass what its branches failed with, so that stands with it. But where
+ * the failure of one went on to a step that did nothing for it, or to a group or a child run that
+ * failed with it, the body of the group runs again: its other branches stand for themselves.
  *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
  * that is known at the end, by how it ended itself: one that failed by its own work has not.
@@ -73,12 +74,64 @@ catches(const struct recording *rec, size_t rescue)
 	    excused(rec, c);
 }
 
+/* What an event has for a cause: the failure of a branch of a best-effort group? */
+static void
+note_missed(struct recording *rec, const char *event_id)
+{
+	const size_t *found = map_get(&rec->by_event, event_id, strlen(event_id));
+	const struct recorded_call *c = found != NULL ? &rec->calls[*found] : NULL;
+
+	if (c != NULL && c->member && c->state == RECALL_FAILED && strcmp(event_id, c->started) != 0)
+		rec->calls[c->failed_first].missed = true;
+}
+
+void
+recording_take_missed(struct recording *rec, const struct event_view *view)
+{
+	struct span_walk walk;
+	struct span key, link;
+	char id[ID_SIZE];
+
+	reading_reference(view->parent_event_id, id);
+	note_missed(rec, id);
+	if (view->links.at == NULL)
+		return;
+	span_walk_begin(&walk, view->links);
+	while (span_walk_next(&walk, &key, &link)) {
+		reading_reference(link, id);
+		note_missed(rec, id);
+	}
+}
+
+void
+recording_take_child_missed(struct recording *rec, size_t call)
+{
+	const struct recorded_reads *reads;
+
+	if (!rec->branch_failed)
+		return;
+	recording_read_child(rec, call);
+	reads = recording_reads(rec, rec->calls[call].child);
+	for (size_t i = 0; reads != NULL && i < reads->count; i++)
+		note_missed(rec, reads->events[i]);
+}
+
 /* Its group, and what that is in, has not ended for good. */
 static void
 reopen_around(struct recording *rec, size_t branch)
 {
 	for (size_t i = rec->calls[branch].enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
 		rec->calls[recording_latest(rec, i)].reopened = true;
+}
+
+/* Whether a call around it failed, and the run went on from that. */
+static bool
+stands_around(const struct recording *rec, size_t call)
+{
+	for (size_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
+		if (recording_failure_stands(rec, recording_latest(rec, i)))
+			return true;
+	return false;
 }
 
 static void
@@ -88,7 +141,7 @@ settle_branches(struct recording *rec)
 		const struct recorded_call *c = &rec->calls[i];
 
 		if (c->member && c->state == RECALL_FAILED && c->claimed_by == NO_CALL &&
-		    rec->calls[c->enclosing].lenient && !excused(rec, c))
+		    rec->calls[c->enclosing].lenient && !excused(rec, c) && !stands_around(rec, i))
 			reopen_around(rec, i);
 	}
 }
@@ -103,15 +156,20 @@ settle_redone(struct recording *rec)
 				rec->calls[rec->calls[at].root].redone = true;
 }
 
-/* Whether what failed in the call stands with it. A best-effort group that waits, or was cut
- * off, has let pass which of its branches failed by their work. */
+/* Whether what failed in the call stands with it. A best-effort group that did not fail by its
+ * work has let pass which of its branches failed by theirs. */
 static bool
 excuses_inside(const struct recording *rec, const struct recorded_call *around,
     const struct recorded_call *inside)
 {
-	if (around->state != RECALL_FAILED || rec->calls[around->root].redone)
+	bool failed = around->state == RECALL_FAILED;
+
+	if (rec->calls[around->root].redone)
 		return false;
-	return excused(rec, around) || (around->lenient && !around->of_work && inside->member && inside->of_work);
+	if (failed && excused(rec, around))
+		return true;
+	return around->lenient && !(failed && around->of_work) && inside->member &&
+	    inside->of_work && !rec->calls[inside->failed_first].missed;
 }
 
 void

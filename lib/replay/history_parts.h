@@ -80,6 +80,8 @@ struct recorded_call {
 	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
 	size_t failed_first;         /* whose failure it took over, or itself */
 	bool caught;                 /* the run went on because of its failure; kept there */
+	bool missed;                 /* of a branch: something behind it came to nothing because of
+	                                its failure; kept there */
 	bool redone;                 /* it, or a call in it, is to be made again; kept at the root */
 	bool doubt_inside;           /* nobody knows whether an effect in it happened; kept at
 	                                the root */
@@ -136,7 +138,9 @@ struct recording {
 	size_t tool_count, tool_capacity;
 	struct recorded_catch *catches;
 	size_t catch_count, catch_capacity;
-	struct recorded_reads *reads; /* of the child runs in what a fork is made from */
+	bool branch_failed;          /* of a best-effort group */
+	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
+	                                that failed behind a branch that did */
 	size_t read_count;
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	size_t attempt;              /* that is being read, over all sources */

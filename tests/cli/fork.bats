@@ -228,3 +228,19 @@ null"
 		done
 	done
 }
+
+@test "--at leaves a branch that failed beside what it names in a best-effort group" {
+	cat >flow.awf <<-'END'
+		#!/bin/sh
+		echo in | awf-step --parallel --strategy best-effort g -- 'awf-step a -- sh -c "echo a >>ledger; cat - v"' \
+			'awf-step b --effects external -- sh -c "echo b >>ledger; exit 3"' | jq -c '[.data, .metadata.error.code]'
+	END
+	chmod +x flow.awf
+	echo 1 >v
+	run -0 awf-run --id-file id ./flow.awf </dev/null
+	echo 2 >v
+	rm ledger
+	run -0 --separate-stderr awf-run --fork "$(cat id)" --at g.a </dev/null
+	same "$output" $'["in\\n2",null]\n["in","exit_status"]'
+	same "$(cat ledger)" a
+}

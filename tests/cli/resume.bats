@@ -684,6 +684,44 @@ dies_in_stdin() {
 	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '1 1'
 }
 
+@test "a best-effort group that did not fail stands, with what its branches failed with" {
+	cat >bin/group <<-'END'
+		#!/bin/sh
+		exec awf-step --parallel --strategy best-effort g -- 'awf-step a -- effect a' \
+			'awf-step b --effects external -- sh -c "effect b; exit 3"' "$@"
+	END
+	printf '#!/bin/sh\nexec jq -c "select(.metadata.error | not)"\n' >bin/good
+	printf '#!/bin/sh\nexec jq -c "select(.metadata.error)"\n' >bin/bad
+	printf '#!/bin/sh\n[ -e ok ] && exec cat\n' >bin/fixed
+	printf '#!/bin/sh\nawf-step in -- cat\n' >child.awf
+	chmod +x bin/* child.awf
+	# A workflow, and how often a and b have had their effects after a resume.
+	while IFS='|' read -r calls workflow; do
+		rm -f ok ./*.ledger
+		flow "echo hi | $workflow"
+		run -3 awf-run --id-file id ./flow.awf </dev/null
+		touch ok
+		run awf-run --resume "$(cat id)" </dev/null
+		same "$workflow: $(wc -l <a.ledger) $(wc -l <b.ledger)" "$workflow: $calls"
+	done <<-'END'
+		1 1|group | good | awf-step z -- fixed
+		1 1|awf-step --each o -- sh -c 'group | good | awf-step z -- fixed'
+		1 1|awf-step --allow-failure --each o -- sh -c 'group | bad' | awf-step z -- fixed
+		1 2|awf-step --allow-failure --each o -- group | awf-step z -- fixed
+		1 2|awf-step --each o -- group
+		1 2|group | awf-step x -- cat | awf-step -s join -- cat
+		1 2|group | awf-run ./child.awf
+	END
+	# One that everything was killed in is no other.
+	rm -f ok ./*.ledger
+	flow 'echo hi | group "sleep 0.1; die b.ledger" | jq -c "[.data, .metadata.error.code]"'
+	dies ./flow.awf </dev/null
+	eventually awf-run --resume "$(cat id)" </dev/null >out
+	same "$(cat out)" $'["hi",null]\n["hi","exit_status"]\n["hi",null]'
+	same "$(wc -l <a.ledger) $(wc -l <b.ledger)" '1 1'
+	awf-verify "$AWF_STORAGE"
+}
+
 @test "--skip of a rescue passes on what it was given, and the failure is made good" {
 	flow 'cat | awf-step fetch -- false | awf-step --rescue --effects external mail -- sh -c "effect mail; die" |
 		awf-step after -r -- tr a-z A-Z'

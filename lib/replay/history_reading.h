@@ -35,8 +35,8 @@ size_t reading_find(const struct recording *rec, struct span reference);
 void recording_settle_claims(struct recording *rec);
 
 /* history_caught.c: what a call with --rescue was given; what one without, or the end of one
- * that failed by its work, or a child run that failed, had instead of lines; and when all is read: which failures the run
- * went on from. */
+ * that failed by its work, or a child run that failed, had instead of lines; and when all is
+ * read: which failures the run went on from. */
 void recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view);
 void recording_take_missed(struct recording *rec, const struct event_view *view);
 void recording_take_child_missed(struct recording *rec, size_t call);

@@ -54,6 +54,8 @@ struct recalled {
 	enum recall_decision decided;    /* where an effect is in doubt, or it is changed */
 	bool stands;                 /* it failed, and the run went on from that: so it does now;
 	                                of a child run: so does what failed in it */
+	bool encloses;               /* others were made in it, in the attempt that did its work */
+	bool unknown;                /* (replay) claim() found none, whatever its input */
 	bool changed;                /* decided although its input or definition is another:
 	                                nothing of it is to be used */
 	char run_id[ID_SIZE];        /* of the recording, if it is another run's; else "" */
@@ -147,6 +149,7 @@ const char *recall_root(const char *enclosing);
 
 struct recall {
 	enum recall_mode mode;
+	bool cut_off;                /* (replay) the recording was ended from outside */
 	void *history;
 	/* Chooses the recorded call that this one is, and keeps others from choosing it.
 	 * 1: *r is filled; 0: there is none, the call is new; -1 with *err:

@@ -120,7 +120,8 @@ working_recall(struct working *work, struct error *err)
 		*err = why;
 		return -1;
 	}
-	work->beyond = found == -1 && reader_went(work->step);
+	work->beyond = found == -1 && ((recall->cut_off && work->recalled.unknown) ||
+	    reader_went(work->step));
 	if (found == -1 && work->error.code == ERROR_NONE) {
 		work->error = why;
 		work->skipped = NULL;
@@ -381,7 +382,7 @@ replay_stands(struct working *work)
 		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recorded call was skipped");
 		return true;
 	}
-	if (done_elsewhere(r) || (s->passes && done_before(r))) {
+	if (done_elsewhere(r) || ((s->passes || r->encloses) && done_before(r))) {
 		take_end(work);
 		return true;
 	}

@@ -42,7 +42,8 @@ struct working {
 	bool recalls;              /* a recorded call is taken over */
 	bool reused;               /* its result is this call's */
 	bool taken;                /* so is its end, in a replay too */
-	bool beyond;               /* a replay: not made, for nobody read it any more */
+	bool beyond;               /* a replay: not made, for nobody read it any more, or the
+	                              recording was ended before it */
 	/* What came of it. */
 	struct data *results;
 	size_t result_count;

@@ -323,12 +323,28 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 	return differ != 0 || child == NULL ? differ : compare_missing(a, child, err);
 }
 
+/* Whether the attempt was ended from outside, so that a replay may go further. */
+static int
+cut_off(struct against *a, bool *cut_off, struct error *err)
+{
+	int got;
+
+	*cut_off = true;
+	a->recording.next = 0;
+	while ((got = canonical_next(&a->recording, err)) == 1)
+		if (a->recording.node->attempt == a->attempt &&
+		    a->recording.node->type == EVENT_RUN_COMPLETED)
+			*cut_off = !end_counts(&a->recording);
+	return got;
+}
+
 /* What only the replay did, or did of what an earlier attempt had recorded. */
 static int
 compare_replayed(struct against *a, struct error *err)
 {
 	const struct graph_node *other;
-	int got, differ = 0;
+	bool further;
+	int got, differ = cut_off(a, &further, err);
 
 	while (differ == 0 && (got = canonical_next(&a->replay, err)) != 0) {
 		const struct graph_node *node = a->replay.node;
@@ -338,8 +354,10 @@ compare_replayed(struct against *a, struct error *err)
 		if (node->type == EVENT_RUN_STARTED || node->type == EVENT_RUN_COMPLETED)
 			continue;
 		other = counterpart(&a->recording, node->id);
-		if (other == NULL)
+		if (other == NULL && !further)
 			differ = tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
+		else if (other == NULL)
+			continue;
 		else if (other->attempt != a->attempt)
 			differ = compare(a, other, node, err);
 	}

@@ -140,7 +140,8 @@ is_around(struct canonical *c, const struct graph_node *node, struct error *err)
 	struct buffer name = BUFFER_INIT;
 	int found;
 
-	if (c->around.count == 0 || node->type != EVENT_STEP_COMPLETED)
+	if (c->around.count == 0 ||
+	    (node->type != EVENT_STEP_COMPLETED && node->type != EVENT_TOOL_RESULT))
 		return 0;
 	found = canonical_call(c, node, &name, err);
 	if (found == 0)

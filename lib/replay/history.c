@@ -19,6 +19,7 @@ add_child(struct history_summary *summary, const struct recording *rec, size_t c
 	child->path = memory_text(c->path);
 	snprintf(child->run_id, sizeof child->run_id, "%s", c->child);
 	child->excused = recording_child_excused(rec, call);
+	child->forked = c->begin.source < rec->spec->other_count;
 }
 
 static void
@@ -30,8 +31,7 @@ summarise(const struct recording *rec, struct history_summary *summary)
 		if (!recording_counts(rec, i))
 			continue;
 		summary->calls++;
-		if (c->child != NULL && c->state != RECALL_SUCCEEDED &&
-		    c->begin.source == rec->spec->other_count)
+		if (c->child != NULL && c->state != RECALL_SUCCEEDED)
 			add_child(summary, rec, i);
 	}
 	summary->attempts = rec->own_attempts;

@@ -62,6 +62,7 @@ struct history_child {
 	char *call, *path;
 	char run_id[ID_SIZE];
 	bool excused;                /* it failed, and its parent went on from that */
+	bool forked;                 /* it is of what the run was forked from, and will be too */
 };
 
 struct history_source {
@@ -89,7 +90,7 @@ struct history_summary {
 	int64_t calls;               /* records */
 	struct history_doubt *doubts;
 	size_t doubt_count;
-	struct history_child *children; /* of own */
+	struct history_child *children;
 	size_t child_count;
 	int attempts;                /* in own */
 	char status[16];             /* of own's last run.completed, "" if it has none */

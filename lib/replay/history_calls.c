@@ -270,6 +270,7 @@ recording_take_started(struct recording *rec, const struct reading *at)
 	c->allowed = span_is(at->members[MODE], "allow-failure");
 	c->race = span_is(at->members[STRATEGY], "any");
 	c->lenient = span_is(at->members[STRATEGY], "best-effort");
+	c->runs_command = at->members[BLOCKS].at != NULL;
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
 	c->member = c->enclosing != NO_CALL && rec->calls[c->enclosing].members &&
 	    call_is_member(c->id);
@@ -324,6 +325,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 	c->of_work = known == ERROR_NONE || error_of_work(known);
 	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
+	c->closed = known == ERROR_DOWNSTREAM_CLOSED;
 	c->cut = span_one_of(code, cut_codes);
 	if (c->cut == NULL && exit_code > 128)
 		c->cut = "ended by a signal";

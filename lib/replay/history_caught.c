@@ -4,9 +4,13 @@
  * resume takes its end over, as it does a result, lest the call has its effects once more
  * and what was done about its failure stays. A failure that nothing came of is tried anew.
  *
- * A best-effort group lets pass what its branches failed with, so that stands with it. But where
+ * A best-effort group lets pass what its branches failed with, so that stands with it, but where
  * the failure of one went on to a step that did nothing for it, or to a group or a child run that
- * failed with it, the body of the group runs again: its other branches stand for themselves.
+ * failed with it.
+ *
+ * A call that succeeded although one in it failed, and nobody caught that, is why the run failed
+ * (record/outcome.h): its body runs again, and what else is in it stands for itself. So does that
+ * of one in which a call waited. One that has effects of its own is left as it is.
  *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
  * that is known at the end, by how it ended itself: one that failed by its own work has not.
@@ -116,36 +120,6 @@ recording_take_child_missed(struct recording *rec, size_t call)
 		note_missed(rec, reads->events[i]);
 }
 
-/* Its group, and what that is in, has not ended for good. */
-static void
-reopen_around(struct recording *rec, size_t branch)
-{
-	for (size_t i = rec->calls[branch].enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
-		rec->calls[recording_latest(rec, i)].reopened = true;
-}
-
-/* Whether a call around it failed, and the run went on from that. */
-static bool
-stands_around(const struct recording *rec, size_t call)
-{
-	for (size_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing)
-		if (recording_failure_stands(rec, recording_latest(rec, i)))
-			return true;
-	return false;
-}
-
-static void
-settle_branches(struct recording *rec)
-{
-	for (size_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-
-		if (c->member && c->state == RECALL_FAILED && c->claimed_by == NO_CALL &&
-		    rec->calls[c->enclosing].lenient && !excused(rec, c) && !stands_around(rec, i))
-			reopen_around(rec, i);
-	}
-}
-
 /* What somebody wants made again, and what that is in, does not stand. */
 static void
 settle_redone(struct recording *rec)
@@ -172,6 +146,65 @@ excuses_inside(const struct recording *rec, const struct recorded_call *around,
 	    inside->of_work && !rec->calls[inside->failed_first].missed;
 }
 
+/* Whether the outcome of a run does not count the failure, or what never ended, as it is. */
+static bool
+is_excused(const struct recording *rec, const struct recorded_call *c)
+{
+	const struct recorded_call *around;
+
+	if (c->tried || c->closed || excused(rec, c))
+		return true;
+	if (c->enclosing == NO_CALL)
+		return false;
+	around = &rec->calls[c->enclosing];
+	return !around->runs_command || /* a tool made it: its result tells */
+	    (around->state == RECALL_SUCCEEDED && (c->try_number < around->last_try ||
+	    (around->race && c->member)));
+}
+
+/* Whether the run failed for it: neither it is excused nor what it is in. */
+static bool
+counts(const struct recording *rec, size_t call)
+{
+	for (size_t i = call; i != NO_CALL; i = rec->calls[i].enclosing)
+		if (rec->calls[i].state != RECALL_SUCCEEDED && is_excused(rec, &rec->calls[i]))
+			return false;
+	return true;
+}
+
+/* Whether all that it is in can run again. */
+static bool
+can_reopen(const struct recording *rec, size_t call)
+{
+	for (size_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
+		const struct recorded_call *around = &rec->calls[recording_latest(rec, i)];
+
+		if (around->state == RECALL_SUCCEEDED && around->effects && !around->idempotent)
+			return false;
+	}
+	return true;
+}
+
+/* What a call is in that failed, or waited, has not ended for good. */
+static void
+settle_around(struct recording *rec)
+{
+	for (size_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+		bool waited = c->state == RECALL_WAITING || c->own_end.len > 0;
+
+		if (c->enclosing == NO_CALL || c->claimed_by != NO_CALL || c->left_by > 0 ||
+		    (c->state != RECALL_FAILED && c->state != RECALL_OPEN && !waited) ||
+		    !counts(rec, i) || !can_reopen(rec, i))
+			continue;
+		for (size_t at = c->enclosing; at != NO_CALL; at = rec->calls[at].enclosing) {
+			struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
+
+			around->reopened |= around->state == RECALL_SUCCEEDED;
+		}
+	}
+}
+
 void
 recording_settle_caught(struct recording *rec)
 {
@@ -193,7 +226,7 @@ recording_settle_caught(struct recording *rec)
 		if (around == NULL ? rec->spec->excused : excuses_inside(rec, around, c))
 			rec->calls[c->failed_first].caught = true;
 	}
-	settle_branches(rec);
+	settle_around(rec);
 }
 
 bool

@@ -299,6 +299,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	r->mode = (enum recall_mode)h->head->mode;
 	r->end = (enum recall_end)record->end;
 	r->stands = record->stands;
+	r->encloses = record->encloses;
 	if (record->doubtful || record->stands)
 		r->decided = (enum recall_decision)record->decided;
 	if (source->foreign)
@@ -365,13 +366,14 @@ refuse_changed(struct history *h, const struct index_record *record,
 }
 
 static int
-refuse_unknown(const struct recall_query *query, struct error *err)
+refuse_unknown(const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	char *place = memory_format("%s%s%s", query->enclosing,
 	    query->enclosing[0] != '\0' ? "/" : "", query->name);
 
 	error_set(err, ERROR_DIVERGENCE, place, "the recording has no%s call of it for item %lld",
 	    query->enclosing[0] != '\0' ? "" : " further", (long long)query->item);
+	r->unknown = true;
 	free(place);
 	return -1;
 }
@@ -410,7 +412,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 	struct index_record *record = compared(h, key, query);
 
 	if (record == NULL && h->head->mode == RECALL_REPLAY)
-		return refuse_unknown(query, err);
+		return refuse_unknown(query, r, err);
 	if (record == NULL) {
 		note_anew(h, key, query);
 		return 0;
@@ -527,7 +529,8 @@ claimed(void *history, const struct recalled *r)
 struct recall
 history_recall(struct history *h)
 {
-	return (struct recall){ .mode = (enum recall_mode)h->head->mode, .history = h,
+	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
+		.cut_off = h->head->cut_off != 0, .history = h,
 		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
 		.left_over = history_left_over, .expect = history_expect,
 		.share_out = history_share_out, .decided_since = history_decided_since };

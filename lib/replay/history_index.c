@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "record/storage.h"
 
-#define MAGIC "awf-hst6"
+#define MAGIC "awf-hst7"
 #define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
@@ -195,6 +195,8 @@ add_record(struct index *x, const struct recording *rec, size_t call)
 	    recording_failure_stands(rec, call) &&
 	    (c->tried || !rec->calls[c->root].doubt_inside);
 	r->maybe = recording_only_begun(rec, call);
+	r->encloses = c->encloses || rec->calls[c->failed_first].encloses ||
+	    (c->result_from != NO_CALL && rec->calls[c->result_from].encloses);
 	inside = rec->calls[c->root].changed_inside;
 	r->changed_inside = inside != NO_CALL ? add_text(x, rec->calls[inside].id) : x->empty;
 	memcpy(r->root, rec->calls[c->root].started, ID_SIZE);
@@ -252,11 +254,19 @@ index_make(struct index *x, const struct recording *rec)
 	sort_records(x);
 }
 
+/* A signal, a time limit, or a death: it does not come again in a replay. */
+static bool
+recording_cut_off(const struct recording *rec)
+{
+	return rec->spec->mode == RECALL_REPLAY && (rec->status[0] == '\0' ||
+	    strcmp(rec->status, "cancelled") == 0 || strcmp(rec->status, "timeout") == 0);
+}
+
 static int
 write_parts(int fd, const struct index *x, const struct recording *rec)
 {
 	struct index_head head = { MAGIC, rec->spec->mode, history_source_count(rec->spec),
-		x->count, x->place_count, x->text.len, x->prefix };
+		x->count, x->place_count, x->text.len, x->prefix, recording_cut_off(rec) };
 	const struct { const void *bytes; size_t len; } parts[] = {
 		{ &head, sizeof head },
 		{ rec->sources, (size_t)head.sources * sizeof *rec->sources },

@@ -77,6 +77,8 @@ struct recorded_call {
 	bool tried;                  /* its failure stands (--try) */
 	bool allowed;                /* --allow-failure */
 	bool of_work;                /* its failure is what the work came to */
+	bool closed;                 /* it ended because nobody read its output */
+	bool runs_command;           /* what is made in it, a command of it has made */
 	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
 	size_t failed_first;         /* whose failure it took over, or itself */
 	bool caught;                 /* the run went on because of its failure; kept there */
@@ -150,7 +152,7 @@ struct recording {
 	struct map by_event;         /* event id → call */
 	struct map tool_by_event;    /* tool.call → tool */
 	int own_attempts;
-	char status[16];
+	char status[16];             /* of the last attempt; "": it has no end */
 };
 
 /* The sources in one row: the others, then the run's own. */
@@ -204,6 +206,7 @@ struct index_head {
 	char magic[8];
 	uint64_t mode, sources, records, places, text;
 	uint64_t prefix;             /* in text */
+	uint64_t cut_off;            /* the attempt that a replay makes was ended from outside */
 };
 
 struct index_record {
@@ -223,6 +226,7 @@ struct index_record {
 	bool stands;                 /* who takes it over fails as it did */
 	bool maybe;                  /* of what began nobody knows whether it happened */
 	bool key_began;              /* in the first of a key: one of them did */
+	bool encloses;               /* others were made in it, or in the one whose end it took over */
 	/* In the first of a key: calls that were found to be new, and whose definition is that
 	 * of none of the records. */
 	_Atomic uint64_t anew, redefined;

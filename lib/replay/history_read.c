@@ -17,7 +17,7 @@ static const char *const member_names[MEMBERS] = {
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
 	[MODE] = "mode", [CONDITION] = "condition", [RETRY] = "retry",
-	[TRY] = "try", [COUNT] = "count",
+	[TRY] = "try", [COUNT] = "count", [BLOCKS] = "blocks",
 };
 
 void

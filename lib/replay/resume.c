@@ -380,7 +380,8 @@ add_child(struct resume *r, const struct history_child *child, const struct hist
 
 	if (!failed && strcmp(inner.status, "success") != 0) {
 		inner.excused = child->excused;
-		failed = resume_build(&inner, NULL, redo, skip, err) == -1;
+		failed = (child->forked ? resume_build_fork(&inner, NULL, NULL, redo, skip, err) :
+		    resume_build(&inner, NULL, redo, skip, err)) == -1;
 		if (!failed)
 			take_doubts(r, child, &inner);
 	}

@@ -244,3 +244,15 @@ null"
 	same "$output" $'["in\\n2",null]\n["in","exit_status"]'
 	same "$(cat ledger)" a
 }
+
+@test "what was cut off in a child run of the other run is asked about before there is a new one" {
+	awf-run -n --name top -c 'awf-run -n --name mid -c "awf-run -n --name low -c \"awf-step -n --timeout 100ms --effects external -q send -- sleep 5\""
+		awf-step -n z -r -- echo z' 2>/dev/null || true
+	runs=$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)
+	run -75 --separate-stderr awf-run --fork @top --at z
+	same "$output" ''
+	[[ $stderr == *"mid:0:0/low:0:0/send:0:0: "*"say --redo mid:0:0/low:0:0/send:0:0 or --skip mid:0:0/low:0:0/send:0:0"* ]]
+	same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" "$runs"
+	run -0 --separate-stderr awf-run --fork @top --at z --skip mid.low.send
+	same "$output" z
+}

@@ -119,6 +119,47 @@ differs() {
 	replays -n -c 'awf-step -n outer -r -- sh -c "echo 5 | awf-step inner -- cat | awf-step -r next -- sed s/5/6/"'
 }
 
+@test "after a resume what commands and tools had in them is taken as it was" {
+	printf '#!/bin/sh\nawf-step -n in -r -- echo c; exit 4\n' >c.awf
+	chmod +x c.awf
+	tool to read 'awf-run -n -c "awf-step -n in -r -- echo c; echo noise >&2"'
+	while IFS= read -r flow; do
+		printf '#!/bin/sh\n%s\nawf-step -n last -q -- test -e ok\n' "$flow" >flow
+		chmod +x flow
+		rm -f ok
+		CODE=3 replays ./flow
+		AWF_TOOL_PATH=$PWD/tools awf-run --resume @ >recorded 2>/dev/null || true
+		again
+	done <<-'END'
+		awf-step -n ok -r -- sh -c 'awf-step -n in -r -- echo hi'
+		awf-step -n --allow-failure -q al -- awf-run -n ./c.awf
+		awf-step -n al -- awf-run -n ./c.awf | awf-step --rescue -r resc -- echo rescued
+		awf-step -n ok -r -- sh -c 'awf-run --try -n ./c.awf; echo ok'
+		echo '{}' | AWF_TOOL_PATH=$PWD/tools awf-step -i json -t to -r t
+	END
+}
+
+@test "what a signal, a time limit or a death has cut off replays as far as it went" {
+	while IFS= read -r flow; do
+		awf-run -n --timeout 300ms -c "$flow" >recorded 2>/dev/null || true
+		again
+		run awf-verify -q --determinism
+		same "$status" 0
+	done <<-'END'
+		awf-step -n g -- sleep 9 | awf-step -r after -- cat
+		awf-step -n --each g -- sleep 9 | awf-step -r after -- cat
+		awf-run -n -c 'echo x; sleep 9' | awf-step -r after -- cat
+		awf-step -n g -q -- sleep 9 | awf-step -r after -- cat
+	END
+	awf-run -n --id-file id -c 'awf-step -n one -r -- echo 1; awf-step -n g -- sleep 9 | awf-step -r after -- cat' >recorded 2>/dev/null 3>&- &
+	eventually [ -s id ]
+	eventually grep -sq '"name":"g"' "$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	kill -KILL $!
+	wait $! || true
+	eventually awf-replay -q >/dev/null 2>&1
+	again
+}
+
 @test "scripts, arguments, inputs, recorded variables, a private home" {
 	printf '#!/bin/sh\necho "$1 $AWF_INPUT_k $FOO $BAR" | awf-step a -- cat | awf-step b -r -- tr a-z A-Z\n' >flow
 	FOO=foo BAR=bar awf-run --input k=v --env FOO ./flow arg >recorded

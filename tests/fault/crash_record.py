@@ -46,8 +46,8 @@ class Record:
                 self.effects[payload["call"]] = payload
             elif kind == "step.completed":
                 self.calls[payload["call"]] = event
-            elif kind == "message.assistant" and "retry" in payload:
-                pass  # tells of a try that failed
+            elif kind == "message.assistant" and ("retry" in payload or payload.get("partial")):
+                pass  # tells of a try that failed, or what came of an answer that was cut off
             elif kind == "message.assistant":
                 self.answered.add((event["iteration"], payload["turn"]))
                 self.told |= {key for key in self.tools if key[0] == places[place]}

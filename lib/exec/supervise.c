@@ -292,8 +292,9 @@ wait_once(struct watcher *w)
 
 	if (poll(fds, 2 + in + out, timeout) < 0)
 		return;
-	if (fds[0].revents != 0)
-		take_signal(w);
+	/* One that came while it waited may be there though poll() did not see it yet: it meant
+	 * the workflow, if that has ended since. */
+	take_signal(w);
 	if (!w->done && fds[1].revents != 0)
 		take_report(w);
 	if (!w->done && in > 0 && input_step(w->s->input, fds + 2, &w->s->error) != 0)

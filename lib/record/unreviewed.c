@@ -46,8 +46,6 @@
 #define NOTE_LIMIT ((size_t)1 << 20)
 #define LOOKED_AT_LIMIT 10000
 #define DEPTH_LIMIT 8
-#define SECOND 1000000000L
-#define TICK (SECOND / 100) /* by so much times of files may lag behind the clock */
 
 #define IDENTITY_MARK '@'
 #define LINKED_MARK '='
@@ -457,9 +455,8 @@ describe(struct buffer *bytes, const char *workspace, char *const *names)
 	char identity[IDENTITY_SIZE];
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	now.tv_sec -= now.tv_nsec < TICK;
-	now.tv_nsec += now.tv_nsec < TICK ? SECOND - TICK : -TICK;
+	/* That of files, which lags behind the other. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	add_field(bytes, workspace);
 	add_time(bytes, &now);
 	for (; *names != NULL; names++) {

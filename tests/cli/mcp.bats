@@ -522,5 +522,5 @@ null'
 	export PATH="$PWD/fetch:$PATH"
 	define '{command: "npx", args: ["-y", "a-server"], startup_timeout: 5000}'
 	run -3 --separate-stderr awf-step -p go -n -a worker ask -r --sandbox workspace
-	[[ $stderr == *"the MCP server 'test' ended: exit status 1 (its sandbox has no network to fetch it from: network: true in the agent's file or --network allows it, or name an installed program); it said: ENOTCACHED" ]]
+	[[ $stderr == *"the MCP server 'test' ended: exit status 1 (its sandbox has no network to fetch it from: network: true in the agent's file or --network allows it, or name an installed program); it said: ENOTCACHED"* ]]
 }

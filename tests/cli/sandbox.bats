@@ -310,8 +310,12 @@ lacking() {
 
 # Makes a file of stdin in a sandbox.
 made_there() { awf-step m -q "${@:2}" --sandbox workspace -- sh -c 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod +x "$1"' - "$1"; }
-# Later, as file systems tell the time.
-later() { sleep 0.05; }
+# Later, as file systems tell the time, which may lag behind the clock.
+later() {
+	local now
+	now=$(date +%s%N)
+	until touch ../tick && [ "$(stat -c %.9Z ../tick | tr -d .)" -gt "$now" ]; do sleep 0.01; done
+}
 not_taken_up() {
 	run -2 --separate-stderr awf-step "${@:2}" <<<'{}'
 	[[ $stderr == *"$1: was made by a sandboxed program, where there was nothing (workspace $PWD): it is not taken up unseen. Read it, then touch it; --open lets sandboxed programs make such files" ]]
@@ -441,6 +445,7 @@ ended() { awf-step x -t a <<<'{}' 2>&1 | grep -q 'was made'; }
 	mkdir real
 	ln -s real tools
 	ln -s dangling agents
+	later
 	made_there real/a.tool.json <<<'{"effects":"none"}'
 	not_taken_up tools/a.tool.json x -t a
 	later

@@ -141,7 +141,7 @@ open_run(struct follow *f, struct followed *run, struct error *err)
 
 	if (reader_open(&run->reader, run->path, err) != 0)
 		return -1;
-	run->open = true;
+	run->open = run->unread = true;
 	if (f->live && watch_add(&f->watch, run->path, err) != 0)
 		return -1;
 	if (waiting_seek_end(&run->reader, err) != 0)
@@ -277,6 +277,7 @@ read_run(struct follow *f, struct followed *run, struct error *err)
 		if (child && read_run(f, child, err) != 0)
 			return -1;
 	}
+	run->unread = false;
 	return got;
 }
 
@@ -355,21 +356,21 @@ watch_again(struct follow *f, struct error *err)
 	return 0;
 }
 
-/* Closes runs that have ended; their places are remembered, as a run may be
- * resumed. */
+/* Closes runs that have ended, and were read to there; their places are remembered, as a run
+ * may be resumed. */
 static int
 park_ended(struct follow *f, struct error *err)
 {
 	size_t ended = 0;
 
 	for (size_t i = 0; i < f->count; i++)
-		ended += f->runs[i]->open && f->runs[i]->end != RUN_GOING;
+		ended += f->runs[i]->open && !f->runs[i]->unread && f->runs[i]->end != RUN_GOING;
 	if (ended < ENDED_OPEN)
 		return 0;
 	for (size_t i = 0; i < f->count; i++) {
 		struct followed *run = f->runs[i];
 
-		if (!run->open || run->end == RUN_GOING)
+		if (!run->open || run->unread || run->end == RUN_GOING)
 			continue;
 		run->parked = true;
 		run->position = run->reader.position;

@@ -34,6 +34,7 @@ struct followed {
 	unsigned depth;             /* indentation: the runs and paths above it */
 	struct reader reader;
 	bool open;
+	bool unread;                /* opened, and not read to its end since */
 	bool parked;                /* closed after its end; read up to position */
 	int64_t position;
 	bool started;               /* a line was seen */

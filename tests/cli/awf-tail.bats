@@ -378,6 +378,22 @@ events() { # COUNT PAYLOAD: as input of append
 	kill "$TAIL"
 }
 
+@test "-F shows a run that came and went while many others that had ended are put away" {
+	follow -F --json
+	for ((n = 1; n <= 16; n++)); do
+		awf-run true
+		lines $((n * 2))
+	done
+	# Neither of these is looked at before the other has ended.
+	kill -STOP "$TAIL"
+	awf-run true
+	awf-run true
+	kill -CONT "$TAIL"
+	lines 36
+	same "$(jq -r .event_id out | sort -u | wc -l)" 36
+	kill "$TAIL"
+}
+
 @test "-F shows forty runs, each line once" {
 	follow -F --json
 	# What ran before it began was not missed.

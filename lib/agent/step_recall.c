@@ -356,8 +356,12 @@ static bool
 ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 {
 	struct error error = ERROR_INIT;
+	long long exit_code = 0;
 
-	if (!recalled_error(end, &error) || !recalled_circumstance(error.code))
+	if (!recalled_error(end, &error))
+		return false;
+	span_integer(span_member(end->view.payload, "exit_code"), &exit_code);
+	if (!recalled_circumstance(error.code) && !(s->recall->cut_off && exit_code > 128))
 		return false;
 	if (s->group == GROUP_PARALLEL)
 		return error.code == ERROR_CANCELLED || error.code == ERROR_DOWNSTREAM_CLOSED;

@@ -154,9 +154,12 @@ differs() {
 	awf-run -n --id-file id -c 'awf-step -n one -r -- echo 1; awf-step -n g -- sleep 9 | awf-step -r after -- cat' >recorded 2>/dev/null 3>&- &
 	eventually [ -s id ]
 	eventually grep -sq '"name":"g"' "$AWF_STORAGE/transcripts/$(cat id).jsonl"
-	kill -KILL $!
+	# All of it at once, so that nobody tells of another's end.
+	for signal in STOP KILL; do
+		# shellcheck disable=SC2046
+		kill -$signal $! $(grep -lsz "^AWF_RUN_ID=$(cat id)$" /proc/[0-9]*/environ | cut -d/ -f3)
+	done
 	wait $! || true
-	eventually awf-replay -q >/dev/null 2>&1
 	again
 }
 

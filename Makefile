@@ -231,6 +231,8 @@ install: all
 	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
+	$(BUILD)/bin/awf-verify --schema >"$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
+	chmod 644 "$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
 	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
 	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
 	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
@@ -242,7 +244,7 @@ remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
 	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(TOOL_FILES)))
-	$(call remove,$(DESTDIR)$(DATADIR)/schemas,$(notdir $(SCHEMAS)))
+	$(call remove,$(DESTDIR)$(DATADIR)/schemas,transcript.schema.json $(notdir $(SCHEMAS)))
 	$(call remove,$(DESTDIR)$(DATADIR),prices)
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)"; do \
 	  rmdir "$$d" 2>/dev/null || :; done

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "record/event_schema.h"
 #include "record/heads.h"
 #include "record/seal.h"
 #include "record/storage.h"
@@ -28,8 +29,6 @@
 
 #define PROGRAM "awf-verify"
 #define SUFFIX ".jsonl"
-
-extern const char transcript_schema[];
 
 #define TRANSCRIPT "transcript"
 
@@ -499,6 +498,7 @@ static int
 print_schema(const char **words)
 {
 	const struct projection *projection = NULL;
+	struct buffer schema = BUFFER_INIT;
 	struct error err;
 
 	if (words[0] && words[1]) {
@@ -510,7 +510,10 @@ print_schema(const char **words)
 		if (!projection)
 			return program_fail(PROGRAM, &err);
 	}
-	fputs(projection ? projection->schema : transcript_schema, stdout);
+	if (!projection)
+		event_schema_write(&schema);
+	fputs(projection ? projection->schema : buffer_string(&schema), stdout);
+	buffer_free(&schema);
 	return STATUS_OK;
 }
 

@@ -4,27 +4,12 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-static const struct {
-	const char *name;
-	bool synced;
-} event_types[EVENT_TYPES] = {
-	[EVENT_RUN_STARTED] = { "run.started", false },
-	[EVENT_RUN_COMPLETED] = { "run.completed", true },
-	[EVENT_STEP_STARTED] = { "step.started", true },
-	[EVENT_STEP_COMPLETED] = { "step.completed", true },
-	[EVENT_CALL_WORKFLOW_STARTED] = { "step.call_workflow.started", true },
-	[EVENT_CALL_WORKFLOW_COMPLETED] = { "step.call_workflow.completed", true },
-	[EVENT_MESSAGE_USER] = { "message.user", false },
-	[EVENT_MESSAGE_ASSISTANT] = { "message.assistant", true },
-	[EVENT_TOOL_CALL] = { "tool.call", true },
-	[EVENT_TOOL_RESULT] = { "tool.result", false },
-};
+#include "record/event_table.h"
 
 const char *
 event_type_name(enum event_type type)
 {
-	return type < EVENT_TYPES ? event_types[type].name : "unknown";
+	return type < EVENT_TYPES ? event_table[type].name : "unknown";
 }
 
 enum event_type
@@ -32,8 +17,8 @@ event_type_from_name(const char *name, size_t len)
 {
 	enum event_type type = 0;
 
-	while (type < EVENT_TYPES && (strlen(event_types[type].name) != len ||
-	    memcmp(event_types[type].name, name, len) != 0))
+	while (type < EVENT_TYPES && (strlen(event_table[type].name) != len ||
+	    memcmp(event_table[type].name, name, len) != 0))
 		type++;
 	return type;
 }
@@ -41,7 +26,7 @@ event_type_from_name(const char *name, size_t len)
 bool
 event_type_synced(enum event_type type)
 {
-	return type < EVENT_TYPES && event_types[type].synced;
+	return type < EVENT_TYPES && event_table[type].synced;
 }
 
 bool

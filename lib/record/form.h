@@ -1,8 +1,8 @@
 /*
  * The form of one line of a transcript, awf-transcript(5): its keys, their order
- * and their values, checked in one pass over the bytes. Its verdict is that of
- * lib/json/transcript.schema.json, and stricter only in what a schema cannot say:
- * the order of keys, a key that stands twice, and how writers write ids and
+ * and their values, checked against the event table in one pass over the bytes. Its
+ * verdict is that of the published schema, and stricter only in what a schema cannot
+ * say: the order of keys, a key that stands twice, and how writers write ids and
  * whole numbers (no escapes, no fraction, no exponent).
  *
  * Types and keys that it does not know are no fault; what they hold need only

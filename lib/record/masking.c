@@ -5,30 +5,24 @@
 
 #include "base/memory.h"
 #include "json/writer.h"
+#include "record/event_table.h"
 #include "record/form.h"
 
 #define PAYLOAD "/payload"
 #define MARK_PURPOSE "filter\n" /* keeps the uses of the key apart */
 #define DIGEST_PURPOSE "digest\n"
 
-static const char *const data_members[] = {
-	"env", "input", "input_schema", "inputs", "output", "params", "result", "tool_content",
-	"tool_input"
-};
-
-static const char *const fixed_members[] = {
-	"asks", "attempt", "awf_version", "call", "call_id", "claims", "code", "deadline",
-	"decides", "decision", "effects", "exit_code", "fidelity", "forked_from", "form", "format",
-	"interrupted", "kind", "masked", "mode", "parts", "reused_from", "role", "seal", "skipped", "status",
-	"stop_reason", "tool_id", "try", "type"
-};
-
+/* Whether a member with this key, a raw token, has one of the flags, in whatever object. */
 static bool
-listed(struct span key, const char *const *names, size_t count)
+flagged(struct span key, unsigned flags)
 {
-	for (size_t i = 0; i < count; i++)
-		if (span_is(key, names[i]))
-			return true;
+	for (size_t i = 0; i < event_shape_count; i++) {
+		const struct event_shape *shape = event_shapes[i];
+
+		for (size_t j = 0; j < shape->count; j++)
+			if ((shape->members[j].flags & flags) && span_is(key, shape->members[j].key))
+				return true;
+	}
 	return false;
 }
 
@@ -46,14 +40,14 @@ is_digest_name(struct span key)
 bool
 masking_is_data(struct span key)
 {
-	return listed(key, data_members, sizeof data_members / sizeof *data_members);
+	return flagged(key, MEMBER_DATA);
 }
 
 bool
 masking_is_fixed(struct span key, bool step)
 {
-	return is_digest_name(key) || (step && span_is(key, "name")) ||
-	    listed(key, fixed_members, sizeof fixed_members / sizeof *fixed_members);
+	return is_digest_name(key) ||
+	    flagged(key, step ? MEMBER_FIXED | MEMBER_FIXED_OF_STEP : MEMBER_FIXED);
 }
 
 char *

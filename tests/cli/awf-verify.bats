@@ -204,9 +204,44 @@ awf-verify: $file:4: warning: attempt 1 never ended: it has no run.completed"
 	[[ $output == *":$((events + 1)): warning: key \"more\" is not known"* ]]
 }
 
-@test "--schema prints the schema that is installed" {
-	run -0 awf-verify --schema
-	same "$output" "$(cat "$ROOT/lib/json/transcript.schema.json")"
+# A list of members behind a line with nothing but types of events is that of their payloads.
+@test "--schema has the members that awf-transcript(5) lists, and no others" {
+	awf-verify --schema >schema.json
+	python3 - "$ROOT/man/awf-transcript.5" <<'EOF'
+import json, re, sys
+schema = json.load(open("schema.json"))
+shapes = {condition["if"]["properties"]["type"]["const"]:
+    schema["$defs"][condition["then"]["properties"]["payload"]["$ref"].split("/")[-1]]
+    for condition in schema["allOf"]}
+page, types, heading, keys, depth = {}, [], [], None, 0
+def listed(words):
+    return [word for word in words.split() if re.fullmatch("[a-z][a-z0-9_]*", word)]
+for line in open(sys.argv[1]):
+    line = line.rstrip("\n")
+    named = re.fullmatch(r"\.Li ([a-z_]+\.[a-z_.]+)( :)?", line)
+    if named:
+        heading.append(named[1])
+    elif line.startswith(".Bl"):
+        depth += 1
+        if depth == 1:
+            types, heading = heading, []
+            for name in types:
+                page.setdefault(name, [])
+    elif line.startswith(".El"):
+        depth -= 1
+        types = types if depth else []
+    elif line.startswith(".It") and types and depth == 1:
+        for name in types:
+            page[name] += listed(line[3:].replace("Sy ", "").replace(",", " "))
+    elif line != "and":
+        heading = []
+assert sorted(page) == sorted(shapes), (sorted(page), sorted(shapes))
+odd = {name: set(page[name]) ^ set(shapes[name]["properties"]) for name in shapes}
+assert not any(odd.values()), odd
+lines = re.search(r"\.Ss Keys(.*?)\.Ss", open(sys.argv[1]).read(), re.S)[1]
+keys = re.findall(r"^\.It Li (\w+)", lines, re.M)
+assert keys == list(schema["properties"]), keys
+EOF
 }
 
 @test "an independent validator knows the schema, and agrees on real lines" {

@@ -208,7 +208,8 @@ agents() {
 }
 
 @test "--schema prints what is installed" {
-	for name in transcript $NAMES; do
+	same "$(awf-verify --schema transcript)" "$(awf-verify --schema)"
+	for name in $NAMES; do
 		run -0 awf-verify --schema "$name"
 		same "$output" "$(cat "$ROOT/lib/json/$name.schema.json")"
 	done

@@ -143,6 +143,7 @@ $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
 # programs DIRECTORY OBJECTS: the programs below it, with these objects.
 define programs
 $(1)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
+$(1)/bin/awf-ctl: $(call object,$(wildcard cmd/ctl/*.c))
 $(1)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
 $(1)/bin/awf-verify: $(call object,$(wildcard cmd/verify/*.c))
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)

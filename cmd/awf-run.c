@@ -21,13 +21,13 @@
 #include "exec/inputs.h"
 #include "program.h"
 #include "record/call.h"
+#include "record/cancelled.h"
 #include "record/cost.h"
 #include "record/leftovers.h"
+#include "record/prune.h"
 #include "record/storage.h"
-#include "run/decide.h"
 #include "run/job.h"
 #include "run/notice.h"
-#include "run/prune.h"
 
 void
 job_warn(const struct error *err)
@@ -222,8 +222,8 @@ tell_what_next(const struct job *j, const struct conclusion *e, struct error *li
 
 	if (j->outcome.asking > 1)
 		snprintf(more, sizeof more, " (and %lld more)", (long long)j->outcome.asking - 1);
-	error_set(line, ERROR_WAITING, j->run.name, "waits for %s: awf-run %s %s %s%s",
-	    approval ? "a decision" : "a result", approval ? "--approve" : "--complete", e->step,
+	error_set(line, ERROR_WAITING, j->run.name, "waits for %s: awf-ctl %s %s %s%s",
+	    approval ? "a decision" : "a result", approval ? "approve" : "complete", e->step,
 	    j->run.id, more);
 }
 
@@ -309,17 +309,22 @@ report(struct job *j, const struct conclusion *e)
 		tell_how_to_go_on(j);
 }
 
-/* The run that takes the place of one that was cancelled is why. */
+/* Why it was cancelled: by the run that takes its place, or by somebody. */
 static void
-name_successor(struct job *j)
+name_canceller(struct job *j)
 {
-	char id[ID_SIZE];
+	char id[ID_SIZE], *by = cancelled_by(j->run.directory);
 
+	if (j->supervision.verdict == VERDICT_CANCELLED && by != NULL) {
+		j->supervision.interrupted = false;
+		error_set(&j->supervision.error, ERROR_CANCELLED, NULL, "cancelled by %s", by);
+	}
 	if (has_successor(j, id)) {
 		j->supervision.interrupted = false;
 		error_set(&j->supervision.error, ERROR_CANCELLED, NULL,
 		    "cancelled: run %s takes its place (--overlap cancel-other)", id);
 	}
+	free(by);
 }
 
 /* For those who are told of the end. A record that is not kept goes with it. */
@@ -349,7 +354,7 @@ finish(struct job *j)
 	int64_t cost;
 
 	overlap_ended(&j->overlap);
-	name_successor(j);
+	name_canceller(j);
 	conclusion_draw(e, &j->supervision, j->run.transcript.path, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0 ||
 	    printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
@@ -369,6 +374,23 @@ finish(struct job *j)
 	return e->exit_code;
 }
 
+/* Those of the same name that ended so long ago. */
+static int
+remove_older(const char *age, const char *name, const struct run *run, struct error *err)
+{
+	struct prune_spec spec = { .rule = RETENTION_ALL, .name = name, .spared = run->id,
+		.warn = job_warn };
+	struct storage storage;
+	int failed;
+
+	if (options_time("--keep", age, &spec.rule.before, err) != 0 ||
+	    storage_locate(&storage, err) != 0)
+		return -1;
+	failed = prune(&storage, &spec, err);
+	storage_close(&storage);
+	return failed;
+}
+
 /* What is done when the run is over and its end recorded. Failing there is no failure. */
 static void
 follow_up(struct job *j, const char *name)
@@ -384,7 +406,7 @@ follow_up(struct job *j, const char *name)
 	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
 		job_warn(&warning);
 	environment_free(&environment);
-	if (s->keep != NULL && prune_older(s->keep, name, j->run.id, job_warn, &warning) != 0)
+	if (s->keep != NULL && remove_older(s->keep, name, &j->run, &warning) != 0)
 		job_warn(&warning);
 }
 
@@ -414,40 +436,6 @@ own_failure(const struct error *err)
 	return CONCLUSION_FAILED;
 }
 
-/* Before the run goes on, or instead. */
-static int
-make_decision(const struct settings *s)
-{
-	struct error err = ERROR_INIT;
-
-	if (s->decide == DECIDE_NOTHING || decide(s, &err) == 0)
-		return STATUS_OK;
-	program_fail(PROGRAM, &err);
-	return err.code == ERROR_BLOCKED ? STATUS_WORK : CONCLUSION_FAILED;
-}
-
-static int
-prune_instead(const struct settings *s)
-{
-	struct error err = ERROR_INIT;
-
-	if (prune_runs(s, job_warn, &err) != 0)
-		return own_failure(&err);
-	return program_end(PROGRAM, STATUS_OK);
-}
-
-/* A decision that was made is not to be made again. */
-static int
-fail_to_start(const struct job *j, const struct error *err)
-{
-	struct error decided;
-
-	if (j->settings.decide == DECIDE_NOTHING)
-		return own_failure(err);
-	error_set(&decided, err->code, err->place, "the decision is recorded, but %s", err->message);
-	return own_failure(&decided);
-}
-
 static int
 run(struct job *j)
 {
@@ -456,13 +444,9 @@ run(struct job *j)
 	int status;
 
 	installation_join_path();
-	status = make_decision(&j->settings);
-
-	if (status != STATUS_OK || (j->settings.decide != DECIDE_NOTHING && j->settings.resume == NULL))
-		return status;
 	status = job_prepare(j, &err);
 	if (status == -1) {
-		status = fail_to_start(j, &err);
+		status = own_failure(&err);
 		place_unrecorded(&j->place, &err);
 		if (err.code == ERROR_CANCELLED) {
 			overlap_leave(&j->overlap);
@@ -501,8 +485,7 @@ main(int argc, char **argv)
 	if (status == OPTION_HELP || status == OPTION_VERSION)
 		status = program_end(PROGRAM, STATUS_OK);
 	else
-		status = status == -1 ? own_failure(&err) :
-		    job.settings.prune ? prune_instead(&job.settings) : run(&job);
+		status = status == -1 ? own_failure(&err) : run(&job);
 	job_free(&job);
 	if (job.supervision.verdict == VERDICT_CANCELLED && status != CONCLUSION_FAILED)
 		signals_die(job.supervision.signal_number);

@@ -26,20 +26,16 @@ enum {
 	OPT_ALLOW_TOOLS, OPT_TOOLS_POLICY, OPT_MAX_COST, OPT_WORKSPACE, OPT_SNAPSHOT, OPT_NO_TRANSCRIPT, OPT_MASK,
 	OPT_SEAL, OPT_PRINT_ID, OPT_ID_FILE, OPT_DETACH, OPT_TRY, OPT_RESUME, OPT_CONTINUE, OPT_FORK, OPT_AT,
 	OPT_REDO, OPT_SKIP, OPT_OVERLAP,
-	OPT_APPROVE, OPT_DENY, OPT_COMPLETE, OPT_FAILED, OPT_HEARTBEAT, OPT_REASON,
-	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP, OPT_PRUNE, OPT_OLDER_THAN, OPT_MAX_COUNT,
-	OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_ON_COMPLETE, OPT_ON_FAILURE, OPT_KEEP
 };
 
-_Static_assert(OPT_VERBOSE < 64, "a bit for each");
+_Static_assert(OPT_KEEP < 64, "a bit for each");
 
 const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
     "awf-run [options] -c PIPELINE [ARG...]\n"
     "awf-run [options] --resume RUN\n"
-    "awf-run [options] --approve|--deny|--complete|--heartbeat PATH [RUN]\n"
-    "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]\n"
-    "awf-run --prune [options]";
+    "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
 
 const struct option_spec run_options[] = {
 	{ OPT_PIPELINE, 'c', "command", "PIPELINE", "run this text with the shell" },
@@ -69,32 +65,11 @@ const struct option_spec run_options[] = {
 	{ OPT_SKIP, 0, "skip", "PATH", "of a cut-off effect: take it as done; repeatable" },
 	{ OPT_OVERLAP, 0, "overlap", "POLICY",
 	    "if the name runs: skip, buffer-one, buffer-all, cancel-other; or allow-all" },
-	{ OPT_APPROVE, 0, "approve", "PATH", "a call that waits goes on, with its data or that of stdin" },
-	{ OPT_DENY, 0, "deny", "PATH", "a call that waits fails" },
-	{ OPT_COMPLETE, 0, "complete", "PATH", "stdin is the result of a call that ended as pending" },
-	{ OPT_FAILED, 0, "failed", NULL, "of --complete: it has none, the call fails" },
-	{ OPT_HEARTBEAT, 0, "heartbeat", "PATH", "a call that ended as pending may wait on" },
-	{ OPT_REASON, 0, "reason", "TEXT", "of --approve, --deny, --complete --failed: why" },
 	{ OPT_ON_COMPLETE, 0, "on-complete", "COMMAND", "run this after success, with a summary on stdin" },
 	{ OPT_ON_FAILURE, 0, "on-failure", "COMMAND", "run this after any other end than waiting" },
 	{ OPT_KEEP, 0, "keep", "AGE", "at the end, remove runs of this name that are older (30d)" },
-	{ OPT_PRUNE, 0, "prune", NULL, "remove runs that have ended:" },
-	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "of --prune: that ended before (30d, 2026-10-01)" },
-	{ OPT_MAX_COUNT, 0, "max-count", "N", "of --prune: all but the newest N" },
-	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "of --prune: all but the newest that fit (500M, 2G)" },
-	{ OPT_DRY_RUN, 0, "dry-run", NULL, "of --prune: say what would go, and leave it" },
-	{ OPT_VERBOSE, 'v', "verbose", NULL, "of --prune: say what goes" },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
-
-int
-settings_time(const char *option, const char *text, int64_t *wall, struct error *err)
-{
-	if (clock_parse(text, clock_wall(), wall) == 0)
-		return 0;
-	return error_set(err, ERROR_USAGE, option,
-	    "'%s' is no age and no time (as in 12h, 30d, 2026-10-01)", text);
-}
 
 static int
 set_keep(struct settings *s, const char *age, struct error *err)
@@ -102,18 +77,7 @@ set_keep(struct settings *s, const char *age, struct error *err)
 	int64_t wall;
 
 	s->keep = age;
-	return settings_time("--keep", age, &wall, err);
-}
-
-static int
-set_max_count(struct settings *s, const char *text, struct error *err)
-{
-	long long count;
-
-	if (options_number("--max-count", text, 0, INT32_MAX, &count, err) != 0)
-		return -1;
-	s->rule.max_count = count;
-	return 0;
+	return options_time("--keep", age, &wall, err);
 }
 
 static int
@@ -172,29 +136,6 @@ set_allow_tools(struct settings *s, const char *list, struct error *err)
 }
 
 static int
-set_decision(struct settings *s, enum decide_option decide, const char *path, struct error *err)
-{
-	if (s->decide != DECIDE_NOTHING)
-		return error_set(err, ERROR_USAGE, path, "one decision at a time");
-	s->decide = decide;
-	s->decided = path;
-	return 0;
-}
-
-static int
-set_prune_option(struct settings *s, int id, const char *value, struct error *err)
-{
-	switch (id) {
-	case OPT_OLDER_THAN: return settings_time("--older-than", value, &s->rule.before, err);
-	case OPT_MAX_COUNT: return set_max_count(s, value, err);
-	case OPT_MAX_SIZE: return options_size("--max-size", value, &s->rule.max_bytes, err);
-	case OPT_DRY_RUN: s->dry_run = true; return 0;
-	case OPT_VERBOSE: s->verbose = true; return 0;
-	default: s->prune = true; return 0;
-	}
-}
-
-static int
 set_max_cost(struct settings *s, const char *text, struct error *err)
 {
 	int64_t nano;
@@ -241,18 +182,12 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_OVERLAP:
 		s->overlap = value;
 		return options_choice("--overlap", value, overlap_policies, err);
-	case OPT_APPROVE: return set_decision(s, DECIDE_APPROVE, value, err);
-	case OPT_DENY: return set_decision(s, DECIDE_DENY, value, err);
-	case OPT_COMPLETE: return set_decision(s, DECIDE_COMPLETE, value, err);
-	case OPT_HEARTBEAT: return set_decision(s, DECIDE_HEARTBEAT, value, err);
-	case OPT_FAILED: s->failed = true; return 0;
-	case OPT_REASON: s->reason = value; return 0;
 	case OPT_ON_COMPLETE: s->on_complete = value; return 0;
 	case OPT_ON_FAILURE: s->on_failure = value; return 0;
 	case OPT_KEEP: return set_keep(s, value, err);
 	case OPT_ID_FILE: s->id_file = value; return 0;
-	default: return set_prune_option(s, id, value, err);
 	}
+	return 0;
 }
 
 static bool
@@ -265,31 +200,11 @@ mask_wanted(const struct settings *s)
 
 #define SAID(id) OPTION_SAID(id)
 #define WORKFLOW SAID(OPT_WORKFLOW)
-#define LIMITS (SAID(OPT_OLDER_THAN) | SAID(OPT_MAX_COUNT) | SAID(OPT_MAX_SIZE))
-#define PRUNING (SAID(OPT_PRUNE) | SAID(OPT_NAME) | LIMITS | SAID(OPT_DRY_RUN) | SAID(OPT_VERBOSE))
 #define AGAIN (SAID(OPT_RESUME) | SAID(OPT_FORK))
 #define RECORDED (AGAIN | SAID(OPT_CONTINUE))
-#define DECISIONS (SAID(OPT_APPROVE) | SAID(OPT_DENY) | SAID(OPT_COMPLETE) | SAID(OPT_HEARTBEAT))
 #define UNRECORDED (SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK))
-/* What a decision does not need, as it runs nothing. */
-#define OF_RUNS (SAID(OPT_ID_FILE) | SAID(OPT_PRINT_ID) | SAID(OPT_TIMEOUT) | SAID(OPT_ENV) | \
-    SAID(OPT_INPUT) | SAID(OPT_NAME) | SAID(OPT_SHELL) | SAID(OPT_WORKSPACE) | SAID(OPT_MASK) | \
-    SAID(OPT_SNAPSHOT) | SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_KEEP) | SAID(OPT_ON_COMPLETE) | \
-    SAID(OPT_ON_FAILURE))
-
 /* The first that is broken is told of. */
 static const struct option_rule rules[] = {
-	{ OPT_PRUNE, ~PRUNING, 0,
-	    "only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose" },
-	{ OPT_PRUNE, 0, LIMITS, "say what goes: --older-than, --max-count or --max-size" },
-	{ OPT_DRY_RUN, 0, SAID(OPT_PRUNE), "only with --prune" },
-	{ OPT_VERBOSE, 0, SAID(OPT_PRUNE), "only with --prune" },
-	{ OPT_OLDER_THAN, 0, SAID(OPT_PRUNE), "only with --prune" },
-	{ OPT_MAX_COUNT, 0, SAID(OPT_PRUNE), "only with --prune" },
-	{ OPT_MAX_SIZE, 0, SAID(OPT_PRUNE), "only with --prune" },
-	{ OPT_FAILED, 0, SAID(OPT_COMPLETE), "only with --complete" },
-	{ OPT_REASON, 0, SAID(OPT_APPROVE) | SAID(OPT_DENY) | SAID(OPT_FAILED),
-	    "only with --approve, --deny or --complete --failed" },
 	{ OPT_SEAL, SAID(OPT_NO_TRANSCRIPT), 0,
 	    "not with --no-transcript: there would be nothing to seal" },
 	{ OPT_SNAPSHOT, SAID(OPT_NO_TRANSCRIPT), 0,
@@ -328,48 +243,20 @@ said(const struct settings *s)
 	if (strcmp(s->overlap, overlap_policies[0]) == 0)
 		all &= ~SAID(OPT_OVERLAP);
 	all &= ~SAID(OPT_MASK);
-	if (mask_wanted(s) && (all & SAID(OPT_PRUNE)) == 0)
+	if (mask_wanted(s))
 		all |= SAID(OPT_MASK);
 	return all;
 }
 
 static int
-check_decision(const struct settings *s, uint64_t all, struct error *err)
-{
-	const bool resumes = (all & SAID(OPT_RESUME)) != 0;
-
-	if ((all & (WORKFLOW | SAID(OPT_CONTINUE) | SAID(OPT_FORK))) != 0)
-		return error_set(err, ERROR_USAGE, s->decided,
-		    "a decision is made without a workflow, --continue or --fork");
-	if (!resumes && (s->given & OF_RUNS) != 0)
-		return error_set(err, ERROR_USAGE, s->decided,
-		    "a decision runs nothing, so options of runs need --resume RUN");
-	if (resumes && s->decided_run != NULL)
-		return error_set(err, ERROR_USAGE, s->decided_run, "--resume names the run already");
-	return 0;
-}
-
-static int
 check_options(const struct settings *s, struct error *err)
 {
-	const uint64_t all = said(s), work = WORKFLOW | AGAIN | DECISIONS | SAID(OPT_PRUNE);
+	const uint64_t all = said(s), work = WORKFLOW | AGAIN;
 
-	if ((all & DECISIONS) != 0 && check_decision(s, all, err) != 0)
-		return -1;
 	if (options_check(run_options, rules, sizeof rules / sizeof *rules, all, err) != 0)
 		return -1;
 	if ((all & work) == 0)
 		return error_set(err, ERROR_USAGE, NULL, "no workflow given (see --help)");
-	return 0;
-}
-
-/* After a decision the words are its RUN, and options may follow. */
-static int
-take_word(struct settings *s, const char *word, struct error *err)
-{
-	if (s->decided_run != NULL)
-		return error_set(err, ERROR_USAGE, word, "one RUN only");
-	s->decided_run = word;
 	return 0;
 }
 
@@ -379,15 +266,13 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	struct options o;
 	int id;
 
-	*s = (struct settings){ .overlap = overlap_policies[0], .rule = RETENTION_ALL };
+	*s = (struct settings){ .overlap = overlap_policies[0] };
 	options_begin(&o, run_options, argc, argv);
 	o.stop_at_word = true;
-	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
-		if ((id == OPTION_WORD ? take_word(s, o.value, err) : set_option(s, id, o.value, err)) != 0)
+	while ((id = options_next(&o, err)) > 0) {
+		if (set_option(s, id, o.value, err) != 0)
 			return -1;
-		if (id != OPTION_WORD)
-			s->given |= SAID(id);
-		o.stop_at_word = s->decide == DECIDE_NOTHING;
+		s->given |= SAID(id);
 	}
 	s->words = argv + o.next;
 	if (id == OPTION_END && check_options(s, err) != 0)

@@ -10,14 +10,8 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "exec/ceiling.h"
-#include "record/retention.h"
 
 #define DEFAULT_SHELL "/bin/sh"
-
-/* A decision about a call that waits, instead of a workflow. */
-enum decide_option {
-	DECIDE_NOTHING, DECIDE_APPROVE, DECIDE_DENY, DECIDE_COMPLETE, DECIDE_HEARTBEAT
-};
 
 struct settings {
 	uint64_t given;        /* the options, OPTION_SAID() */
@@ -35,13 +29,6 @@ struct settings {
 	const char *overlap;   /* one of overlap_policies */
 	const char *keep;      /* age of runs of its name that go at its end; NULL */
 	const char *on_complete, *on_failure; /* shell text; NULL */
-	bool prune, dry_run, verbose; /* --prune, instead of a workflow */
-	struct retention_rule rule;   /* of it */
-	enum decide_option decide;
-	const char *decided;     /* its PATH, or a task's token */
-	const char *decided_run; /* its RUN; NULL: that of --resume or the token, else @ */
-	const char *reason;      /* NULL */
-	bool failed;             /* --complete --failed */
 	bool no_input, no_transcript, print_id, seal, snapshot, detach, tried;
 	long long timeout_ms;
 	char **inputs;       /* KEY=VALUE; ends with NULL; may be NULL */
@@ -52,9 +39,6 @@ struct settings {
 
 extern const char run_usage[];
 extern const struct option_spec run_options[];
-
-/* The time that an age (30d) or time stands for; option is its name. */
-int settings_time(const char *option, const char *text, int64_t *wall, struct error *err);
 
 /* OPTION_END: go on; OPTION_HELP, OPTION_VERSION, or -1 with *err. */
 int settings_parse(struct settings *s, int argc, char **argv, struct error *err);

@@ -276,6 +276,15 @@ options_duration(const char *name, const char *text, long long *ms, struct error
 	return 0;
 }
 
+int
+options_time(const char *name, const char *text, int64_t *wall, struct error *err)
+{
+	if (clock_parse(text, clock_wall(), wall) == 0)
+		return 0;
+	return error_set(err, ERROR_USAGE, name,
+	    "'%s' is no age and no time (as in 12h, 30d, 2026-10-01)", text);
+}
+
 const char *
 option_text(const struct option_spec *table, int id, char text[OPTION_TEXT])
 {

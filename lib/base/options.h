@@ -64,6 +64,9 @@ int options_size(const char *name, const char *text, int64_t *bytes, struct erro
 /* A duration in ms (duration_parse). */
 int options_duration(const char *name, const char *text, long long *ms, struct error *err);
 
+/* The time that an age (30d) or time (clock_parse) stands for, µs since 1970. */
+int options_time(const char *name, const char *text, int64_t *wall, struct error *err);
+
 /* What goes together. A program with fewer than 64 ids has a set of those that were said,
  * in which it may enter what is none of its options, such as a command (id 0), and a table
  * of what may not be said: the option, together with any of `with` (0: at all), unless

@@ -16,15 +16,15 @@
 #define LISTED 8 /* calls in a message */
 
 static const struct {
-	const char *word, *option;
+	const char *word, *command;
 	enum waiting_for about;
 } verdicts[] = {
-	[DECISION_APPROVED] = { "approved", "--approve", WAITING_APPROVAL },
-	[DECISION_EDITED] = { "edited", "--approve", WAITING_APPROVAL },
-	[DECISION_DENIED] = { "denied", "--deny", WAITING_APPROVAL },
-	[DECISION_COMPLETED] = { "completed", "--complete", WAITING_COMPLETION },
-	[DECISION_FAILED] = { "failed", "--complete", WAITING_COMPLETION },
-	[DECISION_HEARTBEAT] = { "heartbeat", "--heartbeat", WAITING_COMPLETION },
+	[DECISION_APPROVED] = { "approved", "approve", WAITING_APPROVAL },
+	[DECISION_EDITED] = { "edited", "approve", WAITING_APPROVAL },
+	[DECISION_DENIED] = { "denied", "deny", WAITING_APPROVAL },
+	[DECISION_COMPLETED] = { "completed", "complete", WAITING_COMPLETION },
+	[DECISION_FAILED] = { "failed", "complete", WAITING_COMPLETION },
+	[DECISION_HEARTBEAT] = { "heartbeat", "heartbeat", WAITING_COMPLETION },
 };
 
 const char *
@@ -217,9 +217,9 @@ refuse_several(const struct undecided *u, const char *path, enum waiting_for wha
 static int
 refuse_verdict(const struct waiting *at, enum decision_verdict verdict, struct error *err)
 {
-	return error_set(err, ERROR_USAGE, verdicts[verdict].option, "%s waits for %s", at->call,
-	    at->what == WAITING_APPROVAL ? "a decision: say --approve or --deny" :
-	    "its result: say --complete or --heartbeat");
+	return error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", at->call,
+	    at->what == WAITING_APPROVAL ? "a decision: say approve or deny" :
+	    "its result: say complete or heartbeat");
 }
 
 const struct waiting *

@@ -389,13 +389,14 @@ list_ticket(struct queued_runs *runs, const char *path)
 	int fd = storage_open(path, O_RDONLY, 0);
 	struct queue_entry entry = { .number = 0 };
 	struct stat status;
+	pid_t pid;
 
 	if (fd < 0)
 		return;
-	if (lock_taken(fd, NULL) && fstat(fd, &status) == 0) {
+	if (lock_taken(fd, &pid) && fstat(fd, &status) == 0) {
 		read_ticket(fd, &entry);
 		if (entry.state == QUEUE_WAITING) {
-			struct queued run = { .came = (int64_t)status.st_mtim.tv_sec * 1000000 +
+			struct queued run = { .pid = pid, .came = (int64_t)status.st_mtim.tv_sec * 1000000 +
 			    status.st_mtim.tv_nsec / 1000 };
 
 			memcpy(run.run_id, entry.run_id, sizeof run.run_id);

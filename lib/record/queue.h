@@ -87,6 +87,7 @@ struct queued {
 	char *name;           /* of the workflow; "": not told */
 	bool child;
 	int64_t came;         /* µs since 1970 */
+	pid_t pid;            /* who waits; 0 if that cannot be told */
 };
 /* Those of all queues of a storage, who came last first. Nothing is locked or removed, so
  * who comes or goes meanwhile may be there or not. ERROR_SYSTEM. */

@@ -138,7 +138,7 @@ decided() {
 	keys "awf-run -n ./flow; echo status \$?" Enter
 	shown 'Approve ok:0:0'
 	keys C-d
-	shown '^awf-run: flow: waits for a decision: awf-run --approve ok:0:0 '
+	shown '^awf-run: flow: waits for a decision: awf-ctl approve ok:0:0 '
 	shown '^status 75'
 }
 
@@ -157,7 +157,7 @@ decided() {
 	run -75 awf-run -n ./flow
 	keys 'awf-run --resume @; echo status $?' Enter
 	shown 'Approve ok:0:0'
-	awf-run --approve ok <<<'{"b":1}'
+	awf-ctl approve ok <<<'{"b":1}'
 	keys no Enter
 	shown 'Why'
 	keys Enter

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Approval: awf-step --approve, awf-run --approve and --deny. At a terminal: see
+# Approval: awf-step --approve, awf-ctl approve and deny. At a terminal: see
 # approve-terminal.bats.
 # shellcheck shell=bash disable=SC2016
 load ../support/helpers
@@ -20,14 +20,14 @@ waits() {
 	awf-run --id-file run.id "$@" >out 2>err 3>&- || status=$?
 	[ "$status" = 75 ] || { cat err; false; }
 }
-decide() { awf-run "$@" </dev/null; }
+decide() { awf-ctl "$@" </dev/null; }
 events() { jq -c "select(.type == \"step.completed\" and .path == \"$1\") | .payload$2" "$(record)"; }
 last() { events "$1" "$2" | tail -n 1; }
 
 @test "without a terminal a run waits, costs nothing, and says what to run next" {
 	waits ./flow <<<cake
 	same "$(cat err)" "awf-step: ok: waits for a decision
-awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
+awf-run: flow: waits for a decision: awf-ctl approve ok:0:0 $(id)"
 	[ ! -s out ] && [ "$(entries go)" = 0 ]
 	[ -z "$(ls "$AWF_STORAGE/runs")" ]
 	deserted
@@ -40,8 +40,8 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 
 @test "approved: the data goes on at the next resume, and the decision is recorded" {
 	waits ./flow <<<cake
-	run -0 decide --approve ok
-	same "$output" "awf-run: ok:0:0: approved; the run goes on with: awf-run --resume $(id | cut -c 1-8)"
+	run -0 decide approve ok
+	same "$output" "awf-ctl: ok:0:0: approved; the run goes on with: awf-run --resume $(id | cut -c 1-8)"
 	same "$(last ok '|[.result,.approval.decision,.approval.by]')" \
 		"[\"plan: cake\",\"approved\",\"$ME\"]"
 	same "$(awf-tail --list | awk '{print $3}')" waiting
@@ -59,17 +59,17 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 		run=${run/ID/$(id)}
 		run=${run/PREFIX/$(id | cut -c 1-8)}
 		# shellcheck disable=SC2086
-		decide --approve ok:0:0 $run
+		decide approve ok:0:0 $run
 		same "$(resume)" 'done plan: cake'
 	done
 }
 
-@test "options may follow the run; --resume goes on at once" {
+@test "options may follow the run" {
 	waits ./flow <<<cake
-	same "$(decide --resume @ --approve ok --reason 'looks good')" 'done plan: cake'
+	same "$(decide approve --reason 'looks good' ok && resume)" 'done plan: cake'
 	same "$(events ok '.approval.reason | select(.)')" '"looks good"'
 	waits ./flow <<<tea
-	decide --approve ok @ --reason fine -n
+	decide approve ok @ --reason fine -n
 	same "$(resume)" 'done plan: tea'
 }
 
@@ -78,7 +78,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 		awf-step --approve ok | tee line | awf-step go -- ledger go | awf-step --rescue no -r -- sed 's/^/kept: /'
 	END
 	waits ./flow <<<cake
-	decide --deny ok --reason 'too sweet'
+	decide deny ok --reason 'too sweet'
 	same "$(last ok '|[.error,.approval.decision]')" \
 		"[{\"code\":\"denied\",\"message\":\"denied by $ME: too sweet\"},\"denied\"]"
 	same "$(resume)" 'kept: cake'
@@ -89,7 +89,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 @test "a run that nobody rescues from a no has failed, at each resume" {
 	local i
 	waits ./flow <<<cake
-	decide --deny ok
+	decide deny ok
 	for i in 1 2; do
 		run -3 resume
 		[[ $output == *"step ok:0:0 failed: denied by $ME" ]]
@@ -99,7 +99,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	awf-verify
 	# Another run may be asked again.
 	run -75 awf-run --id-file run.id --fork @ --at ok </dev/null
-	decide --approve ok
+	decide approve ok
 	same "$(resume)" 'done plan: cake'
 	awf-verify --determinism
 }
@@ -108,7 +108,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	local data edit want
 	while IFS='|' read -r data edit want; do
 		waits -c "awf-step -i json --approve ok | jq -c '[.data,.metadata.no_newline]'" <<<"$data"
-		printf %b "$edit" | awf-run --approve ok
+		printf %b "$edit" | awf-ctl approve ok
 		same "$(resume)" "$want"
 		same "$(events ok '.approval.decision | select(.)')" '"edited"'
 		awf-verify
@@ -125,25 +125,25 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 
 @test "the same again, and no bytes, are no edit" {
 	waits -c 'awf-step -i json --approve ok | jq -c .data' <<<'{"a":1,"b":[]}'
-	awf-replay --state ok | jq .input | awf-run --approve ok
+	awf-replay --state ok | jq .input | awf-ctl approve ok
 	same "$(last ok .approval.decision)" '"approved"'
 	waits ./flow <<<cake
-	echo 'plan: cake' | awf-run --approve ok
+	echo 'plan: cake' | awf-ctl approve ok
 	same "$(last ok .approval.decision)" '"approved"'
 	waits ./flow <<<cake
-	printf '' | awf-run --approve ok
+	printf '' | awf-ctl approve ok
 	same "$(last ok .approval.decision)" '"approved"'
 	waits ./flow <<<cake
-	echo other | awf-run -n --approve ok
+	echo other | awf-ctl approve -n ok
 	same "$(last ok .approval.decision)" '"approved"'
 }
 
 @test "JSON stays JSON: what is none is refused, and nothing is decided" {
 	waits -c 'awf-step -i json --approve ok' <<<'{"a":1}'
-	run -125 awf-run --approve ok <<<'{"a":'
-	[[ $output == 'awf-run: no JSON: '* ]]
+	run -1 awf-ctl approve ok <<<'{"a":'
+	[[ $output == 'awf-ctl: no JSON: '* ]]
 	same "$(events ok '' | wc -l)" 1
-	decide --approve ok
+	decide approve ok
 }
 
 @test "bytes that are no text, and large data, are approved as they are" {
@@ -151,14 +151,14 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	printf '\377\376\0\n' >binary
 	for file in large binary; do
 		waits -c 'awf-step --approve ok | awf-step show -r -- cat' <"$file"
-		decide --approve ok
+		decide approve ok
 		resume >again
 		cmp again "$file"
 		awf-verify
 	done
 	head -c 300000 /dev/zero | tr '\0' y >edited
 	waits -c 'awf-step --approve ok | awf-step show -r -- cat' <large
-	awf-run --approve ok <edited
+	awf-ctl approve ok <edited
 	resume >again
 	cmp again edited
 	awf-verify
@@ -166,11 +166,11 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 
 @test "a decision arrives once" {
 	waits ./flow <<<cake
-	decide --approve ok
-	run -3 decide --deny ok
-	same "$output" "awf-run: ok:0:0: waits no more: approved by $ME"
+	decide approve ok
+	run -3 decide deny ok
+	same "$output" "awf-ctl: ok:0:0: waits no more: approved by $ME"
 	resume
-	run -3 decide --approve ok
+	run -3 decide approve ok
 	same "$(events ok '.approval.decides | select(.)' | wc -l)" 1
 }
 
@@ -178,7 +178,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	local i
 	waits ./flow <<<cake
 	for i in $(seq 20); do
-		{ decide --"$( ((i % 2)) && echo approve || echo deny)" ok --reason "$i" 2>>refused && echo "$i" >>taken; } 3>&- &
+		{ decide "$( ((i % 2)) && echo approve || echo deny)" ok --reason "$i" 2>>refused && echo "$i" >>taken; } 3>&- &
 	done
 	wait
 	same "$(wc -l <taken) $(grep -vc "goes on with" refused)" '1 19'
@@ -191,12 +191,12 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	local i
 	waits ./flow <<<cake
 	for i in $(seq 15); do
-		awf-run --approve ok </dev/null 2>/dev/null 3>&- &
+		awf-ctl approve ok </dev/null 2>/dev/null 3>&- &
 		sleep "0.00$((i % 10))"
 		kill -9 $! 2>/dev/null || true
 		wait $! 2>/dev/null || true
 	done
-	decide --approve ok 2>/dev/null || [ $? = 3 ]
+	decide approve ok 2>/dev/null || [ $? = 3 ]
 	same "$(events ok '.approval.decides | select(.)' | wc -l)" 1
 	same "$(resume)" 'done plan: cake'
 	awf-verify
@@ -204,47 +204,47 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 
 @test "wrong paths and runs are refused, with what waits" {
 	waits ./flow <<<cake
-	run -125 decide --approve okk
-	same "$output" "awf-run: okk: no such call waits in run $(id) (did you mean 'ok'?); these do: ok:0:0"
-	run -125 decide --approve ok:1:0
+	run -1 decide approve okk
+	same "$output" "awf-ctl: okk: no such call waits in run $(id) (did you mean 'ok'?); these do: ok:0:0"
+	run -1 decide approve ok:1:0
 	[[ $output == *"these do: ok:0:0" ]]
-	run -125 decide --approve plan
+	run -1 decide approve plan
 	[[ $output == *"no such call waits in run $(id); these do: ok:0:0" ]]
-	run -125 decide --complete ok
-	same "$output" 'awf-run: --complete: ok:0:0 waits for a decision: say --approve or --deny'
-	run -125 decide --approve ok 00000000-0000-4000-8000-000000000000
-	[[ $output == 'awf-run: 00000000-0000-4000-8000-000000000000: '* ]]
+	run -1 decide complete ok
+	same "$output" 'awf-ctl: complete: ok:0:0 waits for a decision: say approve or deny'
+	run -1 decide approve ok 00000000-0000-4000-8000-000000000000
+	[[ $output == 'awf-ctl: 00000000-0000-4000-8000-000000000000: '* ]]
 	cp "$(record)" copy.jsonl
-	run -125 decide --approve ok ./copy.jsonl
-	[[ $output == 'awf-run: ./copy.jsonl: is not a transcript of the storage '* ]]
+	run -1 decide approve ok ./copy.jsonl
+	[[ $output == 'awf-ctl: ./copy.jsonl: is not a transcript of the storage '* ]]
 	awf-run -n --name other -c 'awf-step -n a -q -- true'
-	run -125 decide --approve ok @other
-	[[ $output == 'awf-run: ok: no call of run '*' waits for that' ]]
+	run -1 decide approve ok @other
+	[[ $output == 'awf-ctl: ok: no call of run '*' waits for that' ]]
 }
 
 @test "a run that waits for one inside of it says which that is" {
 	local child
 	printf 'awf-step --approve ok\n' >inner
 	waits -c 'awf-run ./inner | awf-step show -r -- cat' <<<cake
-	run -125 decide --approve ok
+	run -1 decide approve ok
 	[[ $output == *"no call of run $(id) itself waits for that, but one of its child run "* ]]
 	child=${output##* }
-	decide --approve ok "$child"
+	decide approve ok "$child"
 	same "$(jq -c 'select(.payload.approval.decision).payload.result' "$AWF_STORAGE/transcripts/$child.jsonl")" '"cake"'
 }
 
 @test "several calls of a step: each by its name" {
 	waits -c 'awf-step -i lines --approve ok | awf-step go -r -- cat' <<<$'a\nb\nc'
-	[[ $(cat err) == *"--approve ok:0:0 $(id) (and 2 more)"* ]]
-	run -125 decide --approve ok
-	same "$output" 'awf-run: ok: several calls of it wait, name one: ok:0:0, ok:0:1, ok:0:2'
-	decide --approve ok:0:0
+	[[ $(cat err) == *"approve ok:0:0 $(id) (and 2 more)"* ]]
+	run -1 decide approve ok
+	same "$output" 'awf-ctl: ok: several calls of it wait, name one: ok:0:0, ok:0:1, ok:0:2'
+	decide approve ok:0:0
 	run -75 resume
 	same "$(jq -r 'select(.type == "step.completed" and .payload.name == "go").payload.result | select(.)' "$(record)")" a
-	run -125 decide --approve ok
+	run -1 decide approve ok
 	[[ $output == *'name one: ok:0:1, ok:0:2' ]]
-	decide --deny ok:0:1
-	decide --approve ok
+	decide deny ok:0:1
+	decide approve ok
 	run -3 --separate-stderr resume
 	same "$output" $'a\nc'
 	awf-verify
@@ -254,19 +254,19 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 @test "calls that wait at the same time, in groups, loops and -j" {
 	waits -c 'awf-step -i lines -j 4 --each review -- sh -c "awf-step draft -- sed s/^/x/ | awf-step --approve ok" |
 		awf-step -s -r join -- jq -c .' <<<$'a\nb'
-	decide --approve review:0:0/ok:0:0
-	run -125 decide --approve review
+	decide approve review:0:0/ok:0:0
+	run -1 decide approve review
 	[[ $output == *'these do: review:0:1/ok:0:0' ]]
-	decide --approve review.ok
+	decide approve review.ok
 	same "$(resume)" '["xa","xb"]'
 	awf-verify
 	awf-verify --determinism
 	waits -c 'awf-step --max 2 twice -- sh -c "awf-step --approve ok | awf-step more -- sed s/^/x/" | jq -r .data' <<<a
 	same "$(resume 2>&1 >/dev/null | tail -n 1)" \
-		"awf-run: pipeline: waits for a decision: awf-run --approve twice:0:0/twice:0:0/ok:0:0 $(id)"
-	decide --approve twice.ok
+		"awf-run: pipeline: waits for a decision: awf-ctl approve twice:0:0/twice:0:0/ok:0:0 $(id)"
+	decide approve twice.ok
 	run -75 resume
-	decide --approve twice.ok
+	decide approve twice.ok
 	same "$(resume)" xxa
 	awf-verify
 	awf-verify --determinism
@@ -277,7 +277,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	run -75 resume
 	run -75 resume
 	same "$(jq -r 'select(.type == "step.started" and .path == "ok") | .payload.claims | select(.)' "$(record)" | wc -l)" 2
-	decide --approve ok
+	decide approve ok
 	same "$(resume)" 'done plan: cake'
 	same "$(entries go)" 1
 	awf-verify
@@ -295,9 +295,10 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	awf-run -n --id-file run.id ./flow >out 2>err 3>&- &
 	eventually test -e ready
 	eventually grep -q 'waits for a decision' err
-	run -125 decide --approve ok --resume "$(id)"
-	[[ "$output" == "awf-run: "*": the decision is recorded, but the run is alive"* ]] || { echo "$output"; false; }
-	run -3 decide --deny ok --resume "$(id)"
+	decide approve ok "$(id)"
+	run -125 resume
+	[[ "$output" == "awf-run: "*": the run is alive"* ]] || { echo "$output"; false; }
+	run -3 decide deny ok "$(id)"
 	rm held
 	wait $! || true
 	same "$(jq -r 'select(.type == "run.completed") | .payload.status' "$(record)")" waiting
@@ -319,12 +320,12 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	sed -i 's/slow -q/other -q/' flow
 	awf-run --resume "$(id)" >out2 2>err2 3>&- </dev/null &
 	eventually test -e ready
-	decide --approve ok
+	decide approve ok
 	rm held
 	wait $!
 	same "$(cat out2)" 'done cake'
 	grep -q "ok:0:0: $ME has decided meanwhile" err2
-	run -3 decide --deny ok
+	run -3 decide deny ok
 	awf-verify
 }
 
@@ -333,7 +334,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 		awf-step --approve ok | awf-step slow -- hold | awf-step --effects external go -r -- ledger go
 	END
 	waits ./flow <<<cake
-	decide --approve ok
+	decide approve ok
 	die_again
 	same "$(resume)" 'done cake'
 	same "$(entries go)" 1
@@ -348,7 +349,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	# As if the second attempt had died right after the call's step.started.
 	kept=$(jq -r 'select(.type == "step.started" and .path == "ok") | .seq' "$(record)" | tail -n 1)
 	sed -i "$((kept + 1)),\$d" "$(record)"
-	decide --approve ok:0:0
+	decide approve ok:0:0
 	awf-verify
 	same "$(resume)" 'done plan: cake'
 	same "$(events ok '.approval.decision | select(.)' | wc -l)" 1
@@ -361,17 +362,17 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 		awf-step -n plan -- cat in | awf-step --approve ok | awf-step go -r -- cat
 	END
 	waits -n ./flow
-	decide --approve ok
+	decide approve ok
 	sed -i 's/cat in/cat in in/' flow
 	run -75 resume
-	[[ $output == *'waits for a decision: awf-run --approve ok:0:0 '* ]]
-	decide --approve ok
+	[[ $output == *'waits for a decision: awf-ctl approve ok:0:0 '* ]]
+	decide approve ok
 	same "$(resume)" $'cake\ncake'
 }
 
 @test "--allow-failure lets a no pass, not the wait; --try tells them apart" {
 	waits -c 'awf-step --approve --allow-failure ok | awf-step show -r -- sed s/^/got/' <<<cake
-	decide --deny ok
+	decide deny ok
 	same "$(resume)" ''
 	same "$(jq -r 'select(.type == "run.completed") | .payload.status' "$(record)" | tail -n 1)" success
 	cat >flow <<-'END'
@@ -380,24 +381,24 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	END
 	echo cake >in
 	waits -n ./flow
-	decide --deny ok
+	decide deny ok
 	same "$(resume)" no
 	waits -n ./flow
-	decide --approve ok
+	decide approve ok
 	same "$(resume | tail -n 1)" yes
 }
 
 @test "a waiting line passes --rescue and -s, and stays in the run that made it" {
 	waits -c 'awf-step --approve ok | awf-step --rescue r -- touch rescued | awf-step -s -O json j -- cat' <<<cake
 	[ ! -e rescued ]
-	decide --approve ok
+	decide approve ok
 	resume | jq -e '.data == ["cake"]'
 }
 
 @test "a run of one step waits too" {
 	echo cake | awf-step --approve ok >out 2>err || same $? 75
 	same "$(jq -r .metadata.error.code out)" waiting
-	decide --approve ok
+	decide approve ok
 	same "$(jq -r 'select(.payload.approval.decision) | .payload.result' "$(transcript)")" cake
 	awf-verify
 }
@@ -407,23 +408,23 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	[[ $stderr == *'nobody can decide later about a run that keeps no transcript (--no-transcript)'* ]]
 	run -3 --separate-stderr awf-run --mask 'sed -u s/secret/xxx/' -c 'awf-step --approve ok' <<<cake
 	[[ $stderr == *'nobody can decide later about a run that is masked (--mask)'* ]]
-	run -125 decide --approve ok
+	run -1 decide approve ok
 	[[ $output == *'is masked (--mask), so that it cannot be gone on from, nor decided about' ]]
 }
 
 @test "a run does not decide about itself" {
 	waits ./flow <<<cake
-	sed -i '1i awf-run --approve ok "$AWF_RUN_ID" </dev/null' flow
+	sed -i '1i awf-ctl approve ok "$AWF_RUN_ID" </dev/null' flow
 	run -75 resume
-	[[ $output == *"awf-run: $(id): a run does not decide about itself"* ]]
+	[[ $output == *"awf-ctl: $(id): a run does not decide about itself"* ]]
 	same "$(events ok '.approval.decision | select(.)')" ''
 }
 
 @test "nor does a run inside of it" {
 	waits ./flow <<<cake
-	sed -i '1i PARENT=$AWF_RUN_ID awf-run -n --name kid -c "awf-run --approve ok \$PARENT </dev/null"' flow
+	sed -i '1i PARENT=$AWF_RUN_ID awf-run -n --name kid -c "awf-ctl approve ok \$PARENT </dev/null"' flow
 	run -75 resume
-	[[ $output == *"awf-run: $(id): a run does not decide about itself, nor about one that it is inside of"* ]]
+	[[ $output == *"awf-ctl: $(id): a run does not decide about itself, nor about one that it is inside of"* ]]
 	same "$(events ok '.approval.decision | select(.)')" ''
 }
 
@@ -434,7 +435,7 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	local key="$XDG_CONFIG_HOME/awf/seal.key.pub"
 	waits --seal ./flow <<<cake
 	awf-verify --key "$key"
-	decide --approve ok
+	decide approve ok
 	awf-verify --key "$key"
 	run -3 awf-verify --key other.key.pub
 	# Changed by who has no key: the chain can be made anew, the signature not.
@@ -443,25 +444,25 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	[[ $output == *seal* ]]
 	# Another's, or none.
 	waits --seal ./flow <<<cake
-	awf-run --approve ok --seal=other.key </dev/null
+	awf-ctl approve ok --seal=other.key </dev/null
 	awf-verify
 	run -3 awf-verify --key "$key"
 	[[ $output == *'the last line is a decision that the key of the seal has not signed'* ]]
 	mv "$XDG_CONFIG_HOME/awf/seal.key" kept
 	waits --seal=kept ./flow <<<cake
-	decide --approve ok
+	decide approve ok
 	awf-verify
 	run -3 awf-verify --key "$key"
 	chmod 644 kept
 	mv kept "$XDG_CONFIG_HOME/awf/seal.key"
 	waits ./flow <<<cake
-	run -125 decide --approve ok
+	run -4 decide approve ok
 	[[ $output == *seal.key* ]]
 }
 
 @test "a second decision, or one about nothing, is a fault of the record" {
 	waits ./flow <<<cake
-	decide --approve ok
+	decide approve ok
 	same "$(awf-verify 2>&1)" ''
 	python3 - "$(record)" <<-'END'
 		import hashlib, json, sys, uuid
@@ -496,18 +497,18 @@ awf-run: flow: waits for a decision: awf-run --approve ok:0:0 $(id)"
 	END
 	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086
-		run -125 awf-run $options </dev/null
-		same "$output" "awf-run: $message"
+		run -1 awf-ctl $options </dev/null
+		same "$output" "awf-ctl: $message"
 	done <<-'END'
-	--approve ok --deny ok|ok: one decision at a time
-	--approve ok @ @x|@x: one RUN only
-	--approve ok @ --resume @|@: --resume names the run already
-	--approve ok --continue|ok: a decision is made without a workflow, --continue or --fork
-	--approve ok -c true|ok: a decision is made without a workflow, --continue or --fork
-	--approve ok --name x|ok: a decision runs nothing, so options of runs need --resume RUN
-	--approve ok --failed|--failed: only with --complete
-	--complete ok --reason x|--reason: only with --approve, --deny or --complete --failed
-	--reason x -c true|--reason: only with --approve, --deny or --complete --failed
+	|no command given (see --help)
+	aprove ok|aprove: no such command (did you mean approve?)
+	decide ok|decide: no such command (see --help)
+	approve|approve: the PATH is missing: awf-ctl approve [options] PATH [RUN]
+	approve ok @ @x|@x: is one word too many: awf-ctl approve [options] PATH [RUN]
+	approve ok --failed|--failed: unknown option (see --help)
+	deny ok -n|-n: unknown option (see --help)
+	complete ok --reason x|--reason: only with --failed
+	cancel|cancel: the RUN is missing: awf-ctl cancel RUN
 	END
 	same "$(echo cake | awf-step --dry-run --approve ok)" '{"approve":true,"input":"cake"}'
 }

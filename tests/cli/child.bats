@@ -56,7 +56,7 @@ runs() { find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l; }
 	echo '{"blocks":[{"type":"text","text":"x"}]}' >answers.jsonl
 	run -75 awf-run -n --name top -c 'awf-run ./inner'
 	child=$(basename "$(transcript_of inner)" .jsonl)
-	awf-run --approve ask "$child"
+	awf-ctl approve ask "$child"
 	# As an older version has left it: the first line alone says so.
 	jq -c 'if .seq > 1 then del(.parent_run_id) else . end | del(.seq, .prev)' "$(transcript_of inner)" >older
 	[ "$(grep -c parent_run_id older)" = 1 ]

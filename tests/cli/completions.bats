@@ -35,6 +35,8 @@ lines() {
 		awf-tail 
 		awf-tail --name 
 		awf-replay 
+		awf-ctl approve 
+		awf-ctl cancel 
 		awf-verify 
 	END
 }

@@ -37,6 +37,10 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 		page=$ROOT/man/$program.1
 		run -0 "$program" --help
 		[[ $output == "usage: $program "* ]]
+		# Those of its commands too.
+		for command in $(sed -n 's/^  \([a-z]*\) .*/\1/p' <<<"$output"); do
+			[[ $program != awf-ctl || $command = list ]] || output+=$'\n'$(awf-ctl "$command" --help)
+		done
 		for option in $(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*'); do
 			grep -q -- "Fl -${option#--}\b" "$page" || { echo "$page: $option"; false; }
 			grep -q -- "$option\b" "$ROOT/completions/$program.bash" || { echo "$program.bash: $option"; false; }
@@ -136,7 +140,7 @@ programs() { (cd "$BUILD/bin" && ls awf-*); }
 	printf '#!/bin/sh\ncat >published\n' >publish
 	chmod +x publish
 	run -75 awf-run -c "$(readme '--approve')" <samples/task.txt
-	run -0 awf-run -n --approve check --resume @
+	run -0 go_on_after approve -n check @
 	same "$(cat published)" written
 }
 

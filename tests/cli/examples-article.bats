@@ -11,7 +11,7 @@ prepare() { example article; }
 article() {
 	run -75 --separate-stderr ./article.awf <<<'solid-state batteries'
 	same "$output" ''
-	same "${stderr_lines[-1]}" "awf-run: article.awf: waits for a decision: awf-run --approve findings:0:0 $(basename "$(transcript)" .jsonl)"
+	same "${stderr_lines[-1]}" "awf-run: article.awf: waits for a decision: awf-ctl approve findings:0:0 $(basename "$(transcript)" .jsonl)"
 }
 title='Solid-state batteries: better cells, unproven factories'
 written_from() {
@@ -22,18 +22,18 @@ written_from() {
 	article
 	same "$(answers "$(transcript)")" ' 3 research '
 	deterministic
-	run -0 --separate-stderr awf-run -n --approve findings --resume @
+	run -0 --separate-stderr go_on_after approve -n findings @
 	same "${lines[0]}" "$title"
 	same "$(answers "$(transcript)")" ' 3 research 3 write '
 	deterministic
-	run -3 --separate-stderr awf-run -n --deny findings
+	run -3 --separate-stderr awf-ctl deny findings
 	[[ $stderr == *'findings:0:0: waits no more: approved by '* ]]
 }
 
 @test "what the person has changed is what is written from" {
 	article
 	awf-replay --state findings | jq -r .input | sed '/factory/d' >findings.txt
-	run -0 --separate-stderr awf-run --approve findings --resume @ <findings.txt
+	run -0 --separate-stderr go_on_after approve findings @ <findings.txt
 	same "${lines[0]}" "$title"
 	same "$(written_from)" "$(cat findings.txt)"
 	deterministic
@@ -41,7 +41,7 @@ written_from() {
 
 @test "what is denied is not written from, and the reason is told" {
 	article
-	run -3 --separate-stderr awf-run -n --deny findings --reason 'the cost is missing' --resume @
+	run -3 --separate-stderr go_on_after deny findings --reason 'the cost is missing' @
 	same "$output" ''
 	[[ ${stderr_lines[-1]} == *'denied by '*': the cost is missing' ]]
 	same "$(answers "$(transcript)")" ' 3 research '
@@ -51,7 +51,7 @@ written_from() {
 @test "a writer who fails is asked again when it is resumed, the person is not" {
 	forget 'You are the writer'
 	article
-	run -3 --separate-stderr awf-run -n --approve findings --resume @
+	run -3 --separate-stderr go_on_after approve -n findings @
 	same "$output" ''
 	recall
 	run -0 awf-run --resume @
@@ -63,7 +63,7 @@ written_from() {
 @test "killed while it is written, it goes on without asking the person again" {
 	hold 'You are the writer'
 	run -75 awf-run --id-file run.id ./article.awf <<<'solid-state batteries'
-	awf-run -n --approve findings "$(id)"
+	awf-ctl approve -n findings "$(id)"
 	die_again
 	run -0 resume
 	same "${lines[0]}" "$title"

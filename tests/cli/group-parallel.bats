@@ -161,9 +161,9 @@ none_left() { ! pgrep -f -- "$1" >/dev/null; }
 	same "$output" b
 	for strategy in any best-effort; do
 		run -75 --separate-stderr awf-run -c "awf-step -n --parallel --strategy $strategy p -q -- 'awf-step --approve ok' 'awf-step bad -- false'" </dev/null
-		[[ "$stderr" == *"waits for a decision: awf-run --approve p:0:0/p:0:0/ok:0:0 "* ]]
+		[[ "$stderr" == *"waits for a decision: awf-ctl approve p:0:0/p:0:0/ok:0:0 "* ]]
 		same "$(jq -r 'select(.type == "run.completed").payload.status' "$AWF_STORAGE/latest")" waiting
-		run -0 awf-run --approve p.ok --resume @ </dev/null
+		run -0 go_on_after approve p.ok @ </dev/null
 	done
 }
 

@@ -91,7 +91,7 @@ data() { jq -r '.data | if type == "string" then . else tojson end'; }
 	chmod +x send
 	run -75 --separate-stderr try 'Wait for a person' in
 	run ! test -e sent
-	sh -c "$(sed -n "s/^\.Ql \(awf-run --approve .*\) \.$/\1/p" "$ROOT/man/awf.7")" </dev/null
+	sh -c "$(sed -n "s/^\.Ql \(awf-ctl approve .*\) \.$/\1/p" "$ROOT/man/awf.7")" </dev/null
 	same "$(cat sent)" 'agent said'
 }
 

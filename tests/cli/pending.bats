@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Async completion: awf-step --pending, awf-run --complete and --heartbeat.
+# Async completion: awf-step --pending, awf-ctl complete and heartbeat.
 # shellcheck shell=bash disable=SC2016
 load ../support/helpers
 load ../support/resume
@@ -34,14 +34,14 @@ submitted() { wc -l <tasks; }
 @test "a command that exits 75 waits for its result" {
 	waits ./flow <<<work
 	same "$(cat err)" "awf-step: job: waits for its result
-awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
+awf-run: flow: waits for a result: awf-ctl complete job:0:0 $(id)"
 	same "$(cat tasks)" "$(id)/job:0:0"
 	same "$(last job '|[.error.code,.approval,.exit_code,.result]')" \
 		'["waiting",{"asks":"completion","form":"text"},75,null]'
 	[ -z "$(ls "$AWF_STORAGE/runs")" ]
 	deserted
 	awf-verify
-	echo result | awf-run --complete job
+	echo result | awf-ctl complete job
 	same "$(last job '|[.result,.approval.decision,.approval.by]')" "[\"result\",\"completed\",\"$ME\"]"
 	same "$(resume)" 'got: result'
 	same "$(submitted)" 1
@@ -63,7 +63,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	local form input want
 	while IFS='|' read -r form input want; do
 		waits -c "awf-step --pending -O $form job -- submit | awf-step -s -r all -- cat" <<<work
-		printf %b "$input" | awf-run --complete "$(tail -n 1 tasks)"
+		printf %b "$input" | awf-ctl complete "$(tail -n 1 tasks)"
 		same "$(resume)" "$want"
 		awf-verify
 		awf-verify --determinism
@@ -75,23 +75,23 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	json|{"a": 1.50} [2]|[{"a":1.50},[2]]
 	END
 	waits -c 'awf-step --pending job -- submit | awf-step -r bytes -- od -An -tx1' <<<work
-	printf '\377\0' | awf-run --complete job
+	printf '\377\0' | awf-ctl complete job
 	same "$(resume)" ' ff 00'
 	waits ./flow <<<work
-	awf-run -n --complete job
+	awf-ctl complete -n job
 	same "$(last job '|[has("result"),.result]')" '[true,null]'
 }
 
 @test "--into puts the result where it belongs" {
 	waits -c 'awf-step -i json --pending --into job job -- submit | awf-step show -r -- cat' <<<'{"n":1}'
-	echo r | awf-run --complete job
+	echo r | awf-ctl complete job
 	same "$(resume)" '{"n":1,"job":"r"}'
 	awf-verify --determinism
 	# The merged result is what a further attempt takes.
 	waits -c 'awf-step -i json --pending --into job job -- submit | awf-step --approve ok | awf-step show -r -- cat' <<<'{"n":1}'
-	echo r | awf-run --complete job
+	echo r | awf-ctl complete job
 	run -75 resume
-	awf-run --approve ok </dev/null
+	awf-ctl approve ok </dev/null
 	same "$(resume)" '{"n":1,"job":"r"}'
 	awf-verify
 }
@@ -104,7 +104,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	same "$(last job '|[.error.code,.approval.asks,.exit_code]')" '["waiting","completion",null]'
 	awf-verify
 	awf-verify --determinism
-	echo late | awf-run --complete "$(cat tasks)"
+	echo late | awf-ctl complete "$(cat tasks)"
 	same "$(resume)" 'got: late'
 	same "$(submitted)" 1
 	awf-verify
@@ -113,12 +113,12 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 
 @test "--failed: the call fails, for good, and --rescue catches it" {
 	waits -c 'awf-step --pending job -- submit | awf-step --rescue r -r -- sed s/^/kept:/' <<<work
-	awf-run --complete job --failed --reason 'out of paper' </dev/null
+	awf-ctl complete job --failed --reason 'out of paper' </dev/null
 	same "$(last job .error)" "{\"code\":\"exit_status\",\"message\":\"failed by $ME: out of paper\"}"
 	same "$(resume)" kept:work
 	same "$(submitted)" 1
 	waits ./flow <<<work
-	awf-run --complete job --failed </dev/null
+	awf-ctl complete job --failed </dev/null
 	run -3 resume
 	run -3 resume
 	same "$(submitted)" 2
@@ -129,9 +129,9 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	waits -c 'awf-step --pending=3s job -- submit' <<<work
 	[[ $(last job .approval.timeout_ms) == 3000 ]]
 	sleep 3.1
-	run -3 awf-run --complete job <<<late
-	[[ $output == 'awf-run: job:0:0: waits no more: its time was over at '*Z ]]
-	run -3 awf-run --heartbeat job
+	run -3 awf-ctl complete job <<<late
+	[[ $output == 'awf-ctl: job:0:0: waits no more: its time was over at '*Z ]]
+	run -3 awf-ctl heartbeat job
 	run -3 resume
 	[[ $output == *'step job:0:0 failed: no result came until '*Z* ]]
 	same "$(last job .error.code)" '"timeout"'
@@ -140,7 +140,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	# A call that has failed is made again.
 	run -75 resume
 	same "$(submitted)" 2
-	echo fast | awf-run --complete "$(id)/job:0:0"
+	echo fast | awf-ctl complete "$(id)/job:0:0"
 	same "$(resume | jq -r .data)" fast
 	awf-verify
 }
@@ -149,10 +149,10 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	waits -c 'awf-step --pending=20s job -- submit | awf-step use -r -- cat' <<<work
 	local first second i
 	first=$(last job .approval.deadline)
-	awf-run --heartbeat job
+	awf-ctl heartbeat job
 	second=$(last job .approval.deadline)
 	[[ $second > $first ]]
-	for i in $(seq 12); do awf-run --heartbeat "$(cat tasks)"; done
+	for i in $(seq 12); do awf-ctl heartbeat "$(cat tasks)"; done
 	same "$(awf-tail --list | awk '{print $3}')" waiting
 	awf-tail -n 1 | grep -q "job waiting (heartbeat by $ME, until "
 	run -75 resume
@@ -160,7 +160,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	[[ $(last job .approval.deadline) > $second ]]
 	awf-verify
 	awf-verify --determinism
-	echo r | awf-run --complete job
+	echo r | awf-ctl complete job
 	same "$(resume)" r
 	same "$(submitted)" 1
 	awf-verify
@@ -170,7 +170,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	local i
 	waits ./flow <<<work
 	for i in $(seq 20); do
-		{ awf-run --complete job <<<"$i" 2>>refused && echo "$i" >>taken; } 3>&- &
+		{ awf-ctl complete job <<<"$i" 2>>refused && echo "$i" >>taken; } 3>&- &
 	done
 	wait
 	same "$(wc -l <taken) $(wc -l <refused)" '1 19'
@@ -188,7 +188,7 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	sed -i "$(($(jq -r 'select(.type == "step.started" and .path == "job") | .seq' "$(record)" | tail -n 1) + 1)),\$d" "$(record)"
 	run -75 resume
 	same "$(submitted)" 1
-	echo r | awf-run --complete job
+	echo r | awf-ctl complete job
 	die_again
 	same "$(resume)" 'got: r'
 	same "$(submitted)" 1
@@ -203,8 +203,8 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	eventually test -e ready
 	kill -TERM $!
 	wait $! || same $? 143
-	run -125 awf-run --complete job <<<r
-	same "$output" "awf-run: job: no call of run $(id) waits for that"
+	run -1 awf-ctl complete job <<<r
+	same "$output" "awf-ctl: job: no call of run $(id) waits for that"
 	awf-verify
 }
 
@@ -212,12 +212,12 @@ awf-run: flow: waits for a result: awf-run --complete job:0:0 $(id)"
 	waits ./flow <<<work
 	while IFS='|' read -r options message; do
 		# shellcheck disable=SC2086
-		run -125 awf-run $options </dev/null
-		same "$output" "awf-run: ${message//ID/$(id)}"
+		run -1 awf-ctl $options </dev/null
+		same "$output" "awf-ctl: ${message//ID/$(id)}"
 	done <<-END
-	--complete $(id)/jib:0:0|jib:0:0: no such call waits in run ID (did you mean 'job:0:0'?); these do: job:0:0
-	--complete $(id)/job:0:0 @|@: not with a task's token, which names the run
-	--complete 00000000-0000-4000-8000-000000000000/job:0:0|00000000-0000-4000-8000-000000000000: $(awf-tail 00000000-0000-4000-8000-000000000000 2>&1 | sed 's/.*0000: //')
-	--approve job|--approve: job:0:0 waits for its result: say --complete or --heartbeat
+	complete $(id)/jib:0:0|jib:0:0: no such call waits in run ID (did you mean 'job:0:0'?); these do: job:0:0
+	complete $(id)/job:0:0 @|@: not with a task's token, which names the run
+	complete 00000000-0000-4000-8000-000000000000/job:0:0|00000000-0000-4000-8000-000000000000: $(awf-tail 00000000-0000-4000-8000-000000000000 2>&1 | sed 's/.*0000: //')
+	approve job|approve: job:0:0 waits for its result: say complete or heartbeat
 	END
 }

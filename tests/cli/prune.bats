@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# awf-run --prune and --keep: which runs go, and what of them.
+# awf-ctl prune and --keep: which runs go, and what of them.
 # shellcheck shell=bash disable=SC2010,SC2016,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
@@ -35,30 +35,25 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 
 @test "mistakes" {
 	while IFS='|' read -r arguments message; do
-		eval "run -125 --separate-stderr awf-run $arguments"
+		eval "run -1 --separate-stderr awf-ctl prune $arguments"
 		same "$output" ""
-		same "$stderr" "awf-run: $message"
+		same "$stderr" "awf-ctl: $message"
 	done <<-'END'
-		--prune|--prune: say what goes: --older-than, --max-count or --max-size
-		--prune --name x --dry-run|--prune: say what goes: --older-than, --max-count or --max-size
-		--prune --older-than soon|--older-than: 'soon' is no age and no time (as in 12h, 30d, 2026-10-01)
-		--prune --older-than 30|--older-than: '30' is no age and no time (as in 12h, 30d, 2026-10-01)
-		--prune --max-count -1|--max-count: -1 is not between 0 and 2147483647
-		--prune --max-size 5X|--max-size: '5X' is not a size (as in 500, 64K, 20M, 2G)
-		--prune --max-size 9999999T|--max-size: '9999999T' is not a size (as in 500, 64K, 20M, 2G)
-		--prune --max-size ''|--max-size: '' is not a size (as in 500, 64K, 20M, 2G)
-		--prune --max-count 1 true|--prune: only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose
-		--prune --max-count 1 --resume @|--prune: only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose
-		--prune --max-count 1 --keep 1d|--prune: only with --name, --older-than, --max-count, --max-size, --dry-run, --verbose
-		--dry-run true|--dry-run: only with --prune
-		-v true|-v: only with --prune
-		--older-than 1d true|--older-than: only with --prune
-		--max-count 1 true|--max-count: only with --prune
-		--max-size 1 true|--max-size: only with --prune
-		--keep always true|--keep: 'always' is no age and no time (as in 12h, 30d, 2026-10-01)
+		|prune: say what goes: --older-than, --max-count or --max-size
+		--name x --dry-run|prune: say what goes: --older-than, --max-count or --max-size
+		--older-than soon|--older-than: 'soon' is no age and no time (as in 12h, 30d, 2026-10-01)
+		--older-than 30|--older-than: '30' is no age and no time (as in 12h, 30d, 2026-10-01)
+		--max-count -1|--max-count: -1 is not between 0 and 2147483647
+		--max-size 5X|--max-size: '5X' is not a size (as in 500, 64K, 20M, 2G)
+		--max-size 9999999T|--max-size: '9999999T' is not a size (as in 500, 64K, 20M, 2G)
+		--max-size ''|--max-size: '' is not a size (as in 500, 64K, 20M, 2G)
+		--max-count 1 true|true: is one word too many: awf-ctl prune [options]
+		--max-count 1 --keep 1d|--keep: unknown option (see --help)
 	END
+	run -125 --separate-stderr awf-run --keep always true
+	same "$stderr" "awf-run: --keep: 'always' is no age and no time (as in 12h, 30d, 2026-10-01)"
 	[ ! -e "$AWF_STORAGE" ]
-	run -0 --separate-stderr awf-run --prune --max-count 0
+	run -0 --separate-stderr awf-ctl prune --max-count 0
 	same "$output$stderr" ""
 	[ ! -e "$AWF_STORAGE" ]
 }
@@ -76,7 +71,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	cp -r "$AWF_STORAGE/blobs/$id" other.blobs
 	made young young 29
 	age "$id" 31
-	run -0 --separate-stderr awf-run --prune --older-than 30d
+	run -0 --separate-stderr awf-ctl prune --older-than 30d
 	same "$output$stderr" ""
 	same "$(traces old)" ""
 	there young
@@ -95,7 +90,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		made 5 a 10
 		head -c 5000 /dev/zero >"$AWF_STORAGE/inputs/$(cat 4)"
 		# shellcheck disable=SC2086
-		run -0 awf-run --prune $options
+		run -0 awf-ctl prune $options
 		same "$options: $output" "$options: "
 		same "$options: $(left 1 2 3 4 5)" "$options: $expected"
 	done <<-END
@@ -123,7 +118,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	made old nightly 40
 	made older $'späte Schicht' 50
 	made young nightly 1
-	run -0 --separate-stderr awf-run --prune --older-than 30d --dry-run
+	run -0 --separate-stderr awf-ctl prune --older-than 30d --dry-run
 	same "$stderr" ""
 	expected="$output"
 	same "${#lines[@]}" 2
@@ -131,10 +126,10 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	[[ ${lines[1]} == "$(cat old)  success "*"  nightly" ]]
 	same "$(left old older young)" 'old older young'
 	same "$(audit 'select(.type == "run.pruned")')" ""
-	run -0 awf-run --prune --older-than 30d -v
+	run -0 awf-ctl prune --older-than 30d -v
 	same "$output" "$expected"
 	same "$(left old older young)" young
-	run -0 awf-run --prune --older-than 30d --verbose
+	run -0 awf-ctl prune --older-than 30d --verbose
 	same "$output" ""
 }
 
@@ -146,26 +141,26 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	eventually test -e up
 	kill -9 $!
 	for file in alive waits died; do age "$(cat "$file")" 100; done
-	run -0 awf-run --prune --older-than 1d --max-count 0 --max-size 0
+	run -0 awf-ctl prune --older-than 1d --max-count 0 --max-size 0
 	same "$output" ""
 	same "$(left alive waits died)" 'alive waits'
 	same "$(traces died)" ""
 	touch go
 	wait
-	run -0 awf-run --prune --older-than 1d --dry-run
+	run -0 awf-ctl prune --older-than 1d --dry-run
 	# Its end is recent.
 	same "$output" ""
-	awf-run --deny sign "$(cat waits)"
+	awf-ctl deny sign "$(cat waits)"
 	age "$(cat alive)" 100
-	run -0 awf-run --prune --older-than 1d
+	run -0 awf-ctl prune --older-than 1d
 	same "$(left alive waits)" waits
 }
 
 @test "a run that waits on and on is one that waits" {
 	run -75 awf-run -n --id-file waits -c 'awf-step -n --pending=1d job -- sh -c "exit 75"'
-	for _ in 1 2 3 4 5 6 7 8 9; do awf-run --heartbeat job "$(cat waits)"; done
+	for _ in 1 2 3 4 5 6 7 8 9; do awf-ctl heartbeat job "$(cat waits)"; done
 	age "$(cat waits)" 100
-	awf-run --prune --older-than 1d --max-count 0
+	awf-ctl prune --older-than 1d --max-count 0
 	there waits
 }
 
@@ -178,14 +173,14 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	family b
 	for file in a a.inner a.innermost b.inner b.innermost; do age "$(cat "$file")" 40; done
 	age "$(cat b)" 1
-	run -0 awf-run --prune --older-than 30d -v
+	run -0 awf-ctl prune --older-than 30d -v
 	same "${#lines[@]}" 3
 	same "$(left a a.inner a.innermost b b.inner b.innermost)" 'b b.inner b.innermost'
 	same "$(traces a; traces a.inner; traces a.innermost)" ""
-	awf-run --prune --older-than 30d --name inner
-	awf-run --prune --max-count 1
+	awf-ctl prune --older-than 30d --name inner
+	awf-ctl prune --max-count 1
 	same "$(left b b.inner b.innermost)" 'b b.inner b.innermost'
-	awf-run --prune --max-count 0 --name outer
+	awf-ctl prune --max-count 0 --name outer
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
 }
 
@@ -195,10 +190,10 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	awf-run --fork "$(cat second)" --at x --id-file third >/dev/null
 	age "$(cat first)" 60
 	age "$(cat second)" 50
-	awf-run --prune --older-than 30d
+	awf-ctl prune --older-than 30d
 	same "$(left first second third)" 'first second third'
 	age "$(cat third)" 40
-	awf-run --prune --older-than 30d
+	awf-ctl prune --older-than 30d
 	same "$(left first second third)" ''
 }
 
@@ -206,7 +201,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	for i in 1 2 3; do awf-run -n --id-file "$i" -c 'awf-step -n -q x -- true'; done
 	awf-run -n --id-file outer -c 'for i in 1 2; do awf-run --fork "$(cat $i)" --at x --id-file fork.$i; done' >/dev/null
 	for i in 1 2 3; do age "$(cat "$i")" 60; done
-	awf-run --prune --older-than 30d
+	awf-ctl prune --older-than 30d
 	same "$(left 1 2 3 outer fork.1 fork.2)" '1 2 outer fork.1 fork.2'
 }
 
@@ -216,15 +211,15 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	awf-step -n -q alone -- true
 	awf-run -n --name b --id-file 3 -c 'awf-run -n --name c true'
 	same "$(latest)" "$(cat 3)"
-	awf-run --prune --older-than 1d
+	awf-ctl prune --older-than 1d
 	same "$(latest)" "$(cat 3)"
 	made 1 a 3
 	made 2 a 2
 	made 4 b 1
-	awf-run --prune --max-count 0 --name b
+	awf-ctl prune --max-count 0 --name b
 	same "$(latest)" "$(cat 2)"
 	run -0 awf-tail @
-	awf-run --prune --max-count 0
+	awf-ctl prune --max-count 0
 	[ ! -L "$AWF_STORAGE/latest" ]
 	run -1 awf-tail
 	[[ $output == *"there is no run yet"* ]]
@@ -236,7 +231,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	made 1 a 3
 	awf-tail -F >followed 2>&1 3>&- &
 	eventually grep -q 'run completed' followed
-	awf-run --prune --max-count 0
+	awf-ctl prune --max-count 0
 	made 2 b 0
 	eventually grep -q "(b, " followed
 	kill $!
@@ -245,7 +240,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 @test "several at once: each run goes once, and none complains" {
 	for i in $(seq 24); do made "$i" a 40; done
 	for i in 1 2 3 4; do
-		awf-run --prune --older-than 30d -v >"out.$i" 2>"err.$i" 3>&- &
+		awf-ctl prune --older-than 30d -v >"out.$i" 2>"err.$i" 3>&- &
 	done
 	for pid in $(jobs -p); do wait "$pid"; done
 	same "$(cat err.*)" ""
@@ -259,7 +254,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	for i in $(seq 10); do made "$i" a 40; done
 	for i in 1 2 3 4 5; do
 		awf-run -n --name b --id-file "new.$i" -c 'sleep 0.2' 3>&- &
-		awf-run --prune --older-than 30d 3>&- &
+		awf-ctl prune --older-than 30d 3>&- &
 	done
 	for pid in $(jobs -p); do wait "$pid"; done
 	same "$(left new.1 new.2 new.3 new.4 new.5)" 'new.1 new.2 new.3 new.4 new.5'
@@ -272,27 +267,27 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	eventually test -e up
 	kill -9 $!
 	wait $! || true
-	awf-run --prune --older-than 1s
+	awf-ctl prune --older-than 1s
 	[ -d "$AWF_STORAGE/runs/$(cat killed)" ]
 	echo 5b1d5c3e-4b52-4d3c-8f0e-6f3f7f1c2a11 >half
 	mkdir -p "$AWF_STORAGE/snapshots/$(cat half)/a/b"
 	: >"$AWF_STORAGE/inputs/$(cat half).part"
 	touch -d '-2 days' "$AWF_STORAGE/runs/$(cat killed)" "$AWF_STORAGE/snapshots/$(cat half)" "$AWF_STORAGE/inputs/$(cat half).part"
-	awf-run --prune --older-than 30d
-	awf-run --prune --older-than 1s --name x
+	awf-ctl prune --older-than 30d
+	awf-ctl prune --older-than 1s --name x
 	[ -n "$(traces killed)" ]
 	[ -n "$(traces half)" ]
-	run -0 awf-run --prune --older-than 1s --dry-run
+	run -0 awf-ctl prune --older-than 1s --dry-run
 	same "${#lines[@]}" 2
 	[ -n "$(traces killed)" ]
-	awf-run --prune --older-than 1s
+	awf-ctl prune --older-than 1s
 	same "$(traces killed; traces half)" ""
 }
 
 @test "what is no run's is left alone" {
 	made 1 a 40
 	touch -d '-9 days' "$AWF_STORAGE/transcripts/README" "$AWF_STORAGE/blobs/notes" "$AWF_STORAGE/runs/x"
-	awf-run --prune --max-count 0
+	awf-ctl prune --max-count 0
 	same "$(ls "$AWF_STORAGE/transcripts" "$AWF_STORAGE/blobs" "$AWF_STORAGE/runs" | grep -v : | paste -sd' ')" 'notes  x  README'
 }
 
@@ -327,8 +322,8 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	awf-step -n a -q --sandbox read-only -- true
 	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
 	rmdir gone
-	awf-run --prune --older-than 30d --dry-run
+	awf-ctl prune --older-than 30d --dry-run
 	same "$(ls "$AWF_STORAGE/sandboxed" | wc -l)" 2
-	awf-run --prune --older-than 30d
+	awf-ctl prune --older-than 30d
 	same "$(cat "$AWF_STORAGE/sandboxed/"*)" "$PWD"
 }

@@ -757,7 +757,7 @@ dies_in_stdin() {
 	# It waited.
 	flow "echo x | awf-step --each g -r -- sh -c 'awf-step --approve ap | awf-step -q mail -- effect mail; echo done'"
 	run -75 awf-run --id-file id ./flow.awf </dev/null
-	run -0 --separate-stderr awf-run --approve g.ap --resume "$(cat id)" </dev/null
+	run -0 --separate-stderr go_on_after approve g.ap "$(cat id)" </dev/null
 	same "$output" 'done'
 	same "$(cat mail.ledger)" x
 }

@@ -50,17 +50,17 @@ awf-run: nightly: to go on from there: awf-run --resume $(short)"
 	local verdict words
 	while IFS='|' read -r verdict words; do
 		run -75 --separate-stderr awf-run -n -c 'echo x | awf-step --approve a -q; echo y | awf-step --approve b -q'
-		run -0 --separate-stderr awf-run -n "$verdict" a
-		same "$stderr" "awf-run: a:0:0: $words; the run goes on with: awf-run --resume $(short) (1 more waits)"
-		run -0 --separate-stderr awf-run -n "$verdict" b
-		same "$stderr" "awf-run: b:0:0: $words; the run goes on with: awf-run --resume $(short)"
+		run -0 --separate-stderr awf-ctl "$verdict" a </dev/null
+		same "$stderr" "awf-ctl: a:0:0: $words; the run goes on with: awf-run --resume $(short) (1 more waits)"
+		run -0 --separate-stderr awf-ctl "$verdict" b </dev/null
+		same "$stderr" "awf-ctl: b:0:0: $words; the run goes on with: awf-run --resume $(short)"
 	done <<-'END'
-		--approve|approved
-		--deny|denied
+		approve|approved
+		deny|denied
 	END
 	run -75 --separate-stderr awf-run -n -c 'echo x | awf-step --approve a -q'
-	run -0 --separate-stderr awf-run -n --approve a --resume @
-	same "$stderr" "awf-run: a:0:0: approved, the run goes on"
+	run -0 --separate-stderr go_on_after approve -n a @
+	[[ $stderr == "awf-ctl: a:0:0: approved; the run goes on with: awf-run --resume "* ]]
 }
 
 @test "what was probably meant is said" {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# awf-run --prune when it is killed, and when the system fails it.
+# awf-ctl prune when it is killed, and when the system fails it.
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 load ../support/helpers
 bats_require_minimum_version 1.5.0
@@ -41,7 +41,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		run -1 awf-tail "$id"
 		run -0 awf-tail --list
 		[[ $output != *"${id:0:8}"* ]]
-		run -0 --separate-stderr awf-run --prune --max-count 100 --name other -v
+		run -0 --separate-stderr awf-ctl prune --max-count 100 --name other -v
 		same "${#lines[@]}" 1
 		same "$stderr" ""
 		same "$(traces 1)" ""
@@ -54,11 +54,11 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	made 1
 	pruned="$AWF_STORAGE/transcripts/$(cat 1).pruned"
 	mv "${pruned%.pruned}.jsonl" "$pruned"
-	run -0 --separate-stderr flock "$pruned" awf-run --prune --max-count 100 -v
+	run -0 --separate-stderr flock "$pruned" awf-ctl prune --max-count 100 -v
 	same "$output$stderr" ""
 	[ -e "$pruned" ]
 	same "$(audit 'select(.type == "run.pruned")')" ""
-	run -0 awf-run --prune --max-count 100 -v
+	run -0 awf-ctl prune --max-count 100 -v
 	same "${#lines[@]}" 1
 	same "$(traces 1)" ""
 	same "$(audit 'select(.type == "run.pruned").run_id')" "\"$(cat 1)\""
@@ -67,13 +67,13 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 @test "killed at any moment: nothing but whole runs after the next prune" {
 	for round in $(seq 12); do
 		for i in 1 2 3 4 5 6; do made "$i"; done
-		awf-run --prune --max-count 2 3>&- &
+		awf-ctl prune --max-count 2 3>&- &
 		sleep "0.00$((round % 10))"
 		kill -9 $! 2>/dev/null || true
 		wait $! 2>/dev/null || true
 		# What is there as a run is whole.
 		awf-tail --list --json | jq -r .run_id | while read -r id; do awf-verify -q "$id"; done
-		run -0 --separate-stderr awf-run --prune --max-count 2
+		run -0 --separate-stderr awf-ctl prune --max-count 2
 		same "$output$stderr" ""
 		same "$(halves)" ""
 		same "$(find "$AWF_STORAGE/transcripts" -type f | wc -l)" 2
@@ -86,7 +86,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	id=$(cat outer)
 	mv "$AWF_STORAGE/transcripts/$id.jsonl" "$AWF_STORAGE/transcripts/$id.pruned"
 	rm "$AWF_STORAGE/transcripts/$(cat inner.2).jsonl"
-	awf-run --prune --max-count 100
+	awf-ctl prune --max-count 100
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
 }
 
@@ -94,14 +94,14 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	awf-run -n --name outer --id-file outer -c 'for i in 1 2 3; do awf-run -n --name inner --id-file inner.$i true; done'
 	for child in 1 2 3; do
 		: >"$AWF_STORAGE/runs/$(cat inner.$child)"
-		run -125 --separate-stderr awf-run --prune --max-count 0
-		same "$stderr" "awf-run: $AWF_STORAGE/runs/$(cat inner.$child): unable to lock the run: Not a directory"
+		run -4 --separate-stderr awf-ctl prune --max-count 0
+		same "$stderr" "awf-ctl: $AWF_STORAGE/runs/$(cat inner.$child): unable to lock the run: Not a directory"
 		rm "$AWF_STORAGE/runs/$(cat inner.$child)"
 		same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 4
 		same "$(ls "$AWF_STORAGE/runs")" ""
 		same "$(audit 'select(.type == "run.pruned")')" ""
 	done
-	run -0 awf-run --prune --max-count 0
+	run -0 awf-ctl prune --max-count 0
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
 }
 
@@ -111,7 +111,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 		id=$(cat inner)
 		sed "s/$id/${id%???}$i/g" "$AWF_STORAGE/transcripts/$id.jsonl" >"$AWF_STORAGE/transcripts/${id%???}$i.jsonl"
 	done
-	run -0 awf-run --prune --max-count 0 -v
+	run -0 awf-ctl prune --max-count 0 -v
 	same "$(wc -l <<<"$output")" "$(sort -u <<<"$output" | wc -l)"
 	[ "${#lines[@]}" -ge 301 ]
 	same "$(find "$AWF_STORAGE/transcripts" -type f)" ""
@@ -123,17 +123,17 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	made 2
 	immovable="$AWF_STORAGE/snapshots/$(cat 1)/file"
 	chattr +i "$immovable" 2>/dev/null || skip "needs chattr"
-	run -125 --separate-stderr awf-run --prune --max-count 0
-	same "$stderr" "awf-run: $AWF_STORAGE/snapshots/$(cat 1): unable to remove: Operation not permitted"
+	run -4 --separate-stderr awf-ctl prune --max-count 0
+	same "$stderr" "awf-ctl: $AWF_STORAGE/snapshots/$(cat 1): unable to remove: Operation not permitted"
 	same "$(traces 2)" ""
 	run -0 awf-tail --list
 	same "$(wc -l <<<"$output")" 1
-	run -125 awf-run --prune --max-count 100
+	run -4 awf-ctl prune --max-count 100
 	run -0 --separate-stderr awf-run -n --keep 1d -c 'echo ran'
 	same "$output" ran
 	same "$stderr" "awf-run: $AWF_STORAGE/snapshots/$(cat 1): unable to remove: Operation not permitted"
 	chattr -i "$immovable"
-	run -0 awf-run --prune --max-count 100
+	run -0 awf-ctl prune --max-count 100
 	same "$(traces 1)" ""
 }
 
@@ -144,13 +144,13 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	mv "$AWF_STORAGE/transcripts/$(cat 1).jsonl" aside
 	ln -s "$PWD/aside" "$AWF_STORAGE/transcripts/$(cat 1).jsonl"
 	: >"$AWF_STORAGE/runs/$(cat 2)"
-	run -125 --separate-stderr awf-run --prune --max-count 0
-	same "$stderr" "awf-run: $AWF_STORAGE/runs/$(cat 2): unable to lock the run: Not a directory"
+	run -4 --separate-stderr awf-ctl prune --max-count 0
+	same "$stderr" "awf-ctl: $AWF_STORAGE/runs/$(cat 2): unable to lock the run: Not a directory"
 	same "$(traces 3)" ""
 	rm "$AWF_STORAGE/transcripts/$(cat 1).jsonl" "$AWF_STORAGE/runs/$(cat 2)"
 	mv aside "$AWF_STORAGE/transcripts/$(cat 1).jsonl"
 	same "$(halves)" ""
-	run -0 awf-run --prune --max-count 0
+	run -0 awf-ctl prune --max-count 0
 	same "$(traces 1; traces 2)" ""
 }
 
@@ -160,7 +160,7 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 	unshare -m sh -c 'mount -t tmpfs -o size=1m,mode=700 small "$AWF_STORAGE" &&
 		awf-run --id-file id -c "awf-step -q big -- cat" <large
 		head -c 2000000 /dev/zero >"$AWF_STORAGE/fill" 2>/dev/null
-		awf-run --prune --max-count 0
+		awf-ctl prune --max-count 0
 		echo "status $?"
 		ls "$AWF_STORAGE"/transcripts "$AWF_STORAGE"/blobs' >out 2>&1
 	grep -qx 'status 0' out
@@ -169,19 +169,19 @@ audit() { jq -c "$1" "$AWF_STORAGE/audit.jsonl"; }
 
 @test "an audit trail that cannot be written is a warning; the runs go" {
 	made 1
-	run -0 faulty 'write 2 1 ENOSPC' env AWF_SYNC=none awf-run --prune --max-count 0
+	run -0 faulty 'write 2 1 ENOSPC' env AWF_SYNC=none awf-ctl prune --max-count 0
 	same "$(traces 1)" ""
 	made 1
 	rm "$AWF_STORAGE/audit.jsonl"
 	mkdir "$AWF_STORAGE/audit.jsonl"
-	run -0 awf-run --prune --max-count 0
-	same "$output" "awf-run: $AWF_STORAGE/audit.jsonl: unable to write the audit trail: Is a directory"
+	run -0 awf-ctl prune --max-count 0
+	same "$output" "awf-ctl: $AWF_STORAGE/audit.jsonl: unable to write the audit trail: Is a directory"
 	same "$(traces 1)" ""
 }
 
 @test "a storage that cannot be read is told by its name" {
 	mkdir "$AWF_STORAGE"
 	: >"$AWF_STORAGE/transcripts"
-	run -125 awf-run --prune --max-count 0
-	same "$output" "awf-run: $AWF_STORAGE/transcripts: unable to read the directory: Not a directory"
+	run -4 awf-ctl prune --max-count 0
+	same "$output" "awf-ctl: $AWF_STORAGE/transcripts: unable to read the directory: Not a directory"
 }

@@ -742,7 +742,7 @@ effects_in_a_group() {
 		jq -c "select(.metadata.error | not)" | awf-step -s --allow-empty z -r -- cat'
 	run -75 awf-run --resume @
 	call=$(payloads step.started 'select(.name == "ap").call' | head -n 1 | tr -d '"')
-	run -0 --separate-stderr awf-run --approve "$call" --resume @
+	run -0 --separate-stderr go_on_after approve "$call" @
 	same "$output" '["a"]'
 	same "$(cat log)" x
 }

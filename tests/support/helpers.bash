@@ -105,6 +105,9 @@ patience_of() {
 # rounds FEW MANY: how often, or how finely, something is tried: few times in make check.
 rounds() { if [ "${AWF_TEST_TIER:-check}" = torture ]; then echo "$2"; else echo "$1"; fi; }
 
+# VERB PATH [OPTION...] RUN: decides with awf-ctl, then goes on with the run.
+go_on_after() { awf-ctl "$@" && awf-run --resume "${@: -1}"; }
+
 # The programs with whole patience, for a test that acts while they wait.
 patient() { export PATH="${BUILD%/test}/bin:$PATH"; }
 

@@ -1,4 +1,4 @@
-#include "run/decide.h"
+#include "ctl/decide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "record/decision.h"
 #include "record/lineage.h"
 #include "record/run.h"
 #include "record/state.h"
@@ -15,7 +14,7 @@
 
 /* What is decided, and about which call of which run. */
 struct deciding {
-	const struct settings *settings;
+	const struct decide_spec *spec;
 	const char *path;        /* or the call in a task's token */
 	bool task;
 	struct undecided undecided;
@@ -55,12 +54,12 @@ inside_of(const struct storage *storage, const char *run_id, bool *inside, struc
 
 /* A run that decides about itself would approve whatever it likes. */
 static int
-refuse_own(const struct settings *s, const struct storage *storage, const char *run_id,
+refuse_own(const struct decide_spec *spec, const struct storage *storage, const char *run_id,
     struct error *err)
 {
 	bool inside;
 
-	if (s->decide != DECIDE_APPROVE && s->decide != DECIDE_DENY)
+	if (decision_about(spec->verdict) != WAITING_APPROVAL)
 		return 0;
 	if (inside_of(storage, run_id, &inside, err) != 0)
 		return -1;
@@ -71,20 +70,20 @@ refuse_own(const struct settings *s, const struct storage *storage, const char *
 static int
 open_run(struct deciding *d, struct error *err)
 {
-	const struct settings *s = d->settings;
+	const struct decide_spec *spec = d->spec;
 	char token[ID_SIZE] = "", *blobs;
-	const char *run = s->decided_run != NULL ? s->decided_run : s->resume;
+	const char *run = spec->run;
 	struct storage storage;
 	struct run_ref ref;
 	int failed;
 
-	d->path = s->decided;
-	d->task = is_token(s->decided);
-	if (d->task && s->decided_run != NULL)
-		return error_set(err, ERROR_USAGE, s->decided_run,
+	d->path = spec->path;
+	d->task = is_token(spec->path);
+	if (d->task && spec->run != NULL)
+		return error_set(err, ERROR_USAGE, spec->run,
 		    "not with a task's token, which names the run");
 	if (d->task) {
-		memcpy(token, s->decided, ID_SIZE - 1);
+		memcpy(token, spec->path, ID_SIZE - 1);
 		d->path += ID_SIZE;
 		run = token;
 	}
@@ -95,7 +94,7 @@ open_run(struct deciding *d, struct error *err)
 		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
 		    storage.root);
 	if (failed == 0)
-		failed = refuse_own(s, &storage, ref.run_id, err);
+		failed = refuse_own(spec, &storage, ref.run_id, err);
 	if (failed == 0) {
 		blobs = storage_blobs(&storage, ref.run_id);
 		failed = undecided_open(&d->undecided, ref.path, blobs, ref.run_id, err);
@@ -110,14 +109,14 @@ open_run(struct deciding *d, struct error *err)
 static int
 load_seal(struct deciding *d, struct error *err)
 {
-	const struct settings *s = d->settings;
-	char *path = s->seal_file != NULL ? memory_text(s->seal_file) : seal_key_default();
+	const struct decide_spec *spec = d->spec;
+	char *path = spec->seal_file != NULL ? memory_text(spec->seal_file) : seal_key_default();
 	int failed = 0;
 
-	if (path != NULL && (s->seal || access(path, F_OK) == 0)) {
+	if (path != NULL && (spec->seal || access(path, F_OK) == 0)) {
 		failed = seal_key_load(&d->seal, path, err);
 		d->decision.seal = &d->seal;
-	} else if (s->seal) {
+	} else if (spec->seal) {
 		failed = error_set(err, ERROR_USAGE, "--seal",
 		    "no home to look for a key in: say --seal=KEYFILE");
 	}
@@ -137,7 +136,7 @@ read_edited(struct deciding *d, struct error *err)
 
 	if (undecided_input(&d->undecided, d->at, &original, err) != 0)
 		return -1;
-	if (!d->settings->no_input && !isatty(STDIN_FILENO) &&
+	if (!d->spec->no_input && !isatty(STDIN_FILENO) &&
 	    file_read(STDIN_FILENO, &bytes, DATA_LIMIT) != 0)
 		differs = error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 	else if (bytes.len > 0)
@@ -185,13 +184,13 @@ read_result(struct deciding *d, struct error *err)
 	d->decision.results.several = form != INPUT_TEXT;
 	memset(&item, 0, sizeof item);
 	state_reader_begin(&r, STDIN_FILENO, form, "");
-	while (!d->settings->no_input && (got = state_reader_next(&r, &item, err)) == 1) {
+	while (!d->spec->no_input && (got = state_reader_next(&r, &item, err)) == 1) {
 		add_result(d, &item.data);
 		memset(&item.data, 0, sizeof item.data);
 		item_free(&item);
 	}
 	state_reader_free(&r);
-	if (d->settings->no_input)
+	if (d->spec->no_input)
 		data_null(&none);
 	else
 		data_from_text(&none, "", 0);
@@ -215,13 +214,8 @@ read_data(struct deciding *d, struct error *err)
 static int
 choose(struct deciding *d, struct error *err)
 {
-	static const enum decision_verdict verdicts[] = {
-		[DECIDE_APPROVE] = DECISION_APPROVED, [DECIDE_DENY] = DECISION_DENIED,
-		[DECIDE_COMPLETE] = DECISION_COMPLETED, [DECIDE_HEARTBEAT] = DECISION_HEARTBEAT,
-	};
-
-	d->decision.verdict = d->settings->failed ? DECISION_FAILED : verdicts[d->settings->decide];
-	d->decision.reason = d->settings->reason;
+	d->decision.verdict = d->spec->verdict;
+	d->decision.reason = d->spec->reason;
 	d->at = undecided_find(&d->undecided, d->path, d->task, d->decision.verdict, err);
 	return d->at != NULL ? 0 : -1;
 }
@@ -243,20 +237,16 @@ tell(const struct deciding *d)
 		others += !w->list[i].over && &w->list[i] != d->at;
 	if (others > 0)
 		snprintf(more, sizeof more, " (%zu more wait%s)", others, others == 1 ? "s" : "");
-	if (d->settings->resume != NULL)
-		fprintf(stderr, "awf-run: %s: %s, the run goes on%s\n", d->at->call,
-		    decision_word(d->decision.verdict), more);
-	else
-		fprintf(stderr, "awf-run: %s: %s; the run goes on with: awf-run --resume %s%s\n",
-		    d->at->call, decision_word(d->decision.verdict),
-		    storage_short_id(&storage, d->undecided.run_id, id), more);
+	fprintf(stderr, "awf-ctl: %s: %s; the run goes on with: awf-run --resume %s%s\n",
+	    d->at->call, decision_word(d->decision.verdict),
+	    storage_short_id(&storage, d->undecided.run_id, id), more);
 	storage_close(&storage);
 }
 
 int
-decide(const struct settings *s, struct error *err)
+decide(const struct decide_spec *spec, struct error *err)
 {
-	struct deciding d = { .settings = s };
+	struct deciding d = { .spec = spec };
 	char *by;
 	int failed;
 

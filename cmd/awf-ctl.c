@@ -1,0 +1,272 @@
+/*
+ * awf-ctl: what is done to runs from outside. The first word says what: a table of commands,
+ * each with its options. Nothing is run here; awf-run goes on with a run.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "ctl/cancel.h"
+#include "ctl/decide.h"
+#include "ctl/prune.h"
+#include "exec/libexec.h"
+#include "program.h"
+
+#define PROGRAM "awf-ctl"
+
+enum { OPT_FAILED = 1, OPT_REASON, OPT_SEAL, OPT_NO_INPUT, OPT_NAME, OPT_OLDER_THAN,
+	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_DRY_RUN, OPT_VERBOSE };
+
+#define SEAL { OPT_SEAL, 0, "seal", "[=KEYFILE]", "sign it (~/.config/awf/seal.key)" }
+#define END { OPTION_END, 0, NULL, NULL, NULL }
+
+static const struct option_spec approve_options[] = {
+	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded" },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "no other data comes on stdin" },
+	SEAL, END,
+};
+static const struct option_spec deny_options[] = {
+	{ OPT_REASON, 0, "reason", "TEXT", "why; it is recorded, and part of the call's error" },
+	SEAL, END,
+};
+static const struct option_spec complete_options[] = {
+	{ OPT_FAILED, 0, "failed", NULL, "it has no result: the call fails" },
+	{ OPT_REASON, 0, "reason", "TEXT", "of --failed: why" },
+	{ OPT_NO_INPUT, 'n', "no-input", NULL, "its result is null" },
+	SEAL, END,
+};
+static const struct option_spec heartbeat_options[] = { SEAL, END };
+static const struct option_spec cancel_options[] = { END };
+static const struct option_spec prune_options[] = {
+	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "that ended before (30d, 2026-10-01)" },
+	{ OPT_MAX_COUNT, 0, "max-count", "N", "all but the newest N" },
+	{ OPT_MAX_SIZE, 0, "max-size", "SIZE", "all but the newest that fit (500M, 2G)" },
+	{ OPT_NAME, 0, "name", "NAME", "of the runs with this name alone" },
+	{ OPT_DRY_RUN, 0, "dry-run", NULL, "say what would go, and leave it" },
+	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes" },
+	END,
+};
+
+#define LIMITS (OPTION_SAID(OPT_OLDER_THAN) | OPTION_SAID(OPT_MAX_COUNT) | OPTION_SAID(OPT_MAX_SIZE))
+
+/* What was said after the command. */
+struct request {
+	struct decide_spec decision;
+	struct retention_rule rule;
+	const char *name;
+	bool dry, verbose;
+	uint64_t given;          /* options, OPTION_SAID() */
+	const char *words[2];
+	size_t word_count;
+};
+
+static int make_decision(struct request *r, struct error *err);
+static int cancel_run(struct request *r, struct error *err);
+static int remove_runs(struct request *r, struct error *err);
+
+static const struct command {
+	const char *name, *usage, *help;
+	const struct option_spec *options;
+	size_t least, most;      /* words */
+	const char *missing;     /* what the least of them is */
+	int (*run)(struct request *r, struct error *err);
+	enum decision_verdict verdict; /* of a decision */
+} commands[] = {
+	{ "approve", "awf-ctl approve [options] PATH [RUN]",
+	    "a call that waits goes on, with its data or that of stdin", approve_options, 1, 2,
+	    "PATH", make_decision, DECISION_APPROVED },
+	{ "deny", "awf-ctl deny [options] PATH [RUN]", "a call that waits fails", deny_options, 1, 2,
+	    "PATH", make_decision, DECISION_DENIED },
+	{ "complete", "awf-ctl complete [options] PATH [RUN]",
+	    "stdin is the result of a call that ended as pending", complete_options, 1, 2, "PATH",
+	    make_decision, DECISION_COMPLETED },
+	{ "heartbeat", "awf-ctl heartbeat [options] PATH [RUN]",
+	    "a call that ended as pending may wait on", heartbeat_options, 1, 2, "PATH",
+	    make_decision, DECISION_HEARTBEAT },
+	{ "cancel", "awf-ctl cancel RUN", "end a run that lives", cancel_options, 1, 1, "RUN",
+	    cancel_run, 0 },
+	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
+	    remove_runs, 0 },
+	{ "list", "awf-ctl list [options]", "list runs: awf-tail --list", NULL, 0, 0, "", NULL, 0 },
+	{ NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, 0 },
+};
+
+static void
+warn(const struct error *warning)
+{
+	program_fail(PROGRAM, warning);
+}
+
+static int
+make_decision(struct request *r, struct error *err)
+{
+	r->decision.path = r->words[0];
+	r->decision.run = r->words[1];
+	if (r->given & OPTION_SAID(OPT_FAILED))
+		r->decision.verdict = DECISION_FAILED;
+	else if (r->decision.verdict == DECISION_COMPLETED && r->decision.reason != NULL)
+		return error_set(err, ERROR_USAGE, "--reason", "only with --failed");
+	return decide(&r->decision, err);
+}
+
+static int
+cancel_run(struct request *r, struct error *err)
+{
+	return cancel(r->words[0], err);
+}
+
+static int
+remove_runs(struct request *r, struct error *err)
+{
+	if (!(r->given & LIMITS))
+		return error_set(err, ERROR_USAGE, "prune",
+		    "say what goes: --older-than, --max-count or --max-size");
+	return prune_runs(&r->rule, r->name, r->dry, r->verbose, warn, err);
+}
+
+/* In this process's place. */
+static int
+list_runs(char **argv, struct error *err)
+{
+	char *program = libexec_sibling("awf-tail");
+	size_t count = 0;
+	char **list;
+
+	while (argv[count] != NULL)
+		count++;
+	list = memory_zero(count + 3, sizeof *list);
+	list[0] = program;
+	list[1] = (char *)(uintptr_t)"--list";
+	memcpy(list + 2, argv, count * sizeof *list);
+	execvp(program, list);
+	error_errno(err, ERROR_SYSTEM, program, "unable to run it");
+	free(list);
+	free(program);
+	return -1;
+}
+
+static int
+set_option(struct request *r, int id, const char *value, struct error *err)
+{
+	long long count;
+
+	switch (id) {
+	case OPT_REASON: r->decision.reason = value; return 0;
+	case OPT_SEAL: r->decision.seal = true; r->decision.seal_file = value; return 0;
+	case OPT_NO_INPUT: r->decision.no_input = true; return 0;
+	case OPT_NAME: r->name = value; return 0;
+	case OPT_OLDER_THAN: return options_time("--older-than", value, &r->rule.before, err);
+	case OPT_MAX_SIZE: return options_size("--max-size", value, &r->rule.max_bytes, err);
+	case OPT_DRY_RUN: r->dry = true; return 0;
+	case OPT_VERBOSE: r->verbose = true; return 0;
+	case OPT_MAX_COUNT:
+		if (options_number("--max-count", value, 0, INT32_MAX, &count, err) != 0)
+			return -1;
+		r->rule.max_count = count;
+	}
+	return 0;
+}
+
+/* OPTION_END, OPTION_HELP, OPTION_VERSION, or -1 with *err. */
+static int
+read_request(const struct command *c, struct request *r, int argc, char **argv,
+    struct error *err)
+{
+	struct options o;
+	int id;
+
+	options_begin(&o, c->options, argc, argv);
+	while ((id = options_next(&o, err)) > 0 || id == OPTION_WORD) {
+		if (id != OPTION_WORD) {
+			r->given |= OPTION_SAID(id);
+			if (set_option(r, id, o.value, err) != 0)
+				return -1;
+		} else if (r->word_count == c->most) {
+			return error_set(err, ERROR_USAGE, o.value, "is one word too many: %s", c->usage);
+		} else {
+			r->words[r->word_count++] = o.value;
+		}
+	}
+	if (id == OPTION_END && r->word_count < c->least)
+		return error_set(err, ERROR_USAGE, c->name, "the %s is missing: %s", c->missing, c->usage);
+	return id;
+}
+
+static int
+print_help(void)
+{
+	for (const struct command *c = commands; c->name != NULL; c++)
+		printf("%s %s\n", c == commands ? "usage:" : "      ", c->usage);
+	printf("\n");
+	for (const struct command *c = commands; c->name != NULL; c++)
+		printf("  %-10s %s\n", c->name, c->help);
+	printf("\nawf-ctl COMMAND --help lists the options of one.\n");
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static const struct command *
+find_command(const char *name, struct error *err)
+{
+	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant;
+
+	for (size_t i = 0; commands[i].name != NULL; i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+		names[i] = commands[i].name;
+	}
+	meant = text_suggest(name, names);
+	if (meant != NULL)
+		error_set(err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
+	else
+		error_set(err, ERROR_USAGE, name, "no such command (see --help)");
+	return NULL;
+}
+
+static int
+run_command(const struct command *c, int argc, char **argv)
+{
+	struct request r = { .decision = { .verdict = c->verdict }, .rule = RETENTION_ALL };
+	struct error err = ERROR_INIT;
+
+	if (c->options == NULL) {
+		list_runs(argv + 1, &err);
+		return program_fail(PROGRAM, &err);
+	}
+	switch (read_request(c, &r, argc, argv, &err)) {
+	case OPTION_HELP:
+		options_help(stdout, c->usage, c->options);
+		return program_end(PROGRAM, STATUS_OK);
+	case OPTION_VERSION:
+		return program_end(PROGRAM, program_version(PROGRAM));
+	case OPTION_END:
+		if (c->run(&r, &err) == 0)
+			return program_end(PROGRAM, STATUS_OK);
+	}
+	return program_fail(PROGRAM, &err);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct command *command;
+	struct error err = ERROR_INIT;
+
+	program_begin();
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2) {
+		error_set(&err, ERROR_USAGE, NULL, "no command given (see --help)");
+		return program_fail(PROGRAM, &err);
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_help();
+	if (strcmp(argv[1], "--version") == 0)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	command = find_command(argv[1], &err);
+	return command != NULL ? run_command(command, argc - 1, argv + 1) :
+	    program_fail(PROGRAM, &err);
+}

@@ -1,0 +1,166 @@
+/*
+ * Who owns the run's lock is its awf-run, or the awf-step that is a run by itself; of a run
+ * that waits for its turn, who holds its ticket. That is looked up again once a descriptor
+ * names the process, so that the signal reaches no other process that has got its number.
+ * Before the signal the run's directory says who cancels it.
+ */
+#include "ctl/cancel.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exec/wait.h"
+#include "record/cancelled.h"
+#include "record/decision.h"
+#include "record/queue.h"
+#include "record/storage.h"
+#include "record/summary.h"
+
+enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
+#define PREFIX_LEAST 4 /* of an id, as for storage_resolve() */
+
+/* The run that waits for its turn whose id begins so: its id, and who waits. */
+static bool
+find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], pid_t *pid)
+{
+	struct queued *list = NULL;
+	size_t count = 0, found = 0;
+	struct error none;
+
+	if (strlen(prefix) < PREFIX_LEAST || queued_list(s, &list, &count, &none) != 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (strncmp(list[i].run_id, prefix, strlen(prefix)) != 0)
+			continue;
+		memmove(run_id, list[i].run_id, ID_SIZE);
+		*pid = list[i].pid;
+		found++;
+	}
+	queued_free(list, count);
+	return found == 1;
+}
+
+/* Whether the run lives or waits for its turn, and who has it. */
+static bool
+find_owner(const struct storage *s, const char *run_id, pid_t *pid)
+{
+	char same[ID_SIZE];
+
+	return storage_run_owner(s, run_id, pid) || find_queued(s, run_id, same, pid);
+}
+
+/* RUN; one that has no transcript, or none yet, by its id. */
+static int
+find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
+{
+	struct run_ref ref;
+	pid_t pid;
+	int failed = 0;
+
+	if (id_valid(run, strlen(run)) && storage_run_owner(s, run, NULL)) {
+		memcpy(run_id, run, ID_SIZE);
+		return 0;
+	}
+	if (find_queued(s, run, run_id, &pid))
+		return 0;
+	if (storage_resolve(s, run, &ref, err) != 0)
+		return -1;
+	if (ref.in_storage)
+		memcpy(run_id, ref.run_id, ID_SIZE);
+	else
+		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
+		    s->root);
+	run_ref_free(&ref);
+	return failed;
+}
+
+static int
+not_alive(const struct storage *s, const char *run_id, struct error *err)
+{
+	char *path = storage_transcript(s, run_id);
+	struct summary summary;
+	struct error unreadable;
+
+	if (summary_read_ends(&summary, path, &unreadable) == 0) {
+		error_set(err, ERROR_BLOCKED, run_id, "does not live: it has ended as '%s'",
+		    summary.status);
+		summary_free(&summary);
+	} else {
+		error_set(err, ERROR_BLOCKED, run_id, "does not live any more");
+	}
+	free(path);
+	return -1;
+}
+
+/* By its descriptor, or, where the system has none, by its number. */
+static int
+signal_process(int fd, pid_t pid)
+{
+#ifdef SYS_pidfd_send_signal
+	if (fd >= 0)
+		return (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
+#endif
+	(void)fd;
+	return kill(pid, SIGTERM);
+}
+
+/* It ends what it has started, or kills it, so it ends. */
+static void
+wait_for_end(const struct storage *s, const char *run_id, pid_t pid, int fd)
+{
+	struct pollfd wait = { fd, POLLIN, 0 };
+	pid_t owner;
+
+	while (find_owner(s, run_id, &owner) && owner == pid)
+		poll(&wait, 1, fd >= 0 ? -1 : LOOK_OFTEN_MS);
+}
+
+static int
+cancel_run(const struct storage *s, const char *run_id, struct error *err)
+{
+	char *directory, *by;
+	pid_t pid = 0, still = 0;
+	int fd, failed = 0;
+
+	if (!find_owner(s, run_id, &pid))
+		return not_alive(s, run_id, err);
+	if (pid == 0)
+		return error_set(err, ERROR_SYSTEM, run_id,
+		    "the process that has it cannot be seen from here");
+	fd = wait_descriptor(pid);
+	if (!find_owner(s, run_id, &still) || still != pid) {
+		failed = not_alive(s, run_id, err);
+	} else {
+		directory = storage_run_directory(s, run_id);
+		by = decision_maker();
+		cancelled_note(directory, by);
+		free(by);
+		free(directory);
+		failed = signal_process(fd, pid) == 0 ? 0 :
+		    error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
+	}
+	if (failed == 0)
+		wait_for_end(s, run_id, pid, fd);
+	if (fd >= 0)
+		close(fd);
+	return failed;
+}
+
+int
+cancel(const char *run, struct error *err)
+{
+	struct storage storage;
+	char run_id[ID_SIZE];
+	int failed;
+
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	failed = find_run(&storage, run, run_id, err) != 0 || cancel_run(&storage, run_id, err) != 0;
+	storage_close(&storage);
+	return failed ? -1 : 0;
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# awf-ctl: its commands, list, and cancel. Decisions are in approve.bats and pending.bats, prune
+# in prune.bats.
+# shellcheck shell=bash disable=SC2016
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+cleanup() {
+	[ -z "${RUN-}" ] || kill -9 "$RUN" 2>/dev/null || true
+}
+
+# Starts a run that goes on until it is ended; its id is in ./id.
+goes_on() {
+	awf-run --id-file id "$@" -c 'awf-step -n one -r -- echo 1; awf-step -n long -- sleep 77.61' >out 2>err 3>&- &
+	RUN=$!
+	eventually [ -s id ]
+	eventually pgrep -xf 'sleep 77.61'
+}
+ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)"; }
+
+@test "each command has its help" {
+	help=$(awf-ctl --help)
+	for command in approve deny complete heartbeat cancel prune list; do
+		[[ $help == *" awf-ctl $command "*"  $command "* ]]
+		run -0 awf-ctl "$command" --help
+		[[ $output == "usage: awf-ctl $command "* || $command == list && $output == 'usage: awf-tail '* ]]
+	done
+	run -0 awf-ctl --version
+	[[ $output == awf-ctl\ * ]]
+	run -0 awf-ctl cancel --version
+	[ ! -e /dev/full ] || run -4 sh -c 'awf-ctl --help >/dev/full'
+}
+
+@test "list is awf-tail --list" {
+	awf-run --name one true
+	awf-run --name two false || true
+	same "$(awf-ctl list)" "$(awf-tail --list)"
+	same "$(awf-ctl list --json --status failed | jq -r .name)" two
+	run -1 --separate-stderr awf-ctl list --nothing
+	[[ $stderr == 'awf-tail: --nothing: '* ]]
+}
+
+@test "cancel ends a run, and the record says who did" {
+	goes_on
+	run -0 --separate-stderr awf-ctl cancel "$(cut -c 1-8 id)"
+	same "$output$stderr" ''
+	# It has ended when that returns, and nothing of it is left.
+	run ! pgrep -xf 'sleep 77.61'
+	run -143 wait "$RUN"
+	same "$(ended '[.status, .error.message, .interrupted]')" "[\"cancelled\",\"cancelled by $(id -un)\",null]"
+	same "$(awf-tail --list | awk 'NR == 1 { print $3 }')" cancelled
+	awf-verify
+}
+
+@test "a run that somebody has cancelled is not continued, but resumed if that is wanted" {
+	goes_on --name work
+	awf-ctl cancel @work
+	run -0 awf-run --name work --continue -c 'echo new'
+	same "$output" new
+	run -0 awf-tail --list
+	same "$(awf-tail --list | wc -l)" 2
+	# A signal from elsewhere means no end of the work.
+	goes_on --name other
+	kill -TERM "$RUN"
+	wait "$RUN" || true
+	same "$(ended '[.status, .interrupted]')" '["cancelled",true]'
+}
+
+@test "cancel reaches what waits in a workflow: a child run, a step by itself, a run without a transcript" {
+	awf-run --id-file id -c 'awf-run -n --name kid -c "awf-step -n long -- sleep 77.61"' >out 2>err 3>&- &
+	RUN=$!
+	eventually pgrep -xf 'sleep 77.61'
+	awf-ctl cancel "$(awf-tail --list -R --json | jq -r 'select(.name == "kid").run_id')"
+	wait "$RUN" || true
+	same "$(jq -c 'select(.type == "step.call_workflow.completed").payload.error.code' "$AWF_STORAGE/transcripts/$(cat id).jsonl")" '"cancelled"'
+	awf-step -n long -- sleep 77.61 2>err 3>&- &
+	RUN=$!
+	eventually pgrep -xf 'sleep 77.61'
+	awf-ctl cancel @
+	wait "$RUN" || true
+	run ! pgrep -xf 'sleep 77.61'
+	rm -f id
+	goes_on --no-transcript
+	awf-ctl cancel "$(cat id)"
+	run -143 wait "$RUN"
+}
+
+@test "cancel takes a run out of the line that it waits in" {
+	goes_on --name work
+	awf-run --name work --overlap buffer-one true 2>waiting 3>&- &
+	next=$!
+	eventually grep -q queued <(awf-ctl list)
+	awf-ctl cancel "$(awf-ctl list --json --status queued | jq -r .run_id)"
+	run ! wait "$next"
+	same "$(awf-ctl list --json --status queued)" ''
+	kill -0 "$RUN"
+	awf-ctl cancel @work
+}
+
+@test "what does not live is not cancelled" {
+	awf-run --name done true
+	run -3 awf-ctl cancel @done
+	[[ $output == "awf-ctl: "*": does not live: it has ended as 'success'" ]]
+	run -1 awf-ctl cancel 00000000-0000-4000-8000-000000000000
+	run -1 awf-ctl cancel @nobody
+	same "$output" "awf-ctl: @nobody: no run of this name in $AWF_STORAGE"
+	cp "$(transcript)" copy.jsonl
+	run -1 awf-ctl cancel ./copy.jsonl
+	[[ $output == 'awf-ctl: ./copy.jsonl: is not a transcript of the storage '* ]]
+}

@@ -60,7 +60,7 @@ HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 LIB_SRC := $(filter-out lib/net/%,$(wildcard lib/*/*.c))
 NET_SRC := $(wildcard lib/net/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
-PART_SRC := $(wildcard cmd/run/*.c cmd/step/*.c cmd/verify/*.c)
+PART_SRC := $(wildcard cmd/awf/*.c cmd/ctl/*.c cmd/run/*.c cmd/step/*.c cmd/verify/*.c)
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
@@ -144,6 +144,7 @@ $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
 define programs
 $(1)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
 $(1)/bin/awf-ctl: $(call object,$(wildcard cmd/ctl/*.c))
+$(1)/bin/awf: $(call object,$(wildcard cmd/awf/*.c))
 $(1)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
 $(1)/bin/awf-verify: $(call object,$(wildcard cmd/verify/*.c))
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
@@ -235,6 +236,9 @@ install: all
 	$(BUILD)/bin/awf-verify --schema >"$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
 	chmod 644 "$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
 	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
+	cd share && find init -type d -exec install -d "$(DESTDIR)$(DATADIR)/{}" \; && \
+	  find init -type f ! -perm -u+x -exec install -m 644 {} "$(DESTDIR)$(DATADIR)/{}" \; && \
+	  find init -type f -perm -u+x -exec install -m 755 {} "$(DESTDIR)$(DATADIR)/{}" \;
 	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
 	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
 	install -m 644 completions/_* "$(DESTDIR)$(ZSHDIR)"
@@ -247,6 +251,7 @@ uninstall:
 	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(DATADIR)/schemas,transcript.schema.json $(notdir $(SCHEMAS)))
 	$(call remove,$(DESTDIR)$(DATADIR),prices)
+	rm -rf "$(DESTDIR)$(DATADIR)/init"
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done

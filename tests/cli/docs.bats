@@ -30,7 +30,7 @@ try() { sh -c "$(example "$@")"; }
 
 brief() { echo 'solid-state batteries' | ./brief.awf >brief.txt; }
 
-programs() { (cd "$BUILD/bin" && ls awf-*); }
+programs() { (cd "$BUILD/bin" && ls awf*); }
 
 @test "every option in --help is in the page and in the completions" {
 	for program in $(programs); do

@@ -15,6 +15,8 @@ in_place() {
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
 	[ -s "$prefix/share/awf/prices" ]
+	"$prefix/bin/awf" init begun
+	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
 	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"
 	for schema in draft-07 draft-2020-12 transcript interagent agent-event daemon-event runtime otlp agentloom; do
 		[ -s "$prefix/share/awf/schemas/$schema.schema.json" ] || { echo "schema: $schema"; false; }

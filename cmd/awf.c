@@ -1,0 +1,168 @@
+/*
+ * awf: `awf NAME …` is awf-NAME, from beside this program, else from PATH, as git does it; and
+ * what is no program of its own: init, help.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "awf/init.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "exec/libexec.h"
+#include "program.h"
+
+#define PROGRAM "awf"
+
+static const struct command {
+	const char *name, *program, *help; /* program NULL: it is of awf itself */
+} commands[] = {
+	{ "init", NULL, "make a workflow to begin with, in a directory" },
+	{ "run", "awf-run", "run a workflow and record it" },
+	{ "step", "awf-step", "run one step of it for each item of its input" },
+	{ "log", "awf-tail", "show, filter and follow what was recorded (tail)" },
+	{ "list", "awf-ctl", "list runs" },
+	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
+	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
+	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
+	{ "help", NULL, "show the manual page of a command" },
+	{ NULL, NULL, NULL },
+};
+
+static int
+usage(const char *place, const char *what)
+{
+	struct error err;
+
+	error_set(&err, ERROR_USAGE, place, "%s", what);
+	return program_fail(PROGRAM, &err);
+}
+
+static int
+print_help(void)
+{
+	printf("usage: awf COMMAND [ARG...]\n\n");
+	for (const struct command *c = commands; c->name != NULL; c++)
+		printf("  %-7s %s\n", c->name, c->help);
+	printf("\nawf NAME is awf-NAME, if there is such a program; awf COMMAND --help says more.\n");
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+static int
+begin(char *const *words)
+{
+	struct error err = ERROR_INIT;
+	const char *directory = words[0] != NULL ? words[0] : ".";
+
+	if (words[0] != NULL && strcmp(words[0], "--help") == 0) {
+		printf("usage: awf init [DIRECTORY]\n");
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	if (words[0] != NULL && *words[0] == '-')
+		return usage(words[0], "unknown option (see awf init --help)");
+	if (words[0] != NULL && words[1] != NULL)
+		return usage(words[1], "one DIRECTORY only");
+	if (init(directory, &err) != 0)
+		return program_fail(PROGRAM, &err);
+	if (strcmp(directory, ".") == 0)
+		printf("Run it: ./brief.awf\n");
+	else
+		printf("Run it: cd %s && ./brief.awf\n", directory);
+	return program_end(PROGRAM, STATUS_OK);
+}
+
+/* By its name here, or by that of its program; NULL if it is none of these. */
+static const struct command *
+find(const char *name)
+{
+	for (const struct command *c = commands; c->name != NULL; c++)
+		if (strcmp(c->name, name) == 0 ||
+		    (c->program != NULL && strcmp(c->program + sizeof PROGRAM, name) == 0))
+			return c;
+	return NULL;
+}
+
+static int
+unknown(const char *name)
+{
+	const char *names[sizeof commands / sizeof *commands] = { NULL }, *meant;
+	struct error err;
+
+	for (size_t i = 0; commands[i].name != NULL; i++)
+		names[i] = commands[i].name;
+	meant = text_suggest(name, names);
+	if (meant != NULL)
+		error_set(&err, ERROR_USAGE, name, "no such command (did you mean %s?)", meant);
+	else
+		error_set(&err, ERROR_USAGE, name, "no such command, nor a program awf-%s (see --help)",
+		    name);
+	return program_fail(PROGRAM, &err);
+}
+
+/* In the place of this process; returns if there is no such program. words: its arguments. */
+static void
+run_program(const char *program, char *const *words)
+{
+	char *path = libexec_sibling(program);
+	size_t count = 0;
+	char **argv;
+
+	while (words[count] != NULL)
+		count++;
+	argv = memory_zero(count + 2, sizeof *argv);
+	argv[0] = (char *)(uintptr_t)program;
+	memcpy(argv + 1, words, count * sizeof *argv);
+	execv(path, argv);
+	execvp(program, argv);
+	free(argv);
+	free(path);
+}
+
+static int
+show_manual(char *const *words)
+{
+	const struct command *c = words[0] != NULL ? find(words[0]) : NULL;
+	char *page = words[0] == NULL ? memory_text("awf") : c != NULL && c->program != NULL ?
+	    memory_text(c->program) : memory_format("awf-%s", words[0]);
+	struct error err;
+
+	if (words[0] == NULL)
+		execlp("man", "man", "7", page, (char *)NULL);
+	else
+		execlp("man", "man", c != NULL && c->program == NULL ? "awf" : page, (char *)NULL);
+	error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
+	free(page);
+	return program_fail(PROGRAM, &err);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct command *command;
+	char *program;
+
+	program_begin();
+	if (argc < 2)
+		return usage(NULL, "no command given (see --help)");
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return print_help();
+	if (strcmp(argv[1], "--version") == 0)
+		return program_end(PROGRAM, program_version(PROGRAM));
+	command = find(argv[1]);
+	if (command != NULL && strcmp(command->name, "init") == 0)
+		return begin(argv + 2);
+	if (command != NULL && command->program == NULL)
+		return show_manual(argv + 2);
+	/* `awf list` is `awf-ctl list`. */
+	if (command != NULL && strcmp(argv[1], "list") == 0)
+		run_program(command->program, argv + 1);
+	else if (command != NULL)
+		run_program(command->program, argv + 2);
+	else if (*argv[1] != '-' && strchr(argv[1], '/') == NULL) {
+		program = memory_format(PROGRAM "-%s", argv[1]);
+		run_program(program, argv + 2);
+		free(program);
+	}
+	return unknown(argv[1]);
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bats
+# awf: its commands, and what init makes.
+# shellcheck shell=bash disable=SC2016
+bats_require_minimum_version 1.5.0
+load ../support/helpers
+
+@test "init: a workflow that runs at once, without a network or a key, and replays" {
+	run -0 --separate-stderr awf init demo
+	same "$output" 'Run it: cd demo && ./brief.awf'
+	cd demo
+	run -0 --separate-stderr env -u AWF_MODEL ./brief.awf
+	[[ $output == *'paints itself red.' && $stderr == '' ]]
+	same "$(awf log --json --type tool.call | jq -r .payload.name)" notes
+	same "$(awf log --list --json | jq -r '[.name, .status] | @tsv')" $'brief.awf\tsuccess'
+	awf verify
+	awf verify --determinism
+	same "$(awf show -q)" "$output"
+	# As the page says, for a model of one's own.
+	sed -i '/^model:/d' agents/*.md
+	run -0 env AWF_MODEL=replay/answers/writer.jsonl ./brief.awf
+	# It goes nowhere where a name is taken, and leaves all as it is.
+	cd .. && mkdir taken && echo mine >taken/notes.txt
+	run -1 awf init taken
+	same "$output" 'awf: taken/notes.txt: is there already; nothing was written'
+	same "$(ls taken)" notes.txt
+	mkdir here && cd here && echo other >other
+	run -0 awf init
+	same "$output" 'Run it: ./brief.awf'
+	run -0 ./brief.awf
+	run -1 awf init
+	mkdir ../full && cd ../full && chmod 555 .
+	[ "$(id -u)" = 0 ] || run -4 awf init below
+	run -4 awf init /proc/self/below
+}
+
+@test "a command is a program beside it, or of one's own; and has other names" {
+	same "$(awf run --version)" "$(awf-run --version)"
+	same "$(echo x | awf step -r a -- cat)" x
+	same "$(awf tail --list)" "$(awf-tail --list)"
+	same "$(awf list)" "$(awf-ctl list)"
+	same "$(awf replay --tree)" "$(awf show --tree)"
+	run -7 awf run sh -c 'exit 7'
+	mkdir mine
+	printf '#!/bin/sh\necho "mine: $*"\n' >mine/awf-report
+	chmod +x mine/awf-report
+	same "$(PATH=$PWD/mine:$PATH awf report 'a b' c)" 'mine: a b c'
+}
+
+@test "mistakes" {
+	while IFS='|' read -r words message; do
+		# shellcheck disable=SC2086
+		run -1 awf $words
+		same "$output" "awf: $message"
+	done <<-'END'
+		|no command given (see --help)
+		rn|rn: no such command (did you mean run?)
+		nothing|nothing: no such command, nor a program awf-nothing (see --help)
+		--nothing|--nothing: no such command, nor a program awf---nothing (see --help)
+		../x|../x: no such command, nor a program awf-../x (see --help)
+		init a b|b: one DIRECTORY only
+		init --force|--force: unknown option (see awf init --help)
+	END
+	run -0 awf --help
+	[[ $output == 'usage: awf COMMAND '* ]]
+	run -0 awf --version
+	[ ! -e /dev/full ] || run -4 sh -c 'awf --help >/dev/full'
+}

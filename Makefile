@@ -101,7 +101,12 @@ SUPPORT := $(patsubst tests/support/%.c,$(BUILD)/tests/support/%,$(SUPPORT_SRC))
 FAULT := $(patsubst tests/fault/%.c,$(BUILD)/tests/fault/%,$(FAULT_SRC))
 BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 
-all: $(PROGRAMS)
+# That of a line is made from the table of events.
+LINE_SCHEMA = $(BUILD)/gen/transcript.schema.json
+all: $(PROGRAMS) $(LINE_SCHEMA)
+$(LINE_SCHEMA): $(BUILD)/bin/awf-verify
+	@mkdir -p $(@D)
+	$< --schema >$@.tmp && mv $@.tmp $@
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
@@ -233,12 +238,11 @@ install: all
 	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
-	$(BUILD)/bin/awf-verify --schema >"$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
-	chmod 644 "$(DESTDIR)$(DATADIR)/schemas/transcript.schema.json"
+	install -m 644 $(LINE_SCHEMA) "$(DESTDIR)$(DATADIR)/schemas"
 	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
-	cd share && find init -type d -exec install -d "$(DESTDIR)$(DATADIR)/{}" \; && \
-	  find init -type f ! -perm -u+x -exec install -m 644 {} "$(DESTDIR)$(DATADIR)/{}" \; && \
-	  find init -type f -perm -u+x -exec install -m 755 {} "$(DESTDIR)$(DATADIR)/{}" \;
+	set -e; for f in $$(cd share && find init -type f); do \
+	  mode=644; [ ! -x "share/$$f" ] || mode=755; \
+	  install -D -m $$mode "share/$$f" "$(DESTDIR)$(DATADIR)/$$f"; done
 	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
 	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
 	install -m 644 completions/_* "$(DESTDIR)$(ZSHDIR)"

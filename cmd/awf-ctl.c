@@ -2,7 +2,6 @@
  * awf-ctl: what is done to runs from outside. The first word says what: a table of commands,
  * each with its options. Nothing is run here; awf-run goes on with a run.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

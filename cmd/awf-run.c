@@ -315,7 +315,8 @@ name_canceller(struct job *j)
 {
 	char id[ID_SIZE], *by = cancelled_by(j->run.directory);
 
-	if (j->supervision.verdict == VERDICT_CANCELLED && by != NULL) {
+	if (j->supervision.verdict == VERDICT_CANCELLED && j->supervision.signal_number == SIGTERM &&
+	    by != NULL) {
 		j->supervision.interrupted = false;
 		error_set(&j->supervision.error, ERROR_CANCELLED, NULL, "cancelled by %s", by);
 	}

@@ -55,7 +55,7 @@ begin(char *const *words)
 	struct error err = ERROR_INIT;
 	const char *directory = words[0] != NULL ? words[0] : ".";
 
-	if (words[0] != NULL && strcmp(words[0], "--help") == 0) {
+	if (words[0] != NULL && (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)) {
 		printf("usage: awf init [DIRECTORY]\n");
 		return program_end(PROGRAM, STATUS_OK);
 	}
@@ -100,13 +100,25 @@ unknown(const char *name)
 	return program_fail(PROGRAM, &err);
 }
 
-/* In the place of this process; returns if there is no such program. words: its arguments. */
-static void
+static int
+missing(const char *program)
+{
+	struct error err;
+
+	error_set(&err, ERROR_SYSTEM, program, "is not there: is AWF installed whole?");
+	return program_fail(PROGRAM, &err);
+}
+
+/* In the place of this process. words: its arguments. Returns if there is no such program: 0;
+ * or if it cannot be run: the status to exit with. */
+static int
 run_program(const char *program, char *const *words)
 {
 	char *path = libexec_sibling(program);
+	struct error err;
 	size_t count = 0;
 	char **argv;
+	int status = STATUS_OK;
 
 	while (words[count] != NULL)
 		count++;
@@ -114,9 +126,15 @@ run_program(const char *program, char *const *words)
 	argv[0] = (char *)(uintptr_t)program;
 	memcpy(argv + 1, words, count * sizeof *argv);
 	execv(path, argv);
-	execvp(program, argv);
+	if (errno == ENOENT)
+		execvp(program, argv);
+	if (errno != ENOENT) {
+		error_errno(&err, ERROR_SYSTEM, program, "unable to run it");
+		status = program_fail(PROGRAM, &err);
+	}
 	free(argv);
 	free(path);
+	return status;
 }
 
 static int
@@ -141,6 +159,7 @@ main(int argc, char **argv)
 {
 	const struct command *command;
 	char *program;
+	int status = STATUS_OK;
 
 	program_begin();
 	if (argc < 2)
@@ -154,15 +173,16 @@ main(int argc, char **argv)
 		return begin(argv + 2);
 	if (command != NULL && command->program == NULL)
 		return show_manual(argv + 2);
-	/* `awf list` is `awf-ctl list`. */
-	if (command != NULL && strcmp(argv[1], "list") == 0)
-		run_program(command->program, argv + 1);
-	else if (command != NULL)
-		run_program(command->program, argv + 2);
+	if (command != NULL)
+		/* `awf list` is `awf-ctl list`. */
+		status = run_program(command->program,
+		    strcmp(command->name, "list") == 0 ? argv + 1 : argv + 2);
 	else if (*argv[1] != '-' && strchr(argv[1], '/') == NULL) {
 		program = memory_format(PROGRAM "-%s", argv[1]);
-		run_program(program, argv + 2);
+		status = run_program(program, argv + 2);
 		free(program);
 	}
-	return unknown(argv[1]);
+	if (command != NULL && status == STATUS_OK)
+		return missing(command->program);
+	return status != STATUS_OK ? status : unknown(argv[1]);
 }

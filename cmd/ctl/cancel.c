@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/patience.h"
 #include "exec/wait.h"
 #include "record/cancelled.h"
 #include "record/decision.h"
@@ -24,8 +26,9 @@
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
 #define PREFIX_LEAST 4 /* of an id, as for storage_resolve() */
 
-/* The run that waits for its turn whose id begins so: its id, and who waits. */
-static bool
+/* The runs that wait for their turn whose ids begin so: how many; the id of one, and who
+ * waits. */
+static size_t
 find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], pid_t *pid)
 {
 	struct queued *list = NULL;
@@ -33,7 +36,7 @@ find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], p
 	struct error none;
 
 	if (strlen(prefix) < PREFIX_LEAST || queued_list(s, &list, &count, &none) != 0)
-		return false;
+		return 0;
 	for (size_t i = 0; i < count; i++) {
 		if (strncmp(list[i].run_id, prefix, strlen(prefix)) != 0)
 			continue;
@@ -42,7 +45,7 @@ find_queued(const struct storage *s, const char *prefix, char run_id[ID_SIZE], p
 		found++;
 	}
 	queued_free(list, count);
-	return found == 1;
+	return found;
 }
 
 /* Whether the run lives or waits for its turn, and who has it. */
@@ -51,14 +54,17 @@ find_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
 	char same[ID_SIZE];
 
-	return storage_run_owner(s, run_id, pid) || find_queued(s, run_id, same, pid);
+	return storage_run_owner(s, run_id, pid) || find_queued(s, run_id, same, pid) == 1;
 }
 
 /* RUN; one that has no transcript, or none yet, by its id. */
 static int
 find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct error *err)
 {
+	char queued[ID_SIZE];
 	struct run_ref ref;
+	struct error unknown;
+	size_t waiting;
 	pid_t pid;
 	int failed = 0;
 
@@ -66,15 +72,21 @@ find_run(const struct storage *s, const char *run, char run_id[ID_SIZE], struct 
 		memcpy(run_id, run, ID_SIZE);
 		return 0;
 	}
-	if (find_queued(s, run, run_id, &pid))
-		return 0;
-	if (storage_resolve(s, run, &ref, err) != 0)
-		return -1;
-	if (ref.in_storage)
-		memcpy(run_id, ref.run_id, ID_SIZE);
-	else
+	waiting = find_queued(s, run, queued, &pid);
+	if (storage_resolve(s, run, &ref, &unknown) != 0) {
+		memcpy(run_id, queued, ID_SIZE);
+		if (waiting == 0)
+			*err = unknown;
+		return waiting == 1 ? 0 : waiting == 0 ? -1 : error_set(err, ERROR_USAGE, run,
+		    "several runs wait for their turn whose ids begin so");
+	}
+	if (!ref.in_storage)
 		failed = error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s",
 		    s->root);
+	else if (waiting > 0 && (waiting > 1 || strcmp(queued, ref.run_id) != 0))
+		failed = error_set(err, ERROR_USAGE, run,
+		    "a run that waits for its turn begins so too: give more of the id");
+	memcpy(run_id, ref.run_id, ID_SIZE);
 	run_ref_free(&ref);
 	return failed;
 }
@@ -109,23 +121,48 @@ signal_process(int fd, pid_t pid)
 	return kill(pid, SIGTERM);
 }
 
-/* It ends what it has started, or kills it, so it ends. */
-static void
+/* -1: it has not ended in time, as one does that ignores the signal. */
+static int
 wait_for_end(const struct storage *s, const char *run_id, pid_t pid, int fd)
 {
+	int64_t end = clock_monotonic() + CANCEL_MS, left;
 	struct pollfd wait = { fd, POLLIN, 0 };
 	pid_t owner;
 
-	while (find_owner(s, run_id, &owner) && owner == pid)
-		poll(&wait, 1, fd >= 0 ? -1 : LOOK_OFTEN_MS);
+	while (find_owner(s, run_id, &owner) && owner == pid) {
+		left = end - clock_monotonic();
+		if (left <= 0)
+			return -1;
+		poll(&wait, 1, fd >= 0 || left < LOOK_OFTEN_MS ? (int)left : LOOK_OFTEN_MS);
+	}
+	return 0;
+}
+
+/* Says who cancels it, and signals it. */
+static int
+end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct error *err)
+{
+	char *directory = storage_run_directory(s, run_id), *by = decision_maker();
+	int failed = 0;
+
+	cancelled_note(directory, by);
+	if (signal_process(fd, pid) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
+	else if (wait_for_end(s, run_id, pid, fd) != 0)
+		failed = error_set(err, ERROR_SYSTEM, run_id, "process %ld does not end of SIGTERM",
+		    (long)pid);
+	if (failed != 0)
+		cancelled_forget(directory);
+	free(by);
+	free(directory);
+	return failed;
 }
 
 static int
 cancel_run(const struct storage *s, const char *run_id, struct error *err)
 {
-	char *directory, *by;
 	pid_t pid = 0, still = 0;
-	int fd, failed = 0;
+	int fd, failed;
 
 	if (!find_owner(s, run_id, &pid))
 		return not_alive(s, run_id, err);
@@ -133,19 +170,8 @@ cancel_run(const struct storage *s, const char *run_id, struct error *err)
 		return error_set(err, ERROR_SYSTEM, run_id,
 		    "the process that has it cannot be seen from here");
 	fd = wait_descriptor(pid);
-	if (!find_owner(s, run_id, &still) || still != pid) {
-		failed = not_alive(s, run_id, err);
-	} else {
-		directory = storage_run_directory(s, run_id);
-		by = decision_maker();
-		cancelled_note(directory, by);
-		free(by);
-		free(directory);
-		failed = signal_process(fd, pid) == 0 ? 0 :
-		    error_errno(err, ERROR_SYSTEM, run_id, "unable to signal process %ld", (long)pid);
-	}
-	if (failed == 0)
-		wait_for_end(s, run_id, pid, fd);
+	failed = find_owner(s, run_id, &still) && still == pid ?
+	    end_run(s, run_id, pid, fd, err) : not_alive(s, run_id, err);
 	if (fd >= 0)
 		close(fd);
 	return failed;

@@ -7,7 +7,6 @@
 
 #include "agent/budget.h"
 #include "agent/tool.h"
-#include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"

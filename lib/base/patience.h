@@ -47,6 +47,8 @@ patience_of(int ms)
 #define CLI_END_MS patience_of(10000)
 /* For what others are ending just now: on resume, and before an overlapping run begins. */
 #define SURVIVORS_MS patience_of(3000)
+/* For a run that somebody has cancelled, which may have runs in it, to end. */
+#define CANCEL_MS patience_of(600000)
 /* For the reader of a pipe to take what was written, before it is taken for gone. */
 #define READER_MS patience_of(1000)
 /* For the reader of a pipe to take more of what one writes that was told to stop. */

@@ -26,6 +26,15 @@ cancelled_note(const char *run_directory, const char *by)
 	free(path);
 }
 
+void
+cancelled_forget(const char *run_directory)
+{
+	char *path = path_join(run_directory, FILE_NAME);
+
+	unlink(path);
+	free(path);
+}
+
 char *
 cancelled_by(const char *run_directory)
 {

@@ -8,6 +8,8 @@
 
 /* Where it cannot be written the signal says all. */
 void cancelled_note(const char *run_directory, const char *by);
+/* No signal came of it. */
+void cancelled_forget(const char *run_directory);
 /* In memory of its own; NULL: nobody has. */
 char *cancelled_by(const char *run_directory);
 

@@ -23,8 +23,12 @@
 #define SHAPED_KEPT(key, kind, flags, shape, into) \
 	{ key, sizeof key - 1, KIND_##kind, flags, &(shape), NULL, offsetof(struct form, into) }
 
+/* Who checks an object counts its members in 64 bits. */
+#define COUNT(shape) \
+	(sizeof (shape) / sizeof *(shape) + \
+	0 * sizeof (char[sizeof (shape) / sizeof *(shape) <= 64 ? 1 : -1]))
 #define SHAPE(shape, id, name, about, ordered) \
-	{ id, name, about, shape, sizeof (shape) / sizeof *(shape), ordered }
+	{ id, name, about, shape, COUNT(shape), ordered }
 
 static const struct event_member error_members[] = {
 	MEMBER("code", TEXT, REQUIRED | FIXED),

@@ -456,7 +456,12 @@ describe(struct buffer *bytes, const char *workspace, char *const *names)
 	struct timespec now;
 
 	/* That of files, which lags behind the other. */
+#ifdef CLOCK_REALTIME_COARSE
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+#else
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec--;
+#endif
 	add_field(bytes, workspace);
 	add_time(bytes, &now);
 	for (; *names != NULL; names++) {

@@ -9,7 +9,8 @@
  * failed with it.
  *
  * A call that succeeded although one in it failed, and nobody caught that, is why the run failed
- * (record/outcome.h): its body runs again, and what else is in it stands for itself. So does that
+ * in that attempt (record/outcome.h): its body runs again, and what else is in it stands for
+ * itself. So does that
  * of one in which a call waited. One that has effects of its own is left as it is.
  *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
@@ -112,7 +113,7 @@ recording_take_child_missed(struct recording *rec, size_t call)
 {
 	const struct recorded_reads *reads;
 
-	if (!rec->branch_failed)
+	if (!rec->branch_failed || rec->spec->mode != RECALL_RESUME)
 		return;
 	recording_read_child(rec, call);
 	reads = recording_reads(rec, rec->calls[call].child);
@@ -185,6 +186,16 @@ can_reopen(const struct recording *rec, size_t call)
 	return true;
 }
 
+/* Whether the end of a call, the latest of its chain, came of the attempt in which the one in
+ * it failed: what another attempt came to has nothing to do with that. */
+static bool
+ended_with(const struct recording *rec, size_t around, const struct recorded_call *c)
+{
+	size_t from = rec->calls[around].result_from;
+
+	return rec->calls[from != NO_CALL ? from : around].attempt == c->attempt;
+}
+
 /* What a call is in that failed, or waited, has not ended for good. */
 static void
 settle_around(struct recording *rec)
@@ -198,9 +209,10 @@ settle_around(struct recording *rec)
 		    !counts(rec, i) || !can_reopen(rec, i))
 			continue;
 		for (size_t at = c->enclosing; at != NO_CALL; at = rec->calls[at].enclosing) {
-			struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
+			size_t latest = recording_latest(rec, at);
 
-			around->reopened |= around->state == RECALL_SUCCEEDED;
+			rec->calls[latest].reopened |= rec->calls[latest].state == RECALL_SUCCEEDED &&
+			    ended_with(rec, latest, c);
 		}
 	}
 }

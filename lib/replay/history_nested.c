@@ -1,6 +1,7 @@
 /* What child runs had of the steps around them, which only their own records tell: their
  * steps' causes. A fork that leaves out a call leaves out a child run, too, one of whose
- * steps, or of a child's of its, read an item of that; and who read from the child run.
+ * steps, or of a child's of its, read an item of that; and who read from the child run. A
+ * resume asks whether a child run that failed was given the failure of a branch.
  */
 #include "replay/history_reading.h"
 

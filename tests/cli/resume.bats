@@ -762,6 +762,18 @@ dies_in_stdin() {
 	same "$(cat mail.ledger)" x
 }
 
+@test "what an attempt has ended well is not made again for what failed in it before" {
+	flow "echo hi | awf-step --each g -- sh -c 'echo g >>g.ledger; [ -e other ] || awf-step bad -q -- false; echo done' |
+		awf-step last -q -- test -e ok"
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	touch other
+	run -3 awf-run --resume "$(cat id)" </dev/null
+	same "$(wc -l <g.ledger)" 2
+	touch ok
+	run -0 awf-run --resume "$(cat id)" </dev/null
+	same "$(wc -l <g.ledger)" 2
+}
+
 @test "--skip of a rescue passes on what it was given, and the failure is made good" {
 	flow 'cat | awf-step fetch -- false | awf-step --rescue --effects external mail -- sh -c "effect mail; die" |
 		awf-step after -r -- tr a-z A-Z'

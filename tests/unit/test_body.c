@@ -363,9 +363,10 @@ orphans_of_other_bodies_are_spared(void **state)
 
 	(void)state;
 	bodies[0] = *shell_set(&a, "(setsid sleep 100 >/dev/null 2>&1 & echo $! >$1/a); sleep 100");
-	bodies[1] = *shell_set(&b, "(setsid sleep 2 >/dev/null 2>&1 & echo $! >$1/b); "
-	    "sleep 0.6; kill -0 $(cat $1/b) && echo spared");
-	bodies[0].timeout_ms = 200;
+	bodies[1] = *shell_set(&b, "(setsid sleep 20 >/dev/null 2>&1 & echo $! >$1/b); "
+	    "sleep 1.6; kill -0 $(cat $1/b) && echo spared");
+	/* So that an orphan is seen before its parent is gone. */
+	bodies[0].timeout_ms = 1000;
 	assert_int_equal(bodies_run(bodies, 2, NULL, &err), 0);
 	assert_int_equal(bodies[0].error.code, ERROR_TIMEOUT);
 	assert_int_equal(bodies[1].error.code, ERROR_NONE);

@@ -107,6 +107,9 @@ all: $(PROGRAMS) $(LINE_SCHEMA)
 $(LINE_SCHEMA): $(BUILD)/bin/awf-verify
 	@mkdir -p $(@D)
 	$< --schema >$@.tmp && mv $@.tmp $@
+$(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
+	@mkdir -p $(@D)
+	cp $< $@
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
@@ -201,7 +204,7 @@ deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)
 
-tests: all $(TEST_PROGRAMS) $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
+tests: all $(TEST_PROGRAMS) $(BUILD)/test/gen/transcript.schema.json $(UNIT) $(SUPPORT) $(FAULT) $(PRELOAD) $(BENCH)
 check:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) $(DEPS_TEST)
 	@$(MAKE) --no-print-directory tests

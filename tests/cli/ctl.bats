@@ -89,7 +89,8 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 	goes_on --name work
 	awf-run --name work --overlap buffer-one true 2>waiting 3>&- &
 	next=$!
-	eventually grep -q queued <(awf-ctl list)
+	queued() { awf-ctl list --json --status queued | grep -q .; }
+	eventually queued
 	awf-ctl cancel "$(awf-ctl list --json --status queued | jq -r .run_id)"
 	run ! wait "$next"
 	same "$(awf-ctl list --json --status queued)" ''

@@ -106,6 +106,8 @@ make_decision(struct request *r, struct error *err)
 {
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
+	if ((r->given & OPTION_SAID(OPT_FAILED)) && r->decision.no_input)
+		return error_set(err, ERROR_USAGE, "--failed", "not with --no-input, which gives a result");
 	if (r->given & OPTION_SAID(OPT_FAILED))
 		r->decision.verdict = DECISION_FAILED;
 	else if (r->decision.verdict == DECISION_COMPLETED && r->decision.reason != NULL)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "awf/init.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/libexec.h"
@@ -59,8 +60,12 @@ begin(char *const *words)
 		printf("usage: awf init [DIRECTORY]\n");
 		return program_end(PROGRAM, STATUS_OK);
 	}
-	if (words[0] != NULL && *words[0] == '-')
+	if (words[0] != NULL && strcmp(words[0], "--") == 0)
+		directory = *++words != NULL ? *words : ".";
+	else if (words[0] != NULL && *words[0] == '-')
 		return usage(words[0], "unknown option (see awf init --help)");
+	if (*directory == '\0')
+		return usage("init", "the name of the DIRECTORY is empty");
 	if (words[0] != NULL && words[1] != NULL)
 		return usage(words[1], "one DIRECTORY only");
 	if (init(directory, &err) != 0)
@@ -114,11 +119,11 @@ missing(const char *program)
 static int
 run_program(const char *program, char *const *words)
 {
-	char *path = libexec_sibling(program);
+	char *path = libexec_sibling(program), *found;
 	struct error err;
 	size_t count = 0;
 	char **argv;
-	int status = STATUS_OK;
+	int reason, status = STATUS_OK;
 
 	while (words[count] != NULL)
 		count++;
@@ -128,10 +133,15 @@ run_program(const char *program, char *const *words)
 	execv(path, argv);
 	if (errno == ENOENT)
 		execvp(program, argv);
-	if (errno != ENOENT) {
-		error_errno(&err, ERROR_SYSTEM, program, "unable to run it");
+	reason = errno;
+	/* A script is there whose interpreter is not. */
+	found = access(path, F_OK) == 0 ? memory_text(path) : path_search(getenv("PATH"), program);
+	if (reason != ENOENT || found != NULL) {
+		errno = reason;
+		error_errno(&err, ERROR_SYSTEM, found != NULL ? found : program, "unable to run it");
 		status = program_fail(PROGRAM, &err);
 	}
+	free(found);
 	free(argv);
 	free(path);
 	return status;

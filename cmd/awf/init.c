@@ -71,16 +71,21 @@ init(const char *directory, struct error *err)
 {
 	char *share = path_join(installation_share(), "init"), **names = list_names(share, err);
 	bool made = false;
-	int failed = names == NULL ? -1 : check_free(directory, names, err);
+	int failed = names == NULL ? -1 : 0;
 
 	if (failed == 0) {
 		made = mkdir(directory, 0777) == 0;
 		if (!made && errno != EEXIST)
 			failed = error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
+		else if (!path_is_directory(directory))
+			failed = error_set(err, ERROR_USAGE, directory, "is there already, and no directory");
 	}
+	if (failed == 0)
+		failed = check_free(directory, names, err);
 	for (size_t i = 0; failed == 0 && names[i] != NULL; i++) {
 		failed = place(share, directory, names[i], err);
-		for (size_t done = i; failed != 0 && done-- > 0;)
+		/* With what there is of the one that failed. */
+		for (size_t done = i + 1; failed != 0 && done-- > 0;)
 			place(share, directory, names[done], NULL);
 	}
 	if (failed != 0 && made)

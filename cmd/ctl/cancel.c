@@ -138,11 +138,32 @@ wait_for_end(const struct storage *s, const char *run_id, pid_t pid, int fd)
 	return 0;
 }
 
+/* What the record says that a run came to which was alive, and has ended; one that keeps none
+ * says nothing. */
+static int
+check_end(const struct storage *s, const char *run_id, struct error *err)
+{
+	char *path = storage_transcript(s, run_id);
+	struct summary summary;
+	struct error none;
+	int failed = 0;
+
+	if (summary_read_ends(&summary, path, &none) == 0) {
+		if (strcmp(summary.status, "cancelled") != 0)
+			failed = error_set(err, ERROR_BLOCKED, run_id, "was not cancelled: it has ended as '%s'",
+			    summary.status);
+		summary_free(&summary);
+	}
+	free(path);
+	return failed;
+}
+
 /* Says who cancels it, and signals it. */
 static int
 end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct error *err)
 {
 	char *directory = storage_run_directory(s, run_id), *by = decision_maker();
+	bool begun = storage_run_owner(s, run_id, NULL);
 	int failed = 0;
 
 	cancelled_note(directory, by);
@@ -153,6 +174,8 @@ end_run(const struct storage *s, const char *run_id, pid_t pid, int fd, struct e
 		    (long)pid);
 	if (failed != 0)
 		cancelled_forget(directory);
+	else if (begun)
+		failed = check_end(s, run_id, err);
 	free(by);
 	free(directory);
 	return failed;

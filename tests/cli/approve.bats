@@ -508,6 +508,7 @@ awf-run: flow: waits for a decision: awf-ctl approve ok:0:0 $(id)"
 	approve ok --failed|--failed: unknown option (see --help)
 	deny ok -n|-n: unknown option (see --help)
 	complete ok --reason x|--reason: only with --failed
+	complete ok -n --failed|--failed: not with --no-input, which gives a result
 	cancel|cancel: the RUN is missing: awf-ctl cancel RUN
 	END
 	same "$(echo cake | awf-step --dry-run --approve ok)" '{"approve":true,"input":"cake"}'

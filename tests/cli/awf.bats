@@ -31,6 +31,16 @@ load ../support/helpers
 	mkdir ../full && cd ../full && chmod 555 .
 	[ "$(id -u)" = 0 ] || run -4 awf init below
 	run -4 awf init /proc/self/below
+	# Nor on a full disk, of which nothing is left.
+	cd .. && echo file >file
+	run -1 awf init file
+	same "$output" 'awf: file: is there already, and no directory'
+	mkdir small
+	mount -t tmpfs -o size=8k none small 2>/dev/null || return 0
+	run -4 awf init small/a
+	left=$(find small -mindepth 1)
+	umount small
+	same "$left" ''
 }
 
 @test "a command is a program beside it, or of one's own; and has other names" {
@@ -44,6 +54,10 @@ load ../support/helpers
 	printf '#!/bin/sh\necho "mine: $*"\n' >mine/awf-report
 	chmod +x mine/awf-report
 	same "$(PATH=$PWD/mine:$PATH awf report 'a b' c)" 'mine: a b c'
+	printf '#!/nowhere\n' >mine/awf-broken
+	chmod +x mine/awf-broken
+	PATH=$PWD/mine:$PATH run -4 awf broken
+	same "$output" "awf: $PWD/mine/awf-broken: unable to run it: No such file or directory"
 }
 
 @test "mistakes" {
@@ -59,6 +73,7 @@ load ../support/helpers
 		../x|../x: no such command, nor a program awf-../x (see --help)
 		init a b|b: one DIRECTORY only
 		init --force|--force: unknown option (see awf init --help)
+		init -- a b|b: one DIRECTORY only
 	END
 	run -0 awf --help
 	[[ $output == 'usage: awf COMMAND '* ]]

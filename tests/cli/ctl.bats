@@ -98,6 +98,16 @@ ended() { jq -c "select(.type == \"run.completed\").payload | $1" "$(transcript)
 	awf-ctl cancel @work
 }
 
+@test "what ignores the signal, and ends otherwise, is told" {
+	(trap '' TERM; exec awf-run -n --id-file id -c 'awf-step -n one -q -- sleep 1') >out 2>err 3>&- &
+	RUN=$!
+	eventually [ -s id ]
+	eventually grep -sq '"name":"one"' "$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	run -3 awf-ctl cancel "$(cat id)"
+	same "$output" "awf-ctl: $(cat id): was not cancelled: it has ended as 'success'"
+	run -0 wait "$RUN"
+}
+
 @test "what does not live is not cancelled" {
 	awf-run --name done true
 	run -3 awf-ctl cancel @done

@@ -258,7 +258,8 @@ uninstall:
 	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(TOOL_FILES)))
 	$(call remove,$(DESTDIR)$(DATADIR)/schemas,transcript.schema.json $(notdir $(SCHEMAS)))
 	$(call remove,$(DESTDIR)$(DATADIR),prices)
-	rm -rf "$(DESTDIR)$(DATADIR)/init"
+	$(call remove,$(DESTDIR)$(DATADIR),$(shell cd share && find init -type f))
+	find "$(DESTDIR)$(DATADIR)/init" -depth -type d -empty -delete 2>/dev/null || :
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done

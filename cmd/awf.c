@@ -148,17 +148,17 @@ run_program(const char *program, char *const *words)
 }
 
 static int
-show_manual(char *const *words)
+show_manual(const char *name)
 {
-	const struct command *c = words[0] != NULL ? find(words[0]) : NULL;
-	char *page = words[0] == NULL ? memory_text("awf") : c != NULL && c->program != NULL ?
-	    memory_text(c->program) : memory_format("awf-%s", words[0]);
+	const struct command *c = name != NULL ? find(name) : NULL;
+	const char *program = c != NULL && c->program != NULL ? c->program : "awf";
+	char *page = name != NULL && c == NULL ? memory_format("awf-%s", name) : memory_text(program);
 	struct error err;
 
-	if (words[0] == NULL)
+	if (name == NULL)
 		execlp("man", "man", "7", page, (char *)NULL);
 	else
-		execlp("man", "man", c != NULL && c->program == NULL ? "awf" : page, (char *)NULL);
+		execlp("man", "man", page, (char *)NULL);
 	error_errno(&err, ERROR_SYSTEM, "man", "unable to run it");
 	free(page);
 	return program_fail(PROGRAM, &err);
@@ -182,7 +182,7 @@ main(int argc, char **argv)
 	if (command != NULL && strcmp(command->name, "init") == 0)
 		return begin(argv + 2);
 	if (command != NULL && command->program == NULL)
-		return show_manual(argv + 2);
+		return argc > 3 ? usage(argv[3], "one COMMAND only") : show_manual(argv[2]);
 	if (command != NULL)
 		/* `awf list` is `awf-ctl list`. */
 		status = run_program(command->program,

@@ -354,10 +354,8 @@ compare_replayed(struct against *a, struct error *err)
 		if (node->type == EVENT_RUN_STARTED || node->type == EVENT_RUN_COMPLETED)
 			continue;
 		other = counterpart(&a->recording, node->id);
-		if (other == NULL && !further)
-			differ = tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
-		else if (other == NULL)
-			continue;
+		if (other == NULL)
+			differ = further ? 0 : tell(a, DIFFERENCE_SECOND_ONLY, &a->replay, node, err);
 		else if (other->attempt != a->attempt)
 			differ = compare(a, other, node, err);
 	}

@@ -10,8 +10,8 @@
  *
  * A call that succeeded although one in it failed, and nobody caught that, is why the run failed
  * in that attempt (record/outcome.h): its body runs again, and what else is in it stands for
- * itself. So does that
- * of one in which a call waited. One that has effects of its own is left as it is.
+ * itself. So does the body of one in which a call waited. One that has effects of its own is left
+ * as it is.
  *
  * What a --rescue call was given is noted while the record is read. Whether it has caught
  * that is known at the end, by how it ended itself: one that failed by its own work has not.

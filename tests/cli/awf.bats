@@ -60,6 +60,28 @@ load ../support/helpers
 	same "$output" "awf: $PWD/mine/awf-broken: unable to run it: No such file or directory"
 }
 
+@test "help shows the page of a command" {
+	mkdir bin
+	printf '#!/bin/sh\necho "$*"\n' >bin/man
+	chmod +x bin/man
+	while read -r command page; do
+		# shellcheck disable=SC2086
+		same "$(PATH=$PWD/bin:$PATH awf help ${command#-})" "$page"
+	done <<-'END'
+		- 7 awf
+		run awf-run
+		log awf-tail
+		tail awf-tail
+		list awf-ctl
+		init awf
+		report awf-report
+	END
+	rm bin/man
+	awf=$(command -v awf)
+	PATH=$PWD/bin run -4 "$awf" help
+	same "$output" 'awf: man: unable to run it: No such file or directory'
+}
+
 @test "mistakes" {
 	while IFS='|' read -r words message; do
 		# shellcheck disable=SC2086
@@ -74,6 +96,7 @@ load ../support/helpers
 		init a b|b: one DIRECTORY only
 		init --force|--force: unknown option (see awf init --help)
 		init -- a b|b: one DIRECTORY only
+		help run step|step: one COMMAND only
 	END
 	run -0 awf --help
 	[[ $output == 'usage: awf COMMAND '* ]]

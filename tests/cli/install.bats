@@ -64,10 +64,12 @@ in_place() {
 	in_place DESTDIR="$DESTDIR" install
 	mkdir "$DESTDIR/usr/share/awf/agents"
 	echo ours | tee "$DESTDIR/usr/share/awf/agents/site.md" >"$DESTDIR/usr/libexec/awf/awf-provider-site"
+	echo ours >"$DESTDIR/usr/share/awf/init/tools/site"
 	in_place DESTDIR="$DESTDIR" uninstall
 	same "$(cd "$DESTDIR" && find . -type f | sort)" './usr/libexec/awf/awf-provider-site
-./usr/share/awf/agents/site.md'
-	rm -r "$DESTDIR"/usr/libexec/awf/* "$DESTDIR/usr/share/awf/agents"
+./usr/share/awf/agents/site.md
+./usr/share/awf/init/tools/site'
+	rm -r "$DESTDIR"/usr/libexec/awf/* "$DESTDIR"/usr/share/awf/*
 	in_place DESTDIR="$DESTDIR" install
 	in_place DESTDIR="$DESTDIR" uninstall
 	same "$(find "$DESTDIR" -type f -o -name awf)" ''

@@ -10,11 +10,13 @@ SANDBOX_USERS="self nobody"
 
 prepare() {
 	sandbox="$BUILD/libexec/awf/awf-sandbox"
-	escape="$BUILD/tests/fault/fault_escape"
 	outside=$(mktemp -d /var/tmp/awf-sandbox-test.XXXXXX)
 	mkdir "$outside/shared" "$outside/writable"
 	echo secret >"$outside/secret"
 	echo shared >"$outside/shared/file"
+	# Where every attempt sees it, wherever it was built.
+	escape="$outside/shared/escape"
+	cp "$BUILD/tests/fault/fault_escape" "$escape"
 	env SECRET=of-another-process sleep 300 3>&- &
 	victim=$!
 }

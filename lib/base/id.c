@@ -5,6 +5,7 @@
 #include "base/id.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,6 +95,39 @@ id_valid(const char *text, size_t len)
 			return false;
 	}
 	return true;
+}
+
+static unsigned
+hex_digit(char c)
+{
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+bool
+uuid_read(const char *text, size_t len, struct uuid *id)
+{
+	uint64_t halves[2] = { 0, 0 };
+	unsigned digits = 0;
+
+	if (!id_valid(text, len))
+		return false;
+	for (const char *at = text; at < text + len; at++) {
+		if (*at == '-')
+			continue;
+		halves[digits / 16] = halves[digits / 16] << 4 | hex_digit(*at);
+		digits++;
+	}
+	*id = (struct uuid){ halves[0], halves[1] };
+	return true;
+}
+
+char *
+uuid_write(struct uuid id, char out[ID_SIZE])
+{
+	snprintf(out, ID_SIZE, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(id.high >> 32),
+	    (unsigned)(id.high >> 16 & 0xffff), (unsigned)(id.high & 0xffff),
+	    (unsigned)(id.low >> 48), (unsigned long long)(id.low & 0xffffffffffff));
+	return out;
 }
 
 void

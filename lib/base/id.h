@@ -7,14 +7,24 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define ID_SIZE 37 /* 36 characters and a NUL */
+
+/* One as a number, of any version: the order of these is that of the texts. */
+struct uuid {
+	uint64_t high, low;
+};
 
 char *id_new(char out[ID_SIZE]); /* returns out */
 /* An id in the same form that depends on text alone. Returns out. */
 char *id_derive(const char *text, char out[ID_SIZE]);
 /* Whether text is a UUID in the canonical form, lower case, of any version. */
 bool id_valid(const char *text, size_t len);
+/* The number of such a text; false if it is none. */
+bool uuid_read(const char *text, size_t len, struct uuid *id);
+/* Its text. Returns out. */
+char *uuid_write(struct uuid id, char out[ID_SIZE]);
 /* size bytes of random numbers. */
 void random_bytes(void *out, size_t size);
 

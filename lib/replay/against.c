@@ -95,7 +95,7 @@ buffer_span(const struct buffer *b)
 /* ---- events and their counterparts ---- */
 
 static const struct graph_node *
-counterpart(const struct canonical *c, struct graph_id id)
+counterpart(const struct canonical *c, struct uuid id)
 {
 	uint32_t found = graph_find(&c->graph, id);
 
@@ -115,7 +115,7 @@ static const struct graph_node *
 original(const struct canonical *c, const struct graph_node *node, struct span line)
 {
 	struct span from = span_path(line, "payload", "reused_from", NULL);
-	struct graph_id id;
+	struct uuid id;
 
 	if (from.at == NULL)
 		return node;

@@ -183,7 +183,7 @@ difference_event(struct difference *d, enum difference_kind kind, struct canonic
     const struct graph_node *node, struct error *err)
 {
 	d->kind = kind;
-	graph_id_text(node->id, d->event_id);
+	uuid_write(node->id, d->event_id);
 	d->type = (enum event_type)node->type;
 	buffer_clear(&d->call);
 	return canonical_call(c, node, &d->call, err);

@@ -127,7 +127,7 @@ static int
 find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
 {
 	struct span from = span_member((*r)->event.payload, "reused_from");
-	struct graph_id id;
+	struct uuid id;
 	int got = 1;
 
 	if (span_type(from) == 'o') {
@@ -205,7 +205,7 @@ static int
 write_input(struct state *s, struct writer *w, struct error *err)
 {
 	struct span input = span_member(s->run.event.payload, "input");
-	struct graph_id id;
+	struct uuid id;
 	uint32_t parent;
 
 	if (input.at) {

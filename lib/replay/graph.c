@@ -1,49 +1,19 @@
 #include "replay/graph.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 
-static unsigned
-hex_digit(char c)
-{
-	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-/* value is a JSON string; false if it is no id. */
 bool
-graph_id_read(struct span value, struct graph_id *id)
+graph_id_read(struct span value, struct uuid *id)
 {
-	uint64_t halves[2] = { 0, 0 };
-	unsigned digits = 0;
-
-	if (span_type(value) != 's' || value.len != ID_SIZE + 1 ||
-	    !id_valid(value.at + 1, value.len - 2))
-		return false;
-	for (const char *at = value.at + 1; at < value.at + ID_SIZE; at++) {
-		if (*at == '-')
-			continue;
-		halves[digits / 16] = halves[digits / 16] << 4 | hex_digit(*at);
-		digits++;
-	}
-	*id = (struct graph_id){ halves[0], halves[1] };
-	return true;
-}
-
-char *
-graph_id_text(struct graph_id id, char out[ID_SIZE])
-{
-	snprintf(out, ID_SIZE, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(id.high >> 32),
-	    (unsigned)(id.high >> 16 & 0xffff), (unsigned)(id.high & 0xffff),
-	    (unsigned)(id.low >> 48), (unsigned long long)(id.low & 0xffffffffffff));
-	return out;
+	return span_type(value) == 's' && uuid_read(value.at + 1, value.len - 2, id);
 }
 
 static int
-compare_ids(struct graph_id a, struct graph_id b)
+compare_ids(struct uuid a, struct uuid b)
 {
 	if (a.high != b.high)
 		return a.high < b.high ? -1 : 1;
@@ -60,7 +30,7 @@ by_id(const void *left, const void *right)
 }
 
 uint32_t
-graph_find(const struct graph *g, struct graph_id id)
+graph_find(const struct graph *g, struct uuid id)
 {
 	uint32_t low = 0, high = g->count;
 
@@ -209,7 +179,7 @@ sort_events(struct graph *g, struct error *err)
 		const struct graph_node *a = &g->nodes[i - 1], *b = &g->nodes[i];
 
 		if (compare_ids(a->id, b->id) == 0)
-			return error_set(err, ERROR_SCHEMA, graph_id_text(a->id, text),
+			return error_set(err, ERROR_SCHEMA, uuid_write(a->id, text),
 			    "this event is recorded twice, as seq %lld and %lld",
 			    (long long)a->seq, (long long)b->seq);
 	}

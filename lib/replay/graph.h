@@ -31,13 +31,8 @@
 
 #define GRAPH_NONE UINT32_MAX /* no such event */
 
-/* A UUID as a number: the order of these is that of the texts. */
-struct graph_id {
-	uint64_t high, low;
-};
-
 struct graph_node {
-	struct graph_id id;
+	struct uuid id;
 	int64_t offset;      /* of its line in the file */
 	int64_t seq;
 	uint32_t length;     /* of its line, without the LF */
@@ -56,7 +51,7 @@ struct graph {
 	struct window window;      /* the line that was read again last */
 	struct graph_node *nodes;  /* ascending by id, so an index stands for its id */
 	uint32_t count;
-	struct graph_id *named;    /* causes; NULL after graph_order() */
+	struct uuid *named;    /* causes; NULL after graph_order() */
 	uint32_t *causes;          /* the same as nodes, from then on */
 	size_t cause_count;
 	uint32_t lines;            /* read so far, damaged ones too */
@@ -78,11 +73,9 @@ uint32_t *graph_order_seq(const struct graph *g);
 /* The line of a node, its LF behind it, valid until the next call; NULL with *err. */
 const char *graph_line(struct graph *g, const struct graph_node *node, struct error *err);
 /* The node of an event id, or GRAPH_NONE. */
-uint32_t graph_find(const struct graph *g, struct graph_id id);
+uint32_t graph_find(const struct graph *g, struct uuid id);
 /* The id that a JSON string holds; false if it is none. */
-bool graph_id_read(struct span value, struct graph_id *id);
-/* The text of an id. Returns out. */
-char *graph_id_text(struct graph_id id, char out[ID_SIZE]);
+bool graph_id_read(struct span value, struct uuid *id);
 void graph_close(struct graph *g);
 
 #endif

@@ -85,10 +85,10 @@ find_causes(struct graph *g, struct error *err)
 	}
 	if (!fault.node)
 		return 0;
-	return error_set(err, ERROR_SCHEMA, graph_id_text(fault.node->id, text),
+	return error_set(err, ERROR_SCHEMA, uuid_write(fault.node->id, text),
 	    "the %s of this %s (seq %lld), event %s, is not recorded", role(&fault),
 	    event_type_name(fault.node->type), (long long)fault.node->seq,
-	    graph_id_text(g->named[fault.node->cause + fault.cause], cause));
+	    uuid_write(g->named[fault.node->cause + fault.cause], cause));
 }
 
 /* Only a run.started, and a type that this version does not know, may have none. */
@@ -104,7 +104,7 @@ check_parents(const struct graph *g, struct error *err)
 			note_fault(&fault, &g->nodes[i], 0);
 	if (!fault.node)
 		return 0;
-	return error_set(err, ERROR_SCHEMA, graph_id_text(fault.node->id, text),
+	return error_set(err, ERROR_SCHEMA, uuid_write(fault.node->id, text),
 	    "this %s (seq %lld) has no parent", event_type_name(fault.node->type),
 	    (long long)fault.node->seq);
 }
@@ -158,10 +158,10 @@ check_attempts(const struct graph *g, struct error *err)
 	if (!fault.node)
 		return 0;
 	cause = cause_of(g, fault.node, fault.cause);
-	return error_set(err, ERROR_SCHEMA, graph_id_text(fault.node->id, text),
+	return error_set(err, ERROR_SCHEMA, uuid_write(fault.node->id, text),
 	    "the %s of this %s (seq %lld), event %s, is %s attempt %d", role(&fault),
 	    event_type_name(fault.node->type), (long long)fault.node->seq,
-	    graph_id_text(cause->id, other),
+	    uuid_write(cause->id, other),
 	    cause->attempt == fault.node->attempt ? "the end of the same" : "of the later",
 	    (int)cause->attempt);
 }
@@ -329,10 +329,10 @@ tell_circle(const struct graph *g, uint32_t start, const uint32_t *next, struct 
 	for (uint32_t at = next[start]; at != start; at = next[at], count++)
 		if (count < CIRCLE_SHOWN)
 			buffer_format(&way, "%s%s", count == 0 ? ", by way of " : ", ",
-			    graph_id_text(g->nodes[at].id, text));
+			    uuid_write(g->nodes[at].id, text));
 	if (count > CIRCLE_SHOWN)
 		buffer_format(&way, " and %u more", count - CIRCLE_SHOWN);
-	error_set(err, ERROR_SCHEMA, graph_id_text(g->nodes[start].id, text),
+	error_set(err, ERROR_SCHEMA, uuid_write(g->nodes[start].id, text),
 	    "this %s (seq %lld) is a cause of itself%s", event_type_name(g->nodes[start].type),
 	    (long long)g->nodes[start].seq, buffer_string(&way));
 	buffer_free(&way);

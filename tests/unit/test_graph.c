@@ -22,7 +22,7 @@ number_of(const struct graph *g, uint32_t node)
 {
 	char text[ID_SIZE];
 
-	graph_id_text(g->nodes[node].id, text);
+	uuid_write(g->nodes[node].id, text);
 	return (unsigned)strtoul(text + 24, NULL, 10);
 }
 
@@ -42,10 +42,10 @@ test_ids(void **state)
 	    "\"payload\":null");
 	open_graph(&g, &lines);
 	assert_int_equal(g.count, 2);
-	assert_string_equal(graph_id_text(g.nodes[0].id, text), "0123abcd-ef00-4a5b-8c6d-00000000000f");
-	assert_string_equal(graph_id_text(g.nodes[1].id, text), "fedcba98-7654-4321-9abc-def012345678");
+	assert_string_equal(uuid_write(g.nodes[0].id, text), "0123abcd-ef00-4a5b-8c6d-00000000000f");
+	assert_string_equal(uuid_write(g.nodes[1].id, text), "fedcba98-7654-4321-9abc-def012345678");
 	assert_int_equal(graph_find(&g, g.nodes[1].id), 1);
-	assert_int_equal(graph_find(&g, (struct graph_id){ 1, 2 }), GRAPH_NONE);
+	assert_int_equal(graph_find(&g, (struct uuid){ 1, 2 }), GRAPH_NONE);
 	assert_memory_equal(graph_line(&g, &g.nodes[0], &err), "{\"seq\":2,", 9);
 	assert_int_equal(graph_line(&g, &g.nodes[1], &err)[g.nodes[1].length], '\n');
 	graph_close(&g);

@@ -39,8 +39,8 @@ hold() {
 }
 
 # What the steps of a run answered: the paths of the models' messages, each as often as
-# there is one.
-answers() { jq -r 'select(.type == "message.assistant").path' "$1" | sort | uniq -c | tr -s ' \n' ' '; }
+# there is one. One that was cut off while it came is none.
+answers() { jq -r 'select(.type == "message.assistant" and (.payload.partial | not)).path' "$1" | sort | uniq -c | tr -s ' \n' ' '; }
 
 # The latest run is whole, whatever an attempt of it left unfinished; deterministic: it
 # also runs again to the same bytes, twice.

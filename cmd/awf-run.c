@@ -274,7 +274,7 @@ tell_how_to_go_on(struct job *j)
 {
 	char id[ID_SIZE], successor[ID_SIZE];
 
-	if (j->outcome.calls == 0 || j->outcome.decision == OUTCOME_FAILURE ||
+	if (j->outcome.calls == 0 || j->outcome.decision == RUN_FAILS ||
 	    j->conclusion.error.code == ERROR_DENIED || !j->run.keep_transcript || run_in_environment() ||
 	    mask_masking(&j->mask) != NULL || has_successor(j, successor))
 		return;

@@ -317,7 +317,7 @@ die_of(int number)
 static void
 conclude_decided(struct run_end *end, struct outcome *outcome)
 {
-	bool failed = outcome->decision == OUTCOME_FAILURE;
+	bool failed = outcome->decision == RUN_FAILS;
 
 	if (outcome->waiting > 0) {
 		end->status = "waiting";
@@ -341,7 +341,7 @@ conclude(struct run_end *end, struct outcome *outcome, const struct error *failu
 	    &cancelled)) {
 		end->status = "cancelled";
 		failure = &cancelled;
-	} else if (failure->code == ERROR_NONE && outcome->decision != OUTCOME_OPEN) {
+	} else if (failure->code == ERROR_NONE && outcome->decision != RUN_UNDECIDED) {
 		conclude_decided(end, outcome);
 	} else if (outcome->failed > 0 || failure->code != ERROR_NONE) {
 		end->status = "failed";

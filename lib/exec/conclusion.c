@@ -59,7 +59,7 @@ end_as_decided(struct conclusion *c, const struct outcome *o, int code)
 {
 	if (o->waiting > 0)
 		end_as_waiting(c, o);
-	else if (o->decision == OUTCOME_FAILURE)
+	else if (o->decision == RUN_FAILS)
 		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
 }
 
@@ -89,7 +89,7 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 	char text[64];
 	int code = process_exit_code(s->wait_status);
 
-	if (o->decision != OUTCOME_OPEN) {
+	if (o->decision != RUN_UNDECIDED) {
 		end_as_decided(c, o, code);
 	} else if (died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM) {
 		/* Other calls failed of it, if any did: its own never ended. */

@@ -68,6 +68,9 @@ char span_type(struct span value);
 /* The member of an object; .at == NULL if there is none. Keys are compared
  * decoded. If a key stands twice the last counts. */
 struct span span_member(struct span object, const char *key);
+/* Several in one walk: values[i] is the member names[i]. */
+void span_members(struct span object, const char *const *names, size_t count,
+    struct span *values);
 /* A chain of members: span_path(line, "payload", "error", NULL). */
 struct span span_path(struct span object, ...) __attribute__((sentinel));
 /* Element of an array, counted from 0. */

@@ -212,6 +212,21 @@ span_member(struct span object, const char *key)
 	return find_member(object, key, strlen(key));
 }
 
+void
+span_members(struct span object, const char *const *names, size_t count, struct span *values)
+{
+	struct span_walk w;
+	struct span name, value;
+
+	for (size_t i = 0; i < count; i++)
+		values[i] = nothing;
+	span_walk_begin(&w, object);
+	while (w.object && span_walk_next(&w, &name, &value))
+		for (size_t i = 0; i < count; i++)
+			if (span_is(name, names[i]))
+				values[i] = value;
+}
+
 struct span
 span_path(struct span object, ...)
 {

@@ -28,11 +28,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "record/item_name.h"
+#include "record/model.h"
 #include "record/waiting.h"
-
-/* What the last terminal call of the attempt said. Cancelling, a time limit, AWF's own
- * failure and a call that waits come before it; it comes before all else. */
-enum outcome_decision { OUTCOME_OPEN, OUTCOME_SUCCESS, OUTCOME_FAILURE };
 
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: what is not excused */
@@ -44,8 +41,10 @@ struct outcome {
 	int64_t asking;                    /* how many ask */
 	int64_t decisions;                 /* how many asked and were decided about meanwhile */
 	struct error error;                /* of the first failed call */
-	enum outcome_decision decision;
-	struct error decided;              /* of OUTCOME_FAILURE */
+	/* What the last terminal call said. Cancelling, a time limit, AWF's own failure and a
+	 * call that waits come before it; it comes before all else. */
+	enum run_decision decision;
+	struct error decided;              /* of RUN_FAILS */
 	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };
 

@@ -226,6 +226,24 @@ reader_seek_last(struct reader *r, int64_t count, struct error *err)
 	return 0;
 }
 
+int
+event_load(const char *path, struct event_place place, struct buffer *line, struct error *err)
+{
+	struct reader r;
+	const char *bytes;
+	int failed = 0;
+
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	bytes = window_bytes(&r.chunk, place.offset, place.offset + place.length);
+	if (bytes != NULL)
+		buffer_append(line, bytes, place.length);
+	else
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	reader_close(&r);
+	return failed;
+}
+
 bool
 transcript_begun(const char *path)
 {

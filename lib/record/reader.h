@@ -45,6 +45,15 @@ int reader_seek_last(struct reader *r, int64_t count, struct error *err);
 void reader_seek(struct reader *r, int64_t position);
 void reader_close(struct reader *r);
 
+/* Where a line stands in its file, without its LF. length 0: there is none. */
+struct event_place {
+	int64_t offset;
+	uint32_t length;
+};
+/* Appends the line at a place of the file at path, as it is there now. ERROR_SYSTEM. */
+int event_load(const char *path, struct event_place place, struct buffer *line,
+    struct error *err);
+
 /* Whether there is a transcript at path that has a line: one that a crash has left empty
  * is of a run that never began. */
 bool transcript_begun(const char *path);

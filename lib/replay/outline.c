@@ -12,7 +12,7 @@
 #include "record/follow.h"
 #include "record/reader.h"
 #include "replay/brief.h"
-#include "replay/context.h"
+#include "record/model.h"
 
 #define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
 
@@ -21,14 +21,14 @@ struct reading {
 	struct outline *outline;
 	enum outline_what least;
 	struct reader reader;
-	struct context context;
+	struct model model;
 	uint32_t under;        /* the entry that attempts go below */
 	uint32_t attempt;      /* OUTLINE_NONE: one that is not taken in */
 	size_t seen;           /* attempts */
 	size_t skip;           /* so many were taken in before */
 	int64_t until;         /* nor are those that begin later, µs since 1970 */
 	bool more;             /* there is one */
-	uint32_t *calls;       /* entries of the context's calls */
+	uint32_t *calls;       /* entries of the model's calls, by number */
 	struct map entries;    /* of events: turns and tool calls */
 	int64_t lines;
 	char timestamp[64];    /* of the line before */
@@ -155,9 +155,9 @@ recalled(const struct reading *r, struct span id)
 
 /* A call of an attempt that is not taken in has no entry. */
 static uint32_t
-entry_of_call(const struct reading *r, const struct context_call *call)
+entry_of_call(const struct reading *r, const struct model_call *call)
 {
-	uint32_t entry = call ? r->calls[call->index] : OUTLINE_NONE;
+	uint32_t entry = call ? r->calls[call->number] : OUTLINE_NONE;
 
 	return entry != OUTLINE_NONE ? entry : r->attempt;
 }
@@ -201,8 +201,8 @@ take_attempt(struct reading *r, const struct placed *p)
 	e = add_entry(r->outline, OUTLINE_ATTEMPT, r->under);
 	r->attempt = (uint32_t)(e - r->outline->entries);
 	e->began = p->wall;
-	e->attempt = r->context.attempt > 0 ? r->context.attempt : 1;
-	e->label = text_or_null(r->context.name);
+	e->attempt = r->model.attempt > 0 ? r->model.attempt : 1;
+	e->label = text_or_null(r->model.name);
 }
 
 static void
@@ -228,7 +228,7 @@ take_end(struct reading *r, const struct placed *p)
 }
 
 static char *
-model_of(const struct context_call *call)
+model_of(const struct model_call *call)
 {
 	if (call->provider && call->model)
 		return memory_format("%s/%s", call->provider, call->model);
@@ -256,14 +256,14 @@ take_start(struct reading *r, const struct placed *p)
 	    entry_of_call(r, p->call->around));
 	struct buffer label = BUFFER_INIT;
 
-	r->calls[p->call->index] = (uint32_t)(e - r->outline->entries);
+	r->calls[p->call->number] = (uint32_t)(e - r->outline->entries);
 	e->began = p->wall;
 	view_label(p->event, &label);
 	if (label.len == 0)
 		buffer_text(&label, p->call->name);
 	e->label = buffer_take(&label);
 	e->kind = memory_text(p->call->kind);
-	e->call = memory_text(p->call->call);
+	e->call = memory_text(p->call->id);
 	e->model = model_of(p->call);
 	e->does = what_it_does(p);
 	if (p->call->child_run_id[0] != '\0')
@@ -380,14 +380,15 @@ whole_event(const char *line, size_t len, struct event_view *event)
 }
 
 static void
-place_event(struct reading *r, const struct event_view *event)
+place_event(struct reading *r, const struct event_view *event, size_t len)
 {
 	struct placed placed;
-	size_t calls = r->context.call_count;
+	size_t calls = r->model.count;
 
-	context_place(&r->context, event, &placed);
-	if (r->context.call_count > calls) {
-		r->calls = memory_array(r->calls, r->context.call_count, sizeof *r->calls);
+	model_take(&r->model, event,
+	    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
+	if (r->model.count > calls) {
+		r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
 		r->calls[calls] = OUTLINE_NONE;
 	}
 	take_event(r, &placed);
@@ -409,7 +410,7 @@ take_line(struct reading *r, const char *line, size_t len)
 	}
 	/* Calls follow from calls: they are placed without what is in them. */
 	if (takers[event.type].what <= r->least)
-		place_event(r, &event);
+		place_event(r, &event, len);
 	if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
 		r->timestamp[0] = '\0';
 }
@@ -506,24 +507,24 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 
 	if (reader_open(&r->reader, path, err) != 0)
 		return -1;
-	r->context = (struct context)CONTEXT_INIT;
+	model_begin(&r->model, MODEL_EVENTS);
 	r->under = under;
 	r->attempt = OUTLINE_NONE;
 	r->until = until;
 	r->skip = child ? attempts_taken(o, child) : 0;
 	failed = read_lines(r, err);
 	if (failed == 0) {
-		bool alive = transcript_alive(path, r->context.run_id);
+		bool alive = transcript_alive(path, r->model.run_id);
 
 		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
-		note_taken(r, child ? child : r->context.run_id);
+		note_taken(r, child ? child : r->model.run_id);
 		if (!child) {
-			memcpy(o->run_id, r->context.run_id, ID_SIZE);
+			memcpy(o->run_id, r->model.run_id, ID_SIZE);
 			o->alive = alive;
 		}
 		failed = read_children(r, from, err);
 	}
-	context_free(&r->context);
+	model_free(&r->model);
 	map_free(&r->entries);
 	free(r->calls);
 	reader_close(&r->reader);

@@ -108,7 +108,7 @@ static int
 put_back(const struct projected_run *run, const char *line, size_t len, struct buffer *whole,
     struct span *payload, struct error *err)
 {
-	char *blobs = transcript_blobs(run->path, run->context.run_id);
+	char *blobs = transcript_blobs(run->path, run->model.run_id);
 	struct event_view view;
 	int result = blob_inline(blobs, line, len, whole, err);
 
@@ -152,11 +152,13 @@ take_line(struct projector *p, struct projected_run *run, const char *line, size
 	struct placed at;
 	size_t bad;
 
-	run->position += (int64_t)len + 1;
 	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad) ||
-	    event_view(line, len, &event) != 0)
+	    event_view(line, len, &event) != 0) {
+		run->position += (int64_t)len + 1;
 		return 0;
-	context_place(&run->context, &event, &at);
+	}
+	model_take(&run->model, &event, (struct event_place){ run->position, (uint32_t)len }, &at);
+	run->position += (int64_t)len + 1;
 	if (p->projection->document)
 		return take_into_document(p, run, &at, line, len, err);
 	write_rows(p->projection, p->tools, &at, &run->next, out);
@@ -198,7 +200,8 @@ run_of(struct projector *p, const char *path)
 			return &p->runs[i];
 	p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
 	p->runs[p->count] = (struct projected_run){ .path = memory_text(path),
-		.next = p->projection->first, .context = CONTEXT_INIT };
+		.next = p->projection->first };
+	model_begin(&p->runs[p->count].model, MODEL_EVENTS);
 	return &p->runs[p->count++];
 }
 
@@ -218,7 +221,7 @@ void
 projector_free(struct projector *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		context_free(&p->runs[i].context);
+		model_free(&p->runs[i].model);
 		free(p->runs[i].path);
 	}
 	free(p->runs);
@@ -253,7 +256,7 @@ placed_blocked(const struct placed *at)
 }
 
 const char *
-call_actor(const struct context_call *call)
+call_actor(const struct model_call *call)
 {
 	return call->agent ? call->agent : call->name;
 }

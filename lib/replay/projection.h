@@ -25,7 +25,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/writer.h"
-#include "replay/context.h"
+#include "record/model.h"
 
 struct projection_line {
 	const struct placed *at;           /* the event that it is made of */
@@ -72,7 +72,7 @@ struct projected_run {
 	char *path;                        /* of its transcript */
 	int64_t position;                  /* in it: what was taken in */
 	int64_t next;                      /* number */
-	struct context context;
+	struct model model;
 };
 struct projector {
 	const struct projection *projection;
@@ -102,7 +102,7 @@ size_t placed_whole(const struct placed *at);    /* no piece of a message */
 size_t placed_blocked(const struct placed *at);  /* refused by a rule */
 /* Agent of the call, else its name, else that of the workflow. */
 const char *placed_actor(const struct placed *at);
-const char *call_actor(const struct context_call *call);
+const char *call_actor(const struct model_call *call);
 /* The status of a run.completed, "" if it has none. */
 const char *placed_status(const struct placed *at);
 /* How it ended: well; waiting for a person; in any other way. */

@@ -194,7 +194,7 @@ handoff_within(struct writer *w, const struct projection_line *line)
 	message(w, "%s hands over to %s", from, to);
 	writer_member_string(w, "from", from);
 	writer_member_string(w, "to", to);
-	writer_member_string(w, "step", line->at->call->call);
+	writer_member_string(w, "step", line->at->call->id);
 	writer_member_span(w, "path", line->at->event->path);
 	writer_member_string(w, "kind", line->at->call->kind);
 	free(from);

@@ -19,7 +19,7 @@ extern const char agentloom_schema[];
 
 /* A call, in all attempts at it. */
 struct call {
-	const struct context *run;
+	const struct model *run;
 	int64_t attempt;          /* the last one that made it */
 };
 
@@ -39,7 +39,7 @@ struct entry {
 
 /* A call whose model was asked, and has not answered yet. */
 struct asked {
-	const struct context_call *call;
+	const struct model_call *call;
 	char hash[DIGEST_SIZE];
 };
 
@@ -92,7 +92,7 @@ entry_of(struct recording *r, const char *key)
 
 /* Forgets what the call was asked: its hash, or "". */
 static void
-take_asked(struct recording *r, const struct context_call *call, char hash[DIGEST_SIZE])
+take_asked(struct recording *r, const struct model_call *call, char hash[DIGEST_SIZE])
 {
 	hash[0] = '\0';
 	for (size_t i = 0; i < r->asked_count; i++)
@@ -275,7 +275,7 @@ static size_t
 earlier_call(const struct recording *r, const struct placed *at)
 {
 	char *claims = span_text(span_member(at->event->payload, "claims"));
-	const char *key = claims ? claims : at->call->call;
+	const char *key = claims ? claims : at->call->id;
 	const size_t *found = map_get(&r->by_start, key, strlen(key));
 	size_t call = NO_CALL;
 
@@ -297,7 +297,7 @@ take_start(struct recording *r, const struct placed *at)
 	}
 	r->calls[call] = (struct call){ at->run, at->run->attempt };
 	map_put(&r->by_start, at->call->event_id, strlen(at->call->event_id), call);
-	map_put(&r->by_start, at->call->call, strlen(at->call->call), call);
+	map_put(&r->by_start, at->call->id, strlen(at->call->id), call);
 	if (r->first_step == NULL)
 		r->first_step = memory_text(path ? path : "");
 	r->several = r->several || strcmp(r->first_step, path ? path : "") != 0;

@@ -29,7 +29,7 @@ derive_id(const char *event_id, char out[ID_SIZE])
 static const char *
 sender(const struct placed *at)
 {
-	const struct context_call *call = at->call;
+	const struct model_call *call = at->call;
 
 	if (call && call->before_count > 0)
 		return call_actor(call->before[0]);

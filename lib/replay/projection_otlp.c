@@ -241,7 +241,7 @@ status(struct writer *w, const struct placed *at)
 
 /* The span around a call: the group's, or the attempt's. */
 static const char *
-around(const struct placed *at, const struct context_call *call, char out[SPAN_SIZE])
+around(const struct placed *at, const struct model_call *call, char out[SPAN_SIZE])
 {
 	if (call && call->around)
 		return event_span(call->around->event_id, out);
@@ -306,7 +306,7 @@ call(struct writer *w, const struct projection_line *line)
 		attribute_text(w, "gen_ai.operation.name", line->row->type);
 		attribute_text(w, "gen_ai.workflow.name", at->call->name);
 	}
-	attribute_text(w, "awf.call", at->call->call);
+	attribute_text(w, "awf.call", at->call->id);
 	attribute_text(w, "awf.kind", at->call->kind);
 	attribute_text(w, "awf.outcome", placed_outcome(at));
 	end_attributes(w, at);
@@ -325,7 +325,7 @@ decision(struct writer *w, const struct projection_line *line)
 	span_copy(at->event->event_id, id, sizeof id);
 	begin_span(w, line, event_span(id, span), inside(at, parent), call_actor(at->call),
 	    KIND_INTERNAL);
-	attribute_text(w, "awf.call", at->call->call);
+	attribute_text(w, "awf.call", at->call->id);
 	attribute_string(w, "awf.decision", span_member(approval, "decision"));
 	attribute_string(w, "awf.decided_by", span_member(approval, "by"));
 	end_attributes(w, at);
@@ -343,7 +343,7 @@ turn(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload;
-	const struct context_call *call = at->call;
+	const struct model_call *call = at->call;
 	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
 
 	span_copy(at->event->event_id, id, sizeof id);

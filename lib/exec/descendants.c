@@ -317,6 +317,16 @@ dead(const struct entry *e)
 	return e->state == 'Z' || e->state == 'X';
 }
 
+/* Nobody who is about to be killed is to see another die first, and go on from that: pids
+ * tell nothing of who is whose parent once they have wrapped around. */
+static void
+stop_all(const struct table *t, pid_t ancestor, const pid_t *spare)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (!dead(&t->entries[i]) && descends(t, &t->entries[i], ancestor, spare))
+			kill(t->entries[i].pid, SIGSTOP);
+}
+
 /* Signals (0: none) the living descendants and returns their number; with reap,
  * dead children of this process among them are waited for. */
 static size_t
@@ -328,6 +338,8 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	table_load(&t);
 	if (t.count == 0)
 		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
+	if (signal_number == SIGKILL)
+		stop_all(&t, ancestor, spare);
 	for (size_t i = 0; i < t.count; i++) {
 		const struct entry *e = &t.entries[i];
 

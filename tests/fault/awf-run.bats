@@ -200,3 +200,36 @@ except ChildProcessError:
 	run -0 --separate-stderr awf-run --resume @f
 	same "$output" x
 }
+
+@test "no process of a killed run sees another die first, whoever has the lower pid" {
+	cat >first.sh <<-'END'
+		# The child's pid is the lowest, and there are many between it and this shell's.
+		echo 200 >/proc/sys/kernel/ns_last_pid
+		sleep 60 &
+		first=$!
+		n=0
+		while [ $n -lt 300 ]; do
+			sleep 60 &
+			n=$((n + 1))
+		done
+		[ $first -lt $$ ] && : >ready
+		wait $first
+		: >seen
+	END
+	cat >inside.sh <<-'END'
+		echo 2000 >/proc/sys/kernel/ns_last_pid
+		awf-run -n -- sh first.sh &
+		while [ ! -e ready ]; do sleep 0.05; done
+		kill -9 $!
+		wait $!
+		sleep 0.5
+	END
+	for round in 1 2 3; do
+		rm -f ready seen
+		unshare --user --map-root-user --pid --fork --mount-proc true 2>/dev/null ||
+			skip "no pid namespaces here"
+		timeout 60 unshare --user --map-root-user --pid --fork --mount-proc sh inside.sh
+		[ -e ready ]
+		[ ! -e seen ]
+	done
+}

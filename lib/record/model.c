@@ -16,8 +16,10 @@
 #include "base/memory.h"
 
 const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
-	"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
-	"reasoning_tokens",
+	[MODEL_INPUT_TOKENS] = "input_tokens", [MODEL_OUTPUT_TOKENS] = "output_tokens",
+	[MODEL_CACHE_READ_TOKENS] = "cache_read_tokens",
+	[MODEL_CACHE_WRITE_TOKENS] = "cache_write_tokens",
+	[MODEL_REASONING_TOKENS] = "reasoning_tokens",
 };
 
 /* What is looked for in the payloads of calls, in one walk over each. */

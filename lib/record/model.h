@@ -93,7 +93,10 @@ struct model_call {
 	char *repeated_by;            /* the first that succeeded after it: its id */
 };
 
-#define MODEL_USAGE_KEYS 5
+enum model_usage {
+	MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS, MODEL_CACHE_READ_TOKENS, MODEL_CACHE_WRITE_TOKENS,
+	MODEL_REASONING_TOKENS, MODEL_USAGE_KEYS
+};
 extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" … */
 
 /* What the last terminal call said of the run (awf-step --terminal). */

@@ -4,27 +4,16 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/count.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "record/event.h"
 #include "record/follow.h"
+#include "record/model.h"
 #include "record/reader.h"
 #include "record/waiting.h"
 
 /* The end of a run is looked for among this many lines, then among so many times more. */
 #define LAST_LINES 4
-
-static int64_t
-wall_of(const struct event_view *event)
-{
-	char text[64];
-	int64_t wall;
-
-	if (!span_copy(event->timestamp, text, sizeof text) || clock_parse(text, 0, &wall) != 0)
-		return 0;
-	return wall;
-}
 
 static bool
 get_integer(struct span object, const char *key, int64_t *out)
@@ -57,7 +46,7 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 	s->step = span_is(span_member(event.payload, "kind"), "step");
 	event_copy_id(event.parent_run_id, s->parent);
 	event_copy_id(span_member(event.payload, "forked_from"), s->forked_from);
-	s->started = s->ended = wall_of(&event);
+	s->started = s->ended = event_wall(&event);
 	return 0;
 }
 
@@ -104,7 +93,7 @@ read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, stru
 		seen++;
 		if (event_view(line, len, &event) != 0)
 			continue;
-		s->ended = wall_of(&event);
+		s->ended = event_wall(&event);
 		*found |= !waiting_decided(&event);
 		if (event.type == EVENT_RUN_COMPLETED) {
 			known = take_end(s, &event);
@@ -130,39 +119,6 @@ read_last(struct summary *s, struct reader *r, struct error *err)
 	return known;
 }
 
-static void
-count_line(struct summary *s, const char *line, size_t len, int64_t *first, int64_t *last)
-{
-	struct event_view event;
-	int64_t tokens = 0;
-
-	if (event_view(line, len, &event) != 0 || waiting_decided(&event))
-		return;
-	*last = wall_of(&event);
-	switch (event.type) {
-	case EVENT_RUN_COMPLETED:
-		take_end(s, &event);
-		break;
-	case EVENT_RUN_STARTED:
-		forget_end(s);
-		*first = *last;
-		s->calls = s->input_tokens = s->output_tokens = 0;
-		break;
-	case EVENT_STEP_STARTED:
-	case EVENT_CALL_WORKFLOW_STARTED:
-		s->calls++;
-		break;
-	case EVENT_MESSAGE_ASSISTANT:
-		if (get_integer(span_path(event.payload, "usage", NULL), "input_tokens", &tokens))
-			s->input_tokens = count_add(s->input_tokens, tokens);
-		if (get_integer(span_path(event.payload, "usage", NULL), "output_tokens", &tokens))
-			s->output_tokens = count_add(s->output_tokens, tokens);
-		break;
-	default:
-		break;
-	}
-}
-
 /* That of a run without an end; whether it is alive. */
 static bool
 find_out_status(struct summary *s, const struct reader *r)
@@ -180,20 +136,22 @@ find_out_status(struct summary *s, const struct reader *r)
 static int
 count_lines(struct summary *s, struct reader *r, struct error *err)
 {
-	int64_t first = s->started, last = s->started;
-	const char *line;
-	size_t len;
-	int got;
+	struct model m;
+	int failed;
 
+	model_begin(&m, MODEL_OPEN);
 	reader_seek(r, 0);
-	while ((got = reader_next(r, &line, &len, err)) == 1)
-		count_line(s, line, len, &first, &last);
-	if (got < 0 || s->status[0] != '\0')
-		return got;
-	if (find_out_status(s, r))
-		last = clock_wall();
-	s->duration_ms = (last - first) / 1000;
-	return 0;
+	failed = model_read(&m, r, err);
+	s->calls = m.begun;
+	s->input_tokens = m.usage[MODEL_INPUT_TOKENS];
+	s->output_tokens = m.usage[MODEL_OUTPUT_TOKENS];
+	if (failed == 0 && s->status[0] == '\0') {
+		int64_t last = find_out_status(s, r) ? clock_wall() : m.last;
+
+		s->duration_ms = (last - (m.attempt > 0 ? m.started : s->started)) / 1000;
+	}
+	model_free(&m);
+	return failed;
 }
 
 static int

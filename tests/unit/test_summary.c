@@ -9,7 +9,7 @@
 	"\",\"run_id\":\"" RUN_ID "\""
 #define STARTED(second) AT(second) ",\"parent_event_id\":null,\"type\":\"run.started\",\"path\":\"\"," \
 	"\"payload\":{\"name\":\"work\"}"
-#define CALL(second) AT(second) ",\"type\":\"step.started\",\"path\":\"a\",\"payload\":{}"
+#define CALL(second) AT(second) ",\"type\":\"step.started\",\"path\":\"a\",\"payload\":{\"call\":\"a:0:0\"}"
 #define TOKENS(second, in, out) AT(second) ",\"type\":\"message.assistant\",\"path\":\"a\"," \
 	"\"payload\":{\"usage\":{\"input_tokens\":" in ",\"output_tokens\":" out "}}"
 #define ENDED(second, rest) AT(second) ",\"type\":\"run.completed\",\"path\":\"\",\"payload\":{" rest "}"

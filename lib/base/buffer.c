@@ -1,3 +1,8 @@
+/*
+ * The capacity doubles, from 64 bytes on, so that a byte costs the same however many there
+ * are. One byte more than asked for is always there, for the NUL. A length that would
+ * overflow ends the program as lack of memory does.
+ */
 #include "base/buffer.h"
 
 #include <stdarg.h>

@@ -1,3 +1,9 @@
+/*
+ * Dates are counted in days by the 400 years after which the Gregorian calendar repeats, in
+ * years that begin in March, so that the leap day is the last of them: no loop, no table, no
+ * time zone of the C library. The date of the last text is kept, as most texts are of one
+ * day. Amounts are read as integers, never as floating point: 1.1s is 1100 ms.
+ */
 #include "base/clock.h"
 
 #include <stdbool.h>

@@ -1,3 +1,10 @@
+/*
+ * All is opened by name from its open directory and without following links, and what it is
+ * is asked of the descriptor, so that a tree that changes meanwhile leads nowhere else.
+ * Blocks are shared by FICLONE until the file system refuses once; then what lies between the
+ * holes is copied by copy_file_range(2), or else through memory. What is left out, the copy
+ * itself among it, is known by device and inode, whatever its path.
+ */
 #define _GNU_SOURCE
 #include "base/copytree.h"
 

@@ -1,3 +1,8 @@
+/*
+ * What an error says may come from a server or be a file's name: it is cut where the struct
+ * ends, between characters, and made one line that does no harm on a terminal. errno is kept
+ * over that, as callers look at it still.
+ */
 #include "base/error.h"
 
 #include <errno.h>

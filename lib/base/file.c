@@ -1,3 +1,12 @@
+/*
+ * EINTR is tried again, and EAGAIN waited for with poll(2), as another process may have made
+ * the descriptor non-blocking.
+ *
+ * A replacement is written to a file without a name (O_TMPFILE), of which nothing stays when
+ * the process is killed; once whole it is synced, linked under a temporary name, and renamed
+ * over the old one, for linkat(2) replaces nothing. Where there are no such files it has the
+ * temporary name from the start.
+ */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "base/file.h"
 

@@ -1,3 +1,7 @@
+/*
+ * fcntl(2) locks, since F_GETLK tells who holds one, which flock(2) does not. A path may name
+ * another file by the time that its lock is held: device and inode say whether it does.
+ */
 #include "base/lock.h"
 
 #include <fcntl.h>

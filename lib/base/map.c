@@ -1,3 +1,8 @@
+/*
+ * A power of two of entries, at most half of them used, and linear probing by FNV-1a. Nothing
+ * is taken out, so a free entry ends every search. Entries keep their hash: growing moves
+ * them without a look at their keys.
+ */
 #include "base/map.h"
 
 #include <stdlib.h>

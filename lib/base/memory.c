@@ -1,3 +1,4 @@
+/* One test behind every allocation. None is of 0 bytes, so NULL means that none is left. */
 #include "base/memory.h"
 
 #include <stdarg.h>

@@ -1,3 +1,9 @@
+/*
+ * Each word is looked up in the program's table, then in that of what every program has. A
+ * group of short options is left one letter at a time, so that each of them is one answer to
+ * the caller. What goes with what is checked at the end over the set of all options that were
+ * said, one bit for each.
+ */
 #include "base/options.h"
 
 #include <ctype.h>

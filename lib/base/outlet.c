@@ -1,3 +1,9 @@
+/*
+ * What is pending is one buffer. Where events may be dropped, a ring holds the number of the
+ * byte that each kept one ends with, counted from the first event on, so what was written
+ * says which of them are gone. A descriptor that blocks is asked with poll(2) and then given
+ * 4096 bytes at most, which a pipe that polls writable has room for (PIPE_BUF on Linux).
+ */
 #include "base/outlet.h"
 
 #include <assert.h>

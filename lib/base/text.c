@@ -1,3 +1,9 @@
+/*
+ * UTF-8 is decoded by hand, as RFC 3629 has it: no overlong forms, no surrogates, nothing
+ * above U+10FFFF. ASCII is passed over eight or sixteen bytes at a time. What misleads on a
+ * terminal, and what takes no columns or two, stands in tables of ranges. What was meant by a
+ * word is the candidate with the fewest edits, if these are few for its length.
+ */
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * A reference is split into pointers at its parts and put together anew as RFC 3986, section
+ * 5.2, says; nothing is decoded but a fragment.
+ */
 #include "base/uri.h"
 
 #include <stdbool.h>

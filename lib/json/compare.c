@@ -1,3 +1,10 @@
+/*
+ * An integer and a real are compared by the whole part of the real first, as an integer of 64
+ * bits made a double would be rounded. Whether a number divides another is asked of decimals,
+ * as written (0.1 divides 0.3): digits and a power of ten, and the remainder modulo the
+ * divisor's digits, so that no large number is ever made. Objects are compared by their
+ * sorted keys, then by their values.
+ */
 #include "json/compare.h"
 
 #include <stdint.h>

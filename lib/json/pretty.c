@@ -1,3 +1,4 @@
+/* A walk over a checked value, whose depth is bounded, so it may call itself. */
 #include "json/pretty.h"
 
 #include <string.h>

@@ -1,3 +1,9 @@
+/*
+ * The keywords that apply other schemas. c->seen collects what has been evaluated of the
+ * value at hand, which the "unevaluated" keywords ask; it is NULL where nobody does, and put
+ * aside on the way into a member or an item. c->why is put aside where a schema that does not
+ * fit is no fault but an answer, so that no message is made.
+ */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,3 +1,8 @@
+/*
+ * Most formats are patterns of the same engine as "pattern", whose work is bounded; a
+ * function looks after what a pattern cannot tell. What a function costs is a fixed number
+ * that counts as work of the check.
+ */
 #include "json/schema_format.h"
 
 #include <arpa/inet.h>

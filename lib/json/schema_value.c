@@ -1,3 +1,9 @@
+/*
+ * The keywords that look at the value alone. A type is a letter, and "integer" any number
+ * that is whole, 1.0 too. Repeats are found by sorting the items in the total order of
+ * json/compare.h, not by comparing each with each, which an answer of a model could make
+ * slow.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

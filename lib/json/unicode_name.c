@@ -1,3 +1,7 @@
+/*
+ * The categories are numbered so that those of a group (L, M, N …) follow each other: every
+ * name, of a category or of a group, is a set of bits.
+ */
 #include <string.h>
 
 #include "json/unicode_category.h"

@@ -1,3 +1,8 @@
+/*
+ * The scanner looks at the bytes first: jansson sees only what is valid and not too deep, and
+ * the messages are ours. Integers of more than 64 bits, which jansson refuses, are read again
+ * as reals. Values are written by hand, as jansson writes 0.1 with seventeen digits.
+ */
 #include "json/value.h"
 
 #include <stdbool.h>

@@ -1,3 +1,8 @@
+/*
+ * All that has to be remembered, at any depth, is whether a comma is due before what comes
+ * next: an opening bracket and a key say no, all else says yes. A string is copied in
+ * stretches of bytes that stay as they are; a byte that is no UTF-8 becomes U+FFFD.
+ */
 #include "json/writer.h"
 
 #include <stdio.h>

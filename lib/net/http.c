@@ -1,3 +1,9 @@
+/*
+ * curl's multi interface with one handle: the wait is ours then, so that the owner's
+ * descriptors are watched beside the connection. What is limited is the time without a byte
+ * in either direction, not the whole, for an answer may stream for long. The body of an
+ * answer outside of 2xx is an error's text: it is kept, up to a limit, and not handed over.
+ */
 #include "net/http.h"
 
 #include <ctype.h>

@@ -1,3 +1,8 @@
+/*
+ * A line that is whole in the bytes at hand is taken from there; only one that is cut is
+ * copied. A CR ends its line at once, and an LF that follows is skipped when it comes, so
+ * that no event waits for the byte behind it.
+ */
 #include "net/sse.h"
 
 #include <string.h>

@@ -1,3 +1,10 @@
+/*
+ * One poll loop serves all bodies. A body runs, is told to end, is killed, has ended: what it
+ * does itself moves it to the last of these, an error or a deadline to the next. Its stderr
+ * is read only as fast as ours takes it at once, so that a slow reader holds up no deadline.
+ * Orphans are told by their age where one body runs; where several do, each has a mark in its
+ * environment, as their orphans all become children of this process.
+ */
 #include "exec/body.h"
 
 #include <errno.h>

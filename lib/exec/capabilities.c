@@ -1,3 +1,8 @@
+/*
+ * The system calls themselves, of the version that has two words of 32 bits, so that no
+ * library is needed. The bounding set is cut too, where that is allowed: no program with
+ * capabilities in its file gets back what was given up.
+ */
 #define _GNU_SOURCE
 #include "exec/capabilities.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The lists stay as they stand in the environment and are searched there. A list is lowered
+ * by another to what both cover: of either list the names and patterns that the other covers.
+ */
 #include "exec/ceiling.h"
 
 #include <stdlib.h>

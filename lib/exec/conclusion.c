@@ -1,3 +1,8 @@
+/*
+ * What says most decides: how supervision ended, if not with the workflow; a terminal call; a
+ * step that died of the machine; one that died; the first call that failed; one that waits;
+ * last the workflow's own status, of which pipelines lose most.
+ */
 #include "exec/conclusion.h"
 
 #include <signal.h>

@@ -1,3 +1,10 @@
+/*
+ * All that can be wrong with a path is found here, before there is a process or a mount.
+ * Paths are resolved and sorted, so that parents come before what lies in them; of two for
+ * one path the later kind holds. Where the kernel mounts something (mountinfo), or a place
+ * has to be made that is not there, all directories above it are noted as divided: the view
+ * makes these anew instead of showing them as a whole.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,3 +1,10 @@
+/*
+ * Each look reads /proc/PID/stat of all processes and goes up from each to the ancestor. A
+ * look is no snapshot: who forks meanwhile may be missed, so signals are sent look after
+ * look, and nothing is left only when two looks in a row found nobody. Without /proc children
+ * are found by asking waitid(2), which leaves them unreaped, about every number from our own
+ * to that of a child made for it now.
+ */
 #include "exec/descendants.h"
 
 #include <dirent.h>

@@ -1,3 +1,8 @@
+/*
+ * Environments are lists as environ is. Whose value is a secret is told by the words of its
+ * name, with their trailing digits left out, and by a password in a URL. A line of the file
+ * of keys is never in a message, and its bytes are wiped after use.
+ */
 #include "exec/environment.h"
 
 #include <errno.h>

@@ -1,3 +1,10 @@
+/*
+ * The guardian is forked with all signals blocked, and takes them by sigwaitinfo(2): none is
+ * lost or kills it. It asks for a signal at its parent's death and only then looks whether
+ * the parent is still there. Reports go through a pipe, each whole as it is below PIPE_BUF.
+ * That the pipe closes after the report of the end says that nobody is left; before it, that
+ * the guardian was killed.
+ */
 #include "exec/guardian.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * They stay the texts that they came as, until they are written as JSON or exported. What the
+ * run around has exported is taken out of the environment first, or its inputs would be ours.
+ */
 #include "exec/inputs.h"
 
 #include <stdlib.h>

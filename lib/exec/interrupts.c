@@ -1,3 +1,8 @@
+/*
+ * The handler's flag is looked at with all signals blocked, and ppoll(2) unblocks and waits
+ * in one, so that no signal comes between the look and the wait. A descriptor that is polled
+ * for nothing still tells POLLERR and POLLHUP: by that a reader is seen to be gone.
+ */
 #define _GNU_SOURCE /* ppoll() */
 #include "exec/interrupts.h"
 

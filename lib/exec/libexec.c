@@ -1,3 +1,7 @@
+/*
+ * Relative to the program that runs (bin beside libexec) before the directory that was
+ * compiled in: so a build directory works, and an installation that was moved.
+ */
 #include "exec/libexec.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * A shell with two pipes, written and read in one poll loop: a filter may answer before it
+ * has read all, and neither side may wait for a full pipe. What comes beside the one answer,
+ * before or behind it, ends the filter. Whose child it is is told by a pid, so that a process
+ * made by fork() sees that it has none yet.
+ */
 #include "exec/mask.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * What the command is told lies in a pipe, whole, before it starts, so nobody has to feed it.
+ * A guardian ends what it leaves behind, as in a run.
+ */
 #include "exec/notify.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+/*
+ * The kernel lists the children of this process (/proc/PID/task/PID/children); where it does
+ * not, numbers are tried. Whether one began after the body is told by its time of start,
+ * field 22 of stat in proc(5), which survives a setsid() and a change of parent. A tree is
+ * stopped at its root before it is signalled, so that it does not fork on meanwhile.
+ */
 #include "exec/orphans.h"
 
 #include <fcntl.h>

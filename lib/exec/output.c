@@ -1,3 +1,9 @@
+/*
+ * One buffer with two marks: what has been written, and how far bytes of others may follow,
+ * which is the end of a line or, in a line that is no state line, anywhere. The lock is tried
+ * and never waited for: the caller's poll is told to come back soon. At most 4096 bytes are
+ * written at once, which a pipe that polls writable takes, as it is not made non-blocking.
+ */
 #include "exec/output.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * A table says what each policy does. All looks at others and all changes happen with the
+ * queue locked; the wait itself does not. Each run waits for the one just before it alone, by
+ * its pidfd, so that one end wakes one.
+ */
 #include "exec/overlap.h"
 
 #include <signal.h>

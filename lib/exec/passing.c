@@ -1,3 +1,7 @@
+/*
+ * The caller has blocked these signals and SIGCHLD, so that sigwaitinfo(2) takes whatever
+ * came before the wait too; there is no handler.
+ */
 #include "exec/passing.h"
 
 #include <stddef.h>

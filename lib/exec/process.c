@@ -1,3 +1,10 @@
+/*
+ * All is prepared on this side: the program is looked up in the child's PATH, and descriptors
+ * are moved above 2, so that no dup2() in the child overwrites what the next one needs. Input
+ * is whole before the child starts, in a pipe if it fits or in a file without a name: nobody
+ * feeds it. What was missing (the program, its interpreter, the directory) is looked up after
+ * the failure, as posix_spawn() tells an errno alone.
+ */
 #define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), memfd_create() */
 #include "exec/process.h"
 

@@ -1,3 +1,10 @@
+/*
+ * The terminal is /dev/tty, whatever stdin and stdout are, and its lines are read after
+ * tcflush(3) dropped what was typed before. All waits are interruptible. An editor is started
+ * with a group of its own, to which the terminal is given and from which it is taken back
+ * with SIGTTOU blocked, as a process in the background must; one that stops is continued,
+ * since no shell is there that could.
+ */
 #include "exec/question.h"
 
 #include <errno.h>

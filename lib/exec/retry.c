@@ -1,3 +1,8 @@
+/*
+ * A delay is cut to its limit before it could overflow. Jitter keeps half of it and draws the
+ * rest, so that many that failed together do not come back together. What a server asks for
+ * is the least, never shortened by a limit of ours.
+ */
 #include "exec/retry.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Modes and networks are numbered by how strict they are, so the strictest is the largest; a
+ * preset only fills in what nobody has said before it.
+ */
 #include "exec/sandbox.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/*
+ * One poll loop over a pipe that the signal handler writes to, the reports of the guardian,
+ * the relays of stdin and stdout, and the clock. Whatever ends it first is the verdict and is
+ * not changed after; then the rest is ended, and then the output goes out, which nobody can
+ * add to any more. Outside of the loop signals are blocked, and those that are pending are
+ * looked at where they count.
+ */
 #define _GNU_SOURCE /* ppoll() */
 #include "exec/supervise.h"
 

@@ -1,3 +1,7 @@
+/*
+ * /proc/PID/environ of every process that may be read, again and again until none has the
+ * variable or patience is over: who is just being killed goes in that time.
+ */
 #include "exec/survivors.h"
 
 #include <dirent.h>

@@ -1,3 +1,7 @@
+/*
+ * pidfd_open(2) makes the end of a child something to poll for. Kernels without it get a look
+ * every 10 ms.
+ */
 #include "exec/wait.h"
 
 #include <limits.h>

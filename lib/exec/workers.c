@@ -1,3 +1,8 @@
+/*
+ * A socket pair to each worker carries frames: a length, then the bytes. Answers wait in a
+ * ring of slots, by the number of the job, until their turn comes. A worker closes its copies
+ * of the other workers' sockets, so that closing ours is the end of input that ends it.
+ */
 #include "exec/workers.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * The #! line is read as the kernel does, so that what will run is known, and recorded,
+ * before it starts. Which word of a recorded command line was the script is not recorded: the
+ * first three are tried, and the one is taken that is a script in the recorded directory now,
+ * first such that would run as it did.
+ */
 #include "exec/workflow.h"
 
 #include <errno.h>

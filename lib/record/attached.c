@@ -1,3 +1,4 @@
+/* What a block does not say, its name or its size, is left out of the label. */
 #include "record/attached.h"
 
 #include <stddef.h>

@@ -1,3 +1,9 @@
+/*
+ * Inputs that are too long for a line are written again and again, with their strings cut
+ * shorter each time, and at last without the members that do not fit. A line goes out by one
+ * write() under flock(2) with O_APPEND; if the disk takes only a part, that is cut off again.
+ * O_NONBLOCK, as the user may have named a pipe that nobody reads.
+ */
 #include "record/audit.h"
 
 #include <ctype.h>

@@ -1,3 +1,9 @@
+/*
+ * One that is there may be of a process that was killed before it synced it: its size is
+ * compared, and file and directory are synced again, before anything relies on it. Large
+ * strings of a payload become null, each named by a JSON Pointer (RFC 6901), unless no
+ * pointer leads to it. Putting them back sorts the places, then copies the line once.
+ */
 #include "record/blob.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * The call keeps the id of its last event. An event whose parent is named by the caller
+ * stands beside that chain and leaves it as it is. Links that were collected go out with the
+ * next event of the chain; those are its causes beside its parent.
+ */
 #include "record/call.h"
 
 #include <stdlib.h>

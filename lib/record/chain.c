@@ -1,3 +1,7 @@
+/*
+ * Where prev stands in a line is known from the line's end, so nothing is parsed: a line is
+ * compared there with the digest of the one before, then hashed.
+ */
 #include "record/chain.h"
 
 #include <string.h>

@@ -1,3 +1,9 @@
+/*
+ * First a place in the parent's roster, then the line of the start, synced, then the child is
+ * made; at the end the line, synced, then the roster. So whoever dies in between is missed. A
+ * roster record stays open, as of one that died, where the machine failed the child or
+ * somebody killed it.
+ */
 #include "record/child.h"
 
 #include <stdint.h>

@@ -1,3 +1,8 @@
+/*
+ * The calls that wait are read from the transcript, and those lines alone that have come
+ * since are read again under its lock: the append asks a function of ours that refuses, or
+ * fills the event in. The check and the line are one step that way.
+ */
 #include "record/decision.h"
 
 #include <pwd.h>

@@ -1,3 +1,8 @@
+/*
+ * Lines of ours begin with seq, end with prev, and have their keys in one order. So seq, type
+ * and prev are found by their places, and a key is first compared with the one that comes
+ * next in that order. What does not fit is walked as JSON: others may write lines too.
+ */
 #include "record/event.h"
 
 #include <stddef.h>

@@ -1,3 +1,9 @@
+/*
+ * Questions in the order of their cost: seq and type at the head of the line, the check that
+ * it is JSON, the expression over its bytes, then the members. Types are matched with the
+ * patterns once, not for each line. The last lines that pass are found by a ring of their
+ * places; where all pass, the file is read from its end, twice as much each time.
+ */
 #include "record/filter.h"
 
 #include <fnmatch.h>

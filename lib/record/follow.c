@@ -1,3 +1,10 @@
+/*
+ * A child is read at the line that starts it, by recursion, so that its lines come where they
+ * belong. The watch only wakes: that a run died is found out by its free lock, and by one
+ * more read that brings nothing. The last line of a transcript is looked at first, as an end
+ * may be known there. Ended runs are closed, or descriptors would run out where every run is
+ * followed.
+ */
 #include "record/follow.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * A line says of itself who made it, and its token is compared with that of this claim: no
+ * transcript is read, and nothing that the line says counts unless the token fits.
+ */
 #include "record/gate.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * The line of a head is found by bisection and hashed, that one alone. That it stands for all
+ * before it is for the check of the chain to say.
+ */
 #include "record/heads.h"
 
 #include <stdio.h>

@@ -1,3 +1,9 @@
+/*
+ * A pipe of one page (F_SETPIPE_SZ) polls writable only when it is empty: then the workflow
+ * has taken what was there and asks for more. What is relayed is written to the file first.
+ * Of what a further attempt is given, as much as was kept is compared with the file and not
+ * passed on.
+ */
 #define _GNU_SOURCE /* F_SETPIPE_SZ */
 #include "record/input.h"
 

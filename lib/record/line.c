@@ -1,3 +1,8 @@
+/*
+ * A line is made behind a gap for seq and timestamp, with zeros where prev and a signature
+ * go, so that under the lock nothing is left but to fill these in. Blobs are written as it is
+ * made, before the line can name them.
+ */
 #include "record/line.h"
 
 #include <assert.h>

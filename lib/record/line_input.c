@@ -1,3 +1,7 @@
+/*
+ * One buffer with two marks: what has been given, and how far there is no LF. Only what is
+ * left is moved to its beginning, before the next read.
+ */
 #include "record/line_input.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * A script is known by device and inode, as one file may be named in many ways. A child
+ * copies its parent's lines, so one small file answers, however deep it lies.
+ */
 #include "record/lineage.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * Claims are collected while the one transcript is read, sorted by run, and then each of the
+ * others is read once at most, until all about it are confirmed. In a run's claims a line
+ * finds its own by bisection.
+ */
 #include "record/linkage.h"
 
 #include <errno.h>

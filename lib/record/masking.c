@@ -1,3 +1,9 @@
+/*
+ * The event is written as it will stand, passed on, and the answer compared with it member by
+ * member in both directions, so that nothing fixed is changed, missing or new. Which members
+ * are fixed, and which are data that no digest is looked for in, stands in the table of event
+ * shapes. Bytes that go into blobs are found again by their pointers in the answer.
+ */
 #include "record/masking.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Amounts are read and written digit by digit, so that no floating point touches money. The
+ * first line of the table that fits holds, and the user's table comes before the installed
+ * one. Tokens times price is split at a million, so that nothing overflows on the way.
+ */
 #include "record/price.h"
 
 #include <errno.h>

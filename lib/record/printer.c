@@ -1,3 +1,8 @@
+/*
+ * Each event goes through the filter, then into the view, then to the outlet; the status line
+ * is erased before and drawn only when no event is there to show. The view is told of events
+ * that the filter holds back, for it names items by them.
+ */
 #include "record/printer.h"
 
 #include <string.h>

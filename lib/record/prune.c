@@ -1,3 +1,9 @@
+/*
+ * A root first takes its own lock and those of all inside of it, as many as descriptors
+ * allow, and only then renames transcripts and removes. The last name to go is claimed by
+ * flock(2), so that one process alone says that a run has gone. `latest` is set, and looked
+ * for again until two looks agree, as a run may begin between them.
+ */
 #include "record/pruner.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * The first and last lines of all transcripts say what there is, newest first. Parents lead
+ * from each run to its root, and a list goes from the root to all inside of it, linked by
+ * their numbers. Only roots are weighed against the rule; sizes are added up only where it,
+ * or whoever is told, asks for them.
+ */
 #include "record/pruner.h"
 
 #include <stdlib.h>

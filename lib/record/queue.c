@@ -1,3 +1,8 @@
+/*
+ * fcntl(2) locks, tried again every few milliseconds for `lock`, as a wait for one has no
+ * time limit. The states of a ticket are words of one length, so that it is changed by one
+ * write in place. Lists look without `lock`: they only tell.
+ */
 #include "record/queue.h"
 
 #include <dirent.h>

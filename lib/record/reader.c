@@ -1,3 +1,9 @@
+/*
+ * The last LF is looked for from the end of the file, and lines are then taken from before it
+ * in chunks, twice as large each time for a long one. An end of file on the way says that the
+ * file was cut meanwhile: nothing is an error then, the LF is looked for anew. A seq is found
+ * by bisection over bytes: from the middle back to the begin of a line, whose seq decides.
+ */
 #include "record/reader.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * Data is JSON already and is passed on as it is. Bytes that were base64 in a pipe are
+ * decoded once, and live as long as the event that takes them into blobs.
+ */
 #include "record/results.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * One pass from the newest to the oldest decides. What something that stays was forked from
+ * is protected as it goes, since it is mostly older and comes later; where it is not, further
+ * passes follow until none of them rescues anything.
+ */
 #include "record/retention.h"
 
 #include "base/count.h"

@@ -1,3 +1,9 @@
+/*
+ * Records of one length, so that an occurrence is a place in the file, and locks on just
+ * those bytes (fcntl(2)). A lock far behind them makes begins come one after another. State,
+ * mark and reason are overwritten in place by one small pwrite(). A record is read again
+ * after its lock was found free: its process may have ended between the two looks.
+ */
 #include "record/roster.h"
 
 #include <dirent.h>

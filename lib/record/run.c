@@ -1,3 +1,9 @@
+/*
+ * A run is made from the inside out: directory and lock, key, transcript, marks, and its
+ * first event last, after which it is there for others; if any of it fails, all is taken away
+ * again. A step reads the same files, and goes by what it finds there, not by the environment
+ * alone, which only says where they are.
+ */
 #include "record/ending.h"
 #include "record/run.h"
 

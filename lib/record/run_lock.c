@@ -1,3 +1,9 @@
+/*
+ * A directory is renamed before it is emptied, and whoever has locked a file looks whether it
+ * still has its name: the two together make the lock good for as long as the directory is
+ * there. An owner that was killed while it emptied leaves a renamed one, which the next
+ * removes.
+ */
 #include "record/run_lock.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* The status line is drawn without its LF and erased by a CR and ESC [K; nothing else moves. */
 #include "record/screen.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * libsodium signs; the secret file holds the seed of 32 bytes, which the key pair is made
+ * from (RFC 8032, section 5.1.5). The place of the signature is filled with zeros until the
+ * line is whole, and is cut out of what is signed and of what is checked. Seeds and keys are
+ * wiped after use.
+ */
 #include "record/seal.h"
 
 #include <fcntl.h>

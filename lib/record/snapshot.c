@@ -1,3 +1,4 @@
+/* A copy of the tree (base/copytree.h) without the storage, should that lie in the workspace. */
 #include "record/snapshot.h"
 
 #include <stdlib.h>

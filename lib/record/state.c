@@ -1,3 +1,10 @@
+/*
+ * What INPUT_AUTO is gets decided by its first value alone: a state line begins with a brace,
+ * so anything else is text as soon as one byte says so. Values are framed without being
+ * understood, over reads, and each is checked once it is whole. On a pipe, socket or file
+ * that others write to, lines go out under a lock of the whole of it (fcntl(2)), which lines
+ * longer than PIPE_BUF need.
+ */
 #include "record/state.h"
 
 #include <errno.h>

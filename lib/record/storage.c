@@ -1,3 +1,9 @@
+/*
+ * Files are opened by their last name from a directory that was opened without following it,
+ * and must be regular: no link or FIFO that somebody has put there is taken. A storage that
+ * another user could exchange, by the rights of any directory above it, is refused. Runs are
+ * found by reading the directory; there is no index that could be wrong.
+ */
 #include "record/storage.h"
 
 #include <dirent.h>

@@ -1,11 +1,13 @@
+/*
+ * The claim has one field per line; a call and a path hold no LF, call_id_valid() and
+ * call_path_valid(), so no other claim has this text. Tokens are compared in constant time.
+ */
 #include "record/token.h"
 
 #include <sodium/utils.h>
 
 #include "base/buffer.h"
 
-/* One field per line; a call and a path hold no LF, call_id_valid() and
- * call_path_valid(), so no other claim has this text. */
 char *
 token_issue(const unsigned char key[DIGEST_BYTES], const struct token_claim *claim,
     char token[DIGEST_SIZE])

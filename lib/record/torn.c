@@ -1,3 +1,4 @@
+/* Copied a megabyte at a time. The file may be new, so its name is synced too. */
 #include "record/torn.h"
 
 #include <fcntl.h>

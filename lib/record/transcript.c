@@ -1,3 +1,9 @@
+/*
+ * The line is made before the lock is taken (record/line.h), with blobs written and filters
+ * asked; under it the file is caught up with, backwards from its end, at most to where this
+ * process last saw it end. The lock is tried and not waited for, since signals are blocked
+ * then and a wait would know no time limit. It is yielded for first, then slept for.
+ */
 #include "record/transcript.h"
 
 #include <assert.h>

@@ -1,3 +1,9 @@
+/*
+ * A row of checks, each of which may rely on those before it. What has to be remembered of
+ * all lines are sets of fingerprints (open, ended), so that memory grows by eight bytes an
+ * id. Calls end by the pair of attempt and call, tools by the event that called them, waits
+ * by the event that waits. A blob that many lines name is read once.
+ */
 #include "record/verify_lines.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * A line of text is put together with marks of which stretches have which colour; it is made
+ * harmless and cut to the width as plain text, and the colours are put in last, so that a cut
+ * never leaves a colour on. How a type is shown stands in a table.
+ */
 #include "record/view.h"
 
 #include <stdarg.h>

@@ -1,3 +1,7 @@
+/*
+ * One inotify descriptor for all that is watched; which of it has changed is not asked, all
+ * is looked at again. Where none can be had, the wait is 10 ms at most.
+ */
 #include "record/watch.h"
 
 #include <errno.h>

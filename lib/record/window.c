@@ -1,3 +1,8 @@
+/*
+ * A stretch that is not held is read whole into the one buffer. Searches go by blocks of 16
+ * KiB, backwards or forwards, and begin with what is held. ENODATA says that the file was
+ * shorter than the caller had seen it.
+ */
 #include "record/window.h"
 
 #include <errno.h>

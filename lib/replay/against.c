@@ -1,3 +1,10 @@
+/*
+ * Both sides are read in canonical form, in the order of their lines, and an event's
+ * counterpart is found by its id. What is compared is a line of what counts, written for both
+ * alike, with digests last, so that the first difference says what differs and not only that
+ * something does. A child run that is missing is told of after all else that was recorded, as
+ * that may be why, and the end of the run after what the replay did more.
+ */
 #include "replay/against.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * The text that Python would make is written by hand, keys in their sorted order: a comma or
+ * colon and a space, nothing but ASCII, floats in the fewest digits. Anything that it does
+ * not cover makes no hash rather than another one.
+ */
 #include "replay/agentloom.h"
 
 #include <stdint.h>

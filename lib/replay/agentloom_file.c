@@ -1,3 +1,7 @@
+/*
+ * The text is kept and looked into by spans. What kind of file it is shows in its first line:
+ * an object that goes on, or has none of the members that single answers have.
+ */
 #include "replay/agentloom_file.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/*
+ * A value is decoded whole, cut, and hashed if something was cut off. What lies in a blob is
+ * not read: refs tell its size and digest.
+ */
 #include "replay/brief.h"
 
 #include <stdio.h>

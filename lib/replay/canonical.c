@@ -1,3 +1,9 @@
+/*
+ * Members are left out while a line is copied. The lists of their keys are one array, each a
+ * tail of the longer one. Which calls have another run in them is told by names, as that of a
+ * call begins with those around it; where two recordings are compared, a call counts as such
+ * in both if it is in one.
+ */
 #include "replay/canonical.h"
 
 #include <errno.h>

@@ -1,3 +1,10 @@
+/*
+ * Two children made by fork() tell what came of them in shared memory, and write to files.
+ * They run at once, but for in the workspace itself. Signals are blocked and taken by
+ * sigwaitinfo(2), so that they end both. The replays are compared with each other before one
+ * of them is with the recording: chance would show there as well, and be taken for something
+ * else.
+ */
 #include "replay/determinism.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The graph knows where each line is; they are read again in the order that is asked for. */
 #include "replay/display.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * One walk in the order of time finds the calls that are asked for and their ends; then the
+ * lines of each are read again. An input or result that does not stand there is fetched from
+ * where it was made: the end of the call before, or along `reused_from`, from attempt to
+ * attempt and into the transcript of the run that was forked.
+ */
 #include "replay/display.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * A line is plain text until its end, with one stretch to be coloured, the status: it is cut
+ * to the width first, and coloured if that stretch is still whole.
+ */
 #include "replay/display_text.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * From the inside out, as a change in a directory changes its times. Each entry is renamed
+ * away and back, the last listed first: on file systems that list by age they stand the other
+ * way round then.
+ */
 #include "replay/disturb.h"
 
 #include <dirent.h>

@@ -1,3 +1,9 @@
+/*
+ * Records, then snapshot, then files with the manifest that lists them. A map of what is
+ * there already ends circles of runs, and keeps a file from being listed once for each step
+ * that names it. If anything is missing or refused, the whole export is removed: half of one
+ * would replay to something else.
+ */
 #include "replay/export.h"
 
 #include <errno.h>

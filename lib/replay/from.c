@@ -1,3 +1,4 @@
+/* Two variables make the provider of every step the one that plays; awf-run is executed then. */
 #include "replay/from.h"
 
 #include <stdint.h>

@@ -1,3 +1,9 @@
+/*
+ * One pass over the transcript makes a node for each event, sorted then by id and found by
+ * bisection. Causes are kept as ids meanwhile, as a link may name what comes later in the
+ * file. An array of n has room for the power of two at or above n, so its room need not be
+ * stored.
+ */
 #include "replay/graph.h"
 
 #include <errno.h>

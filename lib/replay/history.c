@@ -1,3 +1,7 @@
+/*
+ * The order matters: a summary tells of doubts, which rest on what began, and the index is
+ * written last, of all of it.
+ */
 #include "replay/history_parts.h"
 
 #include <stdio.h>

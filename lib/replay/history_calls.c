@@ -1,3 +1,9 @@
+/*
+ * Calls stand in one array in the order of their starts and name each other by number. One
+ * that was taken over, and who took it over, are linked both ways, and all of such a chain
+ * know its root. What a fork leaves out spreads by causes: whatever has a cause that is left
+ * out is left out too, and the calls around it are open again.
+ */
 #include "replay/history_reading.h"
 
 #include <stdlib.h>

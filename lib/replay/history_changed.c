@@ -1,3 +1,7 @@
+/*
+ * The index has digests alone, which say that something changed. What it was is read from the
+ * recorded lines, and the part around the first difference is shown of both.
+ */
 #include "replay/history_parts.h"
 
 #include <string.h>

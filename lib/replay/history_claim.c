@@ -1,3 +1,10 @@
+/*
+ * Records are sorted by key and guard, and found by bisection. A mark is a pid with the time
+ * at which its process began, so that a pid given anew does not stand for one that died. The
+ * first record of a guard counts how many at its front are claimed for good, and a search
+ * begins behind these. Before a line is read, the transcript must be the file that the index
+ * was made of: by device, inode, and the digest that stood at its end.
+ */
 #include "replay/history_parts.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * While a history is read, a decision takes the place of the end that waited, which is kept
+ * for a replay. While the attempt runs, the transcript is read on from where the index was
+ * made, for a decision about one call.
+ */
 #include <string.h>
 
 #include "record/reader.h"

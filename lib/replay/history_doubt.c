@@ -1,3 +1,7 @@
+/*
+ * What encloses a call stands before it, and a root before its chain: so one pass from the
+ * last call to the first brings what is known of each up to all that enclose it.
+ */
 #include "replay/history_parts.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * A head, then arrays of sources, records, places and texts, as they are in memory: whoever
+ * maps the file is of the same version, which the first bytes say. Parts refer to each other
+ * by numbers, and the sizes in the head must add up to that of the file.
+ */
 #include "replay/history_parts.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * The sources are read once, the oldest fork first, the run's own last. The members of a
+ * payload that anybody needs are picked in one walk. Names and ids are looked up in maps,
+ * which are dropped when all is read, before the index takes its memory.
+ */
 #include "replay/history_reading.h"
 
 #include <stdlib.h>

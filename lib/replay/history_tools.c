@@ -1,3 +1,8 @@
+/*
+ * Tool calls that may change something are a list for each chain of calls, the latest first.
+ * Each is in doubt from its beginning on, and gets out of it by its result, by being called
+ * again, or by an answer of the model, who was told what came of it.
+ */
 #include "replay/history_reading.h"
 
 #include <stdlib.h>

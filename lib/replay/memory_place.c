@@ -1,3 +1,7 @@
+/*
+ * flock(2) on the directory itself, which the kernel frees with whoever made it. It is made
+ * before it can be locked, so one that is younger than a minute is left alone.
+ */
 #include "replay/memory_place.h"
 
 #include <dirent.h>

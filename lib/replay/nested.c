@@ -1,3 +1,8 @@
+/*
+ * A child is looked up in its parent's history as a step is, with a fixed text as its input:
+ * the real one may not have come yet, and is compared only where that decides. What came of
+ * the record, and whether its transcript is there, then say which way it goes.
+ */
 #include "replay/nested.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * The process on the stage may be in other namespaces, so what came of it is told through
+ * shared memory. Where the recording has an id it is used; the id of an end that it lacks
+ * follows from the run's, as the key does. What runs and judges the workflow is what awf-run
+ * uses too.
+ */
 #include "replay/replay.h"
 
 #include <errno.h>

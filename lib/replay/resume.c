@@ -1,3 +1,9 @@
+/*
+ * The first line tells how the run was started, the last one before any decisions how it
+ * ended. Forks are followed back to the run that none came before, and listed from there. The
+ * history of each child that is to go on is built as well, but not written, for its doubts
+ * alone: these have to be known before anything runs.
+ */
 #include "replay/resume.h"
 
 #include <stdint.h>

@@ -1,3 +1,7 @@
+/*
+ * What comes through a pipe is first kept whole in a file without a name, as it must be
+ * compared and then still be read. Bytes are compared before state lines, which cost more.
+ */
 #include "replay/same_input.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * One pass over the transcript: what a run.started says replaces what earlier ones said, and
+ * what steps name of files and providers is added up. A path out of the recording is made
+ * plain before it is used, so that no ".." leads out of an export or a snapshot.
+ */
 #include "replay/source.h"
 
 #include <errno.h>

@@ -1,3 +1,10 @@
+/*
+ * It is made in two steps: from outside (copies, arguments, environment, what is shown), and
+ * once confined (files are put into the workspace, which is an overlay then). Recorded paths
+ * are rewritten only where there are no namespaces to show things at them. A workspace may
+ * have links to anywhere, so files are put in beneath it, directory by directory, never by a
+ * path.
+ */
 #include "replay/stage.h"
 
 #include <errno.h>

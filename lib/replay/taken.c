@@ -1,3 +1,8 @@
+/*
+ * Tools are looked at before calls: whether a call is made depends on the tool that made it.
+ * The name of a call begins with those of all around it, so a look-up of its beginnings tells
+ * whether it lies in one that is taken.
+ */
 #include "replay/taken.h"
 
 #include <stdlib.h>

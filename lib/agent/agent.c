@@ -1,3 +1,9 @@
+/*
+ * A table of keys, each with its reader, does the reading; what is checked across keys comes
+ * after it. The name has a default only when the file has been read. Keys that are nearly
+ * ours are a warning, but an error where the key that was meant would keep an agent within
+ * bounds: a misspelt limit is none.
+ */
 #include "agent/agent.h"
 
 #include <limits.h>

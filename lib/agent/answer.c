@@ -1,3 +1,7 @@
+/*
+ * A struct as it is in memory, as both ends are the same program after a fork(), and behind
+ * it the lines, whose buffer in the struct is empty.
+ */
 #include "agent/answer.h"
 
 #include <string.h>

@@ -1,3 +1,9 @@
+/*
+ * A table of first bytes says what a file is. One named in a line is opened beneath the
+ * current directory; if it is gone by now, a recorded call may know its digest, and, when it
+ * comes to asking, its bytes. Those of the step are shared by all its calls and freed by none
+ * of them.
+ */
 #include "agent/attachment.h"
 
 #include <errno.h>

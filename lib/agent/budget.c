@@ -1,3 +1,8 @@
+/*
+ * One write() with O_APPEND a line, so those of many steps do not mix without a lock; each
+ * step reads on from where it was, whole lines alone. Prices of all models that may be asked
+ * are looked up before the first request.
+ */
 #include "agent/budget.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * A table of keys, each with its reader. What the turn has is what the keys may choose from:
+ * tools can be narrowed, not added. The text is kept minified, for a replay compares it byte
+ * by byte.
+ */
 #include "agent/change.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-#define _GNU_SOURCE /* F_OFD_SETLK */
 /*
  * What a call changed: the file that it names, read before and after, or two looks at the
  * workspace, each a list of its files sorted by path, of which the differences are taken.
  */
+#define _GNU_SOURCE /* F_OFD_SETLK */
 #include "agent/changed.h"
 
 #include <dirent.h>

@@ -1,3 +1,8 @@
+/*
+ * A control tool is a tool with a schema but without a program. An offer is a list in the
+ * order in which the model is shown it, and a map beside it by name, where the first of a
+ * name counts.
+ */
 #include "agent/control.h"
 
 #include <stdlib.h>

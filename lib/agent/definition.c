@@ -1,3 +1,8 @@
+/*
+ * Readers write into a member of the object, whose offset stands in the table, so that most
+ * keys need no code. Places are looked at in one order and each once, and remembered for the
+ * message that names them when nothing was found.
+ */
 #include "agent/definition.h"
 
 #include <dirent.h>

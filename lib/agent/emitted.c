@@ -1,3 +1,8 @@
+/*
+ * Each call is remembered with its event and its last one: a result is a child of its call,
+ * and the answer follows the last events of all. What is written is checked as any tool event
+ * is, since a provider is another program.
+ */
 #include "agent/emitted.h"
 
 #include <stdlib.h>

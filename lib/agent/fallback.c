@@ -1,3 +1,7 @@
+/*
+ * An entry is split at its first slash, for a model's name may have more of them, or is an
+ * object.
+ */
 #include "agent/fallback.h"
 
 #include <stdlib.h>

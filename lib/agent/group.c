@@ -1,3 +1,7 @@
+/*
+ * A group makes calls of a step that is a copy of its own: without what the group sees to,
+ * with its call around it. So a round or a branch is a call like any other.
+ */
 #include "agent/group.h"
 
 #include <stdlib.h>

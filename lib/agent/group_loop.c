@@ -1,3 +1,8 @@
+/*
+ * Each round is given the one item of the round before, and follows that round's end and what
+ * made its item. --while is the --when of a round, and asked of one more round than may be
+ * made: only then it is known whether the limit ended the loop.
+ */
 #include "agent/group.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * Branches are calls in workers, a process each, whose answers are taken in order but looked
+ * at as they come, to stop the rest as soon as one decides. What the group comes to is judged
+ * from all results together, by rank and then by order, so it is the same whoever was first.
+ */
 #include "agent/group.h"
 
 #include <signal.h>

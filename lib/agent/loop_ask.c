@@ -1,3 +1,8 @@
+/*
+ * Tries go on while an error may pass, then move to the next model, whose count begins anew.
+ * An agent CLI that has begun to use tools is never asked a second time, as it would use them
+ * again. What came of a try that failed is recorded before the next one.
+ */
 #include "agent/loop.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * The program is asked before each turn; what it answered is an event, followed as any other.
+ * A call that is gone on with takes the recorded answer, a replay asks again and compares.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,7 @@
+/*
+ * A turn costs what the model that answered does, or, where it has no price, the one asked. A
+ * recorded answer counts for the call, and is not entered for the run a second time.
+ */
 #include <stdlib.h>
 
 #include "agent/loop.h"

@@ -1,3 +1,8 @@
+/*
+ * One number says who is asked, 0 the agent's own model. While an agent has the conversation
+ * it only grows, and each answer that is not of the first records it, so that a recorded
+ * conversation finds its way again.
+ */
 #include "agent/loop.h"
 
 const char *

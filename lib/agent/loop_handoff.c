@@ -1,3 +1,8 @@
+/*
+ * A tool for each agent that may go on, which only notes whom it names. The hand-over happens
+ * when all results of the answer stand. The conversation goes along, but without thoughts if
+ * another model reads it, as these are signed for the one that had them.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,8 @@
+/*
+ * The tools of a conversation are those that its events tell. Servers are asked only where no
+ * event does, and between turns whether they have others now; only a list that differs is
+ * recorded.
+ */
 #include "agent/loop.h"
 
 static bool

@@ -1,3 +1,9 @@
+/*
+ * Events are found by their causes: an answer by its turn, a prompt by what it follows. A
+ * resume takes them as they are and links to them; a replay checks that it would ask the
+ * same, and records them anew under their ids, with the tries before. An answer is put back
+ * together from its event, byte for byte, for requests are compared by their digests.
+ */
 #include "agent/loop.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * The conversation is kept as the text of its messages, which only grows. So a request's
+ * digest is that of the one before, continued: digesting all of it every turn would be
+ * quadratic. What is offered is put together anew when an agent, a phase or a server's list
+ * changes.
+ */
 #include "agent/loop.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Line ends become LF first, so that digests of texts and lines of messages are the same
+ * whatever an editor wrote. The front matter is given to the YAML reader with the number of
+ * its first line.
+ */
 #include "agent/markdown.h"
 
 #include <stdbool.h>

@@ -1,3 +1,9 @@
+/*
+ * Opening is a row of steps, each for all servers at once: initialize, server/discover where
+ * that was refused, tools/list page by page. A server that a step is not for is passed over
+ * by it. The mark that a list has changed is cleared before the list is asked for, so that a
+ * change that is told meanwhile is not lost.
+ */
 #include "agent/mcp.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * Texts are joined by lines, and structured content is preferred to texts that repeat it.
+ * Every failure but one of the machine becomes the result of the tool's call.
+ */
 #include "agent/mcp_answer.h"
 
 #include <string.h>

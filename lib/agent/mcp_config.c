@@ -1,3 +1,8 @@
+/*
+ * As other programs write these files, keys that are not known are passed over. A server that
+ * an agent names is looked for in one file after the other, and the first that has it counts.
+ * Variables stay as they are written until the server is started.
+ */
 #include "agent/mcp_config.h"
 
 #include <stdlib.h>

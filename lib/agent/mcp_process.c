@@ -1,3 +1,8 @@
+/*
+ * The server gets no call of the step in its environment, as it outlives them, and a mark of
+ * its own by which its orphans are found. Every value that is a key is noted at the start,
+ * the longest first, and hidden in whatever it says: one may be part of another.
+ */
 #include "agent/mcp_process.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * What servers list is filtered by the agent's lists, the step's and the run's, and made into
+ * control tools that their server answers. They are recorded with what a replay needs to
+ * offer them again; what the request shows of them is not repeated. Lists are counted, so
+ * that a change is seen without comparing them.
+ */
 #include "agent/mcp_tools.h"
 
 #include <stdlib.h>

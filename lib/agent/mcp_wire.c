@@ -1,3 +1,9 @@
+/*
+ * Requests that wait are a list of the server's, found by id when an answer comes. One poll
+ * loop serves all servers; a server may be ended in the midst of reading what it said, so its
+ * pid is asked for after each line, and a line is taken out of the buffer before it is looked
+ * at.
+ */
 #include "agent/mcp_wire.h"
 
 #include <errno.h>

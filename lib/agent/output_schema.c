@@ -1,3 +1,7 @@
+/*
+ * The schema goes to the model as its author wrote it, minified. An answer in a Markdown
+ * fence is taken without it: models wrap JSON that way, whatever they are told.
+ */
 #include "agent/output_schema.h"
 
 #include <stdlib.h>

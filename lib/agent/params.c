@@ -1,3 +1,7 @@
+/*
+ * Values are checked by the readers of definitions and kept as JSON, as they go into the
+ * request. A change is checked the same way; null takes a parameter away.
+ */
 #include "agent/params.h"
 
 #include <limits.h>

@@ -1,3 +1,7 @@
+/*
+ * A phase is read as a definition of its own, with the lines that lie within its place in the
+ * file. JSON files have no lines: there the place is the element's number.
+ */
 #include "agent/phase.h"
 
 #include <limits.h>

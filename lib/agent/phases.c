@@ -1,3 +1,9 @@
+/*
+ * Two control tools end phases, and both are offered in each, so that taking the wrong one is
+ * told to the model instead of being unknown. Answering checks the token, settling moves: a
+ * recorded result is settled without being answered, and tells the next token by itself.
+ * Tokens are compared in constant time.
+ */
 #include "agent/phases.h"
 
 #include <sodium/utils.h>

@@ -1,3 +1,9 @@
+/*
+ * A call's name is a path, so whoever of its makers lies in the enclosing call is a part of
+ * it. When the list is full, those that the roster says have ended are dropped before it
+ * grows. Runs around a child have lists of their own, found by its lineage when the first
+ * item of one comes.
+ */
 #include "agent/producers.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/*
+ * One pass; a name is walked part by part through the JSON, without decoding more of it. The
+ * check before any input is the same pass with no values.
+ */
 #include "agent/prompt.h"
 
 #include <stdbool.h>

@@ -1,3 +1,9 @@
+/*
+ * One exchange at a time: the request is written and the answer read in one poll loop, as a
+ * provider may answer before it has read all. Lines are told apart by id; what is still said
+ * of a request that was cancelled is passed over. A provider that breaks the protocol, or
+ * cannot be told to leave off, is ended, and the next request starts another.
+ */
 #include "agent/provider.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * The events of a recorded call are indexed once: answers by turn, all events by their cause,
+ * with siblings as a list in their order. A tool call is the recorded one of the same id,
+ * name and arguments; of several, the one whose result stands.
+ */
 #include "agent/recall.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * What nobody said is an empty policy, so that each decision has the same row of those who
+ * may: step, agent, tool. The command of stop_when is closed in if a tool of the agent is: it
+ * may run what the tool wrote.
+ */
 #include "agent/sandboxing.h"
 
 #include <string.h>

@@ -1,3 +1,10 @@
+/*
+ * A call in order: find its causes, decide whether its work is to be done, look for a
+ * recorded call, append the start, do the work or take what stands for it, append the end,
+ * make the lines. Whatever fails in between is set in `working` and travels to the end. What
+ * a step is (its definition's digest) is a list of all that makes its result, in an order
+ * that never changes, as earlier recordings are known by it.
+ */
 #include "agent/step.h"
 
 #include <stdio.h>

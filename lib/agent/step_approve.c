@@ -1,3 +1,9 @@
+/*
+ * A wait is an end of the call with the error `waiting` and, in payload.approval, what it
+ * waits for. Whether somebody has decided since is asked under the transcript's lock when the
+ * end is appended: then the decision is taken instead. At a terminal the question is asked
+ * here, and the same record is made of the answer.
+ */
 #include "agent/working.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Digests of attachments go into the input's digest before a recorded call is looked for. For
+ * a file that has gone since, the start of the call that this may be is peeked at, without
+ * claiming it.
+ */
 #include "agent/working.h"
 #include "json/writer.h"
 

@@ -1,3 +1,7 @@
+/*
+ * The end of the call that is gone on from becomes a part of the input's digest, so that with
+ * another conversation before it this is another call.
+ */
 #include "agent/working.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Paths are made absolute and plain, for a replay shows them by that name. What comes along
+ * with AWF is named and not kept, and configurations of servers, which may hold keys, are
+ * known by their digest alone.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * Each line is made of one spec, filled from the call. A line that is read before the call
+ * has ended names the start instead, and has no time or number of an end, though a replay
+ * knows them.
+ */
 #include "agent/working.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Agents or the tool first, then what they come to together: prompt, sandbox, digest. The
+ * order is that of messages: what is wrong with a file is said before what is wrong with its
+ * use.
+ */
 #include "agent/step_load.h"
 
 #include <stdlib.h>

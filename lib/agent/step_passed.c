@@ -1,3 +1,9 @@
+/*
+ * A body's output is taken for state lines if it begins like one. Lines that a step of this
+ * run made pass as they came; of others only the data does, under this call. In the record a
+ * token is replaced by whether it was valid, for the next attempt has another key to make it
+ * with.
+ */
 #include "agent/working.h"
 
 #include <stdlib.h>

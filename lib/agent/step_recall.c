@@ -1,3 +1,9 @@
+/*
+ * A claim finds the recorded call, or says why there can be none. In a resume a result stands
+ * and is linked to, not repeated. In a replay ids, answers of conditions and what came from
+ * outside are the recorded ones, all else is done again, and anything that differs is the
+ * call's error.
+ */
 #include "agent/working.h"
 
 #include <poll.h>

@@ -1,3 +1,8 @@
+/*
+ * The payloads of the two events, member by member. Input that is the result of the parent is
+ * not written again: a digest shows that it is. The start is synced only before effects
+ * outside, the end always.
+ */
 #include "agent/working.h"
 
 #include <stdlib.h>

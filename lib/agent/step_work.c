@@ -1,3 +1,8 @@
+/*
+ * The work in tries: each sets work->error anew, and the loop around them decides. A try is
+ * not repeated if it may have had an effect, or if something in it had one. After a body the
+ * roster is asked whether a step in it died, since a shell's exit status does not tell.
+ */
 #include "agent/working.h"
 
 #include <signal.h>

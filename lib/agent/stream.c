@@ -1,3 +1,8 @@
+/*
+ * Items are called for in order, and lines are written as soon as their call has ended. After
+ * the last item the end of the input itself is judged, once EOF is seen: only then the locks
+ * of whoever wrote it tell whether they died. The status is the worst of all calls.
+ */
 #include "agent/stream_parts.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * The joined JSON is written while items come, so that their bytes are held once; by name
+ * they are kept sorted until the end. The causes of all become those of the one call.
+ * --complete is checked at the end, from the record of what was made.
+ */
 #include "agent/stream_parts.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * An item goes to a worker as a struct and its bytes; the worker is the same program after a
+ * fork(). A round delivers what was answered, gives out jobs while workers are free, and
+ * waits for an answer or for input, if it could take any.
+ */
 #include "agent/stream_parts.h"
 
 #include <signal.h>

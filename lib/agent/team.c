@@ -1,3 +1,8 @@
+/*
+ * Members are loaded in the order in which they are named, each file once by device and
+ * inode, so that a circle of handoffs ends; the array grows while it is gone through.
+ * Providers and MCP servers are the team's, shared by all members that name the same.
+ */
 #include "agent/team.h"
 
 #include <stdio.h>

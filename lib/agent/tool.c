@@ -1,3 +1,8 @@
+/*
+ * A table of keys does the reading. The model is shown the schema's own bytes. A digest over
+ * the file and what of its command lies beside it says which tool it is; pins say that it is
+ * still that one when it runs.
+ */
 #include "agent/tool.h"
 
 #include <errno.h>

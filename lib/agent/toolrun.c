@@ -1,3 +1,9 @@
+/*
+ * Calls are prepared all before any runs (looked up, checked, recalled), then gone through in
+ * batches: as many as may run at once, else one. All calls of a batch are recorded and synced
+ * before it runs, and its results in their order after it. What is refused becomes a result
+ * without having run.
+ */
 #include "agent/toolrun.h"
 
 #include <stdio.h>

@@ -1,3 +1,8 @@
+/*
+ * A recorded call is found by id, name and arguments among those that follow the same answer.
+ * A resume takes its result, or refuses where nobody knows whether it was done. A replay
+ * takes the results of what lies outside and makes the others again, to be compared.
+ */
 #include "agent/toolrun.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * A turn in order: limits, servers, before_turn, the request, a recorded answer or the
+ * model's, its tools or its end. Each part says whether the loop continues, ends or fails. An
+ * operation is the same machinery with one tool call that no model asked for.
+ */
 #include "agent/turn.h"
 
 #include <stdlib.h>

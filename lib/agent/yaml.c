@@ -1,3 +1,9 @@
+/*
+ * libyaml's events are read by recursive descent, whose depth is limited, straight into JSON:
+ * anchors, aliases, tags and second documents are events, and refused where they stand. Plain
+ * scalars are told apart by hand, as libyaml leaves them text. Where a key stands is noted by
+ * its path (KEY/INDEX/KEY).
+ */
 #include "agent/yaml.h"
 
 #include <errno.h>

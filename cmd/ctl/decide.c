@@ -1,3 +1,10 @@
+/*
+ * Everything that can be wrong is found before the record is touched: the run, whether it may
+ * be decided about from in here, the call that waits, the key, then what comes on stdin, read
+ * in the form in which the step takes its command's stdout (-O). So a bad input decides
+ * nothing. undecided_decide() comes last, and looks under the transcript's lock whether
+ * another decision was first.
+ */
 #include "ctl/decide.h"
 
 #include <stdio.h>

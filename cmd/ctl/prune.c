@@ -1,3 +1,4 @@
+/* A line for each run as it goes; names come from outside and are made harmless. */
 #include "ctl/prune.h"
 
 #include <inttypes.h>

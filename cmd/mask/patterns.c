@@ -1,3 +1,10 @@
+/*
+ * A string of the file becomes several to search for: itself, as JSON escapes it, and as
+ * base64 has it after 0, 1 or 2 bytes of something else. Of base64 only the characters are
+ * compared that hold bits of the string alone; one neighbour on each side, which holds some
+ * of its bits, is masked with them. Which bytes matched is kept in an array as long as the
+ * text.
+ */
 #include "patterns.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * An entry stands under the step's path, its name alone, or a hash of the request:
+ * AgentLoom's newer or older one, or ours. Of a list an answer is chosen and noted under one
+ * lock (given.h), so that no two providers of a run give the same. It is put together here as
+ * our own answers are, and goes the way of these from then on.
+ */
 #include "agentloom.h"
 
 #include <stdio.h>

@@ -1,3 +1,10 @@
+/*
+ * What the tables call to say what a line meant, gathered in one message. Each call of a tool
+ * is found again by its id in a map: one that was told of twice is passed over, and in the
+ * end those that are open are closed. Why there is no answer is asked in the order of how
+ * much it tells: what the CLI said, an end of a kind that nobody knows, its exit status, its
+ * last complaint; its stderr tells the category only if it said nothing else.
+ */
 #include "cli.h"
 
 #include <signal.h>

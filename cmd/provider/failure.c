@@ -1,3 +1,9 @@
+/*
+ * Three tables, looked at one after another: the words that APIs have for their errors,
+ * phrases of messages, HTTP statuses. A word that says no more than "an error" (an invalid
+ * request, a fault of the server) counts only where the status leaves open what it was, since
+ * APIs use it for missing keys and overlong prompts too.
+ */
 #define _GNU_SOURCE /* strcasestr() */
 #include "failure.h"
 

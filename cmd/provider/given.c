@@ -1,3 +1,8 @@
+/*
+ * The file is only appended to, under a lock of the whole of it (fcntl(2)). Who takes the
+ * lock reads on from where it stopped, and has all lines in a map, so a provider reads each
+ * line once however many answers are given.
+ */
 #include "given.h"
 
 #include <errno.h>

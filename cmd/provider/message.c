@@ -1,3 +1,9 @@
+/*
+ * Blocks are gathered as an API tells of them, each with the index that the API has for it,
+ * and searched from the end, where what is being told of stands. Calls without an id, or with
+ * one that the conversation has already, get the first free call_N: results are told apart by
+ * it. How a block is written is a table by its type.
+ */
 #include "message.h"
 
 #include <stdlib.h>

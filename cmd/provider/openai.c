@@ -1,3 +1,8 @@
+/*
+ * Which models and servers take a schema at all is known by their names alone. How much of
+ * JSON Schema is kept to strictly is a list of keywords for strict.c; a schema beyond that
+ * goes along as a hint, and awf-step checks the answer.
+ */
 #include "openai.h"
 
 #include <string.h>

@@ -1,3 +1,8 @@
+/*
+ * Values are spans of a request or an answer that was checked as a whole, so copying them
+ * without their white space is all there is to do. A string's inside can go into another
+ * string as it is: escapes mean the same there.
+ */
 #include "pass.h"
 
 void

@@ -1,3 +1,9 @@
+/*
+ * One process, one thread: requests are answered one by one, and what comes meanwhile is read
+ * only while http looks at stdin too. Each byte is looked at once, when it comes, for line
+ * ends and for cancels, whose ids stand in a list of their own in the order of their lines.
+ * So a long request that comes in pieces costs no more than its length.
+ */
 #include "provider.h"
 
 #include <signal.h>

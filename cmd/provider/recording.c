@@ -1,3 +1,9 @@
+/*
+ * The first line decides whether the file is a transcript. Of that each answer is put to its
+ * call by following causes: an event belongs to the call of its parent, found in a tree by
+ * event id. A request is then tried with four rules, from the sure to the weak: the digest of
+ * the whole request, the question and the turn, the line's own match, the order.
+ */
 #include "recording.h"
 
 #include <search.h>

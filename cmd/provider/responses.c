@@ -1,3 +1,9 @@
+/*
+ * Both ways go by the same tables, so that what was taken apart is put together as it was. A
+ * tool is known by how its type ends, the longer endings first, hence tools that are not
+ * known by name yet have a place too. The parts of a message become blocks that share its id,
+ * and blocks in a row with the same id become one message.
+ */
 #include "responses.h"
 
 #include <stdlib.h>

@@ -1,3 +1,10 @@
+/*
+ * The way of an answer: bytes of HTTP, server-sent events of these (net/sse.h), JSON of each,
+ * which the API's table takes. An event {"error": …} is an error in all APIs, and is
+ * recognised here. What it all was is judged at the end: if the API had said that the answer
+ * is whole, a connection that breaks after that takes nothing away. The key is hidden in what
+ * the server says.
+ */
 #include "stream.h"
 
 #include <fnmatch.h>

@@ -1,3 +1,8 @@
+/*
+ * A walk through the schema that stops at the first keyword, or value of one, that the API
+ * does not take. References are not followed: only one that starts outside of all definitions
+ * is sure to lead to no circle, unless the API takes circles.
+ */
 #include "strict.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* One table of efforts as numbers of tokens; the other way goes by the same limits. */
 #include "thinking.h"
 
 #include "message.h"

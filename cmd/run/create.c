@@ -1,3 +1,9 @@
+/*
+ * The order is what makes it right: where the run belongs is found, its turn taken, the
+ * workspace copied, the parent told, and only then is the run made. So whatever fails before
+ * leaves no run, and what fails after the parent was told is told to it as the end of the
+ * call. A detached run is made by the process that will be in it.
+ */
 #include "run/job.h"
 
 #include <unistd.h>

@@ -1,3 +1,10 @@
+/*
+ * A fork(2), and a pipe by which the new process tells what became of it: a struct error as
+ * it is in memory, both being the same program. The run's id is written over the old one
+ * where that stands in memory, since /proc/PID/environ, by which AWF finds the processes of a
+ * run, shows what a process began with. Descriptors that are not marked to be closed by exec
+ * are not our own, and are closed.
+ */
 #include "run/detach.h"
 
 #include <dirent.h>

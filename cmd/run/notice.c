@@ -1,3 +1,7 @@
+/*
+ * What the command gets on stdin is written when the run's end is recorded and the run still
+ * open, so that a failure to record it is in there too; it is sent later, by exec/notify.h.
+ */
 #include "run/notice.h"
 
 #include <string.h>

@@ -1,3 +1,9 @@
+/*
+ * Each function does nothing at top level; inside of a run it is a step in the life of a
+ * child (record/child.h), so that those who call them need not ask. Standard input that was
+ * read to compare it with what a recorded child had is put back as a descriptor with the same
+ * bytes, for the workflow to read.
+ */
 #include "run/place.h"
 
 #include <errno.h>

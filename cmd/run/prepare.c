@@ -1,3 +1,9 @@
+/*
+ * What can be refused is refused before anything is made: keys, the mask, the workflow, the
+ * state of a run that is to go on. Then signals are held, the run waits for its turn, and
+ * takes the run's lock; what was true of it before is asked once more with the lock in hand,
+ * as another resume may have come first.
+ */
 #include "run/job.h"
 
 #include <limits.h>

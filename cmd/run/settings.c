@@ -1,3 +1,8 @@
+/*
+ * One table of options, a bit for each that was said, and a table of rules about which go
+ * together (base/options.h). What is said but is the default anyway counts as not said; a
+ * mask counts too if the environment names it.
+ */
 #include "run/settings.h"
 
 #include <limits.h>

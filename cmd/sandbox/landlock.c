@@ -1,3 +1,9 @@
+/*
+ * landlock(7) by its system calls, as no library has them. The constants of newer kernels are
+ * written out here, so that a program built with older headers can use them; of the rules a
+ * kernel gets only the rights and the fields that its version knows. Places go by their open
+ * descriptors where there are some.
+ */
 #define _GNU_SOURCE
 #include "sandbox/landlock.h"
 

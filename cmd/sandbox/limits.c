@@ -1,3 +1,9 @@
+/*
+ * What setrlimit(2) can do for each process is left to it; what all of them write and start
+ * together it cannot count. So free space is looked at again and again: how much is to stay
+ * is computed once, at the start, from what the disk has then. Counting processes one by one
+ * is dear: /proc/loadavg, a single read, says when it may be worth it.
+ */
 #include "sandbox/limits.h"
 
 #include <errno.h>

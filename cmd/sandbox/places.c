@@ -1,3 +1,9 @@
+/*
+ * The order counts: home directories, the workspace, what is hidden, what may be read, what
+ * is kept. A place is dropped as it comes if it lies in one that allows as much. What nobody
+ * asked for by name passes three questions: whether it holds a home, whether it touches a
+ * secret, whether a link that sandboxed programs may have made leads there.
+ */
 #define _GNU_SOURCE
 #include "sandbox/places.h"
 

@@ -1,3 +1,8 @@
+/*
+ * A directory is one place if all below it is open to everybody, else its names are listed
+ * and each part is looked at in the same way. So a few closed files cost a few places more,
+ * and the rest stays whole.
+ */
 #include "sandbox/public.h"
 
 #include <dirent.h>

@@ -1,3 +1,7 @@
+/*
+ * One table of options, put into the settings as they come; what follows the dashes is the
+ * command.
+ */
 #include "sandbox/settings.h"
 
 #include <stdlib.h>

@@ -1,3 +1,9 @@
+/*
+ * Most options only set a member of the settings: for these a table says which, by its
+ * offset, and of what kind it is; the others have a function each. What goes together is a
+ * table of rules over the bits of what was said (base/options.h), looked at when all was
+ * read. What follows from several options (a loop, the retries, the model) is settled before.
+ */
 #include "step/settings.h"
 
 #include <assert.h>

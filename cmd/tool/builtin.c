@@ -1,3 +1,10 @@
+/*
+ * Arguments come by jansson and go back quoted. A sandbox refuses with the errno of any file
+ * system, and what it does not show is simply not there: so the place is looked up, links
+ * followed, up to the nearest directory that exists. What lies outside of the workspace, or
+ * is to be written where all is read-only, is told of as blocked; the rest is a failure like
+ * any other.
+ */
 #include "builtin.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * The new file is written beside the old one and renamed over it (base/file.h). For that only
+ * the directory's permission counts, so the file's own is asked with access(2) before.
+ */
 #include "change.h"
 
 #include <errno.h>

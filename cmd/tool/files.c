@@ -1,3 +1,7 @@
+/*
+ * A walk by readdir(3), depth first. A path is kept only if it is wanted, and sorting comes
+ * once, at the end: the order of a directory's entries is the file system's own.
+ */
 #include "files.h"
 
 #include <dirent.h>

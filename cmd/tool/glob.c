@@ -1,3 +1,9 @@
+/*
+ * The pattern is translated from left to right, element by element, into an expression that
+ * is anchored at both ends. Whether a name begins here is carried along, as two stars mean
+ * directories only as a whole name. A bracket or brace that is never closed stands for
+ * itself.
+ */
 #include "glob.h"
 
 #include <string.h>

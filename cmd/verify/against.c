@@ -1,3 +1,7 @@
+/*
+ * The schema is compiled once. All lines that do not fit are told of, not the first alone,
+ * and the greatest status counts; a last line without a line end is one too.
+ */
 #include "verify/against.h"
 
 #include <fcntl.h>

@@ -1,3 +1,8 @@
+/*
+ * The run first, then its children one after another, and theirs: each run once, kept in a
+ * map. A child that no replay can repeat (it was cancelled, timed out or never ended) is a
+ * warning, no fault.
+ */
 #include "verify/replays.h"
 
 #include <stdlib.h>

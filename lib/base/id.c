@@ -81,44 +81,36 @@ id_derive(const char *text, char out[ID_SIZE])
 }
 
 bool
-id_valid(const char *text, size_t len)
-{
-	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-
-	if (len != sizeof form - 1)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i];
-		bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-
-		if (form[i] == 'x' ? !hex : c != '-')
-			return false;
-	}
-	return true;
-}
-
-static unsigned
-hex_digit(char c)
-{
-	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-bool
 uuid_read(const char *text, size_t len, struct uuid *id)
 {
 	uint64_t halves[2] = { 0, 0 };
 	unsigned digits = 0;
 
-	if (!id_valid(text, len))
+	if (len != ID_SIZE - 1)
 		return false;
-	for (const char *at = text; at < text + len; at++) {
-		if (*at == '-')
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (i == 8 || i == 13 || i == 18 || i == 23) {
+			if (c != '-')
+				return false;
 			continue;
-		halves[digits / 16] = halves[digits / 16] << 4 | hex_digit(*at);
+		}
+		if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+			return false;
+		halves[digits / 16] = halves[digits / 16] << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 		digits++;
 	}
 	*id = (struct uuid){ halves[0], halves[1] };
 	return true;
+}
+
+bool
+id_valid(const char *text, size_t len)
+{
+	struct uuid id;
+
+	return uuid_read(text, len, &id);
 }
 
 char *

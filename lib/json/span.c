@@ -221,10 +221,15 @@ span_members(struct span object, const char *const *names, size_t count, struct 
 	for (size_t i = 0; i < count; i++)
 		values[i] = nothing;
 	span_walk_begin(&w, object);
-	while (w.object && span_walk_next(&w, &name, &value))
+	while (w.object && span_walk_next(&w, &name, &value)) {
+		struct span raw = inside(name);
+		bool plain = !has_escape(raw);
+
 		for (size_t i = 0; i < count; i++)
-			if (span_is(name, names[i]))
+			if (plain ? strncmp(names[i], raw.at, raw.len) == 0 && names[i][raw.len] == '\0' :
+			    span_is(name, names[i]))
 				values[i] = value;
+	}
 }
 
 struct span

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include <sodium/crypto_shorthash_siphash24.h>
+
 #include "base/memory.h"
 #include "json/scan.h"
 
@@ -17,10 +18,15 @@
 struct uuid
 bytes_key(const char *bytes, size_t len)
 {
-	unsigned char digest[DIGEST_BYTES];
+	static unsigned char secret[crypto_shorthash_siphashx24_KEYBYTES];
+	static bool known;
+	unsigned char digest[crypto_shorthash_siphashx24_BYTES];
 	struct uuid key;
 
-	crypto_hash_sha256(digest, (const unsigned char *)bytes, len);
+	if (!known)
+		random_bytes(secret, sizeof secret);
+	known = true;
+	crypto_shorthash_siphashx24(digest, (const unsigned char *)bytes, len, secret);
 	memcpy(&key, digest, sizeof key);
 	return key;
 }

@@ -1,6 +1,7 @@
 /*
  * An index of the events of a run: which call each is of, when it was and what. Also of
- * calls by other ids, which are digests. Entries can be taken out again.
+ * calls by other ids, which are digests, keyed so that nobody can make two that are the same
+ * (SipHash-2-4 of 128 bits). Entries can be taken out again.
  */
 #ifndef AWF_RECORD_EVENT_INDEX_H
 #define AWF_RECORD_EVENT_INDEX_H
@@ -31,7 +32,7 @@ struct event_index {
 /* The key of an id in a line: the UUID; of a text that is none, a digest of it. That of
  * zeros if value is no text. */
 struct uuid event_key(struct span value);
-/* A key for any bytes. */
+/* A key for any bytes, of this process. */
 struct uuid bytes_key(const char *bytes, size_t len);
 
 /* Sets, or overwrites, the entry of an id. An id of zeros has none. */

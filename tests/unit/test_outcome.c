@@ -255,7 +255,7 @@ test_rules(void **state)
 	}
 }
 
-#define MANY 20000
+#define MANY 40000
 
 static void
 put_call(struct buffer *out, long *seq, long number, const char *end)
@@ -319,7 +319,7 @@ test_many_calls(void **state)
 	assert_int_equal(outcome_read(&o, path, NULL), 0);
 	assert_int_equal(o.calls, MANY + 2);
 	assert_int_equal(o.failed, 1);
-	assert_string_equal(o.first_failed, "a:0:10000");
+	assert_string_equal(o.first_failed, "a:0:20000");
 	outcome_free(&o);
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/changed.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "exec/descendants.h"
@@ -536,11 +537,26 @@ start(void *context, struct error *err)
 	return 0;
 }
 
+/* Whether its user is logged in only the CLI knows, and only while it answers. */
+static int
+check(void *context, struct writer *w, struct error *err)
+{
+	const struct cli *cli = context;
+	const char *list = getenv("PATH");
+	char *path = path_search(list == NULL ? "" : list, cli->name);
+
+	writer_member_string(w, "program", path);
+	if (path == NULL)
+		return error_set(err, ERROR_INVALID, NULL, CLI_NOT_FOUND, cli->name, cli->install);
+	free(path);
+	return 0;
+}
+
 int
 cli_main(const struct cli *cli, int argc, char **argv)
 {
-	struct provider_api program = { cli->program, cli->usage, start, answer,
-	    (void *)(uintptr_t)cli };
+	const struct provider_api program = { .program = cli->program, .usage = cli->usage,
+		.start = start, .check = check, .answer = answer, .context = (void *)(uintptr_t)cli };
 
 	return provider_main(&program, argc, argv);
 }

@@ -40,6 +40,7 @@
 #include "provider.h"
 
 #define CLI_LINE_LIMIT ((size_t)64 << 20)
+#define CLI_NOT_FOUND "there is no %s in $PATH: %s" /* its name, what to do */
 
 struct cli_run;
 

@@ -62,8 +62,7 @@ static void
 fail_start(struct cli_run *r, int exit_code, const struct error *err)
 {
 	if (exit_code == PROCESS_NOT_FOUND)
-		cli_fail_as(r, ERROR_INVALID, "there is no %s in $PATH: %s", r->cli->name,
-		    r->cli->install);
+		cli_fail_as(r, ERROR_INVALID, CLI_NOT_FOUND, r->cli->name, r->cli->install);
 	else
 		cli_fail_as(r, ERROR_PROVIDER, "%s: %s", r->cli->name, err->message);
 }

@@ -450,7 +450,32 @@ serve(struct provider *p)
 	return p->error.code == ERROR_NONE ? STATUS_OK : program_fail(p->api->program, &p->error);
 }
 
-enum { OPT_KNOWN_END = 1 };
+/* One line, for who wants to know before anything is asked. */
+static int
+check(const struct provider_api *api)
+{
+	struct error err = ERROR_INIT;
+	char text[sizeof err.place + sizeof err.message + 4];
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	bool ready;
+
+	writer_begin(&w, &line);
+	writer_object(&w);
+	ready = known_end_check(&err) == 0 && api->check(api->context, &w, &err) == 0;
+	writer_member_bool(&w, "ready", ready);
+	if (!ready) {
+		error_text(&err, text, sizeof text);
+		api_keys_hide(text);
+		writer_member_string(&w, "message", text);
+	}
+	writer_object_end(&w);
+	puts(buffer_string(&line));
+	buffer_free(&line);
+	return program_end(api->program, ready ? STATUS_OK : error_status(err.code));
+}
+
+enum { OPT_KNOWN_END = 1, OPT_CHECK };
 
 int
 provider_main(const struct provider_api *api, int argc, char **argv)
@@ -458,10 +483,12 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	static const struct option_spec options[] = {
 		{ OPT_KNOWN_END, 0, "known-end", "WORD=REASON", "an answer that ends with WORD did so as "
 		    "stop, max_tokens …; repeatable" },
+		{ OPT_CHECK, 0, "check", NULL, "say whether it has what it needs, and ask nobody" },
 		{ 0, 0, NULL, NULL, NULL }
 	};
 	struct provider p = { .api = api };
 	struct options o;
+	bool only_check = false;
 	int id;
 
 #ifdef __linux__
@@ -470,11 +497,15 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 #endif
 	signal(SIGPIPE, SIG_IGN);
 	options_begin(&o, options, argc, argv);
-	while ((id = options_next(&o, &p.error)) == OPT_KNOWN_END)
-		if (known_end_teach(o.value, &p.error) != 0)
+	while ((id = options_next(&o, &p.error)) > 0) {
+		only_check = only_check || id == OPT_CHECK;
+		if (id == OPT_KNOWN_END && known_end_teach(o.value, &p.error) != 0)
 			return program_fail(api->program, &p.error);
+	}
 	switch (id) {
 	case OPTION_END:
+		if (only_check)
+			return check(api);
 		return known_end_check(&p.error) == 0 ? serve(&p) : program_fail(api->program, &p.error);
 	case OPTION_HELP:
 		options_help(stdout, api->usage, options);

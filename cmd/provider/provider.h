@@ -43,6 +43,9 @@ struct provider_api {
 	const char *usage;   /* for --help */
 	/* Called once, before the first request is read; may be NULL. */
 	int (*start)(void *context, struct error *err);
+	/* For --check: whether it has what it needs to answer, asking nobody. Writes members that
+	 * say what it has, of the table in awf-provider(7). -1 with *err: it has not. */
+	int (*check)(void *context, struct writer *w, struct error *err);
 	/* Ends with provider_message(), provider_error() or provider_recorded(). */
 	void (*answer)(void *context, struct provider *p, const struct provider_request *r);
 	void *context;

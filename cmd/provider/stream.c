@@ -212,16 +212,25 @@ has_control(const char *text)
 	return false;
 }
 
+/* The variable that holds the key; NULL: none does. */
+static const char *
+key_variable(const struct stream_api *api)
+{
+	if (setting(api->key_variable) != NULL)
+		return api->key_variable;
+	return api->key_fallback != NULL && setting(api->key_fallback) != NULL ?
+	    api->key_fallback : NULL;
+}
+
 static int
 configure(struct stream *s, struct error *err)
 {
 	const struct stream_api *api = s->api;
+	const char *variable = key_variable(api);
 	bool own_base;
 
 	s->base = setting(api->base_variable);
-	s->key = setting(api->key_variable);
-	if (s->key == NULL && api->key_fallback != NULL)
-		s->key = setting(api->key_fallback);
+	s->key = variable == NULL ? NULL : setting(variable);
 	own_base = s->base != NULL;
 	if (s->base == NULL)
 		s->base = api->base_default;
@@ -231,9 +240,9 @@ configure(struct stream *s, struct error *err)
 	if (s->key == NULL && !(own_base && api->key_optional))
 		return error_set(err, ERROR_AUTH, NULL, "no API key: set %s", api->key_variable);
 	if (s->key != NULL && has_control(s->key))
-		return error_set(err, ERROR_AUTH, api->key_variable,
+		return error_set(err, ERROR_AUTH, variable,
 		    "the key holds a control character (a line end?)");
-	return api->check == NULL ? 0 : api->check(s->request, err);
+	return 0;
 }
 
 /* The first block of a message that is an attachment of a type the API has no place for. */
@@ -442,7 +451,9 @@ answer(void *context, struct provider *p, const struct provider_request *r)
 
 	message_begin(&s.message);
 	message_begin(&s.draft);
-	if (configure(&s, &s.failure.error) == 0 && check_attachments(&s, &s.failure.error) == 0)
+	if (configure(&s, &s.failure.error) == 0 &&
+	    (s.api->check == NULL || s.api->check(r, &s.failure.error) == 0) &&
+	    check_attachments(&s, &s.failure.error) == 0)
 		exchange(&s, client->http);
 	else
 		provider_error(p, &s.failure);
@@ -459,11 +470,25 @@ start(void *context, struct error *err)
 	return client->http == NULL ? -1 : 0;
 }
 
+/* URLs may hold passwords: the variable is named, and not what it says. */
+static int
+check(void *context, struct writer *w, struct error *err)
+{
+	const struct stream_api *api = ((const struct client *)context)->api;
+	struct stream s = { .api = api };
+
+	writer_member_string(w, "key", key_variable(api));
+	if (setting(api->base_variable) != NULL)
+		writer_member_string(w, "server", api->base_variable);
+	return configure(&s, err);
+}
+
 int
 stream_main(const struct stream_api *api, int argc, char **argv)
 {
 	struct client client = { api, NULL };
-	struct provider_api program = { api->program, api->usage, start, answer, &client };
+	const struct provider_api program = { .program = api->program, .usage = api->usage,
+		.start = start, .check = check, .answer = answer, .context = &client };
 	int status = provider_main(&program, argc, argv);
 
 	http_close(client.http);

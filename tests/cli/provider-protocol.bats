@@ -40,6 +40,34 @@ gone() { ! kill -0 "$pid" 2>/dev/null; }
 	done
 }
 
+@test "--check: what it has and what is missing; nobody is asked, and no key is told" {
+	unset ANTHROPIC_BASE_URL OPENAI_BASE_URL GEMINI_BASE_URL
+	while IFS='|' read -r name settings status answer; do
+		# shellcheck disable=SC2086
+		run "-$status" --separate-stderr env $settings "$BUILD/libexec/awf/awf-provider-$name" --check </dev/null
+		same "$name $settings $output$stderr" "$name $settings $answer"
+	done <<-'END'
+		anthropic||3|{"ready":false,"message":"no API key: set ANTHROPIC_API_KEY"}
+		anthropic|ANTHROPIC_API_KEY=sk-secret|0|{"key":"ANTHROPIC_API_KEY","ready":true}
+		anthropic|ANTHROPIC_API_KEY=|3|{"ready":false,"message":"no API key: set ANTHROPIC_API_KEY"}
+		anthropic|ANTHROPIC_API_KEY=sk-secret ANTHROPIC_BASE_URL=ftp://u:secret@x|3|{"key":"ANTHROPIC_API_KEY","server":"ANTHROPIC_BASE_URL","ready":false,"message":"ANTHROPIC_BASE_URL: expected a URL that begins with http:// or https://"}
+		google|GOOGLE_API_KEY=sk-secret|0|{"key":"GOOGLE_API_KEY","ready":true}
+		google|GOOGLE_API_KEY=sk-secret GEMINI_API_KEY=secret|0|{"key":"GEMINI_API_KEY","ready":true}
+		openai|OPENAI_BASE_URL=http://127.0.0.1:1/v1|0|{"server":"OPENAI_BASE_URL","ready":true}
+		openai-responses|OPENAI_API_KEY=sk-secret|0|{"key":"OPENAI_API_KEY","ready":true}
+		replay||0|{"ready":true}
+		replay|AWF_REPLAY=/nowhere|3|{"ready":false,"message":"/nowhere: unable to open: No such file or directory"}
+		replay|AWF_KNOWN_ENDS=x|1|{"ready":false,"message":"AWF_KNOWN_ENDS: 'x': expected WORD=REASON, where REASON is stop, tool_use, max_tokens, stop_sequence, refusal or pause"}
+		codex|PATH=/nowhere|3|{"ready":false,"message":"there is no codex in $PATH: npm install -g @openai/codex"}
+	END
+	mkdir bin
+	printf '#!/bin/sh\n: >ran\n' >bin/codex
+	chmod +x bin/codex
+	same "$(PATH=$PWD/bin provider codex --check)" "{\"program\":\"$PWD/bin/codex\",\"ready\":true}"
+	[ ! -e ran ]
+	[ ! -e /dev/full ] || run -4 sh -c 'OPENAI_API_KEY=x "$0" --check >/dev/full' "$BUILD/libexec/awf/awf-provider-openai"
+}
+
 @test "no input, no output" {
 	run -0 provider anthropic </dev/null
 	same "$output" ''

@@ -9,6 +9,7 @@
 
 #include "base/options.h"
 #include "exec/sandbox.h"
+#include "json/writer.h"
 #include "program.h"
 #include "sandbox/confinement.h"
 #include "sandbox/places.h"
@@ -39,16 +40,43 @@ end_as(int wait_status)
 	return 128 + WTERMSIG(wait_status);
 }
 
+/* One line: whether there is a sandbox, and of what; parts NULL: that was not looked at. */
+static int
+tell(bool ready, const struct confinement_parts *parts, const struct error *err)
+{
+	char text[sizeof err->place + sizeof err->message + 4];
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &line);
+	writer_object(&w);
+	writer_member_bool(&w, "ready", ready);
+	if (parts != NULL) {
+		writer_member_integer(&w, "landlock", parts->landlock);
+		writer_member_bool(&w, "namespaces", parts->namespaces);
+		writer_member_bool(&w, "seccomp", parts->seccomp);
+	}
+	if (!ready)
+		writer_member_string(&w, "message", error_text(err, text, sizeof text));
+	writer_object_end(&w);
+	puts(buffer_string(&line));
+	buffer_free(&line);
+	return program_end(PROGRAM, ready ? STATUS_OK : SANDBOX_REFUSED);
+}
+
 static int
 run(const struct settings *s)
 {
+	struct confinement_parts parts;
 	struct error err = ERROR_INIT;
 	struct places places;
-	int status = places_find(&places, s, &err);
+	int found = places_find(&places, s, &err), status = found;
 
-	if (status == 0)
-		status = confinement_run(s, &places, &err);
+	if (found == 0)
+		status = confinement_run(s, &places, &parts, &err);
 	places_free(&places);
+	if (s->check)
+		return tell(status == 0, found == 0 ? &parts : NULL, &err);
 	return status == -1 ? refused(&err) : end_as(status);
 }
 

@@ -236,6 +236,8 @@ be_command(const struct confinement *c)
 		_exit(SANDBOX_REFUSED);
 	}
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	if (c->settings->check)
+		_exit(EXIT_SUCCESS);
 	execvp(argv[0], argv);
 	fprintf(stderr, PROGRAM ": %s: unable to run: %s\n", argv[0], strerror(errno));
 	_exit(errno == ENOENT ? PROCESS_NOT_FOUND : PROCESS_CANNOT_RUN);
@@ -569,7 +571,8 @@ follow_parent(const struct settings *s, struct error *err)
 }
 
 int
-confinement_run(const struct settings *s, struct places *p, struct error *err)
+confinement_run(const struct settings *s, struct places *p,
+    struct confinement_parts *parts, struct error *err)
 {
 	struct confinement c = { .settings = s, .places = p, .report = -1,
 		.view = { .temporary = s->temporary, .processes = s->processes },
@@ -593,6 +596,7 @@ confinement_run(const struct settings *s, struct places *p, struct error *err)
 	sigprocmask(SIG_SETMASK, &all, &c.mask);
 	failed = run(&c, &r);
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);
+	*parts = (struct confinement_parts){ c.landlock, c.namespaces, c.seccomp };
 	if (failed != 0)
 		*err = r.error;
 	return failed != 0 ? -1 : r.wait_status;

@@ -4,12 +4,21 @@
 #ifndef AWF_SANDBOX_CONFINEMENT_H
 #define AWF_SANDBOX_CONFINEMENT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "sandbox/places.h"
 #include "sandbox/settings.h"
 
-/* Returns the command's wait status, as waitpid() gives it. -1: it was refused, or ended
- * for what it used up: ERROR_BLOCKED. */
-int confinement_run(const struct settings *s, struct places *p, struct error *err);
+/* What it was made of, or would have been. */
+struct confinement_parts {
+	int landlock;            /* its version; LANDLOCK_NONE */
+	bool namespaces, seccomp;
+};
+
+/* Returns the command's wait status, as waitpid() gives it; 0 if nothing was to be run.
+ * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. */
+int confinement_run(const struct settings *s, struct places *p,
+    struct confinement_parts *parts, struct error *err);
 
 #endif

@@ -15,10 +15,12 @@
 
 enum {
 	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN, OPT_PASS_ENV, OPT_PREFER,
-	OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES, OPT_PARENT, OPT_WITHOUT
+	OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES, OPT_PARENT, OPT_WITHOUT,
+	OPT_CHECK
 };
 
-const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n";
+const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
+	"awf-sandbox [options] --check\n";
 
 const struct option_spec sandbox_options[] = {
 	{ OPT_WORKSPACE, 'w', "workspace", "DIR", "the directory that may be changed (this one)" },
@@ -37,6 +39,7 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_PROCESSES, 0, "processes", "N", "at most N processes and threads (1024)" },
 	{ OPT_PARENT, 0, "parent", "PID", "end at once if this is not the parent process" },
 	{ OPT_WITHOUT, 0, "without", "PARTS", "do without landlock, namespaces, seccomp: for tests" },
+	{ OPT_CHECK, 0, "check", NULL, "run nothing: say whether it could be, and by what" },
 	{ 0, 0, NULL, NULL, NULL }
 };
 
@@ -82,6 +85,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_PASS_ENV: list_add(&s->passed, value); break;
 	case OPT_PREFER: s->prefer = true; break;
 	case OPT_QUIET: s->quiet = true; break;
+	case OPT_CHECK: s->check = true; break;
 	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->file_size, err);
 	case OPT_DISK: return options_size("--disk", value, &s->disk, err);
 	case OPT_TEMPORARY: return options_size("--temporary", value, &s->temporary, err);
@@ -95,6 +99,7 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 int
 settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 {
+	static char none[] = "", *const nothing[] = { none, NULL };
 	struct options o;
 	int id;
 
@@ -110,10 +115,12 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 		if (id == -1 || apply_option(s, id, o.value, err) == -1)
 			return -1;
 	}
-	if (!o.saw_dashes || o.next >= argc)
+	s->command = s->check ? nothing : argv + o.next;
+	if (s->check && o.saw_dashes)
+		return error_set(err, ERROR_USAGE, "--check", "runs nothing: say no command");
+	if (!s->check && (!o.saw_dashes || o.next >= argc))
 		return error_set(err, ERROR_USAGE, NULL,
 		    "nothing to run: say -- command (awf-sandbox --help)");
-	s->command = argv + o.next;
 	return 0;
 }
 

@@ -29,6 +29,7 @@ struct settings {
 	int64_t temporary;           /* bytes of the private temporary directory */
 	int64_t processes;
 	int64_t parent;              /* 0: whoever it is */
+	bool check;                  /* nothing is run: whether it could be */
 	unsigned without;            /* parts not to be used */
 	char *const *command;
 };

@@ -249,6 +249,22 @@ lacking() {
 	same "$stderr" ''
 }
 
+@test "--check: whether there is one, and of what; nothing is run, nothing noted" {
+	parts='[.ready, .landlock > 0, .namespaces, .seccomp, .message]'
+	run -0 --separate-stderr "$sandbox" --read-only --check
+	same "$(jq -c '[.ready, .message], (keys | length)' <<<"$output" | paste -sd' ')" '[true,null] 4'
+	[ ! -e "$AWF_STORAGE" ]
+	same "$("$sandbox" --prefer -q --without landlock,namespaces,seccomp --check | jq -c "$parts")" '[true,false,false,false,null]'
+	run -77 --separate-stderr "$sandbox" --without landlock,namespaces --check
+	same "$(jq -r .message <<<"$output")" "$("$sandbox" --without landlock,namespaces -- true 2>&1 | sed 's/^awf-sandbox: //')"
+	same "$(jq -c .seccomp <<<"$output")" true
+	cd "$HOME"
+	run -77 "$sandbox" --check
+	same "$(jq -c 'keys' <<<"$output")" '["message","ready"]'
+	run -1 "$sandbox" --check -- true
+	same "$output" 'awf-sandbox: --check: runs nothing: say no command'
+}
+
 @test "without namespaces a storage in the workspace is refused, with them it is not seen" {
 	export AWF_STORAGE="$PWD/storage"
 	same "$(awf-step -n x -r --sandbox workspace -- ls storage)" ''

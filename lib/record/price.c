@@ -15,6 +15,7 @@
 #include "base/count.h"
 #include "base/file.h"
 #include "base/installation.h"
+#include "base/list.h"
 #include "base/memory.h"
 
 #define FILE_NAME "prices"
@@ -96,6 +97,24 @@ parse_field(char *const *fields, size_t count, size_t i, int64_t input, int64_t 
 	return true;
 }
 
+/* A comment "# date: 2026-11-22" says of when the prices are. */
+static void
+parse_date(const char *line, char date[11])
+{
+	static const char form[] = "dddd-dd-dd";
+	size_t i;
+
+	line += strspn(line, "#" BLANK);
+	if (strncmp(line, "date:", 5) != 0)
+		return;
+	line += 5 + strspn(line + 5, BLANK);
+	for (i = 0; form[i] != '\0'; i++)
+		if (form[i] == 'd' ? line[i] < '0' || line[i] > '9' : line[i] != form[i])
+			return;
+	if (line[i + strspn(line + i, BLANK)] == '\0')
+		memcpy(date, line, i);
+}
+
 static bool
 parse_line(char *line, struct price *price)
 {
@@ -126,6 +145,8 @@ prices_parse(struct prices *p, const char *text, const char *path, struct error 
 	for (; *text != '\0'; text += len + (text[len] == '\n'), number++) {
 		len = strcspn(text, "\n");
 		line = memory_copy(text, len);
+		if (*line == '#')
+			parse_date(line, p->date);
 		good = parse_line(line, &price);
 		free(line);
 		if (!good) {
@@ -143,8 +164,8 @@ prices_parse(struct prices *p, const char *text, const char *path, struct error 
 	return 0;
 }
 
-static int
-load(struct prices *p, const char *path, struct error *err)
+int
+prices_load_file(struct prices *p, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	int result = file_load(path, FILE_LIMIT, &text, err);
@@ -155,33 +176,41 @@ load(struct prices *p, const char *path, struct error *err)
 	return result;
 }
 
-/* A table that need not be there. */
-static int
-load_if_there(struct prices *p, const char *path, struct error *err)
+/* A table that need not be there. Takes the path over. */
+static void
+add_if_there(char ***files, char *path)
 {
 	if (path == NULL || (access(path, F_OK) == -1 && errno == ENOENT))
-		return 0;
-	return load(p, path, err);
+		free(path);
+	else
+		list_take(files, path);
+}
+
+char **
+prices_files(void)
+{
+	const char *path = getenv("AWF_PRICES");
+	char **files = NULL;
+
+	if (path != NULL && *path != '\0') {
+		list_add(&files, path);
+	} else {
+		add_if_there(&files, path_config(FILE_NAME));
+		add_if_there(&files, path_join(installation_share(), FILE_NAME));
+	}
+	return files;
 }
 
 int
 prices_load(struct prices *p, struct error *err)
 {
-	const char *path = getenv("AWF_PRICES");
-	char *own;
-	int result;
+	char **files = prices_files();
+	int result = 0;
 
-	*p = (struct prices){ NULL, 0 };
-	if (path != NULL && *path != '\0')
-		return load(p, path, err);
-	own = path_config(FILE_NAME);
-	result = load_if_there(p, own, err);
-	free(own);
-	if (result != 0)
-		return -1;
-	own = path_join(installation_share(), FILE_NAME);
-	result = load_if_there(p, own, err);
-	free(own);
+	*p = (struct prices)PRICES_INIT;
+	for (char **file = files; result == 0 && file != NULL && *file != NULL; file++)
+		result = prices_load_file(p, *file, err);
+	list_free(files);
 	return result;
 }
 
@@ -248,5 +277,5 @@ prices_free(struct prices *p)
 	for (size_t i = 0; i < p->count; i++)
 		free(p->list[i].pattern);
 	free(p->list);
-	*p = (struct prices){ NULL, 0 };
+	*p = (struct prices)PRICES_INIT;
 }

@@ -24,11 +24,17 @@ struct price {
 struct prices {
 	struct price *list;
 	size_t count;
+	char date[11];           /* 2026-11-22: the last that a table says it is of; "" */
 };
+#define PRICES_INIT { NULL, 0, "" }
 
-/* Loads $AWF_PRICES or, without it, the user's table and then the system's, as far as they
- * are there. ERROR_DEFINITION at FILE:LINE; ERROR_SYSTEM. */
+/* The tables that count: $AWF_PRICES or, without it, the user's and then the system's, as far
+ * as they are there. A list (base/list.h). */
+char **prices_files(void);
+/* Loads them all. ERROR_DEFINITION at FILE:LINE; ERROR_SYSTEM. */
 int prices_load(struct prices *p, struct error *err);
+/* Adds the lines of one. */
+int prices_load_file(struct prices *p, const char *path, struct error *err);
 /* Adds the lines of a table; path is for messages. */
 int prices_parse(struct prices *p, const char *text, const char *path, struct error *err);
 /* The first that fits; provider NULL: whatever it is. NULL: none. */

@@ -130,10 +130,11 @@ refuse_foreign_parent(const char *root, const char *parent, struct error *err)
 	return 0;
 }
 
+/* Those above a directory that is there: the root, or where it would be made. */
 static int
-refuse_foreign_parents(const char *root, struct error *err)
+refuse_foreign_parents(const char *root, const char *directory, struct error *err)
 {
-	char *path = realpath(root, NULL), *end;
+	char *path = realpath(directory, NULL), *end;
 	int failed = path == NULL ?
 	    error_errno(err, ERROR_SYSTEM, root, "unable to look at the storage") : 0;
 
@@ -159,7 +160,68 @@ refuse_foreign(const char *root, struct error *err)
 	if (status.st_mode & S_IWOTH)
 		return error_set(err, ERROR_SYSTEM, root,
 		    "the storage may be written by everybody: chmod o-w");
-	return refuse_foreign_parents(root, err);
+	return refuse_foreign_parents(root, root, err);
+}
+
+/* The directory itself, or the nearest above it that is there. In memory of its own. */
+static char *
+nearest_directory(const char *path)
+{
+	char *nearest = path_normal(path), *above;
+	struct stat status;
+
+	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
+	    strcmp(nearest, "/") != 0) {
+		above = path_directory(nearest);
+		free(nearest);
+		nearest = above;
+	}
+	return nearest;
+}
+
+/* As storage_make_directory() would find it: there, and one that can be written, or not there. */
+static int
+check_directory(const char *path, struct error *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) != 0)
+		return errno == ENOENT ? 0 :
+		    error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
+	if (!S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
+	if (access(path, R_OK | W_OK | X_OK) != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to write in it");
+	return 0;
+}
+
+int
+storage_check(const struct storage *s, bool *there, struct error *err)
+{
+	char *nearest = nearest_directory(s->root);
+	enum sync_mode mode;
+	int failed = sync_mode_from_environment(&mode, err);
+
+	*there = access(s->root, F_OK) == 0;
+	if (failed == 0 && !path_is_directory(nearest))
+		failed = error_set(err, ERROR_SYSTEM, nearest, "not a directory: move it away");
+	if (failed == 0)
+		failed = refuse_remote(nearest, err);
+	if (failed == 0 && *there)
+		failed = refuse_foreign(s->root, err);
+	else if (failed == 0 && (failed = refuse_foreign_parent(s->root, nearest, err)) == 0)
+		failed = refuse_foreign_parents(s->root, nearest, err);
+	if (failed == 0 && access(nearest, R_OK | W_OK | X_OK) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, nearest, *there ? "unable to write in it" :
+		    "unable to make the storage in it (AWF_STORAGE names another place)");
+	for (size_t i = 0; failed == 0 && i < sizeof directories / sizeof directories[0]; i++) {
+		char *path = path_join(s->root, directories[i]);
+
+		failed = check_directory(path, err);
+		free(path);
+	}
+	free(nearest);
+	return failed;
 }
 
 static int
@@ -438,6 +500,21 @@ storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
 	*entries = list.entries;
 	*count = list.count;
 	return 0;
+}
+
+static bool
+count_run(void *context, const char *run_id)
+{
+	(void)run_id;
+	++*(size_t *)context;
+	return false;
+}
+
+int
+storage_count(const struct storage *s, size_t *count, struct error *err)
+{
+	*count = 0;
+	return each_run(s, count_run, count, err);
 }
 
 static void

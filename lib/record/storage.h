@@ -33,6 +33,9 @@ int storage_locate(struct storage *s, struct error *err);
 int storage_prepare(struct storage *s, struct error *err);
 /* The same at a place of its own, absolute. */
 int storage_prepare_at(struct storage *s, const char *root, struct error *err);
+/* What of a located storage storage_prepare() would refuse, and whether it can be written;
+ * of one that is not there yet (*there), whether it can be made. Makes nothing. */
+int storage_check(const struct storage *s, bool *there, struct error *err);
 void storage_close(struct storage *s);
 
 /* A directory (0700) in the storage, if it is not there. A link in its place is refused.
@@ -77,6 +80,8 @@ const char *storage_short_id(const struct storage *s, const char *run_id, char o
 struct run_entry { char run_id[ID_SIZE]; int64_t started; /* µs since 1970 */ };
 int storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
     struct error *err);
+/* How many there are; no transcript is opened. */
+int storage_count(const struct storage *s, size_t *count, struct error *err);
 
 /* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK). The
  * owner itself must not ask: closing the file would free its lock. */

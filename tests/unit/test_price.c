@@ -109,7 +109,7 @@ static const struct {
 static void
 test_costs(void **state)
 {
-	struct prices prices = { NULL, 0 };
+	struct prices prices = PRICES_INIT;
 	struct error err = ERROR_INIT;
 
 	(void)state;
@@ -126,6 +126,34 @@ test_costs(void **state)
 	prices_free(&prices);
 }
 
+static const struct {
+	const char *text, *date;
+} dated[] = {
+	{ "", "" },
+	{ "# date: 2026-11-22", "2026-11-22" },
+	{ "#date:2026-11-22\t\r\n# date: tomorrow\none/* 1 2\n", "2026-11-22" },
+	{ "# date: 2026-01-01\n# date: 2026-11-22\n", "2026-11-22" },
+	{ "# date: 2026-11-22 or so", "" },
+	{ "# date: 2026-11-2", "" },
+	{ "# the date: 2026-11-22", "" },
+	{ "one/* 1 2 # date: 2026-11-22", "" },
+};
+
+static void
+test_dates(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(dated); i++) {
+		struct prices prices = PRICES_INIT;
+		struct error err = ERROR_INIT;
+
+		assert_int_equal(prices_parse(&prices, dated[i].text, "prices", &err), 0);
+		assert_string_equal(prices.date, dated[i].date);
+		prices_free(&prices);
+		assert_string_equal(prices.date, "");
+	}
+}
+
 static const char *const wrong[] = { "one/x", "one/x 1", "one 1 2", "one/x 1 2 3 4 5",
 	"one/x 1 two", "one/x - 2", "one/x 1 2 x" };
 
@@ -134,7 +162,7 @@ test_wrong(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(wrong); i++) {
-		struct prices prices = { NULL, 0 };
+		struct prices prices = PRICES_INIT;
 		struct error err = ERROR_INIT;
 
 		assert_int_equal(prices_parse(&prices, wrong[i], "prices", &err), -1);
@@ -152,6 +180,7 @@ main(void)
 		cmocka_unit_test(test_shown),
 		cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_costs),
+		cmocka_unit_test(test_dates),
 		cmocka_unit_test(test_wrong)
 	};
 

@@ -108,6 +108,77 @@ test_prepare_makes_private_directories(void **state)
 	storage_close(&s);
 }
 
+/* What is wrong with a storage at "storage", and what is said of it. */
+static void
+spoil(const char *storage, const char *how)
+{
+	char *path = path_join(storage, how);
+
+	if (strcmp(how, "new") == 0 || strcmp(how, "deep/er") == 0)
+		return;
+	if (strcmp(how, "file") == 0) {
+		record_put(storage, "x", 1);
+	} else if (strcmp(how, "sync") == 0) {
+		setenv("AWF_SYNC", "somewhat", 1);
+	} else {
+		assert_int_equal(mkdir(storage, 0700), 0);
+		if (strcmp(how, "open") == 0)
+			assert_int_equal(chmod(storage, 0777), 0);
+		else if (strcmp(how, "empty") != 0)
+			record_put(path, "x", 1);
+	}
+	free(path);
+}
+
+static void
+test_check_says_what_prepare_would(void **state)
+{
+	static const struct {
+		const char *how, *below, *message; /* NULL: all is well */
+	} cases[] = {
+		{ "new", "", NULL },
+		{ "deep/er", "/deep/er", NULL },
+		{ "empty", "", NULL },
+		{ "file", "", "not a directory: move it away" },
+		{ "file", "/deep/er", "not a directory: move it away" },
+		{ "runs", "", "not a directory: move it away" },
+		{ "open", "", "the storage may be written by everybody: chmod o-w" },
+		{ "open", "/deep", "may be written by everybody: chmod o-w" },
+		{ "sync", "", "somewhat" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct error checked = ERROR_INIT, refused = ERROR_INIT;
+		char *storage, *root;
+		struct storage s;
+		bool there;
+		int failed;
+
+		fresh_storage(NULL);
+		storage = memory_text(getenv("AWF_STORAGE"));
+		root = memory_format("%s%s", storage, cases[i].below);
+		setenv("AWF_STORAGE", root, 1);
+		spoil(storage, cases[i].how);
+		assert_int_equal(storage_locate(&s, NULL), 0);
+		failed = storage_check(&s, &there, &checked);
+		assert_int_equal(failed, cases[i].message == NULL ? 0 : -1);
+		if (failed != 0 && strstr(checked.message, cases[i].message) == NULL)
+			fail_msg("%s: %s", cases[i].how, checked.message);
+		/* It was not made. */
+		assert_int_equal(access(root, F_OK) == 0, there);
+		storage_close(&s);
+		assert_int_equal(storage_prepare(&s, &refused), failed);
+		if (failed == 0) {
+			assert_int_equal(storage_check(&s, &there, &checked), 0);
+			assert_true(there);
+			storage_close(&s);
+		}
+		free(root);
+		free(storage);
+	}
+}
+
 static void
 test_open_follows_no_link(void **state)
 {
@@ -262,6 +333,8 @@ test_list(void **state)
 	assert_string_equal(entries[2].run_id, FIRST);
 	assert_int_equal(entries[0].started - entries[1].started, 1);
 	free(entries);
+	assert_int_equal(storage_count(&s, &count, NULL), 0);
+	assert_int_equal(count, 3);
 	free(junk);
 	storage_close(&s);
 }
@@ -276,6 +349,8 @@ test_a_storage_never_used_has_no_runs(void **state)
 	(void)state;
 	assert_int_equal(storage_locate(&s, NULL), 0);
 	assert_int_equal(storage_list(&s, &entries, &count, NULL), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(storage_count(&s, &count, NULL), 0);
 	assert_int_equal(count, 0);
 	storage_close(&s);
 }
@@ -528,6 +603,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_locate),
 		TEST(test_prepare_makes_private_directories),
+		TEST(test_check_says_what_prepare_would),
 		TEST(test_open_follows_no_link),
 		TEST(test_resolve),
 		TEST(test_resolve_a_path_into_the_storage),

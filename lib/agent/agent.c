@@ -436,6 +436,13 @@ find_in(const char *directory, const char *file)
 	return found;
 }
 
+char **
+agent_directories(const char *workflow_directory)
+{
+	return definition_directories(&(struct definition_places){ .kind = "agents",
+	    .workflow_directory = workflow_directory });
+}
+
 char *
 agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err)

@@ -69,6 +69,8 @@ struct agent {
  * where was looked. */
 char *agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err);
+/* Those directories; a list (base/list.h). */
+char **agent_directories(const char *workflow_directory);
 /* 0, or -1 with nothing to free: ERROR_DEFINITION with FILE:LINE, or ERROR_SYSTEM. */
 int agent_load(struct agent *a, const char *path, struct error *err);
 /* The same from the bytes of a file, which are changed. */

@@ -306,49 +306,29 @@ definition_exists(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Where definitions are looked for, as they are found, or to be named if none is. */
-struct search {
-	const char *kind;
-	const char *const *names;
-	char **looked;           /* directories; ends with NULL */
-	size_t looked_count;
-	char *found;
-};
+/* Where definitions are looked for. */
 
 static void
-look_in(struct search *s, const char *directory)
+add_directory(char ***directories, const char *directory)
 {
-	char *path;
-
-	for (size_t i = 0; i < s->looked_count; i++)
-		if (strcmp(s->looked[i], directory) == 0)
-			return;
-	if (s->found != NULL)
-		return;
-	add_name(&s->looked, &s->looked_count, memory_text(directory));
-	for (size_t i = 0; s->found == NULL && s->names[i] != NULL; i++) {
-		path = path_join(directory, s->names[i]);
-		if (definition_exists(path))
-			s->found = path;
-		else
-			free(path);
-	}
+	if (!list_has(*directories, directory))
+		list_add(directories, directory);
 }
 
 static void
-look_below(struct search *s, const char *parent, const char *between)
+add_below(char ***directories, const char *parent, const char *between, const char *kind)
 {
 	char *directory;
 
 	if (parent == NULL || *parent == '\0')
 		return;
-	directory = memory_format("%s/%s%s", parent, between, s->kind);
-	look_in(s, directory);
+	directory = memory_format("%s/%s%s", parent, between, kind);
+	add_directory(directories, directory);
 	free(directory);
 }
 
 static void
-look_in_list(struct search *s, const char *list)
+add_list(char ***directories, const char *list)
 {
 	char *directory;
 	size_t len;
@@ -357,7 +337,7 @@ look_in_list(struct search *s, const char *list)
 		len = strcspn(list, ":");
 		directory = memory_copy(list, len);
 		if (len > 0)
-			look_in(s, directory);
+			add_directory(directories, directory);
 		free(directory);
 		list += len + (list[len] == ':');
 	}
@@ -389,16 +369,16 @@ list_names(const char *directory, const char *but, char ***names, size_t *count)
 
 /* Says where was looked, and what there is that may be meant. */
 static void
-not_found(const struct search *s, const char *what, struct error *err)
+not_found(char *const *directories, const char *what, struct error *err)
 {
 	char **names = NULL, *wanted = stem(what);
 	struct buffer text = BUFFER_INIT;
 	const char *near = NULL;
 	size_t count = 0;
 
-	for (size_t i = 0; i < s->looked_count; i++) {
-		buffer_format(&text, "%s%s", i > 0 ? ", " : "", s->looked[i]);
-		list_names(s->looked[i], wanted, &names, &count);
+	for (; directories != NULL && *directories != NULL; directories++) {
+		buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", *directories);
+		list_names(*directories, wanted, &names, &count);
 	}
 	if (count > 0)
 		near = text_suggest(wanted, (const char *const *)(uintptr_t)names);
@@ -423,29 +403,47 @@ lies_here(const char *directory)
 	return lies;
 }
 
+char **
+definition_directories(const struct definition_places *places)
+{
+	const char *config = getenv("XDG_CONFIG_HOME");
+	char **all = NULL;
+
+	if (places->beside != NULL)
+		add_directory(&all, places->beside);
+	add_list(&all, places->first);
+	if (!places->elsewhere)
+		add_directory(&all, places->kind);
+	if (!places->elsewhere || !lies_here(places->workflow_directory))
+		add_below(&all, places->workflow_directory, "", places->kind);
+	if (config != NULL && *config == '/')
+		add_below(&all, config, "awf/", places->kind);
+	else
+		add_below(&all, path_home(), ".config/awf/", places->kind);
+	add_list(&all, places->user);
+	add_below(&all, installation_share(), "", places->kind);
+	add_list(&all, places->last);
+	return all;
+}
+
 char *
 definition_find(const struct definition_places *places, const char *what,
     const char *const *names, struct error *err)
 {
-	struct search s = { .kind = places->kind, .names = names };
-	const char *config = getenv("XDG_CONFIG_HOME");
+	char **directories = definition_directories(places), *found = NULL;
 
-	if (places->beside != NULL)
-		look_in(&s, places->beside);
-	look_in_list(&s, places->first);
-	if (!places->elsewhere)
-		look_in(&s, places->kind);
-	if (!places->elsewhere || !lies_here(places->workflow_directory))
-		look_below(&s, places->workflow_directory, "");
-	if (config != NULL && *config == '/')
-		look_below(&s, config, "awf/");
-	else
-		look_below(&s, path_home(), ".config/awf/");
-	look_in_list(&s, places->user);
-	look_below(&s, installation_share(), "");
-	look_in_list(&s, places->last);
-	if (s.found == NULL)
-		not_found(&s, what, err);
-	list_free(s.looked);
-	return s.found;
+	for (char **directory = directories; found == NULL && directory != NULL &&
+	    *directory != NULL; directory++)
+		for (size_t i = 0; found == NULL && names[i] != NULL; i++) {
+			char *path = path_join(*directory, names[i]);
+
+			if (definition_exists(path))
+				found = path;
+			else
+				free(path);
+		}
+	if (found == NULL)
+		not_found(directories, what, err);
+	list_free(directories);
+	return found;
 }

@@ -88,6 +88,8 @@ struct definition_places {
 	const char *last;               /* directories, with colons between */
 };
 
+/* The directories, each once; a list (base/list.h). They need not be there. */
+char **definition_directories(const struct definition_places *places);
 /* The first of the file names (ends with NULL). In memory of its own. ERROR_DEFINITION
  * with place what, listing where was looked, with a suggestion. */
 char *definition_find(const struct definition_places *places, const char *what,

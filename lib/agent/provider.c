@@ -6,6 +6,7 @@
  */
 #include "agent/provider.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -93,26 +94,78 @@ provider_refused(const char *message)
 	return end == NULL ? NULL : memory_copy(at, (size_t)(end - at));
 }
 
+#define PROGRAM_BEGIN "awf-provider-"
+
+/* Where they are looked for, with colons between. In memory of its own. */
+static char *
+provider_path(void)
+{
+	const char *first = getenv("AWF_PROVIDER_PATH"), *last = getenv("PATH");
+	char *own = libexec_path();
+	char *path = memory_format("%s:%s:%s", first != NULL ? first : "", own,
+	    last != NULL ? last : "");
+
+	free(own);
+	return path;
+}
+
 char *
 provider_find(const char *name, struct error *err)
 {
-	char *program, *own, *path = NULL;
+	char *program, *list, *path;
 
 	if (!name_valid(name)) {
 		provider_unknown(name, err);
 		return NULL;
 	}
-	program = memory_format("awf-provider-%s", name);
-	own = libexec_path();
-	const char *const lists[] = { getenv("AWF_PROVIDER_PATH"), own, getenv("PATH") };
-	for (size_t i = 0; i < sizeof lists / sizeof lists[0] && path == NULL; i++)
-		if (lists[i] != NULL)
-			path = path_search(lists[i], program);
+	program = memory_format(PROGRAM_BEGIN "%s", name);
+	list = provider_path();
+	path = path_search(list, program);
 	free(program);
-	free(own);
+	free(list);
 	if (path == NULL)
 		provider_unknown(name, err);
 	return path;
+}
+
+/* Adds what is so called in a directory, in the order of the names. */
+static void
+list_directory(const char *directory, char ***found)
+{
+	const size_t begin = sizeof PROGRAM_BEGIN - 1;
+	struct dirent **entries;
+	int count = scandir(directory, &entries, NULL, alphasort);
+
+	for (int i = 0; i < count; i++) {
+		const char *program = entries[i]->d_name, *name = program + begin;
+
+		if (strncmp(program, PROGRAM_BEGIN, begin) == 0 && name_valid(name) &&
+		    !list_has(*found, name)) {
+			char *path = path_search(directory, program);
+
+			if (path != NULL)
+				list_add(found, name);
+			free(path);
+		}
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+}
+
+char **
+provider_list(void)
+{
+	char **found = NULL, *list = provider_path(), *rest = list;
+	const char *directory;
+
+	for (const char *const *known = names; *known != NULL; known++)
+		list_add(&found, *known);
+	while ((directory = strsep(&rest, ":")) != NULL)
+		if (*directory != '\0')
+			list_directory(directory, &found);
+	free(list);
+	return found;
 }
 
 /* Whether a list of words with colons between them has prefix and name as one. */
@@ -176,13 +229,12 @@ provider_check(const char *name, struct error *err)
 	return path == NULL ? -1 : 0;
 }
 
-/* This process's environment and the keys that are not in it. */
-static void
-provider_environment(const struct provider *p, struct environment *e)
+void
+provider_environment(const struct keys *keys, struct environment *e)
 {
 	environment_begin(e);
-	for (size_t i = 0; p->keys != NULL && i < p->keys->count; i++)
-		environment_set(e, p->keys->names[i], keys_value(p->keys, p->keys->names[i]));
+	for (size_t i = 0; keys != NULL && i < keys->count; i++)
+		environment_set(e, keys->names[i], keys_value(keys, keys->names[i]));
 }
 
 static int
@@ -196,7 +248,7 @@ provider_spawn(struct provider *p, struct error *err)
 
 	if (argv[0] == NULL)
 		return -1;
-	provider_environment(p, &environment);
+	provider_environment(p->keys, &environment);
 	spec.environment = environment.list;
 	status = process_start(&p->process, &spec, NULL, err);
 	environment_free(&environment);

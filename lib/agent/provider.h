@@ -50,6 +50,13 @@ bool provider_only_reads(const char *name, char *const *tools);
  * beside this program, $PATH. ERROR_DEFINITION with a suggestion. */
 char *provider_find(const char *name, struct error *err);
 
+/* The names of all that are found so: first those that come with AWF, whether they are there
+ * or not. A list (base/list.h). */
+char **provider_list(void);
+/* What a provider's process finds: this environment, and the keys of the keys file that are
+ * not in it; keys may be NULL. */
+void provider_environment(const struct keys *keys, struct environment *e);
+
 /* Whether there is such a provider: those that come with AWF need not be looked for until
  * they are started. ERROR_DEFINITION. */
 int provider_check(const char *name, struct error *err);
@@ -67,8 +74,7 @@ char *provider_refused(const char *message);
 
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
-/* Starts it, if it does not run, with the whole environment and the keys of the keys
- * file that are not in it. Its stderr is ours. It lives on whatever is ended around it. */
+/* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on whatever is ended around it. */
 int provider_start(struct provider *p, struct error *err);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");

@@ -148,20 +148,45 @@ path_from_here(const struct composition *c, char *path)
 
 /* Skills. */
 
+/* The user's, of other programs too; NULL without a home. In memory of its own. */
+static char *
+users_places(void)
+{
+	const char *home = path_home();
+
+	return home == NULL ? NULL :
+	    memory_format("%s/.agents/skills:%s/.claude/skills", home, home);
+}
+
+static struct definition_places
+places(const char *user, const char *workflow_directory)
+{
+	return (struct definition_places){ .kind = "skills",
+	    .first = ".awf/skills:.agents/skills:.claude/skills", .user = user,
+	    .workflow_directory = workflow_directory };
+}
+
+char **
+skill_directories(const char *workflow_directory)
+{
+	char *user = users_places(), **directories;
+	const struct definition_places all = places(user, workflow_directory);
+
+	directories = definition_directories(&all);
+	free(user);
+	return directories;
+}
+
 static char *
 find_skill(struct composition *c, const char *name, const char *workflow_directory,
     struct error *err)
 {
-	const char *home = getenv("HOME");
-	char *file = memory_format("%s/" SKILL_FILE, name), *path, *user = NULL;
+	char *file = memory_format("%s/" SKILL_FILE, name), *user = users_places(), *path;
+	const struct definition_places all = places(user, workflow_directory);
 	const char *const names[] = { file, NULL };
 	struct error why = ERROR_INIT;
 
-	if (home != NULL && *home == '/')
-		user = memory_format("%s/.agents/skills:%s/.claude/skills", home, home);
-	path = definition_find(&(struct definition_places){ .kind = "skills",
-	    .first = ".awf/skills:.agents/skills:.claude/skills", .user = user,
-	    .workflow_directory = workflow_directory }, name, names, &why);
+	path = definition_find(&all, name, names, &why);
 	if (path == NULL)
 		error_set(err, why.code, c->agent->skills_place, "skills: %s: %s", file,
 		    why.message);

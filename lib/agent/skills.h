@@ -19,6 +19,8 @@
 /* 1 to 64 of a-z 0-9, with single hyphens between them. */
 bool skill_name_valid(const char *name);
 
+/* Where they are looked for; a list (base/list.h). */
+char **skill_directories(const char *workflow_directory);
 /* Finds what the agent's file asks for and puts it at the end of its system prompt.
  * ERROR_DEFINITION, listing where was looked. */
 int skills_compose(struct agent *a, bool reads, const char *workflow_directory,

@@ -400,6 +400,17 @@ comes_along(const char *directories, const char *file)
 	return comes;
 }
 
+char **
+tool_directories(const char *workflow_directory)
+{
+	char *own = libexec_path();
+	char **directories = definition_directories(&(struct definition_places){ .kind = "tools",
+	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own });
+
+	free(own);
+	return directories;
+}
+
 char *
 tool_find(const char *name, const char *workflow_directory, struct error *err)
 {

@@ -74,6 +74,8 @@ int tool_names_read(const struct definition *d, const struct definition_key *key
  * memory of its own.
  * ERROR_DEFINITION lists where was looked. */
 char *tool_find(const char *name, const char *workflow_directory, struct error *err);
+/* Those directories, for a tool that does not come with AWF; a list (base/list.h). */
+char **tool_directories(const char *workflow_directory);
 /* Finds it and loads it. tool_load_form() loads one of which there may be no more than
  * its file. */
 int tool_load(struct tool *t, const char *name, const char *workflow_directory,

@@ -1,12 +1,13 @@
 /*
  * awf: `awf NAME …` is awf-NAME, from beside this program, else from PATH, as git does it; and
- * what is no program of its own: init, help.
+ * what is no program of its own: init, doctor, help.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "awf/doctor.h"
 #include "awf/init.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -27,6 +28,7 @@ static const struct command {
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "ctl", "awf-ctl", "decide about calls that wait, cancel and remove runs" },
+	{ "doctor", NULL, "say what is there of providers, keys, sandbox and so on, and what is missing" },
 	{ "help", NULL, "show the manual page of a command" },
 	{ NULL, NULL, NULL },
 };
@@ -181,6 +183,8 @@ main(int argc, char **argv)
 	command = find(argv[1]);
 	if (command != NULL && strcmp(command->name, "init") == 0)
 		return begin(argv + 2);
+	if (command != NULL && strcmp(command->name, "doctor") == 0)
+		return doctor(argc - 1, argv + 1);
 	if (command != NULL && command->program == NULL)
 		return argc > 3 ? usage(argv[3], "one COMMAND only") : show_manual(argv[2]);
 	if (command != NULL)

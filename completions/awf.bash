@@ -4,7 +4,7 @@ _awf()
 	local cur=${COMP_WORDS[COMP_CWORD]}
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W 'init run step log list show verify ctl tail replay help --help --version' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log list show verify ctl tail replay help --help --version' -- "$cur")
 		return
 	fi
 	# Behind a command stands what stands behind its program.
@@ -13,7 +13,10 @@ _awf()
 		mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return ;;
 	help)
-		mapfile -t COMPREPLY < <(compgen -W 'init run step log show verify ctl' -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W 'init doctor run step log show verify ctl' -- "$cur")
+		return ;;
+	doctor)
+		mapfile -t COMPREPLY < <(compgen -W '--json -q --quiet --help' -- "$cur")
 		return ;;
 	log) COMP_WORDS[1]=tail ;;
 	show) COMP_WORDS[1]=replay ;;

@@ -177,21 +177,29 @@ skill_directories(const char *workflow_directory)
 	return directories;
 }
 
-static char *
-find_skill(struct composition *c, const char *name, const char *workflow_directory,
-    struct error *err)
+char *
+skill_find(const char *name, const char *workflow_directory, struct error *err)
 {
 	char *file = memory_format("%s/" SKILL_FILE, name), *user = users_places(), *path;
 	const struct definition_places all = places(user, workflow_directory);
 	const char *const names[] = { file, NULL };
-	struct error why = ERROR_INIT;
 
-	path = definition_find(&all, name, names, &why);
-	if (path == NULL)
-		error_set(err, why.code, c->agent->skills_place, "skills: %s: %s", file,
-		    why.message);
+	path = definition_find(&all, name, names, err);
 	free(user);
 	free(file);
+	return path;
+}
+
+static char *
+find_skill(struct composition *c, const char *name, const char *workflow_directory,
+    struct error *err)
+{
+	struct error why = ERROR_INIT;
+	char *path = skill_find(name, workflow_directory, &why);
+
+	if (path == NULL)
+		error_set(err, why.code, c->agent->skills_place, "skills: %s/" SKILL_FILE ": %s", name,
+		    why.message);
 	return path == NULL ? NULL : path_from_here(c, path);
 }
 

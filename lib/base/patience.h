@@ -84,6 +84,8 @@ patience_of(int ms)
 #define MCP_STARTUP_LIMIT_MS 60000
 #define BASH_LIMIT_MS 120000
 #define CONNECT_LIMIT_MS 10000
+/* For a program to say what it has (--check). */
+#define CHECK_LIMIT_MS 10000
 /* Without a byte of an answer. */
 #define STALL_LIMIT_MS 300000
 

@@ -74,6 +74,7 @@ load ../support/helpers
 		tail awf-tail
 		list awf-ctl
 		init awf
+		doctor awf
 		report awf-report
 	END
 	rm bin/man

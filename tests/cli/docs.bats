@@ -39,7 +39,10 @@ programs() { (cd "$BUILD/bin" && ls awf*); }
 		[[ $output == "usage: $program "* ]]
 		# Those of its commands too.
 		for command in $(sed -n 's/^  \([a-z]*\) .*/\1/p' <<<"$output"); do
-			[[ $program != awf-ctl || $command = list ]] || output+=$'\n'$(awf-ctl "$command" --help)
+			case "$program $command" in
+			'awf-ctl list') ;;
+			awf-ctl* | 'awf doctor') output+=$'\n'$("$program" "$command" --help) ;;
+			esac
 		done
 		for option in $(grep -o '^ *\(-., \)\?--[a-z-]*' <<<"$output" | grep -o -- '--[a-z-]*'); do
 			grep -q -- "Fl -${option#--}\b" "$page" || { echo "$page: $option"; false; }
@@ -90,6 +93,9 @@ programs() { (cd "$BUILD/bin" && ls awf*); }
 	COMP_WORDS=(awf-step -a res) COMP_CWORD=2
 	_awf_step
 	same "${COMPREPLY[*]}" researcher.md
+	COMP_WORDS=(awf doctor --j) COMP_CWORD=2
+	_awf
+	same "${COMPREPLY[*]}" --json
 	COMP_WORDS=(awf-step x -- cat brief.a) COMP_CWORD=4
 	_awf_step
 	same "${COMPREPLY[*]}" brief.awf

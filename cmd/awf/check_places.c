@@ -1,0 +1,194 @@
+/* The sandbox is made, without anything in it; so is what a replay runs in. The storage and
+ * the tables of prices are read as others read them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "awf/checks.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "exec/confine.h"
+#include "exec/libexec.h"
+#include "json/scan.h"
+#include "record/price.h"
+#include "record/storage.h"
+#include "record/view.h"
+
+#define SCARCE ((int64_t)1 << 30)
+
+/* ---- sandbox ---- */
+
+static void
+judge_machine(struct findings *f, struct span answer)
+{
+	struct buffer parts = BUFFER_INIT;
+	long long landlock = 0;
+	char *message = span_text(span_member(answer, "message"));
+
+	if (!span_true(span_member(answer, "ready"))) {
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "%s",
+		    message != NULL ? message : "awf-sandbox does not say whether it works");
+	} else {
+		if (span_integer(span_member(answer, "landlock"), &landlock) && landlock > 0)
+			buffer_format(&parts, "Landlock (version %lld), ", landlock);
+		if (span_true(span_member(answer, "namespaces")))
+			buffer_text(&parts, "namespaces, ");
+		if (span_true(span_member(answer, "seccomp")))
+			buffer_text(&parts, "seccomp, ");
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "tools", "%.*s",
+		    (int)(parts.len > 2 ? parts.len - 2 : 0), buffer_string(&parts));
+	}
+	free(message);
+	buffer_free(&parts);
+}
+
+static struct span
+answer_of(const struct body *b)
+{
+	size_t len = b->output.len, bad;
+
+	while (len > 0 && b->output.data[len - 1] == '\n')
+		len--;
+	return len > 0 && scan_check(b->output.data, len, &bad) == NULL ?
+	    span_of(b->output.data, len) : span_of(NULL, 0);
+}
+
+/* Once in its own directory, which is no home: what the machine has; and once here, where a
+ * step would be started. */
+static void
+check_tools_sandbox(struct findings *f)
+{
+	char *list = libexec_path(), *program = path_search(list, "awf-sandbox"), *directory;
+	char read_only[] = "--read-only", check[] = "--check", workspace[] = "--workspace";
+	struct span here;
+
+	free(list);
+	if (program == NULL) {
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "tools", "there is no awf-sandbox");
+		return;
+	}
+	directory = path_directory(program);
+	char *const machine_argv[] = { program, read_only, workspace, directory, check, NULL };
+	char *const here_argv[] = { program, read_only, check, NULL };
+	struct body bodies[] = { { .argv = machine_argv }, { .argv = here_argv } };
+
+	checks_ask(bodies, 2);
+	judge_machine(f, answer_of(&bodies[0]));
+	here = answer_of(&bodies[1]);
+	if (span_true(span_member(answer_of(&bodies[0]), "ready")) &&
+	    !span_true(span_member(here, "ready"))) {
+		char *message = span_text(span_member(here, "message"));
+
+		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "here", "%s",
+		    message != NULL ? message : "no sandbox");
+		free(message);
+	}
+	body_free(&bodies[0]);
+	body_free(&bodies[1]);
+	free(directory);
+	free(program);
+}
+
+static int
+do_nothing(void *context)
+{
+	(void)context;
+	return EXIT_SUCCESS;
+}
+
+static void
+check_replays_sandbox(struct findings *f)
+{
+	char *own = libexec_sibling("awf"), *directory = path_directory(own);
+	const struct confine_spec spec = { .workspace = directory };
+	struct error err = ERROR_INIT;
+	struct confine_end end;
+
+	if (confine_run(&spec, do_nothing, NULL, &end, &err) == 0)
+		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");
+	else
+		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay --isolation "
+		    "copy, or none", err.message);
+	free(directory);
+	free(own);
+}
+
+void
+check_sandbox(struct findings *f)
+{
+	check_tools_sandbox(f);
+	check_replays_sandbox(f);
+}
+
+/* ---- storage ---- */
+
+/* Of the file system of a directory, or of the one above it that is there; -1. */
+static int64_t
+free_space(const char *path)
+{
+	char *at = memory_text(path), *above;
+	struct statvfs fs;
+	int failed;
+
+	while ((failed = statvfs(at, &fs)) != 0 && errno == ENOENT && strcmp(at, "/") != 0) {
+		above = path_directory(at);
+		free(at);
+		at = above;
+	}
+	free(at);
+	return failed != 0 ? -1 : (int64_t)(fs.f_bavail * fs.f_frsize);
+}
+
+void
+check_storage(struct findings *f)
+{
+	struct storage s = { NULL };
+	struct error err = ERROR_INIT;
+	char runs[64] = "the first run makes it", text[32];
+	int64_t space;
+	size_t count;
+	bool there;
+
+	if (storage_locate(&s, &err) != 0 || storage_check(&s, &there, &err) != 0 ||
+	    (there && storage_count(&s, &count, &err) != 0)) {
+		findings_add_error(f, FINDING_STORAGE, FINDING_WRONG, "runs", &err);
+		storage_close(&s);
+		return;
+	}
+	if (there)
+		snprintf(runs, sizeof runs, "%zu %s", count, count == 1 ? "run" : "runs");
+	space = free_space(s.root);
+	findings_add(f, FINDING_STORAGE, space >= 0 && space < SCARCE ? FINDING_NOTE : FINDING_OK,
+	    "runs", "%s: %s, %s free%s", s.root, runs, space < 0 ? "?" :
+	    size_text(space, text, sizeof text), space >= 0 && space < SCARCE ?
+	    ", which is little (awf-ctl prune makes room)" : "");
+	storage_close(&s);
+}
+
+/* ---- prices ---- */
+
+void
+check_prices(struct findings *f)
+{
+	char **files = prices_files();
+
+	if (files == NULL)
+		findings_add(f, FINDING_PRICES, FINDING_NOTE, "tables",
+		    "there is none, so nobody knows what a model costs: see awf-prices(5)");
+	for (char **file = files; file != NULL && *file != NULL; file++) {
+		struct prices p = PRICES_INIT;
+		struct error err = ERROR_INIT;
+
+		if (prices_load_file(&p, *file, &err) != 0)
+			findings_add_error(f, FINDING_PRICES, FINDING_WRONG, "table", &err);
+		else
+			findings_add(f, FINDING_PRICES, FINDING_OK, "table", "%s: %zu %s%s%s", *file, p.count,
+			    p.count == 1 ? "price" : "prices", *p.date != '\0' ? ", of " : "", p.date);
+		prices_free(&p);
+	}
+	list_free(files);
+}

@@ -125,6 +125,17 @@ add_to(struct model_call ***list, size_t *count, struct model_call *call)
 	(*list)[(*count)++] = call;
 }
 
+static void
+take_from(struct model_call **list, size_t *count, const struct model_call *call)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *count; i++)
+		if (list[i] != call)
+			list[kept++] = list[i];
+	*count = kept;
+}
+
 /* The call that one is in: its id, a chain, names that. If it is not known, that which began
  * before it, or which is around what ended before it. */
 static struct model_call *
@@ -224,6 +235,15 @@ leave_work(struct model *m, struct model_call *c)
 }
 
 static void
+leave_rescues(const struct model_call *c)
+{
+	for (size_t i = 0; i < c->rescue_count; i++)
+		take_from(c->rescues[i]->rescuers, &c->rescues[i]->rescuer_count, c);
+	for (size_t i = 0; i < c->rescuer_count; i++)
+		take_from(c->rescuers[i]->rescues, &c->rescuers[i]->rescue_count, c);
+}
+
+static void
 free_call(struct model_call *c)
 {
 	free(c->id);
@@ -248,6 +268,7 @@ forget_done(struct model *m, struct model_call *c)
 
 		leave_tree(m, c);
 		leave_work(m, c);
+		leave_rescues(c);
 		if (model_find(m, c->id, strlen(c->id)) == c)
 			event_index_remove(&m->calls, bytes_key(c->id, strlen(c->id)));
 		event_index_remove(&m->events, c->start);

@@ -131,9 +131,11 @@ write_usage(const struct model *m, struct buffer *out)
 	writer_object_end(&w);
 }
 
-static void
-judge(struct outcome *o, const struct model *m, const char *path)
+void
+outcome_of(struct outcome *o, const struct model *m, const char *path)
 {
+	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .decided = ERROR_INIT,
+		.usage = BUFFER_INIT };
 	o->calls = m->begun;
 	o->decision = m->decision;
 	if (m->decision == RUN_FAILS)
@@ -156,12 +158,11 @@ outcome_read(struct outcome *o, const char *path, struct error *err)
 	struct model m;
 	int failed;
 
-	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .decided = ERROR_INIT,
-		.usage = BUFFER_INIT };
+	*o = (struct outcome){ .usage = BUFFER_INIT };
 	model_begin(&m, MODEL_OPEN);
 	failed = model_read_file(&m, path, err);
 	if (failed == 0)
-		judge(o, &m, path);
+		outcome_of(o, &m, path);
 	model_free(&m);
 	return failed;
 }

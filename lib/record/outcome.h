@@ -51,6 +51,8 @@ struct outcome {
 /* Reads the events of the last attempt in the transcript at path: linear in its size,
  * with memory for the calls that are open, failed or wait. */
 int outcome_read(struct outcome *o, const char *path, struct error *err);
+/* The same of a run whose model is at hand, of any level; path is where it was read. */
+void outcome_of(struct outcome *o, const struct model *m, const char *path);
 void outcome_free(struct outcome *o);
 
 #endif

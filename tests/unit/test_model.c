@@ -1,0 +1,321 @@
+/*
+ * record/model and record/event_index: what holds for every transcript. Random ones are made
+ * here from a seed; what the model says of single cases is in test_outcome.c,
+ * test_projection.c and the tests of the programs.
+ */
+#include <stdlib.h>
+
+#include "unit.h"
+
+#include "record.h"
+#include "record/event_index.h"
+#include "record/model.h"
+#include "record/outcome.h"
+
+/* ---- the index ---- */
+
+#define IDS 3000
+#define STEPS 60000
+
+static struct uuid
+id_of(size_t number)
+{
+	return (struct uuid){ 1 + number % 7, number };
+}
+
+static void
+test_index_holds_what_was_put_and_not_removed(void **state)
+{
+	static bool there[IDS];
+	struct event_index x = EVENT_INDEX_INIT;
+	size_t count = 0;
+
+	(void)state;
+	srand(7);
+	for (size_t step = 0; step < STEPS; step++) {
+		size_t number = (size_t)rand() % IDS;
+		bool put = rand() % (step < STEPS / 2 ? 2 : 4) == 0;
+
+		if (put)
+			event_index_put(&x, (struct indexed_event){ .id = id_of(number), .wall = (int64_t)number });
+		else
+			event_index_remove(&x, id_of(number));
+		count += (size_t)(put && !there[number]) - (size_t)(!put && there[number]);
+		there[number] = put;
+		assert_int_equal(x.count, count);
+		if (step % 5000 != 0)
+			continue;
+		for (size_t i = 0; i < IDS; i++) {
+			const struct indexed_event *found = event_index_find(&x, id_of(i));
+
+			assert_int_equal(found != NULL, there[i]);
+			if (found != NULL)
+				assert_int_equal(found->wall, i);
+		}
+	}
+	event_index_put(&x, (struct indexed_event){ .id = { 0, 0 } });
+	assert_null(event_index_find(&x, (struct uuid){ 0, 0 }));
+	event_index_free(&x);
+	assert_null(event_index_find(&x, id_of(1)));
+}
+
+/* ---- random transcripts ---- */
+
+#define CALLS 60
+
+struct random_run {
+	struct buffer lines;
+	long seq;
+	struct random_call {
+		char id[400];
+		long started, ended; /* seqs, which make event ids; 0: not */
+	} calls[CALLS];
+	size_t count;
+	long tool;               /* that is open; 0 */
+};
+
+/* One of the texts, as likely as each other. */
+#define ONE_OF(...) one_of((const char *const[]){ __VA_ARGS__, NULL })
+static const char *
+one_of(const char *const *texts)
+{
+	size_t count = 0;
+
+	while (texts[count] != NULL)
+		count++;
+	return texts[(size_t)rand() % count];
+}
+
+static long
+add(struct random_run *r, const char *type, long parent, long link, const char *payload)
+{
+	char links[64] = "", cause[48] = "null";
+
+	r->seq++;
+	if (parent != 0)
+		snprintf(cause, sizeof cause, "\"%08lx-0000-4000-8000-000000000000\"", parent);
+	if (link != 0)
+		snprintf(links, sizeof links, ",\"links\":[\"%08lx-0000-4000-8000-000000000000\"]", link);
+	buffer_format(&r->lines, "{\"seq\":%ld,\"timestamp\":\"2026-11-21T08:15:%02ld.%06ldZ\","
+	    "\"event_id\":\"%08lx-0000-4000-8000-000000000000\",\"run_id\":\"" RUN_ID "\","
+	    "\"parent_event_id\":%s%s,\"type\":\"%s\",\"path\":\"a\",\"iteration\":0,\"payload\":%s,"
+	    "\"prev\":\"" ZEROS "\"}\n", r->seq, r->seq / 100 % 60, r->seq, r->seq, cause, links, type, payload);
+	return r->seq;
+}
+
+static struct random_call *
+any_call(struct random_run *r)
+{
+	return r->count == 0 ? NULL : &r->calls[(size_t)rand() % r->count];
+}
+
+static void
+add_start(struct random_run *r)
+{
+	struct random_call *around = rand() % 3 != 0 ? any_call(r) : NULL, *given = any_call(r);
+	struct random_call *c = &r->calls[r->count];
+	const char *mode = ONE_OF("", "", "", ",\"mode\":\"try\"", ",\"mode\":\"allow-failure\"",
+	    ",\"mode\":\"rescue\"", ",\"strategy\":\"any\"", ",\"strategy\":\"best-effort\"");
+	const char *name = ONE_OF("a", "b", "c");
+	char payload[1024];
+	long parent;
+
+	if (r->count == CALLS || (around != NULL && (around->ended != 0 || strlen(around->id) > 300)))
+		return;
+	snprintf(c->id, sizeof c->id, "%s%s%s:%zu:%d", around != NULL ? around->id : "",
+	    around != NULL ? "/" : "", name, r->count, rand() % 2);
+	parent = given != NULL && given->ended != 0 ? given->ended : around != NULL ? around->started : 1;
+	if (r->tool != 0 && rand() % 4 == 0)
+		parent = r->tool;
+	given = any_call(r);
+	snprintf(payload, sizeof payload, "{\"name\":\"%s\",\"kind\":\"command\",\"call\":\"%s\","
+	    "\"input_sha256\":\"%d\",\"try\":%d%s}", name, c->id, rand() % 2, rand() % 3, mode);
+	c->ended = 0;
+	r->count++;
+	c->started = add(r, "step.started", parent, given != NULL ? given->ended : 0, payload);
+}
+
+static void
+add_end(struct random_run *r)
+{
+	struct random_call *c = any_call(r);
+	char payload[1024];
+
+	if (c == NULL || c->ended != 0)
+		return;
+	snprintf(payload, sizeof payload, "{\"call\":\"%s\"%s%s}", c->id,
+	    ONE_OF("", "", "", ",\"skipped\":\"by_user\"", ",\"skipped\":\"upstream_failed\"",
+	    ",\"error\":{\"code\":\"exit_status\",\"message\":\"m\"}",
+	    ",\"error\":{\"code\":\"schema\",\"message\":\"n\"}", ",\"error\":{\"code\":\"cancelled\"}",
+	    ",\"error\":{\"code\":\"waiting\"}", ",\"error\":{\"code\":\"downstream_closed\"}",
+	    ",\"error\":{\"code\":\"waiting\"},\"approval\":{\"asks\":\"completion\"}",
+	    ",\"outcome\":\"failure\",\"reason\":\"r\"", ",\"outcome\":\"success\""),
+	    ONE_OF("", "", ",\"retries\":[{}]", ",\"retries\":[{},{}]"));
+	c->ended = add(r, "step.completed", c->started, 0, payload);
+}
+
+static void
+add_other(struct random_run *r)
+{
+	struct random_call *c = any_call(r);
+
+	if (r->tool != 0) {
+		add(r, "tool.result", r->tool, 0, "{}");
+		r->tool = 0;
+	} else if (rand() % 2 == 0) {
+		r->tool = add(r, "tool.call", c != NULL ? c->started : 0, 0, "{\"name\":\"t\"}");
+	} else if (c != NULL && c->ended != 0) {
+		char payload[600];
+
+		snprintf(payload, sizeof payload, "{\"call\":\"%s\",\"approval\":{\"decides\":\"x\","
+		    "\"decision\":\"completed\"}}", c->id);
+		add(r, "step.completed", c->ended, 0, payload);
+	} else {
+		add(r, "message.assistant", c != NULL ? c->started : 0, 0,
+		    "{\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}");
+	}
+}
+
+static void
+make_run(struct random_run *r, unsigned seed)
+{
+	srand(seed);
+	*r = (struct random_run){ .lines = BUFFER_INIT };
+	for (int attempt = 1, attempts = 1 + rand() % 2; attempt <= attempts; attempt++) {
+		add(r, "run.started", 0, 0, "{\"name\":\"w\",\"attempt\":1}");
+		r->count = 0;
+		r->tool = 0;
+		for (int steps = rand() % 150; steps > 0; steps--)
+			switch (rand() % 5) {
+			case 0:
+			case 1:
+				add_start(r);
+				break;
+			case 2:
+			case 3:
+				add_end(r);
+				break;
+			default:
+				add_other(r);
+			}
+	}
+}
+
+static void
+assert_same_outcome(const struct model *a, const struct model *b, const char *path, unsigned seed)
+{
+	struct outcome x, y;
+
+	outcome_of(&x, a, path);
+	outcome_of(&y, b, path);
+	if (x.failed != y.failed || x.waiting != y.waiting || strcmp(x.first_failed, y.first_failed) != 0)
+		print_message("seed %u\n", seed);
+	assert_int_equal(x.calls, y.calls);
+	assert_int_equal(x.failed, y.failed);
+	assert_string_equal(x.first_failed, y.first_failed);
+	assert_string_equal(x.repeated_by, y.repeated_by);
+	assert_int_equal(x.error.code, y.error.code);
+	assert_string_equal(x.error.message, y.error.message);
+	assert_int_equal(x.waiting, y.waiting);
+	assert_string_equal(x.first_waiting, y.first_waiting);
+	assert_int_equal(x.asking, y.asking);
+	assert_int_equal(x.decisions, y.decisions);
+	assert_int_equal(x.decision, y.decision);
+	assert_string_equal(buffer_string(&x.usage), buffer_string(&y.usage));
+	outcome_free(&x);
+	outcome_free(&y);
+}
+
+/* The whole, and its beginning and then the rest; and whatever is forgotten. */
+static void
+test_outcomes_depend_on_neither_level_nor_pieces(void **state)
+{
+	const char *path = record_path("random.jsonl");
+	int64_t failed = 0, waiting = 0;
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 800; seed++) {
+		struct model events, open, pieces;
+		struct random_run run;
+		struct reader reader;
+		struct outcome o;
+		size_t cut;
+
+		make_run(&run, seed);
+		cut = (size_t)rand() % run.lines.len;
+		record_put(path, run.lines.data, cut);
+		model_begin(&pieces, MODEL_OPEN);
+		assert_int_equal(reader_open(&reader, path, NULL), 0);
+		assert_int_equal(model_read(&pieces, &reader, NULL), 0);
+		record_put(path, run.lines.data, run.lines.len);
+		assert_int_equal(model_read(&pieces, &reader, NULL), 0);
+		reader_close(&reader);
+		model_begin(&open, MODEL_OPEN);
+		assert_int_equal(model_read_file(&open, path, NULL), 0);
+		model_begin(&events, MODEL_EVENTS);
+		assert_int_equal(model_read_file(&events, path, NULL), 0);
+		assert_same_outcome(&open, &events, path, seed);
+		assert_same_outcome(&open, &pieces, path, seed);
+		outcome_of(&o, &open, path);
+		failed += o.failed;
+		waiting += o.waiting;
+		outcome_free(&o);
+		model_free(&pieces);
+		model_free(&open);
+		model_free(&events);
+		buffer_free(&run.lines);
+	}
+	/* There was something to judge. */
+	assert_true(failed > 1000 && waiting > 200);
+}
+
+/* The tree holds together, whatever was forgotten. */
+static void
+test_calls_stand_in_what_they_are_in(void **state)
+{
+	const char *path = record_path("random.jsonl");
+
+	(void)state;
+	for (unsigned seed = 1; seed <= 200; seed++) {
+		struct random_run run;
+		struct model m;
+
+		make_run(&run, seed);
+		record_put(path, run.lines.data, run.lines.len);
+		model_begin(&m, seed % 2 == 0 ? MODEL_OPEN : MODEL_EVENTS);
+		assert_int_equal(model_read_file(&m, path, NULL), 0);
+		for (const struct model_call *c = m.first; c != NULL; c = c->next) {
+			const struct model_call *inside;
+			const char *slash = strrchr(c->id, '/');
+
+			assert_ptr_equal(c->next != NULL ? c->next->previous : m.final, c);
+			assert_true(c->next == NULL || c->next->number > c->number);
+			if (slash != NULL) {
+				assert_non_null(c->around);
+				assert_int_equal(strlen(c->around->id), slash - c->id);
+				assert_memory_equal(c->around->id, c->id, (size_t)(slash - c->id));
+			} else {
+				assert_null(c->around);
+			}
+			if (m.level == MODEL_OPEN)
+				assert_true(c->first_inside != NULL || c->state == CALL_OPEN ||
+				    c->state == CALL_FAILED || c->state == CALL_WAITING);
+			for (inside = c->first_inside; inside != NULL; inside = inside->beside)
+				assert_ptr_equal(inside->around, c);
+		}
+		model_free(&m);
+		buffer_free(&run.lines);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_index_holds_what_was_put_and_not_removed),
+		cmocka_unit_test(test_outcomes_depend_on_neither_level_nor_pieces),
+		cmocka_unit_test(test_calls_stand_in_what_they_are_in),
+	};
+
+	return cmocka_run_group_tests(tests, record_setup, record_teardown);
+}

@@ -76,8 +76,8 @@ put_date(char *out, int64_t days)
 char *
 clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 {
-	static int64_t cached_day = INT64_MIN;
-	static char text[] = "0000-00-00T00:00:00.000000Z";
+	static _Thread_local int64_t cached_day = INT64_MIN;
+	static _Thread_local char text[] = "0000-00-00T00:00:00.000000Z";
 	const int64_t first = -62167219200 * SECOND; /* year 0 */
 	const int64_t last = 253402300800 * SECOND - 1; /* end of year 9999 */
 	int64_t seconds, day;

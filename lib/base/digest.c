@@ -13,7 +13,7 @@
 static void
 set_up_if_much(size_t len)
 {
-	static size_t hashed;
+	static _Thread_local size_t hashed;
 
 	if (hashed >= MUCH)
 		return;

@@ -1,22 +1,24 @@
 /*
- * One request for random bytes serves many ids. Invariant: no byte of the pool
- * is used twice, in any process: fork() empties the child's pool.
+ * One request for random bytes serves many ids. Invariant: no byte of a pool is used
+ * twice, in any thread and process: each thread has its own, and fork() empties the
+ * child's, who has the thread alone that called it.
  */
 #include "base/id.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/fatal.h"
 
 #define RANDOM_CHUNK 256 /* the most that getentropy() gives at once */
 #define ID_BYTES 16
 
-static unsigned char pool[RANDOM_CHUNK];
-static size_t pool_left;
+static _Thread_local unsigned char pool[RANDOM_CHUNK];
+static _Thread_local size_t pool_left;
+static bool fork_watched;
 
 static void
 pool_empty(void)
@@ -24,17 +26,19 @@ pool_empty(void)
 	pool_left = 0;
 }
 
+static void
+watch_fork(void)
+{
+	fork_watched = pthread_atfork(NULL, NULL, pool_empty) == 0;
+}
+
 static const unsigned char *
 pool_take(void)
 {
-	static bool watching;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	if (!watching) {
-		if (pthread_atfork(NULL, NULL, pool_empty) != 0)
-			abort();
-		watching = true;
-	}
-	if (pool_left == 0) {
+	pthread_once(&once, watch_fork);
+	if (pool_left == 0 || !fork_watched) {
 		random_bytes(pool, sizeof pool);
 		pool_left = sizeof pool;
 	}
@@ -133,7 +137,7 @@ random_bytes(void *out, size_t size)
 		/* Fails only where the kernel has no random numbers at all: an id
 		 * that might repeat would be worse than none. */
 		if (getentropy(to, chunk) != 0)
-			abort();
+			fatal("unable to get random numbers");
 		to += chunk;
 		size -= chunk;
 	}

@@ -7,40 +7,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/fatal.h"
 
 static void *
-or_exit(void *memory)
+or_fatal(void *memory)
 {
 	if (memory)
 		return memory;
-	fputs("awf: out of memory\n", stderr);
-	exit(STATUS_SYSTEM);
+	fatal("out of memory");
 }
 
 void *
 memory_alloc(size_t size)
 {
-	return or_exit(malloc(size ? size : 1));
+	return or_fatal(malloc(size ? size : 1));
 }
 
 void *
 memory_zero(size_t count, size_t size)
 {
-	return or_exit(calloc(count ? count : 1, size ? size : 1));
+	return or_fatal(calloc(count ? count : 1, size ? size : 1));
 }
 
 void *
 memory_grow(void *old, size_t size)
 {
-	return or_exit(realloc(old, size ? size : 1));
+	return or_fatal(realloc(old, size ? size : 1));
 }
 
 void *
 memory_array(void *old, size_t count, size_t size)
 {
 	if (size && count > SIZE_MAX / size)
-		or_exit(NULL);
+		or_fatal(NULL);
 	return memory_grow(old, count * size);
 }
 
@@ -72,7 +71,7 @@ memory_format(const char *format, ...)
 	va_copy(again, args);
 	len = vsnprintf(NULL, 0, format, args);
 	if (len < 0)
-		or_exit(NULL);
+		or_fatal(NULL);
 	text = memory_alloc((size_t)len + 1);
 	vsnprintf(text, (size_t)len + 1, format, again);
 	va_end(again);

@@ -1,6 +1,6 @@
 /*
- * Memory that never runs out quietly: these end the program with status 4 and
- * one line on stderr when there is none left, so no caller checks for NULL.
+ * Memory that never runs out quietly: when there is none left these do not return
+ * (base/fatal.h), so no caller checks for NULL.
  */
 #ifndef AWF_BASE_MEMORY_H
 #define AWF_BASE_MEMORY_H
@@ -10,7 +10,7 @@
 void *memory_alloc(size_t size);               /* uninitialised */
 void *memory_zero(size_t count, size_t size);  /* zeroed array */
 void *memory_grow(void *old, size_t size);     /* realloc() */
-/* Resizes an array of count elements; overflow ends the program too. */
+/* Resizes an array of count elements; overflow is the same. */
 void *memory_array(void *old, size_t count, size_t size);
 char *memory_text(const char *text);           /* strdup() */
 char *memory_copy(const char *bytes, size_t len); /* with a NUL after it */

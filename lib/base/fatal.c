@@ -1,0 +1,14 @@
+/* As programs meet it. */
+#include "base/fatal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+void
+fatal(const char *what)
+{
+	fprintf(stderr, "awf: %s\n", what);
+	exit(STATUS_SYSTEM);
+}

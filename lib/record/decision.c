@@ -6,6 +6,7 @@
 #include "record/decision.h"
 
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,6 +423,7 @@ undecided_decide(struct undecided *u, const struct waiting *at, const struct dec
 	struct transcript transcript;
 	int failed;
 
+	signal(SIGXFSZ, SIG_IGN);
 	if (transcript_open(&transcript, u->path, u->blobs, u->run_id, err) != 0)
 		return -1;
 	binaries_add_results(&binaries, &d->results);

@@ -32,38 +32,6 @@ follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool ch
 	f->watch.fd = -1;
 }
 
-bool
-transcript_alive(const char *path, const char *run_id)
-{
-	/* transcripts/<id>.jsonl, or runs/<id>/<id>.jsonl if it is not kept. */
-	static const char *const roots[] = { "..", "../.." };
-	char *directory = path_directory(path);
-	bool alive = false;
-
-	for (size_t i = 0; i < sizeof roots / sizeof *roots && !alive; i++) {
-		char *root = path_join(directory, roots[i]);
-		const struct storage storage = { .root = root };
-
-		alive = run_id[0] != '\0' && storage_run_alive(&storage, run_id);
-		free(root);
-	}
-	free(directory);
-	return alive;
-}
-
-char *
-transcript_blobs(const char *path, const char *run_id)
-{
-	char *directory = path_directory(path), *blobs;
-
-	if (strcmp(path_base(directory), run_id) == 0)
-		blobs = path_join(directory, "blobs");
-	else
-		blobs = memory_format("%s/../blobs/%s", directory, run_id);
-	free(directory);
-	return blobs;
-}
-
 int64_t
 follow_line_number(struct followed *run)
 {

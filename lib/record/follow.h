@@ -94,11 +94,4 @@ void follow_end(struct follow *f);
 /* The number of the line that was handed on last, 1 for the first. */
 int64_t follow_line_number(struct followed *run);
 
-/* Whether somebody holds the lock of the run whose transcript lies at path in a
- * storage. */
-bool transcript_alive(const char *path, const char *run_id);
-/* The directory of the run's blobs, from where its transcript lies; in memory of
- * its own. */
-char *transcript_blobs(const char *path, const char *run_id);
-
 #endif

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,9 +335,11 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	return failed;
 }
 
+/* A file above a limit (RLIMIT_FSIZE) is an error from now on, not the end of the process. */
 static void
 begin(struct run *r)
 {
+	signal(SIGXFSZ, SIG_IGN);
 	memset(r, 0, sizeof *r);
 	r->lock_fd = -1;
 	r->transcript.fd = -1;

@@ -88,6 +88,12 @@ int storage_count(const struct storage *s, size_t *count, struct error *err);
 bool storage_run_alive(const struct storage *s, const char *run_id);
 /* The same, and by whom: *pid (may be NULL), 0 if that cannot be told. */
 bool storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid);
+/* Whether somebody holds the lock of the run whose transcript lies at path in a
+ * storage. */
+bool transcript_alive(const char *path, const char *run_id);
+/* The directory of the run's blobs, from where its transcript lies; in memory of
+ * its own. */
+char *transcript_blobs(const char *path, const char *run_id);
 /* Whether a run's transcript, kept or not, says that its workflow is called so. */
 bool storage_run_named(const struct storage *s, const char *run_id, const char *name);
 

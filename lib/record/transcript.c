@@ -24,6 +24,7 @@
 #include "base/patience.h"
 #include "record/storage.h"
 #include "record/torn.h"
+#include "record/waiting.h"
 
 #define LOCK_YIELDS 4
 #define LOCK_NAP_MIN 20000L    /* ns */
@@ -81,7 +82,6 @@ transcript_begin(struct transcript *t, int fd, const char *what, const char *pat
 		return error_errno(err, ERROR_SYSTEM, path, "unable to %s the transcript", what);
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode))
 		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	signal(SIGXFSZ, SIG_IGN);
 	return sync_mode_from_environment(&t->sync, err);
 }
 
@@ -173,15 +173,18 @@ lock_take(struct transcript *t, struct error *err)
 	int64_t deadline = 0;
 	long nap = LOCK_NAP_MIN;
 
+	t->busy = false;
 	for (int attempt = 0; flock(t->fd, LOCK_EX | LOCK_NB) == -1; attempt++) {
 		if (errno != EWOULDBLOCK)
 			return error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
 		if (attempt == 0)
 			deadline = clock_monotonic() + TRANSCRIPT_LOCK_MS;
-		else if (clock_monotonic() > deadline)
+		else if (clock_monotonic() > deadline) {
+			t->busy = true;
 			return error_set(err, ERROR_SYSTEM, t->path,
 			    "locked by another process for %d s: fuser(1) names it",
 			    TRANSCRIPT_LOCK_MS / 1000);
+		}
 		lock_pause(attempt, &nap);
 	}
 	return 0;
@@ -210,6 +213,15 @@ transcript_unlock(struct transcript *t, const sigset_t *before)
 
 /* What the file ends in. All of this runs under the lock. */
 
+static void
+tail_forget(struct transcript *t)
+{
+	t->size = t->seq = t->wall = 0;
+	memset(t->prev, '0', DIGEST_SIZE - 1);
+	t->last = EVENT_TYPES;
+	t->decided = false;
+}
+
 /* Remembers the line [start, end): the last whole one. */
 static void
 tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
@@ -224,6 +236,8 @@ tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
 	    span_copy(view.timestamp, timestamp, sizeof timestamp) &&
 	    clock_parse(timestamp, 0, &t->wall) == -1)
 		t->wall = 0;
+	t->last = view.type;
+	t->decided = waiting_decided(&view);
 }
 
 /* Looks at the line that ends (with its LF) at end: 1 if it is whole, and is
@@ -312,10 +326,8 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 		    "was removed while in use: nothing more can be recorded");
 	if (status.st_size == t->size)
 		return 0;
-	if (status.st_size < t->size) {
-		t->size = t->seq = t->wall = 0;
-		memset(t->prev, '0', DIGEST_SIZE - 1);
-	}
+	if (status.st_size < t->size)
+		tail_forget(t);
 	if (tail_learn(t, status.st_size, err) == -1)
 		return -1;
 	if (t->size == status.st_size)
@@ -323,6 +335,7 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 	if (tail_repair(t, status.st_size, err) == -1)
 		return -1;
 	*moved = status.st_size - t->size;
+	t->moved += *moved;
 	return 0;
 }
 
@@ -431,42 +444,40 @@ append_line(struct transcript *t, struct event *e, struct error *err)
 	if (transcript_write(t, line, err) == -1)
 		return -1;
 	t->seq = e->seq;
+	t->last = e->type;
+	t->decided = false;
 	t->size += (int64_t)line.len;
 	return 0;
 }
 
-/* What happens under the lock. Without decide() the line was made before. */
+/* Asked under the lock. */
+typedef int decide_function(void *context, struct event *e, struct error *err);
+
+/* What happens under the lock. */
 static int
-append_locked(struct transcript *t, struct event *e,
-    int (*decide)(void *context, struct event *e, struct error *err), void *context,
-    int64_t *moved, struct error *err)
+append_locked(struct transcript *t, struct event *e, bool line_made, decide_function *decide,
+    void *context, int64_t *moved, struct error *err)
 {
-	if (transcript_catch_up(t, moved, err) == -1)
-		return -1;
-	if (decide != NULL && (decide(context, e, err) == -1 || transcript_line(t, e, err) == -1))
+	if (transcript_catch_up(t, moved, err) == -1 ||
+	    (decide != NULL && decide(context, e, err) == -1) ||
+	    (!line_made && transcript_line(t, e, err) == -1))
 		return -1;
 	return append_line(t, e, err);
 }
 
-int
-transcript_append(struct transcript *t, struct event *e, struct error *err)
-{
-	return transcript_append_deciding(t, e, NULL, NULL, err);
-}
-
-int
-transcript_append_deciding(struct transcript *t, struct event *e,
-    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+/* ahead: the line is made before the lock is taken. */
+static int
+append(struct transcript *t, struct event *e, bool ahead, decide_function *decide, void *context,
     struct error *err)
 {
 	sigset_t before;
 	int64_t moved = 0;
 
-	if (transcript_own(t, err) == -1 || (decide == NULL && transcript_line(t, e, err) == -1))
+	if (transcript_own(t, err) == -1 || (ahead && transcript_line(t, e, err) == -1))
 		return -1;
 	if (transcript_lock(t, &before, err) == -1)
 		return -1;
-	int result = append_locked(t, e, decide, context, &moved, err);
+	int result = append_locked(t, e, ahead, decide, context, &moved, err);
 	transcript_unlock(t, &before);
 	transcript_tell(t, moved);
 	if (result == -1)
@@ -475,6 +486,28 @@ transcript_append_deciding(struct transcript *t, struct event *e,
 	struct span line = line_span(&t->line);
 	digest_blake2b(line.at, line.len - 1, t->prev);
 	return t->sync == SYNC_EVENT ? transcript_sync(t, err) : 0;
+}
+
+int
+transcript_append(struct transcript *t, struct event *e, struct error *err)
+{
+	return append(t, e, true, NULL, NULL, err);
+}
+
+int
+transcript_append_deciding(struct transcript *t, struct event *e,
+    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err)
+{
+	return append(t, e, false, decide, context, err);
+}
+
+int
+transcript_append_allowed(struct transcript *t, struct event *e,
+    int (*allow)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err)
+{
+	return append(t, e, true, allow, context, err);
 }
 
 int
@@ -488,6 +521,13 @@ transcript_sync(struct transcript *t, struct error *err)
 		return 0;
 	t->broken = true;
 	return error_errno(err, ERROR_SYSTEM, t->path, "unable to sync");
+}
+
+void
+transcript_forget(struct transcript *t)
+{
+	flock(t->fd, LOCK_UN);
+	tail_forget(t);
 }
 
 int

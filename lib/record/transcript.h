@@ -47,12 +47,16 @@ struct transcript {
 	int64_t size;             /* bytes known to be whole lines */
 	int64_t seq;              /* of the last line */
 	int64_t wall;             /* its timestamp, µs */
+	enum event_type last;     /* its type */
+	bool decided;             /* another than this appended it, and it is a decision */
 	char prev[DIGEST_SIZE];   /* its digest */
 	bool broken;              /* a sync failed */
+	bool busy;                /* the lock was not had when it was asked for last */
 	bool masked;              /* events pass a filter first: */
 	struct masking *masking;  /* the caller's until transcript_close(); NULL: not had */
 	struct line line;         /* made last */
 	struct window tail;       /* the file's end, as far as it was read */
+	int64_t moved;            /* bytes of torn tails that this moved away */
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
 };
@@ -62,8 +66,9 @@ int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
 
 /* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
  * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is
- * NULL: set them after this if need be. SIGXFSZ is ignored from now on. Errors:
- * ERROR_SYSTEM, naming the file; ERROR_USAGE for $AWF_SYNC; t is closed then. */
+ * NULL: set them after this if need be. Errors: ERROR_SYSTEM, naming the file;
+ * ERROR_USAGE for $AWF_SYNC; t is closed then. Where a limit of RLIMIT_FSIZE is to be
+ * an error, and not the end of the process, SIGXFSZ is the caller's to ignore. */
 int transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 int transcript_open(struct transcript *t, const char *path, const char *blobs,
@@ -84,8 +89,17 @@ int transcript_append_deciding(struct transcript *t, struct event *e,
     int (*decide)(void *context, struct event *e, struct error *err), void *context,
     struct error *err);
 
+/* Likewise, but allow() changes nothing of the event: its line, and its blobs, are made
+ * before the lock is taken. */
+int transcript_append_allowed(struct transcript *t, struct event *e,
+    int (*allow)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err);
+
 /* fdatasync(), outside the lock, unless SYNC_NONE. */
 int transcript_sync(struct transcript *t, struct error *err);
+/* After a call that was broken off in its midst: frees the lock, and has the next append
+ * learn anew what the file ends in. */
+void transcript_forget(struct transcript *t);
 void transcript_close(struct transcript *t);
 
 /* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is

@@ -204,7 +204,7 @@ check_piece(struct verify *v, int64_t at, struct error *err)
 	struct chain_work work = { &v->chain, v->piece.data, v->piece.len, at };
 	pthread_t thread;
 	int result;
-	bool beside = work.len >= PIECE_WORTH_A_THREAD &&
+	bool beside = work.len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
 	    pthread_create(&thread, NULL, check_chain, &work) == 0;
 
 	if (!beside)

@@ -63,6 +63,7 @@ struct verify_spec {
 	void (*warn)(void *context, int64_t line, const char *text);
 	void *context;
 	bool unknown; /* warn of unknown types and keys too */
+	bool one_thread; /* none is made for the chain */
 	const char *seal_key;      /* who must have sealed the last line, 64 hex digits; NULL */
 	const struct heads *heads; /* that must be there; NULL */
 };

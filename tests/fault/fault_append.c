@@ -5,6 +5,7 @@
  * COUNT - : one event per line of stdin. SIZE: bytes of text in the payload.
  * -k: goes on after an error.
  */
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "usage: fault_append [-k] FILE COUNT|- SIZE\n");
 		return STATUS_USAGE;
 	}
+	signal(SIGXFSZ, SIG_IGN);
 	int opened = access(argv[1], F_OK) == 0
 	    ? transcript_open(&a.transcript, argv[1], "blobs", RUN_ID, &err)
 	    : transcript_create(&a.transcript, argv[1], "blobs", RUN_ID, &err);

@@ -22,6 +22,8 @@
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBEXECDIR ?= $(PREFIX)/libexec/awf
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
 DATADIR ?= $(PREFIX)/share/awf
 MANDIR ?= $(PREFIX)/share/man
 BASHDIR ?= $(PREFIX)/share/bash-completion/completions
@@ -31,6 +33,7 @@ FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 comma := ,
 BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
+OBJCOPY ?= objcopy
 
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
@@ -43,7 +46,7 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 	-Wmissing-prototypes -Wpointer-arith -Wwrite-strings
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
-ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Ilib -Icmd -I$(BUILD)/gen \
+ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Iinclude -Ilib -Icmd -I$(BUILD)/gen \
 	-D_FILE_OFFSET_BITS=64 $(PLACES) \
 	$(WARN) $(SANFLAGS) -fstack-protector-strong -MMD -MP $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
@@ -53,12 +56,14 @@ CORE_CFLAGS = $(shell $(PKG_CONFIG) --cflags jansson libsodium yaml-0.1)
 CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
+SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
 TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags cmocka libmicrohttpd)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-LIB_SRC := $(filter-out lib/net/%,$(wildcard lib/*/*.c))
+LIB_SRC := $(filter-out lib/net/% lib/transcript/%,$(wildcard lib/*/*.c))
 NET_SRC := $(wildcard lib/net/*.c)
+SHARED_SRC := $(wildcard lib/transcript/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 PART_SRC := $(wildcard cmd/awf/*.c cmd/ctl/*.c cmd/run/*.c cmd/step/*.c cmd/verify/*.c)
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
@@ -76,7 +81,7 @@ PRELOAD := $(patsubst %,$(BUILD)/tests/fault/%.so,preload trace powercut)
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SCHEMAS := $(wildcard lib/json/*.schema.json)
-MAN := $(wildcard man/*.[157])
+MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 GEN_SRC := $(patsubst lib/json/%.schema.json,$(BUILD)/gen/%_schema.c,$(SCHEMAS))
@@ -86,6 +91,11 @@ NET = $(BUILD)/libawf-net.a
 PROVIDER_LIB = $(BUILD)/libawf-provider.a
 TOOL_LIB = $(BUILD)/libawf-tool.a
 
+# What other programs link (awf-transcript(3)).
+SHARED_NAME = libawf-transcript.so
+SHARED_SONAME = $(SHARED_NAME).0
+SHARED = $(BUILD)/libawf-transcript.a $(BUILD)/$(SHARED_SONAME)
+
 BIN := $(patsubst cmd/%.c,$(BUILD)/bin/%,$(CMD_SRC))
 PROVIDERS := $(patsubst cmd/provider/%.c,$(BUILD)/libexec/awf/%,$(PROVIDER_SRC))
 TOOLS := $(patsubst cmd/tool/%.c,$(BUILD)/libexec/awf/%,$(TOOL_SRC))
@@ -93,7 +103,7 @@ TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 SANDBOX = $(BUILD)/libexec/awf/awf-sandbox
 MASKS := $(patsubst cmd/mask/%.c,$(BUILD)/libexec/awf/%,$(MASK_SRC))
 PROGRAMS := $(BIN) $(PROVIDERS) $(TOOLS) $(TOOL_FILES) $(SANDBOX) $(MASKS)
-TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS)) $(BUILD)/test/tests
+TEST_PROGRAMS := $(patsubst $(BUILD)/%,$(BUILD)/test/%,$(PROGRAMS) $(SHARED)) $(BUILD)/test/tests
 # Linked before the library, whose own is then left out.
 HURRIED = $(BUILD)/obj/tests/patience.o
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
@@ -103,7 +113,7 @@ BENCH := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(BENCH_SRC))
 
 # That of a line is made from the table of events.
 LINE_SCHEMA = $(BUILD)/gen/transcript.schema.json
-all: $(PROGRAMS) $(LINE_SCHEMA)
+all: $(PROGRAMS) $(SHARED) $(LINE_SCHEMA)
 $(LINE_SCHEMA): $(BUILD)/bin/awf-verify
 	@mkdir -p $(@D)
 	$< --schema >$@.tmp && mv $@.tmp $@
@@ -115,10 +125,14 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 
 $(BUILD)/obj/%.o: %.c | packages
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
-$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED)): EXTRA_CFLAGS = $(CORE_CFLAGS)
+	$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
+$(call object,$(LIB_SRC) $(CMD_SRC) $(PART_SRC) $(TOOL_SRC) $(TOOL_SHARED) $(SANDBOX_SRC) $(MASK_SRC) $(MASK_SHARED) $(PROVIDER_SRC) $(PROVIDER_SHARED) $(SHARED_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS)
 $(call object,$(NET_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(CURL_CFLAGS)
 $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(TEST_CFLAGS)
+
+# What the library for other programs may consist of: compiled once, to be linked into that
+# too, as well as if it were not: names are hidden but for those of awf/transcript.h.
+$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/record/*.c) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
 
 # What has a place of the installation compiled in is built again for another one.
 PLACED = $(call object,lib/base/installation.c lib/exec/libexec.c lib/exec/sandbox.c)
@@ -146,6 +160,25 @@ $(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
+
+# shared DIRECTORY OBJECTS: the library for other programs, with these objects. What it needs
+# is linked into one object, in which all names become local but those of the interface: a
+# program that links it may have any names but awf_ ones.
+define shared
+$(1)/awf-transcript.o: $(call object,$(SHARED_SRC)) $(2) $(LIB)
+	@mkdir -p $$(@D)
+	$$(CC) -r -nostdlib -o $$@.tmp $$^
+	$$(OBJCOPY) --wildcard --keep-global-symbol='awf_*' $$@.tmp $$@
+	@rm -f $$@.tmp
+$(1)/libawf-transcript.a: $(1)/awf-transcript.o
+	@rm -f $$@
+	$$(AR) rcs $$@ $$^
+$(1)/$(SHARED_SONAME): $(1)/awf-transcript.o lib/transcript/awf-transcript.map
+	$$(CC) $$(ALL_LDFLAGS) -shared -Wl,-soname,$(SHARED_SONAME) \
+	  -Wl,--version-script=lib/transcript/awf-transcript.map -o $$@ $$< $$(SODIUM_LIBS)
+endef
+$(eval $(call shared,$(BUILD),))
+$(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 
 # A program's own parts lie in cmd/run/ for awf-run, and so on.
 # programs DIRECTORY OBJECTS: the programs below it, with these objects.
@@ -183,7 +216,11 @@ $(BUILD)/test/tests:
 
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
+# The library for other programs as they link it, with memory that can run out.
+LIBRARY_TEST = $(BUILD)/tests/unit/test_library
+$(LIBRARY_TEST): $(BUILD)/test/libawf-transcript.a
+$(LIBRARY_TEST): UNIT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
 $(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
@@ -235,13 +272,21 @@ fuzz:
 
 install: all
 	install -d "$(DESTDIR)$(BINDIR)" "$(DESTDIR)$(LIBEXECDIR)" "$(DESTDIR)$(DATADIR)/schemas" \
-	  "$(DESTDIR)$(MANDIR)/man1" "$(DESTDIR)$(MANDIR)/man5" "$(DESTDIR)$(MANDIR)/man7" \
+	  "$(DESTDIR)$(INCLUDEDIR)/awf" "$(DESTDIR)$(LIBDIR)/pkgconfig" \
+	  $(foreach section,1 3 5 7,"$(DESTDIR)$(MANDIR)/man$(section)") \
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -m 755 $(BIN) "$(DESTDIR)$(BINDIR)"
 	install -m 755 $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
 	install -m 644 $(LINE_SCHEMA) "$(DESTDIR)$(DATADIR)/schemas"
+	install -m 644 include/awf/transcript.h "$(DESTDIR)$(INCLUDEDIR)/awf"
+	install -m 644 $(SHARED) "$(DESTDIR)$(LIBDIR)"
+	ln -sf $(SHARED_SONAME) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	  -e "s|@VERSION@|$$(sed -n 's/.*AWF_VERSION "\(.*\)"/\1/p' lib/base/version.h)|" \
+	  lib/transcript/awf-transcript.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
+	chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
 	set -e; for f in $$(cd share && find init -type f); do \
 	  mode=644; [ ! -x "share/$$f" ] || mode=755; \
@@ -256,11 +301,15 @@ remove = cd "$(1)" 2>/dev/null && rm -f $(2) || :
 uninstall:
 	$(call remove,$(DESTDIR)$(BINDIR),$(notdir $(BIN)))
 	$(call remove,$(DESTDIR)$(LIBEXECDIR),$(notdir $(PROVIDERS) $(TOOLS) $(SANDBOX) $(MASKS) $(TOOL_FILES)))
+	$(call remove,$(DESTDIR)$(INCLUDEDIR)/awf,transcript.h)
+	$(call remove,$(DESTDIR)$(LIBDIR),$(notdir $(SHARED)) $(SHARED_NAME))
+	$(call remove,$(DESTDIR)$(LIBDIR)/pkgconfig,awf-transcript.pc)
 	$(call remove,$(DESTDIR)$(DATADIR)/schemas,transcript.schema.json $(notdir $(SCHEMAS)))
 	$(call remove,$(DESTDIR)$(DATADIR),prices)
 	$(call remove,$(DESTDIR)$(DATADIR),$(shell cd share && find init -type f))
 	find "$(DESTDIR)$(DATADIR)/init" -depth -type d -empty -delete 2>/dev/null || :
-	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)"; do \
+	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)" \
+	  "$(DESTDIR)$(INCLUDEDIR)/awf"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(call remove,$(DESTDIR)$(BASHDIR),$(notdir $(wildcard completions/*.bash)))

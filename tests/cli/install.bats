@@ -54,9 +54,22 @@ in_place() {
 		[ -s "$prefix/share/zsh/site-functions/_$program" ] || { echo "zsh: $program"; false; }
 		[ -s "$prefix/share/fish/vendor_completions.d/$program.fish" ] || { echo "fish: $program"; false; }
 	done
-	for page in awf.7 awf-tools.7 awf-skills.7 awf-provider.7 awf-projections.7 awf-transcript.5 awf-agent.5 awf-tool.5 awf-mcp.5; do
+	for page in awf.7 awf-tools.7 awf-skills.7 awf-provider.7 awf-projections.7 awf-transcript.3 awf-transcript.5 awf-agent.5 awf-tool.5 awf-mcp.5; do
 		[ -s "$prefix/share/man/man${page##*.}/$page" ] || { echo "man: $page"; false; }
 	done
+}
+
+@test "the library lies where its pkg-config file says, in the directories that were given" {
+	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local install
+	tree="$BATS_TEST_TMPDIR/root"
+	export PKG_CONFIG_PATH="$tree/usr/lib64/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$tree"
+	same "$(sed -n 2,3p "$PKG_CONFIG_PATH/awf-transcript.pc")" $'libdir=/usr/lib64\nincludedir=/usr/include/local'
+	[ -s "$tree/usr/include/local/awf/transcript.h" ] && [ -s "$tree/usr/lib64/libawf-transcript.a" ]
+	same "$(readlink "$tree/usr/lib64/libawf-transcript.so")" libawf-transcript.so.0
+	[ -s "$tree/usr/lib64/libawf-transcript.so.0" ]
+	[[ " $(pkg-config --cflags awf-transcript) " == *" -I$tree/usr/include/local "* ]]
+	in_place LIBDIR=/usr/lib64 INCLUDEDIR=/usr/include/local uninstall
+	same "$(find "$tree" ! -type d)" ''
 }
 
 @test "uninstall leaves no file, but those of a site" {
@@ -66,13 +79,13 @@ in_place() {
 	echo ours | tee "$DESTDIR/usr/share/awf/agents/site.md" >"$DESTDIR/usr/libexec/awf/awf-provider-site"
 	echo ours >"$DESTDIR/usr/share/awf/init/tools/site"
 	in_place DESTDIR="$DESTDIR" uninstall
-	same "$(cd "$DESTDIR" && find . -type f | sort)" './usr/libexec/awf/awf-provider-site
+	same "$(cd "$DESTDIR" && find . ! -type d | sort)" './usr/libexec/awf/awf-provider-site
 ./usr/share/awf/agents/site.md
 ./usr/share/awf/init/tools/site'
 	rm -r "$DESTDIR"/usr/libexec/awf/* "$DESTDIR"/usr/share/awf/*
 	in_place DESTDIR="$DESTDIR" install
 	in_place DESTDIR="$DESTDIR" uninstall
-	same "$(find "$DESTDIR" -type f -o -name awf)" ''
+	same "$(find "$DESTDIR" ! -type d -o -name awf)" ''
 }
 
 @test "what has a prefix compiled in is built again for another one" {

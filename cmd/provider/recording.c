@@ -1,12 +1,11 @@
 /*
- * The first line decides whether the file is a transcript. Of that each answer is put to its
- * call by following causes: an event belongs to the call of its parent, found in a tree by
- * event id. A request is then tried with four rules, from the sure to the weak: the digest of
- * the whole request, the question and the turn, the line's own match, the order.
+ * The first line decides whether the file is a transcript. Of that the model of the run says
+ * which call each answer is of. A request is then tried with four rules, from the sure to the
+ * weak: the digest of the whole request, the question and the turn, the line's own match, the
+ * order.
  */
 #include "recording.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,63 +14,18 @@
 #include "base/memory.h"
 #include "record/blob.h"
 #include "record/event.h"
+#include "record/model.h"
 #include "record/reader.h"
 
 #define SUFFIX ".jsonl"
 
-/* Event ids and the calls they belong to, while a transcript is read. */
-struct member {
-	char event_id[ID_SIZE];
-	size_t call;
-};
-
+/* A transcript, or a file of answers, while it is read. */
 struct loader {
 	struct recording *recording;
+	struct model model; /* of the recorded run */
 	char *blobs;
-	void *members; /* a tree, see tsearch() */
 	size_t line;
 };
-
-static int
-compare_members(const void *a, const void *b)
-{
-	return strcmp(((const struct member *)a)->event_id, ((const struct member *)b)->event_id);
-}
-
-/* The call that an event belongs to, or NO_CALL. */
-static size_t
-find_call(const struct loader *l, struct span event_id)
-{
-	struct member key;
-	void *found;
-
-	if (!span_copy(event_id, key.event_id, sizeof key.event_id))
-		return NO_CALL;
-	found = tfind(&key, &l->members, compare_members);
-	return found == NULL ? NO_CALL : (*(struct member **)found)->call;
-}
-
-static void
-add_member(struct loader *l, struct span event_id, size_t call)
-{
-	struct member *m = memory_zero(1, sizeof *m);
-
-	m->call = call;
-	if (!span_copy(event_id, m->event_id, sizeof m->event_id) ||
-	    *(struct member **)tsearch(m, &l->members, compare_members) != m)
-		free(m);
-}
-
-static void
-free_members(struct loader *l)
-{
-	while (l->members != NULL) {
-		struct member *m = *(struct member **)l->members;
-
-		tdelete(m, &l->members, compare_members);
-		free(m);
-	}
-}
 
 /* A digest of the system prompt and the texts of the blocks: the same for a
  * request and for the message.user that records it. */
@@ -105,14 +59,6 @@ add_answer(struct recording *r)
 	a->call = NO_CALL;
 	a->turn = -1;
 	return a;
-}
-
-static size_t
-add_call(struct recording *r)
-{
-	r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
-	memset(&r->calls[r->call_count], 0, sizeof *r->calls);
-	return r->call_count++;
 }
 
 /* The first prompt of a call is what it is known by. */
@@ -157,24 +103,25 @@ take_message(struct loader *l, const char *line, size_t len, size_t call, struct
 	return result;
 }
 
-/* A line of a transcript. Calls begin with step.started; what follows belongs to
- * the call of its cause. */
+/* A line of a transcript. */
 static int
 take_event(struct loader *l, const char *line, size_t len, struct error *err)
 {
+	struct recording *r = l->recording;
 	struct event_view view;
-	size_t call;
+	struct placed at;
 
 	if (event_view(line, len, &view) != 0)
 		return error_set(err, ERROR_INVALID, NULL, "this is no line of a transcript");
-	call = view.type == EVENT_STEP_STARTED ? add_call(l->recording) :
-	    find_call(l, view.parent_event_id);
-	if (call == NO_CALL)
+	model_take(&l->model, &view, (struct event_place){ 0, 0 }, &at);
+	if (at.call == NULL || (view.type != EVENT_MESSAGE_USER && view.type != EVENT_MESSAGE_ASSISTANT))
 		return 0;
-	add_member(l, view.event_id, call);
-	if (view.type != EVENT_MESSAGE_USER && view.type != EVENT_MESSAGE_ASSISTANT)
-		return 0;
-	return take_message(l, line, len, call, err);
+	if (r->call_count < l->model.count) {
+		r->calls = memory_array(r->calls, l->model.count, sizeof *r->calls);
+		memset(r->calls + r->call_count, 0, (l->model.count - r->call_count) * sizeof *r->calls);
+		r->call_count = l->model.count;
+	}
+	return take_message(l, line, len, at.call->number, err);
 }
 
 static bool
@@ -320,6 +267,7 @@ load_lines(struct recording *r, const char *path, struct error *err)
 	if (reader_open(&reader, path, &why) != 0)
 		return error_set(err, ERROR_INVALID, path, "%s", why.message);
 	l.blobs = blob_directory(path);
+	model_begin(&l.model, MODEL_EVENTS);
 	result = read_lines(&l, &reader, &why);
 	if (result == 0 && reader_unfinished(&reader) > 0 && l.line == 0)
 		result = error_set(&why, ERROR_INVALID, NULL, "no line ends");
@@ -329,7 +277,7 @@ load_lines(struct recording *r, const char *path, struct error *err)
 		error_set(err, ERROR_INVALID, place, "%s", why.message);
 		free(place);
 	}
-	free_members(&l);
+	model_free(&l.model);
 	free(l.blobs);
 	reader_close(&reader);
 	return result;

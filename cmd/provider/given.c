@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "record/storage.h"
 
 #define FILE_NAME "given"
@@ -54,18 +55,6 @@ given_open(struct given *g, struct error *err)
 	return result;
 }
 
-static int
-set_lock(const struct given *g, short type)
-{
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
-	int result;
-
-	do
-		result = fcntl(g->fd, F_SETLKW, &lock);
-	while (result == -1 && errno == EINTR);
-	return result;
-}
-
 /* Takes in the lines after those that are known. */
 static int
 read_lines(struct given *g)
@@ -88,7 +77,7 @@ read_lines(struct given *g)
 int
 given_lock(struct given *g, struct error *err)
 {
-	if (g->fd == -1 || (set_lock(g, F_WRLCK) == 0 && read_lines(g) == 0))
+	if (g->fd == -1 || (lock_wait(g->fd, LOCK_WHOLE, NULL) == 0 && read_lines(g) == 0))
 		return 0;
 	error_errno(err, ERROR_INVALID, FILE_NAME, "unable to read what was given in this run");
 	given_unlock(g);
@@ -126,7 +115,7 @@ void
 given_unlock(struct given *g)
 {
 	if (g->fd != -1)
-		set_lock(g, F_UNLCK);
+		lock_release(g->fd, LOCK_WHOLE);
 }
 
 void

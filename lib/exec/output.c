@@ -9,24 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "record/state.h"
 
 #define CHUNK ((size_t)64 << 10)
 /* A pipe that polls writable takes this much without blocking. */
 #define WRITE_UNBLOCKED ((size_t)4096)
 #define LOCK_AGAIN_MS 5
-
-static bool
-lockable(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 &&
-	    (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode));
-}
 
 int
 output_open(struct output *o, int sink, struct error *err)
@@ -41,7 +32,7 @@ output_open(struct output *o, int sink, struct error *err)
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	o->source = ends[0];
 	o->stream = ends[1];
-	o->lockable = lockable(sink);
+	o->lockable = lock_applies(sink);
 	return 0;
 }
 
@@ -86,10 +77,8 @@ output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int *timeou
 static void
 unlock(struct output *o)
 {
-	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
-
 	if (o->locked)
-		fcntl(o->sink, F_SETLK, &lock);
+		lock_release(o->sink, LOCK_WHOLE);
 	o->locked = false;
 }
 
@@ -172,13 +161,11 @@ take(struct output *o, struct error *err)
 static bool
 lock(struct output *o)
 {
-	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
 	if (!o->lockable || o->locked)
 		return true;
-	if (fcntl(o->sink, F_SETLK, &whole) == 0)
+	if (lock_take(o->sink, LOCK_WHOLE) == 0)
 		o->locked = true;
-	else if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+	else if (errno != EAGAIN && errno != EACCES)
 		o->lockable = false;
 	return o->locked || !o->lockable;
 }

@@ -84,7 +84,7 @@ try_lock(struct queue *q, const char *path, struct error *err)
 	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	if (lock_take(fd) == 0 && lock_named(fd, path)) {
+	if (lock_take(fd, LOCK_WHOLE) == 0 && lock_named(fd, path)) {
 		q->lock = fd;
 		return 1;
 	}
@@ -178,7 +178,7 @@ look_at_ticket(struct queue *q, const char *name, struct error *err)
 	fd = storage_open(path, O_RDONLY, 0);
 	if (fd < 0) {
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	} else if (lock_taken(fd, &pid)) {
+	} else if (lock_look(fd, LOCK_WHOLE, &pid) == 1) {
 		struct queue_entry *entry = add_entry(q);
 
 		read_ticket(fd, entry);
@@ -297,7 +297,7 @@ queue_draw(struct queue *q, enum queue_state state, const char *run_id, const ch
 	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
 	path = ticket_path(q);
 	q->ticket = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-	if (q->ticket < 0 || lock_take(q->ticket) != 0)
+	if (q->ticket < 0 || lock_take(q->ticket, LOCK_WHOLE) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to draw a ticket");
 	else
 		failed = write_ticket(q, state, run_id, err);
@@ -398,7 +398,7 @@ list_ticket(struct queued_runs *runs, const char *path)
 
 	if (fd < 0)
 		return;
-	if (lock_taken(fd, &pid) && fstat(fd, &status) == 0) {
+	if (lock_look(fd, LOCK_WHOLE, &pid) == 1 && fstat(fd, &status) == 0) {
 		read_ticket(fd, &entry);
 		if (entry.state == QUEUE_WAITING) {
 			struct queued run = { .pid = pid, .came = (int64_t)status.st_mtim.tv_sec * 1000000 +

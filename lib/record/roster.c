@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "record/storage.h"
@@ -75,22 +76,11 @@ key_path(const char *directory, const char *key)
 	return path;
 }
 
-static int
-lock_bytes(int fd, int command, short type, off_t start, off_t len, struct flock *lock)
+/* By which the process of a record is known to live. */
+static struct lock_range
+record_range(off_t at)
 {
-	struct flock own;
-
-	if (lock == NULL)
-		lock = &own;
-	memset(lock, 0, sizeof *lock);
-	lock->l_type = type;
-	lock->l_whence = SEEK_SET;
-	lock->l_start = start;
-	lock->l_len = len;
-	while (fcntl(fd, command, lock) == -1)
-		if (errno != EINTR)
-			return -1;
-	return 0;
+	return (struct lock_range){ at, RECORD };
 }
 
 /* What a pipe or socket is known by on both of its sides; "" for anything else. */
@@ -117,7 +107,7 @@ enter_record(struct roster *r, const struct roster_entry *e)
 		return -1;
 	/* A killed begin may have left part of a record. */
 	at = (st.st_size + RECORD - 1) / RECORD * RECORD;
-	if (lock_bytes(r->fd, F_SETLK, F_WRLCK, at, RECORD, NULL) == -1)
+	if (lock_take(r->fd, record_range(at)) != 0)
 		return -1;
 	name_pipe(e->out, out);
 	snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s\n", RECORD_BEGUN,
@@ -151,6 +141,7 @@ int
 roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err)
 {
+	const struct lock_range begin = { BEGIN_LOCK, 1 };
 	char *path;
 	int result;
 
@@ -164,12 +155,12 @@ roster_begin(struct roster *r, const char *run_directory, const struct roster_en
 		free(path);
 		return result;
 	}
-	result = lock_bytes(r->fd, F_SETLKW, F_WRLCK, BEGIN_LOCK, 1, NULL);
+	result = lock_wait(r->fd, begin, NULL);
 	if (result == 0)
 		result = enter_record(r, e);
 	if (result == -1)
 		error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
-	lock_bytes(r->fd, F_SETLK, F_UNLCK, BEGIN_LOCK, 1, NULL);
+	lock_release(r->fd, begin);
 	free(path);
 	return result;
 }
@@ -239,12 +230,11 @@ static bool
 record_dead(int fd, long occurrence, long own)
 {
 	const off_t at = (off_t)occurrence * RECORD;
-	struct flock lock;
 	char state;
 
 	if (occurrence == own || pread(fd, &state, 1, at) != 1 || state != RECORD_BEGUN)
 		return false;
-	if (lock_bytes(fd, F_GETLK, F_WRLCK, at, 1, &lock) == -1 || lock.l_type != F_UNLCK)
+	if (lock_look(fd, record_range(at), NULL) != 0)
 		return false;
 	/* It may have ended between the two looks. */
 	return pread(fd, &state, 1, at) == 1 && state == RECORD_BEGUN;
@@ -325,13 +315,10 @@ static bool
 file_busy(int fd)
 {
 	char record[RECORD];
-	struct flock lock;
 	off_t at;
 
 	for (at = 0; pread(fd, record, RECORD, at) > 0; at += RECORD) {
-		if (record[0] != RECORD_BEGUN)
-			continue;
-		if (lock_bytes(fd, F_GETLK, F_WRLCK, at, 1, &lock) == 0 && lock.l_type != F_UNLCK)
+		if (record[0] == RECORD_BEGUN && lock_look(fd, record_range(at), NULL) == 1)
 			return true;
 	}
 	return false;

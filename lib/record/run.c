@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -501,10 +502,9 @@ has_ended(const struct run *r, struct error *err)
 static int
 look_at_lock(struct run *r, struct error *err)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = in_directory(r, "lock");
 	char text[LOCK_TEXT_SIZE];
-	int fd = storage_open(path, O_RDONLY, 0), reason = errno, failed = 0;
+	int fd = storage_open(path, O_RDONLY, 0), reason = errno, held, failed = 0;
 	ssize_t got;
 
 	free(path);
@@ -515,9 +515,10 @@ look_at_lock(struct run *r, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to open the run's lock");
 	got = read(fd, text, sizeof text - 1);
 	text[got > 0 ? got : 0] = '\0';
-	if (fcntl(fd, F_GETLK, &lock) != 0)
+	held = lock_look(fd, LOCK_WHOLE, NULL);
+	if (held == -1)
 		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to look at the run's lock");
-	else if (lock.l_type == F_UNLCK)
+	else if (held == 0)
 		failed = has_ended(r, err);
 	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
 		failed = error_set(err, ERROR_SYSTEM, r->directory, "the run's lock file is damaged");

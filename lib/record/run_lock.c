@@ -100,7 +100,7 @@ run_lock_make(const char *directory, struct error *err)
 	path = path_join(directory, "lock");
 	fd = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	free(path);
-	if (fd >= 0 && lock_take(fd) == 0)
+	if (fd >= 0 && lock_take(fd, LOCK_WHOLE) == 0)
 		return fd;
 	unable_to_lock(directory, err);
 	if (fd >= 0)
@@ -113,7 +113,7 @@ refuse_taken(int fd, const char *directory, struct error *err)
 {
 	pid_t owner;
 
-	if (lock_taken(fd, &owner) && owner != 0)
+	if (lock_look(fd, LOCK_WHOLE, &owner) == 1 && owner != 0)
 		return error_set(err, ERROR_SYSTEM, path_base(directory),
 		    "the run is alive: process %ld has it", (long)owner);
 	return error_set(err, ERROR_SYSTEM, path_base(directory), "the run is alive");
@@ -130,7 +130,7 @@ take_named(const char *directory, const char *path, struct error *err)
 	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return errno == ENOENT ? -2 : unable_to_lock(directory, err);
-	if (lock_take(fd) == 0) {
+	if (lock_take(fd, LOCK_WHOLE) == 0) {
 		if (lock_named(fd, path))
 			return fd;
 		close(fd);

@@ -8,15 +8,14 @@
 #include "record/state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -599,51 +598,21 @@ state_write(const struct state_spec *spec, const struct data *data, struct buffe
 	buffer_byte(out, '\n');
 }
 
-static bool
-lockable(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 &&
-	    (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISREG(st.st_mode));
-}
-
-/* 1: locked; 0: it cannot be; -1: stopped while another writer held it. */
-static int
-lock_output(int fd, struct flock *lock, const volatile int *stop)
-{
-	if (!lockable(fd))
-		return 0;
-	for (;;) {
-		if (fcntl(fd, *stop != 0 ? F_SETLK : F_SETLKW, lock) == 0)
-			return 1;
-		if (*stop != 0 && (errno == EINTR || errno == EAGAIN || errno == EACCES)) {
-			errno = EINTR;
-			return -1;
-		}
-		if (errno != EINTR)
-			return 0;
-	}
-}
-
 int
 state_put(int fd, const char *bytes, size_t len, const volatile int *stop)
 {
-	struct flock lock;
-	int locked, result, saved;
+	bool locked = false;
+	int result, saved;
 
-	memset(&lock, 0, sizeof lock);
-	lock.l_whence = SEEK_SET;
-	lock.l_type = F_WRLCK;
-	locked = lock_output(fd, &lock, stop);
-	if (locked == -1)
-		return -1;
+	if (lock_applies(fd)) {
+		locked = lock_wait(fd, LOCK_WHOLE, stop) == 0;
+		if (!locked && errno == EINTR)
+			return -1;
+	}
 	result = file_write_until(fd, bytes, len, stop);
 	saved = errno;
-	if (locked) {
-		lock.l_type = F_UNLCK;
-		fcntl(fd, F_SETLK, &lock);
-	}
+	if (locked)
+		lock_release(fd, LOCK_WHOLE);
 	errno = saved;
 	return result;
 }

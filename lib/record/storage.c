@@ -735,7 +735,7 @@ storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
 	char *path = memory_format("%s/runs/%s/lock", s->root, run_id);
 	int fd = storage_open(path, O_RDONLY, 0);
-	bool alive = fd >= 0 && lock_taken(fd, pid);
+	bool alive = fd >= 0 && lock_look(fd, LOCK_WHOLE, pid) == 1;
 
 	if (fd >= 0)
 		close(fd);

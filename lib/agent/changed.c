@@ -2,7 +2,7 @@
  * What a call changed: the file that it names, read before and after, or two looks at the
  * workspace, each a list of its files sorted by path, of which the differences are taken.
  */
-#define _GNU_SOURCE /* F_OFD_SETLK */
+#define _GNU_SOURCE /* O_PATH */
 #include "agent/changed.h"
 
 #include <dirent.h>
@@ -11,13 +11,13 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/beneath.h"
 #include "base/digest.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 
 #define LOOKED_DEPTH 64
@@ -185,8 +185,6 @@ static void
 overlap_begin(struct changed *c, const char *run_directory)
 {
 	char *path = path_join(run_directory, "changing");
-	struct flock own = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
-	struct flock others = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	struct stat status;
 
 	c->overlap = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -194,15 +192,14 @@ overlap_begin(struct changed *c, const char *run_directory)
 	if (c->overlap == -1)
 		return;
 	/* Who comes later must find the lock of whoever has a byte. */
-	flock(c->overlap, LOCK_EX);
+	lock_file_wait(c->overlap);
 	if (fstat(c->overlap, &status) == 0 && write(c->overlap, "", 1) == 1) {
-		c->place = own.l_start = status.st_size;
-		fcntl(c->overlap, F_OFD_SETLK, &own);
-		others.l_len = c->place;
-		c->shared = c->place > 0 && fcntl(c->overlap, F_OFD_GETLK, &others) == 0 &&
-		    others.l_type != F_UNLCK;
+		c->place = status.st_size;
+		lock_file_take_range(c->overlap, (struct lock_range){ c->place, 1 });
+		c->shared = c->place > 0 &&
+		    lock_file_look_range(c->overlap, (struct lock_range){ 0, c->place }) == 1;
 	}
-	flock(c->overlap, LOCK_UN);
+	lock_file_release(c->overlap);
 }
 
 static void

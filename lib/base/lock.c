@@ -1,8 +1,10 @@
 /*
  * fcntl(2) for the locks of processes, since F_GETLK tells who holds one, which flock(2) does
- * not. A signal is no reason not to have one. A wait with a time limit tries, yields for the
- * first tries and then sleeps longer and longer, so that a short wait costs little and a long
- * one no processor: flock() itself has no limit, and none at all while signals are blocked.
+ * not. A signal is no reason not to have one.
+ *
+ * A time limit is kept by trying, as flock() knows none, and cannot be interrupted where
+ * signals are blocked. It is yielded for first, then slept for, longer and longer: a short
+ * wait costs little and a long one no processor.
  *
  * A path may name another file by the time that its lock is held: device and inode say
  * whether it does.

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "exec/process.h"
@@ -64,7 +64,7 @@ take_turn(const struct question *q, struct error *err)
 
 	if (fd < 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	while (failed == 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
+	while (failed == 0 && lock_file_take(fd) != 0)
 		failed = errno == EWOULDBLOCK ? interrupts_sleep(q->interrupts, NAP_MS, err) :
 		    error_errno(err, ERROR_SYSTEM, path, "unable to lock");
 	free(path);

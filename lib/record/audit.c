@@ -12,13 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -164,20 +163,6 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	write_text(w, "name", name);
 }
 
-static int
-wait_for_lock(int fd)
-{
-	const struct timespec pause = { 0, 5000000 };
-	int64_t deadline = clock_monotonic() + AUDIT_LOCK_MS;
-
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_monotonic() > deadline)
-			return -1;
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-
 /* One write, at the end; what a full disk leaves of it is cut off again. */
 static int
 append(int fd, const struct buffer *line)
@@ -185,7 +170,7 @@ append(int fd, const struct buffer *line)
 	struct stat status;
 	ssize_t written;
 
-	if (wait_for_lock(fd) != 0 || fstat(fd, &status) != 0)
+	if (lock_file_within(fd, AUDIT_LOCK_MS) != 0 || fstat(fd, &status) != 0)
 		return -1;
 	written = write(fd, line->data, line->len);
 	if (written == (ssize_t)line->len)

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -271,7 +270,7 @@ claim_end(const char *path, const struct found *run, int *claim)
 	*claim = storage_open(path, O_RDONLY, 0);
 	if (*claim < 0)
 		return run->size < 0 || errno != ENOENT;
-	ours = flock(*claim, LOCK_EX | LOCK_NB) == 0 ? lock_named(*claim, path) :
+	ours = lock_file_take(*claim) == 0 ? lock_named(*claim, path) :
 	    errno != EWOULDBLOCK;
 	if (!ours)
 		close(*claim);

@@ -1,34 +1,27 @@
 /*
  * The line is made before the lock is taken (record/line.h), with blobs written and filters
  * asked; under it the file is caught up with, backwards from its end, at most to where this
- * process last saw it end. The lock is tried and not waited for, since signals are blocked
- * then and a wait would know no time limit. It is yielded for first, then slept for.
+ * process last saw it end. Signals are blocked while the lock is held.
  */
 #include "record/transcript.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "record/storage.h"
 #include "record/torn.h"
 #include "record/waiting.h"
-
-#define LOCK_YIELDS 4
-#define LOCK_NAP_MIN 20000L    /* ns */
-#define LOCK_NAP_MAX 2000000L
 
 int
 sync_mode_from_environment(enum sync_mode *mode, struct error *err)
@@ -151,45 +144,6 @@ transcript_own(struct transcript *t, struct error *err)
 
 /* The lock. */
 
-/* Sleeps between attempts, longer and longer, so that a short wait costs little
- * and a long one no processor. */
-static void
-lock_pause(int attempt, long *nap)
-{
-	if (attempt < LOCK_YIELDS) {
-		sched_yield();
-		return;
-	}
-	nanosleep(&(struct timespec){ .tv_nsec = *nap }, NULL);
-	if (*nap < LOCK_NAP_MAX)
-		*nap *= 2;
-}
-
-/* flock() itself, within the time limit: a blocking one would have none while
- * signals are blocked. */
-static int
-lock_take(struct transcript *t, struct error *err)
-{
-	int64_t deadline = 0;
-	long nap = LOCK_NAP_MIN;
-
-	t->busy = false;
-	for (int attempt = 0; flock(t->fd, LOCK_EX | LOCK_NB) == -1; attempt++) {
-		if (errno != EWOULDBLOCK)
-			return error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
-		if (attempt == 0)
-			deadline = clock_monotonic() + TRANSCRIPT_LOCK_MS;
-		else if (clock_monotonic() > deadline) {
-			t->busy = true;
-			return error_set(err, ERROR_SYSTEM, t->path,
-			    "locked by another process for %d s: fuser(1) names it",
-			    TRANSCRIPT_LOCK_MS / 1000);
-		}
-		lock_pause(attempt, &nap);
-	}
-	return 0;
-}
-
 /* Stopped or ended by a signal with the lock held, all others would wait. */
 static int
 transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
@@ -198,8 +152,15 @@ transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, before);
-	if (lock_take(t, err) == 0)
+	t->busy = false;
+	if (lock_file_within(t->fd, TRANSCRIPT_LOCK_MS) == 0)
 		return 0;
+	t->busy = errno == EWOULDBLOCK;
+	if (t->busy)
+		error_set(err, ERROR_SYSTEM, t->path, "locked by another process for %d s: fuser(1) "
+		    "names it", TRANSCRIPT_LOCK_MS / 1000);
+	else
+		error_errno(err, ERROR_SYSTEM, t->path, "unable to lock");
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 	return -1;
 }
@@ -207,7 +168,7 @@ transcript_lock(struct transcript *t, sigset_t *before, struct error *err)
 static void
 transcript_unlock(struct transcript *t, const sigset_t *before)
 {
-	flock(t->fd, LOCK_UN);
+	lock_file_release(t->fd);
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -526,7 +487,7 @@ transcript_sync(struct transcript *t, struct error *err)
 void
 transcript_forget(struct transcript *t)
 {
-	flock(t->fd, LOCK_UN);
+	lock_file_release(t->fd);
 	tail_forget(t);
 }
 

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -222,7 +221,7 @@ open_hidden(const char *directory, const char *path)
 			return -1;
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	} while (fd == -1 && errno == ENOENT);
-	if (fd != -1 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+	if (fd != -1 && lock_file_take(fd) != 0) {
 		close(fd);
 		return -1;
 	}
@@ -420,7 +419,7 @@ settle(const char *path, int fd)
 	int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = -1;
 	struct note call = { .bytes = BUFFER_INIT };
 
-	if (lock != -1 && flock(lock, LOCK_EX) == 0 && lseek(fd, 0, SEEK_SET) == 0) {
+	if (lock != -1 && lock_file_wait(lock) == 0 && lseek(fd, 0, SEEK_SET) == 0) {
 		failed = note_read(&call, fd);
 		if (failed == 0)
 			failed = doubt_made(directory, &call);
@@ -733,7 +732,7 @@ ask_note(const char *path, int fd, const struct looked_at *file, struct error *e
 	struct note n;
 	int result = PASSES;
 
-	if (call && flock(fd, LOCK_EX | LOCK_NB) == 0)
+	if (call && lock_file_take(fd) == 0)
 		return AGAIN;
 	if (note_read(&n, fd) == -1)
 		result = error_set(err, ERROR_SYSTEM, path, "is not what it was written as: read what "
@@ -762,7 +761,7 @@ look(const char *directory, DIR *dir, const struct looked_at *file, struct error
 	const struct dirent *entry;
 	int result = PASSES;
 
-	flock(dirfd(dir), LOCK_SH);
+	lock_file_share(dirfd(dir));
 	while (result == PASSES && (entry = readdir(dir)) != NULL) {
 		char *path;
 		int fd;
@@ -776,7 +775,7 @@ look(const char *directory, DIR *dir, const struct looked_at *file, struct error
 		else if (errno != ENOENT)
 			result = error_errno(err, ERROR_SYSTEM, path, "unable to read it");
 		if (result == AGAIN) {
-			flock(dirfd(dir), LOCK_UN);
+			lock_file_release(dirfd(dir));
 			result = end_killed(path, fd, err);
 		}
 		if (fd != -1)

@@ -8,13 +8,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/copytree.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "base/memory.h"
 
 #define PARENT "/dev/shm"
@@ -27,7 +27,7 @@ lock(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+	if (fd >= 0 && lock_file_take(fd) == 0)
 		return fd;
 	if (fd >= 0)
 		close(fd);

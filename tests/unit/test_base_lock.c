@@ -84,7 +84,7 @@ take_note(int number)
 
 /* SIGALRM after a time, which interrupts what waits. */
 static void
-alarm_in(int milliseconds, void (*handler)(int number))
+alarm_in(long milliseconds, void (*handler)(int number))
 {
 	struct sigaction action = { .sa_handler = handler };
 	struct itimerval timer = { .it_value = { .tv_usec = milliseconds * 1000 } };

@@ -147,10 +147,11 @@ uri_resolve(const char *base_text, const char *reference)
 static int
 hex_value(char digit)
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *found = digit == '\0' ? NULL : strchr(digits, digit | 0x20);
+	static const char digits[] = "0123456789abcdefABCDEF";
+	const char *found = digit == '\0' ? NULL : strchr(digits, digit);
+	int value = found == NULL ? -1 : (int)(found - digits);
 
-	return found == NULL ? -1 : (int)(found - digits);
+	return value < 16 ? value : value - 6;
 }
 
 char *

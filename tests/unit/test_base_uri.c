@@ -60,6 +60,8 @@ static const struct {
 	{ "#/a%20b/%25/%C3%A9", "/a b/%/\xc3\xa9" },
 	{ "#%4", "%4" },
 	{ "#%zz%", "%zz%" },
+	{ "#%\x10\x11%4\x19", "%\x10\x11%4\x19" },
+	{ "#%c3%A9%4A", "\xc3\xa9J" },
 };
 
 static void

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,13 +203,11 @@ copy_link(struct copier *c, int from_directory, int to_directory, const char *na
     const struct stat *st)
 {
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
-	size_t size = st->st_size > 0 ? (size_t)st->st_size : 4096;
-	char *text = memory_zero(size + 1, 1);
-	ssize_t len = readlinkat(from_directory, name, text, size);
-	int failed = len < 0 || symlinkat(text, to_directory, name) != 0 ||
+	char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
+	int failed = readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
+	    symlinkat(text, to_directory, name) != 0 ||
 	    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0;
 
-	free(text);
 	return failed ? failed_at(c, "copy") : 0;
 }
 

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -78,6 +79,28 @@ copies_all_but_pipes(void **state)
 	(void)state;
 	assert_int_equal(copytree("from", "to", NULL, &err), 0);
 	assert_true(exists("to/file") && exists("to/link") && exists("to/sub") && !exists("to/pipe"));
+}
+
+/* What the kernel tells as a link's length may be less than what it leads to: of a link that
+ * has changed since, and of those in /proc. */
+static void
+copies_links_whole(void **state)
+{
+	struct error err = ERROR_INIT;
+	char name[NAME_MAX + 1], link[64], target[PATH_MAX] = "";
+	int fd;
+
+	(void)state;
+	memset(name, 'n', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	put(name, 1);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	snprintf(link, sizeof link, "to/%d", fd);
+	assert_int_equal(copytree("/proc/self/fd", "to", NULL, &err), 0);
+	assert_true(readlink(link, target, sizeof target - 1) > NAME_MAX);
+	assert_string_equal(strrchr(target, '/') + 1, name);
+	close(fd);
+	unlink(name);
 }
 
 static void
@@ -190,6 +213,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(copies_all_but_pipes, make_tree, remove_tree),
+		cmocka_unit_test_setup_teardown(copies_links_whole, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(leaves_out_the_exception_and_itself, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(stops_when_told, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(refuses_by_name, make_tree, remove_tree),

@@ -280,7 +280,8 @@ body_finish(struct body *b)
 		ending_over(b->run_directory, b->call);
 	b->stage = BODY_ENDED;
 	b->duration_ms = clock_monotonic() - b->started;
-	b->exit_code = process_exit_code(b->wait_status);
+	if (b->wait_status != -1)
+		b->exit_code = process_exit_code(b->wait_status);
 	if (b->exit_code != 0 && b->error.code == ERROR_NONE)
 		error_set(&b->error, ERROR_EXIT_STATUS, body_name(b), "%s",
 		    process_status_text(b->wait_status, text, sizeof text));
@@ -289,7 +290,11 @@ body_finish(struct body *b)
 static bool
 body_reap(struct body *b)
 {
-	if (b->process.pid > 0 && waitpid(b->process.pid, &b->wait_status, WNOHANG) != 0)
+	pid_t ended = b->process.pid > 0 ? waitpid(b->process.pid, &b->wait_status, WNOHANG) : 0;
+
+	if (ended == -1 && b->error.code == ERROR_NONE)
+		error_errno(&b->error, ERROR_SYSTEM, body_name(b), "unable to wait for its end");
+	if (ended != 0)
 		b->process.pid = 0;
 	return b->process.pid == 0;
 }

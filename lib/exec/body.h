@@ -44,7 +44,7 @@ struct body {
 	struct buffer output;
 	struct buffer errors;       /* the last BODY_STDERR_TAIL bytes of stderr */
 	int64_t errors_bytes;       /* all of stderr */
-	int wait_status;
+	int wait_status;            /* -1: unknown, as is the exit code then */
 	int exit_code;              /* as shells count */
 	int64_t duration_ms;
 	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,

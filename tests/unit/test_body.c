@@ -327,6 +327,24 @@ what_ignores_sigterm_is_killed(void **state)
 	body_free(b);
 }
 
+/* Who ignores SIGCHLD is told of no end. */
+static void
+an_end_that_nobody_tells_is_no_exit_status(void **state)
+{
+	struct shell s;
+	struct body *b = shell_set(&s, "echo done; exit 3");
+
+	(void)state;
+	signal(SIGCHLD, SIG_IGN);
+	run(b, NULL);
+	signal(SIGCHLD, SIG_DFL);
+	assert_int_equal(b->error.code, ERROR_SYSTEM);
+	assert_string_equal(b->error.message, "unable to wait for its end: No child processes");
+	assert_int_equal(b->exit_code, -1);
+	assert_string_equal(buffer_string(&b->output), "done\n");
+	body_free(b);
+}
+
 static void
 many_run_at_once_and_end_apart(void **state)
 {
@@ -538,6 +556,7 @@ main(void)
 		cmocka_unit_test(a_stderr_that_nobody_reads_holds_nothing_up),
 		cmocka_unit_test(a_timeout_ends_all_descendants),
 		cmocka_unit_test(what_ignores_sigterm_is_killed),
+		cmocka_unit_test(an_end_that_nobody_tells_is_no_exit_status),
 		cmocka_unit_test(many_run_at_once_and_end_apart),
 		cmocka_unit_test(orphans_of_other_bodies_are_spared),
 		cmocka_unit_test(a_machine_that_fails_ends_all),

@@ -12,23 +12,6 @@
 
 static const char special[] = "*?[{\\";
 
-/* The end of a {…} group; NULL if it has none, and stands for itself. */
-static const char *
-group_end(const char *at)
-{
-	int depth = 0;
-
-	for (; *at != '\0'; at++) {
-		if (*at == '\\' && at[1] != '\0')
-			at++;
-		else if (*at == '{')
-			depth++;
-		else if (*at == '}' && --depth == 0)
-			return at;
-	}
-	return NULL;
-}
-
 /* The ] of a class that begins at at; NULL if it has none. ] in the first place is one of its
  * characters. */
 static const char *
@@ -43,6 +26,26 @@ class_end(const char *at)
 		if (*at == '\\' && at[1] != '\0')
 			at++;
 	return *at == ']' ? at : NULL;
+}
+
+/* The end of a {…} group, which is not in a class; NULL if it has none, and stands for itself. */
+static const char *
+group_end(const char *at)
+{
+	const char *class;
+	int depth = 0;
+
+	for (; *at != '\0'; at++) {
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+		else if (*at == '[' && (class = class_end(at)) != NULL)
+			at = class;
+		else if (*at == '{')
+			depth++;
+		else if (*at == '}' && --depth == 0)
+			return at;
+	}
+	return NULL;
 }
 
 static void

@@ -266,6 +266,13 @@ gamma'
 		{"pattern":"{src"}
 		[no file matches]
 		=
+		{"pattern":"src/{y[}]"}
+		src/{y}
+		=
+		{"pattern":"src/{a.[}c],[{]y[}]}"}
+		src/a.c
+		src/{y}
+		=
 		{"pattern":"../work/src/*.c"}
 		../work/src/a.c
 		../work/src/link.c

@@ -43,8 +43,8 @@ limits_volunteer(void)
 
 	if (fd < 0)
 		return;
-	if (write(fd, SACRIFICE, sizeof SACRIFICE - 1) < 0)
-		errno = 0; /* whoever goes then, the limits hold */
+	/* Whoever goes if this fails, the limits hold. */
+	(void)!write(fd, SACRIFICE, sizeof SACRIFICE - 1);
 	close(fd);
 }
 

@@ -348,7 +348,8 @@ end_file(struct changed *c)
 	char sha256[DIGEST_SIZE];
 	bool exists;
 
-	if (read_file(c, &after, &exists) == 0 && (exists || c->existed) && (exists != c->existed || after.len != c->before.len ||
+	if (read_file(c, &after, &exists) == 0 && (exists || c->existed) &&
+	    (exists != c->existed || after.len != c->before.len ||
 	    memcmp(buffer_string(&after), buffer_string(&c->before), after.len) != 0)) {
 		changed_lines(span_of(buffer_string(&c->before), c->before.len),
 		    span_of(buffer_string(&after), after.len), &c->added, &c->removed);

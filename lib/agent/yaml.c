@@ -211,7 +211,6 @@ read_sequence(struct reading *r)
 	return NULL;
 }
 
-/* Whether the event can be a key of the object, which it must be new to. */
 static void
 refuse_twice(struct reading *r, size_t line, const char *key)
 {
@@ -221,6 +220,7 @@ refuse_twice(struct reading *r, size_t line, const char *key)
 	free(why);
 }
 
+/* Whether the event can be a key of the object, which it must be new to. */
 static bool
 is_key(struct reading *r, const yaml_event_t *event, const json_t *object)
 {

@@ -70,6 +70,7 @@ patience_of(int ms)
 /* Whether a run that is waited for still lives, though nothing tells of its end. */
 #define OVERLAP_LOOK_MS patience_of(1000)
 #define FOLLOW_LOOK_MS patience_of(500)
+/* At a worker that has ended, though its signal came just before the poll. */
 #define WORKERS_LOOK_MS patience_of(500)
 
 /* ---- before a word about it ---- */

@@ -58,7 +58,9 @@ struct confinement {
 /* What a user with capabilities has over files: without them root could not write to
  * a read-only file as it could when the workflow was recorded, nor, without the last, make
  * a user namespace for a sandbox. They give nothing over mounts, processes or the kernel. */
-static const int over_files[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP };
+static const int over_files[] = {
+	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP
+};
 
 /* Which of the capabilities over files the caller has. */
 static int

@@ -271,7 +271,8 @@ static int
 make_scratch(struct confine_plan *plan, const char *parent, struct error *err)
 {
 	static const char *const parts[] = { "upper", "work" };
-	char *real = realpath(parent, NULL), *made = path_join(real != NULL ? real : parent, "confine.XXXXXX");
+	char *real = realpath(parent, NULL);
+	char *made = path_join(real != NULL ? real : parent, "confine.XXXXXX");
 	int failed = real == NULL || mkdtemp(made) == NULL;
 
 	free(real);

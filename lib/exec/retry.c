@@ -29,7 +29,8 @@ retry_default(struct retry *r)
 
 /* Names an option's word as unknown, with what was perhaps meant. */
 static int
-unknown(const char *option, const char *what, const char *word, const char *const *names, struct error *err)
+unknown(const char *option, const char *what, const char *word, const char *const *names,
+    struct error *err)
 {
 	const char *near = text_suggest(word, names);
 

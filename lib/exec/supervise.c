@@ -51,8 +51,7 @@ on_signal(int number)
 	char byte = (char)number;
 
 	/* A full pipe holds signals enough. */
-	if (write(signal_pipe[1], &byte, 1) < 0)
-		errno = saved;
+	(void)!write(signal_pipe[1], &byte, 1);
 	errno = saved;
 }
 

@@ -19,7 +19,6 @@
 #include "base/patience.h"
 #include "exec/descendants.h"
 
-/* A signal that comes just before the poll is seen after so long at the latest. */
 #define DESCRIPTORS_SPARE 64 /* beside those of the workers */
 
 /* Each worker costs a descriptor; its own are limited as before. */

@@ -14,9 +14,9 @@
 #include "replay/source.h"
 
 /* Makes the directory, or takes one that is empty; today: the workspace as it is
- * now stands in for a snapshot; visible: as for recorded_file_check(). ERROR_USAGE if it is not empty, or the script or another
- * file is not there any more; ERROR_SYSTEM. What was made then stays incomplete, and
- * is removed. */
+ * now stands in for a snapshot; visible: as for recorded_file_check(). ERROR_USAGE if it is
+ * not empty, or the script or another file is not there any more; ERROR_SYSTEM. What was made
+ * then stays incomplete, and is removed. */
 int export_run(const struct source *s, const char *directory, bool today, char *const *visible,
     struct error *err);
 

@@ -31,8 +31,8 @@ char *replay_place(const struct storage *storage, struct error *err);
 /* The same of one that the user names: it is made, or is empty. ERROR_USAGE else. */
 char *replay_place_at(const char *path, struct error *err);
 
-/* Runs it; spec->place is an empty directory, which becomes a storage; stdout and stderr are this process's. 0: it came to its end, or was ended
- * by a signal. -1: the machine failed, or a part of the isolation is missing
+/* Runs it; spec->place is an empty directory, which becomes a storage; stdout and stderr are
+ * this process's. 0: it came to its end, or was ended by a signal. -1: the machine failed, or a part of the isolation is missing
  * (ERROR_SYSTEM); or the recording is not what it should be (ERROR_SCHEMA). This
  * process may be in another directory then. */
 int replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err);

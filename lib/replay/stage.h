@@ -60,8 +60,8 @@ struct stage {
 	struct confine_shown *outside; /* the others */
 };
 
-/* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be copied. st is for
- * stage_close() in all cases. */
+/* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be
+ * copied. st is for stage_close() in all cases. */
 int stage_open(struct stage *st, const struct stage_spec *spec, struct error *err);
 /* What confines to it, whose texts are the stage's; writable ends with NULL. */
 struct confine_spec stage_confinement(const struct stage *st, const char *const *writable);

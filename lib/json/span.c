@@ -223,7 +223,7 @@ span_members(struct span object, const char *const *names, size_t count, struct 
 	span_walk_begin(&w, object);
 	while (w.object && span_walk_next(&w, &name, &value)) {
 		struct span raw = inside(name);
-		bool plain = !has_escape(raw);
+		bool plain = raw.at != NULL && !has_escape(raw);
 
 		for (size_t i = 0; i < count; i++)
 			if (plain ? strncmp(names[i], raw.at, raw.len) == 0 && names[i][raw.len] == '\0' :

@@ -713,9 +713,16 @@ dies_in_stdin() {
 		1 2|group | awf-step x -- cat | awf-step -s join -- cat
 		1 2|group | awf-run ./child.awf
 	END
-	# One that everything was killed in is no other.
+	# One that everything was killed in, after the branch had failed, is no other.
 	rm -f ok ./*.ledger
-	flow 'echo hi | group "sleep 0.1; die b.ledger" | jq -c "[.data, .metadata.error.code]"'
+	cat >bin/after <<-'END'
+		#!/bin/sh
+		until grep -q "\"step.completed\".*\"call\":\"$1\"" "$AWF_STORAGE/transcripts/$AWF_RUN_ID.jsonl"; do
+			sleep 0.01
+		done
+	END
+	chmod +x bin/after
+	flow 'echo hi | group "after g:0:0/g:0:1; die" | jq -c "[.data, .metadata.error.code]"'
 	dies ./flow.awf </dev/null
 	eventually awf-run --resume "$(cat id)" </dev/null >out
 	same "$(cat out)" $'["hi",null]\n["hi","exit_status"]\n["hi",null]'

@@ -61,11 +61,13 @@ TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags cmocka libmicrohttpd)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-LIB_SRC := $(filter-out lib/net/% lib/transcript/%,$(wildcard lib/*/*.c))
+LIB_SRC := $(filter-out lib/net/% lib/shared/%,$(wildcard lib/*/*.c))
 NET_SRC := $(wildcard lib/net/*.c)
-SHARED_SRC := $(wildcard lib/transcript/*.c)
+SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
-PART_SRC := $(wildcard cmd/awf/*.c cmd/ctl/*.c cmd/run/*.c cmd/step/*.c cmd/verify/*.c)
+# Rooms of programs: their parts are an archive each, for tests too.
+ROOM := awf ctl inspect run step
+PART_SRC := $(wildcard $(ROOM:%=cmd/%/*.c))
 PROVIDER_SRC := $(wildcard cmd/provider/awf-provider-*.c)
 PROVIDER_SHARED := $(filter-out $(PROVIDER_SRC),$(wildcard cmd/provider/*.c))
 TOOL_SRC := $(wildcard cmd/tool/awf-tool-*.c)
@@ -80,16 +82,17 @@ FAULT_SRC := $(wildcard tests/fault/fault_*.c)
 PRELOAD := $(patsubst %,$(BUILD)/tests/fault/%.so,preload trace powercut)
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-SCHEMAS := $(wildcard lib/json/*.schema.json)
+SCHEMAS := $(wildcard lib/schema/*.schema.json cmd/inspect/*.schema.json)
 MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-GEN_SRC := $(patsubst lib/json/%.schema.json,$(BUILD)/gen/%_schema.c,$(SCHEMAS))
+GEN_SRC := $(patsubst %.schema.json,$(BUILD)/gen/%_schema.c,$(notdir $(SCHEMAS)))
 GEN_OBJ := $(GEN_SRC:.c=.o)
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
 PROVIDER_LIB = $(BUILD)/libawf-provider.a
 TOOL_LIB = $(BUILD)/libawf-tool.a
+ROOM_LIB = $(ROOM:%=$(BUILD)/libawf-%.a)
 
 # What other programs link (awf-transcript(3)).
 SHARED_NAME = libawf-transcript.so
@@ -132,10 +135,10 @@ $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAG
 
 # What the library for other programs may consist of: compiled once, to be linked into that
 # too, as well as if it were not: names are hidden but for those of awf/transcript.h.
-$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/record/*.c) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
+$(call object,$(wildcard lib/base/*.c lib/json/*.c lib/transcript/*.c lib/proc/*.c lib/run/*.c) $(SHARED_SRC)): SHAREABLE = -fPIC -fvisibility=hidden
 
 # What has a place of the installation compiled in is built again for another one.
-PLACED = $(call object,lib/base/installation.c lib/exec/libexec.c lib/exec/sandbox.c)
+PLACED = $(call object,lib/base/installation.c lib/proc/libexec.c lib/isolate/sandbox.c)
 $(PLACED): PLACES = -DAWF_LIBEXECDIR='"$(LIBEXECDIR)"' -DAWF_DATADIR='"$(DATADIR)"'
 $(PLACED): $(BUILD)/places
 $(BUILD)/places: always
@@ -145,7 +148,8 @@ $(BUILD)/places: always
 always:
 
 # A schema as a C string: NAME_schema[], with _ for each - of the name.
-$(BUILD)/gen/%_schema.c: lib/json/%.schema.json
+vpath %.schema.json $(sort $(dir $(SCHEMAS)))
+$(BUILD)/gen/%_schema.c: %.schema.json
 	@mkdir -p $(@D)
 	{ echo 'extern const char $(subst -,_,$*)_schema[];'; echo 'const char $(subst -,_,$*)_schema[] ='; \
 	  sed 's/[\\"]/\\&/g; s/^/"/; s/$$/\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
@@ -156,7 +160,8 @@ $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
 $(NET): $(call object,$(NET_SRC))
 $(PROVIDER_LIB): $(call object,$(PROVIDER_SHARED))
 $(TOOL_LIB): $(call object,$(TOOL_SHARED))
-$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB):
+$(foreach r,$(ROOM),$(eval $(BUILD)/libawf-$(r).a: $(call object,$(wildcard cmd/$(r)/*.c))))
+$(LIB) $(NET) $(PROVIDER_LIB) $(TOOL_LIB) $(ROOM_LIB):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -173,24 +178,25 @@ $(1)/awf-transcript.o: $(call object,$(SHARED_SRC)) $(2) $(LIB)
 $(1)/libawf-transcript.a: $(1)/awf-transcript.o
 	@rm -f $$@
 	$$(AR) rcs $$@ $$^
-$(1)/$(SHARED_SONAME): $(1)/awf-transcript.o lib/transcript/awf-transcript.map
+$(1)/$(SHARED_SONAME): $(1)/awf-transcript.o lib/shared/awf-transcript.map
 	$$(CC) $$(ALL_LDFLAGS) -shared -Wl,-soname,$(SHARED_SONAME) \
-	  -Wl,--version-script=lib/transcript/awf-transcript.map -o $$@ $$< $$(SODIUM_LIBS)
+	  -Wl,--version-script=lib/shared/awf-transcript.map -o $$@ $$< $$(SODIUM_LIBS)
 endef
 $(eval $(call shared,$(BUILD),))
 $(eval $(call shared,$(BUILD)/test,$(HURRIED)))
 
-# A program's own parts lie in cmd/run/ for awf-run, and so on.
+# A program's own parts lie in cmd/run/ for awf-run, and so on; those of the programs that
+# look into records in cmd/inspect/.
 # programs DIRECTORY OBJECTS: the programs below it, with these objects.
 define programs
-$(1)/bin/awf-run: $(call object,$(wildcard cmd/run/*.c))
-$(1)/bin/awf-ctl: $(call object,$(wildcard cmd/ctl/*.c))
-$(1)/bin/awf: $(call object,$(wildcard cmd/awf/*.c))
-$(1)/bin/awf-step: $(call object,$(wildcard cmd/step/*.c))
-$(1)/bin/awf-verify: $(call object,$(wildcard cmd/verify/*.c))
+$(1)/bin/awf: $(BUILD)/libawf-awf.a
+$(1)/bin/awf-ctl: $(BUILD)/libawf-ctl.a
+$(1)/bin/awf-run: $(BUILD)/libawf-run.a
+$(1)/bin/awf-step: $(BUILD)/libawf-step.a
+$(1)/bin/awf-replay $(1)/bin/awf-tail $(1)/bin/awf-verify: $(BUILD)/libawf-inspect.a
 $(1)/bin/%: $(BUILD)/obj/cmd/%.o $(2) $(LIB)
 	@mkdir -p $$(@D)
-	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CORE_LIBS)
+	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter-out $(LIB),$$(filter %.a,$$^)) $(LIB) $$(CORE_LIBS)
 $(1)/libexec/awf/awf-provider-%: $(BUILD)/obj/cmd/provider/awf-provider-%.o $(2) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $$(@D)
 	$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(CORE_LIBS) $$(CURL_LIBS)
@@ -214,23 +220,23 @@ $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@
 
-$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(PROVIDER_LIB) $(NET) $(LIB)
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(HURRIED) $(ROOM_LIB) $(PROVIDER_LIB) $(NET) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(UNIT_LIBS) $(TEST_LIBS) $(CORE_LIBS) $(CURL_LIBS)
 # The library for other programs as they link it, with memory that can run out.
 LIBRARY_TEST = $(BUILD)/tests/unit/test_library
 $(LIBRARY_TEST): $(BUILD)/test/libawf-transcript.a
 $(LIBRARY_TEST): UNIT_LIBS = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc)
-$(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(LIB)
+$(BUILD)/tests/support/%: $(BUILD)/obj/tests/support/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(HTTPD_LIBS) $(CORE_LIBS)
-$(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(LIB)
+$(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS) -lm
 $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out $(SANFLAGS) -MMD -MP,$(ALL_CFLAGS)) -fPIC -shared -o $@ $<
-$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(LIB)
+$(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CORE_LIBS)
 
@@ -285,7 +291,7 @@ install: all
 	ln -sf $(SHARED_SONAME) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	  -e "s|@VERSION@|$$(sed -n 's/.*AWF_VERSION "\(.*\)"/\1/p' lib/base/version.h)|" \
-	  lib/transcript/awf-transcript.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
+	  lib/shared/awf-transcript.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	install -m 644 share/prices "$(DESTDIR)$(DATADIR)/prices"
 	set -e; for f in $$(cd share && find init -type f); do \

@@ -13,7 +13,7 @@
 #include "ctl/cancel.h"
 #include "ctl/decide.h"
 #include "ctl/prune.h"
-#include "exec/libexec.h"
+#include "proc/libexec.h"
 #include "program.h"
 
 #define PROGRAM "awf-ctl"

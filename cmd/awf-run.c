@@ -18,16 +18,16 @@
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/memory.h"
-#include "exec/inputs.h"
 #include "program.h"
-#include "record/call.h"
-#include "record/cancelled.h"
-#include "record/cost.h"
-#include "record/leftovers.h"
-#include "record/prune.h"
-#include "record/storage.h"
+#include "run/cancelled.h"
+#include "run/cost.h"
+#include "run/inputs.h"
 #include "run/job.h"
+#include "run/leftovers.h"
 #include "run/notice.h"
+#include "run/prune.h"
+#include "run/storage.h"
+#include "transcript/call.h"
 
 void
 job_warn(const struct error *err)

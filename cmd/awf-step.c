@@ -17,12 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/api_keys.h"
 #include "agent/budget.h"
 #include "agent/prompt.h"
-#include "agent/step.h"
-#include "agent/step_load.h"
-#include "agent/stream.h"
 #include "base/file.h"
 #include "base/installation.h"
 #include "base/list.h"
@@ -30,15 +26,19 @@
 #include "base/options.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "exec/descendants.h"
-#include "exec/mask.h"
 #include "json/writer.h"
+#include "proc/api_keys.h"
+#include "proc/descendants.h"
+#include "proc/ending.h"
 #include "program.h"
-#include "record/call.h"
-#include "record/ending.h"
-#include "record/outcome.h"
-#include "replay/history.h"
+#include "run/history.h"
+#include "run/mask.h"
+#include "run/outcome.h"
 #include "step/settings.h"
+#include "step/step.h"
+#include "step/step_load.h"
+#include "step/stream.h"
+#include "transcript/call.h"
 
 #define PROGRAM "awf-step"
 

@@ -14,12 +14,12 @@
 #include "base/patience.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "record/cost.h"
-#include "record/follow.h"
-#include "record/line_input.h"
-#include "record/listing.h"
-#include "record/printer.h"
-#include "replay/projection.h"
+#include "inspect/printer.h"
+#include "inspect/projection.h"
+#include "json/line_input.h"
+#include "run/cost.h"
+#include "run/follow.h"
+#include "run/listing.h"
 
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "exec/libexec.h"
+#include "proc/libexec.h"
 #include "program.h"
 
 #define PROGRAM "awf"

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/api_keys.h"
 #include "base/error.h"
 #include "base/version.h"
+#include "proc/api_keys.h"
 
 /* Fills closed descriptors 0, 1 and 2, so that no file of ours becomes one: stdin is
  * empty then, writing to stdout is the failure that it would be, stderr is lost. */

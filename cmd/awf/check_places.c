@@ -11,12 +11,12 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "exec/confine.h"
-#include "exec/libexec.h"
+#include "isolate/confine.h"
 #include "json/scan.h"
-#include "record/price.h"
-#include "record/storage.h"
-#include "record/view.h"
+#include "proc/libexec.h"
+#include "run/price.h"
+#include "run/storage.h"
+#include "run/view.h"
 
 #define SCARCE ((int64_t)1 << 30)
 

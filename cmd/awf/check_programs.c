@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/version.h"
-#include "exec/libexec.h"
+#include "proc/libexec.h"
 
 #define AGAIN "install AWF anew"
 

@@ -10,9 +10,9 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "exec/environment.h"
-#include "exec/libexec.h"
 #include "json/scan.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
 
 static const char *
 setting(const char *name)

@@ -6,7 +6,7 @@
 #define AWF_AWF_CHECKS_H
 
 #include "awf/findings.h"
-#include "exec/body.h"
+#include "proc/body.h"
 
 /* Which providers are asked here, by agents or as $AWF_MODEL says. */
 struct demands {

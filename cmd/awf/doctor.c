@@ -11,9 +11,9 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/patience.h"
-#include "exec/descendants.h"
+#include "proc/descendants.h"
 #include "program.h"
-#include "record/screen.h"
+#include "run/screen.h"
 
 #define PROGRAM "awf"
 #define ANSWER_BYTES ((size_t)64 << 10)

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/api_keys.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "proc/api_keys.h"
 
 #define BOLD "\033[1m"
 #define RESET "\033[0m"

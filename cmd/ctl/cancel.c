@@ -16,12 +16,12 @@
 
 #include "base/clock.h"
 #include "base/patience.h"
-#include "exec/wait.h"
-#include "record/cancelled.h"
-#include "record/decision.h"
-#include "record/queue.h"
-#include "record/storage.h"
-#include "record/summary.h"
+#include "proc/wait.h"
+#include "run/cancelled.h"
+#include "run/decision.h"
+#include "run/queue.h"
+#include "run/storage.h"
+#include "run/summary.h"
 
 enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
 #define PREFIX_LEAST 4 /* of an id, as for storage_resolve() */

@@ -14,10 +14,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "record/lineage.h"
-#include "record/run.h"
-#include "record/state.h"
-#include "record/storage.h"
+#include "run/lineage.h"
+#include "run/run.h"
+#include "run/state.h"
+#include "run/storage.h"
 
 /* What is decided, and about which call of which run. */
 struct deciding {

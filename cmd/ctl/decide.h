@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "record/decision.h"
+#include "run/decision.h"
 
 struct decide_spec {
 	enum decision_verdict verdict;

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/text.h"
-#include "record/prune.h"
+#include "run/prune.h"
 
 #define NAME_WIDTH 32
 

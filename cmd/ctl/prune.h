@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "record/retention.h"
+#include "run/retention.h"
 
 /* name: of the runs; NULL: all. told: what goes is on stdout; dry: and it stays. -1 with
  * *err. */

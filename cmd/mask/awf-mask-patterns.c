@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "json/line_input.h"
 #include "json/writer.h"
 #include "patterns.h"
-#include "record/line_input.h"
-#include "record/masking.h"
+#include "transcript/masking.h"
 
 #define PROGRAM "awf-mask-patterns"
 #define USAGE PROGRAM " FILE <events >masked"

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agentloom.h"
 #include "base/count.h"
 #include "base/memory.h"
 #include "end.h"
 #include "pass.h"
-#include "replay/agentloom.h"
 
 #define SHOWN 16 /* digits of a hash in messages */
 
@@ -267,7 +267,7 @@ write_usage(struct writer *w, struct span usage)
 }
 
 /* Why the answer ended; NULL: it does not say. What recordings have is whatever word the
- * API used: the table is that of lib/replay/agentloom.c, and what it has not is no end. */
+ * API used: the table is that of lib/agent/agentloom.c, and what it has not is no end. */
 static int
 find_reason(struct span answer, const char **reason, struct error *err)
 {

@@ -1,17 +1,17 @@
 /*
- * Answers from a recording of AgentLoom, replay/agentloom_file.h. A single answer is
+ * Answers from a recording of AgentLoom, agent/agentloom_file.h. A single answer is
  * given as often as it is asked for; those of a list once each in a run. One that names
  * the request it was made for (request_hash) is given to no other.
  */
 #ifndef AWF_PROVIDER_AGENTLOOM_H
 #define AWF_PROVIDER_AGENTLOOM_H
 
+#include "agent/agentloom_file.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "given.h"
 #include "provider.h"
-#include "replay/agentloom_file.h"
 
 struct agentloom {
 	struct agentloom_file file;

@@ -17,8 +17,8 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "exec/descendants.h"
 #include "failure.h"
+#include "proc/descendants.h"
 
 /* Words of CLIs that tell what went wrong where no status does. What stands first
  * counts. */

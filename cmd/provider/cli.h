@@ -14,7 +14,7 @@
  *   - A tool call is told of once, and has one result: what the CLI left open gets the
  *     error "no result" before the answer ends.
  *   - Nothing of the CLI outlives its request: this process adopts what it leaves, and
- *     ends it; if this process is killed, its guardian does (exec/guardian.h).
+ *     ends it; if this process is killed, its guardian does (proc/guardian.h).
  *   - What it prints is from outside: NUL and broken UTF-8 in a line are mended, lines
  *     that are no JSON or of a type that nobody knows are passed over. The former are
  *     told of on stderr, once per request.
@@ -34,9 +34,9 @@
 #include "base/buffer.h"
 #include "base/map.h"
 #include "end.h"
-#include "exec/environment.h"
 #include "json/scan.h"
 #include "message.h"
+#include "proc/environment.h"
 #include "provider.h"
 
 #define CLI_LINE_LIMIT ((size_t)64 << 20)

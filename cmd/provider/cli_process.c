@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/patience.h"
 #include "cli_start.h"
-#include "exec/descendants.h"
-#include "exec/guardian.h"
-#include "exec/process.h"
+#include "proc/descendants.h"
+#include "proc/guardian.h"
+#include "proc/process.h"
 
 enum {
 	READ_SIZE = 64 << 10,

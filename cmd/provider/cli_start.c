@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/api_keys.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "cli_start.h"
+#include "proc/api_keys.h"
 
 void
 cli_arguments(struct cli_run *r, const char *const *arguments)

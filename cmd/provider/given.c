@@ -15,7 +15,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/lock.h"
-#include "record/storage.h"
+#include "run/storage.h"
 
 #define FILE_NAME "given"
 #define FILE_LIMIT ((size_t)64 << 20)

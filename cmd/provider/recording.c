@@ -12,10 +12,10 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "record/blob.h"
-#include "record/event.h"
-#include "record/model.h"
-#include "record/reader.h"
+#include "run/model.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
 
 #define SUFFIX ".jsonl"
 

@@ -10,9 +10,9 @@
 
 #include "base/memory.h"
 #include "program.h"
-#include "record/audit.h"
-#include "record/snapshot.h"
+#include "run/audit.h"
 #include "run/detach.h"
+#include "run/snapshot.h"
 
 const char *
 job_name(const struct job *j)

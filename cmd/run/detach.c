@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "exec/descendants.h"
+#include "proc/descendants.h"
 
 /* /proc shows what the process was started with: as part of a run that it is none of. */
 static void

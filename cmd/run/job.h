@@ -7,18 +7,18 @@
 #define AWF_RUN_JOB_H
 
 #include "base/buffer.h"
-#include "exec/conclusion.h"
-#include "exec/environment.h"
-#include "exec/mask.h"
-#include "exec/overlap.h"
-#include "exec/supervise.h"
-#include "exec/workflow.h"
-#include "record/input.h"
-#include "record/run.h"
-#include "record/seal.h"
-#include "replay/resume.h"
+#include "proc/environment.h"
+#include "run/conclusion.h"
+#include "run/input.h"
+#include "run/mask.h"
+#include "run/overlap.h"
 #include "run/place.h"
+#include "run/resume.h"
+#include "run/run.h"
 #include "run/settings.h"
+#include "run/supervise.h"
+#include "run/workflow.h"
+#include "transcript/seal.h"
 
 #define PROGRAM "awf-run"
 

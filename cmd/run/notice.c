@@ -1,15 +1,15 @@
 /*
  * What the command gets on stdin is written when the run's end is recorded and the run still
- * open, so that a failure to record it is in there too; it is sent later, by exec/notify.h.
+ * open, so that a failure to record it is in there too; it is sent later, by cmd/run/notify.h.
  */
 #include "run/notice.h"
 
 #include <string.h>
 
 #include "base/clock.h"
-#include "exec/notify.h"
 #include "json/writer.h"
-#include "record/cost.h"
+#include "run/cost.h"
+#include "run/notify.h"
 
 bool
 notice_wanted(const struct settings *s)

@@ -7,17 +7,17 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/conclusion.h"
-#include "record/run.h"
+#include "run/conclusion.h"
+#include "run/run.h"
 #include "run/settings.h"
 
 /* Whether somebody may want to be told. */
 bool notice_wanted(const struct settings *s);
-/* The summary of a run, as JSON on one line; cost as in record/cost.h. */
+/* The summary of a run, as JSON on one line; cost as in run/cost.h. */
 void notice_write(struct buffer *out, const struct run *run, const struct conclusion *e,
     const struct outcome *outcome, int64_t cost);
 /* Tells it to the command that wants to know of such an end, if there is one; place is
- * the option. Its stdout is out, see exec/notify.h. -1 with *err. */
+ * the option. Its stdout is out, see cmd/run/notify.h. -1 with *err. */
 int notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err);
 

@@ -1,6 +1,6 @@
 /*
  * Each function does nothing at top level; inside of a run it is a step in the life of a
- * child (record/child.h), so that those who call them need not ask. Standard input that was
+ * child (cmd/run/child.h), so that those who call them need not ask. Standard input that was
  * read to compare it with what a recorded child had is put back as a descriptor with the same
  * bytes, for the workflow to read.
  */
@@ -13,8 +13,8 @@
 
 #include "base/patience.h"
 #include "base/terminal.h"
-#include "exec/descendants.h"
-#include "exec/supervise.h"
+#include "proc/descendants.h"
+#include "run/supervise.h"
 
 static const char *
 script(const struct workflow *workflow)

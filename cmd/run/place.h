@@ -1,6 +1,6 @@
 /*
  * Where awf-run makes a run: at top level, or as a child inside of another run, in whose
- * record it is a call then (record/child.h).
+ * record it is a call then (cmd/run/child.h).
  */
 #ifndef AWF_RUN_PLACE_H
 #define AWF_RUN_PLACE_H
@@ -8,14 +8,14 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "exec/conclusion.h"
-#include "exec/mask.h"
-#include "exec/output.h"
-#include "exec/workflow.h"
-#include "record/child.h"
-#include "record/input.h"
-#include "record/lineage.h"
-#include "replay/nested.h"
+#include "run/child.h"
+#include "run/conclusion.h"
+#include "run/input.h"
+#include "run/lineage.h"
+#include "run/mask.h"
+#include "run/nested.h"
+#include "run/output.h"
+#include "run/workflow.h"
 
 struct place {
 	char id[ID_SIZE];          /* of the new run; may be given at top level */

@@ -15,15 +15,15 @@
 #endif
 #include <unistd.h>
 
-#include "agent/api_keys.h"
+#include "proc/api_keys.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "exec/inputs.h"
-#include "record/leftovers.h"
+#include "run/inputs.h"
+#include "run/leftovers.h"
 #include "program.h"
-#include "replay/changed_files.h"
-#include "replay/same_input.h"
+#include "run/changed_files.h"
+#include "run/same_input.h"
 
 static bool
 listed(const char *name, const char *const *names, size_t count)

@@ -15,10 +15,10 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "exec/environment.h"
-#include "exec/inputs.h"
-#include "exec/mask.h"
-#include "exec/overlap.h"
+#include "proc/environment.h"
+#include "run/inputs.h"
+#include "run/mask.h"
+#include "run/overlap.h"
 
 #define NAME_LIMIT 128
 #define NO_RECORD "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record"

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/ceiling.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "exec/ceiling.h"
 
 #define DEFAULT_SHELL "/bin/sh"
 

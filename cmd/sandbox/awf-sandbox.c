@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/options.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 #include "json/writer.h"
 #include "program.h"
 #include "sandbox/confinement.h"

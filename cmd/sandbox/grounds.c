@@ -14,7 +14,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "record/storage.h"
+#include "run/storage.h"
 
 /* In memory of its own; NULL: there is no storage. */
 static char *

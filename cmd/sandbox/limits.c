@@ -16,7 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "exec/descendants.h"
+#include "proc/descendants.h"
 
 #define OPEN_FILES 65536
 #define SACRIFICE "500"      /* of 1000 */

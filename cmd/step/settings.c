@@ -16,8 +16,8 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "record/call.h"
-#include "record/price.h"
+#include "run/price.h"
+#include "transcript/call.h"
 
 #define JOBS_LIMIT 1024
 #define RETRIES_LIMIT 1000000

@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/step.h"
-#include "agent/step_load.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "record/state.h"
+#include "run/state.h"
+#include "step/step.h"
+#include "step/step_load.h"
 
 struct settings {
 	struct step step;

@@ -21,11 +21,11 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "builtin.h"
-#include "exec/descendants.h"
-#include "exec/interrupts.h"
-#include "exec/process.h"
-#include "exec/sandbox.h"
-#include "exec/wait.h"
+#include "isolate/sandbox.h"
+#include "proc/descendants.h"
+#include "proc/interrupts.h"
+#include "proc/process.h"
+#include "proc/wait.h"
 
 #define KEPT_LIMIT ((size_t)15000)  /* bytes, of each end */
 #define READ_SIZE ((size_t)16 << 10)

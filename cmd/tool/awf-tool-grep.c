@@ -1,5 +1,5 @@
 /*
- * awf-tool-grep: finds lines that match a regular expression (json/pattern.h: linear time,
+ * awf-tool-grep: finds lines that match a regular expression (schema/pattern.h: linear time,
  * so no backreferences) in text files.
  */
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "builtin.h"
 #include "files.h"
 #include "glob.h"
-#include "json/pattern.h"
+#include "schema/pattern.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 #define ANSWER_LIMIT ((size_t)64 << 10) /* bytes; the line that passes it is the last */

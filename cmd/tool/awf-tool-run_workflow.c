@@ -17,9 +17,9 @@
 #include "base/installation.h"
 #include "base/memory.h"
 #include "builtin.h"
-#include "exec/body.h"
-#include "exec/descendants.h"
 #include "json/writer.h"
+#include "proc/body.h"
+#include "proc/descendants.h"
 
 extern char **environ;
 

@@ -21,7 +21,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 #include "json/value.h"
 #include "json/writer.h"
 

@@ -8,7 +8,7 @@
 #define AWF_TOOL_GLOB_H
 
 #include "base/error.h"
-#include "json/pattern.h"
+#include "schema/pattern.h"
 
 /* For pattern_matches() with a path; NULL with ERROR_INVALID_INPUT. */
 struct pattern *glob_compile(const char *glob, struct error *err);

@@ -25,7 +25,7 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
-#include "record/unreviewed.h"
+#include "run/unreviewed.h"
 
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_OUTPUT_REPAIRS 2

@@ -12,14 +12,14 @@
 #include <stdint.h>
 
 #include "agent/mcp_config.h"
+#include "agent/ceiling.h"
 #include "agent/fallback.h"
 #include "agent/output_schema.h"
 #include "agent/phase.h"
 #include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/ceiling.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 
 struct agent {
 	char *path;            /* where it was found */

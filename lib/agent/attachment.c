@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "record/attached.h"
+#include "run/attached.h"
 
 #define SIZE_LIMIT ((size_t)32 << 20)
 #define TOTAL_LIMIT ((int64_t)128 << 20)

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "json/scan.h"
 #include "json/writer.h"
-#include "record/event.h"
+#include "transcript/event.h"
 
 struct attachment {
 	char *path;              /* as it was named; NULL: it came in the line */

@@ -14,7 +14,7 @@
 
 #include "base/count.h"
 #include "base/file.h"
-#include "record/storage.h"
+#include "run/storage.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 

@@ -17,7 +17,7 @@
 #include "agent/team.h"
 #include "base/error.h"
 #include "json/scan.h"
-#include "record/price.h"
+#include "run/price.h"
 
 #define BUDGET_LIMIT "AWF_MAX_COST"
 #define BUDGET_FILE "AWF_COSTS"

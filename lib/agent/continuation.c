@@ -7,10 +7,10 @@
 #include "agent/toolrun.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "record/blob.h"
-#include "record/event.h"
-#include "record/reader.h"
-#include "record/state.h"
+#include "run/state.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
 
 struct conversation {
 	char *session, *provider;

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "record/transcript.h"
+#include "transcript/transcript.h"
 
 struct continuation {
 	char *session;           /* NULL: its answers told none */

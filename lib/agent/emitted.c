@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "json/writer.h"
-#include "record/form.h"
+#include "transcript/form.h"
 
 /* Members that tool.call and tool.result can have besides their name,
  * awf-transcript(5). */

@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-#include "agent/recall.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
-#include "record/call.h"
+#include "run/recall.h"
+#include "transcript/call.h"
 
 struct emitted {
 	struct emitted_call {

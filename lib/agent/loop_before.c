@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "agent/loop.h"
-#include "exec/body.h"
 #include "json/writer.h"
+#include "proc/body.h"
 
 /* What is to be asked, for the program to read. */
 static void

@@ -24,11 +24,11 @@
 #include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/environment.h"
-#include "exec/interrupts.h"
-#include "exec/process.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 #include "json/scan.h"
+#include "proc/environment.h"
+#include "proc/interrupts.h"
+#include "proc/process.h"
 
 struct mcp_request;
 

@@ -15,7 +15,7 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/value.h"
-#include "record/unreviewed.h"
+#include "run/unreviewed.h"
 
 #define SERVERS "mcpServers"
 

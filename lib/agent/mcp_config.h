@@ -20,7 +20,7 @@
 #include "agent/definition.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/environment.h"
+#include "proc/environment.h"
 
 struct mcp_definition {
 	char *name;                /* A-Z a-z 0-9 _ - */

@@ -20,9 +20,9 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "exec/descendants.h"
-#include "exec/orphans.h"
-#include "exec/wait.h"
+#include "proc/descendants.h"
+#include "proc/orphans.h"
+#include "proc/wait.h"
 
 enum {
 	LOOK_AGAIN = 10,           /* ms */

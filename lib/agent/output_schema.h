@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/scan.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 
 struct output_schema {
 	struct schema *schema;   /* NULL: any answer will do */

@@ -32,8 +32,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "exec/environment.h"
-#include "record/call.h"
+#include "proc/environment.h"
+#include "transcript/call.h"
 
 #define PHASE_TOKEN_SIZE 33 /* 32 hex digits and a NUL */
 

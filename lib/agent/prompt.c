@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "record/state.h"
+#include "run/state.h"
 
 /* What a prompt can name. */
 struct values {

@@ -20,10 +20,10 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "exec/descendants.h"
-#include "exec/libexec.h"
-#include "exec/wait.h"
-#include "record/form.h"
+#include "proc/descendants.h"
+#include "proc/libexec.h"
+#include "proc/wait.h"
+#include "transcript/form.h"
 
 enum { READ_SIZE = 64 << 10 };
 

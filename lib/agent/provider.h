@@ -11,10 +11,10 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/body.h"
-#include "exec/environment.h"
-#include "exec/process.h"
 #include "json/scan.h"
+#include "proc/body.h"
+#include "proc/environment.h"
+#include "proc/process.h"
 
 struct provider {
 	char *name;

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/recall.h"
 #include "base/error.h"
-#include "record/call.h"
+#include "run/recall.h"
+#include "transcript/call.h"
 
 /* A try that failed, and that another follows. */
 struct retried {

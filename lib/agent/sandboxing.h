@@ -8,7 +8,7 @@
 #include "agent/agent.h"
 #include "agent/definition.h"
 #include "agent/tool.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 #include "json/writer.h"
 
 /* Readers of keys (definition.h); the member at offset is a struct sandbox. A mode, or

@@ -20,7 +20,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "record/unreviewed.h"
+#include "run/unreviewed.h"
 
 #define NAME_LIMIT 64
 #define SKILL_FILE "SKILL.md"

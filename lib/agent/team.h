@@ -4,7 +4,7 @@
  * over to. Each is there once, whoever names it; agents may name each other. All are
  * loaded, with their models, tools and skills, before any input is read; MCP servers are
  * known then, and start when their tools are needed. No agent has a tool that the run
- * forbids (exec/ceiling.h).
+ * forbids (agent/ceiling.h).
  */
 #ifndef AWF_AGENT_TEAM_H
 #define AWF_AGENT_TEAM_H

@@ -17,10 +17,10 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "exec/libexec.h"
 #include "json/value.h"
 #include "json/writer.h"
-#include "record/unreviewed.h"
+#include "proc/libexec.h"
+#include "run/unreviewed.h"
 
 #define TOOL_NAME_LIMIT 64
 #define EXECUTABLE_LIMIT ((size_t)1 << 30)

@@ -15,9 +15,9 @@
 #include "agent/pins.h"
 #include "base/buffer.h"
 #include "base/error.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 #include "json/scan.h"
-#include "json/schema.h"
+#include "schema/schema.h"
 
 struct definition;
 struct definition_key;

@@ -19,16 +19,16 @@
 
 #include "agent/changed.h"
 #include "agent/control.h"
-#include "agent/recall.h"
 #include "agent/tool.h"
 #include "agent/turn.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "exec/body.h"
-#include "exec/environment.h"
 #include "json/scan.h"
 #include "json/writer.h"
+#include "proc/body.h"
+#include "proc/environment.h"
+#include "run/recall.h"
 
 /* Where a result comes from, if there are recorded calls. */
 enum tool_source {

@@ -15,13 +15,13 @@
 
 #include "agent/attachment.h"
 #include "agent/budget.h"
-#include "agent/recall.h"
+#include "agent/retry.h"
 #include "agent/team.h"
 #include "agent/tool.h"
-#include "exec/body.h"
-#include "exec/environment.h"
-#include "exec/retry.h"
-#include "record/call.h"
+#include "proc/body.h"
+#include "proc/environment.h"
+#include "run/recall.h"
+#include "transcript/call.h"
 
 struct turns {
 	/* Set by the caller. */

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "record/transcript.h"
+#include "transcript/transcript.h"
 
 #define LINE_SIZE 500
 #define REST_OF_LINE 345 /* without payload, seq of six digits */

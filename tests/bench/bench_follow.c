@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "exec/process.h"
-#include "record/run.h"
+#include "proc/process.h"
+#include "run/run.h"
 
 #define BETWEEN_EVENTS 1000000 /* ns */
 

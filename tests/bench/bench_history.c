@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "replay/history.h"
+#include "run/history.h"
 
 static double
 now_ms(void)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "record/event.h"
-#include "record/reader.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
 
 int
 main(int argc, char **argv)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The hermetic place that replays run in (lib/exec/confine.h), through a program that
+# The hermetic place that replays run in (lib/isolate/confine.h), through a program that
 # runs a command there: what is seen, what can be changed, reached and undone.
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 load ../support/helpers

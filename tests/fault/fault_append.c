@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "record/transcript.h"
+#include "transcript/transcript.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "record/reader.h"
-#include "record/transcript.h"
-#include "record/watch.h"
+#include "run/watch.h"
+#include "transcript/reader.h"
+#include "transcript/transcript.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 #define WRITERS 4

@@ -10,12 +10,12 @@
 
 #include "agent/prompt.h"
 #include "base/memory.h"
-#include "record/blob.h"
-#include "record/event.h"
-#include "record/form.h"
-#include "record/progress.h"
-#include "record/view.h"
-#include "replay/canonical.h"
+#include "inspect/canonical.h"
+#include "run/progress.h"
+#include "run/view.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "json/compare.h"
 #include "json/scan.h"
-#include "json/schema.h"
 #include "json/value.h"
+#include "schema/compare.h"
+#include "schema/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

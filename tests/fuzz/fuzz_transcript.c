@@ -12,10 +12,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "record/event.h"
-#include "record/reader.h"
-#include "record/torn.h"
-#include "record/transcript.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+#include "transcript/torn.h"
+#include "transcript/transcript.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 

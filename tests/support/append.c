@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/line_input.h"
-#include "record/run.h"
+#include "json/line_input.h"
+#include "run/run.h"
 
 static _Noreturn void
 fail(const struct error *err)

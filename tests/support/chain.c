@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
-#include "record/line_input.h"
+#include "json/line_input.h"
 
 static _Noreturn void
 fail(const struct error *err)

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/confine.h"
-#include "exec/process.h"
+#include "isolate/confine.h"
+#include "proc/process.h"
 
 #define PLACES 8
 

@@ -1,6 +1,6 @@
 /*
  * Runs the published JSON Schema Test Suite (json-schema-org/JSON-Schema-Test-Suite)
- * against lib/json/schema: schema-suite PATH, where PATH/tests/draft7 and
+ * against lib/schema/schema: schema-suite PATH, where PATH/tests/draft7 and
  * PATH/tests/draft2020-12 are. A line for each file, required ones first; the tests that
  * fail by name. Those that need a document from elsewhere (the suite's own server,
  * http://localhost:1234) are not run, and listed. Exit status 1 if a required test fails.
@@ -12,8 +12,8 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "json/schema.h"
 #include "json/value.h"
+#include "schema/schema.h"
 
 #define SERVER "http://localhost:1234/"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes lib/json/unicode_category.c: the general category of every code point, as
+"""Writes lib/schema/unicode_category.c: the general category of every code point, as
 Python's copy of the Unicode Character Database has it."""
 import unicodedata
 
@@ -12,7 +12,7 @@ for code in range(0x110000):
         runs.append((code, category))
 
 print(f"/* Written by tests/support/unicode-category.py, from Unicode {unicodedata.unidata_version}. */")
-print('#include "json/unicode_category.h"\n')
+print('#include "schema/unicode_category.h"\n')
 print("const uint32_t unicode_categories[] = {")
 for i in range(0, len(runs), 8):
     print("\t" + " ".join(f"0x{code << 8 | category:x}," for code, category in runs[i:i + 8]))

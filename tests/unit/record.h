@@ -1,4 +1,4 @@
-/* What the tests of lib/record share: a directory, files in it, transcripts. */
+/* What tests of records share: a directory, files in it, transcripts. */
 #ifndef AWF_TESTS_RECORD_H
 #define AWF_TESTS_RECORD_H
 

@@ -1,10 +1,10 @@
-/* replay/agentloom: hashes as Python makes them, and the words for ends. */
+/* agent/agentloom: hashes as Python makes them, and the words for ends. */
 #include "unit.h"
 
 #include <stdlib.h>
 
+#include "agent/agentloom.h"
 #include "base/memory.h"
-#include "replay/agentloom.h"
 
 /* The hashes are those of AgentLoom's prompt_hash(), in its two forms. */
 static const struct {

@@ -1,4 +1,4 @@
-/* record/audit: secrets are masked, lines are bounded, the file is appended to. */
+/* run/audit: secrets are masked, lines are bounded, the file is appended to. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "record/audit.h"
+#include "run/audit.h"
 
 #define ID "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 

@@ -1,4 +1,4 @@
-/* base/uri: the examples of RFC 3986, section 5.4, and names that are no URLs. */
+/* schema/uri: the examples of RFC 3986, section 5.4, and names that are no URLs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/uri.h"
+#include "schema/uri.h"
 
 static const struct {
 	const char *base, *reference, *target;

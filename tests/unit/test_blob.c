@@ -1,9 +1,9 @@
-/* record/blob: large values leave a line and come back as they were. */
+/* transcript/blob: large values leave a line and come back as they were. */
 #include "record.h"
 
 #include <sys/stat.h>
 
-#include "record/blob.h"
+#include "transcript/blob.h"
 
 static struct error err;
 

@@ -1,4 +1,4 @@
-/* exec/body: feeding, collecting, deadlines, and that nothing is left running. */
+/* proc/body: feeding, collecting, deadlines, and that nothing is left running. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,8 +20,8 @@
 #include "base/file.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "exec/body.h"
-#include "exec/descendants.h"
+#include "proc/body.h"
+#include "proc/descendants.h"
 
 static char directory[] = "/tmp/awf-body-XXXXXX";
 

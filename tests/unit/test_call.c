@@ -1,8 +1,8 @@
-/* record/call: the causes of a call's events. */
+/* transcript/call: the causes of a call's events. */
 #include "record.h"
 
-#include "record/call.h"
-#include "record/reader.h"
+#include "transcript/call.h"
+#include "transcript/reader.h"
 
 static struct error err;
 

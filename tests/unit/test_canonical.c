@@ -1,8 +1,8 @@
-/* replay/canonical: lines without time and chance, and the first difference of two
+/* cmd/inspect/canonical: lines without time and chance, and the first difference of two
  * recordings. */
 #include "graph.h"
 
-#include "replay/canonical.h"
+#include "inspect/canonical.h"
 #include "unit.h"
 
 static void

@@ -1,8 +1,8 @@
-/* record/waiting, record/decision: what waits in a transcript, and what ends it. */
+/* run/waiting, run/decision: what waits in a transcript, and what ends it. */
 #include "unit.h"
 
 #include "record.h"
-#include "record/decision.h"
+#include "run/decision.h"
 
 /*
  * Transcripts in short: words separated by blanks; an id is a letter.

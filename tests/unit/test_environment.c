@@ -1,4 +1,4 @@
-/* exec/environment: environments of children, and the file of keys. */
+/* proc/environment: environments of children, and the file of keys. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "exec/environment.h"
+#include "proc/environment.h"
 
 static char directory[] = "/tmp/awf-environment-XXXXXX";
 static char file[96];

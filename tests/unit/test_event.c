@@ -1,7 +1,7 @@
-/* record/event: what can be told from a line. */
+/* transcript/event: what can be told from a line. */
 #include "record.h"
 
-#include "record/event.h"
+#include "transcript/event.h"
 
 #define HEX "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define BEGIN "\"timestamp\":\"2026-11-21T08:15:30.123456Z\",\"event_id\":\"" OTHER_ID "\",\"run_id\":\"" \

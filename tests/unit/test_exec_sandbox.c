@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/list.h"
-#include "exec/sandbox.h"
+#include "isolate/sandbox.h"
 
 #define NONE SANDBOX_NONE
 #define WORKSPACE SANDBOX_WORKSPACE

@@ -1,7 +1,7 @@
-/* record/filter: which lines pass. */
+/* transcript/filter: which lines pass. */
 #include "record.h"
 
-#include "record/filter.h"
+#include "transcript/filter.h"
 #include "unit.h"
 
 #define AT(time) "\"timestamp\":\"2026-11-21T08:15:" time "Z\",\"event_id\":\"" OTHER_ID \

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/call.h"
-#include "record/gate.h"
-#include "record/token.h"
+#include "run/token.h"
+#include "step/gate.h"
+#include "transcript/call.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"
 #define OTHER "33333333-3333-4333-8333-333333333333"

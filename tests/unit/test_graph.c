@@ -1,7 +1,7 @@
-/* replay/graph: causes and the order that follows from them. */
+/* cmd/inspect/graph: causes and the order that follows from them. */
 #include "graph.h"
 
-#include "replay/graph.h"
+#include "inspect/graph.h"
 #include "unit.h"
 
 #define EVENTS 300

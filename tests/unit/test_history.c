@@ -1,4 +1,4 @@
-/* replay/history: which recorded call a starting one is, and what is in doubt. */
+/* run/history: which recorded call a starting one is, and what is in doubt. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "json/writer.h"
 #include "record.h"
-#include "replay/history.h"
+#include "run/history.h"
 
 /*
  * Transcripts in short, an event a line; words are separated by blanks. Events have

@@ -12,7 +12,7 @@
 
 #include <awf/transcript.h>
 
-#include "record/transcript.h"
+#include "transcript/transcript.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 

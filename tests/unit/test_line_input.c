@@ -1,7 +1,7 @@
-/* record/line_input: lines from a pipe, however they are cut. */
+/* json/line_input: lines from a pipe, however they are cut. */
 #include "record.h"
 
-#include "record/line_input.h"
+#include "json/line_input.h"
 #include "unit.h"
 
 /* A pipe that holds text and is closed. */

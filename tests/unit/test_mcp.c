@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
+#include "agent/ceiling.h"
 #include "agent/mcp_answer.h"
 #include "agent/mcp_tools.h"
-#include "exec/ceiling.h"
 
 static const struct {
 	const char *text, *expanded; /* NULL: an error, */

@@ -1,5 +1,5 @@
 /*
- * record/model and record/event_index: what holds for every transcript. Random ones are made
+ * run/model and run/event_index: what holds for every transcript. Random ones are made
  * here from a seed; what the model says of single cases is in test_outcome.c,
  * test_projection.c and the tests of the programs.
  */
@@ -8,9 +8,9 @@
 #include "unit.h"
 
 #include "record.h"
-#include "record/event_index.h"
-#include "record/model.h"
-#include "record/outcome.h"
+#include "run/event_index.h"
+#include "run/model.h"
+#include "run/outcome.h"
 
 /* ---- the index ---- */
 

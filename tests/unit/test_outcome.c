@@ -1,4 +1,4 @@
-/* record/outcome: which calls of an attempt failed and were not made good. */
+/* run/outcome: which calls of an attempt failed and were not made good. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 #include "json/scan.h"
 #include "record.h"
-#include "record/outcome.h"
+#include "run/outcome.h"
 
 /*
  * Transcripts in short: words separated by blanks.

@@ -1,10 +1,10 @@
-/* exec/output: who stops reading is noticed at once, whatever they read from. */
+/* run/output: who stops reading is noticed at once, whatever they read from. */
 #include "unit.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "exec/output.h"
+#include "run/output.h"
 
 static int
 make_socket(int ends[2])

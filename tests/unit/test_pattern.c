@@ -1,4 +1,4 @@
-/* json/pattern: what matches, and what is refused and why. */
+/* schema/pattern: what matches, and what is refused and why. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "json/pattern.h"
+#include "schema/pattern.h"
 
 #define TEXT(text) text, sizeof(text) - 1
 

@@ -1,4 +1,4 @@
-/* exec/process: descriptors, signals, PATH, and how a start fails. */
+/* proc/process: descriptors, signals, PATH, and how a start fails. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "exec/process.h"
+#include "proc/process.h"
 
 static char directory[] = "/tmp/awf-process-XXXXXX";
 

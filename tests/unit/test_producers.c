@@ -1,4 +1,4 @@
-/* agent/producers: who made the items of a stream, and whether one of them died. */
+/* cmd/step/producers: who made the items of a stream, and whether one of them died. */
 #include "unit.h"
 
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/producers.h"
 #include "base/memory.h"
+#include "step/producers.h"
 
 #define RUN "0a1b2c3d-0000-4000-8000-000000000000"
 

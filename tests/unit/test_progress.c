@@ -1,9 +1,9 @@
-/* record/progress and record/screen: the status line. */
+/* run/progress and run/screen: the status line. */
 #include "record.h"
 
 #include "base/clock.h"
-#include "record/progress.h"
-#include "record/screen.h"
+#include "run/progress.h"
+#include "run/screen.h"
 #include "unit.h"
 
 #define NOW "2026-11-21T08:15:40Z"

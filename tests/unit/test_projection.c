@@ -1,10 +1,10 @@
-/* replay/projection: other vocabularies, and their schemas. */
+/* cmd/inspect/projection: other vocabularies, and their schemas. */
 #include "record.h"
 
-#include "json/schema.h"
+#include "inspect/brief.h"
+#include "inspect/projection.h"
 #include "json/value.h"
-#include "replay/brief.h"
-#include "replay/projection.h"
+#include "schema/schema.h"
 #include "unit.h"
 
 static const char *const fixtures[] = { "brief", "nested", "release" };

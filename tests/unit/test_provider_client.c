@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "exec/descendants.h"
+#include "proc/descendants.h"
 
 static char directory[] = "/tmp/awf-provider-XXXXXX";
 

@@ -1,4 +1,4 @@
-/* record/queue: who is in line for a name, who came first, and what the dead leave. */
+/* run/queue: who is in line for a name, who came first, and what the dead leave. */
 #include "unit.h"
 
 #include <signal.h>
@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "record.h"
-#include "record/queue.h"
-#include "record/run_lock.h"
+#include "run/queue.h"
+#include "run/run_lock.h"
 
 static struct storage storage;
 

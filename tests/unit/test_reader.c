@@ -1,4 +1,4 @@
-/* record/reader and record/window: lines of a file that grows and shrinks. */
+/* transcript/reader and transcript/window: lines of a file that grows and shrinks. */
 #include "record.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "json/scan.h"
-#include "record/reader.h"
+#include "transcript/reader.h"
 
 static struct error err;
 

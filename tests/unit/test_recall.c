@@ -1,4 +1,4 @@
-/* agent/recall in the turn loop: conversations that are cut off after each event and
+/* run/recall in the turn loop: conversations that are cut off after each event and
  * gone on with, once and once more, and replays of them all.
  *
  * The events of the undisturbed conversation are the measure. What a further attempt
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "json/writer.h"
-#include "record/blob.h"
+#include "transcript/blob.h"
 
 #define NONE SIZE_MAX
 

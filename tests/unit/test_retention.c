@@ -1,9 +1,9 @@
-/* record/retention: which runs go, for every rule. */
+/* run/retention: which runs go, for every rule. */
 #include "unit.h"
 
 #include <stdio.h>
 
-#include "record/retention.h"
+#include "run/retention.h"
 
 /* Runs, the newest first, with marks: * selected is not, ! protected; and the numbers of
  * those that they were forked from. What goes: their numbers. */

@@ -1,4 +1,4 @@
-/* exec/retry: which errors are retried, and how long the waits are. */
+/* agent/retry: which errors are retried, and how long the waits are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "agent/retry.h"
 #include "base/patience.h"
-#include "exec/retry.h"
 
 static void
 delays_follow_the_backoff(void **state)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "record/roster.h"
+#include "run/roster.h"
 
 static char directory[] = "/tmp/test_roster.XXXXXX";
 

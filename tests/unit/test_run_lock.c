@@ -1,4 +1,4 @@
-/* record/run_lock: who owns a run, and what is left of one whose owner is gone. */
+/* run/run_lock: who owns a run, and what is left of one whose owner is gone. */
 #include "unit.h"
 
 #include <signal.h>
@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "record.h"
-#include "record/run_lock.h"
+#include "run/run_lock.h"
 
 static bool
 exists(const char *path)

@@ -1,4 +1,4 @@
-/* json/schema: what each keyword takes, what it says of the rest, and which schemas
+/* schema/schema: what each keyword takes, what it says of the rest, and which schemas
  * are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "json/schema.h"
 #include "json/value.h"
+#include "schema/schema.h"
 
 static json_t *
 parse(const char *text)

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "record/heads.h"
-#include "record/seal.h"
-#include "record/transcript.h"
-#include "record/verify.h"
+#include "transcript/heads.h"
+#include "transcript/seal.h"
+#include "transcript/transcript.h"
+#include "transcript/verify.h"
 
 static struct seal_key key, other_key;
 static const char *key_path, *transcript_path;

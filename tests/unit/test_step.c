@@ -1,4 +1,4 @@
-/* agent/step: calls that take over recorded ones, which a history of one record
+/* cmd/step/step: calls that take over recorded ones, which a history of one record
  * supplies: results that are reused, decisions, and replays. */
 #include <signal.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 
 #include "unit.h"
 
-#include "agent/step.h"
 #include "base/memory.h"
-#include "exec/descendants.h"
-#include "record/blob.h"
-#include "record/reader.h"
+#include "proc/descendants.h"
+#include "step/step.h"
+#include "transcript/blob.h"
+#include "transcript/reader.h"
 
 #define OTHER_RUN "6f9619ff-8b86-4011-b42d-00c04fc964ff"
 

@@ -1,4 +1,4 @@
-/* record/storage and record/run: names, links, look-up; a run's life. */
+/* run/storage and run/run: names, links, look-up; a run's life. */
 #include "unit.h"
 
 #include <dirent.h>
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "record.h"
-#include "record/run.h"
-#include "record/storage.h"
+#include "run/run.h"
+#include "run/storage.h"
 
 #define FIRST "aaaaaaaa-0000-4000-8000-000000000001"
 #define SECOND "aaaaaaaa-0000-4000-8000-000000000002"

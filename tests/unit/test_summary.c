@@ -1,8 +1,8 @@
-/* record/summary and record/listing: runs in a few figures. */
+/* run/summary and run/listing: runs in a few figures. */
 #include "record.h"
 
-#include "record/listing.h"
-#include "record/summary.h"
+#include "run/listing.h"
+#include "run/summary.h"
 #include "unit.h"
 
 #define AT(second) "\"timestamp\":\"2026-11-21T08:15:" second ".000000Z\",\"event_id\":\"" OTHER_ID \

@@ -14,7 +14,7 @@
 #include "agent/tool.h"
 #include "base/buffer.h"
 #include "base/installation.h"
-#include "exec/libexec.h"
+#include "proc/libexec.h"
 
 static char directory[] = "/tmp/awf-tool-XXXXXX";
 

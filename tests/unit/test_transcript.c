@@ -1,4 +1,4 @@
-/* record/transcript: what is appended, what is repaired, what is refused. */
+/* transcript/transcript: what is appended, what is repaired, what is refused. */
 #include "record.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "json/scan.h"
-#include "record/blob.h"
-#include "record/transcript.h"
+#include "transcript/blob.h"
+#include "transcript/transcript.h"
 
 static struct error err;
 static char repaired[512];

@@ -1,4 +1,4 @@
-/* record/verify, record/form, record/fingerprints: a transcript is whole, or its
+/* transcript/verify, transcript/form, transcript/fingerprints: a transcript is whole, or its
  * first fault is found and named, whatever it is. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,13 +16,13 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "json/schema.h"
+#include "inspect/event_schema.h"
 #include "json/value.h"
-#include "record/event_schema.h"
-#include "record/fingerprints.h"
-#include "record/form.h"
-#include "record/verify.h"
+#include "schema/schema.h"
 #include "tier.h"
+#include "transcript/fingerprints.h"
+#include "transcript/form.h"
+#include "transcript/verify.h"
 
 #define RUN "11111111-1111-4111-8111-111111111111"
 #define CHILD "22222222-2222-4222-8222-222222222222"

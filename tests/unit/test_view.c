@@ -1,7 +1,7 @@
-/* record/view: an event as a line, and short texts. */
+/* run/view: an event as a line, and short texts. */
 #include "record.h"
 
-#include "record/view.h"
+#include "run/view.h"
 #include "unit.h"
 
 #define TIME "\"timestamp\":\"2026-11-21T08:15:30.123456Z\""

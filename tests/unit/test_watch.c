@@ -1,4 +1,4 @@
-/* record/watch: changes are noticed, and nothing else wakes. */
+/* run/watch: changes are noticed, and nothing else wakes. */
 #include "record.h"
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "record/watch.h"
+#include "run/watch.h"
 
 static struct error err;
 

@@ -14,9 +14,9 @@
 #include "agent/turn.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "exec/descendants.h"
 #include "json/value.h"
-#include "record/reader.h"
+#include "proc/descendants.h"
+#include "transcript/reader.h"
 
 #define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 

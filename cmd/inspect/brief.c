@@ -1,0 +1,233 @@
+/*
+ * A value is decoded whole, cut, and hashed if something was cut off. What lies in a blob is
+ * not read: refs tell its size and digest.
+ */
+#include "inspect/brief.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/text.h"
+#include "run/attached.h"
+
+#define ARGUMENT_BYTES 40
+#define CUT "…"
+
+bool
+brief_text(struct buffer *out, const char *bytes, size_t len, size_t limit)
+{
+	size_t kept = len;
+	const char *line;
+
+	while (kept > 0 && bytes[kept - 1] == '\n')
+		kept--;
+	line = memchr(bytes, '\n', kept);
+	if (line)
+		kept = (size_t)(line - bytes);
+	if (kept > limit)
+		kept = utf8_whole(bytes, limit);
+	buffer_append(out, bytes, kept);
+	while (kept < len && bytes[kept] == '\n')
+		kept++;
+	if (kept < len)
+		buffer_text(out, CUT);
+	return kept == len;
+}
+
+/* The text of a string, or the JSON of anything else. */
+static void
+value_text(struct span value, struct buffer *out)
+{
+	if (span_type(value) == 's')
+		span_decode(value, out);
+	else
+		buffer_append(out, value.at, value.len);
+}
+
+static bool
+value_there(struct span value)
+{
+	return value.at && span_type(value) != '0';
+}
+
+/* The entry of refs for payload.MEMBER. */
+static struct span
+blob_of(const struct event_view *event, const char *member)
+{
+	struct span_walk walk;
+	struct span key, entry;
+	char at[64];
+
+	snprintf(at, sizeof at, "/payload/%s", member);
+	span_walk_begin(&walk, event->refs);
+	while (span_walk_next(&walk, &key, &entry))
+		if (span_is(span_member(entry, "at"), at))
+			return entry;
+	return span_of(NULL, 0);
+}
+
+/* A member, or what lies deeper: result/0/data. */
+static struct span
+value_of(const struct event_view *event, const char *member)
+{
+	char at[64];
+
+	if (strchr(member, '/') == NULL)
+		return span_member(event->payload, member);
+	snprintf(at, sizeof at, "/%s", member);
+	return pointer_find(event->payload, at);
+}
+
+static void
+write_digest(struct writer *w, const struct buffer *whole)
+{
+	char digest[DIGEST_SIZE];
+
+	writer_member_integer(w, "bytes", (int64_t)whole->len);
+	writer_member_string(w, "sha256", digest_sha256(buffer_string(whole), whole->len, digest));
+}
+
+static void
+write_brief(struct writer *w, const char *key, const struct buffer *whole, size_t limit)
+{
+	struct buffer brief = BUFFER_INIT;
+	bool all = brief_text(&brief, buffer_string(whole), whole->len, limit);
+
+	writer_key(w, key);
+	writer_bytes(w, buffer_string(&brief), brief.len);
+	if (!all)
+		write_digest(w, whole);
+	buffer_free(&brief);
+}
+
+/* How much is shown of what may be the contents of a file. */
+static size_t
+contents_limit(const struct buffer *whole, size_t limit)
+{
+	if (!memchr(buffer_string(whole), '\n', whole->len) || whole->len / 2 > limit)
+		return limit;
+	return whole->len / 2;
+}
+
+static bool
+write_member(struct writer *w, const char *key, const struct event_view *event,
+    const char *member, size_t limit_of(const struct buffer *whole, size_t limit))
+{
+	struct span value = value_of(event, member), blob = blob_of(event, member);
+	struct buffer whole = BUFFER_INIT;
+
+	if (blob.at) {
+		writer_member_span(w, "bytes", span_member(blob, "bytes"));
+		writer_member_span(w, "sha256", span_member(blob, "sha256"));
+	} else if (value_there(value)) {
+		value_text(value, &whole);
+		write_brief(w, key, &whole, limit_of(&whole, BRIEF_BYTES));
+	}
+	buffer_free(&whole);
+	return !blob.at && value_there(value);
+}
+
+static size_t
+same_limit(const struct buffer *whole, size_t limit)
+{
+	(void)whole;
+	return limit;
+}
+
+bool
+brief_member(struct writer *w, const char *key, const struct event_view *event,
+    const char *member)
+{
+	return write_member(w, key, event, member, same_limit);
+}
+
+bool
+brief_contents(struct writer *w, const char *key, const struct event_view *event,
+    const char *member)
+{
+	return write_member(w, key, event, member, contents_limit);
+}
+
+bool
+brief_message(struct writer *w, const char *key, const struct event_view *event)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct span_walk walk;
+	struct span none, block;
+	bool said;
+
+	span_walk_begin(&walk, span_member(event->payload, "blocks"));
+	while (span_walk_next(&walk, &none, &block))
+		if (!attached_text(block, &whole) && span_is(span_member(block, "type"), "text"))
+			span_decode(span_member(block, "text"), &whole);
+	said = whole.len > 0;
+	if (said)
+		write_brief(w, key, &whole, BRIEF_BYTES);
+	buffer_free(&whole);
+	return said;
+}
+
+/* "path=notes.md limit=40"; false if a value was cut. */
+static bool
+list_arguments(struct span input, struct buffer *out)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, value;
+	bool all = true;
+
+	span_walk_begin(&walk, input);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (out->len > 0)
+			buffer_byte(out, ' ');
+		span_decode(key, out);
+		buffer_byte(out, '=');
+		buffer_clear(&text);
+		value_text(value, &text);
+		all = brief_text(out, buffer_string(&text), text.len,
+		    contents_limit(&text, ARGUMENT_BYTES)) && all;
+	}
+	buffer_free(&text);
+	return all;
+}
+
+void
+brief_arguments(struct writer *w, const char *key, const struct event_view *event)
+{
+	struct span input = span_member(event->payload, "input");
+	struct buffer list = BUFFER_INIT, brief = BUFFER_INIT, whole = BUFFER_INIT;
+	bool all;
+
+	if (span_type(input) != 'o') {
+		brief_contents(w, key, event, "input");
+		return;
+	}
+	all = list_arguments(input, &list);
+	all = brief_text(&brief, buffer_string(&list), list.len, BRIEF_BYTES) && all;
+	writer_key(w, key);
+	writer_bytes(w, buffer_string(&brief), brief.len);
+	buffer_append(&whole, input.at, input.len);
+	if (!all)
+		write_digest(w, &whole);
+	buffer_free(&list);
+	buffer_free(&brief);
+	buffer_free(&whole);
+}
+
+int64_t
+brief_size(const struct event_view *event, const char *member)
+{
+	struct span value = value_of(event, member);
+	struct buffer text = BUFFER_INIT;
+	long long bytes = -1;
+
+	if (!span_integer(span_member(blob_of(event, member), "bytes"), &bytes) &&
+	    value_there(value)) {
+		value_text(value, &text);
+		bytes = (long long)text.len;
+		buffer_free(&text);
+	}
+	return bytes;
+}

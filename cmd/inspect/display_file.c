@@ -1,0 +1,207 @@
+/*
+ * What was run: the bytes of a file that the recording has, or of what the run was given
+ * on stdin and printed. A file is named by its path, or by the last parts of that.
+ */
+#include "inspect/display.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "transcript/blob.h"
+#include "transcript/definition_file.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+#include "run/follow.h"
+
+#define STDIN_LIMIT ((size_t)1 << 30)
+
+struct recorded {
+	char run_id[ID_SIZE];
+	struct definition_files files;
+	char input[DIGEST_SIZE], output[DIGEST_SIZE]; /* of the last attempt that has them; "" */
+};
+
+static void
+take(struct recorded *r, const struct event_view *event)
+{
+	if (event->type == EVENT_RUN_STARTED || event_type_starts_call(event->type))
+		definition_files_add(&r->files, event->payload);
+	if (event->type == EVENT_RUN_STARTED)
+		event_copy_id(event->run_id, r->run_id);
+	if (event->type != EVENT_RUN_COMPLETED)
+		return;
+	span_copy(span_path(event->payload, "stdin", "sha256", NULL), r->input, sizeof r->input);
+	span_copy(span_path(event->payload, "stdout", "sha256", NULL), r->output, sizeof r->output);
+}
+
+static int
+read_record(struct recorded *r, const char *path, struct error *err)
+{
+	struct event_view event;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int more;
+
+	if (reader_open(&reader, path, err) != 0)
+		return -1;
+	while ((more = reader_next(&reader, &line, &len, err)) == 1)
+		if (event_view(line, len, &event) == 0)
+			take(r, &event);
+	reader_close(&reader);
+	return more;
+}
+
+/* Whether the name is the path, or its last parts. */
+static bool
+names(const char *name, const char *path)
+{
+	size_t len = strlen(name), all = strlen(path);
+
+	while (strncmp(name, "./", 2) == 0)
+		name += 2, len -= 2;
+	return len > 0 && len <= all && strcmp(path + all - len, name) == 0 &&
+	    (len == all || path[all - len - 1] == '/');
+}
+
+/* The files that are meant, or all, in a row. */
+static char *
+list_files(const struct recorded *r, const char *name)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (size_t i = 0; i < r->files.count; i++)
+		if (name == NULL ? r->files.list[i].kept : names(name, r->files.list[i].path))
+			buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", r->files.list[i].path);
+	if (text.len == 0)
+		buffer_text(&text, "none");
+	return buffer_take(&text);
+}
+
+static int
+refuse(const struct recorded *r, const char *name, size_t found, struct error *err)
+{
+	char *list = list_files(r, found > 1 ? name : NULL);
+
+	if (found > 1)
+		error_set(err, ERROR_USAGE, name, "several files are called so: %s", list);
+	else
+		error_set(err, ERROR_USAGE, name, "no file of this run; it has: %s", list);
+	free(list);
+	return -1;
+}
+
+static int
+find_blob(const struct recorded *r, const char *name, const char **sha256, struct error *err)
+{
+	const struct definition_file *found = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->files.count; i++)
+		if (names(name, r->files.list[i].path)) {
+			found = &r->files.list[i];
+			count++;
+		}
+	if (definition_files_find(&r->files, name) != NULL) {
+		found = definition_files_find(&r->files, name);
+		count = 1;
+	}
+	if (count != 1)
+		return refuse(r, name, count, err);
+	if (!found->kept && found->sha256[0] == '\0')
+		return error_set(err, ERROR_USAGE, found->path, "the recording does not have its bytes");
+	if (!found->kept)
+		return error_set(err, ERROR_USAGE, found->path, found->executable ?
+		    "the recording has its digest alone: it is a large program" :
+		    "the recording has its digest alone, as keys may stand in it; what its servers "
+		    "offered: awf-tail --json --type message.user %.8s | jq .payload.mcp", r->run_id);
+	*sha256 = found->sha256;
+	return 0;
+}
+
+static int
+read_stdin(const struct display *d, const struct recorded *r, struct buffer *bytes,
+    struct error *err)
+{
+	char *directory = path_directory(d->run->path), *root = path_directory(directory);
+	char *path = memory_format("%s/inputs/%s", root, r->run_id);
+	int fd = storage_open(path, O_RDONLY, 0), failed = 0;
+
+	if (fd < 0 || r->input[0] == '\0')
+		failed = error_set(err, ERROR_USAGE, "stdin", "the recording does not have it");
+	else if (file_read(fd, bytes, STDIN_LIMIT) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	free(root);
+	free(directory);
+	return failed;
+}
+
+static int
+read_bytes(const struct display *d, const struct recorded *r, struct buffer *bytes,
+    struct error *err)
+{
+	const char *sha256 = r->output;
+	char *blobs;
+	int failed = 0;
+
+	if (strcmp(d->argument, "stdin") == 0)
+		return read_stdin(d, r, bytes, err);
+	if (strcmp(d->argument, "stdout") != 0)
+		failed = find_blob(r, d->argument, &sha256, err);
+	else if (*sha256 == '\0')
+		failed = error_set(err, ERROR_USAGE, "stdout", "the recording does not have it");
+	if (failed != 0)
+		return -1;
+	blobs = transcript_blobs(d->run->path, r->run_id);
+	failed = blob_read(blobs, sha256, bytes, err);
+	free(blobs);
+	return failed;
+}
+
+/* What reaches a terminal is text, in lines. */
+static void
+make_visible(struct buffer *bytes)
+{
+	struct buffer shown = BUFFER_INIT;
+	const char *at = buffer_string(bytes), *end = at + bytes->len;
+
+	while (at < end) {
+		size_t len = 0;
+
+		while (at + len < end && at[len] != '\n' && at[len] != '\t')
+			len++;
+		text_visible(&shown, at, len, 0);
+		if (at + len < end)
+			buffer_byte(&shown, at[len]);
+		at += len + 1;
+	}
+	buffer_free(bytes);
+	*bytes = shown;
+}
+
+int
+display_file(const struct display *d, struct error *err)
+{
+	struct recorded r = { .files = DEFINITION_FILES_INIT };
+	struct buffer bytes = BUFFER_INIT;
+	int failed = read_record(&r, d->run->path, err);
+
+	if (failed == 0)
+		failed = read_bytes(d, &r, &bytes, err);
+	if (failed == 0 && d->screened)
+		make_visible(&bytes);
+	if (failed == 0 && outlet_event(d->out, buffer_string(&bytes), bytes.len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	buffer_free(&bytes);
+	definition_files_free(&r.files);
+	return failed;
+}

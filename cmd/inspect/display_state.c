@@ -1,0 +1,363 @@
+/*
+ * One walk in the order of time finds the calls that are asked for and their ends; then the
+ * lines of each are read again. An input or result that does not stand there is fetched from
+ * where it was made: the end of the call before, or along `reused_from`, from attempt to
+ * attempt and into the transcript of the run that was forked.
+ */
+#include "inspect/display.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "inspect/graph.h"
+#include "json/writer.h"
+#include "run/follow.h"
+#include "run/results.h"
+#include "transcript/blob.h"
+#include "transcript/call.h"
+#include "transcript/filter.h"
+
+#define REUSES_MOST 100 /* from one attempt to the one before */
+
+/* A transcript, and the line of it that was read last, blobs put back. */
+struct recording {
+	struct graph graph;
+	struct buffer line;
+	struct event_view event;  /* of it */
+	bool input_raw, result_raw; /* which were bytes that are no UTF-8 */
+};
+
+/* A call that was asked for. */
+struct flow {
+	uint32_t start, end; /* nodes; GRAPH_NONE: it did not end */
+	int32_t attempt;
+};
+
+struct state {
+	const struct display *display;
+	struct recording run, other;
+	char other_id[ID_SIZE];  /* of the run that a fork began with; "": none is open */
+	struct flow *flows;
+	size_t count;
+	struct map open;         /* calls that have not ended: their flows */
+	int32_t attempt;
+	struct buffer out;
+};
+
+static void
+note_raw(struct recording *r, struct span refs)
+{
+	struct span_walk walk;
+	struct span key, ref;
+
+	r->input_raw = r->result_raw = false;
+	if (span_type(refs) != 'a')
+		return;
+	span_walk_begin(&walk, refs);
+	while (span_walk_next(&walk, &key, &ref)) {
+		bool raw = span_is(span_member(ref, "encoding"), "raw");
+
+		r->input_raw |= raw && span_is(span_member(ref, "at"), "/payload/input");
+		r->result_raw |= raw && span_is(span_member(ref, "at"), "/payload/result");
+	}
+}
+
+/* The line of a node as it stands in the file, where it was an event before. */
+static const char *
+read_event(struct recording *r, const struct graph_node *node, struct event_view *event,
+    struct error *err)
+{
+	const char *line = graph_line(&r->graph, node, err);
+
+	if (!line || event_view(line, node->length, event) == 0)
+		return line;
+	error_set(err, ERROR_INVALID_INPUT, r->graph.reader.path,
+	    "the line at byte %lld was written over", (long long)node->offset);
+	return NULL;
+}
+
+/* Reads the line of a node. */
+static int
+load(struct recording *r, uint32_t node, struct error *err)
+{
+	const struct graph_node *n = &r->graph.nodes[node];
+	const char *line = read_event(r, n, &r->event, err);
+	char run_id[ID_SIZE], *blobs;
+	int failed;
+
+	if (!line)
+		return -1;
+	event_copy_id(r->event.run_id, run_id);
+	note_raw(r, r->event.refs);
+	blobs = transcript_blobs(r->graph.reader.path, run_id);
+	buffer_clear(&r->line);
+	failed = blob_inline(blobs, line, n->length, &r->line, err);
+	free(blobs);
+	if (failed == 0)
+		event_view(r->line.data, r->line.len, &r->event);
+	return failed;
+}
+
+/* The transcript that a fork began with lies beside its own. 0: there is none; -1. */
+static int
+open_other(struct state *s, struct span run_id, struct error *err)
+{
+	char id[ID_SIZE], *directory, *name, *path;
+	int got;
+
+	if (!event_copy_id(run_id, id))
+		return 0;
+	if (strcmp(id, s->other_id) == 0)
+		return 1;
+	if (s->other_id[0] != '\0')
+		graph_close(&s->other.graph);
+	s->other_id[0] = '\0';
+	directory = path_directory(s->run.graph.reader.path);
+	name = memory_format("%s.jsonl", id);
+	path = path_join(directory, name);
+	got = graph_open_damaged(&s->other.graph, path, s->display->warn, err);
+	if (got == 0)
+		memcpy(s->other_id, id, sizeof id);
+	free(path);
+	free(name);
+	free(directory);
+	return got == 0 ? 1 : -1;
+}
+
+/* The recording and node that `reused_from` names. 0: they are not there; -1. */
+static int
+find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
+{
+	struct span from = span_member((*r)->event.payload, "reused_from");
+	struct uuid id;
+	int got = 1;
+
+	if (span_type(from) == 'o') {
+		struct span run_id = span_member(from, "run_id");
+
+		from = span_member(from, "event_id");
+		if (!graph_id_read(from, &id))
+			return 0;
+		got = open_other(s, run_id, err);
+		*r = &s->other;
+	} else if (!graph_id_read(from, &id)) {
+		return 0;
+	}
+	*node = got == 1 ? graph_find(&(*r)->graph, id) : GRAPH_NONE;
+	return got < 0 ? -1 : *node != GRAPH_NONE;
+}
+
+static void
+write_encoding(struct writer *w, const char *key, bool raw)
+{
+	if (raw)
+		writer_member_string(w, key, "base64");
+}
+
+/* A group's result is its lines: the data of one, of several an array. */
+static void
+write_value(struct writer *w, const char *key, struct span payload)
+{
+	const char *member = result_member(payload);
+	struct span lines = span_member(payload, "result"), none, line;
+	struct span_walk walk;
+
+	if (span_member(payload, "count").at == NULL || strcmp(member, "result") != 0) {
+		writer_member_span(w, key, strcmp(member, "result") == 0 ? lines :
+		    span_member(span_element(lines, 0), "data"));
+		return;
+	}
+	writer_key(w, key);
+	writer_array(w);
+	span_walk_begin(&walk, lines);
+	while (span_walk_next(&walk, &none, &line))
+		writer_span(w, span_member(line, "data"));
+	writer_array_end(w);
+}
+
+/* The result that the end of a call tells, or the one that it took over; nothing if
+ * there is none, or not any more. */
+static int
+write_result(struct state *s, struct writer *w, const char *key, const char *encoding,
+    uint32_t node, struct error *err)
+{
+	struct recording *r = &s->run;
+
+	for (int i = 0; i < REUSES_MOST; i++) {
+		struct span result;
+		int got;
+
+		if (load(r, node, err) != 0)
+			return -1;
+		result = span_member(r->event.payload, "result");
+		if (result.at) {
+			write_value(w, key, r->event.payload);
+			write_encoding(w, encoding, r->result_raw);
+			return 0;
+		}
+		got = find_origin(s, &r, &node, err);
+		if (got <= 0)
+			return got;
+	}
+	return 0;
+}
+
+/* An input that is not recorded is the result of the parent. */
+static int
+write_input(struct state *s, struct writer *w, struct error *err)
+{
+	struct span input = span_member(s->run.event.payload, "input");
+	struct uuid id;
+	uint32_t parent;
+
+	if (input.at) {
+		writer_member_span(w, "input", input);
+		write_encoding(w, "input_encoding", s->run.input_raw);
+		return 0;
+	}
+	if (!graph_id_read(s->run.event.parent_event_id, &id))
+		return 0;
+	parent = graph_find(&s->run.graph, id);
+	if (parent == GRAPH_NONE || !event_type_ends_call(s->run.graph.nodes[parent].type))
+		return 0;
+	return write_result(s, w, "input", "input_encoding", parent, err);
+}
+
+static int
+write_end(struct state *s, struct writer *w, uint32_t node, struct error *err)
+{
+	struct span payload;
+
+	if (node == GRAPH_NONE) {
+		writer_member_bool(w, "unfinished", true);
+		return 0;
+	}
+	if (load(&s->run, node, err) != 0)
+		return -1;
+	payload = s->run.event.payload;
+	if (member_set(span_member(payload, "skipped"))) {
+		writer_member_span(w, "skipped", span_member(payload, "skipped"));
+		return 0;
+	}
+	if (member_set(span_member(payload, "error"))) {
+		writer_member_span(w, "error", span_member(payload, "error"));
+		return 0;
+	}
+	return write_result(s, w, "output", "output_encoding", node, err);
+}
+
+static int
+print_flow(struct state *s, const struct flow *flow, struct error *err)
+{
+	struct writer w;
+
+	if (load(&s->run, flow->start, err) != 0)
+		return -1;
+	buffer_clear(&s->out);
+	writer_begin(&w, &s->out);
+	writer_object(&w);
+	writer_member_span(&w, "call", span_member(s->run.event.payload, "call"));
+	writer_member_integer(&w, "attempt", flow->attempt);
+	if (write_input(s, &w, err) != 0 || write_end(s, &w, flow->end, err) != 0)
+		return -1;
+	writer_object_end(&w);
+	buffer_byte(&s->out, '\n');
+	if (outlet_json(s->display->out, s->out.data, s->out.len) != 0)
+		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	return 0;
+}
+
+static bool
+wanted(const struct state *s, const struct event_view *event, const char *call)
+{
+	return span_is(event->path, s->display->argument) || strcmp(call, s->display->argument) == 0;
+}
+
+static void
+note_call(struct state *s, uint32_t node, const struct event_view *event, const char *call)
+{
+	const size_t *at = map_get(&s->open, call, strlen(call));
+
+	if (event_type_ends_call(event->type)) {
+		if (at && s->flows[*at].end == GRAPH_NONE)
+			s->flows[*at].end = node;
+		return;
+	}
+	if (!wanted(s, event, call))
+		return;
+	if (s->run.graph.nodes[node].attempt > 0)
+		s->attempt = s->run.graph.nodes[node].attempt;
+	s->flows = memory_array(s->flows, s->count + 1, sizeof *s->flows);
+	s->flows[s->count] = (struct flow){ node, GRAPH_NONE, s->attempt };
+	map_put(&s->open, call, strlen(call), s->count++);
+}
+
+/* A new attempt has calls of the same names. */
+static int
+note_node(struct state *s, uint32_t node, struct error *err)
+{
+	const struct graph_node *n = &s->run.graph.nodes[node];
+	struct event_view event;
+	const char *line;
+	char *call;
+
+	if (n->type == EVENT_RUN_STARTED) {
+		s->attempt = n->attempt;
+		map_free(&s->open);
+		s->open = (struct map)MAP_INIT;
+	}
+	if (!event_type_starts_call(n->type) && !event_type_ends_call(n->type))
+		return 0;
+	line = read_event(&s->run, n, &event, err);
+	if (!line)
+		return -1;
+	call = span_text(span_member(event.payload, "call"));
+	if (call)
+		note_call(s, node, &event, call);
+	free(call);
+	return 0;
+}
+
+static int
+find_flows(struct state *s, struct error *err)
+{
+	uint32_t *order = graph_order_seq(&s->run.graph);
+	int failed = 0;
+
+	for (uint32_t i = 0; failed == 0 && i < s->run.graph.count; i++)
+		failed = note_node(s, order[i], err);
+	free(order);
+	if (failed == 0 && s->count == 0)
+		return error_set(err, ERROR_USAGE, "--state",
+		    "no step or call '%s' is in this run (see awf-replay --tree)", s->display->argument);
+	return failed;
+}
+
+int
+display_state(const struct display *d, struct error *err)
+{
+	struct state s = { .display = d, .open = MAP_INIT, .attempt = 1 };
+	int failed;
+
+	if (!call_id_valid(d->argument) && !call_path_valid(d->argument))
+		return error_set(err, ERROR_USAGE, "--state",
+		    "'%s' is neither a step (a.b) nor a call (a:0:0/b:0:0)", d->argument);
+	if (graph_open_damaged(&s.run.graph, d->run->path, d->warn, err) != 0)
+		return -1;
+	failed = find_flows(&s, err);
+	for (size_t i = 0; failed == 0 && i < s.count; i++)
+		failed = print_flow(&s, &s.flows[i], err);
+	graph_close(&s.run.graph);
+	if (s.other_id[0] != '\0')
+		graph_close(&s.other.graph);
+	buffer_free(&s.run.line);
+	buffer_free(&s.other.line);
+	buffer_free(&s.out);
+	map_free(&s.open);
+	free(s.flows);
+	return failed;
+}

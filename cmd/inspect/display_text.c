@@ -1,0 +1,182 @@
+/*
+ * A line is plain text until its end, with one stretch to be coloured, the status: it is cut
+ * to the width first, and coloured if that stretch is still whole.
+ */
+#include "inspect/display_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+#define RUN_PREFIX 8 /* digits of a run id that are enough for people */
+
+void
+display_line_begin(struct display_line *l)
+{
+	memset(l, 0, sizeof *l);
+}
+
+void
+display_line_add(struct display_line *l, const char *text)
+{
+	text_visible(&l->text, text, strlen(text), 0);
+}
+
+void
+display_line_status(struct display_line *l, enum view_saying status)
+{
+	l->from = l->text.len;
+	buffer_text(&l->text, view_words[status].text);
+	l->to = l->text.len;
+	l->colour = view_words[status].colour;
+}
+
+void
+display_line_detail(struct display_line *l, const char *text)
+{
+	if (!text || *text == '\0')
+		return;
+	buffer_text(&l->text, l->detailed ? ", " : " (");
+	l->detailed = true;
+	display_line_add(l, text);
+}
+
+void
+display_line_details_end(struct display_line *l)
+{
+	if (l->detailed)
+		buffer_byte(&l->text, ')');
+	l->detailed = false;
+}
+
+int
+display_put(const struct display *d, const struct buffer *bytes, struct error *err)
+{
+	if (outlet_event(d->out, buffer_string(bytes), bytes->len) == 0)
+		return 0;
+	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+int
+display_line_end(struct display_line *l, const struct display *d, struct error *err)
+{
+	struct buffer cut = BUFFER_INIT, out = BUFFER_INIT;
+	bool coloured;
+	int failed;
+
+	text_visible(&cut, buffer_string(&l->text), l->text.len, d->width);
+	coloured = d->colour && l->colour && *l->colour != '\0' && l->to <= cut.len &&
+	    memcmp(cut.data, l->text.data, l->to) == 0;
+	if (coloured) {
+		buffer_append(&out, cut.data, l->from);
+		buffer_text(&out, l->colour);
+		buffer_append(&out, cut.data + l->from, l->to - l->from);
+		buffer_text(&out, VIEW_PLAIN);
+		buffer_append(&out, cut.data + l->to, cut.len - l->to);
+	} else {
+		buffer_append(&out, buffer_string(&cut), cut.len);
+	}
+	buffer_byte(&out, '\n');
+	failed = display_put(d, &out, err);
+	buffer_free(&cut);
+	buffer_free(&out);
+	buffer_clear(&l->text);
+	l->colour = NULL;
+	return failed;
+}
+
+void
+display_line_free(struct display_line *l)
+{
+	buffer_free(&l->text);
+}
+
+void
+display_label(const struct outline_entry *e, struct buffer *out)
+{
+	switch (e->what) {
+	case OUTLINE_ATTEMPT:
+		buffer_format(out, "attempt %lld", (long long)e->attempt);
+		break;
+	case OUTLINE_TURN:
+		buffer_format(out, "turn %lld%s%s", (long long)e->attempt, e->label ? " of " : "",
+		    e->label ? e->label : "");
+		break;
+	default:
+		buffer_text(out, e->label && *e->label != '\0' ? e->label :
+		    e->what == OUTLINE_RUN ? "run" : "?");
+	}
+}
+
+static void
+detail_tokens(struct display_line *l, int64_t count, const char *unit)
+{
+	char text[32], detail[48];
+
+	if (count < 0)
+		return;
+	snprintf(detail, sizeof detail, "%s %s", count_text(count, text, sizeof text), unit);
+	display_line_detail(l, detail);
+}
+
+/* Which run, and when: times elsewhere are relative. */
+static void
+detail_run(struct display_line *l, const struct outline *o, const struct outline_entry *run)
+{
+	char day[CLOCK_TEXT_SIZE];
+
+	clock_text(run->began, day)[sizeof "2026-11-21" - 1] = '\0';
+	display_line_detail(l, o->run_id);
+	display_line_detail(l, day);
+}
+
+static void
+add_details(struct display_line *l, const struct outline *o, const struct outline_entry *e)
+{
+	char text[48];
+
+	if (e->what == OUTLINE_RUN)
+		detail_run(l, o, e);
+	if (e->status != VIEW_SKIPPED && e->status != VIEW_REUSED && (e->ended != 0 || o->alive))
+		display_line_detail(l, duration_text(outline_duration(o, e), text, sizeof text));
+	display_line_detail(l, e->model);
+	detail_tokens(l, e->input_tokens, "in");
+	detail_tokens(l, e->output_tokens, "out");
+	if (e->retries > 0) {
+		snprintf(text, sizeof text, "%lld %s", (long long)e->retries,
+		    e->retries == 1 ? "retry" : "retries");
+		display_line_detail(l, text);
+	}
+	if (e->child) {
+		snprintf(text, sizeof text, "run %.*s", RUN_PREFIX, e->child);
+		display_line_detail(l, text);
+	}
+	display_line_details_end(l);
+}
+
+void
+display_entry(struct display_line *l, const struct outline *o, const struct outline_entry *e)
+{
+	struct buffer label = BUFFER_INIT;
+	const char *reason = e->why ? e->why : e->does;
+
+	display_label(e, &label);
+	display_line_add(l, buffer_string(&label));
+	buffer_free(&label);
+	if (e->kind) {
+		display_line_add(l, " ");
+		display_line_add(l, e->kind);
+	}
+	if (e->what != OUTLINE_TURN) {
+		display_line_add(l, " ");
+		display_line_status(l, e->status);
+	}
+	add_details(l, o, e);
+	if (reason) {
+		display_line_add(l, ": ");
+		display_line_add(l, reason);
+	}
+}

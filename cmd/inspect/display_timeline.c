@@ -1,0 +1,251 @@
+#include "inspect/display.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "inspect/display_text.h"
+#include "inspect/timeline.h"
+#include "run/screen.h"
+
+#define INDENT 2
+#define LABEL_LEAST 8
+#define BAR_LEAST 16
+#define TICK_COLUMNS 10 /* at least, from one tick to the next */
+
+/* What bars are made of. */
+static const struct {
+	enum view_saying status;
+	const char *fill;
+} fills[] = {
+	{ VIEW_DONE, "█" }, { VIEW_FAILED, "×" }, { VIEW_SKIPPED, "·" }, { VIEW_REUSED, "=" },
+	{ VIEW_WAITING, "░" }, { VIEW_RUNNING, "▒" }, { VIEW_UNFINISHED, "?" },
+};
+#define FILLS (sizeof fills / sizeof *fills)
+
+/* Timelines of all attempts have the same columns. */
+struct chart {
+	const struct display *display;
+	struct outline outline;
+	struct timeline timeline;
+	size_t label, bar;    /* columns */
+	bool used[FILLS];
+	struct display_line line;
+};
+
+static size_t
+fill_of(enum view_saying status)
+{
+	size_t i = 0;
+
+	while (i + 1 < FILLS && fills[i].status != status)
+		i++;
+	return i;
+}
+
+/* Columns that harmless text takes: characters. */
+static size_t
+columns(const struct buffer *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		count += ((unsigned char)text->data[i] & 0xc0) != 0x80;
+	return count;
+}
+
+static void
+add_fill(struct buffer *out, const char *fill, size_t count)
+{
+	while (count-- > 0)
+		buffer_text(out, fill);
+}
+
+/* The indented label of a row, at most width columns. */
+static void
+add_label(const struct chart *c, const struct timeline_row *row, size_t width,
+    struct buffer *out)
+{
+	struct buffer label = BUFFER_INIT;
+	size_t indent = (size_t)row->depth * INDENT;
+
+	if (indent > width / 2)
+		indent = width / 2;
+	add_fill(out, " ", indent);
+	display_label(&c->outline.entries[row->entry], &label);
+	text_visible(out, buffer_string(&label), label.len, width - indent);
+	buffer_free(&label);
+}
+
+/* "2.5s", "30ms failed" */
+static void
+add_figures(const struct chart *c, const struct outline_entry *e, struct buffer *out)
+{
+	char text[32];
+
+	if (e->status == VIEW_DONE || e->ended != 0 || c->outline.alive)
+		buffer_text(out, duration_text(outline_duration(&c->outline, e), text, sizeof text));
+	if (e->status != VIEW_DONE)
+		buffer_format(out, "%s%s", out->len > 0 ? " " : "", view_words[e->status].text);
+}
+
+/* The columns that labels and figures of the timeline's rows take. */
+static void
+measure(struct chart *c, size_t *label, size_t *figures)
+{
+	for (size_t i = 0; i < c->timeline.count; i++) {
+		const struct timeline_row *row = &c->timeline.rows[i];
+		struct buffer text = BUFFER_INIT;
+
+		add_label(c, row, 80, &text);
+		if (columns(&text) > *label)
+			*label = columns(&text);
+		buffer_clear(&text);
+		add_figures(c, &c->outline.entries[row->entry], &text);
+		if (columns(&text) > *figures)
+			*figures = columns(&text);
+		buffer_free(&text);
+	}
+}
+
+/* The bar gets what labels (a third at most) and figures leave. */
+static void
+lay_out(struct chart *c)
+{
+	size_t width = c->display->width > 0 ? c->display->width : SCREEN_WIDTH;
+	size_t label = LABEL_LEAST, figures = 0, taken;
+	const struct outline *o = &c->outline;
+
+	for (uint32_t i = o->entries[0].first; i != OUTLINE_NONE; i = o->entries[i].next) {
+		timeline_make(&c->timeline, o, i);
+		measure(c, &label, &figures);
+		timeline_free(&c->timeline);
+	}
+	c->label = label < width / 3 || width / 3 < LABEL_LEAST ? label : width / 3;
+	taken = c->label + figures + 2;
+	c->bar = taken + BAR_LEAST < width ? width - taken : BAR_LEAST;
+}
+
+/* A tick says its time where it stands, if the one before leaves room. */
+static int
+print_axis(struct chart *c, struct error *err)
+{
+	struct buffer *text = &c->line.text;
+	int64_t step = timeline_step(&c->timeline, c->bar / TICK_COLUMNS);
+	int64_t length = c->timeline.length / 1000;
+	char tick[32];
+
+	add_fill(text, " ", c->label + 1);
+	for (int64_t ms = 0; ms <= length; ms += step) {
+		size_t at = c->label + 1 + (size_t)((double)ms / (double)length * (double)c->bar);
+
+		timeline_tick(ms, tick, sizeof tick);
+		if (text->len > at || at + strlen(tick) > c->label + 1 + c->bar)
+			continue;
+		add_fill(text, " ", at - text->len);
+		buffer_text(text, tick);
+	}
+	return display_line_end(&c->line, c->display, err);
+}
+
+static void
+add_bar(struct chart *c, const struct outline_entry *e)
+{
+	size_t fill = fill_of(e->status), from, to;
+	double begin, end;
+
+	timeline_span(&c->timeline, e, &begin, &end);
+	from = (size_t)(begin * (double)c->bar);
+	to = (size_t)(end * (double)c->bar + 0.5);
+	if (from == c->bar)
+		from--;
+	if (to <= from)
+		to = from + 1;
+	add_fill(&c->line.text, " ", from);
+	c->line.from = c->line.text.len;
+	add_fill(&c->line.text, fills[fill].fill, to - from);
+	c->line.to = c->line.text.len;
+	c->line.colour = view_words[e->status].colour;
+	add_fill(&c->line.text, " ", c->bar - to);
+	c->used[fill] = true;
+}
+
+static int
+print_row(struct chart *c, const struct timeline_row *row, struct error *err)
+{
+	const struct outline_entry *e = &c->outline.entries[row->entry];
+	struct buffer figures = BUFFER_INIT;
+
+	add_label(c, row, c->label, &c->line.text);
+	add_fill(&c->line.text, " ", c->label + 1 - columns(&c->line.text));
+	add_bar(c, e);
+	add_figures(c, e, &figures);
+	buffer_format(&c->line.text, " %s", buffer_string(&figures));
+	buffer_free(&figures);
+	return display_line_end(&c->line, c->display, err);
+}
+
+static int
+print_attempt(struct chart *c, uint32_t attempt, struct error *err)
+{
+	const struct outline *o = &c->outline;
+	bool several = o->entries[0].first != o->entries[0].last;
+	int failed = 0;
+
+	if (several) {
+		failed = display_line_end(&c->line, c->display, err);
+		display_entry(&c->line, o, &o->entries[attempt]);
+		failed = failed != 0 ? -1 : display_line_end(&c->line, c->display, err);
+	}
+	timeline_make(&c->timeline, o, attempt);
+	if (failed == 0 && c->timeline.count > 0)
+		failed = print_axis(c, err);
+	for (size_t i = 0; failed == 0 && i < c->timeline.count; i++)
+		failed = print_row(c, &c->timeline.rows[i], err);
+	timeline_free(&c->timeline);
+	return failed;
+}
+
+/* What the bars mean that are not just done. */
+static int
+print_legend(struct chart *c, struct error *err)
+{
+	for (size_t i = 1; i < FILLS; i++)
+		if (c->used[i])
+			buffer_format(&c->line.text, "%s%s %s", c->line.text.len > 0 ? "  " : "",
+			    fills[i].fill, view_words[fills[i].status].text);
+	return c->line.text.len > 0 ? display_line_end(&c->line, c->display, err) : 0;
+}
+
+static int
+print_chart(struct chart *c, struct error *err)
+{
+	const struct outline *o = &c->outline;
+
+	display_entry(&c->line, o, &o->entries[0]);
+	if (display_line_end(&c->line, c->display, err) != 0)
+		return -1;
+	lay_out(c);
+	for (uint32_t i = o->entries[0].first; i != OUTLINE_NONE; i = o->entries[i].next)
+		if (print_attempt(c, i, err) != 0)
+			return -1;
+	return print_legend(c, err);
+}
+
+int
+display_timeline(const struct display *d, struct error *err)
+{
+	struct chart c = { .display = d };
+	enum outline_what least = d->html ? OUTLINE_TOOL : OUTLINE_CALL;
+	int failed;
+
+	if (outline_read(&c.outline, d->run, least, d->warn, err) != 0)
+		return -1;
+	display_line_begin(&c.line);
+	failed = d->html ? timeline_page(&c.outline, d->html, err) : print_chart(&c, err);
+	display_line_free(&c.line);
+	outline_free(&c.outline);
+	return failed;
+}

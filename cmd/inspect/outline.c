@@ -1,0 +1,607 @@
+#include "inspect/outline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "transcript/filter.h"
+#include "run/follow.h"
+#include "transcript/reader.h"
+#include "inspect/brief.h"
+#include "run/model.h"
+
+#define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
+
+/* A transcript on its way into the outline. */
+struct reading {
+	struct outline *outline;
+	enum outline_what least;
+	struct reader reader;
+	struct model model;
+	uint32_t under;        /* the entry that attempts go below */
+	uint32_t attempt;      /* OUTLINE_NONE: one that is not taken in */
+	size_t seen;           /* attempts */
+	size_t skip;           /* so many were taken in before */
+	int64_t until;         /* nor are those that begin later, µs since 1970 */
+	bool more;             /* there is one */
+	uint32_t *calls;       /* entries of the model's calls, by number */
+	struct map entries;    /* of events: turns and tool calls */
+	int64_t lines;
+	char timestamp[64];    /* of the line before */
+	void (*warn)(const struct error *warning);
+};
+
+static void
+warn_of(const struct reading *r, enum error_code code, const char *place, const char *what)
+{
+	struct error warning;
+
+	error_set(&warning, code, place, "%s", what);
+	if (r->warn)
+		r->warn(&warning);
+}
+
+static void
+link_entry(struct outline *o, uint32_t entry, uint32_t above)
+{
+	struct outline_entry *e = &o->entries[entry], *group = &o->entries[above];
+
+	if (group->depth == OUTLINE_DEPTH) {
+		above = group->above;
+		group = &o->entries[above];
+	}
+	e->above = above;
+	e->depth = group->depth + 1;
+	if (group->last == OUTLINE_NONE)
+		group->first = entry;
+	else
+		o->entries[group->last].next = entry;
+	group->last = entry;
+}
+
+static struct outline_entry *
+add_entry(struct outline *o, enum outline_what what, uint32_t above)
+{
+	uint32_t at = o->count++;
+
+	o->entries = memory_array(o->entries, o->count, sizeof *o->entries);
+	o->entries[at] = (struct outline_entry){ .what = what, .status = VIEW_RUNNING,
+		.first = OUTLINE_NONE, .last = OUTLINE_NONE, .next = OUTLINE_NONE,
+		.above = OUTLINE_NONE, .input_tokens = -1, .output_tokens = -1 };
+	if (above != OUTLINE_NONE)
+		link_entry(o, at, above);
+	return &o->entries[at];
+}
+
+static char *
+text_or_null(const char *text)
+{
+	return text ? memory_text(text) : NULL;
+}
+
+/* The first line of a text, or of the JSON of anything else; NULL if there is none. */
+static char *
+brief_value(struct span value)
+{
+	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+
+	if (!member_set(value))
+		return NULL;
+	if (span_type(value) == 's')
+		span_decode(value, &text);
+	else
+		buffer_append(&text, value.at, value.len);
+	brief_text(&out, buffer_string(&text), text.len, BRIEF_BYTES);
+	buffer_free(&text);
+	return buffer_take(&out);
+}
+
+/* "CODE: MESSAGE" of an error; why it was skipped; the status of a run. */
+static char *
+brief_reason(struct span payload)
+{
+	struct span error = span_member(payload, "error"), skipped = span_member(payload, "skipped");
+	char *code = brief_value(span_member(error, "code")), *message, *reason;
+
+	if (!member_set(error))
+		return span_type(skipped) == 's' ? brief_value(skipped) : NULL;
+	message = brief_value(span_member(error, "message"));
+	if (!code || !message) {
+		free(code);
+		free(message);
+		return brief_value(error);
+	}
+	reason = memory_format("%s: %s", code, message);
+	free(code);
+	free(message);
+	return reason;
+}
+
+static void
+take_usage(struct outline_entry *e, struct span usage)
+{
+	long long count;
+
+	if (span_integer(span_member(usage, "input_tokens"), &count))
+		e->input_tokens = count;
+	if (span_integer(span_member(usage, "output_tokens"), &count))
+		e->output_tokens = count;
+}
+
+static void
+remember(struct reading *r, const struct placed *p, const struct outline_entry *e)
+{
+	char id[ID_SIZE];
+
+	if (span_copy(p->event->event_id, id, sizeof id))
+		map_put(&r->entries, id, strlen(id), (size_t)(e - r->outline->entries));
+}
+
+static uint32_t
+recalled(const struct reading *r, struct span id)
+{
+	char text[ID_SIZE];
+	const size_t *at;
+
+	if (!span_copy(id, text, sizeof text))
+		return OUTLINE_NONE;
+	at = map_get(&r->entries, text, strlen(text));
+	return at ? (uint32_t)*at : OUTLINE_NONE;
+}
+
+/* A call of an attempt that is not taken in has no entry. */
+static uint32_t
+entry_of_call(const struct reading *r, const struct model_call *call)
+{
+	uint32_t entry = call ? r->calls[call->number] : OUTLINE_NONE;
+
+	return entry != OUTLINE_NONE ? entry : r->attempt;
+}
+
+/* What an attempt leaves open will not end. */
+static void
+leave_open(const struct reading *r, enum view_saying status)
+{
+	struct outline *o = r->outline;
+	int64_t known = 0;
+
+	clock_parse(r->timestamp, 0, &known);
+	for (uint32_t i = r->attempt; i != OUTLINE_NONE && i < o->count; i++) {
+		if (o->entries[i].status != VIEW_RUNNING)
+			continue;
+		o->entries[i].status = status;
+		o->entries[i].known = known;
+	}
+}
+
+/* Attempts come in the order of time. */
+static bool
+attempt_wanted(struct reading *r, int64_t wall)
+{
+	if (r->seen >= r->skip && wall >= r->until) {
+		r->more = true;
+		return false;
+	}
+	return r->seen++ >= r->skip;
+}
+
+static void
+take_attempt(struct reading *r, const struct placed *p)
+{
+	struct outline_entry *e;
+
+	leave_open(r, VIEW_UNFINISHED);
+	r->attempt = OUTLINE_NONE;
+	if (!attempt_wanted(r, p->wall))
+		return;
+	e = add_entry(r->outline, OUTLINE_ATTEMPT, r->under);
+	r->attempt = (uint32_t)(e - r->outline->entries);
+	e->began = p->wall;
+	e->attempt = r->model.attempt > 0 ? r->model.attempt : 1;
+	e->label = text_or_null(r->model.name);
+}
+
+static void
+end_entry(struct outline_entry *e, const struct placed *p)
+{
+	e->status = view_ended(p->event);
+	e->ended = p->wall;
+	e->why = brief_reason(p->event->payload);
+}
+
+static void
+take_end(struct reading *r, const struct placed *p)
+{
+	struct outline_entry *e = &r->outline->entries[r->attempt];
+	struct span status = span_member(p->event->payload, "status");
+
+	if (e->status != VIEW_RUNNING)
+		return;
+	end_entry(e, p);
+	take_usage(e, span_member(p->event->payload, "usage"));
+	if (e->status == VIEW_FAILED && !e->why)
+		e->why = brief_value(status);
+}
+
+static char *
+model_of(const struct model_call *call)
+{
+	if (call->provider && call->model)
+		return memory_format("%s/%s", call->provider, call->model);
+	return call->provider || call->model ?
+	    memory_text(call->provider ? call->provider : call->model) : NULL;
+}
+
+static char *
+what_it_does(const struct placed *p)
+{
+	struct span payload = p->event->payload;
+	struct buffer branches = BUFFER_INIT;
+
+	if (p->call->tool)
+		return memory_text(p->call->tool);
+	if (view_branches(payload, &branches))
+		return buffer_take(&branches);
+	return brief_value(span_member(span_element(span_member(payload, "blocks"), 0), "command"));
+}
+
+static void
+take_start(struct reading *r, const struct placed *p)
+{
+	struct outline_entry *e = add_entry(r->outline, OUTLINE_CALL,
+	    entry_of_call(r, p->call->around));
+	struct buffer label = BUFFER_INIT;
+
+	r->calls[p->call->number] = (uint32_t)(e - r->outline->entries);
+	e->began = p->wall;
+	view_label(p->event, &label);
+	if (label.len == 0)
+		buffer_text(&label, p->call->name);
+	e->label = buffer_take(&label);
+	e->kind = memory_text(p->call->kind);
+	e->call = memory_text(p->call->id);
+	e->model = model_of(p->call);
+	e->does = what_it_does(p);
+	if (p->call->child_run_id[0] != '\0')
+		e->child = memory_text(p->call->child_run_id);
+}
+
+static int64_t
+count_elements(struct span array)
+{
+	struct span_walk walk;
+	struct span key, value;
+	int64_t count = 0;
+
+	if (span_type(array) != 'a')
+		return 0;
+	span_walk_begin(&walk, array);
+	while (span_walk_next(&walk, &key, &value))
+		count++;
+	return count;
+}
+
+static void
+take_completion(struct reading *r, const struct placed *p)
+{
+	struct outline_entry *e = &r->outline->entries[entry_of_call(r, p->call)];
+
+	if (e->what != OUTLINE_CALL || e->status != VIEW_RUNNING)
+		return;
+	end_entry(e, p);
+	e->retries = count_elements(span_member(p->event->payload, "retries"));
+}
+
+static void
+take_turn(struct reading *r, const struct placed *p)
+{
+	struct outline_entry *e;
+	long long turn = 0;
+
+	if (!p->call || span_true(span_member(p->event->payload, "partial")))
+		return;
+	e = add_entry(r->outline, OUTLINE_TURN, entry_of_call(r, p->call));
+	span_integer(span_member(p->event->payload, "turn"), &turn);
+	e->began = p->started;
+	e->ended = p->wall;
+	e->status = VIEW_DONE;
+	e->attempt = turn;
+	e->label = brief_value(span_member(p->event->payload, "agent"));
+	take_usage(e, span_member(p->event->payload, "usage"));
+	remember(r, p, e);
+}
+
+/* Below the turn that asked for it, else below the call. */
+static void
+take_tool_call(struct reading *r, const struct placed *p)
+{
+	uint32_t under = recalled(r, p->event->parent_event_id);
+	struct outline_entry *e;
+
+	if (under == OUTLINE_NONE || r->outline->entries[under].what != OUTLINE_TURN)
+		under = entry_of_call(r, p->call);
+	e = add_entry(r->outline, OUTLINE_TOOL, under);
+	e->began = p->wall;
+	e->label = brief_value(span_member(p->event->payload, "name"));
+	e->does = brief_value(span_member(p->event->payload, "input"));
+	remember(r, p, e);
+}
+
+static void
+take_tool_result(struct reading *r, const struct placed *p)
+{
+	uint32_t tool = recalled(r, p->event->parent_event_id);
+
+	if (tool == OUTLINE_NONE || r->outline->entries[tool].what != OUTLINE_TOOL ||
+	    r->outline->entries[tool].status != VIEW_RUNNING)
+		return;
+	end_entry(&r->outline->entries[tool], p);
+}
+
+static const struct taker {
+	void (*take)(struct reading *r, const struct placed *p);
+	enum outline_what what;
+} takers[EVENT_TYPES + 1] = {
+	[EVENT_RUN_STARTED] = { take_attempt, OUTLINE_ATTEMPT },
+	[EVENT_RUN_COMPLETED] = { take_end, OUTLINE_ATTEMPT },
+	[EVENT_STEP_STARTED] = { take_start, OUTLINE_CALL },
+	[EVENT_STEP_COMPLETED] = { take_completion, OUTLINE_CALL },
+	[EVENT_CALL_WORKFLOW_STARTED] = { take_start, OUTLINE_CALL },
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { take_completion, OUTLINE_CALL },
+	[EVENT_MESSAGE_USER] = { NULL, OUTLINE_TURN },
+	[EVENT_MESSAGE_ASSISTANT] = { take_turn, OUTLINE_TURN },
+	[EVENT_TOOL_CALL] = { take_tool_call, OUTLINE_TOOL },
+	[EVENT_TOOL_RESULT] = { take_tool_result, OUTLINE_TOOL },
+};
+
+static void
+take_event(struct reading *r, const struct placed *p)
+{
+	const struct taker *taker = &takers[p->event->type];
+
+	/* The first line may be damaged. */
+	if (r->seen == 0 && p->event->type != EVENT_RUN_STARTED)
+		take_attempt(r, p);
+	if (taker->take && (r->attempt != OUTLINE_NONE || p->event->type == EVENT_RUN_STARTED))
+		taker->take(r, p);
+}
+
+static bool
+whole_event(const char *line, size_t len, struct event_view *event)
+{
+	size_t bad;
+
+	return event_line_whole(line, len, NULL) && !scan_within(line, len, SCAN_LINE_DEPTH, &bad) &&
+	    event_view(line, len, event) == 0;
+}
+
+static void
+place_event(struct reading *r, const struct event_view *event, size_t len)
+{
+	struct placed placed;
+	size_t calls = r->model.count;
+
+	model_take(&r->model, event,
+	    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
+	if (r->model.count > calls) {
+		r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
+		r->calls[calls] = OUTLINE_NONE;
+	}
+	take_event(r, &placed);
+}
+
+static void
+take_line(struct reading *r, const char *line, size_t len)
+{
+	struct event_view event;
+	struct error warning;
+
+	r->lines++;
+	if (!whole_event(line, len, &event)) {
+		error_set(&warning, ERROR_INVALID_INPUT, r->reader.path,
+		    "line %lld is damaged (see awf-verify)", (long long)r->lines);
+		if (r->warn)
+			r->warn(&warning);
+		return;
+	}
+	/* Calls follow from calls: they are placed without what is in them. */
+	if (takers[event.type].what <= r->least)
+		place_event(r, &event, len);
+	if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
+		r->timestamp[0] = '\0';
+}
+
+static int
+read_lines(struct reading *r, struct error *err)
+{
+	const char *line;
+	size_t len;
+	int got;
+
+	while ((got = reader_next(&r->reader, &line, &len, err)) == 1)
+		take_line(r, line, len);
+	return got;
+}
+
+/* A child began before the call that names it ended, or before the attempt after that
+ * one's began. */
+static int64_t
+child_limit(const struct outline *o, uint32_t attempts, const struct outline_entry *call)
+{
+	uint32_t i = o->entries[attempts].first;
+
+	if (call->ended != 0)
+		return call->ended + 1;
+	while (i != OUTLINE_NONE && o->entries[i].began <= call->began)
+		i = o->entries[i].next;
+	return i == OUTLINE_NONE ? INT64_MAX : o->entries[i].began;
+}
+
+static int read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
+    struct error *err);
+
+static size_t
+attempts_taken(const struct outline *o, const char *run_id)
+{
+	const size_t *taken = map_get(&o->taken, run_id, strlen(run_id));
+
+	return taken ? *taken : 0;
+}
+
+/* A child that has no transcript is told, but stops nothing. */
+static int
+read_child(const struct reading *parent, uint32_t call, struct error *err)
+{
+	struct outline *o = parent->outline;
+	struct reading r = { .outline = o, .least = parent->least, .warn = parent->warn };
+	const char *child = o->entries[call].child;
+	char *directory, *name, *path;
+	int failed = 0;
+
+	if (!id_valid(child, strlen(child)) || attempts_taken(o, child) == ALL_TAKEN)
+		return 0;
+	directory = path_directory(parent->reader.path);
+	name = memory_format("%s.jsonl", child);
+	path = path_join(directory, name);
+	if (access(path, F_OK) != 0)
+		warn_of(&r, ERROR_SYSTEM, path, "child run has no transcript");
+	else
+		failed = read_run(&r, path, call, child_limit(o, parent->under, &o->entries[call]), err);
+	free(path);
+	free(name);
+	free(directory);
+	return failed;
+}
+
+/* Entries from `from` on, which are those of one transcript, name children. */
+static int
+read_children(const struct reading *r, uint32_t from, struct error *err)
+{
+	struct outline *o = r->outline;
+	uint32_t to = o->count;
+
+	for (uint32_t i = from; i < to; i++) {
+		if (o->entries[i].child && read_child(r, i, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void
+note_taken(struct reading *r, const char *run_id)
+{
+	map_put(&r->outline->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
+}
+
+static int
+read_run(struct reading *r, const char *path, uint32_t under, int64_t until, struct error *err)
+{
+	struct outline *o = r->outline;
+	const char *child = o->entries[under].child;
+	uint32_t from = o->count;
+	int failed;
+
+	if (reader_open(&r->reader, path, err) != 0)
+		return -1;
+	model_begin(&r->model, MODEL_EVENTS);
+	r->under = under;
+	r->attempt = OUTLINE_NONE;
+	r->until = until;
+	r->skip = child ? attempts_taken(o, child) : 0;
+	failed = read_lines(r, err);
+	if (failed == 0) {
+		bool alive = transcript_alive(path, r->model.run_id);
+
+		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
+		note_taken(r, child ? child : r->model.run_id);
+		if (!child) {
+			memcpy(o->run_id, r->model.run_id, ID_SIZE);
+			o->alive = alive;
+		}
+		failed = read_children(r, from, err);
+	}
+	model_free(&r->model);
+	map_free(&r->entries);
+	free(r->calls);
+	reader_close(&r->reader);
+	return failed;
+}
+
+/* The run is as its last attempt is, from the first on. */
+static void
+summarise(struct outline *o)
+{
+	struct outline_entry *run = &o->entries[0];
+	const struct outline_entry *first, *last;
+
+	if (run->first == OUTLINE_NONE) {
+		run->status = VIEW_UNFINISHED;
+		return;
+	}
+	first = &o->entries[run->first];
+	last = &o->entries[run->last];
+	run->label = text_or_null(last->label);
+	run->why = text_or_null(last->why);
+	run->began = first->began;
+	run->ended = last->ended;
+	run->status = last->status;
+	run->input_tokens = last->input_tokens;
+	run->output_tokens = last->output_tokens;
+}
+
+int
+outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
+    void (*warn)(const struct error *warning), struct error *err)
+{
+	struct reading r = { .outline = o, .least = least, .warn = warn };
+
+	memset(o, 0, sizeof *o);
+	add_entry(o, OUTLINE_RUN, OUTLINE_NONE);
+	if (read_run(&r, run->path, 0, INT64_MAX, err) == 0) {
+		summarise(o);
+		if (r.lines > 0)
+			return 0;
+		error_set(err, ERROR_INVALID_INPUT, run->path, "no whole line is in it");
+	}
+	outline_free(o);
+	return -1;
+}
+
+uint32_t
+outline_first(const struct outline *o, uint32_t entry)
+{
+	uint32_t first = o->entries[entry].first;
+
+	if (first != OUTLINE_NONE && o->entries[first].what == OUTLINE_ATTEMPT &&
+	    o->entries[first].next == OUTLINE_NONE)
+		return o->entries[first].first;
+	return first;
+}
+
+int64_t
+outline_duration(const struct outline *o, const struct outline_entry *entry)
+{
+	int64_t end = entry->ended;
+
+	if (end == 0)
+		end = o->alive && entry->status == VIEW_RUNNING ? clock_wall() : entry->known;
+	return end > entry->began ? (end - entry->began) / 1000 : 0;
+}
+
+void
+outline_free(struct outline *o)
+{
+	for (uint32_t i = 0; i < o->count; i++) {
+		struct outline_entry *e = &o->entries[i];
+		char *const texts[] = { e->label, e->kind, e->call, e->model, e->child, e->does, e->why };
+
+		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+			free(texts[t]);
+	}
+	free(o->entries);
+	map_free(&o->taken);
+}

@@ -1,0 +1,72 @@
+/*
+ * The outline of a recorded run, as people look at it: its attempts, in each the calls,
+ * each within the group or call of a workflow that it is part of, with the turns and
+ * tool calls of agents. It is made of what was recorded so far; a damaged line is told
+ * and passed over, and what never ended is shown as that.
+ *
+ * Child runs lie beside their parent's transcript. Each attempt of one is taken in
+ * once, below the call that was going on when it began, so records that name each
+ * other in a circle end.
+ *
+ * It keeps one entry for each of these, and no line.
+ */
+#ifndef AWF_INSPECT_OUTLINE_H
+#define AWF_INSPECT_OUTLINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "run/storage.h"
+#include "run/view.h"
+
+#define OUTLINE_NONE UINT32_MAX
+#define OUTLINE_DEPTH 128 /* what would be deeper stands beside what it is in */
+
+/* From the greatest to the least. */
+enum outline_what { OUTLINE_RUN, OUTLINE_ATTEMPT, OUTLINE_CALL, OUTLINE_TURN, OUTLINE_TOOL };
+
+/* Texts may be NULL. They are as recorded: to be made harmless where they are shown. */
+struct outline_entry {
+	enum outline_what what;
+	enum view_saying status;      /* VIEW_DONE … VIEW_WAITING, VIEW_RUNNING, VIEW_UNFINISHED */
+	uint32_t first, last, next;   /* entries below it and beside it, or OUTLINE_NONE */
+	uint32_t above;
+	unsigned depth;
+	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
+	int64_t known;                /* it did not: the last that is known of its attempt */
+	int64_t attempt;              /* of an attempt, a turn's number of a turn */
+	int64_t input_tokens, output_tokens; /* -1: not known */
+	int64_t retries;
+	char *label;                  /* of a call "lint[1]" (view_label()), of a tool its name, of a run its
+	                                 workflow's, of a turn the agent who took it over */
+	char *kind, *call, *model;    /* of a call */
+	char *child;                  /* run id */
+	char *does;                   /* the command, the arguments: brief */
+	char *why;                    /* it failed, was skipped: brief */
+};
+
+struct outline {
+	char run_id[ID_SIZE];
+	struct outline_entry *entries; /* the first is the run */
+	uint32_t count;
+	bool alive;
+	struct map taken;              /* attempts of each run that were taken in */
+};
+
+/* Takes in what there is down to `least`: OUTLINE_CALL leaves turns and tool calls out.
+ * warn is told of damaged lines and missing child runs. -1 with *err if the transcript
+ * cannot be read, or has no whole line. */
+int outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
+    void (*warn)(const struct error *warning), struct error *err);
+/* The first entry to show below this one: an attempt that is the only one of its run
+ * goes without saying. */
+uint32_t outline_first(const struct outline *o, uint32_t entry);
+/* How long it took, has taken until now, or is known to have taken at least, in ms. */
+int64_t outline_duration(const struct outline *o, const struct outline_entry *entry);
+void outline_free(struct outline *o);
+
+#endif

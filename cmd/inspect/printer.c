@@ -1,0 +1,185 @@
+/*
+ * Each event goes through the filter, then into the view, then to the outlet; the status line
+ * is erased before and drawn only when no event is there to show. The view is told of events
+ * that the filter holds back, for it names items by them.
+ */
+#include "inspect/printer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "transcript/blob.h"
+
+#define WARNING_INTERVAL 1000 /* ms */
+
+void
+printer_begin(struct printer *p, int fd, size_t limit)
+{
+	memset(p, 0, sizeof *p);
+	filter_begin(&p->filter);
+	outlet_begin(&p->outlet, fd, limit);
+	p->warned_at = -WARNING_INTERVAL;
+}
+
+static int
+unwritable(struct error *err)
+{
+	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
+static void
+put_extra(struct printer *p)
+{
+	if (p->text.len > 0)
+		outlet_extra(&p->outlet, p->text.data, p->text.len);
+	buffer_clear(&p->text);
+}
+
+void
+printer_warn(struct printer *p, const struct error *warning)
+{
+	if (p->screen.drawn) {
+		screen_erase(&p->screen, &p->text);
+		put_extra(p);
+		outlet_flush(&p->outlet); /* its failure is met again */
+	}
+	p->warn(warning);
+}
+
+static void
+tell_dropped(struct printer *p)
+{
+	struct error warning;
+
+	error_set(&warning, ERROR_SYSTEM, NULL, "dropped %lld %s", (long long)p->outlet.dropped,
+	    p->outlet.dropped == 1 ? "event" : "events");
+	p->outlet.dropped = 0;
+	p->warned_at = clock_monotonic();
+	printer_warn(p, &warning);
+}
+
+static void
+tell_dropped_sometimes(struct printer *p)
+{
+	if (p->outlet.dropped > 0 && clock_monotonic() - p->warned_at >= WARNING_INTERVAL)
+		tell_dropped(p);
+}
+
+/* The line with its blobs, in p->whole; false if it has to stay as it is. */
+static bool
+put_back(struct printer *p, const struct origin *origin, const char *line, size_t len)
+{
+	struct error warning;
+
+	buffer_clear(&p->whole);
+	if (blob_inline(origin->blobs, line, len, &p->whole, &warning) == 0) {
+		buffer_byte(&p->whole, '\n');
+		return true;
+	}
+	p->incomplete = true;
+	printer_warn(p, &warning);
+	return false;
+}
+
+static void
+add_header(struct printer *p, const char *run_id)
+{
+	if (p->headed && p->run_id[0] != '\0' && strcmp(p->run_id, run_id) != 0)
+		buffer_format(&p->text, "==> %s <==\n", run_id);
+	memcpy(p->run_id, run_id, sizeof p->run_id);
+}
+
+static int
+print(struct printer *p, const struct origin *origin, const char *line, size_t len,
+    enum verdict *verdict)
+{
+	if (p->inlined && put_back(p, origin, line, len)) {
+		line = p->whole.data;
+		len = p->whole.len - 1;
+	}
+	screen_erase(&p->screen, &p->text);
+	put_extra(p);
+	if (p->instead)
+		return p->instead->len > 0 ?
+		    outlet_json(&p->outlet, p->instead->data, p->instead->len) : 0;
+	if (p->json)
+		return outlet_json(&p->outlet, line, len + 1);
+	add_header(p, origin->run_id);
+	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
+		*verdict = VERDICT_DAMAGED;
+	else if (outlet_event(&p->outlet, p->text.data, p->text.len) != 0)
+		return -1;
+	buffer_clear(&p->text);
+	return 0;
+}
+
+int
+printer_line(struct printer *p, const struct origin *origin, const char *line, size_t len,
+    enum verdict *verdict, struct error *err)
+{
+	*verdict = filter_event(&p->filter, line, len);
+	if (p->status_line && *verdict != VERDICT_DAMAGED)
+		progress_event(&p->progress, line, len);
+	if (*verdict == VERDICT_NO && !p->json && !p->instead)
+		view_pass_over(&p->view, line, len);
+	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
+	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict) != 0)
+		return unwritable(err);
+	tell_dropped_sometimes(p);
+	return 0;
+}
+
+int
+printer_pause(struct printer *p, struct error *err)
+{
+	if (p->status_line) {
+		progress_text(&p->progress, clock_wall(), &p->whole);
+		if (p->whole.len == 0 && p->idle)
+			buffer_text(&p->whole, p->idle);
+		screen_status(&p->screen, &p->whole, clock_monotonic(), &p->text);
+		buffer_clear(&p->whole);
+		put_extra(p);
+	}
+	if (outlet_flush(&p->outlet) != 0)
+		return unwritable(err);
+	tell_dropped_sometimes(p);
+	return 0;
+}
+
+int
+printer_patience(const struct printer *p, int milliseconds)
+{
+	bool ticking = p->progress.count > 0 && milliseconds > SCREEN_INTERVAL;
+
+	return ticking ? SCREEN_INTERVAL : milliseconds;
+}
+
+void
+printer_resize(struct printer *p)
+{
+	p->screen.width = p->view.width = terminal_width(p->outlet.fd);
+	p->screen.drawn_at = 0;
+}
+
+int
+printer_finish(struct printer *p, struct error *err)
+{
+	screen_erase(&p->screen, &p->text);
+	put_extra(p);
+	if (outlet_drain(&p->outlet) != 0)
+		return unwritable(err);
+	if (p->outlet.dropped > 0)
+		tell_dropped(p);
+	return 0;
+}
+
+void
+printer_free(struct printer *p)
+{
+	filter_free(&p->filter);
+	view_free(&p->view);
+	outlet_free(&p->outlet);
+	progress_free(&p->progress);
+	buffer_free(&p->text);
+	buffer_free(&p->whole);
+}

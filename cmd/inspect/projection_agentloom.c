@@ -1,0 +1,380 @@
+/*
+ * agentloom: the answers of a run's models, as AgentLoom records them: one document, to
+ * be replayed by it or by awf-replay --from. The answers of a step stand under its path,
+ * or, if AgentLoom would take that for metadata, under a hash of the request. Where
+ * there are several steps, what they sent each other is added as `interagent` tells it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agentloom.h"
+#include "base/count.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "inspect/projection.h"
+
+extern const char agentloom_schema[];
+
+#define NO_CALL ((size_t)-1)
+
+/* A call, in all attempts at it. */
+struct call {
+	const struct model *run;
+	int64_t attempt;          /* the last one that made it */
+};
+
+struct answered {
+	size_t call;
+	int64_t attempt;
+	long long turn;
+	struct buffer text;       /* the object without its last brace */
+	char sha256[DIGEST_SIZE]; /* of the request; "" if that is not recorded */
+};
+
+struct entry {
+	char *key;
+	struct answered *answers;
+	size_t count;
+};
+
+/* A call whose model was asked, and has not answered yet. */
+struct asked {
+	const struct model_call *call;
+	char hash[DIGEST_SIZE];
+};
+
+struct recording {
+	struct entry *entries;
+	size_t count;
+	struct map by_key;
+	struct call *calls;
+	size_t call_count;
+	struct map by_start;      /* calls, by the ids of their starts and as they are called */
+	struct asked *asked;
+	size_t asked_count;
+	char *first_step;         /* NULL: none yet */
+	bool several;             /* steps */
+	struct buffer events;     /* lines */
+};
+
+static void
+recording_free(void *state)
+{
+	struct recording *r = state;
+
+	for (size_t i = 0; i < r->count; i++) {
+		for (size_t j = 0; j < r->entries[i].count; j++)
+			buffer_free(&r->entries[i].answers[j].text);
+		free(r->entries[i].answers);
+		free(r->entries[i].key);
+	}
+	free(r->entries);
+	map_free(&r->by_key);
+	free(r->calls);
+	map_free(&r->by_start);
+	free(r->asked);
+	free(r->first_step);
+	buffer_free(&r->events);
+}
+
+static struct entry *
+entry_of(struct recording *r, const char *key)
+{
+	const size_t *at = map_get(&r->by_key, key, strlen(key));
+
+	if (at != NULL)
+		return &r->entries[*at];
+	r->entries = memory_array(r->entries, r->count + 1, sizeof *r->entries);
+	r->entries[r->count] = (struct entry){ .key = memory_text(key) };
+	map_put(&r->by_key, key, strlen(key), r->count);
+	return &r->entries[r->count++];
+}
+
+/* Forgets what the call was asked: its hash, or "". */
+static void
+take_asked(struct recording *r, const struct model_call *call, char hash[DIGEST_SIZE])
+{
+	hash[0] = '\0';
+	for (size_t i = 0; i < r->asked_count; i++)
+		if (r->asked[i].call == call) {
+			memcpy(hash, r->asked[i].hash, DIGEST_SIZE);
+			r->asked[i] = r->asked[--r->asked_count];
+			return;
+		}
+}
+
+/* The request that a prompt begins, as it was sent. What changes a later one, or this
+ * one before it is sent, brings no prompt. */
+static void
+take_prompt(struct recording *r, const struct placed *at, struct span payload)
+{
+	struct buffer model = BUFFER_INIT, messages = BUFFER_INIT;
+	struct span blocks = span_member(payload, "blocks");
+	struct asked asked = { .call = at->call };
+	char unused[DIGEST_SIZE];
+
+	json_quote(&model, at->call->model ? at->call->model : "",
+	    at->call->model ? strlen(at->call->model) : 0);
+	buffer_text(&messages, "[{\"role\":\"user\",\"blocks\":");
+	buffer_append(&messages, blocks.at, blocks.len);
+	buffer_text(&messages, "}]");
+	const struct agentloom_request request = { span_of(model.data, model.len),
+		span_member(payload, "system_prompt"), span_of(messages.data, messages.len),
+		span_member(payload, "tools"), span_member(payload, "params") };
+
+	take_asked(r, at->call, unused);
+	if (span_element(blocks, 0).at != NULL && agentloom_hash(&request, asked.hash)) {
+		r->asked = memory_array(r->asked, r->asked_count + 1, sizeof *r->asked);
+		r->asked[r->asked_count++] = asked;
+	}
+	buffer_free(&model);
+	buffer_free(&messages);
+}
+
+static void
+write_content(struct writer *w, struct span blocks)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span_walk walk;
+	struct span key, block;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block))
+		if (span_is(span_member(block, "type"), "text"))
+			span_decode(span_member(block, "text"), &text);
+	writer_key(w, "content");
+	writer_bytes(w, buffer_string(&text), text.len);
+	buffer_free(&text);
+}
+
+/* To be run by whoever asked; the API ran what has a type of its own. */
+static bool
+is_tool_call(struct span block)
+{
+	return span_is(span_member(block, "type"), "tool_use") &&
+	    span_path(block, "raw", "type", NULL).at == NULL;
+}
+
+static void
+write_tool_calls(struct writer *w, struct span blocks)
+{
+	struct span_walk walk;
+	struct span key, block;
+	bool begun = false;
+
+	span_walk_begin(&walk, blocks);
+	while (span_walk_next(&walk, &key, &block)) {
+		if (!is_tool_call(block))
+			continue;
+		if (!begun) {
+			writer_key(w, "tool_calls");
+			writer_array(w);
+		}
+		begun = true;
+		writer_object(w);
+		writer_member_span(w, "id", span_member(block, "tool_id"));
+		writer_member_span(w, "name", span_member(block, "tool_name"));
+		writer_member_span(w, "arguments", span_member(block, "tool_input"));
+		writer_object_end(w);
+	}
+	if (begun)
+		writer_array_end(w);
+}
+
+static int64_t
+tokens(struct span usage, const char *key)
+{
+	long long number;
+
+	return span_integer(span_member(usage, key), &number) && number > 0 ? number : 0;
+}
+
+/* Reasoning is counted apart from the completion there. */
+static void
+write_usage(struct writer *w, struct span usage)
+{
+	int64_t input = tokens(usage, "input_tokens"), output = tokens(usage, "output_tokens");
+	int64_t reasoning = tokens(usage, "reasoning_tokens");
+
+	writer_key(w, "usage");
+	writer_object(w);
+	writer_member_integer(w, "prompt_tokens", input);
+	writer_member_integer(w, "completion_tokens", output > reasoning ? output - reasoning : 0);
+	writer_member_integer(w, "total_tokens", count_add(input, output));
+	writer_member_integer(w, "reasoning_tokens", reasoning);
+	writer_object_end(w);
+}
+
+/* All but the last brace. What an answer cost is not recorded. */
+static void
+write_answer(const struct placed *at, struct span payload, const char *hash, struct buffer *out)
+{
+	struct span blocks = span_member(payload, "blocks"), model = span_member(payload, "model");
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	write_content(&w, blocks);
+	write_tool_calls(&w, blocks);
+	if (span_type(model) == 's')
+		writer_member_span(&w, "model", model);
+	else
+		writer_member_string(&w, "model", at->call->model ? at->call->model : "");
+	write_usage(&w, span_member(payload, "usage"));
+	writer_key(&w, "cost_usd");
+	writer_raw(&w, "0.0", 3);
+	writer_member_integer(&w, "latency_ms", placed_duration(at));
+	writer_member_string(&w, "finish_reason",
+	    agentloom_finish_reason(span_member(payload, "stop_reason")));
+	if (hash[0] != '\0')
+		writer_member_string(&w, "request_hash", hash);
+}
+
+/* What an earlier attempt at the call answered in this turn and after it does not count
+ * any more. */
+static void
+forget_answers(struct entry *e, const struct answered *latest)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		struct answered *a = &e->answers[i];
+
+		if (a->call == latest->call && a->attempt < latest->attempt && a->turn >= latest->turn)
+			buffer_free(&a->text);
+		else
+			e->answers[kept++] = *a;
+	}
+	e->count = kept;
+}
+
+static void
+take_answer(struct recording *r, const struct placed *at, struct span payload)
+{
+	const size_t *call = map_get(&r->by_start, at->call->event_id, strlen(at->call->event_id));
+	struct answered a = { .call = call ? *call : NO_CALL, .attempt = at->run->attempt };
+	char *path = span_text(at->event->path), hash[DIGEST_SIZE];
+	struct entry *entry;
+
+	take_asked(r, at->call, hash);
+	span_integer(span_member(payload, "turn"), &a.turn);
+	if (!span_copy(span_member(payload, "request_sha256"), a.sha256, sizeof a.sha256))
+		a.sha256[0] = '\0';
+	write_answer(at, payload, hash, &a.text);
+	entry = entry_of(r, path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256);
+	if (a.attempt > 1)
+		forget_answers(entry, &a);
+	entry->answers = memory_array(entry->answers, entry->count + 1, sizeof *entry->answers);
+	entry->answers[entry->count++] = a;
+	free(path);
+}
+
+/* The call that a start goes on with or makes again, in an earlier attempt: the one that
+ * it claims, or that was called so; NO_CALL if it is a new one. */
+static size_t
+earlier_call(const struct recording *r, const struct placed *at)
+{
+	char *claims = span_text(span_member(at->event->payload, "claims"));
+	const char *key = claims ? claims : at->call->id;
+	const size_t *found = map_get(&r->by_start, key, strlen(key));
+	size_t call = NO_CALL;
+
+	if (found && r->calls[*found].run == at->run && r->calls[*found].attempt < at->run->attempt)
+		call = *found;
+	free(claims);
+	return call;
+}
+
+static void
+take_start(struct recording *r, const struct placed *at)
+{
+	char *path = span_text(at->event->path);
+	size_t call = earlier_call(r, at);
+
+	if (call == NO_CALL) {
+		r->calls = memory_array(r->calls, r->call_count + 1, sizeof *r->calls);
+		call = r->call_count++;
+	}
+	r->calls[call] = (struct call){ at->run, at->run->attempt };
+	map_put(&r->by_start, at->call->event_id, strlen(at->call->event_id), call);
+	map_put(&r->by_start, at->call->id, strlen(at->call->id), call);
+	if (r->first_step == NULL)
+		r->first_step = memory_text(path ? path : "");
+	r->several = r->several || strcmp(r->first_step, path ? path : "") != 0;
+	free(path);
+}
+
+static void
+take(void *state, const struct placed *at, struct span payload, int64_t *number)
+{
+	struct recording *r = state;
+
+	projection_lines(&projection_interagent, at, number, &r->events);
+	if (at->call == NULL)
+		return;
+	if (at->event->type == EVENT_STEP_STARTED || at->event->type == EVENT_CALL_WORKFLOW_STARTED)
+		take_start(r, at);
+	else if (at->event->type == EVENT_MESSAGE_USER)
+		take_prompt(r, at, payload);
+	else if (at->event->type == EVENT_MESSAGE_ASSISTANT && placed_whole(at))
+		take_answer(r, at, payload);
+}
+
+/* AgentLoom's recorder knows single answers; those of a list say more of what they
+ * answered, for calls that run at the same time. */
+static void
+write_entry(const struct entry *e, struct buffer *out)
+{
+	buffer_text(out, ",\n");
+	json_quote(out, e->key, strlen(e->key));
+	buffer_text(out, e->count > 1 ? ":[\n" : ":");
+	for (size_t i = 0; i < e->count; i++) {
+		const struct answered *a = &e->answers[i];
+
+		if (i > 0)
+			buffer_text(out, ",\n");
+		buffer_append(out, a->text.data, a->text.len);
+		if (e->count > 1 && a->sha256[0] != '\0')
+			buffer_format(out, ",\"request_sha256\":\"%s\"", a->sha256);
+		buffer_byte(out, '}');
+	}
+	if (e->count > 1)
+		buffer_byte(out, ']');
+}
+
+static void
+write_events(const struct buffer *lines, struct buffer *out)
+{
+	const char *line = buffer_string(lines), *lf;
+
+	buffer_text(out, ",\n\"_inter_agent_events\":[");
+	for (; (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
+		buffer_text(out, line == lines->data ? "\n" : ",\n");
+		buffer_append(out, line, (size_t)(lf - line));
+	}
+	buffer_byte(out, ']');
+}
+
+static void
+write_document(const void *state, struct buffer *out)
+{
+	const struct recording *r = state;
+
+	buffer_format(out, "{\"_version\":%d", AGENTLOOM_VERSION);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->entries[i].count > 0)
+			write_entry(&r->entries[i], out);
+	if (r->several)
+		write_events(&r->events, out);
+	buffer_text(out, "}\n");
+}
+
+static const struct projection_document document = {
+	sizeof(struct recording), take, write_document, recording_free
+};
+
+static const struct projection_row rows[] = { { 0, false, NULL, NULL, NULL } };
+
+const struct projection projection_agentloom = {
+	"agentloom", agentloom_schema, 1, rows, NULL, &document
+};

@@ -1,0 +1,154 @@
+/*
+ * Roots are tried one after another; one that reaches the file is enough. What is hidden
+ * is told by the text of the path below the root, and where a root itself lies by that
+ * below the home directory.
+ */
+#include "inspect/recorded_file.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/file.h"
+#include "base/installation.h"
+#include "base/memory.h"
+
+/* Whether a part of the path is hidden, but for those that have definitions. */
+static bool
+is_hidden(const char *path)
+{
+	static const char *const known[] = { ".awf", ".agents", ".claude", ".mcp.json" };
+
+	while (*path != '\0') {
+		size_t len = strcspn(path, "/"), i = 0;
+
+		while (i < sizeof known / sizeof *known &&
+		    (strlen(known[i]) != len || memcmp(known[i], path, len) != 0))
+			i++;
+		if (*path == '.' && len > 1 && i == sizeof known / sizeof *known)
+			return true;
+		path += len;
+		path += strspn(path, "/");
+	}
+	return false;
+}
+
+static bool
+reaches(const char *root, const char *path)
+{
+	const char *part = beneath_part(root, path);
+
+	return part != NULL && !is_hidden(part) && beneath_there(root, path);
+}
+
+/* As reaches(), of a directory below another; takes it over. */
+static bool
+reaches_below(char *root, const char *path)
+{
+	bool does = root != NULL && reaches(root, path);
+
+	free(root);
+	return does;
+}
+
+/* Whether a directory that a recording names can be one of work: not all of the user's. */
+static bool
+is_workplace(const char *directory)
+{
+	const char *home = getenv("HOME"), *part;
+	char here[PATH_MAX];
+
+	if (strcmp(directory, "/") == 0)
+		return false;
+	if (getcwd(here, sizeof here) == NULL || beneath_part(directory, here) == NULL)
+		return false;
+	if (home == NULL || *home != '/' || strcmp(home, "/") == 0)
+		return true;
+	if (beneath_part(directory, home) != NULL)
+		return false;
+	part = beneath_part(home, directory);
+	return part == NULL || !is_hidden(part);
+}
+
+static bool
+reaches_list(const char *list, const char *path)
+{
+	bool does = false;
+
+	while (!does && list != NULL && *list != '\0') {
+		size_t len = strcspn(list, ":");
+
+		does = *list == '/' && reaches_below(memory_copy(list, len), path);
+		list += len + (list[len] == ':');
+	}
+	return does;
+}
+
+static bool
+is_of_user(const char *path)
+{
+	static const char *const kinds[] = { "agents", "tools", "skills", "AGENTS.md" };
+	const char *home = getenv("HOME");
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (reaches_below(path_config(kinds[i]), path))
+			return true;
+	return home != NULL && *home == '/' && (reaches_below(path_join(home, ".agents/skills"), path) ||
+	    reaches_below(path_join(home, ".claude/skills"), path));
+}
+
+/* Whether a file that is there is the user's alone: hidden in the home directory, but for
+ * definitions, or the API keys. */
+static bool
+is_private(const char *path)
+{
+	const char *home = getenv("HOME"), *part;
+	char *whole = realpath(path, NULL), *keys = path_config("keys"), *root, *key;
+	bool is = whole == NULL;
+
+	root = home != NULL && *home == '/' ? realpath(home, NULL) : NULL;
+	key = keys != NULL ? realpath(keys, NULL) : NULL;
+	if (whole != NULL && root != NULL && strcmp(root, "/") != 0) {
+		part = beneath_part(root, whole);
+		is = part != NULL && is_hidden(part);
+	}
+	if (whole != NULL && key != NULL && strcmp(whole, key) == 0)
+		is = true;
+	free(whole);
+	free(keys);
+	free(root);
+	free(key);
+	return is;
+}
+
+int
+recorded_workspace_check(const struct source *s, struct error *err)
+{
+	if (s->own || is_workplace(s->workspace))
+		return 0;
+	return error_set(err, ERROR_USAGE, s->workspace, "the recording says that it ran here, but "
+	    "is not of your storage: today's is taken only if you are there (cd %s)", s->workspace);
+}
+
+int
+recorded_file_check(const struct source *s, char *const *visible, const char *path,
+    struct error *err)
+{
+	const char *const places[] = { s->workspace, s->directory };
+
+	if (access(path, F_OK) != 0 || (s->own && !is_private(path)))
+		return 0;
+	for (size_t i = 0; i < sizeof places / sizeof *places && !s->own; i++)
+		if (is_workplace(places[i]) && reaches(places[i], path))
+			return 0;
+	if (is_of_user(path) || reaches(installation_share(), path) ||
+	    reaches_list(getenv("AWF_TOOL_PATH"), path))
+		return 0;
+	for (; visible != NULL && *visible != NULL; visible++)
+		if (beneath_there(*visible, path))
+			return 0;
+	return error_set(err, ERROR_USAGE, path, "the recording names this file, which lies where "
+	    "no step's files are expected: it is taken only with --visible and its directory");
+}

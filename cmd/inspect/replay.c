@@ -1,0 +1,303 @@
+/*
+ * The process on the stage may be in other namespaces, so what came of it is told through
+ * shared memory. Where the recording has an id it is used; the id of an end that it lacks
+ * follows from the run's, as the key does. What runs and judges the workflow is what awf-run
+ * uses too.
+ */
+#include "inspect/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "run/conclusion.h"
+#include "run/history.h"
+#include "run/run.h"
+#include "run/supervise.h"
+
+#define PLACES "replays"
+#define SECOND_UMASK 077
+
+/* One replay, as the process on the stage sees it; result is shared with the one that
+ * waits outside. */
+struct performance {
+	const struct stage_spec *spec;
+	struct stage stage;
+	struct run run;
+	struct input input;
+	struct supervision supervision;
+	struct outcome outcome;
+	struct result {
+		struct replay_end end;
+		struct error error;    /* what hindered it */
+		bool done;
+	} *result;
+};
+
+char *
+replay_place(const struct storage *storage, struct error *err)
+{
+	char *parent = path_join(storage->root, PLACES), *place, id[ID_SIZE];
+
+	if (directory_make(parent, 0700, err) != 0) {
+		free(parent);
+		return NULL;
+	}
+	place = path_join(parent, id_new(id));
+	free(parent);
+	if (mkdir(place, 0700) == 0)
+		return place;
+	error_errno(err, ERROR_SYSTEM, place, "unable to make the directory");
+	free(place);
+	return NULL;
+}
+
+char *
+replay_place_at(const char *path, struct error *err)
+{
+	char *place;
+
+	/* Only what is empty can be removed, so this never removes anything else. */
+	if ((rmdir(path) != 0 && errno != ENOENT) || mkdir(path, 0700) != 0) {
+		error_errno(err, ERROR_USAGE, path, "unable to make this directory for the replay");
+		return NULL;
+	}
+	place = realpath(path, NULL);
+	if (place == NULL)
+		error_errno(err, ERROR_SYSTEM, path, "unable to find it");
+	return place;
+}
+
+/* ---- on the stage ---- */
+
+static void
+derive_key(const char *run_id, unsigned char key[DIGEST_BYTES])
+{
+	char *text = memory_format("awf replay key %s", run_id);
+
+	crypto_hash_sha256(key, (const unsigned char *)text, strlen(text));
+	free(text);
+}
+
+/* What the recorded run.started names is named in the replay's. */
+static int
+keep_script(const struct performance *p, struct error *err)
+{
+	const struct source *s = p->spec->source;
+	struct definition_files files = DEFINITION_FILES_INIT;
+	int failed = 0;
+
+	definition_files_add(&files, s->payload);
+	for (size_t i = 0; failed == 0 && i < files.count; i++) {
+		char *from = path_join(s->blobs, files.list[i].sha256);
+		char *to = path_join(p->run.transcript.blobs, files.list[i].sha256);
+
+		if (files.list[i].kept && access(from, F_OK) == 0)
+			failed = directory_make(p->run.transcript.blobs, 0700, err) != 0 ||
+			    copytree_file(from, to, err) != 0;
+		free(from);
+		free(to);
+	}
+	definition_files_free(&files);
+	return failed ? -1 : 0;
+}
+
+static int
+make_run(struct performance *p, struct error *err)
+{
+	const struct source *s = p->spec->source;
+	struct run_recorded recorded = {
+		.root = p->spec->place,
+		.id = s->run_id,
+		.source = s->storage.root,
+		.started = s->started,
+		.name = s->name,
+		.attempt = s->attempt,
+		.payload = s->payload,
+	};
+
+	derive_key(s->run_id, recorded.key);
+	return run_recreate(&p->run, &recorded, err) != 0 ? -1 : keep_script(p, err);
+}
+
+static int
+make_history(struct performance *p, struct error *err)
+{
+	const struct history_spec spec = {
+		.mode = RECALL_REPLAY,
+		.own = { .path = p->spec->source->transcript, .blobs = p->spec->source->blobs },
+	};
+	struct history_summary summary;
+	char *path = path_join(p->run.directory, HISTORY_FILE);
+	int failed = history_build(path, &spec, &summary, err);
+
+	history_summary_free(&summary);
+	free(path);
+	return failed;
+}
+
+static int
+open_input(struct performance *p, struct error *err)
+{
+	const char *path = p->spec->source->input;
+	int fd = PROCESS_NULL;
+
+	if (path != NULL) {
+		fd = storage_open(path, O_RDONLY, 0);
+		if (fd < 0)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to read the recorded input");
+	}
+	input_pass(&p->input, fd);
+	return 0;
+}
+
+static void
+run_workflow(struct performance *p)
+{
+	struct environment *e = &p->stage.environment;
+
+	environment_set_run(e, &p->run, p->stage.directory);
+	p->supervision.argv = p->stage.argv;
+	p->supervision.environment = e->list;
+	p->supervision.run_directory = p->run.directory;
+	p->supervision.input = &p->input;
+	supervise(&p->supervision);
+	if (p->input.stream >= 0)
+		close(p->input.stream);
+}
+
+static int
+finish_run(struct performance *p, struct error *err)
+{
+	const struct source *s = p->spec->source;
+	struct replay_end *told = &p->result->end;
+	struct conclusion c;
+	struct run_end end;
+	char *text = memory_format("%s run.completed", s->run_id), id[ID_SIZE];
+	int failed;
+
+	conclusion_draw(&c, &p->supervision, p->run.transcript.path, &p->outcome);
+	end = (struct run_end){
+		.event_id = s->completed[0] != '\0' ? s->completed : id_derive(text, id),
+		.status = c.status,
+		.exit_code = c.exit_code,
+		.error = &c.error,
+		.usage = span_of(p->outcome.usage.data, p->outcome.usage.len),
+	};
+	if (p->supervision.verdict == VERDICT_CANCELLED)
+		told->signal_number = p->supervision.signal_number;
+	failed = run_finish(&p->run, &end, err);
+	free(text);
+	if (failed == 0 && p->supervision.verdict == VERDICT_FAILED) {
+		*err = p->supervision.error;
+		failed = -1;
+	}
+	return failed;
+}
+
+static int
+perform(struct performance *p, struct error *err)
+{
+	int failed;
+
+	setenv("AWF_SYNC", "none", 1); /* of the replay's own transcript */
+	if (p->spec->second)
+		umask(SECOND_UMASK);
+	signals_hold();
+	if (stage_settle(&p->stage, err) != 0)
+		return -1;
+	if (chdir(p->stage.workspace) != 0)
+		return error_errno(err, ERROR_SYSTEM, p->stage.workspace, "unable to work there");
+	if (make_run(p, err) != 0)
+		return -1;
+	failed = make_history(p, err) != 0 || open_input(p, err) != 0;
+	if (!failed) {
+		run_workflow(p);
+		failed = finish_run(p, err) != 0;
+	}
+	outcome_free(&p->outcome);
+	run_close(&p->run);
+	return failed ? -1 : 0;
+}
+
+static int
+inside(void *context)
+{
+	struct performance *p = context;
+
+	if (perform(p, &p->result->error) != 0)
+		return STATUS_SYSTEM;
+	p->result->done = true;
+	return STATUS_OK;
+}
+
+/* ---- outside ---- */
+
+static int
+confined(struct performance *p, struct error *err)
+{
+	const char *const writable[] = { p->spec->place, NULL };
+	struct confine_spec spec = stage_confinement(&p->stage, writable);
+	struct confine_end end;
+	char text[64];
+
+	if (confine_run(&spec, inside, p, &end, err) != 0)
+		return -1;
+	if (!p->result->done && p->result->error.code == ERROR_NONE && end.signal_number != 0) {
+		p->result->end.signal_number = end.signal_number;
+		p->result->done = true;
+	} else if (!p->result->done && p->result->error.code == ERROR_NONE) {
+		return error_set(err, ERROR_SYSTEM, p->spec->source->run_id, "the replay was ended: %s",
+		    process_status_text(end.wait_status, text, sizeof text));
+	}
+	return 0;
+}
+
+static int
+run_on_stage(struct performance *p, struct error *err)
+{
+	if (p->spec->isolation != ISOLATION_NAMESPACES)
+		inside(p);
+	else if (confined(p, err) != 0)
+		return -1;
+	if (p->result->done)
+		return 0;
+	*err = p->result->error;
+	return -1;
+}
+
+int
+replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err)
+{
+	struct performance p = { .spec = spec, .input = { .file = -1, .sink = -1, .source = -1 } };
+	int failed;
+
+	p.result = mmap(NULL, sizeof *p.result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	    -1, 0);
+	if (p.result == MAP_FAILED)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
+	memset(p.result, 0, sizeof *p.result);
+	failed = stage_open(&p.stage, spec, err);
+	if (failed == 0)
+		failed = run_on_stage(&p, err);
+	*end = p.result->end;
+	stage_close(&p.stage);
+	munmap(p.result, sizeof *p.result);
+	return failed;
+}
+
+char *
+replay_transcript(const struct stage_spec *spec)
+{
+	return memory_format("%s/transcripts/%s.jsonl", spec->place, spec->source->run_id);
+}

@@ -1,0 +1,626 @@
+/*
+ * One pass over the transcript: what a run.started says replaces what earlier ones said, and
+ * what steps name of files and providers is added up. A path out of the recording is made
+ * plain before it is used, so that no ".." leads out of an export or a snapshot.
+ */
+#include "inspect/source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/provider.h"
+#include "base/beneath.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+#include "transcript/transcript.h"
+
+#define SCRIPT_LIMIT ((size_t)16 << 20)
+
+/* What is gathered while the transcript is read. */
+struct gathering {
+	struct source *source;
+	struct map known;          /* children that are listed already */
+	struct definition_files latest; /* that the attempt has named so far */
+	bool fed;                  /* a first step had an input */
+	char stdin_sha256[DIGEST_SIZE];
+};
+
+static bool
+is_file(const char *path)
+{
+	struct stat status;
+
+	return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Takes the path over; NULL, and frees it, if that is not there. */
+static char *
+if_there(char *path, bool (*there)(const char *))
+{
+	if (there(path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+/* The storage around a transcript that was named by its path. */
+static char *
+storage_around(const char *path)
+{
+	char *absolute = realpath(path, NULL), *directory, *root = NULL;
+
+	if (absolute == NULL)
+		return NULL;
+	directory = path_directory(absolute);
+	if (strcmp(path_base(directory), "transcripts") == 0)
+		root = path_directory(directory);
+	free(directory);
+	free(absolute);
+	return root;
+}
+
+/* The directory's only run, or its latest. */
+static int
+find_in_directory(struct source *s, const char *directory, struct error *err)
+{
+	struct run_entry *runs;
+	struct run_ref ref;
+	size_t count;
+	int failed = 0;
+
+	s->storage.root = realpath(directory, NULL);
+	if (s->storage.root == NULL)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to find it");
+	if (storage_resolve(&s->storage, NULL, &ref, NULL) == 0) {
+		s->transcript = memory_text(ref.path);
+		run_ref_free(&ref);
+		return 0;
+	}
+	if (storage_list(&s->storage, &runs, &count, err) != 0)
+		return -1;
+	if (count == 1)
+		s->transcript = storage_transcript(&s->storage, runs[0].run_id);
+	else
+		failed = error_set(err, ERROR_USAGE, directory, count == 0 ?
+		    "no transcript is there (transcripts/*.jsonl)" :
+		    "several runs are there, and none is its latest: name the file of one");
+	free(runs);
+	return failed;
+}
+
+static int
+find(struct source *s, const struct storage *storage, const char *argument, struct error *err)
+{
+	struct run_ref ref;
+
+	if (argument != NULL && path_is_directory(argument))
+		return find_in_directory(s, argument, err);
+	if (storage_resolve(storage, argument, &ref, err) != 0)
+		return -1;
+	s->transcript = realpath(ref.path, NULL);
+	s->storage.root = storage_around(ref.path);
+	if (s->transcript == NULL)
+		error_errno(err, ERROR_SYSTEM, ref.path, "unable to find it");
+	run_ref_free(&ref);
+	return s->transcript == NULL ? -1 : 0;
+}
+
+/* ---- what the transcript says ---- */
+
+/* A recorded path; NULL if it is not absolute. No ".." in it may lead out of an export
+ * or the snapshot. */
+static char *
+recorded_path(struct span value)
+{
+	char *text = span_text(value);
+	char *path = text != NULL && *text == '/' ? path_normal(text) : NULL;
+
+	free(text);
+	return path;
+}
+
+/* The files that the attempt named come before those of earlier ones. */
+static void
+settle_definitions(struct gathering *g)
+{
+	struct definition_files *all = &g->source->definitions;
+
+	for (size_t i = 0; i < g->latest.count; i++)
+		definition_files_put(all, &g->latest.list[i]);
+	free(g->latest.list);
+	g->latest = (struct definition_files)DEFINITION_FILES_INIT;
+}
+
+static void
+add_child(struct gathering *g, struct span child_run_id)
+{
+	struct source *s = g->source;
+	char id[ID_SIZE];
+
+	if (!event_copy_id(child_run_id, id) || map_get(&g->known, id, strlen(id)) != NULL)
+		return;
+	map_put(&g->known, id, strlen(id), 0);
+	s->children = memory_array(s->children, s->child_count + 1, sizeof *s->children);
+	memcpy(s->children[s->child_count++], id, ID_SIZE);
+}
+
+/* Takes the name over, which may be NULL or anything. */
+static void
+add_provider(struct source *s, const char *mark, char *name)
+{
+	char *word = name != NULL && name_valid(name) ? memory_format("%s%s", mark, name) : NULL;
+
+	if (word != NULL && !list_has(s->providers, word))
+		list_take(&s->providers, word);
+	else
+		free(word);
+	free(name);
+}
+
+/* What an attempt did not find, a later one may have. */
+static void
+forget_unknown(struct source *s)
+{
+	char **to = s->providers;
+
+	for (char **word = s->providers; word != NULL && *word != NULL; word++) {
+		if (strncmp(*word, PROVIDER_UNKNOWN, sizeof PROVIDER_UNKNOWN - 1) == 0)
+			free(*word);
+		else
+			*to++ = *word;
+	}
+	if (to != NULL)
+		*to = NULL;
+}
+
+static void
+take_failure(struct gathering *g, const struct event_view *event)
+{
+	char *message = span_text(span_path(event->payload, "error", "message", NULL));
+
+	if (message != NULL && span_is(span_path(event->payload, "error", "code", NULL),
+	    error_name(ERROR_DEFINITION)))
+		add_provider(g->source, PROVIDER_UNKNOWN, provider_refused(message));
+	free(message);
+}
+
+static int
+take_started(struct gathering *g, const struct event_view *event, const char *line, size_t len,
+    struct error *err)
+{
+	struct source *s = g->source;
+	struct event_view view;
+	long long attempt;
+
+	buffer_clear(&s->line);
+	if (event->refs.at == NULL)
+		buffer_append(&s->line, line, len);
+	else if (blob_inline(s->blobs, line, len, &s->line, err) != 0)
+		return -1;
+	if (event_view(s->line.data, s->line.len, &view) != 0 ||
+	    !span_integer(span_member(view.payload, "attempt"), &attempt) || attempt < 1 ||
+	    attempt > INT_MAX || !span_copy(view.event_id, s->started, sizeof s->started) ||
+	    !span_copy(view.run_id, s->run_id, sizeof s->run_id) || !id_valid(s->run_id, ID_SIZE - 1))
+		return error_set(err, ERROR_SCHEMA, s->transcript, "its run.started is damaged: "
+		    "see awf-verify");
+	s->payload = view.payload;
+	s->attempt = (int)attempt;
+	settle_definitions(g);
+	forget_unknown(s);
+	definition_files_begin(&g->latest, s->payload);
+	s->completed[0] = '\0';
+	s->status[0] = '\0';
+	g->stdin_sha256[0] = '\0';
+	return 0;
+}
+
+static void
+take_step(struct gathering *g, const struct event_view *event)
+{
+	struct span input = span_member(event->payload, "input");
+
+	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id,
+	    g->source->started))
+		g->fed = true;
+	add_child(g, event->child_run_id);
+	definition_files_begin(&g->latest, event->payload);
+	add_provider(g->source, "", span_text(span_member(event->payload, "provider")));
+}
+
+static int
+take(struct gathering *g, const char *line, size_t len, struct error *err)
+{
+	struct source *s = g->source;
+	struct event_view event;
+
+	if (event_view(line, len, &event) != 0)
+		return error_set(err, ERROR_SCHEMA, s->transcript, "a line is no event: see awf-verify");
+	if (event.type == EVENT_RUN_STARTED)
+		return take_started(g, &event, line, len, err);
+	if (event_type_starts_call(event.type))
+		take_step(g, &event);
+	if (event.type == EVENT_STEP_COMPLETED)
+		take_failure(g, &event);
+	if (event.type == EVENT_RUN_COMPLETED) {
+		span_copy(event.event_id, s->completed, sizeof s->completed);
+		span_copy(span_member(event.payload, "status"), s->status, sizeof s->status);
+		span_copy(span_path(event.payload, "stdin", "sha256", NULL), g->stdin_sha256,
+		    sizeof g->stdin_sha256);
+	}
+	return 0;
+}
+
+static int
+read_transcript(struct gathering *g, struct error *err)
+{
+	struct source *s = g->source;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int more;
+
+	if (reader_open(&reader, s->transcript, err) != 0)
+		return -1;
+	while ((more = reader_next(&reader, &line, &len, err)) == 1)
+		if (take(g, line, len, err) != 0) {
+			more = -1;
+			break;
+		}
+	reader_close(&reader);
+	settle_definitions(g);
+	if (more == 0 && s->started[0] == '\0')
+		return error_set(err, ERROR_SCHEMA, s->transcript, "it has no run.started");
+	return more;
+}
+
+/* ---- what of that is needed ---- */
+
+static char **
+text_list(struct span array)
+{
+	struct span_walk walk;
+	struct span key, value;
+	char **list = NULL;
+
+	if (span_type(array) != 'a')
+		return NULL;
+	span_walk_begin(&walk, array);
+	while (span_walk_next(&walk, &key, &value))
+		if (span_type(value) == 's')
+			list_take(&list, span_text(value));
+	return list;
+}
+
+/* The one file that run.started names. */
+static void
+read_script(struct source *s)
+{
+	struct span files = span_member(s->payload, "files"), key, element;
+	struct definition_file file;
+	struct span_walk walk;
+
+	s->contained = span_type(files) == 'a';
+	if (!s->contained)
+		return;
+	span_walk_begin(&walk, files);
+	if (span_walk_next(&walk, &key, &element) && definition_file_read(&file, element)) {
+		if (file.kept)
+			s->script = memory_text(file.path);
+		definition_file_free(&file);
+	}
+}
+
+static int
+read_started(struct source *s, struct error *err)
+{
+	s->name = span_text(span_member(s->payload, "name"));
+	if (s->name != NULL)
+		text_line(s->name); /* it is for messages */
+	s->kind = span_text(span_member(s->payload, "kind"));
+	s->workspace = recorded_path(span_member(s->payload, "cwd"));
+	s->directory = recorded_path(span_member(s->payload, "directory"));
+	s->argv = text_list(span_member(s->payload, "argv"));
+	span_copy(span_member(s->payload, "workflow_sha256"), s->workflow_sha256,
+	    sizeof s->workflow_sha256);
+	read_script(s);
+	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
+		return error_set(err, ERROR_SCHEMA, s->transcript,
+		    "its run.started does not say what was run, and where");
+	if (s->directory == NULL)
+		s->directory = memory_text(s->workspace);
+	return 0;
+}
+
+/* What lies beside the transcript. */
+static void
+find_parts(struct source *s)
+{
+	char *path;
+
+	if (s->storage.root == NULL)
+		return;
+	s->input = if_there(storage_input(&s->storage, s->run_id), is_file);
+	if (s->input == NULL) {
+		path = storage_input(&s->storage, s->run_id);
+		s->input = if_there(memory_format("%s.part", path), is_file);
+		free(path);
+	}
+	s->snapshot = if_there(storage_snapshot(&s->storage, s->run_id), path_is_directory);
+	path = path_join(s->storage.root, SOURCE_MANIFEST);
+	if (is_file(path)) {
+		s->files = path_join(s->storage.root, SOURCE_FILES);
+		s->config = if_there(path_join(s->storage.root, SOURCE_CONFIG), path_is_directory);
+		if (s->config != NULL && !beneath_there(s->storage.root, s->config)) {
+			free(s->config);
+			s->config = NULL;
+		}
+	}
+	free(path);
+}
+
+static int
+refuse(const struct source *s, const struct gathering *g, struct error *err)
+{
+	if (s->storage.root != NULL && storage_run_alive(&s->storage, s->run_id))
+		return error_set(err, ERROR_USAGE, s->run_id, "the run is alive: wait for its end");
+	if (span_true(span_member(s->payload, "masked")))
+		return error_set(err, ERROR_USAGE, s->run_id,
+		    "the run was masked: what it was given and made is not all there");
+	if (strcmp(s->kind, "step") == 0 && g->fed)
+		return error_set(err, ERROR_USAGE, s->run_id, "the input of a step outside of any run "
+		    "is not kept: run it with awf-run");
+	if (span_true(span_member(s->payload, "snapshot")) && s->snapshot == NULL)
+		return error_set(err, ERROR_SYSTEM, s->run_id,
+		    "the snapshot of its workspace (snapshots/%s in the storage) is missing", s->run_id);
+	if (g->stdin_sha256[0] != '\0' && s->input == NULL)
+		return error_set(err, ERROR_SYSTEM, s->run_id,
+		    "its standard input (inputs/%s in the storage) is missing", s->run_id);
+	return 0;
+}
+
+/* A file by itself may still have blobs where they would be in a storage. */
+static char *
+blobs_path(const struct source *s, const char *run_id)
+{
+	char *directory, *path;
+
+	if (s->storage.root != NULL)
+		return storage_blobs(&s->storage, run_id);
+	directory = path_directory(s->transcript);
+	path = memory_format("%s/blobs", directory);
+	free(directory);
+	return path;
+}
+
+/* "<run-id>.jsonl" in a storage; blobs are needed before the first line was read. */
+static void
+name_run(struct source *s)
+{
+	const char *base = path_base(s->transcript);
+
+	if (strlen(base) >= ID_SIZE - 1 && id_valid(base, ID_SIZE - 1))
+		memcpy(s->run_id, base, ID_SIZE - 1);
+	s->blobs = blobs_path(s, s->run_id);
+}
+
+static bool
+is_same_place(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return a != NULL && b != NULL && stat(a, &first) == 0 && stat(b, &second) == 0 &&
+	    first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+int
+source_open(struct source *s, const struct storage *storage, const char *argument,
+    struct error *err)
+{
+	struct gathering g = { .source = s, .known = MAP_INIT };
+	int failed;
+
+	memset(s, 0, sizeof *s);
+	if (find(s, storage, argument, err) != 0)
+		return -1;
+	s->own = is_same_place(s->storage.root, storage->root);
+	name_run(s);
+	failed = read_transcript(&g, err) != 0 || read_started(s, err) != 0;
+	map_free(&g.known);
+	definition_files_free(&g.latest);
+	if (failed)
+		return -1;
+	find_parts(s);
+	return refuse(s, &g, err);
+}
+
+static void
+share_snapshot(struct source *s, const struct source *parent)
+{
+	size_t len = strlen(parent->workspace);
+	const char *inside = s->workspace + len;
+
+	if (s->snapshot != NULL || parent->snapshot == NULL ||
+	    strncmp(s->workspace, parent->workspace, len) != 0 || (*inside != '\0' && *inside != '/'))
+		return;
+	s->snapshot = if_there(memory_format("%s%s", parent->snapshot, inside), path_is_directory);
+}
+
+int
+source_open_child(struct source *s, const struct source *parent, const char *run_id,
+    struct error *err)
+{
+	char *directory = path_directory(parent->transcript);
+	char *path = memory_format("%s/%s.jsonl", directory, run_id);
+	int failed;
+
+	memset(s, 0, sizeof *s);
+	if (transcript_begun(path))
+		failed = source_open(s, &parent->storage, path, err);
+	else
+		failed = error_set(err, ERROR_USAGE, path, "its transcript is not there");
+	s->own = parent->own;
+	if (failed == 0)
+		share_snapshot(s, parent);
+	free(path);
+	free(directory);
+	return failed;
+}
+
+static bool
+is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+char *
+source_exported(const struct source *s, const char *path)
+{
+	char *found = s->files != NULL && *path == '/' ? path_join(s->files, path + 1) : NULL;
+
+	if (found != NULL && beneath_there(s->storage.root, found))
+		return found;
+	free(found);
+	return NULL;
+}
+
+char *
+source_file(const struct source *s, const char *path)
+{
+	size_t len = strlen(s->workspace);
+	char *found = NULL;
+
+	if (s->snapshot != NULL && strncmp(path, s->workspace, len) == 0 && path[len] == '/')
+		found = if_there(path_join(s->snapshot, path + len + 1), is_there);
+	if (found == NULL)
+		found = source_exported(s, path);
+	return found != NULL ? found : memory_text(path);
+}
+
+void
+source_forget_files(struct source *s)
+{
+	for (size_t i = 0; i < s->definitions.count; i++)
+		s->definitions.list[i].kept = false;
+	free(s->script);
+	s->script = NULL;
+	s->contained = false;
+}
+
+bool
+source_file_differs(const struct source *s, const struct definition_file *file)
+{
+	char *path, *there;
+	bool differs;
+
+	if (!file->kept)
+		return false;
+	there = file->config != NULL && s->config != NULL ?
+	    memory_format("%s/awf/%s", s->config, file->config) : source_file(s, file->path);
+	path = path_join(s->blobs, file->sha256);
+	differs = !definition_file_is_at(file, there) && definition_file_is_at(file, path);
+	free(path);
+	free(there);
+	return differs;
+}
+
+int
+source_restore(const struct source *s, const struct definition_file *file, const char *path,
+    struct error *err)
+{
+	char *directory = path_directory(path);
+	struct buffer bytes = BUFFER_INIT;
+	struct replacement to;
+	int failed = blob_read(s->blobs, file->sha256, &bytes, err) != 0 ||
+	    directory_make(directory, 0755, err) != 0 ||
+	    replacement_open(&to, path, file->executable ? 0755 : 0644, err) != 0;
+
+	if (!failed && file_write(to.fd, buffer_string(&bytes), bytes.len) != 0) {
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&to);
+	} else if (!failed) {
+		failed = replacement_commit(&to, false, err);
+	}
+	buffer_free(&bytes);
+	free(directory);
+	return failed ? -1 : 0;
+}
+
+static bool
+has_digest(const char *path, const char *sha256)
+{
+	struct buffer bytes = BUFFER_INIT;
+	char found[DIGEST_SIZE];
+	bool same = is_file(path) && file_load(path, SCRIPT_LIMIT, &bytes, NULL) == 0 &&
+	    strcmp(digest_sha256(buffer_string(&bytes), bytes.len, found), sha256) == 0;
+
+	buffer_free(&bytes);
+	return same;
+}
+
+char *
+source_script(const struct source *s)
+{
+	if (s->script != NULL)
+		return memory_text(s->script);
+	for (char **word = s->argv; *s->workflow_sha256 != '\0' && *word != NULL; word++) {
+		char *from = path_join(**word == '/' ? "" : s->workspace, *word);
+		char *path = path_normal(from);
+		char *file = source_file(s, path);
+		bool same = has_digest(file, s->workflow_sha256);
+
+		free(from);
+		free(file);
+		if (same)
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+static bool
+is_text(const char *text, const char *sha256)
+{
+	char found[DIGEST_SIZE];
+
+	return strcmp(digest_sha256(text, strlen(text), found), sha256) == 0;
+}
+
+bool
+source_script_lost(const struct source *s)
+{
+	char *script = source_script(s);
+	bool lost = *s->workflow_sha256 != '\0' && script == NULL;
+
+	/* The text of a pipeline is a word itself. */
+	for (char **word = s->argv; lost && *word != NULL; word++)
+		lost = !is_text(*word, s->workflow_sha256);
+	free(script);
+	return lost;
+}
+
+void
+source_close(struct source *s)
+{
+	char *texts[] = { s->transcript, s->blobs, s->input, s->snapshot, s->files, s->config,
+		s->name, s->kind, s->workspace, s->directory, s->script };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		free(texts[i]);
+	definition_files_free(&s->definitions);
+	free(s->children);
+	list_free(s->argv);
+	list_free(s->providers);
+	buffer_free(&s->line);
+	storage_close(&s->storage);
+	memset(s, 0, sizeof *s);
+}

@@ -1,0 +1,20 @@
+/*
+ * What a replay in namespaces did not see of the machine: a program in the home directory
+ * runs there, as its directory is in PATH, but not what it needs beside it (pyenv, nvm). What
+ * such a program printed before it failed tells which file that was.
+ */
+#ifndef AWF_INSPECT_UNSEEN_H
+#define AWF_INSPECT_UNSEEN_H
+
+#include "base/buffer.h"
+#include "inspect/canonical.h"
+#include "inspect/stage.h"
+
+/* The directory that --visible would have to name for a file that text speaks of, by its
+ * path or as a program of the recorded PATH, and that is there but was not seen. In memory
+ * of its own; NULL: none, or one that holds secrets. */
+char *unseen_directory(const struct stage_spec *spec, const char *text);
+/* Appends a line that says so of a call that failed in the replay alone; or nothing. */
+void unseen_tell(const struct stage_spec *spec, const struct difference *d, struct buffer *out);
+
+#endif

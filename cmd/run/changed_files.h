@@ -1,0 +1,16 @@
+/*
+ * What has changed since a run was recorded, of the files that it and its steps were made
+ * of: told to whoever resumes or forks it.
+ */
+#ifndef AWF_RUN_CHANGED_FILES_H
+#define AWF_RUN_CHANGED_FILES_H
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/* Appends, for each file of the transcript at path, whose blobs are in a directory, that is
+ * not what it was: one line that says so, begun with who, and what changed (line_diff.h). */
+int changed_files_tell(const char *path, const char *blobs, const char *who, struct buffer *out,
+    struct error *err);
+
+#endif

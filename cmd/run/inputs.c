@@ -1,0 +1,107 @@
+/*
+ * They stay the texts that they came as, until they are written as JSON or exported. What the
+ * run around has exported is taken out of the environment first, or its inputs would be ours.
+ */
+#include "run/inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+
+#define PREFIX "AWF_INPUT_"
+
+bool
+variable_name_valid(const char *text, size_t len)
+{
+	static const char letters[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+	return len > 0 && strspn(text, letters) >= len && !(*text >= '0' && *text <= '9');
+}
+
+/* Whether one has the key that text begins with. */
+static bool
+has_key(char *const *inputs, const char *text)
+{
+	size_t len = strcspn(text, "=") + 1;
+
+	for (; inputs != NULL && *inputs != NULL; inputs++)
+		if (strncmp(*inputs, text, len) == 0)
+			return true;
+	return false;
+}
+
+int
+inputs_add(char ***inputs, const char *text, struct error *err)
+{
+	size_t len = strcspn(text, "=");
+
+	if (text[len] != '=' || !variable_name_valid(text, len))
+		return error_set(err, ERROR_USAGE, "--input",
+		    "'%s' is not KEY=VALUE with a KEY of letters, digits and _", text);
+	if (!utf8_valid(text, strlen(text)))
+		return error_set(err, ERROR_USAGE, "--input", "the value of %.*s is not UTF-8",
+		    (int)len, text);
+	if (has_key(*inputs, text))
+		return error_set(err, ERROR_USAGE, "--input", "%.*s is given twice", (int)len, text);
+	list_add(inputs, text);
+	return 0;
+}
+
+void
+inputs_complete(char ***inputs, char *const *others)
+{
+	for (; others != NULL && *others != NULL; others++)
+		if (!has_key(*inputs, *others))
+			list_add(inputs, *others);
+}
+
+void
+inputs_write(char *const *inputs, struct buffer *json)
+{
+	struct writer w;
+
+	writer_begin(&w, json);
+	writer_object(&w);
+	for (; inputs != NULL && *inputs != NULL; inputs++) {
+		const char *value = strchr(*inputs, '=');
+		char *key = memory_copy(*inputs, (size_t)(value - *inputs));
+
+		writer_member_string(&w, key, value + 1);
+		free(key);
+	}
+	writer_object_end(&w);
+}
+
+static void
+drop_foreign(struct environment *e)
+{
+	for (size_t i = 0; e->list[i] != NULL;) {
+		char *name;
+
+		if (strncmp(e->list[i], PREFIX, sizeof PREFIX - 1) != 0) {
+			i++;
+			continue;
+		}
+		name = memory_copy(e->list[i], strcspn(e->list[i], "="));
+		environment_unset(e, name);
+		free(name);
+	}
+}
+
+void
+inputs_export(char *const *inputs, struct environment *e)
+{
+	drop_foreign(e);
+	for (; inputs != NULL && *inputs != NULL; inputs++) {
+		const char *value = strchr(*inputs, '=');
+		char *name = memory_format(PREFIX "%.*s", (int)(value - *inputs), *inputs);
+
+		environment_set(e, name, value + 1);
+		free(name);
+	}
+}

@@ -1,0 +1,293 @@
+/*
+ * A table says what each policy does. All looks at others and all changes happen with the
+ * queue locked; the wait itself does not. Each run waits for the one just before it alone, by
+ * its pidfd, so that one end wakes one.
+ */
+#include "run/overlap.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/patience.h"
+#include "proc/wait.h"
+#include "run/run.h"
+#include "run/supervise.h"
+#include "run/survivors.h"
+
+enum { LOOK_OFTEN_MS = 50 }; /* where the system does not tell the end of a process */
+
+/* What a run does that finds others. */
+static const struct policy {
+	const char *name;
+	bool looks;      /* at others at all */
+	bool cancels;    /* those that run, and those that wait */
+	size_t room;     /* how many may wait, this one included */
+} policies[] = {
+	{ "allow-all", false, false, 0 },
+	{ "skip", true, false, 0 },
+	{ "buffer-one", true, false, 1 },
+	{ "buffer-all", true, false, SIZE_MAX },
+	{ "cancel-other", true, true, SIZE_MAX },
+};
+
+const char *const overlap_policies[] = { "allow-all", "skip", "buffer-one", "buffer-all",
+	"cancel-other", NULL };
+
+static const struct policy *
+policy_named(const char *name)
+{
+	for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+		if (strcmp(policies[i].name, name) == 0)
+			return &policies[i];
+	return &policies[0];
+}
+
+static void
+drop_entry(struct queue *q, size_t at)
+{
+	memmove(&q->others[at], &q->others[at + 1], (q->count - at - 1) * sizeof *q->others);
+	q->count--;
+}
+
+static bool
+is_around(const struct overlap *o, const char *run_id)
+{
+	const char *outer = getenv("AWF_RUN_ID");
+
+	for (size_t i = 0; i < o->around.count; i++)
+		if (strcmp(o->around.runs[i].run_id, run_id) == 0)
+			return true;
+	return outer != NULL && strcmp(outer, run_id) == 0;
+}
+
+/* Fills the queue's others with all that count for this run. */
+static int
+look(struct overlap *o, struct error *err)
+{
+	struct queue *q = &o->queue;
+
+	if (queue_look(q, err) != 0 || queue_look_at_runs(q, err) != 0)
+		return -1;
+	for (size_t i = q->count; i > 0; i--)
+		if (is_around(o, q->others[i - 1].run_id))
+			drop_entry(q, i - 1);
+	return 0;
+}
+
+/* How many wait. Where nobody runs, the first in line is about to. */
+static size_t
+count_waiting(const struct queue *q)
+{
+	size_t waiting = 0;
+
+	for (size_t i = 0; i < q->count; i++)
+		waiting += q->others[i].state == QUEUE_WAITING;
+	return waiting == q->count && waiting > 0 ? waiting - 1 : waiting;
+}
+
+/* Each of them held the lock just now, so it is who it was. */
+static void
+end_others(const struct queue *q)
+{
+	for (size_t i = 0; i < q->count; i++)
+		if (q->others[i].pid > 0 && q->others[i].state != QUEUE_ENDING)
+			kill(q->others[i].pid, SIGTERM);
+}
+
+/* Whom to wait for: who came just before, else a run without a ticket; NULL: nobody. */
+static const struct queue_entry *
+predecessor(const struct queue *q)
+{
+	const struct queue_entry *last = NULL;
+
+	for (size_t i = 0; i < q->count && q->others[i].number < q->number; i++)
+		last = &q->others[i];
+	return last;
+}
+
+/* With the queue locked: 1: it has a place in it; 0: it gets none. */
+static int
+find_place(struct overlap *o, const struct overlap_spec *spec, struct error *err)
+{
+	const struct policy *policy = policy_named(spec->policy);
+	struct queue *q = &o->queue;
+
+	if (look(o, err) != 0)
+		return -1;
+	if (q->count > 0 && count_waiting(q) >= policy->room) {
+		memcpy(o->by, q->others[0].run_id, sizeof o->by);
+		return 0;
+	}
+	if (queue_draw(q, q->count > 0 ? QUEUE_WAITING : QUEUE_RUNNING, spec->run_id, spec->policy,
+	    err) != 0)
+		return -1;
+	if (policy->cancels)
+		end_others(q);
+	return 1;
+}
+
+/* Who came later and does not wait in line, but ends those before it. */
+static bool
+find_successor(struct overlap *o)
+{
+	const struct queue *q = &o->queue;
+
+	o->by[0] = '\0';
+	for (size_t i = 0; i < q->count; i++)
+		if (q->others[i].number > q->number && q->others[i].state == QUEUE_WAITING &&
+		    policy_named(q->others[i].policy)->cancels)
+			memcpy(o->by, q->others[i].run_id, sizeof o->by);
+	return o->by[0] != '\0';
+}
+
+/* After a signal: it meant that another is to run instead, or to end this process. */
+static int
+give_up(struct overlap *o, const char *name, int number, struct error *err)
+{
+	if (queue_lock(&o->queue, err) != 0)
+		return -1;
+	if (number == SIGTERM && queue_look(&o->queue, err) == 0 && find_successor(o))
+		return OVERLAP_SKIPPED;
+	return error_set(err, ERROR_CANCELLED, name,
+	    "cancelled by signal %d (%s) while it waited for its turn", number, strsignal(number));
+}
+
+/* A process that was killed leaves its workflow to its guardian, who needs a moment. */
+static void
+wait_for_rest(const char *run_id)
+{
+	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
+	struct survivor first;
+
+	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", run_id);
+	if (*run_id != '\0')
+		survivors_find(variable, SURVIVORS_MS, &first);
+}
+
+/* Waits in line, with the queue locked when it begins and ends. */
+static int
+wait_in_line(struct overlap *o, const struct overlap_spec *spec, struct error *err)
+{
+	struct queue *q = &o->queue;
+	const struct queue_entry *before;
+	char last[ID_SIZE];
+
+	memcpy(last, q->gone, sizeof last);
+	while ((before = predecessor(q)) != NULL) {
+		int fd = before->pid > 0 ? wait_descriptor(before->pid) : -1, number;
+
+		memcpy(last, before->run_id, sizeof last);
+		queue_unlock(q);
+		number = signals_wait(fd, fd >= 0 ? OVERLAP_LOOK_MS : LOOK_OFTEN_MS);
+		if (fd >= 0)
+			close(fd);
+		if (number != 0)
+			return give_up(o, spec->name, number, err);
+		if (queue_lock(q, err) != 0 || look(o, err) != 0)
+			return -1;
+	}
+	wait_for_rest(last);
+	return queue_sign(q, QUEUE_RUNNING, spec->run_id, err);
+}
+
+/* A run of one step has no lineage, but is around this one too. */
+static int
+find_around(struct overlap *o, struct error *err)
+{
+	char *directory;
+	int failed;
+
+	if (!run_in_environment())
+		return 0;
+	directory = storage_run_directory(&o->storage, getenv("AWF_RUN_ID"));
+	failed = lineage_read(&o->around, directory, err);
+	free(directory);
+	return failed;
+}
+
+int
+overlap_take(struct overlap *o, const struct overlap_spec *spec, struct error *err)
+{
+	bool looks = policy_named(spec->policy)->looks;
+	int got;
+
+	*o = (struct overlap)OVERLAP_INIT;
+	memcpy(o->run_id, spec->run_id, sizeof o->run_id);
+	if ((looks ? storage_prepare : storage_locate)(&o->storage, err) != 0)
+		return -1;
+	queue_open(&o->queue, &o->storage, spec->name);
+	if (!looks)
+		return 0;
+	queue_tell(&o->queue, spec->told, run_in_environment());
+	if (find_around(o, err) != 0)
+		return -1;
+	if (queue_lock(&o->queue, err) != 0)
+		return -1;
+	got = find_place(o, spec, err);
+	if (got == 1)
+		got = wait_in_line(o, spec, err);
+	else if (got == 0)
+		got = OVERLAP_SKIPPED;
+	queue_unlock(&o->queue);
+	return got;
+}
+
+static void
+sign(struct overlap *o, enum queue_state state)
+{
+	struct error none;
+
+	if (o->queue.ticket < 0 || queue_lock(&o->queue, &none) != 0)
+		return;
+	queue_sign(&o->queue, state, o->run_id, &none);
+	queue_unlock(&o->queue);
+}
+
+void
+overlap_begun(struct overlap *o, const char *run_id)
+{
+	if (strcmp(o->run_id, run_id) == 0)
+		return;
+	memcpy(o->run_id, run_id, sizeof o->run_id);
+	sign(o, QUEUE_RUNNING);
+}
+
+void
+overlap_ended(struct overlap *o)
+{
+	sign(o, QUEUE_ENDING);
+}
+
+bool
+overlap_taken(const struct overlap *o)
+{
+	return o->queue.name != NULL;
+}
+
+bool
+overlap_successor(struct overlap *o, char successor[ID_SIZE])
+{
+	struct queue *q = &o->queue;
+	struct error none;
+	bool found;
+
+	if (access(q->directory, F_OK) != 0 || queue_lock(q, &none) != 0)
+		return false;
+	found = queue_look(q, &none) == 0 && find_successor(o);
+	queue_unlock(q);
+	if (found)
+		memcpy(successor, o->by, sizeof o->by);
+	return found;
+}
+
+void
+overlap_leave(struct overlap *o)
+{
+	if (overlap_taken(o))
+		queue_close(&o->queue);
+	storage_close(&o->storage);
+}

@@ -1,0 +1,498 @@
+/*
+ * The first line tells how the run was started, the last one before any decisions how it
+ * ended. Forks are followed back to the run that none came before, and listed from there. The
+ * history of each child that is to go on is built as well, but not written, for its doubts
+ * alone: these have to be known before anything runs.
+ */
+#include "run/resume.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "run/survivors.h"
+#include "json/scan.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+#include "transcript/torn.h"
+#include "transcript/verify.h"
+#include "run/nested.h"
+#include "run/waiting.h"
+
+/* What stands for itself in a command line. */
+#define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
+
+#define FORKS_LIMIT 64     /* of forks of forks */
+#define TIME_SIZE 19       /* of a timestamp, without its fraction */
+
+/* "key=value" of an object's members, or "key" alone. */
+static void
+take_members(char ***list, struct span object, bool values)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	if (span_type(object) != 'o')
+		return;
+	span_walk_begin(&walk, object);
+	while (span_walk_next(&walk, &key, &value)) {
+		struct buffer text = BUFFER_INIT;
+
+		span_decode(key, &text);
+		if (values) {
+			buffer_byte(&text, '=');
+			span_decode(value, &text);
+		}
+		list_take(list, buffer_take(&text));
+	}
+}
+
+static void
+take_argv(struct resume *r, struct span argv)
+{
+	struct span_walk walk;
+	struct span key, word;
+
+	if (span_type(argv) != 'a')
+		return;
+	span_walk_begin(&walk, argv);
+	while (span_walk_next(&walk, &key, &word)) {
+		char *text = span_text(word);
+
+		list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
+	}
+}
+
+/* The file among those that the run was made of that is the script. */
+static char *
+take_script(struct span files, const char *sha256)
+{
+	struct span_walk walk;
+	struct span key, file;
+
+	span_walk_begin(&walk, files);
+	while (files.at != NULL && *sha256 != '\0' && span_walk_next(&walk, &key, &file))
+		if (span_is(span_member(file, "sha256"), sha256))
+			return span_text(span_member(file, "path"));
+	return NULL;
+}
+
+static int
+not_recorded(const struct resume *r, struct error *err)
+{
+	return error_set(err, ERROR_SCHEMA, r->path, "does not say how the run was started");
+}
+
+/* Takes what run.started says, its blobs put back. */
+static int
+take_started(struct resume *r, const char *line, size_t len, struct error *err)
+{
+	struct event_view view;
+	struct span payload;
+	char *policy;
+
+	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
+		return not_recorded(r, err);
+	payload = view.payload;
+	if (span_true(span_member(payload, "masked")))
+		return error_set(err, ERROR_USAGE, r->run_id,
+		    "was masked (--mask), so that it cannot be gone on from");
+	take_argv(r, span_member(payload, "argv"));
+	r->recorded.name = span_text(span_member(payload, "name"));
+	r->recorded.directory = span_text(span_member(payload, "directory"));
+	r->directory = span_text(span_member(payload, "cwd"));
+	r->workspace = span_text(span_member(payload, "workspace"));
+	r->snapshot = span_true(span_member(payload, "snapshot"));
+	r->no_input = span_true(span_member(payload, "no_input"));
+	span_copy(span_member(payload, "workflow_sha256"), r->recorded.sha256,
+	    sizeof r->recorded.sha256);
+	r->script = take_script(span_member(payload, "files"), r->recorded.sha256);
+	take_members(&r->inputs, span_member(payload, "inputs"), true);
+	take_members(&r->variables, span_member(payload, "env"), false);
+	r->allow_tools = span_text(span_path(payload, "env", CEILING_TOOLS, NULL));
+	policy = span_text(span_path(payload, "env", CEILING_POLICY, NULL));
+	if (policy != NULL)
+		tools_policy_parse(policy, NULL, &r->tools_policy, NULL);
+	free(policy);
+	span_copy(span_member(payload, "forked_from"), r->forked_from, sizeof r->forked_from);
+	r->forked_at = span_text(span_member(payload, "forked_at"));
+	run_cause_read(&r->cause, &view);
+	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
+		return not_recorded(r, err);
+	if (r->recorded.directory == NULL)
+		r->recorded.directory = memory_text(r->directory);
+	return 0;
+}
+
+/* The line that the reader is at; -1 also if there is none. */
+static int
+read_line(struct resume *r, struct reader *reader, struct buffer *line, struct error *err)
+{
+	const char *at;
+	size_t len;
+	int got = reader_next(reader, &at, &len, err);
+
+	if (got == 0)
+		return not_recorded(r, err);
+	return got == 1 ? blob_inline(r->blobs, at, len, line, err) : -1;
+}
+
+/* The end of the last attempt, if it has one: nothing but decisions comes after that. */
+static int
+read_status(struct resume *r, struct reader *reader, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct event_view view;
+	int failed = waiting_seek_end(reader, err);
+
+	if (failed == 0)
+		failed = read_line(r, reader, &line, err);
+	if (failed == 0 && event_view(line.data, line.len, &view) == 0 &&
+	    view.type == EVENT_RUN_COMPLETED) {
+		span_copy(span_member(view.payload, "status"), r->status, sizeof r->status);
+		r->interrupted = span_true(span_member(view.payload, "interrupted"));
+	}
+	buffer_free(&line);
+	return failed;
+}
+
+static int
+read_record(struct resume *r, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct reader reader;
+	int failed;
+
+	if (reader_open(&reader, r->path, err) != 0)
+		return -1;
+	failed = read_line(r, &reader, &line, err);
+	if (failed == 0)
+		failed = take_started(r, line.data, line.len, err);
+	if (failed == 0)
+		failed = read_status(r, &reader, err);
+	buffer_free(&line);
+	reader_close(&reader);
+	return failed;
+}
+
+void
+resume_tell_script(const struct resume *r, struct error *err)
+{
+	char *kept = path_join(r->blobs, r->recorded.sha256), *message;
+
+	/* A name that a shell would take for more is left to the user. */
+	if (r->script != NULL && access(kept, R_OK) == 0) {
+		if (strspn(r->script, SHELL_PLAIN) == strlen(r->script))
+			message = memory_format("%s; it is recorded, and brought back by: awf-replay --show %s "
+			    "%.8s >%s", err->message, r->script, r->run_id, r->script);
+		else
+			message = memory_format("%s; it is recorded (awf-replay --show): put it back there",
+			    err->message);
+		snprintf(err->message, sizeof err->message, "%s", message);
+		free(message);
+	}
+	free(kept);
+}
+
+static void
+add_other(struct resume *r, const struct resume *other, const char *left_out)
+{
+	r->others = memory_array(r->others, r->other_count + 1, sizeof *r->others);
+	memmove(r->others + 1, r->others, r->other_count * sizeof *r->others);
+	r->others[0] = (struct history_source){ memory_text(other->path), memory_text(other->blobs),
+		left_out != NULL ? memory_text(left_out) : NULL };
+	r->other_count++;
+}
+
+static void
+at_run(struct resume *r, const struct storage *s, const char *run_id)
+{
+	*r = (struct resume){ .path = storage_transcript(s, run_id),
+		.blobs = storage_blobs(s, run_id), .storage = { memory_text(s->root) } };
+	memcpy(r->run_id, run_id, sizeof r->run_id);
+}
+
+/* What the run was forked from, and that was, …: all of them are needed. */
+static int
+find_others(struct resume *r, const struct storage *s, struct error *err)
+{
+	struct resume newer = { .path = NULL }, older;
+	char next[ID_SIZE];
+	char *at = r->forked_at != NULL ? memory_text(r->forked_at) : NULL;
+	int failed = 0;
+
+	memcpy(next, r->forked_from, sizeof next);
+	while (failed == 0 && next[0] != '\0') {
+		if (r->other_count == FORKS_LIMIT || !id_valid(next, strlen(next))) {
+			failed = error_set(err, ERROR_SCHEMA, r->path, "is forked from too many others");
+			break;
+		}
+		at_run(&older, s, next);
+		failed = read_record(&older, err);
+		if (failed == 0)
+			add_other(r, &older, at);
+		memcpy(next, older.forked_from, sizeof next);
+		free(at);
+		at = older.forked_at != NULL ? memory_text(older.forked_at) : NULL;
+		resume_free(&newer);
+		newer = older;
+	}
+	resume_free(&newer);
+	free(at);
+	return failed;
+}
+
+/* What a run without a transcript that was killed leaves behind is its directory. */
+static void
+explain_missing(const struct storage *s, const char *run, struct error *err)
+{
+	char *directory;
+	struct stat status;
+
+	if (!id_valid(run, strlen(run)))
+		return;
+	directory = storage_run_directory(s, run);
+	if (lstat(directory, &status) == 0)
+		error_set(err, ERROR_USAGE, run,
+		    "keeps no transcript (--no-transcript), so that it cannot be gone on from");
+	free(directory);
+}
+
+int
+resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err)
+{
+	struct run_ref ref;
+	int failed;
+
+	*r = (struct resume){ .path = NULL };
+	if (storage_resolve(s, run, &ref, err) != 0) {
+		explain_missing(s, run, err);
+		return -1;
+	}
+	if (!ref.in_storage) {
+		error_set(err, ERROR_USAGE, ref.path, "is not a transcript of the storage %s", s->root);
+		run_ref_free(&ref);
+		return -1;
+	}
+	at_run(r, s, ref.run_id);
+	run_ref_free(&ref);
+	failed = read_record(r, err);
+	return failed == 0 ? find_others(r, s, err) : failed;
+}
+
+int
+resume_check_ended(const struct resume *r, const struct storage *s, struct error *err)
+{
+	if (storage_run_alive(s, r->run_id))
+		return error_set(err, ERROR_SYSTEM, r->run_id, "the run is alive");
+	return 0;
+}
+
+int
+resume_check_dead(const struct resume *r, struct error *err)
+{
+	char variable[sizeof "AWF_RUN_ID=" + ID_SIZE];
+	struct survivor first;
+	size_t count;
+
+	snprintf(variable, sizeof variable, "AWF_RUN_ID=%s", r->run_id);
+	count = survivors_find(variable, SURVIVORS_MS, &first);
+	if (count == 0)
+		return 0;
+	return error_set(err, ERROR_SYSTEM, r->run_id,
+	    "process %ld%s of its last attempt still lives (%s): end it first", (long)first.pid,
+	    count > 1 ? ", and others," : "", first.command);
+}
+
+/* Moves away what a crash left. ERROR_SCHEMA: that is not all there is to it. */
+static int
+repair(const struct resume *r, const struct verify_report *report,
+    void (*repaired)(const char *text), struct error *err)
+{
+	int64_t moved;
+	char *torn, *text;
+
+	if (!report->damage || repaired == NULL)
+		return error_set(err, ERROR_SCHEMA, r->path, "not to be repaired here");
+	if (verify_repair(r->path, report, &moved, err) != 0)
+		return -1;
+	torn = torn_path(r->path);
+	text = memory_format("%s: moved %lld bytes of a torn line to %s", r->path, (long long)moved,
+	    torn);
+	repaired(text);
+	free(text);
+	free(torn);
+	return 0;
+}
+
+int
+resume_check_record(const struct resume *r, void (*repaired)(const char *text),
+    struct error *err)
+{
+	const struct verify_spec spec = { .warn = NULL };
+	struct verify_report report;
+	char *place;
+
+	if (verify_transcript(r->path, &spec, &report, err) != 0)
+		return -1;
+	if (!report.faulty || repair(r, &report, repaired, err) == 0)
+		return 0;
+	if (err->code != ERROR_SCHEMA)
+		return -1;
+	place = memory_format("%s:%lld", r->path, (long long)report.line);
+	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify", report.fault.message,
+	    verify_rule_name(report.rule));
+	free(place);
+	return -1;
+}
+
+/* The doubts of a child run are those of its parent too, under the name of its call. */
+static void
+take_doubts(struct resume *r, const struct history_child *child, struct resume *inner)
+{
+	struct history_summary *own = &r->history, *its = &inner->history;
+
+	own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
+	    sizeof *own->doubts);
+	for (size_t i = 0; i < its->doubt_count; i++) {
+		struct history_doubt *doubt = &own->doubts[own->doubt_count++];
+
+		*doubt = its->doubts[i];
+		doubt->call = memory_format("%s/%s", child->call, its->doubts[i].call);
+		if (doubt->run_id[0] == '\0')
+			memcpy(doubt->run_id, child->run_id, ID_SIZE);
+		free(its->doubts[i].call);
+	}
+	its->doubt_count = 0;
+}
+
+static int
+add_child(struct resume *r, const struct history_child *child, const struct history_spec *spec,
+    struct error *err)
+{
+	char **redo = nested_paths(spec->redo, child->call, child->path);
+	char **skip = nested_paths(spec->skip, child->call, child->path);
+	struct resume inner = { .path = NULL };
+	int failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
+	    resume_check_ended(&inner, &r->storage, err) != 0;
+
+	if (!failed && strcmp(inner.status, "success") != 0) {
+		inner.excused = child->excused;
+		failed = (child->forked ? resume_build_fork(&inner, NULL, NULL, redo, skip, err) :
+		    resume_build(&inner, NULL, redo, skip, err)) == -1;
+		if (!failed)
+			take_doubts(r, child, &inner);
+	}
+	resume_free(&inner);
+	list_free(redo);
+	list_free(skip);
+	return failed ? -1 : 0;
+}
+
+/* Children that came to be: a parent may have died before. */
+static int
+add_children(struct resume *r, const struct history_spec *spec, struct error *err)
+{
+	for (size_t i = 0; i < r->history.child_count; i++) {
+		const struct history_child *child = &r->history.children[i];
+		char *path = storage_transcript(&r->storage, child->run_id);
+		bool there = transcript_begun(path);
+
+		free(path);
+		if (there && add_child(r, child, spec, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+build(struct resume *r, const struct history_spec *spec, const char *run_directory,
+    struct error *err)
+{
+	char *path = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
+	int failed;
+
+	history_summary_free(&r->history);
+	failed = history_build(path, spec, &r->history, err);
+
+	free(path);
+	if (failed != 0 || add_children(r, spec, err) != 0)
+		return -1;
+	for (size_t i = 0; i < r->history.doubt_count; i++)
+		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
+			return 0;
+	return 1;
+}
+
+int
+resume_build(struct resume *r, const char *run_directory, char *const *redo,
+    char *const *skip, struct error *err)
+{
+	const struct history_spec spec = { .mode = RECALL_RESUME,
+		.own = { .path = r->path, .blobs = r->blobs }, .others = r->others,
+		.other_count = r->other_count, .redo = redo, .skip = skip, .prefix = r->prefix,
+		.excused = r->excused };
+
+	return build(r, &spec, run_directory, err);
+}
+
+int
+resume_build_fork(struct resume *r, const char *at, const char *run_directory,
+    char *const *redo, char *const *skip, struct error *err)
+{
+	struct history_source *sources = memory_zero(r->other_count + 1, sizeof *sources);
+	const struct history_spec spec = { .mode = RECALL_RESUME, .others = sources,
+		.other_count = r->other_count + 1, .redo = redo, .skip = skip, .prefix = r->prefix,
+		.excused = r->excused };
+	int status;
+
+	if (r->other_count > 0)
+		memcpy(sources, r->others, r->other_count * sizeof *sources);
+	sources[r->other_count] = (struct history_source){ r->path, r->blobs, at };
+	status = build(r, &spec, run_directory, err);
+	free(sources);
+	return status;
+}
+
+void
+resume_question(const struct history_doubt *doubt, struct error *question)
+{
+	error_set(question, ERROR_WAITING, doubt->call,
+	    "%s%s%s, begun %.*sZ (%s)%s%s, may or may not have happened: say --redo %s or --skip %s",
+	    doubt->tool != NULL ? doubt->tool : "", doubt->tool != NULL ? " " : "", doubt->what,
+	    TIME_SIZE, doubt->timestamp, doubt->why, doubt->run_id[0] != '\0' ? " in run " : "",
+	    doubt->run_id, doubt->call, doubt->call);
+}
+
+void
+resume_free(struct resume *r)
+{
+	for (size_t i = 0; i < r->other_count; i++) {
+		free((void *)(uintptr_t)r->others[i].path);
+		free((void *)(uintptr_t)r->others[i].blobs);
+		free((void *)(uintptr_t)r->others[i].left_out);
+	}
+	free(r->others);
+	workflow_free(&r->recorded);
+	storage_close(&r->storage);
+	free(r->path);
+	free(r->blobs);
+	free(r->script);
+	free(r->directory);
+	free(r->workspace);
+	free(r->forked_at);
+	free(r->prefix);
+	list_free(r->inputs);
+	list_free(r->variables);
+	free(r->allow_tools);
+	history_summary_free(&r->history);
+	*r = (struct resume){ .path = NULL };
+}

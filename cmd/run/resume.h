@@ -1,0 +1,78 @@
+/*
+ * Resume: what stands between a run that died, failed or waits and its next attempt;
+ * and what a fork has in common with that.
+ *
+ * A recorded run tells how it was started: what it ran, where, with which inputs, and
+ * what it was forked from. It may be gone on from if its owner is gone, no process of
+ * its last attempt lives, its record is whole and unmasked, and every effect that may or
+ * may not have happened was decided about.
+ */
+#ifndef AWF_RUN_RESUME_H
+#define AWF_RUN_RESUME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/ceiling.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "run/history.h"
+#include "run/run.h"
+#include "run/storage.h"
+#include "run/workflow.h"
+
+struct resume {
+	char run_id[ID_SIZE];
+	struct storage storage;       /* that it is in */
+	char *path, *blobs;           /* of the transcript */
+	struct workflow recorded;     /* what it ran */
+	char *script;                 /* where the file of that was; NULL: not recorded */
+	char *directory;              /* where it was started */
+	char *workspace;              /* of --workspace; NULL */
+	bool snapshot;                /* of which a copy was kept */
+	bool no_input;                /* its stdin was /dev/null */
+	char **inputs;                /* KEY=VALUE */
+	char *allow_tools;            /* its ceiling, agent/ceiling.h; NULL */
+	enum tools_policy tools_policy;
+	char **variables;             /* names that were recorded of the environment */
+	char status[16];              /* of its last attempt; "" if that has no end */
+	bool interrupted;             /* that was ended from outside (run.completed) */
+	bool excused;                 /* history_spec.excused */
+	struct history_source *others; /* what it was forked from, oldest first */
+	size_t other_count;
+	char forked_from[ID_SIZE];    /* the last of them, "" */
+	char *forked_at;              /* the PATH that it left out; NULL */
+	struct run_cause cause;       /* of a child: what started it */
+	char *prefix;                 /* history_spec.prefix; NULL */
+	struct history_summary history;
+};
+
+/* The script is not where it was: how it can be brought back is added to *err, if it is
+ * recorded. */
+void resume_tell_script(const struct resume *r, struct error *err);
+/* Finds a run by its RUN argument and reads how it was started. ERROR_USAGE: there is
+ * no such run, or it is masked. resume_free() either way. */
+int resume_find(struct resume *r, const struct storage *s, const char *run, struct error *err);
+
+/* Refuses a run that lives. ERROR_SYSTEM. */
+int resume_check_ended(const struct resume *r, const struct storage *s, struct error *err);
+/* And one of which a process lives. Once more when the run was taken over: another
+ * resume may have come and died in between. */
+int resume_check_dead(const struct resume *r, struct error *err);
+/* Checks the whole record. What a crash left at its end is moved away if `repaired` is
+ * given, which is told; everything else is ERROR_SCHEMA, and nothing is touched. */
+int resume_check_record(const struct resume *r, void (*repaired)(const char *text),
+    struct error *err);
+
+/* Makes the history for the run's next attempt (with the doubts of its child runs), or for
+ * a fork that leaves out what `at` names, in the run directory (NULL: none is made); fills
+ * history. 1: every doubt is decided; 0: not. */
+int resume_build(struct resume *r, const char *run_directory, char *const *redo,
+    char *const *skip, struct error *err);
+int resume_build_fork(struct resume *r, const char *at, const char *run_directory,
+    char *const *redo, char *const *skip, struct error *err);
+/* What is asked about a doubt, in one line. */
+void resume_question(const struct history_doubt *doubt, struct error *question);
+void resume_free(struct resume *r);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * Whether a child run is given what it was given when it was recorded: the same bytes, or
+ * state lines with the same data, whose ids, times and tokens each attempt makes anew.
+ */
+#ifndef AWF_RUN_SAME_INPUT_H
+#define AWF_RUN_SAME_INPUT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+#include "run/storage.h"
+
+/* s: where the recorded input lies; directory: one to write to.
+ * recorded: what the end of its call says of its stdin; absent if that was not kept.
+ * *input: what it is given now, -1 for nothing. A pipe is read to its end, and *input is a
+ * file then that holds what was read. What was kept in part alone is never the same.
+ * ERROR_SYSTEM; ERROR_CANCELLED by a signal that is held. */
+int same_input(const struct storage *s, const char *run_id, const char *directory,
+    struct span recorded, int *input, bool *same, struct error *err);
+
+#endif

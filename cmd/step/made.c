@@ -1,0 +1,716 @@
+/*
+ * The last attempt is read once: each call in the enclosing one adds to its process what
+ * its end says it printed, and takes from those processes whose events its start names as
+ * causes, unless it was skipped. So does each call further inside. Which lines a group
+ * printed, and how often, is known by the lines in its end, of whichever attempt that is.
+ */
+#include "step/made.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "run/lineage.h"
+#include "transcript/call.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+
+#define NOBODY SIZE_MAX
+#define NOT_KNOWN (-1)
+
+struct process {
+	char *id;
+	bool expected;       /* it is one of the makers */
+	size_t outer;        /* the group's that it is in, or itself */
+	long long made, open, taken;
+};
+
+/* That a process took a line of another. */
+struct taking {
+	size_t from, by;     /* from NOBODY: a failure, or of an earlier attempt */
+	char event[ID_SIZE]; /* "": it was only passed on */
+};
+
+/* A line that a group has printed. */
+struct printing {
+	char *process;       /* the group's */
+	char *key;           /* event id and part */
+	long long times;
+};
+
+struct counted {
+	size_t process;
+	size_t first, count; /* its takings */
+	bool allowed;        /* to fail: it gives a null then */
+	bool ended;
+};
+
+struct tally {
+	struct made *made;
+	struct process *processes;
+	struct counted *calls;
+	struct taking *takings;
+	size_t process_count, call_count, taking_count;
+	struct map by_process, by_call, by_event; /* event: of an end -> process */
+	struct map by_group; /* group and key -> printings */
+	struct printing *printings;
+	size_t printing_count;
+	struct map unread;   /* groups whose end does not tell which lines they printed */
+	struct made *other;  /* a run that may have made what they took */
+};
+
+/* Length of the process's part of a call in the enclosing one; 0: it is not in it. */
+static size_t
+process_len(const char *enclosing, const char *call, bool *direct)
+{
+	size_t outer = strlen(enclosing), len;
+
+	*direct = false;
+	if (outer > 0 && (strncmp(call, enclosing, outer) != 0 || call[outer++] != '/'))
+		return 0;
+	len = outer + strcspn(call + outer, "/");
+	*direct = call[len] == '\0';
+	while (len > outer && call[len - 1] != ':')
+		len--;
+	return len > outer ? len - 1 : 0;
+}
+
+/* Length of the process's part of a whole call. */
+static size_t
+own_len(const char *call)
+{
+	const char *item = strrchr(call, ':');
+
+	return item != NULL ? (size_t)(item - call) : 0;
+}
+
+static size_t
+find_maker(const struct made *m, const char *process, size_t len)
+{
+	const size_t *found = map_get(&m->by_process, process, len);
+
+	return found != NULL ? *found : NOBODY;
+}
+
+static size_t
+enter_maker(struct made *m, const char *process, size_t len, bool inside)
+{
+	size_t known = find_maker(m, process, len);
+
+	if (known != NOBODY)
+		return known;
+	m->makers = memory_array(m->makers, m->count + 1, sizeof *m->makers);
+	m->makers[m->count] = (struct maker){ .process = memory_copy(process, len), .inside = inside };
+	map_put(&m->by_process, process, len, m->count);
+	return m->count++;
+}
+
+/* What tells a line from all others; NULL if it has no such name. */
+static char *
+line_key(struct span metadata)
+{
+	long long part = -1;
+	char id[ID_SIZE];
+
+	if (!span_copy(span_member(metadata, "event_id"), id, sizeof id))
+		return NULL;
+	span_integer(span_member(metadata, "part"), &part);
+	return memory_format("%s %lld", id, part);
+}
+
+/* The line was not there before. */
+static void
+enter_line(struct made *m, char *key, size_t outer)
+{
+	if (m->line_count == m->line_capacity) {
+		m->line_capacity = m->line_capacity == 0 ? 64 : m->line_capacity * 2;
+		m->lines = memory_array(m->lines, m->line_capacity, sizeof *m->lines);
+	}
+	map_put(&m->by_key, key, strlen(key), m->line_count);
+	m->lines[m->line_count++] = (struct made_line){ key, outer, 1 };
+}
+
+/* Whether it was there before: it is counted there. */
+static bool
+came_again(struct made *m, const char *key)
+{
+	const size_t *known = map_get(&m->by_key, key, strlen(key));
+
+	if (known != NULL)
+		m->lines[*known].seen++;
+	return known != NULL;
+}
+
+static void
+call_came(struct made *m, const char *call, struct span metadata)
+{
+	bool direct;
+	size_t len = process_len(m->enclosing, call, &direct), outer, inner;
+	char *key = len > 0 ? line_key(metadata) : NULL;
+
+	if (key == NULL)
+		return;
+	if (came_again(m, key)) {
+		free(key);
+		return;
+	}
+	outer = enter_maker(m, call, len, false);
+	enter_line(m, key, outer);
+	m->makers[outer].came++;
+	if (direct)
+		m->makers[outer].own++;
+	/* Lines of a round or a branch need not all be those of the group. */
+	if (!direct && !call_is_member(call)) {
+		inner = enter_maker(m, call, own_len(call), true);
+		m->makers[inner].came++;
+	}
+}
+
+void
+made_came(struct made *m, struct span metadata)
+{
+	char *call = span_text(span_member(metadata, "call"));
+
+	if (call != NULL)
+		call_came(m, call, metadata);
+	free(call);
+}
+
+void
+made_came_foreign(struct made *m, struct span metadata)
+{
+	char *key = line_key(metadata);
+
+	if (key != NULL && came_again(m, key))
+		free(key);
+	else if (key != NULL)
+		enter_line(m, key, NOBODY);
+}
+
+/* What an attempt has begun. */
+static void
+tally_reset(struct tally *t)
+{
+	for (size_t i = 0; i < t->process_count; i++)
+		free(t->processes[i].id);
+	free(t->processes);
+	free(t->calls);
+	free(t->takings);
+	map_free(&t->by_process);
+	map_free(&t->by_call);
+	map_free(&t->by_event);
+	*t = (struct tally){ .made = t->made, .by_process = MAP_INIT, .by_call = MAP_INIT,
+		.by_event = MAP_INIT, .by_group = t->by_group, .printings = t->printings,
+		.printing_count = t->printing_count, .unread = t->unread, .other = t->other };
+}
+
+static void
+tally_free(struct tally *t)
+{
+	tally_reset(t);
+	for (size_t i = 0; i < t->printing_count; i++) {
+		free(t->printings[i].process);
+		free(t->printings[i].key);
+	}
+	free(t->printings);
+	map_free(&t->by_group);
+	map_free(&t->unread);
+}
+
+static size_t
+enter_process(struct tally *t, const char *id, size_t len, size_t outer)
+{
+	const size_t *known = map_get(&t->by_process, id, len);
+
+	if (known != NULL)
+		return *known;
+	t->processes = memory_array(t->processes, t->process_count + 1, sizeof *t->processes);
+	t->processes[t->process_count] = (struct process){ .id = memory_copy(id, len),
+		.expected = find_maker(t->made, id, len) != NOBODY,
+		.outer = outer != NOBODY ? outer : t->process_count };
+	map_put(&t->by_process, id, len, t->process_count);
+	return t->process_count++;
+}
+
+static bool
+has_path(const struct made *m, struct span path)
+{
+	for (char *const *p = m->paths; p != NULL && *p != NULL; p++)
+		if (span_is(path, *p))
+			return true;
+	return false;
+}
+
+static void
+count_up(struct map *map, const char *key, size_t len)
+{
+	const size_t *before = map_get(map, key, len);
+
+	map_put(map, key, len, before != NULL ? *before + 1 : 1);
+}
+
+static void
+add_cause(struct tally *t, size_t by, struct span event)
+{
+	char id[ID_SIZE];
+	const size_t *from;
+
+	if (span_type(event) == 'o') {
+		/* Another run's. */
+		if (t->other != NULL && span_copy(span_member(event, "event_id"), id, sizeof id)) {
+			struct made *o = t->other;
+
+			o->taken = memory_array(o->taken, o->taken_count + 1, sizeof *o->taken);
+			memcpy(o->taken[o->taken_count++], id, sizeof id);
+		}
+		return;
+	}
+	if (!span_copy(event, id, sizeof id))
+		return;
+	from = map_get(&t->by_event, id, ID_SIZE - 1);
+	if (from != NULL && *from == by)
+		return;
+	t->takings = memory_array(t->takings, t->taking_count + 1, sizeof *t->takings);
+	t->takings[t->taking_count] = (struct taking){
+		.from = from != NULL ? *from : NOBODY, .by = by };
+	memcpy(t->takings[t->taking_count++].event, id, sizeof id);
+}
+
+static void
+started(struct tally *t, const struct event_view *view, const char *id)
+{
+	struct span_walk walk;
+	struct span key, link;
+	bool direct;
+	size_t len = process_len(t->made->enclosing, id, &direct), process;
+	struct counted *call;
+
+	if (len == 0)
+		return;
+	process = enter_process(t, id, len, NOBODY);
+	if (t->processes == NULL)
+		return; /* never: that one is there */
+	if (has_path(t->made, view->path))
+		t->processes[process].expected = true;
+	if (!direct)
+		process = enter_process(t, id, own_len(id), process);
+	t->processes[process].open++;
+	t->calls = memory_array(t->calls, t->call_count + 1, sizeof *t->calls);
+	call = &t->calls[t->call_count];
+	*call = (struct counted){ .process = process, .first = t->taking_count,
+		.allowed = span_is(span_member(view->payload, "mode"), "allow-failure") };
+	map_put(&t->by_call, id, strlen(id), t->call_count++);
+	add_cause(t, process, view->parent_event_id);
+	if (view->links.at != NULL) {
+		span_walk_begin(&walk, view->links);
+		while (span_walk_next(&walk, &key, &link))
+			add_cause(t, process, link);
+	}
+	call->count = t->taking_count - call->first;
+}
+
+static bool
+fails_by_work(struct span error)
+{
+	char *code = span_text(span_member(error, "code"));
+	bool by_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
+
+	free(code);
+	return by_work;
+}
+
+/* How many lines a call has printed. */
+static long long
+printed(struct span payload, bool allowed)
+{
+	struct span skipped = span_member(payload, "skipped");
+	struct span error = span_member(payload, "error");
+	long long count;
+
+	if (skipped.at != NULL && span_type(skipped) != '0')
+		return 0;
+	/* A line that tells of one that was not allowed stops the join by itself. */
+	if (error.at != NULL && span_type(error) != '0')
+		return allowed && fails_by_work(error);
+	if (span_integer(span_member(payload, "count"), &count) ||
+	    span_integer(span_member(payload, "parts"), &count))
+		return count;
+	return 1;
+}
+
+/* What a group has printed, line by line; len: of its process in the call. */
+static void
+note_printed(struct tally *t, const char *call, size_t len, struct span payload)
+{
+	struct span_walk walk;
+	struct span key, line;
+
+	if (span_member(payload, "count").at == NULL)
+		return;
+	if (span_member(payload, "reused_from").at != NULL)
+		return; /* what it printed is known from there */
+	if (span_type(span_member(payload, "result")) != 'a') {
+		map_put(&t->unread, call, len, 1);
+		return;
+	}
+	span_walk_begin(&walk, span_member(payload, "result"));
+	while (span_walk_next(&walk, &key, &line)) {
+		char *name = line_key(span_member(line, "metadata")), *both;
+		const size_t *known;
+
+		if (name == NULL)
+			continue;
+		both = memory_format("%.*s %s", (int)len, call, name);
+		known = map_get(&t->by_group, both, strlen(both));
+		if (known != NULL && t->printings != NULL) {
+			t->printings[*known].times++;
+			free(name);
+		} else {
+			map_put(&t->by_group, both, strlen(both), t->printing_count);
+			t->printings = memory_array(t->printings, t->printing_count + 1, sizeof *t->printings);
+			t->printings[t->printing_count++] = (struct printing){ memory_copy(call, len), name, 1 };
+		}
+		free(both);
+	}
+}
+
+static void
+completed(struct tally *t, const struct event_view *view, const char *id)
+{
+	bool direct;
+	size_t len = process_len(t->made->enclosing, id, &direct);
+	struct span skipped = span_member(view->payload, "skipped");
+	const size_t *index = map_get(&t->by_call, id, strlen(id));
+	char event[ID_SIZE];
+	struct counted *call = index != NULL && t->calls != NULL ? &t->calls[*index] : NULL;
+	long long lines = printed(view->payload, call != NULL && call->allowed);
+	size_t process = NOBODY;
+
+	if (len > 0)
+		process = enter_process(t, id, len, NOBODY);
+	if (len > 0 && !direct)
+		process = enter_process(t, id, own_len(id), process);
+	/* The line of a failure is no result that could be taken. */
+	if (len > 0 && lines > 0 && span_copy(view->event_id, event, sizeof event))
+		map_put(&t->by_event, event, ID_SIZE - 1, process);
+	if (direct)
+		note_printed(t, id, len, view->payload);
+	if (call == NULL || call->ended)
+		return;
+	call->ended = true;
+	t->processes[call->process].open--;
+	/* What a fork takes over of a group is known where that was made. */
+	if (span_type(span_member(view->payload, "reused_from")) != 'o' ||
+	    span_member(view->payload, "count").at == NULL)
+		t->processes[call->process].made += lines;
+	/* What was passed on was not taken. */
+	if (skipped.at != NULL && span_type(skipped) != '0')
+		for (size_t i = 0; i < call->count; i++)
+			t->takings[call->first + i].event[0] = '\0';
+}
+
+static void
+take_event(struct tally *t, const struct event_view *view)
+{
+	char *id;
+
+	if (view->type == EVENT_RUN_STARTED)
+		tally_reset(t);
+	if (view->type != EVENT_STEP_STARTED && view->type != EVENT_STEP_COMPLETED)
+		return;
+	id = span_text(span_member(view->payload, "call"));
+	if (id != NULL && view->type == EVENT_STEP_STARTED)
+		started(t, view, id);
+	else if (id != NULL)
+		completed(t, view, id);
+	free(id);
+}
+
+static const struct made_line *
+line_of(const struct made *m, const char *key)
+{
+	const size_t *known = map_get(&m->by_key, key, strlen(key));
+
+	return known != NULL ? &m->lines[*known] : NULL;
+}
+
+/* The group of a printing in the last attempt; NULL: it is not in it, or not all of what it
+ * printed is known. */
+static struct process *
+group_of(const struct tally *t, const struct printing *p)
+{
+	size_t len = strlen(p->process);
+	const size_t *known = map_get(&t->by_process, p->process, len);
+
+	return known != NULL && t->processes != NULL &&
+	    map_get(&t->unread, p->process, len) == NULL ? &t->processes[*known] : NULL;
+}
+
+/* Groups of which lines came that they have only passed on. */
+static void
+expect_passing(struct tally *t)
+{
+	for (size_t i = 0; i < t->printing_count; i++) {
+		struct process *group = group_of(t, &t->printings[i]);
+
+		if (group != NULL && line_of(t->made, t->printings[i].key) != NULL)
+			group->expected = true;
+	}
+}
+
+/* By a maker beside it; of a line that was made in a group, which is the group's too, by any
+ * call in there as well. Of those that makers beside and child runs took: "EVENT" how many
+ * did, "EVENT PROCESS" how many this one did. */
+static void
+count_taken(struct tally *t, struct map *events)
+{
+	for (size_t i = 0; i < t->taking_count; i++) {
+		const struct taking *taking = &t->takings[i];
+		size_t from = taking->from, by = taking->by;
+		size_t outer = from != NOBODY ? t->processes[from].outer : NOBODY;
+		bool beside = by == t->processes[by].outer && t->processes[by].expected;
+
+		if (taking->event[0] == '\0')
+			continue;
+		if (outer != from && (beside || t->processes[by].outer == outer))
+			t->processes[from].taken++;
+		if (!beside)
+			continue;
+		if (outer != NOBODY && by != outer)
+			t->processes[outer].taken++;
+		count_up(events, taking->event, ID_SIZE - 1);
+		char *own = memory_format("%s %zu", taking->event, by);
+		count_up(events, own, strlen(own));
+		free(own);
+	}
+}
+
+/* By child runs. */
+static void
+count_taken_by_children(struct tally *t, struct map *events)
+{
+	for (size_t i = 0; i < t->made->taken_count; i++) {
+		const char *event = t->made->taken[i];
+		const size_t *from = map_get(&t->by_event, event, ID_SIZE - 1);
+
+		count_up(events, event, ID_SIZE - 1);
+		if (from == NULL || t->processes == NULL)
+			continue;
+		t->processes[*from].taken++;
+		if (t->processes[*from].outer != *from)
+			t->processes[t->processes[*from].outer].taken++;
+	}
+}
+
+/* For each group of which all lines are known: those of them that came, or were taken.
+ * NOT_KNOWN for the other processes. */
+static void
+count_passed(struct tally *t, const struct map *events, long long *passed)
+{
+	struct map left = MAP_INIT; /* of "EVENT PROCESS", how many may have been taken */
+
+	for (size_t i = 0; i < t->process_count; i++)
+		passed[i] = NOT_KNOWN;
+	for (size_t i = 0; i < t->printing_count; i++) {
+		const struct printing *p = &t->printings[i];
+		const struct made_line *line = line_of(t->made, p->key);
+		const struct process *in = group_of(t, p);
+		size_t group, taken = 0;
+		long long seen = line == NULL ? 0 : line->seen;
+		const size_t *all, *own, *known;
+		char *key;
+
+		if (in == NULL)
+			continue;
+		group = (size_t)(in - t->processes);
+		if (passed[group] == NOT_KNOWN)
+			passed[group] = 0;
+		passed[group] += seen < p->times ? seen : p->times;
+		key = memory_format("%.*s %zu", ID_SIZE - 1, p->key, group);
+		all = map_get(events, p->key, ID_SIZE - 1);
+		own = map_get(events, key, strlen(key));
+		known = map_get(&left, key, strlen(key));
+		if (known != NULL)
+			taken = *known;
+		else if (all != NULL)
+			taken = *all - (own != NULL ? *own : 0);
+		for (; taken > 0 && seen < p->times; taken--, seen++)
+			passed[group]++;
+		map_put(&left, key, strlen(key), taken);
+		free(key);
+	}
+	map_free(&left);
+}
+
+static int
+judge_process(const struct tally *t, const struct process *p, long long passed, struct error *err)
+{
+	size_t index = find_maker(t->made, p->id, strlen(p->id));
+	const struct maker *maker = index != NOBODY ? &t->made->makers[index] : NULL;
+	long long came = maker != NULL ? maker->came : 0, made = p->made - p->taken;
+
+	if (p->open > 0)
+		return error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+		    "the step %s has not ended yet", p->id);
+	if (passed != NOT_KNOWN) {
+		came = (maker != NULL ? maker->own : 0) + passed;
+		made = p->made;
+	}
+	if (came < made)
+		return error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+		    "the step %s has made %lld results, and %lld came", p->id, made, came);
+	return 0;
+}
+
+static int
+judge(struct tally *t, struct error *err)
+{
+	struct map events = MAP_INIT;
+	long long *passed = memory_zero(t->process_count + 1, sizeof *passed);
+	int result = 0;
+
+	expect_passing(t);
+	count_taken(t, &events);
+	count_taken_by_children(t, &events);
+	count_passed(t, &events, passed);
+	for (size_t i = 0; i < t->process_count && result == 0; i++)
+		if (t->processes[i].expected)
+			result = judge_process(t, &t->processes[i], passed[i], err);
+	free(passed);
+	map_free(&events);
+	return result;
+}
+
+int
+made_check(struct made *m, const char *transcript, struct made *other, struct error *err)
+{
+	struct tally t = { .made = m, .by_process = MAP_INIT, .by_call = MAP_INIT,
+		.by_event = MAP_INIT, .by_group = MAP_INIT, .unread = MAP_INIT, .other = other };
+	struct event_view view;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, transcript, err) != 0)
+		return -1;
+	while ((got = reader_next(&r, &line, &len, err)) == 1)
+		if (event_view(line, len, &view) == 0)
+			take_event(&t, &view);
+	if (got == 0)
+		got = judge(&t, err);
+	tally_free(&t);
+	reader_close(&r);
+	return got;
+}
+
+/* The call around the one in which a run has made another; NULL if it has not. */
+static char *
+around_child(const char *transcript, const char *child)
+{
+	char *call = NULL, *slash;
+	struct event_view view;
+	struct error err = ERROR_INIT;
+	struct reader r;
+	const char *line;
+	size_t len;
+
+	if (reader_open(&r, transcript, &err) != 0)
+		return NULL;
+	while (reader_next(&r, &line, &len, &err) == 1) {
+		if (event_view(line, len, &view) != 0 ||
+		    view.type != EVENT_CALL_WORKFLOW_STARTED || !span_is(view.child_run_id, child))
+			continue;
+		free(call);
+		call = span_text(span_member(view.payload, "call"));
+	}
+	reader_close(&r);
+	if (call == NULL)
+		return NULL;
+	slash = strrchr(call, '/');
+	*(slash != NULL ? slash : call) = '\0';
+	return call;
+}
+
+/* The run that a run was made in, as its first line says; false: in none. */
+static bool
+parent_of(const struct storage *storage, const char *run, char parent[ID_SIZE])
+{
+	char *path = storage_transcript(storage, run);
+	struct error ignored = ERROR_INIT;
+	struct event_view view;
+	struct reader r;
+	const char *line;
+	size_t len;
+	bool found = false;
+
+	if (reader_open(&r, path, &ignored) == 0) {
+		found = reader_next(&r, &line, &len, &ignored) == 1 && event_view(line, len, &view) == 0 &&
+		    span_copy(view.parent_run_id, parent, ID_SIZE) && id_valid(parent, strlen(parent));
+		reader_close(&r);
+	}
+	free(path);
+	return found;
+}
+
+/* The run, and those that it is in, outwards. */
+struct family {
+	char runs[LINEAGE_LIMIT + 1][ID_SIZE];
+	size_t count;
+};
+
+static struct family
+family_of(const struct storage *storage, const char *run)
+{
+	struct family f = { .count = 1 };
+
+	memcpy(f.runs[0], run, ID_SIZE);
+	while (f.count <= LINEAGE_LIMIT && parent_of(storage, f.runs[f.count - 1], f.runs[f.count]))
+		f.count++;
+	return f;
+}
+
+char *
+made_enclosing(const struct storage *storage, const char *other, const char *run)
+{
+	const struct family own = family_of(storage, run);
+	struct family others;
+
+	for (size_t i = 1; i < own.count; i++)
+		if (strcmp(own.runs[i], other) == 0) {
+			char *transcript = storage_transcript(storage, other);
+			char *call = around_child(transcript, own.runs[i - 1]);
+
+			free(transcript);
+			return call;
+		}
+	others = family_of(storage, other);
+	for (size_t i = 1; i < others.count; i++)
+		for (size_t k = 0; k < own.count; k++)
+			if (strcmp(others.runs[i], own.runs[k]) == 0)
+				return memory_text("");
+	return NULL;
+}
+
+void
+made_free(struct made *m)
+{
+	for (size_t i = 0; i < m->line_count; i++)
+		free(m->lines[i].key);
+	free(m->lines);
+	map_free(&m->by_process);
+	map_free(&m->by_key);
+	m->lines = NULL;
+	m->line_count = m->line_capacity = 0;
+	for (size_t i = 0; i < m->count; i++)
+		free(m->makers[i].process);
+	free(m->makers);
+	m->makers = NULL;
+	m->count = 0;
+	free(m->taken);
+	m->taken = NULL;
+	m->taken_count = 0;
+}

@@ -1,0 +1,156 @@
+/*
+ * A call's name is a path, so whoever of its makers lies in the enclosing call is a part of
+ * it. When the list is full, those that the roster says have ended are dropped before it
+ * grows. Runs around a child have lists of their own, found by its lineage when the first
+ * item of one comes.
+ */
+#include "step/producers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/memory.h"
+#include "run/lineage.h"
+
+#define CAPACITY_MIN 16
+
+/* Length of the process's part of a call that was made in the enclosing one, or in
+ * that one's calls; 0 if it was not. */
+static size_t
+process_len(const struct producers *p, const char *call)
+{
+	size_t outer = strlen(p->enclosing), len;
+
+	if (outer > 0 && (strncmp(call, p->enclosing, outer) != 0 || call[outer++] != '/'))
+		return 0;
+	len = outer + strcspn(call + outer, "/");
+	while (len > outer && call[len - 1] != ':')
+		len--;
+	return len > outer ? len - 1 : 0;
+}
+
+/* Forgets those that have ended; the list grows if that are few. */
+static void
+make_room(struct producers *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		if (roster_ended(p->roster, p->calls[i]))
+			free(p->calls[i]);
+		else
+			p->calls[kept++] = p->calls[i];
+	}
+	p->count = kept;
+	if (p->count < p->capacity / 2)
+		return;
+	p->capacity = p->capacity == 0 ? CAPACITY_MIN : p->capacity * 2;
+	p->calls = memory_array(p->calls, p->capacity, sizeof *p->calls);
+}
+
+static bool
+known(const struct producers *p, const char *call, size_t len)
+{
+	for (size_t i = p->count; i > 0; i--)
+		if (strncmp(p->calls[i - 1], call, len) == 0 && p->calls[i - 1][len] == ':')
+			return true;
+	return false;
+}
+
+/* The runs around this one, but for itself. */
+static void
+look_around(struct producers *p)
+{
+	struct lineage around;
+	struct error unread; /* then nothing is known of them */
+	size_t count;
+
+	p->looked = true;
+	if (lineage_read(&around, p->run->directory, &unread) != 0 || lineage_depth(&around) == 0)
+		return;
+	count = lineage_depth(&around);
+	p->outer = memory_zero(count, sizeof *p->outer);
+	for (size_t i = 0; i < count; i++) {
+		char *directory = storage_run_directory(&p->run->storage, around.runs[i].run_id);
+
+		list_add(&p->outer_ids, around.runs[i].run_id);
+		p->outer[i].roster = memory_zero(1, sizeof *p->outer[i].roster);
+		p->outer[i].enclosing = "";
+		roster_look(p->outer[i].roster, directory);
+		free(directory);
+	}
+}
+
+static void note(struct producers *p, const struct item *item);
+
+static void
+note_outer(struct producers *p, const struct item *item)
+{
+	char *run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
+
+	if (run_id != NULL && !p->looked)
+		look_around(p);
+	for (size_t i = 0; run_id != NULL && i < list_count(p->outer_ids); i++)
+		if (strcmp(p->outer_ids[i], run_id) == 0)
+			note(&p->outer[i], item);
+	free(run_id);
+}
+
+/* In the run that it is of. */
+static void
+note(struct producers *p, const struct item *item)
+{
+	char *call = item_metadata(item, "call");
+	size_t len = call != NULL ? process_len(p, call) : 0;
+
+	if (len > 0 && !known(p, call, len)) {
+		if (p->count == p->capacity)
+			make_room(p);
+		p->calls[p->count++] = memory_format("%.*s:0", (int)len, call);
+	}
+	free(call);
+}
+
+void
+producers_note(struct producers *p, const struct item *item)
+{
+	p->foreign = p->foreign || item->foreign;
+	if (item->foreign)
+		note_outer(p, item);
+	else
+		note(p, item);
+}
+
+bool
+producers_dead(const struct producers *p, struct error *why)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		const char *call = p->calls[i];
+
+		if (!roster_dead(p->roster, call))
+			continue;
+		error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL,
+		    "the step %.*s died before its end of the input", (int)strlen(call) - 2, call);
+		return true;
+	}
+	for (size_t i = 0; i < list_count(p->outer_ids); i++)
+		if (producers_dead(&p->outer[i], why))
+			return true;
+	return false;
+}
+
+void
+producers_free(struct producers *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->calls[i]);
+	free(p->calls);
+	for (size_t i = 0; i < list_count(p->outer_ids); i++) {
+		producers_free(&p->outer[i]);
+		roster_close(p->outer[i].roster);
+		free(p->outer[i].roster);
+	}
+	free(p->outer);
+	list_free(p->outer_ids);
+}

@@ -1,0 +1,342 @@
+/*
+ * The terminal is /dev/tty, whatever stdin and stdout are, and its lines are read after
+ * tcflush(3) dropped what was typed before. All waits are interruptible. An editor is started
+ * with a group of its own, to which the terminal is given and from which it is taken back
+ * with SIGTTOU blocked, as a process in the background must; one that stops is continued,
+ * since no shell is there that could.
+ */
+#include "step/question.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "proc/process.h"
+#include "proc/wait.h"
+#include "run/storage.h"
+
+#define TERMINAL "/dev/tty"
+#define SHOWN ((size_t)64 << 10)        /* bytes of the text */
+#define EDITED ((size_t)64 << 20)
+#define NAP_MS 100
+
+/* The terminal, if this process may ask there; -1. */
+static int
+terminal_open(void)
+{
+	int fd = isatty(STDERR_FILENO) ? open(TERMINAL, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && tcgetpgrp(fd) == getpgrp())
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+bool
+question_possible(void)
+{
+	int fd = terminal_open();
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Waits for its turn; the descriptor that has it, or -1. */
+static int
+take_turn(const struct question *q, struct error *err)
+{
+	char *path = path_join(q->directory, "terminal");
+	int fd = storage_open(path, O_RDWR | O_CREAT, 0600), failed = 0;
+
+	if (fd < 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	while (failed == 0 && lock_file_take(fd) != 0)
+		failed = errno == EWOULDBLOCK ? interrupts_sleep(q->interrupts, NAP_MS, err) :
+		    error_errno(err, ERROR_SYSTEM, path, "unable to lock");
+	free(path);
+	if (failed == 0 || fd < 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* ---- what is shown ---- */
+
+/* Line by line, as a LF is none of the characters that do harm. */
+static void
+show_text(const struct buffer *text, struct buffer *out)
+{
+	size_t len = text->len < SHOWN ? text->len : utf8_whole(text->data, SHOWN);
+	const char *at = buffer_string(text), *end = at + len, *stop;
+
+	for (; at < end; at = stop + 1) {
+		stop = memchr(at, '\n', (size_t)(end - at));
+		if (stop == NULL)
+			stop = end;
+		text_visible(out, at, (size_t)(stop - at), 0);
+		buffer_byte(out, '\n');
+	}
+	if (len < text->len)
+		buffer_format(out, "… and %zu bytes more\n", text->len - len);
+}
+
+static int
+print(int terminal, struct buffer *out, struct error *err)
+{
+	int failed = 0;
+
+	if (file_write(terminal, buffer_string(out), out->len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, TERMINAL, "unable to write");
+	buffer_clear(out);
+	return failed;
+}
+
+static void
+prompt(const struct question *q, struct buffer *out)
+{
+	buffer_format(out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
+	    q->file != NULL ? ", edit" : "");
+}
+
+/* ---- what is answered ---- */
+
+/* 1: a line, without its LF; 0: end of file; -1. */
+static int
+read_answer(const struct question *q, int terminal, struct buffer *line, struct error *err)
+{
+	struct pollfd fds[2] = { { .fd = -1 }, { .fd = terminal, .events = POLLIN } };
+	char bytes[256];
+	ssize_t got;
+
+	buffer_clear(line);
+	do {
+		if (interrupts_wait(q->interrupts, fds, 2, -1, err) != 0)
+			return -1;
+		if (fds[1].revents == 0)
+			continue;
+		got = read(terminal, bytes, sizeof bytes);
+		if (got <= 0)
+			return 0;
+		buffer_append(line, bytes, (size_t)got);
+	} while (line->len == 0 || line->data[line->len - 1] != '\n');
+	line->data[--line->len] = '\0';
+	return 1;
+}
+
+/* Asks until it is answered by one of the words' first letters, which is returned; 0: not
+ * answered; -1. */
+static int
+ask_word(const struct question *q, int terminal, struct error *err)
+{
+	static const char *const words[] = { "yes", "no", "edit" };
+	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
+	int answered = 1, word = 0;
+
+	while (word == 0 && answered == 1) {
+		prompt(q, &out);
+		tcflush(terminal, TCIFLUSH);
+		answered = print(terminal, &out, err) != 0 ? -1 : read_answer(q, terminal, &line, err);
+		for (size_t i = 0; answered == 1 && i < sizeof words / sizeof *words; i++)
+			if (line.len > 0 && strncasecmp(buffer_string(&line), words[i], line.len) == 0 &&
+			    (words[i][0] != 'e' || q->file != NULL))
+				word = (unsigned char)words[i][0];
+	}
+	buffer_free(&out);
+	buffer_free(&line);
+	return answered == 1 ? word : answered;
+}
+
+static int
+ask_reason(struct question *q, int terminal, struct error *err)
+{
+	struct buffer out = BUFFER_INIT;
+	int answered;
+
+	buffer_text(&out, "Why? (Enter: no reason) ");
+	answered = print(terminal, &out, err) != 0 ? -1 : read_answer(q, terminal, &q->reason, err);
+	buffer_free(&out);
+	return answered < 0 ? -1 : 0;
+}
+
+/* ---- the editor ---- */
+
+/* Gives the terminal to a process group: from the background too. */
+static void
+give_terminal(int terminal, pid_t group)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTTOU);
+	pthread_sigmask(SIG_BLOCK, &stop, &before);
+	tcsetpgrp(terminal, group);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Waits for the editor, which nobody could wake if it stopped. */
+static int
+wait_editor(const struct question *q, pid_t pid, int *status, struct error *err)
+{
+	pid_t ended;
+
+	for (;;) {
+		ended = waitpid(pid, status, WNOHANG | WUNTRACED);
+		if (ended == pid && WIFSTOPPED(*status))
+			kill(-pid, SIGCONT);
+		else if (ended == pid || (ended == -1 && errno != EINTR))
+			return 0;
+		if (interrupts_sleep(q->interrupts, NAP_MS, err) != 0) {
+			wait_end(pid, status);
+			return -1;
+		}
+	}
+}
+
+/* Runs the editor on a file. 1: it ended well; 0: not, or there is none; -1. */
+static int
+run_editor(const struct question *q, int terminal, const char *path, struct error *err)
+{
+	const char *visual = getenv("VISUAL"), *editor = getenv("EDITOR");
+	const char *command = visual != NULL && *visual != '\0' ? visual :
+	    editor != NULL && *editor != '\0' ? editor : "vi";
+	char *script = memory_format("%s \"$1\"", command), *file = memory_text(path);
+	char shell[] = "/bin/sh", option[] = "-c", name[] = "editor";
+	char *argv[] = { shell, option, script, name, file, NULL };
+	const struct process_spec spec = { .argv = argv, .environment = q->environment,
+		.in = terminal, .out = terminal, .err = terminal, .group = true };
+	struct termios modes;
+	struct process process;
+	bool known = tcgetattr(terminal, &modes) == 0;
+	int status = 0, result = process_start(&process, &spec, NULL, err);
+
+	if (result == 0) {
+		give_terminal(terminal, process.pid);
+		kill(-process.pid, SIGCONT); /* it may have asked for the terminal before */
+		result = wait_editor(q, process.pid, &status, err);
+		give_terminal(terminal, getpgrp());
+		if (known)
+			tcsetattr(terminal, TCSADRAIN, &modes);
+	}
+	free(script);
+	free(file);
+	return result != 0 ? -1 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int
+write_file(const char *path, const struct buffer *text, struct error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), failed = 0;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	if (file_write(fd, buffer_string(text), text->len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	close(fd);
+	return failed;
+}
+
+/* Takes the text if it will do; says on the terminal why not. */
+static int
+take_edited(struct question *q, int terminal, const char *path, struct error *err)
+{
+	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	char reason[sizeof why.message];
+	int failed = 0;
+
+	if (file_load(path, EDITED, &text, &why) == 0 && q->check(q->context, &text, &why) == 0) {
+		buffer_free(&q->text);
+		q->text = text;
+		q->edited = true;
+		return 0;
+	}
+	buffer_format(&out, "Not taken: %s\n", error_text(&why, reason, sizeof reason));
+	failed = print(terminal, &out, err);
+	buffer_free(&out);
+	buffer_free(&text);
+	return failed;
+}
+
+static int
+edit(struct question *q, int terminal, struct error *err)
+{
+	char *directory = memory_format("%s/edit-XXXXXX", q->directory), *path;
+	int result;
+
+	if (mkdtemp(directory) == NULL) {
+		error_errno(err, ERROR_SYSTEM, directory, "unable to make");
+		free(directory);
+		return -1;
+	}
+	path = path_join(directory, q->file);
+	result = write_file(path, &q->text, err) != 0 ? -1 : run_editor(q, terminal, path, err);
+	if (result == 1)
+		result = take_edited(q, terminal, path, err);
+	unlink(path);
+	rmdir(directory);
+	free(path);
+	free(directory);
+	return result == -1 ? -1 : 0;
+}
+
+/* ---- the question ---- */
+
+static int
+converse(struct question *q, int terminal, enum question_answer *answer, struct error *err)
+{
+	struct buffer out = BUFFER_INIT;
+	int word = 'e', failed = 0;
+
+	while (failed == 0 && word == 'e') {
+		buffer_format(&out, "\n%s waits for a decision about:\n\n", q->about);
+		show_text(&q->text, &out);
+		buffer_byte(&out, '\n');
+		failed = print(terminal, &out, err);
+		if (failed == 0)
+			failed = (word = ask_word(q, terminal, err)) == -1 ? -1 : 0;
+		if (failed == 0 && word == 'e')
+			failed = edit(q, terminal, err);
+	}
+	buffer_free(&out);
+	if (failed == 0 && word == 'n')
+		failed = ask_reason(q, terminal, err);
+	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : ANSWER_NONE;
+	return failed;
+}
+
+int
+question_ask(struct question *q, enum question_answer *answer, struct error *err)
+{
+	int terminal = terminal_open(), turn, failed;
+
+	*answer = ANSWER_NONE;
+	if (terminal < 0)
+		return 0;
+	turn = take_turn(q, err);
+	failed = turn < 0 ? -1 : converse(q, terminal, answer, err);
+	if (turn >= 0)
+		close(turn);
+	close(terminal);
+	return failed;
+}
+
+void
+question_free(struct question *q)
+{
+	buffer_free(&q->text);
+	buffer_free(&q->reason);
+}

@@ -1,0 +1,165 @@
+/*
+ * A step: what one awf-step process does for each item of its input. A call turns
+ * an item into lines for stdout and events in the transcript:
+ *
+ *     step.started → the work's own events → step.completed → state line
+ *
+ * Whatever fails in the work is the call's result, recorded and passed on as an
+ * error line; step_call() itself fails only when the record cannot be kept.
+ *
+ * What the code relies on:
+ *   - step.started is on disk before an effect begins, step.completed before its
+ *     state line is written by anybody.
+ *   - A state line is passed on as it came unless this step made or changed it.
+ */
+#ifndef AWF_STEP_STEP_H
+#define AWF_STEP_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/attachment.h"
+#include "agent/retry.h"
+#include "agent/team.h"
+#include "agent/tool.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "isolate/sandbox.h"
+#include "proc/body.h"
+#include "proc/environment.h"
+#include "run/recall.h"
+#include "run/run.h"
+#include "run/state.h"
+#include "step/gate.h"
+
+/* How a command is run for an item; all but the first are groups (group.h). */
+enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP, GROUP_PARALLEL };
+enum step_strategy { STRATEGY_ALL, STRATEGY_ANY, STRATEGY_BEST_EFFORT };
+extern const char *const step_strategies[]; /* their names; ends with NULL */
+/* Shell text whose exit status is the answer: 0 yes, 1 no. It reads a state line. */
+struct condition {
+	const char *word;            /* how it is asked for and recorded: "when" */
+	const char *text;            /* NULL: it is not asked */
+};
+enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
+enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
+
+struct step {
+	/* What it does: one of command, team, operation, approve, terminal. */
+	const char *name;
+	const char *kind;            /* as the record has it: step_load(), or --kind */
+	char *const *command;        /* argv; of a parallel group, shell text of each branch;
+	                                NULL */
+	bool feed_state;             /* -e: the command reads the state line */
+	bool passes;                 /* state lines that the command prints pass (group.h) */
+	enum step_group group;
+	struct condition proceed;    /* --while; of a loop */
+	struct condition until;      /* --until; of a loop and its rounds */
+	int64_t max_rounds;          /* --max */
+	bool spent;                  /* of a round: none may be made any more */
+	enum step_strategy strategy; /* of a parallel group */
+	size_t jobs;                 /* its branches at a time; 0: the default */
+	enum output_form output;     /* -O */
+	bool approve;                /* --approve: a person decides about the data */
+	bool pending;                /* --pending: the command may end as STATUS_WAITING */
+	int64_t pending_ms;          /* and waits so long; 0: no limit */
+	struct team *team;           /* NULL */
+	const struct agent *agent;   /* the team's first; NULL */
+	const struct attachments *attached; /* --attach, for each item; NULL: none */
+	const char *prompt;          /* template */
+	const char *prompt_place;    /* for messages */
+	struct tool *operation;      /* -t: it is called with the data; NULL */
+	const char *terminal;        /* --terminal: "success" or "failure"; it does no work */
+
+	/* How. */
+	const char *into;            /* --into KEY; NULL */
+	struct condition when;       /* --when; of a round, the loop's --while */
+	struct gate gate;            /* --require */
+	bool rescue;
+	enum failure_mode failure;
+	int64_t timeout_ms;          /* of a try; of the whole call for an agent */
+	struct retry retry;
+	enum effects effects;
+	bool idempotent;
+	bool cleanup;                /* it works while its run is being ended */
+	bool live;                   /* an agent's text on stderr as it comes */
+	bool raw;                    /* -r */
+	bool shown;                  /* --dry-run on a terminal */
+	struct sandbox sandbox;      /* of the command, or of all tools */
+	struct budget *budget;       /* of what an agent may cost; NULL: no limit */
+	int64_t max_children;        /* runs that an agent's tools may start; 0: no limit */
+
+	/* Where. */
+	struct run *run;
+	const struct recall *recall; /* what was recorded before; NULL: nothing */
+	int64_t compared;            /* of the call that comes next: recall_query.compared, or
+	                                STEP_CUT_OFF */
+	bool member;                 /* it is a round or a branch of the call around it */
+	int reader;                  /* in a replay: the output whose reader may go; else 0 */
+	const char *enclosing;       /* $AWF_CALL; "" */
+	const char *parent;          /* event that calls follow which no other led to: $AWF_PARENT */
+	const char *root;            /* what that took over is known by (recall_root()) */
+	const char *path;            /* this step's dotted path */
+	int64_t try_number;          /* of the call around it: how many tries failed before */
+	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
+	struct environment environment; /* of bodies */
+	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */
+	const struct keys *keys;
+	struct interrupts interrupts;
+	char definition_sha256[DIGEST_SIZE];
+	struct buffer files;         /* that it is made of: JSON, absolute paths */
+};
+
+/* How a call ended, and what goes to stdout because of it. */
+struct step_result {
+	int status;                  /* exit status because of it: 0, 1, 3 or 75 */
+	bool stop;                   /* no further calls: downstream closed, cancelled */
+	bool closed;                 /* downstream closed */
+	bool gone;                   /* it had when the replayed call was recorded */
+	bool skipped;                /* the work was not done */
+	bool until;                  /* --until holds */
+	bool told;                   /* the error is what a line of the body told of */
+	struct error error;          /* that it failed with */
+	char ended[ID_SIZE];         /* event id of step.completed */
+	struct buffer out;           /* whole lines */
+	char report[1024];           /* one line for stderr, "" if there is nothing to say */
+};
+
+/* Computes definition_sha256 from what the step does. */
+void step_define(struct step *s);
+/* Starts the provider of the first agent, if it is not running. */
+int step_start_provider(struct step *s, struct error *err);
+
+/* step.compared: its input broke off before it was known which recorded call it is. */
+#define STEP_CUT_OFF INT64_C(-2)
+
+/* What a call asks what is recorded by, but for what it is made of: input, definition. */
+struct recall_query step_query(const struct step *s, int64_t index);
+/* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
+ * recorded by that. */
+bool step_expects(struct step *s, const struct item *item, int64_t index);
+/* One call for an item. count items came joined (-s) with these causes; item->
+ * metadata is the first's then. refused: why the call fails without its work being
+ * done, as the gate does not take the item; NULL. */
+int step_call(struct step *s, const struct item *item, const struct buffer *causes,
+    const struct error *refused, int64_t index, struct step_result *result,
+    struct error *err);
+/* Records that the input itself failed (no_input, upstream_incomplete,
+ * invalid_input) as a call that did not run. */
+int step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
+    struct step_result *result, struct error *err);
+void step_result_clear(struct step_result *result);
+
+/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
+ * item without metadata. */
+void step_causes(const struct item *item, struct buffer *causes);
+
+/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
+ * within a call without the data. */
+void step_label(const struct step *s, const struct item *item, int64_t index,
+    struct buffer *out);
+/* Prints what would be asked or run for the item, as one JSON line. */
+int step_describe(struct step *s, const struct item *item, struct buffer *out,
+    struct error *err);
+
+#endif

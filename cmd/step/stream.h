@@ -1,0 +1,68 @@
+/*
+ * The stream of a step: items in, one call each (or one for all), lines out in the
+ * order of the input. It judges the input (was there any? did a producer die?) and
+ * notices that nobody reads the output any more.
+ */
+#ifndef AWF_STEP_STREAM_H
+#define AWF_STEP_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run/roster.h"
+#include "run/state.h"
+#include "step/producers.h"
+#include "step/step.h"
+
+/* Items that have been read and are not called for yet: a further attempt looks ahead, as
+ * far as it takes to know which recorded call the first of them is. */
+struct ahead {
+	struct ahead_item {
+		struct item item;
+		int64_t index;
+		int64_t compared;      /* of step */
+		bool expected;         /* a record is kept for it, or it needs none */
+	} *items;
+	size_t first, count;   /* of those that wait */
+	size_t capacity;
+	bool ended;            /* nothing more is to be read, */
+	bool told;             /* people know that the first waits */
+	bool shared_out;       /* and each item has what it is compared with */
+	int end;               /* what the reader came to then: 0, or -1 because of */
+	struct error wrong;
+};
+
+struct stream {
+	/* Set by the caller. */
+	struct step *step;
+	struct state_reader *reader;
+	struct roster *roster;
+	int out;               /* descriptor of the lines; -1: print nothing */
+	size_t jobs;           /* calls at a time */
+	bool joined;           /* -s */
+	bool by_name;          /* -s --by-name */
+	bool complete;         /* -s --complete: all that its makers made must have come, */
+	char *const *makers;   /* and all of the steps of these paths; NULL */
+	bool allow_empty;
+	void (*report)(const char *text); /* a failed call, one line */
+
+	/* Filled. */
+	int status;            /* exit status because of the calls */
+	bool closed;           /* nobody reads the output, and it ended for that */
+	bool gone;             /* nobody reads it */
+	bool printed;          /* anything */
+	/* For stream_run() alone. */
+	struct producers producers;
+	struct ahead ahead;
+	int64_t index;         /* of the next item */
+};
+
+/* 0: the input is done, see status and closed; -1: the machine failed. */
+int stream_run(struct stream *s, struct error *err);
+/* Appends what would be asked or run for the items that have their turn (errors only
+ * with --rescue; --when is not asked); of s step, reader and the forms are read. */
+int stream_describe(struct stream *s, struct buffer *out, struct error *err);
+void stream_free(struct stream *s);
+
+#endif

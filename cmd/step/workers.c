@@ -1,0 +1,293 @@
+/*
+ * A socket pair to each worker carries frames: a length, then the bytes. Answers wait in a
+ * ring of slots, by the number of the job, until their turn comes. A worker closes its copies
+ * of the other workers' sockets, so that closing ours is the end of input that ends it.
+ */
+#include "step/workers.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "proc/descendants.h"
+
+#define DESCRIPTORS_SPARE 64 /* beside those of the workers */
+
+/* Each worker costs a descriptor; its own are limited as before. */
+static void
+allow_descriptors(struct workers *w)
+{
+	struct rlimit more;
+
+	if (getrlimit(RLIMIT_NOFILE, &w->descriptors) == -1)
+		return;
+	more = w->descriptors;
+	if (more.rlim_cur >= w->count + DESCRIPTORS_SPARE)
+		return;
+	more.rlim_cur = w->count + DESCRIPTORS_SPARE;
+	if (more.rlim_cur > more.rlim_max)
+		more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
+}
+
+void
+workers_open(struct workers *w, size_t count,
+    void (*work)(void *, const struct buffer *, struct buffer *), void (*end)(void *),
+    void *context)
+{
+	size_t i;
+
+	memset(w, 0, sizeof *w);
+	w->work = work;
+	w->end = end;
+	w->context = context;
+	w->count = count;
+	w->list = memory_zero(count, sizeof *w->list);
+	for (i = 0; i < count; i++)
+		w->list[i].fd = -1;
+	w->window_size = count * WORKERS_AHEAD;
+	w->window = memory_zero(w->window_size, sizeof *w->window);
+	allow_descriptors(w);
+}
+
+void
+workers_reserve(struct workers *w, size_t jobs)
+{
+	if (jobs <= w->window_size)
+		return;
+	free(w->window);
+	w->window_size = jobs;
+	w->window = memory_zero(w->window_size, sizeof *w->window);
+}
+
+int64_t
+workers_pending(const struct workers *w)
+{
+	return w->next_job - w->next_answer;
+}
+
+static struct worker *
+free_worker(const struct workers *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->count; i++)
+		if (!w->list[i].busy)
+			return &w->list[i];
+	return NULL;
+}
+
+bool
+workers_ready(const struct workers *w)
+{
+	return workers_pending(w) < (int64_t)w->window_size && free_worker(w) != NULL;
+}
+
+/* A frame is its length, then its bytes. */
+static int
+send_frame(int fd, const struct buffer *bytes)
+{
+	uint64_t len = bytes->len;
+
+	if (file_write(fd, &len, sizeof len) == -1)
+		return -1;
+	return file_write(fd, buffer_string(bytes), bytes->len);
+}
+
+/* 1: a frame; 0: the end; -1: broken. */
+static int
+receive_frame(int fd, struct buffer *bytes)
+{
+	uint64_t len;
+	size_t got = 0, want = sizeof len;
+	ssize_t n;
+	char *at = (char *)&len;
+
+	buffer_clear(bytes);
+	while (got < want) {
+		n = read(fd, at + got, want - got);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n == 0 && got == 0 && at == (char *)&len ? 0 : -1;
+		got += (size_t)n;
+		if (got == want && at == (char *)&len) {
+			at = buffer_reserve(bytes, (size_t)len + 1);
+			want = (size_t)len;
+			got = 0;
+		}
+	}
+	bytes->len = want;
+	bytes->data[want] = '\0';
+	return 1;
+}
+
+/* A worker's life; it leaves with _exit(), nothing of the parent is flushed. */
+static void
+serve(const struct workers *w, int fd)
+{
+	struct buffer job = BUFFER_INIT, answer = BUFFER_INIT;
+	int status = 0;
+
+	/* What its bodies leave behind must be its own to end. */
+	descendants_adopt();
+	setrlimit(RLIMIT_NOFILE, &w->descriptors);
+	while (receive_frame(fd, &job) == 1) {
+		buffer_clear(&answer);
+		w->work(w->context, &job, &answer);
+		if (send_frame(fd, &answer) == -1) {
+			status = 1;
+			break;
+		}
+	}
+	if (w->end != NULL)
+		w->end(w->context);
+	_exit(status);
+}
+
+static int
+start_worker(struct workers *w, struct worker *worker, struct error *err)
+{
+	int pair[2];
+	size_t i;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == -1)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to start a worker");
+	worker->pid = fork();
+	if (worker->pid == -1) {
+		close(pair[0]);
+		close(pair[1]);
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to start a worker");
+	}
+	if (worker->pid == 0) {
+		for (i = 0; i < w->count; i++)
+			if (w->list[i].fd != -1)
+				close(w->list[i].fd);
+		close(pair[0]);
+		serve(w, pair[1]);
+	}
+	close(pair[1]);
+	worker->fd = pair[0];
+	return 0;
+}
+
+int
+workers_job(struct workers *w, const struct buffer *job, struct error *err)
+{
+	struct worker *worker = free_worker(w);
+
+	if (worker->fd == -1 && start_worker(w, worker, err) == -1)
+		return -1;
+	if (send_frame(worker->fd, job) == -1)
+		return error_errno(err, ERROR_SYSTEM, NULL, "a worker is gone");
+	worker->busy = true;
+	worker->job = w->next_job++;
+	return 0;
+}
+
+int
+workers_answer(struct workers *w, struct buffer *answer)
+{
+	struct answered *oldest = &w->window[w->next_answer % (int64_t)w->window_size];
+
+	if (workers_pending(w) == 0 || !oldest->ready)
+		return 0;
+	buffer_free(answer);
+	*answer = oldest->bytes;
+	memset(oldest, 0, sizeof *oldest);
+	w->next_answer++;
+	return 1;
+}
+
+int64_t
+workers_notice(struct workers *w, const struct buffer **answer)
+{
+	for (int64_t job = w->next_answer; job < w->next_job; job++) {
+		struct answered *slot = &w->window[job % (int64_t)w->window_size];
+
+		if (!slot->ready || slot->noticed)
+			continue;
+		slot->noticed = true;
+		*answer = &slot->bytes;
+		return job;
+	}
+	return -1;
+}
+
+static int
+take_answer(struct workers *w, struct worker *worker, struct error *err)
+{
+	struct answered *slot = &w->window[worker->job % (int64_t)w->window_size];
+
+	if (receive_frame(worker->fd, &slot->bytes) != 1)
+		return error_set(err, ERROR_SYSTEM, NULL, "a worker died in the middle of a call");
+	slot->ready = true;
+	worker->busy = false;
+	return 0;
+}
+
+int
+workers_wait(struct workers *w, int also_fd, struct error *err)
+{
+	struct pollfd *polls = memory_zero(w->count + 1, sizeof *polls);
+	size_t i;
+	int result = 0;
+
+	for (i = 0; i < w->count; i++) {
+		polls[i].fd = w->list[i].busy ? w->list[i].fd : -1;
+		polls[i].events = POLLIN;
+	}
+	polls[w->count].fd = also_fd;
+	polls[w->count].events = POLLIN;
+	if (poll(polls, w->count + 1, WORKERS_LOOK_MS) == -1) {
+		result = errno == EINTR ? 0 :
+		    error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
+		free(polls);
+		return result;
+	}
+	for (i = 0; i < w->count && result == 0; i++)
+		if (polls[i].revents != 0)
+			result = take_answer(w, &w->list[i], err);
+	if (result == 0 && polls[w->count].revents != 0)
+		result = 1;
+	free(polls);
+	return result;
+}
+
+void
+workers_signal(const struct workers *w, int signal_number)
+{
+	size_t i;
+
+	for (i = 0; i < w->count; i++)
+		if (w->list[i].fd != -1)
+			kill(w->list[i].pid, signal_number);
+}
+
+void
+workers_close(struct workers *w)
+{
+	size_t i;
+
+	for (i = 0; i < w->count; i++)
+		if (w->list[i].fd != -1)
+			close(w->list[i].fd);
+	for (i = 0; i < w->count; i++)
+		if (w->list[i].fd != -1)
+			while (waitpid(w->list[i].pid, NULL, 0) == -1 && errno == EINTR)
+				;
+	for (i = 0; i < w->window_size; i++)
+		buffer_free(&w->window[i].bytes);
+	setrlimit(RLIMIT_NOFILE, &w->descriptors);
+	free(w->list);
+	free(w->window);
+	memset(w, 0, sizeof *w);
+}

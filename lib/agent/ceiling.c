@@ -1,0 +1,166 @@
+/*
+ * The lists stay as they stand in the environment and are searched there. A list is lowered
+ * by another to what both cover: of either list the names and patterns that the other covers.
+ */
+#include "agent/ceiling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+
+static const char *const policies[] = {
+	[TOOLS_BLOCK] = "block",
+	[TOOLS_WARN] = "warn",
+};
+
+const char *
+tools_policy_name(enum tools_policy policy)
+{
+	return policies[policy];
+}
+
+int
+tools_policy_parse(const char *text, const char *place, enum tools_policy *policy,
+    struct error *err)
+{
+	for (*policy = TOOLS_WARN; *policy > TOOLS_UNSAID; (*policy)--)
+		if (strcmp(policies[*policy], text) == 0)
+			return 0;
+	*policy = TOOLS_BLOCK;
+	return error_set(err, ERROR_USAGE, place, "'%s' is neither block nor warn", text);
+}
+
+/* A name of a list covers itself; one that ends in "__*", all that begin so. */
+static bool
+covers(const char *entry, size_t entry_len, const char *name, size_t len)
+{
+	bool all = entry_len > 3 && memcmp(entry + entry_len - 3, "__*", 3) == 0;
+
+	if (!all)
+		return entry_len == len && memcmp(entry, name, len) == 0;
+	return len >= entry_len && memcmp(entry, name, entry_len - 1) == 0;
+}
+
+static bool
+in_list(const char *list, const char *name, size_t len)
+{
+	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
+		part = strcspn(list, ",");
+		if (covers(list, part, name, len))
+			return true;
+	}
+	return false;
+}
+
+/* Adds those of the names that the list covers, and are not there yet. */
+static void
+add_covered(struct buffer *common, const char *names, const char *list)
+{
+	for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
+		len = strcspn(names, ",");
+		if (len > 0 && in_list(list, names, len) &&
+		    !in_list(buffer_string(common), names, len))
+			buffer_format(common, "%s%.*s", common->len > 0 ? "," : "", (int)len, names);
+	}
+}
+
+/* Those that are in both: each list may have a server's tools as a whole. */
+static void
+set_common(const char *names, const char *list)
+{
+	struct buffer common = BUFFER_INIT;
+
+	add_covered(&common, names, list);
+	add_covered(&common, list, names);
+	setenv(CEILING_TOOLS, buffer_string(&common), 1);
+	buffer_free(&common);
+}
+
+static int
+read_policy(enum tools_policy *policy, struct error *err)
+{
+	const char *text = getenv(CEILING_POLICY);
+
+	*policy = TOOLS_UNSAID;
+	return text == NULL || *text == '\0' ? 0 :
+	    tools_policy_parse(text, CEILING_POLICY, policy, err);
+}
+
+enum tools_policy
+ceiling_policy(void)
+{
+	enum tools_policy policy;
+
+	read_policy(&policy, NULL);
+	return policy;
+}
+
+int
+ceiling_check(struct error *err)
+{
+	enum tools_policy policy;
+
+	return read_policy(&policy, err);
+}
+
+/* A list without a policy blocks. Who lowers it cannot say otherwise. */
+void
+ceiling_lower(const char *tools, enum tools_policy policy)
+{
+	const char *list = getenv(CEILING_TOOLS);
+	enum tools_policy before = ceiling_policy();
+
+	if (policy == TOOLS_WARN && (before == TOOLS_BLOCK || list != NULL))
+		policy = before;
+	if (policy != TOOLS_UNSAID)
+		setenv(CEILING_POLICY, policies[policy], 1);
+	if (tools != NULL && list != NULL)
+		set_common(tools, list);
+	else if (tools != NULL)
+		setenv(CEILING_TOOLS, tools, 1);
+}
+
+void
+ceiling_restore(const char *tools, enum tools_policy policy)
+{
+	unsetenv(CEILING_TOOLS);
+	unsetenv(CEILING_POLICY);
+	ceiling_lower(tools, policy);
+}
+
+static bool
+above(const char *tool)
+{
+	const char *list = getenv(CEILING_TOOLS);
+
+	return list != NULL && !in_list(list, tool, strlen(tool));
+}
+
+bool
+ceiling_forbids(const char *tool)
+{
+	return above(tool) && ceiling_policy() != TOOLS_WARN;
+}
+
+bool
+ceiling_warns(const char *tool)
+{
+	return above(tool) && ceiling_policy() == TOOLS_WARN;
+}
+
+bool
+ceiling_forbids_all(const char *prefix)
+{
+	const char *list = getenv(CEILING_TOOLS);
+	size_t len = strlen(prefix);
+
+	if (list == NULL || ceiling_policy() == TOOLS_WARN)
+		return false;
+	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
+		part = strcspn(list, ",");
+		if (part >= len && memcmp(list, prefix, len) == 0)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,135 @@
+/*
+ * A delay is cut to its limit before it could overflow. Jitter keeps half of it and draws the
+ * rest, so that many that failed together do not come back together. What a server asks for
+ * is the least, never shortened by a limit of ours.
+ */
+#include "agent/retry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/text.h"
+
+static const char *const backoffs[] = {
+	[BACKOFF_CONSTANT] = "constant",
+	[BACKOFF_LINEAR] = "linear",
+	[BACKOFF_EXPONENTIAL] = "exponential",
+	NULL
+};
+
+void
+retry_default(struct retry *r)
+{
+	*r = (struct retry){ .retries = 2, .backoff = BACKOFF_EXPONENTIAL,
+	    .delay_ms = RETRY_DELAY_MS, .max_delay_ms = 60000, .jitter = true };
+}
+
+/* Names an option's word as unknown, with what was perhaps meant. */
+static int
+unknown(const char *option, const char *what, const char *word, const char *const *names,
+    struct error *err)
+{
+	const char *near = text_suggest(word, names);
+
+	if (near == NULL)
+		return error_set(err, ERROR_USAGE, option, "unknown %s '%s'", what, word);
+	return error_set(err, ERROR_USAGE, option, "unknown %s '%s' (did you mean '%s'?)", what,
+	    word, near);
+}
+
+static int
+retry_add_code(struct retry *r, const char *word, struct error *err)
+{
+	const char *names[ERROR_CODES] = { NULL };
+	enum error_code code = error_from_name(word, strlen(word));
+
+	if (code == ERROR_NONE) {
+		for (int i = ERROR_NONE + 1; i < ERROR_CODES; i++)
+			names[i - 1] = error_name((enum error_code)i);
+		return unknown("--retry-on", "error code", word, names, err);
+	}
+	r->codes[code] = true;
+	r->codes_given = true;
+	return 0;
+}
+
+int
+retry_parse_codes(struct retry *r, const char *text, struct error *err)
+{
+	char *words = memory_text(text), *rest = words, *comma;
+	int status = 0;
+
+	do {
+		comma = strchr(rest, ',');
+		if (comma != NULL)
+			*comma = '\0';
+		status = retry_add_code(r, rest, err);
+		rest = comma == NULL ? NULL : comma + 1;
+	} while (status == 0 && rest != NULL);
+	free(words);
+	return status;
+}
+
+int
+retry_parse_backoff(struct retry *r, const char *text, struct error *err)
+{
+	for (int i = 0; backoffs[i] != NULL; i++)
+		if (strcmp(backoffs[i], text) == 0) {
+			r->backoff = (enum backoff)i;
+			return 0;
+		}
+	return unknown("--backoff", "backoff", text, backoffs, err);
+}
+
+bool
+retry_wanted(const struct retry *r, enum error_code code, int tried)
+{
+	if (code == ERROR_NONE || tried > r->retries)
+		return false;
+	return r->codes_given ? r->codes[code] : error_class(code) == CLASS_TRANSIENT;
+}
+
+static int64_t
+scaled(int64_t delay, int64_t factor, int64_t limit)
+{
+	return delay > limit / factor ? limit : delay * factor;
+}
+
+/* The delay without jitter and without what the server asked for. */
+static int64_t
+retry_backoff(const struct retry *r, int tried)
+{
+	int doublings = tried - 1 < 62 ? tried - 1 : 62;
+
+	switch (r->backoff) {
+	case BACKOFF_LINEAR:
+		return scaled(r->delay_ms, tried, r->max_delay_ms);
+	case BACKOFF_EXPONENTIAL:
+		return scaled(r->delay_ms, (int64_t)1 << doublings, r->max_delay_ms);
+	case BACKOFF_CONSTANT:
+		break;
+	}
+	return scaled(r->delay_ms, 1, r->max_delay_ms);
+}
+
+static int64_t
+random_below(int64_t limit)
+{
+	uint64_t number;
+
+	random_bytes(&number, sizeof number);
+	return limit <= 0 ? 0 : (int64_t)(number % (uint64_t)limit);
+}
+
+int64_t
+retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
+{
+	int64_t delay = retry_backoff(r, tried);
+
+	if (r->jitter)
+		delay = delay - delay / 2 + random_below(delay / 2 + 1);
+	return retry_after_ms > delay ? retry_after_ms : delay;
+}

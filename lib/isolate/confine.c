@@ -1,0 +1,353 @@
+/*
+ * Three processes: the caller's, which waits; the first one of the new PID namespace,
+ * which makes the place, reaps, and whose end ends all; and the function's, in a user
+ * namespace below that one, so that nothing of the place is its own to undo.
+ *
+ * What the code relies on: the first process blocks all signals, so none of them is lost,
+ * nor kills it.
+ */
+#define _GNU_SOURCE
+#include "isolate/confine.h"
+
+#ifdef __linux__
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "isolate/capabilities.h"
+#include "isolate/confine_view.h"
+#include "isolate/userns.h"
+#include "proc/passing.h"
+
+#define REPORT_FD 3
+
+/* Below PIPE_BUF, so that a report is written whole or not at all. */
+struct report {
+	enum { REPORT_REFUSED, REPORT_ENDED } what;
+	int wait_status;
+	struct error error;
+};
+
+struct confinement {
+	const struct confine_spec *spec;
+	int (*inside)(void *context);
+	void *context;
+	struct confine_plan plan;
+	sigset_t mask;       /* the caller's */
+	struct capabilities files;
+	int report;
+};
+
+/* What a user with capabilities has over files: without them root could not write to
+ * a read-only file as it could when the workflow was recorded, nor, without the last, make
+ * a user namespace for a sandbox. They give nothing over mounts, processes or the kernel. */
+static const int over_files[] = {
+	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP
+};
+
+/* Which of the capabilities over files the caller has. */
+static int
+read_capabilities(struct confinement *c, struct error *err)
+{
+	struct capabilities all;
+
+	if (capabilities_get(&all) != 0)
+		return confine_refused(err, "read the capabilities");
+	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
+		uint64_t bit = UINT64_C(1) << over_files[i];
+
+		c->files.effective |= all.effective & bit;
+		c->files.permitted |= all.permitted & bit;
+	}
+	return 0;
+}
+
+static int
+drop_capabilities(const struct capabilities *kept, struct error *err)
+{
+	return capabilities_keep(kept) == 0 ? 0 : confine_refused(err, "drop the capabilities");
+}
+
+static void
+report(const struct confinement *c, const struct report *r)
+{
+	file_write(c->report, r, sizeof *r);
+}
+
+static _Noreturn void
+refuse(const struct confinement *c, const struct error *err)
+{
+	struct report r = { .what = REPORT_REFUSED, .error = *err };
+
+	report(c, &r);
+	_exit(EXIT_FAILURE);
+}
+
+static void
+be_function(void *context)
+{
+	struct confinement *c = context;
+	const char *directory = c->spec->directory != NULL ? c->spec->directory : c->plan.workspace;
+	struct error err = ERROR_INIT;
+	int status;
+
+	setsid();
+	if (drop_capabilities(&c->files, &err) != 0)
+		refuse(c, &err);
+	if (chdir(directory) != 0) {
+		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
+		refuse(c, &err);
+	}
+	closefrom(REPORT_FD);
+	/* This memory is the caller's, with its environment: what runs inside shares the
+	 * user namespace, and could read it. A program that is executed is open again. */
+	if (prctl(PR_SET_DUMPABLE, 0) != 0) {
+		confine_refused(&err, "close the memory of the process");
+		refuse(c, &err);
+	}
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	status = c->inside(c->context);
+	fflush(NULL);
+	_exit(status);
+}
+
+static int
+make_namespaces(struct error *err)
+{
+	static const struct {
+		int flag;
+		const char *name;
+	} parts[] = {
+		{ CLONE_NEWNS, "mount" }, { CLONE_NEWNET, "network" },
+		{ CLONE_NEWIPC, "IPC" }, { CLONE_NEWUTS, "UTS (host name)" },
+	};
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (unshare(parts[i].flag) != 0)
+			return confine_refused(err, "make a %s namespace", parts[i].name);
+	return 0;
+}
+
+static int
+start_loopback(struct error *err)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0;
+
+	if (failed)
+		confine_refused(err, "start the loopback interface");
+	if (fd >= 0)
+		close(fd);
+	return failed ? -1 : 0;
+}
+
+static int
+name_host(const char *name, struct error *err)
+{
+	if (name != NULL && sethostname(name, strlen(name)) != 0)
+		return confine_refused(err, "set the host name %s", name);
+	return 0;
+}
+
+/* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
+ * read only (a directory there would lead out of the place); nothing else is open. */
+static int
+let_go(struct confinement *c, struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+
+	if (null < 0)
+		return confine_refused(err, "open /dev/null");
+	dup2(null, STDIN_FILENO);
+	for (fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
+		int flags = fcntl(fd, F_GETFL);
+
+		if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+			dup2(null, fd);
+	}
+	if (c->report != REPORT_FD && dup2(c->report, REPORT_FD) < 0)
+		return confine_refused(err, "keep a descriptor");
+	c->report = REPORT_FD;
+	fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
+	closefrom(REPORT_FD + 1);
+	return 0;
+}
+
+/* Keys that the caller's session holds are not seen. Where there are no keys, or the
+ * call is forbidden, it is so inside too. */
+static int
+leave_keys(struct error *err)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+	    errno != EPERM && errno != EACCES)
+		return confine_refused(err, "leave the session's keys");
+	return 0;
+}
+
+static int
+prepare(struct confinement *c, struct error *err)
+{
+	if (leave_keys(err) != 0 || make_namespaces(err) != 0 || start_loopback(err) != 0 ||
+	    name_host(c->spec->host_name, err) != 0 ||
+	    confine_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return confine_refused(err, "set no_new_privs");
+	return 0;
+}
+
+static void
+be_first(void *context)
+{
+	static const struct capabilities none;
+	struct confinement *c = context;
+	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	bool mapped;
+	pid_t pid;
+
+	setsid();
+	if (prepare(c, &end.error) != 0)
+		refuse(c, &end.error);
+	pid = userns_fork(0, be_function, c, &mapped);
+	if (pid < 0) {
+		confine_refused(&end.error, mapped ? "map the ids of a user namespace" :
+		    "make a second user namespace");
+		refuse(c, &end.error);
+	}
+	if (drop_capabilities(&none, &end.error) != 0)
+		refuse(c, &end.error);
+	passing_wait(pid, -1, &end.wait_status);
+	report(c, &end);
+	_exit(EXIT_SUCCESS);
+}
+
+static void
+end_at_once(void *context)
+{
+	(void)context;
+	_exit(EXIT_SUCCESS);
+}
+
+/* Which of the two namespaces was it? */
+static int
+not_cloned(struct error *err)
+{
+	int reason = errno;
+	pid_t pid = userns_fork(0, end_at_once, NULL, NULL);
+
+	if (pid > 0) {
+		waitpid(pid, NULL, 0);
+		errno = reason;
+		return confine_refused(err, "make a PID namespace");
+	}
+	return confine_refused(err, "make a user namespace");
+}
+
+static int
+judge(int fd, struct confine_end *end, struct error *err)
+{
+	struct report r;
+	ssize_t got;
+
+	do
+		got = read(fd, &r, sizeof r);
+	while (got < 0 && errno == EINTR);
+	if (got != (ssize_t)sizeof r)
+		return error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
+	if (r.what == REPORT_REFUSED) {
+		*err = r.error;
+		return -1;
+	}
+	end->wait_status = r.wait_status;
+	return 0;
+}
+
+/* Blocks no more than the caller did and what is passed on: Ctrl-Z stops this process. */
+static void
+block_passed_on(const struct confinement *c)
+{
+	sigset_t set = c->mask;
+
+	passing_add(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+}
+
+/* With all signals blocked, so that the first process never runs with them open. */
+static int
+run(struct confinement *c, struct confine_end *end, struct error *err)
+{
+	int ends[2], status, failed;
+	bool mapped;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
+	c->report = ends[1];
+	pid = userns_fork(CLONE_NEWPID, be_first, c, &mapped);
+	if (pid < 0 && mapped)
+		confine_refused(err, "map the ids of a user namespace");
+	else if (pid < 0)
+		not_cloned(err);
+	block_passed_on(c);
+	close(ends[1]);
+	if (pid > 0)
+		end->signal_number = passing_wait(pid, pid, &status);
+	failed = pid < 0 ? -1 : judge(ends[0], end, err);
+	close(ends[0]);
+	return failed;
+}
+
+int
+confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
+    struct confine_end *end, struct error *err)
+{
+	struct confinement c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
+	struct error local = ERROR_INIT;
+	sigset_t all;
+	int failed;
+
+	*end = (struct confine_end){ 0, 0 };
+	if (read_capabilities(&c, err) != 0 || confine_plan(&c.plan, spec, err) != 0)
+		return -1;
+	fflush(NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &c.mask);
+	failed = run(&c, end, &local);
+	sigprocmask(SIG_SETMASK, &c.mask, NULL);
+	if (confine_plan_end(&c.plan, failed ? NULL : &local) != 0)
+		failed = -1;
+	if (failed && err != NULL)
+		*err = local;
+	return failed ? -1 : 0;
+}
+
+#else
+
+int
+confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
+    struct confine_end *end, struct error *err)
+{
+	(void)spec, (void)inside, (void)context;
+	*end = (struct confine_end){ 0, 0 };
+	return error_set(err, ERROR_SYSTEM, "isolation", "not available on this system; "
+	    "--isolation copy and --isolation none do without");
+}
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Confinement: a function is run in a child process from which nothing outside can
+ * be changed or reached, so that what was recorded can be run again harmlessly.
+ *
+ * What holds inside:
+ *   - All is read-only, except the workspace, which shows a directory (a snapshot,
+ *     or itself) and forgets every change at the end; private empty /tmp, /var/tmp,
+ *     /dev/shm, /run, /home, /root and HOME; and the directories that the caller
+ *     names as writable. Directories and regular files named as visible are seen
+ *     at their own paths even where they lie below one of these. Of two places of one path the later
+ *     holds: visible, private, workspace, writable.
+ *   - No file system of the host is seen itself but what is writable: all others
+ *     stand behind overlays, whose sockets and pipes are not those of the host. One
+ *     that takes no overlay is not seen: an empty directory stands in its place.
+ *   - The network is a loopback interface of its own. Processes, IPC and the host
+ *     name are its own; /proc shows them, /dev has what every program expects.
+ *     User and group ids are those outside.
+ *   - stdin is /dev/null; stdout and stderr are the caller's; no other descriptor
+ *     is open. (A file on stdin could be opened for writing through /proc: what the
+ *     workflow is to read is opened inside.) It is a session without a terminal.
+ *   - What the caller's process holds in memory, its environment too, is not seen by the
+ *     programs that the function executes.
+ *   - All capabilities are gone, in a second user namespace: no mount is undone, no
+ *     namespace entered from there. no_new_privs is set.
+ *   - When the function returns, or either of the two processes above it dies, by
+ *     SIGKILL too, all that it started dies.
+ *
+ * What the function does not find: the caller's umask is kept, to be changed there;
+ * a directory of the workspace that was there before cannot be renamed by rename()
+ * (EXDEV; mv copies it).
+ *
+ * AF_VSOCK, which no namespace of Linux holds back, is not held back here.
+ *
+ * There is no part of it to do without. Linux 5.12 has what it needs, if it lets
+ * the user make user namespaces.
+ */
+#ifndef AWF_ISOLATE_CONFINE_H
+#define AWF_ISOLATE_CONFINE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* What is seen at another path than its own: a directory, or a file below a private
+ * one. */
+struct confine_shown {
+	const char *at, *source;     /* absolute; at need not exist */
+};
+
+struct confine_spec {
+	const char *workspace;       /* absolute; it need not exist if source is given */
+	const char *source;          /* what is shown there; NULL: the workspace itself */
+	const char *scratch;         /* existing directory on disk below which the changes
+	                                are kept, and removed at the end; NULL, or where an
+	                                overlay cannot write there: memory */
+	const char *const *visible;  /* absolute; ends with NULL; may be NULL. What does not
+	                                exist is passed over */
+	const char *const *writable; /* likewise, but these exist */
+	const struct confine_shown *shown; /* visible too; ends with at NULL; may be NULL */
+	const struct confine_shown *files; /* regular files that are seen at their paths, outside
+	                                of the workspace, whatever is there; ends with at NULL;
+	                                may be NULL */
+	const char *directory;       /* to start in; NULL: the workspace */
+	const char *host_name;       /* NULL: the machine's */
+	pid_t first_pid;             /* of the function's process, above 1; 0: 2 */
+};
+
+struct confine_end {
+	int wait_status;   /* of the function's process: what it returned is its exit status */
+	int signal_number; /* the last that was passed on to it; 0: none */
+};
+
+/* Runs inside(context) confined and waits for its end, passing on SIGHUP, SIGINT,
+ * SIGQUIT and SIGTERM. The process should have one thread. -1: ERROR_SYSTEM, which
+ * names the part that the system refused; nothing of inside has run. */
+int confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
+    struct confine_end *end, struct error *err);
+
+#endif

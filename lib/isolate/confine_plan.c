@@ -1,0 +1,366 @@
+/*
+ * All that can be wrong with a path is found here, before there is a process or a mount.
+ * Paths are resolved and sorted, so that parents come before what lies in them; of two for
+ * one path the later kind holds. Where the kernel mounts something (mountinfo), or a place
+ * has to be made that is not there, all directories above it are noted as divided: the view
+ * makes these anew instead of showing them as a whole.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/copytree.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "isolate/confine_view.h"
+
+#define MOUNTS "/proc/self/mountinfo"
+
+int
+confine_refused(struct error *err, const char *format, ...)
+{
+	int reason = errno;
+	char what[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(what, sizeof what, format, arguments);
+	va_end(arguments);
+	return error_set(err, ERROR_SYSTEM, "isolation",
+	    "unable to %s: %s; --isolation copy and --isolation none do without", what,
+	    strerror(reason));
+}
+
+/* Whether path lies below directory. */
+static bool
+below(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	if (strcmp(directory, "/") == 0)
+		return path[1] != '\0';
+	return strncmp(path, directory, len) == 0 && path[len] == '/';
+}
+
+/* Takes target and source over. */
+static void
+add_place(struct confine_plan *plan, enum confine_kind kind, char *target, char *source,
+    mode_t mode)
+{
+	plan->places = memory_array(plan->places, plan->count + 1, sizeof *plan->places);
+	plan->places[plan->count++] = (struct confine_place){ kind, target, source, mode };
+}
+
+static void
+add_divided(struct confine_plan *plan, char *path)
+{
+	plan->divided = memory_array(plan->divided, plan->divided_count + 1, sizeof *plan->divided);
+	plan->divided[plan->divided_count++] = path;
+}
+
+static void
+add_private(struct confine_plan *plan, const char *path)
+{
+	char *real = *path == '/' ? realpath(path, NULL) : NULL;
+	struct stat st;
+
+	if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
+		add_place(plan, CONFINE_PRIVATE, real, NULL, st.st_mode & 07777);
+	else
+		free(real);
+}
+
+/* The machine's own /dev/shm does not matter: all of /dev is made anew. */
+static void
+add_privates(struct confine_plan *plan, const char *home)
+{
+	static const char *const paths[] = { "/home", "/root", "/run", "/tmp", "/var/tmp" };
+
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		add_private(plan, paths[i]);
+	if (home != NULL)
+		add_private(plan, home);
+	add_place(plan, CONFINE_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
+}
+
+/* Whether the directory that path names, symbolic links aside, is private or below, or
+ * in a workspace that shows something else. */
+static bool
+hidden(const struct confine_plan *plan, const char *path)
+{
+	if (plan->covered != NULL && below(path, plan->covered))
+		return true;
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->places[i].kind == CONFINE_PRIVATE &&
+		    (strcmp(path, plan->places[i].target) == 0 || below(path, plan->places[i].target)))
+			return true;
+	return false;
+}
+
+/* Whether no part of the path is empty, "." or "..". */
+static bool
+plain(const char *path)
+{
+	while (*path == '/') {
+		size_t len = strcspn(++path, "/");
+
+		if (len == 0 || (*path == '.' && (len == 1 || (len == 2 && path[1] == '.'))))
+			return false;
+		path += len;
+	}
+	return true;
+}
+
+/* What is not hidden is seen anyhow. A path through symbolic links that are hidden
+ * is shown by that name too. */
+static void
+add_visible(struct confine_plan *plan, const char *path)
+{
+	char *real = *path == '/' ? realpath(path, NULL) : NULL;
+
+	if (real == NULL)
+		return;
+	if (strcmp(real, path) != 0 && plain(path) && hidden(plan, path))
+		add_place(plan, CONFINE_ALIAS, memory_text(path), memory_text(real), 0);
+	if (hidden(plan, real))
+		add_place(plan, CONFINE_VISIBLE, memory_text(real), memory_text(real), 0);
+	free(real);
+}
+
+static int
+add_real(struct confine_plan *plan, enum confine_kind kind, const char *target, const char *source,
+    struct error *err)
+{
+	char *real = realpath(source, NULL), *shown;
+	struct stat st;
+
+	if (real == NULL || stat(real, &st) != 0) {
+		free(real);
+		return error_errno(err, ERROR_SYSTEM, source, "unable to show it");
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		free(real);
+		return error_set(err, ERROR_SYSTEM, source, "is no directory");
+	}
+	shown = realpath(target, NULL);
+	if (shown == NULL) {
+		shown = memory_text(target);
+		add_divided(plan, memory_text(target));
+	}
+	if (kind == CONFINE_WORKSPACE) {
+		plan->workspace = memory_text(shown);
+		plan->source = memory_text(real);
+	}
+	add_place(plan, kind, shown, real, 0);
+	return 0;
+}
+
+/* A file lies in its directory already where that is not private. */
+static int
+add_shown(struct confine_plan *plan, const struct confine_shown *shown, struct error *err)
+{
+	struct stat st;
+
+	if (stat(shown->source, &st) != 0 || !S_ISREG(st.st_mode))
+		return add_real(plan, CONFINE_VISIBLE, shown->at, shown->source, err);
+	if (hidden(plan, shown->at))
+		add_place(plan, CONFINE_VISIBLE, memory_text(shown->at), memory_text(shown->source), 0);
+	return 0;
+}
+
+/* Its directory is made anew, if it is none of it yet. */
+static void
+add_file(struct confine_plan *plan, const struct confine_shown *file)
+{
+	char *real = realpath(file->at, NULL), *parent, *directory;
+
+	if (real == NULL) {
+		parent = path_directory(file->at);
+		directory = realpath(parent, NULL);
+		real = path_join(directory != NULL ? directory : parent, path_base(file->at));
+		add_divided(plan, memory_text(real));
+		free(parent);
+		free(directory);
+	}
+	add_place(plan, CONFINE_FILE, real, memory_text(file->source), 0);
+}
+
+/* Undoes the octal escapes of a mount point, in place. */
+static void
+unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text != '\0'; text++) {
+		unsigned byte;
+
+		if (*text == '\\' && sscanf(text + 1, "%3o", &byte) == 1) {
+			*to++ = (char)byte;
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = '\0';
+}
+
+static int
+add_mounts(struct confine_plan *plan, struct error *err)
+{
+	FILE *mounts = fopen(MOUNTS, "re");
+	char *line = NULL, *point;
+	size_t size = 0;
+
+	if (mounts == NULL)
+		return confine_refused(err, "read " MOUNTS);
+	while (getline(&line, &size, mounts) > 0) {
+		char *rest = line;
+
+		for (int field = 0; field < 4; field++)
+			strsep(&rest, " ");
+		point = strsep(&rest, " ");
+		if (point == NULL)
+			continue;
+		unescape(point);
+		add_divided(plan, memory_text(point));
+	}
+	free(line);
+	fclose(mounts);
+	return 0;
+}
+
+static int
+by_target(const void *a, const void *b)
+{
+	const struct confine_place *p = a, *q = b;
+	int order = (p->kind == CONFINE_ALIAS) - (q->kind == CONFINE_ALIAS);
+
+	if (order == 0)
+		order = strcmp(p->target, q->target);
+	return order != 0 ? order : (int)p->kind - (int)q->kind;
+}
+
+static void
+place_free(struct confine_place *place)
+{
+	free(place->target);
+	free(place->source);
+}
+
+/* Parents first; of one path, the one that holds. */
+static void
+arrange(struct confine_plan *plan)
+{
+	size_t kept = 0;
+
+	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
+	for (size_t i = 0; i < plan->count; i++)
+		if (i + 1 < plan->count &&
+		    strcmp(plan->places[i].target, plan->places[i + 1].target) == 0)
+			place_free(&plan->places[i]);
+		else
+			plan->places[kept++] = plan->places[i];
+	plan->count = kept;
+}
+
+static int
+make_scratch(struct confine_plan *plan, const char *parent, struct error *err)
+{
+	static const char *const parts[] = { "upper", "work" };
+	char *real = realpath(parent, NULL);
+	char *made = path_join(real != NULL ? real : parent, "confine.XXXXXX");
+	int failed = real == NULL || mkdtemp(made) == NULL;
+
+	free(real);
+	if (failed) {
+		free(made);
+		return error_errno(err, ERROR_SYSTEM, parent, "unable to make a directory in it");
+	}
+	plan->scratch = made;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		char *part = path_join(made, parts[i]);
+
+		failed = mkdir(part, 0755);
+		free(part);
+		if (failed)
+			return error_errno(err, ERROR_SYSTEM, made, "unable to write");
+	}
+	return 0;
+}
+
+static int
+add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error *err)
+{
+	const char *source = spec->source != NULL ? spec->source : spec->workspace;
+
+	if (spec->source != NULL)
+		plan->covered = realpath(spec->workspace, NULL);
+	add_privates(plan, getenv("HOME"));
+	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
+		add_visible(plan, *path);
+	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
+		if (add_shown(plan, s, err) != 0)
+			return -1;
+	for (const struct confine_shown *f = spec->files; f != NULL && f->at != NULL; f++)
+		add_file(plan, f);
+	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
+		if (add_real(plan, CONFINE_WRITABLE, *path, *path, err) != 0)
+			return -1;
+	if (add_real(plan, CONFINE_WORKSPACE, spec->workspace, source, err) != 0 ||
+	    add_mounts(plan, err) != 0)
+		return -1;
+	arrange(plan);
+	return spec->scratch != NULL ? make_scratch(plan, spec->scratch, err) : 0;
+}
+
+int
+confine_plan(struct confine_plan *plan, const struct confine_spec *spec, struct error *err)
+{
+	*plan = (struct confine_plan){ 0 };
+	if (add_all(plan, spec, err) == 0)
+		return 0;
+	confine_plan_end(plan, NULL);
+	return -1;
+}
+
+bool
+confine_plan_private(const struct confine_plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->places[i].kind == CONFINE_PRIVATE &&
+		    strcmp(path, plan->places[i].target) == 0)
+			return true;
+	return false;
+}
+
+bool
+confine_plan_divides(const struct confine_plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->divided_count; i++)
+		if (below(plan->divided[i], path))
+			return true;
+	return false;
+}
+
+int
+confine_plan_end(struct confine_plan *plan, struct error *err)
+{
+	int failed = plan->scratch != NULL ? copytree_remove(plan->scratch, err) : 0;
+
+	for (size_t i = 0; i < plan->count; i++)
+		place_free(&plan->places[i]);
+	for (size_t i = 0; i < plan->divided_count; i++)
+		free(plan->divided[i]);
+	free(plan->places);
+	free(plan->divided);
+	free(plan->workspace);
+	free(plan->covered);
+	free(plan->source);
+	free(plan->scratch);
+	*plan = (struct confine_plan){ 0 };
+	return failed;
+}

@@ -1,0 +1,512 @@
+/*
+ * Why it is done this way:
+ *   - A bind mount that is read-only still lets connect() through to the host's
+ *     sockets; an overlay does not, its inodes are its own. So everything is an
+ *     overlay of two lower directories, the host's and an empty one.
+ *   - The kernel does not let a user namespace take a directory apart from what is
+ *     mounted below it (that could reveal what the mount hides). A directory with
+ *     mounts below it, / before all, is therefore made anew, and its entries are
+ *     shown one by one.
+ *   - The host's tree is moved to a directory first (pivot_root), and let go last, so
+ *     that no link on the way leads from the new tree to the host's.
+ *   - Lower directories are bound to a fixed name first: a path in an overlay's
+ *     options would have to be escaped, and may be too long.
+ */
+#define _GNU_SOURCE
+#include "isolate/confine_view.h"
+
+#ifdef __linux__
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#define STAGE "/.awf-confine"
+#define HOST STAGE "/host"
+#define LOWER STAGE "/lower"
+#define EMPTY STAGE "/empty"
+#define UPPER STAGE "/upper"
+#define LAST_PID "/proc/sys/kernel/ns_last_pid"
+#define CGROUP_LIMIT "/proc/sys/user/max_cgroup_namespaces"
+
+#define SEEN "lowerdir=" LOWER ":" EMPTY
+#define CHANGED "lowerdir=" LOWER ",upperdir=" UPPER "/upper,workdir=" UPPER "/work,userxattr"
+
+#define SAFE (MS_NOSUID | MS_NODEV)
+
+static int
+set_read_only(const char *path, unsigned flags)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
+}
+
+static char *
+host_path(const char *path)
+{
+	return memory_format("%s%s", HOST, path);
+}
+
+/* A file of the host, or a directory with all that is mounted below it, at target. */
+static int
+bind_host(const char *source, const char *target, unsigned long flags)
+{
+	char *path = host_path(source);
+	int failed = mount(path, target, NULL, MS_BIND | flags, NULL);
+
+	free(path);
+	return failed;
+}
+
+static int
+bind_file(const char *source, const char *target)
+{
+	int fd = open(target, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return bind_host(source, target, 0);
+}
+
+/* An overlay whose lower directory is one of the host; -1 with errno. */
+static int
+overlay(const char *source, const char *target, const char *options, unsigned long flags)
+{
+	int failed, reason;
+
+	if (bind_host(source, LOWER, 0) != 0)
+		return -1;
+	failed = mount("overlay", target, "overlay", SAFE | flags, options);
+	reason = errno;
+	umount2(LOWER, MNT_DETACH);
+	errno = reason;
+	return failed;
+}
+
+static int
+make_private(const char *path, mode_t mode, struct error *err)
+{
+	char options[32];
+
+	snprintf(options, sizeof options, "mode=%04o", (unsigned)mode);
+	if (mount("tmpfs", path, "tmpfs", SAFE, options) != 0)
+		return confine_refused(err, "mount a private %s", path);
+	return 0;
+}
+
+static int show(const struct confine_plan *plan, const char *source, const char *target,
+    dev_t needed, struct error *err);
+
+/* What / has, and is made otherwise. */
+static bool
+own(const char *path)
+{
+	static const char *const names[] = { "/dev", "/proc", "/sys", STAGE };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(path, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static int
+show_link(const char *source, const char *target, off_t len)
+{
+	char *path = host_path(source), *text = memory_zero((size_t)len + 1, 1);
+	int failed = readlink(path, text, (size_t)len) != (ssize_t)len || symlink(text, target) != 0;
+
+	free(path);
+	free(text);
+	return failed ? -1 : 0;
+}
+
+/* One entry of a directory that is made anew. Sockets, pipes and devices are none of
+ * ours; a private directory comes later. */
+static int
+show_entry(const struct confine_plan *plan, const char *source, const char *target, dev_t needed,
+    struct error *err)
+{
+	char *path = host_path(source);
+	struct stat st;
+	int failed = lstat(path, &st);
+
+	free(path);
+	if (failed != 0 || own(target))
+		return 0;
+	if (S_ISDIR(st.st_mode) && mkdir(target, 0755) != 0 && errno != EEXIST)
+		failed = -1;
+	else if (S_ISDIR(st.st_mode) && confine_plan_private(plan, target))
+		return 0;
+	else if (S_ISDIR(st.st_mode))
+		return show(plan, source, target, needed, err);
+	else if (S_ISLNK(st.st_mode))
+		failed = show_link(source, target, st.st_size);
+	else if (S_ISREG(st.st_mode))
+		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
+	return failed == 0 ? 0 : confine_refused(err, "show %s", source);
+}
+
+/* A directory that its user cannot read stays empty. */
+static int
+show_divided(const struct confine_plan *plan, const char *source, const char *target,
+    const struct stat *st, dev_t needed, struct error *err)
+{
+	char *path = host_path(source);
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	int failed = 0;
+
+	free(path);
+	while (failed == 0 && directory != NULL && (entry = readdir(directory)) != NULL) {
+		char *from, *to;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		from = path_join(source, entry->d_name);
+		to = path_join(target, entry->d_name);
+		failed = show_entry(plan, from, to, needed, err);
+		free(from);
+		free(to);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	if (failed == 0 && chmod(target, st->st_mode & 07777) != 0)
+		return confine_refused(err, "set the mode of %s", target);
+	return failed;
+}
+
+/* Shows a directory or file of the host, read-only. A file system other than the
+ * needed one may refuse. */
+static int
+show(const struct confine_plan *plan, const char *source, const char *target, dev_t needed,
+    struct error *err)
+{
+	char *path = host_path(source);
+	struct stat st;
+	int failed = stat(path, &st);
+
+	free(path);
+	if (failed != 0)
+		return 0;
+	if (S_ISREG(st.st_mode))
+		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
+	else if (confine_plan_divides(plan, source))
+		return show_divided(plan, source, target, &st, needed, err);
+	else
+		failed = overlay(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
+	/* Something may have been mounted in it since the plan was made. */
+	if (failed != 0 && errno == EINVAL && S_ISDIR(st.st_mode))
+		return show_divided(plan, source, target, &st, needed, err);
+	return failed == 0 ? 0 : confine_refused(err, "lay a read-only overlay over %s", source);
+}
+
+static int
+show_all(const struct confine_plan *plan, const char *source, const char *target, struct error *err)
+{
+	char *path = host_path(source);
+	struct stat st = { 0 };
+	int failed = stat(path, &st);
+
+	free(path);
+	return failed == 0 ? show(plan, source, target, st.st_dev, err) : 0;
+}
+
+/* Whether changes can be kept at UPPER: an overlay marks what was removed from
+ * directories with attributes, which tmpfs has since Linux 6.6. */
+static int
+show_changed(const char *source, const char *target)
+{
+	if (setxattr(UPPER "/upper", "user.overlay.test", "y", 1, 0) != 0)
+		return -1;
+	removexattr(UPPER "/upper", "user.overlay.test");
+	return overlay(source, target, CHANGED, 0);
+}
+
+static int
+show_workspace(const struct confine_plan *plan, const struct confine_place *place,
+    struct error *err)
+{
+	if (plan->scratch != NULL) {
+		if (bind_host(plan->scratch, UPPER, 0) != 0)
+			return confine_refused(err, "use %s", plan->scratch);
+		if (show_changed(place->source, place->target) == 0)
+			return 0;
+		umount2(UPPER, MNT_DETACH);
+	}
+	if (mount("tmpfs", UPPER, "tmpfs", SAFE, "mode=0755") != 0 ||
+	    mkdir(UPPER "/upper", 0755) != 0 || mkdir(UPPER "/work", 0755) != 0)
+		return confine_refused(err, "mount memory for changes of the workspace");
+	if (show_changed(place->source, place->target) == 0)
+		return 0;
+	if (errno == EINVAL && confine_plan_divides(plan, place->source))
+		return confine_refused(err, "lay an overlay over %s, in which something is mounted",
+		    place->source);
+	return confine_refused(err, "lay a writable overlay over %s", place->source);
+}
+
+static int
+make_target(const struct confine_place *place, struct error *err)
+{
+	char *path, *parent;
+	struct stat st;
+	int failed;
+
+	if (stat(place->target, &st) == 0)
+		return 0;
+	parent = path_directory(place->target);
+	failed = directory_make(parent, 0755, err);
+	free(parent);
+	if (failed != 0)
+		return -1;
+	path = host_path(place->source != NULL ? place->source : place->target);
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		failed = mkdir(place->target, 0755);
+	free(path);
+	return failed == 0 ? 0 : confine_refused(err, "make %s", place->target);
+}
+
+/* A file may be seen already, in its directory. */
+static int
+show_visible(const struct confine_plan *plan, const struct confine_place *place,
+    struct error *err)
+{
+	struct stat st;
+
+	if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	return show_all(plan, place->source, place->target, err);
+}
+
+/* Unless the links on the way are seen. A name that cannot be made is only a name. */
+static void
+show_alias(const struct confine_plan *plan, const struct confine_place *place)
+{
+	char *real = realpath(place->target, NULL);
+
+	if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
+		show_all(plan, place->source, place->target, NULL);
+	free(real);
+}
+
+static int
+show_instead(const struct confine_place *place, struct error *err)
+{
+	struct stat st;
+	int failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
+	    bind_file(place->source, place->target);
+
+	if (failed != 0 || set_read_only(place->target, 0) != 0)
+		return confine_refused(err, "show another %s", place->target);
+	return 0;
+}
+
+static int
+show_place(const struct confine_plan *plan, const struct confine_place *place, struct error *err)
+{
+	if (place->kind != CONFINE_ALIAS && make_target(place, err) != 0)
+		return -1;
+	switch (place->kind) {
+	case CONFINE_VISIBLE:
+		return show_visible(plan, place, err);
+	case CONFINE_PRIVATE:
+		return make_private(place->target, place->mode, err);
+	case CONFINE_WORKSPACE:
+		return show_workspace(plan, place, err);
+	case CONFINE_WRITABLE:
+		if (bind_host(place->source, place->target, MS_REC) != 0)
+			return confine_refused(err, "mount %s", place->source);
+		return 0;
+	case CONFINE_FILE:
+		return show_instead(place, err);
+	case CONFINE_ALIAS:
+		show_alias(plan, place);
+	}
+	return 0;
+}
+
+/* The user may be the one whom the kernel lets write its settings: they and all else
+ * in /proc that is of no process become read-only. */
+static int
+guard_proc(struct error *err)
+{
+	DIR *directory = opendir("/proc");
+	struct dirent *entry;
+	struct stat st;
+	int failed = directory == NULL;
+
+	while (!failed && (entry = readdir(directory)) != NULL) {
+		char *path = path_join("/proc", entry->d_name);
+
+		if (*entry->d_name != '.' && !isdigit((unsigned char)*entry->d_name) &&
+		    lstat(path, &st) == 0 &&
+		    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0222) != 0)))
+			failed = mount(path, path, NULL, MS_BIND, NULL) != 0 ||
+			    set_read_only(path, 0) != 0;
+		free(path);
+	}
+	if (directory != NULL)
+		closedir(directory);
+	return failed ? confine_refused(err, "make /proc read-only") : 0;
+}
+
+static int
+write_setting(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), failed;
+
+	if (fd < 0)
+		return -1;
+	failed = file_write(fd, text, strlen(text));
+	close(fd);
+	return failed;
+}
+
+/* The next process of this namespace gets this pid, or the next free one. */
+static int
+set_next_pid(pid_t pid, struct error *err)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%ld", (long)pid - 1);
+	if (pid != 0 && write_setting(LAST_PID, text) != 0)
+		return confine_refused(err, "choose a pid in " LAST_PID);
+	return 0;
+}
+
+/* Control groups are the machine's: who makes a namespace of them may mount them
+ * anew, and could then end all processes of a group that is the user's. */
+static int
+forbid_control_groups(struct error *err)
+{
+	if (write_setting(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
+		return confine_refused(err, "write " CGROUP_LIMIT);
+	return 0;
+}
+
+static int
+make_proc(pid_t first_pid, struct error *err)
+{
+	if (mkdir("/proc", 0555) != 0 ||
+	    mount("proc", "/proc", "proc", SAFE | MS_NOEXEC, NULL) != 0)
+		return confine_refused(err, "mount /proc");
+	if (set_next_pid(first_pid, err) != 0 || forbid_control_groups(err) != 0)
+		return -1;
+	return guard_proc(err);
+}
+
+/* No socket can be in it. */
+static int
+make_sys(struct error *err)
+{
+	if (access(HOST "/sys", F_OK) != 0)
+		return 0;
+	if (mkdir("/sys", 0555) != 0 || bind_host("/sys", "/sys", MS_REC) != 0 ||
+	    set_read_only("/sys", AT_RECURSIVE) != 0)
+		return confine_refused(err, "mount /sys");
+	return 0;
+}
+
+static int
+make_devices(void)
+{
+	static const char *const nodes[] = {
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
+	};
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "/dev/fd" }, { "/proc/self/fd/0", "/dev/stdin" },
+		{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
+		{ "pts/ptmx", "/dev/ptmx" },
+	};
+
+	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+		if (bind_file(nodes[i], nodes[i]) != 0)
+			return -1;
+	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+		if (symlink(links[i][0], links[i][1]) != 0)
+			return -1;
+	return 0;
+}
+
+static int
+make_dev(struct error *err)
+{
+	if (mkdir("/dev", 0755) != 0 ||
+	    mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") != 0 ||
+	    mkdir("/dev/shm", 01777) != 0 || mkdir("/dev/pts", 0755) != 0 || make_devices() != 0 ||
+	    mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+	        "newinstance,ptmxmode=0666,mode=0620") != 0)
+		return confine_refused(err, "make /dev");
+	return 0;
+}
+
+/* Makes an empty tree the root, with the host's at HOST. */
+static int
+enter_stage(const char *base, struct error *err)
+{
+	char *stage = path_join(base, &STAGE[1]), *host = path_join(base, &HOST[1]);
+	int failed = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", base, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(stage, 0755) != 0 ||
+	    mount("tmpfs", stage, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(host, 0755) != 0;
+
+	if (failed)
+		confine_refused(err, "mount an empty file system");
+	else if ((failed = (int)syscall(SYS_pivot_root, base, host)) != 0)
+		confine_refused(err, "change the root");
+	free(stage);
+	free(host);
+	if (failed)
+		return -1;
+	if (chdir("/") != 0 || mkdir(LOWER, 0755) != 0 || mkdir(EMPTY, 0755) != 0 ||
+	    mkdir(UPPER, 0755) != 0)
+		return confine_refused(err, "prepare the new root");
+	return 0;
+}
+
+static int
+leave_stage(struct error *err)
+{
+	if (umount2(STAGE, MNT_DETACH) != 0 || rmdir(STAGE) != 0 || set_read_only("/dev", 0) != 0 ||
+	    set_read_only("/", 0) != 0)
+		return confine_refused(err, "let go of the machine's file system");
+	return 0;
+}
+
+/* Says what is missing before it is missed in a hundred places. */
+static int
+check_overlay(struct error *err)
+{
+	if (mount("overlay", LOWER, "overlay", MS_RDONLY, SEEN) != 0 || umount(LOWER) != 0)
+		return confine_refused(err, "mount an overlay");
+	return 0;
+}
+
+int
+confine_view(const struct confine_plan *plan, pid_t first_pid, struct error *err)
+{
+	mode_t mask = umask(0);
+	int failed = enter_stage(plan->source, err) != 0 || check_overlay(err) != 0 ||
+	    show_all(plan, "/", "/", err) != 0 || make_proc(first_pid, err) != 0 ||
+	    make_sys(err) != 0 || make_dev(err) != 0;
+
+	for (size_t i = 0; !failed && i < plan->count; i++)
+		failed = show_place(plan, &plan->places[i], err) != 0;
+	if (!failed)
+		failed = leave_stage(err) != 0;
+	umask(mask);
+	return failed ? -1 : 0;
+}
+#endif

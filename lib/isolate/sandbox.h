@@ -1,0 +1,62 @@
+/*
+ * Sandboxes: what a program that a step starts may touch. A policy is what somebody
+ * (the run, the step, the agent, the tool) says about it; the strictest holds. A
+ * command line becomes a sandboxed one by words in front of it: those of the program
+ * awf-sandbox(1), which closes itself in and executes the rest. Nothing of it runs in
+ * the process that asks.
+ *
+ *     sandbox_decide() → sandbox_argv() → body or process → sandbox_blocked()
+ *
+ * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A
+ * program that ends with SANDBOX_REFUSED was refused something by the sandbox, or the
+ * sandbox could not be made and nothing ran; its stderr says what.
+ */
+#ifndef AWF_ISOLATE_SANDBOX_H
+#define AWF_ISOLATE_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { SANDBOX_REFUSED = 77 }; /* EX_NOPERM of sysexits.h */
+
+/* In the order of strictness. */
+enum sandbox_mode { SANDBOX_UNSAID, SANDBOX_NONE, SANDBOX_WORKSPACE, SANDBOX_READ_ONLY };
+enum sandbox_network { SANDBOX_NETWORK_UNSAID, SANDBOX_NETWORK_ALLOWED, SANDBOX_NETWORK_DENIED };
+
+struct sandbox {
+	enum sandbox_mode mode;
+	enum sandbox_network network;
+	bool preset; /* holds only as far as nobody else says anything: a built-in tool's */
+	bool prefer; /* goes on where the system lacks a part, and says so */
+	bool told;   /* it has been said before, and is not said again */
+	char *const *opened; /* what may be changed though AWF takes it up; likewise */
+	char *const *passed; /* variables that are seen though they hold secrets; ends with NULL;
+	                        may be NULL */
+};
+
+/* Ends with NULL; in the order of the modes from SANDBOX_NONE on. */
+extern const char *const sandbox_modes[];
+const char *sandbox_mode_name(enum sandbox_mode mode); /* NULL for SANDBOX_UNSAID */
+
+/* What several policies (ends with NULL; a preset one last) come to: a mode, none at the
+ * least, and whether the network is allowed, which in a sandbox it is if somebody says
+ * so. ERROR_DEFINITION if there is no sandbox and yet no network is to be. */
+int sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
+    struct error *err);
+/* Whether there is one. */
+bool sandbox_holds(const struct sandbox *s);
+
+/* The command line in the sandbox: a list of its own (base/list.h). workspace NULL: this
+ * directory. readable: files and directories that may be read as well; passed: variables
+ * beside those of *s; both end with NULL, and may be NULL. The program ends when this process
+ * does. */
+char **sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
+    char *const *passed, char *const *argv);
+
+/* Makes the error of a program that ran in a sandbox ERROR_BLOCKED, with its stderr as
+ * the message, if it ended with SANDBOX_REFUSED. */
+void sandbox_blocked(int exit_code, const char *errors, size_t len, struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Line input: lines that come through a pipe, once, in order. Where the bytes can be
+ * read again (a file), use the reader.
+ */
+#ifndef AWF_JSON_LINE_INPUT_H
+#define AWF_JSON_LINE_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+struct line_input {
+	int fd;
+	const char *name;     /* for messages */
+	struct buffer bytes;
+	size_t next;          /* where the next line begins */
+	size_t searched;      /* no LF before here */
+	bool ended;
+	int64_t lines;        /* handed out so far */
+};
+
+void line_input_begin(struct line_input *s, int fd, const char *name);
+/* Whether line_input_next() would have to wait for bytes. */
+bool line_input_waits(struct line_input *s);
+/* 1: *line and *len (without LF) are set, valid until the next call; 0: the end;
+ * -1: *err, ERROR_INVALID_INPUT for a line above 256 MiB. */
+int line_input_next(struct line_input *s, const char **line, size_t *len, struct error *err);
+/* Bytes after the last LF, once the end was reached. */
+size_t line_input_unfinished(const struct line_input *s);
+void line_input_free(struct line_input *s);
+
+/* The last lines of such input: at most room are kept. */
+struct line_ring {
+	size_t room;
+	struct buffer *lines;
+	size_t count, next;
+};
+void line_ring_put(struct line_ring *r, const char *line, size_t len);
+/* The oldest that is kept is number 0. */
+const struct buffer *line_ring_get(const struct line_ring *r, size_t number);
+void line_ring_free(struct line_ring *r);
+
+#endif

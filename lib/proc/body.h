@@ -1,0 +1,71 @@
+/*
+ * Bodies: programs that do the work of a call (a command, a tool). A body has all of
+ * its input on stdin when it starts; its stdout is collected, its stderr passed through
+ * and its tail kept; it ends by itself, by its deadline, or because it is cancelled.
+ * Several run at once under one poll loop.
+ *
+ * What a body leaves unread is no error. It has ended when its process has ended
+ * and stdout and stderr are closed. Ending one before its time is SIGTERM to it and
+ * all its descendants, SIGKILL five seconds later; it has ended when none is left.
+ * The program ignores SIGPIPE and has called descendants_adopt().
+ */
+#ifndef AWF_PROC_BODY_H
+#define AWF_PROC_BODY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "proc/interrupts.h"
+#include "proc/orphans.h"
+#include "proc/process.h"
+
+#define BODY_STDERR_TAIL ((size_t)64 << 10)
+
+struct body {
+	/* Set by the caller. */
+	char *const *argv;
+	const char *name;           /* in errors; NULL: argv[0] */
+	char *const *environment;
+	const char *directory;      /* NULL: this one */
+	const char *input;          /* on stdin */
+	size_t input_len;
+	int64_t timeout_ms;         /* 0: none */
+	size_t output_limit;        /* more bytes of stdout end it with exit_status;
+	                               0: 256 MiB */
+	bool quiet;                 /* stderr is kept but not passed through */
+	bool inherit;               /* gets descriptors above 2 (struct process_spec) */
+	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
+	const char *call;           /* of this call begins (proc/ending.h); NULL */
+
+	/* Filled by bodies_run(). */
+	struct buffer output;
+	struct buffer errors;       /* the last BODY_STDERR_TAIL bytes of stderr */
+	int64_t errors_bytes;       /* all of stderr */
+	int wait_status;            /* -1: unknown, as is the exit code then */
+	int exit_code;              /* as shells count */
+	int64_t duration_ms;
+	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
+	                               cancelled, downstream_closed, system */
+	/* For bodies_run() alone. */
+	enum { BODY_ENDED, BODY_RUNNING, BODY_TERMINATED, BODY_KILLED } stage;
+	struct process process;
+	struct orphans orphans;
+	struct buffer passing;      /* stderr not yet passed through */
+	struct buffer cut;          /* what of it may begin a character; for a terminal */
+	int64_t started, deadline;
+	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
+};
+
+/* Runs them all to their end. -1 only if the machine fails (poll, fork); what
+ * became of each body is in its error. */
+int bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupts,
+    struct error *err);
+void body_free(struct body *b);
+/* Puts stars over a secret (NULL: none) in what it said on stderr, of which the beginning may
+ * have been cut off, and in its error. */
+void body_hide(struct body *b, const char *secret);
+
+#endif

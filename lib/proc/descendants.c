@@ -1,0 +1,422 @@
+/*
+ * Each look reads /proc/PID/stat of all processes and goes up from each to the ancestor. A
+ * look is no snapshot: who forks meanwhile may be missed, so signals are sent look after
+ * look, and nothing is left only when two looks in a row found nobody. Without /proc children
+ * are found by asking waitid(2), which leaves them unreaped, about every number from our own
+ * to that of a child made for it now.
+ */
+#include "proc/descendants.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+
+enum {
+	LOOK_AGAIN_MIN = 2, /* ms */
+	KILLS_LEAST = 5,    /* so often SIGKILL is sent before it counts as being of no use */
+	LOOK_AGAIN_MAX = 50
+};
+
+/* The name by which all others know a process that goes a way of its own. */
+#define DETACHED_NAME "awf-detached"
+
+struct entry {
+	pid_t pid, parent;
+	char state; /* as in proc(5): 'Z' dead, 'T' stopped */
+	bool detached;
+};
+
+/* All processes, by ascending pid. */
+struct table {
+	struct entry *entries;
+	size_t count, capacity;
+};
+
+void
+descendants_adopt(void)
+{
+#ifdef PR_SET_CHILD_SUBREAPER
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+#endif
+}
+
+static struct {
+	pid_t *pids;
+	size_t count;
+} kept;
+
+static bool unsparing;
+
+void
+descendants_spare_none(void)
+{
+	unsparing = true;
+}
+
+static int hurry;
+
+void
+descendants_hurry(int less)
+{
+	hurry = less;
+}
+
+void
+descendants_keep(pid_t child)
+{
+	kept.pids = memory_array(kept.pids, kept.count + 1, sizeof *kept.pids);
+	kept.pids[kept.count++] = child;
+}
+
+void
+descendants_release(pid_t child)
+{
+	for (size_t i = 0; i < kept.count; i++)
+		if (kept.pids[i] == child)
+			kept.pids[i--] = kept.pids[--kept.count];
+	if (kept.count > 0)
+		return;
+	free(kept.pids);
+	kept.pids = NULL;
+}
+
+bool
+descendants_kept(pid_t child)
+{
+	for (size_t i = 0; i < kept.count; i++)
+		if (kept.pids[i] == child)
+			return true;
+	return false;
+}
+
+void
+descendants_detach(void)
+{
+#ifdef PR_SET_NAME
+	prctl(PR_SET_NAME, DETACHED_NAME);
+#endif
+	setsid();
+}
+
+/* Fills the entry from /proc/PID/stat: "PID (NAME) STATE PPID …", where
+ * NAME may hold anything. */
+static bool
+read_entry(int proc, const char *pid, struct entry *e)
+{
+	char path[64], text[512];
+	const char *rest;
+	ssize_t got;
+	int fd, parent;
+
+	snprintf(path, sizeof path, "%.32s/stat", pid);
+	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (got <= 0)
+		return false;
+	text[got] = '\0';
+	rest = strrchr(text, ')');
+	e->detached = !unsparing && strstr(text, "(" DETACHED_NAME ") ") != NULL;
+	if (rest == NULL || sscanf(rest + 1, " %c %d", &e->state, &parent) != 2)
+		return false;
+	e->pid = (pid_t)strtol(pid, NULL, 10);
+	e->parent = parent;
+	return true;
+}
+
+bool
+descendants_detached(pid_t pid)
+{
+	struct entry e = { .detached = false };
+	char name[32];
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	snprintf(name, sizeof name, "%ld", (long)pid);
+	if (proc >= 0) {
+		if (!read_entry(proc, name, &e))
+			e.detached = false;
+		close(proc);
+	}
+	return e.detached;
+}
+
+/* ---- where /proc tells nothing ---- */
+
+#define PID_LIMIT 4194304 /* no kernel has more */
+
+/* The pid that is given out now: of a child that ends at once, and tells nobody. */
+static pid_t
+pid_now(void)
+{
+#ifdef SYS_clone
+	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0) {
+		while (waitpid(pid, NULL, __WALL) == -1 && errno == EINTR)
+			;
+		return pid;
+	}
+#endif
+	return PID_LIMIT;
+}
+
+/* A child of this process from first to last, 0 if there is none; in *ended whether it is
+ * dead. Nobody else's are found: for these waitid() fails. */
+static pid_t
+find_child(pid_t first, pid_t last, bool *ended)
+{
+	for (pid_t pid = first; pid <= last; pid++) {
+		siginfo_t info = { .si_pid = 0 };
+
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+			continue;
+		*ended = info.si_pid == pid;
+		return pid;
+	}
+	return 0;
+}
+
+/* All that this process may have for a child was made after it, but numbers begin anew. */
+pid_t
+descendants_next_child(struct children *c, bool *ended)
+{
+	pid_t self = getpid(), found;
+
+	if (c->last == 0) {
+		c->last = pid_now();
+		c->next = self + 1;
+		c->wrapped = c->last < self;
+	}
+	if (c->wrapped) {
+		found = find_child(c->next, PID_LIMIT, ended);
+		c->next = found + 1;
+		if (found != 0)
+			return found;
+		c->wrapped = false;
+	}
+	found = find_child(c->next, c->last, ended);
+	c->next = found == 0 ? c->last + 1 : found + 1;
+	return found;
+}
+
+static bool listed(const pid_t *list, pid_t pid);
+
+/* As visit(), of the children alone: when one is gone, its own are ours. Those that share
+ * the group that a child leads get the signal with it. */
+static size_t
+visit_children(int signal_number, const pid_t *spare, bool reap)
+{
+	struct children children = { 0, 0, false };
+	size_t count = 0;
+	bool ended;
+	pid_t pid;
+
+	while ((pid = descendants_next_child(&children, &ended)) != 0) {
+		if (listed(spare, pid) || descendants_kept(pid))
+			continue;
+		if (ended) {
+			if (reap)
+				waitpid(pid, NULL, WNOHANG);
+			continue;
+		}
+		count++;
+		if (signal_number == 0)
+			continue;
+		kill(getpgid(pid) == pid ? -pid : pid, signal_number);
+		if (signal_number != SIGKILL)
+			kill(pid, SIGCONT);
+	}
+	return count;
+}
+
+void
+descendants_pass_on(int signal_number)
+{
+	if (access("/proc/self/stat", F_OK) != 0)
+		visit_children(signal_number, NULL, false);
+}
+
+/* ---- all processes ---- */
+
+static int
+by_pid(const void *a, const void *b)
+{
+	pid_t left = ((const struct entry *)a)->pid, right = ((const struct entry *)b)->pid;
+
+	return (left > right) - (left < right);
+}
+
+static void
+table_load(struct table *t)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *found;
+
+	*t = (struct table){ NULL, 0, 0 };
+	if (proc == NULL)
+		return;
+	while ((found = readdir(proc)) != NULL) {
+		struct entry e;
+
+		if (found->d_name[0] < '1' || found->d_name[0] > '9' ||
+		    !read_entry(dirfd(proc), found->d_name, &e))
+			continue;
+		if (t->count == t->capacity) {
+			t->capacity = t->capacity == 0 ? 256 : t->capacity * 2;
+			t->entries = memory_array(t->entries, t->capacity, sizeof *t->entries);
+		}
+		t->entries[t->count++] = e;
+	}
+	closedir(proc);
+	if (t->count > 0)
+		qsort(t->entries, t->count, sizeof *t->entries, by_pid);
+}
+
+static bool
+listed(const pid_t *list, pid_t pid)
+{
+	for (; list != NULL && *list != 0; list++)
+		if (*list == pid)
+			return true;
+	return false;
+}
+
+/* Walks up from e; the table may hold a circle if a pid was reused while it was
+ * read, so the way up is limited. */
+static bool
+descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid_t *spare)
+{
+	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
+		const struct entry parent = { .pid = e->parent };
+
+		if (e->detached || listed(spare, e->pid) || descendants_kept(e->pid))
+			return false;
+		if (e->parent == ancestor)
+			return true;
+		e = bsearch(&parent, t->entries, t->count, sizeof *t->entries, by_pid);
+	}
+	return false;
+}
+
+static bool
+dead(const struct entry *e)
+{
+	return e->state == 'Z' || e->state == 'X';
+}
+
+/* Nobody who is about to be killed is to see another die first, and go on from that: pids
+ * tell nothing of who is whose parent once they have wrapped around. */
+static void
+stop_all(const struct table *t, pid_t ancestor, const pid_t *spare)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (!dead(&t->entries[i]) && descends(t, &t->entries[i], ancestor, spare))
+			kill(t->entries[i].pid, SIGSTOP);
+}
+
+/* Signals (0: none) the living descendants and returns their number; with reap,
+ * dead children of this process among them are waited for. */
+static size_t
+visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
+{
+	struct table t;
+	size_t count = 0;
+
+	table_load(&t);
+	if (t.count == 0)
+		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
+	if (signal_number == SIGKILL)
+		stop_all(&t, ancestor, spare);
+	for (size_t i = 0; i < t.count; i++) {
+		const struct entry *e = &t.entries[i];
+
+		if (!descends(&t, e, ancestor, spare))
+			continue;
+		if (dead(e)) {
+			if (reap && e->parent == getpid())
+				waitpid(e->pid, NULL, WNOHANG);
+			continue;
+		}
+		count++;
+		if (signal_number == 0)
+			continue;
+		kill(e->pid, signal_number);
+		if (e->state == 'T' && signal_number != SIGKILL)
+			kill(e->pid, SIGCONT);
+	}
+	free(t.entries);
+	return count;
+}
+
+size_t
+descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare)
+{
+	return visit(ancestor, signal_number, spare, false);
+}
+
+static void
+pause_for(int milliseconds)
+{
+	struct timespec t = { milliseconds / 1000, (milliseconds % 1000) * 1000000L };
+
+	nanosleep(&t, NULL);
+}
+
+/* What is due now: the first signal once, SIGTERM once, then SIGKILL again and
+ * again, as the dying may have forked. */
+static int
+due(int64_t elapsed, int first, int *sent)
+{
+	if (first == SIGKILL || elapsed >= GRACE_MS - hurry)
+		return *sent = SIGKILL;
+	if (*sent == 0)
+		return *sent = first;
+	if (*sent != SIGTERM && elapsed >= TERMINATE_MS)
+		return *sent = SIGTERM;
+	return 0;
+}
+
+int
+descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
+{
+	int64_t began = clock_monotonic(), killed = 0, elapsed;
+	int sent = 0, kills = 0, pause = LOOK_AGAIN_MIN, quiet = 0, number;
+
+	/* Whoever was stopped here, or looks slowly, has all the same killed before he gives up. */
+	while (kills < KILLS_LEAST || clock_monotonic() - killed < GRACE_MS) {
+		elapsed = clock_monotonic() - began;
+		number = due(elapsed, signal_number, &sent);
+		if (number == SIGKILL && kills++ == 0)
+			killed = began + elapsed;
+		if (visit(ancestor, number, spare, true) != 0) {
+			quiet = 0;
+			pause_for(pause);
+			if (pause < LOOK_AGAIN_MAX)
+				pause *= 2;
+		} else if (++quiet == 2) {
+			/* One look can miss a child whose parent died during it. */
+			return 0;
+		}
+	}
+	return 1;
+}

@@ -1,0 +1,136 @@
+/*
+ * Marks are files in a directory in that of the run, which is not there before the first
+ * one: one for the run, one for each call, by the digest of its id. The directory of a run
+ * inside of another has a link to that one's. So looking costs two access() where nothing is
+ * nested and nothing is being ended.
+ */
+#include "proc/ending.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "run/lineage.h"
+#include "run/storage.h"
+
+#define MARKS "ending"
+#define RUN "run"
+#define OUTER "outer"
+
+static char *
+mark_path(const char *run_directory, const char *mark)
+{
+	return memory_format("%s/" MARKS "/%s", run_directory, mark);
+}
+
+/* Of the first len bytes of a call's id. */
+static char *
+call_path(const char *run_directory, const char *call, size_t len)
+{
+	char digest[DIGEST_SIZE];
+
+	digest_sha256(call, len, digest);
+	return mark_path(run_directory, digest);
+}
+
+/* Takes the path over. Where it cannot be made, the signals and their grace are what there
+ * is. */
+static void
+make_mark(const char *run_directory, char *path)
+{
+	char *marks = path_join(run_directory, MARKS);
+	int fd = -1;
+
+	if (mkdir(marks, 0700) == 0 || path_is_directory(marks))
+		fd = storage_open(path, O_WRONLY | O_CREAT, 0600);
+	if (fd >= 0)
+		close(fd);
+	free(marks);
+	free(path);
+}
+
+void
+ending_begin(const char *run_directory)
+{
+	make_mark(run_directory, mark_path(run_directory, RUN));
+}
+
+void
+ending_begin_call(const char *run_directory, const char *call)
+{
+	make_mark(run_directory, call_path(run_directory, call, strlen(call)));
+}
+
+void
+ending_over(const char *run_directory, const char *call)
+{
+	char *path = call_path(run_directory, call, strlen(call));
+
+	unlink(path);
+	free(path);
+}
+
+/* Takes the path over. */
+static bool
+is_there(char *path)
+{
+	bool there = access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* Whether a call around this process is, of which there may be several, from the outside. */
+static bool
+call_begun(const char *run_directory)
+{
+	const char *call = getenv("AWF_CALL"), *end;
+
+	if (call == NULL || *call == '\0')
+		return false;
+	for (end = strchr(call, '/'); end != NULL; end = strchr(end + 1, '/'))
+		if (is_there(call_path(run_directory, call, (size_t)(end - call))))
+			return true;
+	return is_there(call_path(run_directory, call, strlen(call)));
+}
+
+const char *
+ending_begun(const char *run_directory)
+{
+	char *directory = memory_text(run_directory), *outer;
+	const char *what = NULL;
+
+	for (int depth = 0; what == NULL && depth <= LINEAGE_LIMIT; depth++) {
+		bool marks = is_there(path_join(directory, MARKS));
+
+		if (marks && is_there(mark_path(directory, RUN)))
+			what = "the run";
+		else if (marks && depth == 0 && call_begun(directory))
+			what = "the call around it";
+		outer = path_join(directory, OUTER);
+		free(directory);
+		directory = outer;
+		if (what != NULL || access(directory, F_OK) != 0)
+			break;
+	}
+	free(directory);
+	return what;
+}
+
+void
+ending_inside(const char *run_directory, const char *outer_id)
+{
+	char *path = path_join(run_directory, OUTER), *target = path_join("..", outer_id);
+
+	if (symlink(target, path) != 0) {
+		/* It was one before, or it goes by the signals alone. */
+	}
+	free(target);
+	free(path);
+}

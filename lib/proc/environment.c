@@ -1,0 +1,371 @@
+/*
+ * Environments are lists as environ is. Whose value is a secret is told by the words of its
+ * name, with their trailing digits left out, and by a password in a URL. A line of the file
+ * of keys is never in a message, and its bytes are wiped after use.
+ */
+#include "proc/environment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium/utils.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "run/run.h"
+
+#define KEYS_LIMIT ((size_t)1 << 20)
+
+extern char **environ;
+
+/* Adds an entry (memory of its own) at the end. */
+static void
+environment_add(struct environment *e, char *entry)
+{
+	if (e->count + 2 > e->capacity) {
+		e->capacity = e->capacity * 2 + 64;
+		e->list = memory_array(e->list, e->capacity, sizeof *e->list);
+	}
+	e->list[e->count++] = entry;
+	e->list[e->count] = NULL;
+}
+
+void
+environment_begin(struct environment *e)
+{
+	*e = (struct environment){ NULL, 0, 0 };
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+		environment_add(e, memory_text(*entry));
+	if (e->list == NULL)
+		e->list = memory_zero(1, sizeof *e->list);
+}
+
+void
+environment_copy(struct environment *e, const struct environment *from)
+{
+	*e = (struct environment){ memory_zero(1, sizeof *e->list), 0, 0 };
+	for (size_t i = 0; i < from->count; i++)
+		environment_add(e, memory_text(from->list[i]));
+}
+
+/* Index of the entry called name; e->count if there is none. */
+static size_t
+environment_index(const struct environment *e, const char *name)
+{
+	size_t len = strlen(name), i;
+
+	for (i = 0; i < e->count; i++)
+		if (strncmp(e->list[i], name, len) == 0 && e->list[i][len] == '=')
+			break;
+	return i;
+}
+
+void
+environment_set(struct environment *e, const char *name, const char *value)
+{
+	size_t i = environment_index(e, name);
+	char *entry = memory_format("%s=%s", name, value);
+
+	if (i == e->count) {
+		environment_add(e, entry);
+		return;
+	}
+	free(e->list[i]);
+	e->list[i] = entry;
+}
+
+void
+environment_unset(struct environment *e, const char *name)
+{
+	size_t i;
+
+	/* A name can stand more than once; the child must see none of them. */
+	while ((i = environment_index(e, name)) < e->count) {
+		free(e->list[i]);
+		memmove(e->list + i, e->list + i + 1, (e->count - i) * sizeof *e->list);
+		e->count--;
+	}
+}
+
+const char *
+environment_get(const struct environment *e, const char *name)
+{
+	size_t i = environment_index(e, name);
+
+	return i == e->count ? NULL : e->list[i] + strlen(name) + 1;
+}
+
+void
+environment_set_run(struct environment *e, const struct run *run, const char *directory)
+{
+	environment_set(e, "AWF_RUN_ID", run->id);
+	environment_set(e, "AWF_TRANSCRIPT", run->transcript.path);
+	environment_set(e, "AWF_STORAGE", run->storage.root);
+	environment_set(e, "AWF_PATH", "");
+	environment_set(e, "AWF_CALL", "");
+	environment_set(e, "AWF_PARENT", run->started);
+	environment_set(e, "AWF_WORKFLOW_DIR", directory);
+}
+
+/* ---- secrets ---- */
+
+/* These end a word, as in PGPASSWORD, or are it. */
+static const char *const secret_ends[] = { "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE",
+	"APIKEY", "ACCESSKEY" };
+static const char *const secret_words[] = { "SECRETS", "PASSWORDS", "PASS", "PAT", "JWT",
+	"CREDENTIAL", "CREDENTIALS" };
+/* The word before KEY. A key alone may be that of a cache. */
+static const char *const keys_of[] = { "ACCESS", "ACCOUNT", "API", "APP", "AUTH", "CLIENT",
+	"DEPLOY", "ENCRYPTION", "MASTER", "PRIVATE", "SECRET", "SIGNING", "STORAGE" };
+/* Ways to those who know secrets, and names that tell nothing. */
+static const char *const secret_names[] = { "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO",
+	"GNOME_KEYRING_CONTROL", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME", "XAUTHORITY",
+	"DOCKER_AUTH_CONFIG", "SSHPASS", "MYSQL_PWD" };
+
+#define COUNT(array) (sizeof (array) / sizeof *(array))
+
+static bool
+among(const char *text, size_t len, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(list[i]) == len && strncasecmp(text, list[i], len) == 0)
+			return true;
+	return false;
+}
+
+static bool
+ends_secretly(const char *word, size_t len)
+{
+	for (size_t i = 0; i < COUNT(secret_ends); i++) {
+		size_t end = strlen(secret_ends[i]);
+
+		if (len >= end && strncasecmp(word + len - end, secret_ends[i], end) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Word by word, numbers at their ends left out: GITHUB_TOKEN2, but not TOKENIZERS. */
+static bool
+named_secretly(const char *name)
+{
+	static const char between[] = "_-.";
+	const char *before = NULL;
+	size_t before_len = 0;
+
+	for (const char *word = name; *word != '\0';) {
+		size_t whole = strcspn(word, between), len = whole;
+
+		while (len > 0 && word[len - 1] >= '0' && word[len - 1] <= '9')
+			len--;
+		if (ends_secretly(word, len) || among(word, len, secret_words, COUNT(secret_words)) ||
+		    (before != NULL && len == 3 && strncasecmp(word, "KEY", 3) == 0 &&
+		    among(before, before_len, keys_of, COUNT(keys_of))))
+			return true;
+		before = word;
+		before_len = len;
+		word += whole + strspn(word + whole, between);
+	}
+	return among(name, strlen(name), secret_names, COUNT(secret_names));
+}
+
+/* Whether it holds SCHEME://USER:PASSWORD@. */
+static bool
+holds_password(const char *value)
+{
+	for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at, "://")) {
+		size_t len = strcspn(at += 3, "/?#\"' \t\n");
+		const char *colon = memchr(at, ':', len), *end = memchr(at, '@', len);
+
+		if (colon != NULL && end != NULL && colon + 1 < end)
+			return true;
+	}
+	return false;
+}
+
+bool
+environment_is_secret(const char *name, const char *value)
+{
+	return strncmp(name, "AWF_", 4) != 0 && (named_secretly(name) || holds_password(value));
+}
+
+void
+environment_close_in(struct environment *e, char *const *passed)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const char *equals = strchr(e->list[i], '=');
+		char *name = equals == NULL ? NULL : memory_copy(e->list[i], (size_t)(equals - e->list[i]));
+
+		if (name != NULL && environment_is_secret(name, equals + 1) && !list_has(passed, name))
+			free(e->list[i]);
+		else
+			e->list[kept++] = e->list[i];
+		free(name);
+	}
+	e->count = kept;
+	e->list[kept] = NULL;
+}
+
+void
+environment_free(struct environment *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		free(e->list[i]);
+	free(e->list);
+	*e = (struct environment){ NULL, 0, 0 };
+}
+
+static int
+keys_check_file(int fd, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
+	return file_check_private(fd, path, err);
+}
+
+static bool
+keys_name_valid(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!(name[i] == '_' || (name[i] >= 'A' && name[i] <= 'Z') ||
+		    (name[i] >= 'a' && name[i] <= 'z') ||
+		    (i > 0 && name[i] >= '0' && name[i] <= '9')))
+			return false;
+	return len > 0;
+}
+
+static void
+keys_add(struct keys *k, char *name, char *value)
+{
+	k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
+	k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
+	k->names[k->count] = name;
+	k->values[k->count++] = value;
+}
+
+/* Takes a line (without LF). The message never holds the line: it may be a key. */
+static int
+keys_line(struct keys *k, char *line, const char *path, int number, struct error *err)
+{
+	static const char blank[] = " \t\r";
+	char place[256], *equals;
+	size_t len;
+
+	line += strspn(line, blank);
+	for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
+		line[len - 1] = '\0';
+	if (line[0] == '\0' || line[0] == '#')
+		return 0;
+	equals = strchr(line, '=');
+	if (equals == NULL || !keys_name_valid(line, (size_t)(equals - line))) {
+		snprintf(place, sizeof place, "%s:%d", path, number);
+		return error_set(err, ERROR_DEFINITION, place,
+		    "is not NAME=VALUE; comments begin with #");
+	}
+	keys_add(k, memory_copy(line, (size_t)(equals - line)), memory_text(equals + 1));
+	return 0;
+}
+
+static int
+keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
+{
+	char *line = text->data, *end;
+
+	if (strlen(buffer_string(text)) != text->len)
+		return error_set(err, ERROR_DEFINITION, path, "holds a NUL byte");
+	for (int number = 1; line != NULL; number++, line = end) {
+		end = strchr(line, '\n');
+		if (end != NULL)
+			*end++ = '\0';
+		if (keys_line(k, line, path, number, err) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+keys_read(struct keys *k, int fd, const char *path, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	int status = -1;
+
+	if (keys_check_file(fd, path, err) == 0) {
+		if (file_read(fd, &text, KEYS_LIMIT) == -1)
+			error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else
+			status = keys_parse(k, &text, path, err);
+	}
+	if (text.data != NULL)
+		sodium_memzero(text.data, text.len);
+	buffer_free(&text);
+	return status;
+}
+
+int
+keys_load(struct keys *k, struct error *err)
+{
+	char *path = path_config("keys");
+	int fd, status = 0;
+
+	*k = (struct keys){ NULL, NULL, 0 };
+	if (path == NULL)
+		return 0;
+	/* O_NONBLOCK: a FIFO in its place must not hold the program up. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd != -1) {
+		status = keys_read(k, fd, path, err);
+		close(fd);
+	} else if (errno != ENOENT && errno != ENOTDIR) {
+		status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	}
+	free(path);
+	if (status == -1)
+		keys_free(k);
+	return status;
+}
+
+const char *
+keys_value(const struct keys *k, const char *name)
+{
+	const char *value = getenv(name);
+
+	for (size_t i = 0; k != NULL && value == NULL && i < k->count; i++)
+		if (strcmp(k->names[i], name) == 0)
+			value = k->values[i];
+	return value;
+}
+
+bool
+keys_is_secret(const struct keys *k, const char *name, const char *value)
+{
+	for (size_t i = 0; k != NULL && i < k->count; i++)
+		if (strcmp(k->names[i], name) == 0)
+			return true;
+	return environment_is_secret(name, value);
+}
+
+void
+keys_free(struct keys *k)
+{
+	for (size_t i = 0; i < k->count; i++) {
+		sodium_memzero(k->values[i], strlen(k->values[i]));
+		free(k->names[i]);
+		free(k->values[i]);
+	}
+	free(k->names);
+	free(k->values);
+	*k = (struct keys){ NULL, NULL, 0 };
+}

@@ -1,0 +1,51 @@
+/*
+ * The guardian: a process between a program and what it runs, so that nothing
+ * outlives the program, however that ends.
+ *
+ * What the code relies on, and keeps:
+ *   - The guardian is the reaper of orphans below it (child subreaper), so a
+ *     setsid() child or a double fork stays its descendant.
+ *   - When the program goes, by SIGKILL too, the guardian gets a signal
+ *     (PDEATHSIG), kills all its descendants, reaps them and goes.
+ *   - The program is a subreaper too, so killing the guardian orphans nothing:
+ *     its descendants become the program's.
+ *   - The guardian blocks all signals, has a process group of its own (so that
+ *     Ctrl-C, Ctrl-Z and `kill -- -PGID` pass it by) and holds no descriptor but
+ *     the pipe on which it reports. It goes when its last descendant has gone.
+ *   - A process that was detached (proc/descendants.h) is nobody's to end: the guardian
+ *     does not wait for it either.
+ */
+#ifndef AWF_PROC_GUARDIAN_H
+#define AWF_PROC_GUARDIAN_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "proc/process.h"
+
+enum guardian_state {
+	GUARDIAN_RUNNING, /* the program it started runs */
+	GUARDIAN_ENDED,   /* that has ended (wait_status), others still run */
+	GUARDIAN_ALONE,   /* no descendant is left */
+	GUARDIAN_LOST     /* the guardian itself was killed */
+};
+
+struct guardian {
+	pid_t pid;
+	int report;       /* poll it for POLLIN, then call guardian_read() */
+	enum guardian_state state;
+	int wait_status;  /* from GUARDIAN_ENDED on */
+};
+
+/* Makes this process a subreaper, forks the guardian and lets it start a program
+ * (no pipes). Errors and *exit_code as in process_start(). If the guardian is killed before
+ * it has told, g->state is GUARDIAN_LOST, and what it may have started is killed. */
+int guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
+    struct error *err);
+/* Takes the next report and returns the state. */
+enum guardian_state guardian_read(struct guardian *g);
+/* Reaps the guardian; only once it is alone, lost or was ended. */
+void guardian_close(struct guardian *g);
+
+#endif

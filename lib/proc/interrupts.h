@@ -1,0 +1,34 @@
+/*
+ * Interrupts: what ends a wait before its time: a signal that the program
+ * caught, or a reader of its stdout that is gone, so that nobody wants the result
+ * any more. All waits of a program go through here, so none of them misses one.
+ */
+#ifndef AWF_PROC_INTERRUPTS_H
+#define AWF_PROC_INTERRUPTS_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct interrupts {
+	volatile int *signal_number;  /* set by a handler; 0: none. May be NULL */
+	int downstream;               /* descriptor polled for POLLERR (stdout), -1: none */
+};
+
+/* Whether something has interrupted: fills *err with cancelled or
+ * downstream_closed and returns true. interrupts may be NULL. */
+bool interrupted(const struct interrupts *interrupts, struct error *err);
+
+/* Waits as poll() for fds[1] to fds[count - 1], at most timeout_ms (-1: for ever);
+ * fds[0] is its own. A signal that comes just before the wait ends it too. 0, with
+ * the revents filled; -1: interrupted, or poll() failed (ERROR_SYSTEM).
+ * interrupts may be NULL. */
+int interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t count,
+    int64_t timeout_ms, struct error *err);
+
+/* Sleeps; -1: interrupted. */
+int interrupts_sleep(const struct interrupts *interrupts, int64_t ms, struct error *err);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Where the programs lie that AWF itself starts: its providers and tools.
+ */
+#ifndef AWF_PROC_LIBEXEC_H
+#define AWF_PROC_LIBEXEC_H
+
+/* A colon-separated list for path_search(), in memory of its own: ../libexec/awf
+ * seen from this program's directory, then the directory of the installation. */
+char *libexec_path(void);
+/* "DIRECTORY/NAME" of a program in this one's directory; NAME alone, for PATH, where that
+ * is not known. In memory of its own. */
+char *libexec_sibling(const char *name);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * The kernel lists the children of this process (/proc/PID/task/PID/children); where it does
+ * not, numbers are tried. Whether one began after the body is told by its time of start,
+ * field 22 of stat in proc(5), which survives a setsid() and a change of parent. A tree is
+ * stopped at its root before it is signalled, so that it does not fork on meanwhile.
+ */
+#include "proc/orphans.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "proc/descendants.h"
+
+#define PROC_LIMIT ((size_t)4 << 20) /* an environment can hold 2 MiB */
+
+/* Reads a file of /proc; -1 if the process is gone or not ours to look at. */
+static int
+proc_read(pid_t pid, const char *name, struct buffer *text)
+{
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
+
+	free(path);
+	if (fd == -1)
+		return -1;
+	status = file_read(fd, text, PROC_LIMIT);
+	close(fd);
+	return status;
+}
+
+/* Start of a process: field 22 of its stat, proc(5); 0 if it is gone. */
+static unsigned long long
+process_began(pid_t pid)
+{
+	struct buffer text = BUFFER_INIT;
+	unsigned long long began = 0;
+	const char *at;
+
+	/* The name in field 2 can hold anything but ends at the last ')'. */
+	if (proc_read(pid, "stat", &text) == 0 &&
+	    (at = strrchr(buffer_string(&text), ')')) != NULL) {
+		for (int field = 2; field < 22 && at != NULL; field++)
+			at = strchr(at + 1, ' ');
+		if (at != NULL)
+			began = strtoull(at, NULL, 10);
+	}
+	buffer_free(&text);
+	return began;
+}
+
+/* Whether NAME=mark, or NAME=mark/… of a body inside it, is in its environment. */
+static bool
+process_marked(pid_t pid, const char *mark)
+{
+	static const char name[] = ORPHANS_MARK "=";
+	struct buffer text = BUFFER_INIT;
+	size_t len = strlen(mark);
+	bool found = false;
+
+	if (proc_read(pid, "environ", &text) == 0)
+		for (const char *at = buffer_string(&text), *end = at + text.len;
+		    at < end && !found; at += strlen(at) + 1)
+			found = strncmp(at, name, sizeof name - 1) == 0 &&
+			    strncmp(at + sizeof name - 1, mark, len) == 0 &&
+			    (at[sizeof name - 1 + len] == '\0' ||
+			    at[sizeof name - 1 + len] == '/');
+	buffer_free(&text);
+	return found;
+}
+
+static bool
+listed(const pid_t *list, pid_t pid)
+{
+	while (*list != 0 && *list != pid)
+		list++;
+	return *list != 0;
+}
+
+/* Whether the orphan has been signalled before; remembers it. */
+static bool
+orphans_met(struct orphans *o, pid_t pid)
+{
+	for (size_t i = 0; i < o->signalled_count; i++)
+		if (o->signalled[i] == pid)
+			return true;
+	o->signalled = memory_array(o->signalled, o->signalled_count + 1, sizeof *o->signalled);
+	o->signalled[o->signalled_count++] = pid;
+	return false;
+}
+
+/* Whether a child that is no body is a living orphan of this one. */
+static bool
+orphans_has(const struct orphans *o, pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == 0 && process_began(pid) >= o->since &&
+	    (o->mark == NULL || process_marked(pid, o->mark));
+}
+
+void
+tree_signal(pid_t root, int signal_number)
+{
+	kill(root, SIGSTOP);
+	descendants_signal(root, signal_number, NULL);
+	kill(root, signal_number);
+	kill(root, SIGCONT);
+}
+
+void
+orphans_begin(struct orphans *o, pid_t body, const char *mark)
+{
+	*o = (struct orphans){ mark == NULL ? NULL : memory_text(mark), process_began(body),
+	    NULL, 0 };
+}
+
+/* The next child of this process, from the list of /proc if there is one. */
+static pid_t
+next_child(const struct buffer *list, char **at, struct children *children)
+{
+	char *from = *at;
+	bool ended;
+
+	if (list->data == NULL)
+		return descendants_next_child(children, &ended);
+	return (pid_t)strtol(from, at, 10);
+}
+
+bool
+orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
+{
+	struct children children = { 0, 0, false };
+	struct buffer list = BUFFER_INIT;
+	char name[48], *at;
+	bool alive = false;
+	pid_t pid;
+
+	snprintf(name, sizeof name, "task/%ld/children", (long)getpid());
+	if (proc_read(getpid(), name, &list) == 0)
+		buffer_string(&list);
+	else
+		buffer_free(&list);
+	at = list.data;
+	while ((pid = next_child(&list, &at, &children)) != 0) {
+		if (listed(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
+		    !orphans_has(o, pid))
+			continue;
+		alive = true;
+		if (orphans_met(o, pid) && signal_number != SIGKILL)
+			continue;
+		tree_signal(pid, signal_number);
+	}
+	buffer_free(&list);
+	return alive;
+}
+
+void
+orphans_free(struct orphans *o)
+{
+	free(o->mark);
+	free(o->signalled);
+	*o = (struct orphans){ NULL, 0, NULL, 0 };
+}

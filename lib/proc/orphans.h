@@ -1,0 +1,36 @@
+/*
+ * Orphans: processes that outlived their parent inside a body and became
+ * children of this process (descendants_adopt()). When a body is ended, they are
+ * ended too. A child of this process that is neither a body nor spared, and that
+ * began after the body did, is taken for its orphan; where several bodies run at
+ * once, each has a mark in its environment that tells whose it is.
+ */
+#ifndef AWF_PROC_ORPHANS_H
+#define AWF_PROC_ORPHANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define ORPHANS_MARK "AWF_BODY"
+
+struct orphans {
+	char *mark;               /* value of ORPHANS_MARK; NULL: there is one body only */
+	unsigned long long since; /* when the body began, in clock ticks since boot */
+	pid_t *signalled;
+	size_t signalled_count;
+};
+
+/* Signals a process and all its descendants. The process is stopped meanwhile, lest
+ * a shell goes on with its next command because this one was killed. */
+void tree_signal(pid_t root, int signal_number);
+
+/* body must not have been waited for yet. */
+void orphans_begin(struct orphans *o, pid_t body, const char *mark);
+/* Sends the signal to orphans and their descendants, SIGTERM to each but once, and
+ * waits for those that are dead. Whether some live. spare: children of this
+ * process that are none; ends with 0. */
+bool orphans_end(struct orphans *o, int signal_number, const pid_t *spare);
+void orphans_free(struct orphans *o);
+
+#endif

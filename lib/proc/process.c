@@ -1,0 +1,501 @@
+/*
+ * All is prepared on this side: the program is looked up in the child's PATH, and descriptors
+ * are moved above 2, so that no dup2() in the child overwrites what the next one needs. Input
+ * is whole before the child starts, in a pipe if it fits or in a file without a name: nobody
+ * feeds it. What was missing (the program, its interpreter, the directory) is looked up after
+ * the failure, as posix_spawn() tells an errno alone.
+ */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), memfd_create() */
+#include "proc/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+extern char **environ;
+
+#define BIRTH_FIELD 20 /* of /proc/PID/stat, counted from the state */
+#define STAT_LIMIT ((size_t)4096)
+#define PIPE_ROOM ((size_t)65536)
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* One of the child's first three descriptors while it is being set up. */
+struct stream {
+	int target;   /* 0, 1, 2 */
+	int source;   /* what the child gets; PROCESS_INHERIT or PROCESS_NULL: no descriptor */
+	int ours;     /* our end of a pipe, -1 */
+	bool close;   /* source is ours to close */
+};
+
+static const char *
+environment_path(char *const *environment)
+{
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, "PATH=", 5) == 0)
+			return *environment + 5;
+	return DEFAULT_PATH;
+}
+
+/* Whether path can be executed; else *reason becomes EACCES if it is there. */
+static bool
+runnable(const char *path, int *reason)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0) {
+		if (errno == EACCES)
+			*reason = EACCES;
+		return false;
+	}
+	if (S_ISREG(status.st_mode) && access(path, X_OK) == 0)
+		return true;
+	*reason = EACCES;
+	return false;
+}
+
+/* The file that name means, in memory of its own; NULL with errno ENOENT or
+ * EACCES. */
+static char *
+find_program(const char *name, const char *list)
+{
+	int reason = ENOENT;
+
+	if (strchr(name, '/') != NULL)
+		return memory_text(name);
+	while (*name != '\0') {
+		size_t len = strcspn(list, ":");
+		/* As in path_search(): an empty element is not the current directory. */
+		char *path = len == 0 ? NULL : memory_format("%.*s/%s", (int)len, list, name);
+
+		if (path != NULL && runnable(path, &reason))
+			return path;
+		free(path);
+		if (list[len] == '\0')
+			break;
+		list += len + 1;
+	}
+	errno = reason;
+	return NULL;
+}
+
+/* Moves a descriptor out of the way of 0, 1 and 2. -1 with errno. */
+static int
+lift(int fd)
+{
+	int lifted;
+
+	if (fd > STDERR_FILENO || fd < 0)
+		return fd;
+	lifted = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(fd);
+	return lifted;
+}
+
+static int
+open_pipe(struct stream *s)
+{
+	int ends[2], child, parent;
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	child = lift(ends[s->target == STDIN_FILENO ? 0 : 1]);
+	parent = lift(ends[s->target == STDIN_FILENO ? 1 : 0]);
+	if (child >= 0 && parent >= 0 && fcntl(parent, F_SETFL, O_NONBLOCK) == 0) {
+		s->source = child;
+		s->ours = parent;
+		s->close = true;
+		return 0;
+	}
+	if (child >= 0)
+		close(child);
+	if (parent >= 0)
+		close(parent);
+	return -1;
+}
+
+/* A pipe with all of input in it, nobody at its other end; -1 if it does not take that. */
+static int
+filled_pipe(const char *input, size_t len)
+{
+	int ends[2];
+	bool filled;
+
+	if (len > PIPE_ROOM || pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	filled = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 &&
+	    write(ends[1], input, len) == (ssize_t)len;
+	close(ends[1]);
+	if (filled)
+		return ends[0];
+	close(ends[0]);
+	return -1;
+}
+
+static int
+unnamed_file(void)
+{
+#ifdef MFD_CLOEXEC
+	return memfd_create("input", MFD_CLOEXEC);
+#else
+	char path[] = "/tmp/awf-input-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	if (fd >= 0)
+		unlink(path);
+	return fd;
+#endif
+}
+
+/* A file with input in it; -1 with errno. */
+static int
+filled_file(const char *input, size_t len)
+{
+	int fd = unnamed_file(), reason;
+
+	if (fd >= 0 && file_write(fd, input, len) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	reason = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = reason;
+	return -1;
+}
+
+static int
+open_input(struct stream *s, const char *input, size_t len)
+{
+	int fd = filled_pipe(input, len);
+
+	s->source = lift(fd >= 0 ? fd : filled_file(input, len));
+	s->close = s->source >= 0;
+	return s->source >= 0 ? 0 : -1;
+}
+
+static int
+stream_open(struct stream *s, int target, int wanted)
+{
+	if (wanted == PROCESS_PIPE)
+		return open_pipe(s);
+	/* A descriptor below 3 that moves could be overwritten by another one. */
+	if (wanted >= 0 && wanted <= STDERR_FILENO && wanted != target) {
+		s->source = fcntl(wanted, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		s->close = s->source >= 0;
+		return s->source >= 0 ? 0 : -1;
+	}
+	return 0;
+}
+
+static void
+stream_close(struct stream *s, bool ours_too)
+{
+	if (s->close)
+		close(s->source);
+	if (ours_too && s->ours >= 0)
+		close(s->ours);
+}
+
+static int
+streams_open(struct stream streams[3], const struct process_spec *spec)
+{
+	const int wanted[3] = { spec->in, spec->out, spec->err };
+
+	for (int i = 0; i < 3; i++) {
+		streams[i] = (struct stream){ i, wanted[i], -1, false };
+		if ((wanted[i] == PROCESS_INPUT ?
+		    open_input(&streams[i], spec->input, spec->input_len) :
+		    stream_open(&streams[i], i, wanted[i])) == 0)
+			continue;
+		for (int reason = errno; i > 0; errno = reason)
+			stream_close(&streams[--i], true);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+set_actions(posix_spawn_file_actions_t *actions, const struct stream streams[3],
+    const struct process_spec *spec)
+{
+	int failure = 0;
+
+	for (int i = 0; i < 3 && failure == 0; i++) {
+		if (streams[i].source == PROCESS_NULL)
+			failure = posix_spawn_file_actions_addopen(actions, i, "/dev/null",
+			    i == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+		else if (streams[i].source >= 0)
+			failure = posix_spawn_file_actions_adddup2(actions, streams[i].source, i);
+	}
+	if (failure == 0 && spec->directory != NULL)
+		failure = posix_spawn_file_actions_addchdir_np(actions, spec->directory);
+	if (failure == 0 && !spec->inherit)
+		failure = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+	return failure;
+}
+
+/* All signals that are set back to their default in the child. */
+static void
+default_signals(sigset_t *set)
+{
+	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+		struct sigaction old;
+
+		if (sigaction(kept[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigdelset(set, kept[i]);
+	}
+}
+
+static int
+set_attributes(posix_spawnattr_t *attributes, bool group)
+{
+	sigset_t none, defaults;
+	int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+
+	sigemptyset(&none);
+	default_signals(&defaults);
+	if (group)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	posix_spawnattr_setsigmask(attributes, &none);
+	posix_spawnattr_setsigdefault(attributes, &defaults);
+	posix_spawnattr_setpgroup(attributes, 0);
+	return posix_spawnattr_setflags(attributes, (short)flags);
+}
+
+/* posix_spawn() of path, or of /bin/sh with it if it is no program. */
+static int
+spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attributes, const struct process_spec *spec)
+{
+	char *const *environment = spec->environment != NULL ? spec->environment : environ;
+	int failure = posix_spawn(pid, path, actions, attributes, spec->argv, environment);
+	const char **argv;
+	size_t count = 0;
+
+	if (failure != ENOEXEC)
+		return failure;
+	while (spec->argv[count] != NULL)
+		count++;
+	argv = memory_zero(count + 2, sizeof *argv);
+	argv[0] = "sh";
+	argv[1] = path;
+	for (size_t i = 1; i < count; i++)
+		argv[i + 1] = spec->argv[i];
+	failure = posix_spawn(pid, "/bin/sh", actions, attributes, (char *const *)argv, environment);
+	free(argv);
+	return failure;
+}
+
+/* 0 or the reason. */
+static int
+spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
+    const struct process_spec *spec)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	int failure = posix_spawn_file_actions_init(&actions);
+
+	if (failure != 0)
+		return failure;
+	failure = posix_spawnattr_init(&attributes);
+	if (failure == 0) {
+		failure = set_actions(&actions, streams, spec);
+		if (failure == 0)
+			failure = set_attributes(&attributes, spec->group);
+		if (failure == 0)
+			failure = spawn(pid, path, &actions, &attributes, spec);
+		posix_spawnattr_destroy(&attributes);
+	}
+	posix_spawn_file_actions_destroy(&actions);
+	return failure;
+}
+
+/* Whether the reason lies with the directory, not with the program. */
+static bool
+directory_unusable(const char *directory)
+{
+	struct stat status;
+
+	return directory != NULL && (stat(directory, &status) != 0 ||
+	    !S_ISDIR(status.st_mode) || access(directory, X_OK) != 0);
+}
+
+/* Whether the file is there, so that what is not is the interpreter that it names. */
+static bool
+is_there(const char *path, const char *directory)
+{
+	char *whole = *path == '/' || directory == NULL ? memory_text(path) : path_join(directory, path);
+	bool there = access(whole, F_OK) == 0;
+
+	free(whole);
+	return there;
+}
+
+/* Says where was looked, without names, which would be others in a replay. path: the file
+ * that should have run; NULL: PATH has none. */
+static void
+tell_missing(const struct process_spec *spec, const char *path, struct error *err)
+{
+	const char *name = spec->argv[0], *directory = spec->directory, *where;
+
+	if (path != NULL && is_there(path, directory)) {
+		error_set(err, ERROR_EXIT_STATUS, name,
+		    "the interpreter that it names (#!) is not there");
+		return;
+	}
+	if (path == NULL && spec->argv[1] == NULL && strpbrk(name, " \t\n") != NULL) {
+		error_set(err, ERROR_EXIT_STATUS, name, "command not found: its words are quoted "
+		    "together (a line for the shell is run by sh -c)");
+		return;
+	}
+	if (path == NULL || *path == '/')
+		where = "";
+	else
+		where = directory != NULL ? " in the directory that it starts in" : " in the current directory";
+	error_set(err, ERROR_EXIT_STATUS, name, "%s%s%s", path == NULL ? "command not found" :
+	    "no such file", where, !spec->elsewhere ? "" :
+	    path == NULL ? ", and no such file in the workflow's directory" :
+	    ", nor in the workflow's");
+}
+
+static int
+start_failed(const struct process_spec *spec, const char *path, int reason, int *exit_code,
+    struct error *err)
+{
+	const char *place = spec->argv[0];
+	int code = PROCESS_CANNOT_RUN;
+
+	errno = reason;
+	if (directory_unusable(spec->directory)) {
+		place = spec->directory;
+		errno = reason;
+		error_errno(err, ERROR_EXIT_STATUS, place, "unable to change to this directory");
+	} else if (reason == ENOENT) {
+		code = PROCESS_NOT_FOUND;
+		tell_missing(spec, path, err);
+	} else {
+		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
+		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
+
+		error_errno(err, class, place, "unable to run");
+	}
+	if (exit_code != NULL)
+		*exit_code = code;
+	errno = reason;
+	return -1;
+}
+
+int
+process_start(struct process *p, const struct process_spec *spec, int *exit_code,
+    struct error *err)
+{
+	struct stream streams[3];
+	int failure;
+	char *path;
+
+	*p = (struct process){ -1, -1, -1, -1, spec->argv[0] };
+	path = find_program(spec->argv[0],
+	    environment_path(spec->environment != NULL ? spec->environment : environ));
+	if (path == NULL)
+		return start_failed(spec, NULL, errno, exit_code, err);
+	failure = streams_open(streams, spec) == 0 ? 0 : errno;
+	if (failure == 0) {
+		failure = spawn_with(&p->pid, path, streams, spec);
+		for (int i = 0; i < 3; i++)
+			stream_close(&streams[i], failure != 0);
+	}
+	if (failure != 0) {
+		p->pid = -1;
+		start_failed(spec, path, failure, exit_code, err);
+		free(path);
+		errno = failure;
+		return -1;
+	}
+	free(path);
+	p->in = streams[STDIN_FILENO].ours;
+	p->out = streams[STDOUT_FILENO].ours;
+	p->err = streams[STDERR_FILENO].ours;
+	return 0;
+}
+
+void
+process_shell(char *argv[4], const char *text)
+{
+	static char shell[] = "/bin/sh", option[] = "-c";
+
+	argv[0] = shell;
+	argv[1] = option;
+	argv[2] = (char *)(uintptr_t)text;
+	argv[3] = NULL;
+}
+
+int
+process_exit_code(int wait_status)
+{
+	if (WIFSIGNALED(wait_status))
+		return 128 + WTERMSIG(wait_status);
+	return WEXITSTATUS(wait_status);
+}
+
+const char *
+process_status_text(int wait_status, char *buf, size_t size)
+{
+	if (WIFSIGNALED(wait_status))
+		snprintf(buf, size, "killed by signal %d (%s)", WTERMSIG(wait_status),
+		    strsignal(WTERMSIG(wait_status)));
+	else
+		snprintf(buf, size, "exit status %d", WEXITSTATUS(wait_status));
+	return buf;
+}
+
+/* The state and the fields after it in /proc/PID/stat, behind the name in parentheses,
+ * which may hold any byte. */
+static int64_t
+birth_in(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+
+	if (at == NULL || at[1] != ' ')
+		return 0;
+	at += 2;
+	if (*at == 'Z' || *at == 'X')
+		return -1;
+	for (int field = 1; at != NULL && field < BIRTH_FIELD; field++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	return at != NULL ? strtoll(at, NULL, 10) : 0;
+}
+
+int64_t
+process_birth(pid_t pid)
+{
+	struct buffer stat = BUFFER_INIT;
+	char path[32];
+	int64_t birth = 0;
+	int fd;
+
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return -1;
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (file_read(fd, &stat, STAT_LIMIT) == 0)
+		birth = birth_in(buffer_string(&stat));
+	close(fd);
+	buffer_free(&stat);
+	return birth;
+}

@@ -1,0 +1,59 @@
+/*
+ * Starting programs. A child gets the three descriptors asked for and no other
+ * unless it is to inherit; an empty signal mask; and default dispositions, but
+ * for SIGHUP, SIGINT and SIGQUIT where this process was started with them ignored
+ * (nohup, `&` in a script). It is started with vfork semantics (posix_spawn), so
+ * that a large parent costs nothing. A file that is executable but no program is
+ * given to /bin/sh, as execvp() does.
+ */
+#ifndef AWF_PROC_PROCESS_H
+#define AWF_PROC_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* PROCESS_INPUT, of in alone: input is there whole before the program starts, so that
+ * who dies at any moment leaves it whole. A pipe if that takes it, else a file that has
+ * no name. */
+enum { PROCESS_INHERIT = -1, PROCESS_NULL = -2, PROCESS_PIPE = -3, PROCESS_INPUT = -4 };
+enum { PROCESS_CANNOT_RUN = 126, PROCESS_NOT_FOUND = 127 };
+
+struct process_spec {
+	char *const *argv;
+	char *const *environment;  /* NULL: this process's */
+	const char *directory;     /* NULL: this one */
+	bool elsewhere;            /* it was looked for in the workflow's directory, too */
+	int in, out, err;          /* a descriptor, or PROCESS_… */
+	const char *input;         /* of PROCESS_INPUT */
+	size_t input_len;
+	bool group;                /* a process group of its own */
+	bool inherit;              /* descriptors above 2 that are not CLOEXEC too:
+	                              what the user's shell handed down, <(…) */
+};
+struct process {
+	pid_t pid;
+	int in, out, err;          /* our ends of pipes, non-blocking, CLOEXEC; -1 */
+	const char *name;
+};
+
+/* argv[0] with a slash is a path, else it is looked up in the PATH of the child's
+ * environment. ERROR_EXIT_STATUS with errno kept when it cannot be run: *exit_code
+ * (may be NULL) is 127 for "not found", 126 for anything else. ERROR_SYSTEM
+ * (*exit_code 126) when there are no pipes or processes left. */
+int process_start(struct process *p, const struct process_spec *spec, int *exit_code,
+    struct error *err);
+/* Makes argv the shell that runs a text, which stays the caller's. */
+void process_shell(char *argv[4], const char *text);
+/* Exit code as shells count it (128 + signal). */
+int process_exit_code(int wait_status);
+/* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */
+const char *process_status_text(int wait_status, char *buf, size_t size);
+/* When a process began, in ticks since the machine's start, which tells it from another
+ * that got its pid; 0 if /proc does not say, -1 if it is gone, be it reaped or not. */
+int64_t process_birth(pid_t pid);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * Inputs that are too long for a line are written again and again, with their strings cut
+ * shorter each time, and at last without the members that do not fit. A line goes out by one
+ * write() under flock(2) with O_APPEND; if the disk takes only a part, that is cut off again.
+ * O_NONBLOCK, as the user may have named a pipe that nobody reads.
+ */
+#include "run/audit.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/patience.h"
+#include "base/text.h"
+#include "json/writer.h"
+
+#define MASK "\"***\""
+#define ELLIPSIS "\xe2\x80\xa6"
+/* Bytes of a name or message: two of them, six times as long when escaped, leave
+ * room in a line. */
+#define TEXT_LIMIT 300
+
+/* Inputs are cut to these lengths, one after the other, until they fit. */
+static const size_t cuts[] = { 1024, 512, 256, 128, 64, 32, 16, 8 };
+
+/* Whether a key (raw token, quotes included) names a secret, in any case and with
+ * any separators: apiKey, X-API-KEY, db.password. */
+static bool
+secret(struct span key)
+{
+	static const char *const words[] = { "secret", "apikey", "password", "token" };
+	struct buffer name = BUFFER_INIT, plain = BUFFER_INIT;
+	bool found = false;
+
+	span_decode(key, &name);
+	for (size_t i = 0; i < name.len; i++)
+		if (isalnum((unsigned char)name.data[i]))
+			buffer_byte(&plain, (char)tolower((unsigned char)name.data[i]));
+	for (size_t i = 0; i < sizeof words / sizeof words[0] && !found; i++)
+		found = strstr(buffer_string(&plain), words[i]) != NULL;
+	buffer_free(&plain);
+	buffer_free(&name);
+	return found;
+}
+
+/* Appends a string or number, as a string of its first limit bytes if it is
+ * longer. Returns whether it was cut. */
+static bool
+write_scalar(struct span value, size_t limit, struct buffer *out)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (value.len <= limit) {
+		buffer_append(out, value.at, value.len);
+		return false;
+	}
+	if (span_type(value) == 's')
+		span_decode(value, &text);
+	else
+		buffer_append(&text, value.at, value.len);
+	if (text.len > limit)
+		text.len = utf8_whole(text.data, limit);
+	buffer_text(&text, ELLIPSIS);
+	json_quote(out, text.data, text.len);
+	buffer_free(&text);
+	return true;
+}
+
+/* Appends value with secrets masked and scalars cut. room: members of the object
+ * are dropped from the first on that would make out longer. Returns whether
+ * anything was cut or dropped. */
+static bool
+write_masked(struct span value, size_t limit, size_t room, struct buffer *out)
+{
+	char type = span_type(value);
+	struct span_walk walk;
+	struct span key, member;
+	bool cut = false;
+	size_t count = 0;
+
+	if (type != 'o' && type != 'a')
+		return write_scalar(value, limit, out);
+	buffer_byte(out, type == 'o' ? '{' : '[');
+	span_walk_begin(&walk, value);
+	while (span_walk_next(&walk, &key, &member)) {
+		size_t before = out->len;
+
+		if (count++ > 0)
+			buffer_byte(out, ',');
+		if (key.at != NULL) {
+			buffer_append(out, key.at, key.len);
+			buffer_byte(out, ':');
+		}
+		if (key.at != NULL && secret(key))
+			buffer_text(out, MASK);
+		else
+			cut |= write_masked(member, limit, room, out);
+		if (out->len + 1 > room) {
+			out->len = before;
+			cut = true;
+			break;
+		}
+	}
+	buffer_byte(out, type == 'o' ? '}' : ']');
+	return cut;
+}
+
+int
+audit_inputs(struct span inputs, size_t limit, struct buffer *out)
+{
+	size_t start = out->len;
+
+	write_masked(inputs, SIZE_MAX, SIZE_MAX, out);
+	if (out->len - start <= limit)
+		return 0;
+	for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+		out->len = start;
+		write_masked(inputs, cuts[i], SIZE_MAX, out);
+		if (out->len - start <= limit)
+			return 1;
+	}
+	out->len = start;
+	write_masked(inputs, cuts[sizeof cuts / sizeof cuts[0] - 1], start + limit, out);
+	return 1;
+}
+
+/* text NULL: null. */
+static void
+write_text(struct writer *w, const char *key, const char *text)
+{
+	size_t len = text != NULL ? strlen(text) : 0;
+
+	writer_key(w, key);
+	if (text == NULL)
+		writer_null(w);
+	else
+		writer_bytes(w, text, len > TEXT_LIMIT ? utf8_whole(text, TEXT_LIMIT) : len);
+}
+
+/* attempt 0: it says none. */
+static void
+write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall,
+    const char *run_id, int attempt, const char *name)
+{
+	char timestamp[CLOCK_TEXT_SIZE];
+
+	writer_begin(w, line);
+	writer_object(w);
+	writer_member_string(w, "timestamp", clock_text(wall, timestamp));
+	writer_member_string(w, "type", type);
+	writer_key(w, "run_id");
+	writer_string(w, run_id);
+	if (attempt > 0)
+		writer_member_integer(w, "attempt", attempt);
+	write_text(w, "name", name);
+}
+
+/* One write, at the end; what a full disk leaves of it is cut off again. */
+static int
+append(int fd, const struct buffer *line)
+{
+	struct stat status;
+	ssize_t written;
+
+	if (lock_file_within(fd, AUDIT_LOCK_MS) != 0 || fstat(fd, &status) != 0)
+		return -1;
+	written = write(fd, line->data, line->len);
+	if (written == (ssize_t)line->len)
+		return 0;
+	if (written > 0) {
+		errno = ENOSPC;
+		if (S_ISREG(status.st_mode) && ftruncate(fd, status.st_size) != 0)
+			return -1;
+	}
+	return -1;
+}
+
+/* Opens the file of path: the user's choice may be a symbolic link, as the storage
+ * may, or a pipe; but nobody waits for its reader. */
+static int
+put_line(const char *path, bool given, const struct buffer *line, struct error *err)
+{
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
+	int fd = open(path, given ? flags : flags | O_NOFOLLOW, 0600);
+	struct stat status;
+	int failed = 0;
+
+	if ((fd < 0 && errno == ENXIO) ||
+	    (fd >= 0 && !given && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
+		failed = error_set(err, ERROR_SYSTEM, path, "unable to write the audit trail: %s",
+		    fd < 0 ? "it is a pipe that nobody reads" : "it is no regular file: move it away");
+	else if (fd < 0 || append(fd, line) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the audit trail");
+	if (fd >= 0)
+		close(fd);
+	return failed;
+}
+
+static int
+put(const struct storage *s, const struct buffer *line, struct error *err)
+{
+	const char *given = getenv("AWF_AUDIT_LOG");
+	char *own;
+	int failed;
+
+	if (given != NULL && strcmp(given, "off") == 0)
+		return 0;
+	if (given != NULL && *given != '\0')
+		return put_line(given, true, line, err);
+	own = path_join(s->root, "audit.jsonl");
+	failed = put_line(own, false, line, err);
+	free(own);
+	return failed;
+}
+
+int
+audit_started(const struct storage *s, const struct audit_start *a, struct error *err)
+{
+	static const char truncated[] = ",\"inputs_truncated\":true";
+	struct span inputs = a->inputs.at != NULL ? a->inputs : span_of("{}", 2);
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.started", a->wall, a->run_id, a->attempt, a->name);
+	writer_key(&w, "inputs");
+	if (audit_inputs(inputs, AUDIT_LINE_LIMIT - line.len - sizeof truncated - 1, &line))
+		buffer_text(&line, truncated);
+	buffer_text(&line, "}\n");
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}
+
+int
+audit_completed(const struct storage *s, const struct audit_end *a, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.completed", a->wall, a->run_id, a->attempt, a->name);
+	writer_member_string(&w, "status", a->status);
+	writer_member_integer(&w, "exit_code", a->exit_code);
+	writer_member_integer(&w, "duration_ms", a->duration_ms);
+	write_text(&w, "error", a->error);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}
+
+int
+audit_skipped(const struct storage *s, const struct audit_skip *a, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.skipped", clock_wall(), a->run_id, 0, a->name);
+	writer_member_string(&w, "overlap", a->policy);
+	writer_key(&w, "by");
+	writer_string(&w, *a->by != '\0' ? a->by : NULL);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}
+
+int
+audit_pruned(const struct storage *s, const struct audit_prune *a, struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	write_head(&w, &line, "run.pruned", clock_wall(), a->run_id, 0, a->name);
+	writer_member_string(&w, "status", a->status);
+	writer_object_end(&w);
+	buffer_byte(&line, '\n');
+	failed = put(s, &line, err);
+	buffer_free(&line);
+	return failed;
+}

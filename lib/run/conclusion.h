@@ -1,0 +1,29 @@
+/*
+ * The conclusion: what an attempt of a run comes to. Drawn from how its workflow
+ * ended and from what its calls came to in the transcript, never from a status that
+ * a shell may have lost. It is what run.completed says, and awf-run's exit status.
+ */
+#ifndef AWF_RUN_CONCLUSION_H
+#define AWF_RUN_CONCLUSION_H
+
+#include "base/error.h"
+#include "run/outcome.h"
+#include "run/supervise.h"
+
+/* Exit codes of a run beside its workflow's own, STATUS_WORK and STATUS_WAITING. */
+enum { CONCLUSION_TIMEOUT = 124, CONCLUSION_FAILED = 125 /* AWF's own failure */ };
+
+struct conclusion {
+	const char *status;           /* success failed cancelled timeout waiting */
+	int exit_code;
+	struct error error;
+	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
+};
+
+/* Reads the outcome (for the caller to free) from the transcript, after supervise(). */
+void conclusion_draw(struct conclusion *c, const struct supervision *s, const char *transcript,
+    struct outcome *outcome);
+/* AWF's own failure comes before all else. */
+void conclusion_fail(struct conclusion *c, const struct error *error);
+
+#endif

@@ -1,0 +1,439 @@
+/*
+ * The calls that wait are read from the transcript, and those lines alone that have come
+ * since are read again under its lock: the append asks a function of ours that refuses, or
+ * fills the event in. The check and the line are one step that way.
+ */
+#include "run/decision.h"
+
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "transcript/blob.h"
+#include "transcript/call.h"
+#include "transcript/transcript.h"
+
+#define LISTED 8 /* calls in a message */
+
+static const struct {
+	const char *word, *command;
+	enum waiting_for about;
+} verdicts[] = {
+	[DECISION_APPROVED] = { "approved", "approve", WAITING_APPROVAL },
+	[DECISION_EDITED] = { "edited", "approve", WAITING_APPROVAL },
+	[DECISION_DENIED] = { "denied", "deny", WAITING_APPROVAL },
+	[DECISION_COMPLETED] = { "completed", "complete", WAITING_COMPLETION },
+	[DECISION_FAILED] = { "failed", "complete", WAITING_COMPLETION },
+	[DECISION_HEARTBEAT] = { "heartbeat", "heartbeat", WAITING_COMPLETION },
+};
+
+const char *
+decision_word(enum decision_verdict verdict)
+{
+	return verdicts[verdict].word;
+}
+
+enum waiting_for
+decision_about(enum decision_verdict verdict)
+{
+	return verdicts[verdict].about;
+}
+
+char *
+decision_maker(void)
+{
+	const char *name = getenv("LOGNAME");
+	uid_t user = getuid();
+	const struct passwd *entry = name != NULL ? getpwnam(name) : NULL;
+
+	if (entry == NULL || entry->pw_uid != user)
+		entry = getpwuid(user);
+	return entry != NULL ? memory_text(entry->pw_name) :
+	    memory_format("uid %lu", (unsigned long)user);
+}
+
+int
+decision_edit(const struct data *original, const char *bytes, size_t len, struct data *edited,
+    struct error *err)
+{
+	struct span was = span_of(original->json.data, original->json.len);
+	bool text = span_type(was) == 's';
+
+	*edited = (struct data){ BUFFER_INIT, false, false };
+	if (text || (data_from_json(edited, bytes, len, err) != 0 && span_type(was) == '0'))
+		data_from_text(edited, bytes, len);
+	else if (edited->json.len == 0)
+		return -1;
+	/* An editor ends the last line, which says nothing. */
+	return edited->base64 != original->base64 || edited->json.len != was.len ||
+	    memcmp(edited->json.data, was.at, was.len) != 0;
+}
+
+void
+decision_error(const struct decision *d, struct error *error)
+{
+	bool denied = d->verdict == DECISION_DENIED;
+
+	error_set(error, denied ? ERROR_DENIED : ERROR_EXIT_STATUS, NULL, "%s by %s%s%s",
+	    decision_word(d->verdict), d->by, d->reason != NULL ? ": " : "",
+	    d->reason != NULL ? d->reason : "");
+}
+
+void
+decision_write(const struct decision *d, struct writer *w)
+{
+	writer_member_string(w, "decision", decision_word(d->verdict));
+	writer_member_string(w, "by", d->by);
+	writer_member_string(w, "reason", d->reason);
+}
+
+void
+decision_write_limits(enum waiting_for what, const char *form, int64_t timeout_ms,
+    struct writer *w)
+{
+	char deadline[CLOCK_TEXT_SIZE];
+
+	writer_member_string(w, "asks", waiting_word(what));
+	writer_member_string(w, "form", form);
+	if (timeout_ms == 0)
+		return;
+	writer_member_integer(w, "timeout_ms", timeout_ms);
+	writer_member_string(w, "deadline", clock_text(clock_wall() + timeout_ms * 1000, deadline));
+}
+
+/* ---- what waits ---- */
+
+int
+undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
+    struct error *err)
+{
+	*u = (struct undecided){ .waits = WAITINGS_INIT };
+	if (reader_open(&u->reader, path, err) != 0)
+		return -1;
+	u->path = memory_text(path);
+	u->blobs = memory_text(blobs);
+	memcpy(u->run_id, run_id, sizeof u->run_id);
+	if (waitings_read(&u->waits, &u->reader, err) != 0) {
+		undecided_close(u);
+		return -1;
+	}
+	if (!u->waits.masked)
+		return 0;
+	undecided_close(u);
+	return error_set(err, ERROR_USAGE, run_id,
+	    "is masked (--mask), so that it cannot be gone on from, nor decided about");
+}
+
+void
+undecided_close(struct undecided *u)
+{
+	if (u->path != NULL)
+		reader_close(&u->reader);
+	waitings_free(&u->waits);
+	free(u->path);
+	free(u->blobs);
+	u->path = u->blobs = NULL;
+}
+
+static bool
+named(const struct waiting *at, const char *path, bool task)
+{
+	if (task)
+		return strcmp(at->task, path) == 0;
+	return strcmp(strchr(path, ':') != NULL ? at->call : at->path, path) == 0;
+}
+
+/* Appends the calls that wait for this; of path alone unless it is NULL. */
+static void
+list_calls(const struct undecided *u, enum waiting_for what, const char *path,
+    struct buffer *out)
+{
+	size_t listed = 0;
+
+	for (size_t i = 0; i < u->waits.count; i++) {
+		const struct waiting *at = &u->waits.list[i];
+
+		if (at->over || at->what != what || (path != NULL && !named(at, path, false)))
+			continue;
+		if (listed++ < LISTED)
+			buffer_format(out, "%s%s", listed > 1 ? ", " : "", at->call);
+	}
+	if (listed > LISTED)
+		buffer_format(out, " and %zu more", listed - LISTED);
+}
+
+/* None waits under this name. */
+static int
+refuse_unknown(const struct undecided *u, const char *path, enum decision_verdict verdict,
+    struct error *err)
+{
+	const char **names = memory_zero(2 * u->waits.count + 1, sizeof *names), *near;
+	struct buffer calls = BUFFER_INIT;
+	size_t count = 0;
+
+	for (size_t i = 0; i < u->waits.count; i++)
+		if (!u->waits.list[i].over) {
+			names[count++] = u->waits.list[i].path;
+			names[count++] = u->waits.list[i].call;
+		}
+	near = text_suggest(path, names);
+	list_calls(u, decision_about(verdict), NULL, &calls);
+	if (calls.len == 0 && u->waits.child[0] != '\0')
+		error_set(err, ERROR_USAGE, path, "no call of run %s itself waits for that, but one of "
+		    "its child run %s", u->run_id, u->waits.child);
+	else if (calls.len == 0)
+		error_set(err, ERROR_USAGE, path, "no call of run %s waits for that", u->run_id);
+	else if (near != NULL)
+		error_set(err, ERROR_USAGE, path,
+		    "no such call waits in run %s (did you mean '%s'?); these do: %s", u->run_id, near,
+		    calls.data);
+	else
+		error_set(err, ERROR_USAGE, path, "no such call waits in run %s; these do: %s",
+		    u->run_id, calls.data);
+	buffer_free(&calls);
+	free(names);
+	return -1;
+}
+
+static int
+refuse_over(const struct waiting *at, struct error *err)
+{
+	return error_set(err, ERROR_BLOCKED, at->call, "waits no more: %s",
+	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
+}
+
+static int
+refuse_several(const struct undecided *u, const char *path, enum waiting_for what,
+    struct error *err)
+{
+	struct buffer calls = BUFFER_INIT;
+
+	list_calls(u, what, path, &calls);
+	error_set(err, ERROR_USAGE, path, "several calls of it wait, name one: %s", calls.data);
+	buffer_free(&calls);
+	return -1;
+}
+
+static int
+refuse_verdict(const struct waiting *at, enum decision_verdict verdict, struct error *err)
+{
+	return error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", at->call,
+	    at->what == WAITING_APPROVAL ? "a decision: say approve or deny" :
+	    "its result: say complete or heartbeat");
+}
+
+const struct waiting *
+undecided_find(const struct undecided *u, const char *path, bool task,
+    enum decision_verdict verdict, struct error *err)
+{
+	const struct waiting *found = NULL, *over = NULL, *other = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < u->waits.count; i++) {
+		const struct waiting *at = &u->waits.list[i];
+
+		if (!named(at, path, task))
+			continue;
+		if (at->over)
+			over = at;
+		else if (at->what != decision_about(verdict))
+			other = at;
+		else if (count++ == 0)
+			found = at;
+	}
+	if (count == 1)
+		return found;
+	if (count > 1)
+		refuse_several(u, path, decision_about(verdict), err);
+	else if (other != NULL)
+		refuse_verdict(other, verdict, err);
+	else if (over != NULL)
+		refuse_over(over, err);
+	else
+		refuse_unknown(u, path, verdict, err);
+	return NULL;
+}
+
+/* ---- what it is about ---- */
+
+static bool
+raw_input(struct span refs)
+{
+	struct span_walk walk;
+	struct span key, ref;
+
+	if (span_type(refs) != 'a')
+		return false;
+	span_walk_begin(&walk, refs);
+	while (span_walk_next(&walk, &key, &ref))
+		if (span_is(span_member(ref, "at"), "/payload/input") &&
+		    span_is(span_member(ref, "encoding"), "raw"))
+			return true;
+	return false;
+}
+
+static int
+take_input(const struct undecided *u, const char *line, size_t len, struct data *data,
+    struct error *err)
+{
+	struct buffer whole = BUFFER_INIT;
+	struct event_view event;
+	struct span input, payload;
+	int failed = blob_inline(u->blobs, line, len, &whole, err);
+
+	*data = (struct data){ BUFFER_INIT, false, false };
+	if (failed == 0 && event_view(whole.data, whole.len, &event) == 0) {
+		payload = event.payload;
+		input = span_member(payload, "input");
+		buffer_append(&data->json, input.at, input.len);
+		data->no_newline = span_true(span_member(payload, "no_newline"));
+	}
+	data->base64 = raw_input(span_member(span_of(line, len), "refs"));
+	if (failed == 0 && data->json.len == 0)
+		failed = error_set(err, ERROR_SCHEMA, u->path, "the call's step.started has no input");
+	buffer_free(&whole);
+	return failed;
+}
+
+int
+undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
+    struct error *err)
+{
+	struct event_view event;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, u->path, err) != 0)
+		return -1;
+	while ((got = reader_next(&r, &line, &len, err)) == 1)
+		if (event_view(line, len, &event) == 0 && event.type == EVENT_STEP_STARTED &&
+		    span_is(event.event_id, at->started))
+			break;
+	if (got == 1)
+		got = take_input(u, line, len, data, err);
+	else if (got == 0)
+		got = error_set(err, ERROR_SCHEMA, u->path, "has no step.started of %s", at->call);
+	reader_close(&r);
+	return got;
+}
+
+/* ---- the decision ---- */
+
+struct deciding {
+	struct undecided *undecided;
+	size_t index;             /* of the wait */
+	const struct decision *decision;
+	struct buffer payload;
+	char parent[ID_SIZE], *path;
+};
+
+static void
+write_approval(const struct waiting *at, const struct decision *d, struct writer *w)
+{
+	writer_key(w, "approval");
+	writer_object(w);
+	decision_write(d, w);
+	writer_member_string(w, "decides", at->end);
+	if (d->verdict == DECISION_HEARTBEAT)
+		decision_write_limits(at->what, at->form, at->timeout_ms, w);
+	writer_object_end(w);
+}
+
+static void
+write_outcome(const struct decision *d, struct writer *w)
+{
+	struct error error = ERROR_INIT;
+
+	if (d->verdict == DECISION_HEARTBEAT)
+		error_set(&error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
+	else if (d->verdict == DECISION_DENIED || d->verdict == DECISION_FAILED)
+		decision_error(d, &error);
+	if (error.code == ERROR_NONE)
+		results_write(&d->results, w);
+	else
+		call_write_error(w, "error", &error);
+}
+
+static void
+write_payload(const struct waiting *at, const struct decision *d, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "name", at->name);
+	writer_member_string(&w, "kind", at->kind);
+	writer_member_string(&w, "call", at->call);
+	write_outcome(d, &w);
+	write_approval(at, d, &w);
+	if (d->seal != NULL)
+		seal_write(&w, d->seal);
+	writer_object_end(&w);
+}
+
+static int
+refuse_late(const struct waiting *at, struct error *err)
+{
+	char deadline[CLOCK_TEXT_SIZE];
+
+	return error_set(err, ERROR_BLOCKED, at->call, "waits no more: its time was over at %s",
+	    clock_text(at->deadline, deadline));
+}
+
+/* Under the lock: whether the call waits still. */
+static int
+decide(void *context, struct event *e, struct error *err)
+{
+	struct deciding *g = context;
+	struct undecided *u = g->undecided;
+	const struct waiting *at;
+
+	if (waitings_read(&u->waits, &u->reader, err) != 0)
+		return -1;
+	at = &u->waits.list[g->index];
+	if (at->over)
+		return refuse_over(at, err);
+	if (at->deadline != 0 && clock_wall() > at->deadline)
+		return refuse_late(at, err);
+	write_payload(at, g->decision, &g->payload);
+	g->path = memory_text(at->path);
+	memcpy(g->parent, at->end, ID_SIZE);
+	e->parent_event_id = g->parent;
+	e->path = g->path;
+	e->iteration = at->iteration;
+	e->payload = span_of(g->payload.data, g->payload.len);
+	return 0;
+}
+
+int
+undecided_decide(struct undecided *u, const struct waiting *at, const struct decision *d,
+    struct error *err)
+{
+	struct deciding g = { .undecided = u, .index = (size_t)(at - u->waits.list), .decision = d };
+	struct binaries binaries = BINARIES_INIT;
+	struct event e = { .type = EVENT_STEP_COMPLETED, .path = "", .seal = d->seal };
+	struct transcript transcript;
+	int failed;
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (transcript_open(&transcript, u->path, u->blobs, u->run_id, err) != 0)
+		return -1;
+	binaries_add_results(&binaries, &d->results);
+	e.raws = binaries.list;
+	e.raw_count = binaries.count;
+	failed = transcript_append_deciding(&transcript, &e, decide, &g, err) != 0 ||
+	    transcript_sync(&transcript, err) != 0;
+	transcript_close(&transcript);
+	binaries_free(&binaries);
+	buffer_free(&g.payload);
+	free(g.path);
+	return failed ? -1 : 0;
+}

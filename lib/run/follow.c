@@ -1,0 +1,482 @@
+/*
+ * A child is read at the line that starts it, by recursion, so that its lines come where they
+ * belong. The watch only wakes: that a run died is found out by its free lock, and by one
+ * more read that brings nothing. The last line of a transcript is looked at first, as an end
+ * may be known there. Ended runs are closed, or descriptors would run out where every run is
+ * followed.
+ */
+#include "run/follow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "run/view.h"
+#include "run/waiting.h"
+#include "transcript/event.h"
+
+#define DEPTH_LIMIT 64u
+/* Ended runs are closed when this many are open: that costs a new watch. */
+#define ENDED_OPEN 16
+
+void
+follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool children)
+{
+	memset(f, 0, sizeof *f);
+	f->callbacks = callbacks;
+	f->children = children;
+	f->watch.fd = -1;
+}
+
+int64_t
+follow_line_number(struct followed *run)
+{
+	char bytes[1 << 16];
+	int64_t to = run->reader.line_start;
+
+	if (run->counted_to > to)
+		run->counted = run->counted_to = 0;
+	while (run->counted_to < to) {
+		int64_t left = to - run->counted_to;
+		ssize_t n = pread(run->reader.fd, bytes,
+		    left < (int64_t)sizeof bytes ? (size_t)left : sizeof bytes, run->counted_to);
+
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			run->counted += bytes[i] == '\n';
+		run->counted_to += n;
+	}
+	return run->counted + 1;
+}
+
+static void
+exit_code_of(struct followed *run, const struct event_view *event)
+{
+	long long code;
+
+	if (span_integer(span_member(event->payload, "exit_code"), &code))
+		run->exit_code = (int)code;
+	else
+		run->exit_code = span_is(span_member(event->payload, "status"), "success") ?
+		    STATUS_OK : STATUS_WORK;
+}
+
+/* A child run that a line starts; run_id "" if it starts none. */
+struct child {
+	char run_id[ID_SIZE];
+	unsigned depth; /* below the run of the line */
+};
+
+/* Takes note of what a line says about its run; *child is set if it starts one. */
+static void
+notice(struct followed *run, const char *line, size_t len, struct child *child)
+{
+	struct event_view event;
+	struct span name;
+	enum event_type type;
+	int64_t seq;
+
+	child->run_id[0] = '\0';
+	if (event_peek(line, len, &seq, &name) != 0)
+		return;
+	type = event_type_from_name(name.at, name.len);
+	if (run->started && type != EVENT_RUN_STARTED && type != EVENT_RUN_COMPLETED &&
+	    type != EVENT_CALL_WORKFLOW_STARTED)
+		return;
+	if (event_view(line, len, &event) != 0)
+		return;
+	run->started = true;
+	if (run->run_id[0] == '\0')
+		event_copy_id(event.run_id, run->run_id);
+	if (type == EVENT_RUN_STARTED) {
+		run->end = RUN_GOING;
+	} else if (type == EVENT_RUN_COMPLETED) {
+		run->end = RUN_COMPLETED;
+		exit_code_of(run, &event);
+	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
+		child->depth = path_depth(event.path) + 1;
+		event_copy_id(event.child_run_id, child->run_id);
+	}
+}
+
+/* Opens the transcript and looks at its last line: an end is known before the
+ * lines that lead there are read, or even if they never are. */
+static int
+open_run(struct follow *f, struct followed *run, struct error *err)
+{
+	struct child child;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&run->reader, run->path, err) != 0)
+		return -1;
+	run->open = run->unread = true;
+	if (f->live && watch_add(&f->watch, run->path, err) != 0)
+		return -1;
+	if (waiting_seek_end(&run->reader, err) != 0)
+		return -1;
+	while ((got = reader_next(&run->reader, &line, &len, err)) == 1)
+		notice(run, line, len, &child);
+	reader_seek(&run->reader, 0);
+	return got < 0 ? -1 : 0;
+}
+
+static struct followed *
+new_run(struct follow *f, const char *path, struct followed *parent, unsigned depth)
+{
+	struct followed *run = memory_zero(1, sizeof *run);
+
+	run->path = memory_text(path);
+	run->parent = parent;
+	run->depth = depth;
+	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
+	return f->runs[f->count++] = run;
+}
+
+static void
+free_run(struct followed *run)
+{
+	if (run->open)
+		reader_close(&run->reader);
+	free(run->path);
+	free(run);
+}
+
+struct followed *
+follow_add(struct follow *f, const char *path, const char run_id[ID_SIZE], struct error *err)
+{
+	struct followed *run = new_run(f, path, NULL, 0);
+
+	memcpy(run->run_id, run_id, sizeof run->run_id);
+	if (open_run(f, run, err) == 0)
+		return run;
+	f->count--;
+	free_run(run);
+	return NULL;
+}
+
+void
+follow_live(struct follow *f)
+{
+	f->live = true;
+	f->since = clock_wall();
+	watch_open(&f->watch);
+}
+
+static struct followed *
+find_run(const struct follow *f, const char *run_id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (strcmp(f->runs[i]->run_id, run_id) == 0)
+			return f->runs[i];
+	return NULL;
+}
+
+/* The child's transcript lies beside its parent's. NULL: there is none, it is taken
+ * in already, or it lies too deep. */
+static struct followed *
+add_child(struct follow *f, struct followed *parent, const struct child *child,
+    struct error *err)
+{
+	char *directory, *name, *path;
+	struct followed *run;
+
+	if (child->run_id[0] == '\0' || parent->depth >= DEPTH_LIMIT || find_run(f, child->run_id))
+		return NULL;
+	directory = path_directory(parent->path);
+	name = memory_format("%s.jsonl", child->run_id);
+	path = path_join(directory, name);
+	run = new_run(f, path, parent, parent->depth + child->depth);
+	memcpy(run->run_id, child->run_id, sizeof run->run_id);
+	/* A name that appears there later wakes us up; a fault is met when reading. */
+	if (f->live)
+		watch_add(&f->watch, directory, err);
+	free(path);
+	free(name);
+	free(directory);
+	return run;
+}
+
+/* The run ended without a run.completed. */
+static void
+ended_badly(struct follow *f, struct followed *run, enum run_end end)
+{
+	struct error warning;
+
+	run->end = end;
+	if (end == RUN_MISSING)
+		error_set(&warning, ERROR_SYSTEM, run->path, "child run has no transcript");
+	else
+		error_set(&warning, ERROR_INTERRUPTED, run->run_id, "run died");
+	f->callbacks->warn(f->callbacks->context, &warning);
+}
+
+/* 1: open; 0: not there (yet). */
+static int
+try_open(struct follow *f, struct followed *run, struct error *err)
+{
+	if (run->open)
+		return 1;
+	if (run->end == RUN_MISSING || run->parked)
+		return 0;
+	if (access(run->path, F_OK) == 0 || errno != ENOENT)
+		return open_run(f, run, err) == 0 ? 1 : -1;
+	if (!f->live || run->parent->end != RUN_GOING)
+		ended_badly(f, run, RUN_MISSING);
+	return 0;
+}
+
+static int
+read_run(struct follow *f, struct followed *run, struct error *err)
+{
+	struct child named;
+	const char *line;
+	size_t len;
+	int got = try_open(f, run, err);
+
+	if (got <= 0)
+		return got;
+	while ((got = reader_next(&run->reader, &line, &len, err)) == 1) {
+		struct followed *child;
+
+		notice(run, line, len, &named);
+		if (f->callbacks->line(f->callbacks->context, run, line, len, err) != 0)
+			return -1;
+		child = f->children ? add_child(f, run, &named, err) : NULL;
+		if (child && read_run(f, child, err) != 0)
+			return -1;
+	}
+	run->unread = false;
+	return got;
+}
+
+int
+follow_read(struct follow *f, struct error *err)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (read_run(f, f->runs[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+int
+follow_passed_over(struct follow *f, struct followed *run, struct error *err)
+{
+	int64_t position = run->reader.position;
+	struct child named;
+	const char *line;
+	size_t len;
+	int got = 1;
+
+	reader_seek(&run->reader, 0);
+	while (run->reader.position < position &&
+	    (got = reader_next(&run->reader, &line, &len, err)) == 1) {
+		struct followed *child;
+
+		notice(run, line, len, &named);
+		child = add_child(f, run, &named, err);
+		if (!child || (got = try_open(f, child, err)) == 0)
+			continue;
+		if (got < 0 || reader_seek_last(&child->reader, 0, err) != 0 ||
+		    follow_passed_over(f, child, err) != 0)
+			return -1;
+	}
+	reader_seek(&run->reader, position);
+	return got < 0 ? -1 : 0;
+}
+
+int
+follow_check(struct follow *f, struct error *err)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		struct followed *run = f->runs[i];
+		int64_t position = run->reader.position;
+
+		if (!run->open || run->end != RUN_GOING || transcript_alive(run->path, run->run_id))
+			continue;
+		if (read_run(f, run, err) != 0)
+			return -1;
+		if (run->end == RUN_GOING && run->reader.position == position)
+			ended_badly(f, run, RUN_DIED);
+	}
+	return 0;
+}
+
+bool
+follow_over(const struct follow *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->runs[i]->end == RUN_GOING)
+			return false;
+	return true;
+}
+
+/* Watches cannot be dropped one by one, so all are made anew. */
+static int
+watch_again(struct follow *f, struct error *err)
+{
+	watch_close(&f->watch);
+	watch_open(&f->watch);
+	if (f->latest_directory && watch_add(&f->watch, f->latest_directory, err) != 0)
+		return -1;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->runs[i]->open && watch_add(&f->watch, f->runs[i]->path, err) != 0)
+			return -1;
+	return 0;
+}
+
+/* Closes runs that have ended, and were read to there; their places are remembered, as a run
+ * may be resumed. */
+static int
+park_ended(struct follow *f, struct error *err)
+{
+	size_t ended = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		ended += f->runs[i]->open && !f->runs[i]->unread && f->runs[i]->end != RUN_GOING;
+	if (ended < ENDED_OPEN)
+		return 0;
+	for (size_t i = 0; i < f->count; i++) {
+		struct followed *run = f->runs[i];
+
+		if (!run->open || run->unread || run->end == RUN_GOING)
+			continue;
+		run->parked = true;
+		run->position = run->reader.position;
+		run->open = false;
+		reader_close(&run->reader);
+	}
+	return watch_again(f, err);
+}
+
+/* A run that became the latest: a new one, or one that goes on after its end. NULL
+ * with *err. */
+static struct followed *
+take_latest(struct follow *f, const struct run_ref *ref, struct error *err)
+{
+	struct followed *run = find_run(f, ref->run_id);
+
+	if (park_ended(f, err) != 0)
+		return NULL;
+	if (!run)
+		return follow_add(f, ref->path, ref->run_id, err);
+	run->parked = false;
+	if (open_run(f, run, err) != 0)
+		return NULL;
+	reader_seek(&run->reader, run->position);
+	return run;
+}
+
+/* Whether the run is nobody's child, going by its first line. */
+static bool
+is_top_level(const char *path)
+{
+	struct event_view event;
+	struct reader reader;
+	struct error none;
+	const char *line;
+	size_t len;
+	bool top;
+
+	if (reader_open(&reader, path, &none) != 0)
+		return false;
+	top = reader_next(&reader, &line, &len, &none) == 1 &&
+	    event_view(line, len, &event) == 0 && event.parent_run_id.at == NULL;
+	reader_close(&reader);
+	return top;
+}
+
+/* µs: by how much the first line of a run may come later than that of a run that started
+ * after it. */
+#define LATE 10000000
+
+/* Takes in runs that started since the last look, the oldest first, but for the one that is
+ * the latest now: where that stands among them is not known before it has a line. */
+static int
+take_missed(struct follow *f, const struct storage *s, const char *latest, struct error *err)
+{
+	struct run_entry *entries;
+	int64_t since = f->since;
+	size_t count;
+	int failed = 0;
+
+	if (storage_list(s, &entries, &count, err) != 0)
+		return -1;
+	while (count > 0 && !failed) {
+		struct run_entry *entry = &entries[--count];
+		char *path = storage_transcript(s, entry->run_id);
+
+		if (entry->started > since && strcmp(entry->run_id, latest) != 0 &&
+		    !find_run(f, entry->run_id) && is_top_level(path)) {
+			failed = follow_add(f, path, entry->run_id, err) == NULL;
+			if (entry->started - LATE > f->since)
+				f->since = entry->started - LATE;
+		}
+		free(path);
+	}
+	free(entries);
+	return failed ? -1 : 0;
+}
+
+bool
+follow_find_latest(const struct storage *s, struct run_ref *ref)
+{
+	struct error none_yet;
+
+	if (storage_resolve(s, NULL, ref, &none_yet) != 0)
+		return false;
+	if (access(ref->path, F_OK) == 0)
+		return true;
+	run_ref_free(ref);
+	return false;
+}
+
+int
+follow_latest(struct follow *f, const struct storage *s, struct followed **run,
+    struct error *err)
+{
+	const struct followed *known;
+	struct run_ref ref;
+	int failed = 0;
+
+	*run = NULL;
+	if (!f->latest_directory) {
+		f->latest_directory = memory_text(s->root);
+		if (watch_add(&f->watch, s->root, err) != 0)
+			return -1;
+	}
+	if (!follow_find_latest(s, &ref))
+		return 0;
+	known = find_run(f, ref.run_id);
+	if (!known && f->every)
+		failed = take_missed(f, s, ref.run_id, err);
+	if (!failed && (!known || known->parked))
+		failed = (*run = take_latest(f, &ref, err)) == NULL;
+	run_ref_free(&ref);
+	return failed ? -1 : 0;
+}
+
+const struct followed *
+follow_root(const struct followed *run)
+{
+	while (run->parent)
+		run = run->parent;
+	return run;
+}
+
+void
+follow_end(struct follow *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		free_run(f->runs[i]);
+	free(f->runs);
+	free(f->latest_directory);
+	if (f->live)
+		watch_close(&f->watch);
+}

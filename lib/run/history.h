@@ -1,0 +1,123 @@
+/*
+ * History: the recorded calls of a run, looked up by the calls of another attempt of
+ * it (resume), of a run that forked from it, or of its replay.
+ *
+ * It is built once, by whoever starts the attempt, in time linear in the recording,
+ * as an index file in the run directory: fixed-size records sorted by what a call is
+ * looked up by, with the places of its lines. awf-step maps it, finds its record by
+ * bisection, marks it as claimed there, and reads the lines of that call alone.
+ *
+ *   key     the enclosing call (the recorded one that the enclosing call claimed, by
+ *           the event id of its first step.started; "" at top level), name; of a round
+ *           and a branch, and in a replay, the item
+ *   guard   the digests of input and definition
+ *
+ * Of the calls of a key that are not yet claimed, the one with the same guard is taken: of
+ * those that the last try of the call around them made, then of those of earlier tries; the
+ * nearest item, for those of a stream may come at other positions than before, and of these
+ * the lowest occurrence. A call recorded in several attempts counts once, as its
+ * latest: who claims it (step.started, claims) stands for it. For a resume and a fork
+ * what never began its work (skipped because something before it failed, waiting, no
+ * input) is no record, unless calls were made in it; for a replay every call of the
+ * last attempt is one, and no other.
+ *
+ * A failure that the run went on from (history_caught.c) stands as a result does.
+ *
+ * What the code relies on:
+ *   - A mark is set by compare-and-swap in the shared mapping, so two processes never
+ *     claim the same; it tells its process until the claim is recorded, and counts
+ *     for nothing if that has died before.
+ *   - The index lies in the run directory and goes with it; the transcript alone says
+ *     what was claimed, and the next history is built from that.
+ *   - A call that claimed none has no recorded calls in it. $AWF_CLAIMED, which awf-step
+ *     sets for its body, names the enclosing call's root to the processes in it.
+ */
+#ifndef AWF_RUN_HISTORY_H
+#define AWF_RUN_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "run/recall.h"
+
+#define HISTORY_FILE "history" /* in the run directory */
+
+/* An effect that was begun and whose end is not known. */
+struct history_doubt {
+	char *call;                  /* chain of the call of the step */
+	char *tool;                  /* of an agent or operation; NULL: the command itself */
+	char *what;                  /* the command, or the tool's arguments, cut */
+	const char *why;             /* "cut off", or the code of the error that ended it */
+	char timestamp[CLOCK_TEXT_SIZE];
+	char run_id[ID_SIZE];        /* of the child run that it is in; "": of none */
+	enum recall_decision decided;
+};
+
+/* A child run that did not succeed, as far as its parent knows. */
+struct history_child {
+	char *call, *path;
+	char run_id[ID_SIZE];
+	bool excused;                /* it failed, and its parent went on from that */
+	bool forked;                 /* it is of what the run was forked from, and will be too */
+};
+
+struct history_source {
+	const char *path;            /* of the transcript */
+	const char *blobs;           /* directory */
+	const char *left_out;        /* PATH that the fork from it left out, with what it
+	                                caused, in older sources too; NULL: nothing */
+};
+
+struct history_spec {
+	enum recall_mode mode;
+	struct history_source own;   /* the run's own transcript, or the one to replay; path
+	                                NULL: a fork's first attempt */
+	/* What the run was forked from, what that was forked from …: oldest first. */
+	const struct history_source *others;
+	size_t other_count;
+	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+	/* Of a child run: what stands before its calls where the user names them, which is to
+	 * whoever resumes the outermost run; ends with a slash. NULL: nothing. */
+	const char *prefix;
+	bool excused;                /* history_child.excused: what failed at its top stands */
+};
+
+struct history_summary {
+	int64_t calls;               /* records */
+	struct history_doubt *doubts;
+	size_t doubt_count;
+	struct history_child *children;
+	size_t child_count;
+	int attempts;                /* in own */
+	char status[16];             /* of own's last run.completed, "" if it has none */
+};
+
+/* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */
+const char *path_inside(const char *path, const char *call, const char *call_path);
+
+/* Builds the index at path (0600, O_EXCL). ERROR_USAGE for a PATH in redo, skip or
+ * left_out that no recorded call has (one inside of a child run is that run's to check);
+ * ERROR_SCHEMA if the transcript is not what it should be; ERROR_SYSTEM. path NULL: the
+ * summary alone. *summary is to be freed either way. */
+int history_build(const char *path, const struct history_spec *spec,
+    struct history_summary *summary, struct error *err);
+void history_summary_free(struct history_summary *summary);
+
+struct history;
+
+/* Opens the history of a run directory; *h is NULL if it has none. */
+int history_open(struct history **h, const char *run_directory, struct error *err);
+/* How many calls were made anew while recorded ones of the same name that had succeeded were
+ * not used; text: which, and what is another. */
+int64_t history_unused(const struct history *h, struct buffer *text);
+/* spec.prefix; "". */
+const char *history_prefix(const struct history *h);
+/* What a step asks it. */
+struct recall history_recall(struct history *h);
+void history_close(struct history *h);
+
+#endif

@@ -1,0 +1,244 @@
+/*
+ * Names are kept in two halves, so that memory has a limit: as soon as the recent one is
+ * full it becomes the one before, which is forgotten. From a file, nothing is kept: it is
+ * read up to twice, for the call's start, and for the result that its data is.
+ */
+#include "run/item_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "run/results.h"
+#include "transcript/filter.h"
+#include "transcript/reader.h"
+
+#define COLUMNS 40
+#define BYTES ((size_t)240) /* of marks without a column of their own there may be any number */
+#define KEPT ((size_t)4096) /* in each half */
+
+void
+item_name(struct span data, struct buffer *out)
+{
+	size_t len = data.len;
+
+	if (data.at == NULL || span_type(data) == '0')
+		return;
+	if (len > BYTES)
+		len = utf8_whole(data.at, BYTES);
+	buffer_text(out, " (");
+	text_visible(out, data.at, len, COLUMNS);
+	if (len < data.len && !text_ends(buffer_string(out), "…"))
+		buffer_text(out, "…");
+	buffer_byte(out, ')');
+}
+
+/* Appends the name of what a call gave, if it ended well with one value. */
+static void
+name_result(const struct event_view *event, struct buffer *out)
+{
+	struct span payload = event->payload, value;
+	struct buffer text = BUFFER_INIT;
+	char *pointer;
+
+	if (member_set(span_member(payload, "error")) || member_set(span_member(payload, "skipped")))
+		return;
+	pointer = memory_format("/%s", result_member(payload));
+	value = pointer_find(payload, pointer);
+	free(pointer);
+	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
+		result_lines(value, &text, &value);
+	item_name(value, out);
+	buffer_free(&text);
+}
+
+static bool
+begins_call(enum event_type type)
+{
+	return type == EVENT_STEP_STARTED;
+}
+
+static bool
+ends_call(enum event_type type)
+{
+	return type == EVENT_STEP_COMPLETED || type == EVENT_CALL_WORKFLOW_COMPLETED;
+}
+
+/* ---- names from a file ---- */
+
+/* What the start of a call says of its item. */
+struct beginning {
+	const char *call;
+	struct buffer *name;
+	char parent[ID_SIZE]; /* event whose result is the data; "" */
+};
+
+static void
+read_beginning(struct beginning *b, const struct event_view *event)
+{
+	struct span input;
+
+	if (!begins_call(event->type) || !span_is(span_member(event->payload, "call"), b->call))
+		return;
+	input = span_member(event->payload, "input");
+	buffer_clear(b->name);
+	b->parent[0] = '\0';
+	if (input.at != NULL)
+		item_name(input, b->name);
+	else
+		span_copy(event->parent_event_id, b->parent, sizeof b->parent);
+}
+
+static void
+read_parent(struct beginning *b, const struct event_view *event)
+{
+	if (ends_call(event->type) && span_is(event->event_id, b->parent))
+		name_result(event, b->name);
+}
+
+static void
+read_events(const char *path, struct beginning *b,
+    void (*take)(struct beginning *, const struct event_view *))
+{
+	struct error ignored = ERROR_INIT;
+	struct event_view event;
+	struct reader r;
+	const char *line;
+	size_t len;
+
+	if (reader_open(&r, path, &ignored) != 0)
+		return;
+	while (reader_next(&r, &line, &len, &ignored) == 1)
+		if (event_view(line, len, &event) == 0)
+			take(b, &event);
+	reader_close(&r);
+}
+
+void
+item_name_find(const char *path, const char *call, struct buffer *out)
+{
+	struct buffer name = BUFFER_INIT;
+	struct beginning b = { .call = call, .name = &name };
+
+	read_events(path, &b, read_beginning);
+	if (b.parent[0] != '\0')
+		read_events(path, &b, read_parent);
+	buffer_append(out, buffer_string(&name), name.len);
+	buffer_free(&name);
+}
+
+/* ---- names that are remembered ---- */
+
+static void
+forget(struct item_names_kept *kept)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		free(kept->texts[i]);
+	free(kept->texts);
+	map_free(&kept->places);
+	*kept = (struct item_names_kept){ .places = MAP_INIT };
+}
+
+static void
+remember(struct item_names *names, struct span key, const char *text)
+{
+	struct item_names_kept *recent = &names->recent;
+
+	if (recent->count == KEPT) {
+		forget(&names->before);
+		names->before = *recent;
+		*recent = (struct item_names_kept){ .places = MAP_INIT };
+	}
+	if (recent->texts == NULL)
+		recent->texts = memory_array(NULL, KEPT, sizeof *recent->texts);
+	map_put(&recent->places, key.at, key.len, recent->count);
+	recent->texts[recent->count++] = memory_text(text);
+}
+
+static const char *
+recalled(const struct item_names *names, struct span key)
+{
+	const struct item_names_kept *halves[] = { &names->recent, &names->before };
+
+	for (size_t i = 0; key.at != NULL && i < sizeof halves / sizeof *halves; i++) {
+		const size_t *place = map_get(&halves[i]->places, key.at, key.len);
+
+		if (place != NULL)
+			return halves[i]->texts[*place];
+	}
+	return "";
+}
+
+/* A call's id is its own within its run alone. */
+static struct span
+call_key(const struct event_view *event, struct buffer *out)
+{
+	struct span call = span_member(event->payload, "call");
+
+	if (call.at == NULL || event->run_id.at == NULL)
+		return span_of(NULL, 0);
+	buffer_append(out, event->run_id.at, event->run_id.len);
+	buffer_append(out, call.at, call.len);
+	return span_of(out->data, out->len);
+}
+
+static void
+note_beginning(struct item_names *names, const struct event_view *event)
+{
+	struct span input = span_member(event->payload, "input"), key;
+	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
+
+	if (input.at != NULL)
+		item_name(input, &name);
+	else
+		buffer_text(&name, recalled(names, event->parent_event_id));
+	key = call_key(event, &text);
+	if (name.len > 0 && key.at != NULL)
+		remember(names, key, buffer_string(&name));
+	buffer_free(&text);
+	buffer_free(&name);
+}
+
+static void
+note_result(struct item_names *names, const struct event_view *event)
+{
+	struct buffer name = BUFFER_INIT;
+
+	name_result(event, &name);
+	if (name.len > 0 && event->event_id.at != NULL)
+		remember(names, event->event_id, buffer_string(&name));
+	buffer_free(&name);
+}
+
+bool
+item_names_concern(enum event_type type)
+{
+	return begins_call(type) || ends_call(type);
+}
+
+void
+item_names_note(struct item_names *names, const struct event_view *event)
+{
+	if (begins_call(event->type) && event->iteration > 0)
+		note_beginning(names, event);
+	else if (ends_call(event->type))
+		note_result(names, event);
+}
+
+const char *
+item_names_find(struct item_names *names, const struct event_view *event)
+{
+	struct buffer text = BUFFER_INIT;
+	const char *name = recalled(names, call_key(event, &text));
+
+	buffer_free(&text);
+	return name;
+}
+
+void
+item_names_free(struct item_names *names)
+{
+	forget(&names->recent);
+	forget(&names->before);
+}

@@ -1,0 +1,325 @@
+#include "run/listing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/count.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "run/queue.h"
+#include "run/view.h"
+
+#define ID_SHOWN 8
+#define NAME_WIDTH 32
+#define COST_WIDTH 9
+#define QUEUED "queued"
+#define BOLD "\033[1m"
+#define RESET "\033[0m"
+
+static bool
+wanted(const struct summary *run, const struct listing_spec *spec)
+{
+	return (spec->children || !run->child) &&
+	    (!spec->status || strcmp(run->status, spec->status) == 0) &&
+	    globs_match(spec->names, run->name);
+}
+
+/* What the transcript at path, of a run that is listed, says that it cost. */
+static int64_t
+read_cost(const struct listing_spec *spec, const char *path)
+{
+	struct error warning;
+
+	cost_restart(spec->cost);
+	if (cost_read(spec->cost, path, &warning) == 0)
+		return cost_sum(spec->cost);
+	spec->warn(&warning);
+	return COST_UNKNOWN;
+}
+
+/* Whether the run is being removed, or has not begun yet; maybe it never will. */
+static bool
+not_there(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
+}
+
+static void
+add_run(struct listing *l, const struct summary *run)
+{
+	l->runs = memory_array(l->runs, l->count + 1, sizeof *l->runs);
+	l->runs[l->count++] = *run;
+}
+
+/* Those that wait for their turn, and have no transcript yet; who came last first. */
+struct queue_list {
+	struct queued *list; /* name NULL: it is not to be added (any more) */
+	size_t count, next;
+};
+
+/* Milliseconds so far. */
+static int64_t
+waited(const struct queued *waiting)
+{
+	int64_t now = clock_wall();
+
+	return now > waiting->came ? (now - waiting->came) / 1000 : 0;
+}
+
+/* The runs that came after a time, as far as they are wanted. */
+static void
+add_queued(struct listing *l, const struct listing_spec *spec, struct queue_list *queue,
+    int64_t since)
+{
+	for (; queue->next < queue->count && queue->list[queue->next].came >= since &&
+	    l->count < spec->count; queue->next++) {
+		struct queued *waiting = &queue->list[queue->next];
+		struct summary run = { .status = QUEUED, .child = waiting->child,
+			.started = waiting->came, .ended = waiting->came, .exit_code = -1 };
+
+		if (waiting->name == NULL)
+			continue;
+		run.duration_ms = waited(waiting);
+		memcpy(run.run_id, waiting->run_id, sizeof run.run_id);
+		run.name = waiting->name;
+		if (!wanted(&run, spec))
+			continue;
+		waiting->name = NULL;
+		add_run(l, &run);
+	}
+}
+
+/* The run with this id if it waits. */
+static struct queued *
+find_queued(const struct queue_list *queue, const char *run_id)
+{
+	for (size_t i = 0; i < queue->count; i++)
+		if (strcmp(queue->list[i].run_id, run_id) == 0)
+			return &queue->list[i];
+	return NULL;
+}
+
+/* A run that waits to go on has a transcript, and stands where it began. */
+static void
+pass_over_begun(struct queue_list *queue, const struct run_entry *entries, size_t count)
+{
+	for (size_t i = 0; queue->count > 0 && i < count; i++) {
+		struct queued *waiting = find_queued(queue, entries[i].run_id);
+
+		if (waiting == NULL)
+			continue;
+		free(waiting->name);
+		waiting->name = NULL;
+	}
+}
+
+static void
+read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+    const struct queue_list *queue, const char *run_id)
+{
+	char *path = storage_transcript(s, run_id);
+	const struct queued *waiting = find_queued(queue, run_id);
+	struct summary run;
+	struct error warning;
+
+	if (summary_read(&run, path, &warning) != 0) {
+		if (!not_there(path))
+			spec->warn(&warning);
+		free(path);
+		return;
+	}
+	if (waiting != NULL && strcmp(run.status, "running") != 0) {
+		snprintf(run.status, sizeof run.status, QUEUED);
+		run.duration_ms = waited(waiting);
+		run.exit_code = -1;
+	}
+	if (wanted(&run, spec)) {
+		if (l->costs)
+			run.cost = read_cost(spec, path);
+		add_run(l, &run);
+	} else {
+		summary_free(&run);
+	}
+	free(path);
+}
+
+int
+listing_read(struct listing *l, const struct storage *s, const struct listing_spec *spec,
+    struct error *err)
+{
+	struct queue_list queue = { NULL, 0, 0 };
+	struct run_entry *entries;
+	size_t count;
+
+	*l = (struct listing){ .costs = spec->cost != NULL };
+	if (queued_list(s, &queue.list, &queue.count, err) != 0 ||
+	    storage_list(s, &entries, &count, err) != 0) {
+		queued_free(queue.list, queue.count);
+		return -1;
+	}
+	pass_over_begun(&queue, entries, count);
+	for (size_t i = 0; i < count && entries[i].started >= spec->since; i++) {
+		add_queued(l, spec, &queue, entries[i].started);
+		if (l->count >= spec->count)
+			break;
+		read_run(l, s, spec, &queue, entries[i].run_id);
+	}
+	add_queued(l, spec, &queue, spec->since);
+	free(entries);
+	queued_free(queue.list, queue.count);
+	return 0;
+}
+
+/* Appends text in a column: as wide as that, or wider by one blank. */
+static void
+add_column(struct buffer *out, const char *text, size_t columns, size_t width)
+{
+	buffer_text(out, text);
+	buffer_format(out, "%*s", (int)(columns < width ? width - columns + 2 : 2), "");
+}
+
+/* Columns of text that text_visible() made: its characters, near enough for
+ * aligning. */
+static size_t
+columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text != '\0'; text++)
+		columns += ((unsigned char)*text & 0xc0) != 0x80;
+	return columns;
+}
+
+static char *
+name_text(const struct summary *run)
+{
+	struct buffer text = BUFFER_INIT;
+
+	text_visible(&text, run->name, strlen(run->name), NAME_WIDTH);
+	return buffer_take(&text);
+}
+
+static const char *
+status_colour(const char *status)
+{
+	static const struct { const char *status, *colour; } table[] = {
+		{ "success", "\033[32m" }, { "running", "\033[36m" }, { "waiting", "\033[33m" },
+		{ QUEUED, "\033[33m" },
+	};
+
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (strcmp(table[i].status, status) == 0)
+			return table[i].colour;
+	return "\033[31m";
+}
+
+static void
+add_row(struct buffer *out, const struct summary *run, size_t name_width, bool colour)
+{
+	char *name = name_text(run);
+	char text[64];
+	time_t seconds = (time_t)(run->started / 1000000);
+	struct tm local;
+
+	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
+	add_column(out, name, columns_of(name), name_width);
+	buffer_format(out, "%s%-9s%s  ", colour ? status_colour(run->status) : "", run->status,
+	    colour ? RESET : "");
+	localtime_r(&seconds, &local);
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local);
+	buffer_format(out, "%s  ", text);
+	buffer_format(out, "%8s  ", duration_text(run->duration_ms, text, sizeof text));
+	buffer_format(out, "%6s  ", count_text(run->calls, text, sizeof text));
+	buffer_format(out, "%6s",
+	    count_text(count_add(run->input_tokens, run->output_tokens), text, sizeof text));
+	free(name);
+}
+
+static void
+add_cost(struct buffer *out, const struct summary *run)
+{
+	char text[MONEY_SIZE];
+
+	buffer_format(out, "  %*s", COST_WIDTH,
+	    run->cost == COST_UNKNOWN ? "?" : money_text(run->cost, text));
+}
+
+static void
+add_head(const struct listing *l, size_t name_width, bool colour, struct buffer *out)
+{
+	buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s", colour ? BOLD : "", ID_SHOWN,
+	    "RUN", (int)name_width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS", "TOKENS");
+	if (l->costs)
+		buffer_format(out, "  %*s", COST_WIDTH, "COST");
+	buffer_format(out, "%s\n", colour ? RESET : "");
+}
+
+void
+listing_table(const struct listing *l, bool head, bool colour, struct buffer *out)
+{
+	size_t width = strlen("NAME");
+
+	for (size_t i = 0; i < l->count; i++) {
+		char *name = name_text(&l->runs[i]);
+		size_t columns = columns_of(name);
+
+		width = columns > width ? columns : width;
+		free(name);
+	}
+	if (head)
+		add_head(l, width, colour, out);
+	for (size_t i = 0; i < l->count; i++) {
+		add_row(out, &l->runs[i], width, colour);
+		if (l->costs)
+			add_cost(out, &l->runs[i]);
+		buffer_byte(out, '\n');
+	}
+}
+
+void
+listing_json(const struct listing *l, struct buffer *out)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct summary *run = &l->runs[i];
+		char text[CLOCK_TEXT_SIZE];
+		struct writer w;
+
+		writer_begin(&w, out);
+		writer_object(&w);
+		writer_member_string(&w, "run_id", run->run_id);
+		writer_member_string(&w, "name", run->name);
+		writer_member_string(&w, "status", run->status);
+		writer_member_bool(&w, "child", run->child);
+		writer_member_string(&w, "started", clock_text(run->started, text));
+		writer_member_integer(&w, "duration_ms", run->duration_ms);
+		writer_key(&w, "exit_code");
+		if (run->exit_code >= 0)
+			writer_integer(&w, run->exit_code);
+		else
+			writer_null(&w);
+		writer_member_integer(&w, "calls", run->calls);
+		writer_member_integer(&w, "input_tokens", run->input_tokens);
+		writer_member_integer(&w, "output_tokens", run->output_tokens);
+		if (l->costs)
+			cost_write(&w, run->cost);
+		writer_object_end(&w);
+		buffer_byte(out, '\n');
+	}
+}
+
+void
+listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		summary_free(&l->runs[i]);
+	free(l->runs);
+	*l = (struct listing){ .runs = NULL };
+}

@@ -1,0 +1,62 @@
+/*
+ * The filter of awf-run --mask: a shell command that masks secrets in events, see
+ * transcript/masking.h for what it is given and may answer.
+ *
+ * What the code relies on, and keeps:
+ *   - Each process that appends to the transcript has a filter of its own, started
+ *     with its first event; a child made by fork() starts another.
+ *   - One line goes in, one comes out, before anything else is done. A filter that
+ *     ends, is late or writes more is killed, and every later event of the process
+ *     fails: nothing is written unmasked.
+ *   - The filter outlives the signals that cancel a run, so that the end of what was
+ *     cancelled can still be masked: they are ignored in it, it has a process group of
+ *     its own, and it is spared when descendants are ended. It ends at the end of its
+ *     input.
+ *   - Its command is in the environment of the run's processes, never in the storage.
+ *     The directory of the run has a mark of it (run/run.h).
+ */
+#ifndef AWF_RUN_MASK_H
+#define AWF_RUN_MASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "proc/environment.h"
+#include "proc/process.h"
+#include "run/run.h"
+#include "transcript/masking.h"
+
+#define MASK_COMMAND "AWF_MASK"
+#define MASK_DIRECTORY "AWF_MASK_DIR"
+
+struct mask {
+	struct masking masking;  /* for run_create(); the run's then */
+	char *command;           /* NULL: there is no filter */
+	char *directory;         /* where it runs: where awf-run was started */
+	char *program;           /* both */
+	struct environment environment;
+	struct process process;
+	pid_t owner;             /* who started it; 0: nobody */
+	struct buffer answers;   /* bytes read and not yet taken */
+	struct error broken;     /* why nothing passes any more; ERROR_NONE: it works */
+};
+
+/* Takes the filter of a new run: command, else $AWF_MASK (NULL or "": none). A first word
+ * NAME for which there is an awf-mask-NAME in AWF's own directory means that. Inside
+ * a run that is masked there is its filter and no other. ERROR_USAGE, ERROR_SYSTEM;
+ * m can be freed whatever the result. */
+int mask_open(struct mask *m, const char *command, struct error *err);
+/* Gives a run that was entered its filter, if it has one. */
+int mask_join(struct mask *m, struct run *run, struct error *err);
+/* What the filter finds in its environment, instead of this process's. */
+void mask_environment(struct mask *m, const struct environment *e);
+/* The variables by which the processes of the run know its filter. */
+void mask_export(const struct mask *m, struct environment *e);
+/* For run_spec; NULL: there is no filter. */
+struct masking *mask_masking(struct mask *m);
+void mask_free(struct mask *m);
+
+#endif

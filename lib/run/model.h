@@ -1,0 +1,166 @@
+/*
+ * The model of a run: what its transcript tells, as a tree of calls that grows while the
+ * file grows. It is fed line by line, from the first one on, whether the run lives or ended
+ * long ago. Who wants to know something of a run asks its model: where an event stands (a
+ * projection, the outline), what failed (run/outcome.h), what the run did and used.
+ *
+ * What it keeps, and what its users rely on:
+ *   - Feeding the beginning and then the rest is feeding the whole.
+ *   - Neither the clock nor who is alive is part of it: that is for who asks.
+ *   - It folds what was recorded. Whether a failure counts is found out when that is asked.
+ *   - Of payloads it keeps what calls are known and judged by; texts that only people read
+ *     stand in the file, at the places that it keeps.
+ *   - A call stays where it is in memory, with its number, until it is forgotten.
+ *   - An event whose cause is not known belongs to no call.
+ *
+ * How much it keeps is its level. MODEL_OPEN is for what still matters of the attempt that
+ * is the last so far: calls that are open, failed or wait, and what these are in. Its memory
+ * is that of these alone. MODEL_EVENTS has every call, and knows of every event which call it
+ * is of, in some 50 bytes each.
+ */
+#ifndef AWF_RUN_MODEL_H
+#define AWF_RUN_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "run/event_index.h"
+#include "run/waiting.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+
+enum model_level { MODEL_OPEN, MODEL_EVENTS };
+
+/* What a call has come to, as its end says. */
+enum call_state {
+	CALL_OPEN,
+	CALL_SUCCEEDED,
+	CALL_FAILED,
+	CALL_SKIPPED,
+	CALL_CLOSED,   /* nobody read its output any more: neither a success nor a failure */
+	CALL_WAITING
+};
+
+/* A call of a step, of a workflow or of a phase of an agent, in one attempt. Texts that are
+ * not there are NULL, unless it is said otherwise; those that are const are the model's. */
+struct model_call {
+	size_t number;                /* among the calls of the run, from 0 */
+	char *id;                     /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */
+	struct uuid start;            /* event of its start */
+	char event_id[ID_SIZE];       /* the same as text */
+	char child_run_id[ID_SIZE];   /* "" if it has none */
+	const char *name, *kind;      /* "" */
+	const char *tool;
+	const char *agent, *provider, *model; /* that work on it, or ended it */
+	int64_t started;              /* µs since 1970 */
+	struct event_place begin, end; /* its two lines */
+
+	/* The tree. What a call is in began before it. */
+	struct model_call *around;    /* NULL: the run, or one that is not known (any more) */
+	struct model_call *first_inside, *last_inside; /* calls in it, in their order */
+	struct model_call *beside, *beside_before;
+	struct model_call *next, *previous; /* in the order of all calls */
+	struct model_call **before;   /* calls that it was given the results of: MODEL_EVENTS */
+	size_t before_count;
+
+	/* How its failure is to be taken. */
+	bool tried;                   /* --try: neither its failure nor its death is the run's */
+	bool allowed;                 /* --allow-failure */
+	bool lenient;                 /* a group that may succeed though branches of it failed */
+	bool by_tool;                 /* a tool made it: what became of it is the tool's result */
+	bool caught;                  /* a --rescue call that was given its failure succeeded */
+	bool decided;                 /* it waited, and somebody has decided since */
+	struct model_call **rescues;  /* of a --rescue call: those whose failure it was given */
+	struct model_call **rescuers; /* the reverse */
+	size_t rescue_count, rescuer_count;
+	int64_t try_number;           /* of the call around it, in which it was made; 0: the first */
+
+	/* What it came to. */
+	enum call_state state;
+	enum error_code code;         /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
+	enum waiting_for asks;        /* of CALL_WAITING */
+	bool left;                    /* it was ended because nobody read what it was in any more */
+	struct uuid ended;            /* event of its end */
+	int64_t tries;                /* of its own that had failed before, as its end says */
+
+	/* Other tries of the same work, as it looks: same call around it, name, input and item. */
+	struct uuid work;             /* a digest of these */
+	struct model_call *same_before, *same_after;
+	char *repeated_by;            /* the first that succeeded after it: its id */
+};
+
+enum model_usage {
+	MODEL_INPUT_TOKENS, MODEL_OUTPUT_TOKENS, MODEL_CACHE_READ_TOKENS, MODEL_CACHE_WRITE_TOKENS,
+	MODEL_REASONING_TOKENS, MODEL_USAGE_KEYS
+};
+extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" … */
+
+/* What the last terminal call said of the run (awf-step --terminal). */
+enum run_decision { RUN_UNDECIDED, RUN_SUCCEEDS, RUN_FAILS };
+
+struct model {
+	enum model_level level;
+	char run_id[ID_SIZE];         /* "" before the first event */
+	char parent_run_id[ID_SIZE];  /* "" for a run that is nobody's child */
+	char *name;                   /* of the workflow; NULL before run.started */
+
+	/* Of the last attempt. */
+	int64_t attempt;              /* its number, 0 before run.started */
+	int64_t started, last;        /* µs since 1970; its last event, decisions apart */
+	int64_t begun;                /* how many calls of it have begun, of those with an id */
+	int64_t usage[MODEL_USAGE_KEYS]; /* tokens, summed */
+	bool used[MODEL_USAGE_KEYS];  /* some answer has told them */
+	enum run_decision decision;
+	char *reason;                 /* of the decision; NULL */
+	struct model_call *first_of_attempt; /* of its calls that are kept; NULL: none */
+
+	struct model_call *first, *final; /* all calls that are kept, in their order */
+	size_t count;                 /* calls so far, forgotten ones too */
+	int64_t damaged;              /* lines that were no events */
+
+	/* Inside. */
+	struct event_index events;    /* of MODEL_OPEN: starts of calls, ends that may matter */
+	struct event_index calls, works; /* of the last attempt: by id; by work, the last one */
+	struct event_index tools;     /* tool.calls, until none of them is open */
+	int64_t open_tools;
+	struct map text_places;       /* names, kinds …: each once */
+	char **texts;
+	size_t text_count;
+};
+
+/* An event in its place. */
+struct placed {
+	const struct event_view *event;
+	const struct model *run;
+	struct model_call *call;      /* NULL: none */
+	enum event_type cause;        /* of a message or tool event; EVENT_TYPES: unknown */
+	int64_t wall;                 /* µs since 1970; 0: its timestamp is none */
+	int64_t started;              /* of what it ends: an attempt, call, tool call or turn; else
+	                                 wall */
+};
+
+void model_begin(struct model *m, enum model_level level);
+/* Takes the next event, whose line is at this place, and says where it stands; *placed is
+ * valid as long as the event is. With MODEL_OPEN, messages and tools have no call. */
+void model_take(struct model *m, const struct event_view *event, struct event_place place,
+    struct placed *placed);
+/* Takes the lines from the reader's position on, as far as they are whole. -1 with *err if
+ * they cannot be read. */
+int model_read(struct model *m, struct reader *r, struct error *err);
+/* The same of a file, from its first line on. */
+int model_read_file(struct model *m, const char *path, struct error *err);
+/* The call of the last attempt with this id, NULL if it is not kept. */
+struct model_call *model_find(const struct model *m, const char *id, size_t len);
+/* The call that an event is of, as far as it is known. */
+struct model_call *model_call_of(const struct model *m, struct span event_id);
+/* Whether it lets another agent go on with the call. */
+bool placed_handoff(const struct placed *placed);
+/* µs since 1970 of an event, 0 if its timestamp is none. */
+int64_t event_wall(const struct event_view *event);
+void model_free(struct model *m);
+
+#endif

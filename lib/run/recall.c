@@ -1,0 +1,366 @@
+/*
+ * The events of a recorded call are indexed once: answers by turn, all events by their cause,
+ * with siblings as a list in their order. A tool call is the recorded one of the same id,
+ * name and arguments; of several, the one whose result stands.
+ */
+#include "run/recall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/memory.h"
+#include "run/state.h"
+
+static bool
+is_fidelity(const struct recalled_event *e, const char *fidelity)
+{
+	return span_is(span_member(e->view.payload, "fidelity"), fidelity);
+}
+
+int
+recalled_event_view(struct recalled_event *e)
+{
+	struct event_view *view = &e->view;
+	long long turn;
+
+	if (event_view(e->line.data, e->line.len, view) != 0 ||
+	    !span_copy(view->event_id, e->id, sizeof e->id))
+		return -1;
+	e->turn = -1;
+	e->partial = view->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_true(span_member(view->payload, "partial"));
+	e->retry = e->partial && event_tells_retry(view);
+	if (view->type == EVENT_MESSAGE_ASSISTANT && !e->partial &&
+	    span_integer(span_member(view->payload, "turn"), &turn))
+		e->turn = turn;
+	e->emitted = (view->type == EVENT_TOOL_CALL || view->type == EVENT_TOOL_RESULT) &&
+	    is_fidelity(e, "agent_emitted");
+	return 0;
+}
+
+const struct recalled_event *
+recalled_result(const struct recalled *r)
+{
+	return r->original.line.len > 0 ? &r->original : &r->completed;
+}
+
+bool
+recalled_decided(const struct recalled *r)
+{
+	return r->end != RECALL_WAITING && span_type(span_path(recalled_result(r)->view.payload,
+	    "approval", "decision", NULL)) == 's';
+}
+
+bool
+recalled_binary(const struct recalled_event *e, const char *pointer)
+{
+	struct span_walk walk;
+	struct span key, ref;
+
+	if (e->refs.len == 0)
+		return false;
+	span_walk_begin(&walk, span_of(e->refs.data, e->refs.len));
+	while (span_walk_next(&walk, &key, &ref))
+		if (span_is(span_member(ref, "at"), pointer) &&
+		    span_is(span_member(ref, "encoding"), "raw"))
+			return true;
+	return false;
+}
+
+bool
+recalled_error(const struct recalled_event *e, struct error *error)
+{
+	return state_error(span_member(e->view.payload, "error"), error);
+}
+
+bool
+recalled_circumstance(enum error_code code)
+{
+	switch (code) {
+	case ERROR_TIMEOUT:
+	case ERROR_CANCELLED:
+	case ERROR_INTERRUPTED:
+	case ERROR_DOWNSTREAM_CLOSED:
+	case ERROR_UPSTREAM_INCOMPLETE:
+	case ERROR_MAX_COST: /* prices change */
+		return true;
+	default:
+		return code >= ERROR_RATE_LIMIT && code < ERROR_CODES;
+	}
+}
+
+static const size_t *
+find_answer(const struct recalled *r, int64_t turn)
+{
+	return map_get(&r->by_turn, (const char *)&turn, sizeof turn);
+}
+
+/* The first event that has this cause, event_count if there is none. */
+static size_t
+find_effect(const struct recalled *r, const char *cause)
+{
+	const size_t *found = map_get(&r->by_cause, cause, strlen(cause));
+
+	return found != NULL ? *found : r->event_count;
+}
+
+static void
+index_event(struct recalled *r, size_t i)
+{
+	struct recalled_event *e = &r->events[i];
+	char cause[ID_SIZE];
+
+	e->sibling = r->event_count;
+	if (span_copy(e->view.parent_event_id, cause, sizeof cause)) {
+		e->sibling = find_effect(r, cause);
+		map_put(&r->by_cause, cause, strlen(cause), i);
+	}
+	if (e->turn >= 0 && find_answer(r, e->turn) == NULL)
+		map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
+	r->emitted |= e->emitted;
+	r->partial |= e->partial;
+}
+
+/* From the last to the first: siblings are in their order, and the last answer counts. */
+void
+recalled_index(struct recalled *r)
+{
+	for (size_t i = r->event_count; i-- > 0;)
+		index_event(r, i);
+}
+
+struct recalled_event *
+recalled_answer(const struct recalled *r, int64_t turn)
+{
+	const size_t *found = find_answer(r, turn);
+
+	return found != NULL ? &r->events[*found] : NULL;
+}
+
+struct recalled_event *
+recalled_effect(const struct recalled *r, const char *cause, enum event_type type)
+{
+	for (size_t i = find_effect(r, cause); i < r->event_count; i = r->events[i].sibling)
+		if (r->events[i].view.type == type)
+			return &r->events[i];
+	return NULL;
+}
+
+struct recalled_event *
+recalled_tool_result(const struct recalled *r, const char *called)
+{
+	return recalled_effect(r, called, EVENT_TOOL_RESULT);
+}
+
+bool
+recalled_cut_off(const struct recalled_event *result)
+{
+	struct error error = ERROR_INIT;
+	long long exit_code = 0;
+
+	span_integer(span_member(result->view.payload, "exit_code"), &exit_code);
+	return recalled_error(result, &error) && (exit_code > 128 ||
+	    error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
+	    error.code == ERROR_DOWNSTREAM_CLOSED);
+}
+
+static bool
+bytes_equal(struct span a, struct span b)
+{
+	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+static bool
+is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
+{
+	struct span payload = e->view.payload;
+
+	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
+	    span_is(span_member(payload, "call_id"), tool->call_id) &&
+	    span_is(span_member(payload, "name"), tool->name) &&
+	    bytes_equal(span_member(payload, "input"), tool->input);
+}
+
+static bool
+result_stands(const struct recalled *r, const struct recalled_event *called, bool operation)
+{
+	struct recalled_event *result = recalled_tool_result(r, called->id);
+	struct error error = ERROR_INIT;
+
+	return result != NULL &&
+	    (operation ? !recalled_error(result, &error) : !recalled_cut_off(result));
+}
+
+/* Events among which the tool call is: those of its answer, or all. */
+static size_t
+first_of(const struct recalled *r, const struct recall_tool *tool)
+{
+	return tool->cause != NULL ? find_effect(r, tool->cause) : 0;
+}
+
+static size_t
+next_of(const struct recalled *r, const struct recall_tool *tool, size_t i)
+{
+	return tool->cause != NULL ? r->events[i].sibling : i + 1;
+}
+
+struct recalled_event *
+recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
+{
+	struct recalled_event *found = NULL;
+
+	for (size_t i = first_of(r, tool); i < r->event_count; i = next_of(r, tool, i)) {
+		struct recalled_event *e = &r->events[i];
+
+		if (e->used || !is_tool_call(e, tool))
+			continue;
+		found = e;
+		if (result_stands(r, e, tool->cause == NULL))
+			break;
+	}
+	return found;
+}
+
+static struct recalled_event *
+event_of(const struct recalled *r, struct span id)
+{
+	for (size_t i = 0; i < r->event_count; i++)
+		if (span_is(id, r->events[i].id))
+			return &r->events[i];
+	return NULL;
+}
+
+size_t
+recalled_partials(const struct recalled *r, const struct recalled_event *effect,
+    struct recalled_event ***list)
+{
+	struct recalled_event *e = NULL;
+	size_t count = 0;
+
+	*list = NULL;
+	if (r->partial)
+		e = event_of(r, effect->view.parent_event_id);
+	for (; e != NULL && (e->partial || e->emitted); e = event_of(r, e->view.parent_event_id)) {
+		if (!e->partial)
+			continue;
+		*list = memory_array(*list, count + 1, sizeof **list);
+		memmove(*list + 1, *list, count++ * sizeof **list);
+		(*list)[0] = e;
+	}
+	return count;
+}
+
+struct recalled_event *
+recalled_retry(const struct recalled *r, const char *started, int64_t before)
+{
+	for (size_t i = find_effect(r, started); i < r->event_count; i = r->events[i].sibling)
+		if (r->events[i].retry && !r->events[i].used && r->events[i].view.seq < before)
+			return &r->events[i];
+	return NULL;
+}
+
+static bool
+follows(const struct recalled_event *e, const char *id)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	if (span_is(e->view.parent_event_id, id))
+		return true;
+	if (e->view.links.at == NULL)
+		return false;
+	span_walk_begin(&walk, e->view.links);
+	while (span_walk_next(&walk, &key, &link))
+		if (span_is(link, id))
+			return true;
+	return false;
+}
+
+bool
+recalled_led_to(const struct recalled *r, const struct recalled_event *e,
+    const struct recalled_event *answer)
+{
+	const struct recalled_event *result;
+
+	if (!e->emitted)
+		return false;
+	result = e->view.type == EVENT_TOOL_CALL ? recalled_tool_result(r, e->id) : NULL;
+	return follows(answer, e->id) || (result != NULL && follows(answer, result->id));
+}
+
+static bool
+led_to_any(const struct recalled *r, const struct recalled_event *e)
+{
+	for (size_t i = 0; i < r->event_count; i++)
+		if (r->events[i].view.type == EVENT_MESSAGE_ASSISTANT &&
+		    recalled_led_to(r, e, &r->events[i]))
+			return true;
+	return false;
+}
+
+/* Whether the tool call at i was made once more after it. */
+static bool
+made_again(const struct recalled *r, size_t i)
+{
+	struct span payload = r->events[i].view.payload;
+	struct recall_tool tool = { .input = span_member(payload, "input") };
+	char *name = span_text(span_member(payload, "name"));
+	char *call_id = span_text(span_member(payload, "call_id"));
+	bool again = false;
+
+	tool.name = name != NULL ? name : "";
+	tool.call_id = call_id != NULL ? call_id : "";
+	while (!again && (i = r->events[i].sibling) < r->event_count)
+		again = is_tool_call(&r->events[i], &tool);
+	free(name);
+	free(call_id);
+	return again;
+}
+
+int64_t
+recalled_tool_calls(const struct recalled *r)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < r->event_count; i++) {
+		const struct recalled_event *e = &r->events[i];
+
+		if (e->view.type != EVENT_TOOL_CALL)
+			continue;
+		count += is_fidelity(e, "router") ? recalled_tool_result(r, e->id) != NULL &&
+		    (result_stands(r, e, false) || !made_again(r, i)) : led_to_any(r, e);
+	}
+	return count;
+}
+
+void
+recalled_event_free(struct recalled_event *e)
+{
+	buffer_free(&e->line);
+	buffer_free(&e->refs);
+}
+
+const char *
+recall_root(const char *enclosing)
+{
+	const char *root = getenv("AWF_CLAIMED");
+
+	if (enclosing[0] == '\0')
+		return "";
+	return root != NULL && id_valid(root, strlen(root)) ? root : NULL;
+}
+
+void
+recalled_free(struct recalled *r)
+{
+	recalled_event_free(&r->started);
+	recalled_event_free(&r->completed);
+	recalled_event_free(&r->original);
+	for (size_t i = 0; i < r->event_count; i++)
+		recalled_event_free(&r->events[i]);
+	free(r->events);
+	map_free(&r->by_turn);
+	map_free(&r->by_cause);
+	memset(r, 0, sizeof *r);
+}

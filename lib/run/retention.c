@@ -1,0 +1,79 @@
+/*
+ * One pass from the newest to the oldest decides. What something that stays was forked from
+ * is protected as it goes, since it is mostly older and comes later; where it is not, further
+ * passes follow until none of them rescues anything.
+ */
+#include "run/retention.h"
+
+#include "base/count.h"
+
+/* What stays so far. */
+struct room {
+	int64_t count, bytes;
+};
+
+static void
+take_up(struct room *room, const struct retention_item *item)
+{
+	room->count++;
+	room->bytes = count_add(room->bytes, item->bytes);
+}
+
+/* Whether there is room for one more. */
+static bool
+fits(const struct room *room, const struct retention_item *item,
+    const struct retention_rule *rule)
+{
+	return room->count < rule->max_count &&
+	    count_add(room->bytes, item->bytes) <= rule->max_bytes;
+}
+
+/* Protects what an item that stays was forked from. Whether any of that was to go. */
+static bool
+protect_origins(struct retention_item *items, const struct retention_item *item)
+{
+	bool rescued = false;
+
+	for (size_t i = 0; i < item->origin_count; i++) {
+		struct retention_item *origin = &items[item->origins[i]];
+
+		rescued |= origin->goes;
+		origin->protected = true;
+		origin->goes = false;
+	}
+	return rescued;
+}
+
+void
+retention_plan(struct retention_item *items, size_t count, const struct retention_rule *rule)
+{
+	struct room room = { 0, 0 };
+	bool full = false, rescued = true;
+
+	for (size_t i = 0; i < count; i++) {
+		items[i].goes = false;
+		if (items[i].selected && items[i].protected)
+			take_up(&room, &items[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct retention_item *item = &items[i];
+
+		if (item->selected && !item->protected) {
+			item->goes = item->ended < rule->before;
+			full |= !item->goes && !fits(&room, item, rule);
+			item->goes |= full;
+			if (!item->goes)
+				take_up(&room, item);
+		}
+		/* An origin is older, so its turn comes. */
+		if (!item->goes)
+			protect_origins(items, item);
+	}
+	/* Unless a run of it began later, or clocks say otherwise. */
+	while (rescued) {
+		rescued = false;
+		for (size_t i = 0; i < count; i++)
+			if (!items[i].goes)
+				rescued |= protect_origins(items, &items[i]);
+	}
+}

@@ -1,0 +1,773 @@
+/*
+ * A run is made from the inside out: directory and lock, key, transcript, marks, and its
+ * first event last, after which it is there for others; if any of it fails, all is taken away
+ * again. A step reads the same files, and goes by what it finds there, not by the environment
+ * alone, which only says where they are.
+ */
+#include "proc/ending.h"
+#include "run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "json/writer.h"
+#include "run/audit.h"
+#include "run/run_lock.h"
+#include "transcript/definition_file.h"
+#include "transcript/seal.h"
+
+#define TRANSCRIPT_FORMAT 1
+#define LOCK_TEXT_SIZE 64
+/* Files in the run's directory. */
+#define MASK "mask"
+#define RECREATED "recreated"
+
+extern char **environ;
+
+static void
+warn(const struct run *r, const struct error *err)
+{
+	if (r->warn != NULL)
+		r->warn(err);
+}
+
+static char *
+in_directory(const struct run *r, const char *name)
+{
+	return path_join(r->directory, name);
+}
+
+/* A file in the run directory; -1 with *err. */
+static int
+open_file(const struct run *r, const char *name, int flags, struct error *err)
+{
+	char *path = in_directory(r, name);
+	int fd = storage_open(path, flags, 0600);
+
+	if (fd < 0)
+		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	free(path);
+	return fd;
+}
+
+/* Keeps the run's key for its steps. */
+static int
+write_key(struct run *r, struct error *err)
+{
+	int fd = open_file(r, "key", O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
+
+	if (fd < 0)
+		return -1;
+	if (file_write(fd, r->key, sizeof r->key) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's key");
+	close(fd);
+	return failed;
+}
+
+/* Leaves the mark of the filter for the steps inside. */
+static int
+make_mask(struct run *r, struct masking *masking, struct error *err)
+{
+	int fd, failed = 0;
+
+	if (masking == NULL)
+		return 0;
+	r->transcript.masked = true;
+	r->transcript.masking = masking;
+	memcpy(masking->key, r->key, sizeof masking->key);
+	masking_mark(masking, r->mask);
+	fd = open_file(r, MASK, O_WRONLY | O_CREAT | O_EXCL, err);
+	if (fd < 0)
+		return -1;
+	if (file_write(fd, r->mask, sizeof r->mask - 1) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's mask");
+	close(fd);
+	return failed;
+}
+
+static int
+write_lineage(const struct run *r, const struct lineage *lineage, struct error *err)
+{
+	return lineage != NULL ? lineage_write(lineage, r->directory, err) : 0;
+}
+
+/* A transcript that is not kept lies, with its blobs, in the run directory. */
+static char *
+transcript_path(const struct run *r)
+{
+	if (r->keep_transcript)
+		return storage_transcript(&r->storage, r->id);
+	return memory_format("%s/%s.jsonl", r->directory, r->id);
+}
+
+static char *
+blobs_path(const struct run *r)
+{
+	if (r->keep_transcript)
+		return storage_blobs(&r->storage, r->id);
+	return in_directory(r, "blobs");
+}
+
+static int
+make_transcript(struct run *r, struct error *err)
+{
+	char *path = transcript_path(r), *blobs = blobs_path(r);
+	int failed = transcript_create(&r->transcript, path, blobs, r->id, err);
+
+	free(path);
+	free(blobs);
+	return failed;
+}
+
+/* What stands in every run.started: what any program may go by, and where steps take
+ * their definitions from. */
+static bool
+always_recorded(const char *variable)
+{
+	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_", "AWF_MODEL=",
+		"AWF_PROVIDER=", "AWF_TOOL_PATH=", "AWF_ALLOW_TOOLS=", "AWF_TOOLS_POLICY=" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool
+wanted(const char *variable, char *const *names)
+{
+	size_t len = strcspn(variable, "=");
+
+	if (always_recorded(variable))
+		return true;
+	for (; names != NULL && *names != NULL; names++)
+		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
+			return true;
+	return false;
+}
+
+static void
+write_environment(struct writer *w, char *const *names)
+{
+	writer_key(w, "env");
+	writer_object(w);
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if ((*e)[len] != '=' || !wanted(*e, names))
+			continue;
+		writer_bytes(w, *e, len);
+		buffer_byte(w->out, ':');
+		w->comma = false;
+		writer_string(w, *e + len + 1);
+	}
+	writer_object_end(w);
+}
+
+static void
+write_argv(struct writer *w, char *const *argv)
+{
+	writer_key(w, "argv");
+	writer_array(w);
+	for (; argv != NULL && *argv != NULL; argv++)
+		writer_string(w, *argv);
+	writer_array_end(w);
+}
+
+/* A pipeline's text stands in argv. */
+static int
+write_files(const struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
+{
+	int failed = 0;
+
+	writer_key(w, "files");
+	writer_array(w);
+	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
+		failed = definition_file_keep(r, spec->script, w, err);
+	writer_array_end(w);
+	return failed;
+}
+
+static int
+write_started(const struct run *r, const struct run_spec *spec, struct buffer *out,
+    struct error *err)
+{
+	char here[PATH_MAX];
+	struct writer w;
+	int failed;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "name", spec->name);
+	writer_member_string(&w, "kind", spec->kind);
+	write_argv(&w, spec->argv);
+	writer_member_string(&w, "cwd",
+	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
+	if (spec->workspace != NULL)
+		writer_member_string(&w, "workspace", spec->workspace);
+	if (spec->snapshot)
+		writer_member_bool(&w, "snapshot", true);
+	if (spec->no_input)
+		writer_member_bool(&w, "no_input", true);
+	writer_member_string(&w, "directory", spec->directory);
+	writer_key(&w, "inputs");
+	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
+	write_environment(&w, spec->environment);
+	writer_member_string(&w, "workflow_sha256", spec->workflow_sha256);
+	failed = write_files(r, spec, &w, err);
+	writer_member_string(&w, "awf_version", AWF_VERSION);
+	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
+	writer_member_integer(&w, "attempt", r->attempt);
+	writer_member_string(&w, "forked_from", spec->forked_from);
+	writer_member_string(&w, "forked_at", spec->forked_at);
+	if (r->transcript.masked)
+		writer_member_bool(&w, "masked", true);
+	writer_object_end(&w);
+	return failed;
+}
+
+void
+run_cause_read(struct run_cause *cause, const struct event_view *started)
+{
+	struct span_walk walk;
+	struct span key, link;
+
+	memset(cause, 0, sizeof *cause);
+	if (!event_copy_id(started->parent_run_id, cause->run_id) ||
+	    span_type(started->links) != 'a')
+		return;
+	span_walk_begin(&walk, started->links);
+	while (span_walk_next(&walk, &key, &link))
+		if (span_is(span_member(link, "run_id"), cause->run_id))
+			event_copy_id(span_member(link, "event_id"), cause->event_id);
+}
+
+/* event_id NULL: a new one. */
+static int
+append_started(struct run *r, const char *event_id, const struct run_cause *cause,
+    struct span payload, struct error *err)
+{
+	struct event e = { .type = EVENT_RUN_STARTED, .event_id = event_id, .path = "",
+		.payload = payload };
+	char *links = NULL;
+	int failed;
+
+	if (cause != NULL && cause->run_id[0] != '\0')
+		e.parent_run_id = cause->run_id;
+	if (e.parent_run_id != NULL && cause->event_id[0] != '\0') {
+		links = event_link(cause->run_id, cause->event_id);
+		e.links = span_of(links, strlen(links));
+	}
+	r->started_monotonic = clock_monotonic();
+	failed = transcript_append(&r->transcript, &e, err);
+	free(links);
+	if (failed == 0) {
+		memcpy(r->started, e.id, sizeof r->started);
+		clock_parse(e.timestamp, 0, &r->started_wall);
+	}
+	return failed;
+}
+
+/* What was recorded of the name and the inputs is all that may be told elsewhere. */
+static struct span
+take_masked(struct run *r)
+{
+	char *name = span_text(masking_member(r->transcript.masking, "name"));
+
+	free(r->name);
+	r->name = name;
+	return masking_member(r->transcript.masking, "inputs");
+}
+
+/* What may go wrong without the run going wrong. */
+static void
+announce(struct run *r, const struct run_spec *spec)
+{
+	struct error err = ERROR_INIT;
+	struct span inputs = r->transcript.masked ? take_masked(r) : spec->inputs;
+	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, inputs };
+
+	if (audit_started(&r->storage, &start, &err) != 0)
+		warn(r, &err);
+	if (spec->latest && spec->keep_transcript &&
+	    storage_set_latest(&r->storage, r->id, &err) != 0)
+		warn(r, &err);
+}
+
+/* What a run consists of, up to its first event. */
+static int
+make_run(struct run *r, struct error *err)
+{
+	r->directory = storage_run_directory(&r->storage, r->id);
+	r->lock_fd = run_lock_make(r->directory, err);
+	if (r->lock_fd < 0 || run_lock_sign(r->lock_fd, r->directory, r->attempt, err) != 0 ||
+	    write_key(r, err) != 0 || make_transcript(r, err) != 0)
+		return -1;
+	return 0;
+}
+
+static int
+record_started(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	int failed;
+
+	if (spec->inside_of != NULL)
+		ending_inside(r->directory, spec->inside_of);
+	r->transcript.repaired = spec->repaired;
+	failed = write_started(r, spec, &payload, err);
+	if (failed == 0)
+		failed = append_started(r, NULL, spec->cause, span_of(payload.data, payload.len), err);
+	buffer_free(&payload);
+	return failed;
+}
+
+/* A file above a limit (RLIMIT_FSIZE) is an error from now on, not the end of the process. */
+static void
+begin(struct run *r)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	memset(r, 0, sizeof *r);
+	r->lock_fd = -1;
+	r->transcript.fd = -1;
+}
+
+/* A run that did not come to be leaves nothing behind; its id is new, so whatever
+ * bears it is its own. */
+static void
+abandon(struct run *r)
+{
+	char *path = transcript_path(r);
+
+	unlink(path);
+	free(path);
+	run_directory_drop(r->directory);
+	run_close(r);
+}
+
+int
+run_create(struct run *r, const struct run_spec *spec, struct error *err)
+{
+	begin(r);
+	if (storage_prepare(&r->storage, err) != 0)
+		return -1;
+	if (spec->id != NULL)
+		memcpy(r->id, spec->id, sizeof r->id);
+	else
+		id_new(r->id);
+	r->attempt = 1;
+	r->name = memory_text(spec->name);
+	r->keep_transcript = spec->keep_transcript;
+	r->audited = true;
+	r->warn = spec->warn;
+	random_bytes(r->key, sizeof r->key);
+	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0 ||
+	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0) {
+		abandon(r);
+		return -1;
+	}
+	announce(r, spec);
+	return 0;
+}
+
+/* Leaves a mark for the programs inside. */
+static int
+mark_recreated(struct run *r, const char *source, struct error *err)
+{
+	int fd = open_file(r, RECREATED, O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
+
+	if (fd < 0)
+		return -1;
+	if (source != NULL && file_write(fd, source, strlen(source)) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write");
+	close(fd);
+	return failed;
+}
+
+char *
+run_source(const struct run *r)
+{
+	struct buffer text = BUFFER_INIT;
+	char *path = in_directory(r, RECREATED);
+	int fd = storage_open(path, O_RDONLY, 0);
+
+	free(path);
+	if (fd >= 0) {
+		file_read(fd, &text, PATH_MAX);
+		close(fd);
+	}
+	if (text.len > 0)
+		return buffer_take(&text);
+	buffer_free(&text);
+	return NULL;
+}
+
+int
+run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err)
+{
+	begin(r);
+	if (storage_prepare_at(&r->storage, recorded->root, err) != 0)
+		return -1;
+	memcpy(r->id, recorded->id, sizeof r->id);
+	memcpy(r->key, recorded->key, sizeof r->key);
+	r->attempt = recorded->attempt;
+	r->name = memory_text(recorded->name);
+	r->keep_transcript = true;
+	if (make_run(r, err) != 0 || mark_recreated(r, recorded->source, err) != 0 ||
+	    write_lineage(r, recorded->lineage, err) != 0 ||
+	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
+		abandon(r);
+		return -1;
+	}
+	return 0;
+}
+
+int
+run_reopen(struct run *r, const char *id, struct error *err)
+{
+	char *path, *blobs;
+	int failed;
+
+	begin(r);
+	if (storage_prepare(&r->storage, err) != 0)
+		return -1;
+	memcpy(r->id, id, sizeof r->id);
+	r->keep_transcript = r->audited = true;
+	r->directory = storage_run_directory(&r->storage, r->id);
+	r->lock_fd = run_lock_take_over(r->directory, err);
+	if (r->lock_fd < 0) {
+		run_close(r);
+		return -1;
+	}
+	path = transcript_path(r);
+	blobs = blobs_path(r);
+	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
+	free(path);
+	free(blobs);
+	if (failed != 0)
+		run_let_go(r);
+	return failed;
+}
+
+int
+run_restart(struct run *r, int attempt, const struct run_spec *spec, struct error *err)
+{
+	r->attempt = attempt;
+	r->name = memory_text(spec->name);
+	r->warn = spec->warn;
+	random_bytes(r->key, sizeof r->key);
+	if (run_lock_sign(r->lock_fd, r->directory, attempt, err) != 0 || write_key(r, err) != 0 ||
+	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0)
+		return -1;
+	announce(r, spec);
+	return 0;
+}
+
+void
+run_let_go(struct run *r)
+{
+	run_directory_drop(r->directory);
+	run_close(r);
+}
+
+bool
+run_in_environment(void)
+{
+	const char *id = getenv("AWF_RUN_ID");
+
+	return id != NULL && *id != '\0';
+}
+
+static int
+has_ended(const struct run *r, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
+}
+
+/* Looks whether the owner of the run lives, and reads the attempt. */
+static int
+look_at_lock(struct run *r, struct error *err)
+{
+	char *path = in_directory(r, "lock");
+	char text[LOCK_TEXT_SIZE];
+	int fd = storage_open(path, O_RDONLY, 0), reason = errno, held, failed = 0;
+	ssize_t got;
+
+	free(path);
+	if (fd < 0 && reason == ENOENT)
+		return has_ended(r, err);
+	errno = reason;
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to open the run's lock");
+	got = read(fd, text, sizeof text - 1);
+	text[got > 0 ? got : 0] = '\0';
+	held = lock_look(fd, LOCK_WHOLE, NULL);
+	if (held == -1)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to look at the run's lock");
+	else if (held == 0)
+		failed = has_ended(r, err);
+	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
+		failed = error_set(err, ERROR_SYSTEM, r->directory, "the run's lock file is damaged");
+	close(fd);
+	return failed;
+}
+
+static int
+read_key(struct run *r, struct error *err)
+{
+	int fd = open_file(r, "key", O_RDONLY, err);
+	ssize_t got;
+
+	if (fd < 0)
+		return -1;
+	got = read(fd, r->key, sizeof r->key);
+	close(fd);
+	if (got != (ssize_t)sizeof r->key)
+		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
+	return 0;
+}
+
+/* Whether the run is masked: its mark is read then. */
+static int
+read_mask(struct run *r, struct error *err)
+{
+	char *path = in_directory(r, MASK);
+	int fd = storage_open(path, O_RDONLY, 0), reason = errno;
+	ssize_t got = -1;
+
+	free(path);
+	if (fd < 0 && reason == ENOENT)
+		return 0;
+	if (fd >= 0) {
+		got = read(fd, r->mask, sizeof r->mask - 1);
+		close(fd);
+	}
+	if (got == (ssize_t)sizeof r->mask - 1)
+		return 0;
+	return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
+}
+
+/* Copies an id from the environment; ERROR_SYSTEM if there is none. */
+static int
+environment_id(const char *name, char out[ID_SIZE], struct error *err)
+{
+	const char *value = getenv(name);
+
+	if (value == NULL || !id_valid(value, strlen(value)))
+		return error_set(err, ERROR_SYSTEM, name, "not a run's id: do not set it yourself");
+	memcpy(out, value, ID_SIZE);
+	return 0;
+}
+
+static int
+enter(struct run *r, struct error *err)
+{
+	const char *path = getenv("AWF_TRANSCRIPT");
+	char *blobs;
+	int failed;
+
+	if (environment_id("AWF_RUN_ID", r->id, err) != 0 ||
+	    environment_id("AWF_PARENT", r->started, err) != 0)
+		return -1;
+	if (path == NULL || *path != '/')
+		return error_set(err, ERROR_SYSTEM, "AWF_TRANSCRIPT",
+		    "not the path of a transcript: do not set it yourself");
+	if (storage_locate(&r->storage, err) != 0)
+		return -1;
+	r->directory = storage_run_directory(&r->storage, r->id);
+	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0 || read_mask(r, err) != 0)
+		return -1;
+	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
+	blobs = blobs_path(r);
+	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
+	free(blobs);
+	r->transcript.masked = *r->mask != '\0';
+	return failed;
+}
+
+int
+run_enter(struct run *r, struct error *err)
+{
+	begin(r);
+	r->started_wall = clock_wall();
+	r->started_monotonic = clock_monotonic();
+	if (enter(r, err) == 0)
+		return 0;
+	run_close(r);
+	return -1;
+}
+
+int
+run_mask(struct run *r, struct masking *masking, struct error *err)
+{
+	char mark[DIGEST_SIZE];
+
+	if (*r->mask == '\0' && masking == NULL)
+		return 0;
+	if (*r->mask == '\0')
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is set, but the run is not masked: give --mask to awf-run");
+	if (masking == NULL)
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is not set, but the run is masked: do not unset it");
+	memcpy(masking->key, r->key, sizeof masking->key);
+	if (strcmp(masking_mark(masking, mark), r->mask) != 0)
+		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
+		    "is not the filter that the run began with: do not set it yourself");
+	r->transcript.masking = masking;
+	return 0;
+}
+
+/* Whether the directory of the run that the environment names has this mark. */
+static bool
+environment_marked(const char *mark)
+{
+	const char *id = getenv("AWF_RUN_ID");
+	struct run r;
+	char *path;
+	bool marked;
+
+	begin(&r);
+	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&r.storage, NULL) != 0)
+		return false;
+	r.directory = storage_run_directory(&r.storage, id);
+	path = in_directory(&r, mark);
+	marked = access(path, F_OK) == 0;
+	free(path);
+	run_close(&r);
+	return marked;
+}
+
+bool
+run_environment_masked(void)
+{
+	return environment_marked(MASK);
+}
+
+bool
+run_environment_recreated(void)
+{
+	return environment_marked(RECREATED);
+}
+
+void
+run_write_error(struct writer *w, const struct error *error)
+{
+	writer_key(w, "error");
+	if (error == NULL || error->code == ERROR_NONE) {
+		writer_null(w);
+		return;
+	}
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error->message);
+	writer_object_end(w);
+}
+
+/* Nothing is written of what was not kept. */
+static void
+write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
+{
+	if (sha256 == NULL)
+		return;
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "sha256", sha256);
+	writer_member_integer(w, "bytes", bytes);
+	writer_object_end(w);
+}
+
+static int
+append_completed(struct run *r, const struct run_end *end, int64_t duration, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	struct event e = { .type = EVENT_RUN_COMPLETED, .event_id = end->event_id,
+		.parent_event_id = r->started, .path = "", .seal = end->seal };
+	struct writer w;
+	int failed;
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, "status", end->status);
+	writer_member_integer(&w, "exit_code", end->exit_code);
+	run_write_error(&w, end->error);
+	writer_member_integer(&w, "duration_ms", duration);
+	write_kept(&w, "stdin", end->stdin_sha256, end->stdin_bytes);
+	write_kept(&w, "stdout", end->stdout_sha256, end->stdout_bytes);
+	writer_member_span(&w, "usage", end->usage);
+	if (end->interrupted)
+		writer_member_bool(&w, "interrupted", true);
+	if (end->seal != NULL)
+		seal_write(&w, end->seal);
+	writer_object_end(&w);
+	e.payload = span_of(payload.data, payload.len);
+	failed = transcript_append(&r->transcript, &e, err) != 0 ||
+	    transcript_sync(&r->transcript, err) != 0;
+	buffer_free(&payload);
+	return failed ? -1 : 0;
+}
+
+/* The error as it may be told; of a masked run, as it was recorded. */
+static char *
+audit_error(const struct run *r, const struct run_end *end, bool recorded)
+{
+	if (end->error == NULL || end->error->code == ERROR_NONE)
+		return NULL;
+	if (!r->transcript.masked)
+		return memory_text(end->error->message);
+	if (!recorded)
+		return memory_text("the end could not be recorded");
+	return span_text(span_member(masking_member(r->transcript.masking, "error"), "message"));
+}
+
+static void
+audit_end(struct run *r, const struct run_end *end, int64_t duration, bool recorded)
+{
+	struct error err = ERROR_INIT;
+	char *error = audit_error(r, end, recorded);
+	struct audit_end line = { r->id, r->attempt, r->name, r->started_wall + duration * 1000,
+		end->status, end->exit_code, duration, error };
+
+	if (audit_completed(&r->storage, &line, &err) != 0)
+		warn(r, &err);
+	free(error);
+}
+
+int
+run_finish(struct run *r, const struct run_end *end, struct error *err)
+{
+	int64_t duration = clock_monotonic() - r->started_monotonic;
+	int failed = append_completed(r, end, duration, err);
+
+	if (r->audited)
+		audit_end(r, end, duration, failed == 0);
+	run_directory_drop(r->directory);
+	return failed;
+}
+
+void
+run_close(struct run *r)
+{
+	transcript_close(&r->transcript);
+	if (r->lock_fd >= 0)
+		close(r->lock_fd);
+	r->lock_fd = -1;
+	free(r->directory);
+	free(r->name);
+	r->directory = r->name = NULL;
+	storage_close(&r->storage);
+}

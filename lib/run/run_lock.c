@@ -1,0 +1,176 @@
+/*
+ * A directory is renamed before it is emptied, and whoever has locked a file looks whether it
+ * still has its name: the two together make the lock good for as long as the directory is
+ * there. An owner that was killed while it emptied leaves a renamed one, which the next
+ * removes.
+ */
+#include "run/run_lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "run/storage.h"
+
+#define LOCK_TEXT_SIZE 64
+#define TAKE_TRIES 100 /* each fails only because an owner left in between */
+
+/* Removes what lies below a directory, whatever it is, without following links; but
+ * not what is called spared (NULL: nothing). */
+static void
+remove_contents(int fd, const char *spared)
+{
+	DIR *directory = fdopendir(fd);
+	struct dirent *found;
+
+	if (directory == NULL) {
+		close(fd);
+		return;
+	}
+	while ((found = readdir(directory)) != NULL) {
+		const char *name = found->d_name;
+		int below;
+
+		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+		    (spared != NULL && strcmp(name, spared) == 0))
+			continue;
+		if (unlinkat(fd, name, 0) == 0)
+			continue;
+		below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0) {
+			remove_contents(below, NULL);
+			unlinkat(fd, name, AT_REMOVEDIR);
+		}
+	}
+	closedir(directory);
+}
+
+static void
+empty_directory(const char *path, const char *spared)
+{
+	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd >= 0)
+		remove_contents(fd, spared);
+}
+
+void
+run_directory_empty(const char *gone)
+{
+	empty_directory(gone, NULL);
+	rmdir(gone);
+}
+
+void
+run_directory_drop(const char *directory)
+{
+	char *gone = memory_format("%s" RUN_DIRECTORY_GONE, directory);
+
+	if (rename(directory, gone) != 0 && (errno == ENOTEMPTY || errno == EEXIST)) {
+		empty_directory(gone, NULL); /* of an owner that was killed here */
+		rename(directory, gone);
+	}
+	run_directory_empty(gone);
+	free(gone);
+}
+
+static int
+unable_to_lock(const char *directory, struct error *err)
+{
+	return error_errno(err, ERROR_SYSTEM, directory, "unable to lock the run");
+}
+
+int
+run_lock_make(const char *directory, struct error *err)
+{
+	char *path;
+	int fd;
+
+	if (mkdir(directory, 0700) != 0)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
+	path = path_join(directory, "lock");
+	fd = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	free(path);
+	if (fd >= 0 && lock_take(fd, LOCK_WHOLE) == 0)
+		return fd;
+	unable_to_lock(directory, err);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int
+refuse_taken(int fd, const char *directory, struct error *err)
+{
+	pid_t owner;
+
+	if (lock_look(fd, LOCK_WHOLE, &owner) == 1 && owner != 0)
+		return error_set(err, ERROR_SYSTEM, path_base(directory),
+		    "the run is alive: process %ld has it", (long)owner);
+	return error_set(err, ERROR_SYSTEM, path_base(directory), "the run is alive");
+}
+
+/* The descriptor of the lock; -1 with *err; -2: the directory went away meanwhile. */
+static int
+take_named(const char *directory, const char *path, struct error *err)
+{
+	int fd;
+
+	if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
+	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
+	if (fd < 0)
+		return errno == ENOENT ? -2 : unable_to_lock(directory, err);
+	if (lock_take(fd, LOCK_WHOLE) == 0) {
+		if (lock_named(fd, path))
+			return fd;
+		close(fd);
+		return -2;
+	}
+	if (errno == EAGAIN || errno == EACCES) {
+		refuse_taken(fd, directory, err);
+		errno = EAGAIN;
+	} else {
+		unable_to_lock(directory, err);
+	}
+	close(fd);
+	return -1;
+}
+
+int
+run_lock_take_over(const char *directory, struct error *err)
+{
+	char *path = path_join(directory, "lock");
+	int fd = -2, reason;
+
+	for (int i = 0; fd == -2 && i < TAKE_TRIES; i++)
+		fd = take_named(directory, path, err);
+	reason = fd == -2 ? EAGAIN : errno;
+	if (fd >= 0)
+		empty_directory(directory, "lock");
+	if (fd == -2)
+		error_set(err, ERROR_SYSTEM, directory, "unable to lock the run: it comes and goes");
+	free(path);
+	errno = reason;
+	return fd >= 0 ? fd : -1;
+}
+
+int
+run_lock_sign(int fd, const char *directory, int attempt, struct error *err)
+{
+	char text[LOCK_TEXT_SIZE];
+	int len = snprintf(text, sizeof text, "%ld %d\n", (long)getpid(), attempt);
+
+	if (ftruncate(fd, 0) == 0 && file_write(fd, text, (size_t)len) == 0)
+		return 0;
+	return unable_to_lock(directory, err);
+}

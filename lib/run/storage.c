@@ -1,0 +1,782 @@
+/*
+ * Files are opened by their last name from a directory that was opened without following it,
+ * and must be regular: no link or FIFO that somebody has put there is taken. A storage that
+ * another user could exchange, by the rights of any directory above it, is refused. Runs are
+ * found by reading the directory; there is no index that could be wrong.
+ */
+#include "run/storage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "json/scan.h"
+#include "transcript/transcript.h"
+
+#define SUFFIX ".jsonl"
+#define SUFFIX_LEN (sizeof SUFFIX - 1)
+#define PREFIX_MIN 4
+#define SHORT_ID 8
+#define FIRST_LINE_LIMIT ((size_t)1 << 20)
+
+static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
+	"snapshots" };
+
+static const char *
+environment_text(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static char *
+absolute_path(const char *path, struct error *err)
+{
+	char here[PATH_MAX];
+
+	if (*path == '/')
+		return memory_text(path);
+	if (getcwd(here, sizeof here) == NULL) {
+		error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
+		return NULL;
+	}
+	return path_join(here, path);
+}
+
+int
+storage_locate(struct storage *s, struct error *err)
+{
+	const char *given = environment_text("AWF_STORAGE");
+	const char *data = environment_text("XDG_DATA_HOME");
+	const char *home = path_home();
+
+	if (given != NULL)
+		s->root = absolute_path(given, err);
+	else if (data != NULL && *data == '/')
+		s->root = path_join(data, "awf");
+	else if (home != NULL)
+		s->root = path_join(home, ".local/share/awf");
+	else {
+		s->root = NULL;
+		return error_set(err, ERROR_SYSTEM, "HOME", "%s, so there is no place for runs: "
+		    "set AWF_STORAGE", environment_text("HOME") == NULL ? "not set" :
+		    "not an absolute path, which would name another place in each directory");
+	}
+	return s->root == NULL ? -1 : 0;
+}
+
+static int
+refuse_remote(const char *root, struct error *err)
+{
+	const char *kind = NULL;
+	int remote = file_is_remote(root, &kind, err);
+
+	if (remote <= 0)
+		return remote;
+	return error_set(err, ERROR_SYSTEM, root,
+	    "on a network file system (%s), whose locks cannot be trusted: "
+	    "set AWF_STORAGE to a local directory", kind);
+}
+
+int
+storage_make_directory(const char *path, bool sync, struct error *err)
+{
+	struct stat status;
+
+	/* One that is there may be gone when it is looked at: queues come and go. */
+	do {
+		if (mkdir(path, 0700) == 0)
+			return sync ? file_sync_name(path, err) : 0;
+		if (errno != EEXIST)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to make the directory");
+		errno = 0;
+	} while (lstat(path, &status) != 0 && errno == ENOENT);
+	if (errno != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
+	if (!S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
+	return 0;
+}
+
+/* In a user namespace the owners who are not in it, root too, are called so. */
+#define UNKNOWN_USER 65534
+
+/* Who may rename what lies in a directory could put a storage of his own in its place. */
+static int
+refuse_foreign_parent(const char *root, const char *parent, struct error *err)
+{
+	struct stat status;
+
+	if (stat(parent, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, parent, "unable to look at it");
+	if (status.st_uid != 0 && status.st_uid != geteuid() && status.st_uid != UNKNOWN_USER)
+		return error_set(err, ERROR_SYSTEM, root, "the storage lies in %s, which belongs to "
+		    "another user: set AWF_STORAGE to a directory of your own", parent);
+	if ((status.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH)
+		return error_set(err, ERROR_SYSTEM, root, "the storage lies in %s, which may be written "
+		    "by everybody: chmod o-w %s", parent, parent);
+	return 0;
+}
+
+/* Those above a directory that is there: the root, or where it would be made. */
+static int
+refuse_foreign_parents(const char *root, const char *directory, struct error *err)
+{
+	char *path = realpath(directory, NULL), *end;
+	int failed = path == NULL ?
+	    error_errno(err, ERROR_SYSTEM, root, "unable to look at the storage") : 0;
+
+	while (failed == 0 && (end = strrchr(path, '/')) != NULL && end > path) {
+		*end = '\0';
+		failed = refuse_foreign_parent(root, path, err);
+	}
+	free(path);
+	return failed;
+}
+
+/* Where others may write, they could put a run in our place. */
+static int
+refuse_foreign(const char *root, struct error *err)
+{
+	struct stat status;
+
+	if (stat(root, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, root, "unable to look at the storage");
+	if (status.st_uid != geteuid())
+		return error_set(err, ERROR_SYSTEM, root,
+		    "the storage belongs to another user: set AWF_STORAGE to a directory of your own");
+	if (status.st_mode & S_IWOTH)
+		return error_set(err, ERROR_SYSTEM, root,
+		    "the storage may be written by everybody: chmod o-w");
+	return refuse_foreign_parents(root, root, err);
+}
+
+/* The directory itself, or the nearest above it that is there. In memory of its own. */
+static char *
+nearest_directory(const char *path)
+{
+	char *nearest = path_normal(path), *above;
+	struct stat status;
+
+	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
+	    strcmp(nearest, "/") != 0) {
+		above = path_directory(nearest);
+		free(nearest);
+		nearest = above;
+	}
+	return nearest;
+}
+
+/* As storage_make_directory() would find it: there, and one that can be written, or not there. */
+static int
+check_directory(const char *path, struct error *err)
+{
+	struct stat status;
+
+	if (lstat(path, &status) != 0)
+		return errno == ENOENT ? 0 :
+		    error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
+	if (!S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
+	if (access(path, R_OK | W_OK | X_OK) != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to write in it");
+	return 0;
+}
+
+int
+storage_check(const struct storage *s, bool *there, struct error *err)
+{
+	char *nearest = nearest_directory(s->root);
+	enum sync_mode mode;
+	int failed = sync_mode_from_environment(&mode, err);
+
+	*there = access(s->root, F_OK) == 0;
+	if (failed == 0 && !path_is_directory(nearest))
+		failed = error_set(err, ERROR_SYSTEM, nearest, "not a directory: move it away");
+	if (failed == 0)
+		failed = refuse_remote(nearest, err);
+	if (failed == 0 && *there)
+		failed = refuse_foreign(s->root, err);
+	else if (failed == 0 && (failed = refuse_foreign_parent(s->root, nearest, err)) == 0)
+		failed = refuse_foreign_parents(s->root, nearest, err);
+	if (failed == 0 && access(nearest, R_OK | W_OK | X_OK) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, nearest, *there ? "unable to write in it" :
+		    "unable to make the storage in it (AWF_STORAGE names another place)");
+	for (size_t i = 0; failed == 0 && i < sizeof directories / sizeof directories[0]; i++) {
+		char *path = path_join(s->root, directories[i]);
+
+		failed = check_directory(path, err);
+		free(path);
+	}
+	free(nearest);
+	return failed;
+}
+
+static int
+make_all(struct storage *s, struct error *err)
+{
+	enum sync_mode mode;
+	int failed = sync_mode_from_environment(&mode, err) != 0 ||
+	    (mode == SYNC_NONE ? directory_make : directory_make_synced)(s->root, 0700, err) != 0 ||
+	    refuse_remote(s->root, err) != 0 || refuse_foreign(s->root, err) != 0;
+	for (size_t i = 0; !failed && i < sizeof directories / sizeof directories[0]; i++) {
+		char *path = path_join(s->root, directories[i]);
+
+		failed = storage_make_directory(path, mode != SYNC_NONE, err) != 0;
+		free(path);
+	}
+	if (failed)
+		storage_close(s);
+	return failed ? -1 : 0;
+}
+
+int
+storage_prepare(struct storage *s, struct error *err)
+{
+	return storage_locate(s, err) == 0 ? make_all(s, err) : -1;
+}
+
+int
+storage_prepare_at(struct storage *s, const char *root, struct error *err)
+{
+	s->root = memory_text(root);
+	return make_all(s, err);
+}
+
+void
+storage_close(struct storage *s)
+{
+	free(s->root);
+	s->root = NULL;
+}
+
+char *
+storage_transcript(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/transcripts/%s" SUFFIX, s->root, run_id);
+}
+
+char *
+storage_pruned(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/transcripts/%s.pruned", s->root, run_id);
+}
+
+char *
+storage_run_directory(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/runs/%s", s->root, run_id);
+}
+
+char *
+storage_snapshot(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/snapshots/%s", s->root, run_id);
+}
+
+char *
+storage_input(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/inputs/%s", s->root, run_id);
+}
+
+char *
+storage_blobs(const struct storage *s, const char *run_id)
+{
+	return memory_format("%s/blobs/%s", s->root, run_id);
+}
+
+static bool
+is_plain(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+int
+storage_open(const char *path, int flags, mode_t mode)
+{
+	char *parent = path_directory(path);
+	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = -1, reason = errno;
+
+	free(parent);
+	if (directory >= 0) {
+		/* O_NONBLOCK: a FIFO in a file's place must not hold the program up. */
+		fd = openat(directory, path_base(path),
+		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+		reason = errno;
+		close(directory);
+	}
+	if (fd >= 0 && !is_plain(fd)) {
+		close(fd);
+		fd = -1;
+		reason = ENXIO;
+	}
+	errno = reason;
+	return fd;
+}
+
+DIR *
+storage_opendir(const char *path)
+{
+	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (directory == NULL && fd >= 0)
+		close(fd);
+	return directory;
+}
+
+int
+storage_set_latest(const struct storage *s, const char *run_id, struct error *err)
+{
+	char *latest = path_join(s->root, "latest");
+	char *temporary = memory_format("%s/.latest.%s", s->root, run_id);
+	char *target = memory_format("transcripts/%s" SUFFIX, run_id);
+	int failed = 0;
+
+	/* Who points it to the same run at the same time makes the same link, and may have
+	 * taken this one: what one of them has renamed is there. */
+	unlink(temporary); /* of an attempt that was killed here */
+	if ((symlink(target, temporary) != 0 && errno != EEXIST) ||
+	    (rename(temporary, latest) != 0 && errno != ENOENT)) {
+		failed = error_errno(err, ERROR_SYSTEM, latest, "unable to point it to this run");
+		unlink(temporary);
+	}
+	free(target);
+	free(temporary);
+	free(latest);
+	return failed;
+}
+
+/* Copies the run id of "<run-id>.jsonl"; false if name is no such name. */
+static bool
+transcript_name(const char *name, char run_id[ID_SIZE])
+{
+	size_t len = strlen(name);
+
+	if (len != ID_SIZE - 1 + SUFFIX_LEN || !id_valid(name, ID_SIZE - 1) ||
+	    strcmp(name + ID_SIZE - 1, SUFFIX) != 0)
+		return false;
+	memcpy(run_id, name, ID_SIZE - 1);
+	run_id[ID_SIZE - 1] = '\0';
+	return true;
+}
+
+/* The beginning of a transcript, at most limit bytes, up to its first LF. */
+static int
+read_first_line(const char *path, size_t limit, struct buffer *line)
+{
+	int fd = storage_open(path, O_RDONLY, 0);
+	ssize_t got = -1;
+
+	if (fd < 0)
+		return -1;
+	while (line->len < limit) {
+		const char *end;
+
+		got = read(fd, buffer_reserve(line, 4096), 4096);
+		if (got <= 0)
+			break;
+		end = memchr(line->data + line->len, '\n', (size_t)got);
+		line->len += (size_t)got;
+		if (end != NULL) {
+			line->len = (size_t)(end - line->data);
+			break;
+		}
+	}
+	close(fd);
+	return got < 0 ? -1 : 0;
+}
+
+/* The timestamp of the first line, which comes early in it; else when the file
+ * was last changed. */
+static int64_t
+run_started(const struct storage *s, const char *run_id)
+{
+	static const char head[] = "{\"seq\":1,\"timestamp\":\"";
+	char *path = storage_transcript(s, run_id);
+	struct buffer line = BUFFER_INIT;
+	struct stat status;
+	int64_t started = 0;
+	char *end;
+
+	if (read_first_line(path, 1, &line) == 0 && line.len > sizeof head &&
+	    memcmp(line.data, head, sizeof head - 1) == 0 &&
+	    (end = memchr(line.data + sizeof head - 1, '"', line.len - (sizeof head - 1))) != NULL) {
+		*end = '\0';
+		if (clock_parse(line.data + sizeof head - 1, 0, &started) != 0)
+			started = 0;
+	}
+	if (started == 0 && lstat(path, &status) == 0)
+		started = (int64_t)status.st_mtim.tv_sec * 1000000 + status.st_mtim.tv_nsec / 1000;
+	buffer_free(&line);
+	free(path);
+	return started;
+}
+
+/* Calls visit for each run id in the storage until it returns true. A storage
+ * that was never used has none. */
+static int
+each_run(const struct storage *s, bool (*visit)(void *context, const char *run_id),
+    void *context, struct error *err)
+{
+	char *path = path_join(s->root, "transcripts");
+	DIR *directory = storage_opendir(path);
+	struct dirent *found;
+	char run_id[ID_SIZE];
+	int failed = 0;
+
+	if (directory == NULL && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
+	free(path);
+	if (directory == NULL)
+		return failed;
+	while ((found = readdir(directory)) != NULL)
+		if (transcript_name(found->d_name, run_id) && visit(context, run_id))
+			break;
+	closedir(directory);
+	return 0;
+}
+
+struct listing {
+	const struct storage *storage;
+	struct run_entry *entries;
+	size_t count, capacity;
+};
+
+static bool
+add_entry(void *context, const char *run_id)
+{
+	struct listing *list = context;
+	struct run_entry *entry;
+
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity == 0 ? 64 : list->capacity * 2;
+		list->entries = memory_array(list->entries, list->capacity, sizeof *list->entries);
+	}
+	entry = &list->entries[list->count++];
+	memcpy(entry->run_id, run_id, ID_SIZE);
+	entry->started = run_started(list->storage, run_id);
+	return false;
+}
+
+static int
+newest_first(const void *a, const void *b)
+{
+	const struct run_entry *left = a, *right = b;
+
+	if (left->started != right->started)
+		return left->started < right->started ? 1 : -1;
+	return strcmp(left->run_id, right->run_id);
+}
+
+int
+storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
+    struct error *err)
+{
+	struct listing list = { s, NULL, 0, 0 };
+
+	*entries = NULL;
+	*count = 0;
+	if (each_run(s, add_entry, &list, err) != 0)
+		return -1;
+	if (list.count > 0)
+		qsort(list.entries, list.count, sizeof *list.entries, newest_first);
+	*entries = list.entries;
+	*count = list.count;
+	return 0;
+}
+
+static bool
+count_run(void *context, const char *run_id)
+{
+	(void)run_id;
+	++*(size_t *)context;
+	return false;
+}
+
+int
+storage_count(const struct storage *s, size_t *count, struct error *err)
+{
+	*count = 0;
+	return each_run(s, count_run, count, err);
+}
+
+static void
+ref_in_storage(struct run_ref *ref, const struct storage *s, const char *run_id)
+{
+	ref->path = storage_transcript(s, run_id);
+	memcpy(ref->run_id, run_id, ID_SIZE);
+	ref->in_storage = true;
+}
+
+static int
+resolve_latest(const struct storage *s, struct run_ref *ref, struct error *err)
+{
+	static const char prefix[] = "transcripts/";
+	char *latest = path_join(s->root, "latest");
+	char target[sizeof prefix + ID_SIZE + SUFFIX_LEN + 1], run_id[ID_SIZE];
+	ssize_t len = readlink(latest, target, sizeof target - 1);
+	int failed = 0;
+
+	if (len < 0 && errno == ENOENT)
+		failed = error_set(err, ERROR_USAGE, "@", "there is no run yet in %s", s->root);
+	else if (len < 0)
+		failed = error_errno(err, ERROR_SYSTEM, latest, "unable to read the link");
+	else {
+		target[len] = '\0';
+		if (strncmp(target, prefix, sizeof prefix - 1) == 0 &&
+		    transcript_name(target + sizeof prefix - 1, run_id))
+			ref_in_storage(ref, s, run_id);
+		else
+			failed = error_set(err, ERROR_SYSTEM, latest,
+			    "does not point to a transcript of this storage");
+	}
+	free(latest);
+	return failed;
+}
+
+static bool
+has_name(const char *path, const char *name)
+{
+	struct buffer line = BUFFER_INIT;
+	bool found = false;
+	size_t bad;
+
+	if (read_first_line(path, FIRST_LINE_LIMIT, &line) == 0 &&
+	    scan_within(buffer_string(&line), line.len, SCAN_LINE_DEPTH, &bad) == NULL)
+		found = span_is(span_path(span_of(line.data, line.len), "payload", "name", NULL), name);
+	buffer_free(&line);
+	return found;
+}
+
+bool
+storage_run_named(const struct storage *s, const char *run_id, const char *name)
+{
+	char *kept = storage_transcript(s, run_id);
+	char *unkept = memory_format("%s/runs/%s/%s" SUFFIX, s->root, run_id, run_id);
+	bool named = has_name(kept, name) || has_name(unkept, name);
+
+	free(unkept);
+	free(kept);
+	return named;
+}
+
+static int
+resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
+{
+	struct run_entry *entries;
+	size_t count, i;
+
+	if (storage_list(s, &entries, &count, err) != 0)
+		return -1;
+	for (i = 0; i < count && !storage_run_named(s, entries[i].run_id, name); i++)
+		continue;
+	if (i < count)
+		ref_in_storage(ref, s, entries[i].run_id);
+	free(entries);
+	if (ref->path == NULL)
+		return error_set(err, ERROR_USAGE, NULL, "@%s: no run of this name in %s", name, s->root);
+	return 0;
+}
+
+struct prefix_search {
+	const char *prefix;
+	char found[2][ID_SIZE];
+	size_t count;
+};
+
+static bool
+match_prefix(void *context, const char *run_id)
+{
+	struct prefix_search *search = context;
+
+	if (strncmp(run_id, search->prefix, strlen(search->prefix)) == 0)
+		memcpy(search->found[search->count++], run_id, ID_SIZE);
+	return search->count == 2;
+}
+
+/* 1 if no run begins so. */
+static int
+resolve_prefix(const struct storage *s, const char *prefix, struct run_ref *ref,
+    struct error *err)
+{
+	struct prefix_search search = { prefix, { "", "" }, 0 };
+
+	if (strlen(prefix) < PREFIX_MIN)
+		return 1;
+	if (each_run(s, match_prefix, &search, err) != 0)
+		return -1;
+	if (search.count == 2)
+		return error_set(err, ERROR_USAGE, prefix,
+		    "begins several run ids (%s, %s): give more of it", search.found[0],
+		    search.found[1]);
+	if (search.count == 0)
+		return 1;
+	ref_in_storage(ref, s, search.found[0]);
+	return 0;
+}
+
+/* Whether the file lies in the storage under a run's name. */
+static bool
+is_transcript_of(const struct storage *s, const char *path, char run_id[ID_SIZE])
+{
+	char *parent, *own;
+	struct stat a, b;
+	bool same;
+
+	if (!transcript_name(path_base(path), run_id))
+		return false;
+	parent = path_directory(path);
+	own = path_join(s->root, "transcripts");
+	same = stat(parent, &a) == 0 && stat(own, &b) == 0 &&
+	    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	free(own);
+	free(parent);
+	return same;
+}
+
+/* 1 if there is no such file. */
+static int
+resolve_file(const struct storage *s, const char *path, struct run_ref *ref, struct error *err)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0) {
+		if (errno == ENOENT || errno == ENOTDIR)
+			return 1;
+		return error_errno(err, ERROR_USAGE, path, "unable to look at it");
+	}
+	if (S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_USAGE, path, "a directory, not a transcript");
+	/* Transcripts are not opened through a link, but a user may name one. */
+	ref->path = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
+	if (ref->path == NULL)
+		ref->path = memory_text(path);
+	ref->in_storage = is_transcript_of(s, ref->path, ref->run_id);
+	if (!ref->in_storage)
+		ref->run_id[0] = '\0';
+	return 0;
+}
+
+int
+storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
+    struct error *err)
+{
+	int result = 1;
+
+	*ref = (struct run_ref){ NULL, "", false };
+	if (argument == NULL || strcmp(argument, "@") == 0)
+		return resolve_latest(s, ref, err);
+	if (*argument == '@')
+		return resolve_name(s, argument + 1, ref, err);
+	if (strchr(argument, '/') == NULL)
+		result = resolve_prefix(s, argument, ref, err);
+	if (result == 1)
+		result = resolve_file(s, argument, ref, err);
+	if (result == 1)
+		return error_set(err, ERROR_USAGE, argument,
+		    "no such file, and no run whose id begins so in %s", s->root);
+	return result;
+}
+
+void
+run_ref_free(struct run_ref *ref)
+{
+	free(ref->path);
+	ref->path = NULL;
+}
+
+struct short_search {
+	const char *run_id;
+	size_t length;
+};
+
+static bool
+tell_apart(void *context, const char *run_id)
+{
+	struct short_search *search = context;
+
+	while (strcmp(run_id, search->run_id) != 0 && search->run_id[search->length] != '\0' &&
+	    strncmp(run_id, search->run_id, search->length) == 0)
+		search->length++;
+	return false;
+}
+
+const char *
+storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE])
+{
+	struct short_search search = { run_id, SHORT_ID };
+	struct error ignored;
+
+	if (each_run(s, tell_apart, &search, &ignored) != 0)
+		search.length = strlen(run_id);
+	snprintf(out, ID_SIZE, "%.*s", (int)search.length, run_id);
+	return out;
+}
+
+bool
+storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
+{
+	char *path = memory_format("%s/runs/%s/lock", s->root, run_id);
+	int fd = storage_open(path, O_RDONLY, 0);
+	bool alive = fd >= 0 && lock_look(fd, LOCK_WHOLE, pid) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return alive;
+}
+
+bool
+storage_run_alive(const struct storage *s, const char *run_id)
+{
+	return storage_run_owner(s, run_id, NULL);
+}
+
+bool
+transcript_alive(const char *path, const char *run_id)
+{
+	/* transcripts/<id>.jsonl, or runs/<id>/<id>.jsonl if it is not kept. */
+	static const char *const roots[] = { "..", "../.." };
+	char *directory = path_directory(path);
+	bool alive = false;
+
+	for (size_t i = 0; i < sizeof roots / sizeof *roots && !alive; i++) {
+		char *root = path_join(directory, roots[i]);
+		const struct storage storage = { .root = root };
+
+		alive = run_id[0] != '\0' && storage_run_alive(&storage, run_id);
+		free(root);
+	}
+	free(directory);
+	return alive;
+}
+
+char *
+transcript_blobs(const char *path, const char *run_id)
+{
+	char *directory = path_directory(path), *blobs;
+
+	if (strcmp(path_base(directory), run_id) == 0)
+		blobs = path_join(directory, "blobs");
+	else
+		blobs = memory_format("%s/../blobs/%s", directory, run_id);
+	free(directory);
+	return blobs;
+}

@@ -1,0 +1,100 @@
+/*
+ * The storage: where runs are kept, awf(7). It owns the layout below its root,
+ * checks every name before it touches a path, and follows no symbolic link but
+ * `latest`, which it reads with readlink().
+ *
+ *     transcripts/<run-id>.jsonl  blobs/<run-id>/<sha256>  inputs/<run-id>
+ *     runs/<run-id>/  snapshots/<run-id>/  latest  audit.jsonl
+ *     transcripts/<run-id>.pruned: of a run that is being removed (run/prune.h)
+ *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
+ *     sandboxed/made/: what was made in one that AWF takes up (run/unreviewed.h)
+ */
+#ifndef AWF_RUN_STORAGE_H
+#define AWF_RUN_STORAGE_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/id.h"
+
+#define STORAGE_SANDBOXED "sandboxed"
+
+struct storage {
+	char *root;       /* absolute */
+};
+
+/* $AWF_STORAGE, $XDG_DATA_HOME/awf, ~/.local/share/awf. Makes nothing. */
+int storage_locate(struct storage *s, struct error *err);
+/* storage_locate(), then makes the directories (0700) and refuses a network file
+ * system, and a root that belongs to another user or that everybody may write. */
+int storage_prepare(struct storage *s, struct error *err);
+/* The same at a place of its own, absolute. */
+int storage_prepare_at(struct storage *s, const char *root, struct error *err);
+/* What of a located storage storage_prepare() would refuse, and whether it can be written;
+ * of one that is not there yet (*there), whether it can be made. Makes nothing. */
+int storage_check(const struct storage *s, bool *there, struct error *err);
+void storage_close(struct storage *s);
+
+/* A directory (0700) in the storage, if it is not there. A link in its place is refused.
+ * sync: it lasts. */
+int storage_make_directory(const char *path, bool sync, struct error *err);
+
+/* Paths, in memory of their own. */
+char *storage_transcript(const struct storage *s, const char *run_id);
+char *storage_pruned(const struct storage *s, const char *run_id);
+char *storage_run_directory(const struct storage *s, const char *run_id);
+char *storage_input(const struct storage *s, const char *run_id);
+char *storage_blobs(const struct storage *s, const char *run_id);
+char *storage_snapshot(const struct storage *s, const char *run_id);
+
+/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
+ * link either. What is neither a regular file nor a directory is refused, with
+ * ENXIO, and never waited for. -1 with errno. */
+int storage_open(const char *path, int flags, mode_t mode);
+/* A directory to be read, likewise; NULL with errno. */
+DIR *storage_opendir(const char *path);
+
+/* Moves `latest` to a run by atomic rename. */
+int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);
+
+/* What a RUN argument names: a run id, a unique prefix (4 or more characters), a
+ * path to a file, "@" (latest) or "@NAME" (latest run of that name). NULL means
+ * "@". Errors are ERROR_USAGE and say what was looked for and where. */
+struct run_ref {
+	char *path;           /* of the transcript */
+	char run_id[ID_SIZE]; /* "" for a file that is not in the storage */
+	bool in_storage;
+};
+int storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
+    struct error *err);
+void run_ref_free(struct run_ref *ref);
+/* The shortest beginning of a run's id that names it alone, of at least the eight digits
+ * before the first dash: with them it still does when many a run has come. Returns out. */
+const char *storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE]);
+
+/* Run ids in the storage, newest start first, by the timestamp of their first line.
+ * The array is the caller's. */
+struct run_entry { char run_id[ID_SIZE]; int64_t started; /* µs since 1970 */ };
+int storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
+    struct error *err);
+/* How many there are; no transcript is opened. */
+int storage_count(const struct storage *s, size_t *count, struct error *err);
+
+/* Whether the run is alive: another process holds runs/<id>/lock (F_GETLK). The
+ * owner itself must not ask: closing the file would free its lock. */
+bool storage_run_alive(const struct storage *s, const char *run_id);
+/* The same, and by whom: *pid (may be NULL), 0 if that cannot be told. */
+bool storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid);
+/* Whether somebody holds the lock of the run whose transcript lies at path in a
+ * storage. */
+bool transcript_alive(const char *path, const char *run_id);
+/* The directory of the run's blobs, from where its transcript lies; in memory of
+ * its own. */
+char *transcript_blobs(const char *path, const char *run_id);
+/* Whether a run's transcript, kept or not, says that its workflow is called so. */
+bool storage_run_named(const struct storage *s, const char *run_id, const char *name);
+
+#endif

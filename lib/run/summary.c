@@ -1,0 +1,196 @@
+#include "run/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "run/follow.h"
+#include "run/model.h"
+#include "run/waiting.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+
+/* The end of a run is looked for among this many lines, then among so many times more. */
+#define LAST_LINES 4
+
+static bool
+get_integer(struct span object, const char *key, int64_t *out)
+{
+	long long value;
+
+	if (!span_integer(span_member(object, key), &value))
+		return false;
+	*out = value;
+	return true;
+}
+
+static int
+read_first(struct summary *s, struct reader *r, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	size_t len;
+	int got = reader_next(r, &line, &len, err);
+
+	if (got < 0)
+		return -1;
+	if (got == 0 || event_view(line, len, &event) != 0 ||
+	    !event_copy_id(event.run_id, s->run_id))
+		return error_set(err, ERROR_INVALID_INPUT, r->path, "does not begin with an event");
+	s->name = span_text(span_member(event.payload, "name"));
+	if (!s->name)
+		s->name = memory_text("");
+	s->child = event.parent_run_id.at != NULL;
+	s->step = span_is(span_member(event.payload, "kind"), "step");
+	event_copy_id(event.parent_run_id, s->parent);
+	event_copy_id(span_member(event.payload, "forked_from"), s->forked_from);
+	s->started = s->ended = event_wall(&event);
+	return 0;
+}
+
+/* What run.completed says; false if the calls or tokens are missing there. */
+static bool
+take_end(struct summary *s, const struct event_view *event)
+{
+	struct span usage = span_member(event->payload, "usage");
+
+	if (!span_copy(span_member(event->payload, "status"), s->status, sizeof s->status) ||
+	    !name_valid(s->status))
+		memcpy(s->status, "failed", sizeof "failed");
+	get_integer(event->payload, "exit_code", &s->exit_code);
+	get_integer(event->payload, "duration_ms", &s->duration_ms);
+	get_integer(usage, "input_tokens", &s->input_tokens);
+	get_integer(usage, "output_tokens", &s->output_tokens);
+	return get_integer(usage, "calls", &s->calls);
+}
+
+/* A further attempt begins. */
+static void
+forget_end(struct summary *s)
+{
+	s->status[0] = '\0';
+	s->exit_code = -1;
+}
+
+/* What the last count lines say; *found: one of them is no decision, behind which there
+ * would be no end, or they are all that there is. As read_last() else. */
+static int
+read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	size_t len;
+	bool known = false;
+	int64_t seen = 0;
+	int got;
+
+	*found = false;
+	if (reader_seek_last(r, count, err) != 0)
+		return -1;
+	while ((got = reader_next(r, &line, &len, err)) == 1) {
+		seen++;
+		if (event_view(line, len, &event) != 0)
+			continue;
+		s->ended = event_wall(&event);
+		*found |= !waiting_decided(&event);
+		if (event.type == EVENT_RUN_COMPLETED) {
+			known = take_end(s, &event);
+		} else if (event.type == EVENT_RUN_STARTED) {
+			forget_end(s);
+			known = false;
+		}
+	}
+	*found |= seen < count;
+	return got < 0 ? -1 : known;
+}
+
+/* 1: the run has ended, and all is known; 0: there is more to find out. A call that waits
+ * may be decided about after the end of its attempt. */
+static int
+read_last(struct summary *s, struct reader *r, struct error *err)
+{
+	bool found = false;
+	int known = 0;
+
+	for (int64_t count = LAST_LINES; known == 0 && !found; count *= LAST_LINES)
+		known = read_lines(s, r, count, &found, err);
+	return known;
+}
+
+/* That of a run without an end; whether it is alive. */
+static bool
+find_out_status(struct summary *s, const struct reader *r)
+{
+	bool alive = transcript_alive(r->path, s->run_id);
+
+	if (alive)
+		memcpy(s->status, "running", sizeof "running");
+	else
+		memcpy(s->status, "died", sizeof "died");
+	return alive;
+}
+
+/* Counts the last attempt; how long it has taken comes from its times. */
+static int
+count_lines(struct summary *s, struct reader *r, struct error *err)
+{
+	struct model m;
+	int failed;
+
+	model_begin(&m, MODEL_OPEN);
+	reader_seek(r, 0);
+	failed = model_read(&m, r, err);
+	s->calls = m.begun;
+	s->input_tokens = m.usage[MODEL_INPUT_TOKENS];
+	s->output_tokens = m.usage[MODEL_OUTPUT_TOKENS];
+	if (failed == 0 && s->status[0] == '\0') {
+		int64_t last = find_out_status(s, r) ? clock_wall() : m.last;
+
+		s->duration_ms = (last - (m.attempt > 0 ? m.started : s->started)) / 1000;
+	}
+	model_free(&m);
+	return failed;
+}
+
+static int
+read_summary(struct summary *s, const char *path, bool figures, struct error *err)
+{
+	struct reader r;
+	int known = -1;
+
+	memset(s, 0, sizeof *s);
+	s->exit_code = -1;
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	if (read_first(s, &r, err) == 0)
+		known = read_last(s, &r, err);
+	if (known == 0 && figures)
+		known = count_lines(s, &r, err);
+	else if (known == 0 && s->status[0] == '\0')
+		find_out_status(s, &r);
+	reader_close(&r);
+	if (known < 0)
+		summary_free(s);
+	return known < 0 ? -1 : 0;
+}
+
+int
+summary_read(struct summary *s, const char *path, struct error *err)
+{
+	return read_summary(s, path, true, err);
+}
+
+int
+summary_read_ends(struct summary *s, const char *path, struct error *err)
+{
+	return read_summary(s, path, false, err);
+}
+
+void
+summary_free(struct summary *s)
+{
+	free(s->name);
+	s->name = NULL;
+}

@@ -1,0 +1,74 @@
+/*
+ * Supervision of one attempt of a run: starts the workflow under a guardian, relays its
+ * stdin, and of a child run its stdout, and waits until the workflow and the steps that
+ * it left running have ended, or a signal, the time limit or a fault ends it.
+ *
+ * In the foreground of a terminal the workflow stays in this process's group, so
+ * that Ctrl-C, Ctrl-Z and reading from the terminal work as without awf-run;
+ * SIGINT and SIGQUIT are then the workflow's to answer, and waited through.
+ * Otherwise it has a group of its own. Cancelling goes by descendants. When
+ * supervise() returns, no descendant is left.
+ *
+ * Signals that were ignored when the program started (nohup) stay so. They are
+ * held from signals_hold() on, except within supervise(): what comes before the
+ * workflow starts cancels it, what comes after it has ended changes nothing more.
+ */
+#ifndef AWF_RUN_SUPERVISE_H
+#define AWF_RUN_SUPERVISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "proc/process.h"
+#include "run/input.h"
+#include "run/output.h"
+
+enum verdict {
+	VERDICT_ENDED,       /* by itself: wait_status */
+	VERDICT_CANCELLED,   /* by signal_number */
+	VERDICT_TIMEOUT,
+	VERDICT_NOT_STARTED, /* exit_code 126 or 127, error */
+	VERDICT_FAILED       /* the machine or the storage did: error */
+};
+
+struct supervision {
+	/* Set by the caller. */
+	char *const *argv;
+	char *const *environment;
+	const char *directory;      /* where the workflow starts; NULL: here */
+	bool elsewhere;             /* of struct process_spec */
+	const char *run_directory;  /* whose roster says which steps run */
+	struct input *input;
+	struct output *output;      /* NULL: stdout is the workflow's own */
+	int64_t timeout_ms;         /* 0: none */
+
+	/* Filled by supervise(). */
+	enum verdict verdict;
+	int wait_status;
+	int signal_number;
+	int exit_code;
+	bool interrupted;           /* SIGTERM or SIGHUP came, or its guardian was killed: what did
+	                               that meant no end of this work */
+	bool survivors;             /* some descendants could not be ended */
+	struct error error;
+};
+
+/* Blocks the signals that cancel. */
+void signals_hold(void);
+/* One of them that came meanwhile and is not ignored; 0: none. */
+int signals_held(void);
+/* They do again what they do. */
+void signals_let_go(void);
+/* Waits until fd (-1: none) can be read, at most timeout_ms, or for one of them: its
+ * number, still held; 0. */
+int signals_wait(int fd, int timeout_ms);
+/* Forgets those that came. */
+void signals_drop(void);
+
+void supervise(struct supervision *s);
+
+/* Ends this process as the signal would have. */
+_Noreturn void signals_die(int signal_number);
+
+#endif

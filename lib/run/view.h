@@ -1,0 +1,74 @@
+/*
+ * The view: an event as one line for a person. Time, indentation by path, who,
+ * what, the figures that matter in parentheses, and the start of the text.
+ *
+ * What models, tools and users wrote is data: it reaches the terminal through
+ * text_visible() alone. Colours and symbols stand only in what is added here.
+ */
+#ifndef AWF_RUN_VIEW_H
+#define AWF_RUN_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/map.h"
+#include "run/item_name.h"
+#include "transcript/event.h"
+
+#define VIEW_MARKS 4
+#define VIEW_PLAIN "\033[0m" /* ends a colour */
+
+/* What is said of an event or a call: the word, a symbol, and their colour ("": none). */
+enum view_saying {
+	VIEW_STARTED, VIEW_DONE, VIEW_FAILED, VIEW_SKIPPED, VIEW_REUSED, VIEW_WAITING, VIEW_RETRY,
+	VIEW_USER, VIEW_ASSISTANT, VIEW_CALL, VIEW_RESULT, VIEW_RUNNING, VIEW_UNFINISHED, VIEW_SAYINGS
+};
+struct view_word {
+	const char *text, *symbol, *colour;
+};
+extern const struct view_word view_words[VIEW_SAYINGS];
+/* How a run, a call or a tool call ended, of the event that ends it. */
+enum view_saying view_ended(const struct event_view *event);
+
+struct view {
+	/* Set by the caller. */
+	bool colour;
+	bool symbols;
+	bool errors;       /* the stderr of failed calls in lines of its own */
+	size_t width;      /* columns; 0: no limit */
+	const int64_t *cost; /* of the event, to be shown with its usage; NULL: not asked for */
+
+	/* For view_event() alone. */
+	struct buffer text;
+	struct buffer scratch;
+	struct mark { size_t from, to; const char *colour; } marks[VIEW_MARKS];
+	size_t mark_count;
+	bool detailed;     /* a parenthesis is open */
+	struct map waits;  /* calls that wait, and those behind them: ids of events */
+	struct item_names items;
+};
+
+/* Appends the line of an event, LF included; depth is the indentation
+ * that comes before that of its path. line without its LF. -1: it is no event. */
+int view_event(struct view *v, const char *line, size_t len, unsigned depth,
+    struct buffer *out);
+/* Takes note of an event that is not shown: one that is may be named by what it holds. */
+void view_pass_over(struct view *v, const char *line, size_t len);
+void view_free(struct view *v);
+
+/* The last name of a call's path, with the iteration if it is not the first: "draft",
+ * "draft[2]". Rounds and branches, which have the path of their group, have their number
+ * after that of the group's call: "refine[0]", "refine[1]"; "refine[2][0]". */
+void view_label(const struct event_view *event, struct buffer *out);
+/* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
+ * the payload is of another call. */
+bool view_branches(struct span payload, struct buffer *out);
+/* How many names a path has. */
+unsigned path_depth(struct span path);
+/* Short texts: "512 B", "1.2 KiB"; "340", "12.3k", "1.2M". Both return out. */
+char *size_text(int64_t bytes, char *out, size_t size);
+char *count_text(int64_t count, char *out, size_t size);
+
+#endif

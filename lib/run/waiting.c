@@ -1,0 +1,318 @@
+#include "run/waiting.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+static const char *const words[] = {
+	[WAITING_APPROVAL] = "approval", [WAITING_COMPLETION] = "completion",
+	[WAITING_NOTHING] = NULL
+};
+
+const char *
+waiting_word(enum waiting_for what)
+{
+	return words[what];
+}
+
+static struct span
+approval(const struct event_view *event)
+{
+	return event->type == EVENT_STEP_COMPLETED ? span_member(event->payload, "approval") :
+	    span_of(NULL, 0);
+}
+
+enum waiting_for
+waiting_of(const struct event_view *event)
+{
+	struct span asks = span_member(approval(event), "asks");
+	int what = 0;
+
+	while (words[what] != NULL && !span_is(asks, words[what]))
+		what++;
+	return (enum waiting_for)what;
+}
+
+bool
+waiting_decided(const struct event_view *event)
+{
+	return span_type(span_member(approval(event), "decides")) == 's';
+}
+
+/* Where the last line but decisions is among those from the reader's position on; -1:
+ * there is none; -2 with *err. */
+static int64_t
+last_undecided(struct reader *r, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	int64_t last = -1;
+	size_t len;
+	int got;
+
+	while ((got = reader_next(r, &line, &len, err)) == 1)
+		if (event_view(line, len, &event) != 0 || !waiting_decided(&event))
+			last = r->line_start;
+	return got == 0 ? last : -2;
+}
+
+int
+waiting_seek_end(struct reader *r, struct error *err)
+{
+	int64_t last = -1, from = 1;
+
+	for (int64_t count = 1; last == -1 && from > 0; count *= 8) {
+		if (reader_seek_last(r, count, err) != 0)
+			return -1;
+		from = r->position;
+		last = last_undecided(r, err);
+	}
+	reader_seek(r, last > 0 ? last : 0);
+	return last == -2 ? -1 : 0;
+}
+
+static struct waiting *
+find(const struct waitings *w, const struct map *map, const char *key)
+{
+	const size_t *found = map_get(map, key, strlen(key));
+
+	return found != NULL ? &w->list[*found] : NULL;
+}
+
+static struct waiting *
+find_event(const struct waitings *w, struct span id)
+{
+	char text[ID_SIZE];
+
+	return span_copy(id, text, sizeof text) ? find(w, &w->by_event, text) : NULL;
+}
+
+static void
+note_event(struct waitings *w, const struct waiting *at, const char *id)
+{
+	map_put(&w->by_event, id, strlen(id), (size_t)(at - w->list));
+}
+
+/* how is memory of its own. */
+static void
+end_wait(struct waiting *at, char *how)
+{
+	if (at->over)
+		free(how);
+	else
+		at->how = how;
+	at->over = true;
+}
+
+static void
+reopen(struct waiting *at)
+{
+	free(at->how);
+	at->how = NULL;
+	at->over = false;
+}
+
+/* An attempt makes the call again: on from where it was, or anew. */
+static void
+take_started(struct waitings *w, const struct event_view *event)
+{
+	struct waiting *at = find_event(w, span_member(event->payload, "claims"));
+	char *call = span_text(span_member(event->payload, "call"));
+
+	if (at != NULL) {
+		if (at->over && at->how == NULL)
+			reopen(at);
+		span_copy(event->event_id, at->started, sizeof at->started);
+		note_event(w, at, at->started);
+	} else if (call != NULL && (at = find(w, &w->by_call, call)) != NULL) {
+		end_wait(at, NULL);
+	}
+	free(call);
+}
+
+static void
+take_limits(struct waiting *at, struct span approval)
+{
+	char deadline[CLOCK_TEXT_SIZE];
+	long long timeout;
+
+	at->timeout_ms = at->deadline = 0;
+	if (span_integer(span_member(approval, "timeout_ms"), &timeout))
+		at->timeout_ms = timeout;
+	if (span_copy(span_member(approval, "deadline"), deadline, sizeof deadline) &&
+	    clock_parse(deadline, 0, &at->deadline) != 0)
+		at->deadline = 0;
+	if (!span_copy(span_member(approval, "form"), at->form, sizeof at->form))
+		memcpy(at->form, "text", sizeof "text");
+}
+
+/* The end of an event's line is what waits from now on. */
+static void
+wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
+{
+	char *call = span_text(span_member(event->payload, "call"));
+
+	span_copy(event->event_id, at->end, sizeof at->end);
+	note_event(w, at, at->end);
+	take_limits(at, approval(event));
+	if (call == NULL)
+		return;
+	free(at->call);
+	at->call = call;
+	map_put(&w->by_call, call, strlen(call), (size_t)(at - w->list));
+}
+
+/* A further attempt lets it wait on; or did its work again, and waits for that. */
+static void
+wait_on(struct waitings *w, struct waiting *at, const struct event_view *event)
+{
+	bool again = at->over;
+
+	if (again)
+		reopen(at);
+	wait_from(w, at, event);
+	if (again) {
+		free(at->task);
+		at->task = memory_text(at->call);
+	}
+}
+
+static char *
+text_or_empty(struct span value)
+{
+	char *text = span_text(value);
+
+	return text != NULL ? text : memory_text("");
+}
+
+static void
+begin_wait(struct waitings *w, const struct event_view *event)
+{
+	struct waiting *at;
+
+	w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
+	at = &w->list[w->count++];
+	*at = (struct waiting){ .what = waiting_of(event), .iteration = event->iteration,
+		.name = text_or_empty(span_member(event->payload, "name")),
+		.kind = text_or_empty(span_member(event->payload, "kind")),
+		.path = text_or_empty(event->path),
+		.call = memory_text(""),
+		.task = text_or_empty(span_member(event->payload, "call")) };
+	span_copy(event->parent_event_id, at->started, sizeof at->started);
+	note_event(w, at, at->started);
+	wait_from(w, at, event);
+}
+
+static void
+take_decision(struct waitings *w, const struct event_view *event)
+{
+	struct span said = approval(event);
+	struct waiting *at = find_event(w, span_member(said, "decides"));
+	char *word, *by;
+
+	if (at == NULL || at->over || !span_is(span_member(said, "decides"), at->end))
+		return;
+	if (waiting_of(event) != WAITING_NOTHING) {
+		wait_from(w, at, event);
+		return;
+	}
+	word = text_or_empty(span_member(said, "decision"));
+	by = text_or_empty(span_member(said, "by"));
+	end_wait(at, memory_format("%s by %s", word, by));
+	free(word);
+	free(by);
+}
+
+static void
+take_completed(struct waitings *w, const struct event_view *event)
+{
+	struct waiting *at = find_event(w, event->parent_event_id);
+	bool waits = waiting_of(event) != WAITING_NOTHING;
+
+	if (waiting_decided(event))
+		take_decision(w, event);
+	else if (at != NULL && waits)
+		wait_on(w, at, event);
+	else if (at != NULL)
+		end_wait(at, memory_text("ended in a further attempt of the run"));
+	else if (waits)
+		begin_wait(w, event);
+}
+
+/* A run inside of the run, which is decided about by its own name. */
+static void
+take_child(struct waitings *w, const struct event_view *event)
+{
+	char id[ID_SIZE];
+	bool waits = span_is(span_path(event->payload, "error", "code", NULL),
+	    error_name(ERROR_WAITING));
+
+	if (span_copy(event->child_run_id, id, sizeof id) && (waits || strcmp(id, w->child) == 0))
+		memcpy(w->child, waits ? id : "", waits ? sizeof id : 1);
+}
+
+static void
+take_end(struct waitings *w, const struct event_view *event)
+{
+	if (!span_is(span_member(event->payload, "status"), "success"))
+		return;
+	for (size_t i = 0; i < w->count; i++)
+		end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
+}
+
+static void
+take_attempt(struct waitings *w, const struct event_view *event)
+{
+	w->masked |= span_true(span_member(event->payload, "masked"));
+}
+
+static void (*const takers[EVENT_TYPES + 1])(struct waitings *, const struct event_view *) = {
+	[EVENT_RUN_STARTED] = take_attempt, [EVENT_RUN_COMPLETED] = take_end,
+	[EVENT_STEP_STARTED] = take_started, [EVENT_STEP_COMPLETED] = take_completed,
+	[EVENT_CALL_WORKFLOW_COMPLETED] = take_child,
+};
+
+static void
+take_line(struct waitings *w, const char *line, size_t len)
+{
+	struct event_view event;
+	struct span type;
+	int64_t seq;
+	enum event_type known;
+
+	if (event_peek(line, len, &seq, &type) != 0)
+		return;
+	known = event_type_from_name(type.at, type.len);
+	if (takers[known] != NULL && event_view(line, len, &event) == 0)
+		takers[known](w, &event);
+}
+
+int
+waitings_read(struct waitings *w, struct reader *r, struct error *err)
+{
+	const char *line;
+	size_t len;
+	int got;
+
+	while ((got = reader_next(r, &line, &len, err)) == 1)
+		take_line(w, line, len);
+	return got;
+}
+
+void
+waitings_free(struct waitings *w)
+{
+	for (size_t i = 0; i < w->count; i++) {
+		struct waiting *at = &w->list[i];
+		char *const texts[] = { at->name, at->kind, at->path, at->call, at->task, at->how };
+
+		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+			free(texts[t]);
+	}
+	free(w->list);
+	map_free(&w->by_event);
+	map_free(&w->by_call);
+	*w = (struct waitings)WAITINGS_INIT;
+}

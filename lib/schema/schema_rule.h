@@ -1,0 +1,233 @@
+/*
+ * Inside of JSON Schema: what a schema is compiled to. schema_compile.c makes nodes
+ * and rules of a document, schema_reference.c ties them together; schema.c checks
+ * values against them, with the keywords that speak of a value alone in schema_value.c
+ * and those that apply subschemas in schema_apply.c; schema_default.c fills in what a
+ * value lacks.
+ *
+ * - Every subschema is a node; a node is found again by its place in the document,
+ *   so a reference to it, also to itself, is one pointer.
+ * - Each keyword of a node is a rule, in the order of the document, but those that ask
+ *   what the others have left over come last.
+ * - A document, and each part of it with an "$id", is a resource: its URI is what
+ *   references below it are resolved against.
+ */
+#ifndef AWF_SCHEMA_SCHEMA_RULE_H
+#define AWF_SCHEMA_SCHEMA_RULE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "schema/pattern.h"
+#include "schema/schema_format.h"
+
+enum { DRAFT_7 = 1, DRAFT_2020 = 2, DRAFTS = DRAFT_7 | DRAFT_2020 };
+
+struct node;
+
+struct anchor {
+	char *name;
+	bool dynamic;
+	struct node *node;
+};
+
+struct resource {
+	char *uri;                /* without fragment; "" for a document that has none */
+	unsigned draft;
+	struct node *root;
+	struct anchor *anchors;
+	size_t anchor_count;
+	struct resource *next;
+};
+
+/* A subschema that a keyword applies, by name or by pattern where it has one. */
+struct member {
+	const char *name;
+	struct pattern *pattern;
+	struct node *node;
+};
+
+struct rule {
+	const struct keyword *keyword;
+	const struct node *node;  /* whose rule it is */
+	json_t *value;
+	struct member *members;
+	size_t member_count;
+	size_t count;             /* minLength … */
+	struct pattern *pattern;
+	const struct format *format; /* NULL: not checked */
+	const char *anchor;       /* of a dynamic reference that depends on who asks */
+};
+
+struct node {
+	json_t *document;
+	char *pointer;            /* of the node in the document */
+	struct resource *resource;
+	struct rule *rules;
+	size_t rule_count;
+	bool counts;              /* one of its rules asks what was evaluated */
+	bool foreign;             /* of a built-in document */
+	enum { UNSEEN, ENTERED, LEFT } visit; /* of the search for circles */
+	struct node *next;
+};
+
+struct schema {
+	json_t *documents;        /* the one given, then built-in ones that it refers to */
+	struct node *first, *last;
+	size_t node_count;
+	bool defaults;            /* one of them has a "default" */
+	struct resource *resources;
+};
+
+struct compiler {
+	struct schema *schema;
+	unsigned options;
+	bool foreign;             /* at a built-in document */
+	const char *place;
+	struct error *err;
+};
+
+/* What of an object or array was evaluated so far, for unevaluatedProperties and
+ * unevaluatedItems. */
+struct seen {
+	json_t *properties;       /* an object with their names; NULL: none yet */
+	bool all_properties;
+	size_t items;             /* so many from the first on */
+	struct buffer contained;  /* a byte for each further item: whether it was */
+};
+
+/* The resources that a check is in, innermost first. */
+struct scope {
+	const struct resource *resource;
+	const struct scope *outer;
+};
+
+struct check {
+	struct buffer pointer;    /* of the value at hand */
+	struct buffer *why;       /* NULL: nobody asks */
+	struct seen *seen;        /* of the value at hand; NULL: nobody asks */
+	const struct scope *scope;
+	unsigned depth;
+	long work;                /* steps that it may still take */
+	const char *stopped;      /* a limit was met: nothing is known, all fails */
+};
+
+enum {
+	KEYWORD_SAME = 1,         /* its subschemas apply to the value itself */
+	KEYWORD_LAST = 2,         /* it asks what other keywords have left over */
+};
+
+struct keyword {
+	const char *name;
+	unsigned drafts;          /* that know it */
+	char type;                /* of the values it speaks of ("anos"), 0: of any */
+	unsigned flags;
+	int (*compile)(struct compiler *c, struct rule *r);
+	int (*check)(struct check *c, const struct rule *r, json_t *value);
+};
+
+/* The table of all keywords (schema.c); ends with an entry without name. */
+extern const struct keyword schema_keywords[];
+
+/* Compile functions of the table: 0, or -1 with the error. */
+int rule_compile_schema(struct compiler *c, struct rule *r);
+int rule_compile_schemas(struct compiler *c, struct rule *r);
+int rule_compile_items(struct compiler *c, struct rule *r);
+int rule_compile_schema_map(struct compiler *c, struct rule *r);
+int rule_compile_pattern_map(struct compiler *c, struct rule *r);
+int rule_compile_pattern(struct compiler *c, struct rule *r);
+int rule_compile_format(struct compiler *c, struct rule *r);
+int rule_compile_count(struct compiler *c, struct rule *r);
+int rule_compile_number(struct compiler *c, struct rule *r);
+int rule_compile_divisor(struct compiler *c, struct rule *r);
+int rule_compile_flag(struct compiler *c, struct rule *r);
+int rule_compile_text(struct compiler *c, struct rule *r);
+int rule_compile_names(struct compiler *c, struct rule *r);
+int rule_compile_name_map(struct compiler *c, struct rule *r);
+int rule_compile_dependencies(struct compiler *c, struct rule *r);
+int rule_compile_type(struct compiler *c, struct rule *r);
+int rule_compile_enum(struct compiler *c, struct rule *r);
+int rule_compile_reference(struct compiler *c, struct rule *r);
+
+/* Check functions of the table: 0, or -1 with the reason in c->why. */
+int rule_check_type(struct check *c, const struct rule *r, json_t *value);
+int rule_check_const(struct check *c, const struct rule *r, json_t *value);
+int rule_check_enum(struct check *c, const struct rule *r, json_t *value);
+int rule_check_minimum(struct check *c, const struct rule *r, json_t *value);
+int rule_check_maximum(struct check *c, const struct rule *r, json_t *value);
+int rule_check_above(struct check *c, const struct rule *r, json_t *value);
+int rule_check_below(struct check *c, const struct rule *r, json_t *value);
+int rule_check_multiple(struct check *c, const struct rule *r, json_t *value);
+int rule_check_at_least(struct check *c, const struct rule *r, json_t *value);
+int rule_check_at_most(struct check *c, const struct rule *r, json_t *value);
+int rule_check_pattern(struct check *c, const struct rule *r, json_t *value);
+int rule_check_format(struct check *c, const struct rule *r, json_t *value);
+int rule_check_required(struct check *c, const struct rule *r, json_t *value);
+int rule_check_dependent_required(struct check *c, const struct rule *r, json_t *value);
+int rule_check_unique(struct check *c, const struct rule *r, json_t *value);
+int rule_check_properties(struct check *c, const struct rule *r, json_t *value);
+int rule_check_pattern_properties(struct check *c, const struct rule *r, json_t *value);
+int rule_check_additional_properties(struct check *c, const struct rule *r, json_t *value);
+int rule_check_unevaluated_properties(struct check *c, const struct rule *r, json_t *value);
+int rule_check_property_names(struct check *c, const struct rule *r, json_t *value);
+int rule_check_dependent_schemas(struct check *c, const struct rule *r, json_t *value);
+int rule_check_dependencies(struct check *c, const struct rule *r, json_t *value);
+int rule_check_prefix_items(struct check *c, const struct rule *r, json_t *value);
+int rule_check_items(struct check *c, const struct rule *r, json_t *value);
+int rule_check_additional_items(struct check *c, const struct rule *r, json_t *value);
+int rule_check_unevaluated_items(struct check *c, const struct rule *r, json_t *value);
+int rule_check_contains(struct check *c, const struct rule *r, json_t *value);
+int rule_check_all(struct check *c, const struct rule *r, json_t *value);
+int rule_check_any(struct check *c, const struct rule *r, json_t *value);
+int rule_check_one(struct check *c, const struct rule *r, json_t *value);
+int rule_check_not(struct check *c, const struct rule *r, json_t *value);
+int rule_check_if(struct check *c, const struct rule *r, json_t *value);
+int rule_check_dynamic(struct check *c, const struct rule *r, json_t *value);
+
+void seen_join(struct seen *seen, const struct seen *more);
+void seen_free(struct seen *seen);
+/* A value against a node, as part of a check. */
+int check_node(struct check *c, const struct node *n, json_t *value);
+/* Notes so much work as done: 0, or -1 if the check is stopped, now or before. */
+int check_spend(struct check *c, long work);
+/* Whether a pattern matches; false too if the check is stopped over it. */
+bool check_matches(struct check *c, const struct pattern *p, const char *text, size_t len);
+/* Says what is wrong with the value at hand (the first reason stays): -1. */
+int check_fail(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "item" or "items", by the count. */
+const char *check_plural(const char *unit, size_t count);
+/* 'o' 'a' 's' 'n' 'b' '0' */
+char schema_type_of(const json_t *value);
+/* Whether it is the name of a type ("null", "integer" …). */
+bool schema_type_known(const json_t *name);
+/* The rule of a node for a keyword, or NULL. */
+const struct rule *node_rule(const struct node *n, const char *keyword);
+/* Appends "/" and a key to a JSON pointer (RFC 6901). */
+void schema_pointer_key(struct buffer *pointer, const char *key);
+
+/* Says what is wrong with a rule's value, or with a keyword (rule_refuse() of one): -1. */
+int rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Makes a node of a subschema and adds it to the list; it takes over the pointer.
+ * NULL if it is no schema. */
+struct node *node_make(struct compiler *c, json_t *document, char *pointer,
+    struct resource *resource);
+/* Compiles all nodes from n on, those included that this adds. */
+int nodes_compile(struct compiler *c, struct node *n);
+
+/* Makes a node the root of a resource if it has an "$id", and notes its anchors. */
+int node_identify(struct compiler *c, struct node *n);
+/* The root of the document: what draft it is, and a resource for it. */
+int document_begin(struct compiler *c, json_t *document);
+/* Lets all references point where they lead. */
+int references_resolve(struct compiler *c);
+/* Refuses schemas that refer to themselves for one and the same value. */
+int circles_refuse(struct compiler *c);
+/* The node of an anchor ($dynamicAnchor only, if dynamic); NULL if there is none. */
+struct node *resource_anchor(const struct resource *resource, const char *name, bool dynamic);
+void resources_free(struct schema *s);
+
+#endif

@@ -1,0 +1,485 @@
+/*
+ * Appending: what comes from a stranger is made an event of transcript/transcript.h. All that a
+ * line can show by itself is checked before the transcript is touched, by the rules of
+ * awf-verify(1); what only the file can tell, under its lock.
+ */
+#include <awf/transcript.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "json/scan.h"
+#include "json/writer.h"
+#include "run/storage.h"
+#include "run/waiting.h"
+#include "shared/guard.h"
+#include "transcript/blob.h"
+#include "transcript/event.h"
+#include "transcript/form.h"
+#include "transcript/reader.h"
+#include "transcript/transcript.h"
+
+_Static_assert(AWF_ID_SIZE == ID_SIZE, "ids of the interface are those of the format");
+
+#define FORMAT 1
+#define KEPT ((size_t)1 << 20) /* memory kept from one event to the next */
+
+struct awf_transcript {
+	struct transcript transcript;
+	char *path;
+	char run_id[ID_SIZE];
+	struct buffer payload, links; /* of the event in hand, minified */
+	struct buffer line;           /* as it is checked */
+};
+
+/* What one event becomes. */
+struct appending {
+	struct awf_transcript *t;
+	const struct awf_event *event;
+	bool first;          /* the transcript is being made */
+	struct event made;
+	enum awf_code code;  /* why it was refused under the lock */
+};
+
+/* ---- the event ---- */
+
+/* Appends JSON text without white space; sort is what span_type() says of it. */
+static enum awf_code
+take_json(const char *what, const char *text, char sort, struct buffer *out, struct error *found)
+{
+	size_t bad, len = strlen(text);
+	const char *why = scan_within(text, len, SCAN_LINE_DEPTH - 1, &bad);
+
+	if (out->capacity > KEPT)
+		buffer_free(out);
+	buffer_clear(out);
+	if (why != NULL)
+		return refuse(found, AWF_INVALID, what, "is no JSON: byte %zu: %s", bad, why);
+	struct span value = span_trim(span_of(text, len));
+	if (span_type(value) != sort)
+		return refuse(found, AWF_INVALID, what, "is no JSON %s",
+		    sort == 'o' ? "object" : "array");
+	scan_minify(value, out);
+	return AWF_OK;
+}
+
+/* Members that every run.started has, where the caller has left them out. */
+static void
+complete_started(struct buffer *payload, bool first)
+{
+	struct span given = span_of(payload->data, payload->len);
+	bool kind = span_member(given, "kind").at == NULL;
+	bool version = span_member(given, "awf_version").at == NULL;
+	bool format = span_member(given, "format").at == NULL;
+	bool attempt = first && span_member(given, "attempt").at == NULL;
+	struct writer w;
+
+	payload->len--; /* its brace */
+	writer_begin(&w, payload);
+	w.comma = payload->len > 1;
+	if (kind)
+		writer_member_string(&w, "kind", "workflow");
+	if (version)
+		writer_member_string(&w, "awf_version", AWF_VERSION);
+	if (format)
+		writer_member_integer(&w, "format", FORMAT);
+	if (attempt)
+		writer_member_integer(&w, "attempt", 1);
+	buffer_byte(payload, '}');
+}
+
+/* Appends a value with null for each string that will stand in a blob. */
+static void
+append_without_blobs(struct span value, struct buffer *out)
+{
+	struct span_walk walk;
+	struct span key, member;
+	char type = span_type(value);
+	const char *separator = "";
+
+	if (value.len <= BLOB_THRESHOLD || (type != 's' && type != 'o' && type != 'a')) {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	if (type == 's') {
+		buffer_text(out, "null");
+		return;
+	}
+	buffer_byte(out, type == 'o' ? '{' : '[');
+	span_walk_begin(&walk, value);
+	while (span_walk_next(&walk, &key, &member)) {
+		buffer_text(out, separator);
+		separator = ",";
+		if (key.at != NULL) {
+			buffer_append(out, key.at, key.len);
+			buffer_byte(out, ':');
+		}
+		append_without_blobs(member, out);
+	}
+	buffer_byte(out, type == 'o' ? '}' : ']');
+}
+
+/* The line that it will be, but for what the transcript makes. */
+static void
+write_line(const struct awf_transcript *t, const struct event *e, struct buffer *out)
+{
+	static const char any[] = "0000000000000000000000000000000000000000000000000000000000000000";
+	struct writer w;
+
+	if (out->capacity > KEPT)
+		buffer_free(out);
+	buffer_clear(out);
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_integer(&w, "seq", 1);
+	writer_member_string(&w, "timestamp", "2000-01-01T00:00:00.000000Z");
+	writer_member_string(&w, "event_id", t->run_id);
+	writer_member_string(&w, "run_id", t->run_id);
+	writer_key(&w, "parent_event_id");
+	writer_string(&w, e->parent_event_id);
+	writer_member_span(&w, "links", e->links);
+	writer_member_string(&w, "type", event_type_name(e->type));
+	writer_member_string(&w, "path", e->path);
+	writer_member_integer(&w, "iteration", e->iteration);
+	writer_key(&w, "payload");
+	append_without_blobs(e->payload, out);
+	w.comma = true;
+	writer_member_string(&w, "prev", any);
+	writer_object_end(&w);
+}
+
+/* What it holds that is not a stranger's to say. */
+static enum awf_code
+check_rights(const struct appending *a, const struct form *form, struct error *found)
+{
+	const char *type = a->event->type;
+	bool run = a->made.type == EVENT_RUN_STARTED || a->made.type == EVENT_RUN_COMPLETED;
+
+	if (form->decides.at != NULL)
+		return refuse(found, AWF_INVALID, type, "is a decision: awf-ctl(1) makes those");
+	if (form->signature.at != NULL)
+		return refuse(found, AWF_INVALID, type, "has a seal: awf-run(1) makes those");
+	if (a->made.type == EVENT_RUN_STARTED && a->made.parent_event_id != NULL)
+		return refuse(found, AWF_INVALID, type, "has a parent");
+	if (a->made.type != EVENT_RUN_STARTED && a->made.parent_event_id == NULL)
+		return refuse(found, AWF_INVALID, type, "has no parent");
+	if (a->made.type == EVENT_RUN_STARTED && span_true(span_member(a->made.payload, "masked")))
+		return refuse(found, AWF_MASKED, type, "says that the run is masked: there is no filter");
+	if (run && !a->first && transcript_alive(a->t->path, a->t->run_id))
+		return refuse(found, AWF_INVALID, type, "is the owner's to append: the run is alive");
+	return AWF_OK;
+}
+
+/* Sets a->made, whose texts are a->t's. */
+static enum awf_code
+make_event(struct appending *a, struct error *found)
+{
+	const struct awf_event *given = a->event;
+	struct awf_transcript *t = a->t;
+	struct event *e = &a->made;
+	struct form_fault fault;
+	struct form form;
+	enum awf_code code;
+
+	if (given == NULL || given->type == NULL || given->payload == NULL)
+		return refuse(found, AWF_INVALID, NULL, "an event without a type or a payload");
+	*e = (struct event){ .type = event_type_from_name(given->type, strlen(given->type)),
+		.parent_event_id = given->parent, .path = given->path != NULL ? given->path : "",
+		.iteration = given->iteration };
+	if (e->type == EVENT_TYPES)
+		return refuse(found, AWF_INVALID, given->type, "is no type of awf-transcript(5)");
+	code = take_json("the payload", given->payload, 'o', &t->payload, found);
+	if (code != AWF_OK)
+		return code;
+	if (e->type == EVENT_RUN_STARTED)
+		complete_started(&t->payload, a->first);
+	e->payload = span_of(t->payload.data, t->payload.len);
+	if (given->links != NULL) {
+		code = take_json("the links", given->links, 'a', &t->links, found);
+		if (code != AWF_OK)
+			return code;
+		if (t->links.len > sizeof "[]" - 1)
+			e->links = span_of(t->links.data, t->links.len);
+	}
+	write_line(t, e, &t->line);
+	if (form_check(t->line.data, t->line.len, &form, &fault) == -1)
+		return refuse(found, AWF_INVALID, given->type, "%s", fault.what.message);
+	return check_rights(a, &form, found);
+}
+
+/* ---- appending ---- */
+
+/* Whether the line before those that are decisions is a run.completed; -1 with *found. */
+static int
+ends_before_decisions(const struct awf_transcript *t, struct error *found)
+{
+	struct event_view view;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got = -1;
+
+	if (reader_open(&r, t->path, found) == -1)
+		return -1;
+	if (waiting_seek_end(&r, found) == 0 &&
+	    (got = reader_next(&r, &line, &len, found)) == 1)
+		got = event_view(line, len, &view) == 0 && view.type == EVENT_RUN_COMPLETED;
+	reader_close(&r);
+	return got;
+}
+
+/* Under the lock. */
+static int
+allow(void *context, struct event *e, struct error *found)
+{
+	struct appending *a = context;
+	const struct transcript *t = &a->t->transcript;
+	int ended;
+
+	if (t->seq == 0) {
+		a->code = refuse(found, AWF_FORMAT, a->t->path, "has lost its lines");
+		return -1;
+	}
+	if (e->type == EVENT_RUN_STARTED)
+		return 0;
+	ended = t->decided ? ends_before_decisions(a->t, found) : t->last == EVENT_RUN_COMPLETED;
+	if (ended == 1)
+		a->code = refuse(found, AWF_ENDED, a->t->run_id, "the run has ended");
+	return ended == 0 ? 0 : -1;
+}
+
+static enum awf_code
+append_event(void *context, struct error *found)
+{
+	struct appending *a = context;
+	struct transcript *t = &a->t->transcript;
+	enum awf_code code = make_event(a, found);
+	int result;
+
+	if (code != AWF_OK)
+		return code;
+	result = a->first ? transcript_append(t, &a->made, found) :
+	    transcript_append_allowed(t, &a->made, allow, a, found);
+	if (result == -1)
+		return a->code != AWF_OK ? a->code : t->busy ? AWF_BUSY : code_of(found);
+	if (t->sync == SYNC_STEP && event_type_synced(a->made.type) &&
+	    transcript_sync(t, found) == -1)
+		return AWF_SYSTEM;
+	return AWF_OK;
+}
+
+int64_t
+awf_append(struct awf_transcript *transcript, const struct awf_event *event,
+    char id[AWF_ID_SIZE], struct awf_error *err)
+{
+	struct appending a = { .t = transcript, .event = event };
+	enum awf_code code = guarded(append_event, &a, err);
+
+	if (code == AWF_MEMORY)
+		transcript_forget(&transcript->transcript);
+	if (code != AWF_OK)
+		return -1;
+	if (id != NULL)
+		memcpy(id, a.made.id, ID_SIZE);
+	return a.made.seq;
+}
+
+/* ---- opening ---- */
+
+struct opening {
+	const char *path, *payload;
+	struct awf_transcript *transcript;
+	char id[ID_SIZE];
+};
+
+static struct awf_transcript *
+new_transcript(struct opening *o)
+{
+	struct awf_transcript *t = o->transcript = memory_zero(1, sizeof *t);
+
+	t->transcript.fd = -1;
+	return t;
+}
+
+/* Whose transcript it is, and whether it can be appended to, going by its first line. */
+static enum awf_code
+check_first_line(struct awf_transcript *t, const char *line, size_t len, struct error *found)
+{
+	struct event_view view;
+	long long format;
+
+	if (event_view(line, len, &view) == -1 || view.type != EVENT_RUN_STARTED ||
+	    !event_copy_id(view.run_id, t->run_id))
+		return refuse(found, AWF_FORMAT, t->path,
+		    "is no transcript: it does not begin with a run.started");
+	if (span_integer(span_member(view.payload, "format"), &format) && format > FORMAT)
+		return refuse(found, AWF_FORMAT, t->path,
+		    "is of format %lld, which this version does not know", format);
+	if (span_true(span_member(view.payload, "masked")))
+		return refuse(found, AWF_MASKED, t->path,
+		    "is of a masked run, whose filter is not known here");
+	return AWF_OK;
+}
+
+static enum awf_code
+read_first_line(struct awf_transcript *t, struct error *found)
+{
+	enum awf_code code;
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, t->path, found) == -1)
+		return is_missing(t->path) ? AWF_MISSING : code_of(found);
+	got = reader_next(&r, &line, &len, found);
+	if (got == 1)
+		code = check_first_line(t, line, len, found);
+	else if (got == 0)
+		code = refuse(found, AWF_FORMAT, t->path, "has no whole line yet");
+	else
+		code = found->code == ERROR_INVALID_INPUT ? AWF_FORMAT : code_of(found);
+	reader_close(&r);
+	return code;
+}
+
+static enum awf_code
+open_transcript(void *context, struct error *found)
+{
+	struct opening *o = context;
+	struct awf_transcript *t;
+	enum awf_code code;
+	char *blobs;
+
+	if (o->path == NULL)
+		return refuse(found, AWF_INVALID, NULL, "no path is given");
+	t = new_transcript(o);
+	if ((t->path = absolute_path(o->path, found)) == NULL)
+		return AWF_SYSTEM;
+	code = read_first_line(t, found);
+	if (code != AWF_OK)
+		return code;
+	blobs = transcript_blobs(t->path, t->run_id);
+	if (transcript_open(&t->transcript, t->path, blobs, t->run_id, found) == -1)
+		code = code_of(found);
+	free(blobs);
+	return code;
+}
+
+int
+awf_open(struct awf_transcript **transcript, const char *path, struct awf_error *err)
+{
+	struct opening o = { .path = path };
+	enum awf_code code = guarded(open_transcript, &o, err);
+
+	if (code != AWF_OK) {
+		awf_close(o.transcript);
+		o.transcript = NULL;
+	}
+	*transcript = o.transcript;
+	return code == AWF_OK ? 0 : -1;
+}
+
+/* Sets path and run_id: see awf_create(). */
+static enum awf_code
+name_run(struct awf_transcript *t, const char *given, struct error *found)
+{
+	static const char suffix[] = ".jsonl";
+	char *path = absolute_path(given, found);
+	const char *name;
+
+	if (path == NULL)
+		return AWF_SYSTEM;
+	id_new(t->run_id);
+	if (path_is_directory(path)) {
+		t->path = memory_format("%s/%s%s", path, t->run_id, suffix);
+		free(path);
+		return AWF_OK;
+	}
+	t->path = path;
+	name = path_base(path);
+	if (strlen(name) == ID_SIZE - 1 + sizeof suffix - 1 && id_valid(name, ID_SIZE - 1) &&
+	    strcmp(name + ID_SIZE - 1, suffix) == 0)
+		memcpy(t->run_id, name, ID_SIZE - 1);
+	return AWF_OK;
+}
+
+static enum awf_code
+create_transcript(void *context, struct error *found)
+{
+	struct opening *o = context;
+	struct awf_event started = { .type = "run.started", .payload = o->payload };
+	struct awf_transcript *t;
+	enum awf_code code;
+	char *blobs;
+
+	if (o->path == NULL)
+		return refuse(found, AWF_INVALID, NULL, "no path is given");
+	t = new_transcript(o);
+	if ((code = name_run(t, o->path, found)) != AWF_OK)
+		return code;
+	struct appending a = { .t = t, .event = &started, .first = true };
+	/* Before there is a file. */
+	if ((code = make_event(&a, found)) != AWF_OK)
+		return code;
+	blobs = transcript_blobs(t->path, t->run_id);
+	if (transcript_create(&t->transcript, t->path, blobs, t->run_id, found) == -1)
+		code = code_of(found);
+	free(blobs);
+	if (code == AWF_OK)
+		code = append_event(&a, found);
+	memcpy(o->id, a.made.id, ID_SIZE);
+	return code;
+}
+
+int
+awf_create(struct awf_transcript **transcript, const char *path, const char *payload,
+    char id[AWF_ID_SIZE], struct awf_error *err)
+{
+	struct opening o = { .path = path, .payload = payload };
+	enum awf_code code = guarded(create_transcript, &o, err);
+
+	if (code != AWF_OK) {
+		/* It has a descriptor from the moment on that it made the file. */
+		if (o.transcript != NULL && o.transcript->transcript.fd != -1)
+			unlink(o.transcript->path);
+		awf_close(o.transcript);
+		o.transcript = NULL;
+	} else if (id != NULL)
+		memcpy(id, o.id, ID_SIZE);
+	*transcript = o.transcript;
+	return code == AWF_OK ? 0 : -1;
+}
+
+/* ---- the rest ---- */
+
+const char *
+awf_run_id(const struct awf_transcript *transcript)
+{
+	return transcript->run_id;
+}
+
+int64_t
+awf_repaired(const struct awf_transcript *transcript)
+{
+	return transcript->transcript.moved;
+}
+
+void
+awf_close(struct awf_transcript *transcript)
+{
+	if (transcript == NULL)
+		return;
+	transcript_close(&transcript->transcript);
+	free(transcript->path);
+	buffer_free(&transcript->payload);
+	buffer_free(&transcript->links);
+	buffer_free(&transcript->line);
+	free(transcript);
+}

@@ -1,0 +1,151 @@
+/*
+ * The way out of fatal() is a jump: it is met in the depth of code that programs share, where
+ * nobody looks for it. No frame between is a stranger's, for the library calls nobody back.
+ */
+#include "shared/guard.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fatal.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static _Thread_local jmp_buf *way_out;
+static _Thread_local const char *why;
+
+/* In place of that of programs, base/fatal.c. */
+void
+fatal(const char *what)
+{
+	if (way_out == NULL)
+		abort(); /* not from within guarded(): never */
+	why = what;
+	longjmp(*way_out, 1);
+}
+
+/* The signals of the thread, as they were. */
+struct signals {
+	sigset_t blocked, pending;
+};
+
+static void
+hold_signal(struct signals *before)
+{
+	sigset_t limit;
+
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &before->blocked);
+	sigpending(&before->pending);
+}
+
+/* Takes away the one that came meanwhile. */
+static void
+release_signal(const struct signals *before)
+{
+	sigset_t pending, limit;
+	int number;
+
+	if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 &&
+	    sigismember(&before->pending, SIGXFSZ) == 0) {
+		sigemptyset(&limit);
+		sigaddset(&limit, SIGXFSZ);
+		sigwait(&limit, &number);
+	}
+	pthread_sigmask(SIG_SETMASK, &before->blocked, NULL);
+}
+
+static enum awf_code
+work_or_fatal(guarded_work *work, void *context, struct error *found)
+{
+	jmp_buf here;
+
+	way_out = &here;
+	if (setjmp(here) == 0) {
+		enum awf_code code = work(context, found);
+		way_out = NULL;
+		return code;
+	}
+	way_out = NULL;
+	return refuse(found, AWF_MEMORY, NULL, "%s", why);
+}
+
+static void
+tell(const struct error *found, enum awf_code code, struct awf_error *err)
+{
+	if (err == NULL)
+		return;
+	err->code = code;
+	err->message[0] = '\0';
+	if (code != AWF_OK)
+		error_text(found, err->message, sizeof err->message);
+}
+
+enum awf_code
+guarded(guarded_work *work, void *context, struct awf_error *err)
+{
+	struct error found = ERROR_INIT;
+	struct signals before;
+
+	hold_signal(&before);
+	enum awf_code code = work_or_fatal(work, context, &found);
+	release_signal(&before);
+	tell(&found, code, err);
+	return code;
+}
+
+enum awf_code
+code_of(const struct error *found)
+{
+	switch (found->code) {
+	case ERROR_USAGE:
+	case ERROR_INVALID_INPUT:
+		return AWF_INVALID;
+	case ERROR_SCHEMA:
+		return AWF_FORMAT;
+	default:
+		return AWF_SYSTEM;
+	}
+}
+
+enum awf_code
+refuse(struct error *found, enum awf_code code, const char *place, const char *format, ...)
+{
+	char text[sizeof found->message];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	error_set(found, ERROR_USAGE, place, "%s", text);
+	return code;
+}
+
+bool
+is_missing(const char *path)
+{
+	return access(path, F_OK) == -1 && errno == ENOENT;
+}
+
+char *
+absolute_path(const char *path, struct error *found)
+{
+	char here[PATH_MAX];
+
+	if (path[0] == '/')
+		return memory_text(path);
+	if (getcwd(here, sizeof here) != NULL)
+		return path_join(here, path);
+	error_errno(found, ERROR_SYSTEM, NULL, "unable to find the current directory");
+	return NULL;
+}

@@ -1,0 +1,376 @@
+/*
+ * One that is there may be of a process that was killed before it synced it: its size is
+ * compared, and file and directory are synced again, before anything relies on it. Large
+ * strings of a payload become null, each named by a JSON Pointer (RFC 6901), unless no
+ * pointer leads to it. Putting them back sorts the places, then copies the line once.
+ */
+#include "transcript/blob.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "json/writer.h"
+#include "run/storage.h"
+
+#define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
+
+/* Makes the directory if this is the first blob of the run. Whoever made it may not have
+ * come to putting its name on disk, so that is done here again. */
+static int
+blob_directory(const char *directory, bool sync, struct error *err)
+{
+	int fd = storage_open(directory, O_RDONLY | O_DIRECTORY, 0);
+
+	if (fd == -1 && errno == ENOENT)
+		return (sync ? directory_make_synced : directory_make)(directory, 0700, err);
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, directory, "unable to open the blobs");
+	close(fd);
+	return sync ? file_sync_name(directory, err) : 0;
+}
+
+/* Whether the blob is there whole: 1 or 0; -1 if it cannot be synced. Whoever
+ * wrote it may not have synced its name yet, so that is done here again. */
+static int
+blob_there(const char *directory, const char *path, size_t len, bool sync,
+    struct error *err)
+{
+	struct stat status;
+	int result = 0;
+	int fd = storage_open(path, O_RDONLY, 0);
+
+	if (fd == -1)
+		return 0;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == len)
+		result = 1;
+	if (result == 1 && sync) {
+		if (fsync(fd) == -1)
+			result = error_errno(err, ERROR_SYSTEM, path, "unable to sync");
+		else if (directory_sync(directory, err) == -1)
+			result = -1;
+	}
+	close(fd);
+	return result;
+}
+
+static int
+blob_create(const char *path, const void *bytes, size_t len, bool sync,
+    struct error *err)
+{
+	struct replacement file;
+
+	if (replacement_open(&file, path, 0600, err) == -1)
+		return -1;
+	if (file_write(file.fd, bytes, len) == -1) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&file);
+		return -1;
+	}
+	return replacement_commit(&file, sync, err);
+}
+
+int
+blob_write(const char *directory, const void *bytes, size_t len, bool sync,
+    char name[DIGEST_SIZE], struct error *err)
+{
+	if (blob_directory(directory, sync, err) == -1)
+		return -1;
+	char *path = path_join(directory, digest_sha256(bytes, len, name));
+	int there = blob_there(directory, path, len, sync, err);
+	int result = there == 1 ? 0 : there;
+
+	if (there == 0)
+		result = blob_create(path, bytes, len, sync, err);
+	free(path);
+	return result;
+}
+
+int
+blob_keep(const char *directory, const void *bytes, size_t len, bool sync,
+    char name[DIGEST_SIZE], struct error *err)
+{
+	char *path = path_join(directory, digest_sha256(bytes, len, name));
+	bool there = blob_there(directory, path, len, false, NULL) == 1;
+	int result = 0;
+
+	if (!there)
+		result = blob_directory(directory, sync, err) == 0 ?
+		    blob_create(path, bytes, len, sync, err) : -1;
+	free(path);
+	return result;
+}
+
+int
+blob_take(const char *directory, const char *path, int fd, bool sync, const char *name,
+    struct error *err)
+{
+	char *to;
+	int failed;
+
+	if (blob_directory(directory, sync, err) == -1)
+		return -1;
+	to = path_join(directory, name);
+	failed = (sync && fsync(fd) != 0) || rename(path, to) != 0 ?
+	    error_errno(err, ERROR_SYSTEM, to, "unable to keep") : 0;
+	if (failed == 0 && sync)
+		failed = directory_sync(directory, err);
+	free(to);
+	return failed;
+}
+
+bool
+blob_name_valid(const char *name)
+{
+	return strlen(name) == DIGEST_SIZE - 1 && strspn(name, "0123456789abcdef") == DIGEST_SIZE - 1;
+}
+
+static int
+blob_load(const char *path, const char *name, struct buffer *out, struct error *err)
+{
+	char digest[DIGEST_SIZE];
+	size_t before = out->len;
+	int fd = storage_open(path, O_RDONLY, 0);
+
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open the blob");
+	int result = file_read(fd, out, BLOB_LIMIT);
+	if (result == -1)
+		error_errno(err, ERROR_SYSTEM, path, "unable to read the blob");
+	close(fd);
+	if (result == 0 &&
+	    strcmp(digest_sha256(buffer_string(out) + before, out->len - before, digest), name) != 0)
+		result = error_set(err, ERROR_SYSTEM, path, "blob is damaged: its SHA-256 is %s", digest);
+	if (result == -1)
+		out->len = before;
+	return result;
+}
+
+int
+blob_read(const char *directory, const char *name, struct buffer *out, struct error *err)
+{
+	if (!blob_name_valid(name))
+		return error_set(err, ERROR_SYSTEM, directory, "'%s' is no name of a blob", name);
+	char *path = path_join(directory, name);
+	int result = blob_load(path, name, out, err);
+	free(path);
+	return result;
+}
+
+void
+blob_reference(const char *at, const char *sha256, size_t bytes, const char *encoding,
+    struct buffer *refs)
+{
+	struct writer w;
+
+	writer_begin(&w, refs);
+	w.comma = refs->len > 0;
+	writer_object(&w);
+	writer_member_string(&w, "at", at);
+	writer_member_string(&w, "sha256", sha256);
+	writer_member_integer(&w, "bytes", (int64_t)bytes);
+	writer_member_string(&w, "encoding", encoding);
+	writer_object_end(&w);
+}
+
+/* What one blob_externalise() works on. */
+struct externalise {
+	const char *directory;
+	bool sync;
+	struct buffer pointer;  /* of the value looked at */
+	const char *copied;     /* the value up to here is in out */
+	struct buffer *out, *refs;
+	struct error *err;
+};
+
+/* Appends the value up to the token with null for it. */
+static int
+externalise_string(struct externalise *x, struct span token)
+{
+	char name[DIGEST_SIZE];
+
+	if (blob_write(x->directory, token.at, token.len, x->sync, name, x->err) == -1)
+		return -1;
+	blob_reference(buffer_string(&x->pointer), name, token.len, "json", x->refs);
+	buffer_append(x->out, x->copied, (size_t)(token.at - x->copied));
+	buffer_text(x->out, "null");
+	x->copied = token.at + token.len;
+	return 0;
+}
+
+/* Whether a pointer through the key leads to the member: not to one before another
+ * of the same name, nor where the name holds a NUL. */
+static bool
+member_found(struct span object, struct span key, struct span member)
+{
+	char *name = span_text(key);
+	bool found = span_member(object, name).at == member.at;
+
+	free(name);
+	return found;
+}
+
+/* Deep at most SCAN_DEPTH: the value was checked. */
+static int
+externalise_value(struct externalise *x, struct span value)
+{
+	struct span_walk walk;
+	struct span key, member;
+	size_t pointer_len = x->pointer.len;
+
+	if (value.len <= BLOB_THRESHOLD)
+		return 0;
+	if (span_type(value) == 's')
+		return externalise_string(x, value);
+	span_walk_begin(&walk, value);
+	for (size_t index = 0; span_walk_next(&walk, &key, &member); index++) {
+		if (member.len <= BLOB_THRESHOLD ||
+		    (key.at != NULL && !member_found(value, key, member)))
+			continue; /* stays in the line */
+		if (key.at != NULL)
+			pointer_append(&x->pointer, key);
+		else
+			buffer_format(&x->pointer, "/%zu", index);
+		if (externalise_value(x, member) == -1)
+			return -1;
+		x->pointer.len = pointer_len;
+	}
+	return 0;
+}
+
+int
+blob_externalise(const char *directory, struct span value, const char *at, bool sync,
+    struct buffer *out, struct buffer *refs, struct error *err)
+{
+	struct externalise x = { .directory = directory, .sync = sync, .pointer = BUFFER_INIT,
+		.copied = value.at, .out = out, .refs = refs, .err = err };
+
+	buffer_text(&x.pointer, at);
+	int result = externalise_value(&x, value);
+	if (result == 0)
+		buffer_append(out, x.copied, (size_t)(value.at + value.len - x.copied));
+	buffer_free(&x.pointer);
+	return result;
+}
+
+/* A null in a line, and what stands there in truth. */
+struct patch {
+	struct span place;
+	struct buffer text;
+};
+
+static int
+patch_compare(const void *a, const void *b)
+{
+	const char *left = ((const struct patch *)a)->place.at;
+	const char *right = ((const struct patch *)b)->place.at;
+
+	return (left > right) - (left < right);
+}
+
+/* Reads one entry of refs; -1 with *err. */
+static int
+patch_read(const char *directory, struct span line, struct span ref,
+    struct patch *patch, struct error *err)
+{
+	char name[DIGEST_SIZE];
+	struct buffer raw = BUFFER_INIT;
+	char *at = span_text(span_member(ref, "at"));
+
+	patch->place = at == NULL ? span_of(NULL, 0) : pointer_find(line, at);
+	free(at);
+	if (span_type(patch->place) != '0' || !span_copy(span_member(ref, "sha256"), name, sizeof name))
+		return error_set(err, ERROR_SYSTEM, directory, "invalid reference %.*s",
+		    ref.len > 200 ? 200 : (int)ref.len, ref.at);
+	if (!span_is(span_member(ref, "encoding"), "raw"))
+		return blob_read(directory, name, &patch->text, err);
+	int result = blob_read(directory, name, &raw, err);
+	if (result == 0) {
+		buffer_byte(&patch->text, '"');
+		base64_encode(raw.data, raw.len, &patch->text);
+		buffer_byte(&patch->text, '"');
+	}
+	buffer_free(&raw);
+	return result;
+}
+
+/* Appends value with the patches that lie in it; returns the first that does not. */
+static const struct patch *
+patch_apply(struct span value, const struct patch *patch,
+    const struct patch *end, struct buffer *out)
+{
+	const char *copied = value.at;
+
+	for (; patch < end && patch->place.at < value.at + value.len; patch++) {
+		if (patch->place.at < copied)
+			continue; /* named twice, or within refs */
+		buffer_append(out, copied, (size_t)(patch->place.at - copied));
+		buffer_append(out, buffer_string(&patch->text), patch->text.len);
+		copied = patch->place.at + patch->place.len;
+	}
+	buffer_append(out, copied, (size_t)(value.at + value.len - copied));
+	return patch;
+}
+
+/* Appends the members of the line but refs, patched. */
+static void
+line_patched(struct span line, const struct patch *patch, const struct patch *end,
+    struct buffer *out)
+{
+	struct span_walk walk;
+	struct span key, value;
+	char separator = '{';
+
+	span_walk_begin(&walk, line);
+	while (span_walk_next(&walk, &key, &value)) {
+		if (span_is(key, "refs"))
+			continue;
+		buffer_byte(out, separator);
+		separator = ',';
+		buffer_append(out, key.at, key.len);
+		buffer_byte(out, ':');
+		patch = patch_apply(value, patch, end, out);
+	}
+	buffer_byte(out, '}');
+}
+
+int
+blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,
+    struct error *err)
+{
+	struct span whole = span_of(line, len), refs = span_member(whole, "refs"), key, ref;
+	struct patch *patches = NULL;
+	struct span_walk walk;
+	size_t count = 0, bytes = 0;
+	int result = 0;
+
+	if (refs.at == NULL) {
+		buffer_append(out, line, len);
+		return 0;
+	}
+	span_walk_begin(&walk, refs);
+	while (result == 0 && span_walk_next(&walk, &key, &ref)) {
+		patches = memory_array(patches, count + 1, sizeof *patches);
+		patches[count] = (struct patch){ .text = BUFFER_INIT };
+		result = patch_read(directory, whole, ref, &patches[count], err);
+		bytes += patches[count++].text.len;
+		if (result == 0 && bytes > BLOB_LIMIT)
+			result = error_set(err, ERROR_SYSTEM, directory,
+			    "the blobs of one line are larger than %zu bytes", BLOB_LIMIT);
+	}
+	if (result == 0) {
+		if (count > 0)
+			qsort(patches, count, sizeof *patches, patch_compare);
+		line_patched(whole, patches, count > 0 ? patches + count : patches, out);
+	}
+	for (size_t i = 0; i < count; i++)
+		buffer_free(&patches[i].text);
+	free(patches);
+	return result;
+}

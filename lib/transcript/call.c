@@ -1,0 +1,252 @@
+/*
+ * The call keeps the id of its last event. An event whose parent is named by the caller
+ * stands beside that chain and leaves it as it is. Links that were collected go out with the
+ * next event of the chain; those are its causes beside its parent.
+ */
+#include "transcript/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "json/writer.h"
+
+#define NAME_SIZE 129 /* of the longest name, and a NUL */
+
+/* The links collected as a JSON array, .at NULL without any. */
+static struct span
+call_links(const struct call *c, struct buffer *array)
+{
+	if (c->links.len == 0)
+		return span_of(NULL, 0);
+	buffer_byte(array, '[');
+	buffer_append(array, c->links.data, c->links.len);
+	buffer_byte(array, ']');
+	return span_of(array->data, array->len);
+}
+
+int
+call_event(struct call *c, enum event_type type, const char *parent,
+    const struct buffer *payload, char id[ID_SIZE], struct error *err)
+{
+	struct buffer links = BUFFER_INIT;
+	struct event e = { .type = type, .path = c->path, .iteration = c->iteration };
+
+	if (c->next[0] != '\0')
+		e.event_id = c->next;
+	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
+	if (payload != NULL && payload->len > 0)
+		e.payload = span_of(payload->data, payload->len);
+	if (parent == NULL || strcmp(parent, c->last) == 0)
+		e.links = call_links(c, &links);
+	if (parent == NULL)
+		buffer_clear(&c->links);
+	e.raws = c->raws;
+	e.raw_count = c->raw_count;
+	int result = transcript_append(c->transcript, &e, err);
+	buffer_free(&links);
+	c->next[0] = '\0';
+	c->raw_count = 0;
+	if (result == -1)
+		return -1;
+	if (id != NULL)
+		memcpy(id, e.id, ID_SIZE);
+	if (parent == NULL)
+		memcpy(c->last, e.id, ID_SIZE);
+	return 0;
+}
+
+int
+call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
+    struct span payload, struct error *err)
+{
+	struct event e = { .type = type, .event_id = id, .parent_event_id = parent,
+		.path = c->path, .iteration = c->iteration, .payload = payload };
+
+	return transcript_append(c->transcript, &e, err);
+}
+
+void
+call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out)
+{
+	buffer_format(out, ", try %lld of %lld in %lld", next, tries, delay_ms / 1000);
+	if (delay_ms % 1000 >= 100)
+		buffer_format(out, ".%lld", delay_ms % 1000 / 100);
+	buffer_text(out, " s");
+}
+
+void
+call_add_link(struct call *c, const char *id)
+{
+	if (c->links.len > 0)
+		buffer_byte(&c->links, ',');
+	json_quote(&c->links, id, ID_SIZE - 1);
+}
+
+void
+call_follow(struct call *c, const char *const *ids, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0) {
+			memcpy(c->last, ids[i], ID_SIZE);
+			continue;
+		}
+		call_add_link(c, ids[i]);
+	}
+}
+
+void
+call_follow_recorded(struct call *c, const char *recorded, const char *own)
+{
+	memcpy(c->last, recorded, ID_SIZE);
+	buffer_clear(&c->links);
+	json_quote(&c->links, own, ID_SIZE - 1);
+}
+
+void
+call_name_next(struct call *c, const char *id)
+{
+	memcpy(c->next, id, ID_SIZE);
+}
+
+/* The length of a name at the beginning of text; 0 if there is none. */
+static size_t
+name_length(const char *text)
+{
+	size_t len = strcspn(text, ".:/");
+	char name[NAME_SIZE];
+
+	if (len >= sizeof name)
+		return 0;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return name_valid(name) ? len : 0;
+}
+
+/* Passes over ":" and a number; NULL if text does not begin with them. */
+static const char *
+pass_number(const char *text)
+{
+	size_t digits = *text == ':' ? strspn(text + 1, "0123456789") : 0;
+
+	return digits > 0 ? text + 1 + digits : NULL;
+}
+
+bool
+call_id_valid(const char *text)
+{
+	for (;; text++) {
+		size_t len = name_length(text);
+		const char *at = len == 0 ? NULL : pass_number(text + len);
+
+		text = at == NULL ? NULL : pass_number(at);
+		if (text == NULL || *text != '/')
+			return text != NULL && *text == '\0';
+	}
+}
+
+bool
+call_path_valid(const char *text)
+{
+	for (;; text++) {
+		size_t len = name_length(text);
+
+		text += len;
+		if (len == 0 || *text != '.')
+			return len > 0 && *text == '\0';
+	}
+}
+
+void
+call_write_error(struct writer *w, const char *key, const struct error *error)
+{
+	char text[sizeof error->place + sizeof error->message + 4];
+
+	writer_key(w, key);
+	writer_object(w);
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error_text(error, text, sizeof text));
+	writer_object_end(w);
+}
+
+static void
+write_block(struct writer *w, const char *command)
+{
+	writer_object(w);
+	writer_member_string(w, "type", "command");
+	writer_member_string(w, "fidelity", "router");
+	writer_member_string(w, "command", command);
+	writer_object_end(w);
+}
+
+void
+call_write_command(struct writer *w, char *const *argv)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (; *argv != NULL; argv++)
+		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
+	writer_key(w, "blocks");
+	writer_array(w);
+	write_block(w, buffer_string(&text));
+	writer_array_end(w);
+	buffer_free(&text);
+}
+
+void
+call_write_branches(struct writer *w, char *const *commands)
+{
+	writer_key(w, "blocks");
+	writer_array(w);
+	for (; *commands != NULL; commands++)
+		write_block(w, *commands);
+	writer_array_end(w);
+}
+
+static int
+surrounding(const char *variable, bool (*valid)(const char *), const char **value,
+    struct error *err)
+{
+	*value = getenv(variable);
+	if (*value == NULL)
+		*value = "";
+	if (**value == '\0' || valid(*value))
+		return 0;
+	return error_set(err, ERROR_SYSTEM, variable,
+	    "'%s' is not what AWF sets: do not set it yourself", *value);
+}
+
+bool
+call_is_member(const char *id)
+{
+	const char *own = strrchr(id, '/'), *around = own;
+
+	if (own == NULL)
+		return false;
+	while (around > id && around[-1] != '/')
+		around--;
+	own++;
+	return strncmp(around, own, strcspn(own, ":") + 1) == 0;
+}
+
+int
+call_around(const char **call, const char **path, struct error *err)
+{
+	return surrounding("AWF_CALL", call_id_valid, call, err) != 0 ? -1 :
+	    surrounding("AWF_PATH", call_path_valid, path, err);
+}
+
+int64_t
+call_try_around(void)
+{
+	const char *text = getenv(CALL_TRY);
+	long long number = text != NULL ? strtoll(text, NULL, 10) : 0;
+
+	return number > 0 ? number : 0;
+}
+
+int
+call_sync(struct call *c, struct error *err)
+{
+	return transcript_sync(c->transcript, err);
+}

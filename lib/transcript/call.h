@@ -1,0 +1,71 @@
+/*
+ * The events of one call: whoever does the work (a command, the turn loop)
+ * appends through here, and causes come out right (awf-transcript(5)): inside a
+ * call an event's parent is the event before it, unless another is named.
+ */
+#ifndef AWF_TRANSCRIPT_CALL_H
+#define AWF_TRANSCRIPT_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/writer.h"
+#include "transcript/event.h"
+#include "transcript/transcript.h"
+
+struct call {
+	struct transcript *transcript;
+	const char *name;           /* of the step */
+	const char *path;           /* dotted */
+	const char *id;             /* NAME:OCCURRENCE:ITEM chain */
+	int64_t iteration;
+	char last[ID_SIZE];         /* event id that the next event follows */
+	struct buffer links;        /* inside of a JSON array: further causes of the next event */
+	char next[ID_SIZE];         /* id of the next event; "": a new one */
+	const struct event_raw *raws; /* bytes that the next event has */
+	size_t raw_count;
+};
+
+/* Appends an event of this call. parent NULL: the last one; the links collected
+ * are used and emptied then. One that names the last as its parent has them too, and
+ * leaves them to the next. The event's id is copied to id (may be NULL), and
+ * becomes the last one unless parent was given. */
+int call_event(struct call *c, enum event_type type, const char *parent,
+    const struct buffer *payload, char id[ID_SIZE], struct error *err);
+/* The next event follows these (the first is its parent, others its links): the
+ * results of several tool calls. */
+void call_follow(struct call *c, const char *const *ids, size_t count);
+/* Appends one that stands beside the others: nothing follows it. id NULL: a new one. */
+int call_aside(const struct call *c, enum event_type type, const char *id, const char *parent,
+    struct span payload, struct error *err);
+/* A further cause of the next event. */
+void call_add_link(struct call *c, const char *id);
+/* The next event follows one of an earlier attempt, and this one of the call's own. */
+void call_follow_recorded(struct call *c, const char *recorded, const char *own);
+/* Gives the next event its id. */
+void call_name_next(struct call *c, const char *id);
+/* Whether text is a call's identity, NAME:OCCURRENCE:ITEM with slashes between, or
+ * a step's path, names with dots between: what comes from the environment. */
+bool call_id_valid(const char *text);
+bool call_path_valid(const char *text);
+/* Whether the call has the name of the one around it, as the rounds and branches of a group
+ * have; so has a step in it that is called as the group is. */
+bool call_is_member(const char *id);
+/* Members of payloads: {"code": …, "message": …}, and the block of what is run, or one
+ * block for each branch. */
+void call_write_error(struct writer *w, const char *key, const struct error *error);
+void call_write_command(struct writer *w, char *const *argv);
+void call_write_branches(struct writer *w, char *const *commands);
+/* The call and the path around this process, as its environment tells; "" for none.
+ * ERROR_SYSTEM if they are not what AWF sets. */
+int call_around(const char **call, const char **path, struct error *err);
+/* In which try of the call around it this process runs: how many have failed before. */
+int64_t call_try_around(void);
+#define CALL_TRY "AWF_TRY" /* the variable that says so */
+/* ", try 2 of 3 in 2.5 s", for people. */
+void call_retry_text(long long next, long long tries, long long delay_ms, struct buffer *out);
+int call_sync(struct call *c, struct error *err);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * Lines of ours begin with seq, end with prev, and have their keys in one order. So seq, type
+ * and prev are found by their places, and a key is first compared with the one that comes
+ * next in that order. What does not fit is walked as JSON: others may write lines too.
+ */
+#include "transcript/event.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "transcript/event_table.h"
+
+const char *
+event_type_name(enum event_type type)
+{
+	return type < EVENT_TYPES ? event_table[type].name : "unknown";
+}
+
+enum event_type
+event_type_from_name(const char *name, size_t len)
+{
+	enum event_type type = 0;
+
+	while (type < EVENT_TYPES && (strlen(event_table[type].name) != len ||
+	    memcmp(event_table[type].name, name, len) != 0))
+		type++;
+	return type;
+}
+
+bool
+event_type_synced(enum event_type type)
+{
+	return type < EVENT_TYPES && event_table[type].synced;
+}
+
+bool
+event_type_starts_call(enum event_type type)
+{
+	return type == EVENT_STEP_STARTED || type == EVENT_CALL_WORKFLOW_STARTED;
+}
+
+bool
+event_type_ends_call(enum event_type type)
+{
+	return type == EVENT_STEP_COMPLETED || type == EVENT_CALL_WORKFLOW_COMPLETED;
+}
+
+#define SEQ_HEAD "{\"seq\":"
+#define SEQ_HEAD_LEN (sizeof SEQ_HEAD - 1)
+
+/* The seq at the start of a line; returns the byte after its comma, or NULL. */
+static const char *
+seq_head(const char *line, size_t len, int64_t *seq)
+{
+	const char *at = line + SEQ_HEAD_LEN, *end = line + len;
+	int64_t value = 0;
+
+	if (len < SEQ_HEAD_LEN + 2 || memcmp(line, SEQ_HEAD, SEQ_HEAD_LEN) != 0 || *at == '0')
+		return NULL;
+	for (; at < end && *at >= '0' && *at <= '9'; at++) {
+		if (value > (INT64_MAX - 9) / 10)
+			return NULL;
+		value = value * 10 + (*at - '0');
+	}
+	if (value == 0 || at == end || *at != ',')
+		return NULL;
+	*seq = value;
+	return at + 1;
+}
+
+bool
+event_seq(const char *line, size_t len, int64_t *seq)
+{
+	return seq_head(line, len, seq) != NULL;
+}
+
+/* Where the keys of a line go. Their order is the writers', so each is looked for
+ * after the one before. */
+static const struct {
+	const char *name;
+	size_t len;
+	size_t offset; /* of its span in struct event_view */
+} view_keys[] = {
+#define VIEW_KEY(name, member) { name, sizeof name - 1, offsetof(struct event_view, member) }
+	VIEW_KEY("timestamp", timestamp),
+	VIEW_KEY("event_id", event_id),
+	VIEW_KEY("run_id", run_id),
+	VIEW_KEY("parent_run_id", parent_run_id),
+	VIEW_KEY("child_run_id", child_run_id),
+	VIEW_KEY("parent_event_id", parent_event_id),
+	VIEW_KEY("links", links),
+	VIEW_KEY("type", type_name),
+	VIEW_KEY("path", path),
+	VIEW_KEY("payload", payload),
+	VIEW_KEY("refs", refs),
+	VIEW_KEY("prev", prev),
+#undef VIEW_KEY
+};
+#define VIEW_KEYS (sizeof view_keys / sizeof view_keys[0])
+
+/* Whether a raw key token, quotes included, is name: keys of ours need no escapes. */
+static bool
+key_is(struct span key, const char *name, size_t len)
+{
+	return key.len == len + 2 && memcmp(key.at + 1, name, len) == 0;
+}
+
+/* The span that a key's value belongs in, or NULL; *next is where to look first. */
+static struct span *
+view_member(struct event_view *view, struct span key, size_t *next)
+{
+	for (size_t tried = 0; tried < VIEW_KEYS; tried++) {
+		size_t i = (*next + tried) % VIEW_KEYS;
+		if (key_is(key, view_keys[i].name, view_keys[i].len)) {
+			*next = i + 1;
+			return (struct span *)(void *)((char *)view + view_keys[i].offset);
+		}
+	}
+	return NULL;
+}
+
+/* What the quotes of a string hold, as it stands; .at NULL if value is no string,
+ * or one that breaks off. */
+static struct span
+unquoted(struct span value)
+{
+	if (value.at == NULL || value.len < 2 || value.at[0] != '"' || value.at[value.len - 1] != '"')
+		return span_of(NULL, 0);
+	return span_of(value.at + 1, value.len - 2);
+}
+
+/* An integer of a line, or 0 if the value is none. */
+static int64_t
+view_integer(struct span value)
+{
+	long long integer = 0;
+
+	return span_integer(value, &integer) ? integer : 0;
+}
+
+int
+event_view(const char *line, size_t len, struct event_view *view)
+{
+	struct span_walk walk;
+	struct span key, value, *member;
+	size_t next = 0;
+
+	*view = (struct event_view){ .type = EVENT_TYPES };
+	if (span_type(span_of(line, len)) != 'o')
+		return -1;
+	span_walk_begin(&walk, span_of(line, len));
+	while (span_walk_next(&walk, &key, &value)) {
+		if ((member = view_member(view, key, &next)) != NULL)
+			*member = value;
+		else if (key_is(key, "seq", 3))
+			view->seq = view_integer(value);
+		else if (key_is(key, "iteration", 9))
+			view->iteration = view_integer(value);
+	}
+	struct span name = unquoted(view->type_name);
+	if (view->seq < 1 || name.at == NULL)
+		return -1;
+	view->type = event_type_from_name(name.at, name.len);
+	return 0;
+}
+
+/* Passes over a string or null that needs no decoding; NULL if it is something
+ * else, or has an escape before its end. *value is what the quotes hold. */
+static const char *
+plain_value(const char *at, const char *end, struct span *value)
+{
+	*value = span_of(NULL, 0);
+	if (end - at >= 4 && memcmp(at, "null", 4) == 0)
+		return at + 4;
+	if (at == end || *at != '"')
+		return NULL;
+	const char *quote = memchr(at + 1, '"', (size_t)(end - at - 1));
+	if (quote == NULL || quote[-1] == '\\')
+		return NULL;
+	*value = span_of(at + 1, (size_t)(quote - at - 1));
+	return quote + 1;
+}
+
+/* The type, if only plain values stand before it; at is a key's first quote. */
+static bool
+plain_type(const char *at, const char *end, struct span *type)
+{
+	struct span key;
+
+	while (at != NULL && at < end) {
+		at = plain_value(at, end, &key);
+		if (at == NULL || key.at == NULL || at == end || *at != ':')
+			return false;
+		at = plain_value(at + 1, end, type);
+		if (key.len == 4 && memcmp(key.at, "type", 4) == 0)
+			return at != NULL && type->at != NULL;
+		if (at == NULL || at == end || *at != ',')
+			return false;
+		at++;
+	}
+	return false;
+}
+
+int
+event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
+{
+	struct span_walk walk;
+	struct span key, value;
+	const char *at = seq_head(line, len, seq);
+
+	if (at != NULL && plain_type(at, line + len, type))
+		return 0;
+	*seq = 0;
+	*type = span_of(NULL, 0);
+	if (span_type(span_of(line, len)) != 'o')
+		return -1;
+	span_walk_begin(&walk, span_of(line, len));
+	while ((*seq == 0 || type->at == NULL) && span_walk_next(&walk, &key, &value)) {
+		if (key_is(key, "seq", 3))
+			*seq = view_integer(value);
+		else if (key_is(key, "type", 4))
+			*type = unquoted(value);
+	}
+	return *seq > 0 && type->at != NULL ? 0 : -1;
+}
+
+bool
+event_tells_retry(const struct event_view *view)
+{
+	return view->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_type(span_member(view->payload, "retry")) == 'o';
+}
+
+bool
+event_copy_id(struct span value, char id[ID_SIZE])
+{
+	if (span_copy(value, id, ID_SIZE) && id_valid(id, strlen(id)))
+		return true;
+	id[0] = '\0';
+	return false;
+}
+
+char *
+event_link(const char *run_id, const char *event_id)
+{
+	return memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", run_id, event_id);
+}
+
+#define PREV_HEAD "\"prev\":\""
+#define PREV_HEAD_LEN (sizeof PREV_HEAD - 1)
+#define PREV_LEN (PREV_HEAD_LEN + DIGEST_SIZE - 1 + 2) /* with the closing "} */
+
+static bool
+prev_tail(const char *tail)
+{
+	const char *digest = tail + PREV_HEAD_LEN;
+
+	return memcmp(tail, PREV_HEAD, PREV_HEAD_LEN) == 0 &&
+	    memcmp(digest + DIGEST_SIZE - 1, "\"}", 2) == 0 &&
+	    strspn(digest, "0123456789abcdef") == DIGEST_SIZE - 1;
+}
+
+bool
+event_line_whole(const char *line, size_t len, int64_t *seq)
+{
+	int64_t number;
+
+	if (!event_seq(line, len, &number) || len < PREV_LEN || !prev_tail(line + len - PREV_LEN) ||
+	    memchr(line, '\0', len) != NULL)
+		return false;
+	if (seq != NULL)
+		*seq = number;
+	return true;
+}

@@ -1,0 +1,99 @@
+/*
+ * Events: the lines of a transcript, awf-transcript(5). The ten types stand in
+ * one table; writers emit nothing else, readers meet others without failing.
+ */
+#ifndef AWF_TRANSCRIPT_EVENT_H
+#define AWF_TRANSCRIPT_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/id.h"
+#include "json/scan.h"
+
+enum event_type {
+	EVENT_RUN_STARTED,
+	EVENT_RUN_COMPLETED,
+	EVENT_STEP_STARTED,
+	EVENT_STEP_COMPLETED,
+	EVENT_CALL_WORKFLOW_STARTED,
+	EVENT_CALL_WORKFLOW_COMPLETED,
+	EVENT_MESSAGE_USER,
+	EVENT_MESSAGE_ASSISTANT,
+	EVENT_TOOL_CALL,
+	EVENT_TOOL_RESULT,
+	EVENT_TYPES /* also: a type that this version does not know */
+};
+
+const char *event_type_name(enum event_type type);
+enum event_type event_type_from_name(const char *name, size_t len);
+/* Whether lines of this type are synced when AWF_SYNC=step (a fault at or before
+ * one of them is loss, not a torn tail). */
+bool event_type_synced(enum event_type type);
+/* Whether a call begins, or ends, with an event of this type. */
+bool event_type_starts_call(enum event_type type);
+bool event_type_ends_call(enum event_type type);
+
+struct seal_key;
+
+/* An event to be appended. Pointers stay the caller's. */
+struct event {
+	enum event_type type;
+	const char *event_id;        /* NULL: made by transcript_append() */
+	const char *parent_run_id;   /* NULL: that of the first line, if it has one, is put here
+	                                by transcript_append() */
+	const char *child_run_id;    /* NULL: absent */
+	const char *parent_event_id; /* NULL: null */
+	struct span links;           /* JSON array; .at NULL or "[]": absent */
+	const char *path;            /* "" for run events */
+	int64_t iteration;
+	struct span payload;         /* JSON object; .at NULL: null */
+	/* Bytes for payload values that are not UTF-8: the value in place is null. */
+	const struct event_raw *raws;
+	size_t raw_count;
+	/* Signs the line; seal_write() wrote the payload's last member. NULL: no seal. */
+	const struct seal_key *seal;
+	/* Filled by transcript_append(). */
+	int64_t seq;
+	char id[ID_SIZE];
+	char timestamp[CLOCK_TEXT_SIZE];
+};
+
+struct event_raw {
+	const char *at; /* JSON pointer from the line, "/payload/result" */
+	const void *bytes;
+	size_t len;
+};
+
+/* What readers need of a line, found without parsing the payload. Spans point
+ * into the line. Absent keys have .at NULL. */
+struct event_view {
+	int64_t seq;
+	enum event_type type;      /* EVENT_TYPES if unknown */
+	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
+	    parent_event_id, links, type_name, path, payload, refs, prev;
+	int64_t iteration;
+};
+/* line without its LF. -1 if it is no JSON object with a seq and a type. */
+int event_view(const char *line, size_t len, struct event_view *view);
+/* seq and type alone, as fast as the fixed key order allows; *type spans the text
+ * between the quotes. -1 if the line does not begin like a transcript's. */
+int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);
+/* Whether it is no answer, but tells that a try failed, and that another follows. */
+bool event_tells_retry(const struct event_view *view);
+/* Copies an id out of a line; false, and "", for what is none. */
+bool event_copy_id(struct span value, char id[ID_SIZE]);
+/* The links of an event whose one cause is in another run; memory of its own. */
+char *event_link(const char *run_id, const char *event_id);
+
+/* seq of a line that begins {"seq":N, (its first bytes are enough); false if it
+ * does not. */
+bool event_seq(const char *line, size_t len, int64_t *seq);
+/* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
+ * and holds no NUL. line without its LF; *seq is set (may be NULL). */
+bool event_line_whole(const char *line, size_t len, int64_t *seq);
+
+#endif

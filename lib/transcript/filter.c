@@ -1,0 +1,256 @@
+/*
+ * Questions in the order of their cost: seq and type at the head of the line, the check that
+ * it is JSON, the expression over its bytes, then the members. Types are matched with the
+ * patterns once, not for each line. The last lines that pass are found by a ring of their
+ * places; where all pass, the file is read from its end, twice as much each time.
+ */
+#include "transcript/filter.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void
+globs_add(struct globs *g, const char *list)
+{
+	for (;;) {
+		size_t len = strcspn(list, ",");
+
+		g->patterns = memory_array(g->patterns, g->count + 1, sizeof *g->patterns);
+		g->patterns[g->count++] = memory_copy(list, len);
+		if (list[len] == '\0')
+			return;
+		list += len + 1;
+	}
+}
+
+bool
+globs_match(const struct globs *g, const char *text)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (fnmatch(g->patterns[i], text, 0) == 0)
+			return true;
+	return g->count == 0;
+}
+
+void
+globs_free(struct globs *g)
+{
+	for (size_t i = 0; i < g->count; i++)
+		free(g->patterns[i]);
+	free(g->patterns);
+	*g = (struct globs){ NULL, 0 };
+}
+
+void
+filter_begin(struct filter *f)
+{
+	memset(f, 0, sizeof *f);
+	for (int type = 0; type < EVENT_TYPES; type++)
+		f->known[type] = true;
+}
+
+void
+filter_types(struct filter *f, const char *list)
+{
+	globs_add(&f->types, list);
+	for (int type = 0; type < EVENT_TYPES; type++)
+		f->known[type] = globs_match(&f->types, event_type_name((enum event_type)type));
+}
+
+int
+filter_grep(struct filter *f, const char *pattern, struct error *err)
+{
+	char why[256];
+	int failed;
+
+	if (f->grep)
+		return error_set(err, ERROR_USAGE, "--grep", "stands there twice: join them, as in "
+		    "'ONE|OTHER'");
+	failed = regcomp(&f->pattern, pattern, REG_EXTENDED | REG_NOSUB);
+
+	if (failed != 0) {
+		regerror(failed, &f->pattern, why, sizeof why);
+		return error_set(err, ERROR_USAGE, "--grep", "%s: %s", pattern, why);
+	}
+	f->grep = true;
+	return 0;
+}
+
+bool
+filter_open(const struct filter *f)
+{
+	return f->after == 0 && f->since[0] == '\0' && f->types.count == 0 &&
+	    f->paths.count == 0 && !f->errors && !f->grep;
+}
+
+bool
+member_set(struct span value)
+{
+	return strchr("0f", span_type(value)) == NULL;
+}
+
+bool
+event_failed(const struct event_view *event)
+{
+	switch (event->type) {
+	case EVENT_RUN_COMPLETED:
+	case EVENT_STEP_COMPLETED:
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+	case EVENT_TOOL_RESULT:
+		break;
+	default:
+		return false;
+	}
+	return member_set(span_member(event->payload, "error")) &&
+	    !member_set(span_member(event->payload, "skipped"));
+}
+
+static bool
+type_wanted(const struct filter *f, struct span name)
+{
+	enum event_type type = event_type_from_name(name.at, name.len);
+	char text[128];
+
+	if (type != EVENT_TYPES)
+		return f->known[type];
+	if (f->types.count == 0)
+		return true;
+	if (name.len >= sizeof text)
+		return false;
+	memcpy(text, name.at, name.len);
+	text[name.len] = '\0';
+	return globs_match(&f->types, text);
+}
+
+static bool
+pattern_found(struct filter *f, const char *line, size_t len)
+{
+	buffer_clear(&f->scratch);
+	buffer_append(&f->scratch, line, len);
+	return regexec(&f->pattern, f->scratch.data, 0, NULL, 0) == 0;
+}
+
+static bool
+path_wanted(struct filter *f, struct span path)
+{
+	buffer_clear(&f->scratch);
+	span_decode(path, &f->scratch);
+	return globs_match(&f->paths, buffer_string(&f->scratch));
+}
+
+/* Timestamps have one form, so that their order is that of their texts. */
+static bool
+early(const struct filter *f, struct span timestamp)
+{
+	char text[CLOCK_TEXT_SIZE];
+
+	return span_copy(timestamp, text, sizeof text) && strcmp(text, f->since) < 0;
+}
+
+static enum verdict
+look_inside(struct filter *f, const char *line, size_t len)
+{
+	struct event_view event;
+
+	if (event_view(line, len, &event) != 0)
+		return VERDICT_DAMAGED;
+	if (f->since[0] != '\0' && early(f, event.timestamp))
+		return VERDICT_NO;
+	if (f->paths.count > 0 && !path_wanted(f, event.path))
+		return VERDICT_NO;
+	if (f->errors && !event_failed(&event))
+		return VERDICT_NO;
+	return VERDICT_YES;
+}
+
+enum verdict
+filter_event(struct filter *f, const char *line, size_t len)
+{
+	struct span type;
+	int64_t seq;
+	size_t bad;
+
+	if (event_peek(line, len, &seq, &type) != 0)
+		return VERDICT_DAMAGED;
+	if (seq <= f->after || !type_wanted(f, type))
+		return VERDICT_NO;
+	f->unchained = !event_line_whole(line, len, NULL);
+	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad))
+		return VERDICT_DAMAGED;
+	if (f->grep && !pattern_found(f, line, len))
+		return VERDICT_NO;
+	if (f->since[0] == '\0' && f->paths.count == 0 && !f->errors)
+		return VERDICT_YES;
+	return look_inside(f, line, len);
+}
+
+/* Of the lines from where the reader is: as filter_seek_last(), or at the end if none passes.
+ * How many of the last count there are; -1 with *err. */
+static int64_t
+seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	int64_t *starts = NULL;
+	size_t room = 0, next = 0;
+	const char *line;
+	size_t len;
+	int got;
+
+	/* A ring of the places of the last lines that passed. */
+	while ((got = reader_next(r, &line, &len, err)) == 1) {
+		if (filter_event(f, line, len) != VERDICT_YES)
+			continue;
+		if (room < (size_t)count) {
+			starts = memory_array(starts, ++room, sizeof *starts);
+			starts[room - 1] = r->line_start;
+			continue;
+		}
+		starts[next] = r->line_start;
+		next = (next + 1) % room;
+	}
+	if (room > 0)
+		reader_seek(r, starts[next]);
+	free(starts);
+	return got == 0 ? (int64_t)room : -1;
+}
+
+/* Everything passes but lines that are damaged: no more is read than that takes. */
+static int
+seek_last_whole(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	int64_t from = 1, found = 0;
+
+	for (int64_t lines = count; found < count && from > 0; lines *= 2) {
+		if (reader_seek_last(r, lines, err) != 0)
+			return -1;
+		from = r->position;
+		found = seek_last_from_here(f, r, count, err);
+		if (found == -1)
+			return -1;
+	}
+	if (found < count)
+		reader_seek(r, 0);
+	return 0;
+}
+
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
+{
+	if (count == 0)
+		return reader_seek_last(r, 0, err);
+	if (filter_open(f))
+		return seek_last_whole(f, r, count, err);
+	return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
+}
+
+void
+filter_free(struct filter *f)
+{
+	globs_free(&f->types);
+	globs_free(&f->paths);
+	if (f->grep)
+		regfree(&f->pattern);
+	buffer_free(&f->scratch);
+}

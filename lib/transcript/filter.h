@@ -1,0 +1,63 @@
+/*
+ * Filters: which events a reader wants to see. Cheap questions come first, so
+ * that a line that is not wanted costs little more than finding its end; a line
+ * that passes has been checked to be JSON, whether it is chained as ours are or not.
+ */
+#ifndef AWF_TRANSCRIPT_FILTER_H
+#define AWF_TRANSCRIPT_FILTER_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+
+struct globs {
+	char **patterns;
+	size_t count;
+};
+/* Adds the patterns of a comma-separated list. */
+void globs_add(struct globs *g, const char *list);
+/* Whether one of them matches (fnmatch(3)); true if there are none. */
+bool globs_match(const struct globs *g, const char *text);
+void globs_free(struct globs *g);
+
+struct filter {
+	int64_t after;                /* seq above this one; 0: all */
+	char since[CLOCK_TEXT_SIZE];  /* not earlier; "": all */
+	struct globs types, paths;
+	bool known[EVENT_TYPES];      /* which of the ten types pass */
+	bool errors;                  /* failed calls, tools and runs alone */
+	bool unchained;               /* the line asked about last does not end in its "prev" */
+	bool grep;
+	regex_t pattern;
+	struct buffer scratch;
+};
+
+enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_DAMAGED };
+
+void filter_begin(struct filter *f);
+void filter_types(struct filter *f, const char *list);
+/* An extended regular expression over the line as it stands in the file; one alone
+ * (ERROR_USAGE). */
+int filter_grep(struct filter *f, const char *pattern, struct error *err);
+/* Whether everything passes. */
+bool filter_open(const struct filter *f);
+/* line without its LF. */
+enum verdict filter_event(struct filter *f, const char *line, size_t len);
+/* Where the last count lines that pass begin; the reader is left there. */
+int filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err);
+void filter_free(struct filter *f);
+
+/* Whether the event tells of a failure that happened here: a call, a tool or a
+ * run with an error. A call skipped because of an earlier one is none. */
+bool event_failed(const struct event_view *event);
+/* Whether a member says something: it is there, and neither null nor false. */
+bool member_set(struct span value);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * Invariants:
+ *   - Occupied slots ascend; each lies at or after its home, with no empty slot
+ *     between, so a search stops at the first empty or greater slot.
+ *   - home() ascends with the fingerprint; that is what lets grow() lay all of
+ *     them out again in place.
+ *   - The last slot is empty, so no search needs to look for the end.
+ */
+#include "transcript/fingerprints.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "base/memory.h"
+
+#define FIRST_CAPACITY ((size_t)512)
+#define SLACK ((size_t)128) /* slots after the last home */
+#define ENDED ((uint64_t)1)
+
+void
+fingerprints_begin(struct fingerprints *set)
+{
+	memset(set, 0, sizeof *set);
+	random_bytes(set->key, sizeof set->key);
+	set->capacity = FIRST_CAPACITY;
+	set->length = FIRST_CAPACITY + SLACK;
+	set->slots = memory_zero(set->length, sizeof *set->slots);
+}
+
+uint64_t
+fingerprints_of(const struct fingerprints *set, const void *bytes, size_t len)
+{
+	unsigned char hash[crypto_shorthash_BYTES];
+	uint64_t fingerprint;
+
+	_Static_assert(sizeof hash == sizeof fingerprint, "SipHash gives 64 bits");
+	crypto_shorthash(hash, bytes, len, set->key);
+	memcpy(&fingerprint, hash, sizeof fingerprint);
+	fingerprint &= ~ENDED;
+	return fingerprint != 0 ? fingerprint : 2; /* 0 is an empty slot */
+}
+
+static size_t
+home(uint64_t fingerprint, size_t capacity)
+{
+	return (size_t)(((fingerprint >> 32) * (uint64_t)capacity) >> 32);
+}
+
+/* The slot that holds the fingerprint, or where it belongs. */
+static size_t
+slot_of(const struct fingerprints *set, uint64_t fingerprint)
+{
+	size_t at = home(fingerprint, set->capacity);
+
+	while (set->slots[at] != 0 && (set->slots[at] | ENDED) < (fingerprint | ENDED))
+		at++;
+	return at;
+}
+
+static enum fingerprint_state
+state_at(const struct fingerprints *set, size_t at, uint64_t fingerprint)
+{
+	if ((set->slots[at] & ~ENDED) != fingerprint)
+		return FINGERPRINT_ABSENT;
+	return set->slots[at] & ENDED ? FINGERPRINT_ENDED : FINGERPRINT_OPEN;
+}
+
+enum fingerprint_state
+fingerprints_find(const struct fingerprints *set, uint64_t fingerprint)
+{
+	return state_at(set, slot_of(set, fingerprint), fingerprint);
+}
+
+/* The slots that count ascending fingerprints need when spread over capacity. */
+static size_t
+length_needed(const uint64_t *sorted, size_t count, size_t capacity)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = home(sorted[i], capacity);
+
+		next = (at > next ? at : next) + 1;
+	}
+	return next + 1;
+}
+
+/* Seven eighths of the capacity: more, and searches become long. */
+static bool
+full(const struct fingerprints *set, size_t count)
+{
+	return count >= set->capacity - set->capacity / 8;
+}
+
+/*
+ * A quarter more slots if it is full, and room at the end. All entries go to the front, then to the end of the
+ * longer array, then up from there to their new places: as no place is behind
+ * the entry that moves to it, none is overwritten before it has moved.
+ */
+static void
+grow(struct fingerprints *set)
+{
+	size_t count = 0, next = 0, last;
+
+	for (size_t i = 0; i < set->length; i++) {
+		if (set->slots[i] != 0)
+			set->slots[count++] = set->slots[i];
+	}
+	if (full(set, count))
+		set->capacity += set->capacity / 4;
+	set->length = length_needed(set->slots, count, set->capacity);
+	if (set->length < set->capacity)
+		set->length = set->capacity;
+	set->length += SLACK;
+	set->slots = memory_array(set->slots, set->length, sizeof *set->slots);
+	last = set->length - 1;
+	memmove(set->slots + last - count, set->slots, count * sizeof *set->slots);
+	memset(set->slots, 0, (last - count) * sizeof *set->slots);
+	set->slots[last] = 0;
+	for (size_t i = last - count; i < last; i++) {
+		uint64_t fingerprint = set->slots[i];
+		size_t at = home(fingerprint, set->capacity);
+
+		set->slots[i] = 0;
+		if (at < next)
+			at = next;
+		set->slots[at] = fingerprint;
+		next = at + 1;
+	}
+}
+
+enum fingerprint_state
+fingerprints_add(struct fingerprints *set, uint64_t fingerprint)
+{
+	size_t at = slot_of(set, fingerprint), end = at;
+	enum fingerprint_state before = state_at(set, at, fingerprint);
+
+	if (before != FINGERPRINT_ABSENT)
+		return before;
+	while (set->slots[end] != 0)
+		end++;
+	if (end + 1 == set->length || full(set, set->count)) {
+		grow(set);
+		return fingerprints_add(set, fingerprint);
+	}
+	memmove(set->slots + at + 1, set->slots + at, (end - at) * sizeof *set->slots);
+	set->slots[at] = fingerprint;
+	set->count++;
+	set->open++;
+	return FINGERPRINT_ABSENT;
+}
+
+enum fingerprint_state
+fingerprints_end(struct fingerprints *set, uint64_t fingerprint)
+{
+	size_t at = slot_of(set, fingerprint);
+	enum fingerprint_state before = state_at(set, at, fingerprint);
+
+	if (before == FINGERPRINT_OPEN) {
+		set->slots[at] |= ENDED;
+		set->open--;
+	}
+	return before;
+}
+
+void
+fingerprints_free(struct fingerprints *set)
+{
+	free(set->slots);
+	memset(set, 0, sizeof *set);
+}

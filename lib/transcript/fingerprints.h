@@ -1,0 +1,42 @@
+/*
+ * A set of keyed 63-bit fingerprints (SipHash-2-4 under a key made at random for
+ * each set), for millions of ids in little memory: eight bytes each, and a bit
+ * that tells what has ended from what has only begun.
+ *
+ * The slots are one open-addressed array kept in the order of the fingerprints.
+ * So a fingerprint and the same one with its bit set are neighbours, and the
+ * array grows in its own memory: no second copy ever stands beside it.
+ *
+ * Two different keys are taken for one with probability n^2 / 2^64 in a set of n:
+ * below one in a million for three million.
+ */
+#ifndef AWF_TRANSCRIPT_FINGERPRINTS_H
+#define AWF_TRANSCRIPT_FINGERPRINTS_H
+
+#include <sodium/crypto_shorthash.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fingerprints {
+	uint64_t *slots;    /* ascending, 0 where empty; the last is always empty */
+	size_t length;      /* of slots */
+	size_t capacity;    /* what fingerprints are spread over, below length */
+	size_t count;
+	size_t open;        /* entries that have not ended */
+	unsigned char key[crypto_shorthash_KEYBYTES];
+};
+
+enum fingerprint_state { FINGERPRINT_ABSENT, FINGERPRINT_OPEN, FINGERPRINT_ENDED };
+
+void fingerprints_begin(struct fingerprints *set);
+/* The fingerprint of bytes in this set. */
+uint64_t fingerprints_of(const struct fingerprints *set, const void *bytes, size_t len);
+enum fingerprint_state fingerprints_find(const struct fingerprints *set, uint64_t fingerprint);
+/* Adds one as open if it is absent. Returns what it was before. */
+enum fingerprint_state fingerprints_add(struct fingerprints *set, uint64_t fingerprint);
+/* Ends one if it is open. Returns what it was before. */
+enum fingerprint_state fingerprints_end(struct fingerprints *set, uint64_t fingerprint);
+void fingerprints_free(struct fingerprints *set);
+
+#endif

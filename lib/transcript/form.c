@@ -1,0 +1,628 @@
+/*
+ * One descent over the line, led by the event table: a shape lists the members of an object
+ * and says what each must be.
+ */
+#include "transcript/form.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "transcript/event_table.h"
+#include "transcript/seal.h"
+
+struct cursor {
+	const char *line, *at, *end;
+	struct form *form;
+	struct form_fault *fault;
+};
+
+static bool
+fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static bool
+fault(struct cursor *c, enum form_rule rule, const char *at, const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	c->fault->rule = rule;
+	c->fault->at = (size_t)(at - c->line);
+	error_set(&c->fault->what, ERROR_SCHEMA, NULL, "%s", text);
+	return false;
+}
+
+static bool
+refuse(struct cursor *c, const struct event_member *member, const char *wanted)
+{
+	return fault(c, FORM_SCHEMA, c->at, "\"%s\" is not %s", member->key, wanted);
+}
+
+static void
+skip_space(struct cursor *c)
+{
+	while (c->at < c->end &&
+	    (*c->at == ' ' || *c->at == '\t' || *c->at == '\n' || *c->at == '\r'))
+		c->at++;
+}
+
+static bool
+take(struct cursor *c, char byte)
+{
+	skip_space(c);
+	if (c->at == c->end || *c->at != byte)
+		return false;
+	c->at++;
+	skip_space(c);
+	return true;
+}
+
+/* Any value; checks all of it. */
+static bool
+is_any(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	size_t end, bad;
+	const char *why = scan_value(c->at, (size_t)(c->end - c->at), SCAN_LINE_DEPTH, &end, &bad);
+
+	(void)member;
+	if (why != NULL)
+		return fault(c, FORM_JSON, c->at + bad, "%s", why);
+	*value = span_of(c->at, end);
+	c->at += end;
+	return true;
+}
+
+static bool
+begins(const struct cursor *c, char byte)
+{
+	return c->at < c->end && *c->at == byte;
+}
+
+static bool
+is_text(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	return begins(c, '"') ? is_any(c, member, value) : refuse(c, member, "a string");
+}
+
+static bool
+is_object(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	return begins(c, '{') ? is_any(c, member, value) : refuse(c, member, "an object");
+}
+
+static bool
+is_array(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	return begins(c, '[') ? is_any(c, member, value) : refuse(c, member, "an array");
+}
+
+static bool
+is_bool(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	if (!begins(c, 't') && !begins(c, 'f'))
+		return refuse(c, member, "true or false");
+	return is_any(c, member, value);
+}
+
+static bool
+is_integer(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *at = c->at;
+
+	if (at < c->end && *at == '-')
+		at++;
+	if (at == c->end || *at < '0' || *at > '9')
+		return refuse(c, member, "a whole number");
+	if (!is_any(c, member, value))
+		return false;
+	for (; at < c->at; at++) {
+		if (*at < '0' || *at > '9') {
+			c->at = value->at;
+			return fault(c, FORM_NOTATION, c->at,
+			    "\"%s\" is not written as a whole number", member->key);
+		}
+	}
+	return true;
+}
+
+static bool
+is_count(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	return begins(c, '-') ? refuse(c, member, "0 or more") : is_integer(c, member, value);
+}
+
+static bool
+is_positive(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	if (begins(c, '-') || begins(c, '0'))
+		return refuse(c, member, "1 or more");
+	return is_integer(c, member, value);
+}
+
+static bool
+is_seq(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	long long seq;
+
+	if (!is_positive(c, member, value))
+		return false;
+	if (!span_integer(*value, &seq)) {
+		c->at = value->at;
+		return refuse(c, member, "a number of 63 bits");
+	}
+	c->form->seq = seq;
+	return true;
+}
+
+/* The text of a string token of exactly len bytes between its quotes, or NULL. */
+static const char *
+token_of(const struct cursor *c, size_t len)
+{
+	if ((size_t)(c->end - c->at) < len + 2 || *c->at != '"' || c->at[len + 1] != '"')
+		return NULL;
+	return c->at + 1;
+}
+
+static bool
+take_token(struct cursor *c, size_t len, struct span *value)
+{
+	*value = span_of(c->at, len + 2);
+	c->at += len + 2;
+	return true;
+}
+
+/* Without a branch in the loop, as each line has some two hundred of these. */
+static inline bool
+all_hex(const char *at, size_t len)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char byte = (unsigned char)at[i];
+
+		wrong |= ((unsigned char)(byte - '0') > 9) & ((unsigned char)(byte - 'a') > 5);
+	}
+	return wrong == 0;
+}
+
+static inline bool
+all_digits(const char *at, size_t len)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < len; i++)
+		wrong |= (unsigned char)(at[i] - '0') > 9;
+	return wrong == 0;
+}
+
+static bool
+uuid_text(const char *at)
+{
+	return at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-' && at[14] == '4' &&
+	    (at[19] == '8' || at[19] == '9' || at[19] == 'a' || at[19] == 'b') &&
+	    all_hex(at, 8) && all_hex(at + 9, 4) && all_hex(at + 14, 4) && all_hex(at + 19, 4) &&
+	    all_hex(at + 24, 12);
+}
+
+static bool
+is_uuid(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *text = token_of(c, ID_SIZE - 1);
+
+	if (!text || !uuid_text(text))
+		return refuse(c, member, "a UUID, version 4, in lower case");
+	return take_token(c, ID_SIZE - 1, value);
+}
+
+static bool
+is_digest(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *text = token_of(c, DIGEST_SIZE - 1);
+
+	if (!text || !all_hex(text, DIGEST_SIZE - 1))
+		return refuse(c, member, "a digest of 64 lower-case hex digits");
+	return take_token(c, DIGEST_SIZE - 1, value);
+}
+
+static bool
+is_signature(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *text = token_of(c, SEAL_SIGNATURE);
+
+	if (!text || !all_hex(text, SEAL_SIGNATURE))
+		return refuse(c, member, "a signature of 128 lower-case hex digits");
+	return take_token(c, SEAL_SIGNATURE, value);
+}
+
+static int
+two_digits(const char *at)
+{
+	return (at[0] - '0') * 10 + (at[1] - '0');
+}
+
+/* 2026-11-21T08:15:30.123456Z; what separates is looked at, then the numbers. */
+static bool
+time_text(const char *at)
+{
+	int month, day;
+
+	if (at[4] != '-' || at[7] != '-' || at[10] != 'T' || at[13] != ':' || at[16] != ':' ||
+	    at[19] != '.' || at[26] != 'Z' || !all_digits(at, 4) || !all_digits(at + 5, 2) ||
+	    !all_digits(at + 8, 2) || !all_digits(at + 11, 2) || !all_digits(at + 14, 2) ||
+	    !all_digits(at + 17, 2) || !all_digits(at + 20, 6))
+		return false;
+	month = two_digits(at + 5);
+	day = two_digits(at + 8);
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && two_digits(at + 11) <= 23 &&
+	    two_digits(at + 14) <= 59 && two_digits(at + 17) <= 60;
+}
+
+static bool
+is_time(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *text = token_of(c, CLOCK_TEXT_SIZE - 1);
+
+	if (!text || !time_text(text))
+		return refuse(c, member, "a time as 2026-11-21T08:15:30.123456Z");
+	return take_token(c, CLOCK_TEXT_SIZE - 1, value);
+}
+
+static inline bool
+name_byte(char byte)
+{
+	unsigned char letter = (unsigned char)(byte | 0x20);
+
+	return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '_' ||
+	    byte == '-';
+}
+
+static bool
+is_path(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *at;
+
+	if (!begins(c, '"'))
+		return refuse(c, member, "a string");
+	at = c->at + 1;
+	while (at < c->end && (name_byte(*at) ||
+	    (*at == '.' && name_byte(at[-1]) && at + 1 < c->end && name_byte(at[1]))))
+		at++;
+	if (at == c->end || *at != '"')
+		return refuse(c, member, "names separated by dots");
+	*value = span_of(c->at, (size_t)(at + 1 - c->at));
+	c->at = at + 1;
+	return true;
+}
+
+static bool
+is_word(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	for (const char *const *word = member->words; *word != NULL; word++) {
+		const char *text = token_of(c, strlen(*word));
+
+		if (text && memcmp(text, *word, strlen(*word)) == 0)
+			return take_token(c, strlen(*word), value);
+	}
+	return refuse(c, member, "one of the words that awf-transcript(5) lists");
+}
+
+static bool
+is_type(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	if (!is_text(c, member, value))
+		return false;
+	c->form->type = event_type_from_name(value->at + 1, value->len - 2);
+	return true;
+}
+
+static bool
+is_pointer(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	if (!begins(c, '"') || c->end - c->at < 2 || c->at[1] != '/')
+		return refuse(c, member, "a JSON pointer");
+	return is_any(c, member, value);
+}
+
+static bool check_object(struct cursor *c, const struct event_shape *shape);
+
+static bool
+is_payload(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	enum event_type type = c->form->type;
+
+	if (type == EVENT_TYPES)
+		return begins(c, 'n') ? is_any(c, member, value) : is_object(c, member, value);
+	return check_object(c, event_table[type].payload);
+}
+
+/* One value: of the member, or of the list that it is. */
+static bool
+check_one(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *start = c->at;
+
+	if (member->shape != NULL && (member->kind == KIND_OBJECT || !begins(c, '"'))) {
+		if (!check_object(c, member->shape))
+			return false;
+		*value = span_of(start, (size_t)(c->at - start));
+		return true;
+	}
+	switch (member->kind) {
+	case KIND_ANY:
+		break;
+	case KIND_OBJECT:
+		return is_object(c, member, value);
+	case KIND_ARRAY:
+		return is_array(c, member, value);
+	case KIND_TEXT:
+		return is_text(c, member, value);
+	case KIND_BOOL:
+		return is_bool(c, member, value);
+	case KIND_INTEGER:
+		return is_integer(c, member, value);
+	case KIND_COUNT:
+		return is_count(c, member, value);
+	case KIND_POSITIVE:
+		return is_positive(c, member, value);
+	case KIND_SEQ:
+		return is_seq(c, member, value);
+	case KIND_UUID:
+		return is_uuid(c, member, value);
+	case KIND_DIGEST:
+		return is_digest(c, member, value);
+	case KIND_SIGNATURE:
+		return is_signature(c, member, value);
+	case KIND_TIME:
+		return is_time(c, member, value);
+	case KIND_PATH:
+		return is_path(c, member, value);
+	case KIND_POINTER:
+		return is_pointer(c, member, value);
+	case KIND_WORD:
+		return is_word(c, member, value);
+	case KIND_TYPE:
+		return is_type(c, member, value);
+	case KIND_PAYLOAD:
+		return is_payload(c, member, value);
+	}
+	return is_any(c, member, value);
+}
+
+static bool
+check_list(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	const char *start = c->at;
+	struct span element;
+
+	if (!begins(c, '['))
+		return refuse(c, member, "an array");
+	c->at++;
+	skip_space(c);
+	if (begins(c, ']') && (member->flags & MEMBER_NOT_EMPTY)) {
+		c->at = start;
+		return refuse(c, member, "an array of one or more");
+	}
+	if (!begins(c, ']')) {
+		do {
+			if (!check_one(c, member, &element))
+				return false;
+		} while (take(c, ','));
+	}
+	skip_space(c);
+	if (!begins(c, ']'))
+		return fault(c, FORM_JSON, c->at, "expected ',' or ']'");
+	c->at++;
+	*value = span_of(start, (size_t)(c->at - start));
+	return true;
+}
+
+static bool
+check_value(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	*value = span_of(c->at, 0);
+	return member->flags & MEMBER_LIST ? check_list(c, member, value) :
+	    check_one(c, member, value);
+}
+
+/* The member of a key, looked for from *next on, as writers keep the order. */
+static const struct event_member *
+find_member(const struct event_shape *shape, struct span key, size_t *next)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		size_t at = *next + i < shape->count ? *next + i : *next + i - shape->count;
+		const struct event_member *member = &shape->members[at];
+
+		if (member->len == key.len - 2 && memcmp(member->key, key.at + 1, member->len) == 0) {
+			*next = at + 1;
+			return member;
+		}
+	}
+	return NULL;
+}
+
+static bool
+check_key(struct cursor *c, struct span *key)
+{
+	const char *at;
+
+	if (!begins(c, '"'))
+		return fault(c, FORM_JSON, c->at, "expected a key");
+	at = c->at + 1;
+	while (at < c->end && (name_byte(*at) || *at == '.'))
+		at++;
+	if (at < c->end && *at == '"') {
+		*key = span_of(c->at, (size_t)(at + 1 - c->at));
+		c->at = at + 1;
+	} else if (!is_any(c, NULL, key))
+		return false;
+	if (!take(c, ':'))
+		return fault(c, FORM_JSON, c->at, "expected ':'");
+	return true;
+}
+
+static bool
+check_place(struct cursor *c, const struct event_shape *shape, const struct event_member *member,
+    struct span key, uint64_t members_seen)
+{
+	size_t index = (size_t)(member - shape->members);
+
+	if (members_seen >> index & 1)
+		return fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s", member->key,
+		    shape->name);
+	if (shape->ordered && members_seen >> index != 0)
+		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
+	return true;
+}
+
+/* One member; *members_seen has a bit for each member that was met. */
+static bool
+check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
+    uint64_t *members_seen)
+{
+	struct span key = { "", 0 }, value;
+	const struct event_member *member;
+
+	if (!check_key(c, &key))
+		return false;
+	member = find_member(shape, key, next);
+	if (member == NULL) {
+		if (c->form->unknown_key.at == NULL)
+			c->form->unknown_key = key;
+		return is_any(c, NULL, &value);
+	}
+	if (!check_place(c, shape, member, key, *members_seen))
+		return false;
+	*members_seen |= UINT64_C(1) << (member - shape->members);
+	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n')) {
+		if (!is_any(c, member, &value))
+			return false;
+	} else if (!check_value(c, member, &value))
+		return false;
+	*(struct span *)(void *)((char *)c->form + member->into) = value;
+	return true;
+}
+
+static bool
+check_required(struct cursor *c, const struct event_shape *shape, const char *at,
+    uint64_t members_seen)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		if ((shape->members[i].flags & MEMBER_REQUIRED) && !(members_seen >> i & 1))
+			return fault(c, FORM_SCHEMA, at, "\"%s\" is missing in %s",
+			    shape->members[i].key, shape->name);
+	}
+	return true;
+}
+
+static bool
+check_object(struct cursor *c, const struct event_shape *shape)
+{
+	const char *start = c->at;
+	uint64_t members_seen = 0;
+	size_t next = 0;
+
+	if (!begins(c, '{'))
+		return fault(c, FORM_SCHEMA, c->at, "%s is not an object", shape->name);
+	c->at++;
+	skip_space(c);
+	if (!begins(c, '}')) {
+		do {
+			if (!check_member(c, shape, &next, &members_seen))
+				return false;
+		} while (take(c, ','));
+	}
+	skip_space(c);
+	if (!begins(c, '}'))
+		return fault(c, FORM_JSON, c->at, "expected ',' or '}'");
+	c->at++;
+	return check_required(c, shape, start, members_seen);
+}
+
+/* A line that is no JSON is that before all else. */
+static int
+blame(struct cursor *c)
+{
+	size_t len = (size_t)(c->end - c->line), bad;
+	const char *why = scan_within(c->line, len, SCAN_LINE_DEPTH, &bad);
+
+	if (why != NULL)
+		fault(c, FORM_JSON, c->line + bad, "%s", why);
+	return -1;
+}
+
+int
+form_check(const char *line, size_t len, struct form *form, struct form_fault *found)
+{
+	static const char first[] = "{\"seq\":", last[] = "\"prev\":\"";
+	struct cursor c = { line, line, line + len, form, found };
+
+	memset(form, 0, sizeof *form);
+	form->type = EVENT_TYPES;
+	skip_space(&c);
+	if (!check_object(&c, &event_line))
+		return blame(&c);
+	skip_space(&c);
+	if (c.at != c.end) {
+		fault(&c, FORM_JSON, c.at, "something follows the object");
+		return blame(&c);
+	}
+	if (memcmp(line, first, sizeof first - 1) != 0) {
+		fault(&c, FORM_NOTATION, line, "\"seq\" is not the first key");
+		return -1;
+	}
+	if (memcmp(line + len - 64 - 2 - (sizeof last - 1), last, sizeof last - 1) != 0) {
+		fault(&c, FORM_NOTATION, line, "\"prev\" is not the last key");
+		return -1;
+	}
+	return 0;
+}
+
+/* One object of a shape, and nothing behind it. */
+static int
+check_alone(const char *text, size_t len, const struct event_shape *shape, struct form_fault *found)
+{
+	struct form form;
+	struct cursor c = { text, text, text + len, &form, found };
+
+	memset(&form, 0, sizeof form);
+	skip_space(&c);
+	if (!check_object(&c, shape))
+		return blame(&c);
+	skip_space(&c);
+	if (c.at == c.end)
+		return 0;
+	fault(&c, FORM_JSON, c.at, "something follows the object");
+	return -1;
+}
+
+int
+form_check_answer(const char *line, size_t len, struct form_fault *found)
+{
+	return check_alone(line, len, &event_answer, found);
+}
+
+int
+form_check_tool(const char *payload, size_t len, struct form_fault *found)
+{
+	return check_alone(payload, len, &event_tool, found);
+}
+
+int
+form_check_payload(enum event_type type, const char *payload, size_t len,
+    struct form_fault *found)
+{
+	return check_alone(payload, len, event_table[type].payload, found);
+}
+
+void
+form_link(struct span link, struct span *event_id, struct span *run_id)
+{
+	struct span none = { NULL, 0 };
+
+	*event_id = link.at[0] == '"' ? link : span_member(link, "event_id");
+	*run_id = link.at[0] == '"' ? none : span_member(link, "run_id");
+}

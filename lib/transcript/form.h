@@ -1,0 +1,65 @@
+/*
+ * The form of one line of a transcript, awf-transcript(5): its keys, their order
+ * and their values, checked against the event table in one pass over the bytes. Its
+ * verdict is that of the published schema, and stricter only in what a schema cannot
+ * say: the order of keys, a key that stands twice, and how writers write ids and
+ * whole numbers (no escapes, no fraction, no exponent).
+ *
+ * Types and keys that it does not know are no fault; what they hold need only
+ * be JSON.
+ */
+#ifndef AWF_TRANSCRIPT_FORM_H
+#define AWF_TRANSCRIPT_FORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "json/scan.h"
+#include "transcript/event.h"
+
+enum form_rule {
+	FORM_JSON,     /* it is no JSON */
+	FORM_SCHEMA,   /* the schema refuses it */
+	FORM_NOTATION  /* the schema cannot tell, awf-transcript(5) does */
+};
+
+struct form_fault {
+	enum form_rule rule;
+	size_t at;          /* byte of the line */
+	struct error what;  /* ERROR_SCHEMA */
+};
+
+/* What a checked line holds. Spans are of values, strings with their quotes; .at
+ * NULL where there is none. */
+struct form {
+	struct span other;  /* what nobody asks for ends here */
+	int64_t seq;
+	enum event_type type;
+	struct span timestamp, event_id, run_id, parent_run_id, child_run_id,
+	    parent_event_id, links, type_name, path, refs;
+	struct span attempt, call, call_id; /* of the payload */
+	struct span files, output;          /* `files` and `stdout` of the payload */
+	struct span asks, decides;          /* of its approval */
+	struct span public_key, signature;  /* of its seal */
+	struct span unknown_key;            /* the first one; quotes included */
+};
+
+/* line without its LF. 0, or -1 with *fault. */
+int form_check(const char *line, size_t len, struct form *form, struct form_fault *fault);
+
+/* What comes of a provider, by the same rules, so that whatever passes here can be
+ * recorded: an answer (its `blocks`, `model`, `stop_reason`, `usage`), and the
+ * payload of a tool.call or tool.result. Other keys are not looked at. */
+int form_check_answer(const char *line, size_t len, struct form_fault *fault);
+int form_check_tool(const char *payload, size_t len, struct form_fault *fault);
+/* The payload of an event, as form_check() looks at it within its line. */
+int form_check_payload(enum event_type type, const char *payload, size_t len,
+    struct form_fault *fault);
+
+/* Links: the event id of an element of `links`, and its run id (.at NULL if it is
+ * an event of the same file). */
+void form_link(struct span link, struct span *event_id, struct span *run_id);
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * A line is made behind a gap for seq and timestamp, with zeros where prev and a signature
+ * go, so that under the lock nothing is left but to fill these in. Blobs are written as it is
+ * made, before the line can name them.
+ */
+#include "transcript/line.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json/writer.h"
+#include "transcript/blob.h"
+#include "transcript/seal.h"
+
+#define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
+#define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
+#define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
+#define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* its digest, from the end */
+#define LINE_KEPT ((size_t)1 << 20) /* memory kept from one line to the next */
+
+/* Whether the values that event_raw names are null, as they must be. */
+static bool
+raws_in_place(const struct event *e)
+{
+	static const char payload[] = "/payload";
+
+	for (size_t i = 0; i < e->raw_count; i++) {
+		if (strncmp(e->raws[i].at, payload, sizeof payload - 1) != 0 ||
+		    span_type(pointer_find(e->payload, e->raws[i].at + sizeof payload - 1)) != '0')
+			return false;
+	}
+	return true;
+}
+
+static int
+line_raws(const struct line_place *place, const struct event *e, struct buffer *refs,
+    struct error *err)
+{
+	char name[DIGEST_SIZE];
+
+	assert(raws_in_place(e));
+	for (size_t i = 0; i < e->raw_count; i++) {
+		const struct event_raw *raw = &e->raws[i];
+		if (blob_write(place->blobs, raw->bytes, raw->len, place->sync, name, err) == -1)
+			return -1;
+		blob_reference(raw->at, name, raw->len, "raw", refs);
+	}
+	return 0;
+}
+
+/* Appends the payload, its large strings in blobs. */
+static int
+line_payload(const struct line_place *place, const struct event *e, struct writer *w,
+    struct buffer *refs, struct error *err)
+{
+	writer_key(w, "payload");
+	if (e->payload.len <= BLOB_THRESHOLD) {
+		writer_span(w, e->payload);
+		return 0;
+	}
+	w->comma = true;
+	return blob_externalise(place->blobs, e->payload, "/payload", place->sync, w->out, refs, err);
+}
+
+/* Who, and why. */
+static void
+line_causes(const struct line_place *place, const struct event *e, struct writer *w)
+{
+	writer_member_string(w, "event_id", e->id);
+	writer_member_string(w, "run_id", place->run_id);
+	writer_member_string(w, "parent_run_id", e->parent_run_id);
+	writer_member_string(w, "child_run_id", e->child_run_id);
+	writer_key(w, "parent_event_id");
+	writer_string(w, e->parent_event_id);
+	if (e->links.len > sizeof "[]" - 1)
+		writer_member_span(w, "links", e->links);
+}
+
+/* Appends what stands between timestamp and prev. */
+static int
+line_members(struct line *l, const struct line_place *place, const struct event *e,
+    struct buffer *refs, struct error *err)
+{
+	struct buffer *out = &l->bytes;
+	struct writer w;
+
+	writer_begin(&w, out);
+	w.comma = true;
+	line_causes(place, e, &w);
+	writer_member_string(&w, "type", event_type_name(e->type));
+	writer_member_string(&w, "path", e->path);
+	writer_member_integer(&w, "iteration", e->iteration);
+	if (line_payload(place, e, &w, refs, err) == -1 || line_raws(place, e, refs, err) == -1)
+		return -1;
+	if (e->seal != NULL)
+		l->signature = out->len - SEAL_BACK;
+	if (refs->len > 0) {
+		writer_key(&w, "refs");
+		buffer_byte(out, '[');
+		buffer_append(out, refs->data, refs->len);
+		buffer_byte(out, ']');
+	}
+	return 0;
+}
+
+/* What would break the file's framing, or no reader would take. */
+static int
+line_check(const struct buffer *bytes, const struct line_place *place, struct error *err)
+{
+	const char *members = bytes->data + LINE_ROOM;
+	size_t len = bytes->len - LINE_ROOM;
+
+	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)
+		return error_set(err, ERROR_INVALID_INPUT, place->path,
+		    "an event holds a line feed or NUL: its JSON must be minified");
+	if (bytes->len + sizeof LINE_TAIL > SCAN_LINE_LIMIT)
+		return error_set(err, ERROR_INVALID_INPUT, place->path,
+		    "an event of %zu bytes is above the limit of %zu", bytes->len, SCAN_LINE_LIMIT);
+	return 0;
+}
+
+int
+line_make(struct line *l, const struct line_place *place, struct event *e, struct error *err)
+{
+	struct buffer refs = BUFFER_INIT;
+
+	if (l->bytes.capacity > LINE_KEPT)
+		buffer_free(&l->bytes);
+	buffer_clear(&l->bytes);
+	buffer_reserve(&l->bytes, LINE_ROOM);
+	l->bytes.len = LINE_ROOM;
+	int result = line_members(l, place, e, &refs, err);
+	buffer_free(&refs);
+	if (result == -1 || line_check(&l->bytes, place, err) == -1)
+		return -1;
+	buffer_append(&l->bytes, LINE_TAIL, sizeof LINE_TAIL - 1);
+	return 0;
+}
+
+void
+line_finish(struct line *l, struct event *e, int64_t seq, int64_t wall,
+    const char prev[DIGEST_SIZE])
+{
+	char head[LINE_ROOM];
+
+	e->seq = seq;
+	int len = snprintf(head, sizeof head, LINE_HEAD, (long long)seq,
+	    clock_text(wall, e->timestamp));
+	assert(len > 0 && (size_t)len < sizeof head);
+	l->start = LINE_ROOM - (size_t)len;
+	memcpy(l->bytes.data + l->start, head, (size_t)len);
+	memcpy(l->bytes.data + l->bytes.len - LINE_PREV_BACK, prev, DIGEST_SIZE - 1);
+	if (e->seal != NULL)
+		seal_sign(e->seal, l->bytes.data + l->start, l->bytes.len - l->start - 1,
+		    l->signature - l->start);
+}
+
+struct span
+line_span(const struct line *l)
+{
+	return span_of(l->bytes.data + l->start, l->bytes.len - l->start);
+}
+
+void
+line_free(struct line *l)
+{
+	buffer_free(&l->bytes);
+}

@@ -1,0 +1,166 @@
+/*
+ * Claims are collected while the one transcript is read, sorted by run, and then each of the
+ * others is read once at most, until all about it are confirmed. In a run's claims a line
+ * finds its own by bisection.
+ */
+#include "transcript/linkage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
+
+void
+linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
+    struct span event_id, int64_t line, int64_t byte)
+{
+	struct linkage_claim *claim;
+
+	if (l->count == l->capacity) {
+		l->capacity = l->capacity ? 2 * l->capacity : 16;
+		l->claims = memory_array(l->claims, l->capacity, sizeof *l->claims);
+	}
+	claim = &l->claims[l->count++];
+	memset(claim, 0, sizeof *claim);
+	claim->kind = kind;
+	claim->line = line;
+	claim->byte = byte;
+	span_copy(run_id, claim->run_id, sizeof claim->run_id);
+	span_copy(event_id, claim->event_id, sizeof claim->event_id);
+}
+
+/* By run, then as find_event() looks. */
+static int
+compare(const void *a, const void *b)
+{
+	const struct linkage_claim *left = a, *right = b;
+	int order = strcmp(left->run_id, right->run_id);
+
+	if (order == 0)
+		order = (left->kind > right->kind) - (left->kind < right->kind);
+	return order != 0 ? order : strcmp(left->event_id, right->event_id);
+}
+
+/* Marks the claims of these that are of this kind and about this event; returns
+ * how many became true. */
+static size_t
+confirm(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
+    const char *event_id)
+{
+	size_t low = 0, high = count, confirmed = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct linkage_claim *at = &claims[middle];
+
+		if (at->kind < kind || (at->kind == kind && strcmp(at->event_id, event_id) < 0))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < count && claims[low].kind == kind &&
+	    strcmp(claims[low].event_id, event_id) == 0; low++) {
+		confirmed += !claims[low].found;
+		claims[low].found = true;
+	}
+	return confirmed;
+}
+
+/* What one line of the other transcript confirms. */
+static size_t
+confirm_by_line(struct linkage_claim *claims, size_t count, const struct event_view *view,
+    const char *run_id, bool first)
+{
+	char event_id[ID_SIZE];
+	size_t confirmed = 0;
+
+	if (span_copy(view->event_id, event_id, sizeof event_id))
+		confirmed = confirm(claims, count, LINKAGE_EVENT, event_id);
+	if (first && view->parent_run_id.at && span_is(view->parent_run_id, run_id))
+		confirmed += confirm(claims, count, LINKAGE_CHILD, "");
+	if (view->child_run_id.at && span_is(view->child_run_id, run_id))
+		confirmed += confirm(claims, count, LINKAGE_PARENT, "");
+	return confirmed;
+}
+
+/* Whether the claims about one run hold, which begins at claims. A transcript that
+ * has no whole line yet confirms all. */
+static int
+check_run(struct linkage_claim *claims, size_t count, const char *path, const char *run_id,
+    struct error *err)
+{
+	struct reader reader;
+	struct event_view view;
+	const char *line;
+	size_t len, open = count;
+	bool first = true;
+	int got;
+
+	if (reader_open(&reader, path, err) != 0)
+		return -1;
+	while (open > 0 && (got = reader_next(&reader, &line, &len, err)) == 1) {
+		if (event_view(line, len, &view) == 0)
+			open -= confirm_by_line(claims, count, &view, run_id, first);
+		first = false;
+	}
+	reader_close(&reader);
+	if (open > 0 && got < 0)
+		return -1;
+	for (size_t i = 0; i < count && first; i++)
+		claims[i].found = true;
+	return 0;
+}
+
+/* As check_run(), but a transcript that is not there confirms all. */
+static int
+check_run_if_there(struct linkage_claim *claims, size_t count, const char *directory,
+    const char *run_id, struct error *err)
+{
+	char *name = memory_format("%s.jsonl", claims->run_id);
+	char *path = path_join(directory, name);
+	int result = 0;
+
+	if (access(path, F_OK) == 0)
+		result = check_run(claims, count, path, run_id, err);
+	else
+		for (size_t i = 0; i < count; i++)
+			claims[i].found = true;
+	free(path);
+	free(name);
+	return result;
+}
+
+int
+linkage_check(struct linkage *l, const char *directory, const char *run_id,
+    const struct linkage_claim **wrong, struct error *err)
+{
+	size_t end;
+
+	*wrong = NULL;
+	if (l->count > 0)
+		qsort(l->claims, l->count, sizeof *l->claims, compare);
+	for (size_t i = 0; i < l->count; i = end) {
+		for (end = i + 1; end < l->count &&
+		    strcmp(l->claims[end].run_id, l->claims[i].run_id) == 0; end++)
+			;
+		if (check_run_if_there(l->claims + i, end - i, directory, run_id, err) != 0)
+			return -1;
+	}
+	for (size_t i = 0; i < l->count; i++) {
+		if (!l->claims[i].found && (!*wrong || l->claims[i].line < (*wrong)->line))
+			*wrong = &l->claims[i];
+	}
+	return 0;
+}
+
+void
+linkage_free(struct linkage *l)
+{
+	free(l->claims);
+	memset(l, 0, sizeof *l);
+}

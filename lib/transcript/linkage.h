@@ -1,0 +1,46 @@
+/*
+ * Linkage: what one transcript says of others, checked against those that lie in
+ * the same directory. What is not there is no fault: runs may be moved or deleted
+ * one by one.
+ */
+#ifndef AWF_TRANSCRIPT_LINKAGE_H
+#define AWF_TRANSCRIPT_LINKAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/id.h"
+#include "json/scan.h"
+
+enum linkage_kind {
+	LINKAGE_EVENT,  /* the other run has this event */
+	LINKAGE_CHILD,  /* the other run names this one as its parent */
+	LINKAGE_PARENT  /* the other run has a line that names this one as its child */
+};
+
+struct linkage_claim {
+	enum linkage_kind kind;
+	char run_id[ID_SIZE];   /* the other run */
+	char event_id[ID_SIZE]; /* of LINKAGE_EVENT, else "" */
+	int64_t line, byte;     /* where this transcript says so */
+	bool found;
+};
+
+struct linkage {
+	struct linkage_claim *claims;
+	size_t count, capacity;
+};
+
+/* Adds a claim; ids are JSON strings that were checked; event_id may be absent. */
+void linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
+    struct span event_id, int64_t line, int64_t byte);
+
+/* Reads each transcript of directory that is claimed about, once. *wrong is the
+ * earliest claim that does not hold, or NULL. -1: one could not be read. */
+int linkage_check(struct linkage *l, const char *directory, const char *run_id,
+    const struct linkage_claim **wrong, struct error *err);
+void linkage_free(struct linkage *l);
+
+#endif

@@ -1,0 +1,432 @@
+/*
+ * The event is written as it will stand, passed on, and the answer compared with it member by
+ * member in both directions, so that nothing fixed is changed, missing or new. Which members
+ * are fixed, and which are data that no digest is looked for in, stands in the table of event
+ * shapes. Bytes that go into blobs are found again by their pointers in the answer.
+ */
+#include "transcript/masking.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "json/writer.h"
+#include "transcript/event_table.h"
+#include "transcript/form.h"
+
+#define PAYLOAD "/payload"
+#define MARK_PURPOSE "filter\n" /* keeps the uses of the key apart */
+#define DIGEST_PURPOSE "digest\n"
+
+/* Whether a member with this key, a raw token, has one of the flags, in whatever object. */
+static bool
+flagged(struct span key, unsigned flags)
+{
+	for (size_t i = 0; i < event_shape_count; i++) {
+		const struct event_shape *shape = event_shapes[i];
+
+		for (size_t j = 0; j < shape->count; j++)
+			if ((shape->members[j].flags & flags) && span_is(key, shape->members[j].key))
+				return true;
+	}
+	return false;
+}
+
+/* sha256, input_sha256 … */
+static bool
+is_digest_name(struct span key)
+{
+	static const char last[] = "sha256\"";
+	size_t len = sizeof last - 1;
+
+	return key.len > len && memcmp(key.at + key.len - len, last, len) == 0 &&
+	    (key.len == len + 1 || key.at[key.len - len - 1] == '_');
+}
+
+bool
+masking_is_data(struct span key)
+{
+	return flagged(key, MEMBER_DATA);
+}
+
+bool
+masking_is_fixed(struct span key, bool step)
+{
+	return is_digest_name(key) ||
+	    flagged(key, step ? MEMBER_FIXED | MEMBER_FIXED_OF_STEP : MEMBER_FIXED);
+}
+
+char *
+masking_mark(const struct masking *m, char mark[DIGEST_SIZE])
+{
+	struct buffer text = BUFFER_INIT;
+
+	buffer_format(&text, MARK_PURPOSE "%s", m->program);
+	digest_hmac(m->key, text.data, text.len, mark);
+	buffer_free(&text);
+	return mark;
+}
+
+/* What the filter is given. */
+
+/* Appends a digest, keyed; anything else as it is. */
+static void
+put_digest(const struct masking *m, struct span value, struct buffer *out)
+{
+	struct buffer text = BUFFER_INIT;
+	char keyed[DIGEST_SIZE];
+
+	if (span_type(value) != 's') {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	buffer_text(&text, DIGEST_PURPOSE);
+	buffer_append(&text, value.at, value.len);
+	digest_hmac(m->key, text.data, text.len, keyed);
+	buffer_format(out, "\"%s\"", keyed);
+	buffer_free(&text);
+}
+
+/* Appends a value of AWF's own, with its digests keyed, without a member `dropped`. */
+static void
+put_keyed(const struct masking *m, struct span value, const char *dropped, struct buffer *out)
+{
+	char type = span_type(value), separator = type == 'o' ? '{' : '[';
+	struct span_walk walk;
+	struct span key, member;
+
+	if (type != 'o' && type != 'a') {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	span_walk_begin(&walk, value);
+	while (span_walk_next(&walk, &key, &member)) {
+		if (key.at != NULL && dropped != NULL && span_is(key, dropped))
+			continue;
+		buffer_byte(out, separator);
+		separator = ',';
+		if (key.at != NULL) {
+			buffer_append(out, key.at, key.len);
+			buffer_byte(out, ':');
+		}
+		if (key.at != NULL && masking_is_data(key))
+			buffer_append(out, member.at, member.len);
+		else if (key.at != NULL && is_digest_name(key))
+			put_digest(m, member, out);
+		else
+			put_keyed(m, member, NULL, out);
+	}
+	if (separator != ',')
+		buffer_byte(out, separator);
+	buffer_byte(out, type == 'o' ? '}' : ']');
+}
+
+/* Appends the payload with the bytes of raws as base64 in their places, which are in
+ * the order of raws. */
+static void
+put_bytes(const struct event *e, struct buffer *out)
+{
+	const char *copied = e->payload.at, *end = e->payload.at + e->payload.len;
+
+	for (size_t i = 0; i < e->raw_count; i++) {
+		const struct event_raw *raw = &e->raws[i];
+		struct span place = pointer_find(e->payload, raw->at + sizeof PAYLOAD - 1);
+
+		buffer_append(out, copied, (size_t)(place.at - copied));
+		buffer_byte(out, '"');
+		base64_encode(raw->bytes, raw->len, out);
+		buffer_byte(out, '"');
+		copied = place.at + place.len;
+	}
+	buffer_append(out, copied, (size_t)(end - copied));
+}
+
+static void
+put_payload(const struct masking *m, const struct event *e, struct writer *w)
+{
+	struct buffer payload = BUFFER_INIT;
+
+	writer_key(w, "payload");
+	if (e->payload.at == NULL) {
+		writer_null(w);
+		return;
+	}
+	put_bytes(e, &payload);
+	put_keyed(m, span_of(payload.data, payload.len), e->seal != NULL ? "seal" : NULL, w->out);
+	w->comma = true;
+	buffer_free(&payload);
+}
+
+static void
+put_refs(const struct event *e, struct writer *w)
+{
+	if (e->raw_count == 0)
+		return;
+	writer_key(w, "refs");
+	writer_array(w);
+	for (size_t i = 0; i < e->raw_count; i++) {
+		writer_object(w);
+		writer_member_string(w, "at", e->raws[i].at);
+		writer_member_string(w, "encoding", "base64");
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
+static void
+put_line(const struct masking *m, const char *run_id, const struct event *e, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "event_id", e->id);
+	writer_member_string(&w, "run_id", run_id);
+	writer_member_string(&w, "parent_run_id", e->parent_run_id);
+	writer_member_string(&w, "child_run_id", e->child_run_id);
+	writer_key(&w, "parent_event_id");
+	writer_string(&w, e->parent_event_id);
+	writer_member_span(&w, "links", e->links);
+	writer_member_string(&w, "type", event_type_name(e->type));
+	writer_member_string(&w, "path", e->path);
+	writer_member_integer(&w, "iteration", e->iteration);
+	put_payload(m, e, &w);
+	put_refs(e, &w);
+	writer_object_end(&w);
+}
+
+/* What it answers. */
+
+static bool
+same(struct span a, struct span b)
+{
+	return (a.at == NULL) == (b.at == NULL) && a.len == b.len &&
+	    (a.at == NULL || memcmp(a.at, b.at, a.len) == 0);
+}
+
+static int
+changed(struct span key, struct error *err)
+{
+	return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+	    "the filter changed %.*s of an event, which identifies it: nothing of the event is "
+	    "written", (int)key.len, key.at);
+}
+
+/* The value of a raw key; .at NULL if there is none. */
+static struct span
+member_of(struct span object, struct span key)
+{
+	char *name = span_text(key);
+	struct span value = span_member(object, name != NULL ? name : "");
+
+	free(name);
+	return value;
+}
+
+static int
+check_frame(struct span sent, struct span answer, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, sent);
+	while (span_walk_next(&walk, &key, &value))
+		if (!span_is(key, "payload") && !same(value, member_of(answer, key)))
+			return changed(key, err);
+	return 0;
+}
+
+/* Whether all fixed members of one payload are the same in the other. */
+static int
+check_fixed(struct span payload, struct span other, bool step, struct error *err)
+{
+	struct span_walk walk;
+	struct span key, value;
+
+	span_walk_begin(&walk, payload);
+	while (span_walk_next(&walk, &key, &value))
+		if (masking_is_fixed(key, step) && !same(value, member_of(other, key)))
+			return changed(key, err);
+	return 0;
+}
+
+static bool
+of_step(enum event_type type)
+{
+	return type == EVENT_STEP_STARTED || type == EVENT_STEP_COMPLETED ||
+	    type == EVENT_CALL_WORKFLOW_STARTED || type == EVENT_CALL_WORKFLOW_COMPLETED;
+}
+
+static int
+check_payload(enum event_type type, struct span sent, struct span answer, struct error *err)
+{
+	struct form_fault fault;
+
+	if (span_type(sent) != span_type(answer))
+		return changed(span_of("\"payload\"", sizeof "\"payload\"" - 1), err);
+	if (span_type(sent) != 'o')
+		return 0;
+	if (check_fixed(sent, answer, of_step(type), err) == -1 ||
+	    check_fixed(answer, sent, of_step(type), err) == -1)
+		return -1;
+	if (!same(span_path(sent, "error", "code", NULL), span_path(answer, "error", "code", NULL)))
+		return changed(span_of("\"error\"", sizeof "\"error\"" - 1), err);
+	if (form_check_payload(type, answer.at, answer.len, &fault) == -1)
+		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		    "the filter's answer has not the form of an event: %s", fault.what.message);
+	return 0;
+}
+
+/* Appends the answer minified; -1 unless it is one JSON object. */
+static int
+take_answer(const struct buffer *line, struct buffer *answer, struct error *err)
+{
+	struct span text = span_of(buffer_string(line), line->len);
+	size_t bad;
+	const char *why = scan_within(text.at, text.len, SCAN_LINE_DEPTH, &bad);
+
+	if (why != NULL)
+		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		    "the filter's answer is no JSON: byte %zu: %s", bad + 1, why);
+	if (span_type(text) != 'o')
+		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		    "the filter's answer is no JSON object");
+	scan_minify(text, answer);
+	return 0;
+}
+
+/* What becomes of the event. */
+
+static void
+forget(struct masking *m)
+{
+	for (size_t i = 0; i < m->raw_count; i++)
+		buffer_free(&m->bytes[i]);
+	free(m->raws);
+	free(m->bytes);
+	m->raws = NULL;
+	m->bytes = NULL;
+	m->raw_count = 0;
+	buffer_clear(&m->payload);
+}
+
+/* Keeps the bytes behind a base64 string as those of the raw value; false if it is
+ * another text, which stands in the payload then. */
+static bool
+keep_bytes(struct masking *m, const char *at, struct span value)
+{
+	struct buffer text = BUFFER_INIT, bytes = BUFFER_INIT;
+	bool decoded;
+
+	span_decode(value, &text);
+	decoded = span_type(value) == 's' &&
+	    base64_decode(buffer_string(&text), text.len, &bytes) == 0;
+	buffer_free(&text);
+	if (!decoded) {
+		buffer_free(&bytes);
+		return false;
+	}
+	m->raws[m->raw_count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
+	m->bytes[m->raw_count++] = bytes;
+	return true;
+}
+
+/* Appends a value with null for the part of it at place. */
+static void
+put_null(struct span value, struct span place, struct buffer *out)
+{
+	const char *after = place.at + place.len;
+
+	buffer_append(out, value.at, (size_t)(place.at - value.at));
+	buffer_text(out, "null");
+	buffer_append(out, after, (size_t)(value.at + value.len - after));
+}
+
+/* Keeps the payload, with null for the bytes that go into blobs. The filter may have
+ * changed the order of members, so each is looked for anew. */
+static void
+keep_payload(struct masking *m, const struct event *e, struct span payload)
+{
+	m->raws = memory_zero(e->raw_count + 1, sizeof *m->raws);
+	m->bytes = memory_zero(e->raw_count + 1, sizeof *m->bytes);
+	buffer_append(&m->payload, payload.at, payload.len);
+	for (size_t i = 0; i < e->raw_count; i++) {
+		struct span all = span_of(m->payload.data, m->payload.len);
+		struct span place = pointer_find(all, e->raws[i].at + sizeof PAYLOAD - 1);
+		struct buffer rest = BUFFER_INIT;
+
+		if (place.at == NULL || !keep_bytes(m, e->raws[i].at, place))
+			continue;
+		put_null(all, place, &rest);
+		buffer_free(&m->payload);
+		m->payload = rest;
+	}
+}
+
+/* The seal is the last member, as seal_write() made it. */
+static void
+put_seal(struct masking *m, const struct event *e)
+{
+	struct span seal = span_member(e->payload, "seal");
+
+	if (e->seal == NULL)
+		return;
+	m->payload.len--;
+	buffer_text(&m->payload, m->payload.len > 1 ? ",\"seal\":" : "\"seal\":");
+	buffer_append(&m->payload, seal.at, seal.len);
+	buffer_byte(&m->payload, '}');
+}
+
+static void
+settle(struct masking *m, struct event *e, struct span payload)
+{
+	forget(m);
+	if (span_type(payload) != 'o')
+		return;
+	keep_payload(m, e, payload);
+	put_seal(m, e);
+	e->payload = span_of(m->payload.data, m->payload.len);
+	e->raws = m->raws;
+	e->raw_count = m->raw_count;
+}
+
+int
+masking_apply(struct masking *m, const char *run_id, struct event *e, struct error *err)
+{
+	struct buffer line = BUFFER_INIT, given = BUFFER_INIT, answer = BUFFER_INIT;
+	struct span sent, taken, payload;
+	int result;
+
+	put_line(m, run_id, e, &line);
+	sent = span_of(line.data, line.len);
+	result = m->pass(m->context, sent, &given, err);
+	if (result == 0)
+		result = take_answer(&given, &answer, err);
+	taken = span_of(buffer_string(&answer), answer.len);
+	payload = span_member(taken, "payload");
+	if (result == 0)
+		result = check_frame(sent, taken, err);
+	if (result == 0)
+		result = check_payload(e->type, span_member(sent, "payload"), payload, err);
+	if (result == 0)
+		settle(m, e, payload);
+	buffer_free(&line);
+	buffer_free(&given);
+	buffer_free(&answer);
+	return result;
+}
+
+struct span
+masking_member(const struct masking *m, const char *name)
+{
+	return span_member(span_of(buffer_string(&m->payload), m->payload.len), name);
+}
+
+void
+masking_close(struct masking *m)
+{
+	if (m->end != NULL)
+		m->end(m->context);
+	forget(m);
+	buffer_free(&m->payload);
+}

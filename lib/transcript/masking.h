@@ -1,0 +1,67 @@
+/*
+ * Masking: an event passes a filter of the user's (awf-run --mask) before any of it
+ * is written, so that what is recorded holds no secrets. This is the form of the
+ * exchange, awf-run(1); the filter itself, a process, is lib/run/mask.
+ *
+ * What the code relies on, and keeps:
+ *   - The filter is given the event as one line: what will stand in the transcript,
+ *     without seq, timestamp and prev, which are not known yet. Large values are in
+ *     place, and bytes that are no UTF-8 as base64 strings, whose pointers are in refs.
+ *   - Of its answer the payload alone is taken, and only if everything that identifies
+ *     the event, or that readers go by, is as it was, and it has the form of an event.
+ *   - A digest of a short secret would tell it to whoever guesses. So the digests of
+ *     payloads are keyed: HMAC-SHA256 under the run's key, which goes with the run.
+ *     Within a run equal values have equal digests still. The names of blobs are
+ *     digests of what was masked.
+ *   - The signature of a seal is made over the masked line; the filter does not see it.
+ */
+#ifndef AWF_TRANSCRIPT_MASKING_H
+#define AWF_TRANSCRIPT_MASKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "transcript/event.h"
+
+#define MASKING_PLACE "--mask" /* of errors */
+
+struct masking {
+	/* Gives the filter a line, without its LF, and appends its answer, likewise. */
+	int (*pass)(void *context, struct span line, struct buffer *answer, struct error *err);
+	/* Lets the filter end; NULL: there is nothing to end. */
+	void (*end)(void *context);
+	void *context;
+	const char *program;            /* what tells this filter from another */
+	unsigned char key[DIGEST_BYTES]; /* the run's */
+
+	/* The event that passed last. */
+	struct buffer payload;
+	struct event_raw *raws;
+	struct buffer *bytes;           /* of raws */
+	size_t raw_count;
+};
+
+/* Replaces payload and raws of an event, whose id is set, by what came of the filter;
+ * they are valid until the next call. ERROR_SYSTEM: nothing of it may be written. */
+int masking_apply(struct masking *m, const char *run_id, struct event *e, struct error *err);
+/* A member of the payload that passed last. */
+struct span masking_member(const struct masking *m, const char *name);
+/* Ends the filter, frees what was kept. */
+void masking_close(struct masking *m);
+
+/* What tells, in the run's directory, by which filter its events pass. */
+char *masking_mark(const struct masking *m, char mark[DIGEST_SIZE]);
+
+/* Payloads are made of AWF's own members and of data. key is a raw token. */
+/* Whether a member holds data of users, models and tools: any key and value may
+ * change in it. */
+bool masking_is_data(struct span key);
+/* Whether another member identifies the event or is a word that readers go by: it
+ * must not change. step: the event is of a step's call. */
+bool masking_is_fixed(struct span key, bool step);
+
+#endif

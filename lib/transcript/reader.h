@@ -1,0 +1,61 @@
+/*
+ * The reader: lines of a transcript that may be growing, being repaired, or
+ * damaged. It takes no lock and maps nothing.
+ *
+ * What the code relies on:
+ *   - Its position is always just after a LF (or 0); bytes after the last LF are
+ *     read again, never kept; if the file is shorter than the position it steps
+ *     back to the last LF.
+ *   - What lies before a LF stays; what a killed writer left after the last LF may
+ *     be cut off and written over at any moment, in the midst of a read too. So it
+ *     looks for the last LF first, and reads lines before that LF only afterwards.
+ */
+#ifndef AWF_TRANSCRIPT_READER_H
+#define AWF_TRANSCRIPT_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "transcript/window.h"
+
+struct reader {
+	int fd;
+	char *path;
+	int64_t position;      /* of the next line */
+	int64_t line_start;    /* of the line returned last */
+	int64_t settled;       /* just after the last LF that was seen */
+	struct window chunk;   /* bytes before settled */
+};
+
+int reader_open(struct reader *r, const char *path, struct error *err);
+/* 1: *line and *len (without LF) are set, valid until the next call; 0: no whole
+ * line there now; -1: *err (ERROR_SYSTEM, or ERROR_INVALID_INPUT for a line above
+ * 256 MiB). */
+int reader_next(struct reader *r, const char **line, size_t *len, struct error *err);
+/* Bytes after the last LF, as of now (0: none). */
+int64_t reader_unfinished(struct reader *r);
+/* Positions after the line whose seq is seq (or the last below it), by bisection:
+ * O(log size) reads. Lines without a seq are passed over. */
+int reader_seek_after(struct reader *r, int64_t seq, struct error *err);
+/* Positions at the last count lines (fewer if there are fewer), reading from the
+ * end. */
+int reader_seek_last(struct reader *r, int64_t count, struct error *err);
+/* Positions at a byte (just after a LF, or 0). */
+void reader_seek(struct reader *r, int64_t position);
+void reader_close(struct reader *r);
+
+/* Where a line stands in its file, without its LF. length 0: there is none. */
+struct event_place {
+	int64_t offset;
+	uint32_t length;
+};
+/* Appends the line at a place of the file at path, as it is there now. ERROR_SYSTEM. */
+int event_load(const char *path, struct event_place place, struct buffer *line,
+    struct error *err);
+
+/* Whether there is a transcript at path that has a line: one that a crash has left empty
+ * is of a run that never began. */
+bool transcript_begun(const char *path);
+
+#endif

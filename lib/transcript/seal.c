@@ -1,0 +1,248 @@
+/*
+ * libsodium signs; the secret file holds the seed of 32 bytes, which the key pair is made
+ * from (RFC 8032, section 5.1.5). The place of the signature is filled with zeros until the
+ * line is whole, and is cut out of what is signed and of what is checked. Seeds and keys are
+ * wiped after use.
+ */
+#include "transcript/seal.h"
+
+#include <fcntl.h>
+#include <sodium/crypto_sign_ed25519.h>
+#include <sodium/utils.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/memory.h"
+
+#define SECRET_WORD "awf-secret-key-" SEAL_ALGORITHM " "
+#define SECRET_SIZE (sizeof SECRET_WORD - 1 + DIGEST_SIZE) /* the line, with its LF */
+#define PUBLIC_LIMIT ((size_t)256)
+
+_Static_assert(sizeof ((struct seal_key *)0)->secret == crypto_sign_ed25519_SECRETKEYBYTES,
+    "a secret key has its size");
+_Static_assert(SEAL_SIGNATURE == (size_t)2 * crypto_sign_ed25519_BYTES, "a signature has its size");
+_Static_assert(DIGEST_BYTES == crypto_sign_ed25519_SEEDBYTES &&
+    DIGEST_BYTES == crypto_sign_ed25519_PUBLICKEYBYTES, "keys are as long as digests");
+
+/* Whether len bytes are lower-case hex digits, and then their value. */
+static bool
+decode(const char *text, size_t len, unsigned char *out)
+{
+	return strspn(text, "0123456789abcdef") >= len &&
+	    sodium_hex2bin(out, len / 2, text, len, NULL, NULL, NULL) == 0;
+}
+
+static void
+key_from_seed(struct seal_key *key, const unsigned char seed[DIGEST_BYTES])
+{
+	unsigned char public_key[DIGEST_BYTES];
+
+	crypto_sign_ed25519_seed_keypair(public_key, key->secret, seed);
+	hex_encode(public_key, sizeof public_key, key->public_key);
+}
+
+/* Writes a file that did not exist, and syncs it. */
+static int
+write_new(const char *path, mode_t mode, const char *text, struct error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode), failed = 0;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to make the key");
+	if (file_write(fd, text, strlen(text)) != 0 || fsync(fd) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the key");
+	if (close(fd) != 0 && failed == 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the key");
+	if (failed != 0)
+		unlink(path);
+	return failed;
+}
+
+/* The public one first: a secret key without it is never left behind. */
+static int
+write_pair(const char *path, const char *public_path, const char *secret, const char *public_key,
+    struct error *err)
+{
+	if (write_new(public_path, 0644, public_key, err) != 0)
+		return -1;
+	if (write_new(path, 0600, secret, err) == 0)
+		return file_sync_name(path, err);
+	unlink(public_path);
+	return -1;
+}
+
+int
+seal_key_make(const char *path, struct error *err)
+{
+	unsigned char seed[DIGEST_BYTES];
+	char secret[SECRET_SIZE + 1], public_key[DIGEST_SIZE + 1];
+	char *public_path = memory_format("%s.pub", path);
+	struct seal_key key;
+	int failed;
+
+	random_bytes(seed, sizeof seed);
+	key_from_seed(&key, seed);
+	memcpy(secret, SECRET_WORD, sizeof SECRET_WORD);
+	hex_encode(seed, sizeof seed, secret + sizeof SECRET_WORD - 1);
+	memcpy(secret + SECRET_SIZE - 1, "\n", 2);
+	memcpy(public_key, key.public_key, DIGEST_SIZE - 1);
+	memcpy(public_key + DIGEST_SIZE - 1, "\n", 2);
+	failed = write_pair(path, public_path, secret, public_key, err);
+	sodium_memzero(seed, sizeof seed);
+	sodium_memzero(secret, sizeof secret);
+	seal_key_forget(&key);
+	free(public_path);
+	return failed;
+}
+
+/* Reads all of a small file; *len is size if it is longer. -1 with errno. */
+static int
+read_small(int fd, char *bytes, size_t size, size_t *len)
+{
+	ssize_t n = 1;
+
+	for (*len = 0; *len < size && n > 0; *len += n > 0 ? (size_t)n : 0)
+		n = read(fd, bytes + *len, size - *len);
+	return n < 0 ? -1 : 0;
+}
+
+static int
+load_secret(struct seal_key *key, int fd, const char *path, struct error *err)
+{
+	char text[SECRET_SIZE + 2] = "";
+	unsigned char seed[DIGEST_BYTES];
+	size_t len;
+	bool good;
+
+	if (read_small(fd, text, SECRET_SIZE + 1, &len) != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read the key");
+	good = len == SECRET_SIZE && text[len - 1] == '\n' &&
+	    strncmp(text, SECRET_WORD, sizeof SECRET_WORD - 1) == 0 &&
+	    decode(text + sizeof SECRET_WORD - 1, DIGEST_SIZE - 1, seed);
+	if (good)
+		key_from_seed(key, seed);
+	sodium_memzero(text, sizeof text);
+	sodium_memzero(seed, sizeof seed);
+	return good ? 0 : error_set(err, ERROR_SYSTEM, path,
+	    "holds no secret key: awf-verify --keygen makes one");
+}
+
+int
+seal_key_load(struct seal_key *key, const char *path, struct error *err)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), failed;
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path,
+		    "unable to open the key (awf-verify --keygen makes one)");
+	if (fstat(fd, &status) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the key");
+	else if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode))
+		failed = error_set(err, ERROR_SYSTEM, path, "is neither a regular file nor a pipe");
+	else
+		failed = file_check_private(fd, path, err) != 0 ||
+		    load_secret(key, fd, path, err) != 0 ? -1 : 0;
+	close(fd);
+	return failed;
+}
+
+void
+seal_key_forget(struct seal_key *key)
+{
+	sodium_memzero(key, sizeof *key);
+}
+
+char *
+seal_key_default(void)
+{
+	return path_config("seal.key");
+}
+
+int
+seal_public_key(const char *text, char public_key[DIGEST_SIZE], struct error *err)
+{
+	unsigned char bytes[DIGEST_BYTES];
+	struct buffer file = BUFFER_INIT;
+	const char *digits = text;
+	size_t len = strlen(text);
+	int failed = 0;
+
+	if (len != DIGEST_SIZE - 1 || !decode(text, len, bytes)) {
+		failed = file_load(text, PUBLIC_LIMIT, &file, err);
+		digits = buffer_string(&file);
+		len = file.len;
+	}
+	if (failed == 0 && len == DIGEST_SIZE && digits[len - 1] == '\n')
+		len--;
+	if (failed == 0 && (len != DIGEST_SIZE - 1 || !decode(digits, len, bytes)))
+		failed = error_set(err, ERROR_USAGE, text,
+		    "holds no public key, which is 64 hex digits: awf-verify --keygen FILE writes FILE.pub");
+	if (failed == 0) {
+		memcpy(public_key, digits, DIGEST_SIZE - 1);
+		public_key[DIGEST_SIZE - 1] = '\0';
+	}
+	buffer_free(&file);
+	return failed;
+}
+
+void
+seal_write(struct writer *w, const struct seal_key *key)
+{
+	char room[SEAL_SIGNATURE + 1];
+
+	memset(room, '0', SEAL_SIGNATURE);
+	room[SEAL_SIGNATURE] = '\0';
+	writer_key(w, "seal");
+	writer_object(w);
+	writer_member_string(w, "algorithm", SEAL_ALGORITHM);
+	writer_member_string(w, "public_key", key->public_key);
+	writer_member_string(w, "signature", room);
+	writer_object_end(w);
+}
+
+/* The line with an empty signature. */
+static void
+signed_text(const char *line, size_t len, size_t at, struct buffer *text)
+{
+	size_t behind = at + SEAL_SIGNATURE;
+
+	buffer_append(text, line, at);
+	buffer_append(text, line + behind, len - behind);
+}
+
+void
+seal_sign(const struct seal_key *key, char *line, size_t len, size_t at)
+{
+	unsigned char signature[crypto_sign_ed25519_BYTES];
+	char digits[SEAL_SIGNATURE + 1];
+	struct buffer text = BUFFER_INIT;
+
+	signed_text(line, len, at, &text);
+	crypto_sign_ed25519_detached(signature, NULL, (const unsigned char *)text.data, text.len,
+	    key->secret);
+	hex_encode(signature, sizeof signature, digits);
+	memcpy(line + at, digits, SEAL_SIGNATURE);
+	buffer_free(&text);
+}
+
+bool
+seal_valid(struct span line, const char *public_key, const char *signature)
+{
+	unsigned char key[DIGEST_BYTES], bytes[crypto_sign_ed25519_BYTES];
+	struct buffer text = BUFFER_INIT;
+	bool valid;
+
+	if (!decode(public_key, DIGEST_SIZE - 1, key) || !decode(signature, SEAL_SIGNATURE, bytes))
+		return false;
+	signed_text(line.at, line.len, (size_t)(signature - line.at), &text);
+	valid = crypto_sign_ed25519_verify_detached(bytes, (const unsigned char *)text.data,
+	    text.len, key) == 0;
+	buffer_free(&text);
+	return valid;
+}

@@ -1,0 +1,54 @@
+/*
+ * Seals: an Ed25519 signature (RFC 8032) that run.completed carries over its own
+ * line, and through prev over every line before it. Unlike the chain and the tokens
+ * it guards against whoever can write the transcript, as far as the secret key is out
+ * of their reach.
+ *
+ * What is signed is the line without its LF, the signature an empty string. seq,
+ * timestamp and prev are part of it, so a line is signed under the transcript's lock.
+ *
+ * A secret key lies in a file of its own, one line that says so; the public one
+ * beside it, as 64 hex digits. The secret one is in no message.
+ */
+#ifndef AWF_TRANSCRIPT_SEAL_H
+#define AWF_TRANSCRIPT_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "json/scan.h"
+#include "json/writer.h"
+
+#define SEAL_ALGORITHM "ed25519"
+#define SEAL_SIGNATURE ((size_t)128) /* hex digits */
+#define SEAL_BACK (SEAL_SIGNATURE + 3) /* from the end of a payload that seal_write() ends */
+
+struct seal_key {
+	unsigned char secret[64];
+	char public_key[DIGEST_SIZE]; /* hex */
+};
+
+/* Makes a key: the secret one in FILE (0600), the public one in FILE.pub. Neither may
+ * exist. */
+int seal_key_make(const char *path, struct error *err);
+/* ERROR_SYSTEM if the file cannot be read, or belongs or is open to others. It may be
+ * a pipe. */
+int seal_key_load(struct seal_key *key, const char *path, struct error *err);
+void seal_key_forget(struct seal_key *key);
+/* Where the user's key is; NULL without a home. In memory of its own. */
+char *seal_key_default(void);
+/* A public key: 64 hex digits, or the name of a file that holds them. ERROR_USAGE if
+ * it is neither. */
+int seal_public_key(const char *text, char public_key[DIGEST_SIZE], struct error *err);
+
+/* The member `seal`, the last of its payload, with room for the signature. */
+void seal_write(struct writer *w, const struct seal_key *key);
+/* Puts the signature in at byte `at` of the line, which has no LF. */
+void seal_sign(const struct seal_key *key, char *line, size_t len, size_t at);
+/* Whether the signature, a span of SEAL_SIGNATURE digits within the line, is the
+ * line's by a public key of 64 digits. */
+bool seal_valid(struct span line, const char *public_key, const char *signature);
+
+#endif

@@ -1,0 +1,112 @@
+/*
+ * The transcript: appends events to one file that many processes share.
+ *
+ * What the code relies on, and keeps:
+ *   - Whoever writes holds flock(LOCK_EX) for one event, with signals blocked, on
+ *     a descriptor that it opened itself (a fork() is noticed, the file opened
+ *     anew); readers take no lock. A forked child that lives on without appending
+ *     must close its copy, or it would keep the lock of a parent that is killed.
+ *   - Under the lock the file ends in a whole line: what a killed writer left is
+ *     moved to <run-id>.torn and synced before it is cut off here.
+ *   - seq is the last line's plus one, prev the BLAKE2b-256 of the last line,
+ *     timestamp never earlier than the last line's.
+ *   - In the transcript of a child run each line names the parent, as the first does.
+ *   - A line is written by one write(); if that is short or fails, it is cut
+ *     back before the lock is released, and the append failed.
+ *   - Strings above 256 KiB, and bytes that are no UTF-8, lie in synced blobs
+ *     before the line that names them is written.
+ *   - A failed sync is final: every later call fails too.
+ *   - In a masked run nothing is written that has not passed the filter: without one
+ *     every append fails.
+ */
+#ifndef AWF_TRANSCRIPT_TRANSCRIPT_H
+#define AWF_TRANSCRIPT_TRANSCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "transcript/event.h"
+#include "transcript/line.h"
+#include "transcript/masking.h"
+#include "transcript/window.h"
+
+enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
+
+struct transcript {
+	char *path;
+	char *blobs;              /* directory of this run's blobs */
+	char run_id[ID_SIZE];
+	char parent_run_id[ID_SIZE]; /* as its first line says; "": it is no child's */
+	bool parent_known;        /* that was looked at */
+	enum sync_mode sync;
+	int fd;
+	pid_t owner;              /* who opened fd */
+	int64_t size;             /* bytes known to be whole lines */
+	int64_t seq;              /* of the last line */
+	int64_t wall;             /* its timestamp, µs */
+	enum event_type last;     /* its type */
+	bool decided;             /* another than this appended it, and it is a decision */
+	char prev[DIGEST_SIZE];   /* its digest */
+	bool broken;              /* a sync failed */
+	bool busy;                /* the lock was not had when it was asked for last */
+	bool masked;              /* events pass a filter first: */
+	struct masking *masking;  /* the caller's until transcript_close(); NULL: not had */
+	struct line line;         /* made last */
+	struct window tail;       /* the file's end, as far as it was read */
+	int64_t moved;            /* bytes of torn tails that this moved away */
+	/* Called when a torn tail was moved away; text is one line. May be NULL. */
+	void (*repaired)(const char *text);
+};
+
+/* $AWF_SYNC (none, step, event); unset is step. ERROR_USAGE on anything else. */
+int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
+
+/* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
+ * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is
+ * NULL: set them after this if need be. Errors: ERROR_SYSTEM, naming the file;
+ * ERROR_USAGE for $AWF_SYNC; t is closed then. Where a limit of RLIMIT_FSIZE is to be
+ * an error, and not the end of the process, SIGXFSZ is the caller's to ignore. */
+int transcript_create(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err);
+int transcript_open(struct transcript *t, const char *path, const char *blobs,
+    const char *run_id, struct error *err);
+
+/* Appends one event; fills e->seq, e->id, e->timestamp, and in a masked run payload
+ * and raws (see masking_apply()). Waits at most 30 s for
+ * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
+ * file unlinked meanwhile, ERROR_INVALID_INPUT for JSON that is not minified or a
+ * line above 256 MiB: nothing of the event is in the file then. With SYNC_EVENT
+ * it is on disk when this returns. */
+int transcript_append(struct transcript *t, struct event *e, struct error *err);
+
+/* As transcript_append(), but decide() is asked first, under the lock, and sees
+ * the file up to the last whole line; it may change the event. -1 from it leaves
+ * the file alone. (Claims of resume are chosen so.) */
+int transcript_append_deciding(struct transcript *t, struct event *e,
+    int (*decide)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err);
+
+/* Likewise, but allow() changes nothing of the event: its line, and its blobs, are made
+ * before the lock is taken. */
+int transcript_append_allowed(struct transcript *t, struct event *e,
+    int (*allow)(void *context, struct event *e, struct error *err), void *context,
+    struct error *err);
+
+/* fdatasync(), outside the lock, unless SYNC_NONE. */
+int transcript_sync(struct transcript *t, struct error *err);
+/* After a call that was broken off in its midst: frees the lock, and has the next append
+ * learn anew what the file ends in. */
+void transcript_forget(struct transcript *t);
+void transcript_close(struct transcript *t);
+
+/* Moves what follows the last whole line to <path minus .jsonl>.torn. *moved is
+ * the number of bytes; 0: the file was whole. Takes the lock. */
+int transcript_repair(const char *path, int64_t *moved, struct error *err);
+/* Moves what follows byte `at` there, if the file still ends at `end`: damage that
+ * a check of the whole chain has found. Takes the lock. */
+int transcript_cut(const char *path, int64_t at, int64_t end, struct error *err);
+
+#endif

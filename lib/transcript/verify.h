@@ -1,0 +1,84 @@
+/*
+ * Verification: reads a transcript from its first byte to its last and says
+ * whether it is what awf-transcript(5) promises, or where it first is not.
+ *
+ * It checks each line by itself (form.h), the chain (chain.h), what holds between
+ * lines (order, causes, pairs, blobs: verify.c) and between files (linkage.h). It
+ * takes no lock, maps nothing, changes nothing but in verify_repair(), and holds a
+ * piece of the file and eight bytes for each event in memory.
+ *
+ * What a crash leaves behind is told from what no crash can do: only the former
+ * is `damage`, and only damage behind which nothing lies that was on disk for
+ * certain is repaired.
+ */
+#ifndef AWF_TRANSCRIPT_VERIFY_H
+#define AWF_TRANSCRIPT_VERIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "transcript/heads.h"
+
+enum verify_rule {
+	VERIFY_JSON,    /* a line is one JSON object */
+	VERIFY_WHOLE,   /* the last line ends in LF */
+	VERIFY_FORM,    /* keys, their order, their values */
+	VERIFY_SEQ,     /* 1, 2, 3 … */
+	VERIFY_CHAIN,   /* prev is the digest of the line before */
+	VERIFY_TIME,    /* never earlier than the line before */
+	VERIFY_IDS,     /* one run id; event ids stand once */
+	VERIFY_CAUSES,  /* parents and links are earlier events */
+	VERIFY_PAIRS,   /* what is completed was started, once */
+	VERIFY_BLOBS,   /* refs name blobs that are what they should be */
+	VERIFY_LINKAGE, /* parent, child and linked runs agree */
+	VERIFY_SEAL,    /* seals are signatures of their lines, by the right key */
+	VERIFY_HEADS,   /* heads that were kept elsewhere are there */
+	VERIFY_RULES
+};
+
+/* "chain", "pairs" … */
+const char *verify_rule_name(enum verify_rule rule);
+
+struct verify_report {
+	int64_t lines, bytes, attempts, calls, tool_calls, blobs;
+	int64_t size;            /* of the file; bytes: up to its last LF */
+	int64_t unfinished;      /* bytes behind the last LF of a live run */
+	char run_id[ID_SIZE];
+	char head[DIGEST_SIZE];  /* digest of the last line */
+	char sealed_by[DIGEST_SIZE]; /* public key, if the last line has a seal, else "" */
+	bool alive;              /* the run is being written */
+	bool faulty;             /* the rest says where it first is wrong */
+	enum verify_rule rule;
+	int64_t line, byte;      /* from 1; from 0 in the file */
+	struct error fault;
+	bool damage;             /* it may be what a crash left */
+	int64_t intact;          /* bytes before it that are proved */
+};
+
+struct verify_spec {
+	/* Told of what is no fault but worth a look; text is one line. */
+	void (*warn)(void *context, int64_t line, const char *text);
+	void *context;
+	bool unknown; /* warn of unknown types and keys too */
+	bool one_thread; /* none is made for the chain */
+	const char *seal_key;      /* who must have sealed the last line, 64 hex digits; NULL */
+	const struct heads *heads; /* that must be there; NULL */
+};
+
+/* Checks the transcript at path; blobs, runs and other transcripts are looked for
+ * in the storage that its directory is part of. 0: checked, *report says the
+ * verdict; -1: it could not be read to the end (ERROR_SYSTEM). */
+int verify_transcript(const char *path, const struct verify_spec *spec,
+    struct verify_report *report, struct error *err);
+
+/* Moves what follows the intact part of a damaged transcript to <run-id>.torn;
+ * *moved is the number of bytes. -1 with nothing touched: the run is alive, the
+ * fault is no damage, or a line that was on disk for certain stands at it or behind
+ * it (ERROR_SCHEMA); or the repair failed (ERROR_SYSTEM). */
+int verify_repair(const char *path, const struct verify_report *report, int64_t *moved,
+    struct error *err);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * A stretch that is not held is read whole into the one buffer. Searches go by blocks of 16
+ * KiB, backwards or forwards, and begin with what is held. ENODATA says that the file was
+ * shorter than the caller had seen it.
+ */
+#include "transcript/window.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WINDOW_BLOCK ((int64_t)16 << 10) /* read at once when searching */
+
+void
+window_begin(struct window *w, int fd)
+{
+	*w = (struct window){ .fd = fd, .bytes = BUFFER_INIT };
+}
+
+void
+window_forget(struct window *w)
+{
+	buffer_clear(&w->bytes);
+}
+
+void
+window_free(struct window *w)
+{
+	buffer_free(&w->bytes);
+}
+
+static int64_t
+window_end(const struct window *w)
+{
+	return w->at + (int64_t)w->bytes.len;
+}
+
+/* Fills the window with [from, to); -1 with errno. */
+static int
+window_read(struct window *w, int64_t from, int64_t to)
+{
+	size_t want = (size_t)(to - from);
+
+	buffer_clear(&w->bytes);
+	w->at = from;
+	char *room = buffer_reserve(&w->bytes, want);
+	while (w->bytes.len < want) {
+		ssize_t n = pread(w->fd, room + w->bytes.len, want - w->bytes.len,
+		    from + (int64_t)w->bytes.len);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			if (n == 0)
+				errno = ENODATA;
+			buffer_clear(&w->bytes);
+			return -1;
+		}
+		w->bytes.len += (size_t)n;
+	}
+	return 0;
+}
+
+const char *
+window_bytes(struct window *w, int64_t from, int64_t to)
+{
+	bool held = w->bytes.len > 0 && from >= w->at && to <= window_end(w);
+
+	if (!held && window_read(w, from, to) == -1)
+		return NULL;
+	return buffer_string(&w->bytes) + (from - w->at);
+}
+
+int64_t
+window_line_start(struct window *w, int64_t floor, int64_t end)
+{
+	while (end > floor) {
+		int64_t from = end > w->at && end <= window_end(w) ? w->at : end - WINDOW_BLOCK;
+		if (from < floor)
+			from = floor;
+		const char *bytes = window_bytes(w, from, end);
+		if (bytes == NULL)
+			return -1;
+		for (int64_t i = end - from; i > 0; i--) {
+			if (bytes[i - 1] == '\n')
+				return from + i;
+		}
+		end = from;
+	}
+	return floor;
+}
+
+int64_t
+window_line_end(struct window *w, int64_t from, int64_t limit)
+{
+	while (from < limit) {
+		int64_t to = from >= w->at && from < window_end(w) ? window_end(w) : from + WINDOW_BLOCK;
+		if (to > limit)
+			to = limit;
+		const char *bytes = window_bytes(w, from, to);
+		if (bytes == NULL)
+			return -1;
+		const char *lf = memchr(bytes, '\n', (size_t)(to - from));
+		if (lf != NULL)
+			return from + (lf - bytes) + 1;
+		from = to;
+	}
+	return limit;
+}

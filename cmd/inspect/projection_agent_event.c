@@ -11,6 +11,7 @@
 #include "inspect/brief.h"
 #include "inspect/projection.h"
 #include "run/waiting.h"
+#include "transcript/event.h"
 #include "transcript/filter.h"
 
 extern const char agent_event_schema[];
@@ -390,7 +391,7 @@ phase(const struct placed *at)
 		{ "success", "completed" }, { "cancelled", "stopped" }, { "waiting", "stopped" },
 	};
 
-	if (waiting_decided(at->event))
+	if (event_decides(at->event))
 		return "stopped"; /* until it is gone on with */
 	if (at->event->type != EVENT_RUN_COMPLETED)
 		return "running";

@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "inspect/projection.h"
 #include "run/waiting.h"
+#include "transcript/event.h"
 
 #define SPAN_DIGITS 16
 #define SPAN_SIZE (SPAN_DIGITS + 1)
@@ -335,7 +336,7 @@ decision(struct writer *w, const struct projection_line *line)
 static size_t
 decided(const struct placed *at)
 {
-	return at->call != NULL && waiting_decided(at->event);
+	return at->call != NULL && event_decides(at->event);
 }
 
 static void

@@ -7,6 +7,7 @@
 
 #include "run/history_reading.h"
 #include "run/waiting.h"
+#include "transcript/event.h"
 #include "transcript/reader.h"
 
 bool
@@ -37,7 +38,7 @@ recording_take_decision(struct recording *rec, const struct reading *at)
 {
 	size_t index;
 
-	if (at->members[APPROVAL].at == NULL || !waiting_decided(&at->view))
+	if (at->members[APPROVAL].at == NULL || !event_decides(&at->view))
 		return false;
 	index = reading_find(rec, at->view.parent_event_id);
 	if (index == NO_CALL || rec->calls[index].state != RECALL_WAITING)
@@ -98,7 +99,7 @@ look_on(struct history *h, struct recalled *r, struct reader *reader, struct err
 	int got = 0, decided = 0;
 
 	while (decided == 0 && (got = reader_next(reader, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0 && waiting_decided(&event) &&
+		if (event_view(line, len, &event) == 0 && event_decides(&event) &&
 		    span_is(event.parent_event_id, r->completed.id))
 			decided = take_line(h, r, reader, len, err);
 	return decided != 0 ? decided : got;

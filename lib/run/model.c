@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/memory.h"
+#include "transcript/event.h"
 
 const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
 	[MODEL_INPUT_TOKENS] = "input_tokens", [MODEL_OUTPUT_TOKENS] = "output_tokens",
@@ -637,7 +638,7 @@ void
 model_take(struct model *m, const struct event_view *event, struct event_place place,
     struct placed *p)
 {
-	bool ends = event_type_ends_call(event->type), verdict = ends && waiting_decided(event);
+	bool ends = event_type_ends_call(event->type), verdict = ends && event_decides(event);
 
 	*p = (struct placed){ .event = event, .run = m, .cause = EVENT_TYPES,
 		.wall = event_wall(event) };

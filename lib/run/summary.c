@@ -94,7 +94,7 @@ read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, stru
 		if (event_view(line, len, &event) != 0)
 			continue;
 		s->ended = event_wall(&event);
-		*found |= !waiting_decided(&event);
+		*found |= !event_decides(&event);
 		if (event.type == EVENT_RUN_COMPLETED) {
 			known = take_end(s, &event);
 		} else if (event.type == EVENT_RUN_STARTED) {

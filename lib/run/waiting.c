@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "transcript/event.h"
 
 static const char *const words[] = {
 	[WAITING_APPROVAL] = "approval", [WAITING_COMPLETION] = "completion",
@@ -35,12 +36,6 @@ waiting_of(const struct event_view *event)
 	return (enum waiting_for)what;
 }
 
-bool
-waiting_decided(const struct event_view *event)
-{
-	return span_type(span_member(approval(event), "decides")) == 's';
-}
-
 /* Where the last line but decisions is among those from the reader's position on; -1:
  * there is none; -2 with *err. */
 static int64_t
@@ -53,7 +48,7 @@ last_undecided(struct reader *r, struct error *err)
 	int got;
 
 	while ((got = reader_next(r, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) != 0 || !waiting_decided(&event))
+		if (event_view(line, len, &event) != 0 || !event_decides(&event))
 			last = r->line_start;
 	return got == 0 ? last : -2;
 }
@@ -231,7 +226,7 @@ take_completed(struct waitings *w, const struct event_view *event)
 	struct waiting *at = find_event(w, event->parent_event_id);
 	bool waits = waiting_of(event) != WAITING_NOTHING;
 
-	if (waiting_decided(event))
+	if (event_decides(event))
 		take_decision(w, event);
 	else if (at != NULL && waits)
 		wait_on(w, at, event);

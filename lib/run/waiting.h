@@ -31,8 +31,6 @@ enum waiting_for {
 const char *waiting_word(enum waiting_for what);
 /* What an event's call waits for from there on. */
 enum waiting_for waiting_of(const struct event_view *event);
-/* Whether the event is a decision: one further end of a call that waits. */
-bool waiting_decided(const struct event_view *event);
 
 /* Positions at the last line that is no decision: where an attempt that has ended says
  * so. Any number of them may follow it. */

@@ -273,3 +273,10 @@ event_line_whole(const char *line, size_t len, int64_t *seq)
 		*seq = number;
 	return true;
 }
+
+bool
+event_decides(const struct event_view *event)
+{
+	return event->type == EVENT_STEP_COMPLETED &&
+	    span_type(span_path(event->payload, "approval", "decides", NULL)) == 's';
+}

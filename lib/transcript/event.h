@@ -95,5 +95,7 @@ bool event_seq(const char *line, size_t len, int64_t *seq);
 /* Whole in the sense of awf-transcript(5): begins {"seq":N, ends "prev":"64 hex"}
  * and holds no NUL. line without its LF; *seq is set (may be NULL). */
 bool event_line_whole(const char *line, size_t len, int64_t *seq);
+/* Whether the event is a decision: one further end of a call that waits. */
+bool event_decides(const struct event_view *event);
 
 #endif

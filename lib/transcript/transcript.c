@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "run/storage.h"
-#include "run/waiting.h"
+#include "transcript/event.h"
 #include "transcript/torn.h"
 
 int
@@ -198,7 +198,7 @@ tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
 	    clock_parse(timestamp, 0, &t->wall) == -1)
 		t->wall = 0;
 	t->last = view.type;
-	t->decided = waiting_decided(&view);
+	t->decided = event_decides(&view);
 }
 
 /* Looks at the line that ends (with its LF) at end: 1 if it is whole, and is

@@ -17,9 +17,9 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/ending.h"
+#include "run/definition_file_keep.h"
 #include "run/results.h"
 #include "transcript/call.h"
-#include "transcript/definition_file.h"
 
 #define KIND "call_workflow"
 #define NAME_LIMIT 128

@@ -15,8 +15,8 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "proc/libexec.h"
+#include "run/definition_file_keep.h"
 #include "step/step_load.h"
-#include "transcript/definition_file.h"
 
 struct naming {
 	const struct run *run;

@@ -7,6 +7,7 @@
 
 #include <sodium.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define MUCH ((size_t)1 << 20)
 
@@ -171,4 +172,18 @@ base64_decode(const char *text, size_t len, struct buffer *out)
 	out->len = (size_t)((char *)to - out->data);
 	*to = '\0';
 	return 0;
+}
+
+int
+digest_fd(int fd, char sha256[DIGEST_SIZE])
+{
+	struct digest digest;
+	char bytes[65536];
+	ssize_t got;
+
+	digest_begin(&digest);
+	while ((got = read(fd, bytes, sizeof bytes)) > 0)
+		digest_add(&digest, bytes, (size_t)got);
+	digest_end(&digest, sha256);
+	return got < 0 ? -1 : 0;
 }

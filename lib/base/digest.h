@@ -26,6 +26,9 @@ void digest_begin(struct digest *d);
 void digest_add(struct digest *d, const void *bytes, size_t len);
 char *digest_end(struct digest *d, char out[DIGEST_SIZE]);
 
+/* SHA-256 of what is left of fd; -1 with errno. */
+int digest_fd(int fd, char sha256[DIGEST_SIZE]);
+
 void hex_encode(const unsigned char *bytes, size_t len, char *out); /* 2 len + NUL */
 void base64_encode(const void *bytes, size_t len, struct buffer *out);
 /* Appends the decoded bytes; -1 if it is not base64 (out is as before then). */

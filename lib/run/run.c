@@ -26,8 +26,8 @@
 #include "base/version.h"
 #include "json/writer.h"
 #include "run/audit.h"
+#include "run/definition_file_keep.h"
 #include "run/run_lock.h"
-#include "transcript/definition_file.h"
 #include "transcript/seal.h"
 
 #define TRANSCRIPT_FORMAT 1

@@ -3,13 +3,6 @@
  * the workflow's script; the files of agents, prompts, tools, skills and schemas. Their
  * bytes are kept in blobs of the run before the event that names them, once for each
  * digest, so that a recording tells what was run when the files have long changed.
- *
- * What is not kept: anything of a masked run, whose files alone are named; executables
- * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
- * which the digest is recorded.
- *
- * A digest is remembered in the run's directory, by the file's device, inode, size and
- * times: a step that starts again asks the kernel for these, and reads nothing.
  */
 #ifndef AWF_TRANSCRIPT_DEFINITION_FILE_H
 #define AWF_TRANSCRIPT_DEFINITION_FILE_H
@@ -21,11 +14,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
-#include "json/writer.h"
 
-struct run;
-
-#define DEFINITION_EXECUTABLE_LIMIT ((int64_t)1 << 20)
 #define DEFINITION_FILE_LIMIT ((size_t)256 << 20) /* of any that is kept */
 
 /* One element of `files`, as it was recorded. */
@@ -36,15 +25,6 @@ struct definition_file {
 	bool kept;                 /* in a blob of that name */
 	bool executable;
 };
-
-/* Writes an element: the path (absolute) and what its bytes are, which are kept. */
-int definition_file_keep(const struct run *r, const char *path, struct writer *w,
-    struct error *err);
-/* Likewise, but the bytes are not kept: they may hold secrets. */
-int definition_file_digest(const struct run *r, const char *path, struct writer *w,
-    struct error *err);
-/* An element that is the path alone: of what comes along with AWF. */
-void definition_file_name(const char *path, struct writer *w);
 
 /* Reads an element; a string is a path alone. False if it is none, or names no absolute
  * path. */

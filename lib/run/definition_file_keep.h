@@ -1,0 +1,32 @@
+/*
+ * Keeping definition files (transcript/definition_file.h): their bytes go into blobs of the run
+ * before the event that names them, once for each digest.
+ *
+ * What is not kept: anything of a masked run, whose files alone are named; executables
+ * above DEFINITION_EXECUTABLE_LIMIT, and files that their owner says are not to be, of
+ * which the digest is recorded.
+ *
+ * A digest is remembered in the run's directory, by the file's device, inode, size and
+ * times: a step that starts again asks the kernel for these, and reads nothing.
+ */
+#ifndef AWF_RUN_DEFINITION_FILE_KEEP_H
+#define AWF_RUN_DEFINITION_FILE_KEEP_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "json/writer.h"
+#include "run/run.h"
+
+#define DEFINITION_EXECUTABLE_LIMIT ((int64_t)1 << 20)
+
+/* Writes an element: the path (absolute) and what its bytes are, which are kept. */
+int definition_file_keep(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* Likewise, but the bytes are not kept: they may hold secrets. */
+int definition_file_digest(const struct run *r, const char *path, struct writer *w,
+    struct error *err);
+/* An element that is the path alone: of what comes along with AWF. */
+void definition_file_name(const char *path, struct writer *w);
+
+#endif

@@ -81,7 +81,7 @@ limit_cost(struct job *j, struct error *err)
 	path = path_join(j->run.directory, "costs");
 	result = read_cost(&cost, &j->run, err);
 	if (result == 0) {
-		fd = storage_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+		fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		snprintf(line, sizeof line, "%lld\n", (long long)cost.total);
 		if (fd == -1 || file_write(fd, line, strlen(line)) == -1)
 			result = error_errno(err, ERROR_SYSTEM, path, "unable to write");

@@ -255,7 +255,7 @@ static FILE *
 open_output(const char *place, struct error *err)
 {
 	char *path = path_join(place, "stdout");
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	struct stat status;
 	FILE *stream = NULL;
 

@@ -131,7 +131,7 @@ read_stdin(const struct display *d, const struct recorded *r, struct buffer *byt
 {
 	char *directory = path_directory(d->run->path), *root = path_directory(directory);
 	char *path = memory_format("%s/inputs/%s", root, r->run_id);
-	int fd = storage_open(path, O_RDONLY, 0), failed = 0;
+	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
 
 	if (fd < 0 || r->input[0] == '\0')
 		failed = error_set(err, ERROR_USAGE, "stdin", "the recording does not have it");

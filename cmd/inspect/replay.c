@@ -153,7 +153,7 @@ open_input(struct performance *p, struct error *err)
 	int fd = PROCESS_NULL;
 
 	if (path != NULL) {
-		fd = storage_open(path, O_RDONLY, 0);
+		fd = file_open_plain(path, O_RDONLY, 0);
 		if (fd < 0)
 			return error_errno(err, ERROR_SYSTEM, path, "unable to read the recorded input");
 	}

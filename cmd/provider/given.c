@@ -48,7 +48,7 @@ given_open(struct given *g, struct error *err)
 	*g = (struct given){ .fd = -1, .seen = MAP_INIT };
 	if (path == NULL)
 		return 0;
-	g->fd = storage_open(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+	g->fd = file_open_plain(path, O_RDWR | O_CREAT | O_APPEND, 0600);
 	if (g->fd == -1 && errno != ENOENT)
 		result = error_errno(err, ERROR_INVALID, path, "unable to open");
 	free(path);

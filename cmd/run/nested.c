@@ -53,7 +53,7 @@ nested_decide(const char *run_directory, char *const *redo, char *const *skip,
 		for (char *const *at = lists[i]; at != NULL && *at != NULL; at++)
 			buffer_format(&text, "%s%s\n", words[i], *at);
 	if (text.len > 0)
-		fd = storage_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+		fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (text.len > 0 && (fd < 0 || file_write(fd, text.data, text.len) != 0))
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
 	if (fd >= 0)
@@ -80,7 +80,7 @@ read_decisions(const char *run_directory, char **lists[2], struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	char *path = path_join(run_directory, DECIDED_FILE);
-	int fd = storage_open(path, O_RDONLY, 0), failed = 0;
+	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
 
 	if (fd < 0 && errno != ENOENT)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");

@@ -174,7 +174,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
     struct span recorded, int *input, bool *same, struct error *err)
 {
 	char *path = storage_input(s, run_id);
-	int kept = storage_open(path, O_RDONLY, 0), failed = 0;
+	int kept = file_open_plain(path, O_RDONLY, 0), failed = 0;
 	long long bytes = 0;
 	bool flows, now = is_kept(*input, &flows);
 

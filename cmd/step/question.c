@@ -25,7 +25,6 @@
 #include "base/text.h"
 #include "proc/process.h"
 #include "proc/wait.h"
-#include "run/storage.h"
 
 #define TERMINAL "/dev/tty"
 #define SHOWN ((size_t)64 << 10)        /* bytes of the text */
@@ -60,7 +59,7 @@ static int
 take_turn(const struct question *q, struct error *err)
 {
 	char *path = path_join(q->directory, "terminal");
-	int fd = storage_open(path, O_RDWR | O_CREAT, 0600), failed = 0;
+	int fd = file_open_plain(path, O_RDWR | O_CREAT, 0600), failed = 0;
 
 	if (fd < 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");

@@ -14,7 +14,6 @@
 
 #include "base/count.h"
 #include "base/file.h"
-#include "run/storage.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
@@ -28,7 +27,7 @@ open_run(struct budget *b, struct error *err)
 	if (!money_parse(limit, &b->of_run) || path == NULL)
 		return error_set(err, ERROR_SYSTEM, BUDGET_LIMIT,
 		    "'%s' is not what AWF sets: do not set it yourself", limit);
-	b->fd = storage_open(path, O_RDWR | O_APPEND, 0);
+	b->fd = file_open_plain(path, O_RDWR | O_APPEND, 0);
 	return b->fd != -1 ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
 }
 

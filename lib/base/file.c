@@ -155,6 +155,38 @@ file_check_private(int fd, const char *path, struct error *err)
 	return 0;
 }
 
+static bool
+is_plain(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+int
+file_open_plain(const char *path, int flags, mode_t mode)
+{
+	char *parent = path_directory(path);
+	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = -1, reason = errno;
+
+	free(parent);
+	if (directory >= 0) {
+		/* O_NONBLOCK: a FIFO in a file's place must not hold the program up. */
+		fd = openat(directory, path_base(path),
+		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+		reason = errno;
+		close(directory);
+	}
+	if (fd >= 0 && !is_plain(fd)) {
+		close(fd);
+		fd = -1;
+		reason = ENXIO;
+	}
+	errno = reason;
+	return fd;
+}
+
 static int
 make_one(const char *path, mode_t mode, bool sync, struct error *err)
 {

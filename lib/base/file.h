@@ -27,6 +27,11 @@ int file_load(const char *path, size_t limit, struct buffer *b, struct error *er
  * ERROR_SYSTEM at path. */
 int file_check_private(int fd, const char *path, struct error *err);
 
+/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
+ * link either. What is neither a regular file nor a directory is refused, with
+ * ENXIO, and never waited for. -1 with errno. */
+int file_open_plain(const char *path, int flags, mode_t mode);
+
 /* mkdir -p; existing directories are left as they are. */
 int directory_make(const char *path, mode_t mode, struct error *err);
 /* The same, and what it made lasts. */

@@ -17,7 +17,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "run/lineage.h"
-#include "run/storage.h"
 
 #define MARKS "ending"
 #define RUN "run"
@@ -48,7 +47,7 @@ make_mark(const char *run_directory, char *path)
 	int fd = -1;
 
 	if (mkdir(marks, 0700) == 0 || path_is_directory(marks))
-		fd = storage_open(path, O_WRONLY | O_CREAT, 0600);
+		fd = file_open_plain(path, O_WRONLY | O_CREAT, 0600);
 	if (fd >= 0)
 		close(fd);
 	free(marks);

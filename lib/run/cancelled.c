@@ -8,7 +8,6 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "run/storage.h"
 
 #define FILE_NAME "cancelled"
 #define NAME_LIMIT ((size_t)256)
@@ -17,7 +16,7 @@ void
 cancelled_note(const char *run_directory, const char *by)
 {
 	char *path = path_join(run_directory, FILE_NAME);
-	int fd = storage_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
 	if (fd >= 0 && file_write(fd, by, strlen(by)) != 0)
 		unlink(path);
@@ -39,7 +38,7 @@ char *
 cancelled_by(const char *run_directory)
 {
 	char *path = path_join(run_directory, FILE_NAME);
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	struct buffer name = BUFFER_INIT;
 	int failed = fd < 0 ? -1 : file_read(fd, &name, NAME_LIMIT);
 

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "proc/process.h"
-#include "run/storage.h"
 #include "transcript/blob.h"
 
 size_t
@@ -211,7 +211,7 @@ open_source(struct history *h, uint32_t number, struct error *err)
 	const char *path = text_at(h, source->path);
 	char bytes[DIGEST_SIZE + 2], tail[DIGEST_SIZE];
 	struct stat status;
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open");

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "run/storage.h"
 #include "transcript/call.h"
 
 #define WHAT_COLUMNS 72 /* of the text that says what was done */
@@ -285,7 +285,7 @@ load_line(const struct recording *rec, const struct place *place, struct buffer 
     struct error *err)
 {
 	const char *path = history_source(rec->spec, place->source)->path;
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	ssize_t got;
 
 	if (fd < 0)

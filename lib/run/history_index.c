@@ -16,7 +16,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/storage.h"
 
 #define MAGIC "awf-hst7"
 #define CLOSING 2 /* "} after the digest of a line */
@@ -290,7 +289,7 @@ int
 index_write(const char *path, const struct recording *rec, struct error *err)
 {
 	struct index x = { .text = BUFFER_INIT };
-	int fd = storage_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to make");
@@ -362,7 +361,7 @@ int
 history_open(struct history **opened, const char *run_directory, struct error *err)
 {
 	char *path = path_join(run_directory, HISTORY_FILE);
-	int fd = storage_open(path, O_RDWR, 0), failed;
+	int fd = file_open_plain(path, O_RDWR, 0), failed;
 	struct history *h;
 
 	*opened = NULL;

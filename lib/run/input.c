@@ -50,7 +50,7 @@ start_keeping(struct input *in, const struct storage *s, const char *run_id, str
 {
 	in->path = storage_input(s, run_id);
 	in->part = memory_format("%s.part", in->path);
-	in->file = storage_open(in->part, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	in->file = file_open_plain(in->part, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (in->file < 0)
 		return unable_to_keep(in, err);
 	digest_begin(&in->digest);
@@ -187,7 +187,7 @@ take_up(struct input *in, const char *path, int flags, struct error *err)
 	char *bytes = memory_alloc(COPY_SIZE);
 	ssize_t got;
 
-	in->file = storage_open(path, flags, 0);
+	in->file = file_open_plain(path, flags, 0);
 	if (in->file >= 0)
 		fcntl(in->file, F_SETFL, fcntl(in->file, F_GETFL) & ~O_NONBLOCK);
 	digest_begin(&in->digest);
@@ -275,7 +275,7 @@ static int
 drop_zeros(const char *part, struct error *err)
 {
 	char *bytes;
-	int fd = storage_open(part, O_RDWR, 0), failed = 0;
+	int fd = file_open_plain(part, O_RDWR, 0), failed = 0;
 	struct stat status;
 	off_t end, whole;
 
@@ -346,8 +346,8 @@ input_copy(const struct storage *s, const char *from, const char *to, struct err
 {
 	struct input in;
 	char *path = storage_input(s, from), *part = memory_format("%s.part", path);
-	int whole = storage_open(path, O_RDONLY, 0), failed = 0;
-	int source = whole >= 0 ? whole : storage_open(part, O_RDONLY, 0);
+	int whole = file_open_plain(path, O_RDONLY, 0), failed = 0;
+	int source = whole >= 0 ? whole : file_open_plain(part, O_RDONLY, 0);
 
 	input_pass(&in, -1);
 	if (source >= 0) {

@@ -14,7 +14,6 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "run/storage.h"
 
 #define LINEAGE_FILE "lineage"
 #define SIZE_LIMIT ((size_t)4096) /* of the file */
@@ -61,7 +60,7 @@ lineage_read(struct lineage *l, const char *run_directory, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	char *path = path_join(run_directory, LINEAGE_FILE);
-	int fd = storage_open(path, O_RDONLY, 0), failed = 0;
+	int fd = file_open_plain(path, O_RDONLY, 0), failed = 0;
 
 	memset(l, 0, sizeof *l);
 	if (fd < 0 && errno != ENOENT)
@@ -111,7 +110,7 @@ lineage_write(const struct lineage *l, const char *run_directory, struct error *
 {
 	struct buffer text = BUFFER_INIT;
 	char *path = path_join(run_directory, LINEAGE_FILE);
-	int fd = storage_open(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
 
 	for (size_t i = 0; i < l->count; i++)
 		buffer_format(&text, "%s %llu %llu\n", l->runs[i].run_id,

@@ -14,7 +14,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/storage.h"
 #include "transcript/blob.h"
 
 #define SPOOL "stdout"
@@ -53,7 +52,7 @@ printed_begin(struct printed *p, const char *directory, struct error *err)
 	else
 		return 0;
 	p->path = path_join(directory, SPOOL);
-	p->spool = storage_open(p->path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	p->spool = file_open_plain(p->path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 	if (p->spool < 0)
 		return unable_to_keep(p, err);
 	digest_begin(&p->digest);

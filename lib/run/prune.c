@@ -267,7 +267,7 @@ claim_end(const char *path, const struct found *run, int *claim)
 {
 	bool ours;
 
-	*claim = storage_open(path, O_RDONLY, 0);
+	*claim = file_open_plain(path, O_RDONLY, 0);
 	if (*claim < 0)
 		return run->size < 0 || errno != ENOENT;
 	ours = lock_file_take(*claim) == 0 ? lock_named(*claim, path) :

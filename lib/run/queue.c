@@ -81,7 +81,7 @@ try_lock(struct queue *q, const char *path, struct error *err)
 
 	if (make_directories(q, err) != 0)
 		return -1;
-	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
+	fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (lock_take(fd, LOCK_WHOLE) == 0 && lock_named(fd, path)) {
@@ -175,7 +175,7 @@ look_at_ticket(struct queue *q, const char *name, struct error *err)
 	if (number == 0 || (q->ticket >= 0 && number == q->number))
 		return 0;
 	path = in_queue(q, name);
-	fd = storage_open(path, O_RDONLY, 0);
+	fd = file_open_plain(path, O_RDONLY, 0);
 	if (fd < 0) {
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	} else if (lock_look(fd, LOCK_WHOLE, &pid) == 1) {
@@ -296,7 +296,7 @@ queue_draw(struct queue *q, enum queue_state state, const char *run_id, const ch
 	snprintf(q->policy, sizeof q->policy, "%s", policy);
 	snprintf(q->run_id, sizeof q->run_id, "%s", run_id);
 	path = ticket_path(q);
-	q->ticket = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	q->ticket = file_open_plain(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (q->ticket < 0 || lock_take(q->ticket, LOCK_WHOLE) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to draw a ticket");
 	else
@@ -391,7 +391,7 @@ read_told(int fd, struct queued *run)
 static void
 list_ticket(struct queued_runs *runs, const char *path)
 {
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	struct queue_entry entry = { .number = 0 };
 	struct stat status;
 	pid_t pid;

@@ -56,7 +56,7 @@ static int
 open_file(const struct run *r, const char *name, int flags, struct error *err)
 {
 	char *path = in_directory(r, name);
-	int fd = storage_open(path, flags, 0600);
+	int fd = file_open_plain(path, flags, 0600);
 
 	if (fd < 0)
 		error_errno(err, ERROR_SYSTEM, path, "unable to open");
@@ -403,7 +403,7 @@ run_source(const struct run *r)
 {
 	struct buffer text = BUFFER_INIT;
 	char *path = in_directory(r, RECREATED);
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 
 	free(path);
 	if (fd >= 0) {
@@ -504,7 +504,7 @@ look_at_lock(struct run *r, struct error *err)
 {
 	char *path = in_directory(r, "lock");
 	char text[LOCK_TEXT_SIZE];
-	int fd = storage_open(path, O_RDONLY, 0), reason = errno, held, failed = 0;
+	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno, held, failed = 0;
 	ssize_t got;
 
 	free(path);
@@ -546,7 +546,7 @@ static int
 read_mask(struct run *r, struct error *err)
 {
 	char *path = in_directory(r, MASK);
-	int fd = storage_open(path, O_RDONLY, 0), reason = errno;
+	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
 	ssize_t got = -1;
 
 	free(path);

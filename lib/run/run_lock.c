@@ -57,7 +57,7 @@ remove_contents(int fd, const char *spared)
 static void
 empty_directory(const char *path, const char *spared)
 {
-	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = file_open_plain(path, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd >= 0)
 		remove_contents(fd, spared);
@@ -98,7 +98,7 @@ run_lock_make(const char *directory, struct error *err)
 	if (mkdir(directory, 0700) != 0)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
 	path = path_join(directory, "lock");
-	fd = storage_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	fd = file_open_plain(path, O_RDWR | O_CREAT | O_EXCL, 0600);
 	free(path);
 	if (fd >= 0 && lock_take(fd, LOCK_WHOLE) == 0)
 		return fd;
@@ -127,7 +127,7 @@ take_named(const char *directory, const char *path, struct error *err)
 
 	if (mkdir(directory, 0700) != 0 && errno != EEXIST)
 		return error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
-	fd = storage_open(path, O_RDWR | O_CREAT, 0600);
+	fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return errno == ENOENT ? -2 : unable_to_lock(directory, err);
 	if (lock_take(fd, LOCK_WHOLE) == 0) {

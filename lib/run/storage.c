@@ -298,42 +298,10 @@ storage_blobs(const struct storage *s, const char *run_id)
 	return memory_format("%s/blobs/%s", s->root, run_id);
 }
 
-static bool
-is_plain(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
-}
-
-int
-storage_open(const char *path, int flags, mode_t mode)
-{
-	char *parent = path_directory(path);
-	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int fd = -1, reason = errno;
-
-	free(parent);
-	if (directory >= 0) {
-		/* O_NONBLOCK: a FIFO in a file's place must not hold the program up. */
-		fd = openat(directory, path_base(path),
-		    flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
-		reason = errno;
-		close(directory);
-	}
-	if (fd >= 0 && !is_plain(fd)) {
-		close(fd);
-		fd = -1;
-		reason = ENXIO;
-	}
-	errno = reason;
-	return fd;
-}
-
 DIR *
 storage_opendir(const char *path)
 {
-	int fd = storage_open(path, O_RDONLY | O_DIRECTORY, 0);
+	int fd = file_open_plain(path, O_RDONLY | O_DIRECTORY, 0);
 	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (directory == NULL && fd >= 0)
@@ -381,7 +349,7 @@ transcript_name(const char *name, char run_id[ID_SIZE])
 static int
 read_first_line(const char *path, size_t limit, struct buffer *line)
 {
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	ssize_t got = -1;
 
 	if (fd < 0)
@@ -734,7 +702,7 @@ bool
 storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
 	char *path = memory_format("%s/runs/%s/lock", s->root, run_id);
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	bool alive = fd >= 0 && lock_look(fd, LOCK_WHOLE, pid) == 1;
 
 	if (fd >= 0)

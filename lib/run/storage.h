@@ -50,11 +50,7 @@ char *storage_input(const struct storage *s, const char *run_id);
 char *storage_blobs(const struct storage *s, const char *run_id);
 char *storage_snapshot(const struct storage *s, const char *run_id);
 
-/* open() with O_NOFOLLOW | O_CLOEXEC; the directory of path must be no symbolic
- * link either. What is neither a regular file nor a directory is refused, with
- * ENXIO, and never waited for. -1 with errno. */
-int storage_open(const char *path, int flags, mode_t mode);
-/* A directory to be read, likewise; NULL with errno. */
+/* A directory to be read, as by file_open_plain(); NULL with errno. */
 DIR *storage_opendir(const char *path);
 
 /* Moves `latest` to a run by atomic rename. */

@@ -17,7 +17,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/writer.h"
-#include "run/storage.h"
 
 #define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
 
@@ -26,7 +25,7 @@
 static int
 blob_directory(const char *directory, bool sync, struct error *err)
 {
-	int fd = storage_open(directory, O_RDONLY | O_DIRECTORY, 0);
+	int fd = file_open_plain(directory, O_RDONLY | O_DIRECTORY, 0);
 
 	if (fd == -1 && errno == ENOENT)
 		return (sync ? directory_make_synced : directory_make)(directory, 0700, err);
@@ -44,7 +43,7 @@ blob_there(const char *directory, const char *path, size_t len, bool sync,
 {
 	struct stat status;
 	int result = 0;
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 
 	if (fd == -1)
 		return 0;
@@ -136,7 +135,7 @@ blob_load(const char *path, const char *name, struct buffer *out, struct error *
 {
 	char digest[DIGEST_SIZE];
 	size_t before = out->len;
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open the blob");

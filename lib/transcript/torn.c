@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/storage.h"
 
 #define TORN_CHUNK ((int64_t)1 << 20)
 
@@ -41,7 +40,7 @@ int
 torn_keep(const char *path, struct window *w, int64_t from, int64_t to, struct error *err)
 {
 	char *torn = torn_path(path);
-	int fd = storage_open(torn, O_WRONLY | O_APPEND | O_CREAT, 0600);
+	int fd = file_open_plain(torn, O_WRONLY | O_APPEND | O_CREAT, 0600);
 	int result = fd == -1 ? -1 : torn_copy(w, from, to, fd);
 
 	if (result == -1)

@@ -19,7 +19,6 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "run/storage.h"
 #include "transcript/event.h"
 #include "transcript/torn.h"
 
@@ -48,7 +47,7 @@ sync_mode_from_environment(enum sync_mode *mode, struct error *err)
 static int
 transcript_file(const char *path, int flags)
 {
-	return storage_open(path, O_RDWR | O_APPEND | flags, 0600);
+	return file_open_plain(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
 static void

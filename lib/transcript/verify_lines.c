@@ -367,7 +367,7 @@ static bool
 check_blob(struct verify_lines *v, struct span ref, const char *sha256, int64_t size)
 {
 	char *path = path_join(v->blob_directory, sha256);
-	int fd = storage_open(path, O_RDONLY, 0);
+	int fd = file_open_plain(path, O_RDONLY, 0);
 	int matches = fd >= 0 ? blob_matches(fd, size, sha256) : -1;
 
 	if (fd < 0 && errno == ENOENT)

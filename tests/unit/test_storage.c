@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/file.h"
 #include "record.h"
 #include "run/run.h"
 #include "run/storage.h"
@@ -191,13 +192,13 @@ test_open_follows_no_link(void **state)
 	record_put(file, "x", 1);
 	assert_int_equal(symlink("file", link), 0);
 	assert_int_equal(symlink("runs", linked), 0);
-	fd = storage_open(file, O_RDONLY, 0);
+	fd = file_open_plain(file, O_RDONLY, 0);
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	close(fd);
-	assert_int_equal(storage_open(link, O_RDONLY, 0), -1);
+	assert_int_equal(file_open_plain(link, O_RDONLY, 0), -1);
 	assert_int_equal(errno, ELOOP);
-	assert_int_equal(storage_open(below, O_RDONLY, 0), -1);
+	assert_int_equal(file_open_plain(below, O_RDONLY, 0), -1);
 	free(file);
 	free(link);
 	free(linked);

@@ -113,7 +113,7 @@ set_environment(struct job *j)
 	struct environment *e = &j->environment;
 
 	environment_begin(e);
-	environment_set_run(e, &j->run, j->workflow.directory);
+	run_set_environment(&j->run, e, j->workflow.directory);
 	environment_unset(e, "AWF_CLAIMED");
 	environment_unset(e, CALL_TRY);
 	mask_export(&j->mask, e);

@@ -166,7 +166,7 @@ run_workflow(struct performance *p)
 {
 	struct environment *e = &p->stage.environment;
 
-	environment_set_run(e, &p->run, p->stage.directory);
+	run_set_environment(&p->run, e, p->stage.directory);
 	p->supervision.argv = p->stage.argv;
 	p->supervision.environment = e->list;
 	p->supervision.run_directory = p->run.directory;

@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "run/run.h"
 
 #define KEYS_LIMIT ((size_t)1 << 20)
 
@@ -100,18 +99,6 @@ environment_get(const struct environment *e, const char *name)
 	size_t i = environment_index(e, name);
 
 	return i == e->count ? NULL : e->list[i] + strlen(name) + 1;
-}
-
-void
-environment_set_run(struct environment *e, const struct run *run, const char *directory)
-{
-	environment_set(e, "AWF_RUN_ID", run->id);
-	environment_set(e, "AWF_TRANSCRIPT", run->transcript.path);
-	environment_set(e, "AWF_STORAGE", run->storage.root);
-	environment_set(e, "AWF_PATH", "");
-	environment_set(e, "AWF_CALL", "");
-	environment_set(e, "AWF_PARENT", run->started);
-	environment_set(e, "AWF_WORKFLOW_DIR", directory);
 }
 
 /* ---- secrets ---- */

@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 
-struct run;
-
 struct environment {
 	char **list;    /* NAME=VALUE, ends with NULL; for process_spec */
 	size_t count;
@@ -24,8 +22,6 @@ void environment_copy(struct environment *e, const struct environment *from);
 void environment_set(struct environment *e, const char *name, const char *value);
 void environment_unset(struct environment *e, const char *name);
 const char *environment_get(const struct environment *e, const char *name);
-/* What steps of a run go by; directory: the workflow's. */
-void environment_set_run(struct environment *e, const struct run *run, const char *directory);
 /* Takes out what is no sandboxed program's: variables whose name or value says that they
  * hold a secret, or the socket of an agent that does, unless passed (ends with NULL; may be
  * NULL) names them. What AWF itself sets stays. */

@@ -484,6 +484,18 @@ run_let_go(struct run *r)
 	run_close(r);
 }
 
+void
+run_set_environment(const struct run *r, struct environment *e, const char *directory)
+{
+	environment_set(e, "AWF_RUN_ID", r->id);
+	environment_set(e, "AWF_TRANSCRIPT", r->transcript.path);
+	environment_set(e, "AWF_STORAGE", r->storage.root);
+	environment_set(e, "AWF_PATH", "");
+	environment_set(e, "AWF_CALL", "");
+	environment_set(e, "AWF_PARENT", r->started);
+	environment_set(e, "AWF_WORKFLOW_DIR", directory);
+}
+
 bool
 run_in_environment(void)
 {

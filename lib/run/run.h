@@ -23,6 +23,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/writer.h"
+#include "proc/environment.h"
 #include "run/lineage.h"
 #include "run/storage.h"
 #include "transcript/event.h"
@@ -110,6 +111,8 @@ struct run_recorded {
  * given. Neither the audit file nor `latest` tell of it. */
 int run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err);
 
+/* Sets what steps of a run go by; directory: the workflow's. */
+void run_set_environment(const struct run *r, struct environment *e, const char *directory);
 /* Whether the environment names a run (AWF_RUN_ID is set). */
 bool run_in_environment(void);
 /* Enters the run of AWF_RUN_ID, AWF_TRANSCRIPT, AWF_STORAGE, AWF_PARENT. Fails

@@ -16,7 +16,6 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/lineage.h"
 
 #define MARKS "ending"
 #define RUN "run"
@@ -105,7 +104,7 @@ ending_begun(const char *run_directory)
 	char *directory = memory_text(run_directory), *outer;
 	const char *what = NULL;
 
-	for (int depth = 0; what == NULL && depth <= LINEAGE_LIMIT; depth++) {
+	for (int depth = 0; what == NULL && depth <= ENDING_DEPTH; depth++) {
 		bool marks = is_there(path_join(directory, MARKS));
 
 		if (marks && is_there(mark_path(directory, RUN)))

@@ -13,8 +13,9 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "proc/ending.h"
 
-#define LINEAGE_LIMIT 16 /* runs inside of one at top level */
+#define LINEAGE_LIMIT ENDING_DEPTH
 
 struct lineage {
 	struct ancestor {

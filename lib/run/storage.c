@@ -19,9 +19,9 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "json/scan.h"
+#include "transcript/layout.h"
 #include "transcript/transcript.h"
 
 #define SUFFIX ".jsonl"
@@ -265,7 +265,13 @@ storage_close(struct storage *s)
 char *
 storage_transcript(const struct storage *s, const char *run_id)
 {
-	return memory_format("%s/transcripts/%s" SUFFIX, s->root, run_id);
+	return layout_transcript(s->root, run_id);
+}
+
+char *
+storage_blobs(const struct storage *s, const char *run_id)
+{
+	return layout_blobs(s->root, run_id);
 }
 
 char *
@@ -290,12 +296,6 @@ char *
 storage_input(const struct storage *s, const char *run_id)
 {
 	return memory_format("%s/inputs/%s", s->root, run_id);
-}
-
-char *
-storage_blobs(const struct storage *s, const char *run_id)
-{
-	return memory_format("%s/blobs/%s", s->root, run_id);
 }
 
 DIR *
@@ -701,14 +701,7 @@ storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE])
 bool
 storage_run_owner(const struct storage *s, const char *run_id, pid_t *pid)
 {
-	char *path = memory_format("%s/runs/%s/lock", s->root, run_id);
-	int fd = file_open_plain(path, O_RDONLY, 0);
-	bool alive = fd >= 0 && lock_look(fd, LOCK_WHOLE, pid) == 1;
-
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return alive;
+	return layout_run_owner(s->root, run_id, pid);
 }
 
 bool

@@ -24,9 +24,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/storage.h"
 #include "transcript/chain.h"
 #include "transcript/event.h"
+#include "transcript/layout.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
 #include "transcript/verify_lines.h"
@@ -55,7 +55,7 @@ struct verify {
 	struct verify_report *report;
 	const char *path;
 	char *directory;         /* of the transcript */
-	struct storage storage;  /* that it is part of */
+	char *root;              /* of the storage that it is part of */
 	int fd;
 	struct buffer piece;
 	struct verify_lines lines;
@@ -440,7 +440,7 @@ locate(struct verify *v)
 	char *directory = path_directory(v->path), *real = realpath(directory, NULL);
 
 	v->directory = real ? real : memory_text(directory);
-	v->storage.root = path_directory(v->directory);
+	v->root = path_directory(v->directory);
 	free(directory);
 }
 
@@ -457,7 +457,7 @@ run_alive(const struct verify *v)
 		return false;
 	memcpy(run_id, name, ID_SIZE - 1);
 	run_id[ID_SIZE - 1] = '\0';
-	return storage_run_alive(&v->storage, run_id);
+	return layout_run_owner(v->root, run_id, NULL);
 }
 
 static int
@@ -467,7 +467,7 @@ pass(struct verify *v, bool alive, struct error *err)
 
 	memset(v->report, 0, sizeof *v->report);
 	v->report->alive = alive;
-	verify_lines_begin(&v->lines, &v->storage, v->report);
+	verify_lines_begin(&v->lines, v->root, v->report);
 	chain_begin(&v->chain);
 	result = check_and_warn(v, err);
 	verify_lines_free(&v->lines);
@@ -503,7 +503,7 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 	close(v.fd);
 	buffer_free(&v.piece);
 	free(v.directory);
-	storage_close(&v.storage);
+	free(v.root);
 	return result;
 }
 

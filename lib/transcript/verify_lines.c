@@ -18,6 +18,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "transcript/definition_file.h"
+#include "transcript/layout.h"
 #include "transcript/seal.h"
 
 bool
@@ -69,7 +70,7 @@ check_run_id(struct verify_lines *v, const struct form *form)
 {
 	if (v->run_id[0] == '\0') {
 		span_copy(form->run_id, v->run_id, sizeof v->run_id);
-		v->blob_directory = storage_blobs(v->storage, v->run_id);
+		v->blob_directory = layout_blobs(v->root, v->run_id);
 		if (form->parent_run_id.at)
 			span_copy(form->parent_run_id, v->parent_run_id, sizeof v->parent_run_id);
 	}
@@ -445,7 +446,7 @@ is_alone(const struct verify_lines *v)
 
 	if (access(v->blob_directory, F_OK) == 0)
 		return false;
-	path = storage_transcript(v->storage, v->run_id);
+	path = layout_transcript(v->root, v->run_id);
 	stored = access(path, F_OK) == 0;
 	free(path);
 	return !stored;
@@ -583,11 +584,10 @@ verify_lines_open(struct verify_lines *v, const struct form *form, int64_t attem
 }
 
 void
-verify_lines_begin(struct verify_lines *v, const struct storage *storage,
-    struct verify_report *report)
+verify_lines_begin(struct verify_lines *v, const char *root, struct verify_report *report)
 {
 	memset(v, 0, sizeof *v);
-	v->storage = storage;
+	v->root = root;
 	v->report = report;
 	fingerprints_begin(&v->ids);
 	fingerprints_begin(&v->calls);

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "run/storage.h"
 #include "transcript/fingerprints.h"
 #include "transcript/form.h"
 #include "transcript/linkage.h"
@@ -30,7 +29,7 @@ struct verify_unknown {
 
 struct verify_lines {
 	struct verify_report *report;
-	const struct storage *storage;
+	const char *root;            /* of the storage */
 	struct span line;            /* being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */
 	struct form form;            /* of it */
@@ -55,8 +54,8 @@ struct verify_lines {
 	struct error unreadable;     /* a blob that could not be read */
 };
 
-void verify_lines_begin(struct verify_lines *v, const struct storage *storage,
-    struct verify_report *report);
+/* root: of the storage that the transcript is part of. */
+void verify_lines_begin(struct verify_lines *v, const char *root, struct verify_report *report);
 /* Checks whole lines that begin at byte `at` of the file, until one is faulty. -1:
  * a blob could not be read. */
 int verify_lines_check(struct verify_lines *v, const char *lines, size_t len, int64_t at,

@@ -1,0 +1,34 @@
+#include "transcript/layout.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+
+char *
+layout_transcript(const char *root, const char *run_id)
+{
+	return memory_format("%s/transcripts/%s.jsonl", root, run_id);
+}
+
+char *
+layout_blobs(const char *root, const char *run_id)
+{
+	return memory_format("%s/blobs/%s", root, run_id);
+}
+
+bool
+layout_run_owner(const char *root, const char *run_id, pid_t *pid)
+{
+	char *path = memory_format("%s/runs/%s/lock", root, run_id);
+	int fd = file_open_plain(path, O_RDONLY, 0);
+	bool alive = fd >= 0 && lock_look(fd, LOCK_WHOLE, pid) == 1;
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return alive;
+}

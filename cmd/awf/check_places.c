@@ -11,12 +11,12 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "isolate/confine.h"
 #include "json/scan.h"
 #include "proc/libexec.h"
 #include "run/price.h"
 #include "run/storage.h"
-#include "run/view.h"
 
 #define SCARCE ((int64_t)1 << 30)
 

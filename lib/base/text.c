@@ -6,6 +6,7 @@
  */
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -346,4 +347,21 @@ text_hide_rest(char *bytes, size_t len, const char *secret)
 			memset(bytes, '*', rest);
 			return;
 		}
+}
+
+char *
+size_text(int64_t bytes, char *out, size_t size)
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(out, size, "%d B", (int)bytes);
+		return out;
+	}
+	for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof *units; unit++)
+		value /= 1024;
+	snprintf(out, size, "%.1f %s", value, units[unit]);
+	return out;
 }

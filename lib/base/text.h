@@ -40,6 +40,9 @@ void text_visible(struct buffer *out, const char *bytes, size_t len, size_t widt
  * what is no UTF-8, "?". */
 void text_line(char *text);
 
+/* A short text: "512 B", "1.2 KiB". Returns out. */
+char *size_text(int64_t bytes, char *out, size_t size);
+
 /* Puts stars over a secret (which may be NULL) wherever it stands in the bytes. One of fewer
  * than 8 characters is none: a placeholder, or a part of many words. To be called before a
  * text is cut: part of a secret is not found. */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "run/view.h"
+#include "base/text.h"
 
 void
 attached_label(const char *media_type, const char *name, int64_t bytes, struct buffer *out)

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "run/view.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 
@@ -99,7 +98,7 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 		run->end = RUN_COMPLETED;
 		exit_code_of(run, &event);
 	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
-		child->depth = path_depth(event.path) + 1;
+		child->depth = event_path_depth(event.path) + 1;
 		event_copy_id(event.child_run_id, child->run_id);
 	}
 }

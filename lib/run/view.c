@@ -18,6 +18,7 @@
 #include "run/cost.h"
 #include "run/results.h"
 #include "transcript/call.h"
+#include "transcript/event.h"
 #include "transcript/filter.h"
 
 #define BOLD "\033[1m"
@@ -75,23 +76,6 @@ view_ended(const struct event_view *event)
 }
 
 char *
-size_text(int64_t bytes, char *out, size_t size)
-{
-	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes / 1024;
-	size_t unit = 0;
-
-	if (bytes < 1024) {
-		snprintf(out, size, "%d B", (int)bytes);
-		return out;
-	}
-	for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof *units; unit++)
-		value /= 1024;
-	snprintf(out, size, "%.1f %s", value, units[unit]);
-	return out;
-}
-
-char *
 count_text(int64_t count, char *out, size_t size)
 {
 	if (count < 1000)
@@ -114,12 +98,6 @@ count_of(struct span text, char c)
 	return count;
 }
 
-unsigned
-path_depth(struct span path)
-{
-	return (path.len > 2) + count_of(path, '.');
-}
-
 /* Whether the event is of a round or branch, "refine:0:2/refine:0:1"; item: of the
  * group's call, 2. */
 static bool
@@ -130,7 +108,7 @@ within_group(const struct event_view *event, long long *item)
 	bool within = false;
 
 	/* A step that is called as the one it is started in has a longer path. */
-	if (span_type(call) != 's' || count_of(call, '/') < path_depth(event->path))
+	if (span_type(call) != 's' || count_of(call, '/') < event_path_depth(event->path))
 		return false;
 	text = span_text(call);
 	last = text != NULL ? strrchr(text, '/') : NULL;
@@ -974,7 +952,8 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	v->detailed = false;
 	add_time(v, event.timestamp);
 	item_names_note(&v->items, &event);
-	indent = 1 + 2 * (depth + path_depth(event.path) + shape->inside + within_group(&event, &item));
+	indent = 1 + 2 * (depth + event_path_depth(event.path) + shape->inside +
+	    within_group(&event, &item));
 	add(v, "%*s", (int)indent, "");
 	shape->show(v, &event);
 	details_end(v);

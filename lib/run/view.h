@@ -65,10 +65,7 @@ void view_label(const struct event_view *event, struct buffer *out);
 /* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
  * the payload is of another call. */
 bool view_branches(struct span payload, struct buffer *out);
-/* How many names a path has. */
-unsigned path_depth(struct span path);
-/* Short texts: "512 B", "1.2 KiB"; "340", "12.3k", "1.2M". Both return out. */
-char *size_text(int64_t bytes, char *out, size_t size);
+/* A short text: "340", "12.3k", "1.2M". Returns out. */
 char *count_text(int64_t count, char *out, size_t size);
 
 #endif

@@ -280,3 +280,13 @@ event_decides(const struct event_view *event)
 	return event->type == EVENT_STEP_COMPLETED &&
 	    span_type(span_path(event->payload, "approval", "decides", NULL)) == 's';
 }
+
+unsigned
+event_path_depth(struct span path)
+{
+	unsigned depth = path.len > 2;
+
+	for (size_t i = 0; i < path.len; i++)
+		depth += path.at[i] == '.';
+	return depth;
+}

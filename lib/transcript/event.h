@@ -97,5 +97,7 @@ bool event_seq(const char *line, size_t len, int64_t *seq);
 bool event_line_whole(const char *line, size_t len, int64_t *seq);
 /* Whether the event is a decision: one further end of a call that waits. */
 bool event_decides(const struct event_view *event);
+/* How many names the path of an event has. */
+unsigned event_path_depth(struct span path);
 
 #endif

@@ -1,6 +1,7 @@
 /* run/view: an event as a line, and short texts. */
 #include "record.h"
 
+#include "base/text.h"
 #include "run/view.h"
 #include "unit.h"
 

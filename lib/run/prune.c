@@ -23,6 +23,7 @@
 #include "run/audit.h"
 #include "run/unreviewed.h"
 #include "run/run_lock.h"
+#include "transcript/sync_mode.h"
 #include "transcript/transcript.h"
 
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */

@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "json/scan.h"
 #include "transcript/layout.h"
+#include "transcript/sync_mode.h"
 #include "transcript/transcript.h"
 
 #define SUFFIX ".jsonl"

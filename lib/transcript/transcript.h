@@ -31,9 +31,8 @@
 #include "transcript/event.h"
 #include "transcript/line.h"
 #include "transcript/masking.h"
+#include "transcript/sync_mode.h"
 #include "transcript/window.h"
-
-enum sync_mode { SYNC_NONE, SYNC_STEP, SYNC_EVENT };
 
 struct transcript {
 	char *path;
@@ -60,9 +59,6 @@ struct transcript {
 	/* Called when a torn tail was moved away; text is one line. May be NULL. */
 	void (*repaired)(const char *text);
 };
-
-/* $AWF_SYNC (none, step, event); unset is step. ERROR_USAGE on anything else. */
-int sync_mode_from_environment(enum sync_mode *mode, struct error *err);
 
 /* Makes a new transcript (0600, O_EXCL) and syncs its directory, or opens one
  * that exists. blobs may not exist yet. sync comes from $AWF_SYNC, repaired is

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "agent/budget.h"
-#include "agent/tool.h"
+#include "agent/tool_name.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"

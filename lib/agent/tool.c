@@ -22,7 +22,6 @@
 #include "proc/libexec.h"
 #include "run/unreviewed.h"
 
-#define TOOL_NAME_LIMIT 64
 #define EXECUTABLE_LIMIT ((size_t)1 << 30)
 
 static const char *const effects_names[] = {
@@ -54,41 +53,6 @@ bool
 effects_outside(enum effects effects)
 {
 	return effects == EFFECTS_WORKSPACE || effects == EFFECTS_EXTERNAL;
-}
-
-bool
-tool_name_valid(const char *name)
-{
-	return name_valid(name) && strlen(name) <= TOOL_NAME_LIMIT;
-}
-
-bool
-tool_name_served(const char *name)
-{
-	return strncmp(name, TOOL_SERVED_PREFIX, sizeof TOOL_SERVED_PREFIX - 1) == 0;
-}
-
-bool
-tool_name_pattern(const char *name)
-{
-	static const char all[] = "__*";
-	size_t len = strlen(name), end = sizeof all - 1;
-	char *before;
-	bool valid;
-
-	if (!tool_name_served(name) || len <= sizeof TOOL_SERVED_PREFIX - 1 + end ||
-	    strcmp(name + len - end, all) != 0)
-		return false;
-	before = memory_copy(name, len - end);
-	valid = tool_name_valid(before);
-	free(before);
-	return valid;
-}
-
-bool
-tool_name_listable(const char *name)
-{
-	return tool_name_valid(name) || tool_name_pattern(name);
 }
 
 /* Readers of keys, beyond those of definition.h. */

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "agent/pins.h"
+#include "agent/tool_name.h"
 #include "base/buffer.h"
 #include "base/error.h"
 #include "isolate/sandbox.h"
@@ -56,15 +57,6 @@ struct tool {
 /* Tells a tool that starts runs when the step loaded it: SECONDS.NANOSECONDS. */
 #define TOOL_LOADED "AWF_TOOL_LOADED"
 
-/* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
-bool tool_name_valid(const char *name);
-/* Whether a name in a list of tools is for those of an MCP server, mcp__SERVER__TOOL. */
-#define TOOL_SERVED_PREFIX "mcp__"
-bool tool_name_served(const char *name);
-/* Whether it stands for all of a server: mcp__SERVER__*. */
-bool tool_name_pattern(const char *name);
-/* Whether it may stand in a list of tools. */
-bool tool_name_listable(const char *name);
 /* A reader of a key (definition.h): names of tools, or mcp__SERVER__*, none of them twice. */
 int tool_names_read(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);

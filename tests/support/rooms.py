@@ -1,0 +1,176 @@
+"""The rooms of the code: python3 tests/support/rooms.py BUILD, after make all.
+
+A room of lib/ includes, and needs symbols of, itself and the rooms below it; a program's room
+those of lib/ and itself. What only the programs of one room link lies with them: the linker
+says who links what. A line for each fault."""
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# Which rooms of lib/ each may use.
+BELOW = {
+    "base": "",
+    "json": "base",
+    "schema": "base json",
+    "transcript": "base json",
+    "proc": "base json",
+    "run": "base json transcript proc",
+    "isolate": "base proc",
+    "agent": "base json schema transcript proc run isolate",
+    "net": "base json",
+    "shared": "base json transcript proc run",
+}
+# Programs that lie in another's room; the others, awf-NAME and awf-NAME-…, in cmd/NAME.
+ROOM = {"awf": "awf", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verify": "inspect",
+        "awf-transcript.o": "shared"}
+# What stays in lib/ though one room alone links it, and why.
+ALONE = {
+    "lib/agent/": "the engine of awf-step",
+    "lib/net/": "all of HTTP, so that nobody else links libcurl",
+    "lib/shared/": "what other programs link, awf-transcript(3)",
+    "lib/run/follow": "awf-run shows what goes on too",
+    "lib/run/history_unused": "a part of history",
+    "lib/run/listing": "awf-ctl lists runs too",
+    "lib/run/progress": "awf-run shows what goes on too",
+    "lib/run/view": "awf-run shows what goes on too",
+}
+
+faults = []
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+
+
+def room_of_program(name):
+    return ROOM.get(name) or name.split("-")[1]
+
+
+def room(path):
+    """("lib", ROOM) or ("cmd", ROOM); of what all programs include ("cmd", "")."""
+    parts = path.split("/")
+    if len(parts) > 2:
+        return parts[0], parts[1]
+    name = os.path.splitext(parts[1])[0]
+    return parts[0], "" if name == "program" else room_of_program(name)
+
+
+def may_use(user, used):
+    if used in (user, ("cmd", "")):
+        return True
+    if used[0] == "cmd":
+        return False
+    return user[0] == "cmd" or used[1] in BELOW.get(user[1], "").split()
+
+
+def meant(path, name, headers):
+    """The header that an include of name in a file means."""
+    for directory in (os.path.dirname(path), "lib", "cmd"):
+        target = os.path.normpath(os.path.join(directory, name))
+        if target in headers:
+            return target
+    return None
+
+
+def check_includes(files):
+    headers = {path for path in files if path.endswith(".h")}
+    for name in sorted(path[4:] for path in headers if path.startswith("lib/")):
+        if "cmd/" + name in headers:
+            faults.append('"%s" may be of lib or of cmd' % name)
+    for path in files:
+        with open(path, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                found = re.match(r'\s*#\s*include\s+(?:"([^"]+)"|<(curl)/)', line)
+                if not found:
+                    continue
+                if found.group(2) and not path.startswith(("lib/net/", "cmd/provider/")):
+                    faults.append("%s:%d: includes libcurl" % (path, number))
+                target = found.group(1) and meant(path, found.group(1), headers)
+                if target and not may_use(room(path), room(target)):
+                    faults.append("%s:%d: includes %s" % (path, number, target))
+
+
+def check_symbols(sources, build):
+    """What an object needs that others alone define whose rooms it may not use. (Programs
+    may each define the same name.)"""
+    needs, defined = collections.defaultdict(set), collections.defaultdict(set)
+    of_object = {"%s/obj/%s.o" % (build, path[:-2]): path for path in sources}
+    for line in output("nm", "-A", "-P", *of_object).splitlines():
+        where, symbol = line.split(": ", 1)
+        name, kind = symbol.split()[:2]
+        if kind in "Uvw":
+            needs[of_object[where]].add(name)
+        elif kind.isupper():
+            defined[name].add(of_object[where])
+    for path in sources:
+        for name in sorted(needs[path] & set(defined)):
+            if not any(may_use(room(path), room(other)) for other in defined[name]):
+                faults.append("%s: needs %s of %s" % (path, name, " ".join(sorted(defined[name]))))
+
+
+def links(build):
+    """The sources, without .c, that each program links. It is linked once more, from archives
+    whose members have paths, for the linker's map."""
+    commands = output("make", "--no-print-directory", "-n", "-B", "BUILD=" + build, "all").splitlines()
+    linked, thin = {}, {}
+    with tempfile.TemporaryDirectory() as directory:
+        listing = os.path.join(directory, "map")
+        for command in commands:
+            words = command.split()
+            if words[1:2] == ["rcs"]:
+                thin[words[2]] = os.path.join(directory, os.path.basename(words[2]))
+                output(words[0], "rcsT", thin[words[2]], *map(os.path.abspath, words[3:]))
+        for command in commands:
+            words = [thin.get(word, word) for word in command.split()]
+            at = words.index("-o") + 1 if "-o" in words else 0
+            if not at or not re.search(r"/(bin|libexec/awf)/[^/]+$|/awf-transcript\.o", words[at]):
+                continue
+            name = os.path.basename(words[at]).replace(".tmp", "")
+            words[at] = os.path.join(directory, "program")
+            output(*words, "-Wl,-Map=" + listing)
+            with open(listing, encoding="utf-8") as text:
+                linked[name] = set(re.findall(r"/obj/((?:lib|cmd)/[^\s()]+)\.o\b", text.read()))
+    return linked
+
+
+def check_links(sources, build):
+    rooms = collections.defaultdict(set)
+    for program, stems in links(build).items():
+        for stem in stems:
+            rooms[stem].add(room_of_program(program))
+    for path in sources:
+        stem = path[:-2]
+        if path.startswith("cmd/") or os.path.dirname(path) + "/" in ALONE:
+            continue
+        if not rooms[stem]:
+            faults.append("%s: no program links it" % path)
+        elif len(rooms[stem]) == 1 and stem not in ALONE:
+            faults.append("%s: belongs into cmd/%s, which alone links it" % (path, *rooms[stem]))
+        elif len(rooms[stem]) > 1 and stem in ALONE:
+            faults.append("%s: is no exception any more" % path)
+    for stem in ALONE:
+        if not stem.endswith("/") and not os.path.exists(stem + ".c"):
+            faults.append("%s: an exception that is not there" % stem)
+
+
+def main():
+    build = os.path.relpath(sys.argv[1])
+    files = sorted(os.path.join(directory, name) for top in ("lib", "cmd")
+                   for directory, _, names in os.walk(top) for name in names
+                   if name.endswith((".c", ".h")))
+    sources = [path for path in files if path.endswith(".c")]
+    for path in files:
+        if room(path)[0] == "lib" and room(path)[1] not in BELOW:
+            faults.append("%s: lies in no room" % path)
+    check_includes(files)
+    check_symbols(sources, build)
+    check_links(sources, build)
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+sys.exit(main())

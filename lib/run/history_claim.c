@@ -1,111 +1,17 @@
 /*
- * Records are sorted by key and guard, and found by bisection. A mark is a pid with the time
- * at which its process began, so that a pid given anew does not stand for one that died. The
- * first record of a guard counts how many at its front are claimed for good, and a search
- * begins behind these. Before a line is read, the transcript must be the file that the index
- * was made of: by device, inode, and the digest that stood at its end.
+ * Of the records with the key and guard of a call that starts, the nearest free one is
+ * claimed. The first record of a guard counts how many at its front are claimed for good, and
+ * a search begins behind these. A call that is like none is new, or changed.
  */
 #include "run/history_parts.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
-#include "proc/process.h"
-#include "transcript/blob.h"
-
-size_t
-history_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
-{
-	size_t low = 0, high = (size_t)h->head->records;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct index_record *r = &h->records[middle];
-		int order = memcmp(r->key, key, DIGEST_BYTES);
-
-		if (order == 0 && guard != NULL)
-			order = memcmp(r->guard, guard, DIGEST_BYTES);
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-bool
-history_same_key(const struct history *h, size_t i, const unsigned char *key)
-{
-	return i < h->head->records && memcmp(h->records[i].key, key, DIGEST_BYTES) == 0;
-}
-
-bool
-history_same_guard(const struct history *h, size_t i, const unsigned char *key,
-    const unsigned char *guard)
-{
-	return history_same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
-}
-
-/* A pid, and when its process began, as far as there is room for it. */
-static int64_t
-sign_of(pid_t pid, int64_t birth)
-{
-	return ((birth & INT32_MAX) << 32) | (int64_t)pid;
-}
-
-static int64_t
-own_sign(struct history *h)
-{
-	pid_t pid = getpid();
-
-	if (h->pid != pid) {
-		h->pid = pid;
-		h->sign = sign_of(pid, process_birth(pid));
-	}
-	return h->sign;
-}
-
-/* Whether a mark keeps others away: that of a process which died before its claim was
- * recorded does not, though another may have its pid now. */
-static bool
-mark_holds(int64_t mark)
-{
-	pid_t pid = (pid_t)(mark & INT32_MAX);
-	int64_t birth;
-
-	if (mark == MARK_CLAIMED || mark == MARK_FREE)
-		return mark == MARK_CLAIMED;
-	birth = process_birth(pid);
-	return birth == 0 || (birth > 0 && (mark >> 32 == 0 || sign_of(pid, birth) == mark));
-}
-
-bool
-history_free(const struct index_record *r)
-{
-	return !mark_holds(atomic_load(&r->mark));
-}
-
-static bool
-take(struct history *h, struct index_record *r)
-{
-	int64_t mark = atomic_load(&r->mark);
-
-	return !mark_holds(mark) &&
-	    atomic_compare_exchange_strong(&r->mark, &mark, own_sign(h));
-}
-
-uint64_t
-history_distance(int64_t a, int64_t b)
-{
-	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
-}
+#include "run/waiting.h"
+#include "transcript/event.h"
+#include "transcript/reader.h"
 
 /* The free record of this key and guard that is nearest to the item, the lowest
  * occurrence first; one of a try that was followed by another comes after all of the last
@@ -148,14 +54,8 @@ take_same(struct history *h, const unsigned char *key, const unsigned char *guar
 
 	do
 		found = find_same(h, key, guard, item);
-	while (found != NULL && !take(h, found));
+	while (found != NULL && !history_take(h, found));
 	return found;
-}
-
-bool
-history_comparable(const struct index_record *r, const struct recall_query *query)
-{
-	return r->item == query->item || r->occurrence == query->occurrence;
 }
 
 /* Whether a is what a call of the item with another guard is compared with, rather than
@@ -197,90 +97,6 @@ find_changed(const struct history *h, const unsigned char *key, const struct rec
 	return found;
 }
 
-static const char *
-text_at(const struct history *h, uint64_t at)
-{
-	return h->text + (at < h->head->text ? at : h->head->text - 1);
-}
-
-/* Opens a source, if it is still what the index was made of. */
-static int
-open_source(struct history *h, uint32_t number, struct error *err)
-{
-	const struct index_source *source = &h->sources[number];
-	const char *path = text_at(h, source->path);
-	char bytes[DIGEST_SIZE + 2], tail[DIGEST_SIZE];
-	struct stat status;
-	int fd = file_open_plain(path, O_RDONLY, 0);
-
-	if (fd < 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	if (fstat(fd, &status) != 0 || (uint64_t)status.st_dev != source->device ||
-	    (uint64_t)status.st_ino != source->inode || status.st_size < source->size ||
-	    pread(fd, bytes, sizeof bytes, (off_t)(source->size - (int64_t)sizeof bytes)) !=
-	    (ssize_t)sizeof bytes || history_tail(bytes, sizeof bytes - 1, tail) != 0 ||
-	    strcmp(tail, source->tail) != 0) {
-		close(fd);
-		return error_set(err, ERROR_SYSTEM, path,
-		    "is not the transcript any more that the history was made of");
-	}
-	h->fds[number] = fd;
-	return 0;
-}
-
-static int
-read_bytes(struct history *h, const struct place *place, struct buffer *line,
-    struct error *err)
-{
-	ssize_t got;
-
-	if (place->source >= h->head->sources)
-		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
-	if (h->fds[place->source] < 0 && open_source(h, place->source, err) != 0)
-		return -1;
-	got = pread(h->fds[place->source], buffer_reserve(line, place->len), place->len,
-	    (off_t)place->offset);
-	if (got != (ssize_t)place->len)
-		return error_errno(err, ERROR_SYSTEM, text_at(h, h->sources[place->source].path),
-		    "unable to read");
-	line->len += place->len;
-	return 0;
-}
-
-/* Puts the blobs back; which values were in blobs is kept. */
-static int
-fill_event(const struct history *h, const struct place *place, const struct buffer *line,
-    struct recalled_event *e, struct error *err)
-{
-	const char *blobs = text_at(h, h->sources[place->source].blobs);
-	struct span refs = span_member(span_of(line->data, line->len), "refs");
-
-	if (refs.at != NULL)
-		buffer_append(&e->refs, refs.at, refs.len);
-	if (blob_inline(blobs, line->data, line->len, &e->line, err) != 0)
-		return -1;
-	if (recalled_event_view(e) != 0)
-		return error_set(err, ERROR_SYSTEM, text_at(h, h->sources[place->source].path),
-		    "no event at byte %lld", (long long)place->offset);
-	return 0;
-}
-
-int
-history_line(struct history *h, const struct place *place, struct recalled_event *e,
-    struct error *err)
-{
-	struct buffer line = BUFFER_INIT;
-	int failed;
-
-	memset(e, 0, sizeof *e);
-	if (place->len == 0)
-		return 0;
-	failed = read_bytes(h, place, &line, err) != 0 ||
-	    fill_event(h, place, &line, e, err) != 0;
-	buffer_free(&line);
-	return failed ? -1 : 0;
-}
-
 static int
 read_events(struct history *h, const struct index_record *record, struct recalled *r,
     struct error *err)
@@ -312,8 +128,8 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	if (source->foreign)
 		memcpy(r->run_id, source->run_id, ID_SIZE);
 	memcpy(r->root, record->root, ID_SIZE);
-	if (*text_at(h, record->changed_inside) != '\0')
-		r->changed_inside = text_at(h, record->changed_inside);
+	if (*history_text(h, record->changed_inside) != '\0')
+		r->changed_inside = history_text(h, record->changed_inside);
 	r->record = (size_t)(record - h->records);
 	if (history_line(h, &record->started, &r->started, err) == 0 &&
 	    history_line(h, &record->completed, &r->completed, err) == 0 &&
@@ -331,7 +147,7 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 static int
 refuse_doubtful(const struct history *h, const struct index_record *record, struct error *err)
 {
-	const char *call = text_at(h, record->call);
+	const char *call = history_text(h, record->call);
 
 	return error_set(err, ERROR_WAITING, call,
 	    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
@@ -357,7 +173,7 @@ static int
 refuse_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct error *err)
 {
-	const char *call = text_at(h, record->call);
+	const char *call = history_text(h, record->call);
 	struct buffer text = BUFFER_INIT;
 	int failed = history_changed(h, record, query, &text, err);
 
@@ -426,7 +242,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 	}
 	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
 		return refuse_changed(h, record, query, err);
-	if (!take(h, record))
+	if (!history_take(h, record))
 		return claim_changed(h, key, query, r, err);
 	return decided_anyhow(h, record, r, err);
 }
@@ -444,7 +260,7 @@ static int
 begin_anew(const struct history *h, struct index_record *record, struct recalled *r,
     struct error *err)
 {
-	const char *call = text_at(h, record->call);
+	const char *call = history_text(h, record->call);
 
 	if (record->began && record->decided == RECALL_UNDECIDED) {
 		error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
@@ -460,17 +276,58 @@ begin_anew(const struct history *h, struct index_record *record, struct recalled
 	return 1;
 }
 
-void
-history_keys(const struct history *h, const struct recall_query *query,
-    unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES])
-{
-	bool placed = query->member || h->head->mode == RECALL_REPLAY;
+/* ---- a decision, while the attempt runs ---- */
 
-	index_key(query->root != NULL ? query->root : "none", query->name,
-	    placed ? query->item : ANY_ITEM, key);
-	if (guard != NULL)
-		index_guard(query->input_sha256, query->definition_sha256, guard);
+static int
+take_line(struct history *h, struct recalled *r, const struct reader *reader, size_t len,
+    struct error *err)
+{
+	const struct place place = { reader->line_start, (uint32_t)len,
+		h->records[r->record].completed.source };
+	bool failed;
+
+	recalled_event_free(&r->completed);
+	if (history_line(h, &place, &r->completed, err) != 0)
+		return -1;
+	if (waiting_of(&r->completed.view) != WAITING_NOTHING)
+		return 0;
+	failed = span_type(span_member(r->completed.view.payload, "error")) == 'o';
+	r->end = failed ? RECALL_FAILED : RECALL_SUCCEEDED;
+	return 1;
 }
+
+static int
+look_on(struct history *h, struct recalled *r, struct reader *reader, struct error *err)
+{
+	struct event_view event;
+	const char *line;
+	size_t len;
+	int got = 0, decided = 0;
+
+	while (decided == 0 && (got = reader_next(reader, &line, &len, err)) == 1)
+		if (event_view(line, len, &event) == 0 && event_decides(&event) &&
+		    span_is(event.parent_event_id, r->completed.id))
+			decided = take_line(h, r, reader, len, err);
+	return decided != 0 ? decided : got;
+}
+
+static int
+decided_since(void *history, struct recalled *r, struct error *err)
+{
+	struct history *h = history;
+	const struct index_source *source = &h->sources[h->records[r->record].completed.source];
+	struct reader reader;
+	int decided;
+
+	if (reader_open(&reader, h->text + source->path, err) != 0)
+		return -1;
+	reader_seek(&reader, source->size);
+	decided = look_on(h, r, &reader, err);
+	reader_close(&reader);
+	return decided;
+}
+
+/* ---- what a step asks ---- */
 
 static bool
 look(void *history, const struct recall_query *query, enum recall_end *end)
@@ -540,5 +397,5 @@ history_recall(struct history *h)
 		.cut_off = h->head->cut_off != 0, .history = h,
 		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
 		.left_over = history_left_over, .expect = history_expect,
-		.share_out = history_share_out, .decided_since = history_decided_since };
+		.share_out = history_share_out, .decided_since = decided_since };
 }

@@ -18,7 +18,6 @@
 #include "base/memory.h"
 
 #define MAGIC "awf-hst7"
-#define CLOSING 2 /* "} after the digest of a line */
 
 /* The parts of the file while they are made. */
 struct index {
@@ -29,51 +28,6 @@ struct index {
 	struct buffer text;
 	uint64_t prefix, empty;
 };
-
-static void
-sha256_bytes(struct buffer *text, unsigned char out[DIGEST_BYTES])
-{
-	crypto_hash_sha256(out, (const unsigned char *)buffer_string(text), text->len);
-	buffer_free(text);
-}
-
-void
-index_key(const char *root, const char *name, int64_t item, unsigned char key[DIGEST_BYTES])
-{
-	struct buffer text = BUFFER_INIT;
-
-	buffer_format(&text, "%s\n%s\n%lld", root, name, (long long)item);
-	sha256_bytes(&text, key);
-}
-
-uint64_t
-index_definition(const char *definition_sha256)
-{
-	uint64_t part;
-
-	memcpy(&part, definition_sha256, sizeof part);
-	return strlen(definition_sha256) < sizeof part ? 0 : part;
-}
-
-void
-index_guard(const char *input_sha256, const char *definition_sha256,
-    unsigned char guard[DIGEST_BYTES])
-{
-	struct buffer text = BUFFER_INIT;
-
-	buffer_format(&text, "%s\n%s", input_sha256, definition_sha256);
-	sha256_bytes(&text, guard);
-}
-
-int
-history_tail(const char *line, size_t len, char tail[DIGEST_SIZE])
-{
-	if (len < DIGEST_SIZE - 1 + CLOSING)
-		return -1;
-	memcpy(tail, line + len - CLOSING - (DIGEST_SIZE - 1), DIGEST_SIZE - 1);
-	tail[DIGEST_SIZE - 1] = '\0';
-	return 0;
-}
 
 static uint64_t
 add_text(struct index *x, const char *text)
@@ -102,13 +56,6 @@ compare_places(const void *a, const void *b)
 	if (left->source != right->source)
 		return left->source < right->source ? -1 : 1;
 	return (left->offset > right->offset) - (left->offset < right->offset);
-}
-
-bool
-recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
-{
-	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 &&
-	    c->begin.source == earlier->begin.source;
 }
 
 /* The events of a call and of those that it went on with, in the order in which they
@@ -331,12 +278,6 @@ find_parts(struct history *h, struct error *err)
 	h->places = (const void *)(h->records + head->records);
 	h->text = (const char *)(h->places + head->places);
 	return h->text[head->text - 1] == '\0' ? 0 : damaged(h->path, err);
-}
-
-const char *
-history_prefix(const struct history *h)
-{
-	return h->text + (h->head->prefix < h->head->text ? h->head->prefix : h->head->text - 1);
 }
 
 static int

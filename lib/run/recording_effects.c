@@ -2,7 +2,7 @@
  * What encloses a call stands before it, and a root before its chain: so one pass from the
  * last call to the first brings what is known of each up to all that enclose it.
  */
-#include "run/history_parts.h"
+#include "run/recording.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,87 +16,6 @@
 #include "transcript/call.h"
 
 #define WHAT_COLUMNS 72 /* of the text that says what was done */
-
-bool
-path_names(const char *path, const char *call, const char *call_path)
-{
-	return strcmp(path, strchr(path, ':') != NULL ? call : call_path) == 0;
-}
-
-/* What stands behind a prefix; NULL if the text has another beginning. */
-static const char *
-behind(const char *text, const char *prefix, char separator)
-{
-	size_t len = strlen(prefix);
-
-	return strncmp(text, prefix, len) == 0 && text[len] == separator ? text + len + 1 : NULL;
-}
-
-const char *
-path_inside(const char *path, const char *call, const char *call_path)
-{
-	return strchr(path, ':') != NULL ? behind(path, call, '/') : behind(path, call_path, '.');
-}
-
-static bool
-any_names(char *const *paths, const struct recorded_call *c)
-{
-	for (; paths != NULL && *paths != NULL; paths++)
-		if (path_names(*paths, c->id, c->path))
-			return true;
-	return false;
-}
-
-enum recall_decision
-recording_decision(const struct recording *rec, size_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	if (any_names(rec->spec->redo, c))
-		return RECALL_REDO;
-	return any_names(rec->spec->skip, c) ? RECALL_SKIP : RECALL_UNDECIDED;
-}
-
-static int
-check_path(const struct recording *rec, const char *option, const char *path,
-    struct error *err)
-{
-	for (size_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-		bool child = c->child != NULL;
-
-		if (child && path_inside(path, c->id, c->path) != NULL)
-			return strcmp(option, "--at") != 0 ? 0 : error_set(err, ERROR_USAGE, option,
-			    "'%s' is in a child run: name the call of that, %s", path, c->id);
-		if (!path_names(path, c->id, c->path))
-			continue;
-		return !child || rec->spec->mode == RECALL_REPLAY || strcmp(option, "--at") == 0 ? 0 :
-		    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
-	}
-	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
-}
-
-int
-recording_check_paths(const struct recording *rec, struct error *err)
-{
-	const struct history_spec *spec = rec->spec;
-
-	for (char *const *path = spec->redo; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--redo", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->skip; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--skip", *path, err) != 0)
-			return -1;
-	for (size_t i = 0; i < spec->other_count; i++)
-		if (spec->others[i].left_out != NULL &&
-		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
-			return -1;
-	for (size_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->redo, &rec->calls[i]) && any_names(spec->skip, &rec->calls[i]))
-			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
-			    rec->calls[i].id);
-	return 0;
-}
 
 static bool
 unfinished(const struct recorded_call *c)

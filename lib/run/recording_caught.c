@@ -18,7 +18,7 @@
  * A call in one that is caught is caught with it, as it is for the outcome of the run. A
  * child run goes on by its own record; there what failed at its top is caught.
  */
-#include "run/history_reading.h"
+#include "run/recording.h"
 
 #include <string.h>
 
@@ -260,4 +260,51 @@ recording_child_excused(const struct recording *rec, size_t call)
 	while (rec->calls[call].state == RECALL_OPEN && rec->calls[call].claims != NO_CALL)
 		call = rec->calls[call].claims;
 	return rec->calls[call].child != NULL && recording_failure_stands(rec, call);
+}
+
+/* ---- claims that hide nothing ---- */
+
+/* Whether who takes the call over has nothing more to do. */
+static bool
+stands(const struct recording *rec, size_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (c->reopened || c->left_by > 0)
+		return false;
+	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
+	    recording_failure_stands(rec, call);
+}
+
+/* Whether the claim, which is open, was to reuse what it took over: then that is all there
+ * is to it. A child run may have been given another input, and goes on by its own record. */
+static bool
+was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
+{
+	const struct recorded_call *c = claim;
+
+	if (c->child != NULL)
+		return false;
+	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
+	    c->event_count == 0) {
+		c = &rec->calls[c->claims];
+		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
+			return false;
+	}
+	return stands(rec, (size_t)(c - rec->calls));
+}
+
+void
+recording_settle_claims(struct recording *rec)
+{
+	/* The last of a chain first: several claims may have been cut off in a row. */
+	for (size_t i = rec->call_count; i-- > 0;) {
+		struct recorded_call *c = &rec->calls[i];
+
+		if (c->state != RECALL_OPEN || c->claims == NO_CALL || c->claimed_by != NO_CALL ||
+		    !was_to_reuse(rec, c))
+			continue;
+		c->idle = true;
+		rec->calls[c->claims].claimed_by = NO_CALL;
+	}
 }

@@ -1,0 +1,216 @@
+/*
+ * Records of a history that is mapped: found by bisection, as they are sorted by key and
+ * guard; marked, as somebody is about to claim them; and their lines. A mark is a pid with the
+ * time at which its process began, so that a pid given anew does not stand for one that died.
+ * Before a line is read, the transcript must be the file that the index was made of: by
+ * device, inode, and the digest that stood at its end.
+ */
+#include "run/history_parts.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "proc/process.h"
+#include "transcript/blob.h"
+
+/* ---- keys ---- */
+
+void
+history_keys(const struct history *h, const struct recall_query *query,
+    unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES])
+{
+	bool placed = query->member || h->head->mode == RECALL_REPLAY;
+
+	index_key(query->root != NULL ? query->root : "none", query->name,
+	    placed ? query->item : ANY_ITEM, key);
+	if (guard != NULL)
+		index_guard(query->input_sha256, query->definition_sha256, guard);
+}
+
+size_t
+history_bound(const struct history *h, const unsigned char *key, const unsigned char *guard)
+{
+	size_t low = 0, high = (size_t)h->head->records;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct index_record *r = &h->records[middle];
+		int order = memcmp(r->key, key, DIGEST_BYTES);
+
+		if (order == 0 && guard != NULL)
+			order = memcmp(r->guard, guard, DIGEST_BYTES);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool
+history_same_key(const struct history *h, size_t i, const unsigned char *key)
+{
+	return i < h->head->records && memcmp(h->records[i].key, key, DIGEST_BYTES) == 0;
+}
+
+bool
+history_same_guard(const struct history *h, size_t i, const unsigned char *key,
+    const unsigned char *guard)
+{
+	return history_same_key(h, i, key) && memcmp(h->records[i].guard, guard, DIGEST_BYTES) == 0;
+}
+
+/* A pid, and when its process began, as far as there is room for it. */
+static int64_t
+sign_of(pid_t pid, int64_t birth)
+{
+	return ((birth & INT32_MAX) << 32) | (int64_t)pid;
+}
+
+static int64_t
+own_sign(struct history *h)
+{
+	pid_t pid = getpid();
+
+	if (h->pid != pid) {
+		h->pid = pid;
+		h->sign = sign_of(pid, process_birth(pid));
+	}
+	return h->sign;
+}
+
+/* Whether a mark keeps others away: that of a process which died before its claim was
+ * recorded does not, though another may have its pid now. */
+static bool
+mark_holds(int64_t mark)
+{
+	pid_t pid = (pid_t)(mark & INT32_MAX);
+	int64_t birth;
+
+	if (mark == MARK_CLAIMED || mark == MARK_FREE)
+		return mark == MARK_CLAIMED;
+	birth = process_birth(pid);
+	return birth == 0 || (birth > 0 && (mark >> 32 == 0 || sign_of(pid, birth) == mark));
+}
+
+bool
+history_free(const struct index_record *r)
+{
+	return !mark_holds(atomic_load(&r->mark));
+}
+
+bool
+history_take(struct history *h, struct index_record *r)
+{
+	int64_t mark = atomic_load(&r->mark);
+
+	return !mark_holds(mark) &&
+	    atomic_compare_exchange_strong(&r->mark, &mark, own_sign(h));
+}
+
+uint64_t
+history_distance(int64_t a, int64_t b)
+{
+	return a < b ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;
+}
+
+bool
+history_comparable(const struct index_record *r, const struct recall_query *query)
+{
+	return r->item == query->item || r->occurrence == query->occurrence;
+}
+
+/* ---- lines ---- */
+
+const char *
+history_text(const struct history *h, uint64_t at)
+{
+	return h->text + (at < h->head->text ? at : h->head->text - 1);
+}
+
+const char *
+history_prefix(const struct history *h)
+{
+	return history_text(h, h->head->prefix);
+}
+
+/* Opens a source, if it is still what the index was made of. */
+static int
+open_source(struct history *h, uint32_t number, struct error *err)
+{
+	const struct index_source *source = &h->sources[number];
+	const char *path = history_text(h, source->path);
+	char bytes[DIGEST_SIZE + 2], tail[DIGEST_SIZE];
+	struct stat status;
+	int fd = file_open_plain(path, O_RDONLY, 0);
+
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (fstat(fd, &status) != 0 || (uint64_t)status.st_dev != source->device ||
+	    (uint64_t)status.st_ino != source->inode || status.st_size < source->size ||
+	    pread(fd, bytes, sizeof bytes, (off_t)(source->size - (int64_t)sizeof bytes)) !=
+	    (ssize_t)sizeof bytes || history_tail(bytes, sizeof bytes - 1, tail) != 0 ||
+	    strcmp(tail, source->tail) != 0) {
+		close(fd);
+		return error_set(err, ERROR_SYSTEM, path,
+		    "is not the transcript any more that the history was made of");
+	}
+	h->fds[number] = fd;
+	return 0;
+}
+
+static int
+read_bytes(struct history *h, const struct place *place, struct buffer *line,
+    struct error *err)
+{
+	ssize_t got;
+
+	if (place->source >= h->head->sources)
+		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
+	if (h->fds[place->source] < 0 && open_source(h, place->source, err) != 0)
+		return -1;
+	got = pread(h->fds[place->source], buffer_reserve(line, place->len), place->len,
+	    (off_t)place->offset);
+	if (got != (ssize_t)place->len)
+		return error_errno(err, ERROR_SYSTEM, history_text(h, h->sources[place->source].path),
+		    "unable to read");
+	line->len += place->len;
+	return 0;
+}
+
+/* Puts the blobs back; which values were in blobs is kept. */
+static int
+fill_event(const struct history *h, const struct place *place, const struct buffer *line,
+    struct recalled_event *e, struct error *err)
+{
+	const char *blobs = history_text(h, h->sources[place->source].blobs);
+	struct span refs = span_member(span_of(line->data, line->len), "refs");
+
+	if (refs.at != NULL)
+		buffer_append(&e->refs, refs.at, refs.len);
+	if (blob_inline(blobs, line->data, line->len, &e->line, err) != 0)
+		return -1;
+	if (recalled_event_view(e) != 0)
+		return error_set(err, ERROR_SYSTEM, history_text(h, h->sources[place->source].path),
+		    "no event at byte %lld", (long long)place->offset);
+	return 0;
+}
+
+int
+history_line(struct history *h, const struct place *place, struct recalled_event *e,
+    struct error *err)
+{
+	struct buffer line = BUFFER_INIT;
+	int failed;
+
+	memset(e, 0, sizeof *e);
+	if (place->len == 0)
+		return 0;
+	failed = read_bytes(h, place, &line, err) != 0 ||
+	    fill_event(h, place, &line, e, err) != 0;
+	buffer_free(&line);
+	return failed ? -1 : 0;
+}

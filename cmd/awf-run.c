@@ -29,18 +29,6 @@
 #include "run/storage.h"
 #include "transcript/call.h"
 
-void
-job_warn(const struct error *err)
-{
-	program_fail(PROGRAM, err);
-}
-
-void
-job_repaired(const char *text)
-{
-	fprintf(stderr, PROGRAM ": %s\n", text);
-}
-
 static int
 tell_id(const struct job *j, struct error *err)
 {

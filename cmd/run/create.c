@@ -14,12 +14,6 @@
 #include "run/detach.h"
 #include "run/snapshot.h"
 
-const char *
-job_name(const struct job *j)
-{
-	return j->settings.name != NULL ? j->settings.name : j->workflow.name;
-}
-
 /* What run.started says. id NULL: a new one. */
 static struct run_spec
 describe_run(struct job *j, const char *id)
@@ -206,21 +200,6 @@ job_take_turn(struct job *j, struct error *err)
 	if (audit_skipped(&o->storage, &skipped, &warning) != 0)
 		job_warn(&warning);
 	return STATUS_OK;
-}
-
-/* One line for each effect that may have happened. */
-int
-job_ask(const struct resume *r)
-{
-	struct error question;
-
-	for (size_t i = 0; i < r->history.doubt_count; i++) {
-		if (r->history.doubts[i].decided != RECALL_UNDECIDED)
-			continue;
-		resume_question(&r->history.doubts[i], &question);
-		program_fail(PROGRAM, &question);
-	}
-	return STATUS_WAITING;
 }
 
 /* What the record of a child has that goes on, or is forked. Most is asked when its

@@ -47,9 +47,12 @@ struct job {
 /* The run is to be started; else what prepares it says how to exit. */
 enum { GO = -2 };
 
-/* One line on stderr. */
+/* job.c: the name of what is run; and one line on stderr. */
+const char *job_name(const struct job *j);
 void job_warn(const struct error *err);
 void job_repaired(const char *text);
+/* One for each effect that may have happened. STATUS_WAITING. */
+int job_ask(const struct resume *r);
 
 /* prepare.c: all up to the run's start. GO, or the status to exit with; -1. */
 int job_prepare(struct job *j, struct error *err);
@@ -63,9 +66,6 @@ int job_create(struct job *j, struct error *err);
 int job_take_turn(struct job *j, struct error *err);
 /* A further attempt at the run that is in our hands. */
 int job_attempt(struct job *j, struct error *err);
-/* One line for each effect that may have happened. STATUS_WAITING. */
-int job_ask(const struct resume *r);
-const char *job_name(const struct job *j);
 /* misplaced.c: one line about the first option of awf-run that stands behind a script which
  * takes no arguments. */
 void job_tell_misplaced(const struct job *j);

@@ -31,36 +31,6 @@
 #define LOCK_TRIES 3
 #define HELD_LIMIT 256 /* locks at once: each takes up a descriptor */
 
-void
-pruner_fail(struct pruner *p, const struct error *error)
-{
-	if (p->failed)
-		p->spec->warn(error);
-	else
-		*p->err = *error;
-	p->failed = true;
-}
-
-int
-pruner_each(struct pruner *p, const char *directory,
-    void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
-{
-	char *path = path_join(p->storage->root, directory);
-	DIR *names = storage_opendir(path);
-	struct dirent *found;
-	int failed = 0;
-
-	if (names == NULL && errno != ENOENT)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
-	free(path);
-	if (names == NULL)
-		return failed;
-	while ((found = readdir(names)) != NULL)
-		take(p, directory, found->d_name);
-	closedir(names);
-	return 0;
-}
-
 static int
 remove_part(struct pruner *p, const char *path)
 {

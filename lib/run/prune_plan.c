@@ -6,17 +6,50 @@
  */
 #include "run/pruner.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/copytree.h"
 #include "base/count.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "run/run_lock.h"
 #include "transcript/torn.h"
 
 #define NESTING_LIMIT 64 /* of runs inside of runs */
+
+void
+pruner_fail(struct pruner *p, const struct error *error)
+{
+	if (p->failed)
+		p->spec->warn(error);
+	else
+		*p->err = *error;
+	p->failed = true;
+}
+
+int
+pruner_each(struct pruner *p, const char *directory,
+    void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
+{
+	char *path = path_join(p->storage->root, directory);
+	DIR *names = storage_opendir(path);
+	struct dirent *found;
+	int failed = 0;
+
+	if (names == NULL && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
+	free(path);
+	if (names == NULL)
+		return failed;
+	while ((found = readdir(names)) != NULL)
+		take(p, directory, found->d_name);
+	closedir(names);
+	return 0;
+}
 
 int64_t
 pruner_changed(const struct stat *status)

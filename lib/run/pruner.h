@@ -56,15 +56,14 @@ struct pruner {
 	struct error *err;
 };
 
-/* Keeps the first error, tells the others. */
+/* prune_plan.c. Keeps the first error, tells the others. */
 void pruner_fail(struct pruner *p, const struct error *error);
 /* Calls take for each entry of a directory of the storage; one that is not there has
  * none. */
 int pruner_each(struct pruner *p, const char *directory,
     void (*take)(struct pruner *p, const char *directory, const char *name),
     struct error *err);
-
-/* prune_plan.c: finds the runs and replays, and whose roots they have. */
+/* Finds the runs and replays, and whose roots they have. */
 int pruner_load(struct pruner *p, struct error *err);
 /* PRUNER_NONE: it is not there. */
 size_t pruner_find(const struct pruner *p, const char *run_id);

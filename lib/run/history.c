@@ -1,14 +1,20 @@
 /*
- * The order matters: a summary tells of doubts, which rest on what began, and the index is
- * written last, of all of it.
+ * What a history is built in: the recording is read, by itself or with the lines that
+ * somebody else reads; then it is summarized, and the index is written, of all of it.
  */
 #include "run/history_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
+
+struct history_reading {
+	struct history_spec spec;
+	struct recording recording;
+};
 
 static void
 add_child(struct history_summary *summary, const struct recording *rec, size_t call)
@@ -43,27 +49,89 @@ summarise(const struct recording *rec, struct history_summary *summary)
 }
 
 int
+history_begin(struct history_reading **reading, const struct history_spec *spec,
+    struct error *err)
+{
+	struct history_reading *r = *reading = memory_zero(1, sizeof *r);
+
+	r->spec = *spec;
+	return recording_begin(&r->recording, &r->spec, err);
+}
+
+int
+history_take(struct history_reading *r, const char *line, size_t len, int64_t offset,
+    struct error *err)
+{
+	return recording_take(&r->recording, line, len, offset, err);
+}
+
+void
+history_end(struct history_reading *r)
+{
+	recording_end(&r->recording);
+}
+
+bool
+history_is_of(const struct history_reading *r)
+{
+	const struct recording *rec = &r->recording;
+	const struct index_source *last = &rec->sources[rec->source];
+	struct stat status;
+
+	return lstat(history_source(rec->spec, rec->source)->path, &status) == 0 &&
+	    (uint64_t)status.st_dev == last->device && (uint64_t)status.st_ino == last->inode &&
+	    status.st_size == last->size;
+}
+
+int
+history_summarize(const struct history_reading *r, struct history_summary *summary,
+    struct error *err)
+{
+	memset(summary, 0, sizeof *summary);
+	if (recording_check_paths(&r->recording, err) != 0)
+		return -1;
+	summarise(&r->recording, summary);
+	return recording_doubts(&r->recording, summary, err);
+}
+
+int
+history_write(const struct history_reading *r, const char *path, struct error *err)
+{
+	return index_write(path, &r->recording, err);
+}
+
+void
+history_reading_free(struct history_reading *r)
+{
+	if (r == NULL)
+		return;
+	recording_free(&r->recording);
+	free(r);
+}
+
+int
+history_read(struct history_reading **reading, const struct history_spec *spec,
+    struct error *err)
+{
+	if (history_begin(reading, spec, err) != 0 ||
+	    recording_read_source(&(*reading)->recording, err) != 0)
+		return -1;
+	history_end(*reading);
+	return 0;
+}
+
+int
 history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err)
 {
-	struct recording rec;
+	struct history_reading *r;
 	int failed;
 
 	memset(summary, 0, sizeof *summary);
-	failed = recording_read(&rec, spec, err);
-	if (failed == 0)
-		failed = recording_check_paths(&rec, err);
-	if (failed == 0) {
-		recording_note_began(&rec);
-		if (spec->mode == RECALL_RESUME)
-			recording_note_doubts(&rec);
-		summarise(&rec, summary);
-		failed = recording_doubts(&rec, summary, err);
-	}
-	if (failed == 0 && path != NULL)
-		failed = index_write(path, &rec, err);
-	recording_free(&rec);
-	return failed;
+	failed = history_read(&r, spec, err) != 0 || history_summarize(r, summary, err) != 0 ||
+	    (path != NULL && history_write(r, path, err) != 0);
+	history_reading_free(r);
+	return failed ? -1 : 0;
 }
 
 void

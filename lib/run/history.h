@@ -99,10 +99,31 @@ struct history_summary {
 /* What a PATH names inside of a call, or of calls with that path; NULL if nothing. */
 const char *path_inside(const char *path, const char *call, const char *call_path);
 
-/* Builds the index at path (0600, O_EXCL). ERROR_USAGE for a PATH in redo, skip or
- * left_out that no recorded call has (one inside of a child run is that run's to check);
- * ERROR_SCHEMA if the transcript is not what it should be; ERROR_SYSTEM. path NULL: the
- * summary alone. *summary is to be freed either way. */
+/* The recorded calls while they are read: of all sources but the last at once, of that line by
+ * line, with the byte of its file that each begins at, so that whoever reads it anyway need
+ * not do so twice. ERROR_SCHEMA if a transcript is not what it should be; ERROR_SYSTEM. What
+ * the spec points at is to live as long. history_reading_free() either way. */
+struct history_reading;
+int history_begin(struct history_reading **reading, const struct history_spec *spec,
+    struct error *err);
+int history_take(struct history_reading *r, const char *line, size_t len, int64_t offset,
+    struct error *err);
+/* After the last line. */
+void history_end(struct history_reading *r);
+/* These three, with the lines of the last source read from its file. */
+int history_read(struct history_reading **reading, const struct history_spec *spec,
+    struct error *err);
+/* Whether the last source is still as it was read. */
+bool history_is_of(const struct history_reading *r);
+/* ERROR_USAGE for a PATH in redo, skip or left_out that no recorded call has (one inside of a
+ * child run is that run's to check). *summary is to be freed either way. */
+int history_summarize(const struct history_reading *r, struct history_summary *summary,
+    struct error *err);
+/* Writes the index at path (0600, O_EXCL). */
+int history_write(const struct history_reading *r, const char *path, struct error *err);
+void history_reading_free(struct history_reading *r);
+
+/* All of it; path NULL: the summary alone. */
 int history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err);
 void history_summary_free(struct history_summary *summary);

@@ -54,7 +54,7 @@ take_same(struct history *h, const unsigned char *key, const unsigned char *guar
 
 	do
 		found = find_same(h, key, guard, item);
-	while (found != NULL && !history_take(h, found));
+	while (found != NULL && !history_mark(h, found));
 	return found;
 }
 
@@ -242,7 +242,7 @@ claim_changed(struct history *h, const unsigned char *key, const struct recall_q
 	}
 	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
 		return refuse_changed(h, record, query, err);
-	if (!history_take(h, record))
+	if (!history_mark(h, record))
 		return claim_changed(h, key, query, r, err);
 	return decided_anyhow(h, record, r, err);
 }

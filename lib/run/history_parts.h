@@ -91,7 +91,7 @@ bool history_same_guard(const struct history *h, size_t i, const unsigned char *
 /* Whether nobody has claimed the record, or is about to. */
 bool history_free(const struct index_record *r);
 /* Marks it as ours; false if somebody was faster. */
-bool history_take(struct history *h, struct index_record *r);
+bool history_mark(struct history *h, struct index_record *r);
 /* Whether a call with another guard is compared with the record: it is of the same item,
  * or of a process that was in the same place. */
 bool history_comparable(const struct index_record *r, const struct recall_query *query);

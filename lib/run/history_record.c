@@ -103,7 +103,7 @@ history_free(const struct index_record *r)
 }
 
 bool
-history_take(struct history *h, struct index_record *r)
+history_mark(struct history *h, struct index_record *r)
 {
 	int64_t mark = atomic_load(&r->mark);
 

@@ -143,6 +143,8 @@ struct recording {
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
 	size_t attempt;              /* that is being read, over all sources */
 	uint32_t source;             /* that is being read */
+	int64_t lines;               /* read of it */
+	size_t first_of_source;      /* its calls begin here */
 	struct index_source *sources;
 	struct map by_id;            /* calls of the attempt that is being read */
 	struct map by_event;         /* event id → call */
@@ -158,8 +160,16 @@ const struct history_source *history_source(const struct history_spec *spec, siz
 /* The digest that a whole line ends in. -1 if the line is too short for one. */
 int history_tail(const char *line, size_t len, char tail[DIGEST_SIZE]);
 
-/* Reads all sources. ERROR_SCHEMA at FILE:LINE for what is no transcript. */
-int recording_read(struct recording *rec, const struct history_spec *spec, struct error *err);
+/* recording_read.c: reads all sources but the last, whose lines are then given one after
+ * another, offset being a line's first byte in its file. ERROR_SCHEMA at FILE:LINE for what is
+ * no transcript. The spec is to live as long. recording_free() either way. */
+int recording_begin(struct recording *rec, const struct history_spec *spec, struct error *err);
+int recording_take(struct recording *rec, const char *line, size_t len, int64_t offset,
+    struct error *err);
+/* Takes all lines of the last one from its file. */
+int recording_read_source(struct recording *rec, struct error *err);
+/* When all is read: settles what is known then alone. */
+void recording_end(struct recording *rec);
 void recording_free(struct recording *rec);
 /* The last of a call's chain. */
 size_t recording_latest(const struct recording *rec, size_t call);

@@ -600,90 +600,91 @@ names_call(const struct reading *at)
 	return valid;
 }
 
-static int
-read_line(struct recording *rec, const char *line, size_t len, int64_t offset)
-{
-	struct reading at;
-
-	if (event_view(line, len, &at.view) != 0 ||
-	    !span_copy(at.view.event_id, at.id, sizeof at.id))
-		return -1;
-	at.place = (struct place){ offset, (uint32_t)len, rec->source };
-	pick_members(&at);
-	if (!names_call(&at))
-		return -1;
-	read_event(rec, &at);
-	return 0;
-}
-
-/* Notes how far the source was read, and whose it is. */
-static int
-note_source(struct recording *rec, const struct reader *r, const char *line, size_t len)
+int
+recording_take(struct recording *rec, const char *line, size_t len, int64_t offset,
+    struct error *err)
 {
 	struct index_source *source = &rec->sources[rec->source];
-	struct event_view view;
+	struct reading at = { .place = { offset, (uint32_t)len, rec->source } };
+	char *place;
 
-	source->size = r->position;
-	if (source->run_id[0] == '\0' && event_view(line, len, &view) == 0)
-		span_copy(view.run_id, source->run_id, sizeof source->run_id);
-	return event_line_whole(line, len, NULL) ? history_tail(line, len, source->tail) : -1;
-}
-
-static int
-not_a_transcript(const struct history_source *source, int64_t number, struct error *err)
-{
-	char *place = memory_format("%s:%lld", source->path, (long long)number);
-
+	rec->lines++;
+	source->size = offset + (int64_t)len + 1;
+	if (event_line_whole(line, len, NULL) && history_tail(line, len, source->tail) == 0 &&
+	    event_view(line, len, &at.view) == 0 &&
+	    span_copy(at.view.event_id, at.id, sizeof at.id)) {
+		if (source->run_id[0] == '\0')
+			span_copy(at.view.run_id, source->run_id, sizeof source->run_id);
+		pick_members(&at);
+		if (names_call(&at)) {
+			read_event(rec, &at);
+			return 0;
+		}
+	}
+	place = memory_format("%s:%lld", history_source(rec->spec, rec->source)->path,
+	    (long long)rec->lines);
 	error_set(err, ERROR_SCHEMA, place, "no event of a transcript (see awf-verify)");
 	free(place);
 	return -1;
 }
 
+/* The next source: what there is of the one before was all. */
 static int
-read_lines(struct recording *rec, struct reader *r, const struct history_source *source,
-    struct error *err)
+begin_source(struct recording *rec, uint32_t number, struct error *err)
 {
-	const char *line;
-	int64_t number = 0;
-	size_t len;
-	int got;
-
-	while ((got = reader_next(r, &line, &len, err)) == 1) {
-		number++;
-		if (note_source(rec, r, line, len) != 0 ||
-		    read_line(rec, line, len, r->line_start) != 0)
-			return not_a_transcript(source, number, err);
-	}
-	return got;
-}
-
-static int
-read_source(struct recording *rec, uint32_t number, struct error *err)
-{
-	const struct history_source *source = history_source(rec->spec, number);
-	struct index_source *noted = &rec->sources[number];
+	const char *path = history_source(rec->spec, number)->path;
+	struct index_source *source = &rec->sources[number];
 	struct stat status;
-	struct reader r;
-	size_t first_call = rec->call_count;
-	int failed;
 
 	map_free(&rec->by_id);
 	rec->source = number;
 	rec->status[0] = '\0';
-	noted->foreign = number < rec->spec->other_count;
-	if (reader_open(&r, source->path, err) != 0)
+	rec->lines = 0;
+	rec->first_of_source = rec->call_count;
+	source->foreign = number < rec->spec->other_count;
+	if (lstat(path, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	source->device = (uint64_t)status.st_dev;
+	source->inode = (uint64_t)status.st_ino;
+	return 0;
+}
+
+int
+recording_read_source(struct recording *rec, struct error *err)
+{
+	const char *line;
+	struct reader r;
+	size_t len;
+	int got;
+
+	if (reader_open(&r, history_source(rec->spec, rec->source)->path, err) != 0)
 		return -1;
-	if (fstat(r.fd, &status) == 0) {
-		noted->device = (uint64_t)status.st_dev;
-		noted->inode = (uint64_t)status.st_ino;
-		failed = read_lines(rec, &r, source, err);
-	} else {
-		failed = error_errno(err, ERROR_SYSTEM, source->path, "unable to look at it");
-	}
+	while ((got = reader_next(&r, &line, &len, err)) == 1)
+		if (recording_take(rec, line, len, r.line_start, err) != 0) {
+			got = -1;
+			break;
+		}
 	reader_close(&r);
-	if (failed == 0)
-		recording_leave_out_children(rec, first_call);
-	return failed;
+	return got;
+}
+
+int
+recording_begin(struct recording *rec, const struct history_spec *spec, struct error *err)
+{
+	size_t count = history_source_count(spec);
+
+	*rec = (struct recording){ .spec = spec };
+	rec->sources = memory_zero(count, sizeof *rec->sources);
+	for (uint32_t i = 0; i < count; i++) {
+		if (begin_source(rec, i, err) != 0)
+			return -1;
+		if (i + 1 == count)
+			break;
+		if (recording_read_source(rec, err) != 0)
+			return -1;
+		recording_leave_out_children(rec, rec->first_of_source);
+	}
+	return 0;
 }
 
 /* They take as much memory as the calls, and all is read. */
@@ -699,24 +700,20 @@ forget_names(struct recording *rec)
 	rec->read_count = 0;
 }
 
-int
-recording_read(struct recording *rec, const struct history_spec *spec, struct error *err)
+void
+recording_end(struct recording *rec)
 {
-	size_t count = history_source_count(spec);
-
-	*rec = (struct recording){ .spec = spec };
-	rec->sources = memory_zero(count, sizeof *rec->sources);
-	for (uint32_t i = 0; i < count; i++)
-		if (read_source(rec, i, err) != 0)
-			return -1;
+	recording_leave_out_children(rec, rec->first_of_source);
 	forget_names(rec);
-	if (spec->mode == RECALL_RESUME) {
+	if (rec->spec->own.path == NULL)
+		rec->status[0] = '\0';
+	if (rec->spec->mode == RECALL_RESUME) {
 		recording_settle_caught(rec);
 		recording_settle_claims(rec);
 	}
-	if (spec->own.path == NULL)
-		rec->status[0] = '\0';
-	return 0;
+	recording_note_began(rec);
+	if (rec->spec->mode == RECALL_RESUME)
+		recording_note_doubts(rec);
 }
 
 void

@@ -344,7 +344,7 @@ finish(struct job *j)
 
 	overlap_ended(&j->overlap);
 	name_canceller(j);
-	conclusion_draw(e, &j->supervision, j->run.transcript.path, &j->outcome);
+	conclusion_draw(e, &j->supervision, &j->run, &j->outcome);
 	if (input_finish(&j->input, sha256, &err) != 0 ||
 	    printed_finish(&j->printed, &j->run.transcript, printed, &err) != 0)
 		conclusion_fail(e, &err);

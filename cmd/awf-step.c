@@ -361,7 +361,7 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 	struct outcome outcome;
 	int result;
 
-	if (outcome_read(&outcome, r->run.transcript.path, err) == -1)
+	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
 	conclude(&end, &outcome, failure);
 	*status = end.exit_code;

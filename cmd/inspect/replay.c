@@ -186,7 +186,7 @@ finish_run(struct performance *p, struct error *err)
 	char *text = memory_format("%s run.completed", s->run_id), id[ID_SIZE];
 	int failed;
 
-	conclusion_draw(&c, &p->supervision, p->run.transcript.path, &p->outcome);
+	conclusion_draw(&c, &p->supervision, &p->run, &p->outcome);
 	end = (struct run_end){
 		.event_id = s->completed[0] != '\0' ? s->completed : id_derive(text, id),
 		.status = c.status,

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "run/line_diff.h"
 #include "transcript/blob.h"
-#include "transcript/definition_file.h"
 
 #define DIFF_LINES 100 /* of one file */
 
@@ -53,17 +52,12 @@ tell_changes(const struct definition_file *f, const char *blobs, const char *who
 	buffer_free(&now);
 }
 
-int
-changed_files_tell(const char *path, const char *blobs, const char *who, struct buffer *out,
-    struct error *err)
+void
+changed_files_tell(const struct definition_files *files, const char *blobs, const char *who,
+    struct buffer *out)
 {
-	struct definition_files files = DEFINITION_FILES_INIT;
-	int failed = definition_files_load(&files, path, err);
-
-	for (size_t i = 0; failed == 0 && i < files.count; i++)
-		if (files.list[i].sha256[0] != '\0' &&
-		    !definition_file_is_at(&files.list[i], files.list[i].path))
-			tell_changes(&files.list[i], blobs, who, out);
-	definition_files_free(&files);
-	return failed;
+	for (size_t i = 0; i < files->count; i++)
+		if (files->list[i].sha256[0] != '\0' &&
+		    !definition_file_is_at(&files->list[i], files->list[i].path))
+			tell_changes(&files->list[i], blobs, who, out);
 }

@@ -6,11 +6,11 @@
 #define AWF_RUN_CHANGED_FILES_H
 
 #include "base/buffer.h"
-#include "base/error.h"
+#include "transcript/definition_file.h"
 
-/* Appends, for each file of the transcript at path, whose blobs are in a directory, that is
- * not what it was: one line that says so, begun with who, and what changed (line_diff.h). */
-int changed_files_tell(const char *path, const char *blobs, const char *who, struct buffer *out,
-    struct error *err);
+/* Appends, for each of the files, whose blobs are in a directory, that is not what it was:
+ * one line that says so, begun with who, and what changed (line_diff.h). */
+void changed_files_tell(const struct definition_files *files, const char *blobs,
+    const char *who, struct buffer *out);
 
 #endif

@@ -210,18 +210,20 @@ take_over(struct job *j, struct error *err)
 	const struct nested *n = &j->place.nested;
 	const struct storage *s = &j->place.child.parent.storage;
 	struct resume *r = &j->resume;
+	const struct resume_plan plan = { n->way == NESTED_FORK, NULL, n->redo, n->skip };
 	int decided = 1;
 
 	resume_free(r);
-	j->forks = n->way == NESTED_FORK;
+	j->forks = plan.forks;
 	if (resume_find(r, s, n->run_id, err) != 0 || resume_check_ended(r, s, err) != 0 ||
-	    (!j->forks && resume_check_dead(r, err) != 0) ||
-	    resume_check_record(r, j->forks ? NULL : job_repaired, err) != 0)
+	    (!j->forks && resume_check_dead(r, err) != 0))
 		return -1;
 	r->prefix = memory_format("%s%s/", history_prefix(n->history), j->place.child.call);
 	r->excused = n->recalled.stands;
+	if (resume_check_record(r, &plan, j->forks ? NULL : job_repaired, err) != 0)
+		return -1;
 	if (j->forks)
-		decided = resume_build_fork(r, NULL, NULL, n->redo, n->skip, err);
+		decided = resume_build(r, &plan, NULL, err);
 	return decided == 1 ? GO : decided == 0 ? job_ask(r) : -1;
 }
 
@@ -230,11 +232,12 @@ static int
 go_on(struct job *j, struct error *err)
 {
 	const struct nested *n = &j->place.nested;
+	const struct resume_plan plan = { .redo = n->redo, .skip = n->skip };
 	int status;
 
 	if (run_reopen(&j->run, n->run_id, err) != 0)
 		return -1;
-	status = resume_build(&j->resume, j->run.directory, n->redo, n->skip, err);
+	status = resume_build(&j->resume, &plan, j->run.directory, err);
 	if (status == 0)
 		status = job_ask(&j->resume);
 	else if (status == 1)
@@ -298,13 +301,13 @@ job_build_fork(struct job *j, struct error *err)
 {
 	const struct settings *s = &j->settings;
 	const struct nested *n = &j->place.nested;
-	const bool own = s->fork != NULL;
-	char *const *redo = own ? s->redo : n->redo, *const *skip = own ? s->skip : n->skip;
+	const struct resume_plan plan = s->fork != NULL ?
+	    (struct resume_plan){ true, s->at, s->redo, s->skip } :
+	    (struct resume_plan){ true, NULL, n->redo, n->skip };
 
 	if (!j->forks)
 		return 0;
-	if (resume_build_fork(&j->resume, own ? s->at : NULL, j->run.directory, redo, skip,
-	    err) == -1)
+	if (resume_build(&j->resume, &plan, j->run.directory, err) == -1)
 		return -1;
-	return nested_decide(j->run.directory, redo, skip, err);
+	return nested_decide(j->run.directory, plan.redo, plan.skip, err);
 }

@@ -228,7 +228,8 @@ static int
 restart(struct job *j, struct error *err)
 {
 	struct resume *r = &j->resume;
-	int decided = resume_build(r, j->run.directory, j->settings.redo, j->settings.skip, err);
+	const struct resume_plan plan = { .redo = j->settings.redo, .skip = j->settings.skip };
+	int decided = resume_build(r, &plan, j->run.directory, err);
 
 	if (decided == -1)
 		return -1;
@@ -243,23 +244,23 @@ restart(struct job *j, struct error *err)
 }
 
 /* What is run now may not be what was recorded. A child's is its parent's to tell. */
-static int
-tell_changes(const struct resume *r, struct error *err)
+static void
+tell_changes(const struct resume *r)
 {
 	struct buffer text = BUFFER_INIT;
-	int failed = run_in_environment() ? 0 :
-	    changed_files_tell(r->path, r->blobs, PROGRAM, &text, err);
 
-	if (failed == 0)
-		fputs(buffer_string(&text), stderr);
+	if (run_in_environment())
+		return;
+	changed_files_tell(&r->files, r->blobs, PROGRAM, &text);
+	fputs(buffer_string(&text), stderr);
 	buffer_free(&text);
-	return failed;
 }
 
 static int
 prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
 	struct resume *r = &j->resume;
+	const struct resume_plan plan = { .redo = j->settings.redo, .skip = j->settings.skip };
 	int status;
 
 	if (strcmp(r->status, "success") == 0) {
@@ -267,9 +268,10 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		return tell_success(r);
 	}
 	if (resume_check_ended(r, s, err) != 0 || resume_check_dead(r, err) != 0 ||
-	    resume_check_record(r, job_repaired, err) != 0 || take_record(j, err) != 0 ||
-	    prepare_words(j, err) != 0 || tell_changes(r, err) != 0)
+	    resume_check_record(r, &plan, job_repaired, err) != 0 || take_record(j, err) != 0 ||
+	    prepare_words(j, err) != 0)
 		return -1;
+	tell_changes(r);
 	status = job_take_turn(j, err);
 	if (status != GO)
 		return status;
@@ -287,15 +289,17 @@ prepare_fork(struct job *j, const struct storage *s, struct error *err)
 {
 	const struct settings *given = &j->settings;
 	struct resume *r = &j->resume;
+	const struct resume_plan plan = { true, given->at, given->redo, given->skip };
 	int decided;
 
-	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, NULL, err) != 0)
+	if (resume_check_ended(r, s, err) != 0 || resume_check_record(r, &plan, NULL, err) != 0)
 		return -1;
-	decided = resume_build_fork(r, given->at, NULL, given->redo, given->skip, err);
+	decided = resume_build(r, &plan, NULL, err);
 	if (decided != 1)
 		return decided == 0 ? job_ask(r) : -1;
-	if (take_record(j, err) != 0 || prepare_words(j, err) != 0 || tell_changes(r, err) != 0)
+	if (take_record(j, err) != 0 || prepare_words(j, err) != 0)
 		return -1;
+	tell_changes(r);
 	j->forks = true;
 	return job_create(j, err);
 }

@@ -205,7 +205,7 @@ resume_tell_script(const struct resume *r, struct error *err)
 static void
 add_other(struct resume *r, const struct resume *other, const char *left_out)
 {
-	r->others = memory_array(r->others, r->other_count + 1, sizeof *r->others);
+	r->others = memory_array(r->others, r->other_count + 2, sizeof *r->others);
 	memmove(r->others + 1, r->others, r->other_count * sizeof *r->others);
 	r->others[0] = (struct history_source){ memory_text(other->path), memory_text(other->blobs),
 		left_out != NULL ? memory_text(left_out) : NULL };
@@ -333,25 +333,91 @@ repair(const struct resume *r, const struct verify_report *report,
 	return 0;
 }
 
-int
-resume_check_record(const struct resume *r, void (*repaired)(const char *text),
-    struct error *err)
+/* Begins to read the calls of the record, and of what it was forked from. */
+static int
+begin_reading(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
-	const struct verify_spec spec = { .warn = NULL };
-	struct verify_report report;
+	struct history_spec spec = { .mode = RECALL_RESUME, .other_count = r->other_count,
+		.redo = plan->redo, .skip = plan->skip, .prefix = r->prefix, .excused = r->excused };
+
+	history_reading_free(r->reading);
+	definition_files_free(&r->files);
+	if (plan->forks) {
+		if (r->others == NULL)
+			r->others = memory_zero(1, sizeof *r->others);
+		r->others[spec.other_count++] = (struct history_source){ r->path, r->blobs, plan->at };
+	} else {
+		spec.own = (struct history_source){ r->path, r->blobs, NULL };
+	}
+	spec.others = r->others;
+	return history_begin(&r->reading, &spec, err);
+}
+
+static void
+drop_reading(struct resume *r)
+{
+	history_reading_free(r->reading);
+	r->reading = NULL;
+}
+
+/* A record that is read while it is checked. */
+struct checking {
+	struct resume *r;
+	const struct resume_plan *plan;
+	bool failed;
+	struct error *err;
+};
+
+static void
+take_line(void *context, const char *line, size_t len, int64_t at)
+{
+	struct checking *c = context;
+	struct event_view event;
+
+	if (at == 0)
+		c->failed = begin_reading(c->r, c->plan, c->err) != 0;
+	if (!c->failed)
+		c->failed = history_take(c->r->reading, line, len, at, c->err) != 0;
+	if (event_view(line, len, &event) == 0)
+		definition_files_take(&c->r->files, &event);
+}
+
+/* *err is what is wrong; 1: it was mended, and is to be looked at again. */
+static int
+mend(const struct resume *r, const struct verify_report *report,
+    void (*repaired)(const char *text), struct error *err)
+{
 	char *place;
 
-	if (verify_transcript(r->path, &spec, &report, err) != 0)
-		return -1;
-	if (!report.faulty || repair(r, &report, repaired, err) == 0)
-		return 0;
+	if (repair(r, report, repaired, err) == 0)
+		return 1;
 	if (err->code != ERROR_SCHEMA)
 		return -1;
-	place = memory_format("%s:%lld", r->path, (long long)report.line);
-	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify", report.fault.message,
-	    verify_rule_name(report.rule));
+	place = memory_format("%s:%lld", r->path, (long long)report->line);
+	error_set(err, ERROR_SCHEMA, place, "%s (%s); see awf-verify", report->fault.message,
+	    verify_rule_name(report->rule));
 	free(place);
 	return -1;
+}
+
+int
+resume_check_record(struct resume *r, const struct resume_plan *plan,
+    void (*repaired)(const char *text), struct error *err)
+{
+	struct checking checking = { r, plan, false, err };
+	const struct verify_spec spec = { .take = take_line, .context = &checking };
+	struct verify_report report;
+	int again;
+
+	do {
+		if (verify_transcript(r->path, &spec, &report, err) != 0)
+			return -1;
+		again = report.faulty ? mend(r, &report, repaired, err) : 0;
+	} while (again == 1);
+	if (again == -1 || checking.failed)
+		return -1;
+	history_end(r->reading);
+	return 0;
 }
 
 /* The doubts of a child run are those of its parent too, under the name of its call. */
@@ -375,19 +441,19 @@ take_doubts(struct resume *r, const struct history_child *child, struct resume *
 }
 
 static int
-add_child(struct resume *r, const struct history_child *child, const struct history_spec *spec,
+add_child(struct resume *r, const struct history_child *child, const struct resume_plan *around,
     struct error *err)
 {
-	char **redo = nested_paths(spec->redo, child->call, child->path);
-	char **skip = nested_paths(spec->skip, child->call, child->path);
+	char **redo = nested_paths(around->redo, child->call, child->path);
+	char **skip = nested_paths(around->skip, child->call, child->path);
+	const struct resume_plan plan = { child->forked, NULL, redo, skip };
 	struct resume inner = { .path = NULL };
 	int failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
 	if (!failed && strcmp(inner.status, "success") != 0) {
 		inner.excused = child->excused;
-		failed = (child->forked ? resume_build_fork(&inner, NULL, NULL, redo, skip, err) :
-		    resume_build(&inner, NULL, redo, skip, err)) == -1;
+		failed = resume_build(&inner, &plan, NULL, err) == -1;
 		if (!failed)
 			take_doubts(r, child, &inner);
 	}
@@ -399,7 +465,7 @@ add_child(struct resume *r, const struct history_child *child, const struct hist
 
 /* Children that came to be: a parent may have died before. */
 static int
-add_children(struct resume *r, const struct history_spec *spec, struct error *err)
+add_children(struct resume *r, const struct resume_plan *plan, struct error *err)
 {
 	for (size_t i = 0; i < r->history.child_count; i++) {
 		const struct history_child *child = &r->history.children[i];
@@ -407,59 +473,44 @@ add_children(struct resume *r, const struct history_spec *spec, struct error *er
 		bool there = transcript_begun(path);
 
 		free(path);
-		if (there && add_child(r, child, spec, err) != 0)
+		if (there && add_child(r, child, plan, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-build(struct resume *r, const struct history_spec *spec, const char *run_directory,
+read_again(struct resume *r, const struct resume_plan *plan, struct error *err)
+{
+	if (begin_reading(r, plan, err) != 0 || history_take_file(r->reading, err) != 0)
+		return -1;
+	history_end(r->reading);
+	return 0;
+}
+
+int
+resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err)
 {
 	char *path = run_directory != NULL ? path_join(run_directory, HISTORY_FILE) : NULL;
-	int failed;
+	int failed = 0;
 
 	history_summary_free(&r->history);
-	failed = history_build(path, spec, &r->history, err);
-
+	if (r->reading == NULL || !history_is_of(r->reading))
+		failed = read_again(r, plan, err);
+	if (failed == 0)
+		failed = history_summarize(r->reading, &r->history, err);
+	if (failed == 0 && path != NULL) {
+		failed = history_write(r->reading, path, err);
+		drop_reading(r);
+	}
 	free(path);
-	if (failed != 0 || add_children(r, spec, err) != 0)
+	if (failed != 0 || add_children(r, plan, err) != 0)
 		return -1;
 	for (size_t i = 0; i < r->history.doubt_count; i++)
 		if (r->history.doubts[i].decided == RECALL_UNDECIDED)
 			return 0;
 	return 1;
-}
-
-int
-resume_build(struct resume *r, const char *run_directory, char *const *redo,
-    char *const *skip, struct error *err)
-{
-	const struct history_spec spec = { .mode = RECALL_RESUME,
-		.own = { .path = r->path, .blobs = r->blobs }, .others = r->others,
-		.other_count = r->other_count, .redo = redo, .skip = skip, .prefix = r->prefix,
-		.excused = r->excused };
-
-	return build(r, &spec, run_directory, err);
-}
-
-int
-resume_build_fork(struct resume *r, const char *at, const char *run_directory,
-    char *const *redo, char *const *skip, struct error *err)
-{
-	struct history_source *sources = memory_zero(r->other_count + 1, sizeof *sources);
-	const struct history_spec spec = { .mode = RECALL_RESUME, .others = sources,
-		.other_count = r->other_count + 1, .redo = redo, .skip = skip, .prefix = r->prefix,
-		.excused = r->excused };
-	int status;
-
-	if (r->other_count > 0)
-		memcpy(sources, r->others, r->other_count * sizeof *sources);
-	sources[r->other_count] = (struct history_source){ r->path, r->blobs, at };
-	status = build(r, &spec, run_directory, err);
-	free(sources);
-	return status;
 }
 
 void
@@ -494,5 +545,7 @@ resume_free(struct resume *r)
 	list_free(r->variables);
 	free(r->allow_tools);
 	history_summary_free(&r->history);
+	definition_files_free(&r->files);
+	drop_reading(r);
 	*r = (struct resume){ .path = NULL };
 }

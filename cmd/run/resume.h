@@ -20,6 +20,7 @@
 #include "run/run.h"
 #include "run/storage.h"
 #include "run/workflow.h"
+#include "transcript/definition_file.h"
 
 struct resume {
 	char run_id[ID_SIZE];
@@ -38,12 +39,14 @@ struct resume {
 	char status[16];              /* of its last attempt; "" if that has no end */
 	bool interrupted;             /* that was ended from outside (run.completed) */
 	bool excused;                 /* history_spec.excused */
-	struct history_source *others; /* what it was forked from, oldest first */
+	struct history_source *others; /* what it was forked from, oldest first; room for one more */
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of them, "" */
 	char *forked_at;              /* the PATH that it left out; NULL */
 	struct run_cause cause;       /* of a child: what started it */
 	char *prefix;                 /* history_spec.prefix; NULL */
+	struct definition_files files; /* that its record names */
+	struct history_reading *reading; /* its recorded calls; NULL: not read */
 	struct history_summary history;
 };
 
@@ -59,18 +62,24 @@ int resume_check_ended(const struct resume *r, const struct storage *s, struct e
 /* And one of which a process lives. Once more when the run was taken over: another
  * resume may have come and died in between. */
 int resume_check_dead(const struct resume *r, struct error *err);
-/* Checks the whole record. What a crash left at its end is moved away if `repaired` is
- * given, which is told; everything else is ERROR_SCHEMA, and nothing is touched. */
-int resume_check_record(const struct resume *r, void (*repaired)(const char *text),
-    struct error *err);
+/* What is to become of the run. */
+struct resume_plan {
+	bool forks;                   /* a fork of it; else its next attempt */
+	const char *at;               /* that the fork leaves out; NULL: nothing */
+	char *const *redo, *const *skip; /* PATHs; end with NULL; may be NULL */
+};
 
-/* Makes the history for the run's next attempt (with the doubts of its child runs), or for
- * a fork that leaves out what `at` names, in the run directory (NULL: none is made); fills
- * history. 1: every doubt is decided; 0: not. */
-int resume_build(struct resume *r, const char *run_directory, char *const *redo,
-    char *const *skip, struct error *err);
-int resume_build_fork(struct resume *r, const char *at, const char *run_directory,
-    char *const *redo, char *const *skip, struct error *err);
+/* Checks the whole record, and reads on the way what resume_build() needs of it, and files.
+ * What a crash left at its end is moved away if `repaired` is given, which is told; everything
+ * else is ERROR_SCHEMA, and nothing is touched. What the plan points at is to live as long. */
+int resume_check_record(struct resume *r, const struct resume_plan *plan,
+    void (*repaired)(const char *text), struct error *err);
+
+/* Makes the history (with the doubts of its child runs) in the run directory (NULL: none is
+ * made); fills history. 1: every doubt is decided; 0: not. The record is read once more only if
+ * it has changed since. */
+int resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
+    struct error *err);
 /* What is asked about a doubt, in one line. */
 void resume_question(const struct history_doubt *doubt, struct error *question);
 void resume_free(struct resume *r);

@@ -115,11 +115,11 @@ judge(struct conclusion *c, const struct supervision *s, const struct outcome *o
 }
 
 void
-conclusion_draw(struct conclusion *c, const struct supervision *s, const char *transcript,
+conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
     struct outcome *outcome)
 {
 	struct error err = ERROR_INIT;
-	int readable = outcome_read(outcome, transcript, &err);
+	int readable = outcome_read(outcome, run->transcript.path, run->attempt_from, &err);
 
 	*c = (struct conclusion){ "success", STATUS_OK, ERROR_INIT, "" };
 	switch (s->verdict) {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "run/outcome.h"
+#include "run/run.h"
 #include "run/supervise.h"
 
 /* Exit codes of a run beside its workflow's own, STATUS_WORK and STATUS_WAITING. */
@@ -20,8 +21,8 @@ struct conclusion {
 	char step[sizeof ((struct outcome *)0)->first_failed]; /* that failed or waits */
 };
 
-/* Reads the outcome (for the caller to free) from the transcript, after supervise(). */
-void conclusion_draw(struct conclusion *c, const struct supervision *s, const char *transcript,
+/* Reads the outcome (for the caller to free) from the run's transcript, after supervise(). */
+void conclusion_draw(struct conclusion *c, const struct supervision *s, const struct run *run,
     struct outcome *outcome);
 /* AWF's own failure comes before all else. */
 void conclusion_fail(struct conclusion *c, const struct error *error);

@@ -65,6 +65,12 @@ history_take(struct history_reading *r, const char *line, size_t len, int64_t of
 	return recording_take(&r->recording, line, len, offset, err);
 }
 
+int
+history_take_file(struct history_reading *r, struct error *err)
+{
+	return recording_read_source(&r->recording, err);
+}
+
 void
 history_end(struct history_reading *r)
 {
@@ -110,17 +116,6 @@ history_reading_free(struct history_reading *r)
 }
 
 int
-history_read(struct history_reading **reading, const struct history_spec *spec,
-    struct error *err)
-{
-	if (history_begin(reading, spec, err) != 0 ||
-	    recording_read_source(&(*reading)->recording, err) != 0)
-		return -1;
-	history_end(*reading);
-	return 0;
-}
-
-int
 history_build(const char *path, const struct history_spec *spec,
     struct history_summary *summary, struct error *err)
 {
@@ -128,10 +123,17 @@ history_build(const char *path, const struct history_spec *spec,
 	int failed;
 
 	memset(summary, 0, sizeof *summary);
-	failed = history_read(&r, spec, err) != 0 || history_summarize(r, summary, err) != 0 ||
-	    (path != NULL && history_write(r, path, err) != 0);
+	failed = history_begin(&r, spec, err);
+	if (failed == 0)
+		failed = history_take_file(r, err);
+	if (failed == 0) {
+		history_end(r);
+		failed = history_summarize(r, summary, err);
+	}
+	if (failed == 0 && path != NULL)
+		failed = history_write(r, path, err);
 	history_reading_free(r);
-	return failed ? -1 : 0;
+	return failed;
 }
 
 void

@@ -108,11 +108,10 @@ int history_begin(struct history_reading **reading, const struct history_spec *s
     struct error *err);
 int history_take(struct history_reading *r, const char *line, size_t len, int64_t offset,
     struct error *err);
+/* Takes all lines from the file. */
+int history_take_file(struct history_reading *r, struct error *err);
 /* After the last line. */
 void history_end(struct history_reading *r);
-/* These three, with the lines of the last source read from its file. */
-int history_read(struct history_reading **reading, const struct history_spec *spec,
-    struct error *err);
 /* Whether the last source is still as it was read. */
 bool history_is_of(const struct history_reading *r);
 /* ERROR_USAGE for a PATH in redo, skip or left_out that no recorded call has (one inside of a

@@ -153,14 +153,19 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 }
 
 int
-outcome_read(struct outcome *o, const char *path, struct error *err)
+outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err)
 {
 	struct model m;
+	struct reader r;
 	int failed;
 
 	*o = (struct outcome){ .usage = BUFFER_INIT };
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	reader_seek(&r, from);
 	model_begin(&m, MODEL_OPEN);
-	failed = model_read_file(&m, path, err);
+	failed = model_read(&m, &r, err);
+	reader_close(&r);
 	if (failed == 0)
 		outcome_of(o, &m, path);
 	model_free(&m);

@@ -48,9 +48,10 @@ struct outcome {
 	struct buffer usage;               /* JSON object: calls, and token counts summed */
 };
 
-/* Reads the events of the last attempt in the transcript at path: linear in its size,
+/* Reads the events of the last attempt in the transcript at path, from the line on that begins
+ * at byte `from`, which is 0 or not behind that attempt's start: linear in the size of that,
  * with memory for the calls that are open, failed or wait. */
-int outcome_read(struct outcome *o, const char *path, struct error *err);
+int outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err);
 /* The same of a run whose model is at hand, of any level; path is where it was read. */
 void outcome_of(struct outcome *o, const struct model *m, const char *path);
 void outcome_free(struct outcome *o);

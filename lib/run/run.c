@@ -277,6 +277,7 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 	free(links);
 	if (failed == 0) {
 		memcpy(r->started, e.id, sizeof r->started);
+		r->attempt_from = r->transcript.size - (int64_t)line_span(&r->transcript.line).len;
 		clock_parse(e.timestamp, 0, &r->started_wall);
 	}
 	return failed;

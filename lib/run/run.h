@@ -38,6 +38,7 @@ struct run {
 	struct transcript transcript;
 	char started[ID_SIZE];        /* event id of this attempt's run.started;
 	                                 after run_enter(): $AWF_PARENT */
+	int64_t attempt_from;         /* the byte of the transcript that it begins at */
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
-#include "transcript/reader.h"
 
 /* Without ".." that may lead out of where it is put. */
 static char *
@@ -161,23 +160,11 @@ definition_files_begin(struct definition_files *files, struct span payload)
 			definition_files_put(files, &file);
 }
 
-int
-definition_files_load(struct definition_files *files, const char *path, struct error *err)
+void
+definition_files_take(struct definition_files *files, const struct event_view *event)
 {
-	struct event_view event;
-	struct reader reader;
-	const char *line;
-	size_t len;
-	int more;
-
-	if (reader_open(&reader, path, err) != 0)
-		return -1;
-	while ((more = reader_next(&reader, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0 &&
-		    (event.type == EVENT_RUN_STARTED || event_type_starts_call(event.type)))
-			definition_files_add(files, event.payload);
-	reader_close(&reader);
-	return more;
+	if (event->type == EVENT_RUN_STARTED || event_type_starts_call(event->type))
+		definition_files_add(files, event->payload);
 }
 
 void

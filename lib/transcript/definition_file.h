@@ -14,6 +14,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
+#include "transcript/event.h"
 
 #define DEFINITION_FILE_LIMIT ((size_t)256 << 20) /* of any that is kept */
 
@@ -47,8 +48,8 @@ void definition_files_begin(struct definition_files *files, struct span payload)
 /* The one of that path; NULL. */
 const struct definition_file *definition_files_find(const struct definition_files *files,
     const char *path);
-/* All that the transcript at path names. */
-int definition_files_load(struct definition_files *files, const char *path, struct error *err);
+/* Those of an event that names some. */
+void definition_files_take(struct definition_files *files, const struct event_view *event);
 void definition_files_free(struct definition_files *files);
 
 #endif

@@ -468,6 +468,8 @@ pass(struct verify *v, bool alive, struct error *err)
 	memset(v->report, 0, sizeof *v->report);
 	v->report->alive = alive;
 	verify_lines_begin(&v->lines, v->root, v->report);
+	v->lines.take = v->spec->take;
+	v->lines.context = v->spec->context;
 	chain_begin(&v->chain);
 	result = check_and_warn(v, err);
 	verify_lines_free(&v->lines);

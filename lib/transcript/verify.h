@@ -61,6 +61,10 @@ struct verify_report {
 struct verify_spec {
 	/* Told of what is no fault but worth a look; text is one line. */
 	void (*warn)(void *context, int64_t line, const char *text);
+	/* Given each line that was checked by itself, without its LF, and the byte that it begins
+	 * at: whoever reads on need not do so twice. It may begin anew from byte 0, and what it was
+	 * given counts if the report finds no fault. NULL. */
+	void (*take)(void *context, const char *line, size_t len, int64_t at);
 	void *context;
 	bool unknown; /* warn of unknown types and keys too */
 	bool one_thread; /* none is made for the chain */

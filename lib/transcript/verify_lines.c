@@ -560,6 +560,8 @@ verify_lines_check(struct verify_lines *v, const char *lines, size_t len, int64_
 		v->report->lines++;
 		if (!check_line(v))
 			break;
+		if (v->take != NULL)
+			v->take(v->context, v->line.at, v->line.len, v->line_start);
 		line = v->line.at + v->line.len + 1;
 	}
 	if (v->unreadable.code != ERROR_NONE) {

@@ -29,6 +29,8 @@ struct verify_unknown {
 
 struct verify_lines {
 	struct verify_report *report;
+	void (*take)(void *context, const char *line, size_t len, int64_t at); /* verify_spec */
+	void *context;
 	const char *root;            /* of the storage */
 	struct span line;            /* being checked; .at NULL: none */
 	int64_t line_start;          /* its first byte in the file */

@@ -1036,6 +1036,51 @@ test_no_history(void **state)
 	unlink(record_path(HISTORY_FILE));
 }
 
+/* Whoever reads the transcript anyway may give its lines: the same comes of it. */
+static void
+test_given_lines(void **state)
+{
+	const char *path = write_transcript("t.jsonl", RUN_ID,
+	    "R\nS s1 a:0:0\nC c1 a:0:0 result=1\nS s2 b:0:0\n"
+	    "R\nS s3 a:0:0 claims=s1\nC c3 a:0:0 reused=c1\nS s4 b:0:0 claims=s2");
+	const struct history_spec spec = { .own = { .path = path, .blobs = record_directory } };
+	struct buffer built = BUFFER_INIT, given = BUFFER_INIT, text = BUFFER_INIT;
+	struct history_summary summary;
+	struct history_reading *reading;
+	struct error err = ERROR_INIT;
+	char *index = memory_text(record_path(HISTORY_FILE));
+	size_t at = 0;
+
+	(void)state;
+	history_close(open_history(&spec, &summary));
+	history_summary_free(&summary);
+	assert_int_equal(file_load(index, 1 << 20, &built, &err), 0);
+	assert_int_equal(unlink(index), 0);
+	assert_int_equal(file_load(path, 1 << 20, &text, &err), 0);
+	assert_int_equal(history_begin(&reading, &spec, &err), 0);
+	while (at < text.len) {
+		size_t len = (size_t)((char *)memchr(text.data + at, '\n', text.len - at) - text.data) - at;
+
+		assert_false(history_is_of(reading)); /* there is more of it */
+		assert_int_equal(history_take(reading, text.data + at, len, (int64_t)at, &err), 0);
+		at += len + 1;
+	}
+	history_end(reading);
+	assert_true(history_is_of(reading));
+	assert_int_equal(history_summarize(reading, &summary, &err), 0);
+	assert_int_equal(summary.calls, 2);
+	assert_int_equal(history_write(reading, index, &err), 0);
+	assert_int_equal(file_load(index, 1 << 20, &given, &err), 0);
+	assert_int_equal(given.len, built.len);
+	assert_memory_equal(given.data, built.data, built.len);
+	history_summary_free(&summary);
+	history_reading_free(reading);
+	free(index);
+	buffer_free(&built);
+	buffer_free(&given);
+	buffer_free(&text);
+}
+
 /* Thousands of calls of one name and input are not looked through each time. */
 static void
 test_many(void **state)
@@ -1086,6 +1131,7 @@ main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_source_checked),
 		cmocka_unit_test(test_no_history),
+		cmocka_unit_test(test_given_lines),
 		cmocka_unit_test(test_many),
 	};
 

@@ -244,7 +244,7 @@ test_rules(void **state)
 		struct error err = ERROR_INIT;
 
 		make_transcript(path, cases[i].script);
-		assert_int_equal(outcome_read(&o, path, &err), 0);
+		assert_int_equal(outcome_read(&o, path, 0, &err), 0);
 		if (o.calls != cases[i].calls || o.failed != cases[i].failed ||
 		    o.waiting != cases[i].waiting || strcmp(o.first_failed, cases[i].first) != 0 ||
 		    o.error.code != cases[i].code)
@@ -281,7 +281,7 @@ memory_needed(const char *path)
 	assert_int_not_equal(pid, -1);
 	if (pid == 0) {
 		getrusage(RUSAGE_SELF, &before);
-		outcome_read(&o, path, NULL);
+		outcome_read(&o, path, 0, NULL);
 		getrusage(RUSAGE_SELF, &after);
 		status = (int)(after.ru_maxrss - before.ru_maxrss) / 64;
 		_exit(status < 255 ? status : 255);
@@ -316,7 +316,7 @@ test_many_calls(void **state)
 	/* Not so much as 100 bytes a call. */
 	assert_in_range(memory_needed(path), 0, MANY / 10);
 #endif
-	assert_int_equal(outcome_read(&o, path, NULL), 0);
+	assert_int_equal(outcome_read(&o, path, 0, NULL), 0);
 	assert_int_equal(o.calls, MANY + 2);
 	assert_int_equal(o.failed, 1);
 	assert_string_equal(o.first_failed, "a:0:20000");
@@ -331,7 +331,7 @@ test_message_of_the_first_failure(void **state)
 
 	(void)state;
 	make_transcript(path, "R <a:0:0 >a:0:0=waiting <b:0:0 >b:0:0=auth <c:0:0 >c:0:0=network");
-	assert_int_equal(outcome_read(&o, path, NULL), 0);
+	assert_int_equal(outcome_read(&o, path, 0, NULL), 0);
 	assert_string_equal(o.error.message, "b:0:0: auth");
 	assert_string_equal(o.first_waiting, "a:0:0");
 	outcome_free(&o);
@@ -357,7 +357,7 @@ test_a_later_success_is_named(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		make_transcript(path, cases[i].script);
-		assert_int_equal(outcome_read(&o, path, NULL), 0);
+		assert_int_equal(outcome_read(&o, path, 0, NULL), 0);
 		assert_string_equal(o.repeated_by, cases[i].repeated_by);
 		outcome_free(&o);
 	}
@@ -382,7 +382,7 @@ test_usage_is_summed(void **state)
 	    "{\"usage\":{\"input_tokens\":5,\"cache_read_tokens\":0}}");
 	record_put(path, out.data, out.len);
 	buffer_free(&out);
-	assert_int_equal(outcome_read(&o, path, NULL), 0);
+	assert_int_equal(outcome_read(&o, path, 0, NULL), 0);
 	usage = span_of(o.usage.data, o.usage.len);
 	assert_true(span_integer(span_member(usage, "input_tokens"), &tokens));
 	assert_int_equal(tokens, 15);
@@ -410,7 +410,7 @@ test_lines_that_are_no_events_are_passed_over(void **state)
 
 	(void)state;
 	record_put(path, lines, sizeof lines - 1);
-	assert_int_equal(outcome_read(&o, path, NULL), 0);
+	assert_int_equal(outcome_read(&o, path, 0, NULL), 0);
 	assert_int_equal(o.calls, 0);
 	assert_int_equal(o.failed, 0);
 	outcome_free(&o);
@@ -423,7 +423,7 @@ test_missing_file(void **state)
 	struct outcome o;
 
 	(void)state;
-	assert_int_equal(outcome_read(&o, record_path("missing"), &err), -1);
+	assert_int_equal(outcome_read(&o, record_path("missing"), 0, &err), -1);
 	assert_int_equal(err.code, ERROR_SYSTEM);
 	outcome_free(&o);
 }

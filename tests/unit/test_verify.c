@@ -257,6 +257,44 @@ test_whole(void **state)
 	buffer_free(&text);
 }
 
+static void
+add_line(void *context, const char *line, size_t len, int64_t at)
+{
+	struct buffer *lines = context;
+
+	assert_int_equal(at, lines->len);
+	buffer_append(lines, line, len);
+	buffer_byte(lines, '\n');
+}
+
+/* Who wants the lines is given each that is right by itself, once. */
+static void
+test_lines_taken(void **state)
+{
+	struct buffer text = BUFFER_INIT, lines = BUFFER_INIT;
+	const struct verify_spec spec = { .take = add_line, .context = &lines };
+	struct verify_report report;
+	struct error err = ERROR_INIT;
+	size_t kept;
+
+	(void)state;
+	make_transcript(&text, LINES, NULL);
+	put(path, text.data, text.len);
+	assert_int_equal(verify_transcript(path, &spec, &report, &err), 0);
+	assert_int_equal(lines.len, text.len);
+	assert_memory_equal(lines.data, text.data, text.len);
+	buffer_clear(&lines);
+	for (kept = text.len - 1; text.data[kept - 1] != '\n'; kept--)
+		;
+	text.data[kept] = '['; /* the last line */
+	put(path, text.data, text.len);
+	assert_int_equal(verify_transcript(path, &spec, &report, &err), 0);
+	assert_true(report.faulty);
+	assert_int_equal(lines.len, kept);
+	buffer_free(&lines);
+	buffer_free(&text);
+}
+
 /* Each change keeps the chain, so that the fault is the change itself. */
 static const struct {
 	struct change change;
@@ -913,6 +951,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_lines_taken),
 		cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_edges_of_lines),
 		cmocka_unit_test(test_chain),

@@ -220,7 +220,7 @@ note_anew(struct history *h, const unsigned char *key, const struct recall_query
 {
 	size_t first = history_bound(h, key, NULL);
 
-	if (!history_same_key(h, first, key))
+	if (h->records == NULL || !history_same_key(h, first, key))
 		return;
 	atomic_fetch_add(&h->records[first].anew, 1);
 	if (h->records[first].definition != index_definition(query->definition_sha256))

@@ -6,7 +6,6 @@
  */
 #include "ctl/cancel.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "proc/wait.h"
 #include "run/cancelled.h"
 #include "run/decision.h"
@@ -125,15 +125,14 @@ signal_process(int fd, pid_t pid)
 static int
 wait_for_end(const struct storage *s, const char *run_id, pid_t pid, int fd)
 {
-	int64_t end = clock_monotonic() + CANCEL_MS, left;
-	struct pollfd wait = { fd, POLLIN, 0 };
+	int64_t end = clock_monotonic() + CANCEL_MS, now;
 	pid_t owner;
 
 	while (find_owner(s, run_id, &owner) && owner == pid) {
-		left = end - clock_monotonic();
-		if (left <= 0)
+		now = clock_monotonic();
+		if (now >= end)
 			return -1;
-		poll(&wait, 1, fd >= 0 || left < LOOK_OFTEN_MS ? (int)left : LOOK_OFTEN_MS);
+		poll_one(fd, POLLIN, fd >= 0 || end < now + LOOK_OFTEN_MS ? end : now + LOOK_OFTEN_MS);
 	}
 	return 0;
 }

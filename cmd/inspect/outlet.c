@@ -8,13 +8,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/polling.h"
 #include "base/terminal.h"
 
 #define FLUSH_ABOVE ((size_t)256 << 10)
@@ -57,19 +57,11 @@ given(struct outlet *o, size_t len)
 	}
 }
 
-static bool
-writable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	return poll(&p, 1, 0) == 1;
-}
-
 /* Writes what can be written without waiting. */
 static int
 give_some(struct outlet *o)
 {
-	while (!outlet_empty(o) && writable(o->fd)) {
+	while (!outlet_empty(o) && poll_now(o->fd, POLLOUT) != 0) {
 		size_t len = o->pending.len - o->sent;
 		ssize_t n = write(o->fd, o->pending.data + o->sent,
 		    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);

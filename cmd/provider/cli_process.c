@@ -4,13 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "cli_start.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
@@ -169,41 +169,22 @@ look(struct running *s)
 		s->watches = false;
 }
 
-static void
-set_poll(const struct running *s, struct pollfd fds[FDS])
-{
-	fds[CLI_IN] = (struct pollfd){ s->in, POLLOUT, 0 };
-	fds[CLI_OUT] = (struct pollfd){ s->out, POLLIN, 0 };
-	fds[CLI_ERR] = (struct pollfd){ s->err, POLLIN, 0 };
-	fds[CLI_EXIT] = (struct pollfd){ s->guardian.report, POLLIN, 0 };
-	fds[OUR_IN] = (struct pollfd){ s->watches ? STDIN_FILENO : -1, POLLIN, 0 };
-	fds[OUR_OUT] = (struct pollfd){ STDOUT_FILENO, 0, 0 };
-}
-
-/* How long to wait; -1: for ever. */
-static int
-patience(struct running *s)
-{
-	struct cli_run *r = s->run;
-	int64_t left;
-
-	if (s->deadline == 0 && (r->failed || r->message.ended))
-		s->deadline = clock_monotonic() + (r->hopeless ? 0 : CLI_END_MS);
-	if (s->deadline == 0)
-		return -1;
-	left = s->deadline - clock_monotonic();
-	return left < 0 ? 0 : (int)left;
-}
-
 /* Whether to go on waiting. */
 static bool
 serve(struct running *s)
 {
-	struct pollfd fds[FDS];
-	int wait_ms = patience(s);
+	struct pollfd fds[FDS] = {
+		[CLI_IN] = { s->in, POLLOUT, 0 },
+		[CLI_OUT] = { s->out, POLLIN, 0 },
+		[CLI_ERR] = { s->err, POLLIN, 0 },
+		[CLI_EXIT] = { s->guardian.report, POLLIN, 0 },
+		[OUR_IN] = { s->watches ? STDIN_FILENO : -1, POLLIN, 0 },
+		[OUR_OUT] = { STDOUT_FILENO, 0, 0 },
+	};
 
-	set_poll(s, fds);
-	if (poll(fds, FDS, wait_ms) == -1 && errno != EINTR)
+	if (s->deadline == 0 && (s->run->failed || s->run->message.ended))
+		s->deadline = clock_monotonic() + (s->run->hopeless ? 0 : CLI_END_MS);
+	if (poll_until(fds, FDS, s->deadline) == -1)
 		cli_fail_as(s->run, ERROR_PROVIDER, "unable to wait: %s", strerror(errno));
 	if (fds[CLI_IN].revents != 0)
 		feed(s);

@@ -5,7 +5,6 @@
 #include "run/notify.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/polling.h"
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "run/supervise.h"
@@ -37,14 +37,6 @@ open_text(struct span text, struct error *err)
 	return error_errno(err, ERROR_SYSTEM, NULL, "unable to write to a pipe");
 }
 
-static bool
-reported(const struct guardian *g)
-{
-	struct pollfd fd = { g->report, POLLIN, 0 };
-
-	return poll(&fd, 1, 0) == 1;
-}
-
 /* Until the command has ended, or *err says what ends it. The signal that does, or
  * SIGTERM. */
 static int
@@ -56,7 +48,7 @@ wait_for(struct guardian *g, struct error *err)
 
 	while (g->state == GUARDIAN_RUNNING && (left = deadline - clock_monotonic()) > 0) {
 		number = signals_wait(g->report, (int)left);
-		if (reported(g)) {
+		if (poll_now(g->report, POLLIN) != 0) {
 			guardian_read(g);
 		} else if (number != 0) {
 			error_set(err, ERROR_CANCELLED, NULL, "cancelled by signal %d (%s)", number,

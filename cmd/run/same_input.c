@@ -6,15 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/polling.h"
 #include "run/state.h"
 #include "run/supervise.h"
 
@@ -42,9 +43,7 @@ make_spool(const char *directory, struct error *err)
 static int
 wait_for(int source, struct error *err)
 {
-	struct pollfd fd = { .fd = source, .events = POLLIN };
-
-	while (poll(&fd, 1, LOOK_EVERY_MS) <= 0)
+	while (poll_one(source, POLLIN, clock_monotonic() + LOOK_EVERY_MS) == 0)
 		if (signals_held() != 0)
 			return error_set(err, ERROR_CANCELLED, NULL, "cancelled by signal %d", signals_held());
 	return 0;

@@ -123,7 +123,7 @@ read_answer(const struct question *q, int terminal, struct buffer *line, struct 
 
 	buffer_clear(line);
 	do {
-		if (interrupts_wait(q->interrupts, fds, 2, -1, err) != 0)
+		if (interrupts_wait(q->interrupts, fds, 2, 0, err) != 0)
 			return -1;
 		if (fds[1].revents == 0)
 			continue;

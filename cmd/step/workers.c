@@ -6,7 +6,6 @@
 #include "step/workers.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "proc/descendants.h"
 
 #define DESCRIPTORS_SPARE 64 /* beside those of the workers */
@@ -241,18 +242,11 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 	size_t i;
 	int result = 0;
 
-	for (i = 0; i < w->count; i++) {
-		polls[i].fd = w->list[i].busy ? w->list[i].fd : -1;
-		polls[i].events = POLLIN;
-	}
-	polls[w->count].fd = also_fd;
-	polls[w->count].events = POLLIN;
-	if (poll(polls, w->count + 1, WORKERS_LOOK_MS) == -1) {
-		result = errno == EINTR ? 0 :
-		    error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
-		free(polls);
-		return result;
-	}
+	for (i = 0; i < w->count; i++)
+		polls[i] = (struct pollfd){ w->list[i].busy ? w->list[i].fd : -1, POLLIN, 0 };
+	polls[w->count] = (struct pollfd){ also_fd, POLLIN, 0 };
+	if (poll_until(polls, w->count + 1, clock_monotonic() + WORKERS_LOOK_MS) == -1)
+		result = error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
 	for (i = 0; i < w->count && result == 0; i++)
 		if (polls[i].revents != 0)
 			result = take_answer(w, &w->list[i], err);

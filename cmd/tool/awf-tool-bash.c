@@ -128,17 +128,16 @@ await(struct command *c, int exit_fd, struct error *err)
 {
 	const struct interrupts interrupts = { .signal_number = &signal_number, .downstream = -1 };
 	struct pollfd fds[3] = { { -1, 0, 0 }, { c->output, POLLIN, 0 }, { exit_fd, POLLIN, 0 } };
-	int64_t end = clock_monotonic() + c->timeout_ms, left;
+	int64_t end = clock_monotonic() + c->timeout_ms, now;
 	char text[32];
 
 	while (!wait_child(c->process.pid, 0, &c->wait_status)) {
-		left = end - clock_monotonic();
-		if (left <= 0)
+		now = clock_monotonic();
+		if (now >= end)
 			return error_set(err, ERROR_TIMEOUT, NULL, "timed out after %s",
 			    duration_text(c->timeout_ms, text, sizeof text));
-		if (exit_fd == -1 && left > LOOK_AGAIN_MS)
-			left = LOOK_AGAIN_MS;
-		if (interrupts_wait(&interrupts, fds, 3, left, err) == -1)
+		if (interrupts_wait(&interrupts, fds, 3, exit_fd == -1 && now + LOOK_AGAIN_MS < end ?
+		    now + LOOK_AGAIN_MS : end, err) == -1)
 			return -1;
 		if (fds[1].revents != 0 && collect(c) == -1)
 			fds[1].fd = -1;

@@ -464,13 +464,10 @@ mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
 	int status = 0;
 
 	while (status == 0 && !all_done(requests, count)) {
-		int64_t due = first_due(requests, count, use->deadline);
-		int64_t left = due == 0 ? -1 : due - clock_monotonic();
-
 		for (size_t i = 0; i < count; i++)
 			watch(&requests[i], fds + 1 + SLOTS * i);
 		status = interrupts_wait(use->interrupts, fds, 1 + SLOTS * count,
-		    due != 0 && left < 0 ? 0 : left, err);
+		    first_due(requests, count, use->deadline), err);
 		for (size_t i = 0; i < count && status == 0; i++)
 			serve(&requests[i], fds + 1 + SLOTS * i);
 		expire(requests, count, use->deadline);

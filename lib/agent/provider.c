@@ -579,15 +579,14 @@ exchange_wait(const struct exchange *x, const struct interrupts *interrupts,
     struct pollfd fds[3], struct error *err)
 {
 	const struct process *process = &x->provider->process;
-	int64_t left = -1;
 	char text[32];
 
 	fds[1] = (struct pollfd){ process->out, POLLIN, 0 };
 	fds[2] = (struct pollfd){ x->sent < x->request.len ? process->in : -1, POLLOUT, 0 };
-	if (x->deadline != 0 && (left = x->deadline - clock_monotonic()) <= 0)
+	if (x->deadline != 0 && clock_monotonic() >= x->deadline)
 		return error_set(err, ERROR_TIMEOUT, x->provider->name,
 		    "no answer after %s", duration_text(x->timeout_ms, text, sizeof text));
-	return interrupts_wait(interrupts, fds, 3, left, err);
+	return interrupts_wait(interrupts, fds, 3, x->deadline, err);
 }
 
 static int

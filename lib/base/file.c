@@ -1,5 +1,5 @@
 /*
- * EINTR is tried again, and EAGAIN waited for with poll(2), as another process may have made
+ * EINTR is tried again, and EAGAIN waited for, as another process may have made
  * the descriptor non-blocking.
  *
  * A replacement is written to a file without a name (O_TMPFILE), of which nothing stays when
@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,9 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
 
@@ -32,22 +33,20 @@
 static bool
 again(int fd, short events)
 {
-	struct pollfd p = {.fd = fd, .events = events};
+	struct pollfd one = { fd, events, 0 };
 
 	if (errno == EINTR)
 		return true;
 	if (errno != EAGAIN && errno != EWOULDBLOCK)
 		return false;
-	return poll(&p, 1, -1) >= 0 || errno == EINTR;
+	return poll_until(&one, 1, 0) >= 0;
 }
 
 /* Whether a stopped writer may go on: somebody reads, if slowly. */
 static bool
 still_taken(int fd)
 {
-	struct pollfd p = {.fd = fd, .events = POLLOUT};
-
-	return poll(&p, 1, STOPPED_MS) == 1;
+	return poll_one(fd, POLLOUT, clock_monotonic() + STOPPED_MS) != 0;
 }
 
 int

@@ -5,12 +5,12 @@
 #include "json/line_input.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/polling.h"
 #include "json/scan.h"
 
 #define INPUT_CHUNK ((size_t)64 << 10)
@@ -32,52 +32,54 @@ next_lf(const struct line_input *s)
 bool
 line_input_waits(struct line_input *s)
 {
-	struct pollfd p = { .fd = s->fd, .events = POLLIN };
-
-	if (s->ended || next_lf(s))
-		return false;
-	return poll(&p, 1, 0) == 0;
+	return !s->ended && !next_lf(s) && poll_now(s->fd, POLLIN) == 0;
 }
 
-static int
-fill(struct line_input *s, struct error *err)
+ssize_t
+line_input_read(struct line_input *s)
 {
 	ssize_t n;
 
-	if (s->bytes.len - s->next > SCAN_LINE_LIMIT)
-		return error_set(err, ERROR_INVALID_INPUT, s->name,
-		    "line %lld is above the limit of %zu bytes", (long long)s->lines + 1,
-		    SCAN_LINE_LIMIT);
 	buffer_drop(&s->bytes, s->next);
+	s->searched -= s->next;
 	s->next = 0;
-	s->searched = s->bytes.len;
-	do
-		n = read(s->fd, buffer_reserve(&s->bytes, INPUT_CHUNK), INPUT_CHUNK);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return error_errno(err, ERROR_SYSTEM, s->name, "unable to read");
-	s->bytes.len += (size_t)n;
-	s->ended = n == 0;
-	return 0;
+	n = read(s->fd, buffer_reserve(&s->bytes, INPUT_CHUNK), INPUT_CHUNK);
+	if (n > 0)
+		s->bytes.len += (size_t)n;
+	s->ended |= n == 0;
+	return n;
+}
+
+int
+line_input_take(struct line_input *s, const char **line, size_t *len)
+{
+	const char *lf = next_lf(s);
+
+	s->searched = lf ? (size_t)(lf - s->bytes.data) + 1 : s->bytes.len;
+	*len = s->searched - s->next - (lf != NULL);
+	if (*len > SCAN_LINE_LIMIT)
+		return -1;
+	if (!lf)
+		return 0;
+	*line = s->bytes.data + s->next;
+	s->next = s->searched;
+	s->lines++;
+	return 1;
 }
 
 int
 line_input_next(struct line_input *s, const char **line, size_t *len, struct error *err)
 {
-	const char *lf;
+	int taken;
 
-	while (!(lf = next_lf(s))) {
-		if (s->ended)
-			return 0;
-		if (fill(s, err) != 0)
-			return -1;
-	}
-	*line = s->bytes.data + s->next;
-	*len = (size_t)(lf - *line);
-	s->next += *len + 1;
-	s->searched = s->next;
-	s->lines++;
-	return 1;
+	while ((taken = line_input_take(s, line, len)) == 0 && !s->ended)
+		if (line_input_read(s) == -1 && errno != EINTR)
+			return error_errno(err, ERROR_SYSTEM, s->name, "unable to read");
+	if (taken == -1)
+		error_set(err, ERROR_INVALID_INPUT, s->name,
+		    "line %lld is above the limit of %zu bytes", (long long)s->lines + 1,
+		    SCAN_LINE_LIMIT);
+	return taken;
 }
 
 size_t

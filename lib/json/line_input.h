@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -23,12 +24,18 @@ struct line_input {
 };
 
 void line_input_begin(struct line_input *s, int fd, const char *name);
+/* One read(2) of what has come: its result, and errno. */
+ssize_t line_input_read(struct line_input *s);
+/* The next line that has come whole, without its LF: 1, *line and *len are valid until more
+ * is read; 0: none has; -1: it is above 256 MiB. */
+int line_input_take(struct line_input *s, const char **line, size_t *len);
 /* Whether line_input_next() would have to wait for bytes. */
 bool line_input_waits(struct line_input *s);
-/* 1: *line and *len (without LF) are set, valid until the next call; 0: the end;
- * -1: *err, ERROR_INVALID_INPUT for a line above 256 MiB. */
+/* Reads until a line is whole. 1: as line_input_take(); 0: the end; -1: *err,
+ * ERROR_INVALID_INPUT for a line above 256 MiB. */
 int line_input_next(struct line_input *s, const char **line, size_t *len, struct error *err);
-/* Bytes after the last LF, once the end was reached. */
+/* Bytes behind the last line that was taken: once the end was reached, those after the last
+ * LF. */
 size_t line_input_unfinished(const struct line_input *s);
 void line_input_free(struct line_input *s);
 

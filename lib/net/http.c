@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <curl/curl.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "base/version.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
@@ -233,14 +233,11 @@ static bool
 is_cancelled(struct transfer *t)
 {
 	const struct http_request *request = t->request;
-	struct pollfd fds[2] = { { t->watch_fd, POLLIN, 0 }, { request->output_fd, 0, 0 } };
 	enum http_watch decision = HTTP_GO_ON;
 
-	if (poll(fds, 2, 0) <= 0)
-		return false;
-	if (fds[1].revents != 0)
+	if (poll_now(request->output_fd, 0) != 0)
 		return true;
-	if (fds[0].revents != 0)
+	if (poll_now(t->watch_fd, POLLIN) != 0)
 		decision = request->look(request->context);
 	if (decision == HTTP_UNWATCH)
 		t->watch_fd = -1;

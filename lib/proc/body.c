@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "proc/ending.h"
@@ -192,20 +193,21 @@ body_collect(const struct bodies *all, struct body *b)
 static void
 body_pass(struct body *b)
 {
-	struct pollfd ours = { STDERR_FILENO, POLLOUT, 0 };
 	size_t passed = 0;
 	ssize_t n = 0;
+	short ready = 0;
 
 	/* POLLOUT promises room for PIPE_BUF bytes in a pipe. */
-	while (passed < b->passing.len && n != -1 && poll(&ours, 1, 0) == 1) {
+	while (passed < b->passing.len && n != -1 &&
+	    (ready = poll_now(STDERR_FILENO, POLLOUT)) != 0) {
 		size_t left = b->passing.len - passed;
 
-		n = (ours.revents & POLLOUT) == 0 ? -1 :
+		n = (ready & POLLOUT) == 0 ? -1 :
 		    write(STDERR_FILENO, b->passing.data + passed,
 		    left < PIPE_BUF ? left : PIPE_BUF);
 		passed += n > 0 ? (size_t)n : 0;
 	}
-	if (n == -1 && ((ours.revents & POLLOUT) == 0 || (errno != EAGAIN && errno != EINTR))) {
+	if (n == -1 && ((ready & POLLOUT) == 0 || (errno != EAGAIN && errno != EINTR))) {
 		b->quiet = true; /* nobody is there to read it */
 		passed = b->passing.len;
 	}
@@ -398,28 +400,26 @@ body_serve(const struct bodies *all, struct body *b, const struct pollfd fds[SLO
 		body_expire(all, b);
 }
 
-/* How long poll() may wait before b needs a look; -1: for ever. */
+/* When it needs a look though no descriptor tells; 0: never. */
 static int64_t
-body_patience(const struct body *b)
+body_due(const struct body *b)
 {
-	int64_t left = -1;
+	int64_t soon = clock_monotonic() + LOOK_AGAIN;
 
-	if (b->deadline != 0) {
-		left = b->deadline - clock_monotonic();
-		left = left < 0 ? 0 : left;
-	}
 	if (b->stage == BODY_RUNNING && (b->process.out != -1 || b->process.err != -1 ||
 	    b->exit_fd != -1))
-		return left;
-	return left == -1 || left > LOOK_AGAIN ? LOOK_AGAIN : left;
+		return b->deadline;
+	return b->deadline == 0 || b->deadline > soon ? soon : b->deadline;
 }
 
-/* Fills all->fds. How long poll() may wait, or -2 if no body runs any more. */
-static int64_t
-bodies_poll(const struct bodies *all)
+/* Fills all->fds, and *deadline of the wait for them. Whether any body still runs. */
+static bool
+bodies_poll(const struct bodies *all, int64_t *deadline)
 {
-	int64_t timeout = -2, patience;
+	bool running = false;
+	int64_t due;
 
+	*deadline = 0;
 	for (size_t i = 0; i < all->count; i++) {
 		struct pollfd *fds = all->fds + 1 + i * SLOTS;
 
@@ -427,12 +427,13 @@ bodies_poll(const struct bodies *all)
 			fds[slot] = (struct pollfd){ -1, 0, 0 };
 		if (all->list[i].stage == BODY_ENDED)
 			continue;
+		running = true;
 		body_poll(&all->list[i], fds);
-		patience = body_patience(&all->list[i]);
-		if (timeout < 0 || (patience >= 0 && patience < timeout))
-			timeout = patience;
+		due = body_due(&all->list[i]);
+		if (due != 0 && (*deadline == 0 || due < *deadline))
+			*deadline = due;
 	}
-	return timeout;
+	return running;
 }
 
 /* -1: the machine failed; all have ended then, too. */
@@ -440,11 +441,11 @@ static int
 bodies_serve(struct bodies *all, struct error *err)
 {
 	struct error why;
-	int64_t timeout;
+	int64_t deadline;
 	int status = 0;
 
-	while ((timeout = bodies_poll(all)) != -2) {
-		if (interrupts_wait(all->interrupts, all->fds, all->count * SLOTS + 1, timeout,
+	while (bodies_poll(all, &deadline)) {
+		if (interrupts_wait(all->interrupts, all->fds, all->count * SLOTS + 1, deadline,
 		    &why) == -1) {
 			if (why.code == ERROR_SYSTEM) {
 				*err = why;

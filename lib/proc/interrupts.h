@@ -21,12 +21,12 @@ struct interrupts {
  * downstream_closed and returns true. interrupts may be NULL. */
 bool interrupted(const struct interrupts *interrupts, struct error *err);
 
-/* Waits as poll() for fds[1] to fds[count - 1], at most timeout_ms (-1: for ever);
+/* Waits as poll_until() for fds[1] to fds[count - 1], at most until deadline (0: for ever);
  * fds[0] is its own. A signal that comes just before the wait ends it too. 0, with
  * the revents filled; -1: interrupted, or poll() failed (ERROR_SYSTEM).
  * interrupts may be NULL. */
 int interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t count,
-    int64_t timeout_ms, struct error *err);
+    int64_t deadline, struct error *err);
 
 /* Sleeps; -1: interrupted. */
 int interrupts_sleep(const struct interrupts *interrupts, int64_t ms, struct error *err);

@@ -4,8 +4,6 @@
  */
 #include "proc/wait.h"
 
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "proc/orphans.h"
 
 enum { LOOK_AGAIN = 10 }; /* ms, where there is no descriptor to wait for */
@@ -31,21 +30,26 @@ wait_descriptor(pid_t pid)
 bool
 wait_child(pid_t pid, int64_t timeout_ms, int *wait_status)
 {
-	int64_t end = clock_monotonic() + timeout_ms, left;
-	struct pollfd fd = { -1, POLLIN, 0 };
+	int64_t end = clock_monotonic() + timeout_ms, now;
+	int fd = -1;
 	bool ended;
 
 	while (!(ended = waitpid(pid, wait_status, WNOHANG) != 0) &&
-	    (left = end - clock_monotonic()) > 0) {
-		if (fd.fd == -1)
-			fd.fd = wait_descriptor(pid);
-		if (fd.fd == -1 && left > LOOK_AGAIN)
-			left = LOOK_AGAIN;
-		poll(&fd, 1, left > INT_MAX ? INT_MAX : (int)left);
+	    (now = clock_monotonic()) < end) {
+		if (fd == -1)
+			fd = wait_descriptor(pid);
+		poll_one(fd, POLLIN, fd == -1 && now + LOOK_AGAIN < end ? now + LOOK_AGAIN : end);
 	}
-	if (fd.fd != -1)
-		close(fd.fd);
+	if (fd != -1)
+		close(fd);
 	return ended;
+}
+
+void
+wait_killed(pid_t pid, int *wait_status)
+{
+	tree_signal(pid, SIGKILL);
+	wait_child(pid, GRACE_MS, wait_status);
 }
 
 void
@@ -54,6 +58,5 @@ wait_end(pid_t pid, int *wait_status)
 	tree_signal(pid, SIGTERM);
 	if (wait_child(pid, GRACE_MS, wait_status))
 		return;
-	tree_signal(pid, SIGKILL);
-	wait_child(pid, GRACE_MS, wait_status);
+	wait_killed(pid, wait_status);
 }

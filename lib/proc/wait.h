@@ -17,5 +17,7 @@ bool wait_child(pid_t pid, int64_t timeout_ms, int *wait_status);
 /* Ends a child that should have ended by itself: SIGTERM to it and all its
  * descendants, SIGKILL five seconds later. */
 void wait_end(pid_t pid, int *wait_status);
+/* Likewise with SIGKILL at once. */
+void wait_killed(pid_t pid, int *wait_status);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/polling.h"
 
 #define PAGE 4096
 #define COPY_SIZE ((size_t)256 << 10)
@@ -485,10 +486,8 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 static void
 look_for_end(struct input *in)
 {
-	struct pollfd fd = { in->source, POLLIN, 0 };
-
-	if (in->source >= 0 && in->compared == in->known && poll(&fd, 1, 0) == 1 &&
-	    (fd.revents & (POLLIN | POLLHUP)) == POLLHUP)
+	if (in->source >= 0 && in->compared == in->known &&
+	    (poll_now(in->source, POLLIN) & (POLLIN | POLLHUP)) == POLLHUP)
 		in->complete = source_whole(in);
 }
 

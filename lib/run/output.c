@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
+#include "base/polling.h"
 #include "run/state.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -58,8 +60,9 @@ wants_more(const struct output *o)
 }
 
 nfds_t
-output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int *timeout_ms)
+output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int64_t *deadline)
 {
+	int64_t soon = clock_monotonic() + LOCK_AGAIN_MS;
 	bool ready = o->sent < o->ready;
 
 	if (o->closed || (o->source < 0 && !ready))
@@ -68,8 +71,8 @@ output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int *timeou
 	fds[1] = (struct pollfd){ wants_more(o) ? o->source : -1, POLLIN, 0 };
 	if (ready && o->lockable && !o->locked) {
 		fds[0].events = 0;
-		if (*timeout_ms < 0 || *timeout_ms > LOCK_AGAIN_MS)
-			*timeout_ms = LOCK_AGAIN_MS;
+		if (*deadline == 0 || *deadline > soon)
+			*deadline = soon;
 	}
 	return OUTPUT_POLLS;
 }
@@ -193,14 +196,6 @@ give(struct output *o, struct error *err)
 	return 0;
 }
 
-static bool
-writable(const struct output *o)
-{
-	struct pollfd fd = { .fd = o->sink, .events = POLLOUT };
-
-	return poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0;
-}
-
 int
 output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct error *err)
 {
@@ -212,7 +207,7 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 	}
 	if (fds[1].revents != 0 && take(o, err) == -1)
 		return -1;
-	while (o->sent < o->ready && lock(o) && writable(o))
+	while (o->sent < o->ready && lock(o) && (poll_now(o->sink, POLLOUT) & POLLOUT) != 0)
 		if (give(o, err) != 0)
 			return -1;
 	return 0;

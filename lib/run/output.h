@@ -47,9 +47,9 @@ int output_open(struct output *o, int sink, struct error *err);
 /* The workflow has its end: closes ours of it. */
 void output_started(struct output *o);
 
-/* Relaying: fill fds, poll them with others for at most *timeout_ms (which is lowered if
- * need be; -1: no limit), step. -1: writing failed, and not because nobody reads. */
-nfds_t output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int *timeout_ms);
+/* Relaying: fill fds, poll them with others until *deadline (which is put earlier if need
+ * be; 0: none), step. -1: writing failed, and not because nobody reads. */
+nfds_t output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int64_t *deadline);
 int output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct error *err);
 /* The workflow and all it started have ended: what is in the pipe is taken. From then on
  * output_busy() tells whether something is still to be written. */

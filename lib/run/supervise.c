@@ -5,12 +5,10 @@
  * add to any more. Outside of the loop signals are blocked, and those that are pending are
  * looked at where they count.
  */
-#define _GNU_SOURCE /* ppoll() */
 #include "run/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "proc/descendants.h"
 #include "proc/ending.h"
 #include "proc/guardian.h"
@@ -103,7 +102,6 @@ wake_up(int number)
 int
 signals_wait(int fd, int timeout_ms)
 {
-	const struct timespec timeout = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 	struct sigaction action = { .sa_handler = wake_up }, before[CAUGHT];
 	struct pollfd watched = { .fd = fd, .events = POLLIN };
 	sigset_t mask;
@@ -117,7 +115,7 @@ signals_wait(int fd, int timeout_ms)
 			sigaction(caught[i], &action, NULL);
 	}
 	woken_by = 0;
-	ppoll(&watched, 1, &timeout, &mask);
+	poll_unblocked(&watched, 1, clock_monotonic() + timeout_ms, &mask);
 	for (size_t i = 0; i < CAUGHT; i++)
 		sigaction(caught[i], &before[i], NULL);
 	if (woken_by != 0)
@@ -260,23 +258,17 @@ look_at_clock(struct watcher *w)
 	finish(w, VERDICT_TIMEOUT);
 }
 
-static int
-wait_time(const struct watcher *w)
+/* When it looks again whatever comes; 0: never. */
+static int64_t
+next_look(const struct watcher *w)
 {
-	int64_t left;
-
-	if (w->guardian.state == GUARDIAN_ENDED)
-		return LOOK_EVERY_MS;
-	if (w->deadline == 0)
-		return -1;
-	left = w->deadline - clock_monotonic();
-	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
+	return w->guardian.state == GUARDIAN_ENDED ? clock_monotonic() + LOOK_EVERY_MS : w->deadline;
 }
 
 static nfds_t
-poll_output(const struct watcher *w, struct pollfd fds[OUTPUT_POLLS], int *timeout_ms)
+poll_output(const struct watcher *w, struct pollfd fds[OUTPUT_POLLS], int64_t *deadline)
 {
-	return w->s->output != NULL ? output_poll(w->s->output, fds, timeout_ms) : 0;
+	return w->s->output != NULL ? output_poll(w->s->output, fds, deadline) : 0;
 }
 
 static void
@@ -292,12 +284,11 @@ wait_once(struct watcher *w)
 	struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS] = {
 		{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
 	};
-	int timeout = wait_time(w);
+	int64_t deadline = next_look(w);
 	nfds_t in = input_poll(w->s->input, fds + 2);
-	nfds_t out = poll_output(w, fds + 2 + in, &timeout);
+	nfds_t out = poll_output(w, fds + 2 + in, &deadline);
 
-	if (poll(fds, 2 + in + out, timeout) < 0)
-		return;
+	poll_until(fds, 2 + in + out, deadline);
 	/* One that came while it waited may be there though poll() did not see it yet: it meant
 	 * the workflow, if that has ended since. */
 	take_signal(w);
@@ -321,11 +312,10 @@ flush_output(struct watcher *w)
 	w->done = w->s->verdict != VERDICT_ENDED;
 	while (!w->done && output_busy(w->s->output)) {
 		struct pollfd fds[1 + OUTPUT_POLLS] = { { signal_pipe[0], POLLIN, 0 } };
-		int timeout = wait_time(w);
-		nfds_t out = poll_output(w, fds + 1, &timeout);
+		int64_t deadline = next_look(w);
+		nfds_t out = poll_output(w, fds + 1, &deadline);
 
-		if (poll(fds, 1 + out, timeout) < 0)
-			continue;
+		poll_until(fds, 1 + out, deadline);
 		if (fds[0].revents != 0)
 			take_signal(w);
 		if (!w->done)

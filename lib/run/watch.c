@@ -5,9 +5,11 @@
 #include "run/watch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/polling.h"
 
 #define WATCH_NAP 10 /* ms between looks where nothing reports changes */
 
@@ -87,7 +89,7 @@ watch_wait(struct watch *w, int also_fd, int milliseconds)
 
 	if (w->fd == -1 && (milliseconds < 0 || milliseconds > WATCH_NAP))
 		milliseconds = WATCH_NAP;
-	poll(fds, 2, milliseconds);
+	poll_until(fds, 2, milliseconds < 0 ? 0 : clock_monotonic() + milliseconds);
 }
 
 void

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/polling.h"
 #include "run/output.h"
 
 static int
@@ -25,21 +27,22 @@ test_reader_goes(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(sinks); i++) {
 		struct pollfd fds[OUTPUT_POLLS];
-		int ends[2], timeout = 1000;
+		int64_t deadline = clock_monotonic() + 1000;
+		int ends[2];
 		struct output o;
 		nfds_t count;
 
 		assert_int_equal(sinks[i].make(ends), 0);
 		assert_int_equal(output_open(&o, ends[1], NULL), 0);
-		count = output_poll(&o, fds, &timeout);
-		assert_int_equal(poll(fds, count, 0), 0);
+		count = output_poll(&o, fds, &deadline);
+		assert_int_equal(poll_until(fds, count, clock_monotonic()), 0);
 		close(ends[0]);
-		assert_int_equal(poll(fds, count, timeout), 1);
+		assert_int_equal(poll_until(fds, count, deadline), 1);
 		assert_int_equal(output_step(&o, fds, count, NULL), 0);
 		if (!o.closed)
 			print_error("%s\n", sinks[i].name);
 		assert_true(o.closed);
-		assert_int_equal(output_poll(&o, fds, &timeout), 0);
+		assert_int_equal(output_poll(&o, fds, &deadline), 0);
 		output_close(&o);
 		close(ends[1]);
 	}

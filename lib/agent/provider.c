@@ -1,17 +1,13 @@
 /*
- * One exchange at a time: the request is written and the answer read in one poll loop, as a
- * provider may answer before it has read all. Lines are told apart by id; what is still said
- * of a request that was cancelled is passed over. A provider that breaks the protocol, or
- * cannot be told to leave off, is ended, and the next request starts another.
+ * One exchange at a time with a line peer (proc/peer.h). Lines are told apart by id; what is
+ * still said of a request that was cancelled is passed over. A provider that breaks the
+ * protocol, or cannot be told to leave off, is ended, and the next request starts another.
  */
 #include "agent/provider.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/known_end.h"
 #include "base/clock.h"
@@ -20,12 +16,8 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "proc/descendants.h"
 #include "proc/libexec.h"
-#include "proc/wait.h"
 #include "transcript/form.h"
-
-enum { READ_SIZE = 64 << 10 };
 
 /* No server's wish keeps a call waiting for longer than a week. */
 #define RETRY_AFTER_LIMIT_MS (7LL * 24 * 3600 * 1000)
@@ -242,25 +234,18 @@ provider_spawn(struct provider *p, struct error *err)
 {
 	struct environment environment;
 	char *argv[2] = { provider_find(p->name, err), NULL };
-	struct process_spec spec = { .argv = argv, .in = PROCESS_PIPE, .out = PROCESS_PIPE,
-	    .err = PROCESS_INHERIT };
+	struct process_spec spec = { .argv = argv, .err = PROCESS_INHERIT };
 	int status;
 
 	if (argv[0] == NULL)
 		return -1;
 	provider_environment(p->keys, &environment);
 	spec.environment = environment.list;
-	status = process_start(&p->process, &spec, NULL, err);
+	status = peer_start(&p->peer, &spec, err);
 	environment_free(&environment);
 	free(argv[0]);
-	p->process.name = p->name;
-	if (status == -1) {
-		p->process.pid = 0;
-		if (err->code == ERROR_EXIT_STATUS)
-			err->code = ERROR_PROVIDER;
-	}
-	if (status == 0)
-		descendants_keep(p->process.pid);
+	if (status == -1 && err->code == ERROR_EXIT_STATUS)
+		err->code = ERROR_PROVIDER;
 	return status;
 }
 
@@ -268,40 +253,20 @@ void
 provider_begin(struct provider *p, const char *name, const struct keys *keys)
 {
 	*p = (struct provider){ .name = memory_text(name), .keys = keys, .next_id = 1,
-	    .process = { .in = -1, .out = -1, .err = -1 } };
+	    .peer = { .end_ms = PROVIDER_END_MS, .ends_unheard = true } };
 }
 
 int
 provider_start(struct provider *p, struct error *err)
 {
-	return p->process.pid != 0 ? 0 : provider_spawn(p, err);
-}
-
-/* Closes the pipes, waits. The wait status; -1 if it could not be had. */
-static int
-provider_end(struct provider *p)
-{
-	int wait_status = -1;
-
-	if (p->process.pid == 0)
-		return -1;
-	if (p->process.in != -1)
-		close(p->process.in);
-	/* It may be writing an answer that nobody waits for any more. */
-	close(p->process.out);
-	if (!wait_child(p->process.pid, PROVIDER_END_MS, &wait_status))
-		wait_end(p->process.pid, &wait_status);
-	descendants_release(p->process.pid);
-	p->process = (struct process){ 0, -1, -1, -1, p->name };
-	buffer_clear(&p->answers);
-	return wait_status;
+	return p->peer.process.pid != 0 ? 0 : provider_spawn(p, err);
 }
 
 void
 provider_stop(struct provider *p)
 {
-	provider_end(p);
-	buffer_free(&p->answers);
+	peer_end(&p->peer);
+	peer_free(&p->peer);
 	free(p->name);
 	p->name = NULL;
 }
@@ -311,9 +276,6 @@ struct exchange {
 	struct provider *provider;
 	const struct provider_callbacks *callbacks;
 	struct answer *answer;
-	struct buffer request;
-	size_t sent;
-	size_t searched;      /* bytes of provider->answers without a LF */
 	long long id;
 	int64_t deadline;     /* 0: none */
 	int64_t timeout_ms;
@@ -325,7 +287,7 @@ struct exchange {
 static int
 exchange_broken(struct exchange *x, struct error *err, const char *what)
 {
-	provider_end(x->provider);
+	peer_end(&x->provider->peer);
 	return error_set(err, ERROR_PROVIDER, x->provider->name,
 	    "the provider broke the protocol: %s", what);
 }
@@ -335,15 +297,13 @@ exchange_broken(struct exchange *x, struct error *err, const char *what)
 static void
 exchange_cancel(struct exchange *x)
 {
-	struct buffer line = BUFFER_INIT;
+	struct peer *peer = &x->provider->peer;
+	bool whole = peer_unsent(peer) == 0;
 
-	if (x->provider->process.pid == 0)
-		return;
-	buffer_format(&line, "{\"cancel\":%lld}\n", x->id);
-	if (x->sent < x->request.len || x->provider->process.in == -1 ||
-	    write(x->provider->process.in, line.data, line.len) != (ssize_t)line.len)
-		provider_end(x->provider);
-	buffer_free(&line);
+	if (whole)
+		buffer_format(&peer->outgoing, "{\"cancel\":%lld}\n", x->id);
+	if (!whole || peer_send(peer) == -1 || peer_unsent(peer) > 0)
+		peer_end(peer);
 }
 
 static int
@@ -370,7 +330,7 @@ exchange_event(struct exchange *x, struct span line, struct error *err)
 	    x->callbacks->event(x->callbacks->context, line, err) == 0)
 		return 0;
 	if (err->code == ERROR_PROVIDER)
-		provider_end(x->provider); /* as in exchange_broken() */
+		peer_end(&x->provider->peer); /* as in exchange_broken() */
 	else
 		exchange_cancel(x);
 	return -1;
@@ -500,57 +460,12 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 	return 0;
 }
 
-/* Takes the whole lines that have come, up to the answer. */
-static int
-exchange_lines(struct exchange *x, struct error *err)
-{
-	struct buffer *answers = &x->provider->answers;
-	size_t taken = 0;
-	int status = 0;
-	char *lf;
-
-	while (status == 0 && !x->answered && answers->len > x->searched &&
-	    (lf = memchr(answers->data + x->searched, '\n', answers->len - x->searched)) != NULL) {
-		char *line = answers->data + taken;
-
-		taken = x->searched = (size_t)(lf - answers->data) + 1;
-		if (lf != line)
-			status = exchange_line(x, span_of(line, (size_t)(lf - line)), err);
-	}
-	/* A provider that was ended has taken its bytes along. */
-	buffer_drop(answers, taken < answers->len ? taken : answers->len);
-	x->searched = answers->len;
-	if (status == 0 && !x->answered && answers->len > SCAN_LINE_LIMIT)
-		return exchange_broken(x, err, "a line above 256 MiB");
-	return status;
-}
-
-static void
-exchange_send(struct exchange *x)
-{
-	struct process *process = &x->provider->process;
-	ssize_t n = 0;
-
-	while (x->sent < x->request.len) {
-		n = write(process->in, x->request.data + x->sent, x->request.len - x->sent);
-		if (n == -1)
-			break;
-		x->sent += (size_t)n;
-	}
-	/* Why it reads no more comes out when its stdout ends. */
-	if (n == -1 && errno != EAGAIN && errno != EINTR) {
-		close(process->in);
-		process->in = -1;
-	}
-}
-
 static int
 exchange_died(struct exchange *x, struct error *err)
 {
-	char text[64];
-	int wait_status = provider_end(x->provider);
-
 	enum error_code code = provider_tells_late(x->provider->name) ? ERROR_CUT_OFF : ERROR_PROVIDER;
+	int wait_status = peer_end(&x->provider->peer);
+	char text[64];
 
 	if (wait_status == -1)
 		return error_set(err, code, x->provider->name,
@@ -560,62 +475,38 @@ exchange_died(struct exchange *x, struct error *err)
 	    process_status_text(wait_status, text, sizeof text));
 }
 
-static int
-exchange_receive(struct exchange *x, struct error *err)
-{
-	struct buffer *answers = &x->provider->answers;
-	ssize_t n = read(x->provider->process.out, buffer_reserve(answers, READ_SIZE), READ_SIZE);
-
-	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
-		return exchange_died(x, err);
-	if (n > 0)
-		answers->len += (size_t)n;
-	return exchange_lines(x, err);
-}
-
-/* Waits for what the descriptors allow; the deadline ends it too. */
-static int
-exchange_wait(const struct exchange *x, const struct interrupts *interrupts,
-    struct pollfd fds[3], struct error *err)
-{
-	const struct process *process = &x->provider->process;
-	char text[32];
-
-	fds[1] = (struct pollfd){ process->out, POLLIN, 0 };
-	fds[2] = (struct pollfd){ x->sent < x->request.len ? process->in : -1, POLLOUT, 0 };
-	if (x->deadline != 0 && clock_monotonic() >= x->deadline)
-		return error_set(err, ERROR_TIMEOUT, x->provider->name,
-		    "no answer after %s", duration_text(x->timeout_ms, text, sizeof text));
-	return interrupts_wait(interrupts, fds, 3, x->deadline, err);
-}
-
+/* Until the answer. A provider that reads no more says why by how it ends, or it is late. */
 static int
 exchange_run(struct exchange *x, const struct interrupts *interrupts, struct error *err)
 {
-	struct pollfd fds[3];
+	struct peer *peer = &x->provider->peer;
+	struct span line;
+	char text[32];
+	int taken;
 
-	while (!x->answered) {
-		if (exchange_wait(x, interrupts, fds, err) == -1) {
+	for (;;) {
+		while ((taken = peer_line(peer, &line)) == 1) {
+			if (line.len > 0 && exchange_line(x, line, err) == -1)
+				return -1;
+			if (x->answered)
+				return 0;
+		}
+		if (taken == -1)
+			return exchange_broken(x, err, "a line above 256 MiB");
+		switch (peer_wait(peer, x->deadline, interrupts, err)) {
+		case PEER_SERVED:
+			break;
+		case PEER_GONE:
+			return exchange_died(x, err);
+		case PEER_LATE:
+			exchange_cancel(x);
+			return error_set(err, ERROR_TIMEOUT, x->provider->name, "no answer after %s",
+			    duration_text(x->timeout_ms, text, sizeof text));
+		case PEER_INTERRUPTED:
 			exchange_cancel(x);
 			return -1;
 		}
-		if (fds[2].revents != 0)
-			exchange_send(x);
-		if (fds[1].revents != 0 && exchange_receive(x, err) == -1)
-			return -1;
 	}
-	return 0;
-}
-
-/* What comes before the request is of this exchange, and in no digest of it. */
-static void
-write_request(struct exchange *x, const struct buffer *request)
-{
-	buffer_format(&x->request, "{\"id\":%lld,", x->id);
-	if (x->provider->step != NULL)
-		buffer_format(&x->request, "\"step\":\"%s\",", x->provider->step);
-	buffer_append(&x->request, request->data + 1, request->len - 1);
-	buffer_byte(&x->request, '\n');
 }
 
 int
@@ -626,18 +517,21 @@ provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_m
 	struct exchange x = { .provider = p, .callbacks = callbacks, .answer = answer,
 	    .id = p->next_id++, .timeout_ms = timeout_ms,
 	    .deadline = timeout_ms == 0 ? 0 : clock_monotonic() + timeout_ms };
-	int status;
+	struct buffer *out = &p->peer.outgoing;
 
 	*answer = (struct answer){ .line = BUFFER_INIT };
-	if (p->process.in == -1)
-		provider_end(p);
+	if (p->peer.process.in == -1)
+		peer_end(&p->peer);
 	if (provider_start(p, err) == -1)
 		return -1;
-	write_request(&x, request);
-	exchange_send(&x);
-	status = exchange_run(&x, interrupts, err);
-	buffer_free(&x.request);
-	return status;
+	/* What comes before the request is of this exchange, and in no digest of it. */
+	buffer_format(out, "{\"id\":%lld,", x.id);
+	if (p->step != NULL)
+		buffer_format(out, "\"step\":\"%s\",", p->step);
+	buffer_append(out, request->data + 1, request->len - 1);
+	buffer_byte(out, '\n');
+	peer_send(&p->peer);
+	return exchange_run(&x, interrupts, err);
 }
 
 void

@@ -14,14 +14,13 @@
 #include "json/scan.h"
 #include "proc/body.h"
 #include "proc/environment.h"
-#include "proc/process.h"
+#include "proc/peer.h"
 
 struct provider {
 	char *name;
 	const struct keys *keys;  /* of the keys file; the caller's */
 	const char *step;         /* path of the step that asks; NULL: requests do not say */
-	struct process process;   /* pid 0: not running; the next request starts it */
-	struct buffer answers;    /* bytes not yet taken */
+	struct peer peer;         /* that does not run is started by the next request */
 	long next_id;
 };
 

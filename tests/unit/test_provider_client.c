@@ -99,7 +99,7 @@ a_message_comes_back(void **state)
 	script("1", MESSAGE);
 	script("2", "{\"id\": @ID@, \"type\": \"message\", \"blocks\": [ ], \"later\": 1}\n");
 	p = started("scripted");
-	assert_true(descendants_kept(p.process.pid));
+	assert_true(descendants_kept(p.peer.process.pid));
 	assert_int_equal(ask(&p, 0, &a, &err), 0);
 	assert_true(span_is(span_member(span_element(a.blocks, 0), "text"), "hi"));
 	assert_true(span_is(a.model, "m-1"));
@@ -205,7 +205,7 @@ a_provider_that_died_before_its_request_is_noticed(void **state)
 
 	(void)state;
 	p = started("scripted");
-	kill(p.process.pid, SIGKILL);
+	kill(p.peer.process.pid, SIGKILL);
 	assert_int_equal(ask(&p, 10000, &a, &err), -1);
 	assert_int_equal(err.code, ERROR_PROVIDER);
 	assert_string_equal(err.message,
@@ -417,7 +417,7 @@ a_line_without_end_is_refused(void **state)
 	assert_int_equal(ask(&p, 60000, &a, &err), -1);
 	assert_int_equal(err.code, ERROR_PROVIDER);
 	assert_non_null(strstr(err.message, "a line above 256 MiB"));
-	assert_int_equal(p.process.pid, 0);
+	assert_int_equal(p.peer.process.pid, 0);
 	answer_free(&a);
 	provider_stop(&p);
 }
@@ -443,7 +443,7 @@ a_request_that_is_not_taken_times_out(void **state)
 	buffer_text(&request, "\"}");
 	assert_int_equal(provider_ask(&p, &request, 300, NULL, NULL, &a, &err), -1);
 	assert_int_equal(err.code, ERROR_TIMEOUT);
-	assert_int_equal(p.process.pid, 0);
+	assert_int_equal(p.peer.process.pid, 0);
 	assert_int_equal(ask(&p, 10000, &a, &err), 0);
 	answer_free(&a);
 	provider_stop(&p);
@@ -483,7 +483,7 @@ a_provider_that_does_not_end_is_ended(void **state)
 	(void)state;
 	script("1.sh", "sleep 100\n");
 	p = started("scripted");
-	assert_int_equal(write(p.process.in, "{\"id\":1,}\n", 10), 10);
+	assert_int_equal(write(p.peer.process.in, "{\"id\":1,}\n", 10), 10);
 	usleep(100000);
 	began = clock_monotonic();
 	provider_stop(&p);

@@ -1,0 +1,93 @@
+/*
+ * A line peer: a child that is told lines on its stdin and says lines on its stdout, such as
+ * a provider, an MCP server, a filter. It may say something before it has read all: what it
+ * is told is queued, and goes out while what it says comes in, so that neither side waits
+ * for a full pipe. Its silence (PEER_LATE) is told apart from its end (PEER_GONE).
+ *
+ * Whatever is ended around it, it lives until its owner ends it (descendants_keep()). That
+ * goes in steps: its stdin is closed, it has time to end by itself; then it and all its
+ * descendants get SIGTERM, and SIGKILL five seconds later. The program ignores SIGPIPE.
+ */
+#ifndef AWF_PROC_PEER_H
+#define AWF_PROC_PEER_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "json/line_input.h"
+#include "json/scan.h"
+#include "proc/interrupts.h"
+#include "proc/process.h"
+
+/* The descriptors of a peer that are polled. */
+enum { PEER_IN, PEER_OUT, PEER_ERR, PEER_FDS };
+
+struct peer {
+	/* Set by the owner, whose they stay; all may be 0. */
+	int64_t end_ms;              /* to end by itself, once its stdin is closed */
+	bool ends_unheard;           /* its stdout is closed then, too: it may be writing what
+	                                nobody waits for any more */
+	bool ignores_signals;        /* SIGKILL comes at once */
+	char *mark;                  /* its orphans are known by it (proc/orphans.h) and ended
+	                                with it; NULL: they are left */
+	char **secrets;              /* hidden in errors; ends with NULL */
+
+	/* For the owner to look at. */
+	struct process process;      /* pid 0: it does not run */
+	struct buffer outgoing;      /* append to it whole lines, then call peer_send() */
+	struct buffer errors;        /* the last that it wrote on stderr, if that is a pipe */
+
+	/* For peer.c alone. */
+	struct line_input incoming;
+	size_t sent;                 /* of outgoing */
+	int64_t hung_up;             /* when its stdin was closed; 0: it is open */
+};
+
+/* Starts it; stdin and stdout are pipes whatever the spec says. Errors and *exit_code of
+ * process_start(). */
+int peer_start(struct peer *p, const struct process_spec *spec, struct error *err);
+
+/* Writes as much of what is outgoing as it takes at once. -1: it reads no more, and its stdin
+ * was closed. */
+int peer_send(struct peer *p);
+size_t peer_unsent(const struct peer *p);
+/* Reads once what it has said. 1; 0: nothing now; -1: it has closed its stdout. */
+int peer_receive(struct peer *p);
+/* The next line that it has said, without its LF, valid until more is received: 1; 0: none is
+ * whole; -1: it is above 256 MiB. */
+int peer_line(struct peer *p, struct span *line);
+/* Bytes that it has said and that were not taken as lines. */
+size_t peer_untaken(const struct peer *p);
+/* Takes what it has written on stderr, if it is not without end; and what counts as such. Of
+ * both the last 8 KiB are kept at the least. */
+void peer_read_errors(struct peer *p);
+void peer_keep_errors(struct peer *p, const char *bytes, size_t len);
+
+/* Polling peers beside others: fill fds, poll them, serve. -1: it has closed its stdout. */
+void peer_poll(const struct peer *p, struct pollfd fds[PEER_FDS]);
+int peer_serve(struct peer *p, const struct pollfd fds[PEER_FDS]);
+/* Waits for one once, then serves it. */
+enum peer_event {
+	PEER_SERVED,      /* lines may have come, and some of outgoing may have gone */
+	PEER_GONE,        /* it has closed its stdout: what becomes of it, peer_end() says */
+	PEER_LATE,        /* the deadline (clock_monotonic(); 0: none) is over */
+	PEER_INTERRUPTED  /* *err says what did, or that the machine failed */
+};
+enum peer_event peer_wait(struct peer *p, int64_t deadline, const struct interrupts *interrupts,
+    struct error *err);
+
+/* Ending, in two steps, so that several end at once; the second does the first too. The wait
+ * status; -1 if it could not be had. What was outgoing and incoming is dropped; lines that
+ * were taken stay valid. It can be started again. */
+void peer_hang_up(struct peer *p);
+int peer_end(struct peer *p);
+/* Closes its pipes and forgets it: of a process made by fork(), whose parent's it is. */
+void peer_forget(struct peer *p);
+/* Of one that has ended or was forgotten. */
+void peer_free(struct peer *p);
+
+#endif

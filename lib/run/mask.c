@@ -1,31 +1,21 @@
 /*
- * A shell with two pipes, written and read in one poll loop: a filter may answer before it
- * has read all, and neither side may wait for a full pipe. What comes beside the one answer,
- * before or behind it, ends the filter. Whose child it is is told by a pid, so that a process
- * made by fork() sees that it has none yet.
+ * A shell as a line peer (proc/peer.h). What comes beside the one answer, before or behind it,
+ * ends the filter. Whose child it is is told by a pid, so that a process made by fork() sees
+ * that it has none yet.
  */
 #include "run/mask.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
-#include "proc/descendants.h"
 #include "proc/libexec.h"
-#include "proc/orphans.h"
-#include "proc/wait.h"
-
-enum { READ_SIZE = 64 << 10 };
 
 /* Ignored signals stay so in all that the shell starts. */
 #define SHIELD "trap '' HUP INT QUIT TERM; "
@@ -63,7 +53,6 @@ begin(struct mask *m, char *command, char *directory)
 	m->command = command;
 	m->directory = directory;
 	m->program = memory_format("%s\n%s", directory, command);
-	m->process = (struct process){ 0, -1, -1, -1, NULL };
 	m->masking.pass = pass;
 	m->masking.end = end;
 	m->masking.context = m;
@@ -194,8 +183,8 @@ start(struct mask *m, struct error *err)
 {
 	char *text = memory_format(SHIELD "%s", m->command);
 	char *argv[4];
-	struct process_spec spec = { .argv = argv, .directory = m->directory, .in = PROCESS_PIPE,
-		.out = PROCESS_PIPE, .err = PROCESS_INHERIT, .group = true };
+	struct process_spec spec = { .argv = argv, .directory = m->directory,
+		.err = PROCESS_INHERIT, .group = true };
 	int started;
 
 	process_shell(argv, text);
@@ -203,87 +192,39 @@ start(struct mask *m, struct error *err)
 		environment_begin(&m->environment);
 	set_path(&m->environment);
 	spec.environment = m->environment.list;
-	started = process_start(&m->process, &spec, NULL, err);
+	m->filter.end_ms = MASK_END_MS;
+	m->filter.ends_unheard = m->filter.ignores_signals = true;
+	started = peer_start(&m->filter, &spec, err);
 	free(text);
-	if (started == -1 && err != NULL)
+	if (started == 0)
+		m->owner = getpid();
+	else if (err != NULL)
 		err->code = ERROR_SYSTEM; /* the command is not at fault, the step is not */
-	if (started == -1)
-		return -1;
-	m->owner = getpid();
-	descendants_keep(m->process.pid);
-	return 0;
+	return started;
 }
 
-static void
-close_pipes(struct mask *m)
-{
-	if (m->process.in != -1)
-		close(m->process.in);
-	if (m->process.out != -1)
-		close(m->process.out);
-	m->process.in = m->process.out = -1;
-}
-
-/* Waits for the filter, at most so long, then kills it with all that it started. */
-static int
-reap(struct mask *m, int64_t patience_ms)
-{
-	int wait_status = 0;
-
-	if (!wait_child(m->process.pid, patience_ms, &wait_status)) {
-		tree_signal(m->process.pid, SIGKILL);
-		wait_child(m->process.pid, MASK_END_MS, &wait_status);
-	}
-	descendants_release(m->process.pid);
-	m->owner = 0;
-	return wait_status;
-}
-
+/* What a parent started is the parent's: a child made by fork() lets go of it. */
 static void
 end(void *context)
 {
 	struct mask *m = context;
 
-	close_pipes(m);
 	if (m->owner == getpid())
-		reap(m, MASK_END_MS);
+		peer_end(&m->filter);
+	else
+		peer_forget(&m->filter);
 	m->owner = 0;
-	buffer_free(&m->answers);
-}
-
-/* What a parent started is the parent's: a child made by fork() lets go of it. */
-static int
-own(struct mask *m, struct error *err)
-{
-	if (m->broken.code != ERROR_NONE) {
-		if (err != NULL)
-			*err = m->broken;
-		return -1;
-	}
-	if (m->owner == getpid())
-		return 0;
-	close_pipes(m);
-	buffer_clear(&m->answers);
-	return start(m, err);
+	peer_free(&m->filter);
 }
 
 /* One exchange. */
-
-struct exchange {
-	struct mask *mask;
-	struct span line;   /* what is sent, without its LF */
-	size_t sent;        /* of it and the LF */
-	int64_t deadline;
-	int64_t patience;   /* ms */
-};
 
 /* Nothing passes any more. */
 static int
 give_up(struct mask *m, const char *why)
 {
-	close_pipes(m);
-	if (m->owner == getpid())
-		reap(m, 0);
+	m->filter.end_ms = 0;
+	end(m);
 	return error_set(&m->broken, ERROR_SYSTEM, MASKING_PLACE,
 	    "the filter %s: nothing is written unmasked, so this ends", why);
 }
@@ -293,112 +234,53 @@ ended(struct mask *m)
 {
 	char how[64], why[128];
 
-	close_pipes(m);
-	process_status_text(reap(m, MASK_END_MS), how, sizeof how);
+	process_status_text(peer_end(&m->filter), how, sizeof how);
 	snprintf(why, sizeof why, "ended (%s) instead of answering", how);
 	return give_up(m, why);
 }
 
-/* Writes what the pipe takes. A filter that reads no more is seen by its end. */
-static int
-send_some(struct exchange *x)
-{
-	struct mask *m = x->mask;
-	static const char feed = '\n';
-	const char *at = x->sent < x->line.len ? x->line.at + x->sent : &feed;
-	size_t len = x->sent < x->line.len ? x->line.len - x->sent : 1;
-	ssize_t n = write(m->process.in, at, len);
-
-	if (n > 0)
-		x->sent += (size_t)n;
-	else if (n == -1 && errno == EPIPE)
-		return ended(m);
-	return 0;
-}
-
-static int
-receive_some(struct exchange *x)
-{
-	struct buffer *answers = &x->mask->answers;
-	ssize_t n = read(x->mask->process.out, buffer_reserve(answers, READ_SIZE), READ_SIZE);
-
-	if (n > 0)
-		answers->len += (size_t)n;
-	else if (n == 0)
-		return ended(x->mask);
-	if (answers->len > SCAN_LINE_LIMIT)
-		return give_up(x->mask, "answered a line above 256 MiB");
-	return 0;
-}
-
-static int
-wait_some(struct exchange *x)
-{
-	struct pollfd fds[2] = {
-		{ x->sent <= x->line.len ? x->mask->process.in : -1, POLLOUT, 0 },
-		{ x->mask->process.out, POLLIN, 0 }
-	};
-	int64_t left = x->deadline - clock_monotonic();
-	char why[64];
-
-	if (left <= 0) {
-		snprintf(why, sizeof why, "did not answer within %lld s", (long long)x->patience / 1000);
-		return give_up(x->mask, why);
-	}
-	if (poll(fds, 2, (int)left) <= 0)
-		return 0; /* a signal; or the time is over, which is seen above */
-	if (fds[1].revents != 0 && receive_some(x) == -1)
-		return -1;
-	return fds[0].revents != 0 ? send_some(x) : 0;
-}
-
-/* What was written before it was asked answers nothing. */
-static int
-check_quiet(struct mask *m)
-{
-	struct pollfd fd = { m->process.out, POLLIN, 0 };
-	char byte;
-
-	if (m->answers.len == 0 && poll(&fd, 1, 0) <= 0)
-		return 0;
-	if (m->answers.len == 0 && read(m->process.out, &byte, 1) == 0)
-		return ended(m);
-	return give_up(m, "answered more than one line for an event");
-}
-
-/* Until the whole line is sent and a whole line is there. */
-static int
-converse(struct exchange *x, size_t *len)
-{
-	struct buffer *answers = &x->mask->answers;
-	size_t searched = 0;
-	const char *feed = NULL;
-
-	while (x->sent <= x->line.len || feed == NULL) {
-		if (wait_some(x) == -1)
-			return -1;
-		if (feed == NULL && answers->len > searched)
-			feed = memchr(answers->data + searched, '\n', answers->len - searched);
-		searched = answers->len;
-		if (feed != NULL)
-			*len = (size_t)(feed - answers->data);
-	}
-	return 0;
-}
-
+/* Until the whole line is sent and a whole line is there; what comes beside that one, before
+ * or behind it, answers nothing. A filter that reads no more is seen by its end. */
 static int
 exchange(struct mask *m, struct span line, struct buffer *answer)
 {
-	struct exchange x = { m, line, 0, 0,
-		MASK_ANSWER_MS + (int64_t)(line.len >> 20) * MASK_ANSWER_MIB_MS };
-	size_t len = 0;
+	static const char several[] = "answered more than one line for an event";
+	int64_t patience = MASK_ANSWER_MS + (int64_t)(line.len >> 20) * MASK_ANSWER_MIB_MS;
+	int64_t deadline = clock_monotonic() + patience;
+	struct peer *filter = &m->filter;
+	int answered = 0;
+	struct error err;
+	struct span said;
+	char why[64];
 
-	x.deadline = clock_monotonic() + x.patience;
-	if (check_quiet(m) == -1 || converse(&x, &len) == -1)
-		return -1;
-	buffer_append(answer, m->answers.data, len);
-	buffer_drop(&m->answers, len + 1);
-	return m->answers.len == 0 ? 0 : check_quiet(m);
+	if (peer_receive(filter) == -1)
+		return ended(m);
+	if (peer_untaken(filter) > 0)
+		return give_up(m, several);
+	buffer_append(&filter->outgoing, line.at, line.len);
+	buffer_byte(&filter->outgoing, '\n');
+	if (peer_send(filter) == -1)
+		return ended(m);
+	while (answered == 0 || peer_unsent(filter) > 0) {
+		switch (peer_wait(filter, deadline, NULL, &err)) {
+		case PEER_SERVED:
+			break;
+		case PEER_GONE:
+			return ended(m);
+		case PEER_LATE:
+			snprintf(why, sizeof why, "did not answer within %lld s", (long long)patience / 1000);
+			return give_up(m, why);
+		case PEER_INTERRUPTED:
+			return give_up(m, "cannot be waited for");
+		}
+		if (filter->process.in == -1)
+			return ended(m);
+		if (answered == 0 && (answered = peer_line(filter, &said)) == 1)
+			buffer_append(answer, said.at, said.len);
+		if (answered == -1)
+			return give_up(m, "answered a line above 256 MiB");
+	}
+	return peer_untaken(filter) == 0 ? 0 : give_up(m, several);
 }
 
 static int
@@ -406,9 +288,12 @@ pass(void *context, struct span line, struct buffer *answer, struct error *err)
 {
 	struct mask *m = context;
 
-	if (own(m, err) == -1)
-		return -1;
-	if (exchange(m, line, answer) == 0)
+	if (m->broken.code == ERROR_NONE && m->owner != getpid()) {
+		end(m);
+		if (start(m, err) == -1)
+			return -1;
+	}
+	if (m->broken.code == ERROR_NONE && exchange(m, line, answer) == 0)
 		return 0;
 	if (err != NULL)
 		*err = m->broken;

@@ -25,7 +25,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "proc/environment.h"
-#include "proc/process.h"
+#include "proc/peer.h"
 #include "run/run.h"
 #include "transcript/masking.h"
 
@@ -38,9 +38,8 @@ struct mask {
 	char *directory;         /* where it runs: where awf-run was started */
 	char *program;           /* both */
 	struct environment environment;
-	struct process process;
+	struct peer filter;
 	pid_t owner;             /* who started it; 0: nobody */
-	struct buffer answers;   /* bytes read and not yet taken */
 	struct error broken;     /* why nothing passes any more; ERROR_NONE: it works */
 };
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "json/writer.h"
 
 #define VERSION "2025-11-25"
@@ -27,7 +28,7 @@ mcp_begin(struct mcp_server *s, struct mcp_definition *definition,
     const struct sandbox *sandbox)
 {
 	*s = (struct mcp_server){ .definition = *definition, .sandbox = sandbox,
-	    .process = { .in = -1, .out = -1, .err = -1 } };
+	    .peer = { .end_ms = MCP_END_MS } };
 	memset(definition, 0, sizeof *definition);
 }
 
@@ -35,13 +36,11 @@ void
 mcp_free(struct mcp_server *s)
 {
 	mcp_definition_free(&s->definition);
-	free(s->mark);
+	free(s->peer.mark);
 	pins_free(&s->pins);
-	list_free(s->secrets);
+	list_free(s->peer.secrets);
 	buffer_free(&s->tools);
-	buffer_free(&s->incoming);
-	buffer_free(&s->outgoing);
-	buffer_free(&s->errors);
+	peer_free(&s->peer);
 }
 
 /* ---- opening: requests to several servers at a time ---- */
@@ -84,7 +83,7 @@ opening_step(struct opening *o, ask *ask_for, take *take_answer, bool *any, stru
 		struct mcp_request *r = &o->requests[i];
 
 		*r = (struct mcp_request){ .server = o->servers[i], .due = o->due[i], .done = true };
-		if (o->servers[i]->process.pid == 0 || !ask_for(o, i, r, &members))
+		if (o->servers[i]->peer.process.pid == 0 || !ask_for(o, i, r, &members))
 			continue;
 		r->done = false;
 		*any = true;
@@ -135,7 +134,7 @@ take_initialize(struct opening *o, size_t i, struct mcp_request *r, struct error
 
 	*err = r->error;
 	if (r->result.at == NULL) {
-		s->modern = s->process.pid != 0 && r->error.code == ERROR_TOOL;
+		s->modern = s->peer.process.pid != 0 && r->error.code == ERROR_TOOL;
 		return s->modern ? 0 : -1;
 	}
 	if (span_one_of(version, versions) == NULL) {
@@ -243,8 +242,8 @@ start_servers(struct opening *o)
 		int64_t limit = s->definition.startup_timeout_ms;
 
 		o->due[i] = limit == 0 ? 0 : clock_monotonic() + limit;
-		if (s->process.pid == 0) {
-			buffer_clear(&s->errors);
+		if (s->peer.process.pid == 0) {
+			buffer_clear(&s->peer.errors);
 			if (mcp_spawn(s, o->use, &why) == -1)
 				opening_fail(o, &why);
 		}
@@ -257,10 +256,10 @@ end_unready(struct opening *o)
 {
 	for (size_t i = 0; i < o->count; i++)
 		if (!o->servers[i]->listed)
-			mcp_hang_up(o->servers[i]);
+			peer_hang_up(&o->servers[i]->peer);
 	for (size_t i = 0; i < o->count; i++)
 		if (!o->servers[i]->listed)
-			mcp_await_end(o->servers[i]);
+			mcp_end(o->servers[i]);
 }
 
 static int
@@ -305,7 +304,7 @@ bool
 mcp_changed(struct mcp_server *s)
 {
 	mcp_take(s);
-	return s->process.pid != 0 && s->listed && s->stale;
+	return s->peer.process.pid != 0 && s->listed && s->stale;
 }
 
 /* ---- calls ---- */
@@ -350,7 +349,7 @@ void
 mcp_stop(struct mcp_server *const *servers, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		mcp_hang_up(servers[i]);
+		peer_hang_up(&servers[i]->peer);
 	for (size_t i = 0; i < count; i++)
-		mcp_await_end(servers[i]);
+		mcp_end(servers[i]);
 }

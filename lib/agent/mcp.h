@@ -28,19 +28,18 @@
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/interrupts.h"
-#include "proc/process.h"
+#include "proc/peer.h"
 
 struct mcp_request;
 
 struct mcp_server {
 	struct mcp_definition definition;
 	const struct sandbox *sandbox; /* what its agent says; the agent's */
-	struct process process;      /* pid 0: it does not run */
+	struct peer peer;            /* its mark and secrets, values of which none is recorded, are
+	                                the server's */
 	struct pins pins;            /* files that it runs, as they were when it was started first */
-	char *mark;                  /* that its descendants are known by */
 	bool enclosed;               /* it runs in a sandbox */
 	bool cut_off;                /* without network, and its program fetches what it runs */
-	int64_t hung_up;             /* when its stdin was closed; 0: it is open */
 	int exit_code;               /* that the last process ended with, as shells count */
 	bool ready;                  /* it has said what it is */
 	bool listed;                 /* tools is what it offers, */
@@ -48,11 +47,8 @@ struct mcp_server {
 	unsigned listing;            /* how often it was listed */
 	bool modern;                 /* each request says what the handshake did before */
 	struct buffer tools;         /* inside of a JSON array, as it lists them */
-	struct buffer incoming, outgoing; /* not yet taken, not yet written */
-	size_t unread;               /* bytes of outgoing, at the least, that answer what it asked */
-	size_t searched;             /* bytes of incoming without a LF */
-	char **secrets;              /* values that it was given: none of them is recorded */
-	struct buffer errors;        /* the last that it wrote on stderr */
+	size_t unread;               /* bytes not yet written, at the least, that answer what it
+	                                asked */
 	struct mcp_request *waiting; /* requests without an answer */
 	long long next_id;
 };

@@ -200,7 +200,7 @@ mcp_answer(void *context, struct tool_run *run, struct error *err)
 	if (status == -1)
 		run->error = why;
 	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
-	if (status == -1 && t->server->process.pid == 0)
+	if (status == -1 && t->server->peer.process.pid == 0)
 		run->body.exit_code = t->server->exit_code;
 	if (why.code != ERROR_SYSTEM)
 		return 0;

@@ -5,31 +5,18 @@
  */
 #include "agent/mcp_process.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/patience.h"
 #include "base/text.h"
-#include "proc/descendants.h"
 #include "proc/orphans.h"
-#include "proc/wait.h"
 
-enum {
-	LOOK_AGAIN = 10,           /* ms */
-	ERRORS_KEPT = 8 << 10,     /* bytes of stderr */
-	READS_AT_ONCE = 64,        /* more than a pipe holds */
-	ERRORS_TOLD = 400          /* of them, in a message */
-};
+#define ERRORS_TOLD 400 /* bytes of stderr, in a message */
 
 /* ---- what is wrong with a server ---- */
 
@@ -37,8 +24,8 @@ enum {
 static struct span
 last_words(const struct mcp_server *s)
 {
-	size_t len = s->errors.len, from = len > ERRORS_TOLD ? len - ERRORS_TOLD : 0;
-	const char *at = buffer_string(&s->errors) + from, *lf = memchr(at, '\n', len - from);
+	size_t len = s->peer.errors.len, from = len > ERRORS_TOLD ? len - ERRORS_TOLD : 0;
+	const char *at = buffer_string(&s->peer.errors) + from, *lf = memchr(at, '\n', len - from);
 
 	if (from > 0 && lf != NULL && lf + 1 < at + (len - from)) {
 		from += (size_t)(lf + 1 - at);
@@ -66,7 +53,7 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 static char *
 expand(struct mcp_server *s, const struct mcp_use *use, const char *text, struct error *err)
 {
-	return mcp_expand(text, use->keys, &s->secrets, s->definition.place, err);
+	return mcp_expand(text, use->keys, &s->peer.secrets, s->definition.place, err);
 }
 
 /* Command and arguments, their variables in place. */
@@ -105,11 +92,11 @@ note_secrets(struct mcp_server *s, const struct mcp_use *use, const struct envir
 		    memory_copy(e->list[i], (size_t)(equals - e->list[i]));
 
 		if (name != NULL && keys_is_secret(use->keys, name, equals + 1))
-			list_add(&s->secrets, equals + 1);
+			list_add(&s->peer.secrets, equals + 1);
 		free(name);
 	}
-	if (s->secrets != NULL)
-		qsort(s->secrets, list_count(s->secrets), sizeof *s->secrets, longer_first);
+	if (s->peer.secrets != NULL)
+		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
 /* What marks the calls of the step is none of the server's, which outlives them. */
@@ -128,10 +115,10 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 		environment_copy(e, use->environment);
 	for (size_t i = 0; i < sizeof of_calls / sizeof *of_calls; i++)
 		environment_unset(e, of_calls[i]);
-	free(s->mark);
-	s->mark = memory_format("%s%smcp-%s", outer == NULL ? "" : outer, outer == NULL ? "" : "/",
+	free(s->peer.mark);
+	s->peer.mark = memory_format("%s%smcp-%s", outer == NULL ? "" : outer, outer == NULL ? "" : "/",
 	    m->name);
-	environment_set(e, ORPHANS_MARK, s->mark);
+	environment_set(e, ORPHANS_MARK, s->peer.mark);
 	for (size_t i = 0; m->variables != NULL && m->variables[i] != NULL; i++) {
 		char *value = expand(s, use, m->values[i], err);
 
@@ -202,24 +189,6 @@ pin(struct mcp_server *s, char *const *argv, struct error *err)
 	return pins_check(&s->pins, err);
 }
 
-static int
-start(struct mcp_server *s, const struct process_spec *spec, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	char text[sizeof why.place + sizeof why.message];
-
-	if (process_start(&s->process, spec, NULL, &why) == 0) {
-		s->process.name = s->definition.name;
-		descendants_keep(s->process.pid);
-		return 0;
-	}
-	s->process.pid = 0;
-	if (why.code != ERROR_SYSTEM)
-		return mcp_fault(s, err, "cannot be run: %s", error_text(&why, text, sizeof text));
-	*err = why;
-	return -1;
-}
-
 int
 mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
@@ -228,8 +197,8 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	char **argv, *directory = NULL;
 	int status;
 
-	list_free(s->secrets);
-	s->secrets = NULL;
+	list_free(s->peer.secrets);
+	s->peer.secrets = NULL;
 	argv = expand_command(s, use, err);
 	status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
 
@@ -245,10 +214,15 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	}
 	if (status == 0) {
 		const struct process_spec spec = { .argv = argv, .environment = environment.list,
-		    .directory = directory, .in = PROCESS_PIPE, .out = PROCESS_PIPE,
-		    .err = PROCESS_PIPE };
+		    .directory = directory, .err = PROCESS_PIPE };
+		struct error why = ERROR_INIT;
+		char text[sizeof why.place + sizeof why.message];
 
-		status = start(s, &spec, err);
+		status = peer_start(&s->peer, &spec, &why);
+		if (status == -1 && why.code == ERROR_SYSTEM)
+			*err = why;
+		else if (status == -1)
+			mcp_fault(s, err, "cannot be run: %s", error_text(&why, text, sizeof text));
 	}
 	free(directory);
 	environment_free(&environment);
@@ -256,105 +230,32 @@ mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 	return status;
 }
 
-static void
-drop(int *fd)
-{
-	if (*fd != -1)
-		close(*fd);
-	*fd = -1;
-}
-
 void
 mcp_hide(const struct mcp_server *s, char *bytes, size_t len)
 {
-	for (char **secret = s->secrets; secret != NULL && *secret != NULL; secret++)
+	for (char **secret = s->peer.secrets; secret != NULL && *secret != NULL; secret++)
 		text_hide(bytes, len, *secret);
 }
 
 bool
 mcp_says_secret(const struct mcp_server *s, struct span said)
 {
-	for (char **secret = s->secrets; secret != NULL && *secret != NULL; secret++)
+	for (char **secret = s->peer.secrets; secret != NULL && *secret != NULL; secret++)
 		if (text_has(said.at, said.len, *secret))
 			return true;
 	return false;
 }
 
-/* A secret may come in pieces. */
-void
-mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len)
-{
-	buffer_append(&s->errors, bytes, len);
-	if (len > 0)
-		mcp_hide(s, s->errors.data, s->errors.len);
-	if (s->errors.len > 2 * (size_t)ERRORS_KEPT)
-		buffer_drop(&s->errors, s->errors.len - ERRORS_KEPT);
-}
-
-void
-mcp_read_errors(struct mcp_server *s)
-{
-	char bytes[4096];
-	ssize_t n = 0;
-
-	for (int i = 0; i < READS_AT_ONCE && s->process.err != -1 &&
-	    (n = read(s->process.err, bytes, sizeof bytes)) != -1; i++) {
-		if (n == 0)
-			drop(&s->process.err);
-		else
-			mcp_keep_errors(s, bytes, (size_t)n);
-	}
-	if (n == -1 && s->process.err != -1 && errno != EAGAIN && errno != EINTR)
-		drop(&s->process.err);
-}
-
-void
-mcp_hang_up(struct mcp_server *s)
-{
-	if (s->process.in != -1)
-		s->hung_up = clock_monotonic();
-	drop(&s->process.in);
-}
-
-/* Ends what the server started and left behind. */
-static void
-end_orphans(struct orphans *o)
-{
-	int64_t end = clock_monotonic() + GRACE_MS;
-	const pid_t none[] = { 0 };
-	int number = SIGTERM;
-
-	while (orphans_end(o, number, none) && clock_monotonic() < end + GRACE_MS) {
-		if (clock_monotonic() >= end)
-			number = SIGKILL;
-		poll(NULL, 0, LOOK_AGAIN);
-	}
-	orphans_free(o);
-}
-
 int
-mcp_await_end(struct mcp_server *s)
+mcp_end(struct mcp_server *s)
 {
-	int64_t patience = MCP_END_MS - (clock_monotonic() - s->hung_up);
-	struct orphans orphans;
-	int wait_status = -1;
+	int wait_status;
 
-	if (s->process.pid == 0)
+	if (s->peer.process.pid == 0)
 		return -1;
-	orphans_begin(&orphans, s->process.pid, s->mark);
-	if (!wait_child(s->process.pid, patience, &wait_status))
-		wait_end(s->process.pid, &wait_status);
-	descendants_release(s->process.pid);
-	end_orphans(&orphans);
-	mcp_read_errors(s);
-	drop(&s->process.out);
-	drop(&s->process.err);
-	s->process.pid = 0;
+	wait_status = peer_end(&s->peer);
 	s->exit_code = wait_status == -1 ? 0 : process_exit_code(wait_status);
-	s->hung_up = 0;
 	s->ready = s->listed = s->stale = false;
-	buffer_clear(&s->incoming);
-	buffer_clear(&s->outgoing);
-	s->searched = s->unread = 0;
+	s->unread = 0;
 	return wait_status;
 }

@@ -1,7 +1,7 @@
 /*
  * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_answer.c alone: how it is
- * started, in which environment and sandbox, what it says on stderr, and how it is ended with
- * all that it started.
+ * started, in which environment and sandbox, what is told of it when it fails, and how it is
+ * ended.
  */
 #ifndef AWF_AGENT_MCP_PROCESS_H
 #define AWF_AGENT_MCP_PROCESS_H
@@ -19,18 +19,12 @@ int mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err
 int mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Takes what it has written on stderr, of which the last is kept; and what counts as such. */
-void mcp_read_errors(struct mcp_server *s);
-void mcp_keep_errors(struct mcp_server *s, const char *bytes, size_t len);
-
 /* Puts stars over the keys that it was given. */
 void mcp_hide(const struct mcp_server *s, char *bytes, size_t len);
 /* Whether what it said has one of them in it. */
 bool mcp_says_secret(const struct mcp_server *s, struct span said);
 
-/* Ending, in two steps, so that several end at once. */
-void mcp_hang_up(struct mcp_server *s);
-/* The wait status; -1 if it could not be had. */
-int mcp_await_end(struct mcp_server *s);
+/* As peer_end(), which peer_hang_up() may go before. */
+int mcp_end(struct mcp_server *s);
 
 #endif

@@ -1,16 +1,12 @@
 /*
  * Requests that wait are a list of the server's, found by id when an answer comes. One poll
  * loop serves all servers; a server may be ended in the midst of reading what it said, so its
- * pid is asked for after each line, and a line is taken out of the buffer before it is looked
- * at.
+ * pid is asked for after each line.
  */
 #include "agent/mcp_wire.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/mcp_process.h"
 #include "base/clock.h"
@@ -18,11 +14,9 @@
 #include "json/writer.h"
 
 enum {
-	READ_SIZE = 64 << 10,
 	READS_AT_ONCE = 64,        /* of a server that says more and more */
 	UNREAD_LIMIT = 1 << 20,    /* bytes of answers that a server asked for */
-	ANSWER_SIZE = 32,          /* of the least, without its id */
-	SLOTS = 3                  /* descriptors of a server */
+	ANSWER_SIZE = 32           /* of the least, without its id */
 };
 
 #define META "io.modelcontextprotocol/"
@@ -55,8 +49,7 @@ mcp_break(struct mcp_server *s, const char *what)
 {
 	struct error why;
 
-	mcp_hang_up(s);
-	mcp_await_end(s);
+	mcp_end(s);
 	mcp_fault(s, &why, "broke the protocol: %s", what);
 	fail_all(s, &why);
 }
@@ -65,12 +58,10 @@ mcp_break(struct mcp_server *s, const char *what)
 static void
 lose(struct mcp_server *s)
 {
+	int wait_status = mcp_end(s);
 	struct error why;
 	char text[64];
-	int wait_status;
 
-	mcp_hang_up(s);
-	wait_status = mcp_await_end(s);
 	if (wait_status == -1)
 		mcp_fault(s, &why, "closed its output and does not end");
 	else
@@ -78,29 +69,14 @@ lose(struct mcp_server *s)
 		    s->cut_off ? " (its sandbox has no network to fetch it from: network: true in the "
 		    "agent's file or --network allows it, or name an installed program)" : "");
 	if (s->enclosed)
-		sandbox_blocked(s->exit_code, buffer_string(&s->errors), s->errors.len, &why);
+		sandbox_blocked(s->exit_code, buffer_string(&s->peer.errors), s->peer.errors.len, &why);
 	fail_all(s, &why);
-}
-
-static void
-flush(struct mcp_server *s)
-{
-	ssize_t n = 0;
-
-	while (s->outgoing.len > 0 && s->process.in != -1) {
-		n = write(s->process.in, s->outgoing.data, s->outgoing.len);
-		if (n == -1)
-			break;
-		buffer_drop(&s->outgoing, (size_t)n);
-	}
-	if (n == -1 && errno != EAGAIN && errno != EINTR)
-		lose(s);
 }
 
 static void
 begin_message(struct writer *w, struct mcp_server *s)
 {
-	writer_begin(w, &s->outgoing);
+	writer_begin(w, &s->peer.outgoing);
 	writer_object(w);
 	writer_member_string(w, "jsonrpc", "2.0");
 }
@@ -109,8 +85,9 @@ static void
 end_message(struct writer *w, struct mcp_server *s)
 {
 	writer_object_end(w);
-	buffer_byte(&s->outgoing, '\n');
-	flush(s);
+	buffer_byte(&s->peer.outgoing, '\n');
+	if (s->peer.process.pid != 0 && peer_send(&s->peer) == -1)
+		lose(s);
 }
 
 /* The id of a request is the token of its progress. */
@@ -142,7 +119,7 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	r->id = ++s->next_id;
 	r->next = s->waiting;
 	s->waiting = r;
-	if (s->process.pid == 0) {
+	if (s->peer.process.pid == 0) {
 		mcp_fault(s, &r->error, "has ended");
 		finish(r);
 		return;
@@ -267,8 +244,8 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 	writer_object_end(&w);
 	end_message(&w, s);
 	s->unread += id.len + ANSWER_SIZE;
-	if (s->unread > s->outgoing.len)
-		s->unread = s->outgoing.len;
+	if (s->unread > peer_unsent(&s->peer))
+		s->unread = peer_unsent(&s->peer);
 	if (s->unread > UNREAD_LIMIT)
 		mcp_break(s, "it asks and asks, and reads no answer");
 }
@@ -316,8 +293,8 @@ take_line(struct mcp_server *s, struct span line)
 	if (line.len == 0)
 		return;
 	if (*line.at != '{' && *line.at != '[') {
-		mcp_keep_errors(s, line.at, line.len);
-		mcp_keep_errors(s, "\n", 1);
+		peer_keep_errors(&s->peer, line.at, line.len);
+		peer_keep_errors(&s->peer, "\n", 1);
 		return;
 	}
 	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
@@ -329,57 +306,35 @@ take_line(struct mcp_server *s, struct span line)
 		return;
 	}
 	span_walk_begin(&walk, line);
-	while (s->process.pid != 0 && span_walk_next(&walk, &key, &message))
+	while (s->peer.process.pid != 0 && span_walk_next(&walk, &key, &message))
 		take_message(s, message);
 }
 
-/* The line is taken out first: a server that is ended takes its bytes along. */
+/* Until none is left, or the server was ended because of one. */
 static void
 take_lines(struct mcp_server *s)
 {
-	struct buffer line = BUFFER_INIT;
-	char *lf;
+	struct span line;
+	int taken = 0;
 
-	while (s->incoming.len > s->searched && (lf = memchr(s->incoming.data + s->searched, '\n',
-	    s->incoming.len - s->searched)) != NULL) {
-		size_t len = (size_t)(lf - s->incoming.data);
-
-		buffer_clear(&line);
-		buffer_append(&line, s->incoming.data, len);
-		buffer_drop(&s->incoming, len + 1);
-		s->searched = 0;
-		take_line(s, span_of(buffer_string(&line), line.len));
-	}
-	s->searched = s->incoming.len;
-	buffer_free(&line);
-	if (s->incoming.len > SCAN_LINE_LIMIT)
+	while (s->peer.process.pid != 0 && (taken = peer_line(&s->peer, &line)) == 1)
+		take_line(s, line);
+	if (taken == -1 && s->peer.process.pid != 0)
 		mcp_break(s, "a line above 256 MiB");
-}
-
-/* Whether there may be more. */
-static bool
-receive(struct mcp_server *s)
-{
-	ssize_t n = read(s->process.out, buffer_reserve(&s->incoming, READ_SIZE), READ_SIZE);
-
-	if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)) {
-		lose(s);
-		return false;
-	}
-	if (n <= 0)
-		return false;
-	s->incoming.len += (size_t)n;
-	take_lines(s);
-	return s->process.pid != 0;
 }
 
 void
 mcp_take(struct mcp_server *s)
 {
-	for (int i = 0; i < READS_AT_ONCE && s->process.pid != 0 && receive(s); i++)
-		continue;
-	if (s->process.pid != 0)
-		mcp_read_errors(s);
+	int got = 1;
+
+	for (int i = 0; i < READS_AT_ONCE && got == 1 && s->peer.process.pid != 0; i++)
+		if ((got = peer_receive(&s->peer)) == 1)
+			take_lines(s);
+	if (s->peer.process.pid != 0 && got == -1)
+		lose(s);
+	else if (s->peer.process.pid != 0)
+		peer_read_errors(&s->peer);
 }
 
 /* ---- waiting ---- */
@@ -421,29 +376,23 @@ cancel_all(struct mcp_request *requests, size_t count, const struct error *why)
 }
 
 static void
-watch(const struct mcp_request *r, struct pollfd fds[SLOTS])
+watch(const struct mcp_request *r, struct pollfd fds[PEER_FDS])
 {
-	const struct process *process = &r->server->process;
-	bool idle = r->done || process->pid == 0;
-
-	fds[0] = (struct pollfd){ idle ? -1 : process->out, POLLIN, 0 };
-	fds[1] = (struct pollfd){ idle ? -1 : process->err, POLLIN, 0 };
-	fds[2] = (struct pollfd){ idle || r->server->outgoing.len == 0 ? -1 : process->in,
-	    POLLOUT, 0 };
+	peer_poll(&r->server->peer, fds);
+	for (int i = 0; i < PEER_FDS && r->done; i++)
+		fds[i].fd = -1;
 }
 
-/* Descriptors may be gone, or others', once a server was ended. */
+/* A server that reads no more, or says no more, is lost. */
 static void
-serve(struct mcp_request *r, const struct pollfd fds[SLOTS])
+serve(struct mcp_server *s, const struct pollfd fds[PEER_FDS])
 {
-	struct mcp_server *s = r->server;
-
-	if (fds[2].revents != 0 && s->process.in == fds[2].fd)
-		flush(s);
-	if (fds[1].revents != 0 && s->process.pid != 0)
-		mcp_read_errors(s);
-	if (fds[0].revents != 0 && s->process.pid != 0)
-		receive(s);
+	if (s->peer.process.pid == 0)
+		return;
+	if (peer_serve(&s->peer, fds) == -1 || s->peer.process.in == -1)
+		lose(s);
+	else
+		take_lines(s);
 }
 
 static bool
@@ -460,16 +409,16 @@ int
 mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err)
 {
-	struct pollfd *fds = memory_zero(1 + SLOTS * count, sizeof *fds);
+	struct pollfd *fds = memory_zero(1 + PEER_FDS * count, sizeof *fds);
 	int status = 0;
 
 	while (status == 0 && !all_done(requests, count)) {
 		for (size_t i = 0; i < count; i++)
-			watch(&requests[i], fds + 1 + SLOTS * i);
-		status = interrupts_wait(use->interrupts, fds, 1 + SLOTS * count,
+			watch(&requests[i], fds + 1 + PEER_FDS * i);
+		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count,
 		    first_due(requests, count, use->deadline), err);
 		for (size_t i = 0; i < count && status == 0; i++)
-			serve(&requests[i], fds + 1 + SLOTS * i);
+			serve(requests[i].server, fds + 1 + PEER_FDS * i);
 		expire(requests, count, use->deadline);
 	}
 	if (status == -1)

@@ -47,8 +47,7 @@ struct peer {
 	int64_t hung_up;             /* when its stdin was closed; 0: it is open */
 };
 
-/* Starts it; stdin and stdout are pipes whatever the spec says. Errors and *exit_code of
- * process_start(). */
+/* Starts it; stdin and stdout are pipes whatever the spec says. Errors as process_start(). */
 int peer_start(struct peer *p, const struct process_spec *spec, struct error *err);
 
 /* Writes as much of what is outgoing as it takes at once. -1: it reads no more, and its stdin
@@ -57,8 +56,8 @@ int peer_send(struct peer *p);
 size_t peer_unsent(const struct peer *p);
 /* Reads once what it has said. 1; 0: nothing now; -1: it has closed its stdout. */
 int peer_receive(struct peer *p);
-/* The next line that it has said, without its LF, valid until more is received: 1; 0: none is
- * whole; -1: it is above 256 MiB. */
+/* The next line that it has said, without its LF, valid until more is received or it is ended:
+ * 1; 0: none is whole; -1: it is above 256 MiB. */
 int peer_line(struct peer *p, struct span *line);
 /* Bytes that it has said and that were not taken as lines. */
 size_t peer_untaken(const struct peer *p);
@@ -81,8 +80,8 @@ enum peer_event peer_wait(struct peer *p, int64_t deadline, const struct interru
     struct error *err);
 
 /* Ending, in two steps, so that several end at once; the second does the first too. The wait
- * status; -1 if it could not be had. What was outgoing and incoming is dropped; lines that
- * were taken stay valid. It can be started again. */
+ * status; -1 if it could not be had. What was outgoing and incoming is dropped, errors are kept.
+ * It can be started again. */
 void peer_hang_up(struct peer *p);
 int peer_end(struct peer *p);
 /* Closes its pipes and forgets it: of a process made by fork(), whose parent's it is. */

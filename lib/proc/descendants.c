@@ -9,14 +9,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -26,6 +23,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
+#include "proc/process.h"
 
 enum {
 	LOOK_AGAIN_MIN = 2, /* ms */
@@ -38,7 +37,7 @@ enum {
 
 struct entry {
 	pid_t pid, parent;
-	char state; /* as in proc(5): 'Z' dead, 'T' stopped */
+	char state; /* of struct process_stat */
 	bool detached;
 };
 
@@ -114,48 +113,18 @@ descendants_detach(void)
 	setsid();
 }
 
-/* Fills the entry from /proc/PID/stat: "PID (NAME) STATE PPID …", where
- * NAME may hold anything. */
 static bool
-read_entry(int proc, const char *pid, struct entry *e)
+is_detached(const struct process_stat *s)
 {
-	char path[64], text[512];
-	const char *rest;
-	ssize_t got;
-	int fd, parent;
-
-	snprintf(path, sizeof path, "%.32s/stat", pid);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	got = read(fd, text, sizeof text - 1);
-	close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
-	rest = strrchr(text, ')');
-	e->detached = !unsparing && strstr(text, "(" DETACHED_NAME ") ") != NULL;
-	if (rest == NULL || sscanf(rest + 1, " %c %d", &e->state, &parent) != 2)
-		return false;
-	e->pid = (pid_t)strtol(pid, NULL, 10);
-	e->parent = parent;
-	return true;
+	return !unsparing && strcmp(s->name, DETACHED_NAME) == 0;
 }
 
 bool
 descendants_detached(pid_t pid)
 {
-	struct entry e = { .detached = false };
-	char name[32];
-	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct process_stat s;
 
-	snprintf(name, sizeof name, "%ld", (long)pid);
-	if (proc >= 0) {
-		if (!read_entry(proc, name, &e))
-			e.detached = false;
-		close(proc);
-	}
-	return e.detached;
+	return process_stat(pid, &s) && is_detached(&s);
 }
 
 /* ---- where /proc tells nothing ---- */
@@ -276,16 +245,16 @@ table_load(struct table *t)
 	if (proc == NULL)
 		return;
 	while ((found = readdir(proc)) != NULL) {
-		struct entry e;
+		pid_t pid = (pid_t)strtol(found->d_name, NULL, 10);
+		struct process_stat s;
 
-		if (found->d_name[0] < '1' || found->d_name[0] > '9' ||
-		    !read_entry(dirfd(proc), found->d_name, &e))
+		if (pid <= 0 || !process_stat(pid, &s))
 			continue;
 		if (t->count == t->capacity) {
 			t->capacity = t->capacity == 0 ? 256 : t->capacity * 2;
 			t->entries = memory_array(t->entries, t->capacity, sizeof *t->entries);
 		}
-		t->entries[t->count++] = e;
+		t->entries[t->count++] = (struct entry){ pid, s.parent, s.state, is_detached(&s) };
 	}
 	closedir(proc);
 	if (t->count > 0)
@@ -374,14 +343,6 @@ descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare)
 	return visit(ancestor, signal_number, spare, false);
 }
 
-static void
-pause_for(int milliseconds)
-{
-	struct timespec t = { milliseconds / 1000, (milliseconds % 1000) * 1000000L };
-
-	nanosleep(&t, NULL);
-}
-
 /* What is due now: the first signal once, SIGTERM once, then SIGKILL again and
  * again, as the dying may have forked. */
 static int
@@ -410,7 +371,7 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 			killed = began + elapsed;
 		if (visit(ancestor, number, spare, true) != 0) {
 			quiet = 0;
-			pause_for(pause);
+			poll_one(-1, 0, clock_monotonic() + pause);
 			if (pause < LOOK_AGAIN_MAX)
 				pause *= 2;
 		} else if (++quiet == 2) {

@@ -1,8 +1,8 @@
 /*
  * The kernel lists the children of this process (/proc/PID/task/PID/children); where it does
- * not, numbers are tried. Whether one began after the body is told by its time of start,
- * field 22 of stat in proc(5), which survives a setsid() and a change of parent. A tree is
- * stopped at its root before it is signalled, so that it does not fork on meanwhile.
+ * not, numbers are tried. Whether one began after the body is told by its time of start, which
+ * survives a setsid() and a change of parent. A tree is stopped at its root before it is
+ * signalled, so that it does not fork on meanwhile.
  */
 #include "proc/orphans.h"
 
@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "proc/descendants.h"
+#include "proc/process.h"
 
 #define PROC_LIMIT ((size_t)4 << 20) /* an environment can hold 2 MiB */
 
@@ -36,24 +37,13 @@ proc_read(pid_t pid, const char *name, struct buffer *text)
 	return status;
 }
 
-/* Start of a process: field 22 of its stat, proc(5); 0 if it is gone. */
-static unsigned long long
+/* When a process began; 0 if it is gone. */
+static int64_t
 process_began(pid_t pid)
 {
-	struct buffer text = BUFFER_INIT;
-	unsigned long long began = 0;
-	const char *at;
+	struct process_stat s;
 
-	/* The name in field 2 can hold anything but ends at the last ')'. */
-	if (proc_read(pid, "stat", &text) == 0 &&
-	    (at = strrchr(buffer_string(&text), ')')) != NULL) {
-		for (int field = 2; field < 22 && at != NULL; field++)
-			at = strchr(at + 1, ' ');
-		if (at != NULL)
-			began = strtoull(at, NULL, 10);
-	}
-	buffer_free(&text);
-	return began;
+	return process_stat(pid, &s) ? s.birth : 0;
 }
 
 /* Whether NAME=mark, or NAME=mark/… of a body inside it, is in its environment. */

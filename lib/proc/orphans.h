@@ -10,13 +10,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define ORPHANS_MARK "AWF_BODY"
 
 struct orphans {
 	char *mark;               /* value of ORPHANS_MARK; NULL: there is one body only */
-	unsigned long long since; /* when the body began, in clock ticks since boot */
+	int64_t since;            /* when the body began (struct process_stat) */
 	pid_t *signalled;
 	size_t signalled_count;
 };

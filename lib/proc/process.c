@@ -25,8 +25,7 @@
 
 extern char **environ;
 
-#define BIRTH_FIELD 20 /* of /proc/PID/stat, counted from the state */
-#define STAT_LIMIT ((size_t)4096)
+#define BIRTH_FIELD 22 /* of /proc/PID/stat, as proc(5) counts; the name is the second */
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -460,42 +459,43 @@ process_status_text(int wait_status, char *buf, size_t size)
 	return buf;
 }
 
-/* The state and the fields after it in /proc/PID/stat, behind the name in parentheses,
- * which may hold any byte. */
-static int64_t
-birth_in(const char *stat)
+bool
+process_stat(pid_t pid, struct process_stat *s)
 {
-	const char *at = strrchr(stat, ')');
+	char path[32], text[512], *name, *at;
+	ssize_t got;
+	int fd;
 
-	if (at == NULL || at[1] != ' ')
-		return 0;
-	at += 2;
-	if (*at == 'Z' || *at == 'X')
-		return -1;
-	for (int field = 1; at != NULL && field < BIRTH_FIELD; field++) {
-		at = strchr(at, ' ');
-		at = at != NULL ? at + 1 : NULL;
-	}
-	return at != NULL ? strtoll(at, NULL, 10) : 0;
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	/* "PID (NAME) STATE PPID …", where NAME may hold anything. */
+	name = strchr(text, '(');
+	at = strrchr(text, ')');
+	if (name == NULL || at == NULL || at[1] != ' ' || at[2] == '\0')
+		return false;
+	*at = '\0';
+	snprintf(s->name, sizeof s->name, "%s", name + 1);
+	s->state = at[2];
+	s->parent = (pid_t)strtol(at + 3, NULL, 10);
+	for (int field = 2; field < BIRTH_FIELD && at != NULL; field++)
+		at = strchr(at + 1, ' ');
+	s->birth = at != NULL ? strtoll(at, NULL, 10) : 0;
+	return true;
 }
 
 int64_t
 process_birth(pid_t pid)
 {
-	struct buffer stat = BUFFER_INIT;
-	char path[32];
-	int64_t birth = 0;
-	int fd;
+	struct process_stat s;
 
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return -1;
-	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!process_stat(pid, &s))
 		return 0;
-	if (file_read(fd, &stat, STAT_LIMIT) == 0)
-		birth = birth_in(buffer_string(&stat));
-	close(fd);
-	buffer_free(&stat);
-	return birth;
+	return s.state == 'Z' || s.state == 'X' ? -1 : s.birth;
 }

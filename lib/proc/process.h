@@ -52,6 +52,15 @@ void process_shell(char *argv[4], const char *text);
 int process_exit_code(int wait_status);
 /* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */
 const char *process_status_text(int wait_status, char *buf, size_t size);
+/* A process, as /proc/PID/stat tells of it. */
+struct process_stat {
+	char name[64];
+	char state;                /* 'Z' and 'X' dead, 'T' stopped; proc(5) */
+	pid_t parent;
+	int64_t birth;             /* when it began, in ticks since the machine's start */
+};
+/* False if it is gone, or /proc does not say. */
+bool process_stat(pid_t pid, struct process_stat *s);
 /* When a process began, in ticks since the machine's start, which tells it from another
  * that got its pid; 0 if /proc does not say, -1 if it is gone, be it reaped or not. */
 int64_t process_birth(pid_t pid);

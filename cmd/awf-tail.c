@@ -1,7 +1,6 @@
 /*
  * awf-tail: shows, filters and follows transcripts; lists runs.
  */
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "inspect/printer.h"
@@ -480,7 +480,8 @@ wait_for_change(struct tail *t)
 		{ .fd = STDOUT_FILENO, .events = outlet_empty(&t->printer.outlet) ? 0 : POLLOUT },
 	};
 
-	poll(fds, 2, printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : FOLLOW_LOOK_MS));
+	poll_until(fds, 2, clock_monotonic() +
+	    printer_patience(&t->printer, w->fd == -1 ? SLEEP_UNWATCHED : FOLLOW_LOOK_MS));
 	watch_drain(w);
 	if (fds[1].revents & (POLLERR | POLLNVAL))
 		raise(SIGPIPE);

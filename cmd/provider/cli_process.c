@@ -2,6 +2,7 @@
  * The process of a CLI, from its start to the end of all that it started. A guardian
  * stands between, for the case that this process is killed.
  */
+#define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "cli_start.h"
@@ -34,24 +36,14 @@ struct running {
 	int64_t deadline;     /* to end by itself; 0: it has not said all yet */
 };
 
-static void
-drop(int *fd)
-{
-	if (*fd != -1)
-		close(*fd);
-	*fd = -1;
-}
-
 /* A pipe of which the end numbered mine stays here and does not block. */
 static int
 open_pipe(int *ours, int *theirs, int mine)
 {
 	int ends[2];
 
-	if (pipe(ends) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[mine], F_SETFL, O_NONBLOCK);
 	*ours = ends[mine];
 	*theirs = ends[1 - mine];
@@ -81,9 +73,9 @@ start(struct running *s)
 		result = error_errno(&err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	else
 		result = guardian_start(&s->guardian, &spec, &exit_code, &err);
-	drop(&spec.in);
-	drop(&spec.out);
-	drop(&spec.err);
+	file_close(&spec.in);
+	file_close(&spec.out);
+	file_close(&spec.err);
 	if (result != 0)
 		fail_start(r, exit_code, &err);
 	return result;
@@ -100,7 +92,7 @@ feed(struct running *s)
 		s->fed += (size_t)n;
 	/* One that does not read its prompt says why on stderr. */
 	if (s->fed == prompt->len || (n == -1 && errno != EAGAIN && errno != EINTR))
-		drop(&s->in);
+		file_close(&s->in);
 }
 
 /* Bytes read; 0: there are none now. At the end the descriptor is closed. */
@@ -110,7 +102,7 @@ take(int *fd, char *bytes)
 	ssize_t n = *fd == -1 ? 0 : read(*fd, bytes, READ_SIZE);
 
 	if (*fd != -1 && (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR)))
-		drop(fd);
+		file_close(fd);
 	return n > 0 ? (size_t)n : 0;
 }
 
@@ -225,9 +217,9 @@ run(struct running *s)
 		cli_end(s->run, process_exit_code(s->guardian.wait_status));
 	}
 	sigaction(SIGINT, &old, NULL);
-	drop(&s->in);
-	drop(&s->out);
-	drop(&s->err);
+	file_close(&s->in);
+	file_close(&s->out);
+	file_close(&s->err);
 }
 
 void

@@ -1,10 +1,9 @@
 /*
- * What the command is told lies in a pipe, whole, before it starts, so nobody has to feed it.
+ * What the command is told is there, whole, before it starts, so nobody has to feed it.
  * A guardian ends what it leaves behind, as in a run.
  */
 #include "run/notify.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +15,6 @@
 #include "proc/descendants.h"
 #include "proc/guardian.h"
 #include "run/supervise.h"
-
-/* A pipe that holds the text; -1 with *err. */
-static int
-open_text(struct span text, struct error *err)
-{
-	int ends[2];
-	bool failed;
-
-	if (pipe(ends) != 0)
-		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFL, O_NONBLOCK); /* a pipe holds 64 KiB, many times a summary */
-	failed = write(ends[1], text.at, text.len) != (ssize_t)text.len;
-	close(ends[1]);
-	if (!failed)
-		return ends[0];
-	close(ends[0]);
-	return error_errno(err, ERROR_SYSTEM, NULL, "unable to write to a pipe");
-}
 
 /* Until the command has ended, or *err says what ends it. The signal that does, or
  * SIGTERM. */
@@ -69,20 +48,17 @@ notify(const char *command, struct span text, int out, char *const *environment,
     struct error *err)
 {
 	char *argv[4];
-	struct process_spec spec = { .argv = argv, .environment = environment,
+	const struct process_spec spec = { .argv = argv, .environment = environment,
+		.in = PROCESS_INPUT, .input = text.at, .input_len = text.len,
 		.out = out, .err = PROCESS_INHERIT };
 	struct guardian g;
 	char status[64];
-	int failed, number, unused;
+	int number, unused;
 
 	*err = (struct error)ERROR_INIT;
 	process_shell(argv, command);
 	signals_drop(); /* they meant the run */
-	spec.in = open_text(text, err);
-	failed = spec.in < 0 ? -1 : guardian_start(&g, &spec, &unused, err);
-	if (spec.in >= 0)
-		close(spec.in);
-	if (failed != 0)
+	if (guardian_start(&g, &spec, &unused, err) != 0)
 		return -1;
 	number = wait_for(&g, err);
 	if (g.state != GUARDIAN_ALONE)

@@ -6,14 +6,15 @@
  */
 #include "step/working.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/retried.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 #include "json/writer.h"
 
 
@@ -95,9 +96,8 @@ describe(const struct step *s, struct buffer *out)
 static bool
 reader_went(struct step *s)
 {
-	struct pollfd output = { .fd = s->reader };
-	bool went = s->reader != 0 && poll(&output, 1, READER_MS) == 1 &&
-	    (output.revents & POLLERR) != 0;
+	bool went = s->reader != 0 &&
+	    (poll_one(s->reader, 0, clock_monotonic() + READER_MS) & POLLERR) != 0;
 
 	if (!went)
 		s->reader = 0;

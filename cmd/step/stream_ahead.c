@@ -7,12 +7,13 @@
  */
 #include "step/stream_parts.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/polling.h"
 
 static void
 add(struct stream *s, struct item *item)
@@ -149,10 +150,11 @@ stream_taken_all(const struct stream *s)
 static void
 tell_waiting(struct stream *s)
 {
-	struct pollfd input = { .fd = s->reader->fd, .events = POLLIN };
+	int64_t deadline = clock_monotonic() + AHEAD_TOLD_MS;
 	struct buffer text = BUFFER_INIT;
 
-	if (s->ahead.count == 0 || s->ahead.told || poll(&input, 1, AHEAD_TOLD_MS) != 0)
+	if (s->ahead.count == 0 || s->ahead.told ||
+	    poll_one(s->reader->fd, POLLIN, deadline) != 0 || clock_monotonic() < deadline)
 		return;
 	step_label(s->step, &s->ahead.items[s->ahead.first].item,
 	    s->ahead.items[s->ahead.first].index, &text);

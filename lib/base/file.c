@@ -28,6 +28,14 @@
 
 #define READ_CHUNK ((size_t)64 << 10)
 
+void
+file_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* After a failed read or write: whether to try again, having waited until a
  * non-blocking descriptor is ready. */
 static bool

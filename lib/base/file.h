@@ -12,6 +12,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
+/* Closes a descriptor, unless it is -1, which it is from then on. */
+void file_close(int *fd);
 /* Writes all len bytes, going on after EINTR and partial writes (and waiting on
  * a non-blocking descriptor). 0, or -1 with errno. */
 int file_write(int fd, const void *bytes, size_t len);

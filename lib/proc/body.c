@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
@@ -42,14 +43,6 @@ struct bodies {
 	struct pollfd *fds;
 	pid_t *spare; /* children of this process that are no orphans; ends with 0 */
 };
-
-static void
-drop_fd(int *fd)
-{
-	if (*fd != -1)
-		close(*fd);
-	*fd = -1;
-}
 
 static const char *
 body_name(const struct body *b)
@@ -175,7 +168,7 @@ body_collect(const struct bodies *all, struct body *b)
 
 	if (n <= 0) {
 		if (n == 0 || (errno != EAGAIN && errno != EINTR))
-			drop_fd(&b->process.out);
+			file_close(&b->process.out);
 		return;
 	}
 	b->output.len += (size_t)n;
@@ -233,7 +226,7 @@ body_collect_errors(struct body *b)
 
 	if (n <= 0) {
 		if (n == 0 || (errno != EAGAIN && errno != EINTR))
-			drop_fd(&b->process.err);
+			file_close(&b->process.err);
 		return;
 	}
 	if (!b->quiet && errors_shown())
@@ -268,9 +261,9 @@ body_finish(struct body *b)
 {
 	char text[64];
 
-	drop_fd(&b->process.out);
-	drop_fd(&b->process.err);
-	drop_fd(&b->exit_fd);
+	file_close(&b->process.out);
+	file_close(&b->process.err);
+	file_close(&b->exit_fd);
 	if (b->cut.len > 0)
 		terminal_piece(&b->passing, &b->cut, "", 0);
 	body_pass(b);
@@ -383,13 +376,13 @@ static void
 body_serve(const struct bodies *all, struct body *b, const struct pollfd fds[SLOTS])
 {
 	if (fds[SLOT_OUT].revents == POLLHUP)
-		drop_fd(&b->process.out);
+		file_close(&b->process.out);
 	else if (fds[SLOT_OUT].revents != 0 && b->process.out != -1)
 		body_collect(all, b);
 	if (fds[SLOT_ERR].revents != 0 && b->passing.len != 0)
 		body_pass(b);
 	else if (fds[SLOT_ERR].revents == POLLHUP)
-		drop_fd(&b->process.err);
+		file_close(&b->process.err);
 	else if (fds[SLOT_ERR].revents != 0)
 		body_collect_errors(b);
 	if (b->stage == BODY_RUNNING)

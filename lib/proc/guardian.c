@@ -5,6 +5,7 @@
  * That the pipe closes after the report of the end says that nobody is left; before it, that
  * the guardian was killed.
  */
+#define _GNU_SOURCE /* pipe2() */
 #include "proc/guardian.h"
 
 #include <errno.h>
@@ -155,10 +156,8 @@ fork_guardian(struct guardian *g, const struct process_spec *spec, struct error 
 	sigset_t all, old;
 	int ends[2];
 
-	if (pipe(ends) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	g->pid = fork();
@@ -234,10 +233,8 @@ guardian_read(struct guardian *g)
 void
 guardian_close(struct guardian *g)
 {
-	if (g->report >= 0)
-		close(g->report);
+	file_close(&g->report);
 	if (g->pid > 0)
 		waitpid(g->pid, NULL, 0);
-	g->report = -1;
 	g->pid = -1;
 }

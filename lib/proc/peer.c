@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "base/text.h"
@@ -41,14 +42,6 @@ peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 	return 0;
 }
 
-static void
-drop(int *fd)
-{
-	if (*fd != -1)
-		close(*fd);
-	*fd = -1;
-}
-
 int
 peer_send(struct peer *p)
 {
@@ -61,7 +54,7 @@ peer_send(struct peer *p)
 		p->sent += n == -1 ? 0 : (size_t)n;
 	}
 	if (n == -1 && errno != EAGAIN && errno != EINTR) {
-		drop(&p->process.in);
+		file_close(&p->process.in);
 		return -1;
 	}
 	if (p->sent == p->outgoing.len)
@@ -122,12 +115,12 @@ peer_read_errors(struct peer *p)
 	for (int i = 0; i < READS_AT_ONCE && p->process.err != -1 &&
 	    (n = read(p->process.err, bytes, sizeof bytes)) != -1; i++) {
 		if (n == 0)
-			drop(&p->process.err);
+			file_close(&p->process.err);
 		else
 			peer_keep_errors(p, bytes, (size_t)n);
 	}
 	if (n == -1 && p->process.err != -1 && errno != EAGAIN && errno != EINTR)
-		drop(&p->process.err);
+		file_close(&p->process.err);
 }
 
 void
@@ -170,9 +163,9 @@ peer_hang_up(struct peer *p)
 	if (p->process.pid == 0 || p->hung_up != 0)
 		return;
 	p->hung_up = clock_monotonic();
-	drop(&p->process.in);
+	file_close(&p->process.in);
 	if (p->ends_unheard)
-		drop(&p->process.out);
+		file_close(&p->process.out);
 }
 
 void
@@ -180,9 +173,9 @@ peer_forget(struct peer *p)
 {
 	if (p->process.pid == 0)
 		return;
-	drop(&p->process.in);
-	drop(&p->process.out);
-	drop(&p->process.err);
+	file_close(&p->process.in);
+	file_close(&p->process.out);
+	file_close(&p->process.err);
 	p->process.pid = 0;
 	buffer_free(&p->outgoing);
 	buffer_clear(&p->incoming.bytes);

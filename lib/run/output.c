@@ -4,6 +4,7 @@
  * and never waited for: the caller's poll is told to come back soon. At most 4096 bytes are
  * written at once, which a pipe that polls writable takes, as it is not made non-blocking.
  */
+#define _GNU_SOURCE /* pipe2() */
 #include "run/output.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/polling.h"
 #include "run/state.h"
@@ -27,10 +29,8 @@ output_open(struct output *o, int sink, struct error *err)
 	int ends[2];
 
 	*o = (struct output){ .stream = -1, .source = -1, .sink = sink };
-	if (pipe(ends) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to make a pipe");
-	for (int i = 0; i < 2; i++)
-		fcntl(ends[i], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	o->source = ends[0];
 	o->stream = ends[1];
@@ -41,9 +41,7 @@ output_open(struct output *o, int sink, struct error *err)
 void
 output_started(struct output *o)
 {
-	if (o->stream >= 0)
-		close(o->stream);
-	o->stream = -1;
+	file_close(&o->stream);
 }
 
 bool
@@ -86,18 +84,10 @@ unlock(struct output *o)
 }
 
 static void
-stop_reading(struct output *o)
-{
-	if (o->source >= 0)
-		close(o->source);
-	o->source = -1;
-}
-
-static void
 nobody_reads(struct output *o)
 {
 	unlock(o);
-	stop_reading(o);
+	file_close(&o->source);
 	buffer_clear(&o->pending);
 	o->ready = o->sent = 0;
 	o->closed = true;
@@ -151,7 +141,7 @@ take(struct output *o, struct error *err)
 	if (got < 0)
 		return errno == EINTR;
 	if (got == 0)
-		stop_reading(o);
+		file_close(&o->source);
 	if (keep(o, to, (size_t)got, err) != 0)
 		return -1;
 	o->pending.len += (size_t)got;
@@ -225,7 +215,7 @@ output_ended(struct output *o, struct error *err)
 		;
 	if (more == -1)
 		return -1;
-	stop_reading(o);
+	file_close(&o->source);
 	o->ready = o->pending.len;
 	return output_step(o, none, OUTPUT_POLLS, err);
 }
@@ -234,7 +224,7 @@ void
 output_close(struct output *o)
 {
 	unlock(o);
-	stop_reading(o);
+	file_close(&o->source);
 	output_started(o);
 	buffer_free(&o->kept);
 	buffer_free(&o->pending);

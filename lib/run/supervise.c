@@ -5,6 +5,7 @@
  * add to any more. Outside of the loop signals are blocked, and those that are pending are
  * looked at where they count.
  */
+#define _GNU_SOURCE /* pipe2() */
 #include "run/supervise.h"
 
 #include <errno.h>
@@ -140,12 +141,8 @@ catch_signals(struct watcher *w)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 
-	if (pipe(signal_pipe) != 0)
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
 		return error_errno(&w->s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
-	for (int i = 0; i < 2; i++) {
-		fcntl(signal_pipe[i], F_SETFD, FD_CLOEXEC);
-		fcntl(signal_pipe[i], F_SETFL, O_NONBLOCK);
-	}
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < CAUGHT; i++) {
 		sigaction(caught[i], NULL, &w->before[i]);

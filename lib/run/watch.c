@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/polling.h"
 
 #define WATCH_NAP 10 /* ms between looks where nothing reports changes */
@@ -95,7 +96,5 @@ watch_wait(struct watch *w, int also_fd, int milliseconds)
 void
 watch_close(struct watch *w)
 {
-	if (w->fd != -1)
-		close(w->fd);
-	w->fd = -1;
+	file_close(&w->fd);
 }

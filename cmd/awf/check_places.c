@@ -47,7 +47,7 @@ judge_machine(struct findings *f, struct span answer)
 }
 
 static struct span
-answer_of(const struct body *b)
+answer_of(const struct subprocess *b)
 {
 	size_t len = b->output.len, bad;
 
@@ -74,12 +74,12 @@ check_tools_sandbox(struct findings *f)
 	directory = path_directory(program);
 	char *const machine_argv[] = { program, read_only, workspace, directory, check, NULL };
 	char *const here_argv[] = { program, read_only, check, NULL };
-	struct body bodies[] = { { .argv = machine_argv }, { .argv = here_argv } };
+	struct subprocess processes[] = { { .argv = machine_argv }, { .argv = here_argv } };
 
-	checks_ask(bodies, 2);
-	judge_machine(f, answer_of(&bodies[0]));
-	here = answer_of(&bodies[1]);
-	if (span_true(span_member(answer_of(&bodies[0]), "ready")) &&
+	checks_ask(processes, 2);
+	judge_machine(f, answer_of(&processes[0]));
+	here = answer_of(&processes[1]);
+	if (span_true(span_member(answer_of(&processes[0]), "ready")) &&
 	    !span_true(span_member(here, "ready"))) {
 		char *message = span_text(span_member(here, "message"));
 
@@ -87,8 +87,8 @@ check_tools_sandbox(struct findings *f)
 		    message != NULL ? message : "no sandbox");
 		free(message);
 	}
-	body_free(&bodies[0]);
-	body_free(&bodies[1]);
+	subprocess_free(&processes[0]);
+	subprocess_free(&processes[1]);
 	free(directory);
 	free(program);
 }

@@ -26,7 +26,7 @@ static size_t
 check_versions(struct findings *f, char *const *names, char *const *paths)
 {
 	const size_t count = list_count(names);
-	struct body *bodies = memory_zero(count, sizeof *bodies);
+	struct subprocess *processes = memory_zero(count, sizeof *processes);
 	char *(*argv)[3] = memory_zero(count, sizeof *argv), option[] = "--version";
 	size_t asked = 0, good = 0;
 
@@ -35,34 +35,34 @@ check_versions(struct findings *f, char *const *names, char *const *paths)
 			continue;
 		argv[asked][0] = paths[i];
 		argv[asked][1] = option;
-		bodies[asked] = (struct body){ .argv = argv[asked], .name = names[i] };
+		processes[asked] = (struct subprocess){ .argv = argv[asked], .name = names[i] };
 		asked++;
 	}
-	checks_ask(bodies, asked);
+	checks_ask(processes, asked);
 	for (size_t i = 0; i < asked; i++) {
-		char *wanted = memory_format("%s " AWF_VERSION "\n", bodies[i].name);
+		char *wanted = memory_format("%s " AWF_VERSION "\n", processes[i].name);
 
-		if (bodies[i].error.code != ERROR_NONE) {
-			char *why = checks_complaint(&bodies[i]);
+		if (processes[i].error.code != ERROR_NONE) {
+			char *why = checks_complaint(&processes[i]);
 
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, bodies[i].name,
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, processes[i].name,
 			    "%s cannot be run: %s", argv[i][0], why);
 			free(why);
-		} else if (strcmp(buffer_string(&bodies[i].output), wanted) != 0) {
-			const char *output = buffer_string(&bodies[i].output);
+		} else if (strcmp(buffer_string(&processes[i].output), wanted) != 0) {
+			const char *output = buffer_string(&processes[i].output);
 			char *said = memory_copy(output, strcspn(output, "\n"));
 
-			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, bodies[i].name,
+			findings_add(f, FINDING_PROGRAMS, FINDING_WRONG, processes[i].name,
 			    "%s is '%s', and not of " AWF_VERSION ": " AGAIN, argv[i][0], said);
 			free(said);
 		} else {
 			good++;
 		}
 		free(wanted);
-		body_free(&bodies[i]);
+		subprocess_free(&processes[i]);
 	}
 	free(argv);
-	free(bodies);
+	free(processes);
 	return good;
 }
 

@@ -120,7 +120,7 @@ place_of(const char *path)
 }
 
 static void
-judge(struct findings *f, const struct body *b, const struct keys *keys, const char *who)
+judge(struct findings *f, const struct subprocess *b, const struct keys *keys, const char *who)
 {
 	struct span answer = span_of(b->output.data, b->output.len);
 	char *place = place_of(b->argv[0]), *text;
@@ -151,7 +151,7 @@ ask_all(struct findings *f, const struct demands *d, const struct keys *keys)
 {
 	char **names = provider_list(), option[] = "--check";
 	const size_t count = list_count(names);
-	struct body *bodies = memory_zero(count, sizeof *bodies);
+	struct subprocess *processes = memory_zero(count, sizeof *processes);
 	char *(*argv)[3] = memory_zero(count, sizeof *argv);
 	struct environment environment;
 	size_t asked = 0;
@@ -166,19 +166,19 @@ ask_all(struct findings *f, const struct demands *d, const struct keys *keys)
 			findings_add_error(f, FINDING_PROVIDERS, FINDING_WRONG, names[i], &err);
 			continue;
 		}
-		bodies[asked] = (struct body){ .argv = argv[asked], .name = names[i],
+		processes[asked] = (struct subprocess){ .argv = argv[asked], .name = names[i],
 			.environment = environment.list };
 		asked++;
 	}
-	checks_ask(bodies, asked);
+	checks_ask(processes, asked);
 	for (size_t i = 0; i < asked; i++) {
-		judge(f, &bodies[i], keys, demands_who(d, bodies[i].name));
-		body_free(&bodies[i]);
+		judge(f, &processes[i], keys, demands_who(d, processes[i].name));
+		subprocess_free(&processes[i]);
 		free(argv[i][0]);
 	}
 	environment_free(&environment);
 	free(argv);
-	free(bodies);
+	free(processes);
 	list_free(names);
 }
 

@@ -6,7 +6,7 @@
 #define AWF_AWF_CHECKS_H
 
 #include "awf/findings.h"
-#include "proc/body.h"
+#include "proc/subprocess.h"
 
 /* Which providers are asked here, by agents or as $AWF_MODEL says. */
 struct demands {
@@ -31,10 +31,10 @@ void check_agents(struct findings *f, struct demands *d);
 void check_tools(struct findings *f);
 void check_skills(struct findings *f);
 
-/* Asks programs: runs these bodies, whose argv is set, at the same time. Their stderr is
+/* Asks programs: runs these, whose argv is set, at the same time. Their stderr is
  * kept. */
-void checks_ask(struct body *bodies, size_t count);
+void checks_ask(struct subprocess *processes, size_t count);
 /* The last line that a program said on stderr, or how it ended; in memory of its own. */
-char *checks_complaint(const struct body *b);
+char *checks_complaint(const struct subprocess *b);
 
 #endif

@@ -57,23 +57,23 @@ demands_free(struct demands *d)
 }
 
 void
-checks_ask(struct body *bodies, size_t count)
+checks_ask(struct subprocess *processes, size_t count)
 {
 	struct error err = ERROR_INIT;
 
 	for (size_t i = 0; i < count; i++) {
-		bodies[i].timeout_ms = CHECK_LIMIT_MS;
-		bodies[i].output_limit = ANSWER_BYTES;
-		bodies[i].quiet = true;
+		processes[i].timeout_ms = CHECK_LIMIT_MS;
+		processes[i].output_limit = ANSWER_BYTES;
+		processes[i].quiet = true;
 	}
-	if (bodies_run(bodies, count, NULL, &err) == 0)
+	if (subprocesses_run(processes, count, NULL, &err) == 0)
 		return;
 	for (size_t i = 0; i < count; i++)
-		bodies[i].error = err;
+		processes[i].error = err;
 }
 
 char *
-checks_complaint(const struct body *b)
+checks_complaint(const struct subprocess *b)
 {
 	size_t len = b->errors.len, start;
 

@@ -25,8 +25,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "isolate/sandbox.h"
-#include "proc/body.h"
 #include "proc/environment.h"
+#include "proc/subprocess.h"
 #include "run/recall.h"
 #include "run/run.h"
 #include "run/state.h"
@@ -102,7 +102,7 @@ struct step {
 	const char *path;            /* this step's dotted path */
 	int64_t try_number;          /* of the call around it: how many tries failed before */
 	char *process;               /* "ENCLOSING/NAME:OCCURRENCE" */
-	struct environment environment; /* of bodies */
+	struct environment environment; /* of processes */
 	struct buffer inputs;        /* {"k": "v"} of AWF_INPUT_* */
 	const struct keys *keys;
 	struct interrupts interrupts;

@@ -133,30 +133,30 @@ feed(struct working *work, struct buffer *input)
 
 /* A key that the command was given is not recorded with what it says. */
 static void
-hide_keys(const struct step *s, struct body *body)
+hide_keys(const struct step *s, struct subprocess *process)
 {
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		body_hide(body, environment_get(&s->environment, *name));
+		subprocess_hide(process, environment_get(&s->environment, *name));
 	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		body_hide(body, environment_get(&s->environment, s->keys->names[i]));
+		subprocess_hide(process, environment_get(&s->environment, s->keys->names[i]));
 }
 
 /* How the command ended, and what it said on stderr, which is taken over. */
 static void
-take_end(struct working *work, struct body *body)
+take_end(struct working *work, struct subprocess *process)
 {
 	const struct step *s = work->step;
 
-	work->error = body->error;
-	work->exit_code = body->exit_code;
-	hide_keys(s, body);
+	work->error = process->error;
+	work->exit_code = process->exit_code;
+	hide_keys(s, process);
 	if (sandbox_holds(&s->sandbox))
-		sandbox_blocked(body->exit_code, body->errors.data, body->errors.len, &work->error);
-	work->killed = body->exit_code > 128;
+		sandbox_blocked(process->exit_code, process->errors.data, process->errors.len, &work->error);
+	work->killed = process->exit_code > 128;
 	buffer_free(&work->errors);
-	work->errors = body->errors;
-	work->errors_bytes = body->errors_bytes;
-	memset(&body->errors, 0, sizeof body->errors);
+	work->errors = process->errors;
+	work->errors_bytes = process->errors_bytes;
+	memset(&process->errors, 0, sizeof process->errors);
 	if (s->pending && work->error.code == ERROR_EXIT_STATUS && work->exit_code == STATUS_WAITING)
 		working_pend(work);
 }
@@ -214,23 +214,23 @@ try_command(struct working *work, struct error *err)
 	struct step *s = work->step;
 	struct buffer input = BUFFER_INIT;
 	char **argv = command_argv(s);
-	struct body body = { .argv = argv, .name = s->command[0], .environment = s->environment.list,
-	    .timeout_ms = s->timeout_ms, .inherit = true,
+	struct subprocess process = { .argv = argv, .name = s->command[0],
+	    .environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = true,
 	    .run_directory = s->run->directory, .call = work->id };
 	int result;
 
 	working_forget_results(work);
 	working_drop_passed(work);
 	feed(work, &input);
-	body.input = buffer_string(&input);
-	body.input_len = input.len;
-	result = bodies_run(&body, 1, &s->interrupts, err);
-	take_end(work, &body);
-	if (result == 0 && !(s->passes && working_take_passed(work, &body.output)) &&
+	process.input = buffer_string(&input);
+	process.input_len = input.len;
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	take_end(work, &process);
+	if (result == 0 && !(s->passes && working_take_passed(work, &process.output)) &&
 	    work->error.code == ERROR_NONE)
-		take_output(work, &body.output);
+		take_output(work, &process.output);
 	look_for_dead(work);
-	body_free(&body);
+	subprocess_free(&process);
 	list_free(argv);
 	buffer_free(&input);
 	return result;
@@ -643,29 +643,29 @@ working_ask(struct working *work, const struct condition *condition,
 {
 	struct step *s = work->step;
 	char *argv[4];
-	struct body body;
+	struct subprocess process;
 	int result;
 
 	process_shell(argv, condition->text);
-	memset(&body, 0, sizeof body);
-	body.argv = argv;
-	body.environment = s->environment.list;
-	body.timeout_ms = s->timeout_ms;
-	body.input = line->data;
-	body.input_len = line->len;
-	result = bodies_run(&body, 1, &s->interrupts, err);
+	memset(&process, 0, sizeof process);
+	process.argv = argv;
+	process.environment = s->environment.list;
+	process.timeout_ms = s->timeout_ms;
+	process.input = line->data;
+	process.input_len = line->len;
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
 	answer->asked = true;
-	answer->yes = body.error.code == ERROR_NONE;
+	answer->yes = process.error.code == ERROR_NONE;
 	answer->answered = answer->yes ||
-	    (body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1);
-	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
+	    (process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1);
+	if (process.error.code == ERROR_EXIT_STATUS && process.exit_code > 1)
 		error_set(&work->error, ERROR_EXIT_STATUS, NULL,
-		    "the condition of --%s ended with status %d%s", condition->word, body.exit_code,
-		    condition_hint(work, condition, body.exit_code));
-	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
-		work->error = body.error;
+		    "the condition of --%s ended with status %d%s", condition->word, process.exit_code,
+		    condition_hint(work, condition, process.exit_code));
+	else if (process.error.code != ERROR_NONE && process.error.code != ERROR_EXIT_STATUS)
+		work->error = process.error;
 	else
 		look_for_dead(work);
-	body_free(&body);
+	subprocess_free(&process);
 	return result;
 }

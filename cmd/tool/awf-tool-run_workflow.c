@@ -18,8 +18,8 @@
 #include "base/memory.h"
 #include "builtin.h"
 #include "json/writer.h"
-#include "proc/body.h"
 #include "proc/descendants.h"
+#include "proc/subprocess.h"
 
 extern char **environ;
 
@@ -33,7 +33,7 @@ struct request {
 struct started {
 	char *id_file;               /* where awf-run tells the run's id */
 	struct buffer id;            /* "" if there is no run */
-	struct body body;
+	struct subprocess process;
 };
 
 static volatile int signal_number;
@@ -157,8 +157,8 @@ take_id(struct started *s, bool waited, struct error *err)
 {
 	if (waited && file_load(s->id_file, ID_SIZE, &s->id, err) != 0)
 		return -1;
-	if (!waited && s->body.error.code == ERROR_NONE)
-		buffer_append(&s->id, buffer_string(&s->body.output), s->body.output.len);
+	if (!waited && s->process.error.code == ERROR_NONE)
+		buffer_append(&s->id, buffer_string(&s->process.output), s->process.output.len);
 	while (s->id.len > 0 && s->id.data[s->id.len - 1] == '\n')
 		s->id.data[--s->id.len] = '\0';
 	return 0;
@@ -187,9 +187,9 @@ start(struct started *s, const struct request *r, const char *workflow, struct e
 	}
 	argv[count++] = "--";
 	argv[count] = workflow;
-	s->body = (struct body){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
+	s->process = (struct subprocess){ .argv = (char *const *)(uintptr_t)argv, .environment = environ,
 	    .input = input.data, .input_len = input.len };
-	failed = bodies_run(&s->body, 1, &interrupts, err);
+	failed = subprocesses_run(&s->process, 1, &interrupts, err);
 	if (failed == 0)
 		failed = take_id(s, r->wait, err);
 	buffer_free(&input);
@@ -211,7 +211,7 @@ status_of(int exit_code)
 static void
 tell(const struct started *s, bool waited, struct builtin *b)
 {
-	const struct buffer *output = &s->body.output;
+	const struct buffer *output = &s->process.output;
 	size_t len = output->len;
 	struct writer w;
 
@@ -219,9 +219,9 @@ tell(const struct started *s, bool waited, struct builtin *b)
 	writer_begin(&w, &b->answer);
 	writer_object(&w);
 	writer_member_string(&w, "run_id", s->id.data);
-	writer_member_string(&w, "status", waited ? status_of(s->body.exit_code) : "running");
+	writer_member_string(&w, "status", waited ? status_of(s->process.exit_code) : "running");
 	if (waited) {
-		writer_member_integer(&w, "exit_code", s->body.exit_code);
+		writer_member_integer(&w, "exit_code", s->process.exit_code);
 		writer_key(&w, "output");
 		writer_bytes(&w, buffer_string(output),
 		    len > 0 && output->data[len - 1] == '\n' ? len - 1 : len);
@@ -234,8 +234,8 @@ tell(const struct started *s, bool waited, struct builtin *b)
 static int
 report(const struct started *s, bool waited, struct builtin *b, struct error *err)
 {
-	if (s->body.error.code != ERROR_NONE && s->body.error.code != ERROR_EXIT_STATUS) {
-		*err = s->body.error;
+	if (s->process.error.code != ERROR_NONE && s->process.error.code != ERROR_EXIT_STATUS) {
+		*err = s->process.error;
 		return -1;
 	}
 	if (s->id.len == 0)
@@ -257,7 +257,7 @@ run(const struct request *r, struct builtin *b, struct error *err)
 	}
 	if (failed == 0)
 		failed = report(&s, r->wait, b, err);
-	body_free(&s.body);
+	subprocess_free(&s.process);
 	buffer_free(&s.id);
 	free(s.id_file);
 	free(workflow);

@@ -7,7 +7,7 @@
 
 #include "agent/loop.h"
 #include "json/writer.h"
-#include "proc/body.h"
+#include "proc/subprocess.h"
 
 /* What is to be asked, for the program to read. */
 static void
@@ -44,7 +44,7 @@ ask_program(struct loop *l, struct buffer *answer, struct error *err)
 	const struct agent *agent = &t->member->agent;
 	char **argv = loop_command(agent->before_turn);
 	struct buffer input = BUFFER_INIT;
-	struct body body = { .argv = argv, .environment = t->environment->list,
+	struct subprocess process = { .argv = argv, .environment = t->environment->list,
 	    .timeout_ms = time_limit(l) };
 	int status;
 
@@ -53,15 +53,15 @@ ask_program(struct loop *l, struct buffer *answer, struct error *err)
 		return -1;
 	}
 	describe_turn(l, &input);
-	body.input = input.data;
-	body.input_len = input.len;
-	status = bodies_run(&body, 1, t->interrupts, err);
-	if (status == 0 && body.error.code != ERROR_NONE)
-		status = error_set(err, body.error.code, agent->name, "the command of before_turn: %s",
-		    body.error.message);
+	process.input = input.data;
+	process.input_len = input.len;
+	status = subprocesses_run(&process, 1, t->interrupts, err);
+	if (status == 0 && process.error.code != ERROR_NONE)
+		status = error_set(err, process.error.code, agent->name, "the command of before_turn: %s",
+		    process.error.message);
 	if (status == 0)
-		buffer_append(answer, buffer_string(&body.output), body.output.len);
-	body_free(&body);
+		buffer_append(answer, buffer_string(&process.output), process.output.len);
+	subprocess_free(&process);
 	buffer_free(&input);
 	free((void *)argv);
 	return status;

@@ -196,12 +196,12 @@ mcp_answer(void *context, struct tool_run *run, struct error *err)
 	struct error why = ERROR_INIT;
 	int status = ask_server(context, run, &why);
 
-	run->body.duration_ms = clock_monotonic() - began;
+	run->process.duration_ms = clock_monotonic() - began;
 	if (status == -1)
 		run->error = why;
 	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
 	if (status == -1 && t->server->peer.process.pid == 0)
-		run->body.exit_code = t->server->exit_code;
+		run->process.exit_code = t->server->exit_code;
 	if (why.code != ERROR_SYSTEM)
 		return 0;
 	*err = why;

@@ -12,8 +12,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "json/scan.h"
-#include "proc/body.h"
 #include "proc/environment.h"
+#include "proc/interrupts.h"
 #include "proc/peer.h"
 
 struct provider {
@@ -73,7 +73,8 @@ char *provider_refused(const char *message);
 
 /* Says which provider it is; nothing runs yet. */
 void provider_begin(struct provider *p, const char *name, const struct keys *keys);
-/* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on whatever is ended around it. */
+/* Starts it, if it does not run, with provider_environment(). Its stderr is ours. It lives on
+ * whatever is ended around it. */
 int provider_start(struct provider *p, struct error *err);
 /* Sends a request (JSON object without id and step, not empty) and waits for its message.
  * Text deltas go to delta() if it is not NULL (kind is "text" or "thinking");

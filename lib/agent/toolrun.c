@@ -282,12 +282,12 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 		writer_member_string(&w, "message", run->error.message);
 		writer_object_end(&w);
 	}
-	writer_member_integer(&w, "duration_ms", run->body.duration_ms);
-	if (run->body.exit_code > 0)
-		writer_member_integer(&w, "exit_code", run->body.exit_code);
-	if (run->body.errors.len != 0) {
+	writer_member_integer(&w, "duration_ms", run->process.duration_ms);
+	if (run->process.exit_code > 0)
+		writer_member_integer(&w, "exit_code", run->process.exit_code);
+	if (run->process.errors.len != 0) {
 		writer_key(&w, "stderr");
-		writer_bytes(&w, run->body.errors.data, run->body.errors.len);
+		writer_bytes(&w, run->process.errors.data, run->process.errors.len);
 	}
 	changed_write(&run->changed, &w);
 	writer_member_string(&w, "fidelity", "router");
@@ -349,14 +349,14 @@ hide_keys(const struct turns *t, struct tool_run *run)
 	char *const *names = run->tool->environment;
 
 	for (; names != NULL && *names != NULL; names++)
-		body_hide(&run->body, keys_value(t->keys, *names));
+		subprocess_hide(&run->process, keys_value(t->keys, *names));
 }
 
 /* Whether it printed one of the keys. */
 static bool
 prints_key(const struct turns *t, const struct tool_run *run)
 {
-	const struct buffer *output = &run->body.output;
+	const struct buffer *output = &run->process.output;
 	char *const *names = run->tool->environment;
 
 	for (; names != NULL && *names != NULL; names++)
@@ -371,19 +371,19 @@ static void
 run_finish(const struct turns *t, struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
-	size_t len = run->body.output.len;
+	size_t len = run->process.output.len;
 
-	run->error = run->body.error;
+	run->error = run->process.error;
 	if (sandbox_holds(&run->sandbox))
-		sandbox_blocked(run->body.exit_code, run->body.errors.data, run->body.errors.len,
+		sandbox_blocked(run->process.exit_code, run->process.errors.data, run->process.errors.len,
 		    &run->error);
 	if ((run->error.code == ERROR_NONE || len > 0) &&
-	    tool_result(run->tool, buffer_string(&run->body.output), len, &run->output, &why) != 0 &&
+	    tool_result(run->tool, buffer_string(&run->process.output), len, &run->output, &why) != 0 &&
 	    run->error.code == ERROR_NONE)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s",
 		    prints_key(t, run) ? "it has a key in it" : buffer_string(&why));
-	buffer_free(&run->body.output);
+	buffer_free(&run->process.output);
 	buffer_free(&why);
 }
 
@@ -432,30 +432,30 @@ static int
 batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
     struct error *err)
 {
-	struct body *bodies = memory_zero(count, sizeof *bodies);
+	struct subprocess *processes = memory_zero(count, sizeof *processes);
 	struct buffer *inputs = memory_zero(count, sizeof *inputs);
 	int status;
 
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
-		bodies[i] = (struct body){ .argv = run_argv(r->turns, &batch[i]),
+		processes[i] = (struct subprocess){ .argv = run_argv(r->turns, &batch[i]),
 		    .name = batch[i].name, .environment = run_environment(r->turns, &batch[i]),
 		    .input = inputs[i].data, .input_len = inputs[i].len,
 		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
 		run_watch(r->turns, &batch[i], count == 1);
 	}
-	status = bodies_run(bodies, count, r->turns->interrupts, err);
+	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
 		changed_end(&batch[i].changed);
-		batch[i].body = bodies[i];
+		batch[i].process = processes[i];
 		hide_keys(r->turns, &batch[i]);
 		run_finish(r->turns, &batch[i]);
-		batch[i].body.argv = NULL;
-		list_free((char **)(uintptr_t)bodies[i].argv);
+		batch[i].process.argv = NULL;
+		list_free((char **)(uintptr_t)processes[i].argv);
 		buffer_free(&inputs[i]);
 	}
-	free(bodies);
+	free(processes);
 	free(inputs);
 	return status;
 }
@@ -637,7 +637,7 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 			writer_member_buffer(&w, "tool_content", &run->output);
 		else
 			tool_write_failure(&w, &run->error,
-			    span_of(run->output.data, run->output.len), &run->body.errors);
+			    span_of(run->output.data, run->output.len), &run->process.errors);
 		writer_object_end(&w);
 	}
 }
@@ -652,7 +652,7 @@ tool_runs_free(struct tool_runs *r)
 		free(run->call_id);
 		buffer_free(&run->filled);
 		buffer_free(&run->output);
-		body_free(&run->body);
+		subprocess_free(&run->process);
 		changed_free(&run->changed);
 		environment_free(&run->environment);
 		tool_free(&run->own);

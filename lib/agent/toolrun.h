@@ -26,8 +26,8 @@
 #include "base/id.h"
 #include "json/scan.h"
 #include "json/writer.h"
-#include "proc/body.h"
 #include "proc/environment.h"
+#include "proc/subprocess.h"
 #include "run/recall.h"
 
 /* Where a result comes from, if there are recorded calls. */
@@ -51,7 +51,7 @@ struct tool_run {
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
 	struct sandbox sandbox;         /* that it runs in */
-	struct body body;
+	struct subprocess process;
 	struct changed changed;         /* in the workspace, by it */
 	struct environment environment; /* its own, if the tool names keys */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */

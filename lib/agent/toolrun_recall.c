@@ -28,12 +28,12 @@ take_result(struct tool_run *run, const struct recalled_event *e)
 	if (!recalled_error(e, &run->error))
 		run->error.code = ERROR_NONE;
 	span_integer(span_member(e->view.payload, "exit_code"), &exit_code);
-	run->body.exit_code = (int)exit_code;
+	run->process.exit_code = (int)exit_code;
 	buffer_clear(&run->output);
 	if (output.at != NULL)
 		buffer_append(&run->output, output.at, output.len);
-	buffer_clear(&run->body.errors);
-	span_decode(span_member(e->view.payload, "stderr"), &run->body.errors);
+	buffer_clear(&run->process.errors);
+	span_decode(span_member(e->view.payload, "stderr"), &run->process.errors);
 	changed_free(&run->changed);
 	changed_take(&run->changed, e->view.payload);
 }

@@ -210,7 +210,7 @@ static int
 loop_ask_stop_command(struct loop *l, struct error *err)
 {
 	const struct turns *t = l->turns;
-	struct body body = { .environment = t->environment->list,
+	struct subprocess process = { .environment = t->environment->list,
 	    .input = buffer_string(&l->text), .input_len = l->text.len };
 	int status = FAILED;
 
@@ -218,21 +218,21 @@ loop_ask_stop_command(struct loop *l, struct error *err)
 		return CONTINUES;
 	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME)
 		return loop_was_sent_back(l) ? loop_finish(l, err) : CONTINUES;
-	body.argv = stop_argv(t, err);
-	if (body.argv == NULL)
+	process.argv = stop_argv(t, err);
+	if (process.argv == NULL)
 		return FAILED;
-	body.timeout_ms = loop_time(l);
-	body.timeout_ms = body.timeout_ms == -1 ? 1 : body.timeout_ms;
-	if (bodies_run(&body, 1, t->interrupts, err) == 0)
-		status = body.error.code == ERROR_NONE ? ENDED :
-		    body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1 ? CONTINUES : FAILED;
+	process.timeout_ms = loop_time(l);
+	process.timeout_ms = process.timeout_ms == -1 ? 1 : process.timeout_ms;
+	if (subprocesses_run(&process, 1, t->interrupts, err) == 0)
+		status = process.error.code == ERROR_NONE ? ENDED :
+		    process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1 ? CONTINUES : FAILED;
 	if (status == ENDED)
 		status = loop_finish(l, err);
-	else if (status == FAILED && body.error.code != ERROR_NONE)
-		error_set(err, body.error.code, t->member->agent.name, "the command of stop_when: %s",
-		    body.error.message);
-	body_free(&body);
-	list_free((char **)(uintptr_t)body.argv);
+	else if (status == FAILED && process.error.code != ERROR_NONE)
+		error_set(err, process.error.code, t->member->agent.name, "the command of stop_when: %s",
+		    process.error.message);
+	subprocess_free(&process);
+	list_free((char **)(uintptr_t)process.argv);
 	return status;
 }
 
@@ -379,7 +379,7 @@ turns_operation(struct turns *t, const struct tool *tool, struct span input,
 	    span_of("\"" OPERATION_ID "\"", sizeof OPERATION_ID + 1), input);
 	runs.list[0].tool = tool;
 	status = tool_runs_run(&runs, err);
-	t->exit_code = runs.list[0].body.exit_code;
+	t->exit_code = runs.list[0].process.exit_code;
 	if (status == 0 && runs.list[0].source == TOOL_TAKEN)
 		call_follow_recorded(t->call, runs.list[0].resulted, t->started);
 	if (status == 0 && runs.list[0].error.code != ERROR_NONE) {

@@ -18,8 +18,8 @@
 #include "agent/retry.h"
 #include "agent/team.h"
 #include "agent/tool.h"
-#include "proc/body.h"
 #include "proc/environment.h"
+#include "proc/subprocess.h"
 #include "run/recall.h"
 #include "transcript/call.h"
 

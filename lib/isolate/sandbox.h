@@ -5,7 +5,7 @@
  * awf-sandbox(1), which closes itself in and executes the rest. Nothing of it runs in
  * the process that asks.
  *
- *     sandbox_decide() → sandbox_argv() → body or process → sandbox_blocked()
+ *     sandbox_decide() → sandbox_argv() → subprocess or process → sandbox_blocked()
  *
  * Inside, AWF_SANDBOX tells the mode, TMPDIR and HOME are private directories. A
  * program that ends with SANDBOX_REFUSED was refused something by the sandbox, or the

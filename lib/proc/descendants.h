@@ -1,6 +1,6 @@
 /*
  * All descendants of a process, a setsid() child too, found through /proc. With
- * the caller as child subreaper, orphans of a body stay its descendants.
+ * the caller as child subreaper, orphans of what it runs stay its descendants.
  *
  * Where /proc is not mounted a process finds its own children alone, and those of others
  * not at all: a tree is ended from its root, as whose parent has gone becomes the

@@ -4,8 +4,8 @@
  * one that got the signal, in a trap or by a shell that ignores it, would run until it is
  * killed.
  *
- * Likewise a call of which the body is being ended: its time is over, or it is a branch that
- * is not needed any more. That is over when nothing is left of the body, as the call may be
+ * Likewise a call of which the subprocess is being ended: its time is over, or it is a branch that
+ * is not needed any more. That is over when nothing is left of it, as the call may be
  * tried again.
  *
  * The mark is made before the first signal is sent. So whoever looks and does not find it

@@ -1,6 +1,6 @@
 /*
  * The kernel lists the children of this process (/proc/PID/task/PID/children); where it does
- * not, numbers are tried. Whether one began after the body is told by its time of start, which
+ * not, numbers are tried. That a child is too old to be one is told by its time of start, which
  * survives a setsid() and a change of parent. A tree is stopped at its root before it is
  * signalled, so that it does not fork on meanwhile.
  */
@@ -46,7 +46,7 @@ process_began(pid_t pid)
 	return process_stat(pid, &s) ? s.birth : 0;
 }
 
-/* Whether NAME=mark, or NAME=mark/… of a body inside it, is in its environment. */
+/* Whether NAME=mark, or NAME=mark/… of one inside it, is in its environment. */
 static bool
 process_marked(pid_t pid, const char *mark)
 {
@@ -86,7 +86,7 @@ orphans_met(struct orphans *o, pid_t pid)
 	return false;
 }
 
-/* Whether a child that is no body is a living orphan of this one. */
+/* Whether a child is a living orphan. */
 static bool
 orphans_has(const struct orphans *o, pid_t pid)
 {
@@ -104,9 +104,9 @@ tree_signal(pid_t root, int signal_number)
 }
 
 void
-orphans_begin(struct orphans *o, pid_t body, const char *mark)
+orphans_begin(struct orphans *o, pid_t pid, const char *mark)
 {
-	*o = (struct orphans){ mark == NULL ? NULL : memory_text(mark), process_began(body),
+	*o = (struct orphans){ mark == NULL ? NULL : memory_text(mark), process_began(pid),
 	    NULL, 0 };
 }
 

@@ -1,9 +1,9 @@
 /*
- * Orphans: processes that outlived their parent inside a body and became
- * children of this process (descendants_adopt()). When a body is ended, they are
- * ended too. A child of this process that is neither a body nor spared, and that
- * began after the body did, is taken for its orphan; where several bodies run at
- * once, each has a mark in its environment that tells whose it is.
+ * Orphans: processes that outlived their parent inside a subprocess or a peer and became
+ * children of this process (descendants_adopt()). When that is ended, they are ended too. A
+ * child of this process that is neither it nor spared, and that began after it did, is taken
+ * for its orphan; where several run at once, each has a mark in its environment that tells
+ * whose it is.
  */
 #ifndef AWF_PROC_ORPHANS_H
 #define AWF_PROC_ORPHANS_H
@@ -16,8 +16,8 @@
 #define ORPHANS_MARK "AWF_BODY"
 
 struct orphans {
-	char *mark;               /* value of ORPHANS_MARK; NULL: there is one body only */
-	int64_t since;            /* when the body began (struct process_stat) */
+	char *mark;               /* value of ORPHANS_MARK; NULL: one runs alone */
+	int64_t since;            /* when it began (struct process_stat) */
 	pid_t *signalled;
 	size_t signalled_count;
 };
@@ -26,8 +26,8 @@ struct orphans {
  * a shell goes on with its next command because this one was killed. */
 void tree_signal(pid_t root, int signal_number);
 
-/* body must not have been waited for yet. */
-void orphans_begin(struct orphans *o, pid_t body, const char *mark);
+/* pid must not have been waited for yet. */
+void orphans_begin(struct orphans *o, pid_t pid, const char *mark);
 /* Sends the signal to orphans and their descendants, SIGTERM to each but once, and
  * waits for those that are dead. Whether some live. spare: children of this
  * process that are none; ends with 0. */

@@ -1,16 +1,16 @@
 /*
- * Bodies: programs that do the work of a call (a command, a tool). A body has all of
- * its input on stdin when it starts; its stdout is collected, its stderr passed through
+ * Subprocesses: programs that do the work of a call (a command, a tool). A subprocess has all
+ * of its input on stdin when it starts; its stdout is collected, its stderr passed through
  * and its tail kept; it ends by itself, by its deadline, or because it is cancelled.
- * Several run at once under one poll loop.
+ * Several run at once under one poll loop. One that is spoken to is a peer (proc/peer.h).
  *
- * What a body leaves unread is no error. It has ended when its process has ended
- * and stdout and stderr are closed. Ending one before its time is SIGTERM to it and
- * all its descendants, SIGKILL five seconds later; it has ended when none is left.
+ * What it leaves unread is no error. It has ended when its process has ended and stdout and
+ * stderr are closed. Ending it before its time is SIGTERM to it and all its descendants,
+ * SIGKILL five seconds later; it has ended when none is left.
  * The program ignores SIGPIPE and has called descendants_adopt().
  */
-#ifndef AWF_PROC_BODY_H
-#define AWF_PROC_BODY_H
+#ifndef AWF_PROC_SUBPROCESS_H
+#define AWF_PROC_SUBPROCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,9 +22,9 @@
 #include "proc/orphans.h"
 #include "proc/process.h"
 
-#define BODY_STDERR_TAIL ((size_t)64 << 10)
+#define SUBPROCESS_STDERR_TAIL ((size_t)64 << 10)
 
-struct body {
+struct subprocess {
 	/* Set by the caller. */
 	char *const *argv;
 	const char *name;           /* in errors; NULL: argv[0] */
@@ -40,17 +40,19 @@ struct body {
 	const char *run_directory;  /* with call: while it is being ended nothing that is inside */
 	const char *call;           /* of this call begins (proc/ending.h); NULL */
 
-	/* Filled by bodies_run(). */
+	/* Filled by subprocesses_run(). */
 	struct buffer output;
-	struct buffer errors;       /* the last BODY_STDERR_TAIL bytes of stderr */
+	struct buffer errors;       /* the last SUBPROCESS_STDERR_TAIL bytes of stderr */
 	int64_t errors_bytes;       /* all of stderr */
 	int wait_status;            /* -1: unknown, as is the exit code then */
 	int exit_code;              /* as shells count */
 	int64_t duration_ms;
 	struct error error;         /* ERROR_NONE: exited 0; else exit_status, timeout,
 	                               cancelled, downstream_closed, system */
-	/* For bodies_run() alone. */
-	enum { BODY_ENDED, BODY_RUNNING, BODY_TERMINATED, BODY_KILLED } stage;
+	/* For subprocesses_run() alone. */
+	enum {
+		SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED
+	} stage;
 	struct process process;
 	struct orphans orphans;
 	struct buffer passing;      /* stderr not yet passed through */
@@ -60,12 +62,12 @@ struct body {
 };
 
 /* Runs them all to their end. -1 only if the machine fails (poll, fork); what
- * became of each body is in its error. */
-int bodies_run(struct body *bodies, size_t count, const struct interrupts *interrupts,
+ * became of each is in its error. */
+int subprocesses_run(struct subprocess *list, size_t count, const struct interrupts *interrupts,
     struct error *err);
-void body_free(struct body *b);
+void subprocess_free(struct subprocess *s);
 /* Puts stars over a secret (NULL: none) in what it said on stderr, of which the beginning may
  * have been cut off, and in its error. */
-void body_hide(struct body *b, const char *secret);
+void subprocess_hide(struct subprocess *s, const char *secret);
 
 #endif

@@ -1,4 +1,4 @@
-/* proc/body: feeding, collecting, deadlines, and that nothing is left running. */
+/* proc/subprocess: feeding, collecting, deadlines, and that nothing is left running. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,39 +20,39 @@
 #include "base/file.h"
 #include "base/patience.h"
 #include "base/text.h"
-#include "proc/body.h"
 #include "proc/descendants.h"
+#include "proc/subprocess.h"
 
-static char directory[] = "/tmp/awf-body-XXXXXX";
+static char directory[] = "/tmp/awf-process-XXXXXX";
 
-/* A body that is shell text; $1 is the directory of the test. */
+/* One that is shell text; $1 is the directory of the test. */
 struct shell {
 	const char *argv[6];
-	struct body body;
+	struct subprocess process;
 };
 
-static struct body *
+static struct subprocess *
 shell_set(struct shell *s, const char *text)
 {
 	memset(s, 0, sizeof *s);
 	s->argv[0] = "/bin/sh";
 	s->argv[1] = "-c";
 	s->argv[2] = text;
-	s->argv[3] = "body";
+	s->argv[3] = "shell";
 	s->argv[4] = directory;
-	s->body.argv = (char *const *)(uintptr_t)s->argv;
-	return &s->body;
+	s->process.argv = (char *const *)(uintptr_t)s->argv;
+	return &s->process;
 }
 
 static void
-run(struct body *b, const struct interrupts *interrupts)
+run(struct subprocess *b, const struct interrupts *interrupts)
 {
 	struct error err = ERROR_INIT;
 
-	assert_int_equal(bodies_run(b, 1, interrupts, &err), 0);
+	assert_int_equal(subprocesses_run(b, 1, interrupts, &err), 0);
 }
 
-/* Whether the process whose id a body wrote to NAME lives. */
+/* Whether the process whose id one wrote to NAME lives. */
 static bool
 lives(const char *name)
 {
@@ -98,7 +98,7 @@ ends_are_told_apart(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct shell s;
-		struct body *b = shell_set(&s, rows[i].text);
+		struct subprocess *b = shell_set(&s, rows[i].text);
 
 		b->input = rows[i].input;
 		b->input_len = strlen(rows[i].input);
@@ -110,7 +110,7 @@ ends_are_told_apart(void **state)
 		assert_int_equal(b->exit_code, rows[i].exit_code);
 		assert_int_equal(b->error.code, rows[i].code);
 		assert_string_equal(b->error.message, rows[i].message);
-		body_free(b);
+		subprocess_free(b);
 	}
 }
 
@@ -126,14 +126,14 @@ what_cannot_run_says_so(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		const char *argv[] = { rows[i].program, NULL };
-		struct body b = { .argv = (char *const *)(uintptr_t)argv };
+		struct subprocess b = { .argv = (char *const *)(uintptr_t)argv };
 
 		run(&b, NULL);
 		assert_int_equal(b.error.code, ERROR_EXIT_STATUS);
 		assert_string_equal(b.error.place, rows[i].program);
 		assert_string_equal(b.error.message, rows[i].message);
 		assert_int_equal(b.exit_code, rows[i].exit_code);
-		body_free(&b);
+		subprocess_free(&b);
 	}
 }
 
@@ -141,7 +141,7 @@ static void
 much_goes_through_at_once(void **state)
 {
 	struct shell s;
-	struct body *b = shell_set(&s, "exec cat");
+	struct subprocess *b = shell_set(&s, "exec cat");
 	size_t len = (size_t)100 << 20;
 	char *input = malloc(len);
 
@@ -155,7 +155,7 @@ much_goes_through_at_once(void **state)
 	assert_int_equal(b->error.code, ERROR_NONE);
 	assert_int_equal(b->output.len, len);
 	assert_int_equal(memcmp(b->output.data, input, len), 0);
-	body_free(b);
+	subprocess_free(b);
 	free(input);
 }
 
@@ -164,7 +164,7 @@ input_need_not_be_read(void **state)
 {
 	static char input[1 << 20];
 	struct shell s;
-	struct body *b = shell_set(&s, "head -c 3; echo");
+	struct subprocess *b = shell_set(&s, "head -c 3; echo");
 
 	(void)state;
 	memset(input, 'x', sizeof input);
@@ -173,14 +173,14 @@ input_need_not_be_read(void **state)
 	run(b, NULL);
 	assert_int_equal(b->error.code, ERROR_NONE);
 	assert_string_equal(buffer_string(&b->output), "xxx\n");
-	body_free(b);
+	subprocess_free(b);
 }
 
 static void
 too_much_output_ends_it(void **state)
 {
 	struct shell s;
-	struct body *b = shell_set(&s, "exec yes");
+	struct subprocess *b = shell_set(&s, "exec yes");
 
 	(void)state;
 	b->output_limit = 100000;
@@ -189,7 +189,7 @@ too_much_output_ends_it(void **state)
 	assert_non_null(strstr(b->error.message, "larger than 100000 bytes"));
 	assert_int_equal(b->output.len, 100000);
 	assert_int_equal(b->exit_code, 128 + SIGTERM);
-	body_free(b);
+	subprocess_free(b);
 }
 
 static void
@@ -197,26 +197,26 @@ the_tail_of_stderr_is_kept(void **state)
 {
 	struct shell s;
 	/* 1 + 200,000 × 2 bytes: the cut at 64 KiB falls into a character */
-	struct body *b = shell_set(&s, "printf x >&2; yes é | head -n 200000 | tr -d '\\n' >&2");
+	struct subprocess *b = shell_set(&s, "printf x >&2; yes é | head -n 200000 | tr -d '\\n' >&2");
 
 	(void)state;
 	b->quiet = true;
 	run(b, NULL);
 	assert_int_equal(b->errors_bytes, 400001);
-	assert_in_range(b->errors.len, BODY_STDERR_TAIL - 3, BODY_STDERR_TAIL);
+	assert_in_range(b->errors.len, SUBPROCESS_STDERR_TAIL - 3, SUBPROCESS_STDERR_TAIL);
 	assert_true(utf8_valid(b->errors.data, b->errors.len));
-	body_free(b);
+	subprocess_free(b);
 	b = shell_set(&s, "printf x >&2; yes é | head -n 32768 | tr -d '\\n' >&2");
 	b->quiet = true;
 	run(b, NULL);
-	assert_int_equal(b->errors.len, BODY_STDERR_TAIL);
+	assert_int_equal(b->errors.len, SUBPROCESS_STDERR_TAIL);
 	assert_true(utf8_valid(b->errors.data, b->errors.len));
-	body_free(b);
+	subprocess_free(b);
 }
 
 /* Runs b with our stderr going to fd. */
 static void
-run_with_stderr(struct body *b, int fd)
+run_with_stderr(struct subprocess *b, int fd)
 {
 	int before = dup(STDERR_FILENO);
 
@@ -243,8 +243,8 @@ stderr_is_passed_through(void **state)
 	assert_int_equal(file_read(fd, &text, 1 << 20), 0);
 	assert_int_equal(text.len, 300000);
 	assert_memory_equal(text.data + 299900, "123456789\n", 10);
-	assert_int_equal(s.body.errors_bytes, 300000);
-	body_free(&s.body);
+	assert_int_equal(s.process.errors_bytes, 300000);
+	subprocess_free(&s.process);
 	close(fd);
 	buffer_free(&text);
 }
@@ -253,7 +253,7 @@ static void
 a_stderr_that_nobody_reads_holds_nothing_up(void **state)
 {
 	struct shell s;
-	struct body *b = shell_set(&s, "yes >&2");
+	struct subprocess *b = shell_set(&s, "yes >&2");
 	int ends[2];
 
 	(void)state;
@@ -262,14 +262,14 @@ a_stderr_that_nobody_reads_holds_nothing_up(void **state)
 	run_with_stderr(b, ends[1]);
 	assert_int_equal(b->error.code, ERROR_TIMEOUT);
 	assert_in_range(b->duration_ms, 300, 4000);
-	body_free(b);
+	subprocess_free(b);
 	/* nobody there at all */
 	close(ends[0]);
 	b = shell_set(&s, "yes | head -c 300000 >&2");
 	run_with_stderr(b, ends[1]);
 	assert_int_equal(b->error.code, ERROR_NONE);
 	assert_int_equal(b->errors_bytes, 300000);
-	body_free(b);
+	subprocess_free(b);
 	close(ends[1]);
 }
 
@@ -293,7 +293,7 @@ a_timeout_ends_all_descendants(void **state)
 	snprintf(path, sizeof path, "%s/went-on", directory);
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct shell s;
-		struct body *b = shell_set(&s, rows[i]);
+		struct subprocess *b = shell_set(&s, rows[i]);
 
 		b->timeout_ms = 200;
 		run(b, NULL);
@@ -303,7 +303,7 @@ a_timeout_ends_all_descendants(void **state)
 		assert_in_range(b->duration_ms, 200, 4000);
 		assert_false(lives("a"));
 		assert_int_equal(access(path, F_OK), -1);
-		body_free(b);
+		subprocess_free(b);
 	}
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -313,7 +313,7 @@ static void
 what_ignores_sigterm_is_killed(void **state)
 {
 	struct shell s;
-	struct body *b = shell_set(&s, "trap '' TERM; (sleep 100; sleep 100) >/dev/null 2>&1 & "
+	struct subprocess *b = shell_set(&s, "trap '' TERM; (sleep 100; sleep 100) >/dev/null 2>&1 & "
 	    "echo $! >$1/a; printf partial; wait");
 
 	(void)state;
@@ -324,7 +324,7 @@ what_ignores_sigterm_is_killed(void **state)
 	assert_in_range(b->duration_ms, GRACE_MS, GRACE_MS + 3000);
 	assert_string_equal(buffer_string(&b->output), "partial");
 	assert_false(lives("a"));
-	body_free(b);
+	subprocess_free(b);
 }
 
 /* Who ignores SIGCHLD is told of no end. */
@@ -332,7 +332,7 @@ static void
 an_end_that_nobody_tells_is_no_exit_status(void **state)
 {
 	struct shell s;
-	struct body *b = shell_set(&s, "echo done; exit 3");
+	struct subprocess *b = shell_set(&s, "echo done; exit 3");
 
 	(void)state;
 	signal(SIGCHLD, SIG_IGN);
@@ -342,7 +342,7 @@ an_end_that_nobody_tells_is_no_exit_status(void **state)
 	assert_string_equal(b->error.message, "unable to wait for its end: No child processes");
 	assert_int_equal(b->exit_code, -1);
 	assert_string_equal(buffer_string(&b->output), "done\n");
-	body_free(b);
+	subprocess_free(b);
 }
 
 static void
@@ -350,49 +350,49 @@ many_run_at_once_and_end_apart(void **state)
 {
 	enum { COUNT = 20 };
 	struct shell s[COUNT];
-	struct body bodies[COUNT];
+	struct subprocess processes[COUNT];
 	struct error err = ERROR_INIT;
 	int64_t began = clock_monotonic();
 
 	(void)state;
 	for (size_t i = 0; i < COUNT; i++) {
-		bodies[i] = *shell_set(&s[i], i % 2 == 0 ? "cat; sleep 0.6; echo end" :
+		processes[i] = *shell_set(&s[i], i % 2 == 0 ? "cat; sleep 0.6; echo end" :
 		    "cat; sleep 100; echo end");
-		bodies[i].input = "fed";
-		bodies[i].input_len = 3;
-		bodies[i].timeout_ms = i % 2 == 0 ? 0 : 200;
+		processes[i].input = "fed";
+		processes[i].input_len = 3;
+		processes[i].timeout_ms = i % 2 == 0 ? 0 : 200;
 	}
-	assert_int_equal(bodies_run(bodies, COUNT, NULL, &err), 0);
+	assert_int_equal(subprocesses_run(processes, COUNT, NULL, &err), 0);
 	assert_true(clock_monotonic() - began < 5000);
 	for (size_t i = 0; i < COUNT; i++) {
-		assert_string_equal(buffer_string(&bodies[i].output), i % 2 == 0 ? "fedend\n" : "fed");
-		assert_int_equal(bodies[i].error.code, i % 2 == 0 ? ERROR_NONE : ERROR_TIMEOUT);
-		body_free(&bodies[i]);
+		assert_string_equal(buffer_string(&processes[i].output), i % 2 == 0 ? "fedend\n" : "fed");
+		assert_int_equal(processes[i].error.code, i % 2 == 0 ? ERROR_NONE : ERROR_TIMEOUT);
+		subprocess_free(&processes[i]);
 	}
 }
 
-/* Of two bodies with an orphan each, only the one that times out loses its own. */
+/* Of two with an orphan each, only the one that times out loses its own. */
 static void
-orphans_of_other_bodies_are_spared(void **state)
+orphans_of_others_are_spared(void **state)
 {
 	struct shell a, b;
 	struct error err = ERROR_INIT;
-	struct body bodies[2];
+	struct subprocess processes[2];
 
 	(void)state;
-	bodies[0] = *shell_set(&a, "(setsid sleep 100 >/dev/null 2>&1 & echo $! >$1/a); sleep 100");
-	bodies[1] = *shell_set(&b, "(setsid sleep 20 >/dev/null 2>&1 & echo $! >$1/b); "
+	processes[0] = *shell_set(&a, "(setsid sleep 100 >/dev/null 2>&1 & echo $! >$1/a); sleep 100");
+	processes[1] = *shell_set(&b, "(setsid sleep 20 >/dev/null 2>&1 & echo $! >$1/b); "
 	    "sleep 1.6; kill -0 $(cat $1/b) && echo spared");
 	/* So that an orphan is seen before its parent is gone. */
-	bodies[0].timeout_ms = 1000;
-	assert_int_equal(bodies_run(bodies, 2, NULL, &err), 0);
-	assert_int_equal(bodies[0].error.code, ERROR_TIMEOUT);
-	assert_int_equal(bodies[1].error.code, ERROR_NONE);
-	assert_string_equal(buffer_string(&bodies[1].output), "spared\n");
+	processes[0].timeout_ms = 1000;
+	assert_int_equal(subprocesses_run(processes, 2, NULL, &err), 0);
+	assert_int_equal(processes[0].error.code, ERROR_TIMEOUT);
+	assert_int_equal(processes[1].error.code, ERROR_NONE);
+	assert_string_equal(buffer_string(&processes[1].output), "spared\n");
 	assert_false(lives("a"));
 	assert_true(lives("b"));
-	body_free(&bodies[0]);
-	body_free(&bodies[1]);
+	subprocess_free(&processes[0]);
+	subprocess_free(&processes[1]);
 	assert_int_equal(descendants_end(getpid(), SIGKILL, NULL), 0);
 }
 
@@ -402,7 +402,7 @@ a_machine_that_fails_ends_all(void **state)
 {
 	struct shell first, second;
 	struct error err = ERROR_INIT;
-	struct body bodies[2];
+	struct subprocess processes[2];
 	struct rlimit before, low;
 	int next = dup(STDERR_FILENO);
 
@@ -411,17 +411,17 @@ a_machine_that_fails_ends_all(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	low = before;
 	low.rlim_cur = (rlim_t)next + 4; /* two pipes, not four */
-	bodies[0] = *shell_set(&first, "sleep 100");
-	bodies[1] = *shell_set(&second, "sleep 100");
+	processes[0] = *shell_set(&first, "sleep 100");
+	processes[1] = *shell_set(&second, "sleep 100");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-	assert_int_equal(bodies_run(bodies, 2, NULL, &err), -1);
+	assert_int_equal(subprocesses_run(processes, 2, NULL, &err), -1);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(err.code, ERROR_SYSTEM);
-	assert_int_equal(bodies[0].error.code, ERROR_SYSTEM);
-	assert_int_equal(bodies[0].exit_code, 128 + SIGTERM);
-	assert_int_equal(bodies[1].error.code, ERROR_SYSTEM);
-	body_free(&bodies[0]);
-	body_free(&bodies[1]);
+	assert_int_equal(processes[0].error.code, ERROR_SYSTEM);
+	assert_int_equal(processes[0].exit_code, 128 + SIGTERM);
+	assert_int_equal(processes[1].error.code, ERROR_SYSTEM);
+	subprocess_free(&processes[0]);
+	subprocess_free(&processes[1]);
 }
 
 static volatile int caught;
@@ -438,7 +438,7 @@ a_signal_cancels(void **state)
 	const struct interrupts interrupts = { &caught, -1 };
 	struct sigaction action = { .sa_handler = catch };
 	struct shell s;
-	struct body *b = shell_set(&s, "sleep 100 & echo $! >$1/a; kill -USR1 $PPID; wait");
+	struct subprocess *b = shell_set(&s, "sleep 100 & echo $! >$1/a; kill -USR1 $PPID; wait");
 
 	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
@@ -448,7 +448,7 @@ a_signal_cancels(void **state)
 	assert_non_null(strstr(b->error.message, "User defined signal 1"));
 	assert_in_range(b->duration_ms, 0, 4000);
 	assert_false(lives("a"));
-	body_free(b);
+	subprocess_free(b);
 }
 
 static void
@@ -456,7 +456,7 @@ a_reader_that_went_away_cancels(void **state)
 {
 	struct interrupts interrupts = { NULL, -1 };
 	struct shell s;
-	struct body *b = shell_set(&s, "sleep 100");
+	struct subprocess *b = shell_set(&s, "sleep 100");
 	struct error err = ERROR_INIT;
 	int ends[2];
 
@@ -468,23 +468,23 @@ a_reader_that_went_away_cancels(void **state)
 	assert_true(interrupted(&interrupts, &err));
 	run(b, &interrupts);
 	assert_int_equal(b->error.code, ERROR_DOWNSTREAM_CLOSED);
-	body_free(b);
+	subprocess_free(b);
 	close(ends[1]);
 	/* a stdout that was never open is no reader that went away */
 	assert_false(interrupted(&interrupts, &err));
 	b = shell_set(&s, "echo x");
 	run(b, &interrupts);
 	assert_string_equal(buffer_string(&b->output), "x\n");
-	body_free(b);
+	subprocess_free(b);
 }
 
-/* A child that began in the same clock tick as the body would pass for an orphan. */
+/* A child that began in the same clock tick as the subprocess would pass for an orphan. */
 static void
 kept_children_live_on(void **state)
 {
 	struct interrupts interrupts = { NULL, -1 };
 	struct shell s;
-	struct body *b;
+	struct subprocess *b;
 	pid_t child;
 
 	(void)state;
@@ -502,7 +502,7 @@ kept_children_live_on(void **state)
 	descendants_release(child);
 	kill(child, SIGKILL);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	body_free(b);
+	subprocess_free(b);
 }
 
 static void
@@ -511,7 +511,7 @@ directory_and_environment_are_the_bodys(void **state)
 	static char home[] = "HOME=/nowhere";
 	char *const environment[] = { home, NULL };
 	struct shell s;
-	struct body *b = shell_set(&s, "echo $HOME; /bin/pwd");
+	struct subprocess *b = shell_set(&s, "echo $HOME; /bin/pwd");
 	char want[96];
 
 	(void)state;
@@ -520,7 +520,7 @@ directory_and_environment_are_the_bodys(void **state)
 	run(b, NULL);
 	snprintf(want, sizeof want, "/nowhere\n%s\n", directory);
 	assert_string_equal(buffer_string(&b->output), want);
-	body_free(b);
+	subprocess_free(b);
 }
 
 static int
@@ -558,7 +558,7 @@ main(void)
 		cmocka_unit_test(what_ignores_sigterm_is_killed),
 		cmocka_unit_test(an_end_that_nobody_tells_is_no_exit_status),
 		cmocka_unit_test(many_run_at_once_and_end_apart),
-		cmocka_unit_test(orphans_of_other_bodies_are_spared),
+		cmocka_unit_test(orphans_of_others_are_spared),
 		cmocka_unit_test(a_machine_that_fails_ends_all),
 		cmocka_unit_test(a_signal_cancels),
 		cmocka_unit_test(a_reader_that_went_away_cancels),

@@ -1,0 +1,460 @@
+/*
+ * One poll loop serves all of them. A subprocess runs, is told to end, is killed, has ended:
+ * what it does itself moves it to the last of these, an error or a deadline to the next. Its
+ * stderr is read only as fast as ours takes it at once, so that a slow reader holds up no
+ * deadline. Orphans are told by their age where one runs; where several do, each has a mark
+ * in its environment, as their orphans all become children of this process.
+ */
+#include "proc/subprocess.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "proc/ending.h"
+#include "proc/wait.h"
+
+enum {
+	OUTPUT_LIMIT = 256 << 20,
+	READ_SIZE = 256 << 10,
+	LOOK_AGAIN = 10  /* ms between looks at what no descriptor tells */
+};
+
+/* Each one's place among the descriptors polled; the first is the interrupts'. */
+enum { SLOT_OUT, SLOT_ERR, SLOTS };
+
+extern char **environ;
+
+struct subprocesses {
+	struct subprocess *list;
+	size_t count;
+	const struct interrupts *interrupts; /* NULL once all are being ended */
+	struct pollfd *fds;
+	pid_t *spare; /* children of this process that are no orphans; ends with 0 */
+};
+
+static const char *
+name_of(const struct subprocess *s)
+{
+	return s->name != NULL ? s->name : s->argv[0];
+}
+
+/* What tells the orphans of one from those of others that run beside it, in memory of its
+ * own; NULL if it runs alone. Marks of subprocesses inside subprocesses are paths, so that
+ * the outer one finds them all. */
+static char *
+orphans_mark(const struct subprocesses *all, const struct subprocess *s)
+{
+	const char *outer = getenv(ORPHANS_MARK);
+	size_t number = (size_t)(s - all->list);
+
+	if (all->count == 1)
+		return NULL;
+	return outer == NULL ? memory_format("%zu", number) :
+	    memory_format("%s/%zu", outer, number);
+}
+
+/* The environment, with the mark in place of another. The array is the caller's to
+ * free, and its first entry. */
+static char **
+marked_environment(char *const *environment, const char *mark)
+{
+	static const char name[] = ORPHANS_MARK "=";
+	size_t count = 0;
+	char **marked;
+
+	while (environment[count] != NULL)
+		count++;
+	marked = memory_array(NULL, count + 2, sizeof *marked);
+	marked[0] = memory_format("%s%s", name, mark);
+	count = 1;
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, name, sizeof name - 1) != 0)
+			marked[count++] = *environment;
+	marked[count] = NULL;
+	return marked;
+}
+
+/* Fills s->error if it cannot be run. */
+static void
+start(const struct subprocesses *all, struct subprocess *s)
+{
+	char *mark = orphans_mark(all, s);
+	char **marked = mark == NULL ? NULL :
+	    marked_environment(s->environment == NULL ? environ : s->environment, mark);
+	const struct process_spec spec = {
+		.argv = s->argv, .environment = mark == NULL ? s->environment : marked,
+		.directory = s->directory, .in = s->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
+		.input = s->input, .input_len = s->input_len,
+		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = s->inherit
+	};
+
+	s->output = s->errors = s->passing = s->cut = (struct buffer)BUFFER_INIT;
+	s->errors_bytes = s->duration_ms = 0;
+	s->wait_status = s->exit_code = s->exit_fd = -1;
+	s->error = (struct error)ERROR_INIT;
+	s->orphans = (struct orphans){ NULL, 0, NULL, 0 };
+	s->started = clock_monotonic();
+	s->deadline = s->timeout_ms == 0 ? 0 : s->started + s->timeout_ms;
+	s->stage = SUBPROCESS_RUNNING;
+	if (process_start(&s->process, &spec, &s->exit_code, &s->error) == -1) {
+		s->wait_status = s->exit_code << 8;
+		s->stage = SUBPROCESS_ENDED;
+	}
+	if (marked != NULL)
+		free(marked[0]);
+	free(marked);
+	free(mark);
+}
+
+/* Begins to end one before its time, because of why. */
+static void
+begin_end(const struct subprocesses *all, struct subprocess *s, const struct error *why)
+{
+	char *mark;
+
+	if (s->stage != SUBPROCESS_RUNNING)
+		return;
+	mark = orphans_mark(all, s);
+	s->error = *why;
+	s->stage = SUBPROCESS_TERMINATED;
+	s->deadline = clock_monotonic() + GRACE_MS;
+	if (s->call != NULL)
+		ending_begin_call(s->run_directory, s->call);
+	orphans_begin(&s->orphans, s->process.pid, mark);
+	tree_signal(s->process.pid, SIGTERM);
+	free(mark);
+}
+
+static void
+begin_end_of_all(struct subprocesses *all, const struct error *why)
+{
+	for (size_t i = 0; i < all->count; i++)
+		begin_end(all, &all->list[i], why);
+	all->interrupts = NULL;
+}
+
+static void
+collect_output(const struct subprocesses *all, struct subprocess *s)
+{
+	size_t limit = s->output_limit == 0 ? (size_t)OUTPUT_LIMIT : s->output_limit;
+	ssize_t n = read(s->process.out, buffer_reserve(&s->output, READ_SIZE), READ_SIZE);
+	struct error why;
+
+	if (n <= 0) {
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			file_close(&s->process.out);
+		return;
+	}
+	s->output.len += (size_t)n;
+	if (s->output.len > limit) {
+		s->output.len = limit;
+		error_set(&why, ERROR_EXIT_STATUS, name_of(s),
+		    "ended because its output is larger than %zu bytes", limit);
+		begin_end(all, s, &why);
+	}
+	s->output.data[s->output.len] = '\0';
+}
+
+/* Passes stderr through as far as ours takes it at once: a terminal that is held,
+ * or a slow reader, must not hold up deadlines and other subprocesses. */
+static void
+pass_errors(struct subprocess *s)
+{
+	size_t passed = 0;
+	ssize_t n = 0;
+	short ready = 0;
+
+	/* POLLOUT promises room for PIPE_BUF bytes in a pipe. */
+	while (passed < s->passing.len && n != -1 &&
+	    (ready = poll_now(STDERR_FILENO, POLLOUT)) != 0) {
+		size_t left = s->passing.len - passed;
+
+		n = (ready & POLLOUT) == 0 ? -1 :
+		    write(STDERR_FILENO, s->passing.data + passed,
+		    left < PIPE_BUF ? left : PIPE_BUF);
+		passed += n > 0 ? (size_t)n : 0;
+	}
+	if (n == -1 && ((ready & POLLOUT) == 0 || (errno != EAGAIN && errno != EINTR))) {
+		s->quiet = true; /* nobody is there to read it */
+		passed = s->passing.len;
+	}
+	buffer_drop(&s->passing, passed);
+}
+
+/* Whether our stderr is a terminal, which never changes. */
+static bool
+errors_shown(void)
+{
+	static int shown = -1;
+
+	if (shown == -1)
+		shown = terminal_is(STDERR_FILENO);
+	return shown == 1;
+}
+
+static void
+collect_errors(struct subprocess *s)
+{
+	char *at = buffer_reserve(&s->errors, READ_SIZE);
+	ssize_t n = read(s->process.err, at, READ_SIZE);
+
+	if (n <= 0) {
+		if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			file_close(&s->process.err);
+		return;
+	}
+	if (!s->quiet && errors_shown())
+		terminal_piece(&s->passing, &s->cut, at, (size_t)n);
+	else if (!s->quiet)
+		buffer_append(&s->passing, at, (size_t)n);
+	s->errors_bytes += n;
+	s->errors.len += (size_t)n;
+	if (s->errors.len > SUBPROCESS_STDERR_TAIL + READ_SIZE)
+		buffer_drop(&s->errors, s->errors.len - SUBPROCESS_STDERR_TAIL);
+	pass_errors(s);
+}
+
+/* Cuts what was kept of stderr to its tail, at the beginning of a character. */
+static void
+cut_errors(struct subprocess *s)
+{
+	size_t drop = s->errors.len > SUBPROCESS_STDERR_TAIL ?
+	    s->errors.len - SUBPROCESS_STDERR_TAIL : 0;
+
+	if ((int64_t)(s->errors.len - drop) < s->errors_bytes)
+		for (int i = 0; i < 3 && drop < s->errors.len &&
+		    ((unsigned char)s->errors.data[drop] & 0xC0) == 0x80; i++)
+			drop++;
+	buffer_drop(&s->errors, drop);
+	if (s->errors.data != NULL)
+		s->errors.data[s->errors.len] = '\0';
+}
+
+/* What came of it; nothing of it is open or runs any more. */
+static void
+finish(struct subprocess *s)
+{
+	char text[64];
+
+	file_close(&s->process.out);
+	file_close(&s->process.err);
+	file_close(&s->exit_fd);
+	if (s->cut.len > 0)
+		terminal_piece(&s->passing, &s->cut, "", 0);
+	pass_errors(s);
+	buffer_free(&s->passing);
+	buffer_free(&s->cut);
+	orphans_free(&s->orphans);
+	cut_errors(s);
+	if (s->call != NULL && s->stage != SUBPROCESS_RUNNING)
+		ending_over(s->run_directory, s->call);
+	s->stage = SUBPROCESS_ENDED;
+	s->duration_ms = clock_monotonic() - s->started;
+	if (s->wait_status != -1)
+		s->exit_code = process_exit_code(s->wait_status);
+	if (s->exit_code != 0 && s->error.code == ERROR_NONE)
+		error_set(&s->error, ERROR_EXIT_STATUS, name_of(s), "%s",
+		    process_status_text(s->wait_status, text, sizeof text));
+}
+
+/* Whether the process itself has ended, and been waited for. */
+static bool
+reap(struct subprocess *s)
+{
+	pid_t ended = s->process.pid > 0 ? waitpid(s->process.pid, &s->wait_status, WNOHANG) : 0;
+
+	if (ended == -1 && s->error.code == ERROR_NONE)
+		error_errno(&s->error, ERROR_SYSTEM, name_of(s), "unable to wait for its end");
+	if (ended != 0)
+		s->process.pid = 0;
+	return s->process.pid == 0;
+}
+
+/* One that ends by itself has closed its pipes, then it can be waited for. */
+static void
+look_for_end(struct subprocess *s)
+{
+	if (s->process.out != -1 || s->process.err != -1 || s->passing.len != 0)
+		return;
+	if (reap(s))
+		finish(s);
+	else if (s->exit_fd == -1)
+		s->exit_fd = wait_descriptor(s->process.pid);
+}
+
+/* Sees to it that one which is being ended, and all that is left of it, is gone. Then it
+ * reads what that left in the pipes: what holds them open now is none of its processes. */
+static void
+pursue(const struct subprocesses *all, struct subprocess *s)
+{
+	int signal_number = s->stage == SUBPROCESS_KILLED ? SIGKILL : SIGTERM;
+	size_t before;
+
+	if (!reap(s)) {
+		if (s->stage == SUBPROCESS_KILLED)
+			tree_signal(s->process.pid, SIGKILL);
+		return;
+	}
+	if (orphans_end(&s->orphans, signal_number, all->spare))
+		return;
+	do {
+		before = s->output.len;
+		if (s->process.out != -1)
+			collect_output(all, s);
+	} while (s->output.len != before);
+	if (s->process.err != -1)
+		collect_errors(s);
+	finish(s);
+}
+
+static void
+expire(const struct subprocesses *all, struct subprocess *s)
+{
+	struct error why;
+	char text[32];
+
+	if (s->stage == SUBPROCESS_RUNNING) {
+		error_set(&why, ERROR_TIMEOUT, name_of(s), "timed out after %s",
+		    duration_text(s->timeout_ms, text, sizeof text));
+		begin_end(all, s, &why);
+	} else if (s->stage == SUBPROCESS_TERMINATED) {
+		s->stage = SUBPROCESS_KILLED;
+		s->deadline = clock_monotonic() + GRACE_MS;
+	} else {
+		error_set(&s->error, ERROR_SYSTEM, name_of(s), "cannot be killed");
+		s->wait_status = SIGKILL;
+		finish(s);
+	}
+}
+
+/* Does what the descriptors allow, then what time demands. */
+static void
+serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd fds[SLOTS])
+{
+	if (fds[SLOT_OUT].revents == POLLHUP)
+		file_close(&s->process.out);
+	else if (fds[SLOT_OUT].revents != 0 && s->process.out != -1)
+		collect_output(all, s);
+	if (fds[SLOT_ERR].revents != 0 && s->passing.len != 0)
+		pass_errors(s);
+	else if (fds[SLOT_ERR].revents == POLLHUP)
+		file_close(&s->process.err);
+	else if (fds[SLOT_ERR].revents != 0)
+		collect_errors(s);
+	if (s->stage == SUBPROCESS_RUNNING)
+		look_for_end(s);
+	else
+		pursue(all, s);
+	if (s->stage != SUBPROCESS_ENDED && s->deadline != 0 && clock_monotonic() >= s->deadline)
+		expire(all, s);
+}
+
+/* What to poll for one that has not ended. When it needs a look though no descriptor tells;
+ * 0: never. */
+static int64_t
+set_poll(const struct subprocess *s, struct pollfd fds[SLOTS])
+{
+	int out = s->process.out, errors = s->process.err;
+	int64_t soon = clock_monotonic() + LOOK_AGAIN;
+
+	fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
+	fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
+	/* No more is read than our own stderr takes. */
+	if (s->passing.len != 0)
+		fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
+	if (s->stage == SUBPROCESS_RUNNING && (out != -1 || errors != -1 || s->exit_fd != -1))
+		return s->deadline;
+	return s->deadline == 0 || s->deadline > soon ? soon : s->deadline;
+}
+
+/* Fills all->fds, and *deadline of the wait for them. Whether any still runs. */
+static bool
+set_polls(const struct subprocesses *all, int64_t *deadline)
+{
+	bool running = false;
+
+	*deadline = 0;
+	for (size_t i = 0; i < all->count; i++) {
+		struct pollfd *fds = all->fds + 1 + i * SLOTS;
+		int64_t due = 0;
+
+		for (int slot = 0; slot < SLOTS; slot++)
+			fds[slot] = (struct pollfd){ -1, 0, 0 };
+		if (all->list[i].stage != SUBPROCESS_ENDED) {
+			running = true;
+			due = set_poll(&all->list[i], fds);
+		}
+		if (due != 0 && (*deadline == 0 || due < *deadline))
+			*deadline = due;
+	}
+	return running;
+}
+
+int
+subprocesses_run(struct subprocess *list, size_t count, const struct interrupts *interrupts,
+    struct error *err)
+{
+	struct subprocesses all = { list, count, interrupts, NULL, NULL };
+	size_t spared = 0;
+	int64_t deadline;
+	struct error why;
+	int status = 0;
+
+	all.fds = memory_array(NULL, count * SLOTS + 1, sizeof *all.fds);
+	all.spare = memory_zero(count + 1, sizeof *all.spare);
+	for (size_t i = 0; i < count; i++) {
+		start(&all, &list[i]);
+		if (list[i].stage != SUBPROCESS_ENDED)
+			all.spare[spared++] = list[i].process.pid;
+	}
+	/* When the machine fails, all end. */
+	for (size_t i = 0; i < count && status == 0; i++)
+		if (list[i].error.code == ERROR_SYSTEM) {
+			*err = list[i].error;
+			status = -1;
+			begin_end_of_all(&all, err);
+		}
+	while (set_polls(&all, &deadline)) {
+		if (interrupts_wait(all.interrupts, all.fds, count * SLOTS + 1, deadline, &why) == -1) {
+			if (why.code == ERROR_SYSTEM) {
+				*err = why;
+				status = -1;
+			}
+			begin_end_of_all(&all, &why);
+		}
+		for (size_t i = 0; i < count; i++)
+			if (list[i].stage != SUBPROCESS_ENDED)
+				serve(&all, &list[i], all.fds + 1 + i * SLOTS);
+	}
+	free(all.fds);
+	free(all.spare);
+	return status;
+}
+
+void
+subprocess_hide(struct subprocess *s, const char *secret)
+{
+	text_hide(s->errors.data, s->errors.len, secret);
+	if ((int64_t)s->errors.len < s->errors_bytes)
+		text_hide_rest(s->errors.data, s->errors.len, secret);
+	text_hide(s->error.message, strlen(s->error.message), secret);
+}
+
+void
+subprocess_free(struct subprocess *s)
+{
+	buffer_free(&s->output);
+	buffer_free(&s->errors);
+}

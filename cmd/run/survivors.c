@@ -5,7 +5,6 @@
 #include "run/survivors.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,28 +14,10 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "proc/process.h"
 
-#define ENVIRONMENT_LIMIT ((size_t)16 << 20)
 #define LOOK_EVERY_MS 20
-
-/* Reads /proc/PID/NAME; other users' cannot be read, and are no survivors. */
-static bool
-read_proc(int proc, const char *pid, const char *name, struct buffer *bytes)
-{
-	char path[64];
-	bool whole;
-	int fd;
-
-	snprintf(path, sizeof path, "%.32s/%s", pid, name);
-	fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	whole = file_read(fd, bytes, ENVIRONMENT_LIMIT) == 0;
-	close(fd);
-	return whole;
-}
 
 static bool
 has_variable(const struct buffer *environment, const char *variable)
@@ -51,12 +32,12 @@ has_variable(const struct buffer *environment, const char *variable)
 
 /* Its command line, with blanks between the words. */
 static void
-describe(int proc, const char *pid, struct survivor *s)
+describe(pid_t pid, struct survivor *s)
 {
 	struct buffer words = BUFFER_INIT;
 
-	s->pid = (pid_t)strtol(pid, NULL, 10);
-	if (!read_proc(proc, pid, "cmdline", &words) || words.len == 0)
+	s->pid = pid;
+	if (!process_read(pid, "cmdline", &words) || words.len == 0)
 		buffer_text(&words, "?");
 	for (size_t i = 0; i + 1 < words.len; i++)
 		if (words.data[i] == '\0')
@@ -76,13 +57,13 @@ look(const char *variable, struct survivor *first)
 	if (proc == NULL)
 		return 0;
 	while ((found = readdir(proc)) != NULL) {
+		pid_t pid = (pid_t)strtol(found->d_name, NULL, 10);
 		struct buffer environment = BUFFER_INIT;
 
-		if (found->d_name[0] >= '1' && found->d_name[0] <= '9' &&
-		    strtol(found->d_name, NULL, 10) != getpid() &&
-		    read_proc(dirfd(proc), found->d_name, "environ", &environment) &&
+		/* Those of other users cannot be read, and are no survivors. */
+		if (pid > 0 && pid != getpid() && process_read(pid, "environ", &environment) &&
 		    has_variable(&environment, variable) && count++ == 0)
-			describe(dirfd(proc), found->d_name, first);
+			describe(pid, first);
 		buffer_free(&environment);
 	}
 	closedir(proc);

@@ -339,15 +339,27 @@ mcp_take(struct mcp_server *s)
 
 /* ---- waiting ---- */
 
-/* Until the first of them is due; 0: none is. */
-static int64_t
-first_due(const struct mcp_request *requests, size_t count, int64_t deadline)
+/* What to poll of servers that have yet to answer, and in *deadline when the first of them is
+ * due, if that is before it. Whether there are any. */
+static bool
+set_polls(const struct mcp_request *requests, size_t count, struct pollfd *fds,
+    int64_t *deadline)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!requests[i].done && requests[i].due != 0 &&
-		    (deadline == 0 || requests[i].due < deadline))
-			deadline = requests[i].due;
-	return deadline;
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++, fds += PEER_FDS) {
+		const struct mcp_request *r = &requests[i];
+
+		peer_poll(&r->server->peer, fds);
+		for (int slot = 0; slot < PEER_FDS && r->done; slot++)
+			fds[slot].fd = -1;
+		if (r->done)
+			continue;
+		any = true;
+		if (r->due != 0 && (*deadline == 0 || r->due < *deadline))
+			*deadline = r->due;
+	}
+	return any;
 }
 
 static void
@@ -367,22 +379,6 @@ expire(struct mcp_request *requests, size_t count, int64_t deadline)
 	}
 }
 
-static void
-cancel_all(struct mcp_request *requests, size_t count, const struct error *why)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!requests[i].done)
-			cancel(&requests[i], why);
-}
-
-static void
-watch(const struct mcp_request *r, struct pollfd fds[PEER_FDS])
-{
-	peer_poll(&r->server->peer, fds);
-	for (int i = 0; i < PEER_FDS && r->done; i++)
-		fds[i].fd = -1;
-}
-
 /* A server that reads no more, or says no more, is lost. */
 static void
 serve(struct mcp_server *s, const struct pollfd fds[PEER_FDS])
@@ -395,34 +391,24 @@ serve(struct mcp_server *s, const struct pollfd fds[PEER_FDS])
 		take_lines(s);
 }
 
-static bool
-all_done(const struct mcp_request *requests, size_t count)
-{
-	size_t done = 0;
-
-	while (done < count && requests[done].done)
-		done++;
-	return done == count;
-}
-
 int
 mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err)
 {
 	struct pollfd *fds = memory_zero(1 + PEER_FDS * count, sizeof *fds);
+	int64_t deadline = use->deadline;
 	int status = 0;
 
-	while (status == 0 && !all_done(requests, count)) {
-		for (size_t i = 0; i < count; i++)
-			watch(&requests[i], fds + 1 + PEER_FDS * i);
-		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count,
-		    first_due(requests, count, use->deadline), err);
+	while (status == 0 && set_polls(requests, count, fds + 1, &deadline)) {
+		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count, deadline, err);
 		for (size_t i = 0; i < count && status == 0; i++)
 			serve(requests[i].server, fds + 1 + PEER_FDS * i);
 		expire(requests, count, use->deadline);
+		deadline = use->deadline;
 	}
-	if (status == -1)
-		cancel_all(requests, count, err);
+	for (size_t i = 0; i < count; i++)
+		if (!requests[i].done)
+			cancel(&requests[i], err);
 	free(fds);
 	return status;
 }

@@ -6,7 +6,6 @@
  */
 #include "proc/orphans.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,27 +14,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "proc/descendants.h"
 #include "proc/process.h"
-
-#define PROC_LIMIT ((size_t)4 << 20) /* an environment can hold 2 MiB */
-
-/* Reads a file of /proc; -1 if the process is gone or not ours to look at. */
-static int
-proc_read(pid_t pid, const char *name, struct buffer *text)
-{
-	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC), status;
-
-	free(path);
-	if (fd == -1)
-		return -1;
-	status = file_read(fd, text, PROC_LIMIT);
-	close(fd);
-	return status;
-}
 
 /* When a process began; 0 if it is gone. */
 static int64_t
@@ -55,7 +36,7 @@ process_marked(pid_t pid, const char *mark)
 	size_t len = strlen(mark);
 	bool found = false;
 
-	if (proc_read(pid, "environ", &text) == 0)
+	if (process_read(pid, "environ", &text))
 		for (const char *at = buffer_string(&text), *end = at + text.len;
 		    at < end && !found; at += strlen(at) + 1)
 			found = strncmp(at, name, sizeof name - 1) == 0 &&
@@ -132,7 +113,7 @@ orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
 	pid_t pid;
 
 	snprintf(name, sizeof name, "task/%ld/children", (long)getpid());
-	if (proc_read(getpid(), name, &list) == 0)
+	if (process_read(getpid(), name, &list))
 		buffer_string(&list);
 	else
 		buffer_free(&list);

@@ -26,6 +26,7 @@
 extern char **environ;
 
 #define BIRTH_FIELD 22 /* of /proc/PID/stat, as proc(5) counts; the name is the second */
+#define FILE_LIMIT ((size_t)16 << 20) /* of /proc; an environment can hold 2 MiB */
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -457,6 +458,18 @@ process_status_text(int wait_status, char *buf, size_t size)
 	else
 		snprintf(buf, size, "exit status %d", WEXITSTATUS(wait_status));
 	return buf;
+}
+
+bool
+process_read(pid_t pid, const char *name, struct buffer *text)
+{
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool whole = fd >= 0 && file_read(fd, text, FILE_LIMIT) == 0;
+
+	free(path);
+	file_close(&fd);
+	return whole;
 }
 
 bool

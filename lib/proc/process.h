@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 /* PROCESS_INPUT, of in alone: input is there whole before the program starts, so that
@@ -52,6 +53,8 @@ void process_shell(char *argv[4], const char *text);
 int process_exit_code(int wait_status);
 /* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */
 const char *process_status_text(int wait_status, char *buf, size_t size);
+/* Appends all of /proc/PID/NAME. False: it is gone, or not ours to look at. */
+bool process_read(pid_t pid, const char *name, struct buffer *text);
 /* A process, as /proc/PID/stat tells of it. */
 struct process_stat {
 	char name[64];

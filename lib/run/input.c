@@ -402,9 +402,8 @@ input_started(struct input *in)
 static void
 stop_relaying(struct input *in)
 {
-	if (in->sink >= 0)
-		close(in->sink);
-	in->sink = in->source = -1;
+	file_close(&in->sink);
+	in->source = -1;
 }
 
 nfds_t
@@ -508,16 +507,13 @@ void
 input_close(struct input *in)
 {
 	stop_relaying(in);
-	if (in->file >= 0)
-		close(in->file);
-	if (in->nothing >= 0)
-		close(in->nothing);
+	file_close(&in->file);
+	file_close(&in->nothing);
 	if (in->parent != NULL) {
 		roster_end(&in->relay); /* nobody has read to its end */
 		roster_close(&in->relay);
 		in->parent = NULL;
 	}
-	in->file = in->nothing = -1;
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;

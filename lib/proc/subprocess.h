@@ -53,12 +53,12 @@ struct subprocess {
 	enum {
 		SUBPROCESS_ENDED, SUBPROCESS_RUNNING, SUBPROCESS_TERMINATED, SUBPROCESS_KILLED
 	} stage;
+	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 	struct process process;
 	struct orphans orphans;
 	struct buffer passing;      /* stderr not yet passed through */
 	struct buffer cut;          /* what of it may begin a character; for a terminal */
 	int64_t started, deadline;
-	int exit_fd;                /* pidfd, opened if the pipes close first; -1 */
 };
 
 /* Runs them all to their end. -1 only if the machine fails (poll, fork); what

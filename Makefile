@@ -35,7 +35,8 @@ BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
 OBJCOPY ?= objcopy
 
-DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev
+DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
+	libseccomp-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev bats perl jq gojq tmux procps python3 python3-jsonschema \
 	git cron less curl mount openssl valgrind
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
@@ -57,11 +58,12 @@ CORE_LIBS = $(shell $(PKG_CONFIG) --libs jansson libsodium yaml-0.1)
 CURL_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcurl)
 CURL_LIBS = $(shell $(PKG_CONFIG) --libs libcurl)
 SODIUM_LIBS = $(shell $(PKG_CONFIG) --libs libsodium)
+SECCOMP_LIBS = $(shell $(PKG_CONFIG) --libs libseccomp)
 TEST_CFLAGS = $(shell $(PKG_CONFIG) --cflags cmocka libmicrohttpd)
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
-LIB_SRC := $(filter-out lib/net/% lib/shared/%,$(wildcard lib/*/*.c))
+LIB_SRC := $(filter-out lib/net/% lib/shared/% lib/isolate/seccomp_rules.c,$(wildcard lib/*/*.c))
 NET_SRC := $(wildcard lib/net/*.c)
 SHARED_SRC := $(wildcard lib/shared/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
@@ -87,7 +89,7 @@ MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 GEN_SRC := $(patsubst %.schema.json,$(BUILD)/gen/%_schema.c,$(notdir $(SCHEMAS)))
-GEN_OBJ := $(GEN_SRC:.c=.o)
+GEN_OBJ := $(GEN_SRC:.c=.o) $(BUILD)/gen/seccomp_filters.o
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
 PROVIDER_LIB = $(BUILD)/libawf-provider.a
@@ -146,6 +148,13 @@ $(BUILD)/places: always
 	@printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' | cmp -s - $@ || \
 	  printf '%s\n' '$(LIBEXECDIR)' '$(DATADIR)' >$@
 always:
+
+# Filters of system calls: libseccomp makes them here, and no program needs it when it runs.
+$(BUILD)/seccomp_rules: $(call object,lib/isolate/seccomp_rules.c)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(SECCOMP_LIBS)
+$(BUILD)/gen/seccomp_filters.c: $(BUILD)/seccomp_rules
+	@mkdir -p $(@D)
+	$< >$@.tmp && mv $@.tmp $@
 
 # A schema as a C string: NAME_schema[], with _ for each - of the name.
 vpath %.schema.json $(sort $(dir $(SCHEMAS)))
@@ -242,7 +251,7 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIB) $(LIB)
 
 # Installs what is missing, once, before anything is compiled.
 packages:
-	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 2>/dev/null || $(MAKE) --no-print-directory deps
+	@$(PKG_CONFIG) --exists jansson libcurl libsodium yaml-0.1 libseccomp 2>/dev/null || $(MAKE) --no-print-directory deps
 deps:
 	@echo "deps: installing $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)"
 	@sh tests/support/deps.sh $(DEPS_BUILD) $(DEPS_TEST) $(DEPS_LINT)

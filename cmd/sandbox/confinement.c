@@ -47,7 +47,7 @@
 #include "sandbox/landlock.h"
 #include "sandbox/limits.h"
 #include "sandbox/resolve.h"
-#include "sandbox/seccomp.h"
+#include "isolate/seccomp.h"
 #include "sandbox/view.h"
 
 #define PROGRAM "awf-sandbox"

@@ -29,6 +29,7 @@ ROOM = {"awf": "awf", "awf-replay": "inspect", "awf-tail": "inspect", "awf-verif
 # What stays in lib/ though one room alone links it, and why.
 ALONE = {
     "lib/agent/": "the engine of awf-step",
+    "lib/isolate/": "one kit, of which awf-sandbox alone needs some parts",
     "lib/net/": "all of HTTP, so that nobody else links libcurl",
     "lib/shared/": "what other programs link, awf-transcript(3)",
     "lib/run/follow": "awf-run shows what goes on too",

@@ -1,0 +1,242 @@
+/*
+ * Run while AWF is built: writes the filters of seccomp.h as C, on standard output. The rules
+ * stand here, and libseccomp makes programs for the kernel of them; at the start of each
+ * sandboxed tool that would take longer than all the rest of its filter.
+ *
+ * Why these calls:
+ *   - Without a socket nothing outside is spoken to. socketpair() stays, for programs use
+ *     it as a pipe; but a pair of datagram sockets can send to any name, so only streams.
+ *   - What a filter cannot look into (clone3() and openat2() take flags in memory, io_uring
+ *     makes calls by itself, socketcall() and ipc() of some machines are many calls in one)
+ *     is denied as a whole; C libraries do without.
+ *   - A file with the set-user-ID bit gives this user's rights to all who run it, outside too.
+ *   - What gives a file its blocks without writing them fills a disk between two looks of
+ *     the watch. It fails as on a file system that cannot: C libraries write them then.
+ *   - The rest is of no use without capabilities, or only to get at the kernel.
+ *
+ * A rule denies; what no rule names is allowed. The kernel takes many arguments as 32 bits,
+ * whatever stands above them: they are compared without it, so that nothing passes by a bit
+ * there, or in a way in which such a bit denies.
+ */
+#define _GNU_SOURCE
+#include "isolate/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/filter.h>
+#include <linux/fs.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+/* Calls since Linux 5.1 have one number on all machines, if for some of an offset;
+ * libseccomp may not know the latest. */
+#define SINCE_5_1(number) (SCMP_SYS(clone3) - 435 + (number))
+#define FCHMODAT2 SINCE_5_1(452)
+#define SETXATTRAT SINCE_5_1(463)
+#define REMOVEXATTRAT SINCE_5_1(466)
+#define OPEN_TREE_ATTR SINCE_5_1(467)
+#define FILE_SETATTR SINCE_5_1(469)
+
+#ifdef __s390__
+#define CLONE_FLAGS 1 /* the stack comes first */
+#else
+#define CLONE_FLAGS 0
+#endif
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+#define CREATE_UNNAMED (O_TMPFILE & ~O_DIRECTORY)
+/* fallocate() by an older name, as headers of XFS have it. */
+struct range {
+	int16_t type, whence;
+	int64_t start, len;
+	int32_t words[6];
+};
+#define RESERVE _IOW('X', 40, struct range)
+#define RESERVE_64 _IOW('X', 42, struct range)
+#define ZERO_RANGE _IOW('X', 57, struct range)
+
+/* How an argument, by its place, is to be for the call to be denied. */
+#define BITS(place, mask, bits) { place, SCMP_CMP_MASKED_EQ, mask, bits }
+#define IS(place, value) BITS(place, UINT32_MAX, value)
+#define HAS(place, bit) BITS(place, bit, bit)
+#define TYPE(place, type) BITS(place, 15, type) /* of a socket: flags stand above */
+#define OTHER(place, value) { place, SCMP_CMP_NE, value, 0 }
+#define BELOW(place, value) { place, SCMP_CMP_LT, value, 0 }
+#define ABOVE(place, value) { place, SCMP_CMP_GT, value, 0 }
+
+struct rule {
+	int call, error;
+	unsigned conditions;            /* all of which are to hold */
+	struct scmp_arg_cmp condition[2];
+};
+#define NEVER(number) { .call = (number), .error = EPERM }
+#define DENY(name) NEVER(SCMP_SYS(name))
+#define UNKNOWN(name) { .call = SCMP_SYS(name), .error = ENOSYS } /* as if the kernel were older */
+#define FAIL_IF(reason, number, ...) \
+	{ .call = (number), .error = (reason), .conditions = 1, .condition = { __VA_ARGS__ } }
+#define DENY_IF(name, ...) FAIL_IF(EPERM, SCMP_SYS(name), __VA_ARGS__)
+#define DENY_IF_BOTH(name, ...) { .call = SCMP_SYS(name), .error = EPERM, .conditions = 2, \
+	.condition = { __VA_ARGS__ } }
+
+static const struct rule always[] = {
+	/* other processes */
+	DENY(ptrace), DENY(process_vm_readv), DENY(process_vm_writev), DENY(kcmp), DENY(move_pages),
+	DENY(migrate_pages), DENY(pidfd_getfd), DENY(process_madvise),
+	/* namespaces and mounts; a clone() with them is an unshare() by another name */
+	DENY(unshare), DENY(setns), DENY(mount), DENY(umount), DENY(umount2), DENY(pivot_root),
+	DENY(chroot), DENY(open_tree), DENY(move_mount), DENY(fsopen), DENY(fsconfig), DENY(fsmount),
+	DENY(fspick), DENY(mount_setattr), NEVER(OPEN_TREE_ATTR), UNKNOWN(clone3),
+	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWNS)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWCGROUP)),
+	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWUTS)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWIPC)),
+	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWUSER)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWPID)),
+	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWNET)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWTIME)),
+	/* ways around the checks of paths and calls */
+	DENY(open_by_handle_at), DENY(name_to_handle_at), DENY(io_uring_setup), DENY(io_uring_enter),
+	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
+	UNKNOWN(socketcall),
+	/* keys, and the kernel itself */
+	DENY(keyctl), DENY(add_key), DENY(request_key), DENY(bpf), DENY(perf_event_open),
+	DENY(userfaultfd), DENY(init_module), DENY(finit_module), DENY(delete_module),
+	DENY(kexec_load), DENY(kexec_file_load), DENY(reboot), DENY(swapon), DENY(swapoff), DENY(acct),
+	DENY(quotactl), DENY(quotactl_fd), DENY(syslog), DENY(vhangup), DENY(lookup_dcookie),
+	DENY(nfsservctl), DENY(settimeofday), DENY(stime), DENY(clock_settime), DENY(clock_settime64),
+	DENY(clock_adjtime), DENY(clock_adjtime64), DENY(adjtimex), DENY(sethostname),
+	DENY(setdomainname), DENY(iopl), DENY(ioperm), DENY(uselib), DENY(_sysctl), DENY(sysfs),
+	DENY(modify_ldt), DENY(vm86), DENY(vm86old),
+	/* a terminal that is at hand is not typed on */
+	DENY_IF(ioctl, IS(1, TIOCSTI)), DENY_IF(ioctl, IS(1, TIOCLINUX)),
+	/* blocks without writing; a hole gives them back */
+	FAIL_IF(EOPNOTSUPP, SCMP_SYS(fallocate), OTHER(1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)),
+	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE)),
+	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, RESERVE_64)),
+	FAIL_IF(EOPNOTSUPP, SCMP_SYS(ioctl), IS(1, ZERO_RANGE)),
+	/* the set-user-ID bit; the mode of an open() counts if that may create */
+	DENY_IF(creat, HAS(1, S_ISUID)), DENY_IF(mknod, HAS(1, S_ISUID)),
+	DENY_IF(mknodat, HAS(2, S_ISUID)),
+	DENY_IF_BOTH(open, HAS(1, O_CREAT), HAS(2, S_ISUID)),
+	DENY_IF_BOTH(open, HAS(1, CREATE_UNNAMED), HAS(2, S_ISUID)),
+	DENY_IF_BOTH(openat, HAS(2, O_CREAT), HAS(3, S_ISUID)),
+	DENY_IF_BOTH(openat, HAS(2, CREATE_UNNAMED), HAS(3, S_ISUID)),
+	/* pairs of all but streams */
+	DENY_IF(socketpair, TYPE(1, 0)), DENY_IF(socketpair, TYPE(1, SOCK_DGRAM)),
+	DENY_IF(socketpair, TYPE(1, SOCK_RAW)), DENY_IF(socketpair, TYPE(1, SOCK_RDM)),
+	DENY_IF(socketpair, TYPE(1, 6)), DENY_IF(socketpair, TYPE(1, 7)), DENY_IF(socketpair, HAS(1, 8)),
+};
+
+static const struct rule without_network[] = { DENY(socket) };
+
+/* TCP and UDP alone. */
+static const struct rule with_network[] = {
+	DENY_IF(socket, BELOW(0, AF_INET)),
+	DENY_IF(socket, IS(0, 3)), DENY_IF(socket, IS(0, 4)), DENY_IF(socket, IS(0, 5)),
+	DENY_IF(socket, IS(0, 6)), DENY_IF(socket, IS(0, 7)), DENY_IF(socket, IS(0, 8)),
+	DENY_IF(socket, IS(0, 9)), DENY_IF(socket, ABOVE(0, AF_INET6)),
+	DENY_IF(socket, TYPE(1, 0)), DENY_IF(socket, TYPE(1, SOCK_RAW)), DENY_IF(socket, HAS(1, 4)),
+	DENY_IF(socket, HAS(1, 8)),
+};
+_Static_assert(AF_INET == 2 && AF_INET6 == 10, "the families between them are counted up");
+_Static_assert(SOCK_STREAM + SOCK_DGRAM == 3 && SOCK_RAW == 3 && SOCK_RDM == 4 &&
+    SOCK_SEQPACKET == 5, "the types without a name are counted up");
+
+/* Where namespaces keep files and processes outside apart: of modes one bit. */
+static const struct rule with_namespaces[] = {
+	DENY_IF(chmod, HAS(1, S_ISUID)), DENY_IF(fchmod, HAS(1, S_ISUID)),
+	DENY_IF(fchmodat, HAS(2, S_ISUID)), FAIL_IF(EPERM, FCHMODAT2, HAS(2, S_ISUID)),
+};
+
+static const struct rule without_namespaces[] = {
+	/* modes, owners, times and attributes of files */
+	DENY(chmod), DENY(fchmod), DENY(fchmodat), NEVER(FCHMODAT2), DENY(chown), DENY(chown32),
+	DENY(fchown), DENY(fchown32), DENY(fchownat), DENY(lchown), DENY(lchown32), DENY(setxattr),
+	DENY(lsetxattr), DENY(fsetxattr), NEVER(SETXATTRAT), DENY(removexattr), DENY(lremovexattr),
+	DENY(fremovexattr), NEVER(REMOVEXATTRAT), NEVER(FILE_SETATTR), DENY(utime), DENY(utimes),
+	DENY(futimesat), DENY_IF(ioctl, IS(1, FS_IOC_SETFLAGS)), DENY_IF(ioctl, IS(1, FS_IOC_FSSETXATTR)),
+	/* memory and messages that all share */
+	DENY(shmget), DENY(shmat), DENY(shmctl), DENY(semget), DENY(semctl), DENY(semop),
+	DENY(semtimedop), DENY(semtimedop_time64), DENY(msgget), DENY(msgctl), DENY(msgsnd),
+	DENY(msgrcv), DENY(mq_open), DENY(mq_unlink), UNKNOWN(ipc),
+	/* of a process with another number than 0, itself; and the times of an open file */
+	DENY(ioprio_set), DENY_IF(prlimit64, OTHER(0, 0)), DENY_IF(setpriority, OTHER(0, 0)),
+	DENY_IF(setpriority, OTHER(1, 0)), DENY_IF(sched_setaffinity, OTHER(0, 0)),
+	DENY_IF(sched_setscheduler, OTHER(0, 0)), DENY_IF(sched_setparam, OTHER(0, 0)),
+	DENY_IF(sched_setattr, OTHER(0, 0)), DENY_IF(utimensat, OTHER(1, 0)),
+	DENY_IF(utimensat_time64, OTHER(1, 0)),
+};
+
+static void
+check(int code)
+{
+	if (code >= 0)
+		return;
+	fprintf(stderr, "seccomp_rules: %s\n", strerror(-code));
+	exit(EXIT_FAILURE);
+}
+
+static void
+add(scmp_filter_ctx filter, const struct rule *rules, size_t count)
+{
+	for (const struct rule *r = rules; r < rules + count; r++)
+		check(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO((uint16_t)r->error), r->call,
+		    r->conditions, r->condition));
+}
+#define ADD(filter, rules) add(filter, rules, sizeof (rules) / sizeof *(rules))
+
+/* Returns how many instructions there are. */
+static size_t
+write_filter(unsigned number)
+{
+	/* Calls of another kind of machine have numbers that mean something else. */
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+	struct sock_filter instruction;
+	FILE *program = tmpfile();
+	size_t count = 0;
+
+	if (filter == NULL || program == NULL)
+		check(-ENOMEM);
+	check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
+	check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2)); /* a tree, not a list of calls */
+	ADD(filter, always);
+	if (number & SECCOMP_NETWORK)
+		ADD(filter, with_network);
+	else
+		ADD(filter, without_network);
+	if (number & SECCOMP_ALONE)
+		ADD(filter, without_namespaces);
+	else
+		ADD(filter, with_namespaces);
+	check(seccomp_export_bpf(filter, fileno(program)));
+	seccomp_release(filter);
+
+	rewind(program);
+	printf("static struct sock_filter filter_%u[] = {\n", number);
+	for (; fread(&instruction, sizeof instruction, 1, program) == 1; count++)
+		printf("\t{ 0x%02x, %u, %u, 0x%x },\n", instruction.code, instruction.jt, instruction.jf,
+		    instruction.k);
+	puts("};");
+	fclose(program);
+	return count;
+}
+
+int
+main(void)
+{
+	size_t counts[SECCOMP_FILTERS];
+
+	puts("#include \"isolate/seccomp.h\"\n#include <linux/filter.h>");
+	for (unsigned number = 0; number < SECCOMP_FILTERS; number++)
+		counts[number] = write_filter(number);
+	puts("struct sock_fprog seccomp_filters[SECCOMP_FILTERS] = {");
+	for (unsigned number = 0; number < SECCOMP_FILTERS; number++)
+		printf("\t{ %zu, filter_%u },\n", counts[number], number);
+	puts("};");
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -12,7 +12,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "isolate/confine.h"
+#include "isolate/isolate.h"
 #include "json/scan.h"
 #include "proc/libexec.h"
 #include "run/price.h"
@@ -104,11 +104,11 @@ static void
 check_replays_sandbox(struct findings *f)
 {
 	char *own = libexec_sibling("awf"), *directory = path_directory(own);
-	const struct confine_spec spec = { .workspace = directory };
+	const struct isolate_spec spec = { .workspace = directory };
 	struct error err = ERROR_INIT;
-	struct confine_end end;
+	struct isolate_end end;
 
-	if (confine_run(&spec, do_nothing, NULL, &end, &err) == 0)
+	if (isolate_run(&spec, do_nothing, NULL, &end, &err) == 0)
 		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");
 	else
 		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "replays", "%s: say awf-replay --isolation "

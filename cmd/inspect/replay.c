@@ -244,14 +244,14 @@ inside(void *context)
 /* ---- outside ---- */
 
 static int
-confined(struct performance *p, struct error *err)
+isolated(struct performance *p, struct error *err)
 {
 	const char *const writable[] = { p->spec->place, NULL };
-	struct confine_spec spec = stage_confinement(&p->stage, writable);
-	struct confine_end end;
+	struct isolate_spec spec = stage_isolation(&p->stage, writable);
+	struct isolate_end end;
 	char text[64];
 
-	if (confine_run(&spec, inside, p, &end, err) != 0)
+	if (isolate_run(&spec, inside, p, &end, err) != 0)
 		return -1;
 	if (!p->result->done && p->result->error.code == ERROR_NONE && end.signal_number != 0) {
 		p->result->end.signal_number = end.signal_number;
@@ -268,7 +268,7 @@ run_on_stage(struct performance *p, struct error *err)
 {
 	if (p->spec->isolation != ISOLATION_NAMESPACES)
 		inside(p);
-	else if (confined(p, err) != 0)
+	else if (isolated(p, err) != 0)
 		return -1;
 	if (p->result->done)
 		return 0;

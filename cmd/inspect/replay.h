@@ -9,7 +9,7 @@
  *   - The run's key follows from its id, so the tokens of two replays are the same.
  *   - The recording is read only, and never by two names: what is appended goes to the
  *     storage of the replay, which is the only thing of the host that can be written.
- *   - The workflow is supervised as awf-run does it, inside of the confinement: when
+ *   - The workflow is supervised as awf-run does it, inside of the isolation: when
  *     replay_run() returns nothing of it is left.
  */
 #ifndef AWF_INSPECT_REPLAY_H

@@ -1,6 +1,6 @@
 /*
  * It is made in two steps: from outside (copies, arguments, environment, what is shown), and
- * once confined (files are put into the workspace, which is an overlay then). Recorded paths
+ * once isolated (files are put into the workspace, which is an overlay then). Recorded paths
  * are rewritten only where there are no namespaces to show things at them. A workspace may
  * have links to anywhere, so files are put in beneath it, directory by directory, never by a
  * path.
@@ -88,8 +88,8 @@ show_instead(struct stage *st, char *at, char *source)
 	while (st->outside != NULL && st->outside[count].at != NULL)
 		count++;
 	st->outside = memory_array(st->outside, count + 2, sizeof *st->outside);
-	st->outside[count] = (struct confine_shown){ at, source };
-	st->outside[count + 1] = (struct confine_shown){ NULL, NULL };
+	st->outside[count] = (struct isolate_shown){ at, source };
+	st->outside[count + 1] = (struct isolate_shown){ NULL, NULL };
 }
 
 static int
@@ -616,10 +616,10 @@ show_recorded(struct stage *st, const char *path)
 	while (st->elsewhere != NULL && st->elsewhere[count].at != NULL)
 		count++;
 	st->elsewhere = memory_array(st->elsewhere, count + 2, sizeof *st->elsewhere);
-	st->elsewhere[count + 1] = (struct confine_shown){ NULL, NULL };
+	st->elsewhere[count + 1] = (struct isolate_shown){ NULL, NULL };
 	list_take(&st->paths, exported);
 	list_add(&st->paths, path);
-	st->elsewhere[count] = (struct confine_shown){ st->paths[list_count(st->paths) - 1], exported };
+	st->elsewhere[count] = (struct isolate_shown){ st->paths[list_count(st->paths) - 1], exported };
 }
 
 /* Whether the user's API keys lie in it. */
@@ -709,10 +709,10 @@ stage_open(struct stage *st, const struct stage_spec *spec, struct error *err)
 	return set_visible(st, err);
 }
 
-struct confine_spec
-stage_confinement(const struct stage *st, const char *const *writable)
+struct isolate_spec
+stage_isolation(const struct stage *st, const char *const *writable)
 {
-	return (struct confine_spec){
+	return (struct isolate_spec){
 		.workspace = st->workspace,
 		.source = st->shown,
 		.scratch = st->spec->place,

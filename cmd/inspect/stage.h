@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "inspect/memory_place.h"
 #include "inspect/source.h"
-#include "isolate/confine.h"
+#include "isolate/isolate.h"
 #include "proc/environment.h"
 
 enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
@@ -50,21 +50,21 @@ struct stage {
 	char **argv;
 	struct environment environment; /* without what is the run's */
 	char **visible;          /* directories */
-	struct confine_shown *elsewhere;
+	struct isolate_shown *elsewhere;
 	char **paths;            /* of elsewhere */
 
 	/* Files that are not what they were, or not there: from the recording. */
 	char *restored;          /* a directory with them, below their paths */
 	char *config;            /* one that is a configuration; NULL: today's */
 	char **inside;           /* those of the workspace, absolute */
-	struct confine_shown *outside; /* the others */
+	struct isolate_shown *outside; /* the others */
 };
 
 /* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be
  * copied. st is for stage_close() in all cases. */
 int stage_open(struct stage *st, const struct stage_spec *spec, struct error *err);
-/* What confines to it, whose texts are the stage's; writable ends with NULL. */
-struct confine_spec stage_confinement(const struct stage *st, const char *const *writable);
+/* What isolates to it, whose texts are the stage's; writable ends with NULL. */
+struct isolate_spec stage_isolation(const struct stage *st, const char *const *writable);
 /* Where it runs, before anything does: puts the restored files of the workspace there. */
 int stage_settle(const struct stage *st, struct error *err);
 /* What there is to say of it, in one line; NULL: nothing. */

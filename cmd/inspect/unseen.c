@@ -1,5 +1,5 @@
 /* Each word of what was printed is taken for a path, or for a program in PATH. The first that
- * leads to a private place of the confinement (isolate/confine.h), and is not in what the replay
+ * leads to a private place of the isolation (isolate/isolate.h), and is not in what the replay
  * saw of those, is told. */
 #include "inspect/unseen.h"
 

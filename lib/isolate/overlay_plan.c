@@ -16,12 +16,12 @@
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "isolate/confine_view.h"
+#include "isolate/overlay.h"
 
 #define MOUNTS "/proc/self/mountinfo"
 
 int
-confine_refused(struct error *err, const char *format, ...)
+isolate_refused(struct error *err, const char *format, ...)
 {
 	int reason = errno;
 	char what[512];
@@ -48,35 +48,35 @@ below(const char *path, const char *directory)
 
 /* Takes target and source over. */
 static void
-add_place(struct confine_plan *plan, enum confine_kind kind, char *target, char *source,
+add_place(struct overlay_plan *plan, enum overlay_kind kind, char *target, char *source,
     mode_t mode)
 {
 	plan->places = memory_array(plan->places, plan->count + 1, sizeof *plan->places);
-	plan->places[plan->count++] = (struct confine_place){ kind, target, source, mode };
+	plan->places[plan->count++] = (struct overlay_place){ kind, target, source, mode };
 }
 
 static void
-add_divided(struct confine_plan *plan, char *path)
+add_divided(struct overlay_plan *plan, char *path)
 {
 	plan->divided = memory_array(plan->divided, plan->divided_count + 1, sizeof *plan->divided);
 	plan->divided[plan->divided_count++] = path;
 }
 
 static void
-add_private(struct confine_plan *plan, const char *path)
+add_private(struct overlay_plan *plan, const char *path)
 {
 	char *real = *path == '/' ? realpath(path, NULL) : NULL;
 	struct stat st;
 
 	if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
-		add_place(plan, CONFINE_PRIVATE, real, NULL, st.st_mode & 07777);
+		add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
 	else
 		free(real);
 }
 
 /* The machine's own /dev/shm does not matter: all of /dev is made anew. */
 static void
-add_privates(struct confine_plan *plan, const char *home)
+add_privates(struct overlay_plan *plan, const char *home)
 {
 	static const char *const paths[] = { "/home", "/root", "/run", "/tmp", "/var/tmp" };
 
@@ -84,18 +84,18 @@ add_privates(struct confine_plan *plan, const char *home)
 		add_private(plan, paths[i]);
 	if (home != NULL)
 		add_private(plan, home);
-	add_place(plan, CONFINE_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
+	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 }
 
 /* Whether the directory that path names, symbolic links aside, is private or below, or
  * in a workspace that shows something else. */
 static bool
-hidden(const struct confine_plan *plan, const char *path)
+hidden(const struct overlay_plan *plan, const char *path)
 {
 	if (plan->covered != NULL && below(path, plan->covered))
 		return true;
 	for (size_t i = 0; i < plan->count; i++)
-		if (plan->places[i].kind == CONFINE_PRIVATE &&
+		if (plan->places[i].kind == OVERLAY_PRIVATE &&
 		    (strcmp(path, plan->places[i].target) == 0 || below(path, plan->places[i].target)))
 			return true;
 	return false;
@@ -118,21 +118,21 @@ plain(const char *path)
 /* What is not hidden is seen anyhow. A path through symbolic links that are hidden
  * is shown by that name too. */
 static void
-add_visible(struct confine_plan *plan, const char *path)
+add_visible(struct overlay_plan *plan, const char *path)
 {
 	char *real = *path == '/' ? realpath(path, NULL) : NULL;
 
 	if (real == NULL)
 		return;
 	if (strcmp(real, path) != 0 && plain(path) && hidden(plan, path))
-		add_place(plan, CONFINE_ALIAS, memory_text(path), memory_text(real), 0);
+		add_place(plan, OVERLAY_ALIAS, memory_text(path), memory_text(real), 0);
 	if (hidden(plan, real))
-		add_place(plan, CONFINE_VISIBLE, memory_text(real), memory_text(real), 0);
+		add_place(plan, OVERLAY_VISIBLE, memory_text(real), memory_text(real), 0);
 	free(real);
 }
 
 static int
-add_real(struct confine_plan *plan, enum confine_kind kind, const char *target, const char *source,
+add_real(struct overlay_plan *plan, enum overlay_kind kind, const char *target, const char *source,
     struct error *err)
 {
 	char *real = realpath(source, NULL), *shown;
@@ -151,7 +151,7 @@ add_real(struct confine_plan *plan, enum confine_kind kind, const char *target, 
 		shown = memory_text(target);
 		add_divided(plan, memory_text(target));
 	}
-	if (kind == CONFINE_WORKSPACE) {
+	if (kind == OVERLAY_WORKSPACE) {
 		plan->workspace = memory_text(shown);
 		plan->source = memory_text(real);
 	}
@@ -161,20 +161,20 @@ add_real(struct confine_plan *plan, enum confine_kind kind, const char *target, 
 
 /* A file lies in its directory already where that is not private. */
 static int
-add_shown(struct confine_plan *plan, const struct confine_shown *shown, struct error *err)
+add_shown(struct overlay_plan *plan, const struct isolate_shown *shown, struct error *err)
 {
 	struct stat st;
 
 	if (stat(shown->source, &st) != 0 || !S_ISREG(st.st_mode))
-		return add_real(plan, CONFINE_VISIBLE, shown->at, shown->source, err);
+		return add_real(plan, OVERLAY_VISIBLE, shown->at, shown->source, err);
 	if (hidden(plan, shown->at))
-		add_place(plan, CONFINE_VISIBLE, memory_text(shown->at), memory_text(shown->source), 0);
+		add_place(plan, OVERLAY_VISIBLE, memory_text(shown->at), memory_text(shown->source), 0);
 	return 0;
 }
 
 /* Its directory is made anew, if it is none of it yet. */
 static void
-add_file(struct confine_plan *plan, const struct confine_shown *file)
+add_file(struct overlay_plan *plan, const struct isolate_shown *file)
 {
 	char *real = realpath(file->at, NULL), *parent, *directory;
 
@@ -186,7 +186,7 @@ add_file(struct confine_plan *plan, const struct confine_shown *file)
 		free(parent);
 		free(directory);
 	}
-	add_place(plan, CONFINE_FILE, real, memory_text(file->source), 0);
+	add_place(plan, OVERLAY_FILE, real, memory_text(file->source), 0);
 }
 
 /* Undoes the octal escapes of a mount point, in place. */
@@ -209,14 +209,14 @@ unescape(char *text)
 }
 
 static int
-add_mounts(struct confine_plan *plan, struct error *err)
+add_mounts(struct overlay_plan *plan, struct error *err)
 {
 	FILE *mounts = fopen(MOUNTS, "re");
 	char *line = NULL, *point;
 	size_t size = 0;
 
 	if (mounts == NULL)
-		return confine_refused(err, "read " MOUNTS);
+		return isolate_refused(err, "read " MOUNTS);
 	while (getline(&line, &size, mounts) > 0) {
 		char *rest = line;
 
@@ -236,8 +236,8 @@ add_mounts(struct confine_plan *plan, struct error *err)
 static int
 by_target(const void *a, const void *b)
 {
-	const struct confine_place *p = a, *q = b;
-	int order = (p->kind == CONFINE_ALIAS) - (q->kind == CONFINE_ALIAS);
+	const struct overlay_place *p = a, *q = b;
+	int order = (p->kind == OVERLAY_ALIAS) - (q->kind == OVERLAY_ALIAS);
 
 	if (order == 0)
 		order = strcmp(p->target, q->target);
@@ -245,7 +245,7 @@ by_target(const void *a, const void *b)
 }
 
 static void
-place_free(struct confine_place *place)
+place_free(struct overlay_place *place)
 {
 	free(place->target);
 	free(place->source);
@@ -253,7 +253,7 @@ place_free(struct confine_place *place)
 
 /* Parents first; of one path, the one that holds. */
 static void
-arrange(struct confine_plan *plan)
+arrange(struct overlay_plan *plan)
 {
 	size_t kept = 0;
 
@@ -268,11 +268,11 @@ arrange(struct confine_plan *plan)
 }
 
 static int
-make_scratch(struct confine_plan *plan, const char *parent, struct error *err)
+make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 {
 	static const char *const parts[] = { "upper", "work" };
 	char *real = realpath(parent, NULL);
-	char *made = path_join(real != NULL ? real : parent, "confine.XXXXXX");
+	char *made = path_join(real != NULL ? real : parent, "isolate.XXXXXX");
 	int failed = real == NULL || mkdtemp(made) == NULL;
 
 	free(real);
@@ -293,7 +293,7 @@ make_scratch(struct confine_plan *plan, const char *parent, struct error *err)
 }
 
 static int
-add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error *err)
+add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
 	const char *source = spec->source != NULL ? spec->source : spec->workspace;
 
@@ -302,15 +302,15 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 	add_privates(plan, getenv("HOME"));
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
-	for (const struct confine_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
+	for (const struct isolate_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
 		if (add_shown(plan, s, err) != 0)
 			return -1;
-	for (const struct confine_shown *f = spec->files; f != NULL && f->at != NULL; f++)
+	for (const struct isolate_shown *f = spec->files; f != NULL && f->at != NULL; f++)
 		add_file(plan, f);
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
-		if (add_real(plan, CONFINE_WRITABLE, *path, *path, err) != 0)
+		if (add_real(plan, OVERLAY_WRITABLE, *path, *path, err) != 0)
 			return -1;
-	if (add_real(plan, CONFINE_WORKSPACE, spec->workspace, source, err) != 0 ||
+	if (add_real(plan, OVERLAY_WORKSPACE, spec->workspace, source, err) != 0 ||
 	    add_mounts(plan, err) != 0)
 		return -1;
 	arrange(plan);
@@ -318,27 +318,27 @@ add_all(struct confine_plan *plan, const struct confine_spec *spec, struct error
 }
 
 int
-confine_plan(struct confine_plan *plan, const struct confine_spec *spec, struct error *err)
+overlay_plan(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
-	*plan = (struct confine_plan){ 0 };
+	*plan = (struct overlay_plan){ 0 };
 	if (add_all(plan, spec, err) == 0)
 		return 0;
-	confine_plan_end(plan, NULL);
+	overlay_plan_end(plan, NULL);
 	return -1;
 }
 
 bool
-confine_plan_private(const struct confine_plan *plan, const char *path)
+overlay_plan_private(const struct overlay_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->count; i++)
-		if (plan->places[i].kind == CONFINE_PRIVATE &&
+		if (plan->places[i].kind == OVERLAY_PRIVATE &&
 		    strcmp(path, plan->places[i].target) == 0)
 			return true;
 	return false;
 }
 
 bool
-confine_plan_divides(const struct confine_plan *plan, const char *path)
+overlay_plan_divides(const struct overlay_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->divided_count; i++)
 		if (below(plan->divided[i], path))
@@ -347,7 +347,7 @@ confine_plan_divides(const struct confine_plan *plan, const char *path)
 }
 
 int
-confine_plan_end(struct confine_plan *plan, struct error *err)
+overlay_plan_end(struct overlay_plan *plan, struct error *err)
 {
 	int failed = plan->scratch != NULL ? copytree_remove(plan->scratch, err) : 0;
 
@@ -361,6 +361,6 @@ confine_plan_end(struct confine_plan *plan, struct error *err)
 	free(plan->covered);
 	free(plan->source);
 	free(plan->scratch);
-	*plan = (struct confine_plan){ 0 };
+	*plan = (struct overlay_plan){ 0 };
 	return failed;
 }

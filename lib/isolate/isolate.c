@@ -7,7 +7,7 @@
  * nor kills it.
  */
 #define _GNU_SOURCE
-#include "isolate/confine.h"
+#include "isolate/isolate.h"
 
 #ifdef __linux__
 #include <errno.h>
@@ -32,7 +32,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "isolate/capabilities.h"
-#include "isolate/confine_view.h"
+#include "isolate/overlay.h"
 #include "isolate/userns.h"
 #include "proc/passing.h"
 
@@ -45,11 +45,11 @@ struct report {
 	struct error error;
 };
 
-struct confinement {
-	const struct confine_spec *spec;
+struct isolation {
+	const struct isolate_spec *spec;
 	int (*inside)(void *context);
 	void *context;
-	struct confine_plan plan;
+	struct overlay_plan plan;
 	sigset_t mask;       /* the caller's */
 	struct capabilities files;
 	int report;
@@ -64,12 +64,12 @@ static const int over_files[] = {
 
 /* Which of the capabilities over files the caller has. */
 static int
-read_capabilities(struct confinement *c, struct error *err)
+read_capabilities(struct isolation *c, struct error *err)
 {
 	struct capabilities all;
 
 	if (capabilities_get(&all) != 0)
-		return confine_refused(err, "read the capabilities");
+		return isolate_refused(err, "read the capabilities");
 	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
 		uint64_t bit = UINT64_C(1) << over_files[i];
 
@@ -82,17 +82,17 @@ read_capabilities(struct confinement *c, struct error *err)
 static int
 drop_capabilities(const struct capabilities *kept, struct error *err)
 {
-	return capabilities_keep(kept) == 0 ? 0 : confine_refused(err, "drop the capabilities");
+	return capabilities_keep(kept) == 0 ? 0 : isolate_refused(err, "drop the capabilities");
 }
 
 static void
-report(const struct confinement *c, const struct report *r)
+report(const struct isolation *c, const struct report *r)
 {
 	file_write(c->report, r, sizeof *r);
 }
 
 static _Noreturn void
-refuse(const struct confinement *c, const struct error *err)
+refuse(const struct isolation *c, const struct error *err)
 {
 	struct report r = { .what = REPORT_REFUSED, .error = *err };
 
@@ -103,7 +103,7 @@ refuse(const struct confinement *c, const struct error *err)
 static void
 be_function(void *context)
 {
-	struct confinement *c = context;
+	struct isolation *c = context;
 	const char *directory = c->spec->directory != NULL ? c->spec->directory : c->plan.workspace;
 	struct error err = ERROR_INIT;
 	int status;
@@ -119,7 +119,7 @@ be_function(void *context)
 	/* This memory is the caller's, with its environment: what runs inside shares the
 	 * user namespace, and could read it. A program that is executed is open again. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0) {
-		confine_refused(&err, "close the memory of the process");
+		isolate_refused(&err, "close the memory of the process");
 		refuse(c, &err);
 	}
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
@@ -141,7 +141,7 @@ make_namespaces(struct error *err)
 
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		if (unshare(parts[i].flag) != 0)
-			return confine_refused(err, "make a %s namespace", parts[i].name);
+			return isolate_refused(err, "make a %s namespace", parts[i].name);
 	return 0;
 }
 
@@ -153,7 +153,7 @@ start_loopback(struct error *err)
 	int failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0;
 
 	if (failed)
-		confine_refused(err, "start the loopback interface");
+		isolate_refused(err, "start the loopback interface");
 	if (fd >= 0)
 		close(fd);
 	return failed ? -1 : 0;
@@ -163,19 +163,19 @@ static int
 name_host(const char *name, struct error *err)
 {
 	if (name != NULL && sethostname(name, strlen(name)) != 0)
-		return confine_refused(err, "set the host name %s", name);
+		return isolate_refused(err, "set the host name %s", name);
 	return 0;
 }
 
 /* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
  * read only (a directory there would lead out of the place); nothing else is open. */
 static int
-let_go(struct confinement *c, struct error *err)
+let_go(struct isolation *c, struct error *err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
 
 	if (null < 0)
-		return confine_refused(err, "open /dev/null");
+		return isolate_refused(err, "open /dev/null");
 	dup2(null, STDIN_FILENO);
 	for (fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++) {
 		int flags = fcntl(fd, F_GETFL);
@@ -184,7 +184,7 @@ let_go(struct confinement *c, struct error *err)
 			dup2(null, fd);
 	}
 	if (c->report != REPORT_FD && dup2(c->report, REPORT_FD) < 0)
-		return confine_refused(err, "keep a descriptor");
+		return isolate_refused(err, "keep a descriptor");
 	c->report = REPORT_FD;
 	fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
 	closefrom(REPORT_FD + 1);
@@ -198,19 +198,19 @@ leave_keys(struct error *err)
 {
 	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
 	    errno != EPERM && errno != EACCES)
-		return confine_refused(err, "leave the session's keys");
+		return isolate_refused(err, "leave the session's keys");
 	return 0;
 }
 
 static int
-prepare(struct confinement *c, struct error *err)
+prepare(struct isolation *c, struct error *err)
 {
 	if (leave_keys(err) != 0 || make_namespaces(err) != 0 || start_loopback(err) != 0 ||
 	    name_host(c->spec->host_name, err) != 0 ||
-	    confine_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
+	    overlay_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return confine_refused(err, "set no_new_privs");
+		return isolate_refused(err, "set no_new_privs");
 	return 0;
 }
 
@@ -218,7 +218,7 @@ static void
 be_first(void *context)
 {
 	static const struct capabilities none;
-	struct confinement *c = context;
+	struct isolation *c = context;
 	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
 	bool mapped;
 	pid_t pid;
@@ -228,7 +228,7 @@ be_first(void *context)
 		refuse(c, &end.error);
 	pid = userns_fork(0, be_function, c, &mapped);
 	if (pid < 0) {
-		confine_refused(&end.error, mapped ? "map the ids of a user namespace" :
+		isolate_refused(&end.error, mapped ? "map the ids of a user namespace" :
 		    "make a second user namespace");
 		refuse(c, &end.error);
 	}
@@ -256,13 +256,13 @@ not_cloned(struct error *err)
 	if (pid > 0) {
 		waitpid(pid, NULL, 0);
 		errno = reason;
-		return confine_refused(err, "make a PID namespace");
+		return isolate_refused(err, "make a PID namespace");
 	}
-	return confine_refused(err, "make a user namespace");
+	return isolate_refused(err, "make a user namespace");
 }
 
 static int
-judge(int fd, struct confine_end *end, struct error *err)
+judge(int fd, struct isolate_end *end, struct error *err)
 {
 	struct report r;
 	ssize_t got;
@@ -282,7 +282,7 @@ judge(int fd, struct confine_end *end, struct error *err)
 
 /* Blocks no more than the caller did and what is passed on: Ctrl-Z stops this process. */
 static void
-block_passed_on(const struct confinement *c)
+block_passed_on(const struct isolation *c)
 {
 	sigset_t set = c->mask;
 
@@ -292,7 +292,7 @@ block_passed_on(const struct confinement *c)
 
 /* With all signals blocked, so that the first process never runs with them open. */
 static int
-run(struct confinement *c, struct confine_end *end, struct error *err)
+run(struct isolation *c, struct isolate_end *end, struct error *err)
 {
 	int ends[2], status, failed;
 	bool mapped;
@@ -303,7 +303,7 @@ run(struct confinement *c, struct confine_end *end, struct error *err)
 	c->report = ends[1];
 	pid = userns_fork(CLONE_NEWPID, be_first, c, &mapped);
 	if (pid < 0 && mapped)
-		confine_refused(err, "map the ids of a user namespace");
+		isolate_refused(err, "map the ids of a user namespace");
 	else if (pid < 0)
 		not_cloned(err);
 	block_passed_on(c);
@@ -316,23 +316,23 @@ run(struct confinement *c, struct confine_end *end, struct error *err)
 }
 
 int
-confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
-    struct confine_end *end, struct error *err)
+isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void *context,
+    struct isolate_end *end, struct error *err)
 {
-	struct confinement c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
+	struct isolation c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
 	struct error local = ERROR_INIT;
 	sigset_t all;
 	int failed;
 
-	*end = (struct confine_end){ 0, 0 };
-	if (read_capabilities(&c, err) != 0 || confine_plan(&c.plan, spec, err) != 0)
+	*end = (struct isolate_end){ 0, 0 };
+	if (read_capabilities(&c, err) != 0 || overlay_plan(&c.plan, spec, err) != 0)
 		return -1;
 	fflush(NULL);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &c.mask);
 	failed = run(&c, end, &local);
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);
-	if (confine_plan_end(&c.plan, failed ? NULL : &local) != 0)
+	if (overlay_plan_end(&c.plan, failed ? NULL : &local) != 0)
 		failed = -1;
 	if (failed && err != NULL)
 		*err = local;
@@ -342,11 +342,11 @@ confine_run(const struct confine_spec *spec, int (*inside)(void *context), void 
 #else
 
 int
-confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
-    struct confine_end *end, struct error *err)
+isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void *context,
+    struct isolate_end *end, struct error *err)
 {
 	(void)spec, (void)inside, (void)context;
-	*end = (struct confine_end){ 0, 0 };
+	*end = (struct isolate_end){ 0, 0 };
 	return error_set(err, ERROR_SYSTEM, "isolation", "not available on this system; "
 	    "--isolation copy and --isolation none do without");
 }

@@ -13,7 +13,7 @@
  *     options would have to be escaped, and may be too long.
  */
 #define _GNU_SOURCE
-#include "isolate/confine_view.h"
+#include "isolate/overlay.h"
 
 #ifdef __linux__
 #include <ctype.h>
@@ -33,7 +33,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-#define STAGE "/.awf-confine"
+#define STAGE "/.awf-isolate"
 #define HOST STAGE "/host"
 #define LOWER STAGE "/lower"
 #define EMPTY STAGE "/empty"
@@ -104,11 +104,11 @@ make_private(const char *path, mode_t mode, struct error *err)
 
 	snprintf(options, sizeof options, "mode=%04o", (unsigned)mode);
 	if (mount("tmpfs", path, "tmpfs", SAFE, options) != 0)
-		return confine_refused(err, "mount a private %s", path);
+		return isolate_refused(err, "mount a private %s", path);
 	return 0;
 }
 
-static int show(const struct confine_plan *plan, const char *source, const char *target,
+static int show(const struct overlay_plan *plan, const char *source, const char *target,
     dev_t needed, struct error *err);
 
 /* What / has, and is made otherwise. */
@@ -137,7 +137,7 @@ show_link(const char *source, const char *target, off_t len)
 /* One entry of a directory that is made anew. Sockets, pipes and devices are none of
  * ours; a private directory comes later. */
 static int
-show_entry(const struct confine_plan *plan, const char *source, const char *target, dev_t needed,
+show_entry(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
     struct error *err)
 {
 	char *path = host_path(source);
@@ -149,7 +149,7 @@ show_entry(const struct confine_plan *plan, const char *source, const char *targ
 		return 0;
 	if (S_ISDIR(st.st_mode) && mkdir(target, 0755) != 0 && errno != EEXIST)
 		failed = -1;
-	else if (S_ISDIR(st.st_mode) && confine_plan_private(plan, target))
+	else if (S_ISDIR(st.st_mode) && overlay_plan_private(plan, target))
 		return 0;
 	else if (S_ISDIR(st.st_mode))
 		return show(plan, source, target, needed, err);
@@ -157,12 +157,12 @@ show_entry(const struct confine_plan *plan, const char *source, const char *targ
 		failed = show_link(source, target, st.st_size);
 	else if (S_ISREG(st.st_mode))
 		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
-	return failed == 0 ? 0 : confine_refused(err, "show %s", source);
+	return failed == 0 ? 0 : isolate_refused(err, "show %s", source);
 }
 
 /* A directory that its user cannot read stays empty. */
 static int
-show_divided(const struct confine_plan *plan, const char *source, const char *target,
+show_divided(const struct overlay_plan *plan, const char *source, const char *target,
     const struct stat *st, dev_t needed, struct error *err)
 {
 	char *path = host_path(source);
@@ -185,14 +185,14 @@ show_divided(const struct confine_plan *plan, const char *source, const char *ta
 	if (directory != NULL)
 		closedir(directory);
 	if (failed == 0 && chmod(target, st->st_mode & 07777) != 0)
-		return confine_refused(err, "set the mode of %s", target);
+		return isolate_refused(err, "set the mode of %s", target);
 	return failed;
 }
 
 /* Shows a directory or file of the host, read-only. A file system other than the
  * needed one may refuse. */
 static int
-show(const struct confine_plan *plan, const char *source, const char *target, dev_t needed,
+show(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
     struct error *err)
 {
 	char *path = host_path(source);
@@ -204,18 +204,18 @@ show(const struct confine_plan *plan, const char *source, const char *target, de
 		return 0;
 	if (S_ISREG(st.st_mode))
 		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
-	else if (confine_plan_divides(plan, source))
+	else if (overlay_plan_divides(plan, source))
 		return show_divided(plan, source, target, &st, needed, err);
 	else
 		failed = overlay(source, target, SEEN, MS_RDONLY) != 0 && st.st_dev == needed;
 	/* Something may have been mounted in it since the plan was made. */
 	if (failed != 0 && errno == EINVAL && S_ISDIR(st.st_mode))
 		return show_divided(plan, source, target, &st, needed, err);
-	return failed == 0 ? 0 : confine_refused(err, "lay a read-only overlay over %s", source);
+	return failed == 0 ? 0 : isolate_refused(err, "lay a read-only overlay over %s", source);
 }
 
 static int
-show_all(const struct confine_plan *plan, const char *source, const char *target, struct error *err)
+show_all(const struct overlay_plan *plan, const char *source, const char *target, struct error *err)
 {
 	char *path = host_path(source);
 	struct stat st = { 0 };
@@ -237,29 +237,29 @@ show_changed(const char *source, const char *target)
 }
 
 static int
-show_workspace(const struct confine_plan *plan, const struct confine_place *place,
+show_workspace(const struct overlay_plan *plan, const struct overlay_place *place,
     struct error *err)
 {
 	if (plan->scratch != NULL) {
 		if (bind_host(plan->scratch, UPPER, 0) != 0)
-			return confine_refused(err, "use %s", plan->scratch);
+			return isolate_refused(err, "use %s", plan->scratch);
 		if (show_changed(place->source, place->target) == 0)
 			return 0;
 		umount2(UPPER, MNT_DETACH);
 	}
 	if (mount("tmpfs", UPPER, "tmpfs", SAFE, "mode=0755") != 0 ||
 	    mkdir(UPPER "/upper", 0755) != 0 || mkdir(UPPER "/work", 0755) != 0)
-		return confine_refused(err, "mount memory for changes of the workspace");
+		return isolate_refused(err, "mount memory for changes of the workspace");
 	if (show_changed(place->source, place->target) == 0)
 		return 0;
-	if (errno == EINVAL && confine_plan_divides(plan, place->source))
-		return confine_refused(err, "lay an overlay over %s, in which something is mounted",
+	if (errno == EINVAL && overlay_plan_divides(plan, place->source))
+		return isolate_refused(err, "lay an overlay over %s, in which something is mounted",
 		    place->source);
-	return confine_refused(err, "lay a writable overlay over %s", place->source);
+	return isolate_refused(err, "lay a writable overlay over %s", place->source);
 }
 
 static int
-make_target(const struct confine_place *place, struct error *err)
+make_target(const struct overlay_place *place, struct error *err)
 {
 	char *path, *parent;
 	struct stat st;
@@ -276,12 +276,12 @@ make_target(const struct confine_place *place, struct error *err)
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
 		failed = mkdir(place->target, 0755);
 	free(path);
-	return failed == 0 ? 0 : confine_refused(err, "make %s", place->target);
+	return failed == 0 ? 0 : isolate_refused(err, "make %s", place->target);
 }
 
 /* A file may be seen already, in its directory. */
 static int
-show_visible(const struct confine_plan *plan, const struct confine_place *place,
+show_visible(const struct overlay_plan *plan, const struct overlay_place *place,
     struct error *err)
 {
 	struct stat st;
@@ -293,7 +293,7 @@ show_visible(const struct confine_plan *plan, const struct confine_place *place,
 
 /* Unless the links on the way are seen. A name that cannot be made is only a name. */
 static void
-show_alias(const struct confine_plan *plan, const struct confine_place *place)
+show_alias(const struct overlay_plan *plan, const struct overlay_place *place)
 {
 	char *real = realpath(place->target, NULL);
 
@@ -303,36 +303,36 @@ show_alias(const struct confine_plan *plan, const struct confine_place *place)
 }
 
 static int
-show_instead(const struct confine_place *place, struct error *err)
+show_instead(const struct overlay_place *place, struct error *err)
 {
 	struct stat st;
 	int failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
 	    bind_file(place->source, place->target);
 
 	if (failed != 0 || set_read_only(place->target, 0) != 0)
-		return confine_refused(err, "show another %s", place->target);
+		return isolate_refused(err, "show another %s", place->target);
 	return 0;
 }
 
 static int
-show_place(const struct confine_plan *plan, const struct confine_place *place, struct error *err)
+show_place(const struct overlay_plan *plan, const struct overlay_place *place, struct error *err)
 {
-	if (place->kind != CONFINE_ALIAS && make_target(place, err) != 0)
+	if (place->kind != OVERLAY_ALIAS && make_target(place, err) != 0)
 		return -1;
 	switch (place->kind) {
-	case CONFINE_VISIBLE:
+	case OVERLAY_VISIBLE:
 		return show_visible(plan, place, err);
-	case CONFINE_PRIVATE:
+	case OVERLAY_PRIVATE:
 		return make_private(place->target, place->mode, err);
-	case CONFINE_WORKSPACE:
+	case OVERLAY_WORKSPACE:
 		return show_workspace(plan, place, err);
-	case CONFINE_WRITABLE:
+	case OVERLAY_WRITABLE:
 		if (bind_host(place->source, place->target, MS_REC) != 0)
-			return confine_refused(err, "mount %s", place->source);
+			return isolate_refused(err, "mount %s", place->source);
 		return 0;
-	case CONFINE_FILE:
+	case OVERLAY_FILE:
 		return show_instead(place, err);
-	case CONFINE_ALIAS:
+	case OVERLAY_ALIAS:
 		show_alias(plan, place);
 	}
 	return 0;
@@ -360,7 +360,7 @@ guard_proc(struct error *err)
 	}
 	if (directory != NULL)
 		closedir(directory);
-	return failed ? confine_refused(err, "make /proc read-only") : 0;
+	return failed ? isolate_refused(err, "make /proc read-only") : 0;
 }
 
 static int
@@ -383,7 +383,7 @@ set_next_pid(pid_t pid, struct error *err)
 
 	snprintf(text, sizeof text, "%ld", (long)pid - 1);
 	if (pid != 0 && write_setting(LAST_PID, text) != 0)
-		return confine_refused(err, "choose a pid in " LAST_PID);
+		return isolate_refused(err, "choose a pid in " LAST_PID);
 	return 0;
 }
 
@@ -393,7 +393,7 @@ static int
 forbid_control_groups(struct error *err)
 {
 	if (write_setting(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
-		return confine_refused(err, "write " CGROUP_LIMIT);
+		return isolate_refused(err, "write " CGROUP_LIMIT);
 	return 0;
 }
 
@@ -402,7 +402,7 @@ make_proc(pid_t first_pid, struct error *err)
 {
 	if (mkdir("/proc", 0555) != 0 ||
 	    mount("proc", "/proc", "proc", SAFE | MS_NOEXEC, NULL) != 0)
-		return confine_refused(err, "mount /proc");
+		return isolate_refused(err, "mount /proc");
 	if (set_next_pid(first_pid, err) != 0 || forbid_control_groups(err) != 0)
 		return -1;
 	return guard_proc(err);
@@ -416,7 +416,7 @@ make_sys(struct error *err)
 		return 0;
 	if (mkdir("/sys", 0555) != 0 || bind_host("/sys", "/sys", MS_REC) != 0 ||
 	    set_read_only("/sys", AT_RECURSIVE) != 0)
-		return confine_refused(err, "mount /sys");
+		return isolate_refused(err, "mount /sys");
 	return 0;
 }
 
@@ -449,7 +449,7 @@ make_dev(struct error *err)
 	    mkdir("/dev/shm", 01777) != 0 || mkdir("/dev/pts", 0755) != 0 || make_devices() != 0 ||
 	    mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
 	        "newinstance,ptmxmode=0666,mode=0620") != 0)
-		return confine_refused(err, "make /dev");
+		return isolate_refused(err, "make /dev");
 	return 0;
 }
 
@@ -463,16 +463,16 @@ enter_stage(const char *base, struct error *err)
 	    mount("tmpfs", stage, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(host, 0755) != 0;
 
 	if (failed)
-		confine_refused(err, "mount an empty file system");
+		isolate_refused(err, "mount an empty file system");
 	else if ((failed = (int)syscall(SYS_pivot_root, base, host)) != 0)
-		confine_refused(err, "change the root");
+		isolate_refused(err, "change the root");
 	free(stage);
 	free(host);
 	if (failed)
 		return -1;
 	if (chdir("/") != 0 || mkdir(LOWER, 0755) != 0 || mkdir(EMPTY, 0755) != 0 ||
 	    mkdir(UPPER, 0755) != 0)
-		return confine_refused(err, "prepare the new root");
+		return isolate_refused(err, "prepare the new root");
 	return 0;
 }
 
@@ -481,7 +481,7 @@ leave_stage(struct error *err)
 {
 	if (umount2(STAGE, MNT_DETACH) != 0 || rmdir(STAGE) != 0 || set_read_only("/dev", 0) != 0 ||
 	    set_read_only("/", 0) != 0)
-		return confine_refused(err, "let go of the machine's file system");
+		return isolate_refused(err, "let go of the machine's file system");
 	return 0;
 }
 
@@ -490,12 +490,12 @@ static int
 check_overlay(struct error *err)
 {
 	if (mount("overlay", LOWER, "overlay", MS_RDONLY, SEEN) != 0 || umount(LOWER) != 0)
-		return confine_refused(err, "mount an overlay");
+		return isolate_refused(err, "mount an overlay");
 	return 0;
 }
 
 int
-confine_view(const struct confine_plan *plan, pid_t first_pid, struct error *err)
+overlay_view(const struct overlay_plan *plan, pid_t first_pid, struct error *err)
 {
 	mode_t mask = umask(0);
 	int failed = enter_stage(plan->source, err) != 0 || check_overlay(err) != 0 ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The hermetic place that replays run in (lib/isolate/confine.h), through a program that
+# The hermetic place that replays run in (lib/isolate/isolate.h), through a program that
 # runs a command there: what is seen, what can be changed, reached and undone.
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154
 load ../support/helpers
@@ -15,11 +15,11 @@ cleanup() {
 	pids=$(jobs -p)
 	# shellcheck disable=SC2086
 	[ -z "$pids" ] || kill -9 $pids 2>/dev/null || true
-	rm -f "$BUILD/confine.sock"
+	rm -f "$BUILD/isolate.sock"
 }
 
-# Runs a shell text confined, in the workspace.
-inside() { confined "$WORK" /bin/sh -c "$@"; }
+# Runs a shell text isolated, in the workspace.
+inside() { isolated "$WORK" /bin/sh -c "$@"; }
 # Everything below the workspace: kind, mode, time, contents.
 listing() { (cd "$WORK" && find . -printf '%y %m %T@ %C@ %p %l\n' | sort && find . -type f -exec cksum {} + | sort); }
 # Mounts of this test; others mount beside it.
@@ -45,12 +45,12 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	same "$stderr" err
 	run -7 inside 'exit 7'
 	run -137 inside 'kill -9 $$'
-	run -127 confined "$WORK" nosuchcommand
+	run -127 isolated "$WORK" nosuchcommand
 }
 
 @test "no file system can be written but what is private or thrown away" {
 	mkdir ../seen
-	confined -v "$PWD/../seen" "$WORK" /bin/sh -c '
+	isolated -v "$PWD/../seen" "$WORK" /bin/sh -c '
 		while read -r _ _ _ _ place _; do
 			(: >"$place/probe") 2>/dev/null && echo "$place"
 		done </proc/self/mountinfo' | sort -u >../written
@@ -84,30 +84,30 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 @test "changes can be kept on disk, and go all the same" {
 	mkdir ../scratch
 	echo one >file
-	run -0 confined -t "$PWD/../scratch" "$WORK" /bin/sh -c 'rm file; mkdir -p x/y z; touch x/y/f
+	run -0 isolated -t "$PWD/../scratch" "$WORK" /bin/sh -c 'rm file; mkdir -p x/y z; touch x/y/f
 		chmod 555 x/y x; chmod 0 z; grep " $PWD " /proc/self/mountinfo | grep -c upperdir; ls'
 	same "${lines[*]}" '1 x z'
 	same "$(ls -A ../scratch)" ''
 	same "$(ls)" file
-	run -4 --separate-stderr confined -t /nowhere "$WORK" true
-	same "$stderr" 'confined: /nowhere: unable to make a directory in it: No such file or directory'
+	run -4 --separate-stderr isolated -t /nowhere "$WORK" true
+	same "$stderr" 'isolated: /nowhere: unable to make a directory in it: No such file or directory'
 }
 
 @test "another directory is shown as the workspace, which need not exist" {
 	mkdir ../snapshot
 	echo earlier >../snapshot/file
 	echo now >file
-	same "$(confined -s "$PWD/../snapshot" "$WORK" cat file)" earlier
+	same "$(isolated -s "$PWD/../snapshot" "$WORK" cat file)" earlier
 	for place in /nowhere/at/all "$HOME/gone" /usr/share/gone/too; do
-		same "$(confined -s "$PWD/../snapshot" "$place" sh -c 'pwd; cat file; echo x >file; cat file' |
+		same "$(isolated -s "$PWD/../snapshot" "$place" sh -c 'pwd; cat file; echo x >file; cat file' |
 			paste -sd' ')" "$place earlier x"
 		[ ! -e "$place" ]
 	done
-	same "$(confined -s "$PWD/../snapshot" /usr/share/gone ls /usr/share | grep -vx gone)" "$(ls /usr/share)"
-	run -4 --separate-stderr confined /nowhere/at/all true
-	same "$stderr" 'confined: /nowhere/at/all: unable to show it: No such file or directory'
-	run -4 --separate-stderr confined "$WORK/file" true
-	same "$stderr" "confined: $WORK/file: is no directory"
+	same "$(isolated -s "$PWD/../snapshot" /usr/share/gone ls /usr/share | grep -vx gone)" "$(ls /usr/share)"
+	run -4 --separate-stderr isolated /nowhere/at/all true
+	same "$stderr" 'isolated: /nowhere/at/all: unable to show it: No such file or directory'
+	run -4 --separate-stderr isolated "$WORK/file" true
+	same "$stderr" "isolated: $WORK/file: is no directory"
 }
 
 @test "files in /tmp and HOME are not seen, but what is named is, and cannot be written" {
@@ -115,10 +115,10 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	touch "$HOME/secret" ../secret ../seen/deep/tool
 	same "$(inside "find ~ /var/tmp /run /dev/shm -mindepth 1 -path '$BATS_RUN_TMPDIR' -prune -o -mindepth 1 -print")" ''
 	same "$(inside 'find /tmp /dev/shm -name secret')" ''
-	same "$(confined -v "$PWD/../seen" -v /nowhere "$WORK" ls "$PWD/../seen/deep")" tool
-	same "$(confined -v "$HOME/secret" -v "$PWD/../seen" -v "$PWD/../seen/deep/tool" "$WORK" sh -c '
+	same "$(isolated -v "$PWD/../seen" -v /nowhere "$WORK" ls "$PWD/../seen/deep")" tool
+	same "$(isolated -v "$HOME/secret" -v "$PWD/../seen" -v "$PWD/../seen/deep/tool" "$WORK" sh -c '
 		(echo x >~/secret) 2>/dev/null || find ~ ../seen -type f')" "$(printf '%s\n' "$HOME/secret" ../seen/deep/tool)"
-	confined -v "$PWD/../store" -w "$PWD/../store/replay" "$WORK" sh -c 'touch ../store/replay/result
+	isolated -v "$PWD/../store" -w "$PWD/../store/replay" "$WORK" sh -c 'touch ../store/replay/result
 		touch ../store/no 2>/dev/null && exit 1; touch "$HOME/a" /tmp/b /run/c'
 	same "$(ls ../store/replay)" result
 	same "$(ls "$HOME")" secret
@@ -129,15 +129,15 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	mkdir -p ../real/bin
 	echo 'echo tool' >../real/bin/tool
 	ln -s "$PWD/../real" ../link
-	same "$(confined -v "${WORK%/*}/link/bin" "$WORK" sh "${WORK%/*}/link/bin/tool")" tool
+	same "$(isolated -v "${WORK%/*}/link/bin" "$WORK" sh "${WORK%/*}/link/bin/tool")" tool
 }
 
 @test "names that an option of a mount would misread" {
 	place=$PWD/$'a:b,c\\d e"f\ng'
 	mkdir "$place"
 	echo there >"$place/file"
-	same "$(confined -v "$place" "$place" sh -c 'cat file; echo x >file; cat file' | paste -sd' ')" 'there x'
-	same "$(confined -v "$place" "$HOME" cat "$place/file")" there
+	same "$(isolated -v "$place" "$place" sh -c 'cat file; echo x >file; cat file' | paste -sd' ')" 'there x'
+	same "$(isolated -v "$place" "$HOME" cat "$place/file")" there
 	same "$(cat "$place/file")" there
 }
 
@@ -145,21 +145,21 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 	mkdir ../seen
 	listen "$WORK/sock" 1
 	listen "${WORK%/*}/seen/sock" 2
-	listen "$BUILD/confine.sock" 3
-	listen "@awf-confine-$$" 4
+	listen "$BUILD/isolate.sock" 3
+	listen "@awf-isolate-$$" 4
 	perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1") or die;
 		open(F, ">", $ARGV[0]); print F $s->sockport; close F; sleep 60' "$WORK/../port" 3>&- &
 	eventually test -s "$WORK/../port"
-	for name in "$WORK/sock" "${WORK%/*}/seen/sock" "$BUILD/confine.sock" "@awf-confine-$$"; do
+	for name in "$WORK/sock" "${WORK%/*}/seen/sock" "$BUILD/isolate.sock" "@awf-isolate-$$"; do
 		same "$(perl -MSocket -e "$CONNECT" "$name")" connected
-		run ! confined -v "${WORK%/*}/seen" -v "$BUILD" "$WORK" perl -MSocket -e "$CONNECT" "$name"
+		run ! isolated -v "${WORK%/*}/seen" -v "$BUILD" "$WORK" perl -MSocket -e "$CONNECT" "$name"
 		same "$output" 'Connection refused'
 	done
 	bash -c "exec 5<>/dev/tcp/127.0.0.1/$(cat ../port)"
-	run ! confined "$WORK" bash -c "exec 5<>/dev/tcp/127.0.0.1/$(cat ../port)"
+	run ! isolated "$WORK" bash -c "exec 5<>/dev/tcp/127.0.0.1/$(cat ../port)"
 	[[ $output == *'Connection refused'* ]]
 	same "$(inside 'ls /sys/class/net >/dev/null; cut -d: -f1 -s /proc/net/dev | tr -d " "')" lo
-	confined "$WORK" perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1") or die;
+	isolated "$WORK" perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 9, LocalAddr => "127.0.0.1") or die;
 		IO::Socket::INET->new("127.0.0.1:" . $s->sockport) or die'
 }
 
@@ -173,14 +173,14 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 
 @test "the user, the host name, the pids" {
 	same "$(inside 'id -u; id -g; hostname')" "$(id -u; id -g; hostname)"
-	same "$(confined -n elsewhere "$WORK" hostname)" elsewhere
-	same "$(confined -p 700 "$WORK" sh -c 'echo $$; sh -c "echo \$\$; :"' | paste -sd' ')" '700 701'
+	same "$(isolated -n elsewhere "$WORK" hostname)" elsewhere
+	same "$(isolated -p 700 "$WORK" sh -c 'echo $$; sh -c "echo \$\$; :"' | paste -sd' ')" '700 701'
 	same "$(umask 027; inside umask)" 0027
-	same "$(confined -d / "$WORK" pwd)" /
-	run -4 --separate-stderr confined -d /nowhere "$WORK" pwd
-	same "$stderr" 'confined: /nowhere: unable to start in it: No such file or directory'
-	run -4 --separate-stderr confined -n "$(printf %0100d 1)" "$WORK" pwd
-	[[ $stderr == "confined: isolation: unable to set the host name 0"* ]]
+	same "$(isolated -d / "$WORK" pwd)" /
+	run -4 --separate-stderr isolated -d /nowhere "$WORK" pwd
+	same "$stderr" 'isolated: /nowhere: unable to start in it: No such file or directory'
+	run -4 --separate-stderr isolated -n "$(printf %0100d 1)" "$WORK" pwd
+	[[ $stderr == "isolated: isolation: unable to set the host name 0"* ]]
 }
 
 @test "nothing can be undone from inside" {
@@ -237,13 +237,13 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 		chmod 755 "$BATS_TEST_TMPDIR" "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR" "$BATS_FILE_TMPDIR"
 		chown 65534:65534 "$WORK"
 	fi
-	"${user[@]}" test -x "$BUILD/tests/support/confined" || skip 'another user cannot come here'
+	"${user[@]}" test -x "$BUILD/tests/support/isolated" || skip 'another user cannot come here'
 	"${user[@]}" unshare -Urm true || skip 'no user namespaces for another user'
-	run -0 --separate-stderr "${user[@]}" confined "$WORK" sh -c 'id -u; : >a; ls; grep CapBnd /proc/self/status | cut -f2'
+	run -0 --separate-stderr "${user[@]}" isolated "$WORK" sh -c 'id -u; : >a; ls; grep CapBnd /proc/self/status | cut -f2'
 	same "${lines[*]}" "$("${user[@]}" id -u) a 0000000000000000"
 	same "$(ls)" ''
 	while read -r attempt; do
-		run "${user[@]}" confined "$WORK" unshare -Urmpnf sh -c "$attempt"
+		run "${user[@]}" isolated "$WORK" unshare -Urmpnf sh -c "$attempt"
 		[ "$status" -ne 0 ] || { echo "it did: $attempt" >&2; return 1; }
 	done <<-'END'
 		unshare -C true
@@ -259,7 +259,7 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 		mount -t proc none /proc && : >/proc/sys/kernel/core_pattern
 		: >/proc/sys/kernel/core_pattern
 	END
-	"${user[@]}" confined "$WORK" unshare -Urmf mount -t tmpfs none /tmp
+	"${user[@]}" isolated "$WORK" unshare -Urmf mount -t tmpfs none /tmp
 }
 
 @test "no descriptor comes in, stdin is empty, no terminal" {
@@ -272,7 +272,7 @@ CONNECT='($name = $ARGV[0]) =~ s/^@/\0/; socket(S, AF_UNIX, SOCK_STREAM, 0);
 		'fd full null ptmx pts random shm stderr stdin stdout tty urandom zero'
 	same "$(inside 'head -c 9 /dev/zero | wc -c; echo a >/dev/null; echo to stdout >/dev/stdout')" '9
 to stdout'
-	confined "$WORK" perl -e 'open(P, "+<", "/dev/ptmx") or die "$!"'
+	isolated "$WORK" perl -e 'open(P, "+<", "/dev/ptmx") or die "$!"'
 }
 
 @test "keys of the session are not found" {
@@ -290,13 +290,13 @@ to stdout'
 	[ "$status" -ne 9 ] || skip 'no keys here'
 	same "$output" found
 	mv ../keys.pl .
-	same "$(perl keys.pl confined "$WORK" perl keys.pl)" none
+	same "$(perl keys.pl isolated "$WORK" perl keys.pl)" none
 }
 
 @test "signals are passed on, those ignored before are not" {
 	for pair in HUP:1 INT:2 QUIT:3 TERM:15; do
 		rm -f ../out
-		perl -e '$SIG{$_} = "DEFAULT" for qw(INT QUIT HUP TERM); exec @ARGV' confined "$WORK" sh -c \
+		perl -e '$SIG{$_} = "DEFAULT" for qw(INT QUIT HUP TERM); exec @ARGV' isolated "$WORK" sh -c \
 			'trap "echo caught; exit 5" HUP INT QUIT TERM; echo up; while :; do sleep 0.05; done' \
 			>../out 2>../err 3>&- &
 		pid=$!
@@ -304,9 +304,9 @@ to stdout'
 		kill -s "${pair%:*}" $pid
 		status=0
 		wait $pid || status=$?
-		same "$status $(tail -n 1 ../out) $(cat ../err)" "5 caught confined: passed on signal ${pair#*:}"
+		same "$status $(tail -n 1 ../out) $(cat ../err)" "5 caught isolated: passed on signal ${pair#*:}"
 	done
-	nohup confined "$WORK" sh -c 'echo up; sleep 0.5; exit 6' >../out 2>/dev/null 3>&- &
+	nohup isolated "$WORK" sh -c 'echo up; sleep 0.5; exit 6' >../out 2>/dev/null 3>&- &
 	eventually grep -q up ../out
 	kill -HUP $!
 	status=0
@@ -319,7 +319,7 @@ to stdout'
 	inside "setsid sleep $word & sleep $word & exit 0" >/dev/null
 	stopped "sleep $word"
 	for victim in outer first; do
-		confined "$WORK" sh -c "setsid sleep $word & sleep $word & sleep $word" 2>../message 3>&- &
+		isolated "$WORK" sh -c "setsid sleep $word & sleep $word & sleep $word" 2>../message 3>&- &
 		pid=$!
 		eventually running "sleep $word"
 		if [ $victim = outer ]; then
@@ -331,7 +331,7 @@ to stdout'
 		wait $pid || status=$?
 		eventually stopped "sleep $word"
 		[ $victim = outer ] || same "$status $(cat ../message)" \
-			'4 confined: isolation: its first process was killed'
+			'4 isolated: isolation: its first process was killed'
 	done
 }
 
@@ -339,7 +339,7 @@ to stdout'
 	mkdir ../scratch
 	before="$(mounts) $(find "${WORK%/*}" -maxdepth 1 | sort | paste -sd" ")"
 	for _ in $(seq 10); do
-		inside ': >file' && confined -t "$WORK/../scratch" "$WORK" sh -c 'mkdir a; : >a/file'
+		inside ': >file' && isolated -t "$WORK/../scratch" "$WORK" sh -c 'mkdir a; : >a/file'
 	done
 	same "$(mounts) $(find "${WORK%/*}" -maxdepth 1 | sort | paste -sd" ")" "$before"
 	same "$(ls -A . ../scratch)" "$(printf '.:\n\n../scratch:\n')"
@@ -349,25 +349,25 @@ to stdout'
 	mkdir -p ../seen/sub
 	touch ../seen/below sub
 	run -0 unshare -Urm sh -c 'mount -t tmpfs none ../seen/sub; touch ../seen/sub/file
-		confined -v "$PWD/../seen" "$PWD" sh -c "find ../seen | sort; touch ../seen/x ../seen/sub/x 2>/dev/null; ls ../seen/sub"'
+		isolated -v "$PWD/../seen" "$PWD" sh -c "find ../seen | sort; touch ../seen/x ../seen/sub/x 2>/dev/null; ls ../seen/sub"'
 	same "${lines[*]}" '../seen ../seen/below ../seen/sub ../seen/sub/file file'
 	mkdir part
-	run -4 unshare -Urm sh -c 'mount -t tmpfs none part; confined "$PWD" true'
-	same "$output" "confined: isolation: unable to lay an overlay over $PWD, in which something is mounted: Invalid argument; --isolation copy and --isolation none do without"
+	run -4 unshare -Urm sh -c 'mount -t tmpfs none part; isolated "$PWD" true'
+	same "$output" "isolated: isolation: unable to lay an overlay over $PWD, in which something is mounted: Invalid argument; --isolation copy and --isolation none do without"
 }
 
 @test "a file on which something is mounted" {
 	run -0 unshare -Urm sh -c 'mount --bind /etc/passwd /etc/group
-		ls /etc >../there; confined "$PWD" sh -c "ls /etc" | diff ../there - && confined "$PWD" cat /etc/group'
+		ls /etc >../there; isolated "$PWD" sh -c "ls /etc" | diff ../there - && isolated "$PWD" cat /etc/group'
 	same "$output" "$(cat /etc/passwd)"
 }
 
 @test "a namespace that is missing is named" {
 	while IFS='|' read -r limit value name; do
 		run -4 --separate-stderr unshare -Ur sh -c "echo $value >/proc/sys/user/max_${limit}_namespaces
-			exec confined '$WORK' touch ran"
+			exec isolated '$WORK' touch ran"
 		same "$output" ''
-		same "$stderr" "confined: isolation: unable to make a $name namespace: No space left on device; --isolation copy and --isolation none do without"
+		same "$stderr" "isolated: isolation: unable to make a $name namespace: No space left on device; --isolation copy and --isolation none do without"
 	done <<-'END'
 		user|0|user
 		user|1|second user
@@ -381,13 +381,13 @@ to stdout'
 }
 
 @test "a mount or call that is refused is named" {
-	! grep -qa __asan_init "$BUILD/tests/support/confined" || skip 'a sanitizer comes before the faults'
+	! grep -qa __asan_init "$BUILD/tests/support/isolated" || skip 'a sanitizer comes before the faults'
 	mkdir ../scratch
 	while IFS='|' read -r fault what; do
 		run -4 --separate-stderr env LD_PRELOAD="$BUILD/tests/fault/preload.so" "$fault" \
-			confined -p 300 -w "$PWD/../scratch" "$WORK" touch ran
+			isolated -p 300 -w "$PWD/../scratch" "$WORK" touch ran
 		same "$output" ''
-		[[ $stderr == 'confined: isolation: unable to '$what': Operation not permitted; --isolation copy and --isolation none do without' ]] ||
+		[[ $stderr == 'isolated: isolation: unable to '$what': Operation not permitted; --isolation copy and --isolation none do without' ]] ||
 			{ echo "$fault: $stderr" >&2; return 1; }
 	done <<-END
 		FAULT_MOUNT=tmpfs|mount an empty file system

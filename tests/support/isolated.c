@@ -1,6 +1,6 @@
 /*
- * Runs a command confined, as awf-replay does.
- * usage: confined [-s SOURCE] [-t SCRATCH] [-v VISIBLE]... [-w WRITABLE]... [-d DIRECTORY]
+ * Runs a command isolated, as awf-replay does.
+ * usage: isolated [-s SOURCE] [-t SCRATCH] [-v VISIBLE]... [-w WRITABLE]... [-d DIRECTORY]
  *   [-n HOST-NAME] [-p FIRST-PID] WORKSPACE COMMAND [ARG...]
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "isolate/confine.h"
+#include "isolate/isolate.h"
 #include "proc/process.h"
 
 #define PLACES 8
@@ -21,7 +21,7 @@ execute(void *argv)
 	char **words = argv;
 
 	execvp(*words, words);
-	fprintf(stderr, "confined: %s: %s\n", *words, strerror(errno));
+	fprintf(stderr, "isolated: %s: %s\n", *words, strerror(errno));
 	return PROCESS_NOT_FOUND;
 }
 
@@ -40,8 +40,8 @@ int
 main(int argc, char **argv)
 {
 	static const char *visible[PLACES], *writable[PLACES];
-	struct confine_spec spec = { .visible = visible, .writable = writable };
-	struct confine_end end;
+	struct isolate_spec spec = { .visible = visible, .writable = writable };
+	struct isolate_end end;
 	struct error err = ERROR_INIT;
 	int option;
 
@@ -59,13 +59,13 @@ main(int argc, char **argv)
 	if (argc - optind < 2)
 		return STATUS_USAGE;
 	spec.workspace = argv[optind];
-	if (confine_run(&spec, execute, argv + optind + 1, &end, &err) != 0) {
+	if (isolate_run(&spec, execute, argv + optind + 1, &end, &err) != 0) {
 		char text[sizeof err.place + sizeof err.message + 4];
 
-		fprintf(stderr, "confined: %s\n", error_text(&err, text, sizeof text));
+		fprintf(stderr, "isolated: %s\n", error_text(&err, text, sizeof text));
 		return error_status(err.code);
 	}
 	if (end.signal_number != 0)
-		fprintf(stderr, "confined: passed on signal %d\n", end.signal_number);
+		fprintf(stderr, "isolated: passed on signal %d\n", end.signal_number);
 	return process_exit_code(end.wait_status);
 }

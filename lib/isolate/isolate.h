@@ -1,5 +1,5 @@
 /*
- * Confinement: a function is run in a child process from which nothing outside can
+ * Isolation: a function is run in a child process from which nothing outside can
  * be changed or reached, so that what was recorded can be run again harmlessly.
  *
  * What holds inside:
@@ -34,8 +34,8 @@
  * There is no part of it to do without. Linux 5.12 has what it needs, if it lets
  * the user make user namespaces.
  */
-#ifndef AWF_ISOLATE_CONFINE_H
-#define AWF_ISOLATE_CONFINE_H
+#ifndef AWF_ISOLATE_ISOLATE_H
+#define AWF_ISOLATE_ISOLATE_H
 
 #include <sys/types.h>
 
@@ -43,11 +43,11 @@
 
 /* What is seen at another path than its own: a directory, or a file below a private
  * one. */
-struct confine_shown {
+struct isolate_shown {
 	const char *at, *source;     /* absolute; at need not exist */
 };
 
-struct confine_spec {
+struct isolate_spec {
 	const char *workspace;       /* absolute; it need not exist if source is given */
 	const char *source;          /* what is shown there; NULL: the workspace itself */
 	const char *scratch;         /* existing directory on disk below which the changes
@@ -56,8 +56,8 @@ struct confine_spec {
 	const char *const *visible;  /* absolute; ends with NULL; may be NULL. What does not
 	                                exist is passed over */
 	const char *const *writable; /* likewise, but these exist */
-	const struct confine_shown *shown; /* visible too; ends with at NULL; may be NULL */
-	const struct confine_shown *files; /* regular files that are seen at their paths, outside
+	const struct isolate_shown *shown; /* visible too; ends with at NULL; may be NULL */
+	const struct isolate_shown *files; /* regular files that are seen at their paths, outside
 	                                of the workspace, whatever is there; ends with at NULL;
 	                                may be NULL */
 	const char *directory;       /* to start in; NULL: the workspace */
@@ -65,15 +65,15 @@ struct confine_spec {
 	pid_t first_pid;             /* of the function's process, above 1; 0: 2 */
 };
 
-struct confine_end {
+struct isolate_end {
 	int wait_status;   /* of the function's process: what it returned is its exit status */
 	int signal_number; /* the last that was passed on to it; 0: none */
 };
 
-/* Runs inside(context) confined and waits for its end, passing on SIGHUP, SIGINT,
+/* Runs inside(context) isolated and waits for its end, passing on SIGHUP, SIGINT,
  * SIGQUIT and SIGTERM. The process should have one thread. -1: ERROR_SYSTEM, which
  * names the part that the system refused; nothing of inside has run. */
-int confine_run(const struct confine_spec *spec, int (*inside)(void *context), void *context,
-    struct confine_end *end, struct error *err);
+int isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void *context,
+    struct isolate_end *end, struct error *err);
 
 #endif

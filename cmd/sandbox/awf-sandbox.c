@@ -11,7 +11,7 @@
 #include "isolate/sandbox.h"
 #include "json/writer.h"
 #include "program.h"
-#include "sandbox/confinement.h"
+#include "sandbox/run.h"
 #include "sandbox/places.h"
 #include "sandbox/settings.h"
 
@@ -42,7 +42,7 @@ end_as(int wait_status)
 
 /* One line: whether there is a sandbox, and of what; parts NULL: that was not looked at. */
 static int
-tell(bool ready, const struct confinement_parts *parts, const struct error *err)
+tell(bool ready, const struct sandbox_parts *parts, const struct error *err)
 {
 	char text[sizeof err->place + sizeof err->message + 4];
 	struct buffer line = BUFFER_INIT;
@@ -67,13 +67,13 @@ tell(bool ready, const struct confinement_parts *parts, const struct error *err)
 static int
 run(const struct settings *s)
 {
-	struct confinement_parts parts;
+	struct sandbox_parts parts;
 	struct error err = ERROR_INIT;
 	struct places places;
 	int found = places_find(&places, s, &err), status = found;
 
 	if (found == 0)
-		status = confinement_run(s, &places, &parts, &err);
+		status = sandbox_run(s, &places, &parts, &err);
 	places_free(&places);
 	if (s->check)
 		return tell(status == 0, found == 0 ? &parts : NULL, &err);

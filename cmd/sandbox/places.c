@@ -20,6 +20,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "isolate/mounts.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
 #include "sandbox/resolve.h"
@@ -51,23 +52,13 @@ static const char *const secrets[] = {
 	".local/share/keyrings", NULL
 };
 
-bool
-places_within(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	if (strcmp(directory, "/") == 0)
-		return true;
-	return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
 /* The place that the path lies in, if it allows as much. */
 static const struct place *
 allowed_by(const struct places *p, const char *path, enum place_access access)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].access >= access && p->list[i].access != PLACE_DEVICE &&
-		    places_within(path, p->list[i].path))
+		    path_within(path, p->list[i].path))
 			return &p->list[i];
 	return NULL;
 }
@@ -114,7 +105,7 @@ static bool
 holds_home(const struct places *p, const char *path)
 {
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
-		if (places_within(*home, path))
+		if (path_within(*home, path))
 			return true;
 	return false;
 }
@@ -129,11 +120,11 @@ touches_secret(const struct places *p, const char *path)
 		for (size_t i = 0; !touches && secrets[i] != NULL; i++) {
 			char *secret = path_join(*home, secrets[i]);
 
-			touches = places_within(path, secret) || places_within(secret, path);
+			touches = path_within(path, secret) || path_within(secret, path);
 			free(secret);
 		}
 	for (char **hidden = p->hidden; !touches && hidden != NULL && *hidden != NULL; hidden++)
-		touches = places_within(path, *hidden) && !places_within(p->workspace, *hidden) &&
+		touches = path_within(path, *hidden) && !path_within(p->workspace, *hidden) &&
 		    !is_home(p, *hidden);
 	return touches;
 }
@@ -148,9 +139,9 @@ add_unasked(struct places *p, const char *path)
 	if (*path != '/' || resolve(&r, path, p->workspace_fd) == -1)
 		return;
 	if (r.strayed || holds_home(p, r.path) || touches_secret(p, r.path) ||
-	    places_within(configuration, r.path))
+	    path_within(configuration, r.path))
 		resolved_free(&r);
-	else if (geteuid() == 0 && places_within(r.path, configuration))
+	else if (geteuid() == 0 && path_within(r.path, configuration))
 		public_add(p, r.path);
 	else
 		add_resolved(p, &r);
@@ -343,7 +334,7 @@ show_around(struct places *p)
 	char **path = p->hidden, **kept = p->hidden;
 
 	for (; path != NULL && *path != NULL; path++)
-		if (places_within(p->workspace, *path))
+		if (path_within(p->workspace, *path))
 			free(*path);
 		else
 			*kept++ = *path;
@@ -363,7 +354,7 @@ check_workspace(const struct places *p, struct error *err)
 		    "opens no whole home directory or machine (start in a directory below it, or "
 		    "say --sandbox none)");
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
-		if (places_within(p->workspace, *path))
+		if (path_within(p->workspace, *path))
 			return error_set(err, ERROR_BLOCKED, p->workspace,
 			    "can be no workspace: it lies in %s, which is to be hidden", *path);
 	return 0;
@@ -404,7 +395,7 @@ find_workspace(struct places *p, const struct settings *s, struct error *err)
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
 		hide(p, *home);
 	p->start = memory_text(getcwd(here, sizeof here) != NULL &&
-	    places_within(here, p->workspace) ? here : p->workspace);
+	    path_within(here, p->workspace) ? here : p->workspace);
 	add_found(p, memory_text(p->workspace), fcntl(p->workspace_fd, F_DUPFD_CLOEXEC, 0),
 	    s->read_only ? PLACE_READ : PLACE_WRITE);
 	return 0;
@@ -415,7 +406,7 @@ static bool
 shown_in(const struct places *p, const char *directory, const char *path)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (places_within(p->list[i].path, directory) && places_within(path, p->list[i].path))
+		if (path_within(p->list[i].path, directory) && path_within(path, p->list[i].path))
 			return true;
 	return false;
 }
@@ -425,7 +416,7 @@ static bool
 hidden_within(const struct places *p, const char *path)
 {
 	for (char **other = p->hidden; *other != NULL; other++)
-		if (strcmp(*other, path) != 0 && places_within(path, *other) &&
+		if (strcmp(*other, path) != 0 && path_within(path, *other) &&
 		    !shown_in(p, *other, path))
 			return true;
 	return false;
@@ -477,7 +468,7 @@ path_in_workspace(const struct places *p, const char *path)
 	char *normal = path_normal(joined);
 
 	free(joined);
-	if (places_within(normal, p->workspace) && strcmp(normal, p->workspace) != 0)
+	if (path_within(normal, p->workspace) && strcmp(normal, p->workspace) != 0)
 		return normal;
 	free(normal);
 	return NULL;

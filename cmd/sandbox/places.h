@@ -13,10 +13,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "isolate/landlock.h"
 #include "sandbox/settings.h"
-
-/* PLACE_LIST: which names there are. */
-enum place_access { PLACE_LIST, PLACE_READ, PLACE_DEVICE, PLACE_WRITE };
 
 struct place {
 	char *path;
@@ -40,10 +38,9 @@ struct places {
 int places_find(struct places *p, const struct settings *s, struct error *err);
 /* One that no sandboxed program can have made. */
 void places_add(struct places *p, const char *path, enum place_access access);
-/* Whether AWF itself takes up what is kept of a workspace at this path in it: git's is not AWF's. */
+/* Whether AWF itself takes up what is kept of a workspace at this path in it: git's is not
+ * AWF's. */
 bool places_taken_up(const char *name);
-/* Whether the path is the directory or lies in it. */
-bool places_within(const char *path, const char *directory);
 void places_free(struct places *p);
 
 #endif

@@ -14,9 +14,9 @@
 #define PID_LIMIT (1 << 22)
 
 enum {
-	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN, OPT_PASS_ENV, OPT_PREFER,
-	OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES, OPT_PARENT, OPT_WITHOUT,
-	OPT_CHECK
+	OPT_WORKSPACE = 1, OPT_READ_ONLY, OPT_NETWORK, OPT_READABLE, OPT_HIDE, OPT_KEEP, OPT_OPEN,
+	OPT_PASS_ENV, OPT_PREFER, OPT_QUIET, OPT_FILE_SIZE, OPT_DISK, OPT_TEMPORARY, OPT_PROCESSES,
+	OPT_PARENT, OPT_WITHOUT, OPT_CHECK
 };
 
 const char sandbox_usage[] = "awf-sandbox [options] -- command [arg ...]\n"
@@ -30,7 +30,8 @@ const struct option_spec sandbox_options[] = {
 	{ OPT_HIDE, 0, "hide", "PATH", "is not seen, wherever it lies; repeatable" },
 	{ OPT_KEEP, 0, "keep", "PATH", "is not changed though it lies in the workspace; repeatable" },
 	{ OPT_OPEN, 0, "open", "PATH", "may be changed, though AWF runs it or takes it up; repeatable" },
-	{ OPT_PASS_ENV, 0, "pass-env", "NAME", "leave this variable, though it holds a secret; repeatable" },
+	{ OPT_PASS_ENV, 0, "pass-env", "NAME",
+	    "leave this variable, though it holds a secret; repeatable" },
 	{ OPT_PREFER, 0, "prefer", NULL, "go on where this system lacks a part, and say what" },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say it" },
 	{ OPT_FILE_SIZE, 0, "file-size", "SIZE", "the largest file that can be written (1G)" },
@@ -86,11 +87,11 @@ apply_option(struct settings *s, int id, const char *value, struct error *err)
 	case OPT_PREFER: s->prefer = true; break;
 	case OPT_QUIET: s->quiet = true; break;
 	case OPT_CHECK: s->check = true; break;
-	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->file_size, err);
-	case OPT_DISK: return options_size("--disk", value, &s->disk, err);
+	case OPT_FILE_SIZE: return options_size("--file-size", value, &s->limits.file_size, err);
+	case OPT_DISK: return options_size("--disk", value, &s->limits.disk, err);
 	case OPT_TEMPORARY: return options_size("--temporary", value, &s->temporary, err);
 	case OPT_WITHOUT: return apply_without(s, value, err);
-	case OPT_PROCESSES: return apply_number("--processes", value, &s->processes, err);
+	case OPT_PROCESSES: return apply_number("--processes", value, &s->limits.processes, err);
 	default: return apply_number("--parent", value, &s->parent, err);
 	}
 	return 0;
@@ -103,8 +104,8 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 	struct options o;
 	int id;
 
-	*s = (struct settings){ .workspace = ".", .file_size = 1024 * MIB, .disk = 8192 * MIB,
-		.temporary = 1024 * MIB, .processes = 1024 };
+	*s = (struct settings){ .workspace = ".", .temporary = 1024 * MIB,
+		.limits = { .file_size = 1024 * MIB, .disk = 8192 * MIB, .processes = 1024 } };
 	options_begin(&o, sandbox_options, argc, argv);
 	o.stop_at_dashes = true;
 	while ((id = options_next(&o, err)) != OPTION_END) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "isolate/limits.h"
 
 /* What a sandbox is made of; a bit for each. */
 enum part { PART_LANDLOCK = 1, PART_NAMESPACES = 2, PART_SECCOMP = 4 };
@@ -24,10 +25,8 @@ struct settings {
 	char **readable, **hidden;   /* end with NULL; NULL: none */
 	char **passed;               /* names of variables, likewise */
 	char **kept, **opened;       /* of the workspace, not to be changed; nevertheless to be */
-	int64_t file_size;           /* bytes of a file */
-	int64_t disk;                /* bytes that the file system may lose */
+	struct limits limits;
 	int64_t temporary;           /* bytes of the private temporary directory */
-	int64_t processes;
 	int64_t parent;              /* 0: whoever it is */
 	bool check;                  /* nothing is run: whether it could be */
 	unsigned without;            /* parts not to be used */

@@ -22,7 +22,8 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "sandbox/limits.h"
+#include "isolate/limits.h"
+#include "isolate/mounts.h"
 #include "sandbox/resolve.h"
 
 /* Values of <linux/mount.h>, where the C library's header is without them. */
@@ -56,7 +57,7 @@ static bool
 can_be_private(const struct places *p, const char *path)
 {
 	char *real = realpath(path, NULL);
-	bool can = real != NULL && strcmp(real, path) == 0 && !places_within(path, p->workspace);
+	bool can = real != NULL && strcmp(real, path) == 0 && !path_within(path, p->workspace);
 
 	free(real);
 	return can;
@@ -77,14 +78,6 @@ refused(struct error *err, const char *what, const char *path)
 	return error_errno(err, ERROR_SYSTEM, NULL, "unable to %s %s", what, path);
 }
 
-static int
-set_read_only(int at, const char *path, unsigned flags)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
-
-	return (int)syscall(SYS_mount_setattr, at, path, flags, &attr, sizeof attr);
-}
-
 static void
 add_layer(struct layers *l, enum layer_kind kind, char *path, int tree, bool directory)
 {
@@ -97,22 +90,10 @@ static bool
 covered(const struct layers *l, const char *path)
 {
 	for (size_t i = 0; i < l->count; i++)
-		if (l->list[i].kind != LAYER_TREE && places_within(path, l->list[i].path) &&
+		if (l->list[i].kind != LAYER_TREE && path_within(path, l->list[i].path) &&
 		    strcmp(path, l->list[i].path) != 0)
 			return true;
 	return false;
-}
-
-static void
-add_private_directories(struct layers *l, struct places *p)
-{
-	int added = 0;
-
-	for (size_t i = 0; i < sizeof private_directories / sizeof *private_directories; i++)
-		if (added < PRIVATE_DIRECTORIES && can_be_private(p, private_directories[i])) {
-			add_layer(l, LAYER_PRIVATE, memory_text(private_directories[i]), -1, true);
-			added++;
-		}
 }
 
 /* Takes over the path, and what it leads to, which is open. */
@@ -128,7 +109,7 @@ clone_tree(struct layers *l, char *path, int open, bool writable, struct error *
 	add_layer(l, LAYER_TREE, path, fd, S_ISDIR(st.st_mode));
 	if (!cloned)
 		return refused(err, "clone", path);
-	if (!writable && set_read_only(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
+	if (!writable && mount_close(fd, "", AT_EMPTY_PATH | AT_RECURSIVE) != 0)
 		return refused(err, "make read-only", path);
 	return 0;
 }
@@ -166,7 +147,7 @@ pin_way(struct layers *l, const struct place *place, const char *hidden, struct 
 	char *path = path_directory(hidden), *next;
 	int failed = 0;
 
-	for (; failed == 0 && places_within(path, place->path) && !is_cloned(l, path); path = next) {
+	for (; failed == 0 && path_within(path, place->path) && !is_cloned(l, path); path = next) {
 		int fd = resolve_exact(path);
 
 		next = path_directory(path);
@@ -191,51 +172,47 @@ by_path(const void *a, const void *b)
 	return order != 0 ? order : (int)p->kind - (int)q->kind;
 }
 
+/* What is hidden and what is kept of a place that is writable. What is not there cannot be
+ * kept, nor can a link. */
 static int
-pin_all(struct layers *l, const struct place *place, char *const *hidden, struct error *err)
+clone_parts(struct layers *l, const struct place *place, const struct places *p, struct error *err)
 {
-	int failed = 0;
-
-	for (; failed == 0 && hidden != NULL && *hidden != NULL; hidden++)
-		if (places_within(*hidden, place->path))
-			failed = pin_way(l, place, *hidden, err);
-	return failed;
-}
-
-/* What is not there cannot be kept, nor can a link. */
-static int
-clone_kept(struct layers *l, const struct place *place, char *const *kept, struct error *err)
-{
-	int failed = 0;
-
-	for (; failed == 0 && kept != NULL && *kept != NULL; kept++) {
-		int fd = places_within(*kept, place->path) && !is_cloned(l, *kept) ?
+	for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+		if (path_within(*hidden, place->path) && pin_way(l, place, *hidden, err) == -1)
+			return -1;
+	for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
+		int fd = path_within(*kept, place->path) && !is_cloned(l, *kept) ?
 		    resolve_exact(*kept) : -1;
 
 		if (fd == -1)
 			continue;
-		failed = pin_way(l, place, *kept, err);
-		if (failed == 0)
-			failed = clone_tree(l, memory_text(*kept), fd, false, err);
-		else
+		if (pin_way(l, place, *kept, err) == -1) {
 			close(fd);
+			return -1;
+		}
+		if (clone_tree(l, memory_text(*kept), fd, false, err) == -1)
+			return -1;
 	}
-	return failed;
+	return 0;
 }
 
 static int
 plan(struct layers *l, struct places *p, struct error *err)
 {
-	add_private_directories(l, p);
+	int private = 0;
+
+	for (size_t i = 0; i < sizeof private_directories / sizeof *private_directories; i++)
+		if (private < PRIVATE_DIRECTORIES && can_be_private(p, private_directories[i])) {
+			add_layer(l, LAYER_PRIVATE, memory_text(private_directories[i]), -1, true);
+			private++;
+		}
 	for (char **path = p->hidden; path != NULL && *path != NULL; path++)
 		add_layer(l, LAYER_HIDDEN, memory_text(*path), -1, path_is_directory(*path));
 	for (size_t i = 0; i < p->count; i++)
 		if (clone_place(l, &p->list[i], err) == -1)
 			return -1;
 	for (size_t i = 0; i < p->count; i++)
-		if (p->list[i].access == PLACE_WRITE &&
-		    (pin_all(l, &p->list[i], p->hidden, err) == -1 ||
-		    clone_kept(l, &p->list[i], p->kept, err) == -1))
+		if (p->list[i].access == PLACE_WRITE && clone_parts(l, &p->list[i], p, err) == -1)
 			return -1;
 	if (l->count > 0)
 		qsort(l->list, l->count, sizeof *l->list, by_path);
@@ -261,52 +238,34 @@ make_target(const struct layer *layer)
 }
 
 static int
-mount_memory(const char *path, int64_t size, const char *mode)
+lay(const struct view *v, const struct layer *layer)
 {
 	char options[96];
+	int at, failed;
 
-	snprintf(options, sizeof options, "size=%lld,nr_inodes=%d,mode=%s", (long long)size,
-	    FILES_OF_PRIVATE, mode);
-	return mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options);
-}
-
-static int
-lay_tree(const struct layer *layer)
-{
-	int at = resolve_exact(layer->path), failed;
-
+	switch (layer->kind) {
+	case LAYER_PRIVATE:
+		snprintf(options, sizeof options, "size=%lld,nr_inodes=%d,mode=1777",
+		    (long long)v->temporary, FILES_OF_PRIVATE);
+		return mount_memory(layer->path, options);
+	case LAYER_HIDDEN:
+		if (!layer->directory)
+			return mount("/dev/null", layer->path, NULL, MS_BIND, NULL);
+		snprintf(options, sizeof options, "size=%d,nr_inodes=%d,mode=0755", getpagesize(),
+		    FILES_OF_PRIVATE);
+		return mount_memory(layer->path, options);
+	case LAYER_TREE:
+		break;
+	}
+	if (make_target(layer) != 0)
+		return -1;
+	at = resolve_exact(layer->path);
 	if (at == -1)
 		return -1;
 	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 	close(at);
 	return failed;
-}
-
-static int
-lay(const struct view *v, const struct layer *layer)
-{
-	if (layer->kind == LAYER_PRIVATE)
-		return mount_memory(layer->path, v->temporary, "1777");
-	if (layer->kind == LAYER_HIDDEN)
-		return layer->directory ? mount_memory(layer->path, getpagesize(), "0755") :
-		    mount("/dev/null", layer->path, NULL, MS_BIND, NULL);
-	if (make_target(layer) != 0)
-		return -1;
-	return lay_tree(layer);
-}
-
-static int
-lay_all(const struct view *v, const struct layers *l, struct error *err)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (lay(v, &l->list[i]) != 0)
-			return refused(err, "mount", l->list[i].path);
-	/* Only now: in them others were mounted. */
-	for (size_t i = 0; i < l->count; i++)
-		if (l->list[i].kind == LAYER_HIDDEN && set_read_only(AT_FDCWD, l->list[i].path, 0) != 0)
-			return refused(err, "make read-only", l->list[i].path);
-	return 0;
 }
 
 /* The highest pid of this namespace limits the number of processes, root's too. Before
@@ -316,41 +275,34 @@ static bool
 limit_pids(int64_t processes)
 {
 	char text[32];
-	int fd, len = snprintf(text, sizeof text, "%lld", (long long)processes + RESERVED_PIDS);
-	bool written;
 
-	if (!limits_kernel(6, 14))
-		return false;
-	fd = open("/proc/sys/kernel/pid_max", O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	written = write(fd, text, (size_t)len) == len;
-	close(fd);
-	return written;
-}
-
-/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
- * one: the old one stays, in which Landlock keeps other processes apart. */
-static int
-make_proc(struct view *v, struct error *err)
-{
-	v->own_proc = mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
-	if (!v->own_proc)
-		return 0;
-	v->counted = limit_pids(v->processes);
-	return set_read_only(AT_FDCWD, "/proc", 0) == 0 ? 0 : refused(err, "make read-only", "/proc");
+	snprintf(text, sizeof text, "%lld", (long long)processes + RESERVED_PIDS);
+	return limits_kernel(6, 14) && setting_write("/proc/sys/kernel/pid_max", text) == 0;
 }
 
 static int
 make(struct view *v, struct places *p, struct layers *l, struct error *err)
 {
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+	if (mounts_part() != 0)
 		return refused(err, "part the mounts from those of", "/");
 	if (plan(l, p, err) == -1)
 		return -1;
-	if (set_read_only(AT_FDCWD, "/", AT_RECURSIVE) != 0)
+	if (mount_close(AT_FDCWD, "/", AT_RECURSIVE) != 0)
 		return refused(err, "make read-only", "/");
-	return make_proc(v, err) == -1 ? -1 : lay_all(v, l, err);
+	/* A container may have covered parts of /proc, and then the kernel shows nobody a whole
+	 * one: the old one stays, in which Landlock keeps other processes apart. */
+	v->own_proc = mount_proc() == 0;
+	v->counted = v->own_proc && limit_pids(v->processes);
+	if (v->own_proc && mount_close(AT_FDCWD, "/proc", 0) != 0)
+		return refused(err, "make read-only", "/proc");
+	for (size_t i = 0; i < l->count; i++)
+		if (lay(v, &l->list[i]) != 0)
+			return refused(err, "mount", l->list[i].path);
+	/* Only now: in them others were mounted. */
+	for (size_t i = 0; i < l->count; i++)
+		if (l->list[i].kind == LAYER_HIDDEN && mount_close(AT_FDCWD, l->list[i].path, 0) != 0)
+			return refused(err, "make read-only", l->list[i].path);
+	return 0;
 }
 
 int

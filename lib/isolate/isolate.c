@@ -32,18 +32,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "isolate/capabilities.h"
+#include "isolate/keeper.h"
 #include "isolate/overlay.h"
 #include "isolate/userns.h"
 #include "proc/passing.h"
 
 #define REPORT_FD 3
-
-/* Below PIPE_BUF, so that a report is written whole or not at all. */
-struct report {
-	enum { REPORT_REFUSED, REPORT_ENDED } what;
-	int wait_status;
-	struct error error;
-};
 
 struct isolation {
 	const struct isolate_spec *spec;
@@ -62,42 +56,12 @@ static const int over_files[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP
 };
 
-/* Which of the capabilities over files the caller has. */
-static int
-read_capabilities(struct isolation *c, struct error *err)
-{
-	struct capabilities all;
-
-	if (capabilities_get(&all) != 0)
-		return isolate_refused(err, "read the capabilities");
-	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
-		uint64_t bit = UINT64_C(1) << over_files[i];
-
-		c->files.effective |= all.effective & bit;
-		c->files.permitted |= all.permitted & bit;
-	}
-	return 0;
-}
-
-static int
-drop_capabilities(const struct capabilities *kept, struct error *err)
-{
-	return capabilities_keep(kept) == 0 ? 0 : isolate_refused(err, "drop the capabilities");
-}
-
-static void
-report(const struct isolation *c, const struct report *r)
-{
-	file_write(c->report, r, sizeof *r);
-}
-
+/* What a process that is to be isolated ends with, if it cannot be. */
 static _Noreturn void
-refuse(const struct isolation *c, const struct error *err)
+refuse(const struct isolation *c, struct error *err, const char *what)
 {
-	struct report r = { .what = REPORT_REFUSED, .error = *err };
-
-	report(c, &r);
-	_exit(EXIT_FAILURE);
+	isolate_refused(err, "%s", what);
+	keeper_refuse(c->report, err);
 }
 
 static void
@@ -109,62 +73,21 @@ be_function(void *context)
 	int status;
 
 	setsid();
-	if (drop_capabilities(&c->files, &err) != 0)
-		refuse(c, &err);
+	if (capabilities_keep(&c->files) != 0)
+		refuse(c, &err, "drop the capabilities");
 	if (chdir(directory) != 0) {
 		error_errno(&err, ERROR_SYSTEM, directory, "unable to start in it");
-		refuse(c, &err);
+		keeper_refuse(c->report, &err);
 	}
-	closefrom(REPORT_FD);
 	/* This memory is the caller's, with its environment: what runs inside shares the
 	 * user namespace, and could read it. A program that is executed is open again. */
-	if (prctl(PR_SET_DUMPABLE, 0) != 0) {
-		isolate_refused(&err, "close the memory of the process");
-		refuse(c, &err);
-	}
+	if (prctl(PR_SET_DUMPABLE, 0) != 0)
+		refuse(c, &err, "close the memory of the process");
+	closefrom(REPORT_FD);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	status = c->inside(c->context);
 	fflush(NULL);
 	_exit(status);
-}
-
-static int
-make_namespaces(struct error *err)
-{
-	static const struct {
-		int flag;
-		const char *name;
-	} parts[] = {
-		{ CLONE_NEWNS, "mount" }, { CLONE_NEWNET, "network" },
-		{ CLONE_NEWIPC, "IPC" }, { CLONE_NEWUTS, "UTS (host name)" },
-	};
-
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (unshare(parts[i].flag) != 0)
-			return isolate_refused(err, "make a %s namespace", parts[i].name);
-	return 0;
-}
-
-static int
-start_loopback(struct error *err)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) != 0;
-
-	if (failed)
-		isolate_refused(err, "start the loopback interface");
-	if (fd >= 0)
-		close(fd);
-	return failed ? -1 : 0;
-}
-
-static int
-name_host(const char *name, struct error *err)
-{
-	if (name != NULL && sethostname(name, strlen(name)) != 0)
-		return isolate_refused(err, "set the host name %s", name);
-	return 0;
 }
 
 /* The report at REPORT_FD, /dev/null as stdin, and as stdout or stderr what could be
@@ -191,23 +114,39 @@ let_go(struct isolation *c, struct error *err)
 	return 0;
 }
 
-/* Keys that the caller's session holds are not seen. Where there are no keys, or the
- * call is forbidden, it is so inside too. */
-static int
-leave_keys(struct error *err)
-{
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
-	    errno != EPERM && errno != EACCES)
-		return isolate_refused(err, "leave the session's keys");
-	return 0;
-}
-
 static int
 prepare(struct isolation *c, struct error *err)
 {
-	if (leave_keys(err) != 0 || make_namespaces(err) != 0 || start_loopback(err) != 0 ||
-	    name_host(c->spec->host_name, err) != 0 ||
-	    overlay_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
+	static const struct {
+		int flag;
+		const char *name;
+	} parts[] = {
+		{ CLONE_NEWNS, "mount" }, { CLONE_NEWNET, "network" },
+		{ CLONE_NEWIPC, "IPC" }, { CLONE_NEWUTS, "UTS (host name)" },
+	};
+	const char *host = c->spec->host_name;
+	struct ifreq loopback = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, failed;
+
+	/* Keys that the caller's session holds are not seen. Where there are no keys, or the
+	 * call is forbidden, it is so inside too. */
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS &&
+	    errno != EPERM && errno != EACCES)
+		return isolate_refused(err, "leave the session's keys");
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (unshare(parts[i].flag) != 0)
+			return isolate_refused(err, "make a %s namespace", parts[i].name);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	failed = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &loopback) != 0;
+	if (failed)
+		isolate_refused(err, "start the loopback interface");
+	if (fd >= 0)
+		close(fd);
+	if (failed)
+		return -1;
+	if (host != NULL && sethostname(host, strlen(host)) != 0)
+		return isolate_refused(err, "set the host name %s", host);
+	if (overlay_view(&c->plan, c->spec->first_pid, err) != 0 || let_go(c, err) != 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return isolate_refused(err, "set no_new_privs");
@@ -219,24 +158,21 @@ be_first(void *context)
 {
 	static const struct capabilities none;
 	struct isolation *c = context;
-	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
 	bool mapped;
 	pid_t pid;
 
 	setsid();
 	if (prepare(c, &end.error) != 0)
-		refuse(c, &end.error);
+		keeper_refuse(c->report, &end.error);
 	pid = userns_fork(0, be_function, c, &mapped);
-	if (pid < 0) {
-		isolate_refused(&end.error, mapped ? "map the ids of a user namespace" :
+	if (pid < 0)
+		refuse(c, &end.error, mapped ? "map the ids of a user namespace" :
 		    "make a second user namespace");
-		refuse(c, &end.error);
-	}
-	if (drop_capabilities(&none, &end.error) != 0)
-		refuse(c, &end.error);
+	if (capabilities_keep(&none) != 0)
+		refuse(c, &end.error, "drop the capabilities");
 	passing_wait(pid, -1, &end.wait_status);
-	report(c, &end);
-	_exit(EXIT_SUCCESS);
+	keeper_tell(c->report, &end);
 }
 
 static void
@@ -261,40 +197,13 @@ not_cloned(struct error *err)
 	return isolate_refused(err, "make a user namespace");
 }
 
-static int
-judge(int fd, struct isolate_end *end, struct error *err)
-{
-	struct report r;
-	ssize_t got;
-
-	do
-		got = read(fd, &r, sizeof r);
-	while (got < 0 && errno == EINTR);
-	if (got != (ssize_t)sizeof r)
-		return error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
-	if (r.what == REPORT_REFUSED) {
-		*err = r.error;
-		return -1;
-	}
-	end->wait_status = r.wait_status;
-	return 0;
-}
-
-/* Blocks no more than the caller did and what is passed on: Ctrl-Z stops this process. */
-static void
-block_passed_on(const struct isolation *c)
-{
-	sigset_t set = c->mask;
-
-	passing_add(&set);
-	sigprocmask(SIG_SETMASK, &set, NULL);
-}
-
 /* With all signals blocked, so that the first process never runs with them open. */
 static int
 run(struct isolation *c, struct isolate_end *end, struct error *err)
 {
-	int ends[2], status, failed;
+	sigset_t passed_on = c->mask;
+	struct keeper_report r;
+	int ends[2], status, failed = -1;
 	bool mapped;
 	pid_t pid;
 
@@ -306,11 +215,20 @@ run(struct isolation *c, struct isolate_end *end, struct error *err)
 		isolate_refused(err, "map the ids of a user namespace");
 	else if (pid < 0)
 		not_cloned(err);
-	block_passed_on(c);
+	/* No more is blocked than the caller did and what is passed on: Ctrl-Z stops this process. */
+	passing_add(&passed_on);
+	sigprocmask(SIG_SETMASK, &passed_on, NULL);
 	close(ends[1]);
-	if (pid > 0)
+	if (pid > 0) {
 		end->signal_number = passing_wait(pid, pid, &status);
-	failed = pid < 0 ? -1 : judge(ends[0], end, err);
+		if (!keeper_hear(ends[0], &r))
+			error_set(err, ERROR_SYSTEM, "isolation", "its first process was killed");
+		else if (r.what == KEEPER_REFUSED)
+			*err = r.error;
+		else
+			failed = 0;
+		end->wait_status = failed ? 0 : r.wait_status;
+	}
 	close(ends[0]);
 	return failed;
 }
@@ -321,15 +239,24 @@ isolate_run(const struct isolate_spec *spec, int (*inside)(void *context), void 
 {
 	struct isolation c = { .spec = spec, .inside = inside, .context = context, .report = -1 };
 	struct error local = ERROR_INIT;
-	sigset_t all;
+	struct capabilities all;
+	sigset_t every;
 	int failed;
 
 	*end = (struct isolate_end){ 0, 0 };
-	if (read_capabilities(&c, err) != 0 || overlay_plan(&c.plan, spec, err) != 0)
+	if (capabilities_get(&all) != 0)
+		return isolate_refused(err, "read the capabilities");
+	for (size_t i = 0; i < sizeof over_files / sizeof *over_files; i++) {
+		uint64_t bit = UINT64_C(1) << over_files[i];
+
+		c.files.effective |= all.effective & bit;
+		c.files.permitted |= all.permitted & bit;
+	}
+	if (overlay_plan(&c.plan, spec, err) != 0)
 		return -1;
 	fflush(NULL);
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &c.mask);
+	sigfillset(&every);
+	sigprocmask(SIG_SETMASK, &every, &c.mask);
 	failed = run(&c, end, &local);
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);
 	if (overlay_plan_end(&c.plan, failed ? NULL : &local) != 0)

@@ -7,8 +7,8 @@
  *     or itself) and forgets every change at the end; private empty /tmp, /var/tmp,
  *     /dev/shm, /run, /home, /root and HOME; and the directories that the caller
  *     names as writable. Directories and regular files named as visible are seen
- *     at their own paths even where they lie below one of these. Of two places of one path the later
- *     holds: visible, private, workspace, writable.
+ *     at their own paths even where they lie below one of these. Of two places of one path
+ *     the later holds: visible, private, workspace, writable.
  *   - No file system of the host is seen itself but what is writable: all others
  *     stand behind overlays, whose sockets and pipes are not those of the host. One
  *     that takes no overlay is not seen: an empty directory stands in its place.

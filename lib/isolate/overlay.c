@@ -32,6 +32,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "isolate/mounts.h"
 
 #define STAGE "/.awf-isolate"
 #define HOST STAGE "/host"
@@ -45,14 +46,6 @@
 #define CHANGED "lowerdir=" LOWER ",upperdir=" UPPER "/upper,workdir=" UPPER "/work,userxattr"
 
 #define SAFE (MS_NOSUID | MS_NODEV)
-
-static int
-set_read_only(const char *path, unsigned flags)
-{
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-
-	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
-}
 
 static char *
 host_path(const char *path)
@@ -95,17 +88,6 @@ overlay(const char *source, const char *target, const char *options, unsigned lo
 	umount2(LOWER, MNT_DETACH);
 	errno = reason;
 	return failed;
-}
-
-static int
-make_private(const char *path, mode_t mode, struct error *err)
-{
-	char options[32];
-
-	snprintf(options, sizeof options, "mode=%04o", (unsigned)mode);
-	if (mount("tmpfs", path, "tmpfs", SAFE, options) != 0)
-		return isolate_refused(err, "mount a private %s", path);
-	return 0;
 }
 
 static int show(const struct overlay_plan *plan, const char *source, const char *target,
@@ -156,7 +138,7 @@ show_entry(const struct overlay_plan *plan, const char *source, const char *targ
 	else if (S_ISLNK(st.st_mode))
 		failed = show_link(source, target, st.st_size);
 	else if (S_ISREG(st.st_mode))
-		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
+		failed = bind_file(source, target) != 0 || mount_close(AT_FDCWD, target, 0) != 0;
 	return failed == 0 ? 0 : isolate_refused(err, "show %s", source);
 }
 
@@ -203,7 +185,7 @@ show(const struct overlay_plan *plan, const char *source, const char *target, de
 	if (failed != 0)
 		return 0;
 	if (S_ISREG(st.st_mode))
-		failed = bind_file(source, target) != 0 || set_read_only(target, 0) != 0;
+		failed = bind_file(source, target) != 0 || mount_close(AT_FDCWD, target, 0) != 0;
 	else if (overlay_plan_divides(plan, source))
 		return show_divided(plan, source, target, &st, needed, err);
 	else
@@ -247,7 +229,7 @@ show_workspace(const struct overlay_plan *plan, const struct overlay_place *plac
 			return 0;
 		umount2(UPPER, MNT_DETACH);
 	}
-	if (mount("tmpfs", UPPER, "tmpfs", SAFE, "mode=0755") != 0 ||
+	if (mount_memory(UPPER, "mode=0755") != 0 ||
 	    mkdir(UPPER "/upper", 0755) != 0 || mkdir(UPPER "/work", 0755) != 0)
 		return isolate_refused(err, "mount memory for changes of the workspace");
 	if (show_changed(place->source, place->target) == 0)
@@ -279,51 +261,26 @@ make_target(const struct overlay_place *place, struct error *err)
 	return failed == 0 ? 0 : isolate_refused(err, "make %s", place->target);
 }
 
-/* A file may be seen already, in its directory. */
-static int
-show_visible(const struct overlay_plan *plan, const struct overlay_place *place,
-    struct error *err)
-{
-	struct stat st;
-
-	if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
-		return 0;
-	return show_all(plan, place->source, place->target, err);
-}
-
-/* Unless the links on the way are seen. A name that cannot be made is only a name. */
-static void
-show_alias(const struct overlay_plan *plan, const struct overlay_place *place)
-{
-	char *real = realpath(place->target, NULL);
-
-	if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
-		show_all(plan, place->source, place->target, NULL);
-	free(real);
-}
-
-static int
-show_instead(const struct overlay_place *place, struct error *err)
-{
-	struct stat st;
-	int failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
-	    bind_file(place->source, place->target);
-
-	if (failed != 0 || set_read_only(place->target, 0) != 0)
-		return isolate_refused(err, "show another %s", place->target);
-	return 0;
-}
-
 static int
 show_place(const struct overlay_plan *plan, const struct overlay_place *place, struct error *err)
 {
+	char options[32], *real;
+	struct stat st;
+	int failed;
+
 	if (place->kind != OVERLAY_ALIAS && make_target(place, err) != 0)
 		return -1;
 	switch (place->kind) {
 	case OVERLAY_VISIBLE:
-		return show_visible(plan, place, err);
+		/* A file may be seen already, in its directory. */
+		if (stat(place->target, &st) == 0 && S_ISREG(st.st_mode))
+			return 0;
+		return show_all(plan, place->source, place->target, err);
 	case OVERLAY_PRIVATE:
-		return make_private(place->target, place->mode, err);
+		snprintf(options, sizeof options, "mode=%04o", (unsigned)place->mode);
+		if (mount_memory(place->target, options) != 0)
+			return isolate_refused(err, "mount a private %s", place->target);
+		return 0;
 	case OVERLAY_WORKSPACE:
 		return show_workspace(plan, place, err);
 	case OVERLAY_WRITABLE:
@@ -331,9 +288,17 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 			return isolate_refused(err, "mount %s", place->source);
 		return 0;
 	case OVERLAY_FILE:
-		return show_instead(place, err);
+		failed = stat(place->target, &st) == 0 ? bind_host(place->source, place->target, 0) :
+		    bind_file(place->source, place->target);
+		if (failed != 0 || mount_close(AT_FDCWD, place->target, 0) != 0)
+			return isolate_refused(err, "show another %s", place->target);
+		return 0;
 	case OVERLAY_ALIAS:
-		show_alias(plan, place);
+		/* Unless the links on the way are seen. A name that cannot be made is only a name. */
+		real = realpath(place->target, NULL);
+		if ((real == NULL || strcmp(real, place->source) != 0) && make_target(place, NULL) == 0)
+			show_all(plan, place->source, place->target, NULL);
+		free(real);
 	}
 	return 0;
 }
@@ -355,7 +320,7 @@ guard_proc(struct error *err)
 		    lstat(path, &st) == 0 &&
 		    (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0222) != 0)))
 			failed = mount(path, path, NULL, MS_BIND, NULL) != 0 ||
-			    set_read_only(path, 0) != 0;
+			    mount_close(AT_FDCWD, path, 0) != 0;
 		free(path);
 	}
 	if (directory != NULL)
@@ -364,47 +329,20 @@ guard_proc(struct error *err)
 }
 
 static int
-write_setting(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), failed;
-
-	if (fd < 0)
-		return -1;
-	failed = file_write(fd, text, strlen(text));
-	close(fd);
-	return failed;
-}
-
-/* The next process of this namespace gets this pid, or the next free one. */
-static int
-set_next_pid(pid_t pid, struct error *err)
+make_proc(pid_t first_pid, struct error *err)
 {
 	char text[32];
 
-	snprintf(text, sizeof text, "%ld", (long)pid - 1);
-	if (pid != 0 && write_setting(LAST_PID, text) != 0)
-		return isolate_refused(err, "choose a pid in " LAST_PID);
-	return 0;
-}
-
-/* Control groups are the machine's: who makes a namespace of them may mount them
- * anew, and could then end all processes of a group that is the user's. */
-static int
-forbid_control_groups(struct error *err)
-{
-	if (write_setting(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
-		return isolate_refused(err, "write " CGROUP_LIMIT);
-	return 0;
-}
-
-static int
-make_proc(pid_t first_pid, struct error *err)
-{
-	if (mkdir("/proc", 0555) != 0 ||
-	    mount("proc", "/proc", "proc", SAFE | MS_NOEXEC, NULL) != 0)
+	if (mkdir("/proc", 0555) != 0 || mount_proc() != 0)
 		return isolate_refused(err, "mount /proc");
-	if (set_next_pid(first_pid, err) != 0 || forbid_control_groups(err) != 0)
-		return -1;
+	/* The next process of this namespace gets this pid, or the next free one. */
+	snprintf(text, sizeof text, "%ld", (long)first_pid - 1);
+	if (first_pid != 0 && setting_write(LAST_PID, text) != 0)
+		return isolate_refused(err, "choose a pid in " LAST_PID);
+	/* Control groups are the machine's: who makes a namespace of them may mount them
+	 * anew, and could then end all processes of a group that is the user's. */
+	if (setting_write(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
+		return isolate_refused(err, "write " CGROUP_LIMIT);
 	return guard_proc(err);
 }
 
@@ -415,13 +353,13 @@ make_sys(struct error *err)
 	if (access(HOST "/sys", F_OK) != 0)
 		return 0;
 	if (mkdir("/sys", 0555) != 0 || bind_host("/sys", "/sys", MS_REC) != 0 ||
-	    set_read_only("/sys", AT_RECURSIVE) != 0)
+	    mount_close(AT_FDCWD, "/sys", AT_RECURSIVE) != 0)
 		return isolate_refused(err, "mount /sys");
 	return 0;
 }
 
 static int
-make_devices(void)
+make_dev(struct error *err)
 {
 	static const char *const nodes[] = {
 		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
@@ -431,24 +369,16 @@ make_devices(void)
 		{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
 		{ "pts/ptmx", "/dev/ptmx" },
 	};
-
-	for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
-		if (bind_file(nodes[i], nodes[i]) != 0)
-			return -1;
-	for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-		if (symlink(links[i][0], links[i][1]) != 0)
-			return -1;
-	return 0;
-}
-
-static int
-make_dev(struct error *err)
-{
-	if (mkdir("/dev", 0755) != 0 ||
+	int failed = mkdir("/dev", 0755) != 0 ||
 	    mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") != 0 ||
-	    mkdir("/dev/shm", 01777) != 0 || mkdir("/dev/pts", 0755) != 0 || make_devices() != 0 ||
-	    mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-	        "newinstance,ptmxmode=0666,mode=0620") != 0)
+	    mkdir("/dev/shm", 01777) != 0 || mkdir("/dev/pts", 0755) != 0;
+
+	for (size_t i = 0; !failed && i < sizeof nodes / sizeof *nodes; i++)
+		failed = bind_file(nodes[i], nodes[i]) != 0;
+	for (size_t i = 0; !failed && i < sizeof links / sizeof *links; i++)
+		failed = symlink(links[i][0], links[i][1]) != 0;
+	if (failed || mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+	    "newinstance,ptmxmode=0666,mode=0620") != 0)
 		return isolate_refused(err, "make /dev");
 	return 0;
 }
@@ -458,9 +388,8 @@ static int
 enter_stage(const char *base, struct error *err)
 {
 	char *stage = path_join(base, &STAGE[1]), *host = path_join(base, &HOST[1]);
-	int failed = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount("tmpfs", base, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(stage, 0755) != 0 ||
-	    mount("tmpfs", stage, "tmpfs", SAFE, "mode=0755") != 0 || mkdir(host, 0755) != 0;
+	int failed = mounts_part() != 0 || mount_memory(base, "mode=0755") != 0 ||
+	    mkdir(stage, 0755) != 0 || mount_memory(stage, "mode=0755") != 0 || mkdir(host, 0755) != 0;
 
 	if (failed)
 		isolate_refused(err, "mount an empty file system");
@@ -473,22 +402,7 @@ enter_stage(const char *base, struct error *err)
 	if (chdir("/") != 0 || mkdir(LOWER, 0755) != 0 || mkdir(EMPTY, 0755) != 0 ||
 	    mkdir(UPPER, 0755) != 0)
 		return isolate_refused(err, "prepare the new root");
-	return 0;
-}
-
-static int
-leave_stage(struct error *err)
-{
-	if (umount2(STAGE, MNT_DETACH) != 0 || rmdir(STAGE) != 0 || set_read_only("/dev", 0) != 0 ||
-	    set_read_only("/", 0) != 0)
-		return isolate_refused(err, "let go of the machine's file system");
-	return 0;
-}
-
-/* Says what is missing before it is missed in a hundred places. */
-static int
-check_overlay(struct error *err)
-{
+	/* What is missing is said before it is missed in a hundred places. */
 	if (mount("overlay", LOWER, "overlay", MS_RDONLY, SEEN) != 0 || umount(LOWER) != 0)
 		return isolate_refused(err, "mount an overlay");
 	return 0;
@@ -498,14 +412,14 @@ int
 overlay_view(const struct overlay_plan *plan, pid_t first_pid, struct error *err)
 {
 	mode_t mask = umask(0);
-	int failed = enter_stage(plan->source, err) != 0 || check_overlay(err) != 0 ||
-	    show_all(plan, "/", "/", err) != 0 || make_proc(first_pid, err) != 0 ||
-	    make_sys(err) != 0 || make_dev(err) != 0;
+	int failed = enter_stage(plan->source, err) != 0 || show_all(plan, "/", "/", err) != 0 ||
+	    make_proc(first_pid, err) != 0 || make_sys(err) != 0 || make_dev(err) != 0;
 
 	for (size_t i = 0; !failed && i < plan->count; i++)
 		failed = show_place(plan, &plan->places[i], err) != 0;
-	if (!failed)
-		failed = leave_stage(err) != 0;
+	if (!failed && (umount2(STAGE, MNT_DETACH) != 0 || rmdir(STAGE) != 0 ||
+	    mount_close(AT_FDCWD, "/dev", 0) != 0 || mount_close(AT_FDCWD, "/", 0) != 0))
+		failed = isolate_refused(err, "let go of the machine's file system");
 	umask(mask);
 	return failed ? -1 : 0;
 }

@@ -16,6 +16,7 @@
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "isolate/mounts.h"
 #include "isolate/overlay.h"
 
 #define MOUNTS "/proc/self/mountinfo"
@@ -39,11 +40,7 @@ isolate_refused(struct error *err, const char *format, ...)
 static bool
 below(const char *path, const char *directory)
 {
-	size_t len = strlen(directory);
-
-	if (strcmp(directory, "/") == 0)
-		return path[1] != '\0';
-	return strncmp(path, directory, len) == 0 && path[len] == '/';
+	return path_within(path, directory) && strcmp(path, directory) != 0;
 }
 
 /* Takes target and source over. */
@@ -62,28 +59,22 @@ add_divided(struct overlay_plan *plan, char *path)
 	plan->divided[plan->divided_count++] = path;
 }
 
-static void
-add_private(struct overlay_plan *plan, const char *path)
-{
-	char *real = *path == '/' ? realpath(path, NULL) : NULL;
-	struct stat st;
-
-	if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 && S_ISDIR(st.st_mode))
-		add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
-	else
-		free(real);
-}
-
 /* The machine's own /dev/shm does not matter: all of /dev is made anew. */
 static void
 add_privates(struct overlay_plan *plan, const char *home)
 {
-	static const char *const paths[] = { "/home", "/root", "/run", "/tmp", "/var/tmp" };
+	const char *const paths[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", home };
+	struct stat st;
 
-	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-		add_private(plan, paths[i]);
-	if (home != NULL)
-		add_private(plan, home);
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+		char *real = paths[i] != NULL && *paths[i] == '/' ? realpath(paths[i], NULL) : NULL;
+
+		if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 &&
+		    S_ISDIR(st.st_mode))
+			add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
+		else
+			free(real);
+	}
 	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 }
 
@@ -95,8 +86,7 @@ hidden(const struct overlay_plan *plan, const char *path)
 	if (plan->covered != NULL && below(path, plan->covered))
 		return true;
 	for (size_t i = 0; i < plan->count; i++)
-		if (plan->places[i].kind == OVERLAY_PRIVATE &&
-		    (strcmp(path, plan->places[i].target) == 0 || below(path, plan->places[i].target)))
+		if (plan->places[i].kind == OVERLAY_PRIVATE && path_within(path, plan->places[i].target))
 			return true;
 	return false;
 }

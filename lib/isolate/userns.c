@@ -22,24 +22,10 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
+#include "base/memory.h"
+#include "isolate/mounts.h"
 
 #define MAP_LIMIT 65536
-
-static int
-write_process_file(pid_t pid, const char *name, const char *text)
-{
-	char path[64];
-	int fd, failed;
-
-	snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	/* In one piece, or the kernel takes none of it. */
-	failed = write(fd, text, strlen(text)) < 0;
-	close(fd);
-	return failed ? -1 : 0;
-}
 
 /* Every id that this process knows, as it is. */
 static void
@@ -63,71 +49,56 @@ whole_map(const char *name, struct buffer *map)
 static int
 write_map(pid_t pid, const char *name, unsigned long id)
 {
+	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
+	char *groups = memory_format("/proc/%ld/setgroups", (long)pid);
 	struct buffer map = BUFFER_INIT;
 	int failed;
 
 	whole_map(name, &map);
-	failed = write_process_file(pid, name, buffer_string(&map));
+	failed = setting_write(path, buffer_string(&map));
 	if (failed) {
 		buffer_clear(&map);
 		buffer_format(&map, "%lu %lu 1\n", id, id);
-		failed = write_process_file(pid, name, map.data);
+		failed = setting_write(path, map.data);
 	}
 	/* Who may not map groups may only if groups cannot be dropped. */
-	if (failed && write_process_file(pid, "setgroups", "deny") == 0)
-		failed = write_process_file(pid, name, map.data);
+	if (failed && setting_write(groups, "deny") == 0)
+		failed = setting_write(path, map.data);
 	buffer_free(&map);
+	free(groups);
+	free(path);
 	return failed;
-}
-
-static int
-write_maps(pid_t pid)
-{
-	return write_map(pid, "uid_map", geteuid()) != 0 ||
-	    write_map(pid, "gid_map", getegid()) != 0 ? -1 : 0;
-}
-
-static pid_t
-clone_process(unsigned long long flags)
-{
-	struct clone_args arguments = { .flags = flags, .exit_signal = SIGCHLD };
-
-	return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
-}
-
-/* Whether a byte came, so that the other end lives. */
-static bool
-wait_for_go(int fd)
-{
-	char go;
-	ssize_t got;
-
-	do
-		got = read(fd, &go, 1);
-	while (got < 0 && errno == EINTR);
-	return got == 1;
 }
 
 pid_t
 userns_fork(unsigned long long flags, void (*body)(void *context), void *context, bool *mapped)
 {
+	struct clone_args arguments = { .flags = CLONE_NEWUSER | flags, .exit_signal = SIGCHLD };
 	int go[2], reason;
+	ssize_t got;
 	pid_t pid;
+	char byte;
 
 	if (mapped != NULL)
 		*mapped = false;
 	if (pipe2(go, O_CLOEXEC) != 0)
 		return -1;
-	pid = clone_process(CLONE_NEWUSER | flags);
+	pid = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
 	reason = errno;
 	if (pid == 0) {
 		close(go[1]);
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && wait_for_go(go[0]))
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+			_exit(EXIT_FAILURE);
+		do
+			got = read(go[0], &byte, 1);
+		while (got < 0 && errno == EINTR);
+		if (got == 1)
 			body(context);
 		_exit(EXIT_FAILURE);
 	}
 	close(go[0]);
-	if (pid > 0 && (write_maps(pid) != 0 || file_write(go[1], "", 1) != 0)) {
+	if (pid > 0 && (write_map(pid, "uid_map", geteuid()) != 0 ||
+	    write_map(pid, "gid_map", getegid()) != 0 || file_write(go[1], "", 1) != 0)) {
 		reason = errno;
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);

@@ -1,22 +1,19 @@
 /*
  * landlock(7) by its system calls, as no library has them. The constants of newer kernels are
  * written out here, so that a program built with older headers can use them; of the rules a
- * kernel gets only the rights and the fields that its version knows. Places go by their open
- * descriptors where there are some.
+ * kernel gets only the rights and the fields that its version knows.
  */
 #define _GNU_SOURCE
-#include "sandbox/landlock.h"
+#include "isolate/landlock.h"
 
 #ifdef __linux__
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "sandbox/resolve.h"
 
 /* What headers older than the kernel do not know. */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14)
@@ -24,12 +21,9 @@
 #define NET_BIND_AND_CONNECT_TCP UINT64_C(3)
 #define SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS UINT64_C(3)
 
-/* The fields that were added at the end are zero, or not given, for older kernels. */
-struct ruleset {
-	uint64_t files, net, scope;
-};
 
-#define READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | \
+    LANDLOCK_ACCESS_FS_READ_DIR)
 #define WRITE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | \
@@ -53,10 +47,13 @@ landlock_version(void)
 	return version < 0 ? LANDLOCK_NONE : (int)version;
 }
 
-static struct ruleset
-ruleset_of(int version, bool network)
+int
+landlock_begin(struct landlock *l, int version, bool network, struct error *err)
 {
-	struct ruleset r = { ALL, 0, 0 };
+	/* The fields that were added at the end are not given to older kernels. */
+	struct ruleset { uint64_t files, net, scope; } r = { ALL, 0, 0 };
+	const size_t size = version >= LANDLOCK_SCOPE ? sizeof r :
+	    version >= LANDLOCK_TCP ? offsetof(struct ruleset, scope) : offsetof(struct ruleset, net);
 
 	if (version < LANDLOCK_REFER)
 		r.files &= ~LANDLOCK_ACCESS_FS_REFER;
@@ -68,44 +65,33 @@ ruleset_of(int version, bool network)
 		r.net = NET_BIND_AND_CONNECT_TCP;
 	if (version >= LANDLOCK_SCOPE)
 		r.scope = SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS;
-	return r;
-}
-
-/* A place that is gone by now is nobody's. */
-static int
-add_place(int ruleset, const struct place *place, uint64_t handled, struct error *err)
-{
-	struct landlock_path_beneath_attr rule = { .allowed_access = accesses[place->access] & handled };
-	struct stat st;
-	int failed = 0, fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
-
-	if (fd < 0)
-		return 0;
-	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-		rule.allowed_access &= OF_FILES;
-	rule.parent_fd = fd;
-	if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
-		failed = error_errno(err, ERROR_BLOCKED, place->path, "unable to allow it");
-	if (fd != place->fd)
-		close(fd);
-	return failed;
+	*l = (struct landlock){ (int)syscall(SYS_landlock_create_ruleset, &r, size, 0), r.files };
+	return l->fd >= 0 ? 0 :
+	    error_errno(err, ERROR_BLOCKED, NULL, "unable to make rules of Landlock");
 }
 
 int
-landlock_enforce(const struct places *p, int version, bool network, struct error *err)
+landlock_allow(struct landlock *l, int fd, enum place_access access, const char *path,
+    struct error *err)
 {
-	const struct ruleset r = ruleset_of(version, network);
-	const size_t size = version >= LANDLOCK_SCOPE ? sizeof r :
-	    version >= LANDLOCK_TCP ? offsetof(struct ruleset, scope) : offsetof(struct ruleset, net);
-	int fd = (int)syscall(SYS_landlock_create_ruleset, &r, size, 0), failed = 0;
+	struct landlock_path_beneath_attr rule = { accesses[access] & l->files, fd };
+	struct stat st;
 
-	if (fd < 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to make rules of Landlock");
-	for (size_t i = 0; failed == 0 && i < p->count; i++)
-		failed = add_place(fd, &p->list[i], r.files, err);
-	if (failed == 0 && syscall(SYS_landlock_restrict_self, fd, 0) != 0)
+	if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+		rule.allowed_access &= OF_FILES;
+	if (syscall(SYS_landlock_add_rule, l->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+		return error_errno(err, ERROR_BLOCKED, path, "unable to allow it");
+	return 0;
+}
+
+int
+landlock_enforce(struct landlock *l, struct error *err)
+{
+	int failed = 0;
+
+	if (syscall(SYS_landlock_restrict_self, l->fd, 0) != 0)
 		failed = error_errno(err, ERROR_BLOCKED, NULL, "unable to enforce the rules of Landlock");
-	close(fd);
+	close(l->fd);
 	return failed;
 }
 #endif

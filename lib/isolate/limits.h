@@ -2,14 +2,19 @@
  * What a sandboxed program may use up: of each process by resource limits, and of all
  * together by a watch that ends them.
  */
-#ifndef AWF_SANDBOX_LIMITS_H
-#define AWF_SANDBOX_LIMITS_H
+#ifndef AWF_ISOLATE_LIMITS_H
+#define AWF_ISOLATE_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "sandbox/settings.h"
+
+struct limits {
+	int64_t file_size;  /* bytes of a file */
+	int64_t disk;       /* bytes that the file system may lose */
+	int64_t processes;
+};
 
 enum { LIMITS_LOOK_MS = 10 }; /* between two looks of a watch */
 
@@ -19,7 +24,7 @@ bool limits_kernel(int major, int minor);
 void limits_volunteer(void);
 /* Of this process and what it starts. apart: in a user namespace of its own.
  * ERROR_BLOCKED. */
-int limits_set(const struct settings *s, bool apart, struct error *err);
+int limits_set(const struct limits *l, bool apart, struct error *err);
 
 /* A directory that may be written to. */
 struct watched {
@@ -29,7 +34,7 @@ struct watched {
 };
 
 struct watch {
-	const struct settings *settings;
+	const struct limits *limits;
 	struct watched workspace, temporary;
 	bool processes;     /* they are counted here */
 	bool apart;         /* in a PID namespace of its own */

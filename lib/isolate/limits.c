@@ -4,22 +4,21 @@
  * is computed once, at the start, from what the disk has then. Counting processes one by one
  * is dear: /proc/loadavg, a single read, says when it may be worth it.
  */
-#include "sandbox/limits.h"
+#include "isolate/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "isolate/mounts.h"
 #include "proc/descendants.h"
 
 #define OPEN_FILES 65536
-#define SACRIFICE "500"      /* of 1000 */
 #define KEPT_FREE (UINT64_C(1) << 30)
 #define KEPT_PART 20         /* or this part of the disk, if that is less */
 #define COUNTING_LOOK 5      /* each of so many looks counts processes, */
@@ -39,13 +38,8 @@ limits_kernel(int major, int minor)
 void
 limits_volunteer(void)
 {
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
 	/* Whoever goes if this fails, the limits hold. */
-	(void)!write(fd, SACRIFICE, sizeof SACRIFICE - 1);
-	close(fd);
+	(void)setting_write("/proc/self/oom_score_adj", "500"); /* of 1000 */
 }
 
 /* Lowers it to the limit. */
@@ -66,15 +60,15 @@ lower(int resource, rlim_t limit, struct error *err)
 }
 
 int
-limits_set(const struct settings *s, bool apart, struct error *err)
+limits_set(const struct limits *l, bool apart, struct error *err)
 {
 	/* It counts by user, and in a namespace only what is in there; root is not counted. */
 	bool counted = apart && getuid() != 0 && limits_kernel(5, 14);
 
 	return lower(RLIMIT_CORE, 0, err) == -1 ||
-	    lower(RLIMIT_FSIZE, (rlim_t)(s->file_size < s->disk ? s->file_size : s->disk), err) == -1 ||
+	    lower(RLIMIT_FSIZE, (rlim_t)(l->file_size < l->disk ? l->file_size : l->disk), err) == -1 ||
 	    lower(RLIMIT_NOFILE, OPEN_FILES, err) == -1 ||
-	    (counted && lower(RLIMIT_NPROC, (rlim_t)s->processes, err) == -1) ? -1 : 0;
+	    (counted && lower(RLIMIT_NPROC, (rlim_t)l->processes, err) == -1) ? -1 : 0;
 }
 
 static uint64_t
@@ -99,9 +93,9 @@ rest(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 }
 
 static void
-watched_begin(struct watched *w, const char *path, const struct settings *s)
+watched_begin(struct watched *w, const char *path, const struct limits *l)
 {
-	const uint64_t disk = (uint64_t)s->disk;
+	const uint64_t disk = (uint64_t)l->disk;
 	struct statvfs fs;
 
 	w->fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -144,8 +138,8 @@ watch_begin(struct watch *w, const char *workspace, const char *temporary)
 {
 	int last;
 
-	watched_begin(&w->workspace, workspace, w->settings);
-	watched_begin(&w->temporary, temporary, w->settings);
+	watched_begin(&w->workspace, workspace, w->limits);
+	watched_begin(&w->temporary, temporary, w->limits);
 	w->before = count_all(&last);
 }
 
@@ -171,10 +165,10 @@ too_many(struct watch *w)
 	int last = 0;
 	long all = count_all(&last);
 
-	if (all - w->before < w->settings->processes && ++w->counts % CLOSER_LOOK != 0)
+	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
 		return false;
 	return (w->apart ? count_apart(w, last) :
-	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->settings->processes;
+	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->limits->processes;
 }
 
 const char *

@@ -1,8 +1,8 @@
 /*
  * A command in its sandbox, from its start to the end of all that it started.
  */
-#ifndef AWF_SANDBOX_CONFINEMENT_H
-#define AWF_SANDBOX_CONFINEMENT_H
+#ifndef AWF_SANDBOX_RUN_H
+#define AWF_SANDBOX_RUN_H
 
 #include <stdbool.h>
 
@@ -11,14 +11,14 @@
 #include "sandbox/settings.h"
 
 /* What it was made of, or would have been. */
-struct confinement_parts {
+struct sandbox_parts {
 	int landlock;            /* its version; LANDLOCK_NONE */
 	bool namespaces, seccomp;
 };
 
 /* Returns the command's wait status, as waitpid() gives it; 0 if nothing was to be run.
  * -1: it was refused, or ended for what it used up: ERROR_BLOCKED. */
-int confinement_run(const struct settings *s, struct places *p,
-    struct confinement_parts *parts, struct error *err);
+int sandbox_run(const struct settings *s, struct places *p, struct sandbox_parts *parts,
+    struct error *err);
 
 #endif

@@ -14,7 +14,7 @@
  *     all had ended.
  */
 #define _GNU_SOURCE
-#include "sandbox/confinement.h"
+#include "sandbox/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,12 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "isolate/capabilities.h"
+#include "isolate/keeper.h"
+#include "isolate/landlock.h"
+#include "isolate/limits.h"
+#include "isolate/mounts.h"
 #include "isolate/sandbox.h"
+#include "isolate/seccomp.h"
 #include "isolate/userns.h"
 #include "proc/descendants.h"
 #include "proc/environment.h"
@@ -44,10 +49,7 @@
 #include "proc/process.h"
 #include "run/unreviewed.h"
 #include "sandbox/grounds.h"
-#include "sandbox/landlock.h"
-#include "sandbox/limits.h"
 #include "sandbox/resolve.h"
-#include "isolate/seccomp.h"
 #include "sandbox/view.h"
 
 #define PROGRAM "awf-sandbox"
@@ -56,7 +58,7 @@
 
 extern char **environ;
 
-struct confinement {
+struct command {
 	const struct settings *settings;
 	struct places *places;
 	int landlock;            /* version */
@@ -71,20 +73,14 @@ struct confinement {
 	pid_t outside, keeper;
 };
 
-/* Below PIPE_BUF, so that it is written whole or not at all. */
-struct report {
-	enum { REPORT_NONE, REPORT_NO_NAMESPACES, REPORT_REFUSED, REPORT_ENDED } what;
-	int wait_status;
-	struct error error;
-};
-
 /* ---- what this system lacks ---- */
 
-/* What does not hold, and which part would see to it. */
-static void
-list_missing(const struct confinement *c, struct buffer *out)
+/* What is asked for holds, or the user has said that it need not. */
+static int
+check_missing(const struct command *c, struct error *err)
 {
 	const bool landlock = c->landlock > LANDLOCK_NONE, scope = c->landlock >= LANDLOCK_SCOPE;
+	/* What does not hold, and which part would see to it. */
 	const struct { bool missing; const char *what; } all[] = {
 		{ !landlock, "Landlock (files elsewhere can be read)" },
 		{ !c->namespaces && c->landlock < LANDLOCK_TRUNCATE,
@@ -95,28 +91,14 @@ list_missing(const struct confinement *c, struct buffer *out)
 		{ !c->namespaces && !scope,
 		    "namespaces or Landlock of Linux 6.12 (processes outside can be signalled)" },
 	};
-
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i].missing)
-			buffer_format(out, "%s%s", out->len > 0 ? ", " : "", all[i].what);
-	if (out->len > 0 && !c->namespaces)
-		buffer_format(out, "; namespaces: %s", c->why);
-}
-
-static void
-say(const char *text)
-{
-	fprintf(stderr, PROGRAM ": %s\n", text);
-}
-
-/* What is asked for holds, or the user has said that it need not. */
-static int
-check_missing(const struct confinement *c, struct error *err)
-{
 	struct buffer missing = BUFFER_INIT;
 	int failed = 0;
 
-	list_missing(c, &missing);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].missing)
+			buffer_format(&missing, "%s%s", missing.len > 0 ? ", " : "", all[i].what);
+	if (missing.len > 0 && !c->namespaces)
+		buffer_format(&missing, "; namespaces: %s", c->why);
 	if (missing.len > 0 && !c->settings->prefer)
 		failed = error_set(err, ERROR_BLOCKED, NULL, "this system lacks %s "
 		    "(--sandbox-mode prefer goes on without, --sandbox none with no sandbox at all)",
@@ -134,7 +116,7 @@ check_missing(const struct confinement *c, struct error *err)
 /* ---- the command's process ---- */
 
 static int
-set_environment(const struct confinement *c, struct error *err)
+set_environment(const struct command *c, struct error *err)
 {
 	static const char *const homes[] = { "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
 		"XDG_CACHE_HOME", "XDG_RUNTIME_DIR" };
@@ -176,39 +158,36 @@ write_only(int fd, struct error *err)
 	return 0;
 }
 
-/* A directory at hand would lead out of the place. */
-static void
-let_go(void)
+/* A place that is gone by now is nobody's. */
+static int
+allow_places(const struct command *c, struct error *err)
 {
-	struct stat st;
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const struct places *p = c->places;
+	struct landlock rules;
+	int failed = landlock_begin(&rules, c->landlock, c->settings->network, err);
 
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
-		if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))
-			dup2(null, fd);
+	for (size_t i = 0; failed == 0 && i < p->count; i++) {
+		const struct place *place = &p->list[i];
+		int fd = place->fd != -1 ? place->fd : resolve_exact(place->path);
+
+		if (fd == -1)
+			continue;
+		failed = landlock_allow(&rules, fd, place->access, place->path, err);
+		if (fd != place->fd)
+			close(fd);
+	}
+	return failed == 0 ? landlock_enforce(&rules, err) : -1;
 }
 
-/* Nothing can be taken back after this. */
+/* Closes this process in: after the last lines nothing can be taken back. */
 static int
-close_in(const struct confinement *c, struct error *err)
+enter(const struct command *c, struct error *err)
 {
 	static const struct capabilities none;
 	const struct settings *s = c->settings;
+	struct stat st;
+	int null;
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
-	if (c->landlock > LANDLOCK_NONE &&
-	    landlock_enforce(c->places, c->landlock, s->network, err) == -1)
-		return -1;
-	closefrom(STDERR_FILENO + 1); /* the places were open till here */
-	if (capabilities_keep(&none) != 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
-	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
-}
-
-static int
-enter(const struct confinement *c, struct error *err)
-{
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != c->keeper)
 		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its keeper");
 	setsid();
@@ -216,23 +195,35 @@ enter(const struct confinement *c, struct error *err)
 		return -1;
 	if (chdir(c->places->start) != 0)
 		return error_errno(err, ERROR_BLOCKED, c->places->start, "unable to start in it");
-	let_go();
+	/* A directory at hand would lead out of the place. */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
+		if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode))
+			dup2(null, fd);
 	if (write_only(STDOUT_FILENO, err) == -1 || write_only(STDERR_FILENO, err) == -1)
 		return -1;
-	if (limits_set(c->settings, c->namespaces, err) == -1)
+	if (limits_set(&s->limits, c->namespaces, err) == -1)
 		return -1;
-	return close_in(c, err);
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to set no_new_privs");
+	if (c->landlock > LANDLOCK_NONE && allow_places(c, err) == -1)
+		return -1;
+	closefrom(STDERR_FILENO + 1); /* the places were open till here */
+	if (capabilities_keep(&none) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to drop the capabilities");
+	return c->seccomp ? seccomp_enforce(s->network, !c->namespaces, err) : 0;
 }
 
 static _Noreturn void
-be_command(const struct confinement *c)
+be_command(const struct command *c)
 {
 	char *const *argv = c->settings->command;
 	struct error err = ERROR_INIT;
 	char text[sizeof err.place + sizeof err.message + 4];
 
 	if (enter(c, &err) == -1) {
-		say(error_text(&err, text, sizeof text));
+		fprintf(stderr, PROGRAM ": %s\n", error_text(&err, text, sizeof text));
 		_exit(SANDBOX_REFUSED);
 	}
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
@@ -245,19 +236,6 @@ be_command(const struct confinement *c)
 
 /* ---- the keeper ---- */
 
-static _Noreturn void
-tell(const struct confinement *c, const struct report *r)
-{
-	file_write(c->report, r, sizeof *r);
-	_exit(EXIT_SUCCESS);
-}
-
-static _Noreturn void
-refuse(const struct confinement *c, const struct error *err)
-{
-	tell(c, &(struct report){ .what = REPORT_REFUSED, .error = *err });
-}
-
 static void
 add_keepers(sigset_t *set)
 {
@@ -266,40 +244,37 @@ add_keepers(sigset_t *set)
 	sigaddset(set, PARENT_GONE);
 }
 
-/* Waits until a signal comes or it is time to look. */
-static void
-wait_signal(pid_t pid, int64_t ms, struct error *why)
-{
-	const struct timespec rest = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000L };
-	sigset_t set;
-	int number;
-
-	add_keepers(&set);
-	number = sigtimedwait(&set, NULL, &rest);
-	if (number == PARENT_GONE)
-		error_set(why, ERROR_BLOCKED, NULL, "its parent is gone");
-	else if (number > 0 && number != SIGCHLD)
-		kill(pid, number);
-}
-
 /* Waits for the command, passing on signals. *why (ERROR_NONE before) is set when it is
  * to end before. The time to look comes however many signals do, and once more at the end. */
 static void
-wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *why)
+wait_watching(struct command *c, pid_t pid, int *wait_status, struct error *why)
 {
 	int64_t next = clock_monotonic() + LIMITS_LOOK_MS, now;
 	const char *spent;
+	sigset_t set;
 	pid_t ended;
 
+	add_keepers(&set);
 	while ((ended = waitpid(-1, wait_status, WNOHANG)) != pid && why->code == ERROR_NONE) {
+		struct timespec rest;
+		int number;
+
 		now = clock_monotonic();
 		if (now >= next) {
 			next = now + LIMITS_LOOK_MS;
 			if ((spent = watch_look(&c->watch)) != NULL)
 				error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
-		} else if (ended == 0) {
-			wait_signal(pid, next - now, why);
+			continue;
 		}
+		if (ended != 0) /* there may be more who did */
+			continue;
+		rest.tv_sec = (time_t)((next - now) / 1000);
+		rest.tv_nsec = (long)((next - now) % 1000) * 1000000L;
+		number = sigtimedwait(&set, NULL, &rest);
+		if (number == PARENT_GONE)
+			error_set(why, ERROR_BLOCKED, NULL, "its parent is gone");
+		else if (number > 0 && number != SIGCHLD)
+			kill(pid, number);
 	}
 	if (why->code == ERROR_NONE && (spent = watch_last_look(&c->watch)) != NULL)
 		error_set(why, ERROR_BLOCKED, NULL, "%s", spent);
@@ -308,7 +283,7 @@ wait_watching(struct confinement *c, pid_t pid, int *wait_status, struct error *
 /* Nothing that it started outlives the command, nor does what it left in the private
  * directory. In namespaces the kernel sees to it. */
 static int
-end_rest(const struct confinement *c, struct error *err)
+end_rest(const struct command *c, struct error *err)
 {
 	if (c->namespaces)
 		return 0;
@@ -318,15 +293,15 @@ end_rest(const struct confinement *c, struct error *err)
 }
 
 static _Noreturn void
-keep(struct confinement *c)
+keep(struct command *c)
 {
 	static const struct capabilities none;
-	struct report end = { .what = REPORT_ENDED, .error = ERROR_INIT };
+	struct keeper_report end = { .what = KEEPER_ENDED, .error = ERROR_INIT };
 	struct error late = ERROR_INIT;
 	pid_t pid;
 
 	if (check_missing(c, &end.error) == -1)
-		refuse(c, &end.error);
+		keeper_refuse(c->report, &end.error);
 	watch_begin(&c->watch, c->settings->read_only ? NULL : c->places->workspace,
 	    c->namespaces ? NULL : c->places->temporary);
 	c->keeper = getpid();
@@ -335,7 +310,7 @@ keep(struct confinement *c)
 		be_command(c);
 	if (pid < 0) {
 		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to start a process");
-		refuse(c, &end.error);
+		keeper_refuse(c->report, &end.error);
 	}
 	/* It holds nothing that the command could take over, nor is its memory to be read. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
@@ -343,21 +318,21 @@ keep(struct confinement *c)
 		error_errno(&end.error, ERROR_BLOCKED, NULL, "unable to give up capabilities");
 	wait_watching(c, pid, &end.wait_status, &end.error);
 	if (end.error.code != ERROR_NONE)
-		end.what = REPORT_REFUSED;
+		end.what = KEEPER_REFUSED;
 	end_rest(c, &late); /* the process outside does it again, and tells, if it is still there */
-	tell(c, &end);
+	keeper_tell(c->report, &end);
 }
 
 /* In namespaces of its own. */
 static void
 keep_apart(void *context)
 {
-	struct confinement *c = context;
-	struct report no = { .what = REPORT_NO_NAMESPACES, .error = ERROR_INIT };
+	struct command *c = context;
+	struct keeper_report no = { .what = KEEPER_NO_NAMESPACES, .error = ERROR_INIT };
 
 	setsid();
 	if (view_make(&c->view, c->places, &no.error) == -1)
-		tell(c, &no);
+		keeper_tell(c->report, &no);
 	c->places->temporary = memory_text(view_temporary(c->places));
 	c->watch.processes = !c->view.counted;
 	c->watch.apart = true;
@@ -366,7 +341,7 @@ keep_apart(void *context)
 
 /* Among the others. It gets its turn even when there are too many of them. */
 static _Noreturn void
-keep_among(struct confinement *c)
+keep_among(struct command *c)
 {
 	setsid();
 	if (prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0 || getppid() != c->outside)
@@ -380,47 +355,15 @@ keep_among(struct confinement *c)
 
 /* ---- this process ---- */
 
+/* Runs a keeper, and waits for it, passing on signals. -1: r->error. */
 static int
-judge(int fd, struct report *r)
-{
-	ssize_t got;
-
-	do
-		got = read(fd, r, sizeof *r);
-	while (got < 0 && errno == EINTR);
-	if (got == (ssize_t)sizeof *r)
-		return r->what == REPORT_REFUSED ? -1 : 0;
-	r->what = REPORT_NONE;
-	return error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
-}
-
-/* Waits for the keeper, passing on signals. Returns whether it was ended for want of a
- * parent. */
-static bool
-wait_keeper(pid_t pid)
-{
-	bool gone = false;
-	sigset_t set;
-	int number;
-
-	add_keepers(&set);
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		number = sigwaitinfo(&set, NULL);
-		gone = gone || number == PARENT_GONE;
-		if (number > 0 && number != SIGCHLD)
-			kill(pid, number == PARENT_GONE ? SIGKILL : number);
-	}
-	return gone;
-}
-
-/* Runs a keeper. -1: r->error. */
-static int
-run_keeper(struct confinement *c, struct report *r)
+run_keeper(struct command *c, struct keeper_report *r)
 {
 	const unsigned long long flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC |
 	    (c->settings->network ? 0 : CLONE_NEWNET);
-	int ends[2], failed;
-	bool gone;
+	int ends[2], number, failed = 0;
+	bool gone = false;
+	sigset_t set;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
@@ -430,61 +373,58 @@ run_keeper(struct confinement *c, struct report *r)
 	if (pid == 0)
 		keep_among(c);
 	if (pid < 0) {
-		r->what = REPORT_NO_NAMESPACES;
+		r->what = KEEPER_NO_NAMESPACES;
 		failed = error_errno(&r->error, ERROR_BLOCKED, NULL, "unable to make a process");
 	}
 	close(ends[1]);
-	if (pid > 0) {
-		gone = wait_keeper(pid);
-		failed = judge(ends[0], r);
-		if (gone) {
-			r->what = REPORT_NONE;
-			failed = error_set(&r->error, ERROR_BLOCKED, NULL, "its parent is gone");
-		}
+	add_keepers(&set);
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) != pid) {
+		number = sigwaitinfo(&set, NULL);
+		gone = gone || number == PARENT_GONE;
+		if (number > 0 && number != SIGCHLD)
+			kill(pid, number == PARENT_GONE ? SIGKILL : number);
+	}
+	if (pid > 0 && !keeper_hear(ends[0], r))
+		failed = error_set(&r->error, ERROR_BLOCKED, NULL, "its keeper was killed");
+	else if (r->what == KEEPER_REFUSED)
+		failed = -1;
+	if (gone) {
+		r->what = KEEPER_KILLED;
+		failed = error_set(&r->error, ERROR_BLOCKED, NULL, "its parent is gone");
 	}
 	close(ends[0]);
-	return c->namespaces && r->what == REPORT_NO_NAMESPACES ? 0 : failed;
+	return c->namespaces && r->what == KEEPER_NO_NAMESPACES ? 0 : failed;
 }
 
 /* Where nobody's sandboxed programs can give its name to something else. */
-static char *
-temporary_parent(const struct places *p)
-{
-	const char *parent = getenv("TMPDIR");
-	struct resolved r;
-
-	if (parent == NULL || *parent != '/' || resolve(&r, parent, p->workspace_fd) == -1)
-		return memory_text("/tmp");
-	if (r.strayed || places_within(r.path, p->workspace) || grounds_have(r.path)) {
-		resolved_free(&r);
-		return memory_text("/tmp");
-	}
-	close(r.fd);
-	return r.path;
-}
-
 static int
 make_temporary(struct places *p, struct error *err)
 {
-	char *parent = temporary_parent(p);
-	int failed = 0;
+	const char *parent = getenv("TMPDIR");
+	struct resolved r = { -1, NULL, false };
 
+	if (parent == NULL || *parent != '/' || resolve(&r, parent, p->workspace_fd) == -1 ||
+	    r.strayed || path_within(r.path, p->workspace) || grounds_have(r.path))
+		parent = "/tmp";
+	else
+		parent = r.path;
 	p->temporary = path_join(parent, "awf-sandbox.XXXXXX");
-	if (mkdtemp(p->temporary) != NULL) {
-		places_add(p, p->temporary, PLACE_WRITE);
-	} else {
-		failed = error_errno(err, ERROR_BLOCKED, parent, "unable to make a directory in it");
+	if (mkdtemp(p->temporary) == NULL) {
+		error_errno(err, ERROR_BLOCKED, parent, "unable to make a directory in it");
 		free(p->temporary);
 		p->temporary = NULL;
 	}
-	free(parent);
-	return failed;
+	resolved_free(&r);
+	if (p->temporary == NULL)
+		return -1;
+	places_add(p, p->temporary, PLACE_WRITE);
+	return 0;
 }
 
 /* What AWF takes up of the workspace, and the command can make or change nevertheless.
  * Without namespaces it could change all: what was there of somebody else is not noted then. */
 static int
-note_makeable(struct confinement *c, struct error *err)
+note_makeable(struct command *c, struct error *err)
 {
 	const struct places *p = c->places;
 	char **names = NULL;
@@ -507,7 +447,7 @@ note_makeable(struct confinement *c, struct error *err)
 
 /* What came late does not hide what came before. */
 static int
-note_made(struct confinement *c, struct report *r, int failed)
+note_made(struct command *c, struct keeper_report *r, int failed)
 {
 	struct error late = ERROR_INIT;
 
@@ -518,21 +458,22 @@ note_made(struct confinement *c, struct report *r, int failed)
 	return failed;
 }
 
+/* With namespaces if they can be had, else without: what a killed keeper left is ended here
+ * then. */
 static int
-run_apart(struct confinement *c, struct report *r)
-{
-	if (note_makeable(c, &r->error) == -1)
-		return -1;
-	return note_made(c, r, run_keeper(c, r));
-}
-
-/* What a killed keeper left is ended here. */
-static int
-run_among(struct confinement *c, struct report *r)
+run(struct command *c, struct keeper_report *r)
 {
 	struct error late = ERROR_INIT;
 	int failed;
 
+	if (c->namespaces) {
+		failed = note_makeable(c, &r->error);
+		if (failed == 0)
+			failed = note_made(c, r, run_keeper(c, r));
+		if (failed != 0 || r->what != KEEPER_NO_NAMESPACES)
+			return failed;
+		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
+	}
 	c->namespaces = false;
 	r->error = (struct error)ERROR_INIT;
 	if (note_makeable(c, &r->error) == -1 || make_temporary(c->places, &r->error) == -1)
@@ -545,39 +486,14 @@ run_among(struct confinement *c, struct report *r)
 	return note_made(c, r, failed);
 }
 
-static int
-run(struct confinement *c, struct report *r)
-{
-	int failed;
-
-	if (c->namespaces) {
-		failed = run_apart(c, r);
-		if (failed != 0 || r->what != REPORT_NO_NAMESPACES)
-			return failed;
-		snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, r->error.message);
-	}
-	return run_among(c, r);
-}
-
-/* Ends with whoever asked for this. */
-static int
-follow_parent(const struct settings *s, struct error *err)
-{
-	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
-		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
-	if (s->parent != 0 && getppid() != s->parent)
-		return error_set(err, ERROR_BLOCKED, NULL, "its parent is gone");
-	return 0;
-}
-
 int
-confinement_run(const struct settings *s, struct places *p,
-    struct confinement_parts *parts, struct error *err)
+sandbox_run(const struct settings *s, struct places *p, struct sandbox_parts *parts,
+    struct error *err)
 {
-	struct confinement c = { .settings = s, .places = p, .report = -1,
-		.view = { .temporary = s->temporary, .processes = s->processes },
-		.watch = { .settings = s } };
-	struct report r = { .what = REPORT_NONE, .error = ERROR_INIT };
+	struct command c = { .settings = s, .places = p, .report = -1,
+		.view = { .temporary = s->temporary, .processes = s->limits.processes },
+		.watch = { .limits = &s->limits } };
+	struct keeper_report r = { .what = KEEPER_KILLED, .error = ERROR_INIT };
 	sigset_t all;
 	int failed;
 
@@ -586,8 +502,11 @@ confinement_run(const struct settings *s, struct places *p,
 	c.seccomp = (s->without & PART_SECCOMP) == 0 && seccomp_available();
 	c.namespaces = (s->without & PART_NAMESPACES) == 0 && view_temporary(p) != NULL;
 	snprintf(c.why, sizeof c.why, "not used");
-	if (follow_parent(s, err) == -1)
-		return -1;
+	/* It ends with whoever asked for this. */
+	if (signal(PARENT_GONE, SIG_DFL) == SIG_ERR || prctl(PR_SET_PDEATHSIG, PARENT_GONE) != 0)
+		return error_errno(err, ERROR_BLOCKED, NULL, "unable to die with its parent");
+	if (s->parent != 0 && getppid() != s->parent)
+		return error_set(err, ERROR_BLOCKED, NULL, "its parent is gone");
 	c.outside = getpid();
 	limits_volunteer();
 	descendants_adopt();
@@ -596,7 +515,7 @@ confinement_run(const struct settings *s, struct places *p,
 	sigprocmask(SIG_SETMASK, &all, &c.mask);
 	failed = run(&c, &r);
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);
-	*parts = (struct confinement_parts){ c.landlock, c.namespaces, c.seccomp };
+	*parts = (struct sandbox_parts){ c.landlock, c.namespaces, c.seccomp };
 	if (failed != 0)
 		*err = r.error;
 	return failed != 0 ? -1 : r.wait_status;

@@ -1,0 +1,37 @@
+/*
+ * A report is the struct itself: both ends are this program.
+ */
+#include "isolate/keeper.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+void
+keeper_tell(int fd, const struct keeper_report *r)
+{
+	file_write(fd, r, sizeof *r);
+	_exit(EXIT_SUCCESS);
+}
+
+void
+keeper_refuse(int fd, const struct error *err)
+{
+	keeper_tell(fd, &(struct keeper_report){ .what = KEEPER_REFUSED, .error = *err });
+}
+
+bool
+keeper_hear(int fd, struct keeper_report *r)
+{
+	ssize_t got;
+
+	do
+		got = read(fd, r, sizeof *r);
+	while (got < 0 && errno == EINTR);
+	if (got == (ssize_t)sizeof *r)
+		return true;
+	r->what = KEEPER_KILLED;
+	return false;
+}

@@ -1,0 +1,30 @@
+/*
+ * Keepers: the process that makes a place, starts there what is to run, and waits for it. It
+ * tells the one outside how that ended, through a pipe; if nothing comes, it was killed.
+ */
+#ifndef AWF_ISOLATE_KEEPER_H
+#define AWF_ISOLATE_KEEPER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Below PIPE_BUF, so that it is written whole or not at all. */
+struct keeper_report {
+	enum {
+		KEEPER_KILLED,
+		KEEPER_NO_NAMESPACES, /* nothing has run: error says why */
+		KEEPER_REFUSED,       /* error says what, and why */
+		KEEPER_ENDED          /* what ran, with wait_status */
+	} what;
+	int wait_status;
+	struct error error;
+};
+
+/* Ends this process. */
+_Noreturn void keeper_tell(int fd, const struct keeper_report *r);
+_Noreturn void keeper_refuse(int fd, const struct error *err);
+/* Waits for the report. False: there is none. */
+bool keeper_hear(int fd, struct keeper_report *r);
+
+#endif

@@ -369,14 +369,17 @@ tell_unknown(struct tail *t)
 
 /* Every line is counted, shown or not. The end of the run has what all of it cost. */
 static void
-count_cost(struct tail *t, const struct followed *run, const char *line, size_t len)
+count_cost(struct tail *t, struct followed *run, const char *line, size_t len)
 {
 	struct event_view event;
+	struct placed placed;
 
 	t->line_cost = COST_NONE;
 	if (!t->given[OPT_COST] || event_view(line, len, &event) != 0)
 		return;
-	t->line_cost = cost_take(&t->cost, &event);
+	model_take(&run->model, &event, (struct event_place){ run->reader.line_start, (uint32_t)len },
+	    &placed);
+	t->line_cost = cost_take(&t->cost, &placed);
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
 	tell_unknown(t);
@@ -631,6 +634,7 @@ show_runs(struct tail *t, struct error *err)
 	int failed;
 
 	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN]);
+	t->follow.level = MODEL_EVENTS;
 	if (live(t)) {
 		follow_live(&t->follow);
 		if (storage_prepare(&t->storage, err) != 0)

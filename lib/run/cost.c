@@ -1,3 +1,7 @@
+/*
+ * An answer's price is looked for by the name that the API gave the model, then by the one
+ * that it was asked by. Sums stay at the largest number where they would pass it.
+ */
 #include "run/cost.h"
 
 #include <stdlib.h>
@@ -5,101 +9,76 @@
 
 #include "base/count.h"
 #include "base/memory.h"
-#include "transcript/reader.h"
 
 int
 cost_begin(struct cost *c, struct error *err)
 {
-	*c = (struct cost){ .asked = MAP_INIT };
+	*c = (struct cost){ .total = 0 };
 	return prices_load(&c->prices, err);
 }
 
-static size_t
-add_model(struct cost *c, struct span provider, struct span model)
-{
-	c->models = memory_array(c->models, c->model_count + 1, sizeof *c->models);
-	c->models[c->model_count] = (struct cost_model){ span_text(provider), span_text(model) };
-	return c->model_count++;
-}
-
-/* Who is asked after this event: whom it names, or who was asked before it. */
-static const size_t *
-follow(struct cost *c, const struct event_view *event)
-{
-	struct span provider = span_member(event->payload, "provider");
-	struct span model = span_member(event->payload, "model");
-	char id[ID_SIZE], cause[ID_SIZE];
-	const size_t *before = NULL;
-	size_t number = 0;
-
-	if (!event_copy_id(event->event_id, id))
-		return NULL;
-	if (span_type(provider) == 's' && span_type(model) == 's')
-		number = 1 + add_model(c, provider, model);
-	else if (event_copy_id(event->parent_event_id, cause) &&
-	    (before = map_get(&c->asked, cause, ID_SIZE - 1)) != NULL)
-		number = *before;
-	if (number == 0)
-		return NULL;
-	map_put(&c->asked, id, ID_SIZE - 1, number);
-	return map_get(&c->asked, id, ID_SIZE - 1);
-}
-
-/* By the name that the API gave; by the one that it was asked by. */
-static const struct price *
-find_price(const struct cost *c, const struct cost_model *asked, const char *answered)
-{
-	const char *provider = asked == NULL ? NULL : asked->provider;
-	const struct price *price = NULL;
-
-	if (answered != NULL)
-		price = prices_find(&c->prices, provider, answered);
-	if (price == NULL && asked != NULL && asked->model != NULL)
-		price = prices_find(&c->prices, provider, asked->model);
-	return price;
-}
-
 int64_t
-cost_take(struct cost *c, const struct event_view *event)
+cost_take(struct cost *c, const struct placed *placed)
 {
-	const size_t *number = follow(c, event);
-	const struct cost_model *asked = number == NULL ? NULL : &c->models[*number - 1];
-	const struct price *price;
+	const struct event_view *event = placed->event;
+	const struct model_call *call = placed->call;
+	const char *provider = NULL, *model = NULL;
+	const struct price *price = NULL;
+	static const char *const names[] = { "partial", "model", "usage" };
+	struct span partial_model_usage[3];
 	char *answered;
 	int64_t cost = COST_UNKNOWN;
 
-	if (event->type != EVENT_MESSAGE_ASSISTANT || span_true(span_member(event->payload, "partial")))
+	if (event->type != EVENT_MESSAGE_ASSISTANT)
 		return COST_NONE;
-	answered = span_text(span_member(event->payload, "model"));
-	price = find_price(c, asked, answered);
+	span_members(event->payload, names, 3, partial_model_usage);
+	if (span_true(partial_model_usage[0]))
+		return COST_NONE;
+	if (call != NULL && call->fallback_provider != NULL) {
+		provider = call->fallback_provider;
+		model = call->fallback_model;
+	} else if (call != NULL) {
+		provider = call->provider;
+		model = call->model;
+	}
+	if (provider == NULL || model == NULL)
+		provider = model = NULL;
+	answered = span_text(partial_model_usage[1]);
+	if (answered != NULL)
+		price = prices_find(&c->prices, provider, answered);
+	if (price == NULL && model != NULL)
+		price = prices_find(&c->prices, provider, model);
 	if (price != NULL) {
-		cost = price_cost(price, span_member(event->payload, "usage"));
+		cost = price_cost(price, partial_model_usage[2]);
 		c->total = count_add(c->total, cost);
 	} else if (c->unknown == NULL) {
-		c->unknown = memory_format("%s%s%s", asked == NULL ? "" : asked->provider,
-		    asked == NULL ? "" : "/", asked != NULL && asked->model != NULL ? asked->model :
-		    answered != NULL ? answered : "");
+		c->unknown = memory_format("%s%s%s", provider != NULL ? provider : "",
+		    provider != NULL ? "/" : "", model != NULL ? model : answered != NULL ? answered : "");
 	}
 	free(answered);
 	return cost;
 }
 
+static int
+watch(void *context, const struct placed *placed, struct error *err)
+{
+	(void)err;
+	cost_take(context, placed);
+	return 0;
+}
+
 int
 cost_read(struct cost *c, const char *path, struct error *err)
 {
-	struct event_view event;
-	struct reader r;
-	const char *line;
-	size_t len;
-	int got;
+	struct model m;
+	int failed;
 
-	if (reader_open(&r, path, err) != 0)
-		return -1;
-	while ((got = reader_next(&r, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0)
-			cost_take(c, &event);
-	reader_close(&r);
-	return got;
+	model_begin(&m, MODEL_EVENTS);
+	m.watch = watch;
+	m.context = c;
+	failed = model_read_file(&m, path, err);
+	model_free(&m);
+	return failed;
 }
 
 int64_t
@@ -123,14 +102,9 @@ cost_write(struct writer *w, int64_t cost)
 void
 cost_restart(struct cost *c)
 {
-	for (size_t i = 0; i < c->model_count; i++) {
-		free(c->models[i].provider);
-		free(c->models[i].model);
-	}
-	free(c->models);
 	free(c->unknown);
-	map_free(&c->asked);
-	*c = (struct cost){ .prices = c->prices, .asked = MAP_INIT };
+	c->unknown = NULL;
+	c->total = 0;
 }
 
 void

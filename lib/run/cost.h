@@ -1,22 +1,18 @@
 /*
- * What the answers in a transcript cost. Each is told apart by who was asked: the provider
- * and the model of the call's start, of a hand-over, or, after falling back, of the answer
- * itself. Events are to be taken in their order.
+ * What the answers in a transcript cost. Each is told apart by who was asked, as the model of
+ * the run knows: the provider and the model of the call's start, of a hand-over, or, after
+ * falling back, of the answer itself.
  */
 #ifndef AWF_RUN_COST_H
 #define AWF_RUN_COST_H
 
 #include "base/error.h"
-#include "base/map.h"
 #include "json/writer.h"
+#include "run/model.h"
 #include "run/price.h"
-#include "transcript/event.h"
 
 struct cost {
 	struct prices prices;
-	struct map asked;          /* event id → 1 + who was asked last, within the call */
-	struct cost_model { char *provider, *model; } *models;
-	size_t model_count;
 	int64_t total;             /* nano-dollars, of what is known */
 	char *unknown;             /* the first model without a price; NULL */
 };
@@ -25,8 +21,9 @@ enum { COST_NONE = -1, COST_UNKNOWN = -2 };
 
 /* Loads the prices. cost_free() is called either way. */
 int cost_begin(struct cost *c, struct error *err);
-/* What the event cost: nano-dollars, COST_NONE if it is no answer. */
-int64_t cost_take(struct cost *c, const struct event_view *event);
+/* What the event cost: nano-dollars, COST_NONE if it is no answer. Its model is one of
+ * MODEL_EVENTS. */
+int64_t cost_take(struct cost *c, const struct placed *placed);
 /* Takes all of a transcript. */
 int cost_read(struct cost *c, const char *path, struct error *err);
 /* What all that was taken has cost: nano-dollars, COST_UNKNOWN if a price is. */

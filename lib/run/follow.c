@@ -134,6 +134,7 @@ new_run(struct follow *f, const char *path, struct followed *parent, unsigned de
 	run->path = memory_text(path);
 	run->parent = parent;
 	run->depth = depth;
+	model_begin(&run->model, f->level);
 	f->runs = memory_array(f->runs, f->count + 1, sizeof *f->runs);
 	return f->runs[f->count++] = run;
 }
@@ -143,6 +144,7 @@ free_run(struct followed *run)
 {
 	if (run->open)
 		reader_close(&run->reader);
+	model_free(&run->model);
 	free(run->path);
 	free(run);
 }

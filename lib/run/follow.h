@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "run/model.h"
 #include "run/storage.h"
 #include "run/watch.h"
 #include "transcript/reader.h"
@@ -33,6 +34,7 @@ struct followed {
 	struct followed *parent;    /* NULL for a run that was asked for */
 	unsigned depth;             /* indentation: the runs and paths above it */
 	struct reader reader;
+	struct model model;         /* begun; who is handed the lines feeds it, if he asks it */
 	bool open;
 	bool unread;                /* opened, and not read to its end since */
 	bool parked;                /* closed after its end; read up to position */
@@ -55,6 +57,7 @@ struct follow {
 	const struct follow_callbacks *callbacks;
 	bool children;              /* child runs are taken in */
 	bool live;                  /* more may come: what is missing is waited for */
+	enum model_level level;     /* of the models of runs that are taken in */
 	struct watch watch;         /* if live */
 	bool every;                 /* follow_latest(): also what was the latest between two
 	                               looks */

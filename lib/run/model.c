@@ -506,6 +506,21 @@ hand_over(struct model *m, struct model_call *c, struct span payload)
 	c->agent = keep_text(m, span_path(payload, "handoff", "to", NULL));
 	c->provider = keep_text(m, span_member(payload, "provider"));
 	c->model = keep_text(m, span_member(payload, "model"));
+	c->fallback_provider = c->fallback_model = NULL;
+}
+
+/* An answer names its provider only where another than the call's was asked. */
+static void
+fall_back(struct model *m, struct model_call *c, struct span payload)
+{
+	static const char *const names[] = { "provider", "model" };
+	struct span said[2];
+
+	span_members(payload, names, 2, said);
+	if (span_type(said[0]) != 's' || span_type(said[1]) != 's')
+		return;
+	c->fallback_provider = keep_text(m, said[0]);
+	c->fallback_model = keep_text(m, said[1]);
 }
 
 /* Whose it is, by its cause. */
@@ -523,6 +538,8 @@ follow_cause(struct model *m, struct placed *p)
 	}
 	if (p->call != NULL && placed_handoff(p))
 		hand_over(m, p->call, event->payload);
+	else if (p->call != NULL && event->type == EVENT_MESSAGE_ASSISTANT)
+		fall_back(m, p->call, event->payload);
 	if (event->type == EVENT_TOOL_RESULT && cause != NULL)
 		p->started = cause->wall;
 	if (event->type == EVENT_MESSAGE_ASSISTANT &&
@@ -640,7 +657,7 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 {
 	bool ends = event_type_ends_call(event->type), verdict = ends && event_decides(event);
 
-	*p = (struct placed){ .event = event, .run = m, .cause = EVENT_TYPES,
+	*p = (struct placed){ .event = event, .place = place, .run = m, .cause = EVENT_TYPES,
 		.wall = event_wall(event) };
 	p->started = p->wall;
 	if (m->run_id[0] == '\0') {
@@ -675,14 +692,19 @@ model_read(struct model *m, struct reader *r, struct error *err)
 	struct placed placed;
 	const char *line;
 	size_t len;
-	int got;
+	int got, ended = 0;
 
-	while ((got = reader_next(r, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0)
-			model_take(m, &event, (struct event_place){ r->line_start, (uint32_t)len }, &placed);
-		else
+	while (ended == 0 && (got = reader_next(r, &line, &len, err)) == 1) {
+		m->position = r->position;
+		if (event_view(line, len, &event) != 0) {
 			m->damaged++;
-	return got;
+			continue;
+		}
+		model_take(m, &event, (struct event_place){ r->line_start, (uint32_t)len }, &placed);
+		if (m->watch != NULL)
+			ended = m->watch(m->context, &placed, err);
+	}
+	return ended != 0 ? ended : got;
 }
 
 int
@@ -693,6 +715,7 @@ model_read_file(struct model *m, const char *path, struct error *err)
 
 	if (reader_open(&r, path, err) != 0)
 		return -1;
+	reader_seek(&r, m->position);
 	failed = model_read(m, &r, err);
 	reader_close(&r);
 	return failed;

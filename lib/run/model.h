@@ -56,6 +56,7 @@ struct model_call {
 	const char *name, *kind;      /* "" */
 	const char *tool;
 	const char *agent, *provider, *model; /* that work on it, or ended it */
+	const char *fallback_provider, *fallback_model; /* that answered in place of these last */
 	int64_t started;              /* Âµs since 1970 */
 	struct event_place begin, end; /* its two lines */
 
@@ -102,6 +103,8 @@ extern const char *const model_usage_keys[MODEL_USAGE_KEYS]; /* "input_tokens" â
 /* What the last terminal call said of the run (awf-step --terminal). */
 enum run_decision { RUN_UNDECIDED, RUN_SUCCEEDS, RUN_FAILS };
 
+struct placed;
+
 struct model {
 	enum model_level level;
 	char run_id[ID_SIZE];         /* "" before the first event */
@@ -121,6 +124,12 @@ struct model {
 	struct model_call *first, *final; /* all calls that are kept, in their order */
 	size_t count;                 /* calls so far, forgotten ones too */
 	int64_t damaged;              /* lines that were no events */
+	int64_t position;             /* in its file, of the next line that is read; may be set */
+
+	/* Who is shown each event while lines are read, in its place; NULL: nobody. Not 0 ends the
+	 * reading, -1 with *err. Set after model_begin(). */
+	int (*watch)(void *context, const struct placed *placed, struct error *err);
+	void *context;
 
 	/* Inside. */
 	struct event_index events;    /* of MODEL_OPEN: starts of calls, ends that may matter */
@@ -135,6 +144,7 @@ struct model {
 /* An event in its place. */
 struct placed {
 	const struct event_view *event;
+	struct event_place place;
 	const struct model *run;
 	struct model_call *call;      /* NULL: none */
 	enum event_type cause;        /* of a message or tool event; EVENT_TYPES: unknown */
@@ -149,9 +159,9 @@ void model_begin(struct model *m, enum model_level level);
 void model_take(struct model *m, const struct event_view *event, struct event_place place,
     struct placed *placed);
 /* Takes the lines from the reader's position on, as far as they are whole. -1 with *err if
- * they cannot be read. */
+ * they cannot be read; what the watch returned if that ended it. */
 int model_read(struct model *m, struct reader *r, struct error *err);
-/* The same of a file, from its first line on. */
+/* The same of a file, from its first line on, or of what has come since it was last read. */
 int model_read_file(struct model *m, const char *path, struct error *err);
 /* The call of the last attempt with this id, NULL if it is not kept. */
 struct model_call *model_find(const struct model *m, const char *id, size_t len);

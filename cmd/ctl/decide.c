@@ -233,7 +233,7 @@ static void
 tell(const struct deciding *d)
 {
 	char id[ID_SIZE], more[64] = "";
-	const struct waitings *w = &d->undecided.waits;
+	const struct waitings *w = &d->undecided.model.waits;
 	struct storage storage;
 	struct error ignored;
 	size_t others = 0;

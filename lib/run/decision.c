@@ -113,17 +113,15 @@ int
 undecided_open(struct undecided *u, const char *path, const char *blobs, const char *run_id,
     struct error *err)
 {
-	*u = (struct undecided){ .waits = WAITINGS_INIT };
-	if (reader_open(&u->reader, path, err) != 0)
-		return -1;
-	u->path = memory_text(path);
+	*u = (struct undecided){ .path = memory_text(path) };
+	model_begin(&u->model, MODEL_OPEN);
 	u->blobs = memory_text(blobs);
 	memcpy(u->run_id, run_id, sizeof u->run_id);
-	if (waitings_read(&u->waits, &u->reader, err) != 0) {
+	if (model_read_file(&u->model, path, err) != 0) {
 		undecided_close(u);
 		return -1;
 	}
-	if (!u->waits.masked)
+	if (!u->model.waits.masked)
 		return 0;
 	undecided_close(u);
 	return error_set(err, ERROR_USAGE, run_id,
@@ -133,9 +131,7 @@ undecided_open(struct undecided *u, const char *path, const char *blobs, const c
 void
 undecided_close(struct undecided *u)
 {
-	if (u->path != NULL)
-		reader_close(&u->reader);
-	waitings_free(&u->waits);
+	model_free(&u->model);
 	free(u->path);
 	free(u->blobs);
 	u->path = u->blobs = NULL;
@@ -156,8 +152,8 @@ list_calls(const struct undecided *u, enum waiting_for what, const char *path,
 {
 	size_t listed = 0;
 
-	for (size_t i = 0; i < u->waits.count; i++) {
-		const struct waiting *at = &u->waits.list[i];
+	for (size_t i = 0; i < u->model.waits.count; i++) {
+		const struct waiting *at = &u->model.waits.list[i];
 
 		if (at->over || at->what != what || (path != NULL && !named(at, path, false)))
 			continue;
@@ -173,20 +169,20 @@ static int
 refuse_unknown(const struct undecided *u, const char *path, enum decision_verdict verdict,
     struct error *err)
 {
-	const char **names = memory_zero(2 * u->waits.count + 1, sizeof *names), *near;
+	const char **names = memory_zero(2 * u->model.waits.count + 1, sizeof *names), *near;
 	struct buffer calls = BUFFER_INIT;
 	size_t count = 0;
 
-	for (size_t i = 0; i < u->waits.count; i++)
-		if (!u->waits.list[i].over) {
-			names[count++] = u->waits.list[i].path;
-			names[count++] = u->waits.list[i].call;
+	for (size_t i = 0; i < u->model.waits.count; i++)
+		if (!u->model.waits.list[i].over) {
+			names[count++] = u->model.waits.list[i].path;
+			names[count++] = u->model.waits.list[i].call;
 		}
 	near = text_suggest(path, names);
 	list_calls(u, decision_about(verdict), NULL, &calls);
-	if (calls.len == 0 && u->waits.child[0] != '\0')
+	if (calls.len == 0 && u->model.waits.child[0] != '\0')
 		error_set(err, ERROR_USAGE, path, "no call of run %s itself waits for that, but one of "
-		    "its child run %s", u->run_id, u->waits.child);
+		    "its child run %s", u->run_id, u->model.waits.child);
 	else if (calls.len == 0)
 		error_set(err, ERROR_USAGE, path, "no call of run %s waits for that", u->run_id);
 	else if (near != NULL)
@@ -235,8 +231,8 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 	const struct waiting *found = NULL, *over = NULL, *other = NULL;
 	size_t count = 0;
 
-	for (size_t i = 0; i < u->waits.count; i++) {
-		const struct waiting *at = &u->waits.list[i];
+	for (size_t i = 0; i < u->model.waits.count; i++) {
+		const struct waiting *at = &u->model.waits.list[i];
 
 		if (!named(at, path, task))
 			continue;
@@ -305,24 +301,15 @@ int
 undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
     struct error *err)
 {
-	struct event_view event;
-	struct reader r;
-	const char *line;
-	size_t len;
-	int got;
+	struct buffer line = BUFFER_INIT;
+	int failed;
 
-	if (reader_open(&r, u->path, err) != 0)
-		return -1;
-	while ((got = reader_next(&r, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0 && event.type == EVENT_STEP_STARTED &&
-		    span_is(event.event_id, at->started))
-			break;
-	if (got == 1)
-		got = take_input(u, line, len, data, err);
-	else if (got == 0)
-		got = error_set(err, ERROR_SCHEMA, u->path, "has no step.started of %s", at->call);
-	reader_close(&r);
-	return got;
+	if (at->begin.length == 0)
+		return error_set(err, ERROR_SCHEMA, u->path, "has no step.started of %s", at->call);
+	failed = event_load(u->path, at->begin, &line, err) != 0 ||
+	    take_input(u, line.data, line.len, data, err) != 0;
+	buffer_free(&line);
+	return failed ? -1 : 0;
 }
 
 /* ---- the decision ---- */
@@ -396,9 +383,9 @@ decide(void *context, struct event *e, struct error *err)
 	struct undecided *u = g->undecided;
 	const struct waiting *at;
 
-	if (waitings_read(&u->waits, &u->reader, err) != 0)
+	if (model_read_file(&u->model, u->path, err) != 0)
 		return -1;
-	at = &u->waits.list[g->index];
+	at = &u->model.waits.list[g->index];
 	if (at->over)
 		return refuse_over(at, err);
 	if (at->deadline != 0 && clock_wall() > at->deadline)
@@ -417,7 +404,7 @@ int
 undecided_decide(struct undecided *u, const struct waiting *at, const struct decision *d,
     struct error *err)
 {
-	struct deciding g = { .undecided = u, .index = (size_t)(at - u->waits.list), .decision = d };
+	struct deciding g = { .undecided = u, .index = (size_t)(at - u->model.waits.list), .decision = d };
 	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_COMPLETED, .path = "", .seal = d->seal };
 	struct transcript transcript;

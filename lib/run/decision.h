@@ -35,6 +35,7 @@
 
 #include "base/error.h"
 #include "json/writer.h"
+#include "run/model.h"
 #include "run/results.h"
 #include "run/waiting.h"
 #include "transcript/seal.h"
@@ -80,8 +81,7 @@ void decision_write_limits(enum waiting_for what, const char *form, int64_t time
 struct undecided {
 	char *path, *blobs;
 	char run_id[ID_SIZE];
-	struct reader reader;
-	struct waitings waits;
+	struct model model;       /* of MODEL_OPEN */
 };
 
 /* blobs: their directory. ERROR_USAGE for a masked run. */

@@ -678,6 +678,8 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 		take_end(m, p, place);
 	else
 		take_inner(m, p);
+	waitings_take(&m->waits, event,
+	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 });
 	index_event(m, p, verdict);
 	if (m->level == MODEL_OPEN && ends && p->call != NULL && is_done(p->call)) {
 		forget_done(m, p->call);
@@ -728,6 +730,7 @@ model_free(struct model *m)
 	event_index_free(&m->calls);
 	event_index_free(&m->works);
 	event_index_free(&m->tools);
+	waitings_free(&m->waits);
 	for (size_t i = 0; i < m->text_count; i++)
 		free(m->texts[i]);
 	free(m->texts);

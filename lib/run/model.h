@@ -14,8 +14,8 @@
  *   - An event whose cause is not known belongs to no call.
  *
  * How much it keeps is its level. MODEL_OPEN is for what still matters of the attempt that
- * is the last so far: calls that are open, failed or wait, and what these are in. Its memory
- * is that of these alone. MODEL_EVENTS has every call, and knows of every event which call it
+ * is the last so far: calls that are open, failed or wait, and what these are in; and for
+ * what has waited in any. Its memory is that of these alone. MODEL_EVENTS has every call, and knows of every event which call it
  * is of, in some 50 bytes each.
  */
 #ifndef AWF_RUN_MODEL_H
@@ -121,6 +121,7 @@ struct model {
 	char *reason;                 /* of the decision; NULL */
 	struct model_call *first_of_attempt; /* of its calls that are kept; NULL: none */
 
+	struct waitings waits;        /* of all attempts */
 	struct model_call *first, *final; /* all calls that are kept, in their order */
 	size_t count;                 /* calls so far, forgotten ones too */
 	int64_t damaged;              /* lines that were no events */

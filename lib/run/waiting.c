@@ -1,3 +1,7 @@
+/*
+ * What waits is found again by the events of its starts and its ends, whichever attempt they
+ * are of, and by the call that has its last end. Nothing is looked up while nothing waits.
+ */
 #include "run/waiting.h"
 
 #include <stdlib.h>
@@ -85,9 +89,12 @@ find_event(const struct waitings *w, struct span id)
 }
 
 static void
-note_event(struct waitings *w, const struct waiting *at, const char *id)
+note_event(struct waitings *w, const struct waiting *at, struct span id)
 {
-	map_put(&w->by_event, id, strlen(id), (size_t)(at - w->list));
+	char text[ID_SIZE];
+
+	if (span_copy(id, text, sizeof text))
+		map_put(&w->by_event, text, strlen(text), (size_t)(at - w->list));
 }
 
 /* how is memory of its own. */
@@ -111,16 +118,20 @@ reopen(struct waiting *at)
 
 /* An attempt makes the call again: on from where it was, or anew. */
 static void
-take_started(struct waitings *w, const struct event_view *event)
+take_started(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
-	struct waiting *at = find_event(w, span_member(event->payload, "claims"));
-	char *call = span_text(span_member(event->payload, "call"));
+	struct waiting *at;
+	char *call;
 
+	if (w->count == 0)
+		return;
+	at = find_event(w, span_member(event->payload, "claims"));
+	call = span_text(span_member(event->payload, "call"));
 	if (at != NULL) {
 		if (at->over && at->how == NULL)
 			reopen(at);
-		span_copy(event->event_id, at->started, sizeof at->started);
-		note_event(w, at, at->started);
+		at->begin = begin;
+		note_event(w, at, event->event_id);
 	} else if (call != NULL && (at = find(w, &w->by_call, call)) != NULL) {
 		end_wait(at, NULL);
 	}
@@ -150,7 +161,7 @@ wait_from(struct waitings *w, struct waiting *at, const struct event_view *event
 	char *call = span_text(span_member(event->payload, "call"));
 
 	span_copy(event->event_id, at->end, sizeof at->end);
-	note_event(w, at, at->end);
+	note_event(w, at, event->event_id);
 	take_limits(at, approval(event));
 	if (call == NULL)
 		return;
@@ -183,20 +194,20 @@ text_or_empty(struct span value)
 }
 
 static void
-begin_wait(struct waitings *w, const struct event_view *event)
+begin_wait(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
 	struct waiting *at;
 
 	w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
 	at = &w->list[w->count++];
 	*at = (struct waiting){ .what = waiting_of(event), .iteration = event->iteration,
+		.begin = begin,
 		.name = text_or_empty(span_member(event->payload, "name")),
 		.kind = text_or_empty(span_member(event->payload, "kind")),
 		.path = text_or_empty(event->path),
 		.call = memory_text(""),
 		.task = text_or_empty(span_member(event->payload, "call")) };
-	span_copy(event->parent_event_id, at->started, sizeof at->started);
-	note_event(w, at, at->started);
+	note_event(w, at, event->parent_event_id);
 	wait_from(w, at, event);
 }
 
@@ -221,9 +232,9 @@ take_decision(struct waitings *w, const struct event_view *event)
 }
 
 static void
-take_completed(struct waitings *w, const struct event_view *event)
+take_completed(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
-	struct waiting *at = find_event(w, event->parent_event_id);
+	struct waiting *at = w->count > 0 ? find_event(w, event->parent_event_id) : NULL;
 	bool waits = waiting_of(event) != WAITING_NOTHING;
 
 	if (event_decides(event))
@@ -233,7 +244,7 @@ take_completed(struct waitings *w, const struct event_view *event)
 	else if (at != NULL)
 		end_wait(at, memory_text("ended in a further attempt of the run"));
 	else if (waits)
-		begin_wait(w, event);
+		begin_wait(w, event, begin);
 }
 
 /* A run inside of the run, which is decided about by its own name. */
@@ -257,43 +268,28 @@ take_end(struct waitings *w, const struct event_view *event)
 		end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
 }
 
-static void
-take_attempt(struct waitings *w, const struct event_view *event)
+void
+waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
-	w->masked |= span_true(span_member(event->payload, "masked"));
-}
-
-static void (*const takers[EVENT_TYPES + 1])(struct waitings *, const struct event_view *) = {
-	[EVENT_RUN_STARTED] = take_attempt, [EVENT_RUN_COMPLETED] = take_end,
-	[EVENT_STEP_STARTED] = take_started, [EVENT_STEP_COMPLETED] = take_completed,
-	[EVENT_CALL_WORKFLOW_COMPLETED] = take_child,
-};
-
-static void
-take_line(struct waitings *w, const char *line, size_t len)
-{
-	struct event_view event;
-	struct span type;
-	int64_t seq;
-	enum event_type known;
-
-	if (event_peek(line, len, &seq, &type) != 0)
-		return;
-	known = event_type_from_name(type.at, type.len);
-	if (takers[known] != NULL && event_view(line, len, &event) == 0)
-		takers[known](w, &event);
-}
-
-int
-waitings_read(struct waitings *w, struct reader *r, struct error *err)
-{
-	const char *line;
-	size_t len;
-	int got;
-
-	while ((got = reader_next(r, &line, &len, err)) == 1)
-		take_line(w, line, len);
-	return got;
+	switch (event->type) {
+	case EVENT_RUN_STARTED:
+		w->masked |= span_true(span_member(event->payload, "masked"));
+		break;
+	case EVENT_RUN_COMPLETED:
+		take_end(w, event);
+		break;
+	case EVENT_STEP_STARTED:
+		take_started(w, event, begin);
+		break;
+	case EVENT_STEP_COMPLETED:
+		take_completed(w, event, begin);
+		break;
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+		take_child(w, event);
+		break;
+	default:
+		break;
+	}
 }
 
 void

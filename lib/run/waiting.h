@@ -1,5 +1,6 @@
 /*
- * The calls of a run that wait, as its transcript tells.
+ * The calls of a run that wait, as its transcript tells; part of its model (run/model.h), which
+ * feeds it. They are kept over attempts.
  *
  * A call waits from the step.completed on that says in payload.approval.asks what for.
  * That end is what a decision (run/decision.h) is about. A further attempt of the run
@@ -42,7 +43,7 @@ struct waiting {
 	char *call;              /* as the attempt names it that has its end */
 	char *task;              /* as the one did in which it began to wait */
 	int64_t iteration;
-	char started[ID_SIZE];   /* the last step.started of it */
+	struct event_place begin; /* its last step.started, as far as that is known */
 	char end[ID_SIZE];       /* the step.completed that waits */
 	char form[8];            /* of a completion: text, lines, nul, json */
 	int64_t timeout_ms, deadline; /* of a completion, µs since 1970; 0: none */
@@ -61,8 +62,8 @@ struct waitings {
 
 #define WAITINGS_INIT { .list = NULL }
 
-/* Takes note of the lines from the reader's position on. */
-int waitings_read(struct waitings *w, struct reader *r, struct error *err);
+/* Takes note of the next event; begin: where the start of its call stands, if it is of one. */
+void waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin);
 void waitings_free(struct waitings *w);
 
 #endif

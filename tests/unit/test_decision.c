@@ -77,21 +77,18 @@ add_word(struct buffer *out, long seq, char *word)
 }
 
 static void
-read_story(const char *story, struct waitings *w)
+read_story(const char *story, struct model *m)
 {
 	char *copy = memory_text(story), *rest = copy, *word;
 	const char *path = record_path("story.jsonl");
 	struct buffer lines = BUFFER_INIT;
-	struct reader reader;
 	long seq = 0;
 
 	while ((word = strtok_r(rest, " ", &rest)) != NULL)
 		add_word(&lines, ++seq, word);
 	record_put(path, buffer_string(&lines), lines.len);
-	assert_int_equal(reader_open(&reader, path, NULL), 0);
-	*w = (struct waitings)WAITINGS_INIT;
-	assert_int_equal(waitings_read(w, &reader, NULL), 0);
-	reader_close(&reader);
+	model_begin(m, MODEL_OPEN);
+	assert_int_equal(model_read_file(m, path, NULL), 0);
 	buffer_free(&lines);
 	free(copy);
 }
@@ -144,14 +141,14 @@ what_waits(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		struct buffer text = BUFFER_INIT;
-		struct waitings w;
+		struct model m;
 
-		read_story(table[i].story, &w);
-		describe(&w, &text);
+		read_story(table[i].story, &m);
+		describe(&m.waits, &text);
 		if (!buffer_equal(&text, table[i].waits))
 			fail_msg("%s: %s, not %s", table[i].story, buffer_string(&text), table[i].waits);
 		buffer_free(&text);
-		waitings_free(&w);
+		model_free(&m);
 	}
 }
 

@@ -20,6 +20,7 @@
 #include "run/cost.h"
 #include "run/follow.h"
 #include "run/listing.h"
+#include "run/progress.h"
 
 #define PROGRAM "awf-tail"
 #define BUFFER_DEFAULT 256
@@ -367,18 +368,20 @@ tell_unknown(struct tail *t)
 	printer_warn(&t->printer, &warning);
 }
 
-/* Every line is counted, shown or not. The end of the run has what all of it cost. */
+/* Every line is taken in, shown or not, where somebody asks the model of its run. The end of
+ * the run has what all of it cost. */
 static void
-count_cost(struct tail *t, struct followed *run, const char *line, size_t len)
+take_in(struct tail *t, struct followed *run, const char *line, size_t len)
 {
+	const struct event_place place = { run->reader.line_start, (uint32_t)len };
 	struct event_view event;
 	struct placed placed;
 
 	t->line_cost = COST_NONE;
-	if (!t->given[OPT_COST] || event_view(line, len, &event) != 0)
+	if (!t->given[OPT_COST] && !t->printer.status_line)
 		return;
-	model_take(&run->model, &event, (struct event_place){ run->reader.line_start, (uint32_t)len },
-	    &placed);
+	if (!model_line(&run->model, line, len, place, &event, &placed) || !t->given[OPT_COST])
+		return;
 	t->line_cost = cost_take(&t->cost, &placed);
 	if (event.type == EVENT_RUN_COMPLETED && run->depth == 0)
 		t->line_cost = cost_sum(&t->cost);
@@ -399,7 +402,7 @@ count_before(struct tail *t, struct followed *run, struct error *err)
 		return 0;
 	reader_seek(r, 0);
 	while (r->position < end && (got = reader_next(r, &line, &len, err)) == 1)
-		count_cost(t, run, line, len);
+		take_in(t, run, line, len);
 	reader_seek(r, end);
 	return got == -1 ? -1 : 0;
 }
@@ -413,7 +416,7 @@ on_line(void *context, struct followed *run, const char *line, size_t len, struc
 	enum verdict verdict = VERDICT_NO;
 	int failed;
 
-	count_cost(t, run, line, len);
+	take_in(t, run, line, len);
 	failed = project(t, run, line, len, err) != 0 ||
 	    printer_line(&t->printer, &origin, line, len, &verdict, err) != 0;
 
@@ -494,6 +497,18 @@ wait_for_change(struct tail *t)
 	}
 }
 
+static void
+set_status(struct tail *t)
+{
+	struct progress progress = PROGRESS_INIT;
+
+	buffer_clear(&t->printer.status);
+	for (size_t i = 0; i < t->follow.count; i++)
+		progress_add(&progress, &t->follow.runs[i]->model);
+	progress_text(&progress, clock_wall(), &t->printer.status);
+	progress_free(&progress);
+}
+
 /* One round: everything there is now goes out. */
 static int
 follow_round(struct tail *t, struct error *err)
@@ -507,6 +522,8 @@ follow_round(struct tail *t, struct error *err)
 		if (follow_check(&t->follow, err) != 0)
 			return -1;
 	}
+	if (t->printer.status_line)
+		set_status(t);
 	return printer_pause(&t->printer, err);
 }
 
@@ -634,7 +651,7 @@ show_runs(struct tail *t, struct error *err)
 	int failed;
 
 	follow_begin(&t->follow, &t->callbacks, t->given[OPT_CHILDREN]);
-	t->follow.level = MODEL_EVENTS;
+	t->follow.level = t->given[OPT_COST] ? MODEL_EVENTS : MODEL_LIVE;
 	if (live(t)) {
 		follow_live(&t->follow);
 		if (storage_prepare(&t->storage, err) != 0)

@@ -118,8 +118,6 @@ printer_line(struct printer *p, const struct origin *origin, const char *line, s
     enum verdict *verdict, struct error *err)
 {
 	*verdict = filter_event(&p->filter, line, len);
-	if (p->status_line && *verdict != VERDICT_DAMAGED)
-		progress_event(&p->progress, line, len);
 	if (*verdict == VERDICT_NO && !p->json && !p->instead)
 		view_pass_over(&p->view, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
@@ -133,7 +131,7 @@ int
 printer_pause(struct printer *p, struct error *err)
 {
 	if (p->status_line) {
-		progress_text(&p->progress, clock_wall(), &p->whole);
+		buffer_append(&p->whole, buffer_string(&p->status), p->status.len);
 		if (p->whole.len == 0 && p->idle)
 			buffer_text(&p->whole, p->idle);
 		screen_status(&p->screen, &p->whole, clock_monotonic(), &p->text);
@@ -149,7 +147,7 @@ printer_pause(struct printer *p, struct error *err)
 int
 printer_patience(const struct printer *p, int milliseconds)
 {
-	bool ticking = p->progress.count > 0 && milliseconds > SCREEN_INTERVAL;
+	bool ticking = p->status.len > 0 && milliseconds > SCREEN_INTERVAL;
 
 	return ticking ? SCREEN_INTERVAL : milliseconds;
 }
@@ -179,7 +177,7 @@ printer_free(struct printer *p)
 	filter_free(&p->filter);
 	view_free(&p->view);
 	outlet_free(&p->outlet);
-	progress_free(&p->progress);
+	buffer_free(&p->status);
 	buffer_free(&p->text);
 	buffer_free(&p->whole);
 }

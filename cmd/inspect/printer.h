@@ -14,7 +14,6 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "inspect/outlet.h"
-#include "run/progress.h"
 #include "run/screen.h"
 #include "run/view.h"
 #include "transcript/filter.h"
@@ -28,12 +27,12 @@ struct printer {
 	const struct buffer *instead; /* what an event is printed as; NULL: see above */
 	bool headed;              /* a header where the run changes */
 	bool status_line;         /* fd is a terminal that follows */
-	const char *idle;         /* status line when no call is in progress; NULL: none */
+	struct buffer status;     /* what is in progress; empty: nothing */
+	const char *idle;         /* status line when nothing is in progress; NULL: none */
 	void (*warn)(const struct error *warning);
 
 	struct outlet outlet;
 	struct screen screen;
-	struct progress progress;
 	int64_t unchained;       /* lines that were shown although no chain holds them */
 	struct buffer text, whole;
 	char run_id[ID_SIZE];     /* of the event printed last */

@@ -114,7 +114,7 @@ undecided_open(struct undecided *u, const char *path, const char *blobs, const c
     struct error *err)
 {
 	*u = (struct undecided){ .path = memory_text(path) };
-	model_begin(&u->model, MODEL_OPEN);
+	model_begin(&u->model, MODEL_LIVE);
 	u->blobs = memory_text(blobs);
 	memcpy(u->run_id, run_id, sizeof u->run_id);
 	if (model_read_file(&u->model, path, err) != 0) {

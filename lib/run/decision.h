@@ -81,7 +81,7 @@ void decision_write_limits(enum waiting_for what, const char *form, int64_t time
 struct undecided {
 	char *path, *blobs;
 	char run_id[ID_SIZE];
-	struct model model;       /* of MODEL_OPEN */
+	struct model model;       /* of MODEL_LIVE */
 };
 
 /* blobs: their directory. ERROR_USAGE for a masked run. */

@@ -1,7 +1,7 @@
 /*
  * Which call encloses another is told by its id, which is a chain; which call an event is
  * of, by its cause. So starts and ends of calls can be placed without knowing what stands
- * in between, and MODEL_OPEN passes over most lines.
+ * in between: MODEL_LIVE only glances at most lines, and MODEL_OPEN keeps nothing of them.
  *
  * What is done is forgotten there as soon as nothing is kept that is in it: a call in it may
  * have failed, and is judged by what it is in.
@@ -256,15 +256,17 @@ free_call(struct model_call *c)
 }
 
 static bool
-is_done(const struct model_call *c)
+is_done(const struct model *m, const struct model_call *c)
 {
+	if (m->level == MODEL_LIVE)
+		return c->state != CALL_OPEN;
 	return c->state == CALL_SUCCEEDED || c->state == CALL_SKIPPED || c->state == CALL_CLOSED;
 }
 
 static void
 forget_done(struct model *m, struct model_call *c)
 {
-	while (c != NULL && is_done(c) && c->first_inside == NULL) {
+	while (c != NULL && is_done(m, c) && c->first_inside == NULL) {
 		struct model_call *around = c->around;
 
 		leave_tree(m, c);
@@ -329,6 +331,8 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	span_copy(event->child_run_id, c->child_run_id, sizeof c->child_run_id);
 	c->name = keep_text_or_empty(m, members[NAME]);
 	c->kind = keep_text_or_empty(m, members[KIND]);
+	c->path = keep_text_or_empty(m, event->path);
+	c->iteration = event->iteration;
 	c->tool = keep_text(m, members[TOOL]);
 	c->agent = keep_text(m, members[AGENT]);
 	c->provider = keep_text(m, members[PROVIDER]);
@@ -609,7 +613,7 @@ start_attempt(struct model *m, const struct placed *p)
 	struct span payload = p->event->payload;
 	long long attempt = 1;
 
-	if (m->level == MODEL_OPEN)
+	if (m->level < MODEL_EVENTS)
 		forget_all(m);
 	event_index_free(&m->calls);
 	event_index_free(&m->works);
@@ -618,6 +622,7 @@ start_attempt(struct model *m, const struct placed *p)
 	m->first_of_attempt = NULL;
 	span_integer(span_member(payload, "attempt"), &attempt);
 	m->attempt = attempt;
+	m->ended = false;
 	m->started = p->wall;
 	m->begun = 0;
 	memset(m->usage, 0, sizeof m->usage);
@@ -631,13 +636,20 @@ start_attempt(struct model *m, const struct placed *p)
 		m->name = memory_text("");
 }
 
+static void
+end_attempt(struct model *m, struct placed *p)
+{
+	p->started = m->started;
+	m->ended = true;
+}
+
 /* Which events are asked for later. */
 static void
 index_event(struct model *m, const struct placed *p, bool verdict)
 {
 	bool matters = m->level == MODEL_EVENTS || verdict ||
 	    event_type_starts_call(p->event->type) ||
-	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(p->call));
+	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(m, p->call));
 
 	if (matters)
 		event_index_put(&m->events, (struct indexed_event){
@@ -669,22 +681,51 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	if (event->type == EVENT_RUN_STARTED)
 		start_attempt(m, p);
 	else if (event->type == EVENT_RUN_COMPLETED)
-		p->started = m->started;
+		end_attempt(m, p);
 	else if (event_type_starts_call(event->type))
 		p->call = start_call(m, event, place, p->wall);
 	else if (verdict)
 		take_verdict(m, p);
 	else if (ends)
 		take_end(m, p, place);
-	else
+	else if (m->level > MODEL_LIVE)
 		take_inner(m, p);
 	waitings_take(&m->waits, event,
 	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 });
 	index_event(m, p, verdict);
-	if (m->level == MODEL_OPEN && ends && p->call != NULL && is_done(p->call)) {
+	if (m->level < MODEL_EVENTS && ends && p->call != NULL && is_done(m, p->call)) {
 		forget_done(m, p->call);
 		p->call = NULL;
 	}
+}
+
+/* Found out as fast as can be: most lines are of messages and tools. */
+static bool
+is_inner(const char *line, size_t len)
+{
+	struct span name;
+	enum event_type type;
+	int64_t seq;
+
+	if (event_peek(line, len, &seq, &name) != 0)
+		return false;
+	type = event_type_from_name(name.at, name.len);
+	return type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT ||
+	    type == EVENT_TOOL_CALL || type == EVENT_TOOL_RESULT;
+}
+
+bool
+model_line(struct model *m, const char *line, size_t len, struct event_place place,
+    struct event_view *event, struct placed *placed)
+{
+	if (m->level == MODEL_LIVE && is_inner(line, len))
+		return false;
+	if (event_view(line, len, event) != 0) {
+		m->damaged++;
+		return false;
+	}
+	model_take(m, event, place, placed);
+	return true;
 }
 
 int
@@ -697,13 +738,10 @@ model_read(struct model *m, struct reader *r, struct error *err)
 	int got, ended = 0;
 
 	while (ended == 0 && (got = reader_next(r, &line, &len, err)) == 1) {
+		const struct event_place place = { r->line_start, (uint32_t)len };
+
 		m->position = r->position;
-		if (event_view(line, len, &event) != 0) {
-			m->damaged++;
-			continue;
-		}
-		model_take(m, &event, (struct event_place){ r->line_start, (uint32_t)len }, &placed);
-		if (m->watch != NULL)
+		if (model_line(m, line, len, place, &event, &placed) && m->watch != NULL)
 			ended = m->watch(m->context, &placed, err);
 	}
 	return ended != 0 ? ended : got;

@@ -13,7 +13,8 @@
  *   - A call stays where it is in memory, with its number, until it is forgotten.
  *   - An event whose cause is not known belongs to no call.
  *
- * How much it keeps is its level. MODEL_OPEN is for what still matters of the attempt that
+ * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
+ * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters of the attempt that
  * is the last so far: calls that are open, failed or wait, and what these are in; and for
  * what has waited in any. Its memory is that of these alone. MODEL_EVENTS has every call, and knows of every event which call it
  * is of, in some 50 bytes each.
@@ -33,7 +34,7 @@
 #include "transcript/event.h"
 #include "transcript/reader.h"
 
-enum model_level { MODEL_OPEN, MODEL_EVENTS };
+enum model_level { MODEL_LIVE, MODEL_OPEN, MODEL_EVENTS };
 
 /* What a call has come to, as its end says. */
 enum call_state {
@@ -53,7 +54,8 @@ struct model_call {
 	struct uuid start;            /* event of its start */
 	char event_id[ID_SIZE];       /* the same as text */
 	char child_run_id[ID_SIZE];   /* "" if it has none */
-	const char *name, *kind;      /* "" */
+	const char *name, *kind, *path; /* "" */
+	int64_t iteration;
 	const char *tool;
 	const char *agent, *provider, *model; /* that work on it, or ended it */
 	const char *fallback_provider, *fallback_model; /* that answered in place of these last */
@@ -113,6 +115,7 @@ struct model {
 
 	/* Of the last attempt. */
 	int64_t attempt;              /* its number, 0 before run.started */
+	bool ended;                   /* run.completed has come */
 	int64_t started, last;        /* µs since 1970; its last event, decisions apart */
 	int64_t begun;                /* how many calls of it have begun, of those with an id */
 	int64_t usage[MODEL_USAGE_KEYS]; /* tokens, summed */
@@ -156,9 +159,13 @@ struct placed {
 
 void model_begin(struct model *m, enum model_level level);
 /* Takes the next event, whose line is at this place, and says where it stands; *placed is
- * valid as long as the event is. With MODEL_OPEN, messages and tools have no call. */
+ * valid as long as the event is. Below MODEL_EVENTS, messages and tools have no call. */
 void model_take(struct model *m, const struct event_view *event, struct event_place place,
     struct placed *placed);
+/* Takes the next line. False if it says nothing to this model: it is no event, or, of
+ * MODEL_LIVE, of a message or tool; *placed is not set then. */
+bool model_line(struct model *m, const char *line, size_t len, struct event_place place,
+    struct event_view *event, struct placed *placed);
 /* Takes the lines from the reader's position on, as far as they are whole. -1 with *err if
  * they cannot be read; what the watch returned if that ended it. */
 int model_read(struct model *m, struct reader *r, struct error *err);

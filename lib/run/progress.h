@@ -1,6 +1,6 @@
 /*
- * Progress: the calls that have started and not completed, as far as the events
- * seen tell. A new attempt, or the end of the run, ends all calls of the run.
+ * Progress: the calls that have started and not ended, as far as the models of their runs
+ * tell. A new attempt, or the end of the run, ends all calls of the run.
  */
 #ifndef AWF_RUN_PROGRESS_H
 #define AWF_RUN_PROGRESS_H
@@ -9,26 +9,20 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/id.h"
-#include "transcript/event.h"
+#include "run/model.h"
 
-struct progress_call {
-	char run_id[ID_SIZE];
-	char *call;       /* its identity */
-	char *label;      /* its name, for people */
-	int64_t started;  /* µs since 1970 */
-};
 struct progress {
-	struct progress_call *calls; /* oldest first */
+	const struct model_call **calls; /* of models, which keep them */
 	size_t count;
 };
 
 #define PROGRESS_INIT { NULL, 0 }
 
-/* Takes note of an event; line without its LF. */
-void progress_event(struct progress *p, const char *line, size_t len);
-/* Appends "2 calls: research 12.3s, review[3] 1.0s"; nothing if there are none. */
-void progress_text(const struct progress *p, int64_t now, struct buffer *out);
+/* Adds the calls of a run, whose model may be of any level. */
+void progress_add(struct progress *p, const struct model *m);
+/* Appends "2 calls: research 12.3s, review[3] 1.0s", the oldest first; nothing if there are
+ * none. */
+void progress_text(struct progress *p, int64_t now, struct buffer *out);
 void progress_free(struct progress *p);
 
 #endif

@@ -16,6 +16,7 @@
 #include "json/writer.h"
 #include "run/attached.h"
 #include "run/cost.h"
+#include "run/model.h"
 #include "run/results.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
@@ -98,48 +99,74 @@ count_of(struct span text, char c)
 	return count;
 }
 
-/* Whether the event is of a round or branch, "refine:0:2/refine:0:1"; item: of the
- * group's call, 2. */
+/* Whether a call is a round or branch, "refine:0:2/refine:0:1"; item: of the group's call, 2. */
+static bool
+is_member(const char *call, long long *item)
+{
+	const char *last = strrchr(call, '/'), *group = last, *number = last;
+
+	if (last == NULL)
+		return false;
+	while (group > call && group[-1] != '/')
+		group--;
+	while (number > group && *number != ':')
+		number--;
+	if (*number != ':' || strncmp(group, last + 1, strcspn(last + 1, ":") + 1) != 0)
+		return false;
+	*item = strtoll(number + 1, NULL, 10);
+	return true;
+}
+
+/* Whether the event is of a round or branch. */
 static bool
 within_group(const struct event_view *event, long long *item)
 {
 	struct span call = span_member(event->payload, "call");
-	char *text, *last, *group, *number;
-	bool within = false;
+	char *text;
+	bool within;
 
 	/* A step that is called as the one it is started in has a longer path. */
 	if (span_type(call) != 's' || count_of(call, '/') < event_path_depth(event->path))
 		return false;
 	text = span_text(call);
-	last = text != NULL ? strrchr(text, '/') : NULL;
-	if (last != NULL) {
-		*last++ = '\0';
-		group = strrchr(text, '/');
-		group = group != NULL ? group + 1 : text;
-		number = strrchr(group, ':');
-		within = number != NULL && strncmp(group, last, strcspn(last, ":") + 1) == 0;
-		*item = within ? strtoll(number + 1, NULL, 10) : 0;
-	}
+	within = text != NULL && is_member(text, item);
 	free(text);
 	return within;
+}
+
+static void
+add_label(const char *path, bool within, long long item, int64_t iteration, struct buffer *out)
+{
+	const char *dot = strrchr(path, '.');
+
+	buffer_text(out, dot ? dot + 1 : path);
+	if (item > 0)
+		buffer_format(out, "[%lld]", item);
+	if (within || (iteration > 0 && *path != '\0'))
+		buffer_format(out, "[%lld]", (long long)iteration);
 }
 
 void
 view_label(const struct event_view *event, struct buffer *out)
 {
-	struct buffer text = BUFFER_INIT;
+	struct buffer path = BUFFER_INIT;
 	long long item = 0;
 	bool within = within_group(event, &item);
-	const char *dot;
 
-	span_decode(event->path, &text);
-	dot = strrchr(buffer_string(&text), '.');
-	buffer_text(out, dot ? dot + 1 : buffer_string(&text));
-	if (item > 0)
-		buffer_format(out, "[%lld]", item);
-	if (within || (event->iteration > 0 && text.len > 0))
-		buffer_format(out, "[%lld]", (long long)event->iteration);
-	buffer_free(&text);
+	span_decode(event->path, &path);
+	add_label(buffer_string(&path), within, item, event->iteration, out);
+	buffer_free(&path);
+}
+
+void
+view_call_label(const struct model_call *c, struct buffer *out)
+{
+	struct span path = span_of(c->path, strlen(c->path)), id = span_of(c->id, strlen(c->id));
+	long long item = 0;
+	bool longer = path.len > 0 && count_of(id, '/') < 1 + count_of(path, '.');
+	bool within = !longer && is_member(c->id, &item);
+
+	add_label(c->path, within, item, c->iteration, out);
 }
 
 static void add(struct view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));

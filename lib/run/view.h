@@ -32,6 +32,8 @@ extern const struct view_word view_words[VIEW_SAYINGS];
 /* How a run, a call or a tool call ended, of the event that ends it. */
 enum view_saying view_ended(const struct event_view *event);
 
+struct model_call;
+
 struct view {
 	/* Set by the caller. */
 	bool colour;
@@ -62,6 +64,8 @@ void view_free(struct view *v);
  * "draft[2]". Rounds and branches, which have the path of their group, have their number
  * after that of the group's call: "refine[0]", "refine[1]"; "refine[2][0]". */
 void view_label(const struct event_view *event, struct buffer *out);
+/* The same of a call. */
+void view_call_label(const struct model_call *c, struct buffer *out);
 /* What the start of a parallel group begins: "any of 3 branches"; nothing, and false, if
  * the payload is of another call. */
 bool view_branches(struct span payload, struct buffer *out);

@@ -42,12 +42,19 @@ show(const char *line, size_t len)
 	struct view view = { .width = 80, .errors = true, .symbols = true };
 	struct progress progress = PROGRESS_INIT;
 	struct buffer out = BUFFER_INIT;
+	struct event_view event;
+	struct placed placed;
+	struct model model;
 
 	view_event(&view, line, len, 0, &out);
-	progress_event(&progress, line, len);
+	model_begin(&model, MODEL_LIVE);
+	model_line(&model, line, len, (struct event_place){ 0, (uint32_t)len }, &event, &placed);
+	progress_add(&progress, &model);
+	progress_text(&progress, 0, &out);
 	for (size_t i = 0; i < out.len; i++)
 		assert(out.data[i] == '\n' || (unsigned char)out.data[i] >= 0x20);
 	progress_free(&progress);
+	model_free(&model);
 	view_free(&view);
 	buffer_free(&out);
 }

@@ -87,7 +87,7 @@ read_story(const char *story, struct model *m)
 	while ((word = strtok_r(rest, " ", &rest)) != NULL)
 		add_word(&lines, ++seq, word);
 	record_put(path, buffer_string(&lines), lines.len);
-	model_begin(m, MODEL_OPEN);
+	model_begin(m, MODEL_LIVE);
 	assert_int_equal(model_read_file(m, path, NULL), 0);
 	buffer_free(&lines);
 	free(copy);

@@ -8,59 +8,75 @@
 
 #define NOW "2026-11-21T08:15:40Z"
 
+static struct model one, other;
+
 static void
-happens(struct progress *p, const char *run_id, const char *type, const char *call,
-    const char *path, int iteration)
+happens(struct model *m, const char *type, const char *call, const char *path, int iteration)
 {
 	struct buffer line = BUFFER_INIT;
+	struct event_view event;
+	struct placed placed;
 	char *members = memory_format("\"timestamp\":\"2026-11-21T08:15:%02d.000000Z\",\"run_id\":\"%s\","
 	    "\"type\":\"%s\",\"path\":\"%s\",\"iteration\":%d,\"payload\":{\"call\":\"%s\"}",
-	    30 + iteration, run_id, type, path, iteration, call);
+	    30 + iteration, RUN_ID, type, path, iteration, call);
 
 	record_line(&line, 1, members);
-	progress_event(p, line.data, line.len - 1);
+	model_line(m, line.data, line.len - 1, (struct event_place){ 0, 0 }, &event, &placed);
 	free(members);
 	buffer_free(&line);
 }
 
 static void
-check(const struct progress *p, const char *text)
+check(const char *text)
 {
+	struct progress p = PROGRESS_INIT;
 	struct buffer out = BUFFER_INIT;
 	int64_t now;
 
 	assert_int_equal(clock_parse(NOW, 0, &now), 0);
-	progress_text(p, now, &out);
+	progress_add(&p, &one);
+	progress_add(&p, &other);
+	progress_text(&p, now, &out);
 	assert_string_equal(buffer_string(&out), text);
+	progress_free(&p);
 	buffer_free(&out);
 }
 
 static void
 test_calls_come_and_go(void **state)
 {
-	struct progress p = PROGRESS_INIT;
+	const enum model_level levels[] = { MODEL_LIVE, MODEL_OPEN, MODEL_EVENTS };
 
 	(void)state;
-	check(&p, "");
-	happens(&p, RUN_ID, "step.started", "a:0:0", "x.a", 0);
-	check(&p, "1 call: a 10.0s");
-	happens(&p, RUN_ID, "step.started", "a:0:4", "x.a", 4);
-	happens(&p, OTHER_ID, "step.call_workflow.started", "a:0:0", "n", 0);
-	check(&p, "3 calls: a 10.0s, a[4] 6.0s, n 10.0s");
-	happens(&p, RUN_ID, "tool.call", "a:0:0", "x.a", 0);
-	happens(&p, RUN_ID, "step.completed", "nonesuch", "x.a", 0);
-	happens(&p, RUN_ID, "step.completed", "a:0:0", "x.a", 0);
-	check(&p, "2 calls: a[4] 6.0s, n 10.0s");
-	happens(&p, RUN_ID, "step.started", "a:0:4", "x.a", 4);
-	check(&p, "2 calls: n 10.0s, a[4] 6.0s");
-	happens(&p, OTHER_ID, "run.completed", "", "", 0);
-	check(&p, "1 call: a[4] 6.0s");
-	happens(&p, RUN_ID, "run.started", "", "", 0);
-	check(&p, "");
-	progress_event(&p, "nonsense", 8);
-	check(&p, "");
-	happens(&p, RUN_ID, "step.started", "a:0:0", "a", 0);
-	progress_free(&p);
+	for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+		model_begin(&one, levels[i]);
+		model_begin(&other, levels[i]);
+		check("");
+		happens(&one, "step.started", "a:0:0", "x.a", 0);
+		check("1 call: a 10.0s");
+		happens(&one, "step.started", "a:0:4", "x.a", 4);
+		happens(&other, "step.call_workflow.started", "a:0:0", "n", 0);
+		check("3 calls: a 10.0s, n 10.0s, a[4] 6.0s");
+		happens(&one, "tool.call", "a:0:0", "x.a", 0);
+		happens(&one, "step.completed", "nonesuch", "x.a", 0);
+		happens(&one, "step.completed", "a:0:0", "x.a", 0);
+		check("2 calls: n 10.0s, a[4] 6.0s");
+		happens(&one, "step.started", "a:0:4", "x.a", 4); /* once more: it is that one alone */
+		check("2 calls: n 10.0s, a[4] 6.0s");
+		happens(&one, "step.started", "a:0:4/b:0:1", "x.a.b", 1);
+		happens(&one, "step.completed", "a:0:4", "x.a", 5);
+		check("2 calls: n 10.0s, b[1] 9.0s"); /* what it is in has ended */
+		happens(&one, "step.completed", "a:0:4/b:0:1", "x.a.b", 5);
+		happens(&one, "step.started", "a:0:6", "x.a", 6);
+		happens(&other, "run.completed", "", "", 0);
+		check("1 call: a[6] 4.0s");
+		happens(&one, "run.started", "", "", 0);
+		check("");
+		happens(&one, "step.started", "a:0:0", "a", 0);
+		check("1 call: a 10.0s");
+		model_free(&one);
+		model_free(&other);
+	}
 }
 
 static void

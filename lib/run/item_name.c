@@ -1,7 +1,7 @@
 /*
  * Names are kept in two halves, so that memory has a limit: as soon as the recent one is
  * full it becomes the one before, which is forgotten. From a file, nothing is kept: it is
- * read up to twice, for the call's start, and for the result that its data is.
+ * read for the result that the call's data is, if its start does not hold that.
  */
 #include "run/item_name.h"
 
@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "run/results.h"
 #include "transcript/filter.h"
-#include "transcript/reader.h"
 
 #define COLUMNS 40
 #define BYTES ((size_t)240) /* of marks without a column of their own there may be any number */
@@ -67,65 +66,50 @@ ends_call(enum event_type type)
 
 /* ---- names from a file ---- */
 
-/* What the start of a call says of its item. */
-struct beginning {
-	const char *call;
+struct result_search {
+	char event[ID_SIZE];
 	struct buffer *name;
-	char parent[ID_SIZE]; /* event whose result is the data; "" */
 };
 
-static void
-read_beginning(struct beginning *b, const struct event_view *event)
+static int
+find_result(void *context, const struct placed *placed, struct error *err)
 {
-	struct span input;
+	const struct result_search *s = context;
+	const struct event_view *event = placed->event;
 
-	if (!begins_call(event->type) || !span_is(span_member(event->payload, "call"), b->call))
-		return;
-	input = span_member(event->payload, "input");
-	buffer_clear(b->name);
-	b->parent[0] = '\0';
-	if (input.at != NULL)
-		item_name(input, b->name);
-	else
-		span_copy(event->parent_event_id, b->parent, sizeof b->parent);
-}
-
-static void
-read_parent(struct beginning *b, const struct event_view *event)
-{
-	if (ends_call(event->type) && span_is(event->event_id, b->parent))
-		name_result(event, b->name);
-}
-
-static void
-read_events(const char *path, struct beginning *b,
-    void (*take)(struct beginning *, const struct event_view *))
-{
-	struct error ignored = ERROR_INIT;
-	struct event_view event;
-	struct reader r;
-	const char *line;
-	size_t len;
-
-	if (reader_open(&r, path, &ignored) != 0)
-		return;
-	while (reader_next(&r, &line, &len, &ignored) == 1)
-		if (event_view(line, len, &event) == 0)
-			take(b, &event);
-	reader_close(&r);
+	(void)err;
+	if (!ends_call(event->type) || !span_is(event->event_id, s->event))
+		return 0;
+	name_result(event, s->name);
+	return 1;
 }
 
 void
-item_name_find(const char *path, const char *call, struct buffer *out)
+item_name_find(const char *path, const struct model_call *c, struct buffer *out)
 {
-	struct buffer name = BUFFER_INIT;
-	struct beginning b = { .call = call, .name = &name };
+	struct buffer line = BUFFER_INIT;
+	struct error ignored = ERROR_INIT;
+	struct result_search search = { .name = out };
+	struct event_view event;
+	struct span input;
+	struct model m;
 
-	read_events(path, &b, read_beginning);
-	if (b.parent[0] != '\0')
-		read_events(path, &b, read_parent);
-	buffer_append(out, buffer_string(&name), name.len);
-	buffer_free(&name);
+	if (event_load(path, c->begin, &line, &ignored) == 0 &&
+	    event_view(line.data, line.len, &event) == 0 && begins_call(event.type)) {
+		input = span_member(event.payload, "input");
+		if (input.at != NULL)
+			item_name(input, out);
+		else
+			span_copy(event.parent_event_id, search.event, sizeof search.event);
+	}
+	buffer_free(&line);
+	if (search.event[0] == '\0')
+		return;
+	model_begin(&m, MODEL_LIVE);
+	m.watch = find_result;
+	m.context = &search;
+	model_read_file(&m, path, &ignored);
+	model_free(&m);
 }
 
 /* ---- names that are remembered ---- */

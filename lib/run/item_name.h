@@ -14,15 +14,15 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
+#include "run/model.h"
 #include "transcript/event.h"
 
 #define ITEM_NAME_SIZE 384 /* of any name, NUL included */
 
 /* Appends " (DATA)"; nothing for null, or where there is none. */
 void item_name(struct span data, struct buffer *out);
-/* The same of a call's item, from the transcript at path, in which its last start is looked
- * for. Nothing where the data is not known: it is bytes, or stands in a blob. */
-void item_name_find(const char *path, const char *call, struct buffer *out);
+/* The same of the item of a call in the transcript at path. Nothing where the data is not known: it is bytes, or stands in a blob. */
+void item_name_find(const char *path, const struct model_call *c, struct buffer *out);
 
 /* Names by event ids of results and by calls: of the last few thousand of them. */
 struct item_names {

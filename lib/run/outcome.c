@@ -74,17 +74,16 @@ read_error(struct error *error, const struct model_call *c, const char *path)
 	buffer_free(&line);
 }
 
-/* Only a failed call's item is looked for, in the whole record: what others began with is
- * not kept. */
+/* Only a failed call's item is looked for: what others began with is not kept. */
 static void
-name_failed_item(struct outcome *o, const char *path)
+name_failed_item(struct outcome *o, const struct model_call *c, const char *path)
 {
-	const char *number = strrchr(o->first_failed, ':');
+	const char *number = strrchr(c->id, ':');
 	struct buffer name = BUFFER_INIT;
 
-	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(o->first_failed))
+	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(c->id))
 		return;
-	item_name_find(path, o->first_failed, &name);
+	item_name_find(path, c, &name);
 	snprintf(o->failed_item, sizeof o->failed_item, "%s", buffer_string(&name));
 	buffer_free(&name);
 }
@@ -101,7 +100,7 @@ set_failed(struct outcome *o, const struct model_call *c, const char *path)
 		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
 	else
 		read_error(&o->error, c, path);
-	name_failed_item(o, path);
+	name_failed_item(o, c, path);
 }
 
 static void

@@ -1,7 +1,8 @@
 /*
- * What was made inside of a call, read from the transcript, and from those of child runs.
- * A call that has effects counts from its start, until its end tells that it failed by
- * itself; so does that of a tool. What an agent's events belong to is told by their causes.
+ * What was made inside of a call, by the models of its run and of child runs. A call that has
+ * effects counts from its start, until its end tells that it failed by itself; so does that of
+ * a tool. Of the run only what stands behind the start of the call is read, of which the model
+ * knows no more than needed: what is in the call is told by ids.
  */
 #include "step/inside.h"
 
@@ -11,9 +12,8 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/scan.h"
+#include "run/model.h"
 #include "run/storage.h"
-#include "transcript/event.h"
-#include "transcript/reader.h"
 
 #define DEPTH 16 /* of runs in runs */
 
@@ -26,8 +26,7 @@ struct begun {
 struct inside {
 	const struct run *run;
 	const char *call;       /* "": all of the run */
-	struct map events;      /* start of a call or tool → begun; others inside → NOTHING */
-	struct map by_call;     /* call → begun */
+	struct map by_start;    /* event that began it → begun */
 	struct begun *list;
 	size_t count;
 	int depth;
@@ -35,20 +34,14 @@ struct inside {
 	struct buffer *what;
 };
 
-#define NOTHING SIZE_MAX
-
 static bool read_run(struct inside *in, const char *path, int64_t from);
 
 static bool
-is_inside(const struct inside *in, struct span call)
+is_inside(const struct inside *in, const struct model_call *c)
 {
-	char *id = span_text(call);
 	size_t len = strlen(in->call);
-	bool inside = id != NULL && (len == 0 ||
-	    (strncmp(id, in->call, len) == 0 && id[len] == '/'));
 
-	free(id);
-	return inside;
+	return len == 0 || (strncmp(c->id, in->call, len) == 0 && c->id[len] == '/');
 }
 
 static bool
@@ -60,14 +53,17 @@ changes(struct span payload)
 	    !span_true(span_member(payload, "idempotent"));
 }
 
-static size_t
-begin(struct inside *in, struct span name)
+static void
+begin(struct inside *in, struct span start, struct span name)
 {
-	char *text = span_text(name);
+	char id[ID_SIZE], *text;
 
+	if (!event_copy_id(start, id))
+		return;
+	text = span_text(name);
+	map_put(&in->by_start, id, ID_SIZE - 1, in->count);
 	in->list = memory_array(in->list, in->count + 1, sizeof *in->list);
-	in->list[in->count] = (struct begun){ text != NULL ? text : memory_text(""), false };
-	return in->count++;
+	in->list[in->count++] = (struct begun){ text != NULL ? text : memory_text(""), false };
 }
 
 /* It failed, and nothing around it ended it. */
@@ -84,130 +80,87 @@ failed_by_itself(struct span payload)
 	    (code.at != NULL && span_one_of(code, cut) == NULL && exit_code <= 128);
 }
 
+/* What this event began has ended. */
 static void
-take_child(struct inside *in, const struct event_view *view)
+end(struct inside *in, const char *start, struct span payload)
 {
-	char id[ID_SIZE];
+	const size_t *found = map_get(&in->by_start, start, strlen(start));
+
+	if (found != NULL && in->list != NULL && failed_by_itself(payload))
+		in->list[*found].harmless = true;
+}
+
+static void
+read_child(struct inside *in, const struct model_call *c)
+{
 	struct inside child = { .run = in->run, .call = "", .depth = in->depth + 1,
 		.what = in->what };
 	char *path;
 
-	if (!event_copy_id(view->child_run_id, id) || child.depth > DEPTH)
+	if (!id_valid(c->child_run_id, strlen(c->child_run_id)) || child.depth > DEPTH)
 		return;
-	path = storage_transcript(&in->run->storage, id);
+	path = storage_transcript(&in->run->storage, c->child_run_id);
 	if (transcript_begun(path) && read_run(&child, path, 0))
 		in->told = true;
 	free(path);
 }
 
-static void
-take_started(struct inside *in, const struct event_view *view, const char *id)
+static int
+take(void *context, const struct placed *placed, struct error *err)
 {
-	struct span call = span_member(view->payload, "call");
-	size_t number = NOTHING;
-	char *text;
-
-	if (!is_inside(in, call))
-		return;
-	/* The effects of an operation are those of its tool's calls. */
-	if (changes(view->payload) && span_member(view->payload, "tool").at == NULL) {
-		number = begin(in, call);
-		text = span_text(call);
-		map_put(&in->by_call, text, strlen(text), number);
-		free(text);
-	}
-	map_put(&in->events, id, ID_SIZE - 1, number);
-	if (view->type == EVENT_CALL_WORKFLOW_STARTED)
-		take_child(in, view);
-}
-
-static void
-take_completed(struct inside *in, const struct event_view *view)
-{
-	char *call = span_text(span_member(view->payload, "call"));
-	const size_t *found = call != NULL ? map_get(&in->by_call, call, strlen(call)) : NULL;
-
-	if (found != NULL && in->list != NULL && failed_by_itself(view->payload))
-		in->list[*found].harmless = true;
-	free(call);
-}
-
-/* Messages and tools. */
-static void
-take_inner(struct inside *in, const struct event_view *view, const char *id)
-{
+	struct inside *in = context;
+	const struct event_view *event = placed->event;
+	struct span payload = event->payload;
 	char cause[ID_SIZE];
-	const size_t *found = NULL;
-	size_t number = NOTHING;
 
-	if (event_copy_id(view->parent_event_id, cause))
-		found = map_get(&in->events, cause, ID_SIZE - 1);
-	if (found == NULL || in->list == NULL)
-		return;
-	if (view->type == EVENT_TOOL_RESULT && *found != NOTHING &&
-	    failed_by_itself(view->payload))
-		in->list[*found].harmless = true;
-	if (view->type == EVENT_TOOL_CALL && changes(view->payload) &&
-	    span_is(span_member(view->payload, "fidelity"), "router"))
-		number = begin(in, span_member(view->payload, "name"));
-	map_put(&in->events, id, ID_SIZE - 1, number);
-}
-
-static void
-take(struct inside *in, const struct event_view *view)
-{
-	char id[ID_SIZE];
-
-	if (!event_copy_id(view->event_id, id))
-		return;
-	if (event_type_starts_call(view->type))
-		take_started(in, view, id);
-	else if (view->type == EVENT_STEP_COMPLETED || view->type == EVENT_CALL_WORKFLOW_COMPLETED)
-		take_completed(in, view);
-	else
-		take_inner(in, view, id);
-}
-
-static void
-forget(struct inside *in)
-{
-	for (size_t i = 0; i < in->count; i++)
-		free(in->list[i].name);
-	free(in->list);
-	map_free(&in->events);
-	map_free(&in->by_call);
+	(void)err;
+	if (placed->call == NULL || !is_inside(in, placed->call))
+		return 0;
+	if (event_type_starts_call(event->type)) {
+		/* The effects of an operation are those of its tool's calls. */
+		if (changes(payload) && span_member(payload, "tool").at == NULL)
+			begin(in, event->event_id, span_member(payload, "call"));
+		if (event->type == EVENT_CALL_WORKFLOW_STARTED)
+			read_child(in, placed->call);
+	} else if (event_type_ends_call(event->type)) {
+		end(in, placed->call->event_id, payload);
+	} else if (event->type == EVENT_TOOL_CALL) {
+		if (changes(payload) && span_is(span_member(payload, "fidelity"), "router"))
+			begin(in, event->event_id, span_member(payload, "name"));
+	} else if (event->type == EVENT_TOOL_RESULT && event_copy_id(event->parent_event_id, cause)) {
+		end(in, cause, payload);
+	}
+	return in->told;
 }
 
 /* Whether something in it has changed something, and what. */
 static bool
 read_run(struct inside *in, const char *path, int64_t from)
 {
-	struct event_view view;
-	struct reader reader;
 	struct error err;
-	const char *line;
-	size_t len;
-	bool found = false;
-	int got = -1;
+	struct model m;
+	bool found, unreadable;
 
-	if (reader_open(&reader, path, &err) == 0) {
-		reader_seek(&reader, from);
-		while (!in->told && (got = reader_next(&reader, &line, &len, &err)) == 1)
-			if (event_view(line, len, &view) == 0)
-				take(in, &view);
-		reader_close(&reader);
-	}
-	for (size_t i = 0; i < in->count && !found && !in->told; i++)
+	model_begin(&m, MODEL_EVENTS);
+	m.position = from;
+	m.watch = take;
+	m.context = in;
+	unreadable = model_read_file(&m, path, &err) == -1;
+	model_free(&m);
+	found = in->told;
+	for (size_t i = 0; i < in->count && !found; i++)
 		if (!in->list[i].harmless) {
 			buffer_text(in->what, in->list[i].name);
 			found = true;
 		}
-	found = found || in->told;
-	if (!found && got == -1) {
+	if (!found && unreadable) {
 		buffer_text(in->what, "something");
 		found = true;
 	}
-	forget(in);
+	for (size_t i = 0; i < in->count; i++)
+		free(in->list[i].name);
+	free(in->list);
+	map_free(&in->by_start);
 	return found;
 }
 

@@ -1,3 +1,8 @@
+/*
+ * The model of the run tells whose each event is, and which call another went on from; of the
+ * events of the step's path the messages are put together, for each call, as they come: which
+ * one completed last is known at the end.
+ */
 #include "agent/continuation.h"
 
 #include <stdlib.h>
@@ -7,10 +12,10 @@
 #include "agent/toolrun.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "run/model.h"
 #include "run/state.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
-#include "transcript/reader.h"
 
 struct conversation {
 	char *session, *provider;
@@ -19,39 +24,39 @@ struct conversation {
 	bool lacks;              /* the bytes of an attachment */
 };
 
-/* The calls of one path, found again by any of their events. */
+/* The calls of one path. */
 struct search {
-	const char *path;
+	const char *path, *blobs;
 	struct conversation *list;
 	size_t count;
-	struct map events;          /* event id → its call, in list */
+	struct map by_start;        /* event id of a call's start → its conversation */
 	size_t latest;
 	char completed[ID_SIZE];    /* "": none yet */
 };
 
-#define NO_CALL ((size_t)-1)
+#define NONE ((size_t)-1)
 
 static size_t
-call_of(const struct search *s, struct span event_id)
+conversation_of(const struct search *s, const struct model_call *c)
 {
-	char id[ID_SIZE];
-	const size_t *call = event_copy_id(event_id, id) ? map_get(&s->events, id, strlen(id)) : NULL;
+	const size_t *found = c != NULL ? map_get(&s->by_start, c->event_id, strlen(c->event_id)) : NULL;
 
-	return call == NULL ? NO_CALL : *call;
+	return found == NULL ? NONE : *found;
 }
 
-/* A call, or another attempt at one. */
-static size_t
-begin_call(struct search *s, const struct event_view *e)
+/* That of a call, or of the earlier attempt that it goes on from. */
+static void
+begin_conversation(struct search *s, const struct placed *p, const struct event_view *e)
 {
-	size_t call = call_of(s, span_member(e->payload, "claims"));
+	size_t at = conversation_of(s, model_call_of(p->run, span_member(e->payload, "claims")));
 
-	if (call != NO_CALL)
-		return call;
-	s->list = memory_array(s->list, s->count + 1, sizeof *s->list);
-	s->list[s->count] = (struct conversation){
-		.provider = span_text(span_member(e->payload, "provider")) };
-	return s->count++;
+	if (at == NONE) {
+		at = s->count++;
+		s->list = memory_array(s->list, s->count, sizeof *s->list);
+		s->list[at] = (struct conversation){
+			.provider = span_text(span_member(e->payload, "provider")) };
+	}
+	map_put(&s->by_start, p->call->event_id, strlen(p->call->event_id), at);
 }
 
 static void
@@ -180,67 +185,44 @@ static const struct {
 
 /* One that took its result over names the event that has it. */
 static void
-take_end(struct search *s, const struct event_view *e, size_t call)
+take_end(struct search *s, const struct placed *p, const struct event_view *e)
 {
 	struct span reused = span_member(e->payload, "reused_from");
-	struct span id = span_type(reused) == 's' ? reused : e->event_id;
+	bool taken = span_type(reused) == 's';
 	char type = span_type(span_member(e->payload, "error"));
 
 	if (type == 'o' || span_type(span_member(e->payload, "skipped")) == 's')
 		return;
-	s->latest = span_type(reused) == 's' ? call_of(s, reused) : call;
-	event_copy_id(id, s->completed);
+	s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
+	event_copy_id(taken ? reused : e->event_id, s->completed);
 }
 
-static void
-take_event(struct search *s, const struct event_view *e)
-{
-	size_t call = e->type == EVENT_STEP_STARTED ? begin_call(s, e) :
-	    call_of(s, e->parent_event_id);
-	char id[ID_SIZE];
-
-	if (call != NO_CALL && event_copy_id(e->event_id, id))
-		map_put(&s->events, id, strlen(id), call);
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && call < s->count; i++)
-		if (parts[i].type == e->type)
-			parts[i].take(&s->list[call], e);
-	if (e->type == EVENT_STEP_COMPLETED)
-		take_end(s, e, call);
-}
-
-/* Takes a line of the path, its blobs put back. */
+/* Takes an event of the path, its blobs put back. */
 static int
-take_line(struct search *s, const char *blobs, const char *line, size_t len,
-    struct error *err)
+take_event(void *context, const struct placed *p, struct error *err)
 {
+	struct search *s = context;
+	struct event_view e = *p->event;
 	struct buffer whole = BUFFER_INIT;
-	struct event_view e;
-	int result = 0;
+	size_t at;
 
-	if (event_view(line, len, &e) != 0 || !span_is(e.path, s->path))
+	if (!span_is(e.path, s->path))
 		return 0;
-	if (e.refs.at != NULL) {
-		result = blob_inline(blobs, line, len, &whole, err);
-		if (result == 0)
-			result = event_view(whole.data, whole.len, &e);
+	if (e.refs.at != NULL && (blob_inline(s->blobs, p->line.at, p->line.len, &whole, err) != 0 ||
+	    event_view(whole.data, whole.len, &e) != 0)) {
+		buffer_free(&whole);
+		return -1;
 	}
-	if (result == 0)
-		take_event(s, &e);
+	if (e.type == EVENT_STEP_STARTED)
+		begin_conversation(s, p, &e);
+	at = conversation_of(s, p->call);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && at < s->count; i++)
+		if (parts[i].type == e.type)
+			parts[i].take(&s->list[at], &e);
+	if (e.type == EVENT_STEP_COMPLETED)
+		take_end(s, p, &e);
 	buffer_free(&whole);
-	return result;
-}
-
-static int
-search_lines(struct search *s, const char *blobs, struct reader *reader, struct error *err)
-{
-	const char *line;
-	size_t len;
-	int more;
-
-	while ((more = reader_next(reader, &line, &len, err)) == 1)
-		if (take_line(s, blobs, line, len, err) == -1)
-			return -1;
-	return more;
+	return 0;
 }
 
 static void
@@ -253,7 +235,7 @@ search_free(struct search *s)
 		buffer_free(&s->list[i].results);
 	}
 	free(s->list);
-	map_free(&s->events);
+	map_free(&s->by_start);
 }
 
 static void
@@ -262,7 +244,7 @@ take_found(struct continuation *c, struct search *s)
 	struct conversation *found;
 
 	memcpy(c->completed, s->completed, ID_SIZE);
-	if (s->latest == NO_CALL)
+	if (s->latest == NONE)
 		return;
 	found = &s->list[s->latest];
 	add_results(found);
@@ -277,15 +259,16 @@ int
 continuation_find(struct continuation *c, const struct transcript *transcript,
     const char *path, struct error *err)
 {
-	struct search s = { .path = path, .latest = NO_CALL };
-	struct reader reader;
+	struct search s = { .path = path, .blobs = transcript->blobs, .latest = NONE };
+	struct model m;
 	int result;
 
 	*c = (struct continuation){ .session = NULL };
-	if (reader_open(&reader, transcript->path, err) == -1)
-		return -1;
-	result = search_lines(&s, transcript->blobs, &reader, err);
-	reader_close(&reader);
+	model_begin(&m, MODEL_EVENTS);
+	m.watch = take_event;
+	m.context = &s;
+	result = model_read_file(&m, transcript->path, err);
+	model_free(&m);
 	if (result == 0 && s.completed[0] == '\0')
 		result = error_set(err, ERROR_INVALID_INPUT, NULL,
 		    "continue_from: no call of '%s' has completed in this run", path);

@@ -725,6 +725,7 @@ model_line(struct model *m, const char *line, size_t len, struct event_place pla
 		return false;
 	}
 	model_take(m, event, place, placed);
+	placed->line = span_of(line, len);
 	return true;
 }
 

@@ -149,6 +149,7 @@ struct model {
 struct placed {
 	const struct event_view *event;
 	struct event_place place;
+	struct span line;             /* as model_line() was given it; else .at NULL */
 	const struct model *run;
 	struct model_call *call;      /* NULL: none */
 	enum event_type cause;        /* of a message or tool event; EVENT_TYPES: unknown */

@@ -3,6 +3,8 @@
  * its end says it printed, and takes from those processes whose events its start names as
  * causes, unless it was skipped. So does each call further inside. Which lines a group
  * printed, and how often, is known by the lines in its end, of whichever attempt that is.
+ * The model of the run only hands the starts and ends on: what is counted here are lines, by
+ * process and by the event that is their cause, not calls.
  */
 #include "step/made.h"
 
@@ -14,9 +16,10 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "run/lineage.h"
+#include "run/model.h"
+#include "run/summary.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
-#include "transcript/reader.h"
 
 #define NOBODY SIZE_MAX
 #define NOT_KNOWN (-1)
@@ -412,21 +415,25 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 			t->takings[call->first + i].event[0] = '\0';
 }
 
-static void
-take_event(struct tally *t, const struct event_view *view)
+static int
+take_event(void *context, const struct placed *placed, struct error *err)
 {
+	struct tally *t = context;
+	const struct event_view *view = placed->event;
 	char *id;
 
+	(void)err;
 	if (view->type == EVENT_RUN_STARTED)
 		tally_reset(t);
 	if (view->type != EVENT_STEP_STARTED && view->type != EVENT_STEP_COMPLETED)
-		return;
+		return 0;
 	id = span_text(span_member(view->payload, "call"));
 	if (id != NULL && view->type == EVENT_STEP_STARTED)
 		started(t, view, id);
 	else if (id != NULL)
 		completed(t, view, id);
 	free(id);
+	return 0;
 }
 
 static const struct made_line *
@@ -589,50 +596,58 @@ made_check(struct made *m, const char *transcript, struct made *other, struct er
 {
 	struct tally t = { .made = m, .by_process = MAP_INIT, .by_call = MAP_INIT,
 		.by_event = MAP_INIT, .by_group = MAP_INIT, .unread = MAP_INIT, .other = other };
-	struct event_view view;
-	struct reader r;
-	const char *line;
-	size_t len;
-	int got;
+	struct model model;
+	int failed;
 
-	if (reader_open(&r, transcript, err) != 0)
-		return -1;
-	while ((got = reader_next(&r, &line, &len, err)) == 1)
-		if (event_view(line, len, &view) == 0)
-			take_event(&t, &view);
-	if (got == 0)
-		got = judge(&t, err);
+	model_begin(&model, MODEL_LIVE);
+	model.watch = take_event;
+	model.context = &t;
+	failed = model_read_file(&model, transcript, err);
+	if (failed == 0)
+		failed = judge(&t, err);
+	model_free(&model);
 	tally_free(&t);
-	reader_close(&r);
-	return got;
+	return failed;
+}
+
+struct child_search {
+	const char *child;
+	char *call;          /* in which the run has made it last; NULL: none */
+};
+
+static int
+find_child(void *context, const struct placed *placed, struct error *err)
+{
+	struct child_search *s = context;
+
+	(void)err;
+	if (placed->event->type == EVENT_CALL_WORKFLOW_STARTED &&
+	    span_is(placed->event->child_run_id, s->child)) {
+		free(s->call);
+		s->call = span_text(span_member(placed->event->payload, "call"));
+	}
+	return 0;
 }
 
 /* The call around the one in which a run has made another; NULL if it has not. */
 static char *
 around_child(const char *transcript, const char *child)
 {
-	char *call = NULL, *slash;
-	struct event_view view;
-	struct error err = ERROR_INIT;
-	struct reader r;
-	const char *line;
-	size_t len;
+	struct child_search search = { .child = child };
+	struct error ignored = ERROR_INIT;
+	struct model m;
+	char *slash;
 
-	if (reader_open(&r, transcript, &err) != 0)
+	model_begin(&m, MODEL_LIVE);
+	m.watch = find_child;
+	m.context = &search;
+	model_read_file(&m, transcript, &ignored);
+	model_free(&m);
+	if (search.call == NULL)
 		return NULL;
-	while (reader_next(&r, &line, &len, &err) == 1) {
-		if (event_view(line, len, &view) != 0 ||
-		    view.type != EVENT_CALL_WORKFLOW_STARTED || !span_is(view.child_run_id, child))
-			continue;
-		free(call);
-		call = span_text(span_member(view.payload, "call"));
-	}
-	reader_close(&r);
-	if (call == NULL)
-		return NULL;
-	slash = strrchr(call, '/');
-	*(slash != NULL ? slash : call) = '\0';
-	return call;
+	slash = strrchr(search.call, '/');
+	*(slash != NULL ? slash : search.call) = '\0';
+	return search.call;
 }
 
 /* The run that a run was made in, as its first line says; false: in none. */
@@ -641,16 +656,13 @@ parent_of(const struct storage *storage, const char *run, char parent[ID_SIZE])
 {
 	char *path = storage_transcript(storage, run);
 	struct error ignored = ERROR_INIT;
-	struct event_view view;
-	struct reader r;
-	const char *line;
-	size_t len;
+	struct summary summary;
 	bool found = false;
 
-	if (reader_open(&r, path, &ignored) == 0) {
-		found = reader_next(&r, &line, &len, &ignored) == 1 && event_view(line, len, &view) == 0 &&
-		    span_copy(view.parent_run_id, parent, ID_SIZE) && id_valid(parent, strlen(parent));
-		reader_close(&r);
+	if (summary_read_ends(&summary, path, &ignored) == 0) {
+		found = summary.parent[0] != '\0';
+		memcpy(parent, summary.parent, ID_SIZE);
+		summary_free(&summary);
 	}
 	free(path);
 	return found;

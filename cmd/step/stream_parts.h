@@ -1,7 +1,8 @@
 /*
- * What the ways to run a stream share: stream.c makes one call after the other,
- * stream_join.c one of all items (-s), stream_parallel.c several at a time (-j). The items
- * come from stream_ahead.c.
+ * What the ways to run a stream share: stream.c makes one call after the other and chooses
+ * among them, stream_join.c makes one of all items (-s), stream_parallel.c several at a time
+ * (-j). The items come from stream_ahead.c; what becomes of one, of its lines and of the
+ * input's end is in stream_parts.c, which needs none of the others.
  */
 #ifndef AWF_STEP_STREAM_PARTS_H
 #define AWF_STEP_STREAM_PARTS_H

@@ -10,22 +10,22 @@
 #include "base/memory.h"
 
 void
-group_open(struct group *g, struct working *work)
+group_open(struct group *g, struct step_call *call)
 {
-	const struct step *s = work->step;
-	bool recalled = work->recalls && !work->recalled.changed;
+	const struct step *s = call->step;
+	bool recalled = call->verdict.recalls && !call->verdict.recalled.changed;
 
-	g->work = work;
+	g->call = call;
 	g->step = *s;
 	g->step.group = GROUP_NONE;
 	g->step.member = true;
 	g->step.compared = 0;
 	g->step.reader = 0;
-	g->step.enclosing = work->id;
+	g->step.enclosing = call->id;
 	g->step.try_number = 0;
-	g->step.root = recalled ? work->recalled.root : NULL;
-	g->step.parent = work->started;
-	g->step.process = memory_format("%s/%s:0", work->id, s->name);
+	g->step.root = recalled ? call->verdict.recalled.root : NULL;
+	g->step.parent = call->started;
+	g->step.process = memory_format("%s/%s:0", call->id, s->name);
 	memset(&g->step.environment, 0, sizeof g->step.environment);
 	environment_copy(&g->step.environment, &s->environment);
 	/* What the group itself sees to. */
@@ -36,12 +36,12 @@ group_open(struct group *g, struct working *work)
 }
 
 void
-group_take_input(struct working *work, struct item *item)
+group_take_input(struct step_call *call, struct item *item)
 {
 	struct buffer line = BUFFER_INIT;
 
-	working_body_line(work, &line);
-	item_take_state(item, span_of(line.data, line.len), work->step->run->id);
+	step_body_line(call, &line);
+	item_take_state(item, span_of(line.data, line.len), call->step->run->id);
 	buffer_free(&line);
 }
 

@@ -39,26 +39,31 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "step/step.h"
-#include "step/working.h"
+#include "step/step_call.h"
+
+/* Here alone files of the step need one another in a circle: a group's work is calls, which
+ * step_call() makes, and step_call() has it done. That is the thing itself, as the calls inside
+ * are of the same kind, recorded and recalled by the same rules; it goes through group_call()
+ * alone, which knows of a call no more than step.h does. */
 
 /* Body calls within a call of a group. step is the group's own, but for where it is
  * and what the group does with results; whoever opened it may change its command. */
 struct group {
 	struct step step;
-	struct working *work;      /* the group's call */
+	struct step_call *call;    /* the group's */
 };
 
-void group_open(struct group *g, struct working *work);
+void group_open(struct group *g, struct step_call *call);
 /* The group's item as its body calls are given it, which is a line in any case. */
-void group_take_input(struct working *work, struct item *item);
+void group_take_input(struct step_call *call, struct item *item);
 /* Makes the body call number index. causes come after the group's own step.started.
  * As step_call(). */
 int group_call(struct group *g, const struct item *item, const struct buffer *causes,
     int64_t index, struct step_result *result, struct error *err);
 void group_close(struct group *g);
 
-/* Make the rounds of a loop, the branches of a parallel group. As working_run(). */
-int group_run_loop(struct working *work, struct error *err);
-int group_run_parallel(struct working *work, struct error *err);
+/* Make the rounds of a loop, the branches of a parallel group. As step_work(). */
+int group_run_loop(struct step_call *call, struct error *err);
+int group_run_parallel(struct step_call *call, struct error *err);
 
 #endif

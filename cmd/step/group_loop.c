@@ -19,12 +19,12 @@ struct loop_state {
 };
 
 static void
-loop_open(struct loop_state *l, struct working *work)
+loop_open(struct loop_state *l, struct step_call *call)
 {
 	memset(l, 0, sizeof *l);
-	group_open(&l->group, work);
-	l->group.step.when = work->step->proceed;
-	group_take_input(work, &l->item);
+	group_open(&l->group, call);
+	l->group.step.when = call->step->proceed;
+	group_take_input(call, &l->item);
 	step_causes(&l->item, &l->causes);
 }
 
@@ -41,15 +41,15 @@ loop_close(struct loop_state *l)
 static void
 fail(struct loop_state *l)
 {
-	struct working *work = l->group.work;
-	char text[sizeof work->error.place + sizeof work->error.message + 4];
+	struct step_call *call = l->group.call;
+	char text[sizeof call->end.error.place + sizeof call->end.error.message + 4];
 
-	work->told = l->result.told;
+	call->end.told = l->result.told;
 	if (l->group.step.spent) {
-		work->error = l->result.error;
+		call->end.error = l->result.error;
 		return;
 	}
-	error_set(&work->error, l->result.error.code, NULL, "round %lld: %s", (long long)l->rounds,
+	error_set(&call->end.error, l->result.error.code, NULL, "round %lld: %s", (long long)l->rounds,
 	    error_text(&l->result.error, text, sizeof text));
 }
 
@@ -57,18 +57,18 @@ fail(struct loop_state *l)
 static void
 take_output(struct loop_state *l)
 {
-	struct working *work = l->group.work;
+	struct step_call *call = l->group.call;
 	struct state_reader r;
 	struct error why;
 	size_t count = 0;
 
-	state_reader_begin(&r, -1, INPUT_STATE, work->step->run->id);
+	state_reader_begin(&r, -1, INPUT_STATE, call->step->run->id);
 	state_reader_give(&r, &l->result.out);
 	while (state_reader_next(&r, &l->item, &why) == 1)
 		count++;
 	state_reader_free(&r);
 	if (count != 1)
-		error_set(&work->error, ERROR_INVALID_INPUT, NULL,
+		error_set(&call->end.error, ERROR_INVALID_INPUT, NULL,
 		    "round %lld gave %zu items; a round gives one", (long long)l->rounds, count);
 }
 
@@ -93,8 +93,8 @@ note_causes(struct loop_state *l)
 static bool
 loop_ends(struct loop_state *l)
 {
-	struct working *work = l->group.work;
-	const struct step *s = work->step;
+	struct step_call *call = l->group.call;
+	const struct step *s = call->step;
 
 	if (l->rounds < s->max_rounds)
 		return false;
@@ -102,7 +102,7 @@ loop_ends(struct loop_state *l)
 	if (s->proceed.text != NULL)
 		return false;
 	if (s->until.text != NULL)
-		error_set(&work->error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld rounds",
+		error_set(&call->end.error, ERROR_MAX_ITERATIONS, NULL, "no end after %lld rounds",
 		    (long long)l->rounds);
 	return true;
 }
@@ -117,7 +117,7 @@ make_round(struct loop_state *l, struct error *err)
 		fail(l);
 	else if (!l->result.skipped)
 		take_output(l);
-	if (l->result.skipped || l->result.until || l->group.work->error.code != ERROR_NONE)
+	if (l->result.skipped || l->result.until || l->group.call->end.error.code != ERROR_NONE)
 		return 0;
 	note_causes(l);
 	l->rounds++;
@@ -125,18 +125,18 @@ make_round(struct loop_state *l, struct error *err)
 }
 
 int
-group_run_loop(struct working *work, struct error *err)
+group_run_loop(struct step_call *call, struct error *err)
 {
 	struct loop_state l;
 	int going = 1;
 
-	loop_open(&l, work);
+	loop_open(&l, call);
 	while (going == 1 && !loop_ends(&l))
 		going = make_round(&l, err);
 	if (l.result.ended[0] != '\0')
-		call_add_link(&work->call, l.result.ended);
-	if (going != -1 && work->error.code == ERROR_NONE)
-		working_pass(work, &l.item);
+		call_add_link(&call->events, l.result.ended);
+	if (going != -1 && call->end.error.code == ERROR_NONE)
+		step_pass(call, &l.item);
 	loop_close(&l);
 	return going == -1 ? -1 : 0;
 }

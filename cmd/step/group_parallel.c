@@ -15,8 +15,6 @@
 
 #define JOBS_MOST 1024 /* branches at a time, unless -j says so */
 
-const char *const step_strategies[] = { "all", "any", "best-effort", NULL };
-
 /* A parallel group while its branches are made. Those that an earlier attempt, or the
  * recording of a replay, rules out are not. */
 struct branches {
@@ -50,7 +48,7 @@ is_cut(enum error_code code)
 static void
 turn_to(struct branches *b, int64_t number)
 {
-	const struct step *s = b->group.work->step;
+	const struct step *s = b->group.call->step;
 
 	process_shell(b->argv, s->command[number]);
 	step_define(&b->group.step);
@@ -64,7 +62,7 @@ recorded(struct branches *b, int64_t number, enum recall_end *end)
 	struct recall_query query = step_query(s, number);
 
 	query.definition_sha256 = s->definition_sha256;
-	attachments_digest(&b->group.work->attachments, &b->item.data.json, sha256);
+	attachments_digest(&b->group.call->attachments, &b->item.data.json, sha256);
 	query.input_sha256 = sha256;
 	turn_to(b, number);
 	return s->recall->look(s->recall->history, &query, end);
@@ -75,8 +73,8 @@ recorded(struct branches *b, int64_t number, enum recall_end *end)
 static void
 choose(struct branches *b)
 {
-	const struct step *s = b->group.work->step;
-	bool replays = working_replays(b->group.work);
+	const struct step *s = b->group.call->step;
+	bool replays = step_replays(b->group.call->step);
 	enum recall_end end = RECALL_OPEN;
 
 	for (int64_t i = 0; s->command[i] != NULL; i++) {
@@ -146,11 +144,11 @@ stop(struct branches *b, int signal_number)
 static bool
 is_decisive(const struct branches *b, enum error_code code)
 {
-	const struct working *work = b->group.work;
+	const struct step_call *call = b->group.call;
 
-	if (working_replays(work))
+	if (step_replays(call->step))
 		return false;
-	switch (work->step->strategy) {
+	switch (call->step->strategy) {
 	case STRATEGY_ALL:
 		return fails(code);
 	case STRATEGY_ANY:
@@ -163,7 +161,7 @@ is_decisive(const struct branches *b, enum error_code code)
 static void
 look_around(struct branches *b)
 {
-	const struct interrupts *interrupts = &b->group.work->step->interrupts;
+	const struct interrupts *interrupts = &b->group.call->step->interrupts;
 	const struct buffer *answer;
 	bool decided = false;
 
@@ -211,7 +209,7 @@ go_on(struct branches *b, struct error *err)
 static int
 make(struct branches *b, struct error *err)
 {
-	const struct step *s = b->group.work->step;
+	const struct step *s = b->group.call->step;
 	size_t at_a_time = s->jobs > 0 ? s->jobs : JOBS_MOST;
 	int made;
 
@@ -234,7 +232,7 @@ make(struct branches *b, struct error *err)
 static int
 rank(const struct branches *b, const struct step_result *r)
 {
-	enum step_strategy strategy = b->group.work->step->strategy;
+	enum step_strategy strategy = b->group.call->step->strategy;
 	bool all = strategy == STRATEGY_ALL;
 
 	if (r->error.code == ERROR_NONE)
@@ -283,35 +281,35 @@ name_failure(const struct branches *b, size_t i, struct error *error)
 static void
 fail(struct branches *b)
 {
-	struct working *work = b->group.work;
+	struct step_call *call = b->group.call;
 	size_t i = foremost(b);
 
 	/* Who works may have seen it before us. */
 	if (b->interrupted.code == ERROR_NONE && i < b->begun && is_cut(b->results[i].error.code))
-		interrupted(&work->step->interrupts, &b->interrupted);
+		interrupted(&call->step->interrupts, &b->interrupted);
 	if (b->interrupted.code != ERROR_NONE) {
-		work->error = b->interrupted;
+		call->end.error = b->interrupted;
 	} else if (i < b->begun) {
-		name_failure(b, i, &work->error);
-		work->told = b->results[i].told;
+		name_failure(b, i, &call->end.error);
+		call->end.told = b->results[i].told;
 	} else {
-		error_set(&work->error, ERROR_DIVERGENCE, NULL, "the recording has no branch of it");
+		error_set(&call->end.error, ERROR_DIVERGENCE, NULL, "the recording has no branch of it");
 	}
 }
 
 static void
 pass_lines(struct branches *b, size_t i)
 {
-	struct working *work = b->group.work;
+	struct step_call *call = b->group.call;
 	struct state_reader r;
 	struct error why;
 	struct item item;
 
 	memset(&item, 0, sizeof item);
-	state_reader_begin(&r, -1, INPUT_STATE, work->step->run->id);
+	state_reader_begin(&r, -1, INPUT_STATE, call->step->run->id);
 	state_reader_give(&r, &b->results[i].out);
 	while (state_reader_next(&r, &item, &why) == 1)
-		working_pass(work, &item);
+		step_pass(call, &item);
 	state_reader_free(&r);
 	item_free(&item);
 }
@@ -320,7 +318,7 @@ pass_lines(struct branches *b, size_t i)
 static void
 pass_all(struct branches *b)
 {
-	struct working *work = b->group.work;
+	struct step_call *call = b->group.call;
 	size_t failed = 0;
 
 	for (size_t i = 0; i < b->begun; i++) {
@@ -328,7 +326,7 @@ pass_all(struct branches *b)
 		pass_lines(b, i);
 	}
 	if (failed > 0)
-		name_failure(b, foremost(b), &work->lost);
+		name_failure(b, foremost(b), &call->end.lost);
 }
 
 /* Whether the branches come to what the strategy wants. A failure is let pass only if it is
@@ -339,7 +337,7 @@ succeeds(const struct branches *b)
 	size_t worst = foremost(b);
 	enum error_code code = worst < b->begun ? b->results[worst].error.code : ERROR_NONE;
 
-	switch (b->group.work->step->strategy) {
+	switch (b->group.call->step->strategy) {
 	case STRATEGY_ANY:
 		return first_success(b) < b->begun;
 	case STRATEGY_BEST_EFFORT:
@@ -353,14 +351,14 @@ succeeds(const struct branches *b)
 static void
 conclude(struct branches *b)
 {
-	struct working *work = b->group.work;
+	struct step_call *call = b->group.call;
 
 	for (size_t i = 0; i < b->begun; i++)
-		call_add_link(&work->call, b->results[i].ended);
+		call_add_link(&call->events, b->results[i].ended);
 	if (!succeeds(b)) {
 		fail(b);
-	} else if (work->step->strategy == STRATEGY_ANY) {
-		work->winner = b->numbers[first_success(b)];
+	} else if (call->step->strategy == STRATEGY_ANY) {
+		call->end.winner = b->numbers[first_success(b)];
 		pass_lines(b, first_success(b));
 	} else {
 		pass_all(b);
@@ -368,17 +366,17 @@ conclude(struct branches *b)
 }
 
 static void
-branches_open(struct branches *b, struct working *work)
+branches_open(struct branches *b, struct step_call *call)
 {
 	size_t count = 0;
 
 	memset(b, 0, sizeof *b);
-	group_open(&b->group, work);
+	group_open(&b->group, call);
 	b->group.step.command = b->argv;
 	b->group.step.when.text = NULL;
-	group_take_input(work, &b->item);
+	group_take_input(call, &b->item);
 	step_causes(&b->item, &b->causes);
-	while (work->step->command[count] != NULL)
+	while (call->step->command[count] != NULL)
 		count++;
 	b->numbers = memory_zero(count, sizeof *b->numbers);
 	b->results = memory_zero(count, sizeof *b->results);
@@ -398,12 +396,12 @@ branches_close(struct branches *b)
 }
 
 int
-group_run_parallel(struct working *work, struct error *err)
+group_run_parallel(struct step_call *call, struct error *err)
 {
 	struct branches b;
 	int made = 0;
 
-	branches_open(&b, work);
+	branches_open(&b, call);
 	if (b.count > 0)
 		made = make(&b, err);
 	if (made == 0)

@@ -135,8 +135,18 @@ int step_start_provider(struct step *s, struct error *err);
 
 /* What a call asks what is recorded by, but for what it is made of: input, definition. */
 struct recall_query step_query(const struct step *s, int64_t index);
-/* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
- * recorded by that. */
+/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
+ * item without metadata. */
+void step_causes(const struct item *item, struct buffer *causes);
+/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
+ * within a call without the data. */
+void step_label(const struct step *s, const struct item *item, int64_t index,
+    struct buffer *out);
+/* The words of a command in a row, for people. */
+void step_command_text(char *const *argv, struct buffer *out);
+
+/* step_call.c: before a call is made: whether a record is kept for it, or it needs none.
+ * Nothing is recorded by that. */
 bool step_expects(struct step *s, const struct item *item, int64_t index);
 /* One call for an item. count items came joined (-s) with these causes; item->
  * metadata is the first's then. refused: why the call fails without its work being
@@ -150,15 +160,7 @@ int step_fail(struct step *s, const struct item *item, const struct error *why, 
     struct step_result *result, struct error *err);
 void step_result_clear(struct step_result *result);
 
-/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
- * item without metadata. */
-void step_causes(const struct item *item, struct buffer *causes);
-
-/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
- * within a call without the data. */
-void step_label(const struct step *s, const struct item *item, int64_t index,
-    struct buffer *out);
-/* Prints what would be asked or run for the item, as one JSON line. */
+/* step_describe.c: what would be asked or run for the item, as one JSON line. */
 int step_describe(struct step *s, const struct item *item, struct buffer *out,
     struct error *err);
 

@@ -3,7 +3,7 @@
  * has ended names the start instead, and has no time or number of an end, though a replay
  * knows them.
  */
-#include "step/working.h"
+#include "step/step_call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,38 +22,50 @@ step_index(const struct item *item)
 	return index + 1;
 }
 
+/* completed NULL: for lines that are read before the call has ended, although a replay knows
+ * when it did: they name its start. */
 static void
-spec_begin(const struct working *work, struct state_spec *spec)
+spec_begin(const struct step_call *call, const struct event *completed, struct state_spec *spec)
 {
-	const struct step *s = work->step;
+	const struct step *s = call->step;
+	const struct step_end *end = &call->end;
+	const struct recalled_event *recorded = &call->verdict.recalled.completed;
+	long long number;
 
 	memset(spec, 0, sizeof *spec);
 	spec->run_id = s->run->id;
-	spec->event_id = work->completed.id;
-	spec->seq = work->completed.seq;
-	spec->timestamp = work->completed.timestamp;
-	spec->execution_time_ms = work->duration_ms;
-	spec->call = work->id;
+	spec->event_id = completed != NULL ? completed->id : call->started;
+	spec->call = call->id;
 	spec->path = s->path;
-	spec->iteration = work->index;
-	spec->agent_name = work->agent != NULL ? work->agent :
+	spec->iteration = call->index;
+	spec->agent_name = end->agent != NULL ? end->agent :
 	    s->agent != NULL ? s->agent->name : s->name;
-	spec->step_index = step_index(work->item);
-	spec->tool_calls_count = work->tool_calls;
+	spec->step_index = step_index(call->item);
+	spec->tool_calls_count = end->tool_calls;
 	spec->attempt = s->run->attempt;
 	spec->part = -1;
-	working_recorded_spec(work, spec);
+	if (completed == NULL)
+		return;
+	spec->seq = completed->seq;
+	spec->timestamp = completed->timestamp;
+	spec->execution_time_ms = end->duration_ms;
+	if (!step_replays(s) || !call->verdict.recalls || recorded->line.len == 0)
+		return;
+	spec->seq = recorded->view.seq;
+	spec->timestamp = call->verdict.ended_at;
+	if (span_integer(span_member(recorded->view.payload, "duration_ms"), &number))
+		spec->execution_time_ms = number;
 }
 
 static void
-put_state(const struct working *work, const struct data *data, const struct state_spec *spec,
+put_state(const struct step_call *call, const struct data *data, const struct state_spec *spec,
     struct buffer *out)
 {
 	struct state_spec full = *spec;
-	char *previous = work->item->foreign ? NULL : item_metadata(work->item, "agent_name");
+	char *previous = call->item->foreign ? NULL : item_metadata(call->item, "agent_name");
 
 	full.previous_agent = previous;
-	if (work->step->raw)
+	if (call->step->raw)
 		data_raw(data, out);
 	else
 		state_write(&full, data, out);
@@ -61,166 +73,126 @@ put_state(const struct working *work, const struct data *data, const struct stat
 }
 
 void
-working_pass_item(const struct working *work, struct buffer *out)
+step_put_item(const struct step_call *call, const struct event *completed, struct buffer *out)
 {
-	const struct item *item = work->item;
+	const struct item *item = call->item;
 	/* A --rescue that the user says is done has made the failure good. */
-	bool good = item_error(item).at == NULL || (work->step->rescue && work->skipped != NULL &&
-	    strcmp(work->skipped, "by_user") == 0);
+	bool good = item_error(item).at == NULL || (call->step->rescue && call->end.skipped != NULL &&
+	    strcmp(call->end.skipped, "by_user") == 0);
 	struct state_spec spec;
 
-	if (!good && work->step->raw)
+	if (!good && call->step->raw)
 		return;
-	if (item->line.len > 0 && !item->foreign && !work->step->raw &&
+	if (item->line.len > 0 && !item->foreign && !call->step->raw &&
 	    (!good || item_error(item).at == NULL)) {
 		buffer_append(out, item->line.data, item->line.len);
 		buffer_byte(out, '\n');
 		return;
 	}
-	spec_begin(work, &spec);
+	spec_begin(call, completed, &spec);
 	if (!good)
 		spec.error = item_error(item);
-	spec.attachments = working_attached(work);
-	spec.skipped = work->skipped;
-	put_state(work, &item->data, &spec, out);
+	spec.attachments = step_attachments(call);
+	spec.skipped = call->end.skipped;
+	put_state(call, &item->data, &spec, out);
 }
 
-/* As it came; one that has no line of its own gets one of this call. */
+/* As they came; one that has no line of its own gets one of this call. */
 static void
-put_passed(const struct working *work, const struct item *item, const struct state_spec *spec,
-    struct buffer *out)
+put_passed(const struct step_call *call, struct state_spec *spec, struct buffer *out)
 {
-	if (item->line.len == 0) {
-		put_state(work, &item->data, spec, out);
-	} else if (work->step->raw) {
-		data_raw(&item->data, out);
-	} else {
-		buffer_append(out, item->line.data, item->line.len);
-		buffer_byte(out, '\n');
-	}
-}
+	for (size_t i = 0; i < call->end.passed_count; i++) {
+		const struct item *item = &call->end.passed[i];
 
-static void
-put_lines(const struct working *work, struct state_spec *spec, struct buffer *out)
-{
-	for (size_t i = 0; i < work->passed_count; i++) {
 		spec->part = (long)i;
-		put_passed(work, &work->passed[i], spec, out);
-	}
-}
-
-static void
-put_results(const struct working *work, struct state_spec *spec, struct buffer *out)
-{
-	put_lines(work, spec, out);
-	for (size_t i = 0; i < work->result_count; i++) {
-		if (work->step->output != OUTPUT_TEXT)
-			spec->part = (long)i;
-		put_state(work, &work->results[i], spec, out);
+		if (item->line.len == 0) {
+			put_state(call, &item->data, spec, out);
+		} else if (call->step->raw) {
+			data_raw(&item->data, out);
+		} else {
+			buffer_append(out, item->line.data, item->line.len);
+			buffer_byte(out, '\n');
+		}
 	}
 }
 
 void
-working_put_results(const struct working *work, struct buffer *out)
+step_put_results(const struct step_call *call, const struct event *completed, struct buffer *out)
 {
+	const struct step *s = call->step;
 	struct state_spec spec;
 
-	spec_begin(work, &spec);
-	spec.key = work->step->run->key;
+	spec_begin(call, completed, &spec);
+	if (completed != NULL)
+		spec.key = s->run->key;
 	/* What was approved, or has got a further member, is still the item. */
-	if (work->step->approve || work->step->into != NULL)
-		spec.attachments = working_attached(work);
-	put_results(work, &spec, out);
-}
-
-bool
-working_fails(const struct working *work)
-{
-	return work->step->failure != FAILURE_ALLOWED || !error_of_work(work->error.code);
-}
-
-static void
-put_error(const struct working *work, struct span error, struct buffer *out)
-{
-	struct data nothing = { BUFFER_INIT, false, false };
-	struct state_spec spec;
-
-	spec_begin(work, &spec);
-	if (!working_fails(work)) {
-		spec.failure = error;
-		data_null(&nothing);
-		put_state(work, &nothing, &spec, out);
-	} else if (!work->step->raw) {
-		spec.error = error;
-		spec.attachments = working_attached(work);
-		put_state(work, &work->item->data, &spec, out);
+	if (completed != NULL && (s->approve || s->into != NULL))
+		spec.attachments = step_attachments(call);
+	put_passed(call, &spec, out);
+	for (size_t i = 0; i < call->end.result_count; i++) {
+		if (s->output != OUTPUT_TEXT)
+			spec.part = (long)i;
+		put_state(call, &call->end.results[i], &spec, out);
 	}
-	data_free(&nothing);
 }
 
 void
-working_put_failure(const struct working *work, struct buffer *out)
+step_put_failure(const struct step_call *call, const struct event *completed, struct buffer *out)
 {
+	const struct step *s = call->step;
+	struct data nothing = { BUFFER_INIT, false, false };
 	struct buffer json = BUFFER_INIT;
-	struct state_spec spec;
+	struct state_spec passed, spec;
 	struct writer w;
+	struct span error;
 
-	if (work->step->failure == FAILURE_TRY)
+	if (s->failure == FAILURE_TRY)
 		return;
-	spec_begin(work, &spec);
-	spec.key = work->step->run->key;
-	put_lines(work, &spec, out);
+	spec_begin(call, completed, &spec);
+	passed = spec;
+	passed.key = s->run->key;
+	put_passed(call, &passed, out);
+
 	writer_begin(&w, &json);
 	writer_object(&w);
-	call_write_error(&w, "error", &work->error);
+	call_write_error(&w, "error", &call->end.error);
 	writer_object_end(&w);
-	put_error(work, span_member(span_of(json.data, json.len), "error"), out);
+	error = span_member(span_of(json.data, json.len), "error");
+	if (!step_fails(call)) {
+		spec.failure = error;
+		data_null(&nothing);
+		put_state(call, &nothing, &spec, out);
+	} else if (!s->raw) {
+		spec.error = error;
+		spec.attachments = step_attachments(call);
+		put_state(call, &call->item->data, &spec, out);
+	}
+	data_free(&nothing);
 	buffer_free(&json);
 }
 
-/* For lines that are read before the call has ended, although a replay knows when it
- * did: they name its start. */
 static void
-spec_begin_early(const struct working *work, struct state_spec *spec)
-{
-	spec_begin(work, spec);
-	spec->event_id = work->started;
-	spec->timestamp = NULL;
-	spec->seq = 0;
-	spec->execution_time_ms = 0;
-}
-
-static void
-put_line(const struct working *work, bool as_it_came, struct buffer *out)
+put_line(const struct step_call *call, bool as_it_came, struct buffer *out)
 {
 	struct state_spec spec;
 
 	if (as_it_came) {
-		buffer_append(out, work->item->line.data, work->item->line.len);
+		buffer_append(out, call->item->line.data, call->item->line.len);
 		buffer_byte(out, '\n');
 		return;
 	}
-	spec_begin_early(work, &spec);
-	state_write(&spec, &work->item->data, out);
+	spec_begin(call, NULL, &spec);
+	state_write(&spec, &call->item->data, out);
 }
 
 void
-working_state_line(const struct working *work, struct buffer *out)
+step_state_line(const struct step_call *call, struct buffer *out)
 {
-	put_line(work, work->item->line.len > 0, out);
+	put_line(call, call->item->line.len > 0, out);
 }
 
 void
-working_body_line(const struct working *work, struct buffer *out)
+step_body_line(const struct step_call *call, struct buffer *out)
 {
-	put_line(work, work->item->line.len > 0 && item_error(work->item).at == NULL, out);
-}
-
-void
-working_result_lines(const struct working *work, struct buffer *out)
-{
-	struct state_spec spec;
-
-	spec_begin_early(work, &spec);
-	put_results(work, &spec, out);
+	put_line(call, call->item->line.len > 0 && item_error(call->item).at == NULL, out);
 }

@@ -4,7 +4,7 @@
  * token is replaced by whether it was valid, for the next attempt has another key to make it
  * with.
  */
-#include "step/working.h"
+#include "step/step_call.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,60 +16,46 @@
 /* Whether a step of this run has made the line. One that names the call's start was
  * made for the body to read, and came back. */
 static bool
-is_of_step(const struct working *work, const struct item *item)
+is_of_step(const struct step_call *call, const struct item *item)
 {
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 
 	return item->metadata.len > 0 && !item->foreign &&
-	    !span_is(span_member(metadata, "event_id"), work->started);
+	    !span_is(span_member(metadata, "event_id"), call->started);
 }
 
 /* An item of the output, which is taken over. Of a line that no step of this run has
  * made only the data counts. */
 void
-working_pass(struct working *work, struct item *item)
+step_pass(struct step_call *call, struct item *item)
 {
-	if (item_error(item).at == NULL && !is_of_step(work, item)) {
+	if (item_error(item).at == NULL && !is_of_step(call, item)) {
 		buffer_free(&item->line);
 		buffer_free(&item->metadata);
 	}
-	work->passed = memory_array(work->passed, work->passed_count + 1, sizeof *work->passed);
-	work->passed[work->passed_count++] = *item;
-	memset(item, 0, sizeof *item);
-	work->passes = true;
+	step_end_pass(&call->end, item);
 }
 
 void
-working_forget_passed(struct working *work)
+step_drop_lines(struct step_call *call)
 {
-	for (size_t i = 0; i < work->passed_count; i++)
-		item_free(&work->passed[i]);
-	free(work->passed);
-	work->passed = NULL;
-	work->passed_count = 0;
-	work->passes = false;
-}
-
-void
-working_drop_passed(struct working *work)
-{
-	working_forget_passed(work);
-	work->told = false;
-	buffer_clear(&work->call.links);
+	step_end_forget_passed(&call->end);
+	call->end.told = false;
+	buffer_clear(&call->events.links);
 }
 
 /* The events that the lines name are causes of the call's end, each once. */
 static void
-link_makers(struct working *work)
+link_makers(struct step_call *call)
 {
 	struct map seen = MAP_INIT;
 	char *id;
 
-	for (size_t i = 0; i < work->passed_count; i++) {
-		id = work->passed[i].foreign ? NULL : item_metadata(&work->passed[i], "event_id");
+	for (size_t i = 0; i < call->end.passed_count; i++) {
+		id = call->end.passed[i].foreign ? NULL : item_metadata(&call->end.passed[i], "event_id");
 		if (id != NULL && map_get(&seen, id, strlen(id)) == NULL) {
 			map_put(&seen, id, strlen(id), i);
-			call_add_link(&work->call, id);
+			call_add_link(&call->events, id);
 		}
 		free(id);
 	}
@@ -79,72 +65,57 @@ link_makers(struct working *work)
 /* The first line that tells of a failure tells why the call failed; no such line is
  * output. */
 static void
-take_failures(struct working *work)
+take_failures(struct step_call *call)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < work->passed_count; i++) {
-		struct item *item = &work->passed[i];
+	for (size_t i = 0; i < call->end.passed_count; i++) {
+		struct item *item = &call->end.passed[i];
 		struct span error = item_error(item);
 
 		if (error.at == NULL) {
-			work->passed[kept++] = *item;
+			call->end.passed[kept++] = *item;
 			continue;
 		}
-		if (!work->told)
-			state_error(error, &work->error);
-		work->told = true;
+		if (!call->end.told)
+			state_error(error, &call->end.error);
+		call->end.told = true;
 		item_free(item);
 	}
-	work->passed_count = kept;
-}
-
-static int
-read_lines(struct working *work, struct state_reader *r, struct error *why)
-{
-	struct item item;
-	int got;
-
-	memset(&item, 0, sizeof item);
-	while ((got = state_reader_next(r, &item, why)) == 1 && r->form == INPUT_STATE)
-		working_pass(work, &item);
-	item_free(&item);
-	return got;
-}
-
-/* What the body's end and its lines come to. */
-static void
-judge(struct working *work, int got, const struct error *why)
-{
-	if (work->error.code != ERROR_NONE && work->error.code != ERROR_EXIT_STATUS) {
-		working_drop_passed(work); /* it was cut off somewhere */
-		return;
-	}
-	link_makers(work);
-	take_failures(work);
-	if (got == -1 && work->error.code == ERROR_NONE)
-		error_set(&work->error, ERROR_INVALID_INPUT, "stdout", "%s", why->message);
+	call->end.passed_count = kept;
 }
 
 bool
-working_take_passed(struct working *work, const struct buffer *output)
+step_take_lines(struct step_call *call, const struct buffer *output)
 {
+	struct error *error = &call->end.error;
 	struct error why = ERROR_INIT;
 	struct buffer bytes = BUFFER_INIT;
 	struct state_reader r;
+	struct item item;
 	int got;
 
 	/* No object, no state line: text is not copied to find out. */
 	if (span_type(span_trim(span_of(buffer_string(output), output->len))) != 'o')
 		return false;
 	buffer_append(&bytes, output->data, output->len);
-	state_reader_begin(&r, -1, INPUT_AUTO, work->step->run->id);
+	state_reader_begin(&r, -1, INPUT_AUTO, call->step->run->id);
 	state_reader_give(&r, &bytes);
-	got = read_lines(work, &r, &why);
+	memset(&item, 0, sizeof item);
+	while ((got = state_reader_next(&r, &item, &why)) == 1 && r.form == INPUT_STATE)
+		step_pass(call, &item);
+	item_free(&item);
 	state_reader_free(&r);
 	if (r.form != INPUT_STATE && got != -1)
 		return false;
-	judge(work, got, &why);
+	if (error->code != ERROR_NONE && error->code != ERROR_EXIT_STATUS) {
+		step_drop_lines(call); /* it was cut off somewhere */
+		return true;
+	}
+	link_makers(call);
+	take_failures(call);
+	if (got == -1 && error->code == ERROR_NONE)
+		error_set(error, ERROR_INVALID_INPUT, "stdout", "%s", why.message);
 	return true;
 }
 
@@ -183,17 +154,17 @@ write_own(struct writer *w, const struct data *data)
 }
 
 void
-working_write_passed(const struct working *work, struct writer *w)
+step_write_lines(const struct step_call *call, struct writer *w)
 {
 	writer_key(w, "result");
 	writer_array(w);
-	for (size_t i = 0; i < work->passed_count; i++) {
-		const struct item *item = &work->passed[i];
+	for (size_t i = 0; i < call->end.passed_count; i++) {
+		const struct item *item = &call->end.passed[i];
 
 		writer_object(w);
 		writer_member_buffer(w, "data", &item->data.json);
 		if (item->line.len > 0)
-			write_metadata(w, &work->step->gate, item);
+			write_metadata(w, &call->step->gate, item);
 		else
 			write_own(w, &item->data);
 		writer_object_end(w);
@@ -228,33 +199,33 @@ renew_line(const struct gate *gate, const struct item *recorded, struct buffer *
 
 /* A line of another run, which this one was forked from, is this call's own. */
 static void
-recall_line(struct working *work, struct span element)
+recall_line(struct step_call *call, struct span element)
 {
 	struct buffer line = BUFFER_INIT;
 	struct item item;
 
 	memset(&item, 0, sizeof item);
-	item_take_state(&item, element, work->step->run->id);
+	item_take_state(&item, element, call->step->run->id);
 	buffer_clear(&item.line);
 	if (!item.foreign)
-		renew_line(&work->step->gate, &item, &line);
+		renew_line(&call->step->gate, &item, &line);
 	if (line.len > 0)
-		item_take_state(&item, span_of(line.data, line.len), work->step->run->id);
-	working_pass(work, &item);
+		item_take_state(&item, span_of(line.data, line.len), call->step->run->id);
+	step_pass(call, &item);
 	buffer_free(&line);
 }
 
 bool
-working_recall_passed(struct working *work, struct span payload)
+step_recall_lines(struct step_call *call, struct span payload)
 {
 	struct span_walk walk;
 	struct span key, element;
 
 	if (span_member(payload, "count").at == NULL)
 		return false;
-	work->passes = true;
+	call->end.passes = true;
 	span_walk_begin(&walk, span_member(payload, "result"));
 	while (span_walk_next(&walk, &key, &element))
-		recall_line(work, element);
+		recall_line(call, element);
 	return true;
 }

@@ -606,6 +606,19 @@ dies_in_stdin() {
 	END
 }
 
+@test "a group that was tried, and failed after it had printed a line, stands" {
+	flow 'echo x | awf-step --each --try g -- sh -c "awf-step up -- effect up; exit 3"' 'echo "$?" >>status' \
+		'awf-step -n later -- test -e ok || exit'
+	run -3 awf-run --id-file id ./flow.awf </dev/null
+	touch ok
+	run -0 awf-run --resume "$(cat id)"
+	same "$(cat status)" $'3\n3'
+	same "$(cat up.ledger)" x
+	record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	same "$(payloads step.completed 'select(.call == "g:0:0") | .count')" $'1\n1'
+	awf-replay -q "$(cat id)" </dev/null
+}
+
 @test "a failure that was caught is made anew with --redo, and one whose rescue failed without" {
 	flow 'echo x | awf-step --effects external pay -- sh -c "effect pay; test -e paid" | awf-step --rescue refund -- sh -c "test -e refunded && cat" | awf-step later -r -- sh -c "cat; test -e ok"'
 	run -3 awf-run --id-file id ./flow.awf </dev/null

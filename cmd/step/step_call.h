@@ -1,0 +1,206 @@
+/*
+ * One call of a step while it is made. step_call.c tells it in order, as one function: read
+ * the item, ask recall for a verdict, record the start, do the work or take what stands for
+ * it, record the end, make the lines.
+ *
+ * Three things are known of a call:
+ *   - what it is: its place, its input, and what that came of. Until its start is recorded
+ *     this is completed (step_input.c), and in a replay takes the recorded ids; then it
+ *     stands.
+ *   - what recall says of it: the verdict, which step_recall() fills, changing nothing else.
+ *   - what came of it: its end (step_end.h). Whatever fails is the error of that.
+ *
+ * Recorders (step_record.c) and makers of lines (step_lines.c) change none of them.
+ *
+ * The files need each other downwards alone: step_call.c all others, these step.h, step_end.h
+ * and run/, and of each other only what stands below them here. One circle there is, as a
+ * group's work is made of calls: step_work.c, the groups, step_call() (group.h).
+ */
+#ifndef AWF_STEP_STEP_CALL_H
+#define AWF_STEP_STEP_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/attachment.h"
+#include "agent/continuation.h"
+#include "base/clock.h"
+#include "json/writer.h"
+#include "run/recall.h"
+#include "run/waiting.h"
+#include "step/step.h"
+#include "step/step_end.h"
+#include "transcript/call.h"
+
+struct verdict {
+	enum {
+		VERDICT_DO,        /* its work is to be done; what was recorded inside is taken there */
+		VERDICT_TAKE,      /* the recorded end is its own */
+		VERDICT_WAIT,      /* (resume) its result is waited for still */
+		VERDICT_SKIP,      /* the user has said so */
+		VERDICT_DIVERGE    /* it cannot be the call that is recorded: error */
+	} says;
+	struct error error;
+	bool recalls;              /* a recorded call is this one: */
+	struct recalled recalled;
+	char ended_at[CLOCK_TEXT_SIZE]; /* (replay) what step.completed has; "" */
+	bool reuses;               /* (take, skip) its end is linked to, and not repeated */
+	bool decided;              /* (take) somebody has decided, from outside: payload.approval */
+	bool beyond;               /* (diverge) the recording was ended before this call */
+};
+
+struct step_call {
+	/* What it is. */
+	struct step *step;
+	const struct item *item;
+	int64_t index;
+	char *id;                  /* NAME:OCCURRENCE:ITEM chain */
+	char started[ID_SIZE];     /* event id of step.started */
+	char ended[ID_SIZE];       /* of step.completed, if it is not a new one; "" */
+	char parent[ID_SIZE];
+	struct buffer links;       /* further causes: inside of a JSON array */
+	char input_sha256[DIGEST_SIZE];
+	struct attachments attachments; /* of the step and of the item */
+	struct buffer attached;         /* the item's list, with their digests; empty: as it came */
+	struct continuation continued;  /* of an agent that goes on */
+	struct condition_answer when;
+	int64_t begun;             /* monotonic ms */
+	int64_t record_from;       /* where in the transcript what is made in it comes */
+
+	struct verdict verdict;
+	struct step_end end;
+	struct call events;        /* through which those of its work are appended */
+};
+
+/* Whether the result is an array, of what came of -O. */
+static inline bool
+step_several_results(const struct step_call *call)
+{
+	return call->step->output != OUTPUT_TEXT && call->step->command != NULL;
+}
+
+/* Whether there is no result, as the item is the output (--terminal). */
+static inline bool
+step_passes_item(const struct step_call *call)
+{
+	return call->step->terminal != NULL && call->end.error.code == ERROR_NONE &&
+	    call->end.result_count == 0;
+}
+
+/* Whether its error is more than the step lets pass (--allow-failure): what waits has not
+ * failed. */
+static inline bool
+step_fails(const struct step_call *call)
+{
+	return call->step->failure != FAILURE_ALLOWED || !error_of_work(call->end.error.code);
+}
+
+/* step_input.c: what completes the input, and is part of its digest. What is wrong with it
+ * is the call's error. */
+
+/* The attachments of the step and the item. */
+void step_read_attachments(struct step_call *call);
+/* Those whose files have gone, from the recorded call. -1: the call's error. */
+int step_restore_attachments(struct step_call *call);
+/* metadata.attachments of the item, for lines that stand for it. */
+struct span step_attachments(const struct step_call *call);
+/* The conversation that the agent goes on with. */
+void step_find_conversation(struct step_call *call);
+
+/* step_passed.c: output that is lines already (group.h). */
+
+/* Takes an item over as output. */
+void step_pass(struct step_call *call, struct item *item);
+/* Takes a body's stdout. False: it begins with no state line, so it is a result as that
+ * of any command. What is wrong with it, or what its first error line says, is the
+ * call's error then. The makers of its lines are causes of the call's end. */
+bool step_take_lines(struct step_call *call, const struct buffer *output);
+/* Forgets them, and what they led to, before the body is tried again. */
+void step_drop_lines(struct step_call *call);
+/* result, as lines without tokens; and from the recorded end, false if it has none. */
+void step_write_lines(const struct step_call *call, struct writer *w);
+bool step_recall_lines(struct step_call *call, struct span payload);
+
+/* step_lines.c: lines for stdout. completed is the end that was recorded. */
+
+/* The results, or what passes. completed NULL: before the end, which --until reads. */
+void step_put_results(const struct step_call *call, const struct event *completed,
+    struct buffer *out);
+/* What a body gave before it failed, and the error line. */
+void step_put_failure(const struct step_call *call, const struct event *completed,
+    struct buffer *out);
+/* The item goes on: as it came if this run's state line it was, else as a line of
+ * this call's. */
+void step_put_item(const struct step_call *call, const struct event *completed,
+    struct buffer *out);
+/* The state line that -e reads; an item without one gets a line that names this call's
+ * step.started. Conditions and bodies read no error of an item that failed. */
+void step_state_line(const struct step_call *call, struct buffer *out);
+void step_body_line(const struct step_call *call, struct buffer *out);
+
+/* step_wait.c: a call that ends waiting for somebody. */
+
+/* From here on: for whom, in which form the result is to come, how long (0: no limit). */
+void step_wait(struct step_call *call, enum waiting_for what, const char *form,
+    int64_t timeout_ms);
+/* The recorded call waits for its result: on, or no more. */
+void step_wait_on(struct step_call *call);
+/* What was decided: payload.approval as it stands in the recorded end. */
+void step_take_approval(struct step_call *call);
+/* payload.approval, empty, for its members. */
+struct writer step_begin_approval(struct step_call *call);
+
+/* step_recall.c */
+
+bool step_replays(const struct step *s);
+/* Asks for the recorded call that this is, and what stands of it. What will not be done needs
+ * none, but for the ids that a replay takes from it. -1: the machine failed. */
+int step_recall(const struct step_call *call, struct verdict *verdict, struct error *err);
+/* What stands of the recorded call, whose end may be another by now. */
+void step_judge(const struct step *s, struct verdict *verdict);
+/* Takes the recorded end over. */
+void step_take_end(struct step_call *call);
+/* In a replay, what is recorded of the tries that failed. */
+void step_take_tries(struct step_call *call);
+/* How many of them are made again, if they fail again: those of a command, as they may have
+ * left something that the last one needs. Those of a tool: turns_repeat_tries(). */
+int step_repeated_tries(const struct step_call *call);
+
+/* step_record.c: the two events around the work, durable as step.h promises. */
+
+int step_record_start(const struct step_call *call, struct error *err);
+/* waits: the recorded call, if that waits; *completed is filled. 1: somebody has decided about
+ * it since, or set another deadline, which it has now, and nothing is recorded. -1: the
+ * machine failed. */
+int step_record_end(const struct step_call *call, struct recalled *waits,
+    struct event *completed, struct error *err);
+
+/* step_approve.c: asks whoever sits at the terminal, else lets the call wait. -1: the
+ * machine failed. */
+int step_approve(struct step_call *call, struct error *err);
+
+/* step_interrupted.c */
+
+/* A failure of the work while the run, or a call around this one, is being ended, or after
+ * who keeps the run has died, becomes one of that: undisturbed it might not have failed. */
+void step_note_ending(struct step_call *call);
+/* A step in what was run that died has cut something off: that is the call's error. */
+void step_look_for_dead(struct step_call *call);
+
+/* step_command.c, step_turns.c: one try of a command or of an operation; an agent, which sees
+ * to its tries itself. What it fails with is the call's error. -1: the machine failed. */
+int step_try_command(struct step_call *call, struct error *err);
+int step_try_operation(struct step_call *call, struct error *err);
+void step_run_agent(struct step_call *call);
+
+/* step_work.c: does the work, in as many tries as it may have. -1: the machine failed. */
+int step_work(struct step_call *call, struct error *err);
+
+/* step_condition.c: asks, or takes the recorded answer. -1: the machine failed. */
+
+/* --when, or --while of a round: sets what is skipped. */
+int step_ask_when(struct step_call *call, struct error *err);
+/* --until, before the round ends. */
+int step_ask_until(struct step_call *call, struct error *err);
+
+#endif

@@ -32,12 +32,6 @@ struct branches {
 };
 
 static bool
-fails(enum error_code code)
-{
-	return code != ERROR_NONE && code != ERROR_WAITING;
-}
-
-static bool
 is_cut(enum error_code code)
 {
 	return code == ERROR_CANCELLED || code == ERROR_DOWNSTREAM_CLOSED;
@@ -118,39 +112,17 @@ end_worker(void *context)
 	transcript_close(&b->group.step.run->transcript);
 }
 
-static int
-begin_branches(struct branches *b, struct error *err)
-{
-	struct buffer job = BUFFER_INIT;
-	int done = 0;
-
-	while (done == 0 && !b->stopped && b->begun < b->count && workers_ready(&b->workers)) {
-		buffer_clear(&job);
-		buffer_append(&job, &b->numbers[b->begun++], sizeof *b->numbers);
-		done = workers_job(&b->workers, &job, err);
-	}
-	buffer_free(&job);
-	return done;
-}
-
-static void
-stop(struct branches *b, int signal_number)
-{
-	b->stopped = true;
-	workers_signal(&b->workers, signal_number);
-}
-
 /* Whether the end of one branch is the end of the others. */
 static bool
 is_decisive(const struct branches *b, enum error_code code)
 {
-	const struct step_call *call = b->group.call;
+	const struct step *s = b->group.call->step;
 
-	if (step_replays(call->step))
+	if (step_replays(s))
 		return false;
-	switch (call->step->strategy) {
+	switch (s->strategy) {
 	case STRATEGY_ALL:
-		return fails(code);
+		return code != ERROR_NONE && code != ERROR_WAITING;
 	case STRATEGY_ANY:
 		return code == ERROR_NONE;
 	default:
@@ -158,6 +130,7 @@ is_decisive(const struct branches *b, enum error_code code)
 	}
 }
 
+/* Stops the rest once a branch has decided, or the group is to end. */
 static void
 look_around(struct branches *b)
 {
@@ -169,40 +142,38 @@ look_around(struct branches *b)
 		decided |= is_decisive(b, answer_code(answer));
 	if (b->stopped)
 		return;
-	if (decided) {
-		stop(b, SIGTERM);
-	} else if (interrupted(interrupts, &b->interrupted)) {
-		b->stopped = true; /* that nobody reads, those that work see themselves */
-		if (b->interrupted.code == ERROR_CANCELLED)
-			stop(b, *interrupts->signal_number);
-	}
+	b->stopped = decided || interrupted(interrupts, &b->interrupted);
+	if (decided)
+		workers_signal(&b->workers, SIGTERM);
+	else if (b->interrupted.code == ERROR_CANCELLED)
+		workers_signal(&b->workers, *interrupts->signal_number);
+	/* That nobody reads, those that work see themselves. */
 }
 
-static int
-take_answers(struct branches *b, struct error *err)
-{
-	struct buffer answer = BUFFER_INIT;
-	int taken = 0;
-
-	while (taken == 0 && workers_answer(&b->workers, &answer) == 1)
-		taken = answer_unpack(&answer, &b->results[b->ended++], err);
-	buffer_free(&answer);
-	return taken;
-}
-
-/* Begins what can be, and waits for some of it. 1: there is more; 0: all have ended;
- * -1: the machine failed. */
+/* Begins what can be, waits for some of it, and takes what has ended. 1: there is more; 0:
+ * all have ended; -1: the machine failed. */
 static int
 go_on(struct branches *b, struct error *err)
 {
-	if (begin_branches(b, err) == -1)
-		return -1;
-	if (workers_pending(&b->workers) == 0)
-		return 0;
-	if (workers_wait(&b->workers, -1, err) == -1)
-		return -1;
-	look_around(b);
-	return take_answers(b, err) == -1 ? -1 : 1;
+	struct buffer message = BUFFER_INIT;
+	int done = 0;
+
+	while (done == 0 && !b->stopped && b->begun < b->count && workers_ready(&b->workers)) {
+		buffer_clear(&message);
+		buffer_append(&message, &b->numbers[b->begun++], sizeof *b->numbers);
+		done = workers_job(&b->workers, &message, err);
+	}
+	if (done == 0 && workers_pending(&b->workers) > 0) {
+		done = workers_wait(&b->workers, -1, err);
+		if (done == 0)
+			look_around(b);
+		while (done == 0 && workers_answer(&b->workers, &message) == 1)
+			done = answer_unpack(&message, &b->results[b->ended++], err);
+		if (done == 0)
+			done = 1;
+	}
+	buffer_free(&message);
+	return done;
 }
 
 /* Makes them all, or as many as are begun before they are stopped. */
@@ -258,16 +229,6 @@ foremost(const struct branches *b)
 	return found;
 }
 
-static size_t
-first_success(const struct branches *b)
-{
-	size_t i = 0;
-
-	while (i < b->begun && b->results[i].error.code != ERROR_NONE)
-		i++;
-	return i;
-}
-
 static void
 name_failure(const struct branches *b, size_t i, struct error *error)
 {
@@ -276,25 +237,6 @@ name_failure(const struct branches *b, size_t i, struct error *error)
 
 	error_set(error, why->code, NULL, "branch %lld: %s", (long long)b->numbers[i],
 	    error_text(why, text, sizeof text));
-}
-
-static void
-fail(struct branches *b)
-{
-	struct step_call *call = b->group.call;
-	size_t i = foremost(b);
-
-	/* Who works may have seen it before us. */
-	if (b->interrupted.code == ERROR_NONE && i < b->begun && is_cut(b->results[i].error.code))
-		interrupted(&call->step->interrupts, &b->interrupted);
-	if (b->interrupted.code != ERROR_NONE) {
-		call->end.error = b->interrupted;
-	} else if (i < b->begun) {
-		name_failure(b, i, &call->end.error);
-		call->end.told = b->results[i].told;
-	} else {
-		error_set(&call->end.error, ERROR_DIVERGENCE, NULL, "the recording has no branch of it");
-	}
 }
 
 static void
@@ -314,98 +256,90 @@ pass_lines(struct branches *b, size_t i)
 	item_free(&item);
 }
 
-/* The lines of all, be they of a failure. */
-static void
-pass_all(struct branches *b)
-{
-	struct step_call *call = b->group.call;
-	size_t failed = 0;
-
-	for (size_t i = 0; i < b->begun; i++) {
-		failed += b->results[i].error.code != ERROR_NONE;
-		pass_lines(b, i);
-	}
-	if (failed > 0)
-		name_failure(b, foremost(b), &call->end.lost);
-}
-
-/* Whether the branches come to what the strategy wants. A failure is let pass only if it is
- * what the work of the branch came to. */
-static bool
-succeeds(const struct branches *b)
-{
-	size_t worst = foremost(b);
-	enum error_code code = worst < b->begun ? b->results[worst].error.code : ERROR_NONE;
-
-	switch (b->group.call->step->strategy) {
-	case STRATEGY_ANY:
-		return first_success(b) < b->begun;
-	case STRATEGY_BEST_EFFORT:
-		return b->interrupted.code == ERROR_NONE && first_success(b) < b->begun &&
-		    (code == ERROR_NONE || error_of_work(code));
-	default:
-		return b->begun == b->count && worst < b->begun && code == ERROR_NONE;
-	}
-}
-
+/* What all results together are to the strategy. A failure is let pass only if it is what the
+ * work of the branch came to. */
 static void
 conclude(struct branches *b)
 {
 	struct step_call *call = b->group.call;
+	struct step_end *end = &call->end;
+	size_t worst = foremost(b), success = 0;
+	bool made = worst < b->begun, succeeds;
+	enum error_code code = made ? b->results[worst].error.code : ERROR_NONE;
 
 	for (size_t i = 0; i < b->begun; i++)
 		call_add_link(&call->events, b->results[i].ended);
-	if (!succeeds(b)) {
-		fail(b);
-	} else if (call->step->strategy == STRATEGY_ANY) {
-		call->end.winner = b->numbers[first_success(b)];
-		pass_lines(b, first_success(b));
-	} else {
-		pass_all(b);
+	while (success < b->begun && b->results[success].error.code != ERROR_NONE)
+		success++;
+
+	switch (call->step->strategy) {
+	case STRATEGY_ANY:
+		if (success < b->begun) {
+			end->winner = b->numbers[success];
+			pass_lines(b, success);
+			return;
+		}
+		succeeds = false;
+		break;
+	case STRATEGY_BEST_EFFORT:
+		succeeds = b->interrupted.code == ERROR_NONE && success < b->begun &&
+		    (code == ERROR_NONE || error_of_work(code));
+		break;
+	default:
+		succeeds = b->begun == b->count && made && code == ERROR_NONE;
 	}
-}
+	if (succeeds) {
+		/* The lines of all, be they of a failure. */
+		for (size_t i = 0; i < b->begun; i++)
+			pass_lines(b, i);
+		if (code != ERROR_NONE)
+			name_failure(b, worst, &end->lost);
+		return;
+	}
 
-static void
-branches_open(struct branches *b, struct step_call *call)
-{
-	size_t count = 0;
-
-	memset(b, 0, sizeof *b);
-	group_open(&b->group, call);
-	b->group.step.command = b->argv;
-	b->group.step.when.text = NULL;
-	group_take_input(call, &b->item);
-	step_causes(&b->item, &b->causes);
-	while (call->step->command[count] != NULL)
-		count++;
-	b->numbers = memory_zero(count, sizeof *b->numbers);
-	b->results = memory_zero(count, sizeof *b->results);
-	choose(b);
-}
-
-static void
-branches_close(struct branches *b)
-{
-	for (size_t i = 0; i < b->count; i++)
-		buffer_free(&b->results[i].out);
-	free(b->results);
-	free(b->numbers);
-	group_close(&b->group);
-	item_free(&b->item);
-	buffer_free(&b->causes);
+	/* Who works may have seen it before us. */
+	if (b->interrupted.code == ERROR_NONE && made && is_cut(code))
+		interrupted(&call->step->interrupts, &b->interrupted);
+	if (b->interrupted.code != ERROR_NONE) {
+		end->error = b->interrupted;
+	} else if (made) {
+		name_failure(b, worst, &end->error);
+		end->told = b->results[worst].told;
+	} else {
+		error_set(&end->error, ERROR_DIVERGENCE, NULL, "the recording has no branch of it");
+	}
 }
 
 int
 group_run_parallel(struct step_call *call, struct error *err)
 {
 	struct branches b;
+	size_t count = 0;
 	int made = 0;
 
-	branches_open(&b, call);
+	memset(&b, 0, sizeof b);
+	group_open(&b.group, call);
+	b.group.step.command = b.argv;
+	b.group.step.when.text = NULL;
+	group_take_input(call, &b.item);
+	step_causes(&b.item, &b.causes);
+	while (call->step->command[count] != NULL)
+		count++;
+	b.numbers = memory_zero(count, sizeof *b.numbers);
+	b.results = memory_zero(count, sizeof *b.results);
+	choose(&b);
+
 	if (b.count > 0)
 		made = make(&b, err);
 	if (made == 0)
 		conclude(&b);
-	branches_close(&b);
+
+	for (size_t i = 0; i < b.count; i++)
+		buffer_free(&b.results[i].out);
+	free(b.results);
+	free(b.numbers);
+	group_close(&b.group);
+	item_free(&b.item);
+	buffer_free(&b.causes);
 	return made;
 }

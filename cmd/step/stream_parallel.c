@@ -142,46 +142,38 @@ give_jobs(struct stream *s, struct workers *w, int *got, struct error *wrong,
 	return done;
 }
 
-/* One round: answers out, jobs in, wait. 1: go on; 0: all is done; -1: failed. */
-static int
-parallel_round(struct stream *s, struct workers *w, bool *stop, int *got,
-    struct error *wrong, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	bool reading;
-	int woken;
-
-	if (deliver_answers(s, w, stop, err) == -1)
-		return -1;
-	if (!*stop && interrupted(&s->step->interrupts, &why)) {
-		s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
-		*stop = true;
-		if (why.code == ERROR_CANCELLED)
-			workers_signal(w, *s->step->interrupts.signal_number);
-	}
-	if (!*stop && *got != -1 && !stream_taken_all(s) &&
-	    give_jobs(s, w, got, wrong, err) == -1)
-		return -1;
-	reading = !*stop && *got != -1 && !stream_taken_all(s);
-	if (!reading && workers_pending(w) == 0)
-		return 0;
-	woken = workers_wait(w, reading && !s->ahead.ended && workers_ready(w) ? s->reader->fd : -1, err);
-	if (woken == 1 && state_reader_fill(s->reader, wrong) == -1)
-		*got = -1;
-	return woken == -1 ? -1 : 1;
-}
-
 int
 stream_run_parallel(struct stream *s, struct error *err)
 {
-	struct error wrong = ERROR_INIT;
+	const struct interrupts *interrupts = &s->step->interrupts;
+	struct error wrong = ERROR_INIT, why = ERROR_INIT;
 	struct workers w;
-	bool stop = false;
-	int got = 0, done;
+	bool stop = false, reading;
+	int got = 0, done, woken;
 
 	workers_open(&w, s->jobs, work, work_ended, s);
-	while ((done = parallel_round(s, &w, &stop, &got, &wrong, err)) == 1)
-		;
+	/* A round: answers out, jobs in, wait. */
+	while ((done = deliver_answers(s, &w, &stop, err)) == 0) {
+		if (!stop && interrupted(interrupts, &why)) {
+			s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
+			stop = true;
+			if (why.code == ERROR_CANCELLED)
+				workers_signal(&w, *interrupts->signal_number);
+		}
+		if (!stop && got != -1 && !stream_taken_all(s))
+			done = give_jobs(s, &w, &got, &wrong, err);
+		reading = !stop && got != -1 && !stream_taken_all(s);
+		if (done == -1 || (!reading && workers_pending(&w) == 0))
+			break;
+		woken = workers_wait(&w,
+		    reading && !s->ahead.ended && workers_ready(&w) ? s->reader->fd : -1, err);
+		if (woken == 1 && state_reader_fill(s->reader, &wrong) == -1)
+			got = -1;
+		if (woken == -1) {
+			done = -1;
+			break;
+		}
+	}
 	if (done == -1)
 		workers_signal(&w, SIGTERM);
 	workers_close(&w);

@@ -222,7 +222,7 @@ watch_reader(struct settings *s)
 {
 	struct step *step = &s->step;
 	bool prints = !s->quiet && s->file == NULL;
-	bool replays = step->recall != NULL && step->recall->mode == RECALL_REPLAY;
+	bool replays = step_replays(step);
 
 	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
 	step->reader = prints && replays ? STDOUT_FILENO : 0;
@@ -403,7 +403,7 @@ static int
 begin_budget(struct settings *s, struct resources *r, struct error *err)
 {
 	if (s->step.team == NULL || (s->max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) ||
-	    (s->step.recall != NULL && s->step.recall->mode == RECALL_REPLAY))
+	    step_replays(&s->step))
 		return 0;
 	if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
 		return -1;

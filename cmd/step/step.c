@@ -109,6 +109,12 @@ step_start_provider(struct step *s, struct error *err)
 	return provider_start(s->team->members[0]->provider, err);
 }
 
+bool
+step_replays(const struct step *s)
+{
+	return s->recall != NULL && s->recall->mode == RECALL_REPLAY;
+}
+
 struct recall_query
 step_query(const struct step *s, int64_t index)
 {

@@ -133,6 +133,8 @@ int step_start_provider(struct step *s, struct error *err);
 /* step.compared: its input broke off before it was known which recorded call it is. */
 #define STEP_CUT_OFF INT64_C(-2)
 
+/* Whether a recording is made once more. */
+bool step_replays(const struct step *s);
 /* What a call asks what is recorded by, but for what it is made of: input, definition. */
 struct recall_query step_query(const struct step *s, int64_t index);
 /* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an

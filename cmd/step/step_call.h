@@ -12,9 +12,9 @@
  *
  * Recorders (step_record.c) and makers of lines (step_lines.c) change none of them.
  *
- * The files need each other downwards alone: step_call.c all others, these step.h, step_end.h
- * and run/, and of each other only what stands below them here. One circle there is, as a
- * group's work is made of calls: step_work.c, the groups, step_call() (group.h).
+ * step_call.c needs all of the files below, and each of these of the others only what stands
+ * before it here. One circle there is, as a group's work is made of calls: step_work.c, the
+ * groups, step_call() (group.h).
  */
 #ifndef AWF_STEP_STEP_CALL_H
 #define AWF_STEP_STEP_CALL_H
@@ -38,7 +38,7 @@ struct verdict {
 		VERDICT_TAKE,      /* the recorded end is its own */
 		VERDICT_WAIT,      /* (resume) its result is waited for still */
 		VERDICT_SKIP,      /* the user has said so */
-		VERDICT_DIVERGE    /* it cannot be the call that is recorded: error */
+		VERDICT_DIVERGE    /* it is not as recorded, and is not made so: error */
 	} says;
 	struct error error;
 	bool recalls;              /* a recorded call is this one: */
@@ -152,7 +152,6 @@ struct writer step_begin_approval(struct step_call *call);
 
 /* step_recall.c */
 
-bool step_replays(const struct step *s);
 /* Asks for the recorded call that this is, and what stands of it. What will not be done needs
  * none, but for the ids that a replay takes from it. -1: the machine failed. */
 int step_recall(const struct step_call *call, struct verdict *verdict, struct error *err);

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-step_replays(const struct step *s)
-{
-	return s->recall != NULL && s->recall->mode == RECALL_REPLAY;
-}
-
 /* What a reader is told that the step does, when it is not what was recorded. */
 static void
 describe(const struct step *s, struct buffer *out)

@@ -174,7 +174,7 @@ recorded_torn(const struct stream *s)
 	char *call;
 	bool torn;
 
-	if (recall == NULL || recall->mode != RECALL_REPLAY || !s->producers.foreign)
+	if (!step_replays(s->step) || !s->producers.foreign)
 		return false;
 	query = step_query(s->step, s->index);
 	if (!recall->peek(recall->history, &query, &started))

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "proc/descendants.h"
-#include "step/step.h"
+#include "step/step_call.h"
 #include "transcript/blob.h"
 #include "transcript/reader.h"
 
@@ -439,6 +439,108 @@ bodies_know_what_was_claimed(void **state)
 	}
 }
 
+/* What stands of a recorded call goes by its record and by the step alone. */
+static void
+verdicts(void **state)
+{
+	static const struct {
+		const char *what;
+		enum recall_mode mode;
+		enum { A_COMMAND, A_READER, A_GROUP, AN_AGENT, AN_APPROVAL } step;
+		const char *into;
+		struct recalled recalled;
+		const char *payload;         /* of step.completed */
+		int says;
+		bool reuses, decided;
+	} rows[] = {
+		{ "a result stands", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_SUCCEEDED },
+		    "{\"result\":1}", VERDICT_TAKE, true, false },
+		{ "a failure does not", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_FAILED },
+		    "{\"error\":{\"code\":\"timeout\",\"message\":\"m\"}}", VERDICT_DO, false, false },
+		{ "unless the run went on from it", RECALL_RESUME, A_COMMAND, NULL,
+		    { .end = RECALL_FAILED, .stands = true }, "{}", VERDICT_TAKE, true, false },
+		{ "and nobody wants it again", RECALL_RESUME, A_COMMAND, NULL,
+		    { .end = RECALL_FAILED, .stands = true, .decided = RECALL_REDO }, "{}", VERDICT_DO,
+		    false, false },
+		{ "one that never ended is made again", RECALL_RESUME, A_COMMAND, NULL,
+		    { .end = RECALL_OPEN }, "{}", VERDICT_DO, false, false },
+		{ "another input, and decided", RECALL_RESUME, A_COMMAND, NULL,
+		    { .end = RECALL_SUCCEEDED, .changed = true, .decided = RECALL_REDO }, "{}",
+		    VERDICT_DO, false, false },
+		{ "in doubt, and not to be made", RECALL_RESUME, A_COMMAND, NULL,
+		    { .end = RECALL_OPEN, .decided = RECALL_SKIP }, "{}", VERDICT_SKIP, false, false },
+		{ "which of an agent is about its tools", RECALL_RESUME, AN_AGENT, NULL,
+		    { .end = RECALL_OPEN, .decided = RECALL_SKIP }, "{}", VERDICT_DO, false, false },
+		{ "unless it is another now", RECALL_RESUME, AN_AGENT, NULL,
+		    { .end = RECALL_OPEN, .decided = RECALL_SKIP, .changed = true }, "{}", VERDICT_SKIP,
+		    false, false },
+		{ "skipped before", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_SKIPPED },
+		    "{\"skipped\":\"by_user\"}", VERDICT_SKIP, true, false },
+		{ "skipped for its input", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_SKIPPED },
+		    "{\"skipped\":\"condition\"}", VERDICT_DO, false, false },
+		{ "a result that is waited for", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_WAITING },
+		    "{\"approval\":{\"asks\":\"completion\"}}", VERDICT_WAIT, false, false },
+		{ "who is to decide is asked anew", RECALL_RESUME, AN_APPROVAL, NULL,
+		    { .end = RECALL_WAITING }, "{\"approval\":{\"asks\":\"approval\"}}", VERDICT_DO, false,
+		    false },
+		{ "a decision", RECALL_RESUME, A_COMMAND, NULL, { .end = RECALL_SUCCEEDED },
+		    "{\"result\":1,\"approval\":{\"decision\":\"completed\",\"decides\":\"x\"}}",
+		    VERDICT_TAKE, true, false },
+		{ "a decision that is to be put into the data", RECALL_RESUME, A_COMMAND, "k",
+		    { .end = RECALL_SUCCEEDED },
+		    "{\"result\":1,\"approval\":{\"decision\":\"completed\",\"decides\":\"x\"}}",
+		    VERDICT_TAKE, false, true },
+		{ "replay: the work is done again", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_SUCCEEDED }, "{\"result\":1}", VERDICT_DO, false, false },
+		{ "replay: what reads the world is not", RECALL_REPLAY, A_READER, NULL,
+		    { .end = RECALL_SUCCEEDED }, "{\"result\":1}", VERDICT_TAKE, false, false },
+		{ "replay: cut off by what went on around it", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_FAILED }, "{\"error\":{\"code\":\"cancelled\",\"message\":\"m\"}}",
+		    VERDICT_TAKE, false, false },
+		{ "replay: an agent", RECALL_REPLAY, AN_AGENT, NULL, { .end = RECALL_OPEN }, "{}",
+		    VERDICT_DO, false, false },
+		{ "replay: the recording breaks off", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_OPEN }, "{}", VERDICT_DIVERGE, false, false },
+		{ "replay: was skipped", RECALL_REPLAY, A_COMMAND, NULL, { .end = RECALL_SKIPPED },
+		    "{\"skipped\":\"condition\"}", VERDICT_DIVERGE, false, false },
+		{ "replay: was skipped by the user", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_SKIPPED }, "{\"skipped\":\"by_user\"}", VERDICT_SKIP, false, false },
+		{ "replay: an approval", RECALL_REPLAY, AN_APPROVAL, NULL, { .end = RECALL_SUCCEEDED },
+		    "{\"result\":1}", VERDICT_TAKE, false, true },
+		{ "replay: what an earlier attempt did", RECALL_REPLAY, A_GROUP, NULL,
+		    { .end = RECALL_SUCCEEDED }, "{\"reused_from\":\"x\"}", VERDICT_TAKE, false, false },
+		{ "replay: which a command does again", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_SUCCEEDED }, "{\"reused_from\":\"x\"}", VERDICT_DO, false, false },
+		{ "replay: what another run did", RECALL_REPLAY, A_COMMAND, NULL,
+		    { .end = RECALL_SUCCEEDED }, "{\"reused_from\":{\"run_id\":\"x\"}}", VERDICT_TAKE,
+		    false, false },
+	};
+	char none[] = "", *argv[] = { none, NULL };
+	struct team team = { .count = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct recall recall = { .mode = rows[i].mode };
+		const struct step s = { .recall = &recall, .into = rows[i].into,
+			.command = rows[i].step <= A_GROUP ? argv : NULL,
+			.effects = rows[i].step == A_READER ? EFFECTS_READ : EFFECTS_NONE,
+			.passes = rows[i].step == A_GROUP,
+			.team = rows[i].step == AN_AGENT ? &team : NULL,
+			.approve = rows[i].step == AN_APPROVAL };
+		/* What was said before is none of this verdict. */
+		struct verdict v = { .says = VERDICT_WAIT, .recalls = true,
+			.recalled = rows[i].recalled, .reuses = true, .decided = true };
+
+		print_message("# %s\n", rows[i].what);
+		v.recalled.completed.view.payload = span_of(rows[i].payload, strlen(rows[i].payload));
+		step_judge(&s, &v);
+		assert_int_equal(v.says, rows[i].says);
+		assert_int_equal(v.reuses, rows[i].reuses);
+		assert_int_equal(v.decided, rows[i].decided);
+		assert_int_equal(v.error.code, v.says == VERDICT_DIVERGE ? ERROR_DIVERGENCE : ERROR_NONE);
+	}
+}
+
 static int
 begin(void **state)
 {
@@ -478,6 +580,7 @@ main(void)
 		cmocka_unit_test(replays_are_the_same),
 		cmocka_unit_test(decisions),
 		cmocka_unit_test(bodies_know_what_was_claimed),
+		cmocka_unit_test(verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -9,7 +9,7 @@
 
 #include "base/list.h"
 #include "proc/api_keys.h"
-#include "proc/body.h"
+#include "proc/subprocess.h"
 
 static void
 split_text(struct step_end *to, char end, const char *bytes, size_t len)
@@ -88,12 +88,12 @@ command_argv(struct step *s)
 
 /* A key that the command was given is not recorded with what it says. */
 static void
-hide_keys(const struct step *s, struct body *body)
+hide_keys(const struct step *s, struct subprocess *process)
 {
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		body_hide(body, environment_get(&s->environment, *name));
+		subprocess_hide(process, environment_get(&s->environment, *name));
 	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
-		body_hide(body, environment_get(&s->environment, s->keys->names[i]));
+		subprocess_hide(process, environment_get(&s->environment, s->keys->names[i]));
 }
 
 int
@@ -107,7 +107,7 @@ step_try_command(struct step_call *call, struct error *err)
 	struct step_end *end = &call->end;
 	struct buffer input = BUFFER_INIT;
 	char **argv = command_argv(s);
-	struct body body = { .argv = argv, .name = s->command[0], .environment = s->environment.list,
+	struct subprocess process = { .argv = argv, .name = s->command[0], .environment = s->environment.list,
 	    .timeout_ms = s->timeout_ms, .inherit = true,
 	    .run_directory = s->run->directory, .call = call->id };
 	int result;
@@ -120,28 +120,28 @@ step_try_command(struct step_call *call, struct error *err)
 		step_state_line(call, &input);
 	else
 		data_feed(&call->item->data, &input);
-	body.input = buffer_string(&input);
-	body.input_len = input.len;
-	result = bodies_run(&body, 1, &s->interrupts, err);
+	process.input = buffer_string(&input);
+	process.input_len = input.len;
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
 
-	hide_keys(s, &body);
-	end->error = body.error;
-	end->exit_code = body.exit_code;
-	end->killed = body.exit_code > 128;
+	hide_keys(s, &process);
+	end->error = process.error;
+	end->exit_code = process.exit_code;
+	end->killed = process.exit_code > 128;
 	if (sandbox_holds(&s->sandbox))
-		sandbox_blocked(body.exit_code, body.errors.data, body.errors.len, &end->error);
+		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
 	buffer_free(&end->errors);
-	end->errors = body.errors;
-	end->errors_bytes = body.errors_bytes;
-	memset(&body.errors, 0, sizeof body.errors);
+	end->errors = process.errors;
+	end->errors_bytes = process.errors_bytes;
+	memset(&process.errors, 0, sizeof process.errors);
 	if (s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING)
 		step_wait(call, WAITING_COMPLETION, forms[s->output], s->pending_ms);
 
-	if (result == 0 && !(s->passes && step_take_lines(call, &body.output)) &&
+	if (result == 0 && !(s->passes && step_take_lines(call, &process.output)) &&
 	    end->error.code == ERROR_NONE)
-		take_output(end, s->output, &body.output);
+		take_output(end, s->output, &process.output);
 	step_look_for_dead(call);
-	body_free(&body);
+	subprocess_free(&process);
 	list_free(argv);
 	buffer_free(&input);
 	return result;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "proc/body.h"
+#include "proc/subprocess.h"
 
 /* What was probably meant. */
 static const char *
@@ -30,24 +30,24 @@ ask(struct step_call *call, const struct condition *condition, const struct buff
 	struct step *s = call->step;
 	struct error *error = &call->end.error;
 	char *argv[4];
-	struct body body = { .argv = argv, .environment = s->environment.list,
+	struct subprocess process = { .argv = argv, .environment = s->environment.list,
 		.timeout_ms = s->timeout_ms, .input = line->data, .input_len = line->len };
 	int result;
 
 	process_shell(argv, condition->text);
-	result = bodies_run(&body, 1, &s->interrupts, err);
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
 	answer->asked = true;
-	answer->yes = body.error.code == ERROR_NONE;
+	answer->yes = process.error.code == ERROR_NONE;
 	answer->answered = answer->yes ||
-	    (body.error.code == ERROR_EXIT_STATUS && body.exit_code == 1);
-	if (body.error.code == ERROR_EXIT_STATUS && body.exit_code > 1)
+	    (process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1);
+	if (process.error.code == ERROR_EXIT_STATUS && process.exit_code > 1)
 		error_set(error, ERROR_EXIT_STATUS, NULL, "the condition of --%s ended with status %d%s",
-		    condition->word, body.exit_code, hint(call, condition, body.exit_code));
-	else if (body.error.code != ERROR_NONE && body.error.code != ERROR_EXIT_STATUS)
-		*error = body.error;
+		    condition->word, process.exit_code, hint(call, condition, process.exit_code));
+	else if (process.error.code != ERROR_NONE && process.error.code != ERROR_EXIT_STATUS)
+		*error = process.error;
 	else
 		step_look_for_dead(call);
-	body_free(&body);
+	subprocess_free(&process);
 	if (step_replays(s) && error->code == ERROR_NONE && recorded.at != NULL &&
 	    span_true(recorded) != answer->yes)
 		error_set(error, ERROR_DIVERGENCE, NULL, "the condition of --%s %s, the recorded one %s",

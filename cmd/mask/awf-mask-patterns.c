@@ -76,15 +76,12 @@ put_bytes(struct work *w, struct span value)
 static bool
 key_taken(struct span object, const char *name, size_t len)
 {
-	struct span_walk walk;
-	struct span key, value;
 	struct buffer text = BUFFER_INIT;
 	bool taken = false;
 
-	span_walk_begin(&walk, object);
-	while (!taken && span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(object); !taken && span_next(&member);) {
 		buffer_clear(&text);
-		span_decode(key, &text);
+		span_decode(member.key, &text);
 		taken = text.len == len && memcmp(buffer_string(&text), name, len) == 0;
 	}
 	buffer_free(&text);
@@ -140,24 +137,22 @@ put_fixed(struct work *w, struct span key, struct span value)
 static void
 put_object(struct work *w, struct span object, bool data)
 {
-	struct span_walk walk;
-	struct span key, value;
 	size_t number = 0;
 
 	buffer_byte(w->out, '{');
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(object); span_next(&member);) {
 		if (number++ > 0)
 			buffer_byte(w->out, ',');
 		if (data)
-			put_key(w, object, key, number);
+			put_key(w, object, member.key, number);
 		else
-			buffer_append(w->out, key.at, key.len);
+			buffer_append(w->out, member.key.at, member.key.len);
 		buffer_byte(w->out, ':');
-		if (!data && masking_is_fixed(key, w->step))
-			put_fixed(w, key, value);
+		if (!data && masking_is_fixed(member.key, w->step))
+			put_fixed(w, member.key, member.value);
 		else
-			put_value(w, value, data || masking_is_data(key), data ? CUT_NOWHERE : cut_of(key));
+			put_value(w, member.value, data || masking_is_data(member.key),
+			    data ? CUT_NOWHERE : cut_of(member.key));
 	}
 	buffer_byte(w->out, '}');
 }
@@ -165,16 +160,13 @@ put_object(struct work *w, struct span object, bool data)
 static void
 put_array(struct work *w, struct span array, bool data)
 {
-	struct span_walk walk;
-	struct span key, value;
 	size_t number = 0;
 
 	buffer_byte(w->out, '[');
-	span_walk_begin(&walk, array);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(array); span_next(&member);) {
 		if (number++ > 0)
 			buffer_byte(w->out, ',');
-		put_value(w, value, data, CUT_NOWHERE);
+		put_value(w, member.value, data, CUT_NOWHERE);
 	}
 	buffer_byte(w->out, ']');
 }
@@ -211,14 +203,12 @@ put_value(struct work *w, struct span value, bool data, enum cut cut)
 static void
 find_binary(struct work *w, struct span event)
 {
-	struct span refs = span_member(event, "refs"), key, ref;
-	struct span_walk walk;
+	struct span refs = span_member(event, "refs");
 
 	if (refs.at == NULL)
 		return;
-	span_walk_begin(&walk, refs);
-	while (span_walk_next(&walk, &key, &ref)) {
-		char *at = span_text(span_member(ref, "at"));
+	for (struct span_walk ref = span_walk(refs); span_next(&ref);) {
+		char *at = span_text(span_member(ref.value, "at"));
 
 		w->binary = memory_array(w->binary, w->binary_count + 1, sizeof *w->binary);
 		w->binary[w->binary_count++] = at != NULL ? pointer_find(event, at).at : NULL;
@@ -230,20 +220,17 @@ find_binary(struct work *w, struct span event)
 static void
 put_event(struct work *w, struct span event)
 {
-	struct span_walk walk;
-	struct span key, value;
 	char separator = '{';
 
-	span_walk_begin(&walk, event);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(event); span_next(&member);) {
 		buffer_byte(w->out, separator);
 		separator = ',';
-		buffer_append(w->out, key.at, key.len);
+		buffer_append(w->out, member.key.at, member.key.len);
 		buffer_byte(w->out, ':');
-		if (span_is(key, "payload"))
-			put_value(w, value, false, CUT_NOWHERE);
+		if (span_is(member.key, "payload"))
+			put_value(w, member.value, false, CUT_NOWHERE);
 		else
-			put_fixed(w, key, value);
+			put_fixed(w, member.key, member.value);
 	}
 	buffer_text(w->out, separator == '{' ? "{}\n" : "}\n");
 }

@@ -86,8 +86,8 @@ find_entry(const struct agentloom *a, const struct wanted *w, struct entry *e, s
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (entry_set(e, a, keys[i]))
 			return 0;
-	return error_set(err, ERROR_INVALID, a->file.path, "no entry for %s%s%s, nor for the request (hash "
-	    "%.*s)", w->step == NULL ? "a step" : "step '", w->step == NULL ? "" : w->step,
+	return error_set(err, ERROR_INVALID, a->file.path, "no entry for %s%s%s, nor for the request "
+	    "(hash %.*s)", w->step == NULL ? "a step" : "step '", w->step == NULL ? "" : w->step,
 	    w->step == NULL ? "" : "'", SHOWN, w->hash[0] == '\0' ? w->sha256 : w->hash);
 }
 
@@ -115,17 +115,15 @@ static struct span
 choose(const struct agentloom *a, const struct wanted *w, struct span list, const char *key,
     size_t *number)
 {
-	struct span_walk walk;
-	struct span unused, answer, next = { NULL, 0 };
-	size_t i;
+	struct span next = SPAN_NONE;
+	size_t i = 0;
 
-	span_walk_begin(&walk, list);
-	for (i = 0; span_walk_next(&walk, &unused, &answer); i++) {
-		bool made = is_made_for(w, answer);
+	for (struct span_walk answer = span_walk(list); span_next(&answer); i++) {
+		bool made = is_made_for(w, answer.value);
 
 		if (given_has(&a->given, key, i) || (next.at != NULL && !made))
 			continue;
-		next = answer;
+		next = answer.value;
 		*number = i;
 		if (made)
 			return next;
@@ -153,8 +151,8 @@ refuse_request(const struct agentloom *a, const struct wanted *w, const struct e
 {
 	char *recorded = span_text(span_member(answer, "request_hash"));
 
-	error_set(err, ERROR_INVALID, a->file.path, "entry '%s': the request differs from the recorded one "
-	    "(hash %.*s, not %.*s): record it again, or take out request_hash", e->key, SHOWN, w->hash,
+	error_set(err, ERROR_INVALID, a->file.path, "entry '%s': the request differs from the "
+	    "recorded one (hash %.*s, not %.*s): record it again, or take out request_hash", e->key, SHOWN, w->hash,
 	    SHOWN, recorded);
 	free(recorded);
 	return -1;
@@ -218,21 +216,17 @@ static size_t
 write_blocks(struct writer *w, struct span answer)
 {
 	struct span content = span_member(answer, "content");
-	struct span_walk walk;
-	struct span key, call;
 	size_t number = 0;
 
-	writer_key(w, "blocks");
-	writer_array(w);
+	writer_member_array(w, "blocks");
 	if (span_type(content) == 's' && !span_is(content, "")) {
 		writer_object(w);
 		writer_member_string(w, "type", "text");
 		writer_member_span(w, "text", content);
 		writer_object_end(w);
 	}
-	span_walk_begin(&walk, span_member(answer, "tool_calls"));
-	while (span_walk_next(&walk, &key, &call))
-		write_tool_call(w, call, ++number);
+	for (struct span_walk call = span_walk(span_member(answer, "tool_calls")); span_next(&call);)
+		write_tool_call(w, call.value, ++number);
 	writer_array_end(w);
 	return number;
 }
@@ -255,8 +249,7 @@ write_usage(struct writer *w, struct span usage)
 	long long output = tokens(usage, "completion_tokens");
 	long long reasoning = tokens(usage, "reasoning_tokens");
 
-	writer_key(w, "usage");
-	writer_object(w);
+	writer_member_object(w, "usage");
 	if (input != 0 || output != 0 || reasoning != 0) {
 		writer_member_integer(w, "input_tokens", input);
 		writer_member_integer(w, "output_tokens", count_add(output, reasoning));

@@ -140,11 +140,10 @@ find_member(enum kind kind, struct span key)
 static void
 block_start(struct stream *s, struct span event)
 {
-	struct span content = span_member(event, "content_block"), key, value;
+	struct span content = span_member(event, "content_block");
 	char *type = span_text(span_member(content, "type"));
 	enum kind kind = kind_of(type == NULL ? "" : type);
 	const struct member *member;
-	struct span_walk walk;
 	long long index = -1;
 	struct block *b;
 
@@ -152,14 +151,13 @@ block_start(struct stream *s, struct span event)
 	b = message_add(&s->message, kinds[kind].ours, index);
 	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) && type != NULL &&
 	    strcmp(type, kinds[KIND_TOOL_USE].type) != 0;
-	span_walk_begin(&walk, content);
-	while (span_walk_next(&walk, &key, &value)) {
-		member = find_member(kind, key);
+	for (struct span_walk part = span_walk(content); span_next(&part);) {
+		member = find_member(kind, part.key);
 		if (member != NULL)
-			member->take(b, value);
-		else if (says_something(value) &&
-		    !(span_is(key, "type") && span_is(value, kinds[kind].type)))
-			block_keep(b, key, value);
+			member->take(b, part.value);
+		else if (says_something(part.value) &&
+		    !(span_is(part.key, "type") && span_is(part.value, kinds[kind].type)))
+			block_keep(b, part.key, part.value);
 	}
 	if (kind == KIND_THINKING || kind == KIND_REDACTED || b->raw.len > 0)
 		b->api = API;
@@ -282,16 +280,13 @@ static void
 sum_iterations(struct usage *u, struct span iterations)
 {
 	static const struct usage nothing = USAGE_INIT;
-	struct span_walk walk;
-	struct span key, one;
 
 	*u = nothing;
-	span_walk_begin(&walk, iterations);
-	while (span_walk_next(&walk, &key, &one)) {
-		number_add(&u->input, span_member(one, "input_tokens"));
-		number_add(&u->output, span_member(one, "output_tokens"));
-		number_add(&u->cache_read, span_member(one, "cache_read_input_tokens"));
-		number_add(&u->cache_write, span_member(one, "cache_creation_input_tokens"));
+	for (struct span_walk one = span_walk(iterations); span_next(&one);) {
+		number_add(&u->input, span_member(one.value, "input_tokens"));
+		number_add(&u->output, span_member(one.value, "output_tokens"));
+		number_add(&u->cache_read, span_member(one.value, "cache_read_input_tokens"));
+		number_add(&u->cache_write, span_member(one.value, "cache_creation_input_tokens"));
 	}
 }
 
@@ -442,8 +437,7 @@ write_input(struct writer *w, struct span input)
 		pass_member(w, "input", input);
 		return;
 	}
-	writer_key(w, "input");
-	writer_object(w);
+	writer_member_object(w, "input");
 	pass_member(w, "invalid_json", input);
 	writer_object_end(w);
 }
@@ -466,20 +460,15 @@ write_member(struct writer *w, const struct member *m, struct span block, bool s
 static void
 write_raw(struct writer *w, struct span raw)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, raw);
-	while (span_walk_next(&walk, &key, &value))
-		pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(raw); span_next(&member);)
+		pass_raw(w, member.key, member.value);
 }
 
 /* An attachment: its bytes, and the name of a document, which models cite. */
 static void
 write_source(struct writer *w, struct span block, enum kind kind)
 {
-	writer_key(w, "source");
-	writer_object(w);
+	writer_member_object(w, "source");
 	writer_member_string(w, "type", "base64");
 	pass_member(w, "media_type", span_member(block, "media_type"));
 	pass_member(w, "data", span_member(block, "data"));
@@ -492,8 +481,7 @@ write_source(struct writer *w, struct span block, enum kind kind)
 static void
 write_cache_mark(struct writer *w)
 {
-	writer_key(w, "cache_control");
-	writer_object(w);
+	writer_member_object(w, "cache_control");
 	writer_member_string(w, "type", "ephemeral");
 	writer_object_end(w);
 }
@@ -526,12 +514,8 @@ write_block(struct writer *w, struct span block, bool mark)
 static bool
 has_sendable(struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
-
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (is_sendable(block, kind_of_ours(block)))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_sendable(block.value, kind_of_ours(block.value)))
 			return true;
 	return false;
 }
@@ -541,18 +525,13 @@ has_sendable(struct span blocks)
 static void
 write_message(struct writer *w, struct span message, struct span marked)
 {
-	struct span_walk walk;
-	struct span key, block;
-
 	if (!has_sendable(span_member(message, "blocks")))
 		return;
 	writer_object(w);
 	pass_member(w, "role", span_member(message, "role"));
-	writer_key(w, "content");
-	writer_array(w);
-	span_walk_begin(&walk, span_member(message, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		write_block(w, block, block.at == marked.at);
+	writer_member_array(w, "content");
+	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);)
+		write_block(w, block.value, block.value.at == marked.at);
 	writer_array_end(w);
 	writer_object_end(w);
 }
@@ -571,31 +550,23 @@ is_markable(struct span block)
 static struct span
 find_last(struct span messages)
 {
-	struct span last = { NULL, 0 }, blocks = { NULL, 0 }, key, message, block;
-	struct span_walk walk;
+	struct span last = { NULL, 0 }, blocks = { NULL, 0 };
 
-	span_walk_begin(&walk, messages);
-	while (span_walk_next(&walk, &key, &message))
-		if (has_sendable(span_member(message, "blocks")))
-			blocks = span_member(message, "blocks");
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (is_markable(block))
-			last = block;
+	for (struct span_walk message = span_walk(messages); span_next(&message);)
+		if (has_sendable(span_member(message.value, "blocks")))
+			blocks = span_member(message.value, "blocks");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_markable(block.value))
+			last = block.value;
 	return last;
 }
 
 static void
 write_messages(struct writer *w, struct span messages, struct span marked)
 {
-	struct span_walk walk;
-	struct span key, message;
-
-	writer_key(w, "messages");
-	writer_array(w);
-	span_walk_begin(&walk, messages);
-	while (span_walk_next(&walk, &key, &message))
-		write_message(w, message, marked);
+	writer_member_array(w, "messages");
+	for (struct span_walk message = span_walk(messages); span_next(&message);)
+		write_message(w, message.value, marked);
 	writer_array_end(w);
 }
 
@@ -611,8 +582,7 @@ name_called(struct writer *w, struct span block, struct map *named)
 	map_put(named, name.at, name.len, 0);
 	writer_object(w);
 	pass_member(w, "name", name);
-	writer_key(w, "input_schema");
-	writer_object(w);
+	writer_member_object(w, "input_schema");
 	writer_member_string(w, "type", "object");
 	writer_object_end(w);
 	writer_object_end(w);
@@ -641,8 +611,7 @@ write_called_tools(struct writer *w, const struct provider_request *r)
 	if (list.len > 2)
 		writer_member_buffer(w, "tools", &list);
 	if (list.len > 2 && span_member(r->params, "tool_choice").at == NULL) {
-		writer_key(w, "tool_choice");
-		writer_object(w);
+		writer_member_object(w, "tool_choice");
 		writer_member_string(w, "type", "none");
 		writer_object_end(w);
 	}
@@ -673,8 +642,7 @@ write_thinking(struct writer *w, struct span model, struct span thinking)
 	}
 	if (budget == 0)
 		return;
-	writer_key(w, "thinking");
-	writer_object(w);
+	writer_member_object(w, "thinking");
 	writer_member_string(w, "type", is_adaptive(model) ? "adaptive" : "enabled");
 	if (!is_adaptive(model))
 		writer_member_integer(w, "budget_tokens", budget);
@@ -685,16 +653,14 @@ static void
 write_params(struct writer *w, struct span model, struct span params)
 {
 	static const char *const apart[] = { "cache", "output_config", "thinking", NULL };
-	struct span thinking = span_member(params, "thinking"), key, value;
-	struct span_walk walk;
+	struct span thinking = span_member(params, "thinking");
 
 	if (span_member(params, "max_tokens").at == NULL)
 		writer_member_integer(w, "max_tokens", MAX_TOKENS + thinking_budget(thinking));
 	write_thinking(w, model, thinking);
-	span_walk_begin(&walk, params);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_one_of(key, apart) == NULL)
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(params); span_next(&member);) {
+		if (span_one_of(member.key, apart) == NULL)
+			pass_raw(w, member.key, member.value);
 	}
 }
 
@@ -718,8 +684,7 @@ write_system(struct writer *w, struct span system, bool cached)
 		pass_member(w, "system", system);
 		return;
 	}
-	writer_key(w, "system");
-	writer_array(w);
+	writer_member_array(w, "system");
 	writer_object(w);
 	writer_member_string(w, "type", "text");
 	pass_member(w, "text", system);
@@ -781,14 +746,12 @@ write_output_config(struct writer *w, const struct provider_request *r)
 		pass_member(w, "output_config", config);
 		return;
 	}
-	writer_key(w, "output_config");
-	writer_object(w);
+	writer_member_object(w, "output_config");
 	pass_others(w, config, takes_schema(r) ? "format" : "effort");
 	if (*effort != '\0')
 		writer_member_string(w, "effort", effort);
 	if (takes_schema(r)) {
-		writer_key(w, "format");
-		writer_object(w);
+		writer_member_object(w, "format");
 		writer_member_string(w, "type", "json_schema");
 		strict_write(w, "schema", r->output_schema);
 		writer_object_end(w);

@@ -121,14 +121,10 @@ take_block(struct cli_run *r, struct span block)
 static void
 take_blocks(struct cli_run *r, struct span content)
 {
-	struct span_walk walk;
-	struct span key, block;
-
 	if (span_type(content) != 'a')
 		return;
-	span_walk_begin(&walk, content);
-	while (span_walk_next(&walk, &key, &block))
-		take_block(r, block);
+	for (struct span_walk block = span_walk(content); span_next(&block);)
+		take_block(r, block.value);
 }
 
 /* One of its own making tells of an error, which the result tells too. */
@@ -148,15 +144,12 @@ static void
 take_user(struct cli_run *r, struct span line)
 {
 	struct span content = span_path(line, "message", "content", NULL);
-	struct span_walk walk;
-	struct span key, block;
 
 	if (is_sub_agent(line) || span_type(content) != 'a')
 		return;
-	span_walk_begin(&walk, content);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "tool_result"))
-			take_block(r, block);
+	for (struct span_walk block = span_walk(content); span_next(&block);)
+		if (span_is(span_member(block.value, "type"), "tool_result"))
+			take_block(r, block.value);
 }
 
 static void
@@ -197,12 +190,9 @@ take_usage(struct cli_run *r, struct span line)
 	static const char *const of_run[] = { "input_tokens", "output_tokens",
 	    "cache_read_input_tokens", "cache_creation_input_tokens" };
 	struct usage *u = &r->message.usage;
-	struct span key, model;
-	struct span_walk walk;
 
-	span_walk_begin(&walk, span_member(line, "modelUsage"));
-	while (span_walk_next(&walk, &key, &model))
-		add_usage(u, model, of_model);
+	for (struct span_walk model = span_walk(span_member(line, "modelUsage")); span_next(&model);)
+		add_usage(u, model.value, of_model);
 	if (u->input < 0 && span_member(line, "usage").at != NULL)
 		add_usage(u, span_member(line, "usage"), of_run);
 }

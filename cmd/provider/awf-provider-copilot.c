@@ -109,17 +109,15 @@ static void
 take_message(struct cli_run *r, struct span line)
 {
 	static const struct span none = { NULL, 0 };
-	struct span data = span_member(line, "data"), key, call;
-	struct span_walk walk;
+	struct span data = span_member(line, "data");
 
 	if (is_sub_agent(line))
 		return;
 	text_once(&r->message.model, span_member(data, "model"));
 	cli_thinking(r, span_member(data, "reasoningText"), none);
 	cli_text(r, span_member(data, "content"));
-	span_walk_begin(&walk, span_member(data, "toolRequests"));
-	while (span_walk_next(&walk, &key, &call))
-		take_call(r, call, "name");
+	for (struct span_walk call = span_walk(span_member(data, "toolRequests")); span_next(&call);)
+		take_call(r, call.value, "name");
 }
 
 static void
@@ -184,12 +182,8 @@ take_result(struct cli_run *r, struct span line)
 static void
 take_usage(struct usage *u, struct span metrics)
 {
-	struct span_walk walk;
-	struct span key, model;
-
-	span_walk_begin(&walk, metrics);
-	while (span_walk_next(&walk, &key, &model)) {
-		struct span tokens = span_member(model, "usage");
+	for (struct span_walk model = span_walk(metrics); span_next(&model);) {
+		struct span tokens = span_member(model.value, "usage");
 
 		number_add(&u->input, span_member(tokens, "inputTokens"));
 		number_add(&u->output, span_member(tokens, "outputTokens"));

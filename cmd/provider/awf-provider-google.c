@@ -95,15 +95,13 @@ static void
 take_special(struct block *b, struct span part, struct span type)
 {
 	bool placed = b->text.len > 0;
-	struct span_walk walk;
-	struct span key, value;
 
 	block_keep(b, span_of("\"type\"", 6), type);
-	span_walk_begin(&walk, part);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "thoughtSignature") &&
-		    !(placed && key.len == type.len && memcmp(key.at, type.at, key.len) == 0))
-			block_keep(b, key, value);
+	for (struct span_walk member = span_walk(part); span_next(&member);)
+		if (!span_is(member.key, "thoughtSignature") &&
+		    !(placed && member.key.len == type.len &&
+		    memcmp(member.key.at, type.at, type.len) == 0))
+			block_keep(b, member.key, member.value);
 	b->api = API;
 	take_signature(b, part);
 }
@@ -146,13 +144,9 @@ static const struct {
 static void
 take_other(struct stream *s, struct span part)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, part);
-	while (span_walk_next(&walk, &key, &value))
-		if (span_type(value) == 'o' && !span_is(key, "partMetadata")) {
-			take_special(message_add(&s->message, BLOCK_TEXT, -1), part, key);
+	for (struct span_walk member = span_walk(part); span_next(&member);)
+		if (span_type(member.value) == 'o' && !span_is(member.key, "partMetadata")) {
+			take_special(message_add(&s->message, BLOCK_TEXT, -1), part, member.key);
 			return;
 		}
 }
@@ -179,15 +173,15 @@ take_sources(struct stream *s, struct span candidate)
 {
 	static const char *const members[] = { "groundingMetadata", "citationMetadata",
 	    "urlContextMetadata" };
-	struct span value, key, first;
-	struct span_walk walk;
+	struct span value;
+	struct span_walk first;
 	struct block *b;
 	size_t i;
 
 	for (i = 0; i < sizeof members / sizeof members[0]; i++) {
 		value = span_member(candidate, members[i]);
-		span_walk_begin(&walk, value);
-		if (!span_walk_next(&walk, &key, &first))
+		first = span_walk(value);
+		if (!span_next(&first))
 			continue;
 		b = message_find(&s->message, BLOCK_TEXT, -1);
 		if (b == NULL)
@@ -270,9 +264,7 @@ take_event(struct stream *s, struct span data)
 {
 	struct span candidate = span_element(span_member(data, "candidates"), 0);
 	struct span feedback = span_member(data, "promptFeedback");
-	struct span reason = span_member(feedback, "blockReason");
-	struct span_walk walk;
-	struct span key, part;
+	struct span reason = span_member(feedback, "blockReason"), content;
 
 	text_once(&s->message.model, span_member(data, "modelVersion"));
 	text_once(&s->message.request_id, span_member(data, "responseId"));
@@ -281,9 +273,9 @@ take_event(struct stream *s, struct span data)
 		refuse(s, reason, span_member(feedback, "blockReasonMessage"));
 		return;
 	}
-	span_walk_begin(&walk, span_path(candidate, "content", "parts", NULL));
-	while (span_walk_next(&walk, &key, &part))
-		take_part(s, part);
+	content = span_path(candidate, "content", "parts", NULL);
+	for (struct span_walk part = span_walk(content); span_next(&part);)
+		take_part(s, part.value);
 	take_sources(s, candidate);
 	take_finish_reason(s, candidate);
 }
@@ -387,8 +379,7 @@ write_arguments(struct writer *w, struct span input)
 		pass_member(w, "args", input);
 		return;
 	}
-	writer_key(w, "args");
-	writer_object(w);
+	writer_member_object(w, "args");
 	pass_member(w, "invalid_json", input);
 	writer_object_end(w);
 }
@@ -399,8 +390,7 @@ write_call(struct conversation *c, struct span block)
 {
 	bool own = stream_own(block, API) && span_member(block, "signature").at != NULL;
 
-	writer_key(c->w, "functionCall");
-	writer_object(c->w);
+	writer_member_object(c->w, "functionCall");
 	pass_member(c->w, "id", own_id(block));
 	pass_member(c->w, "name", span_member(block, "tool_name"));
 	write_arguments(c->w, span_member(block, "tool_input"));
@@ -422,12 +412,10 @@ write_result(struct conversation *c, struct span block)
 	struct span call = index == NULL ? span_of(NULL, 0) : c->blocks[*index];
 	bool error = span_true(span_member(block, "is_error"));
 
-	writer_key(c->w, "functionResponse");
-	writer_object(c->w);
+	writer_member_object(c->w, "functionResponse");
 	pass_member(c->w, "id", own_id(call));
 	pass_member(c->w, "name", index == NULL ? id : span_member(call, "tool_name"));
-	writer_key(c->w, "response");
-	writer_object(c->w);
+	writer_member_object(c->w, "response");
 	pass_member(c->w, error ? "error" : "output", content);
 	writer_object_end(c->w);
 	writer_object_end(c->w);
@@ -436,8 +424,7 @@ write_result(struct conversation *c, struct span block)
 static void
 write_attachment(struct conversation *c, struct span block)
 {
-	writer_key(c->w, "inlineData");
-	writer_object(c->w);
+	writer_member_object(c->w, "inlineData");
 	pass_member(c->w, "mimeType", span_member(block, "media_type"));
 	pass_member(c->w, "data", span_member(block, "data"));
 	writer_object_end(c->w);
@@ -490,15 +477,13 @@ static void
 write_special(struct writer *w, const struct kind *kind, struct span block)
 {
 	static const char *const ours[] = { "type", "citations", NULL };
-	struct span raw = span_member(block, "raw"), key, value;
-	struct span_walk walk;
+	struct span raw = span_member(block, "raw");
 
 	if (kind->content != NULL)
 		pass_raw(w, span_member(raw, "type"), span_member(block, kind->content));
-	span_walk_begin(&walk, raw);
-	while (span_walk_next(&walk, &key, &value))
-		if (span_one_of(key, ours) == NULL)
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(raw); span_next(&member);)
+		if (span_one_of(member.key, ours) == NULL)
+			pass_raw(w, member.key, member.value);
 	write_signature(w, block);
 }
 
@@ -520,23 +505,19 @@ static void
 write_content(struct conversation *c, struct span message)
 {
 	bool model = span_is(span_member(message, "role"), "assistant");
-	struct span_walk walk;
-	struct span key, block;
 	bool begun = false;
 
 	c->signed_call = false;
-	span_walk_begin(&walk, span_member(message, "blocks"));
-	while (span_walk_next(&walk, &key, &block)) {
-		if (!is_sendable(block))
+	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);) {
+		if (!is_sendable(block.value))
 			continue;
 		if (!begun) {
 			writer_object(c->w);
 			writer_member_string(c->w, "role", model ? "model" : "user");
-			writer_key(c->w, "parts");
-			writer_array(c->w);
+			writer_member_array(c->w, "parts");
 			begun = true;
 		}
-		write_part(c, block);
+		write_part(c, block.value);
 	}
 	if (begun) {
 		writer_array_end(c->w);
@@ -548,14 +529,10 @@ static void
 write_contents(const struct stream *s, struct writer *w)
 {
 	struct conversation c = { .w = w, .signs = !is_older_model(s), .calls = MAP_INIT };
-	struct span_walk walk;
-	struct span key, message;
 
-	writer_key(w, "contents");
-	writer_array(w);
-	span_walk_begin(&walk, s->request->messages);
-	while (span_walk_next(&walk, &key, &message))
-		write_content(&c, message);
+	writer_member_array(w, "contents");
+	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);)
+		write_content(&c, message.value);
 	writer_array_end(w);
 	map_free(&c.calls);
 	free(c.blocks);
@@ -566,10 +543,8 @@ write_system(struct writer *w, struct span system)
 {
 	if (system.at == NULL || span_is(system, ""))
 		return;
-	writer_key(w, "systemInstruction");
-	writer_object(w);
-	writer_key(w, "parts");
-	writer_array(w);
+	writer_member_object(w, "systemInstruction");
+	writer_member_array(w, "parts");
 	writer_object(w);
 	pass_member(w, "text", system);
 	writer_object_end(w);
@@ -580,22 +555,16 @@ write_system(struct writer *w, struct span system)
 static void
 write_tools(struct writer *w, struct span tools)
 {
-	struct span_walk walk;
-	struct span key, tool;
-
 	if (span_element(tools, 0).at == NULL)
 		return;
-	writer_key(w, "tools");
-	writer_array(w);
+	writer_member_array(w, "tools");
 	writer_object(w);
-	writer_key(w, "functionDeclarations");
-	writer_array(w);
-	span_walk_begin(&walk, tools);
-	while (span_walk_next(&walk, &key, &tool)) {
+	writer_member_array(w, "functionDeclarations");
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
 		writer_object(w);
-		pass_member(w, "name", span_member(tool, "name"));
-		pass_member(w, "description", span_member(tool, "description"));
-		pass_member(w, "parametersJsonSchema", span_member(tool, "input_schema"));
+		pass_member(w, "name", span_member(tool.value, "name"));
+		pass_member(w, "description", span_member(tool.value, "description"));
+		pass_member(w, "parametersJsonSchema", span_member(tool.value, "input_schema"));
 		writer_object_end(w);
 	}
 	writer_array_end(w);
@@ -641,8 +610,7 @@ write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 	}
 	if (none && !stream_model(s->request->model, silenced))
 		return;
-	writer_key(w, "thinkingConfig");
-	writer_object(w);
+	writer_member_object(w, "thinkingConfig");
 	if (none)
 		writer_member_integer(w, "thinkingBudget", 0);
 	else
@@ -699,17 +667,14 @@ write_params(const struct stream *s, struct writer *w)
 {
 	struct buffer config = BUFFER_INIT;
 	struct writer inner;
-	struct span_walk walk;
-	struct span key, value;
 
 	writer_begin(&inner, &config);
 	writer_object(&inner);
-	span_walk_begin(&walk, s->request->params);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_one_of(key, outer_params) != NULL)
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(s->request->params); span_next(&member);) {
+		if (span_one_of(member.key, outer_params) != NULL)
+			pass_raw(w, member.key, member.value);
 		else
-			write_config_param(s, &inner, key, value);
+			write_config_param(s, &inner, member.key, member.value);
 	}
 	write_output_schema(s, &inner);
 	writer_object_end(&inner);

@@ -156,9 +156,6 @@ take_draft(struct stream *s)
 static void
 take_output(struct stream *s, struct span output, bool whole)
 {
-	struct span_walk walk;
-	struct span key, item;
-
 	if (s->message.open == 0 && s->message.count > 0)
 		return;
 	if (span_element(output, 0).at != NULL) {
@@ -166,9 +163,8 @@ take_output(struct stream *s, struct span output, bool whole)
 		message_clear(&s->draft);
 		s->message.open = 0;
 	}
-	span_walk_begin(&walk, output);
-	while (span_walk_next(&walk, &key, &item))
-		responses_take(&s->message, item);
+	for (struct span_walk item = span_walk(output); span_next(&item);)
+		responses_take(&s->message, item.value);
 	if (whole && s->message.open > 0)
 		stream_fail(s, "the answer ended, %zu of its items did not", s->message.open);
 	else
@@ -277,20 +273,15 @@ finish(struct stream *s)
 static void
 write_tools(struct writer *w, struct span list)
 {
-	struct span_walk walk;
-	struct span key, tool;
-
 	if (span_element(list, 0).at == NULL)
 		return;
-	writer_key(w, "tools");
-	writer_array(w);
-	span_walk_begin(&walk, list);
-	while (span_walk_next(&walk, &key, &tool)) {
+	writer_member_array(w, "tools");
+	for (struct span_walk tool = span_walk(list); span_next(&tool);) {
 		writer_object(w);
 		writer_member_string(w, "type", "function");
-		pass_member(w, "name", span_member(tool, "name"));
-		pass_member(w, "description", span_member(tool, "description"));
-		pass_member(w, "parameters", span_member(tool, "input_schema"));
+		pass_member(w, "name", span_member(tool.value, "name"));
+		pass_member(w, "description", span_member(tool.value, "description"));
+		pass_member(w, "parameters", span_member(tool.value, "input_schema"));
 		writer_member_bool(w, "strict", false);
 		writer_object_end(w);
 	}
@@ -306,8 +297,7 @@ write_thinking(struct writer *w, struct span thinking)
 	if (span_type(thinking) == 'o') {
 		pass_member(w, "reasoning", thinking);
 	} else if (effort != NULL || span_type(thinking) == 's') {
-		writer_key(w, "reasoning");
-		writer_object(w);
+		writer_member_object(w, "reasoning");
 		if (effort == NULL)
 			pass_member(w, "effort", thinking);
 		writer_member_string(w, "effort", effort);
@@ -326,11 +316,9 @@ write_text(const struct stream *s, struct writer *w)
 		pass_member(w, "text", text);
 		return;
 	}
-	writer_key(w, "text");
-	writer_object(w);
+	writer_member_object(w, "text");
 	pass_others(w, text, "format");
-	writer_key(w, "format");
-	writer_object(w);
+	writer_member_object(w, "format");
 	writer_member_string(w, "type", "json_schema");
 	openai_write_schema(w, s->request->output_schema);
 	writer_object_end(w);
@@ -368,8 +356,7 @@ write_stateless(struct writer *w, const struct provider_request *r)
 	writer_member_bool(w, "store", false);
 	if (!may_think(r->model) || span_member(r->params, "include").at != NULL)
 		return;
-	writer_key(w, "include");
-	writer_array(w);
+	writer_member_array(w, "include");
 	writer_string(w, "reasoning.encrypted_content");
 	writer_array_end(w);
 }
@@ -378,16 +365,13 @@ static void
 write_body(const struct stream *s, struct writer *w)
 {
 	const struct provider_request *r = s->request;
-	struct span_walk walk;
-	struct span key, value;
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
 	writer_member_bool(w, "stream", true);
 	write_stateless(w, r);
-	span_walk_begin(&walk, r->params);
-	while (span_walk_next(&walk, &key, &value))
-		write_param(w, key, value);
+	for (struct span_walk member = span_walk(r->params); span_next(&member);)
+		write_param(w, member.key, member.value);
 	write_text(s, w);
 	if (!span_is(r->system, ""))
 		pass_member(w, "instructions", r->system);

@@ -55,16 +55,12 @@ take_part(struct stream *s, struct span part, const char *kind)
 static void
 take_content(struct stream *s, struct span content, const char *kind)
 {
-	struct span_walk walk;
-	struct span key, part;
-
 	if (span_type(content) == 's')
 		take_string(s, content, kind);
 	if (span_type(content) != 'a')
 		return;
-	span_walk_begin(&walk, content);
-	while (span_walk_next(&walk, &key, &part))
-		take_part(s, part, kind);
+	for (struct span_walk part = span_walk(content); span_next(&part);)
+		take_part(s, part.value, kind);
 }
 
 /* Some servers send the same thoughts under both names. */
@@ -253,17 +249,15 @@ take_finish_reason(struct stream *s, struct span choice, struct span delta)
 static void
 take_choice(struct stream *s, struct span choice)
 {
-	struct span delta = span_member(choice, "delta"), key, call;
-	struct span_walk walk;
+	struct span delta = span_member(choice, "delta");
 
 	if (delta.at == NULL)
 		delta = span_member(choice, "message");
 	take_reasoning(s, delta);
 	take_content(s, span_member(delta, "content"), "text");
 	take_refusal(s, span_member(delta, "refusal"));
-	span_walk_begin(&walk, span_member(delta, "tool_calls"));
-	while (span_walk_next(&walk, &key, &call))
-		take_call(s, call);
+	for (struct span_walk call = span_walk(span_member(delta, "tool_calls")); span_next(&call);)
+		take_call(s, call.value);
 	take_only_call(s, span_member(delta, "function_call"));
 	take_finish_reason(s, choice, delta);
 }
@@ -370,8 +364,7 @@ write_tool(struct writer *w, struct span tool)
 {
 	writer_object(w);
 	writer_member_string(w, "type", "function");
-	writer_key(w, "function");
-	writer_object(w);
+	writer_member_object(w, "function");
 	pass_member(w, "name", span_member(tool, "name"));
 	pass_member(w, "description", span_member(tool, "description"));
 	pass_member(w, "parameters", span_member(tool, "input_schema"));
@@ -382,16 +375,11 @@ write_tool(struct writer *w, struct span tool)
 static void
 write_tools(struct writer *w, struct span tools)
 {
-	struct span_walk walk;
-	struct span key, tool;
-
 	if (span_element(tools, 0).at == NULL)
 		return;
-	writer_key(w, "tools");
-	writer_array(w);
-	span_walk_begin(&walk, tools);
-	while (span_walk_next(&walk, &key, &tool))
-		write_tool(w, tool);
+	writer_member_array(w, "tools");
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);)
+		write_tool(w, tool.value);
 	writer_array_end(w);
 }
 
@@ -412,8 +400,7 @@ static void
 write_image(struct writer *w, struct span block)
 {
 	writer_member_string(w, "type", "image_url");
-	writer_key(w, "image_url");
-	writer_object(w);
+	writer_member_object(w, "image_url");
 	pass_data_url(w, "url", span_member(block, "media_type"), span_member(block, "data"));
 	writer_object_end(w);
 }
@@ -422,8 +409,7 @@ static void
 write_document(struct writer *w, struct span block)
 {
 	writer_member_string(w, "type", "file");
-	writer_key(w, "file");
-	writer_object(w);
+	writer_member_object(w, "file");
 	openai_write_file(w, block);
 	writer_object_end(w);
 }
@@ -452,44 +438,35 @@ find_part(struct span block)
 static size_t
 count_parts(struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
 	size_t count = 0;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		count += find_part(block) < PARTS;
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		count += find_part(block.value) < PARTS;
 	return count;
 }
 
 static size_t
 count_blocks(struct span blocks, const char *type)
 {
-	struct span_walk walk;
-	struct span key, block;
 	size_t count = 0;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		count += is_type(block, type) && !stream_foreign(block, API);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		count += is_type(block.value, type) && !stream_foreign(block.value, API);
 	return count;
 }
 
 static void
 write_parts(struct writer *w, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
 	size_t part;
 
 	writer_array(w);
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		part = find_part(block);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		part = find_part(block.value);
 		if (part == PARTS)
 			continue;
 		writer_object(w);
-		parts[part].write(w, block);
+		parts[part].write(w, block.value);
 		writer_object_end(w);
 	}
 	writer_array_end(w);
@@ -499,13 +476,11 @@ write_parts(struct writer *w, struct span blocks)
 static void
 write_only_text(struct writer *w, struct span blocks)
 {
-	struct span text = span_of("\"\"", 2), key, block;
-	struct span_walk walk;
+	struct span text = span_of("\"\"", 2);
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (is_type(block, "text") && !stream_foreign(block, API))
-			text = span_member(block, "text");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_type(block.value, "text") && !stream_foreign(block.value, API))
+			text = span_member(block.value, "text");
 	writer_span(w, text);
 }
 
@@ -527,8 +502,7 @@ write_call(struct writer *w, struct span block)
 	writer_object(w);
 	pass_member(w, "id", span_member(block, "tool_id"));
 	writer_member_string(w, "type", "function");
-	writer_key(w, "function");
-	writer_object(w);
+	writer_member_object(w, "function");
 	pass_member(w, "name", span_member(block, "tool_name"));
 	pass_as_text(w, "arguments", span_member(block, "tool_input"));
 	writer_object_end(w);
@@ -538,17 +512,12 @@ write_call(struct writer *w, struct span block)
 static void
 write_calls(struct writer *w, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
-
 	if (count_blocks(blocks, "tool_use") == 0)
 		return;
-	writer_key(w, "tool_calls");
-	writer_array(w);
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (is_type(block, "tool_use") && !stream_foreign(block, API))
-			write_call(w, block);
+	writer_member_array(w, "tool_calls");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_type(block.value, "tool_use") && !stream_foreign(block.value, API))
+			write_call(w, block.value);
 	writer_array_end(w);
 }
 
@@ -557,14 +526,11 @@ static void
 write_reasoning(struct writer *w, struct span blocks)
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (is_type(block, "thinking") && stream_own(block, API) &&
-		    span_is(span_member(block, "field"), "reasoning_content"))
-			span_decode(span_member(block, "thinking"), &text);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (is_type(block.value, "thinking") && stream_own(block.value, API) &&
+		    span_is(span_member(block.value, "field"), "reasoning_content"))
+			span_decode(span_member(block.value, "thinking"), &text);
 	if (text.len > 0) {
 		writer_key(w, "reasoning_content");
 		writer_bytes(w, text.data, text.len);
@@ -575,17 +541,13 @@ write_reasoning(struct writer *w, struct span blocks)
 static void
 write_results(struct writer *w, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
-
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		if (!is_type(block, "tool_result") || stream_foreign(block, API))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (!is_type(block.value, "tool_result") || stream_foreign(block.value, API))
 			continue;
 		writer_object(w);
 		writer_member_string(w, "role", "tool");
-		pass_member(w, "tool_call_id", span_member(block, "tool_id"));
-		pass_as_text(w, "content", span_member(block, "tool_content"));
+		pass_member(w, "tool_call_id", span_member(block.value, "tool_id"));
+		pass_as_text(w, "content", span_member(block.value, "tool_content"));
 		writer_object_end(w);
 	}
 }
@@ -616,21 +578,18 @@ write_user(struct writer *w, struct span blocks)
 static void
 write_messages(struct writer *w, const struct provider_request *r)
 {
-	struct span_walk walk;
-	struct span key, message, blocks;
+	struct span blocks;
 
-	writer_key(w, "messages");
-	writer_array(w);
+	writer_member_array(w, "messages");
 	if (r->system.at != NULL && !span_is(r->system, "")) {
 		writer_object(w);
 		writer_member_string(w, "role", "system");
 		pass_member(w, "content", r->system);
 		writer_object_end(w);
 	}
-	span_walk_begin(&walk, r->messages);
-	while (span_walk_next(&walk, &key, &message)) {
-		blocks = span_member(message, "blocks");
-		if (span_is(span_member(message, "role"), "assistant"))
+	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
+		blocks = span_member(message.value, "blocks");
+		if (span_is(span_member(message.value, "role"), "assistant"))
 			write_assistant(w, blocks);
 		else
 			write_user(w, blocks);
@@ -643,11 +602,9 @@ write_output_schema(const struct stream *s, struct writer *w)
 {
 	if (!openai_takes_schema(s) || span_member(s->request->params, "response_format").at != NULL)
 		return;
-	writer_key(w, "response_format");
-	writer_object(w);
+	writer_member_object(w, "response_format");
 	writer_member_string(w, "type", "json_schema");
-	writer_key(w, "json_schema");
-	writer_object(w);
+	writer_member_object(w, "json_schema");
 	openai_write_schema(w, s->request->output_schema);
 	writer_object_end(w);
 	writer_object_end(w);
@@ -656,19 +613,14 @@ write_output_schema(const struct stream *s, struct writer *w)
 static void
 write_body(const struct stream *s, struct writer *w)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	writer_object(w);
 	pass_member(w, "model", s->request->model);
 	writer_member_bool(w, "stream", true);
-	writer_key(w, "stream_options");
-	writer_object(w);
+	writer_member_object(w, "stream_options");
 	writer_member_bool(w, "include_usage", true);
 	writer_object_end(w);
-	span_walk_begin(&walk, s->request->params);
-	while (span_walk_next(&walk, &key, &value))
-		write_param(s, w, key, value);
+	for (struct span_walk member = span_walk(s->request->params); span_next(&member);)
+		write_param(s, w, member.key, member.value);
 	write_output_schema(s, w);
 	write_tools(w, s->request->tools);
 	write_messages(w, s->request);

@@ -38,8 +38,7 @@ write_agent(const struct cli_run *r, struct writer *w)
 	writer_object(w);
 	writer_member_string(w, "mode", "primary");
 	writer_member_string(w, "prompt", system);
-	writer_key(w, "tools");
-	writer_object(w);
+	writer_member_object(w, "tools");
 	writer_member_bool(w, "*", false);
 	for (const struct cli_tool *tool = tools; tool->ours != NULL; tool++)
 		writer_member_bool(w, tool->theirs, cli_allows(r, tool->ours));
@@ -56,8 +55,7 @@ set_agent(struct cli_run *r)
 
 	writer_begin(&w, &config);
 	writer_object(&w);
-	writer_key(&w, "agent");
-	writer_object(&w);
+	writer_member_object(&w, "agent");
 	writer_key(&w, "awf");
 	write_agent(r, &w);
 	writer_object_end(&w);

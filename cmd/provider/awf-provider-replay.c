@@ -20,18 +20,15 @@ static void
 send_deltas(struct provider *p, struct span blocks)
 {
 	static const char *const kinds[] = { "text", "thinking" };
-	struct span_walk walk;
-	struct span key, block;
 	struct buffer text = BUFFER_INIT;
 	size_t i;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-			if (!span_is(span_member(block, "type"), kinds[i]))
+			if (!span_is(span_member(block.value, "type"), kinds[i]))
 				continue;
 			buffer_clear(&text);
-			span_decode(span_member(block, kinds[i]), &text);
+			span_decode(span_member(block.value, kinds[i]), &text);
 			provider_delta(p, kinds[i], buffer_string(&text), text.len);
 		}
 	}

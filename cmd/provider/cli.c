@@ -299,17 +299,14 @@ find_tool(const struct cli *cli, const char *theirs)
 static char **
 paths_in(struct span value)
 {
-	struct span_walk walk;
-	struct span key, each;
 	char **paths = NULL, *path = span_text(value);
 
 	if (path != NULL)
 		list_take(&paths, path);
 	if (span_type(value) != 'a')
 		return paths;
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &each))
-		if ((path = span_text(span_member(each, "path"))) != NULL)
+	for (struct span_walk each = span_walk(value); span_next(&each);)
+		if ((path = span_text(span_member(each.value, "path"))) != NULL)
 			list_take(&paths, path);
 	return paths;
 }

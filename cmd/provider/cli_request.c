@@ -16,12 +16,10 @@ is_assistant(struct span message)
 static struct span
 last_block(struct span message)
 {
-	struct span key, block, last = { NULL, 0 };
-	struct span_walk walk;
+	struct span last = { NULL, 0 };
 
-	span_walk_begin(&walk, span_member(message, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		last = block;
+	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);)
+		last = block.value;
 	return last;
 }
 
@@ -40,13 +38,10 @@ answer_session(const struct cli_run *r, struct span message)
 static size_t
 find_session(struct cli_run *r)
 {
-	struct span_walk walk;
-	struct span key, message;
 	size_t known = 0, count = 0;
 
-	span_walk_begin(&walk, r->request->messages);
-	while (span_walk_next(&walk, &key, &message)) {
-		struct span raw = answer_session(r, message);
+	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);) {
+		struct span raw = answer_session(r, message.value);
 
 		count++;
 		if (span_type(span_member(raw, "session")) != 's')
@@ -131,32 +126,24 @@ add_block(struct cli_run *r, struct span block)
 static void
 add_message(struct cli_run *r, struct span message, bool alone)
 {
-	struct span_walk walk;
-	struct span key, block;
-
 	if (!alone) {
 		begin_part(&r->prompt);
 		buffer_text(&r->prompt, is_assistant(message) ? "ASSISTANT:" : "USER:");
 	}
-	span_walk_begin(&walk, span_member(message, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		add_block(r, block);
+	for (struct span_walk block = span_walk(span_member(message, "blocks")); span_next(&block);)
+		add_block(r, block.value);
 }
 
 static void
 read_prompt(struct cli_run *r)
 {
 	size_t known = find_session(r), count = 0, number = 0;
-	struct span_walk walk;
-	struct span key, message;
 
-	span_walk_begin(&walk, r->request->messages);
-	while (span_walk_next(&walk, &key, &message))
+	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);)
 		count++;
-	span_walk_begin(&walk, r->request->messages);
-	while (span_walk_next(&walk, &key, &message))
+	for (struct span_walk message = span_walk(r->request->messages); span_next(&message);)
 		if (number++ >= known)
-			add_message(r, message, count - known == 1);
+			add_message(r, message.value, count - known == 1);
 	if (r->prompt.len == 0)
 		cli_fail_as(r, ERROR_INVALID, "the prompt is empty");
 }
@@ -187,13 +174,10 @@ static void
 check_tools(struct cli_run *r)
 {
 	struct buffer list = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, tool;
 
 	list_tools(r->cli, &list);
-	span_walk_begin(&walk, r->request->tools);
-	while (span_walk_next(&walk, &key, &tool)) {
-		struct span name = span_member(tool, "name");
+	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);) {
+		struct span name = span_member(tool.value, "name");
 		char *text = is_ours(r->cli, name) ? NULL : span_text(name);
 
 		if (text != NULL)
@@ -214,12 +198,8 @@ cli_read_request(struct cli_run *r)
 bool
 cli_allows(const struct cli_run *r, const char *ours)
 {
-	struct span_walk walk;
-	struct span key, tool;
-
-	span_walk_begin(&walk, r->request->tools);
-	while (span_walk_next(&walk, &key, &tool))
-		if (ours == NULL || span_is(span_member(tool, "name"), ours))
+	for (struct span_walk tool = span_walk(r->request->tools); span_next(&tool);)
+		if (ours == NULL || span_is(span_member(tool.value, "name"), ours))
 			return true;
 	return false;
 }

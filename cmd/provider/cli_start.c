@@ -163,14 +163,11 @@ take_params(struct cli_run *r)
 {
 	static bool told;
 	struct buffer left = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, value;
 
-	span_walk_begin(&walk, r->request->params);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "cache") && !r->cli->param(r, key, value)) {
+	for (struct span_walk member = span_walk(r->request->params); span_next(&member);)
+		if (!span_is(member.key, "cache") && !r->cli->param(r, member.key, member.value)) {
 			buffer_text(&left, left.len > 0 ? ", " : "");
-			span_decode(key, &left);
+			span_decode(member.key, &left);
 		}
 	if (left.len > 0 && !told)
 		fprintf(stderr, "%s: %s has no setting for %s\n", r->cli->program, r->cli->name,

@@ -177,12 +177,10 @@ status_category(long status)
 static struct span
 find_detail(struct span object, const char *member)
 {
-	struct span_walk walk;
-	struct span key, detail, value;
+	struct span value;
 
-	span_walk_begin(&walk, span_member(object, "details"));
-	while (span_walk_next(&walk, &key, &detail)) {
-		value = span_member(detail, member);
+	for (struct span_walk detail = span_walk(span_member(object, "details")); span_next(&detail);) {
+		value = span_member(detail.value, member);
 		if (value.at != NULL)
 			return value;
 	}

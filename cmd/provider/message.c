@@ -159,14 +159,12 @@ message_calls(const struct message *m)
 static void
 collect_ids(struct map *taken, struct span messages)
 {
-	struct span_walk outer, inner;
-	struct span key, message, block, id;
+	for (struct span_walk message = span_walk(messages); span_next(&message);) {
+		struct span blocks = span_member(message.value, "blocks");
 
-	span_walk_begin(&outer, messages);
-	while (span_walk_next(&outer, &key, &message)) {
-		span_walk_begin(&inner, span_member(message, "blocks"));
-		while (span_walk_next(&inner, &key, &block)) {
-			id = span_member(block, "tool_id");
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			struct span id = span_member(block.value, "tool_id");
+
 			if (span_type(id) == 's')
 				map_put(taken, id.at + 1, id.len - 2, 1);
 		}
@@ -342,8 +340,7 @@ write_number(struct writer *w, const char *key, long long number)
 static void
 write_usage(struct writer *w, const struct usage *u)
 {
-	writer_key(w, "usage");
-	writer_object(w);
+	writer_member_object(w, "usage");
 	write_number(w, "input_tokens", u->input);
 	write_number(w, "output_tokens", u->output);
 	write_number(w, "cache_read_tokens", u->cache_read);
@@ -357,8 +354,7 @@ message_write(const struct message *m, struct writer *w)
 {
 	size_t i;
 
-	writer_key(w, "blocks");
-	writer_array(w);
+	writer_member_array(w, "blocks");
 	for (i = 0; i < m->count; i++)
 		write_block(w, &m->blocks[i]);
 	writer_array_end(w);
@@ -382,8 +378,7 @@ write_error(struct writer *w, const struct block *b, enum error_code code)
 	else
 		buffer_append(&text, value.at, value.len);
 	error_set(&error, code, NULL, "%s", text.len == 0 ? "the tool failed" : text.data);
-	writer_key(w, "error");
-	writer_object(w);
+	writer_member_object(w, "error");
 	writer_member_string(w, "code", error_name(code));
 	writer_member_string(w, "message", error.message);
 	writer_object_end(w);

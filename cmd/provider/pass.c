@@ -31,13 +31,9 @@ pass_raw(struct writer *w, struct span key, struct span value)
 void
 pass_others(struct writer *w, struct span object, const char *without)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, object);
-	while (walk.object && span_walk_next(&walk, &key, &value))
-		if (!span_is(key, without))
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(object); member.object && span_next(&member);)
+		if (!span_is(member.key, without))
+			pass_raw(w, member.key, member.value);
 }
 
 void

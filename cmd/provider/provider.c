@@ -138,30 +138,23 @@ static void
 write_recorded_block(struct writer *w, struct span block)
 {
 	bool ran = api_ran(block);
-	struct span_walk walk;
-	struct span key, value;
 
 	writer_object(w);
-	span_walk_begin(&walk, block);
-	while (span_walk_next(&walk, &key, &value))
-		if (ran || !span_is(key, "fidelity"))
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(block); span_next(&member);)
+		if (ran || !span_is(member.key, "fidelity"))
+			pass_raw(w, member.key, member.value);
 	writer_object_end(w);
 }
 
 static bool
 write_recorded_blocks(struct writer *w, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
 	bool tools = false;
 
-	writer_key(w, "blocks");
-	writer_array(w);
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		write_recorded_block(w, block);
-		tools |= span_is(span_member(block, "type"), "tool_use") && !api_ran(block);
+	writer_member_array(w, "blocks");
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		write_recorded_block(w, block.value);
+		tools |= span_is(span_member(block.value, "type"), "tool_use") && !api_ran(block.value);
 	}
 	writer_array_end(w);
 	return tools;
@@ -204,13 +197,10 @@ provider_recorded(struct provider *p, struct span answer)
 size_t
 provider_count(const struct provider_request *r, const char *role)
 {
-	struct span key, message;
-	struct span_walk walk;
 	size_t count = 0;
 
-	span_walk_begin(&walk, r->messages);
-	while (span_walk_next(&walk, &key, &message))
-		count += span_is(span_member(message, "role"), role);
+	for (struct span_walk message = span_walk(r->messages); span_next(&message);)
+		count += span_is(span_member(message.value, "role"), role);
 	return count;
 }
 
@@ -360,16 +350,13 @@ static const struct {
 static void
 find_members(struct span line, struct span values[MEMBERS])
 {
-	struct span_walk walk;
-	struct span key, value;
 	size_t i;
 
 	memset(values, 0, MEMBERS * sizeof *values);
-	span_walk_begin(&walk, line);
-	while (span_walk_next(&walk, &key, &value))
-		for (i = 0; walk.object && i < MEMBERS; i++)
-			if (span_is(key, members[i].key))
-				values[i] = value;
+	for (struct span_walk member = span_walk(line); span_next(&member);)
+		for (i = 0; member.object && i < MEMBERS; i++)
+			if (span_is(member.key, members[i].key))
+				values[i] = member.value;
 }
 
 static int

@@ -33,16 +33,13 @@ static void
 digest_question(struct span system, struct span blocks, char out[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 
 	span_decode(system, &text);
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		buffer_byte(&text, '\0');
-		span_decode(span_member(block, "type"), &text);
+		span_decode(span_member(block.value, "type"), &text);
 		buffer_byte(&text, '\0');
-		span_decode(span_member(block, "text"), &text);
+		span_decode(span_member(block.value, "text"), &text);
 	}
 	digest_sha256(buffer_string(&text), text.len, out);
 	buffer_free(&text);
@@ -151,8 +148,6 @@ count_matches(const struct recording *r, char *const *match)
 static int
 read_match(struct span value, char ***match, struct error *err)
 {
-	struct span_walk walk;
-	struct span key, part;
 	bool good = span_type(value) == 's' || span_type(value) == 'a';
 
 	if (value.at == NULL)
@@ -160,11 +155,10 @@ read_match(struct span value, char ***match, struct error *err)
 	if (span_type(value) == 's')
 		list_take(match, span_text(value));
 	else if (good) {
-		span_walk_begin(&walk, value);
-		while (good && span_walk_next(&walk, &key, &part)) {
-			good = span_type(part) == 's';
+		for (struct span_walk part = span_walk(value); good && span_next(&part);) {
+			good = span_type(part.value) == 's';
 			if (good)
-				list_take(match, span_text(part));
+				list_take(match, span_text(part.value));
 		}
 	}
 	return good && *match != NULL ? 0 : error_set(err, ERROR_INVALID, NULL,
@@ -324,19 +318,16 @@ static void
 digest_request(struct span line, char out[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, value;
 
 	buffer_byte(&text, '{');
-	span_walk_begin(&walk, line);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_is(key, "id") || span_is(key, "step"))
+	for (struct span_walk member = span_walk(line); span_next(&member);) {
+		if (span_is(member.key, "id") || span_is(member.key, "step"))
 			continue;
 		if (text.len > 1)
 			buffer_byte(&text, ',');
-		buffer_append(&text, key.at, key.len);
+		buffer_append(&text, member.key.at, member.key.len);
 		buffer_byte(&text, ':');
-		scan_minify(value, &text);
+		scan_minify(member.value, &text);
 	}
 	buffer_byte(&text, '}');
 	digest_sha256(text.data, text.len, out);

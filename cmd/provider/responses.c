@@ -78,13 +78,9 @@ static const char *const message_members[] = { "id", "status", "phase", NULL };
 static void
 keep(struct block *b, struct span object, const char *const *list, bool listed)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value))
-		if (says_something(value) && (span_one_of(key, list) != NULL) == listed)
-			block_keep(b, key, value);
+	for (struct span_walk member = span_walk(object); span_next(&member);)
+		if (says_something(member.value) && (span_one_of(member.key, list) != NULL) == listed)
+			block_keep(b, member.key, member.value);
 	b->api = API;
 }
 
@@ -119,26 +115,18 @@ take_part(struct message *m, struct span item, struct span part)
 static void
 take_message(struct message *m, struct span item)
 {
-	struct span_walk walk;
-	struct span key, part;
-
-	span_walk_begin(&walk, span_member(item, "content"));
-	while (span_walk_next(&walk, &key, &part))
-		take_part(m, item, part);
+	for (struct span_walk part = span_walk(span_member(item, "content")); span_next(&part);)
+		take_part(m, item, part.value);
 }
 
 /* The texts of an array of parts, with empty lines between them. */
 static void
 take_texts(struct block *b, struct span parts)
 {
-	struct span_walk walk;
-	struct span key, part;
-
-	span_walk_begin(&walk, parts);
-	while (span_walk_next(&walk, &key, &part)) {
+	for (struct span_walk part = span_walk(parts); span_next(&part);) {
 		if (b->text.len > 0)
 			buffer_text(&b->text, "\n\n");
-		span_decode(span_member(part, "text"), &b->text);
+		span_decode(span_member(part.value, "text"), &b->text);
 	}
 }
 
@@ -336,15 +324,12 @@ is_special(struct span block)
 static void
 write_raw(struct writer *w, struct span block, const char *const *without)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (!stream_own(block, API))
 		return;
-	span_walk_begin(&walk, span_member(block, "raw"));
-	while (walk.object && span_walk_next(&walk, &key, &value))
-		if (without == NULL || span_one_of(key, without) == NULL)
-			pass_raw(w, key, value);
+	for (struct span_walk member = span_walk(span_member(block, "raw"));
+	    member.object && span_next(&member);)
+		if (without == NULL || span_one_of(member.key, without) == NULL)
+			pass_raw(w, member.key, member.value);
 }
 
 /* What the API wants to be there although it is empty. */
@@ -353,8 +338,7 @@ write_empty(struct writer *w, struct span block, const char *member)
 {
 	if (stream_own(block, API) && span_path(block, "raw", member, NULL).at != NULL)
 		return;
-	writer_key(w, member);
-	writer_array(w);
+	writer_member_array(w, member);
 	writer_array_end(w);
 }
 
@@ -441,8 +425,7 @@ write_message(struct writer *w, struct span first, const char *role, struct span
 	writer_member_string(w, "role", role);
 	for (i = 0; stream_own(first, API) && message_members[i] != NULL; i++)
 		pass_member(w, message_members[i], span_path(first, "raw", message_members[i], NULL));
-	writer_key(w, "content");
-	writer_array(w);
+	writer_member_array(w, "content");
 	do {
 		*walk = ahead;
 		writer_object(w);
@@ -575,19 +558,15 @@ write_item(struct writer *w, struct span block, struct map *customs)
 static void
 write_blocks(struct writer *w, struct span blocks, const char *role, struct map *customs)
 {
-	struct span_walk walk;
-	struct span key, block;
-
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		if (stream_foreign(block, API))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (stream_foreign(block.value, API))
 			continue;
-		if (is_special(block))
-			write_special(w, block, walk);
-		else if (find_part(block, role) != NULL)
-			write_message(w, block, role, &walk);
+		if (is_special(block.value))
+			write_special(w, block.value, block);
+		else if (find_part(block.value, role) != NULL)
+			write_message(w, block.value, role, &block);
 		else
-			write_item(w, block, customs);
+			write_item(w, block.value, customs);
 	}
 }
 
@@ -595,16 +574,12 @@ void
 responses_write(struct writer *w, const char *key, struct span messages)
 {
 	struct map customs = MAP_INIT;
-	struct span_walk walk;
-	struct span number, message;
 
-	writer_key(w, key);
-	writer_array(w);
-	span_walk_begin(&walk, messages);
-	while (span_walk_next(&walk, &number, &message)) {
-		bool assistant = span_is(span_member(message, "role"), "assistant");
+	writer_member_array(w, key);
+	for (struct span_walk message = span_walk(messages); span_next(&message);) {
+		bool assistant = span_is(span_member(message.value, "role"), "assistant");
 
-		write_blocks(w, span_member(message, "blocks"), assistant ? "assistant" : "user",
+		write_blocks(w, span_member(message.value, "blocks"), assistant ? "assistant" : "user",
 		    &customs);
 	}
 	writer_array_end(w);

@@ -250,14 +250,11 @@ static struct span
 find_strange(const char *const *media_types, struct span blocks)
 {
 	static const char *const attachments[] = { "image", "document", NULL };
-	struct span_walk walk;
-	struct span key, block;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_one_of(span_member(block, "type"), attachments) != NULL &&
-		    span_one_of(span_member(block, "media_type"), media_types) == NULL)
-			return block;
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_one_of(span_member(block.value, "type"), attachments) != NULL &&
+		    span_one_of(span_member(block.value, "media_type"), media_types) == NULL)
+			return block.value;
 	return span_of(NULL, 0);
 }
 
@@ -277,16 +274,14 @@ refuse_attachment(struct span block, struct error *err)
 static int
 check_attachments(const struct stream *s, struct error *err)
 {
-	struct span_walk walk;
-	struct span key, message, strange;
+	struct span strange;
 
 	if (s->api->media_types == NULL)
 		return 0;
-	span_walk_begin(&walk, s->request->messages);
-	while (span_walk_next(&walk, &key, &message)) {
-		if (!span_is(span_member(message, "role"), "user"))
+	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);) {
+		if (!span_is(span_member(message.value, "role"), "user"))
 			continue;
-		strange = find_strange(s->api->media_types, span_member(message, "blocks"));
+		strange = find_strange(s->api->media_types, span_member(message.value, "blocks"));
 		if (strange.at != NULL)
 			return refuse_attachment(strange, err);
 	}

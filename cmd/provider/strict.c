@@ -24,12 +24,8 @@ static bool is_within(struct look look, struct span schema);
 static bool
 are_schemas(struct look look, struct span values)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, values);
-	while (span_walk_next(&walk, &key, &value))
-		if (!is_within(look, value))
+	for (struct span_walk member = span_walk(values); span_next(&member);)
+		if (!is_within(look, member.value))
 			return false;
 	return true;
 }
@@ -97,12 +93,8 @@ keyword_within(struct look look, struct span key, struct span value)
 static bool
 names(struct span list, struct span name)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, list);
-	while (span_walk_next(&walk, &key, &value))
-		if (value.len == name.len && memcmp(value.at, name.at, name.len) == 0)
+	for (struct span_walk member = span_walk(list); span_next(&member);)
+		if (member.value.len == name.len && memcmp(member.value.at, name.at, name.len) == 0)
 			return true;
 	return false;
 }
@@ -111,12 +103,10 @@ static bool
 requires_all(struct span schema)
 {
 	struct span required = span_member(schema, "required");
-	struct span_walk walk;
-	struct span key, value;
+	struct span properties = span_member(schema, "properties");
 
-	span_walk_begin(&walk, span_member(schema, "properties"));
-	while (span_walk_next(&walk, &key, &value))
-		if (!names(required, key))
+	for (struct span_walk member = span_walk(properties); span_next(&member);)
+		if (!names(required, member.key))
 			return false;
 	return true;
 }
@@ -125,16 +115,12 @@ requires_all(struct span schema)
 static bool
 may_be_object(struct span type)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (span_is(type, "object"))
 		return true;
 	if (span_type(type) != 'a')
 		return false;
-	span_walk_begin(&walk, type);
-	while (span_walk_next(&walk, &key, &value))
-		if (span_is(value, "object"))
+	for (struct span_walk member = span_walk(type); span_next(&member);)
+		if (span_is(member.value, "object"))
 			return true;
 	return false;
 }
@@ -153,14 +139,10 @@ object_within(const struct strict *strict, struct span schema)
 static bool
 is_within(struct look look, struct span schema)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (span_type(schema) != 'o' || ++look.depth > DEPTH)
 		return false;
-	span_walk_begin(&walk, schema);
-	while (span_walk_next(&walk, &key, &value))
-		if (!keyword_within(look, key, value))
+	for (struct span_walk member = span_walk(schema); span_next(&member);)
+		if (!keyword_within(look, member.key, member.value))
 			return false;
 	return object_within(look.strict, schema);
 }
@@ -180,14 +162,9 @@ strict_takes(const struct strict *strict, struct span schema)
 void
 strict_write(struct writer *w, const char *name, struct span schema)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	writer_key(w, name);
-	writer_object(w);
-	span_walk_begin(&walk, schema);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "$schema"))
-			pass_raw(w, key, value);
+	writer_member_object(w, name);
+	for (struct span_walk member = span_walk(schema); span_next(&member);)
+		if (!span_is(member.key, "$schema"))
+			pass_raw(w, member.key, member.value);
 	writer_object_end(w);
 }

@@ -25,6 +25,7 @@ struct span {
 	const char *at; /* NULL: no such value */
 	size_t len;
 };
+#define SPAN_NONE ((struct span){ NULL, 0 })
 
 /*
  * Framing: finds where a value ends in a stream that comes in pieces. It looks
@@ -76,13 +77,22 @@ struct span span_path(struct span object, ...) __attribute__((sentinel));
 /* Element of an array, counted from 0. */
 struct span span_element(struct span array, size_t index);
 
-/* Walks objects and arrays: begin, then next until false. */
+/* Walks objects and arrays, and nothing else:
+ *
+ *     for (struct span_walk block = span_walk(blocks); span_next(&block);)
+ *
+ * has each member or element in turn as block.value; block.key is the raw string token of a
+ * member, quotes included (.at NULL in arrays). */
 struct span_walk {
 	const char *at, *end;
 	bool object;
+	struct span key, value;
 };
+struct span_walk span_walk(struct span container);
+/* False behind the last. */
+bool span_next(struct span_walk *w);
+/* The same in other words, for a walk that is kept apart from what it finds. */
 void span_walk_begin(struct span_walk *w, struct span container);
-/* key is the raw string token, quotes included (.at NULL in arrays). */
 bool span_walk_next(struct span_walk *w, struct span *key, struct span *value);
 
 /* Strings: value is the token with its quotes. */

@@ -109,25 +109,27 @@ skip_value(const char *at, const char *end)
 	return at;
 }
 
-void
-span_walk_begin(struct span_walk *w, struct span container)
+struct span_walk
+span_walk(struct span container)
 {
+	struct span_walk w = { .at = NULL };
 	char type = span_type(container);
 
 	container = span_trim(container);
-	*w = (struct span_walk){.object = type == 'o'};
+	w.object = type == 'o';
 	if (type == 'o' || type == 'a') {
-		w->at = container.at + 1;
-		w->end = container.at + container.len;
+		w.at = container.at + 1;
+		w.end = container.at + container.len;
 	}
+	return w;
 }
 
 bool
-span_walk_next(struct span_walk *w, struct span *key, struct span *value)
+span_next(struct span_walk *w)
 {
 	const char *at = skip_space(w->at, w->end), *first;
 
-	*key = *value = nothing;
+	w->key = w->value = nothing;
 	if (at < w->end && *at == ',')
 		at = skip_space(at + 1, w->end);
 	if (w->object) {
@@ -135,7 +137,7 @@ span_walk_next(struct span_walk *w, struct span *key, struct span *value)
 			return false;
 		first = at;
 		at = skip_string(at, w->end);
-		*key = span_of(first, (size_t)(at - first));
+		w->key = span_of(first, (size_t)(at - first));
 		at = skip_space(at, w->end);
 		if (at == w->end || *at != ':')
 			return false;
@@ -145,9 +147,25 @@ span_walk_next(struct span_walk *w, struct span *key, struct span *value)
 	at = skip_value(at, w->end);
 	if (at == first)
 		return false;
-	*value = span_of(first, (size_t)(at - first));
+	w->value = span_of(first, (size_t)(at - first));
 	w->at = at;
 	return true;
+}
+
+void
+span_walk_begin(struct span_walk *w, struct span container)
+{
+	*w = span_walk(container);
+}
+
+bool
+span_walk_next(struct span_walk *w, struct span *key, struct span *value)
+{
+	bool found = span_next(w);
+
+	*key = w->key;
+	*value = w->value;
+	return found;
 }
 
 /* What stands between the quotes; .at NULL if value is no whole string. */
@@ -194,15 +212,11 @@ span_is(struct span value, const char *text)
 static struct span
 find_member(struct span object, const char *key, size_t len)
 {
-	struct span_walk w;
-	struct span name, value, found = nothing;
+	struct span found = nothing;
 
-	span_walk_begin(&w, object);
-	if (!w.object)
-		return nothing;
-	while (span_walk_next(&w, &name, &value))
-		if (is_text(name, key, len))
-			found = value;
+	for (struct span_walk w = span_walk(object); w.object && span_next(&w);)
+		if (is_text(w.key, key, len))
+			found = w.value;
 	return found;
 }
 
@@ -215,20 +229,16 @@ span_member(struct span object, const char *key)
 void
 span_members(struct span object, const char *const *names, size_t count, struct span *values)
 {
-	struct span_walk w;
-	struct span name, value;
-
 	for (size_t i = 0; i < count; i++)
 		values[i] = nothing;
-	span_walk_begin(&w, object);
-	while (w.object && span_walk_next(&w, &name, &value)) {
-		struct span raw = inside(name);
+	for (struct span_walk member = span_walk(object); member.object && span_next(&member);) {
+		struct span raw = inside(member.key);
 		bool plain = raw.at != NULL && !has_escape(raw);
 
 		for (size_t i = 0; i < count; i++)
 			if (plain ? strncmp(names[i], raw.at, raw.len) == 0 && names[i][raw.len] == '\0' :
-			    span_is(name, names[i]))
-				values[i] = value;
+			    span_is(member.key, names[i]))
+				values[i] = member.value;
 	}
 }
 
@@ -248,15 +258,9 @@ span_path(struct span object, ...)
 struct span
 span_element(struct span array, size_t index)
 {
-	struct span_walk w;
-	struct span key, value;
-
-	span_walk_begin(&w, array);
-	if (w.object)
-		return nothing;
-	while (span_walk_next(&w, &key, &value))
+	for (struct span_walk w = span_walk(array); !w.object && span_next(&w);)
 		if (index-- == 0)
-			return value;
+			return w.value;
 	return nothing;
 }
 

@@ -189,6 +189,20 @@ writer_member_buffer(struct writer *w, const char *key, const struct buffer *jso
 		writer_member_span(w, key, span_of(json->data, json->len));
 }
 
+void
+writer_member_object(struct writer *w, const char *key)
+{
+	writer_key(w, key);
+	writer_object(w);
+}
+
+void
+writer_member_array(struct writer *w, const char *key)
+{
+	writer_key(w, key);
+	writer_array(w);
+}
+
 static void
 append_escape(struct buffer *out, char c)
 {

@@ -44,6 +44,9 @@ void writer_member_integer(struct writer *w, const char *key, int64_t value);
 void writer_member_bool(struct writer *w, const char *key, bool value);
 void writer_member_span(struct writer *w, const char *key, struct span value);
 void writer_member_buffer(struct writer *w, const char *key, const struct buffer *json);
+/* Begins a member that is an object or an array. */
+void writer_member_object(struct writer *w, const char *key);
+void writer_member_array(struct writer *w, const char *key);
 
 /* A string token alone, quotes included. */
 void json_quote(struct buffer *out, const char *bytes, size_t len);

@@ -144,20 +144,17 @@ static void
 fill_object(struct filling *f, const struct applied *a, struct span object)
 {
 	json_t *added = json_object();
-	struct span_walk walk;
-	struct span key, value;
 	size_t from;
 
 	buffer_byte(f->out, '{');
 	from = f->out->len;
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(object); span_next(&member);) {
 		struct applied property = { .count = 0 };
 
 		for (size_t i = 0; i < a->count && f->work > 0; i++)
-			apply_property(f, &property, a->nodes[i], key);
-		write_key(f, from, key.at, key.len);
-		fill_value(f, &property, value);
+			apply_property(f, &property, a->nodes[i], member.key);
+		write_key(f, from, member.key.at, member.key.len);
+		fill_value(f, &property, member.value);
 	}
 	for (size_t i = 0; i < a->count; i++) {
 		const struct rule *required = node_rule(a->nodes[i], "required");
@@ -173,8 +170,6 @@ static void
 fill_array(struct filling *f, const struct applied *a, struct span array)
 {
 	struct applied items = { .count = 0 };
-	struct span_walk walk;
-	struct span key, value;
 	const char *comma = "";
 
 	for (size_t i = 0; i < a->count; i++) {
@@ -184,10 +179,9 @@ fill_array(struct filling *f, const struct applied *a, struct span array)
 			apply(f, &items, r->members[0].node);
 	}
 	buffer_byte(f->out, '[');
-	span_walk_begin(&walk, array);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(array); span_next(&member);) {
 		buffer_text(f->out, comma);
-		fill_value(f, &items, value);
+		fill_value(f, &items, member.value);
 		comma = ",";
 	}
 	buffer_byte(f->out, ']');

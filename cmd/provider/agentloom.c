@@ -266,11 +266,10 @@ find_reason(struct span answer, const char **reason, struct error *err)
 {
 	static const struct end none[] = { { NULL, NULL, ERROR_NONE } };
 	struct span word = span_member(answer, "finish_reason");
-	static const struct span nothing = { NULL, 0 };
 
 	*reason = agentloom_stop_reason(word);
 	if (*reason != NULL && strcmp(*reason, "other") == 0)
-		*reason = end_reason(none, word, nothing, err);
+		*reason = end_reason(none, word, SPAN_NONE, err);
 	else if (*reason == NULL)
 		return 0;
 	return *reason == NULL ? -1 : 0;

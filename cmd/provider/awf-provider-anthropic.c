@@ -50,63 +50,26 @@ static const struct {
 	[KIND_DOCUMENT] = { "document", BLOCK_TEXT }
 };
 
-static void
-take_text(struct block *b, struct span value)
-{
-	span_decode(value, &b->text);
-}
-
-static void
-take_json(struct block *b, struct span value)
-{
-	scan_minify(value, &b->text);
-}
-
-static void
-take_signature(struct block *b, struct span value)
-{
-	span_decode(value, &b->signature);
-}
-
-static void
-take_redacted(struct block *b, struct span value)
-{
-	span_decode(value, &b->redacted);
-}
-
-static void
-take_tool_id(struct block *b, struct span value)
-{
-	text_once(&b->tool_id, value);
-}
-
-static void
-take_tool_name(struct block *b, struct span value)
-{
-	text_once(&b->tool_name, value);
-}
-
-static void
-take_is_error(struct block *b, struct span value)
-{
-	b->is_error = span_true(value);
-}
+/* How a value becomes what it is in a block: a string decoded into a buffer or a text, JSON
+ * as it stands, a bool. */
+enum form { FORM_STRING, FORM_JSON, FORM_TEXT, FORM_BOOL };
 
 static const struct member {
 	enum kind kind;
 	const char *theirs, *ours;
-	void (*take)(struct block *b, struct span value);
+	enum form form;
+	size_t place; /* in struct block */
 } members[] = {
-	{ KIND_TEXT, "text", "text", take_text },
-	{ KIND_THINKING, "thinking", "thinking", take_text },
-	{ KIND_THINKING, "signature", "signature", take_signature },
-	{ KIND_REDACTED, "data", "redacted", take_redacted },
-	{ KIND_TOOL_USE, "id", "tool_id", take_tool_id },
-	{ KIND_TOOL_USE, "name", "tool_name", take_tool_name },
-	{ KIND_TOOL_USE, "input", "tool_input", take_json },
-	{ KIND_TOOL_RESULT, "tool_use_id", "tool_id", take_tool_id },
-	{ KIND_TOOL_RESULT, "content", "tool_content", take_json },
-	{ KIND_TOOL_RESULT, "is_error", "is_error", take_is_error }
+	{ KIND_TEXT, "text", "text", FORM_STRING, offsetof(struct block, text) },
+	{ KIND_THINKING, "thinking", "thinking", FORM_STRING, offsetof(struct block, text) },
+	{ KIND_THINKING, "signature", "signature", FORM_STRING, offsetof(struct block, signature) },
+	{ KIND_REDACTED, "data", "redacted", FORM_STRING, offsetof(struct block, redacted) },
+	{ KIND_TOOL_USE, "id", "tool_id", FORM_TEXT, offsetof(struct block, tool_id) },
+	{ KIND_TOOL_USE, "name", "tool_name", FORM_TEXT, offsetof(struct block, tool_name) },
+	{ KIND_TOOL_USE, "input", "tool_input", FORM_JSON, offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, "tool_use_id", "tool_id", FORM_TEXT, offsetof(struct block, tool_id) },
+	{ KIND_TOOL_RESULT, "content", "tool_content", FORM_JSON, offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, "is_error", "is_error", FORM_BOOL, offsetof(struct block, is_error) }
 };
 #define MEMBERS (sizeof members / sizeof members[0])
 
@@ -126,15 +89,31 @@ kind_of(const char *type)
 	return text_ends(type, "_tool_result") ? KIND_TOOL_RESULT : KIND_OTHER;
 }
 
-static const struct member *
-find_member(enum kind kind, struct span key)
+/* Takes a member of the API's block; false: it has no place in ours. */
+static bool
+take_member(struct block *b, enum kind kind, struct span key, struct span value)
 {
-	size_t i;
+	for (const struct member *m = members; m < members + MEMBERS; m++) {
+		void *place = (char *)b + m->place;
 
-	for (i = 0; i < MEMBERS; i++)
-		if (members[i].kind == kind && span_is(key, members[i].theirs))
-			return &members[i];
-	return NULL;
+		if (m->kind != kind || !span_is(key, m->theirs))
+			continue;
+		switch (m->form) {
+		case FORM_STRING:
+			span_decode(value, place);
+			break;
+		case FORM_JSON:
+			scan_minify(value, place);
+			break;
+		case FORM_TEXT:
+			text_once(place, value);
+			break;
+		case FORM_BOOL:
+			*(bool *)place = span_true(value);
+		}
+		return true;
+	}
+	return false;
 }
 
 static void
@@ -143,7 +122,6 @@ block_start(struct stream *s, struct span event)
 	struct span content = span_member(event, "content_block");
 	char *type = span_text(span_member(content, "type"));
 	enum kind kind = kind_of(type == NULL ? "" : type);
-	const struct member *member;
 	long long index = -1;
 	struct block *b;
 
@@ -151,14 +129,10 @@ block_start(struct stream *s, struct span event)
 	b = message_add(&s->message, kinds[kind].ours, index);
 	b->ran = (kind == KIND_TOOL_USE || kind == KIND_TOOL_RESULT) && type != NULL &&
 	    strcmp(type, kinds[KIND_TOOL_USE].type) != 0;
-	for (struct span_walk part = span_walk(content); span_next(&part);) {
-		member = find_member(kind, part.key);
-		if (member != NULL)
-			member->take(b, part.value);
-		else if (says_something(part.value) &&
+	for (struct span_walk part = span_walk(content); span_next(&part);)
+		if (!take_member(b, kind, part.key, part.value) && says_something(part.value) &&
 		    !(span_is(part.key, "type") && span_is(part.value, kinds[kind].type)))
 			block_keep(b, part.key, part.value);
-	}
 	if (kind == KIND_THINKING || kind == KIND_REDACTED || b->raw.len > 0)
 		b->api = API;
 	if (kind == KIND_TEXT)
@@ -166,32 +140,12 @@ block_start(struct stream *s, struct span event)
 	free(type);
 }
 
-static void
-delta_text(struct stream *s, struct block *b, struct span value)
-{
-	stream_text(s, b, "text", value);
-}
-
-static void
-delta_thinking(struct stream *s, struct block *b, struct span value)
-{
-	stream_text(s, b, "thinking", value);
-}
-
-static void
-delta_signature(struct stream *s, struct block *b, struct span value)
-{
-	(void)s;
-	take_signature(b, value);
-}
-
 /* The block began with "input":{}; the pieces, if any, take its place. */
 static void
-delta_input(struct stream *s, struct block *b, struct span value)
+take_input(struct block *b, struct span value)
 {
 	struct buffer piece = BUFFER_INIT;
 
-	(void)s;
 	span_decode(value, &piece);
 	if (piece.len > 0 && !b->begun) {
 		b->begun = true;
@@ -202,108 +156,101 @@ delta_input(struct stream *s, struct block *b, struct span value)
 }
 
 static void
-delta_citation(struct stream *s, struct block *b, struct span value)
+take_citation(struct block *b, struct span value)
 {
-	(void)s;
 	if (b->citations.len > 0)
 		buffer_byte(&b->citations, ',');
 	scan_minify(value, &b->citations);
 	b->api = API;
 }
 
+static void
+take_signature(struct block *b, struct span value)
+{
+	span_decode(value, &b->signature);
+}
+
 /* What a compaction made of the conversation; the API takes it back as it is. */
 static void
-delta_compaction(struct stream *s, struct block *b, struct span value)
+take_summary(struct block *b, struct span value)
 {
-	(void)s;
 	if (says_something(value))
-		block_keep(b, span_of("\"content\"", 9), value);
+		block_keep_as(b, "content", value);
 	b->api = API;
 }
 
 static void
-delta_encrypted(struct stream *s, struct block *b, struct span value)
+take_encrypted(struct block *b, struct span value)
 {
-	(void)s;
 	if (says_something(value))
-		block_keep(b, span_of("\"encrypted_content\"", 19), value);
+		block_keep_as(b, "encrypted_content", value);
 	b->api = API;
 }
 
 static const struct {
 	const char *type, *member;
-	void (*take)(struct stream *s, struct block *b, struct span value);
+	const char *shown; /* the kind of text that it goes on with; NULL: none */
+	void (*take)(struct block *b, struct span value);
 } deltas[] = {
-	{ "text_delta", "text", delta_text },
-	{ "thinking_delta", "thinking", delta_thinking },
-	{ "signature_delta", "signature", delta_signature },
-	{ "input_json_delta", "partial_json", delta_input },
-	{ "citations_delta", "citation", delta_citation },
-	{ "compaction_delta", "content", delta_compaction },
-	{ "compaction_delta", "encrypted_content", delta_encrypted }
+	{ "text_delta", "text", "text", NULL },
+	{ "thinking_delta", "thinking", "thinking", NULL },
+	{ "signature_delta", "signature", NULL, take_signature },
+	{ "input_json_delta", "partial_json", NULL, take_input },
+	{ "citations_delta", "citation", NULL, take_citation },
+	{ "compaction_delta", "content", NULL, take_summary },
+	{ "compaction_delta", "encrypted_content", NULL, take_encrypted }
 };
-
-static struct block *
-find_block(struct stream *s, struct span event)
-{
-	long long index = -1;
-	size_t i;
-
-	number_set(&index, span_member(event, "index"));
-	for (i = s->message.count; i-- > 0;)
-		if (s->message.blocks[i].index == index)
-			return &s->message.blocks[i];
-	return NULL;
-}
 
 static void
 block_delta(struct stream *s, struct span event)
 {
 	struct span delta = span_member(event, "delta"), value;
-	struct block *b = find_block(s, event);
-	size_t i;
+	size_t found = s->message.count, i;
+	long long index = -1;
+	struct block *b;
 
-	if (b == NULL) {
+	number_set(&index, span_member(event, "index"));
+	while (found > 0 && s->message.blocks[found - 1].index != index)
+		found--;
+	if (found == 0) {
 		stream_fail(s, "event %ld of the stream is for a block that never began", s->events);
 		return;
 	}
+	b = &s->message.blocks[found - 1];
 	for (i = 0; i < sizeof deltas / sizeof deltas[0]; i++) {
 		value = span_member(delta, deltas[i].member);
-		if (value.at != NULL && span_is(span_member(delta, "type"), deltas[i].type))
-			deltas[i].take(s, b, value);
+		if (value.at == NULL || !span_is(span_member(delta, "type"), deltas[i].type))
+			continue;
+		if (deltas[i].shown != NULL)
+			stream_text(s, b, deltas[i].shown, value);
+		else
+			deltas[i].take(b, value);
 	}
 }
 
-/* Where the API asked its models several times for one answer (to compact the conversation
- * first, say), the totals are those of the last, and this is what each was billed for. */
+/* Numbers are totals so far: later ones replace earlier ones. Where the API asked its models
+ * several times for one answer (to compact the conversation first, say), the totals are those
+ * of the last, and `iterations` what each was billed for. */
 static void
-sum_iterations(struct usage *u, struct span iterations)
+take_usage(struct usage *u, struct span counted)
 {
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE(cache_read, "cache_read_input_tokens"),
+		USAGE(cache_write, "cache_creation_input_tokens"),
+		USAGE_END
+	};
 	static const struct usage nothing = USAGE_INIT;
+	struct span iterations = span_member(counted, "iterations");
 
-	*u = nothing;
-	for (struct span_walk one = span_walk(iterations); span_next(&one);) {
-		number_add(&u->input, span_member(one.value, "input_tokens"));
-		number_add(&u->output, span_member(one.value, "output_tokens"));
-		number_add(&u->cache_read, span_member(one.value, "cache_read_input_tokens"));
-		number_add(&u->cache_write, span_member(one.value, "cache_creation_input_tokens"));
-	}
-}
-
-/* Numbers are totals so far: later ones replace earlier ones. */
-static void
-take_usage(struct usage *u, struct span usage_object)
-{
-	struct span iterations = span_member(usage_object, "iterations");
-
-	if (span_element(iterations, 0).at != NULL) {
-		sum_iterations(u, iterations);
+	if (span_element(iterations, 0).at == NULL) {
+		usage_set(u, counted, places);
 		return;
 	}
-	number_set(&u->input, span_member(usage_object, "input_tokens"));
-	number_set(&u->output, span_member(usage_object, "output_tokens"));
-	number_set(&u->cache_read, span_member(usage_object, "cache_read_input_tokens"));
-	number_set(&u->cache_write, span_member(usage_object, "cache_creation_input_tokens"));
+	*u = nothing;
+	for (struct span_walk each = span_walk(iterations); span_next(&each);)
+		usage_add(u, each.value, places);
 }
 
 static void
@@ -407,9 +354,8 @@ is_sendable(struct span block, enum kind kind)
 {
 	struct span api = span_member(block, "api");
 	bool own = api.at == NULL || stream_own(block, API);
-	bool special = span_path(block, "raw", "type", NULL).at != NULL;
 
-	if (special)
+	if (stream_own_type(block).at != NULL)
 		return own;
 	switch (kind) {
 	case KIND_TEXT:
@@ -428,42 +374,6 @@ is_sendable(struct span block, enum kind kind)
 	}
 }
 
-/* The API takes objects alone as input; what the model wrote otherwise goes in
- * one. */
-static void
-write_input(struct writer *w, struct span input)
-{
-	if (span_type(input) == 'o') {
-		pass_member(w, "input", input);
-		return;
-	}
-	writer_member_object(w, "input");
-	pass_member(w, "invalid_json", input);
-	writer_object_end(w);
-}
-
-static void
-write_member(struct writer *w, const struct member *m, struct span block, bool special)
-{
-	struct span value = span_member(block, m->ours);
-
-	if (value.at == NULL || (m->kind == KIND_TEXT && special && span_is(value, "")))
-		return;
-	if (m->take != take_json || special)
-		pass_member(w, m->theirs, value);
-	else if (m->kind == KIND_TOOL_USE)
-		write_input(w, value);
-	else
-		pass_as_text(w, m->theirs, value);
-}
-
-static void
-write_raw(struct writer *w, struct span raw)
-{
-	for (struct span_walk member = span_walk(raw); span_next(&member);)
-		pass_raw(w, member.key, member.value);
-}
-
 /* An attachment: its bytes, and the name of a document, which models cite. */
 static void
 write_source(struct writer *w, struct span block, enum kind kind)
@@ -477,35 +387,51 @@ write_source(struct writer *w, struct span block, enum kind kind)
 		pass_member(w, "title", span_member(block, "name"));
 }
 
+/* An object that says no more than its type. */
+static void
+write_typed(struct writer *w, const char *key, const char *type)
+{
+	writer_member_object(w, key);
+	writer_member_string(w, "type", type);
+	writer_object_end(w);
+}
+
 /* The input up to here is worth keeping: what follows it the next time is new. */
 static void
 write_cache_mark(struct writer *w)
 {
-	writer_member_object(w, "cache_control");
-	writer_member_string(w, "type", "ephemeral");
-	writer_object_end(w);
+	write_typed(w, "cache_control", "ephemeral");
 }
 
 static void
 write_block(struct writer *w, struct span block, bool mark)
 {
 	enum kind kind = kind_of_ours(block);
-	struct span raw = span_member(block, "raw");
-	bool special = span_member(raw, "type").at != NULL;
-	size_t i;
+	bool special = stream_own_type(block).at != NULL;
+	const struct member *m;
+	struct span value;
 
 	if (!is_sendable(block, kind))
 		return;
 	writer_object(w);
 	if (!special)
 		writer_member_string(w, "type", kinds[kind].type);
-	for (i = 0; i < MEMBERS; i++)
-		if (members[i].kind == kind)
-			write_member(w, &members[i], block, special);
+	for (m = members; m < members + MEMBERS; m++) {
+		value = span_member(block, m->ours);
+		if (m->kind != kind || value.at == NULL ||
+		    (kind == KIND_TEXT && special && span_is(value, "")))
+			continue;
+		if (m->form != FORM_JSON || special)
+			pass_member(w, m->theirs, value);
+		else if (kind == KIND_TOOL_USE)
+			pass_input(w, m->theirs, value);
+		else
+			pass_as_text(w, m->theirs, value);
+	}
 	if (kind == KIND_IMAGE || kind == KIND_DOCUMENT)
 		write_source(w, block, kind);
-	if (span_type(raw) == 'o' && stream_own(block, API))
-		write_raw(w, raw);
+	if (stream_own(block, API))
+		pass_others(w, span_member(block, "raw"), NULL);
 	if (mark)
 		write_cache_mark(w);
 	writer_object_end(w);
@@ -561,33 +487,6 @@ find_last(struct span messages)
 	return last;
 }
 
-static void
-write_messages(struct writer *w, struct span messages, struct span marked)
-{
-	writer_member_array(w, "messages");
-	for (struct span_walk message = span_walk(messages); span_next(&message);)
-		write_message(w, message.value, marked);
-	writer_array_end(w);
-}
-
-/* Names the tool of a block, if it is one of ours and not yet named. */
-static void
-name_called(struct writer *w, struct span block, struct map *named)
-{
-	struct span name = span_member(block, "tool_name");
-
-	if (kind_of_ours(block) != KIND_TOOL_USE || span_path(block, "raw", "type", NULL).at != NULL ||
-	    map_get(named, name.at, name.len) != NULL)
-		return;
-	map_put(named, name.at, name.len, 0);
-	writer_object(w);
-	pass_member(w, "name", name);
-	writer_member_object(w, "input_schema");
-	writer_member_string(w, "type", "object");
-	writer_object_end(w);
-	writer_object_end(w);
-}
-
 /* The API refuses a conversation with calls of tools if it is told of no tool, as when
  * an agent without any goes on with it: those that were called, not to be called again. */
 static void
@@ -595,26 +494,32 @@ write_called_tools(struct writer *w, const struct provider_request *r)
 {
 	struct map named = MAP_INIT;
 	struct buffer list = BUFFER_INIT;
-	struct span_walk outer, inner;
-	struct span key, message, block;
 	struct writer tools;
 
 	writer_begin(&tools, &list);
 	writer_array(&tools);
-	span_walk_begin(&outer, r->messages);
-	while (span_walk_next(&outer, &key, &message)) {
-		span_walk_begin(&inner, span_member(message, "blocks"));
-		while (span_walk_next(&inner, &key, &block))
-			name_called(&tools, block, &named);
+	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
+		struct span blocks = span_member(message.value, "blocks");
+
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			struct span name = span_member(block.value, "tool_name");
+
+			if (kind_of_ours(block.value) != KIND_TOOL_USE ||
+			    stream_own_type(block.value).at != NULL ||
+			    map_get(&named, name.at, name.len) != NULL)
+				continue;
+			map_put(&named, name.at, name.len, 0);
+			writer_object(&tools);
+			pass_member(&tools, "name", name);
+			write_typed(&tools, "input_schema", "object");
+			writer_object_end(&tools);
+		}
 	}
 	writer_array_end(&tools);
 	if (list.len > 2)
 		writer_member_buffer(w, "tools", &list);
-	if (list.len > 2 && span_member(r->params, "tool_choice").at == NULL) {
-		writer_member_object(w, "tool_choice");
-		writer_member_string(w, "type", "none");
-		writer_object_end(w);
-	}
+	if (list.len > 2 && span_member(r->params, "tool_choice").at == NULL)
+		write_typed(w, "tool_choice", "none");
 	buffer_free(&list);
 	map_free(&named);
 }
@@ -658,10 +563,7 @@ write_params(struct writer *w, struct span model, struct span params)
 	if (span_member(params, "max_tokens").at == NULL)
 		writer_member_integer(w, "max_tokens", MAX_TOKENS + thinking_budget(thinking));
 	write_thinking(w, model, thinking);
-	for (struct span_walk member = span_walk(params); span_next(&member);) {
-		if (span_one_of(member.key, apart) == NULL)
-			pass_raw(w, member.key, member.value);
-	}
+	pass_others(w, params, apart);
 }
 
 /* Turns of an agent with tools repeat all that came before; a single answer has nobody to
@@ -741,13 +643,14 @@ write_output_config(struct writer *w, const struct provider_request *r)
 {
 	struct span config = span_member(r->params, "output_config");
 	const char *effort = effort_of(r);
+	const char *const written[] = { takes_schema(r) ? "format" : "effort", NULL };
 
 	if (!takes_schema(r) && *effort == '\0') {
 		pass_member(w, "output_config", config);
 		return;
 	}
 	writer_member_object(w, "output_config");
-	pass_others(w, config, takes_schema(r) ? "format" : "effort");
+	pass_others(w, config, written);
 	if (*effort != '\0')
 		writer_member_string(w, "effort", effort);
 	if (takes_schema(r)) {
@@ -764,6 +667,7 @@ write_body(const struct stream *s, struct writer *w)
 {
 	const struct provider_request *r = s->request;
 	bool cached = is_cached(r);
+	struct span marked;
 
 	writer_object(w);
 	pass_member(w, "model", r->model);
@@ -775,16 +679,17 @@ write_body(const struct stream *s, struct writer *w)
 		pass_member(w, "tools", r->tools);
 	else
 		write_called_tools(w, r);
-	write_messages(w, r->messages, cached ? find_last(r->messages) : span_of(NULL, 0));
+	marked = cached ? find_last(r->messages) : SPAN_NONE;
+	writer_member_array(w, "messages");
+	for (struct span_walk message = span_walk(r->messages); span_next(&message);)
+		write_message(w, message.value, marked);
+	writer_array_end(w);
 	writer_object_end(w);
 }
 
 int
 main(int argc, char **argv)
 {
-	static const char *const headers[] = { "anthropic-version: 2023-06-01", NULL };
-	static const char *const media_types[] = { "image/png", "image/jpeg", "image/gif",
-	    "image/webp", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-anthropic",
 		.usage = usage,
@@ -792,8 +697,8 @@ main(int argc, char **argv)
 		.base_default = "https://api.anthropic.com",
 		.key_variable = "ANTHROPIC_API_KEY",
 		.key_header = "x-api-key: ",
-		.headers = headers,
-		.media_types = media_types,
+		.header = "anthropic-version: 2023-06-01",
+		.media_types = stream_media_types,
 		.path = "/v1/messages",
 		.body = write_body,
 		.event = take_event,

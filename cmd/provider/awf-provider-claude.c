@@ -169,32 +169,36 @@ take_system(struct cli_run *r, struct span line)
 	cli_session(r, span_member(line, "session_id"));
 }
 
-/* All of the input, cached or not, as the API counts its parts apart. */
-static void
-add_usage(struct usage *u, struct span object, const char *const names[4])
-{
-	number_add(&u->input, span_member(object, names[0]));
-	number_add(&u->input, span_member(object, names[2]));
-	number_add(&u->input, span_member(object, names[3]));
-	number_add(&u->output, span_member(object, names[1]));
-	number_add(&u->cache_read, span_member(object, names[2]));
-	number_add(&u->cache_write, span_member(object, names[3]));
-}
-
-/* By model, sub-agents included; an older CLI tells the sum without them alone. */
+/* By model, sub-agents included; an older CLI tells the sum without them alone. All of the
+ * input, cached or not, as the API counts its parts apart. */
 static void
 take_usage(struct cli_run *r, struct span line)
 {
-	static const char *const of_model[] = { "inputTokens", "outputTokens",
-	    "cacheReadInputTokens", "cacheCreationInputTokens" };
-	static const char *const of_run[] = { "input_tokens", "output_tokens",
-	    "cache_read_input_tokens", "cache_creation_input_tokens" };
+	static const struct usage_place of_model[] = {
+		USAGE(input, "inputTokens"),
+		USAGE(input, "cacheReadInputTokens"),
+		USAGE(input, "cacheCreationInputTokens"),
+		USAGE(output, "outputTokens"),
+		USAGE(cache_read, "cacheReadInputTokens"),
+		USAGE(cache_write, "cacheCreationInputTokens"),
+		USAGE_END
+	};
+	static const struct usage_place of_run[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(input, "cache_read_input_tokens"),
+		USAGE(input, "cache_creation_input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE(cache_read, "cache_read_input_tokens"),
+		USAGE(cache_write, "cache_creation_input_tokens"),
+		USAGE_END
+	};
+	struct span models = span_member(line, "modelUsage");
 	struct usage *u = &r->message.usage;
 
-	for (struct span_walk model = span_walk(span_member(line, "modelUsage")); span_next(&model);)
-		add_usage(u, model.value, of_model);
-	if (u->input < 0 && span_member(line, "usage").at != NULL)
-		add_usage(u, span_member(line, "usage"), of_run);
+	for (struct span_walk model = span_walk(models); span_next(&model);)
+		usage_add(u, model.value, of_model);
+	if (u->input < 0)
+		usage_add(u, span_member(line, "usage"), of_run);
 }
 
 /* Of the result, "stop_reason" is the last message's, as the Messages API has it

@@ -168,12 +168,11 @@ static void
 take_item(struct cli_run *r, struct span line, bool completed)
 {
 	struct span item = span_member(line, "item"), type = span_member(item, "type");
-	static const struct span none = { NULL, 0 };
 
 	if (completed && span_is(type, "agent_message"))
 		cli_text(r, span_member(item, "text"));
 	if (completed && span_is(type, "reasoning"))
-		cli_thinking(r, span_member(item, "text"), none);
+		cli_thinking(r, span_member(item, "text"), SPAN_NONE);
 	for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
 		if (span_is(type, items[i].type))
 			take_tool(r, item, i, completed);
@@ -193,22 +192,20 @@ take_completed(struct cli_run *r, struct span line)
 
 /* It counts from the thread's beginning. */
 static void
-take_usage(struct cli_run *r, struct span counted)
-{
-	struct usage total = USAGE_INIT;
-
-	number_set(&total.input, span_member(counted, "input_tokens"));
-	number_set(&total.output, span_member(counted, "output_tokens"));
-	number_set(&total.cache_read, span_member(counted, "cached_input_tokens"));
-	number_set(&total.cache_write, span_member(counted, "cache_write_input_tokens"));
-	number_set(&total.reasoning, span_member(counted, "reasoning_output_tokens"));
-	cli_total(r, &total);
-}
-
-static void
 take_turn_completed(struct cli_run *r, struct span line)
 {
-	take_usage(r, span_member(line, "usage"));
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE(cache_read, "cached_input_tokens"),
+		USAGE(cache_write, "cache_write_input_tokens"),
+		USAGE(reasoning, "reasoning_output_tokens"),
+		USAGE_END
+	};
+	struct usage total = USAGE_INIT;
+
+	usage_set(&total, span_member(line, "usage"), places);
+	cli_total(r, &total);
 	r->message.ended = true;
 }
 

@@ -108,13 +108,12 @@ take_call(struct cli_run *r, struct span call, const char *name_key)
 static void
 take_message(struct cli_run *r, struct span line)
 {
-	static const struct span none = { NULL, 0 };
 	struct span data = span_member(line, "data");
 
 	if (is_sub_agent(line))
 		return;
 	text_once(&r->message.model, span_member(data, "model"));
-	cli_thinking(r, span_member(data, "reasoningText"), none);
+	cli_thinking(r, span_member(data, "reasoningText"), SPAN_NONE);
 	cli_text(r, span_member(data, "content"));
 	for (struct span_walk call = span_walk(span_member(data, "toolRequests")); span_next(&call);)
 		take_call(r, call.value, "name");
@@ -179,26 +178,21 @@ take_result(struct cli_run *r, struct span line)
 		r->message.ended = true;
 }
 
-static void
-take_usage(struct usage *u, struct span metrics)
-{
-	for (struct span_walk model = span_walk(metrics); span_next(&model);) {
-		struct span tokens = span_member(model.value, "usage");
-
-		number_add(&u->input, span_member(tokens, "inputTokens"));
-		number_add(&u->output, span_member(tokens, "outputTokens"));
-		number_add(&u->cache_read, span_member(tokens, "cacheReadTokens"));
-		number_add(&u->cache_write, span_member(tokens, "cacheWriteTokens"));
-		number_add(&u->reasoning, span_member(tokens, "reasoningTokens"));
-	}
-}
-
 /* The file of the usage is the only one made for it; it counts from the session's
  * beginning. */
 static void
 finish(struct cli_run *r, int exit_code)
 {
+	static const struct usage_place places[] = {
+		USAGE_IN(input, "usage", "inputTokens"),
+		USAGE_IN(output, "usage", "outputTokens"),
+		USAGE_IN(cache_read, "usage", "cacheReadTokens"),
+		USAGE_IN(cache_write, "usage", "cacheWriteTokens"),
+		USAGE_IN(reasoning, "usage", "reasoningTokens"),
+		USAGE_END
+	};
 	struct usage total = USAGE_INIT;
+	struct span models;
 	struct buffer text = BUFFER_INIT;
 	struct error err;
 	size_t bad;
@@ -207,7 +201,9 @@ finish(struct cli_run *r, int exit_code)
 	if (r->files == NULL || file_load(r->files[0], USAGE_LIMIT, &text, &err) != 0)
 		return;
 	if (text.len > 0 && scan_check(text.data, text.len, &bad) == NULL) {
-		take_usage(&total, span_member(span_of(text.data, text.len), "modelMetrics"));
+		models = span_member(span_of(text.data, text.len), "modelMetrics");
+		for (struct span_walk model = span_walk(models); span_next(&model);)
+			usage_add(&total, model.value, places);
 		cli_total(r, &total);
 	}
 	buffer_free(&text);

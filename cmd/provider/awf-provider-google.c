@@ -83,7 +83,7 @@ take_call(struct stream *s, struct span part, struct span call)
 		scan_minify(args, &b->text);
 	if (span_type(id) == 's' && !span_is(id, "")) {
 		text_once(&b->tool_id, id);
-		block_keep(b, span_of("\"id\"", 4), id);
+		block_keep_as(b, "id", id);
 		b->api = API;
 	}
 	take_signature(b, part);
@@ -304,10 +304,8 @@ finish(struct stream *s)
 	struct message *m = &s->message;
 
 	m->ended = m->stop_reason != NULL;
-	message_name_calls(m, s->request->messages);
+	message_settle(m, s->request->messages);
 	name_results(m);
-	if (m->stop_reason != NULL && strcmp(m->stop_reason, "end_turn") == 0 && message_calls(m))
-		m->stop_reason = "tool_use";
 }
 
 /* How a request is written. */
@@ -358,7 +356,7 @@ write_thought(struct conversation *c, struct span block)
 static struct span
 own_id(struct span call)
 {
-	return stream_own(call, API) ? span_path(call, "raw", "id", NULL) : span_of(NULL, 0);
+	return stream_own(call, API) ? span_path(call, "raw", "id", NULL) : SPAN_NONE;
 }
 
 static void
@@ -371,19 +369,6 @@ remember_call(struct conversation *c, struct span block)
 	map_put(&c->calls, id.at, id.len, c->count++);
 }
 
-/* The API takes objects alone; what the model wrote otherwise goes in one. */
-static void
-write_arguments(struct writer *w, struct span input)
-{
-	if (span_type(input) == 'o') {
-		pass_member(w, "args", input);
-		return;
-	}
-	writer_member_object(w, "args");
-	pass_member(w, "invalid_json", input);
-	writer_object_end(w);
-}
-
 /* Of calls in a row the first one has the signature. */
 static void
 write_call(struct conversation *c, struct span block)
@@ -393,7 +378,7 @@ write_call(struct conversation *c, struct span block)
 	writer_member_object(c->w, "functionCall");
 	pass_member(c->w, "id", own_id(block));
 	pass_member(c->w, "name", span_member(block, "tool_name"));
-	write_arguments(c->w, span_member(block, "tool_input"));
+	pass_input(c->w, "args", span_member(block, "tool_input"));
 	writer_object_end(c->w);
 	if (own)
 		write_signature(c->w, block);
@@ -409,7 +394,7 @@ write_result(struct conversation *c, struct span block)
 {
 	struct span id = span_member(block, "tool_id"), content = span_member(block, "tool_content");
 	const size_t *index = map_get(&c->calls, id.at, id.len);
-	struct span call = index == NULL ? span_of(NULL, 0) : c->blocks[*index];
+	struct span call = index == NULL ? SPAN_NONE : c->blocks[*index];
 	bool error = span_true(span_member(block, "is_error"));
 
 	writer_member_object(c->w, "functionResponse");
@@ -468,7 +453,7 @@ is_sendable(struct span block)
 		return own;
 	return kind->write != write_text || !span_is(span_member(block, "text"), "") ||
 	    (own && (span_member(block, "signature").at != NULL ||
-	    span_path(block, "raw", "type", NULL).at != NULL));
+	    stream_own_type(block).at != NULL));
 }
 
 /* A part that came in a way of its own: what stands in raw, and the content of what
@@ -481,9 +466,7 @@ write_special(struct writer *w, const struct kind *kind, struct span block)
 
 	if (kind->content != NULL)
 		pass_raw(w, span_member(raw, "type"), span_member(block, kind->content));
-	for (struct span_walk member = span_walk(raw); span_next(&member);)
-		if (span_one_of(member.key, ours) == NULL)
-			pass_raw(w, member.key, member.value);
+	pass_others(w, raw, ours);
 	write_signature(w, block);
 }
 
@@ -493,7 +476,7 @@ write_part(struct conversation *c, struct span block)
 	const struct kind *kind = kind_of(block);
 
 	writer_object(c->w);
-	if (span_type(span_path(block, "raw", "type", NULL)) == 's')
+	if (span_type(stream_own_type(block)) == 's')
 		write_special(c->w, kind, block);
 	else
 		kind->write(c, block);
@@ -562,9 +545,7 @@ write_tools(struct writer *w, struct span tools)
 	writer_member_array(w, "functionDeclarations");
 	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
 		writer_object(w);
-		pass_member(w, "name", span_member(tool.value, "name"));
-		pass_member(w, "description", span_member(tool.value, "description"));
-		pass_member(w, "parametersJsonSchema", span_member(tool.value, "input_schema"));
+		pass_tool(w, tool.value, "parametersJsonSchema");
 		writer_object_end(w);
 	}
 	writer_array_end(w);
@@ -722,7 +703,6 @@ write_model_path(const struct stream *s, struct buffer *url)
 int
 main(int argc, char **argv)
 {
-	static const char *const headers[] = { NULL };
 	static const char *const media_types[] = { "image/png", "image/jpeg", "image/webp",
 	    "image/heic", "image/heif", "application/pdf", NULL };
 	static const struct stream_api api = {
@@ -733,7 +713,6 @@ main(int argc, char **argv)
 		.key_variable = "GEMINI_API_KEY",
 		.key_header = "x-goog-api-key: ",
 		.key_fallback = "GOOGLE_API_KEY",
-		.headers = headers,
 		.media_types = media_types,
 		.model_path = write_model_path,
 		.body = write_body,

@@ -94,17 +94,18 @@ summary_part_added(struct stream *s, struct span event)
 static void
 take_response(struct stream *s, struct span event)
 {
+	static const struct usage_place places[] = {
+		USAGE(input, "input_tokens"),
+		USAGE(output, "output_tokens"),
+		USAGE_IN(cache_read, "input_tokens_details", "cached_tokens"),
+		USAGE_IN(cache_write, "input_tokens_details", "cache_write_tokens"),
+		USAGE_IN(reasoning, "output_tokens_details", "reasoning_tokens"),
+		USAGE_END
+	};
 	struct span response = span_member(event, "response");
-	struct span counts = span_member(response, "usage");
-	struct span details = span_member(counts, "input_tokens_details");
-	struct usage *u = &s->message.usage;
 
 	text_once(&s->message.model, span_member(response, "model"));
-	number_set(&u->input, span_member(counts, "input_tokens"));
-	number_set(&u->output, span_member(counts, "output_tokens"));
-	number_set(&u->cache_read, span_member(details, "cached_tokens"));
-	number_set(&u->cache_write, span_member(details, "cache_write_tokens"));
-	number_set(&u->reasoning, span_path(counts, "output_tokens_details", "reasoning_tokens", NULL));
+	usage_set(&s->message.usage, span_member(response, "usage"), places);
 }
 
 /* Of two answers in one stream neither is to be trusted: both would call their tools. */
@@ -187,12 +188,11 @@ static void
 take_incomplete(struct stream *s, struct span response)
 {
 	struct span reason = span_path(response, "incomplete_details", "reason", NULL);
-	static const struct span nothing = { NULL, 0 };
 
 	take_output(s, span_member(response, "output"), false);
 	if (span_type(reason) != 's')
 		reason = span_of("\"incomplete\"", 12);
-	stream_end(s, ends, reason, nothing);
+	stream_end(s, ends, reason, SPAN_NONE);
 }
 
 /* The status counts; a server that says none said it by the event. */
@@ -201,7 +201,6 @@ response_ended(struct stream *s, struct span event)
 {
 	struct span response = span_member(event, "response");
 	struct span status = span_member(response, "status");
-	static const struct span nothing = { NULL, 0 };
 	struct error why = ERROR_INIT;
 
 	if (span_type(status) != 's')
@@ -213,7 +212,7 @@ response_ended(struct stream *s, struct span event)
 	else if (span_is(status, "incomplete") ||
 	    span_type(span_path(response, "incomplete_details", "reason", NULL)) == 's')
 		take_incomplete(s, response);
-	else if (end_reason(statuses, status, nothing, &why) != NULL)
+	else if (end_reason(statuses, status, SPAN_NONE, &why) != NULL)
 		take_output(s, span_member(response, "output"), true);
 	else
 		stream_error(s, why.code, "%s", why.message);
@@ -279,9 +278,7 @@ write_tools(struct writer *w, struct span list)
 	for (struct span_walk tool = span_walk(list); span_next(&tool);) {
 		writer_object(w);
 		writer_member_string(w, "type", "function");
-		pass_member(w, "name", span_member(tool.value, "name"));
-		pass_member(w, "description", span_member(tool.value, "description"));
-		pass_member(w, "parameters", span_member(tool.value, "input_schema"));
+		pass_tool(w, tool.value, "parameters");
 		writer_member_bool(w, "strict", false);
 		writer_object_end(w);
 	}
@@ -310,6 +307,7 @@ write_thinking(struct writer *w, struct span thinking)
 static void
 write_text(const struct stream *s, struct writer *w)
 {
+	static const char *const without[] = { "format", NULL };
 	struct span text = span_member(s->request->params, "text");
 
 	if (!openai_takes_schema(s)) {
@@ -317,7 +315,7 @@ write_text(const struct stream *s, struct writer *w)
 		return;
 	}
 	writer_member_object(w, "text");
-	pass_others(w, text, "format");
+	pass_others(w, text, without);
 	writer_member_object(w, "format");
 	writer_member_string(w, "type", "json_schema");
 	openai_write_schema(w, s->request->output_schema);
@@ -392,9 +390,6 @@ check_request(const struct provider_request *r, struct error *err)
 int
 main(int argc, char **argv)
 {
-	static const char *const headers[] = { NULL };
-	static const char *const media_types[] = { "image/png", "image/jpeg", "image/gif",
-	    "image/webp", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-openai-responses",
 		.usage = usage,
@@ -403,8 +398,7 @@ main(int argc, char **argv)
 		.key_variable = "OPENAI_API_KEY",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
-		.headers = headers,
-		.media_types = media_types,
+		.media_types = stream_media_types,
 		.check = check_request,
 		.path = "/responses",
 		.body = write_body,

@@ -236,14 +236,13 @@ static void
 take_finish_reason(struct stream *s, struct span choice, struct span delta)
 {
 	struct span reason = span_member(choice, "finish_reason");
-	static const struct span nothing = { NULL, 0 };
 
 	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
 	if (span_is(reason, ""))
 		take_empty_reason(s, delta);
 	else
-		stream_end(s, ends, reason, nothing);
+		stream_end(s, ends, reason, SPAN_NONE);
 }
 
 static void
@@ -267,22 +266,23 @@ take_choice(struct stream *s, struct span choice)
 static void
 take_usage(struct usage *u, struct span object)
 {
+	static const struct usage_place places[] = {
+		USAGE(input, "prompt_tokens"),
+		USAGE(output, "completion_tokens"),
+		USAGE(cache_read, "prompt_cache_hit_tokens"),
+		USAGE_IN(cache_read, "prompt_tokens_details", "cached_tokens"),
+		USAGE(cache_write, "cache_creation_input_tokens"),
+		USAGE_IN(cache_write, "prompt_tokens_details", "cache_creation_tokens"),
+		USAGE_IN(cache_write, "prompt_tokens_details", "cache_write_tokens"),
+		USAGE_IN(reasoning, "completion_tokens_details", "reasoning_tokens"),
+		USAGE_END
+	};
 	long long total = -1;
 
 	if (span_type(object) != 'o')
 		return;
-	number_set(&u->input, span_member(object, "prompt_tokens"));
-	number_set(&u->output, span_member(object, "completion_tokens"));
+	usage_set(u, object, places);
 	number_set(&total, span_member(object, "total_tokens"));
-	number_set(&u->cache_read, span_member(object, "prompt_cache_hit_tokens"));
-	number_set(&u->cache_read, span_path(object, "prompt_tokens_details", "cached_tokens", NULL));
-	number_set(&u->cache_write, span_member(object, "cache_creation_input_tokens"));
-	number_set(&u->cache_write, span_path(object, "prompt_tokens_details", "cache_creation_tokens",
-	    NULL));
-	number_set(&u->cache_write, span_path(object, "prompt_tokens_details", "cache_write_tokens",
-	    NULL));
-	number_set(&u->reasoning, span_path(object, "completion_tokens_details",
-	    "reasoning_tokens", NULL));
 	if (u->reasoning > 0 && u->input >= 0 && u->output >= 0 &&
 	    total == u->input + u->output + u->reasoning)
 		u->output += u->reasoning;
@@ -308,12 +308,9 @@ static void
 finish(struct stream *s)
 {
 	struct message *m = &s->message;
-	const char *reason = m->stop_reason;
 
-	m->ended |= reason != NULL;
-	message_name_calls(m, s->request->messages);
-	if (reason == NULL || strcmp(reason, "end_turn") == 0)
-		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
+	m->ended |= m->stop_reason != NULL;
+	message_settle(m, s->request->messages);
 	if (is_refused(m))
 		m->stop_reason = "refusal";
 }
@@ -365,9 +362,7 @@ write_tool(struct writer *w, struct span tool)
 	writer_object(w);
 	writer_member_string(w, "type", "function");
 	writer_member_object(w, "function");
-	pass_member(w, "name", span_member(tool, "name"));
-	pass_member(w, "description", span_member(tool, "description"));
-	pass_member(w, "parameters", span_member(tool, "input_schema"));
+	pass_tool(w, tool, "parameters");
 	writer_object_end(w);
 	writer_object_end(w);
 }
@@ -630,9 +625,6 @@ write_body(const struct stream *s, struct writer *w)
 int
 main(int argc, char **argv)
 {
-	static const char *const headers[] = { NULL };
-	static const char *const media_types[] = { "image/png", "image/jpeg", "image/gif",
-	    "image/webp", "application/pdf", NULL };
 	static const struct stream_api api = {
 		.program = "awf-provider-openai",
 		.usage = usage,
@@ -641,8 +633,7 @@ main(int argc, char **argv)
 		.key_variable = "OPENAI_API_KEY",
 		.key_header = "authorization: Bearer ",
 		.key_optional = true,
-		.headers = headers,
-		.media_types = media_types,
+		.media_types = stream_media_types,
 		.done_ends = true,
 		.path = "/chat/completions",
 		.body = write_body,

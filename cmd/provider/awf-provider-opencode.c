@@ -103,9 +103,8 @@ take_text(struct cli_run *r, struct span line)
 static void
 take_reasoning(struct cli_run *r, struct span line)
 {
-	static const struct span none = { NULL, 0 };
 
-	cli_thinking(r, span_path(line, "part", "text", NULL), none);
+	cli_thinking(r, span_path(line, "part", "text", NULL), SPAN_NONE);
 }
 
 static void
@@ -133,20 +132,17 @@ static const struct end ends[] = {
 };
 
 /* Of one request: what was cached is apart from its input, reasoning from its output. */
-static void
-take_usage(struct usage *u, struct span tokens)
-{
-	struct span cache = span_member(tokens, "cache");
-
-	number_add(&u->input, span_member(tokens, "input"));
-	number_add(&u->input, span_member(cache, "read"));
-	number_add(&u->input, span_member(cache, "write"));
-	number_add(&u->output, span_member(tokens, "output"));
-	number_add(&u->output, span_member(tokens, "reasoning"));
-	number_add(&u->cache_read, span_member(cache, "read"));
-	number_add(&u->cache_write, span_member(cache, "write"));
-	number_add(&u->reasoning, span_member(tokens, "reasoning"));
-}
+static const struct usage_place usage_places[] = {
+	USAGE(input, "input"),
+	USAGE_IN(input, "cache", "read"),
+	USAGE_IN(input, "cache", "write"),
+	USAGE(output, "output"),
+	USAGE(output, "reasoning"),
+	USAGE_IN(cache_read, "cache", "read"),
+	USAGE_IN(cache_write, "cache", "write"),
+	USAGE(reasoning, "reasoning"),
+	USAGE_END
+};
 
 static void
 take_step_finish(struct cli_run *r, struct span line)
@@ -154,7 +150,7 @@ take_step_finish(struct cli_run *r, struct span line)
 	struct span part = span_member(line, "part"), reason = span_member(part, "reason");
 
 	r->steps = 0;
-	take_usage(&r->message.usage, span_member(part, "tokens"));
+	usage_add(&r->message.usage, span_member(part, "tokens"), usage_places);
 	if (span_is(reason, "tool-calls"))
 		return;
 	cli_ended(r, ends, span_type(reason) == 's' ? reason : span_of("\"\"", 2));

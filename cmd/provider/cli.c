@@ -98,7 +98,7 @@ inner_object(const struct buffer *text)
 	size_t left = brace == NULL ? 0 : text->len - (size_t)(brace - text->data), end, bad;
 
 	if (brace == NULL || scan_value(brace, left, SCAN_DEPTH, &end, &bad) != NULL)
-		return (struct span){ NULL, 0 };
+		return SPAN_NONE;
 	return span_of(brace, end);
 }
 
@@ -205,11 +205,10 @@ cli_stop_reason(struct cli_run *r, const char *reason)
 void
 cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 {
-	static const struct span nothing = { NULL, 0 };
 	const char *reason;
 
 	r->strange_end.code = ERROR_NONE;
-	reason = end_reason(ends, word, nothing, &r->strange_end);
+	reason = end_reason(ends, word, SPAN_NONE, &r->strange_end);
 	r->message.ended = reason != NULL;
 	if (reason != NULL)
 		cli_stop_reason(r, reason);

@@ -184,7 +184,7 @@ find_detail(struct span object, const char *member)
 		if (value.at != NULL)
 			return value;
 	}
-	return span_of(NULL, 0);
+	return SPAN_NONE;
 }
 
 static enum error_code

@@ -122,6 +122,13 @@ says_something(struct span value)
 }
 
 void
+block_keep_as(struct block *b, const char *key, struct span value)
+{
+	buffer_format(&b->raw, "%s\"%s\":", b->raw.len > 0 ? "," : "", key);
+	scan_minify(value, &b->raw);
+}
+
+void
 block_note(struct block *b, const char *key, const char *text)
 {
 	buffer_format(&b->raw, "%s\"%s\":", b->raw.len > 0 ? "," : "", key);
@@ -219,13 +226,46 @@ message_name_calls(struct message *m, struct span messages)
 }
 
 void
-number_add(long long *sum, struct span value)
+message_settle(struct message *m, struct span messages)
+{
+	message_name_calls(m, messages);
+	if (m->stop_reason == NULL || strcmp(m->stop_reason, "end_turn") == 0)
+		m->stop_reason = message_calls(m) ? "tool_use" : "end_turn";
+}
+
+/* What the object says there; -1: nothing. */
+static long long
+number_at(struct span object, const struct usage_place *place)
 {
 	long long number = -1;
 
-	number_set(&number, value);
-	if (number >= 0)
-		*sum = *sum < 0 ? number : *sum + number;
+	if (place->outer != NULL)
+		object = span_member(object, place->outer);
+	number_set(&number, span_member(object, place->name));
+	return number;
+}
+
+void
+usage_set(struct usage *u, struct span object, const struct usage_place *places)
+{
+	for (; places->name != NULL; places++) {
+		long long *number = (void *)((char *)u + places->number);
+		long long said = number_at(object, places);
+
+		*number = said < 0 ? *number : said;
+	}
+}
+
+void
+usage_add(struct usage *u, struct span object, const struct usage_place *places)
+{
+	for (; places->name != NULL; places++) {
+		long long *sum = (void *)((char *)u + places->number);
+		long long said = number_at(object, places);
+
+		if (said >= 0)
+			*sum = *sum < 0 ? said : *sum + said;
+	}
 }
 
 /* JSON as it came but minified; no bytes are {}, and what is no JSON becomes a

@@ -47,6 +47,15 @@ struct usage {
 };
 #define USAGE_INIT { -1, -1, -1, -1, -1 }
 
+/* Where an API tells a number of its usage. A table of them ends with USAGE_END. */
+struct usage_place {
+	size_t number;            /* offset in struct usage */
+	const char *outer, *name; /* the member, within another if outer is not NULL */
+};
+#define USAGE(number, name) { offsetof(struct usage, number), NULL, name }
+#define USAGE_IN(number, outer, name) { offsetof(struct usage, number), outer, name }
+#define USAGE_END { 0, NULL, NULL }
+
 struct message {
 	struct block *blocks;
 	size_t count;
@@ -78,22 +87,29 @@ struct block *message_last(struct message *m, enum block_type type);
 void block_keep(struct block *b, struct span key, struct span value);
 /* Whether a value is more than null or an empty array: nothing is lost without those. */
 bool says_something(struct span value);
-
-/* The same with a key that needs no escaping and a text. */
+/* The same with a key that needs no escaping and a value, or a text. */
+void block_keep_as(struct block *b, const char *key, struct span value);
 void block_note(struct block *b, const char *key, const char *text);
 
 /* Sets *text to the decoded string, unless value is no string or *text is set. */
 void text_once(char **text, struct span value);
 /* Sets *number if value is an integer of 0 or more. */
 void number_set(long long *number, struct span value);
-/* Adds such a value to *sum, which is -1 before the first. */
-void number_add(long long *sum, struct span value);
+/* Sets the numbers that an object tells, of those in the table; of several places of one the
+ * last that has it counts. */
+void usage_set(struct usage *u, struct span object, const struct usage_place *places);
+/* Adds them up: all places of one, and what there was before. */
+void usage_add(struct usage *u, struct span object, const struct usage_place *places);
 
 /* Whether tools are to be run. */
 bool message_calls(const struct message *m);
 /* Gives calls without an id, and those whose id a call before them in the conversation
  * has (messages are those of the request), one of ours that no other call has. */
 void message_name_calls(struct message *m, struct span messages);
+
+/* The same, and what an answer that ended well, or did not say how, ended with: calls, if it
+ * has any. For APIs whose word for an end does not tell. */
+void message_settle(struct message *m, struct span messages);
 
 /* Members "blocks", "stop_reason", "usage", "model", "request_id" and "session_id" of an
  * answer. */

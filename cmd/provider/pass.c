@@ -29,11 +29,31 @@ pass_raw(struct writer *w, struct span key, struct span value)
 }
 
 void
-pass_others(struct writer *w, struct span object, const char *without)
+pass_others(struct writer *w, struct span object, const char *const *without)
 {
 	for (struct span_walk member = span_walk(object); member.object && span_next(&member);)
-		if (!span_is(member.key, without))
+		if (without == NULL || span_one_of(member.key, without) == NULL)
 			pass_raw(w, member.key, member.value);
+}
+
+void
+pass_input(struct writer *w, const char *key, struct span input)
+{
+	if (span_type(input) == 'o') {
+		pass_member(w, key, input);
+		return;
+	}
+	writer_member_object(w, key);
+	pass_member(w, "invalid_json", input);
+	writer_object_end(w);
+}
+
+void
+pass_tool(struct writer *w, struct span tool, const char *schema_key)
+{
+	pass_member(w, "name", span_member(tool, "name"));
+	pass_member(w, "description", span_member(tool, "description"));
+	pass_member(w, schema_key, span_member(tool, "input_schema"));
 }
 
 void

@@ -12,8 +12,14 @@
 void pass_member(struct writer *w, const char *key, struct span value);
 /* The same, the key being a token as it came. */
 void pass_raw(struct writer *w, struct span key, struct span value);
-/* All members of an object but one; of anything else nothing. */
-void pass_others(struct writer *w, struct span object, const char *without);
+/* All members of an object but those in a list that ends with NULL, or all if it is NULL; of
+ * anything else nothing. */
+void pass_others(struct writer *w, struct span object, const char *const *without);
+/* For APIs that take objects alone as the input of a tool: what the model wrote otherwise goes
+ * into one, as `invalid_json`. */
+void pass_input(struct writer *w, const char *key, struct span input);
+/* Name, description and, under a key of the API's own, schema of a tool. */
+void pass_tool(struct writer *w, struct span tool, const char *schema_key);
 /* For APIs that take text where any JSON may stand: strings as they are, other
  * values as a string of their minified bytes, "" if there is no value. */
 void pass_as_text(struct writer *w, const char *key, struct span value);

@@ -134,26 +134,17 @@ api_ran(struct span block)
 	return span_path(block, "raw", "type", NULL).at != NULL;
 }
 
-static void
-write_recorded_block(struct writer *w, struct span block)
-{
-	bool ran = api_ran(block);
-
-	writer_object(w);
-	for (struct span_walk member = span_walk(block); span_next(&member);)
-		if (ran || !span_is(member.key, "fidelity"))
-			pass_raw(w, member.key, member.value);
-	writer_object_end(w);
-}
-
 static bool
 write_recorded_blocks(struct writer *w, struct span blocks)
 {
+	static const char *const without[] = { "fidelity", NULL };
 	bool tools = false;
 
 	writer_member_array(w, "blocks");
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		write_recorded_block(w, block.value);
+		writer_object(w);
+		pass_others(w, block.value, api_ran(block.value) ? NULL : without);
+		writer_object_end(w);
 		tools |= span_is(span_member(block.value, "type"), "tool_use") && !api_ran(block.value);
 	}
 	writer_array_end(w);

@@ -207,7 +207,7 @@ take_tool_call(struct message *m, struct span item, const struct tool *tool, con
 	b->waits = false;
 	b = add_half(m, BLOCK_TOOL_RESULT, item);
 	scan_minify(output, &b->text);
-	block_keep(b, span_of("\"type\"", 6), span_member(item, "type"));
+	block_keep_as(b, "type", span_member(item, "type"));
 }
 
 /* The output of a call is here. */
@@ -307,29 +307,12 @@ is_type(struct span block, const char *type)
 	return span_is(span_member(block, "type"), type);
 }
 
-/* The type of an item that has no form of its own among ours; absent for others. */
-static struct span
-special_type(struct span block)
-{
-	return span_path(block, "raw", "type", NULL);
-}
-
-static bool
-is_special(struct span block)
-{
-	return special_type(block).at != NULL;
-}
-
 /* A block's own members, but those in a list (NULL: none of them). */
 static void
 write_raw(struct writer *w, struct span block, const char *const *without)
 {
-	if (!stream_own(block, API))
-		return;
-	for (struct span_walk member = span_walk(span_member(block, "raw"));
-	    member.object && span_next(&member);)
-		if (without == NULL || span_one_of(member.key, without) == NULL)
-			pass_raw(w, member.key, member.value);
+	if (stream_own(block, API))
+		pass_others(w, span_member(block, "raw"), without);
 }
 
 /* What the API wants to be there although it is empty. */
@@ -391,7 +374,7 @@ find_part(struct span block, const char *role)
 {
 	size_t i;
 
-	if (is_special(block) || span_is(span_member(block, "text"), ""))
+	if (stream_own_type(block).at != NULL || span_is(span_member(block, "text"), ""))
 		return NULL;
 	for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strcmp(role, parts[i].role) == 0 && is_type(block, parts[i].type))
@@ -402,7 +385,7 @@ find_part(struct span block, const char *role)
 static struct span
 item_id(struct span block)
 {
-	return stream_own(block, API) ? span_path(block, "raw", "id", NULL) : span_of(NULL, 0);
+	return stream_own(block, API) ? span_path(block, "raw", "id", NULL) : SPAN_NONE;
 }
 
 static bool
@@ -499,10 +482,10 @@ find_output(struct span call, struct span_walk walk)
 	struct span key, result;
 
 	if (span_walk_next(&walk, &key, &result) && is_type(result, "tool_result") &&
-	    is_same(special_type(call), special_type(result)) &&
+	    is_same(stream_own_type(call), stream_own_type(result)) &&
 	    is_same(span_member(call, "tool_id"), span_member(result, "tool_id")))
 		return span_member(result, "tool_content");
-	return span_of(NULL, 0);
+	return SPAN_NONE;
 }
 
 /* Absent where the item had none: a call without input has {} in our form. */
@@ -519,7 +502,7 @@ write_tool_input(struct writer *w, struct span input, const struct tool *tool)
 static void
 write_special(struct writer *w, struct span block, struct span_walk after)
 {
-	char *type = span_text(special_type(block));
+	char *type = span_text(stream_own_type(block));
 	const struct tool *tool = type == NULL ? NULL : find_tool(type);
 
 	if (tool != NULL && is_type(block, "tool_result") && !is_output(type)) {
@@ -561,7 +544,7 @@ write_blocks(struct writer *w, struct span blocks, const char *role, struct map 
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (stream_foreign(block.value, API))
 			continue;
-		if (is_special(block.value))
+		if (stream_own_type(block.value).at != NULL)
 			write_special(w, block.value, block);
 		else if (find_part(block.value, role) != NULL)
 			write_message(w, block.value, role, &block);

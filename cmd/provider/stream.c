@@ -17,10 +17,12 @@
 #include "failure.h"
 #include "net/sse.h"
 
-#define HEADERS_MAX 8
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; no message that is longer would be taken */
 #define BLOCKS_LIMIT 100000
 #define DONE "[DONE]" /* the one event that is no JSON */
+
+const char *const stream_media_types[] = { "image/png", "image/jpeg", "image/gif", "image/webp",
+    "application/pdf", NULL };
 
 /* What lives as long as the program. */
 struct client {
@@ -28,34 +30,17 @@ struct client {
 	struct http *http;
 };
 
-static void
-fail(struct stream *s, enum error_code category, const char *format, va_list args)
-{
-	char text[sizeof s->failure.error.message];
-
-	vsnprintf(text, sizeof text, format, args);
-	error_set(&s->failure.error, category, NULL, "%s", text);
-	s->failed = true;
-}
-
-void
-stream_fail(struct stream *s, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fail(s, ERROR_PROVIDER, format, args);
-	va_end(args);
-}
-
 void
 stream_error(struct stream *s, enum error_code category, const char *format, ...)
 {
+	char text[sizeof s->failure.error.message];
 	va_list args;
 
 	va_start(args, format);
-	fail(s, category, format, args);
+	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
+	error_set(&s->failure.error, category, NULL, "%s", text);
+	s->failed = true;
 }
 
 void
@@ -109,10 +94,16 @@ stream_own(struct span block, const char *api)
 	return span_is(span_member(block, "api"), api);
 }
 
+struct span
+stream_own_type(struct span block)
+{
+	return span_path(block, "raw", "type", NULL);
+}
+
 bool
 stream_foreign(struct span block, const char *api)
 {
-	return span_path(block, "raw", "type", NULL).at != NULL && !stream_own(block, api);
+	return stream_own_type(block).at != NULL && !stream_own(block, api);
 }
 
 void
@@ -245,19 +236,6 @@ configure(struct stream *s, struct error *err)
 	return 0;
 }
 
-/* The first block of a message that is an attachment of a type the API has no place for. */
-static struct span
-find_strange(const char *const *media_types, struct span blocks)
-{
-	static const char *const attachments[] = { "image", "document", NULL };
-
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (span_one_of(span_member(block.value, "type"), attachments) != NULL &&
-		    span_one_of(span_member(block.value, "media_type"), media_types) == NULL)
-			return block.value;
-	return span_of(NULL, 0);
-}
-
 static int
 refuse_attachment(struct span block, struct error *err)
 {
@@ -274,63 +252,46 @@ refuse_attachment(struct span block, struct error *err)
 static int
 check_attachments(const struct stream *s, struct error *err)
 {
-	struct span strange;
+	static const char *const attachments[] = { "image", "document", NULL };
 
-	if (s->api->media_types == NULL)
-		return 0;
 	for (struct span_walk message = span_walk(s->request->messages); span_next(&message);) {
+		struct span blocks = span_member(message.value, "blocks");
+
 		if (!span_is(span_member(message.value, "role"), "user"))
 			continue;
-		strange = find_strange(s->api->media_types, span_member(message.value, "blocks"));
-		if (strange.at != NULL)
-			return refuse_attachment(strange, err);
+		for (struct span_walk block = span_walk(blocks); span_next(&block);)
+			if (span_one_of(span_member(block.value, "type"), attachments) != NULL &&
+			    span_one_of(span_member(block.value, "media_type"), s->api->media_types) == NULL)
+				return refuse_attachment(block.value, err);
 	}
 	return 0;
-}
-
-static void
-make_url(const struct stream *s, struct buffer *url)
-{
-	size_t len = strlen(s->base);
-
-	while (len > 0 && s->base[len - 1] == '/')
-		len--;
-	buffer_append(url, s->base, len);
-	if (s->api->path != NULL)
-		buffer_text(url, s->api->path);
-	else
-		s->api->model_path(s, url);
-}
-
-/* The fixed headers and the key's; the caller frees the key's, headers[0]. */
-static char *
-make_headers(const struct stream *s, const char *headers[HEADERS_MAX + 3])
-{
-	char *key = s->key == NULL ? NULL : memory_format("%s%s", s->api->key_header, s->key);
-	size_t count = 0, i;
-
-	if (key != NULL)
-		headers[count++] = key;
-	headers[count++] = "content-type: application/json";
-	for (i = 0; i < HEADERS_MAX && s->api->headers[i] != NULL; i++)
-		headers[count++] = s->api->headers[i];
-	headers[count] = NULL;
-	return key;
 }
 
 static int
 post(struct stream *s, struct http *http, struct http_answer *answer, struct error *err)
 {
-	const char *headers[HEADERS_MAX + 3];
+	char *key = s->key == NULL ? NULL : memory_format("%s%s", s->api->key_header, s->key);
+	const char *headers[4];
 	struct buffer url = BUFFER_INIT, body = BUFFER_INIT;
 	struct feed feed = { .stream = s };
 	struct http_request request = { .headers = headers, .take = on_bytes, .context = &feed,
 	    .watch_fd = 0, .look = on_input, .output_fd = 1 };
+	size_t count = 0, len = strlen(s->base);
 	struct writer w;
-	char *key = make_headers(s, headers);
 	int result;
 
-	make_url(s, &url);
+	if (key != NULL)
+		headers[count++] = key;
+	headers[count++] = "content-type: application/json";
+	headers[count++] = s->api->header; /* may be the end of the list */
+	headers[count] = NULL;
+	while (len > 0 && s->base[len - 1] == '/')
+		len--;
+	buffer_append(&url, s->base, len);
+	if (s->api->path != NULL)
+		buffer_text(&url, s->api->path);
+	else
+		s->api->model_path(s, &url);
 	writer_begin(&w, &body);
 	s->api->body(s, &w);
 	sse_begin(&feed.sse, on_event, s);
@@ -345,40 +306,24 @@ post(struct stream *s, struct http *http, struct http_answer *answer, struct err
 	return result;
 }
 
-/* Whether the API says that the answer ended well, and there is none. */
-static bool
-is_empty(const struct message *m)
-{
-	static const char *const without[] = { "max_tokens", "refusal", "pause" };
-	size_t i;
-
-	for (i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
-		if (strcmp(m->stop_reason, without[i]) == 0)
-			return false;
-	return m->count == 0;
-}
-
-/* The call of a tool that is not named; NULL if there is none. */
-static const struct block *
-nameless_call(const struct message *m)
-{
-	size_t i;
-
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
-		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
-			return &m->blocks[i];
-	return NULL;
-}
-
-/* What the answer says is no answer, whatever its end. */
+/* What the answer says is no answer, whatever its end: nothing, although the API says that it
+ * ended well, or the call of a tool that is not named. */
 static void
 check_message(struct stream *s)
 {
-	if (is_empty(&s->message))
+	static const char *const without[] = { "max_tokens", "refusal", "pause" };
+	const struct message *m = &s->message;
+	bool empty = m->count == 0;
+	size_t i;
+
+	for (i = 0; m->stop_reason != NULL && i < sizeof without / sizeof without[0]; i++)
+		empty = empty && strcmp(m->stop_reason, without[i]) != 0;
+	if (empty)
 		stream_fail(s, "the answer is empty");
-	else if (nameless_call(&s->message) != NULL)
-		stream_fail(s, "the answer calls a tool without saying which");
+	for (i = 0; i < m->count; i++)
+		if (m->blocks[i].type == BLOCK_TOOL_USE && !m->blocks[i].ran &&
+		    (m->blocks[i].tool_name == NULL || m->blocks[i].tool_name[0] == '\0'))
+			stream_fail(s, "the answer calls a tool without saying which");
 }
 
 /* 0 if the message is whole, else -1 with s->failure. posted is the result of

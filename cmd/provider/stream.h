@@ -42,9 +42,8 @@ struct stream_api {
 	const char *key_variable, *key_header;  /* "x-api-key: " */
 	const char *key_fallback;               /* another variable for the key; may be NULL */
 	bool key_optional;                      /* where the base is not the default */
-	const char *const *headers;             /* fixed ones; ends with NULL */
-	const char *const *media_types;         /* of attachments that it takes; ends with NULL;
-	                                           NULL: all, as far as we know */
+	const char *header;                     /* a fixed one; may be NULL */
+	const char *const *media_types;         /* of attachments that it takes; ends with NULL */
 	bool done_ends;                         /* [DONE] ends a stream */
 	/* Whether the API can be asked this: -1 with ERROR_INVALID if not. NULL: anything. */
 	int (*check)(const struct provider_request *r, struct error *err);
@@ -63,19 +62,20 @@ struct stream_event {
 	void (*take)(struct stream *s, struct span event);
 };
 
+/* Pictures and PDF, as most APIs take them. */
+extern const char *const stream_media_types[];
+
 int stream_main(const struct stream_api *api, int argc, char **argv);
 
 /* Has an event taken by its kind, in a table that ends with { NULL, NULL }; there may be
  * none. */
 void stream_dispatch(struct stream *s, struct span event, const struct stream_event *kinds);
-/* The answer is an error: the API broke its own rules. */
-void stream_fail(struct stream *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* The answer is an error: the API said so in this value. */
-void stream_refused(struct stream *s, struct span error);
-/* The answer is an error of another category. */
+/* The answer is an error: of this category; the API broke its own rules; the API said so in
+ * this value. */
 void stream_error(struct stream *s, enum error_code category, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#define stream_fail(s, ...) stream_error(s, ERROR_PROVIDER, __VA_ARGS__)
+void stream_refused(struct stream *s, struct span error);
 /* Why the answer ended: a word of the API, a JSON string, and what it said about it. One that
  * the table has not, or calls an error, is one. */
 void stream_end(struct stream *s, const struct end *ends, struct span word, struct span said);
@@ -87,6 +87,8 @@ void stream_text(struct stream *s, struct block *b, const char *kind, struct spa
 bool stream_model(struct span model, const char *const *patterns);
 /* Whether a block of a request holds what only this API understands. */
 bool stream_own(struct span block, const char *api);
+/* The type of a block that an API said in a way of its own, absent for all others. */
+struct span stream_own_type(struct span block);
 /* Whether another API than this ran the block's tool itself, or said the block in a
  * way of its own: it means nothing here. */
 bool stream_foreign(struct span block, const char *api);

@@ -162,9 +162,9 @@ strict_takes(const struct strict *strict, struct span schema)
 void
 strict_write(struct writer *w, const char *name, struct span schema)
 {
+	static const char *const without[] = { "$schema", NULL };
+
 	writer_member_object(w, name);
-	for (struct span_walk member = span_walk(schema); span_next(&member);)
-		if (!span_is(member.key, "$schema"))
-			pass_raw(w, member.key, member.value);
+	pass_others(w, schema, without);
 	writer_object_end(w);
 }

@@ -1,0 +1,588 @@
+/*
+ * Without backreferences all alternatives are walked at once. Before the pattern, one walk over
+ * the text for each lookaround, inner ones first, notes all places where it holds: one that
+ * looks ahead is walked from the end of the text. With backreferences one alternative after
+ * another is tried (backtracking), lookaround included: that may take exponential time, so it
+ * is given up after so many steps.
+ */
+#include "schema/pattern_program.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* The places in the program that the text so far can have led to, each once, those first
+ * that a match is sooner wanted from. */
+struct places {
+	size_t *list;
+	size_t *from; /* where in the text the match begins that led there */
+	size_t *seen; /* step in which it was added last, by place */
+	size_t count;
+};
+
+struct walk {
+	const struct program *program;
+	bool all;     /* whatever matches is asked for, not what is wanted first */
+	struct places now, next;
+	size_t *stack;
+	size_t step;
+	size_t from;  /* of what is added */
+};
+
+/* What another alternative goes on from. */
+struct choice {
+	size_t place;
+	const char *at;
+	size_t change_count; /* of the slots until then */
+};
+
+struct change {
+	size_t slot;
+	const char *was;
+};
+
+/* Of a pattern with backreferences. Slots are two for each group, group 0 among them, and
+ * one for each loop. */
+struct trial {
+	const char **slots;
+	struct choice *choices;
+	size_t count, capacity;
+	struct change *changes;
+	size_t change_count, change_capacity;
+};
+
+struct pattern_search {
+	const struct pattern *pattern;
+	const char *text, *end;
+	const char *at;           /* where it is */
+	long work;                /* steps that it may still take */
+	unsigned char *held;      /* bits: where each lookaround holds */
+	size_t held_size;         /* bytes for each of them */
+	struct walk walk;
+	struct trial trial;
+	size_t *memory;
+};
+
+#define WALK_ARRAYS 8 /* of the pattern's size: two of places, and a stack that takes two */
+#define TRIAL_WORK 10000000  /* steps of one search, as far as nobody says less */
+#define TRIAL_CHOICES 1000000
+#define BITS 8
+
+static bool
+in_ranges(const struct pattern *t, const struct instruction *i, uint32_t value)
+{
+	size_t low = i->first, end = i->first + i->count, middle;
+
+	while (low < end) {
+		middle = (low + end) / 2;
+		if (value >= t->ranges[middle].low && value <= t->ranges[middle].high)
+			return true;
+		if (value < t->ranges[middle].low)
+			end = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}
+
+static bool
+takes(const struct pattern *t, const struct instruction *i, uint32_t character)
+{
+	return in_ranges(t, i, character) == (i->operation == OP_SET);
+}
+
+/* The code point before *at, which is moved to it. */
+static uint32_t
+code_point_before(const char **at, const char *text)
+{
+	const char *start = *at, *end = *at;
+
+	do
+		start--;
+	while (start > text && ((unsigned char)*start & 0xc0) == 0x80);
+	*at = start;
+	return pattern_code_point(&start, end);
+}
+
+static bool
+is_word(const char *byte)
+{
+	return *byte == '_' || pattern_alphanumeric((unsigned char)*byte);
+}
+
+/* Whether a word begins or ends here. */
+static bool
+at_edge(const struct pattern_search *s)
+{
+	return (s->at > s->text && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at));
+}
+
+static bool
+held(const struct pattern_search *s, size_t look)
+{
+	size_t at = (size_t)(s->at - s->text);
+
+	return (s->held[look * s->held_size + at / BITS] >> at % BITS & 1) != 0;
+}
+
+/* Whether what takes nothing holds at the place in the text. */
+static bool
+holds(const struct pattern_search *s, const struct instruction *i)
+{
+	bool lines = (s->pattern->flags & PATTERN_LINES) != 0;
+
+	switch (i->operation) {
+	case OP_START:
+		return s->at == s->text || (lines && s->at[-1] == '\n');
+	case OP_END:
+		return s->at == s->end || (lines && *s->at == '\n');
+	case OP_EDGE:
+		return at_edge(s);
+	case OP_NO_EDGE:
+		return !at_edge(s);
+	default:
+		return held(s, i->first);
+	}
+}
+
+/* Pushes the places that an instruction leads to without taking a character, the one that
+ * comes first last. */
+static size_t
+push_reached(struct pattern_search *s, size_t depth, size_t place)
+{
+	const struct instruction *i = s->walk.program->list + place;
+	size_t other = (size_t)((long)place + i->offset);
+
+	if (i->operation == OP_SPLIT_LAZY ||
+	    (i->operation >= OP_START && i->operation <= OP_LOOK && holds(s, i)))
+		s->walk.stack[depth++] = place + 1;
+	if (i->operation == OP_JUMP || i->operation == OP_SPLIT || i->operation == OP_SPLIT_LAZY)
+		s->walk.stack[depth++] = other;
+	if (i->operation == OP_SPLIT)
+		s->walk.stack[depth++] = place + 1;
+	return depth;
+}
+
+/* Adds a place and all that can be reached from it without taking a character.
+ * True if the end of the pattern is among them; what is less wanted is not added then. A
+ * place is pushed only by its predecessors, each added once, so the stack needs two
+ * entries per instruction. */
+static bool
+add_place(struct pattern_search *s, struct places *places, size_t place)
+{
+	struct walk *w = &s->walk;
+	enum operation operation;
+	bool matched = false;
+	size_t depth = 0;
+
+	w->stack[depth++] = place;
+	while (depth > 0 && (w->all || !matched)) {
+		place = w->stack[--depth];
+		s->work--;
+		if (places->seen[place] == w->step)
+			continue;
+		places->seen[place] = w->step;
+		operation = w->program->list[place].operation;
+		if (operation == OP_MATCH)
+			matched = true;
+		else if (operation == OP_SET || operation == OP_OTHER) {
+			places->from[places->count] = w->from;
+			places->list[places->count++] = place;
+		} else
+			depth = push_reached(s, depth, place);
+	}
+	return matched;
+}
+
+/* Moves every place over one character, into the next ones; true as add_place(). */
+static bool
+advance(struct pattern_search *s, uint32_t character)
+{
+	struct walk *w = &s->walk;
+	bool matched = false;
+
+	w->next.count = 0;
+	for (size_t n = 0; n < w->now.count && (w->all || !matched); n++) {
+		w->from = w->now.from[n];
+		s->work--;
+		if (takes(s->pattern, w->program->list + w->now.list[n], character) &&
+		    add_place(s, &w->next, w->now.list[n] + 1))
+			matched = true;
+	}
+	return matched;
+}
+
+/* A match that begins here, if there is none that began before. */
+static bool
+begin(struct pattern_search *s, struct places *places)
+{
+	s->walk.from = (size_t)(s->at - s->text);
+	return add_place(s, places, 0);
+}
+
+static void
+swap(struct walk *w)
+{
+	struct places done = w->now;
+
+	w->now = w->next;
+	w->next = done;
+}
+
+static void
+start_walk(struct pattern_search *s, const struct program *program, const char *at)
+{
+	s->walk.program = program;
+	s->walk.now.count = 0;
+	s->walk.step++;
+	s->at = at;
+}
+
+/* Notes all places where a lookaround holds. */
+static void
+mark(struct pattern_search *s, const struct look *look, unsigned char *bits)
+{
+	bool backwards = look->program.backwards, matched = false;
+	const char *last = backwards ? s->text : s->end;
+	size_t at;
+
+	start_walk(s, &look->program, backwards ? s->end : s->text);
+	s->walk.all = true;
+	while (s->work >= 0) {
+		matched = begin(s, &s->walk.now) || matched;
+		at = (size_t)(s->at - s->text);
+		if (matched != look->negated)
+			bits[at / BITS] |= (unsigned char)(1u << at % BITS);
+		if (s->at == last)
+			break;
+		uint32_t character = backwards ? code_point_before(&s->at, s->text)
+		    : pattern_code_point(&s->at, s->end);
+		s->walk.step++;
+		matched = advance(s, character);
+		swap(&s->walk);
+	}
+	s->walk.all = false;
+}
+
+static void
+mark_all(struct pattern_search *s)
+{
+	const struct pattern *p = s->pattern;
+
+	s->held_size = (size_t)(s->end - s->text) / BITS + 1;
+	s->held = memory_zero(p->look_count, s->held_size);
+	s->work -= (long)(p->look_count * s->held_size / BITS);
+	for (size_t i = 0; i < p->look_count; i++)
+		mark(s, &p->looks[i], s->held + i * s->held_size);
+}
+
+/* Goes on with the match that was found as long as one that is more wanted can come. */
+static int
+walk_text(struct pattern_search *s, size_t *start, size_t *end)
+{
+	struct walk *w = &s->walk;
+	bool found, matched;
+	uint32_t character;
+
+	start_walk(s, &s->pattern->program, s->text + *start);
+	found = matched = begin(s, &w->now);
+	while (s->work >= 0) {
+		if (matched) {
+			*start = w->from;
+			*end = (size_t)(s->at - s->text);
+		}
+		if (s->at == s->end || (found && w->now.count == 0))
+			return found;
+		character = pattern_code_point(&s->at, s->end);
+		w->step++;
+		matched = advance(s, character) || (!found && begin(s, &w->next));
+		found = found || matched;
+		swap(w);
+	}
+	return -1;
+}
+
+/* Goes on at another place if what is tried now does not match. */
+static bool
+push_choice(struct pattern_search *s, size_t place)
+{
+	struct trial *t = &s->trial;
+
+	if (t->count == TRIAL_CHOICES || t->change_count > TRIAL_CHOICES) {
+		s->work = -1;
+		return false;
+	}
+	if (t->count == t->capacity) {
+		t->capacity = t->capacity * 2 + 64;
+		t->choices = memory_array(t->choices, t->capacity, sizeof *t->choices);
+	}
+	t->choices[t->count++] = (struct choice){ place, s->at, t->change_count };
+	return true;
+}
+
+static void
+set_slot(struct trial *t, size_t slot, const char *at)
+{
+	if (t->change_count == t->change_capacity) {
+		t->change_capacity = t->change_capacity * 2 + 64;
+		t->changes = memory_array(t->changes, t->change_capacity, sizeof *t->changes);
+	}
+	t->changes[t->change_count++] = (struct change){ slot, t->slots[slot] };
+	t->slots[slot] = at;
+}
+
+static void
+undo(struct trial *t, size_t change_count)
+{
+	const struct change *change;
+
+	while (t->change_count > change_count) {
+		change = &t->changes[--t->change_count];
+		t->slots[change->slot] = change->was;
+	}
+}
+
+static bool
+take_character(struct pattern_search *s, const struct program *t, const struct instruction *i)
+{
+	if (s->at == (t->backwards ? s->text : s->end))
+		return false;
+	return takes(s->pattern, i, t->backwards ? code_point_before(&s->at, s->text)
+	    : pattern_code_point(&s->at, s->end));
+}
+
+/* A group that took nothing, or is being taken, stands for nothing. */
+static bool
+take_same(struct pattern_search *s, const struct program *t, size_t group)
+{
+	const char *start = s->trial.slots[group * 2], *end = s->trial.slots[group * 2 + 1], *at;
+	size_t len = start == NULL || end == NULL || end < start ? 0 : (size_t)(end - start);
+
+	s->work -= (long)(len / BITS);
+	if ((size_t)(t->backwards ? s->at - s->text : s->end - s->at) < len)
+		return false;
+	at = t->backwards ? s->at - len : s->at;
+	if (len > 0 && memcmp(at, start, len) != 0)
+		return false;
+	s->at = t->backwards ? at : at + len;
+	return true;
+}
+
+static size_t
+loop_slot(const struct pattern_search *s, int loop)
+{
+	return (s->pattern->groups + 1) * 2 + (size_t)loop;
+}
+
+static void
+begin_round(struct pattern_search *s, const struct instruction *i)
+{
+	set_slot(&s->trial, loop_slot(s, i->offset), s->at);
+	s->work -= (long)i->count;
+	for (size_t slot = i->first * 2; slot < (i->first + i->count) * 2; slot++)
+		if (s->trial.slots[slot] != NULL)
+			set_slot(&s->trial, slot, NULL);
+}
+
+static bool try_program(struct pattern_search *s, const struct program *t);
+
+/* Groups that a lookaround took are kept, if it is not negated. */
+static bool
+try_look(struct pattern_search *s, const struct look *look)
+{
+	size_t change_count = s->trial.change_count;
+	const char *at = s->at;
+	bool matched = try_program(s, &look->program);
+
+	s->at = at;
+	if (look->negated || !matched)
+		undo(&s->trial, change_count);
+	return matched != look->negated;
+}
+
+/* What an instruction does that neither branches nor ends; false: not that way. */
+static bool
+try_instruction(struct pattern_search *s, const struct program *t, const struct instruction *i)
+{
+	switch (i->operation) {
+	case OP_SET:
+	case OP_OTHER:
+		return take_character(s, t, i);
+	case OP_SAME:
+		return take_same(s, t, i->first);
+	case OP_LOOK:
+		return try_look(s, &s->pattern->looks[i->first]);
+	case OP_KEEP:
+		set_slot(&s->trial, i->first, s->at);
+		return true;
+	case OP_ROUND:
+		begin_round(s, i);
+		return true;
+	case OP_PROGRESS:
+		return s->trial.slots[loop_slot(s, i->offset)] != s->at;
+	default:
+		return holds(s, i);
+	}
+}
+
+/* As try_instruction(), of any but the last; moves *place. */
+static bool
+try_place(struct pattern_search *s, const struct program *t, size_t *place)
+{
+	const struct instruction *i = &t->list[*place];
+	size_t next = *place + 1, other = (size_t)((long)*place + i->offset);
+
+	switch (i->operation) {
+	case OP_JUMP:
+		*place = other;
+		return true;
+	case OP_SPLIT:
+		*place = next;
+		return push_choice(s, other);
+	case OP_SPLIT_LAZY:
+		*place = other;
+		return push_choice(s, next);
+	default:
+		*place = next;
+		return try_instruction(s, t, i);
+	}
+}
+
+/* Whether a program matches from s->at on, which is moved to where that ends. */
+static bool
+try_program(struct pattern_search *s, const struct program *t)
+{
+	struct trial *trial = &s->trial;
+	size_t first = trial->count, place = 0;
+
+	while (s->work >= 0 && t->list[place].operation != OP_MATCH) {
+		s->work--;
+		if (try_place(s, t, &place))
+			continue;
+		if (trial->count == first)
+			return false;
+		trial->count--;
+		place = trial->choices[trial->count].place;
+		s->at = trial->choices[trial->count].at;
+		undo(trial, trial->choices[trial->count].change_count);
+	}
+	trial->count = first;
+	return s->work >= 0;
+}
+
+static int
+try_text(struct pattern_search *s, size_t *start, size_t *end)
+{
+	const char *from = s->text + *start;
+
+	for (;;) {
+		undo(&s->trial, 0);
+		s->at = from;
+		if (try_program(s, &s->pattern->program)) {
+			*start = (size_t)(from - s->text);
+			*end = (size_t)(s->at - s->text);
+			return 1;
+		}
+		if (s->work < 0 || from == s->end)
+			return s->work < 0 ? -1 : 0;
+		pattern_code_point(&from, s->end);
+	}
+}
+
+static void
+prepare_walk(struct pattern_search *s)
+{
+	size_t size = s->pattern->program.size, *memory;
+
+	for (size_t i = 0; i < s->pattern->look_count; i++)
+		if (size < s->pattern->looks[i].program.size)
+			size = s->pattern->looks[i].program.size;
+	s->work -= (long)size;
+	s->memory = memory = memory_zero(size, WALK_ARRAYS * sizeof *memory);
+	s->walk.now = (struct places){ memory, memory + size, memory + 2 * size, 0 };
+	s->walk.next = (struct places){ memory + 3 * size, memory + 4 * size, memory + 5 * size,
+		0 };
+	s->walk.stack = memory + 6 * size;
+	if (s->pattern->look_count > 0)
+		mark_all(s);
+}
+
+static void
+prepare(struct pattern_search *s, const struct pattern *p, const char *text, size_t len,
+    long work)
+{
+	size_t slots = (p->groups + 1) * 2 + p->loops;
+
+	*s = (struct pattern_search){ .pattern = p, .text = text, .end = text + len, .work = work };
+	if (!p->refers) {
+		prepare_walk(s);
+		return;
+	}
+	s->work -= (long)slots;
+	s->trial.slots = memory_zero(slots, sizeof *s->trial.slots);
+}
+
+static void
+release(struct pattern_search *s)
+{
+	free(s->memory);
+	free(s->held);
+	free(s->trial.slots);
+	free(s->trial.choices);
+	free(s->trial.changes);
+}
+
+static int
+find(struct pattern_search *s, size_t *start, size_t *end)
+{
+	if (s->work < 0)
+		return -1;
+	return s->pattern->refers ? try_text(s, start, end) : walk_text(s, start, end);
+}
+
+struct pattern_search *
+pattern_search_begin(const struct pattern *p, const char *text, size_t len)
+{
+	struct pattern_search *s = memory_alloc(sizeof *s);
+
+	prepare(s, p, text, len, p->refers ? TRIAL_WORK : LONG_MAX);
+	return s;
+}
+
+bool
+pattern_search_next(struct pattern_search *s, size_t *start, size_t *end)
+{
+	return find(s, start, end) == 1;
+}
+
+void
+pattern_search_end(struct pattern_search *s)
+{
+	release(s);
+	free(s);
+}
+
+int
+pattern_match(const struct pattern *p, const char *text, size_t len, long *work)
+{
+	long given = p->refers && *work > TRIAL_WORK ? TRIAL_WORK : *work;
+	struct pattern_search s;
+	size_t start = 0, end;
+	int result;
+
+	prepare(&s, p, text, len, given);
+	result = find(&s, &start, &end);
+	*work -= given - s.work;
+	release(&s);
+	return result;
+}
+
+bool
+pattern_matches(const struct pattern *p, const char *text, size_t len)
+{
+	long work = LONG_MAX;
+
+	return pattern_match(p, text, len, &work) == 1;
+}

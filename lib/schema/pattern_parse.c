@@ -1,0 +1,799 @@
+/*
+ * A pattern is compiled while it is read, in one pass; one with backreferences a second time,
+ * so that its groups are kept. What is looked for around a place is a program of its own: a
+ * lookahead is compiled to be read from its end to its beginning where it is walked (see
+ * pattern_match.c), so that the places come out where it begins.
+ */
+#include "schema/pattern_program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "schema/unicode_category.h"
+
+#define PROGRAM_LIMIT 10000
+#define GROUP_LIMIT 64
+#define LOOK_LIMIT 64 /* each costs a bit for each byte of the text */
+#define REPEAT_LIMIT 10000
+
+struct name {
+	const char *at;
+	size_t len, group;
+};
+
+struct parser {
+	struct pattern *pattern;
+	struct program *program; /* the pattern's, or that of the lookaround at hand */
+	const char *at, *end;
+	unsigned depth;
+	bool refers;             /* a backreference was met */
+	struct name *names;      /* of groups, as the first time through found them */
+	size_t name_count, group_count;
+	const char *why;
+};
+
+struct quantifier {
+	long min, max;        /* max -1: no limit */
+	enum operation split; /* which asks whether to go on */
+};
+
+static const struct range digits[] = { { '0', '9' }, { 0, 0 } };
+static const struct range words[] = {
+	{ '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }, { 0, 0 } };
+static const struct range spaces[] = {
+	{ '\t', '\r' }, { ' ', ' ' }, { 0xa0, 0xa0 }, { 0x1680, 0x1680 }, { 0x2000, 0x200a },
+	{ 0x2028, 0x2029 }, { 0x202f, 0x202f }, { 0x205f, 0x205f }, { 0x3000, 0x3000 },
+	{ 0xfeff, 0xfeff }, { 0, 0 } };
+static const struct range line_ends[] = {
+	{ '\n', '\n' }, { '\r', '\r' }, { 0x2028, 0x2029 }, { 0, 0 } };
+static const struct range nothing[] = { { 0, 0 } };
+
+/* Classes, and what single letters stand for after a backslash. */
+static const struct {
+	char letter;
+	bool inverted;
+	const struct range *ranges;
+} classes[] = {
+	{ 'd', false, digits }, { 'D', true, digits }, { 'w', false, words },
+	{ 'W', true, words }, { 's', false, spaces }, { 'S', true, spaces },
+};
+static const struct {
+	char letter, means;
+} controls[] = {
+	{ 't', '\t' }, { 'n', '\n' }, { 'v', '\v' }, { 'f', '\f' }, { 'r', '\r' },
+};
+
+static int parse_alternatives(struct parser *p);
+
+static int
+refuse(struct parser *p, const char *why)
+{
+	p->why = why;
+	return -1;
+}
+
+static bool
+next_is(const struct parser *p, const char *text)
+{
+	size_t len = strlen(text);
+
+	return (size_t)(p->end - p->at) >= len && memcmp(p->at, text, len) == 0;
+}
+
+static bool
+take(struct parser *p, const char *text)
+{
+	if (!next_is(p, text))
+		return false;
+	p->at += strlen(text);
+	return true;
+}
+
+static int
+emit(struct parser *p, struct instruction instruction)
+{
+	struct program *t = p->program;
+
+	if (t->size >= PROGRAM_LIMIT)
+		return refuse(p, "the pattern is too large");
+	if (t->size == t->capacity) {
+		t->capacity = t->capacity * 2 + 16;
+		t->list = memory_array(t->list, t->capacity, sizeof *t->list);
+	}
+	t->list[t->size++] = instruction;
+	return 0;
+}
+
+static int
+emit_operation(struct parser *p, enum operation operation, size_t offset)
+{
+	return emit(p, (struct instruction){ operation, (int)offset, 0, 0 });
+}
+
+/* A split before the fragment that begins at start: it, or what follows after skip. */
+static int
+insert_split(struct parser *p, size_t start, size_t skip)
+{
+	struct instruction *list, split = { OP_SPLIT, (int)skip, 0, 0 };
+
+	if (emit(p, split) != 0)
+		return -1;
+	list = p->program->list;
+	memmove(list + start + 1, list + start, (p->program->size - start - 1) * sizeof *list);
+	list[start] = split;
+	return 0;
+}
+
+/* The ranges added since first, as an instruction. */
+static int
+emit_set(struct parser *p, size_t first, bool inverted)
+{
+	if (!pattern_join_ranges(p->pattern, first))
+		return refuse(p, "the pattern is too large");
+	return emit(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0, first,
+	    p->pattern->range_count - first });
+}
+
+static int
+emit_class(struct parser *p, const struct range *class, bool inverted)
+{
+	size_t first = p->pattern->range_count;
+
+	pattern_add_class(p->pattern, class, inverted);
+	return emit_set(p, first, false);
+}
+
+static int
+emit_literal(struct parser *p, uint32_t value)
+{
+	size_t first = p->pattern->range_count;
+
+	pattern_add_range(p->pattern, value, value);
+	return emit_set(p, first, false);
+}
+
+/* Exactly count hex digits, or those up to a brace if count is 0. */
+static int
+parse_hex(struct parser *p, int count, uint32_t *value)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char *start = p->at, *digit;
+
+	*value = 0;
+	while (p->at < p->end && (count == 0 || p->at - start < count)) {
+		digit = *p->at == '\0' ? NULL : strchr(hex, *p->at | 0x20);
+		if (digit == NULL || *value > PATTERN_CODE_POINT_MAX)
+			break;
+		*value = *value << 4 | (uint32_t)(digit - hex);
+		p->at++;
+	}
+	if (*value > PATTERN_CODE_POINT_MAX || p->at == start || (count != 0 && p->at - start != count))
+		return refuse(p, "an escape does not name a code point");
+	return 0;
+}
+
+/* After "\u": four digits, two surrogates of four digits, or {digits}. */
+static int
+parse_unicode(struct parser *p, uint32_t *value)
+{
+	uint32_t low;
+
+	if (take(p, "{")) {
+		if (parse_hex(p, 0, value) != 0)
+			return -1;
+		return take(p, "}") ? 0 : refuse(p, "\\u{ has no }");
+	}
+	if (parse_hex(p, 4, value) != 0)
+		return -1;
+	if (*value < 0xd800 || *value > 0xdbff || !take(p, "\\u"))
+		return 0;
+	if (parse_hex(p, 4, &low) != 0)
+		return -1;
+	if (low < 0xdc00 || low > 0xdfff)
+		return refuse(p, "half of a surrogate pair is missing");
+	*value = 0x10000 + ((*value - 0xd800) << 10) + (low - 0xdc00);
+	return 0;
+}
+
+static int
+stands_for(uint32_t *value, uint32_t c)
+{
+	*value = c;
+	return 0;
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* After a backslash that begins no class: the code point that is meant. */
+static int
+parse_escape(struct parser *p, uint32_t *value)
+{
+	uint32_t c;
+
+	if (p->at == p->end)
+		return refuse(p, "it ends in a backslash");
+	c = pattern_code_point(&p->at, p->end);
+	for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+		if (c == (unsigned char)controls[i].letter)
+			return stands_for(value, (unsigned char)controls[i].means);
+	if (c == 'x')
+		return parse_hex(p, 2, value);
+	if (c == 'u')
+		return parse_unicode(p, value);
+	if (c == 'c' && p->at < p->end && is_letter(*p->at))
+		return stands_for(value, (unsigned char)*p->at++ & 0x1f);
+	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
+		return stands_for(value, 0);
+	if (pattern_alphanumeric(c))
+		return refuse(p, "it has an unknown escape");
+	return stands_for(value, c);
+}
+
+/* "{Letter}" or "{gc=L}" after "\\p" or "\\P": adds the ranges. */
+static int
+parse_property(struct parser *p, bool inverted)
+{
+	const char *end = p->at;
+	uint32_t categories;
+
+	while (end < p->end && *end != '}')
+		end++;
+	if (!take(p, "{") || end == p->end)
+		return refuse(p, "\\p has no {…}");
+	if (!take(p, "General_Category="))
+		take(p, "gc=");
+	categories = unicode_category_named(p->at, (size_t)(end - p->at));
+	if (categories == 0)
+		return refuse(p, "\\p{…} names no general category; others are not supported");
+	pattern_add_categories(p->pattern, categories, inverted);
+	p->at = end + 1;
+	return 0;
+}
+
+/* After a backslash: adds the ranges if a class follows, and says so in *found. */
+static int
+parse_class_escape(struct parser *p, bool *found)
+{
+	*found = true;
+	if (take(p, "p"))
+		return parse_property(p, false);
+	if (take(p, "P"))
+		return parse_property(p, true);
+	for (size_t i = 0; p->at < p->end && i < sizeof classes / sizeof *classes; i++)
+		if (*p->at == classes[i].letter) {
+			pattern_add_class(p->pattern, classes[i].ranges, classes[i].inverted);
+			p->at++;
+			return 0;
+		}
+	*found = false;
+	return 0;
+}
+
+/* One member of a bracket expression; *single is false if it was a class. */
+static int
+parse_member(struct parser *p, uint32_t *value, bool *single)
+{
+	bool class;
+
+	*single = true;
+	if (p->at == p->end)
+		return refuse(p, "[ has no ]");
+	if (!take(p, "\\"))
+		return stands_for(value, pattern_code_point(&p->at, p->end));
+	if (parse_class_escape(p, &class) != 0)
+		return -1;
+	*single = !class;
+	if (class)
+		return 0;
+	return take(p, "b") ? stands_for(value, '\b') : parse_escape(p, value);
+}
+
+static int
+parse_brackets(struct parser *p)
+{
+	size_t first = p->pattern->range_count;
+	bool inverted = take(p, "^"), single, second;
+	uint32_t low, high;
+
+	while (!take(p, "]")) {
+		if (parse_member(p, &low, &single) != 0)
+			return -1;
+		if (single && next_is(p, "-") && !next_is(p, "-]")) {
+			p->at++;
+			if (parse_member(p, &high, &second) != 0)
+				return -1;
+			if (!second)
+				return refuse(p, "a range ends in a class");
+			if (high < low)
+				return refuse(p, "a range is out of order");
+			pattern_add_range(p->pattern, low, high);
+		} else if (single) {
+			pattern_add_range(p->pattern, low, low);
+		}
+	}
+	return emit_set(p, first, inverted);
+}
+
+/* The name of a group, up to ">". */
+static int
+parse_name(struct parser *p, struct name *name)
+{
+	name->at = p->at;
+	while (p->at < p->end && (pattern_alphanumeric((unsigned char)*p->at) || *p->at == '_' ||
+	    *p->at == '$' || (unsigned char)*p->at >= 0x80))
+		p->at++;
+	name->len = (size_t)(p->at - name->at);
+	if (!take(p, ">"))
+		return refuse(p, "the name of a group has no >");
+	return name->len > 0 ? 0 : refuse(p, "the name of a group is empty");
+}
+
+/* After "(" and "?", if it has one: whether the group is kept, and as what number. */
+static int
+parse_group_kind(struct parser *p, size_t *group)
+{
+	struct name name = { NULL, 0, 0 };
+
+	*group = 0;
+	if (take(p, "?:"))
+		return 0;
+	if (take(p, "?<") ? parse_name(p, &name) != 0 : take(p, "?"))
+		return name.at != NULL ? -1 : refuse(p, "inline flags are not supported");
+	*group = name.group = ++p->group_count;
+	if (name.at == NULL || p->pattern->refers)
+		return 0;
+	p->names = memory_array(p->names, p->name_count + 1, sizeof *p->names);
+	p->names[p->name_count++] = name;
+	return 0;
+}
+
+/* One of the two slots of a group: where it began and where it ended. */
+static int
+emit_keep(struct parser *p, size_t group, bool entered)
+{
+	size_t slot = group * 2 + (entered == p->program->backwards ? 1 : 0);
+
+	if (group == 0 || !p->pattern->refers)
+		return 0;
+	return emit(p, (struct instruction){ OP_KEEP, 0, slot, 0 });
+}
+
+/* What stands in parentheses, up to the last of them. */
+static int
+parse_inner(struct parser *p)
+{
+	if (++p->depth > GROUP_LIMIT)
+		return refuse(p, "groups are nested too deeply");
+	if (parse_alternatives(p) != 0)
+		return -1;
+	p->depth--;
+	return take(p, ")") ? 0 : refuse(p, "( has no )");
+}
+
+static int
+parse_group(struct parser *p)
+{
+	size_t group;
+
+	if (parse_group_kind(p, &group) != 0 || emit_keep(p, group, true) != 0 ||
+	    parse_inner(p) != 0)
+		return -1;
+	return emit_keep(p, group, false);
+}
+
+/* Adds a lookaround to the pattern, and an instruction that asks for it. */
+static int
+emit_look(struct parser *p, const struct look *look)
+{
+	struct pattern *t = p->pattern;
+
+	if (t->look_count == LOOK_LIMIT)
+		return refuse(p, "it looks ahead or behind too often");
+	if (emit(p, (struct instruction){ OP_LOOK, 0, t->look_count, 0 }) != 0)
+		return -1;
+	t->looks = memory_array(t->looks, t->look_count + 1, sizeof *t->looks);
+	t->looks[t->look_count++] = *look;
+	return 0;
+}
+
+/* Which way it is walked depends on how: see above. */
+static int
+parse_look(struct parser *p, bool behind, bool negated)
+{
+	struct look look = { { NULL, 0, 0, behind == p->pattern->refers }, negated };
+	struct program *outer = p->program;
+	int result;
+
+	p->program = &look.program;
+	result = parse_inner(p) != 0 ? -1 : emit_operation(p, OP_MATCH, 0);
+	p->program = outer;
+	if (result == 0)
+		result = emit_look(p, &look);
+	if (result != 0)
+		free(look.program.list);
+	return result;
+}
+
+/* After a backslash: whether a backreference follows, by name or by number. */
+static bool
+at_reference(const struct parser *p)
+{
+	return p->at < p->end && (*p->at == 'k' || (*p->at >= '1' && *p->at <= '9'));
+}
+
+/* More than one group may have the name, in different alternatives: those that took
+ * nothing stand for nothing. */
+static int
+parse_named_reference(struct parser *p)
+{
+	struct name name;
+	bool found = false;
+
+	if (!take(p, "k<"))
+		return refuse(p, "\\k has no <\xe2\x80\xa6>");
+	if (parse_name(p, &name) != 0)
+		return -1;
+	for (size_t i = 0; i < p->name_count; i++) {
+		if (p->names[i].len != name.len || memcmp(p->names[i].at, name.at, name.len) != 0)
+			continue;
+		found = true;
+		if (emit(p, (struct instruction){ OP_SAME, 0, p->names[i].group, 0 }) != 0)
+			return -1;
+	}
+	return found || !p->pattern->refers ? 0 : refuse(p, "a backreference leads to no group");
+}
+
+static int
+parse_reference(struct parser *p)
+{
+	size_t group = 0;
+
+	if ((p->pattern->flags & PATTERN_REFERENCES) == 0)
+		return refuse(p, "backreferences are not supported");
+	p->refers = true;
+	if (next_is(p, "k"))
+		return parse_named_reference(p);
+	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
+		if (group <= PROGRAM_LIMIT)
+			group = group * 10 + (size_t)(*p->at - '0');
+	if (p->pattern->refers && group > p->pattern->groups)
+		return refuse(p, "a backreference leads to no group");
+	return emit(p, (struct instruction){ OP_SAME, 0, group, 0 });
+}
+
+static int
+parse_backslash(struct parser *p)
+{
+	size_t first = p->pattern->range_count;
+	uint32_t value;
+	bool class;
+
+	if (at_reference(p))
+		return parse_reference(p);
+	if (parse_class_escape(p, &class) != 0)
+		return -1;
+	if (class)
+		return emit_set(p, first, false);
+	return parse_escape(p, &value) != 0 ? -1 : emit_literal(p, value);
+}
+
+/* Lookaround cannot be repeated either. *found: whether some follows. */
+static int
+parse_around(struct parser *p, bool *found)
+{
+	static const struct {
+		const char *text;
+		bool behind, negated;
+	} kinds[] = {
+		{ "(?=", false, false }, { "(?!", false, true }, { "(?<=", true, false },
+		{ "(?<!", true, true },
+	};
+
+	*found = true;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (take(p, kinds[i].text))
+			return parse_look(p, kinds[i].behind, kinds[i].negated);
+	*found = false;
+	return 0;
+}
+
+/* Things that hold at a place and take nothing; they cannot be repeated. */
+static bool
+parse_assertion(struct parser *p, enum operation *operation)
+{
+	static const struct {
+		const char *text;
+		enum operation operation;
+	} assertions[] = {
+		{ "^", OP_START }, { "$", OP_END }, { "\\b", OP_EDGE }, { "\\B", OP_NO_EDGE },
+	};
+
+	for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
+		if (take(p, assertions[i].text)) {
+			*operation = assertions[i].operation;
+			return true;
+		}
+	return false;
+}
+
+static int
+parse_atom(struct parser *p)
+{
+	if (take(p, "("))
+		return parse_group(p);
+	if (take(p, "["))
+		return parse_brackets(p);
+	if (take(p, "."))
+		return emit_class(p, (p->pattern->flags & PATTERN_ALL) != 0 ? nothing : line_ends,
+		    true);
+	if (take(p, "\\"))
+		return parse_backslash(p);
+	return emit_literal(p, pattern_code_point(&p->at, p->end));
+}
+
+static bool
+parse_number(const char **at, const char *end, long *value)
+{
+	const char *start = *at;
+
+	for (*value = 0; *at < end && **at >= '0' && **at <= '9'; (*at)++)
+		if (*value <= REPEAT_LIMIT)
+			*value = *value * 10 + (**at - '0');
+	return *at != start;
+}
+
+/* "{n}", "{n,}" or "{n,m}"; anything else with a brace is taken literally. */
+static bool
+parse_bounds(struct parser *p, long *min, long *max)
+{
+	const char *at = p->at + 1;
+
+	if (!next_is(p, "{") || !parse_number(&at, p->end, min))
+		return false;
+	*max = *min;
+	if (at < p->end && *at == ',') {
+		at++;
+		if (!parse_number(&at, p->end, max))
+			*max = -1;
+	}
+	if (at == p->end || *at != '}')
+		return false;
+	p->at = at + 1;
+	return true;
+}
+
+/* Whether a quantifier follows. */
+static bool
+parse_quantifier(struct parser *p, struct quantifier *q)
+{
+	static const struct {
+		const char *text;
+		long min, max;
+	} signs[] = { { "*", 0, -1 }, { "+", 1, -1 }, { "?", 0, 1 } };
+	size_t i = 0, count = sizeof signs / sizeof *signs;
+
+	while (i < count && !take(p, signs[i].text))
+		i++;
+	if (i < count) {
+		q->min = signs[i].min;
+		q->max = signs[i].max;
+	} else if (!parse_bounds(p, &q->min, &q->max))
+		return false;
+	q->split = take(p, "?") ? OP_SPLIT_LAZY : OP_SPLIT;
+	return true;
+}
+
+/* What is repeated. */
+struct body {
+	struct instruction *list;
+	size_t size;
+	size_t group, groups; /* which groups it has */
+	size_t loop;
+};
+
+/* Once more. Where groups are kept, each round begins without any; and one that need not
+ * be has to take something, or loops would never end. */
+static int
+emit_round(struct parser *p, const struct body *body, bool needed)
+{
+	if (p->pattern->refers && emit(p, (struct instruction){ OP_ROUND, (int)body->loop,
+	    body->group, body->groups }) != 0)
+		return -1;
+	for (size_t i = 0; i < body->size; i++)
+		if (emit(p, body->list[i]) != 0)
+			return -1;
+	return needed || !p->pattern->refers ? 0 : emit_operation(p, OP_PROGRESS, body->loop);
+}
+
+static int
+emit_repeated(struct parser *p, const struct body *body, const struct quantifier *q)
+{
+	size_t size = body->size + (p->pattern->refers ? 2 : 0);
+
+	for (long i = 0; i < q->min; i++)
+		if (emit_round(p, body, true) != 0)
+			return -1;
+	for (long i = q->min; i < q->max; i++)
+		if (emit_operation(p, q->split, size + 1) != 0 || emit_round(p, body, false) != 0)
+			return -1;
+	if (q->max >= 0)
+		return 0;
+	if (emit_operation(p, q->split, size + 2) != 0 || emit_round(p, body, false) != 0)
+		return -1;
+	return emit(p, (struct instruction){ OP_JUMP, -(int)(size + 1), 0, 0 });
+}
+
+/* Repeats the fragment that begins at start, with the groups after the given one, if a
+ * quantifier follows. */
+static int
+parse_repetition(struct parser *p, size_t start, size_t group)
+{
+	struct program *t = p->program;
+	struct body body = { NULL, t->size - start, group + 1, p->group_count - group,
+		p->pattern->loops };
+	struct quantifier q;
+	int result;
+
+	if (!parse_quantifier(p, &q))
+		return 0;
+	if (q.max >= 0 && q.max < q.min)
+		return refuse(p, "the numbers of a repetition are out of order");
+	if (q.min > REPEAT_LIMIT || q.max > REPEAT_LIMIT)
+		return refuse(p, "it repeats too often");
+	if (body.size == 0)
+		return 0;
+	p->pattern->loops++;
+	body.list = memory_array(NULL, body.size, sizeof *body.list);
+	memcpy(body.list, t->list + start, body.size * sizeof *body.list);
+	t->size = start;
+	result = emit_repeated(p, &body, &q);
+	free(body.list);
+	return result;
+}
+
+static int
+parse_term(struct parser *p)
+{
+	size_t start = p->program->size, group = p->group_count;
+	enum operation assertion;
+	struct quantifier q;
+	bool around;
+
+	if (parse_quantifier(p, &q))
+		return refuse(p, "there is nothing to repeat");
+	if (parse_assertion(p, &assertion))
+		return emit_operation(p, assertion, 0);
+	if (parse_around(p, &around) != 0)
+		return -1;
+	if (around)
+		return 0;
+	return parse_atom(p) != 0 ? -1 : parse_repetition(p, start, group);
+}
+
+static void
+turn_round(struct program *t, size_t start)
+{
+	struct instruction first;
+
+	for (size_t low = start, high = t->size; low + 1 < high; low++, high--) {
+		first = t->list[low];
+		t->list[low] = t->list[high - 1];
+		t->list[high - 1] = first;
+	}
+}
+
+/* In a program that is read backwards the last term comes first, each as it is: each is
+ * turned round, and then all. */
+static int
+parse_sequence(struct parser *p)
+{
+	size_t start = p->program->size, term;
+
+	while (p->at < p->end && *p->at != '|' && *p->at != ')') {
+		term = p->program->size;
+		if (parse_term(p) != 0)
+			return -1;
+		if (p->program->backwards)
+			turn_round(p->program, term);
+	}
+	if (p->program->backwards)
+		turn_round(p->program, start);
+	return 0;
+}
+
+/* Lets the jumps at the ends of alternatives, each of which says how far before it the one
+ * before is (the first 0), lead here. */
+static void
+join_jumps(struct program *t, size_t jump)
+{
+	int before;
+
+	do {
+		before = t->list[jump].offset;
+		t->list[jump].offset = (int)(t->size - jump);
+		jump -= (size_t)before;
+	} while (before != 0);
+}
+
+static int
+parse_alternatives(struct parser *p)
+{
+	struct program *t = p->program;
+	size_t start = t->size, last = 0, jump;
+	bool jumps = false;
+
+	if (parse_sequence(p) != 0)
+		return -1;
+	while (take(p, "|")) {
+		if (insert_split(p, start, t->size - start + 2) != 0)
+			return -1;
+		jump = t->size;
+		if (emit_operation(p, OP_JUMP, jumps ? jump - last : 0) != 0)
+			return -1;
+		jumps = true;
+		last = jump;
+		start = t->size;
+		if (parse_sequence(p) != 0)
+			return -1;
+	}
+	if (jumps)
+		join_jumps(t, last);
+	return 0;
+}
+
+/* Forgets what a first time through made, but for the names and number of groups. */
+static void
+start_again(struct parser *p, const char *source)
+{
+	struct pattern *fresh = memory_zero(1, sizeof *fresh);
+
+	*fresh = (struct pattern){ .flags = p->pattern->flags, .refers = true,
+		.groups = p->group_count };
+	pattern_free(p->pattern);
+	p->pattern = fresh;
+	p->program = &fresh->program;
+	p->at = source;
+	p->group_count = 0;
+	p->depth = 0;
+}
+
+static int
+parse(struct parser *p)
+{
+	if (parse_alternatives(p) != 0)
+		return -1;
+	return p->at < p->end ? refuse(p, ") has no (") : emit_operation(p, OP_MATCH, 0);
+}
+
+struct pattern *
+pattern_compile(const char *source, size_t len, const char **why)
+{
+	return pattern_compile_as(source, len, 0, why);
+}
+
+struct pattern *
+pattern_compile_as(const char *source, size_t len, unsigned flags, const char **why)
+{
+	struct parser p = { .pattern = memory_zero(1, sizeof *p.pattern), .at = source,
+		.end = source + len };
+	int result;
+
+	p.pattern->flags = flags;
+	p.program = &p.pattern->program;
+	result = parse(&p);
+	if (result == 0 && p.refers) {
+		start_again(&p, source);
+		result = parse(&p);
+	}
+	free(p.names);
+	if (result == 0)
+		return p.pattern;
+	*why = p.why;
+	pattern_free(p.pattern);
+	return NULL;
+}

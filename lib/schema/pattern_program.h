@@ -1,0 +1,99 @@
+/*
+ * What a pattern compiles to, and the ranges of code points that its instructions take.
+ *
+ * - A fragment is a stretch of instructions that is entered at its first and left
+ *   just after its last. Jumps are relative, so fragments can be moved and copied.
+ * - Every construct compiles to one fragment, appended to the program.
+ */
+#ifndef AWF_SCHEMA_PATTERN_PROGRAM_H
+#define AWF_SCHEMA_PATTERN_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/pattern.h"
+
+#define PATTERN_CODE_POINT_MAX 0x10ffff
+
+enum operation {
+	OP_SET,           /* takes a code point of the ranges [first, first + count) */
+	OP_OTHER,         /* takes one of none of them */
+	OP_SPLIT,         /* goes on at the next and, second to that, at offset */
+	OP_SPLIT_LAZY,    /* the other way about */
+	OP_JUMP,          /* goes on at offset */
+	OP_START, OP_END, /* hold at the ends of the text */
+	OP_EDGE,          /* holds between a word character and another */
+	OP_NO_EDGE,
+	OP_LOOK,          /* holds where lookaround number first does */
+	OP_KEEP,          /* notes the place in the text in slot first */
+	OP_ROUND,         /* a round of a loop begins: notes the place in the loop number offset,
+	                     and forgets the groups [first, first + count) */
+	OP_PROGRESS,      /* holds if that round has taken something */
+	OP_SAME,          /* takes what group number first took last, if it did */
+	OP_MATCH
+};
+
+struct instruction {
+	enum operation operation;
+	int offset;
+	size_t first, count;
+};
+
+struct range {
+	uint32_t low, high;
+};
+
+struct program {
+	struct instruction *list;
+	size_t size, capacity;
+	bool backwards; /* it is read, and takes characters, from its end to its beginning */
+};
+
+struct look {
+	struct program program;
+	bool negated;
+};
+
+struct pattern {
+	unsigned flags;
+	struct program program;
+	struct look *looks;   /* those within others before them */
+	size_t look_count;
+	struct range *ranges;
+	size_t range_count, range_capacity;
+	bool refers;          /* it has backreferences: groups and loops count */
+	size_t groups, loops;
+};
+
+/* The code point at *at, which is moved past it. The text is UTF-8. */
+static inline uint32_t
+pattern_code_point(const char **at, const char *end)
+{
+	unsigned char lead = (unsigned char)*(*at)++;
+	int more = lead < 0xc0 ? 0 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3;
+	uint32_t value = more == 0 ? lead : lead & (0x3fu >> more);
+
+	while (more-- > 0 && *at < end)
+		value = value << 6 | ((unsigned char)*(*at)++ & 0x3fu);
+	return value;
+}
+
+/* Whether it is an ASCII letter or digit. */
+static inline bool
+pattern_alphanumeric(uint32_t c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* Adds to the ranges of a pattern, in no order: a range; those of a class, which ascend and end
+ * with { 0, 0 }, or all that is between them; all code points of the categories (bits), or all others. */
+void pattern_add_range(struct pattern *t, uint32_t low, uint32_t high);
+void pattern_add_class(struct pattern *t, const struct range *class, bool inverted);
+void pattern_add_categories(struct pattern *t, uint32_t categories, bool inverted);
+/* Makes what was added since first what one instruction takes: with the other cases of
+ * letters, if the pattern folds them, in order, those that touch joined. False: there are too
+ * many in all. */
+bool pattern_join_ranges(struct pattern *t, size_t first);
+
+#endif

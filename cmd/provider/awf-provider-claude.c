@@ -91,14 +91,6 @@ take_param(struct cli_run *r, struct span key, struct span value)
 	return true;
 }
 
-/* Sub-agents say whose they are. What they do is the business of the call that started
- * them, and comes back as its result. */
-static bool
-is_sub_agent(struct span line)
-{
-	return span_type(span_member(line, "parent_tool_use_id")) == 's';
-}
-
 static void
 take_block(struct cli_run *r, struct span block)
 {
@@ -133,7 +125,7 @@ take_assistant(struct cli_run *r, struct span line)
 {
 	struct span message = span_member(line, "message");
 
-	if (is_sub_agent(line) || span_is(span_member(message, "model"), "<synthetic>"))
+	if (span_is(span_member(message, "model"), "<synthetic>"))
 		return;
 	text_once(&r->message.model, span_member(message, "model"));
 	take_blocks(r, span_member(message, "content"));
@@ -145,7 +137,7 @@ take_user(struct cli_run *r, struct span line)
 {
 	struct span content = span_path(line, "message", "content", NULL);
 
-	if (is_sub_agent(line) || span_type(content) != 'a')
+	if (span_type(content) != 'a')
 		return;
 	for (struct span_walk block = span_walk(content); span_next(&block);)
 		if (span_is(span_member(block.value, "type"), "tool_result"))
@@ -157,8 +149,6 @@ take_stream_event(struct cli_run *r, struct span line)
 {
 	struct span delta = span_path(line, "event", "delta", NULL);
 
-	if (is_sub_agent(line))
-		return;
 	cli_preview(r, "text", span_member(delta, "text"));
 	cli_preview(r, "thinking", span_member(delta, "thinking"));
 }
@@ -269,6 +259,7 @@ static const struct cli cli = {
 	.install = "npm install -g @anthropic-ai/claude-code",
 	.keys = keys,
 	.tools = tools,
+	.sub_agent = "parent_tool_use_id",
 	.lines = lines,
 	.start = start,
 	.param = take_param

@@ -74,25 +74,16 @@ take_param(struct cli_run *r, struct span key, struct span value)
 	return true;
 }
 
-/* Sub-agents have an id. What they do is the business of the call that started them. */
-static bool
-is_sub_agent(struct span line)
-{
-	return span_type(span_member(line, "agentId")) == 's';
-}
-
 static void
 take_delta(struct cli_run *r, struct span line)
 {
-	if (!is_sub_agent(line))
-		cli_preview(r, "text", span_path(line, "data", "deltaContent", NULL));
+	cli_preview(r, "text", span_path(line, "data", "deltaContent", NULL));
 }
 
 static void
 take_reasoning_delta(struct cli_run *r, struct span line)
 {
-	if (!is_sub_agent(line))
-		cli_preview(r, "thinking", span_path(line, "data", "deltaContent", NULL));
+	cli_preview(r, "thinking", span_path(line, "data", "deltaContent", NULL));
 }
 
 static void
@@ -110,8 +101,6 @@ take_message(struct cli_run *r, struct span line)
 {
 	struct span data = span_member(line, "data");
 
-	if (is_sub_agent(line))
-		return;
 	text_once(&r->message.model, span_member(data, "model"));
 	cli_thinking(r, span_member(data, "reasoningText"), SPAN_NONE);
 	cli_text(r, span_member(data, "content"));
@@ -122,8 +111,7 @@ take_message(struct cli_run *r, struct span line)
 static void
 take_start(struct cli_run *r, struct span line)
 {
-	if (!is_sub_agent(line))
-		take_call(r, span_member(line, "data"), "toolName");
+	take_call(r, span_member(line, "data"), "toolName");
 }
 
 static void
@@ -133,8 +121,6 @@ take_complete(struct cli_run *r, struct span line)
 	struct span id = span_member(data, "toolCallId");
 	bool denied = span_is(span_path(data, "error", "code", NULL), "denied");
 
-	if (is_sub_agent(line))
-		return;
 	if (span_true(span_member(data, "success")))
 		cli_result(r, "tool.execution_complete", id,
 		    span_path(data, "result", "content", NULL), ERROR_NONE);
@@ -150,8 +136,6 @@ take_error(struct cli_run *r, struct span line)
 	struct span data = span_member(line, "data");
 	long long status = 0;
 
-	if (is_sub_agent(line))
-		return;
 	number_set(&status, span_member(data, "statusCode"));
 	if (status == 0 && span_is(span_member(data, "errorType"), "authentication"))
 		status = 401;
@@ -163,8 +147,8 @@ take_error(struct cli_run *r, struct span line)
 static void
 take_abort(struct cli_run *r, struct span line)
 {
-	if (!is_sub_agent(line))
-		cli_fail_as(r, ERROR_CANCELLED, "copilot was interrupted");
+	(void)line;
+	cli_fail_as(r, ERROR_CANCELLED, "copilot was interrupted");
 }
 
 static void
@@ -228,6 +212,7 @@ static const struct cli cli = {
 	.install = "npm install -g @github/copilot",
 	.keys = keys,
 	.tools = tools,
+	.sub_agent = "agentId",
 	.lines = lines,
 	.start = start,
 	.param = take_param,

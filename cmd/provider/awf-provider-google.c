@@ -218,27 +218,6 @@ static const struct end ends[] = {
 	{ NULL, NULL, ERROR_NONE }
 };
 
-/* The API's word for why it takes no prompt, and its explanation if there is one. */
-static void
-refuse(struct stream *s, struct span word, struct span explanation)
-{
-	char *name = span_text(word), *text = span_text(explanation);
-
-	stream_error(s, ERROR_REFUSED, "%s%s%s", name, text == NULL ? "" : ": ",
-	    text == NULL ? "" : text);
-	free(name);
-	free(text);
-}
-
-static void
-take_finish_reason(struct stream *s, struct span candidate)
-{
-	struct span reason = span_member(candidate, "finishReason");
-
-	if (span_type(reason) == 's')
-		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
-}
-
 /* The API counts thoughts apart; a count of 0 it leaves out. */
 static void
 take_usage(struct usage *u, struct span object)
@@ -269,15 +248,23 @@ take_event(struct stream *s, struct span data)
 	text_once(&s->message.model, span_member(data, "modelVersion"));
 	text_once(&s->message.request_id, span_member(data, "responseId"));
 	take_usage(&s->message.usage, span_member(data, "usageMetadata"));
-	if (span_type(reason) == 's') {
-		refuse(s, reason, span_member(feedback, "blockReasonMessage"));
+	if (span_type(reason) == 's') { /* it takes no prompt like this */
+		char *word = span_text(reason);
+		char *why = span_text(span_member(feedback, "blockReasonMessage"));
+
+		stream_error(s, ERROR_REFUSED, "%s%s%s", word, why == NULL ? "" : ": ",
+		    why == NULL ? "" : why);
+		free(word);
+		free(why);
 		return;
 	}
 	content = span_path(candidate, "content", "parts", NULL);
 	for (struct span_walk part = span_walk(content); span_next(&part);)
 		take_part(s, part.value);
 	take_sources(s, candidate);
-	take_finish_reason(s, candidate);
+	reason = span_member(candidate, "finishReason");
+	if (span_type(reason) == 's')
+		stream_end(s, ends, reason, span_member(candidate, "finishMessage"));
 }
 
 /* What the API ran has ids only of late; results are for the run before. */
@@ -359,21 +346,12 @@ own_id(struct span call)
 	return stream_own(call, API) ? span_path(call, "raw", "id", NULL) : SPAN_NONE;
 }
 
-static void
-remember_call(struct conversation *c, struct span block)
-{
-	struct span id = span_member(block, "tool_id");
-
-	c->blocks = memory_array(c->blocks, c->count + 1, sizeof *c->blocks);
-	c->blocks[c->count] = block;
-	map_put(&c->calls, id.at, id.len, c->count++);
-}
-
 /* Of calls in a row the first one has the signature. */
 static void
 write_call(struct conversation *c, struct span block)
 {
 	bool own = stream_own(block, API) && span_member(block, "signature").at != NULL;
+	struct span id = span_member(block, "tool_id");
 
 	writer_member_object(c->w, "functionCall");
 	pass_member(c->w, "id", own_id(block));
@@ -385,7 +363,9 @@ write_call(struct conversation *c, struct span block)
 	else if (c->signs && !c->signed_call)
 		writer_member_string(c->w, "thoughtSignature", NO_SIGNATURE);
 	c->signed_call = true;
-	remember_call(c, block);
+	c->blocks = memory_array(c->blocks, c->count + 1, sizeof *c->blocks);
+	c->blocks[c->count] = block;
+	map_put(&c->calls, id.at, id.len, c->count++);
 }
 
 /* A result is an object whose one member says what it is. */
@@ -553,49 +533,37 @@ write_tools(struct writer *w, struct span tools)
 	writer_array_end(w);
 }
 
-/* LOW, MEDIUM … of an effort. */
-static void
-write_level(struct writer *w, struct span effort)
-{
-	char *level = span_text(effort), *at;
-
-	for (at = level; *at != '\0'; at++)
-		*at = (char)toupper((unsigned char)*at);
-	writer_member_string(w, "thinkingLevel", level);
-	free(level);
-}
-
-/* `true` leaves it to the model how much. */
-static void
-write_thoughts(struct writer *w, struct span thinking, bool older)
-{
-	writer_member_bool(w, "includeThoughts", true);
-	if (span_type(thinking) == 's' && !older)
-		write_level(w, thinking);
-	else if (span_type(thinking) == 't' && older)
-		writer_member_integer(w, "thinkingBudget", -1);
-	else if (span_type(thinking) != 't')
-		writer_member_integer(w, "thinkingBudget", thinking_budget(thinking));
-}
-
-/* Of the models that think unless told otherwise, few can be told. */
+/* `true` leaves it to the model how much; an effort is LOW, MEDIUM … Of the models that think
+ * unless told otherwise, few can be told. */
 static void
 write_thinking(const struct stream *s, struct writer *w, struct span thinking)
 {
 	static const char *const silenced[] = { "gemini-2.5-flash*", NULL };
-	bool none = span_type(thinking) != 's' && thinking_budget(thinking) == 0;
+	bool older = is_older_model(s);
+	char type = span_type(thinking);
+	bool none = type != 's' && thinking_budget(thinking) == 0;
 
-	if (span_type(thinking) == 'o') {
+	if (type == 'o') {
 		pass_member(w, "thinkingConfig", thinking);
 		return;
 	}
 	if (none && !stream_model(s->request->model, silenced))
 		return;
 	writer_member_object(w, "thinkingConfig");
-	if (none)
+	if (!none)
+		writer_member_bool(w, "includeThoughts", true);
+	if (none) {
 		writer_member_integer(w, "thinkingBudget", 0);
-	else
-		write_thoughts(w, thinking, is_older_model(s));
+	} else if (type == 's' && !older) {
+		char *level = span_text(thinking);
+
+		for (char *at = level; *at != '\0'; at++)
+			*at = (char)toupper((unsigned char)*at);
+		writer_member_string(w, "thinkingLevel", level);
+		free(level);
+	} else if (type != 't' || older) {
+		writer_member_integer(w, "thinkingBudget", type == 't' ? -1 : thinking_budget(thinking));
+	}
 	writer_object_end(w);
 }
 

@@ -93,17 +93,6 @@ take_refusal(struct stream *s, struct span refusal)
 	s->message.blocks[s->message.count - 1].index = REFUSAL;
 }
 
-static bool
-is_refused(const struct message *m)
-{
-	size_t i;
-
-	for (i = 0; i < m->count; i++)
-		if (m->blocks[i].type == BLOCK_TEXT && m->blocks[i].index == REFUSAL)
-			return true;
-	return false;
-}
-
 /* Whether no arguments can follow those that a call has. */
 static bool
 is_whole(const struct block *b)
@@ -164,20 +153,6 @@ take_function(struct block *b, struct span function)
 		span_decode(arguments, &b->text);
 }
 
-static void
-take_call(struct stream *s, struct span call)
-{
-	take_function(call_block(s, call), span_member(call, "function"));
-}
-
-/* What calls were before there could be several. */
-static void
-take_only_call(struct stream *s, struct span function)
-{
-	if (span_type(function) == 'o')
-		take_function(message_last(&s->message, BLOCK_TOOL_USE), function);
-}
-
 /* Chat Completions, "finish_reason": the first five of
  * https://platform.openai.com/docs/api-reference/chat/streaming; eos_token and
  * stop_sequence of https://huggingface.co/docs/text-generation-inference (TGI's own), eos of
@@ -224,31 +199,24 @@ has_content(struct span delta)
 /* "" ends an answer for some servers (watsonx, older TGI), if it comes by itself after the
  * text; for others it is what null is, and stands in every piece. */
 static void
-take_empty_reason(struct stream *s, struct span delta)
-{
-	if (has_content(delta))
-		s->blank_reasons = true;
-	else if (!s->blank_reasons && s->message.count > 0)
-		s->message.stop_reason = "end_turn";
-}
-
-static void
 take_finish_reason(struct stream *s, struct span choice, struct span delta)
 {
 	struct span reason = span_member(choice, "finish_reason");
 
 	if (span_type(reason) != 's' || s->message.stop_reason != NULL)
 		return;
-	if (span_is(reason, ""))
-		take_empty_reason(s, delta);
-	else
+	if (!span_is(reason, ""))
 		stream_end(s, ends, reason, SPAN_NONE);
+	else if (has_content(delta))
+		s->blank_reasons = true;
+	else if (!s->blank_reasons && s->message.count > 0)
+		s->message.stop_reason = "end_turn";
 }
 
 static void
 take_choice(struct stream *s, struct span choice)
 {
-	struct span delta = span_member(choice, "delta");
+	struct span delta = span_member(choice, "delta"), only;
 
 	if (delta.at == NULL)
 		delta = span_member(choice, "message");
@@ -256,8 +224,11 @@ take_choice(struct stream *s, struct span choice)
 	take_content(s, span_member(delta, "content"), "text");
 	take_refusal(s, span_member(delta, "refusal"));
 	for (struct span_walk call = span_walk(span_member(delta, "tool_calls")); span_next(&call);)
-		take_call(s, call.value);
-	take_only_call(s, span_member(delta, "function_call"));
+		take_function(call_block(s, call.value), span_member(call.value, "function"));
+	/* What calls were before there could be several. */
+	only = span_member(delta, "function_call");
+	if (span_type(only) == 'o')
+		take_function(message_last(&s->message, BLOCK_TOOL_USE), only);
 	take_finish_reason(s, choice, delta);
 }
 
@@ -311,7 +282,7 @@ finish(struct stream *s)
 
 	m->ended |= m->stop_reason != NULL;
 	message_settle(m, s->request->messages);
-	if (is_refused(m))
+	if (message_find(m, BLOCK_TEXT, REFUSAL) != NULL)
 		m->stop_reason = "refusal";
 }
 
@@ -357,24 +328,19 @@ write_param(const struct stream *s, struct writer *w, struct span key, struct sp
 }
 
 static void
-write_tool(struct writer *w, struct span tool)
-{
-	writer_object(w);
-	writer_member_string(w, "type", "function");
-	writer_member_object(w, "function");
-	pass_tool(w, tool, "parameters");
-	writer_object_end(w);
-	writer_object_end(w);
-}
-
-static void
 write_tools(struct writer *w, struct span tools)
 {
 	if (span_element(tools, 0).at == NULL)
 		return;
 	writer_member_array(w, "tools");
-	for (struct span_walk tool = span_walk(tools); span_next(&tool);)
-		write_tool(w, tool.value);
+	for (struct span_walk tool = span_walk(tools); span_next(&tool);) {
+		writer_object(w);
+		writer_member_string(w, "type", "function");
+		writer_member_object(w, "function");
+		pass_tool(w, tool.value, "parameters");
+		writer_object_end(w);
+		writer_object_end(w);
+	}
 	writer_array_end(w);
 }
 
@@ -409,7 +375,7 @@ write_document(struct writer *w, struct span block)
 	writer_object_end(w);
 }
 
-/* Kinds of content: one text as a string, which every server takes; else parts. */
+/* Kinds of content. */
 static const struct {
 	const char *type;
 	void (*write)(struct writer *w, struct span block);
@@ -418,6 +384,7 @@ static const struct {
 	{ "image", write_image },
 	{ "document", write_document }
 };
+#define TEXT_PART 0
 #define PARTS (sizeof parts / sizeof parts[0])
 
 static size_t
@@ -440,21 +407,25 @@ count_parts(struct span blocks)
 	return count;
 }
 
-static size_t
-count_blocks(struct span blocks, const char *type)
-{
-	size_t count = 0;
-
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		count += is_type(block.value, type) && !stream_foreign(block.value, API);
-	return count;
-}
-
+/* One text is a string, which every server takes, and so is none; all else is parts. */
 static void
-write_parts(struct writer *w, struct span blocks)
+write_content(struct writer *w, struct span blocks)
 {
-	size_t part;
+	struct span text = span_of("\"\"", 2);
+	size_t count = 0, texts = 0, part;
 
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		part = find_part(block.value);
+		count += part < PARTS;
+		texts += part == TEXT_PART;
+		if (part == TEXT_PART)
+			text = span_member(block.value, "text");
+	}
+	writer_key(w, "content");
+	if (count <= 1 && count == texts) {
+		writer_span(w, text);
+		return;
+	}
 	writer_array(w);
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		part = find_part(block.value);
@@ -467,53 +438,28 @@ write_parts(struct writer *w, struct span blocks)
 	writer_array_end(w);
 }
 
-/* The only text there is; "" if there is none. */
-static void
-write_only_text(struct writer *w, struct span blocks)
-{
-	struct span text = span_of("\"\"", 2);
-
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (is_type(block.value, "text") && !stream_foreign(block.value, API))
-			text = span_member(block.value, "text");
-	writer_span(w, text);
-}
-
-static void
-write_content(struct writer *w, struct span blocks)
-{
-	size_t count = count_parts(blocks);
-
-	writer_key(w, "content");
-	if (count > 1 || count > count_blocks(blocks, "text"))
-		write_parts(w, blocks);
-	else
-		write_only_text(w, blocks);
-}
-
-static void
-write_call(struct writer *w, struct span block)
-{
-	writer_object(w);
-	pass_member(w, "id", span_member(block, "tool_id"));
-	writer_member_string(w, "type", "function");
-	writer_member_object(w, "function");
-	pass_member(w, "name", span_member(block, "tool_name"));
-	pass_as_text(w, "arguments", span_member(block, "tool_input"));
-	writer_object_end(w);
-	writer_object_end(w);
-}
-
 static void
 write_calls(struct writer *w, struct span blocks)
 {
-	if (count_blocks(blocks, "tool_use") == 0)
-		return;
-	writer_member_array(w, "tool_calls");
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (is_type(block.value, "tool_use") && !stream_foreign(block.value, API))
-			write_call(w, block.value);
-	writer_array_end(w);
+	bool begun = false;
+
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (!is_type(block.value, "tool_use") || stream_foreign(block.value, API))
+			continue;
+		if (!begun)
+			writer_member_array(w, "tool_calls");
+		begun = true;
+		writer_object(w);
+		pass_member(w, "id", span_member(block.value, "tool_id"));
+		writer_member_string(w, "type", "function");
+		writer_member_object(w, "function");
+		pass_member(w, "name", span_member(block.value, "tool_name"));
+		pass_as_text(w, "arguments", span_member(block.value, "tool_input"));
+		writer_object_end(w);
+		writer_object_end(w);
+	}
+	if (begun)
+		writer_array_end(w);
 }
 
 /* Thoughts go back only to servers that sent them under this name. */
@@ -548,33 +494,8 @@ write_results(struct writer *w, struct span blocks)
 }
 
 static void
-write_assistant(struct writer *w, struct span blocks)
-{
-	writer_object(w);
-	writer_member_string(w, "role", "assistant");
-	write_content(w, blocks);
-	write_reasoning(w, blocks);
-	write_calls(w, blocks);
-	writer_object_end(w);
-}
-
-static void
-write_user(struct writer *w, struct span blocks)
-{
-	write_results(w, blocks);
-	if (count_parts(blocks) == 0)
-		return;
-	writer_object(w);
-	writer_member_string(w, "role", "user");
-	write_content(w, blocks);
-	writer_object_end(w);
-}
-
-static void
 write_messages(struct writer *w, const struct provider_request *r)
 {
-	struct span blocks;
-
 	writer_member_array(w, "messages");
 	if (r->system.at != NULL && !span_is(r->system, "")) {
 		writer_object(w);
@@ -583,11 +504,22 @@ write_messages(struct writer *w, const struct provider_request *r)
 		writer_object_end(w);
 	}
 	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
-		blocks = span_member(message.value, "blocks");
-		if (span_is(span_member(message.value, "role"), "assistant"))
-			write_assistant(w, blocks);
-		else
-			write_user(w, blocks);
+		struct span blocks = span_member(message.value, "blocks");
+		bool assistant = span_is(span_member(message.value, "role"), "assistant");
+
+		if (!assistant) {
+			write_results(w, blocks);
+			if (count_parts(blocks) == 0)
+				continue;
+		}
+		writer_object(w);
+		writer_member_string(w, "role", assistant ? "assistant" : "user");
+		write_content(w, blocks);
+		if (assistant) {
+			write_reasoning(w, blocks);
+			write_calls(w, blocks);
+		}
+		writer_object_end(w);
 	}
 	writer_array_end(w);
 }

@@ -197,12 +197,6 @@ cli_session(struct cli_run *r, struct span id)
 }
 
 void
-cli_stop_reason(struct cli_run *r, const char *reason)
-{
-	r->message.stop_reason = reason;
-}
-
-void
 cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 {
 	const char *reason;
@@ -211,7 +205,7 @@ cli_ended(struct cli_run *r, const struct end *ends, struct span word)
 	reason = end_reason(ends, word, SPAN_NONE, &r->strange_end);
 	r->message.ended = reason != NULL;
 	if (reason != NULL)
-		cli_stop_reason(r, reason);
+		r->message.stop_reason = reason;
 }
 
 void
@@ -436,7 +430,6 @@ fail_incomplete(struct cli_run *r, int exit_code)
 static void
 note_session(struct cli_run *r)
 {
-	static const char total[] = "\"total\"";
 	struct message *m = &r->message;
 
 	if (m->count == 0 || m->session_id == NULL)
@@ -444,8 +437,7 @@ note_session(struct cli_run *r)
 	m->blocks[m->count - 1].api = r->cli->name;
 	block_note(&m->blocks[m->count - 1], "session", m->session_id);
 	if (r->total.len > 0)
-		block_keep(&m->blocks[m->count - 1], span_of(total, sizeof total - 1),
-		    span_of(r->total.data, r->total.len));
+		block_keep_as(&m->blocks[m->count - 1], "total", span_of(r->total.data, r->total.len));
 }
 
 static void

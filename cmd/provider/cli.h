@@ -65,6 +65,9 @@ struct cli {
 	                                    are kept from it; ends with NULL */
 	const struct cli_tool *tools;    /* end with { NULL, NULL, NULL } */
 	const struct cli_line *lines;    /* likewise */
+	const char *sub_agent;           /* the member, a string, of lines that a sub-agent's are
+	                                    known by: what it does is the business of the call
+	                                    that started it, whose result it comes back as; NULL */
 	bool tells_late;                 /* of a tool when it has ended: what ran when the CLI was
 	                                    cut off is not known */
 	/* Sets its arguments, environment and files. */
@@ -162,7 +165,6 @@ void cli_result(struct cli_run *r, const char *type, struct span id, struct span
  * before, whose total goes along with the session's id. Where that is not known, neither
  * is the usage. */
 void cli_total(struct cli_run *r, const struct usage *total);
-void cli_stop_reason(struct cli_run *r, const char *reason);
 /* The answer has ended for a reason, a word of the CLI's; with one that its table has not,
  * or calls an error, there is no answer, unless the CLI goes on by itself. */
 void cli_ended(struct cli_run *r, const struct end *ends, struct span word);

@@ -87,7 +87,10 @@ static void
 take_object(struct cli_run *r, struct span line)
 {
 	struct span type = span_member(line, "type");
+	const char *sub_agent = r->cli->sub_agent;
 
+	if (sub_agent != NULL && span_type(span_member(line, sub_agent)) == 's')
+		return;
 	for (const struct cli_line *known = r->cli->lines; known->type != NULL; known++)
 		if (span_is(type, known->type)) {
 			known->take(r, line);

@@ -198,11 +198,14 @@ static int
 run_command(struct builtin *b, struct error *err)
 {
 	struct command c = { .timeout_ms = BASH_LIMIT_MS, .output = -1 };
+	const struct argument arguments[] = {
+		{ "command", ARGUMENT_NAME, &c.text, .required = true },
+		{ "timeout", ARGUMENT_NUMBER, &c.timeout_ms, .min = 1, .max = TIMEOUT_LIMIT_MS },
+		{ .name = NULL }
+	};
 	int failed;
 
-	if (builtin_need(b, "command", err) != 0 ||
-	    builtin_name(b, "command", &c.text, err) != 0 ||
-	    builtin_number(b, "timeout", 1, TIMEOUT_LIMIT_MS, &c.timeout_ms, err) != 0)
+	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
 	handle_signals();
 	failed = run(&c, err);

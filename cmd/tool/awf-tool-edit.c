@@ -196,12 +196,15 @@ edit(struct edit *e, struct builtin *b, struct error *err)
 static int
 read_arguments(struct edit *e, const struct builtin *b, struct error *err)
 {
-	if (builtin_need(b, "file_path", err) != 0 || builtin_need(b, "old_string", err) != 0 ||
-	    builtin_need(b, "new_string", err) != 0 ||
-	    builtin_name(b, "file_path", &e->path, err) != 0 ||
-	    builtin_text(b, "old_string", &e->old, err) != 0 ||
-	    builtin_text(b, "new_string", &e->new, err) != 0 ||
-	    builtin_flag(b, "replace_all", &e->all, err) != 0)
+	const struct argument arguments[] = {
+		{ "file_path", ARGUMENT_NAME, &e->path, .required = true },
+		{ "old_string", ARGUMENT_TEXT, &e->old, .required = true },
+		{ "new_string", ARGUMENT_TEXT, &e->new, .required = true },
+		{ "replace_all", ARGUMENT_FLAG, &e->all, .required = false },
+		{ .name = NULL }
+	};
+
+	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
 	if (e->old.len == e->new.len && memcmp(e->old.text, e->new.text, e->old.len) == 0)
 		return error_set(err, ERROR_INVALID_INPUT, NULL,

@@ -72,12 +72,13 @@ static int
 list_files(struct builtin *b, struct error *err)
 {
 	const char *pattern = NULL, *path = ".";
+	const struct argument arguments[] = {
+		{ "pattern", ARGUMENT_NAME, &pattern, .required = true },
+		{ "path", ARGUMENT_NAME, &path, .required = false },
+		{ .name = NULL }
+	};
 
-	if (builtin_need(b, "pattern", err) != 0 ||
-	    builtin_name(b, "pattern", &pattern, err) != 0 ||
-	    builtin_name(b, "path", &path, err) != 0)
-		return -1;
-	return list(b, path, pattern, err);
+	return builtin_arguments(b, arguments, err) == 0 ? list(b, path, pattern, err) : -1;
 }
 
 int

@@ -371,38 +371,35 @@ compile(struct grep *g, struct words source, bool fold, struct error *err)
 }
 
 static int
-read_patterns(struct grep *g, struct error *err)
+read_arguments(struct grep *g, struct error *err)
 {
 	struct words source = { NULL, 0 };
 	const char *glob = NULL, *type = NULL;
+	long long around = 0;
 	bool fold = false;
+	const struct argument arguments[] = {
+		{ "pattern", ARGUMENT_TEXT, &source, .required = true },
+		{ "-i", ARGUMENT_FLAG, &fold, .required = false },
+		{ "multiline", ARGUMENT_FLAG, &g->multiline, .required = false },
+		{ "glob", ARGUMENT_NAME, &glob, .required = false },
+		{ "type", ARGUMENT_NAME, &type, .required = false },
+		{ "path", ARGUMENT_NAME, &g->path, .required = false },
+		{ "output_mode", ARGUMENT_WORD, &g->mode, .words = modes },
+		{ "-n", ARGUMENT_FLAG, &g->numbers, .required = false },
+		{ "head_limit", ARGUMENT_NUMBER, &g->limit, .min = 0, .max = 1000000 },
+		{ "-C", ARGUMENT_NUMBER, &around, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-B", ARGUMENT_NUMBER, &g->before, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-A", ARGUMENT_NUMBER, &g->after, .min = 0, .max = CONTEXT_LIMIT },
+		{ .name = NULL }
+	};
 
-	if (builtin_need(g->b, "pattern", err) != 0 ||
-	    builtin_text(g->b, "pattern", &source, err) != 0 ||
-	    builtin_flag(g->b, "-i", &fold, err) != 0 ||
-	    builtin_flag(g->b, "multiline", &g->multiline, err) != 0 ||
-	    builtin_name(g->b, "glob", &glob, err) != 0 ||
-	    builtin_name(g->b, "type", &type, err) != 0 ||
-	    compile(g, source, fold, err) != 0 ||
+	g->before = g->after = -1;
+	if (builtin_arguments(g->b, arguments, err) != 0 || compile(g, source, fold, err) != 0 ||
 	    compile_names(&g->glob, glob, err) != 0 || compile_type(&g->type, type, err) != 0)
 		return -1;
+	g->before = g->before < 0 ? around : g->before;
+	g->after = g->after < 0 ? around : g->after;
 	return 0;
-}
-
-static int
-read_arguments(struct grep *g, struct error *err)
-{
-	long long around = 0;
-
-	if (read_patterns(g, err) != 0 || builtin_name(g->b, "path", &g->path, err) != 0 ||
-	    builtin_word(g->b, "output_mode", modes, &g->mode, err) != 0 ||
-	    builtin_flag(g->b, "-n", &g->numbers, err) != 0 ||
-	    builtin_number(g->b, "head_limit", 0, 1000000, &g->limit, err) != 0 ||
-	    builtin_number(g->b, "-C", 0, CONTEXT_LIMIT, &around, err) != 0)
-		return -1;
-	g->before = g->after = around;
-	return builtin_number(g->b, "-B", 0, CONTEXT_LIMIT, &g->before, err) == 0 &&
-	    builtin_number(g->b, "-A", 0, CONTEXT_LIMIT, &g->after, err) == 0 ? 0 : -1;
 }
 
 static int

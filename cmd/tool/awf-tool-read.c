@@ -108,12 +108,15 @@ static int
 read_file(struct builtin *b, struct error *err)
 {
 	struct page p = { .offset = 1, .limit = LINES_LIMIT };
+	const struct argument arguments[] = {
+		{ "file_path", ARGUMENT_NAME, &p.path, .required = true },
+		{ "offset", ARGUMENT_NUMBER, &p.offset, .min = 1, .max = NUMBER_LIMIT },
+		{ "limit", ARGUMENT_NUMBER, &p.limit, .min = 1, .max = NUMBER_LIMIT },
+		{ .name = NULL }
+	};
 	int failed;
 
-	if (builtin_need(b, "file_path", err) != 0 ||
-	    builtin_name(b, "file_path", &p.path, err) != 0 ||
-	    builtin_number(b, "offset", 1, NUMBER_LIMIT, &p.offset, err) != 0 ||
-	    builtin_number(b, "limit", 1, NUMBER_LIMIT, &p.limit, err) != 0 ||
+	if (builtin_arguments(b, arguments, err) != 0 ||
 	    open_page(&p, err) != 0)
 		return -1;
 	failed = show(&p, b, err);

@@ -44,16 +44,6 @@ note_signal(int number)
 	signal_number = number;
 }
 
-static int
-read_request(struct request *r, const struct builtin *b, struct error *err)
-{
-	*r = (struct request){ .wait = true };
-	return builtin_need(b, "workflow", err) == 0 &&
-	    builtin_name(b, "workflow", &r->workflow, err) == 0 &&
-	    builtin_text(b, "goal", &r->goal, err) == 0 &&
-	    builtin_flag(b, "wait", &r->wait, err) == 0 ? 0 : -1;
-}
-
 /* The file of a workflow, with its links followed; NULL if there is none. In memory of its
  * own. */
 static char *
@@ -282,10 +272,16 @@ handle_signals(void)
 static int
 run_workflow(struct builtin *b, struct error *err)
 {
-	struct request request;
+	struct request request = { .wait = true };
+	const struct argument arguments[] = {
+		{ "workflow", ARGUMENT_NAME, &request.workflow, .required = true },
+		{ "goal", ARGUMENT_TEXT, &request.goal, .required = false },
+		{ "wait", ARGUMENT_FLAG, &request.wait, .required = false },
+		{ .name = NULL }
+	};
 
 	handle_signals();
-	return read_request(&request, b, err) == 0 ? run(&request, b, err) : -1;
+	return builtin_arguments(b, arguments, err) == 0 ? run(&request, b, err) : -1;
 }
 
 int

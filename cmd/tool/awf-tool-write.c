@@ -9,11 +9,14 @@ write_file(struct builtin *b, struct error *err)
 {
 	const char *path = NULL;
 	struct words content = { NULL, 0 };
+	const struct argument arguments[] = {
+		{ "file_path", ARGUMENT_NAME, &path, .required = true },
+		{ "content", ARGUMENT_TEXT, &content, .required = true },
+		{ .name = NULL }
+	};
 	bool exists;
 
-	if (builtin_need(b, "file_path", err) != 0 || builtin_need(b, "content", err) != 0 ||
-	    builtin_name(b, "file_path", &path, err) != 0 ||
-	    builtin_text(b, "content", &content, err) != 0 ||
+	if (builtin_arguments(b, arguments, err) != 0 ||
 	    change_check(path, &exists, err) != 0 ||
 	    change_write(path, content.text, content.len, err) != 0)
 		return -1;

@@ -57,88 +57,67 @@ unfit(const char *name, const char *expected, struct error *err)
 	    expected);
 }
 
-int
-builtin_need(const struct builtin *b, const char *name, struct error *err)
+static int
+take_argument(const struct argument *a, const json_t *given, struct error *err)
 {
-	return json_object_get(b->arguments, name) != NULL ? 0 :
-	    error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' is missing", name);
-}
-
-int
-builtin_text(const struct builtin *b, const char *name, struct words *value, struct error *err)
-{
-	const json_t *given = json_object_get(b->arguments, name);
-
-	if (given == NULL)
-		return 0;
-	if (!json_is_string(given))
-		return unfit(name, "a text", err);
-	*value = (struct words){ json_string_value(given), json_string_length(given) };
-	return 0;
-}
-
-int
-builtin_name(const struct builtin *b, const char *name, const char **value, struct error *err)
-{
-	struct words text = { NULL, 0 };
-
-	if (builtin_text(b, name, &text, err) != 0)
-		return -1;
-	if (text.text == NULL)
-		return 0;
-	if (text.len == 0 || strlen(text.text) != text.len)
-		return unfit(name, "a text that is not empty and has no NUL in it", err);
-	*value = text.text;
-	return 0;
-}
-
-int
-builtin_number(const struct builtin *b, const char *name, long long min, long long max,
-    long long *value, struct error *err)
-{
-	const json_t *given = json_object_get(b->arguments, name);
+	struct words text = { json_string_value(given), json_string_length(given) };
 	double number = json_number_value(given);
 	char range[64];
 
-	if (given == NULL)
+	switch (a->kind) {
+	case ARGUMENT_TEXT:
+		if (!json_is_string(given))
+			return unfit(a->name, "a text", err);
+		*(struct words *)a->value = text;
 		return 0;
-	snprintf(range, sizeof range, "a whole number from %lld to %lld", min, max);
-	/* 10.0 is one too. */
-	if (!json_is_number(given) || number < (double)min || number > (double)max ||
-	    number != (double)(long long)number)
-		return unfit(name, range, err);
-	*value = (long long)number;
-	return 0;
-}
-
-int
-builtin_flag(const struct builtin *b, const char *name, bool *value, struct error *err)
-{
-	const json_t *given = json_object_get(b->arguments, name);
-
-	if (given == NULL)
+	case ARGUMENT_NUMBER:
+		snprintf(range, sizeof range, "a whole number from %lld to %lld", a->min, a->max);
+		/* 10.0 is one too. */
+		if (!json_is_number(given) || number < (double)a->min || number > (double)a->max ||
+		    number != (double)(long long)number)
+			return unfit(a->name, range, err);
+		*(long long *)a->value = (long long)number;
 		return 0;
-	if (!json_is_boolean(given))
-		return unfit(name, "true or false", err);
-	*value = json_is_true(given);
-	return 0;
-}
-
-int
-builtin_word(const struct builtin *b, const char *name, const char *const *words, int *value,
-    struct error *err)
-{
-	const char *given = NULL;
-
-	if (builtin_name(b, name, &given, err) != 0)
-		return -1;
-	for (int i = 0; given != NULL && words[i] != NULL; i++)
-		if (strcmp(words[i], given) == 0) {
-			*value = i;
+	case ARGUMENT_FLAG:
+		if (!json_is_boolean(given))
+			return unfit(a->name, "true or false", err);
+		*(bool *)a->value = json_is_true(given);
+		return 0;
+	case ARGUMENT_NAME:
+	case ARGUMENT_WORD:
+		break;
+	}
+	if (!json_is_string(given))
+		return unfit(a->name, "a text", err);
+	if (text.len == 0 || strlen(text.text) != text.len)
+		return unfit(a->name, "a text that is not empty and has no NUL in it", err);
+	if (a->kind == ARGUMENT_NAME) {
+		*(const char **)a->value = text.text;
+		return 0;
+	}
+	for (int i = 0; a->words[i] != NULL; i++)
+		if (strcmp(a->words[i], text.text) == 0) {
+			*(int *)a->value = i;
 			return 0;
 		}
-	return given == NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, NULL,
-	    "the argument '%s' cannot be '%s'", name, given);
+	return error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' cannot be '%s'", a->name,
+	    text.text);
+}
+
+int
+builtin_arguments(const struct builtin *b, const struct argument *list, struct error *err)
+{
+	const json_t *given;
+
+	for (const struct argument *a = list; a->name != NULL; a++)
+		if (a->required && json_object_get(b->arguments, a->name) == NULL)
+			return error_set(err, ERROR_INVALID_INPUT, NULL, "the argument '%s' is missing", a->name);
+	for (const struct argument *a = list; a->name != NULL; a++) {
+		given = json_object_get(b->arguments, a->name);
+		if (given != NULL && take_argument(a, given, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 void

@@ -27,24 +27,29 @@ struct builtin {
 int builtin_main(const char *name, int (*work)(struct builtin *b, struct error *err),
     int argc, char **argv);
 
-/* Arguments. One that is missing leaves *value as it is, and is no error. */
+/* A text, which may hold NUL. */
 struct words {
 	const char *text;
 	size_t len;
 };
-int builtin_text(const struct builtin *b, const char *name, struct words *value,
-    struct error *err);
-/* A text that names something: not empty, and without NUL. */
-int builtin_name(const struct builtin *b, const char *name, const char **value,
-    struct error *err);
-int builtin_number(const struct builtin *b, const char *name, long long min, long long max,
-    long long *value, struct error *err);
-int builtin_flag(const struct builtin *b, const char *name, bool *value, struct error *err);
-/* Which of words, which end with NULL. */
-int builtin_word(const struct builtin *b, const char *name, const char *const *words,
-    int *value, struct error *err);
-/* -1 if the argument is missing. */
-int builtin_need(const struct builtin *b, const char *name, struct error *err);
+
+/* An argument that a tool takes, and where its value goes. One that is missing leaves the value
+ * as it is, and is no error unless it is required. */
+struct argument {
+	const char *name;               /* NULL ends a list */
+	enum {
+		ARGUMENT_TEXT,              /* struct words */
+		ARGUMENT_NAME,              /* const char *: not empty, and without NUL */
+		ARGUMENT_NUMBER,            /* long long: from min to max */
+		ARGUMENT_FLAG,              /* bool */
+		ARGUMENT_WORD               /* int: which of the words */
+	} kind;
+	void *value;
+	long long min, max;
+	const char *const *words;       /* end with NULL */
+	bool required;
+};
+int builtin_arguments(const struct builtin *b, const struct argument *list, struct error *err);
 
 /* Appends a remark of the tool's own on a line of its own: [remark]. */
 void builtin_remark(struct builtin *b, const char *format, ...)

@@ -148,44 +148,28 @@ add_unasked(struct places *p, const char *path)
 	resolved_free(&r);
 }
 
-/* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. */
-static bool
-shares_data(const struct places *p, const char *prefix, const char *name)
-{
-	char *parent = path_directory(prefix);
-	bool shares = strcmp(name, "share") == 0 && is_home(p, parent);
-
-	free(parent);
-	return shares;
-}
-
-/* Whether a directory of programs is a part of something bigger. */
-static bool
-has_prefix(const struct places *p, const char *directory, const char *prefix)
-{
-	static const char *const names[] = { "bin", "sbin", "shims" };
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(path_base(directory), names[i]) == 0)
-			return !holds_home(p, prefix);
-	return false;
-}
-
-/* A directory of programs, and what they need beside it. */
+/* A directory of programs, and if it is a part of something bigger what they need beside it. */
 static void
 add_programs(struct places *p, const char *directory)
 {
-	char *prefix = path_directory(directory);
-	bool more = allowed_by(p, directory, PLACE_READ) == NULL && has_prefix(p, directory, prefix);
+	static const char *const names[] = { "bin", "sbin", "shims" };
+	char *prefix = path_directory(directory), *parent = path_directory(prefix);
+	const bool in_home = is_home(p, parent);
+	bool more = false;
 
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		more = more || strcmp(path_base(directory), names[i]) == 0;
+	more = more && !holds_home(p, prefix) && allowed_by(p, directory, PLACE_READ) == NULL;
 	add_unasked(p, directory);
 	for (size_t i = 0; more && beside_programs[i] != NULL; i++) {
 		char *path = path_join(prefix, beside_programs[i]);
 
-		if (!shares_data(p, prefix, beside_programs[i]))
+		/* PREFIX/share of a prefix that lies in HOME is no program's: ~/.local/share. */
+		if (!in_home || strcmp(beside_programs[i], "share") != 0)
 			add_unasked(p, path);
 		free(path);
 	}
+	free(parent);
 	free(prefix);
 }
 
@@ -201,32 +185,6 @@ add_each(struct places *p, const char *list, void (*add)(struct places *, const 
 			add(p, path);
 		free(path);
 	}
-}
-
-static void
-add_own_directory(struct places *p)
-{
-	char *program = installation_program(), *directory;
-
-	if (program == NULL)
-		return;
-	directory = path_directory(program);
-	add_unasked(p, directory);
-	free(directory);
-	free(program);
-}
-
-/* The program itself, if it is named by its path. */
-static void
-add_command(struct places *p, const char *name)
-{
-	struct resolved r;
-
-	if (strchr(name, '/') == NULL || resolve(&r, name, p->workspace_fd) == -1)
-		return;
-	if (!r.strayed)
-		add_resolved(p, &r);
-	resolved_free(&r);
 }
 
 static int
@@ -254,6 +212,8 @@ static int
 add_readable(struct places *p, const struct settings *s, struct error *err)
 {
 	const char *first = getenv("AWF_WORKFLOW_DIR");
+	char *own = installation_program(), *directory;
+	struct resolved r;
 
 	for (size_t i = 0; system_places[i] != NULL; i++)
 		places_add(p, system_places[i], PLACE_READ);
@@ -264,8 +224,18 @@ add_readable(struct places *p, const struct settings *s, struct error *err)
 	for (size_t i = 0; devices[i] != NULL; i++)
 		places_add(p, devices[i], PLACE_DEVICE);
 	add_each(p, getenv("PATH"), add_programs);
-	add_own_directory(p);
-	add_command(p, s->command[0]);
+	if (own != NULL) {
+		directory = path_directory(own);
+		add_unasked(p, directory);
+		free(directory);
+	}
+	free(own);
+	/* The program itself, if it is named by its path. */
+	if (strchr(s->command[0], '/') != NULL && resolve(&r, s->command[0], p->workspace_fd) == 0) {
+		if (!r.strayed)
+			add_resolved(p, &r);
+		resolved_free(&r);
+	}
 	if (first != NULL)
 		add_unasked(p, first);
 	add_each(p, getenv("AWF_SANDBOX_PATH"), add_unasked);
@@ -327,21 +297,6 @@ is_replays_copy(const struct places *p)
 	return is;
 }
 
-/* What the workspace lies in cannot be hidden. */
-static void
-show_around(struct places *p)
-{
-	char **path = p->hidden, **kept = p->hidden;
-
-	for (; path != NULL && *path != NULL; path++)
-		if (path_within(p->workspace, *path))
-			free(*path);
-		else
-			*kept++ = *path;
-	if (kept != NULL)
-		*kept = NULL;
-}
-
 static int
 check_workspace(const struct places *p, struct error *err)
 {
@@ -360,42 +315,43 @@ check_workspace(const struct places *p, struct error *err)
 	return 0;
 }
 
-/* Where the workspace lies is asked of the open directory: its name may be given to another
- * one meanwhile. */
 static int
-open_workspace(struct places *p, const char *name, struct error *err)
+find_workspace(struct places *p, const struct settings *s, struct error *err)
 {
 	char path[PATH_MAX], *link;
 	ssize_t len;
 
-	p->workspace_fd = open(name, O_PATH | O_CLOEXEC);
+	p->workspace_fd = open(s->workspace, O_PATH | O_CLOEXEC);
 	if (p->workspace_fd == -1)
-		return error_errno(err, ERROR_BLOCKED, name, "unable to use it as the workspace");
+		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to use it as the workspace");
+	/* Where it lies is asked of the open directory: its name may be given to another one
+	 * meanwhile. */
 	link = memory_format("/proc/self/fd/%d", p->workspace_fd);
 	len = readlink(link, path, sizeof path - 1);
 	free(link);
 	if (len <= 0)
-		return error_errno(err, ERROR_BLOCKED, name, "unable to tell where it lies");
+		return error_errno(err, ERROR_BLOCKED, s->workspace, "unable to tell where it lies");
 	p->workspace = memory_copy(path, (size_t)len);
-	return 0;
-}
 
-static int
-find_workspace(struct places *p, const struct settings *s, struct error *err)
-{
-	char here[PATH_MAX];
-
-	if (open_workspace(p, s->workspace, err) == -1)
-		return -1;
 	hide_all(p, s);
-	if (is_replays_copy(p))
-		show_around(p);
+	if (is_replays_copy(p)) {
+		/* What it lies in cannot be hidden. */
+		char **kept = p->hidden;
+
+		for (char **hidden = p->hidden; hidden != NULL && *hidden != NULL; hidden++)
+			if (path_within(p->workspace, *hidden))
+				free(*hidden);
+			else
+				*kept++ = *hidden;
+		if (kept != NULL)
+			*kept = NULL;
+	}
 	if (check_workspace(p, err) == -1 || (!s->read_only && grounds_keep(p->workspace, err) == -1))
 		return -1;
 	for (char **home = p->homes; home != NULL && *home != NULL; home++)
 		hide(p, *home);
-	p->start = memory_text(getcwd(here, sizeof here) != NULL &&
-	    path_within(here, p->workspace) ? here : p->workspace);
+	p->start = memory_text(getcwd(path, sizeof path) != NULL && path_within(path, p->workspace) ?
+	    path : p->workspace);
 	add_found(p, memory_text(p->workspace), fcntl(p->workspace_fd, F_DUPFD_CLOEXEC, 0),
 	    s->read_only ? PLACE_READ : PLACE_WRITE);
 	return 0;

@@ -14,7 +14,6 @@
 
 /* What a sandbox is made of; a bit for each. */
 enum part { PART_LANDLOCK = 1, PART_NAMESPACES = 2, PART_SECCOMP = 4 };
-enum { PARTS = 3 };
 
 struct settings {
 	const char *workspace;

@@ -71,25 +71,18 @@ limits_set(const struct limits *l, bool apart, struct error *err)
 	    (counted && lower(RLIMIT_NPROC, (rlim_t)l->processes, err) == -1) ? -1 : 0;
 }
 
-static uint64_t
-larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* What is to stay of so much, of which so much is free and so much may go. A disk that is
  * nearly full keeps half of what is free. */
 static uint64_t
 rest(uint64_t all, uint64_t available, uint64_t may_go, uint64_t kept)
 {
-	return larger(available > may_go ? available - may_go : 0,
-	    smaller(smaller(all / KEPT_PART, kept), available / 2));
+	const uint64_t stays = available > may_go ? available - may_go : 0;
+
+	if (kept > all / KEPT_PART)
+		kept = all / KEPT_PART;
+	if (kept > available / 2)
+		kept = available / 2;
+	return stays > kept ? stays : kept;
 }
 
 static void
@@ -143,20 +136,6 @@ watch_begin(struct watch *w, const char *workspace, const char *temporary)
 	w->before = count_all(&last);
 }
 
-/* In a namespace pids are few, and none but those that live take a signal. */
-static int64_t
-count_apart(struct watch *w, int last)
-{
-	int64_t count = 0;
-
-	if (last > w->highest)
-		w->highest = last;
-	for (int pid = 2; pid <= w->highest; pid++)
-		if (kill(pid, 0) == 0 || errno == EPERM)
-			count++;
-	return count;
-}
-
 /* It is worth a closer look when the machine has as many more, and now and then, for
  * others may have ended meanwhile. */
 static bool
@@ -164,11 +143,19 @@ too_many(struct watch *w)
 {
 	int last = 0;
 	long all = count_all(&last);
+	int64_t count = 0;
 
 	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
 		return false;
-	return (w->apart ? count_apart(w, last) :
-	    (int64_t)descendants_signal(getpid(), 0, NULL)) > w->limits->processes;
+	if (!w->apart)
+		return (int64_t)descendants_signal(getpid(), 0, NULL) > w->limits->processes;
+	/* In a namespace pids are few, and none but those that live take a signal. */
+	if (last > w->highest)
+		w->highest = last;
+	for (int pid = 2; pid <= w->highest; pid++)
+		if (kill(pid, 0) == 0 || errno == EPERM)
+			count++;
+	return count > w->limits->processes;
 }
 
 const char *

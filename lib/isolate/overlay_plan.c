@@ -149,36 +149,6 @@ add_real(struct overlay_plan *plan, enum overlay_kind kind, const char *target, 
 	return 0;
 }
 
-/* A file lies in its directory already where that is not private. */
-static int
-add_shown(struct overlay_plan *plan, const struct isolate_shown *shown, struct error *err)
-{
-	struct stat st;
-
-	if (stat(shown->source, &st) != 0 || !S_ISREG(st.st_mode))
-		return add_real(plan, OVERLAY_VISIBLE, shown->at, shown->source, err);
-	if (hidden(plan, shown->at))
-		add_place(plan, OVERLAY_VISIBLE, memory_text(shown->at), memory_text(shown->source), 0);
-	return 0;
-}
-
-/* Its directory is made anew, if it is none of it yet. */
-static void
-add_file(struct overlay_plan *plan, const struct isolate_shown *file)
-{
-	char *real = realpath(file->at, NULL), *parent, *directory;
-
-	if (real == NULL) {
-		parent = path_directory(file->at);
-		directory = realpath(parent, NULL);
-		real = path_join(directory != NULL ? directory : parent, path_base(file->at));
-		add_divided(plan, memory_text(real));
-		free(parent);
-		free(directory);
-	}
-	add_place(plan, OVERLAY_FILE, real, memory_text(file->source), 0);
-}
-
 /* Undoes the octal escapes of a mount point, in place. */
 static void
 unescape(char *text)
@@ -257,11 +227,11 @@ arrange(struct overlay_plan *plan)
 	plan->count = kept;
 }
 
+/* With upper/ and work/ in it. */
 static int
 make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 {
-	static const char *const parts[] = { "upper", "work" };
-	char *real = realpath(parent, NULL);
+	char *real = realpath(parent, NULL), *upper, *work;
 	char *made = path_join(real != NULL ? real : parent, "isolate.XXXXXX");
 	int failed = real == NULL || mkdtemp(made) == NULL;
 
@@ -271,21 +241,20 @@ make_scratch(struct overlay_plan *plan, const char *parent, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, parent, "unable to make a directory in it");
 	}
 	plan->scratch = made;
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		char *part = path_join(made, parts[i]);
-
-		failed = mkdir(part, 0755);
-		free(part);
-		if (failed)
-			return error_errno(err, ERROR_SYSTEM, made, "unable to write");
-	}
-	return 0;
+	upper = path_join(made, "upper");
+	work = path_join(made, "work");
+	if (mkdir(upper, 0755) != 0 || mkdir(work, 0755) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, made, "unable to write");
+	free(upper);
+	free(work);
+	return failed;
 }
 
 static int
 add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
 	const char *source = spec->source != NULL ? spec->source : spec->workspace;
+	struct stat st;
 
 	if (spec->source != NULL)
 		plan->covered = realpath(spec->workspace, NULL);
@@ -293,10 +262,26 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
 	for (const struct isolate_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
-		if (add_shown(plan, s, err) != 0)
-			return -1;
-	for (const struct isolate_shown *f = spec->files; f != NULL && f->at != NULL; f++)
-		add_file(plan, f);
+		if (stat(s->source, &st) != 0 || !S_ISREG(st.st_mode)) {
+			if (add_real(plan, OVERLAY_VISIBLE, s->at, s->source, err) != 0)
+				return -1;
+		} else if (hidden(plan, s->at)) { /* else it lies in its directory already */
+			add_place(plan, OVERLAY_VISIBLE, memory_text(s->at), memory_text(s->source), 0);
+		}
+	for (const struct isolate_shown *f = spec->files; f != NULL && f->at != NULL; f++) {
+		char *real = realpath(f->at, NULL);
+
+		if (real == NULL) {
+			/* Its directory is made anew, if it is none of it yet. */
+			char *parent = path_directory(f->at), *directory = realpath(parent, NULL);
+
+			real = path_join(directory != NULL ? directory : parent, path_base(f->at));
+			add_divided(plan, memory_text(real));
+			free(parent);
+			free(directory);
+		}
+		add_place(plan, OVERLAY_FILE, real, memory_text(f->source), 0);
+	}
 	for (const char *const *path = spec->writable; path != NULL && *path != NULL; path++)
 		if (add_real(plan, OVERLAY_WRITABLE, *path, *path, err) != 0)
 			return -1;

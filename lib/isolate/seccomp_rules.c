@@ -86,6 +86,7 @@ struct rule {
 #define DENY_IF(name, ...) FAIL_IF(EPERM, SCMP_SYS(name), __VA_ARGS__)
 #define DENY_IF_BOTH(name, ...) { .call = SCMP_SYS(name), .error = EPERM, .conditions = 2, \
 	.condition = { __VA_ARGS__ } }
+#define CLONE(flag) DENY_IF(clone, HAS(CLONE_FLAGS, flag))
 
 static const struct rule always[] = {
 	/* other processes */
@@ -95,10 +96,8 @@ static const struct rule always[] = {
 	DENY(unshare), DENY(setns), DENY(mount), DENY(umount), DENY(umount2), DENY(pivot_root),
 	DENY(chroot), DENY(open_tree), DENY(move_mount), DENY(fsopen), DENY(fsconfig), DENY(fsmount),
 	DENY(fspick), DENY(mount_setattr), NEVER(OPEN_TREE_ATTR), UNKNOWN(clone3),
-	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWNS)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWCGROUP)),
-	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWUTS)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWIPC)),
-	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWUSER)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWPID)),
-	DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWNET)), DENY_IF(clone, HAS(CLONE_FLAGS, CLONE_NEWTIME)),
+	CLONE(CLONE_NEWNS), CLONE(CLONE_NEWCGROUP), CLONE(CLONE_NEWUTS), CLONE(CLONE_NEWIPC),
+	CLONE(CLONE_NEWUSER), CLONE(CLONE_NEWPID), CLONE(CLONE_NEWNET), CLONE(CLONE_NEWTIME),
 	/* ways around the checks of paths and calls */
 	DENY(open_by_handle_at), DENY(name_to_handle_at), DENY(io_uring_setup), DENY(io_uring_enter),
 	DENY(io_uring_register), DENY(fanotify_init), DENY(fanotify_mark), UNKNOWN(openat2),
@@ -129,7 +128,8 @@ static const struct rule always[] = {
 	/* pairs of all but streams */
 	DENY_IF(socketpair, TYPE(1, 0)), DENY_IF(socketpair, TYPE(1, SOCK_DGRAM)),
 	DENY_IF(socketpair, TYPE(1, SOCK_RAW)), DENY_IF(socketpair, TYPE(1, SOCK_RDM)),
-	DENY_IF(socketpair, TYPE(1, 6)), DENY_IF(socketpair, TYPE(1, 7)), DENY_IF(socketpair, HAS(1, 8)),
+	DENY_IF(socketpair, TYPE(1, 6)), DENY_IF(socketpair, TYPE(1, 7)),
+	DENY_IF(socketpair, HAS(1, 8)),
 };
 
 static const struct rule without_network[] = { DENY(socket) };
@@ -159,7 +159,8 @@ static const struct rule without_namespaces[] = {
 	DENY(fchown), DENY(fchown32), DENY(fchownat), DENY(lchown), DENY(lchown32), DENY(setxattr),
 	DENY(lsetxattr), DENY(fsetxattr), NEVER(SETXATTRAT), DENY(removexattr), DENY(lremovexattr),
 	DENY(fremovexattr), NEVER(REMOVEXATTRAT), NEVER(FILE_SETATTR), DENY(utime), DENY(utimes),
-	DENY(futimesat), DENY_IF(ioctl, IS(1, FS_IOC_SETFLAGS)), DENY_IF(ioctl, IS(1, FS_IOC_FSSETXATTR)),
+	DENY(futimesat), DENY_IF(ioctl, IS(1, FS_IOC_SETFLAGS)),
+	DENY_IF(ioctl, IS(1, FS_IOC_FSSETXATTR)),
 	/* memory and messages that all share */
 	DENY(shmget), DENY(shmat), DENY(shmctl), DENY(semget), DENY(semctl), DENY(semop),
 	DENY(semtimedop), DENY(semtimedop_time64), DENY(msgget), DENY(msgctl), DENY(msgsnd),

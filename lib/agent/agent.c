@@ -537,6 +537,19 @@ agent_allow_tools(struct agent *a, char *const *names)
 		a->tools[i] = memory_text(names[i]);
 }
 
+char **
+agent_command(json_t *command)
+{
+	size_t count = json_array_size(command);
+	char **argv = memory_zero(count + 4, sizeof *argv);
+
+	if (json_is_string(command))
+		process_shell(argv, json_string_value(command));
+	for (size_t i = 0; i < count; i++)
+		argv[i] = (char *)(uintptr_t)json_string_value(json_array_get(command, i));
+	return argv;
+}
+
 void
 agent_free(struct agent *a)
 {

@@ -88,6 +88,8 @@ char **agent_tools(const struct agent *a);
 void agent_tell_output(struct agent *a);
 /* Gives the agent these tools, and its phases no others. */
 void agent_allow_tools(struct agent *a, char *const *names);
+/* A command of the file as argv: text is for the shell. Free the array alone. */
+char **agent_command(json_t *command);
 void agent_free(struct agent *a);
 
 #endif

@@ -1,18 +1,67 @@
 /*
  * Tries go on while an error may pass, then move to the next model, whose count begins anew.
  * An agent CLI that has begun to use tools is never asked a second time, as it would use them
- * again. What came of a try that failed is recorded before the next one.
+ * again. What came of a try that failed is recorded before the next one. Each is within what
+ * the call may cost: a turn costs what the model that answered does, or, where it has no
+ * price, the one asked.
  */
 #include "agent/loop.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/retried.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+
+/* The model of this turn. */
+static char *
+asked_model(const struct loop *l)
+{
+	char *changed = span_text(l->turn.change.model);
+
+	return changed != NULL ? changed : memory_text(loop_model(l));
+}
+
+/* Whether a request is within what the call may cost. */
+static int
+check_cost(const struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	char *model;
+	int result;
+
+	if (t->budget == NULL)
+		return 0;
+	model = asked_model(l);
+	result = budget_check(t->budget, l->conversation.cost, t->member->agent.name,
+	    loop_provider_name(l), model, err);
+	free(model);
+	return result;
+}
+
+int
+loop_add_cost(struct loop *l, bool recorded, struct error *err)
+{
+	const struct turns *t = l->turns;
+	char *asked, *answered;
+	int64_t cost;
+
+	if (t->budget == NULL)
+		return 0;
+	asked = asked_model(l);
+	answered = span_text(l->turn.answer.model);
+	cost = budget_cost(t->budget, loop_provider_name(l), asked, answered, l->turn.answer.usage);
+	free(asked);
+	free(answered);
+	l->conversation.cost = count_add(l->conversation.cost, cost);
+	return recorded ? 0 : budget_enter(t->budget, cost, err);
+}
 
 static void
 note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
@@ -31,7 +80,7 @@ note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
 	writer_member_string(&w, "code", error_name(error->code));
 	writer_member_string(&w, "message", error->message);
 	writer_member_integer(&w, "duration_ms", duration_ms);
-	writer_member_integer(&w, "turn", l->turn);
+	writer_member_integer(&w, "turn", l->turn.number);
 	writer_object_end(&w);
 }
 
@@ -49,7 +98,7 @@ live_text(struct loop *l, const char *text, size_t len)
 	}
 	text_visible(&out, text, len, 0);
 	if (out.len != 0)
-		l->line_open = out.data[out.len - 1] != '\n';
+		l->turn.line_open = out.data[out.len - 1] != '\n';
 	file_write(STDERR_FILENO, buffer_string(&out), out.len);
 	buffer_free(&out);
 }
@@ -57,7 +106,7 @@ live_text(struct loop *l, const char *text, size_t len)
 static void
 live_end(struct loop *l)
 {
-	if (l->line_open)
+	if (l->turn.line_open)
 		live_text(l, "\n", 1);
 }
 
@@ -66,7 +115,7 @@ loop_delta(void *context, const char *kind, const char *text, size_t len)
 {
 	struct loop *l = context;
 
-	partial_add(&l->partial, kind, text, len);
+	partial_add(&l->turn.partial, kind, text, len);
 	if (l->turns->live && strcmp(kind, "text") == 0)
 		live_text(l, text, len);
 }
@@ -76,7 +125,7 @@ loop_event(void *context, struct span line, struct error *err)
 {
 	struct loop *l = context;
 
-	if (emitted_record(&l->emitted, l->turns->call, line, err) == -1)
+	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
 		return -1;
 	if (span_is(span_member(line, "type"), "tool_call"))
 		l->turns->tool_calls++;
@@ -115,12 +164,12 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	if (limit == -1)
 		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
 		    "the time for the whole call is over");
-	if (loop_check_cost(l, err) == -1)
+	if (check_cost(l, err) == -1)
 		return -1;
-	answer_free(&l->answer);
-	partial_clear(&l->partial);
-	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks, &l->answer,
-	    err);
+	answer_free(&l->turn.answer);
+	partial_clear(&l->turn.partial);
+	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks,
+	    &l->turn.answer, err);
 	live_end(l);
 	return status;
 }
@@ -147,7 +196,7 @@ tell_retry(const struct loop *l, const struct error *why, int tried, int64_t del
 }
 
 int
-loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct error *err)
+loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
 	const struct turns *t = l->turns;
 	int64_t began, delay;
@@ -157,14 +206,18 @@ loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct e
 		began = clock_monotonic();
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
-		delay = retry_delay(t->retry, tried, l->answer.retry_after_ms);
+		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
 		/* An agent CLI that has begun to use its tools would use them again. */
-		bool again = l->emitted.count == 0 && tries_again(l, why.code, tried, delay);
-		bool falls = l->emitted.count == 0 && fallback_helps(why.code) &&
-		    l->fallen < t->member->agent.fallback.count;
+		bool again = l->turn.emitted.count == 0 && tries_again(l, why.code, tried, delay);
+		bool falls = l->turn.emitted.count == 0 && fallback_helps(why.code) &&
+		    l->conversation.fallen < t->member->agent.fallback.count;
 
-		if (loop_record_partial(l, request, clock_monotonic() - began, err) == -1)
-			return -1;
+		if (!partial_empty(&l->turn.partial)) {
+			emitted_follow(&l->turn.emitted, t->call);
+			if (loop_record_partial(l, request, clock_monotonic() - began, err) == -1)
+				return -1;
+			partial_clear(&l->turn.partial);
+		}
 		if (!again && !falls) {
 			*err = why;
 			return -1;
@@ -175,10 +228,10 @@ loop_ask(struct loop *l, struct request *request, int64_t *duration_ms, struct e
 		if (again && interrupts_sleep(t->interrupts, delay, err) == -1)
 			return -1;
 		if (!again) {
-			loop_fall_back(l, l->fallen + 1, request);
+			loop_fall_back(l, l->conversation.fallen + 1, request);
 			tried = 0;
 		}
 	}
-	*duration_ms = clock_monotonic() - began;
-	return 0;
+	emitted_follow(&l->turn.emitted, t->call);
+	return loop_record_answer(l, request, clock_monotonic() - began, id, err);
 }

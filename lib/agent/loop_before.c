@@ -17,9 +17,10 @@ describe_turn(const struct loop *l, struct buffer *out)
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_integer(&w, "turn", l->turn);
+	writer_member_integer(&w, "turn", l->turn.number);
 	writer_member_string(&w, "agent", l->turns->member->agent.name);
-	loop_write_usage(l, &w);
+	writer_key(&w, "usage");
+	usage_write(&l->conversation.usage, &w);
 	loop_write_asked(l, &w);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');
@@ -42,7 +43,7 @@ ask_program(struct loop *l, struct buffer *answer, struct error *err)
 {
 	const struct turns *t = l->turns;
 	const struct agent *agent = &t->member->agent;
-	char **argv = loop_command(agent->before_turn);
+	char **argv = agent_command(agent->before_turn);
 	struct buffer input = BUFFER_INIT;
 	struct subprocess process = { .argv = argv, .environment = t->environment->list,
 	    .timeout_ms = time_limit(l) };
@@ -73,7 +74,8 @@ read_change(struct loop *l, struct span answer, struct error *err)
 	const struct agent *agent = &l->turns->member->agent;
 	struct error why = ERROR_INIT;
 
-	if (change_read(&l->change, answer.at, answer.len, &l->offer, agent->params, &why) == 0)
+	if (change_read(&l->turn.change, answer.at, answer.len, &l->tools.offer, agent->params,
+	    &why) == 0)
 		return 0;
 	return error_set(err, why.code, agent->name, "the answer of before_turn: %s", why.message);
 }
@@ -98,7 +100,7 @@ recall_change(struct loop *l, const struct recalled_event *e, int *status, struc
 	if (t->recalled == NULL || t->recalled->mode != RECALL_RESUME)
 		return false;
 	if (e == NULL)
-		return recalled_answer(t->recalled, l->turn) != NULL;
+		return recalled_answer(t->recalled, l->turn.number) != NULL;
 	if (span_path(change, "end", "error", NULL).at != NULL)
 		return false;
 	call_follow_recorded(t->call, e->id, t->started);
@@ -111,14 +113,14 @@ static int
 compare_change(const struct loop *l, const struct recalled_event *e, struct error *err)
 {
 	struct span recorded = e == NULL ? span_of("", 0) : span_member(e->view.payload, "before_turn");
-	const struct buffer *text = &l->change.text;
+	const struct buffer *text = &l->turn.change.text;
 
 	if (text->len == recorded.len && (recorded.len == 0 ||
 	    memcmp(text->data, recorded.at, recorded.len) == 0))
 		return 0;
 	return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
 	    "turn %lld: the answer of before_turn is %.*s, the recorded one %.*s",
-	    (long long)l->turn, text->len > 120 ? 120 : (int)text->len, buffer_string(text),
+	    (long long)l->turn.number, text->len > 120 ? 120 : (int)text->len, buffer_string(text),
 	    recorded.len > 120 ? 120 : (int)recorded.len, recorded.at);
 }
 
@@ -138,7 +140,7 @@ ask_change(struct loop *l, const struct recalled_event *e, struct error *err)
 	buffer_free(&answer);
 	if (status == 0 && replays)
 		status = compare_change(l, e, err);
-	if (status == -1 || l->change.text.len == 0)
+	if (status == -1 || l->turn.change.text.len == 0)
 		return status;
 	if (e != NULL && replays)
 		call_name_next(t->call, e->id);
@@ -166,7 +168,7 @@ end_with(const struct loop *l, struct span result, struct error *err)
 static int
 apply(const struct loop *l, struct error *err)
 {
-	const struct change *c = &l->change;
+	const struct change *c = &l->turn.change;
 	struct buffer why = BUFFER_INIT;
 
 	if (c->result.at != NULL)
@@ -186,7 +188,7 @@ loop_before_turn(struct loop *l, struct error *err)
 	const struct recalled_event *e;
 	int status = 0;
 
-	change_free(&l->change);
+	change_free(&l->turn.change);
 	if (l->turns->member->agent.before_turn == NULL)
 		return CONTINUES;
 	e = recorded_change(l);

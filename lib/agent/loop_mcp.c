@@ -24,21 +24,21 @@ fail_as_recorded(const struct loop *l, struct error *err)
 {
 	const struct recalled *r = l->turns->recalled;
 
-	return recalled_answer(r, l->turn) == NULL && r->end == RECALL_FAILED &&
+	return recalled_answer(r, l->turn.number) == NULL && r->end == RECALL_FAILED &&
 	    recalled_error(recalled_result(r), err) ? -1 : 0;
 }
 
 int
 loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err)
 {
-	mcp_tools_free(&l->mcp);
+	mcp_tools_free(&l->tools.mcp);
 	if (l->turns->member->server_count == 0)
 		return 0;
 	if (has_tools(prompt))
-		return mcp_tools_recall(&l->mcp, l->turns, prompt->view.payload, err);
+		return mcp_tools_recall(&l->tools.mcp, l->turns, prompt->view.payload, err);
 	if (prompt != NULL)
 		return 0;
-	return replays(l) ? fail_as_recorded(l, err) : mcp_tools_list(&l->mcp, l->turns, err);
+	return replays(l) ? fail_as_recorded(l, err) : mcp_tools_list(&l->tools.mcp, l->turns, err);
 }
 
 /* Takes the tools that the recorded call went on with. */
@@ -47,8 +47,8 @@ take_recorded(struct loop *l, const struct recalled_event *e, struct error *err)
 {
 	int taken;
 
-	mcp_tools_free(&l->mcp);
-	if (mcp_tools_recall(&l->mcp, l->turns, e->view.payload, err) == -1 ||
+	mcp_tools_free(&l->tools.mcp);
+	if (mcp_tools_recall(&l->tools.mcp, l->turns, e->view.payload, err) == -1 ||
 	    loop_offer(l, err) == -1)
 		return -1;
 	taken = loop_take_prompt(l, e, err);
@@ -65,7 +65,7 @@ describe(const struct loop *l, struct buffer *out)
 	struct writer w;
 
 	writer_begin(&w, out);
-	mcp_tools_write(&l->mcp, &none, &w);
+	mcp_tools_write(&l->tools.mcp, &none, &w);
 }
 
 static int
@@ -75,8 +75,8 @@ list_anew(struct loop *l, struct error *err)
 	int status;
 
 	describe(l, &before);
-	mcp_tools_free(&l->mcp);
-	status = mcp_tools_list(&l->mcp, l->turns, err);
+	mcp_tools_free(&l->tools.mcp);
+	status = mcp_tools_list(&l->tools.mcp, l->turns, err);
 	if (status == 0)
 		status = loop_offer(l, err);
 	describe(l, &now);
@@ -99,8 +99,8 @@ loop_refresh_mcp(struct loop *l, struct error *err)
 	if (has_tools(e))
 		return take_recorded(l, e, err);
 	if (replays(l) || (l->turns->recalled != NULL &&
-	    recalled_answer(l->turns->recalled, l->turn) != NULL))
+	    recalled_answer(l->turns->recalled, l->turn.number) != NULL))
 		return CONTINUES;
-	changed = mcp_tools_changed(&l->mcp, l->turns, err);
+	changed = mcp_tools_changed(&l->tools.mcp, l->turns, err);
 	return changed == 1 ? list_anew(l, err) : changed;
 }

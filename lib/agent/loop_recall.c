@@ -12,50 +12,12 @@
 #include "agent/retried.h"
 #include "json/writer.h"
 
-/* What loop_record_answer() puts at the end of a block. */
-static const char said[] = ",\"fidelity\":\"agent_emitted\"}";
-static const char said_itself[] = ",\"by\":\"provider\"}";
-
-static bool
-ends_with(struct span block, const char *end, size_t len)
-{
-	return block.len > len && memcmp(block.at + block.len - len, end, len) == 0;
-}
-
-void
-loop_write_block(struct writer *w, struct span block)
-{
-	bool own = span_member(block, "fidelity").at != NULL;
-
-	if (own && !ends_with(block, said, sizeof said - 1) &&
-	    !ends_with(block, said_itself, sizeof said_itself - 1)) {
-		writer_span(w, block);
-		return;
-	}
-	writer_raw(w, block.at, block.len - 1);
-	buffer_text(w->out, own ? said_itself : said);
-}
-
-void
-loop_write_original(struct writer *w, struct span block)
-{
-	size_t end = ends_with(block, said_itself, sizeof said_itself - 1) ?
-	    sizeof said_itself - 1 : ends_with(block, said, sizeof said - 1) ? sizeof said - 1 : 0;
-
-	if (end == 0) {
-		writer_span(w, block);
-		return;
-	}
-	writer_raw(w, block.at, block.len - end);
-	buffer_byte(w->out, '}');
-}
-
 static void
 loop_restore_answer(struct loop *l, const struct recalled_event *e)
 {
 	static const char *const members[] = { "stop_reason", "usage", "model", "request_id",
 	    "session_id" };
-	struct answer *a = &l->answer;
+	struct answer *a = &l->turn.answer;
 	struct span_walk walk;
 	struct span key, block, whole;
 	struct writer w;
@@ -99,7 +61,7 @@ loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct er
 		e->used = true;
 		l->turns->tool_calls += e->view.type == EVENT_TOOL_CALL;
 		if (r->mode == RECALL_REPLAY)
-			status = emitted_repeat(&l->emitted, l->turns->call, e, err);
+			status = emitted_repeat(&l->turn.emitted, l->turns->call, e, err);
 	}
 	return status;
 }
@@ -113,7 +75,7 @@ loop_repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
 
 	e->used = true;
 	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
-	emitted_follow(&l->emitted, l->turns->call);
+	emitted_follow(&l->turn.emitted, l->turns->call);
 	call_name_next(l->turns->call, e->id);
 	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, NULL, err);
 	buffer_free(&payload);
@@ -177,39 +139,28 @@ loop_recorded_end(struct loop *l, struct error *err)
 	}
 	if (r->end == RECALL_OPEN)
 		return error_set(err, ERROR_DIVERGENCE, name, "the recording ends in turn %lld",
-		    (long long)l->turn);
+		    (long long)l->turn.number);
 	return error_set(err, ERROR_DIVERGENCE, name,
-	    "turn %lld: asks the model again, the recorded call ended here", (long long)l->turn);
+	    "turn %lld: asks the model again, the recorded call ended here", (long long)l->turn.number);
 }
 
+/* The recorded answer may be that of another model than was asked until now. */
 static int
-loop_check_request(const struct loop *l, const struct recalled_event *answer,
-    const struct request *request, struct error *err)
+loop_recall_fallback(struct loop *l, const struct recalled_event *answer,
+    struct request *request, struct error *err)
 {
-	if (span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
+	const struct agent *agent = &l->turns->member->agent;
+	long long number;
+
+	if (!span_integer(span_member(answer->view.payload, "fallback"), &number) ||
+	    number <= (long long)l->conversation.fallen)
 		return 0;
-	return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
-	    "turn %lld: the request differs from the recorded one (%.16s…)", (long long)l->turn,
-	    request->sha256);
-}
-
-static int
-loop_replay_answer(struct loop *l, struct recalled_event *answer, struct request *request,
-    char id[ID_SIZE], struct error *err)
-{
-	long long duration = 0;
-
-	if (answer == NULL)
-		return loop_recorded_end(l, err);
-	if (loop_recall_fallback(l, answer, request, err) == -1 ||
-	    loop_check_request(l, answer, request, err) == -1 ||
-	    loop_repeat_tries(l, answer, err) == -1 ||
-	    loop_take_emitted(l, answer, err) == -1)
-		return -1;
-	loop_restore_answer(l, answer);
-	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
-	call_name_next(l->turns->call, answer->id);
-	return loop_record_answer(l, request, duration, id, err) == -1 ? -1 : 1;
+	if (number > (long long)agent->fallback.count)
+		return error_set(err, ERROR_DIVERGENCE, agent->name, "turn %lld: the recorded answer "
+		    "is of fallback %lld, and there are %zu", (long long)l->turn.number, number,
+		    agent->fallback.count);
+	loop_fall_back(l, (size_t)number, request);
+	return 0;
 }
 
 /* Whether the recorded call failed with this answer, so that asking again is all that
@@ -221,38 +172,59 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 	struct span_walk walk;
 	struct span key, block;
 
-	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn + 1) != NULL ||
+	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn.number + 1) != NULL ||
 	    recalled_effect(r, answer->id, EVENT_MESSAGE_USER) != NULL)
 		return false;
 	span_walk_begin(&walk, span_member(answer->view.payload, "blocks"));
 	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "tool_use") &&
-		    ends_with(block, said, sizeof said - 1))
+		if (span_is(span_member(block, "type"), "tool_use") && loop_block_is_plain(block))
 			return false;
 	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
 }
 
-int
-loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE],
-    struct error *err)
+enum recall_verdict
+loop_recall(const struct loop *l, struct recalled_event **answer)
 {
-	struct turns *t = l->turns;
-	struct recalled_event *answer;
+	const struct recalled *r = l->turns->recalled;
 
-	if (t->recalled == NULL)
-		return 0;
-	answer = recalled_answer(t->recalled, l->turn);
-	if (t->recalled->mode == RECALL_REPLAY)
-		return loop_replay_answer(l, answer, request, id, err);
-	if (answer == NULL || failed_with(l, answer))
-		return 0;
+	*answer = r == NULL ? NULL : recalled_answer(r, l->turn.number);
+	if (r != NULL && r->mode == RECALL_REPLAY)
+		return *answer == NULL ? VERDICT_END : VERDICT_REPEAT;
+	return *answer == NULL || failed_with(l, *answer) ? VERDICT_ASK : VERDICT_TAKE;
+}
+
+int
+loop_take_answer(struct loop *l, struct recalled_event *answer, struct request *request,
+    char id[ID_SIZE], struct error *err)
+{
 	if (loop_recall_fallback(l, answer, request, err) == -1 ||
 	    loop_take_emitted(l, answer, err) == -1)
 		return -1;
 	loop_restore_answer(l, answer);
 	memcpy(id, answer->id, ID_SIZE);
-	call_follow_recorded(t->call, answer->id, t->started);
-	return 1;
+	call_follow_recorded(l->turns->call, answer->id, l->turns->started);
+	return 0;
+}
+
+int
+loop_repeat_answer(struct loop *l, struct recalled_event *answer, struct request *request,
+    char id[ID_SIZE], struct error *err)
+{
+	long long duration = 0;
+
+	if (loop_recall_fallback(l, answer, request, err) == -1)
+		return -1;
+	if (!span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
+		return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
+		    "turn %lld: the request differs from the recorded one (%.16s…)",
+		    (long long)l->turn.number, request->sha256);
+	if (loop_repeat_tries(l, answer, err) == -1 || loop_take_emitted(l, answer, err) == -1)
+		return -1;
+	loop_restore_answer(l, answer);
+	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
+	emitted_follow(&l->turn.emitted, l->turns->call);
+	call_name_next(l->turns->call, answer->id);
+	return loop_record_answer(l, request, duration, id, err);
 }
 
 bool
@@ -261,7 +233,7 @@ loop_ends_as_recorded(const struct loop *l)
 	const struct recalled *r = l->turns->recalled;
 	struct error error = ERROR_INIT;
 
-	return r != NULL && r->mode == RECALL_REPLAY && recalled_answer(r, l->turn) == NULL &&
+	return r != NULL && r->mode == RECALL_REPLAY && recalled_answer(r, l->turn.number) == NULL &&
 	    r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
 	    recalled_circumstance(error.code);
 }
@@ -310,9 +282,7 @@ loop_recall_prompt(struct loop *l, struct error *err)
 {
 	int taken = loop_take_prompt(l, loop_first_prompt(l), err);
 
-	if (taken != 0)
-		return taken == 1 ? 0 : -1;
-	return loop_record_prompt(l, err);
+	return taken == 0 ? loop_record_prompt(l, err) : taken == 1 ? 0 : -1;
 }
 
 int
@@ -320,9 +290,7 @@ loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err)
 {
 	int taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
 
-	if (taken != 0)
-		return taken == 1 ? 0 : -1;
-	return loop_record_handoff(l, from, err);
+	return taken == 0 ? loop_record_handoff(l, from, err) : taken == 1 ? 0 : -1;
 }
 
 int
@@ -337,9 +305,7 @@ loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err)
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
 	taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
-	if (taken != 0)
-		return taken == 1 ? 0 : -1;
-	return loop_record_text(l, text, err);
+	return taken == 0 ? loop_record_text(l, text, err) : taken == 1 ? 0 : -1;
 }
 
 bool
@@ -347,5 +313,5 @@ loop_went_on(const struct loop *l)
 {
 	const struct recalled *r = l->turns->recalled;
 
-	return r != NULL && recalled_answer(r, l->turn + 1) != NULL;
+	return r != NULL && recalled_answer(r, l->turn.number + 1) != NULL;
 }

@@ -3,24 +3,23 @@
 
 #include <string.h>
 
-/* The last block is whole. */
+/* Appends the last block behind the others. */
 static void
-close_block(struct partial *p)
+append_last(const struct partial *p, struct buffer *blocks)
 {
 	struct writer w;
 
 	if (p->text.len == 0)
 		return;
 	if (p->blocks.len != 0)
-		buffer_byte(&p->blocks, ',');
-	writer_begin(&w, &p->blocks);
+		buffer_byte(blocks, ',');
+	writer_begin(&w, blocks);
 	writer_object(&w);
 	writer_member_string(&w, "type", p->thinking ? "thinking" : "stream");
 	writer_key(&w, p->thinking ? "thinking" : "text");
 	writer_bytes(&w, p->text.data, p->text.len);
 	writer_member_string(&w, "fidelity", "agent_emitted");
 	writer_object_end(&w);
-	buffer_clear(&p->text);
 }
 
 void
@@ -28,8 +27,10 @@ partial_add(struct partial *p, const char *kind, const char *text, size_t len)
 {
 	bool thinking = strcmp(kind, "thinking") == 0;
 
-	if (thinking != p->thinking)
-		close_block(p);
+	if (thinking != p->thinking) {
+		append_last(p, &p->blocks);
+		buffer_clear(&p->text);
+	}
 	p->thinking = thinking;
 	buffer_append(&p->text, text, len);
 }
@@ -41,12 +42,12 @@ partial_empty(const struct partial *p)
 }
 
 void
-partial_write(struct partial *p, struct writer *w)
+partial_write(const struct partial *p, struct writer *w)
 {
-	close_block(p);
 	writer_key(w, "blocks");
 	writer_array(w);
-	writer_raw(w, buffer_string(&p->blocks), p->blocks.len);
+	buffer_append(w->out, p->blocks.data, p->blocks.len);
+	append_last(p, w->out);
 	writer_array_end(w);
 }
 

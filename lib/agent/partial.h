@@ -21,7 +21,7 @@ struct partial {
 void partial_add(struct partial *p, const char *kind, const char *text, size_t len);
 bool partial_empty(const struct partial *p);
 /* The member `blocks`: `stream` for text, `thinking`. */
-void partial_write(struct partial *p, struct writer *w);
+void partial_write(const struct partial *p, struct writer *w);
 void partial_clear(struct partial *p);
 
 #endif

@@ -15,31 +15,6 @@
 #include "base/memory.h"
 #include "json/writer.h"
 
-static const struct phase *
-current(const struct loop *l)
-{
-	return &l->turns->member->agent.phases.list[l->phases.current];
-}
-
-static bool
-is_last(const struct loop *l)
-{
-	return l->phases.current + 1 == l->turns->member->agent.phases.count;
-}
-
-/* What ends the current phase. */
-static const char *
-way_out(const struct loop *l)
-{
-	return is_last(l) ? PHASE_FINISH : PHASE_CONTINUE;
-}
-
-bool
-phases_given(const struct loop *l)
-{
-	return l->turns->member->agent.phases.count > 0;
-}
-
 /* The tool of that name, NULL if the call may not have it. */
 static const struct tool *
 loaded(const struct member *m, const char *name)
@@ -60,7 +35,7 @@ offer_tools(const struct loop *l, size_t number, struct offer *offer)
 	for (char *const *tool = names; *tool != NULL; tool++)
 		if (loaded(m, *tool) != NULL)
 			offer_add(offer, loaded(m, *tool));
-	mcp_tools_offer(&l->mcp, m, names, names != m->agent.tools, offer);
+	mcp_tools_offer(&l->tools.mcp, m, names, names != m->agent.tools, offer);
 }
 
 /* ---- tokens ---- */
@@ -120,7 +95,7 @@ refuse(const struct loop *l, struct tool_run *run, enum error_code code, const c
 	const struct phases_list *phases = &l->turns->member->agent.phases;
 
 	error_set(&run->error, code, NULL, "%s; phase %zu of %zu, '%s', goes on", why,
-	    l->phases.current + 1, phases->count, current(l)->name);
+	    l->phases.current + 1, phases->count, phases_current(l)->name);
 	write_phase(l, l->phases.current, l->phases.tokens[l->phases.current], &run->output);
 	return 0;
 }
@@ -178,13 +153,13 @@ answer(struct loop *l, struct tool_run *run)
 	}
 	if (wrong != NULL)
 		return refuse(l, run, ERROR_BLOCKED, wrong);
-	if (strcmp(run->name, way_out(l)) != 0)
-		return refuse(l, run, ERROR_BLOCKED, is_last(l) ?
+	if (strcmp(run->name, phases_way_out(l)) != 0)
+		return refuse(l, run, ERROR_BLOCKED, phases_at_last(l) ?
 		    "this is the last phase, which " PHASE_FINISH " ends" :
 		    "this is not the last phase: " PHASE_CONTINUE " ends it");
 	if (span_member(run->input, "output").at == NULL)
 		return refuse(l, run, ERROR_SCHEMA, "the argument 'output' is missing");
-	if (is_last(l))
+	if (phases_at_last(l))
 		return finish(l, run);
 	choose_next_token(&l->phases, run);
 	write_phase(l, l->phases.current + 1, l->phases.next, &run->output);
@@ -207,9 +182,9 @@ phases_settle(void *context, const struct tool_run *run)
 
 	if (run->error.code != ERROR_NONE || p->move != PHASE_STAYS)
 		return;
-	p->move = is_last(l) ? PHASE_FINISHES : PHASE_PROCEEDS;
+	p->move = phases_at_last(l) ? PHASE_FINISHES : PHASE_PROCEEDS;
 	scan_minify(span_member(run->input, "output"), &p->output);
-	if (!is_last(l) && !span_copy(span_member(span_of(buffer_string(&run->output),
+	if (!phases_at_last(l) && !span_copy(span_member(span_of(buffer_string(&run->output),
 	    run->output.len), "token"), p->next, sizeof p->next))
 		token_new(p->next);
 }
@@ -257,27 +232,13 @@ phases_offer(struct loop *l)
 {
 	const struct member *m = l->turns->member;
 
-	offer_clear(&l->offer);
-	offer_clear(&l->withheld);
-	offer_tools(l, l->phases.current, &l->offer);
-	mcp_tools_withhold(&l->mcp, &l->offer, &l->withheld);
+	offer_clear(&l->tools.offer);
+	offer_clear(&l->tools.withheld);
+	offer_tools(l, l->phases.current, &l->tools.offer);
+	mcp_tools_withhold(&l->tools.mcp, &l->tools.offer, &l->tools.withheld);
 	if (m->agent.phases.count > 1)
-		offer_add_control(&l->offer, &l->phases.proceed);
-	offer_add_control(&l->offer, &l->phases.finish);
-}
-
-void
-phases_tell(const struct loop *l, struct buffer *out)
-{
-	const struct phases *p = &l->phases;
-
-	buffer_format(out, "The work has %zu phases, and you are given one at a time. "
-	    "This is phase %zu, \"%s\":\n\n", l->turns->member->agent.phases.count, p->current + 1,
-	    current(l)->name);
-	buffer_text(out, current(l)->instructions);
-	buffer_format(out, "\n\nWhen it is done, call %s with the token \"%s\" and, as output, %s.",
-	    way_out(l), p->tokens[p->current], is_last(l) ? "the result of the work" :
-	    "what came of the phase");
+		offer_add_control(&l->tools.offer, &l->phases.proceed);
+	offer_add_control(&l->tools.offer, &l->phases.finish);
 }
 
 int
@@ -290,10 +251,10 @@ phases_remind(struct loop *l, struct error *err)
 	if (p->reminded)
 		return error_set(err, ERROR_INCOMPLETE, l->turns->member->agent.name,
 		    "phase %zu of %zu, '%s', was not ended: two answers in a row called no tool",
-		    p->current + 1, l->turns->member->agent.phases.count, current(l)->name);
+		    p->current + 1, l->turns->member->agent.phases.count, phases_current(l)->name);
 	p->reminded = true;
 	buffer_format(&text, "The work is not done: nothing but a call of %s ends the phase.\n\n",
-	    way_out(l));
+	    phases_way_out(l));
 	phases_tell(l, &text);
 	status = loop_prompt_again(l, &text, err);
 	buffer_free(&text);
@@ -303,10 +264,10 @@ phases_remind(struct loop *l, struct error *err)
 int
 phases_check_limit(const struct loop *l, struct error *err)
 {
-	const struct phase *phase = phases_given(l) ? current(l) : NULL;
+	const struct phase *phase = phases_given(l) ? phases_current(l) : NULL;
 
 	if (phase == NULL || phase->max_turns == 0 ||
-	    l->turn - l->phases.first_turn < phase->max_turns)
+	    l->turn.number - l->phases.first_turn < phase->max_turns)
 		return 0;
 	return error_set(err, ERROR_MAX_TURNS, l->turns->member->agent.name,
 	    "phase '%s' reached its max_turns (%lld) without an end", phase->name,
@@ -319,7 +280,7 @@ enter_next(struct loop *l, struct error *err)
 	struct phases *p = &l->phases;
 
 	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
-	p->first_turn = l->turn + 1; /* this one is the last of the phase before */
+	p->first_turn = l->turn.number + 1; /* this one is the last of the phase before */
 	p->move = PHASE_STAYS;
 	buffer_free(&p->input);
 	p->input = p->output;

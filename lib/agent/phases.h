@@ -69,14 +69,10 @@ struct phases {
 	const struct environment *outer_environment;
 };
 
-/* Whether the agent has any. */
-bool phases_given(const struct loop *l);
 /* Makes the tools that end phases and the first token. */
 int phases_begin(struct loop *l, struct error *err);
 /* Makes the offer that of the current phase. */
 void phases_offer(struct loop *l);
-/* Appends what tells a model of the current phase: text. */
-void phases_tell(const struct loop *l, struct buffer *out);
 /* Whether the current phase may have another turn; -1: *err. */
 int phases_check_limit(const struct loop *l, struct error *err);
 /* The model has answered without a call: adds a message that says what it has to do, once
@@ -87,7 +83,15 @@ int phases_remind(struct loop *l, struct error *err);
 int phases_move(struct loop *l, struct error *err);
 void phases_free(struct phases *p);
 
-/* phases_record.c: the current phase begins and ends as a sub-step. */
+/* phases_record.c: whether the agent has any; the current one, whether it is the last, and
+ * the tool that ends it. */
+bool phases_given(const struct loop *l);
+const struct phase *phases_current(const struct loop *l);
+bool phases_at_last(const struct loop *l);
+const char *phases_way_out(const struct loop *l);
+/* Appends what tells a model of the current phase: text. */
+void phases_tell(const struct loop *l, struct buffer *out);
+/* The current phase begins and ends as a sub-step. */
 int phases_start(struct loop *l, struct error *err);
 /* why NULL: it has come to its output. */
 int phases_end(struct loop *l, const struct error *why, struct error *err);

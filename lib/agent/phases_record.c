@@ -1,4 +1,5 @@
-/* Phases as sub-steps: their two events, and what is recorded of them already. */
+/* Phases as sub-steps: where the work stands, what a model is told of that, the two events of
+ * each, and what is recorded of them already. */
 #include "agent/phases.h"
 
 #include <stdlib.h>
@@ -14,6 +15,44 @@
 struct recorded_phase {
 	const struct recalled_event *start, *end;
 };
+
+bool
+phases_given(const struct loop *l)
+{
+	return l->turns->member->agent.phases.count > 0;
+}
+
+const struct phase *
+phases_current(const struct loop *l)
+{
+	return &l->turns->member->agent.phases.list[l->phases.current];
+}
+
+bool
+phases_at_last(const struct loop *l)
+{
+	return l->phases.current + 1 == l->turns->member->agent.phases.count;
+}
+
+const char *
+phases_way_out(const struct loop *l)
+{
+	return phases_at_last(l) ? PHASE_FINISH : PHASE_CONTINUE;
+}
+
+void
+phases_tell(const struct loop *l, struct buffer *out)
+{
+	const struct phases *p = &l->phases;
+
+	buffer_format(out, "The work has %zu phases, and you are given one at a time. "
+	    "This is phase %zu, \"%s\":\n\n", l->turns->member->agent.phases.count, p->current + 1,
+	    phases_current(l)->name);
+	buffer_text(out, phases_current(l)->instructions);
+	buffer_format(out, "\n\nWhen it is done, call %s with the token \"%s\" and, as output, %s.",
+	    phases_way_out(l), p->tokens[p->current], phases_at_last(l) ? "the result of the work" :
+	    "what came of the phase");
+}
 
 /* The phase that begins or ends with the event, from 1; 0: none does. */
 static size_t

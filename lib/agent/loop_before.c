@@ -26,48 +26,6 @@ describe_turn(const struct loop *l, struct buffer *out)
 	buffer_byte(out, '\n');
 }
 
-/* The program's time limit, or what is left of the call's if that is less. */
-static int64_t
-time_limit(const struct loop *l)
-{
-	int64_t own = l->turns->member->agent.before_turn_ms, left = loop_time_left(l);
-
-	if (left == 0 || (own != 0 && own < left))
-		return own;
-	return left < 0 ? 1 : left;
-}
-
-/* Runs the program; its answer, which may be of nothing. */
-static int
-ask_program(struct loop *l, struct buffer *answer, struct error *err)
-{
-	const struct turns *t = l->turns;
-	const struct agent *agent = &t->member->agent;
-	char **argv = agent_command(agent->before_turn);
-	struct buffer input = BUFFER_INIT;
-	struct subprocess process = { .argv = argv, .environment = t->environment->list,
-	    .timeout_ms = time_limit(l) };
-	int status;
-
-	if (pins_check(&agent->pins, err) == -1) {
-		free((void *)argv);
-		return -1;
-	}
-	describe_turn(l, &input);
-	process.input = input.data;
-	process.input_len = input.len;
-	status = subprocesses_run(&process, 1, t->interrupts, err);
-	if (status == 0 && process.error.code != ERROR_NONE)
-		status = error_set(err, process.error.code, agent->name, "the command of before_turn: %s",
-		    process.error.message);
-	if (status == 0)
-		buffer_append(answer, buffer_string(&process.output), process.output.len);
-	subprocess_free(&process);
-	buffer_free(&input);
-	free((void *)argv);
-	return status;
-}
-
 static int
 read_change(struct loop *l, struct span answer, struct error *err)
 {
@@ -80,39 +38,62 @@ read_change(struct loop *l, struct span answer, struct error *err)
 	return error_set(err, why.code, agent->name, "the answer of before_turn: %s", why.message);
 }
 
-/* What the recorded call was told before this turn; NULL: nothing. */
-static const struct recalled_event *
-recorded_change(const struct loop *l)
-{
-	const struct recalled_event *e = loop_recorded_prompt(l);
-
-	return e == NULL || span_member(e->view.payload, "before_turn").at == NULL ? NULL : e;
-}
-
-/* Whether a call that is gone on with need not ask: it was told something else than to
- * fail, or nothing, and the model has answered. *taken: it has taken that. */
-static bool
-recall_change(struct loop *l, const struct recalled_event *e, int *status, struct error *err)
+/* Runs the program, and reads its answer, which may be of nothing. */
+static int
+ask_program(struct loop *l, struct error *err)
 {
 	const struct turns *t = l->turns;
-	struct span change = e == NULL ? span_of("", 0) : span_member(e->view.payload, "before_turn");
+	const struct agent *agent = &t->member->agent;
+	int64_t left = loop_time_left(l);
+	char **argv = agent_command(agent->before_turn);
+	struct subprocess process = { .argv = argv, .environment = t->environment->list,
+	    .timeout_ms = agent->before_turn_ms };
+	struct buffer input = BUFFER_INIT;
+	int status = -1;
 
-	if (t->recalled == NULL || t->recalled->mode != RECALL_RESUME)
-		return false;
-	if (e == NULL)
-		return recalled_answer(t->recalled, l->turn.number) != NULL;
-	if (span_path(change, "end", "error", NULL).at != NULL)
-		return false;
-	call_follow_recorded(t->call, e->id, t->started);
-	*status = read_change(l, change, err);
-	return true;
+	if (left != 0 && (process.timeout_ms == 0 || left <= process.timeout_ms))
+		process.timeout_ms = left < 0 ? 1 : left;
+	if (!interrupted(t->interrupts, err) && pins_check(&agent->pins, err) == 0) {
+		describe_turn(l, &input);
+		process.input = input.data;
+		process.input_len = input.len;
+		status = subprocesses_run(&process, 1, t->interrupts, err);
+	}
+	if (status == 0 && process.error.code != ERROR_NONE)
+		status = error_set(err, process.error.code, agent->name, "the command of before_turn: %s",
+		    process.error.message);
+	if (status == 0)
+		status = read_change(l, span_of(buffer_string(&process.output), process.output.len), err);
+	subprocess_free(&process);
+	buffer_free(&input);
+	free((void *)argv);
+	return status;
+}
+
+/* What the recorded call says: *told is the event that told it something, NULL if nothing
+ * did, and then its model has answered if there was no need to. What it failed by is asked
+ * again. */
+static enum recall_verdict
+recall_change(const struct loop *l, const struct recalled_event **told)
+{
+	const struct recalled *r = l->turns->recalled;
+	const struct recalled_event *e = loop_recorded_prompt(l);
+	struct span change = e == NULL ? span_of(NULL, 0) : span_member(e->view.payload, "before_turn");
+
+	*told = change.at == NULL ? NULL : e;
+	if (r == NULL)
+		return VERDICT_ASK;
+	if (r->mode == RECALL_REPLAY)
+		return *told == NULL && loop_ends_as_recorded(l) ? VERDICT_END : VERDICT_REPEAT;
+	if (*told == NULL)
+		return recalled_answer(r, l->turn.number) == NULL ? VERDICT_ASK : VERDICT_TAKE;
+	return span_path(change, "end", "error", NULL).at == NULL ? VERDICT_TAKE : VERDICT_ASK;
 }
 
 /* A replay asks again, and is to be told the same. */
 static int
-compare_change(const struct loop *l, const struct recalled_event *e, struct error *err)
+compare_change(const struct loop *l, struct span recorded, struct error *err)
 {
-	struct span recorded = e == NULL ? span_of("", 0) : span_member(e->view.payload, "before_turn");
 	const struct buffer *text = &l->turn.change.text;
 
 	if (text->len == recorded.len && (recorded.len == 0 ||
@@ -124,77 +105,65 @@ compare_change(const struct loop *l, const struct recalled_event *e, struct erro
 	    recorded.len > 120 ? 120 : (int)recorded.len, recorded.at);
 }
 
-static int
-ask_change(struct loop *l, const struct recalled_event *e, struct error *err)
-{
-	struct turns *t = l->turns;
-	struct buffer answer = BUFFER_INIT;
-	bool replays = t->recalled != NULL && t->recalled->mode == RECALL_REPLAY;
-	int status;
-
-	if (interrupted(t->interrupts, err))
-		return -1;
-	status = ask_program(l, &answer, err);
-	if (status == 0)
-		status = read_change(l, span_of(buffer_string(&answer), answer.len), err);
-	buffer_free(&answer);
-	if (status == 0 && replays)
-		status = compare_change(l, e, err);
-	if (status == -1 || l->turn.change.text.len == 0)
-		return status;
-	if (e != NULL && replays)
-		call_name_next(t->call, e->id);
-	return loop_record_change(l, err);
-}
-
-/* A program's result cannot be sent back. */
-static int
-end_with(const struct loop *l, struct span result, struct error *err)
-{
-	const struct agent *agent = &l->turns->member->agent;
-	struct buffer why = BUFFER_INIT;
-	int status = ENDED;
-
-	if (output_schema_check(&agent->output, result, &why) == 0)
-		buffer_append(&l->turns->result, result.at, result.len);
-	else
-		status = error_set(err, ERROR_SCHEMA, agent->name,
-		    "the result of before_turn does not keep to output_schema: %s", why.data);
-	buffer_free(&why);
-	return status;
-}
-
-/* What the program makes of the turn. */
+/* What the program makes of the turn. A result of its cannot be sent back. */
 static int
 apply(const struct loop *l, struct error *err)
 {
+	const struct agent *agent = &l->turns->member->agent;
 	const struct change *c = &l->turn.change;
 	struct buffer why = BUFFER_INIT;
+	int status = CONTINUES;
 
-	if (c->result.at != NULL)
-		return end_with(l, c->result, err);
-	if (c->failure.at == NULL)
-		return CONTINUES;
-	span_decode(c->failure, &why);
-	error_set(err, ERROR_BLOCKED, l->turns->member->agent.name, "before_turn: %s",
-	    buffer_string(&why));
+	if (c->result.at != NULL && output_schema_check(&agent->output, c->result, &why) == 0) {
+		buffer_append(&l->turns->result, c->result.at, c->result.len);
+		status = ENDED;
+	} else if (c->result.at != NULL) {
+		status = error_set(err, ERROR_SCHEMA, agent->name,
+		    "the result of before_turn does not keep to output_schema: %s", why.data);
+	} else if (c->failure.at != NULL) {
+		span_decode(c->failure, &why);
+		status = error_set(err, ERROR_BLOCKED, agent->name, "before_turn: %s",
+		    buffer_string(&why));
+	}
 	buffer_free(&why);
-	return FAILED;
+	return status;
 }
 
 int
 loop_before_turn(struct loop *l, struct error *err)
 {
-	const struct recalled_event *e;
+	struct call *call = l->turns->call;
+	const struct recalled_event *told;
+	struct span recorded = span_of("", 0);
 	int status = 0;
 
 	change_free(&l->turn.change);
 	if (l->turns->member->agent.before_turn == NULL)
 		return CONTINUES;
-	e = recorded_change(l);
-	if (e == NULL && loop_ends_as_recorded(l))
+	enum recall_verdict verdict = recall_change(l, &told);
+
+	if (told != NULL)
+		recorded = span_member(told->view.payload, "before_turn");
+	switch (verdict) {
+	case VERDICT_END:
 		return loop_recorded_end(l, err);
-	if (!recall_change(l, e, &status, err))
-		status = ask_change(l, e, err);
+	case VERDICT_TAKE:
+		if (told == NULL)
+			break;
+		call_follow_recorded(call, told->id, l->turns->started);
+		status = read_change(l, recorded, err);
+		break;
+	case VERDICT_ASK:
+	case VERDICT_REPEAT:
+		status = ask_program(l, err);
+		if (status == 0 && verdict == VERDICT_REPEAT)
+			status = compare_change(l, recorded, err);
+		if (status == -1 || l->turn.change.text.len == 0)
+			break;
+		if (verdict == VERDICT_REPEAT)
+			call_name_next(call, told->id);
+		status = loop_record_change(l, err);
+		break;
+	}
 	return status == -1 ? FAILED : apply(l, err);
 }

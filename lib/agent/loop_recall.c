@@ -13,7 +13,7 @@
 #include "json/writer.h"
 
 static void
-loop_restore_answer(struct loop *l, const struct recalled_event *e)
+restore_answer(struct loop *l, const struct recalled_event *e)
 {
 	static const char *const members[] = { "stop_reason", "usage", "model", "request_id",
 	    "session_id" };
@@ -47,7 +47,7 @@ loop_restore_answer(struct loop *l, const struct recalled_event *e)
 /* What an agent CLI told of its own tools before this answer; answer NULL: before the
  * recorded call ended without one. A replay records it again. */
 static int
-loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
+take_emitted(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
 	struct recalled *r = l->turns->recalled;
 	int status = 0;
@@ -68,7 +68,7 @@ loop_take_emitted(struct loop *l, const struct recalled_event *answer, struct er
 
 /* Records once more what came of an answer that was cut off. */
 static int
-loop_repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
+repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
 	int status;
@@ -82,43 +82,26 @@ loop_repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
 	return status;
 }
 
+/* Records once more what came of the tries before this answer; NULL: before the end of the
+ * recorded call, which came while the last was under way. */
 static int
-repeat_retries(struct loop *l, int64_t before, struct error *err)
+repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *err)
 {
 	const struct turns *t = l->turns;
-
-	return retried_repeat(t->recalled, t->call, t->started, before, err);
-}
-
-/* Of tries before this answer. */
-static int
-loop_repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *err)
-{
 	struct recalled_event **partials;
-	size_t count = recalled_partials(l->turns->recalled, answer, &partials);
-	int status = repeat_retries(l, answer->view.seq, err);
+	size_t count = recalled_partials(t->recalled, answer != NULL ? answer :
+	    &t->recalled->completed, &partials), failed = count;
+	int status = retried_repeat(t->recalled, t->call, t->started, answer != NULL ?
+	    answer->view.seq : RECALL_TO_THE_END, err);
 
-	for (size_t i = 0; status == 0 && i < count; i++)
-		status = loop_repeat_partial(l, partials[i], err);
-	free(partials);
-	return status;
-}
-
-/* Of tries before the end, which came while the last was under way. */
-static int
-loop_repeat_end(struct loop *l, struct error *err)
-{
-	struct recalled *r = l->turns->recalled;
-	struct recalled_event **partials;
-	size_t count = recalled_partials(r, &r->completed, &partials);
-	int status = repeat_retries(l, RECALL_TO_THE_END, err);
-
-	for (size_t i = 0; status == 0 && i + 1 < count; i++)
-		status = loop_repeat_partial(l, partials[i], err);
+	if (answer == NULL && count > 0)
+		failed--;
+	for (size_t i = 0; status == 0 && i < failed; i++)
+		status = repeat_partial(l, partials[i], err);
 	if (status == 0)
-		status = loop_take_emitted(l, NULL, err);
-	if (status == 0 && count > 0)
-		status = loop_repeat_partial(l, partials[count - 1], err);
+		status = take_emitted(l, answer, err);
+	for (size_t i = failed; status == 0 && i < count; i++)
+		status = repeat_partial(l, partials[i], err);
 	free(partials);
 	return status;
 }
@@ -133,7 +116,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 
 	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
 	    recalled_circumstance(error.code)) {
-		if (loop_repeat_end(l, err) == 0)
+		if (repeat_tries(l, NULL, err) == 0)
 			*err = error;
 		return -1;
 	}
@@ -146,7 +129,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 
 /* The recorded answer may be that of another model than was asked until now. */
 static int
-loop_recall_fallback(struct loop *l, const struct recalled_event *answer,
+recall_fallback(struct loop *l, const struct recalled_event *answer,
     struct request *request, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
@@ -197,10 +180,10 @@ int
 loop_take_answer(struct loop *l, struct recalled_event *answer, struct request *request,
     char id[ID_SIZE], struct error *err)
 {
-	if (loop_recall_fallback(l, answer, request, err) == -1 ||
-	    loop_take_emitted(l, answer, err) == -1)
+	if (recall_fallback(l, answer, request, err) == -1 ||
+	    take_emitted(l, answer, err) == -1)
 		return -1;
-	loop_restore_answer(l, answer);
+	restore_answer(l, answer);
 	memcpy(id, answer->id, ID_SIZE);
 	call_follow_recorded(l->turns->call, answer->id, l->turns->started);
 	return 0;
@@ -212,15 +195,15 @@ loop_repeat_answer(struct loop *l, struct recalled_event *answer, struct request
 {
 	long long duration = 0;
 
-	if (loop_recall_fallback(l, answer, request, err) == -1)
+	if (recall_fallback(l, answer, request, err) == -1)
 		return -1;
 	if (!span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
 		return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
 		    "turn %lld: the request differs from the recorded one (%.16s…)",
 		    (long long)l->turn.number, request->sha256);
-	if (loop_repeat_tries(l, answer, err) == -1 || loop_take_emitted(l, answer, err) == -1)
+	if (repeat_tries(l, answer, err) == -1)
 		return -1;
-	loop_restore_answer(l, answer);
+	restore_answer(l, answer);
 	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
 	emitted_follow(&l->turn.emitted, l->turns->call);
 	call_name_next(l->turns->call, answer->id);

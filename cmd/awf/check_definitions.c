@@ -137,21 +137,13 @@ agent_name(const char *directory, const char *entry)
 	return name;
 }
 
-static bool
-is_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && *value != '\0';
-}
-
 /* What stands in for a model and a provider that an agent leaves to the command line; NULL:
  * it leaves neither. */
 static const char *
 stand_in(const struct agent *a)
 {
-	const char *model = a->model != NULL ? a->model : is_set("AWF_MODEL") ? getenv("AWF_MODEL") : NULL;
-	bool provided = a->provider != NULL || is_set("AWF_PROVIDER") ||
+	const char *model = a->model != NULL ? a->model : environment_text("AWF_MODEL");
+	bool provided = a->provider != NULL || environment_text("AWF_PROVIDER") != NULL ||
 	    (model != NULL && strchr(model, '/') != NULL);
 
 	if (!provided)

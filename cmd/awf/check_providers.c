@@ -10,17 +10,10 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/scan.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
-
-static const char *
-setting(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && *value != '\0' ? value : NULL;
-}
 
 /* Names alone: values are keys. */
 static void
@@ -52,7 +45,7 @@ check_keys(struct findings *f, struct keys *keys)
 static void
 check_model(struct findings *f, struct demands *d)
 {
-	const char *model = setting("AWF_MODEL"), *provider = setting("AWF_PROVIDER");
+	const char *model = environment_text("AWF_MODEL"), *provider = environment_text("AWF_PROVIDER");
 	struct error err = ERROR_INIT;
 	struct agent a;
 

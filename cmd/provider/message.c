@@ -419,8 +419,7 @@ write_error(struct writer *w, const struct block *b, enum error_code code)
 		buffer_append(&text, value.at, value.len);
 	error_set(&error, code, NULL, "%s", text.len == 0 ? "the tool failed" : text.data);
 	writer_member_object(w, "error");
-	writer_member_string(w, "code", error_name(code));
-	writer_member_string(w, "message", error.message);
+	writer_members_error(w, &error);
 	writer_object_end(w);
 	buffer_free(&text);
 }

@@ -209,9 +209,8 @@ wait_editor(const struct question *q, pid_t pid, int *status, struct error *err)
 static int
 run_editor(const struct question *q, int terminal, const char *path, struct error *err)
 {
-	const char *visual = getenv("VISUAL"), *editor = getenv("EDITOR");
-	const char *command = visual != NULL && *visual != '\0' ? visual :
-	    editor != NULL && *editor != '\0' ? editor : "vi";
+	const char *visual = environment_text("VISUAL"), *editor = environment_text("EDITOR");
+	const char *command = visual != NULL ? visual : editor != NULL ? editor : "vi";
 	char *script = memory_format("%s \"$1\"", command), *file = memory_text(path);
 	char shell[] = "/bin/sh", option[] = "-c", name[] = "editor";
 	char *argv[] = { shell, option, script, name, file, NULL };

@@ -138,13 +138,12 @@ static char **
 split_list(const char *text)
 {
 	char **list = memory_zero(1, sizeof *list);
+	const char *part;
 	size_t len;
 
-	for (; *text != '\0'; text += len + (text[len] == ',')) {
-		len = strcspn(text, ",");
+	while ((part = text_part(&text, ',', &len)) != NULL)
 		if (len > 0)
-			list_take(&list, memory_copy(text, len));
-	}
+			list_take(&list, memory_copy(part, len));
 	return list;
 }
 

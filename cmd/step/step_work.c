@@ -63,8 +63,7 @@ note_retry(struct step_end *end, int64_t began)
 		buffer_byte(&end->retries, ',');
 	writer_begin(&w, &end->retries);
 	writer_object(&w);
-	writer_member_string(&w, "code", error_name(end->error.code));
-	writer_member_string(&w, "message", end->error.message);
+	writer_members_error(&w, &end->error);
 	if (end->exit_code >= 0)
 		writer_member_integer(&w, "exit_code", end->exit_code);
 	writer_member_integer(&w, "duration_ms", clock_monotonic() - began);

@@ -81,7 +81,6 @@ find_workflow(const char *name, struct error *err)
 {
 	const char *given = getenv("AWF_WORKFLOW_DIR");
 	char *directory = realpath(given != NULL ? given : ".", NULL), *found;
-	size_t len;
 
 	if (directory == NULL) {
 		error_errno(err, ERROR_SYSTEM, given, "unable to look there");
@@ -90,10 +89,9 @@ find_workflow(const char *name, struct error *err)
 	found = resolve(directory, name, "");
 	if (found == NULL)
 		found = resolve(directory, name, ".awf");
-	len = strcmp(directory, "/") == 0 ? 0 : strlen(directory);
 	if (found == NULL)
 		error_set(err, ERROR_INVALID_INPUT, name, "no such workflow in %s", directory);
-	else if (strncmp(found, directory, len) != 0 || found[len] != '/') {
+	else if (!path_within(found, directory)) {
 		error_set(err, ERROR_INVALID_INPUT, name,
 		    "a workflow must lie in %s, or below: this is %s", directory, found);
 		free(found);

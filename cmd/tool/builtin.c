@@ -168,9 +168,7 @@ static bool
 outside(const char *path)
 {
 	char *found = nearest(path), *workspace = nearest(".");
-	size_t len = strlen(workspace);
-	bool within = strncmp(found, workspace, len) == 0 &&
-	    (found[len] == '\0' || found[len] == '/' || len == 1);
+	bool within = path_within(found, workspace);
 
 	free(found);
 	free(workspace);

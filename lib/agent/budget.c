@@ -14,15 +14,16 @@
 
 #include "base/count.h"
 #include "base/file.h"
+#include "base/text.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 
 static int
 open_run(struct budget *b, struct error *err)
 {
-	const char *limit = getenv(BUDGET_LIMIT), *path = getenv(BUDGET_FILE);
+	const char *limit = environment_text(BUDGET_LIMIT), *path = getenv(BUDGET_FILE);
 
-	if (limit == NULL || *limit == '\0')
+	if (limit == NULL)
 		return 0;
 	if (!money_parse(limit, &b->of_run) || path == NULL)
 		return error_set(err, ERROR_SYSTEM, BUDGET_LIMIT,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/text.h"
 
 static const char *const policies[] = {
 	[TOOLS_BLOCK] = "block",
@@ -45,11 +46,12 @@ covers(const char *entry, size_t entry_len, const char *name, size_t len)
 static bool
 in_list(const char *list, const char *name, size_t len)
 {
-	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
-		part = strcspn(list, ",");
-		if (covers(list, part, name, len))
+	const char *entry;
+	size_t entry_len;
+
+	while ((entry = text_part(&list, ',', &entry_len)) != NULL)
+		if (covers(entry, entry_len, name, len))
 			return true;
-	}
 	return false;
 }
 
@@ -57,12 +59,12 @@ in_list(const char *list, const char *name, size_t len)
 static void
 add_covered(struct buffer *common, const char *names, const char *list)
 {
-	for (size_t len; *names != '\0'; names += len + (names[len] == ',')) {
-		len = strcspn(names, ",");
-		if (len > 0 && in_list(list, names, len) &&
-		    !in_list(buffer_string(common), names, len))
-			buffer_format(common, "%s%.*s", common->len > 0 ? "," : "", (int)len, names);
-	}
+	const char *name;
+	size_t len;
+
+	while ((name = text_part(&names, ',', &len)) != NULL)
+		if (len > 0 && in_list(list, name, len) && !in_list(buffer_string(common), name, len))
+			buffer_format(common, "%s%.*s", common->len > 0 ? "," : "", (int)len, name);
 }
 
 /* Those that are in both: each list may have a server's tools as a whole. */
@@ -80,11 +82,10 @@ set_common(const char *names, const char *list)
 static int
 read_policy(enum tools_policy *policy, struct error *err)
 {
-	const char *text = getenv(CEILING_POLICY);
+	const char *text = environment_text(CEILING_POLICY);
 
 	*policy = TOOLS_UNSAID;
-	return text == NULL || *text == '\0' ? 0 :
-	    tools_policy_parse(text, CEILING_POLICY, policy, err);
+	return text == NULL ? 0 : tools_policy_parse(text, CEILING_POLICY, policy, err);
 }
 
 enum tools_policy
@@ -152,15 +153,13 @@ ceiling_warns(const char *tool)
 bool
 ceiling_forbids_all(const char *prefix)
 {
-	const char *list = getenv(CEILING_TOOLS);
-	size_t len = strlen(prefix);
+	const char *list = getenv(CEILING_TOOLS), *entry;
+	size_t len = strlen(prefix), entry_len;
 
 	if (list == NULL || ceiling_policy() == TOOLS_WARN)
 		return false;
-	for (size_t part; *list != '\0'; list += part + (list[part] == ',')) {
-		part = strcspn(list, ",");
-		if (part >= len && memcmp(list, prefix, len) == 0)
+	while ((entry = text_part(&list, ',', &entry_len)) != NULL)
+		if (entry_len >= len && memcmp(entry, prefix, len) == 0)
 			return false;
-	}
 	return true;
 }

@@ -257,28 +257,19 @@ next_name(const char **at)
 	return memory_copy(start, (size_t)(end - start));
 }
 
-static void
-add_name(char ***names, size_t *count, char *name)
-{
-	*names = memory_array(*names, *count + 2, sizeof **names);
-	(*names)[(*count)++] = name;
-	(*names)[*count] = NULL;
-}
-
 int
 definition_names(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
 	char ***names = member_of(object, key), *name;
 	const char *at = json_is_string(value) ? json_string_value(value) : "";
-	size_t count = 0;
 
 	while ((name = next_name(&at)) != NULL)
-		add_name(names, &count, name);
+		list_take(names, name);
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		if (!is_text(json_array_get(value, i)))
 			return definition_fail(d, key->name, err, "expected a list of names");
-		add_name(names, &count, memory_text(json_string_value(json_array_get(value, i))));
+		list_add(names, json_string_value(json_array_get(value, i)));
 	}
 	if (!json_is_string(value) && !json_is_array(value))
 		return definition_fail(d, key->name, err, "expected a list of names, got %s",
@@ -330,16 +321,15 @@ add_below(char ***directories, const char *parent, const char *between, const ch
 static void
 add_list(char ***directories, const char *list)
 {
-	char *directory;
+	const char *part;
 	size_t len;
 
-	while (list != NULL && *list != '\0') {
-		len = strcspn(list, ":");
-		directory = memory_copy(list, len);
+	while ((part = text_part(&list, ':', &len)) != NULL) {
+		char *directory = memory_copy(part, len);
+
 		if (len > 0)
 			add_directory(directories, directory);
 		free(directory);
-		list += len + (list[len] == ':');
 	}
 }
 
@@ -350,7 +340,7 @@ stem(const char *name)
 }
 
 static void
-list_names(const char *directory, const char *but, char ***names, size_t *count)
+list_names(const char *directory, const char *but, char ***names)
 {
 	DIR *dir = opendir(directory);
 	const struct dirent *entry;
@@ -361,7 +351,7 @@ list_names(const char *directory, const char *but, char ***names, size_t *count)
 		if (*name == '\0' || strcmp(name, but) == 0)
 			free(name);
 		else
-			add_name(names, count, name);
+			list_take(names, name);
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -374,13 +364,12 @@ not_found(char *const *directories, const char *what, struct error *err)
 	char **names = NULL, *wanted = stem(what);
 	struct buffer text = BUFFER_INIT;
 	const char *near = NULL;
-	size_t count = 0;
 
 	for (; directories != NULL && *directories != NULL; directories++) {
 		buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", *directories);
-		list_names(*directories, wanted, &names, &count);
+		list_names(*directories, wanted, &names);
 	}
-	if (count > 0)
+	if (names != NULL)
 		near = text_suggest(wanted, (const char *const *)(uintptr_t)names);
 	if (near != NULL)
 		buffer_format(&text, " (did you mean '%s'?)", near);
@@ -395,9 +384,7 @@ static bool
 lies_here(const char *directory)
 {
 	char *real = directory == NULL ? NULL : realpath(directory, NULL), here[PATH_MAX];
-	size_t len = getcwd(here, sizeof here) == NULL ? 0 : strlen(here);
-	bool lies = real != NULL && len > 0 && strncmp(real, here, len) == 0 &&
-	    (real[len] == '/' || real[len] == '\0');
+	bool lies = real != NULL && getcwd(here, sizeof here) != NULL && path_within(real, here);
 
 	free(real);
 	return lies;

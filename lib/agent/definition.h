@@ -61,7 +61,7 @@ const char *definition_type(const json_t *value);
 /* Readers. The member at offset is a char *, int64_t, bool, char ** (ends with
  * NULL). Texts are not empty and hold no NUL. A duration in ms is a number of
  * seconds or a text such as "20m". Names are an array of texts or one text with
- * commas. */
+ * commas, and are added to those that another key gave the member. */
 int definition_text(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 int definition_integer(const struct definition *d, const struct definition_key *key,

@@ -77,8 +77,7 @@ note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
 		writer_member_string(&w, "provider", loop_provider_name(l));
 		writer_member_string(&w, "model", loop_model(l));
 	}
-	writer_member_string(&w, "code", error_name(error->code));
-	writer_member_string(&w, "message", error->message);
+	writer_members_error(&w, error);
 	writer_member_integer(&w, "duration_ms", duration_ms);
 	writer_member_integer(&w, "turn", l->turn.number);
 	writer_object_end(&w);

@@ -23,8 +23,7 @@ write_payload(struct buffer *out, const struct retried *retried)
 	writer_member_bool(&w, "partial", true);
 	writer_key(&w, "retry");
 	writer_object(&w);
-	writer_member_string(&w, "code", error_name(retried->why->code));
-	writer_member_string(&w, "message", retried->why->message);
+	writer_members_error(&w, retried->why);
 	writer_member_integer(&w, "try", retried->tried + 1);
 	writer_member_integer(&w, "of", retried->tries);
 	writer_object_end(&w);

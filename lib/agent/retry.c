@@ -59,17 +59,16 @@ retry_add_code(struct retry *r, const char *word, struct error *err)
 int
 retry_parse_codes(struct retry *r, const char *text, struct error *err)
 {
-	char *words = memory_text(text), *rest = words, *comma;
+	const char *part;
 	int status = 0;
+	size_t len;
 
-	do {
-		comma = strchr(rest, ',');
-		if (comma != NULL)
-			*comma = '\0';
-		status = retry_add_code(r, rest, err);
-		rest = comma == NULL ? NULL : comma + 1;
-	} while (status == 0 && rest != NULL);
-	free(words);
+	while (status == 0 && (part = text_part(&text, ',', &len)) != NULL) {
+		char *word = memory_copy(part, len);
+
+		status = retry_add_code(r, word, err);
+		free(word);
+	}
 	return status;
 }
 

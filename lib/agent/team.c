@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define READ_TOOL "read"
 #define DEFAULT_MODEL "default" /* an agent CLI knows which */
@@ -41,9 +42,9 @@ refuse_provider(const char *place, const char *model, struct error *err)
 static int
 replace_provider(struct agent *agent, struct error *err)
 {
-	const char *name = getenv("AWF_PROVIDER");
+	const char *name = environment_text("AWF_PROVIDER");
 
-	if (name == NULL || *name == '\0')
+	if (name == NULL)
 		return 0;
 	if (provider_check_named(name, err) == -1) {
 		snprintf(err->place, sizeof err->place, "AWF_PROVIDER");

@@ -294,14 +294,12 @@ static int
 digest_command(const struct tool *t, struct digest *digest, struct pins *pins, struct error *err)
 {
 	char *directory = path_directory(t->path);
-	size_t len = strlen(directory);
 	int result = 0;
 
 	for (char **word = t->argv; result == 0 && *word != NULL; word++) {
 		struct buffer bytes = BUFFER_INIT;
 
-		if (strncmp(*word, directory, len) != 0 || (*word)[len] != '/' ||
-		    !definition_exists(*word))
+		if (!path_within(*word, directory) || !definition_exists(*word))
 			continue;
 		pins_add(pins, *word);
 		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);

@@ -278,8 +278,7 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	if (run->error.code != ERROR_NONE) {
 		writer_key(&w, "error");
 		writer_object(&w);
-		writer_member_string(&w, "code", error_name(run->error.code));
-		writer_member_string(&w, "message", run->error.message);
+		writer_members_error(&w, &run->error);
 		writer_object_end(&w);
 	}
 	writer_member_integer(&w, "duration_ms", run->process.duration_ms);

@@ -307,6 +307,16 @@ is_part(const char *part, size_t len, const char *name)
 	return len == strlen(name) && memcmp(part, name, len) == 0;
 }
 
+bool
+path_within(const char *path, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	while (len > 0 && directory[len - 1] == '/')
+		len--;
+	return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
 char *
 path_normal(const char *path)
 {

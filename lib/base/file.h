@@ -57,6 +57,8 @@ bool path_is_directory(const char *path);
 /* An absolute path without parts that are empty, "." or "..", taking its text alone:
  * what links make of it is not asked. In memory of its own. */
 char *path_normal(const char *path);
+/* Whether an absolute path is the directory or lies below it, by their texts. */
+bool path_within(const char *path, const char *directory);
 /* "$XDG_CONFIG_HOME/awf/NAME", "~/.config/awf/NAME"; NULL without a home. In memory
  * of its own. */
 char *path_config(const char *name);

@@ -175,6 +175,26 @@ text_ends(const char *text, const char *end)
 }
 
 const char *
+text_part(const char **at, char separator, size_t *len)
+{
+	const char *part = *at, *end = part == NULL ? NULL : strchr(part, separator);
+
+	if (part == NULL)
+		return NULL;
+	*len = end == NULL ? strlen(part) : (size_t)(end - part);
+	*at = end == NULL ? NULL : end + 1;
+	return part;
+}
+
+const char *
+environment_text(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text == NULL || *text == '\0' ? NULL : text;
+}
+
+const char *
 text_suggest(const char *word, const char *const *candidates)
 {
 	size_t len = strlen(word), best = 1 + (len + 1) / 3;

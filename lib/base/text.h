@@ -25,6 +25,11 @@ void utf8_append(struct buffer *out, uint32_t code);
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);
 bool text_ends(const char *text, const char *end);
+/* The next part of a text with separators between, and its length; NULL after the last. *at is
+ * the text at first, NULL in the end. */
+const char *text_part(const char **at, char separator, size_t *len);
+/* An environment variable that is not empty; else NULL. */
+const char *environment_text(const char *name);
 
 /* The candidate nearest to word if it is near enough to be what was meant, else
  * NULL. candidates ends with NULL. */

@@ -203,6 +203,13 @@ writer_member_array(struct writer *w, const char *key)
 	writer_array(w);
 }
 
+void
+writer_members_error(struct writer *w, const struct error *error)
+{
+	writer_member_string(w, "code", error_name(error->code));
+	writer_member_string(w, "message", error->message);
+}
+
 static void
 append_escape(struct buffer *out, char c)
 {

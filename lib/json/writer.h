@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 #include "json/scan.h"
 
 struct writer {
@@ -47,6 +48,8 @@ void writer_member_buffer(struct writer *w, const char *key, const struct buffer
 /* Begins a member that is an object or an array. */
 void writer_member_object(struct writer *w, const char *key);
 void writer_member_array(struct writer *w, const char *key);
+/* Two members: code, by its name, and message. */
+void writer_members_error(struct writer *w, const struct error *error);
 
 /* A string token alone, quotes included. */
 void json_quote(struct buffer *out, const char *bytes, size_t len);

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/text.h"
 #include "proc/libexec.h"
 
 /* Ignored signals stay so in all that the shell starts. */
@@ -57,14 +58,6 @@ begin(struct mask *m, char *command, char *directory)
 	m->masking.end = end;
 	m->masking.context = m;
 	m->masking.program = m->program;
-}
-
-static const char *
-environment_text(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text == NULL || *text == '\0' ? NULL : text;
 }
 
 /* Without its directory it is not what a run has set, which its mark tells. */

@@ -686,8 +686,7 @@ run_write_error(struct writer *w, const struct error *error)
 		return;
 	}
 	writer_object(w);
-	writer_member_string(w, "code", error_name(error->code));
-	writer_member_string(w, "message", error->message);
+	writer_members_error(w, error);
 	writer_object_end(w);
 }
 

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/scan.h"
 #include "transcript/layout.h"
 #include "transcript/sync_mode.h"
@@ -33,14 +34,6 @@
 
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
 	"snapshots" };
-
-static const char *
-environment_text(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && *value != '\0' ? value : NULL;
-}
 
 static char *
 absolute_path(const char *path, struct error *err)

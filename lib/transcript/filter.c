@@ -11,18 +11,17 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 void
 globs_add(struct globs *g, const char *list)
 {
-	for (;;) {
-		size_t len = strcspn(list, ",");
+	const char *part;
+	size_t len;
 
+	while ((part = text_part(&list, ',', &len)) != NULL) {
 		g->patterns = memory_array(g->patterns, g->count + 1, sizeof *g->patterns);
-		g->patterns[g->count++] = memory_copy(list, len);
-		if (list[len] == '\0')
-			return;
-		list += len + 1;
+		g->patterns[g->count++] = memory_copy(part, len);
 	}
 }
 

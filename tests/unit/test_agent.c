@@ -12,11 +12,13 @@
 #include <cmocka.h>
 
 #include "agent/agent.h"
+#include "agent/definition.h"
 #include "agent/yaml.h"
 #include "base/buffer.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/installation.h"
+#include "base/list.h"
 #include "json/value.h"
 
 static char directory[] = "/tmp/awf-agent-XXXXXX";
@@ -166,6 +168,29 @@ yaml_has_limits(void **state)
 	assert_null(yaml_parse(text.data, text.len, "x", 1, NULL, &err));
 	assert_string_equal(err.message, "too large");
 	buffer_free(&text);
+}
+
+/* Neither is lost, nor leaked. */
+static void
+two_keys_may_give_the_same_names(void **state)
+{
+	static const struct definition_key table[] = {
+		{"names", definition_names, 0, 0, 0},
+		{"others", definition_names, 0, 0, 0},
+		{NULL, NULL, 0, 0, 0},
+	};
+	static const char *const wanted[] = {"a", "b", "c"};
+	struct definition d = {"x", json_pack("{s:s,s:[s]}", "names", "a, b", "others", "c"), NULL};
+	struct error err = ERROR_INIT;
+	char **names = NULL;
+
+	(void)state;
+	assert_int_equal(definition_read(&d, table, &names, &err), 0);
+	assert_int_equal(list_count(names), sizeof wanted / sizeof *wanted);
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		assert_string_equal(names[i], wanted[i]);
+	list_free(names);
+	json_decref(d.document);
 }
 
 static void
@@ -511,6 +536,7 @@ main(void)
 		cmocka_unit_test(yaml_becomes_json),
 		cmocka_unit_test(bad_yaml_is_refused),
 		cmocka_unit_test(yaml_has_limits),
+		cmocka_unit_test(two_keys_may_give_the_same_names),
 		cmocka_unit_test(all_keys_are_read),
 		cmocka_unit_test(defaults_hold),
 		cmocka_unit_test(json_files_are_agents_too),

@@ -177,6 +177,28 @@ makes_directories(void **state)
 }
 
 static void
+paths_lie_within(void **state)
+{
+	static const struct {
+		const char *path, *directory;
+		bool within;
+	} rows[] = {
+		{"/a/b", "/a", true},
+		{"/a", "/a", true},
+		{"/a/b", "/a/", true},
+		{"/a", "/", true},
+		{"/ab", "/a", false},
+		{"/b/a", "/a", false},
+		{"/", "/a", false},
+		{"a/b", "/", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(path_within(rows[i].path, rows[i].directory), rows[i].within);
+}
+
+static void
 paths(void **state)
 {
 	static const struct {
@@ -391,6 +413,7 @@ main(void)
 		cmocka_unit_test(waits_on_non_blocking),
 		cmocka_unit_test(read_and_write_fail_with_errno),
 		cmocka_unit_test(makes_directories),
+		cmocka_unit_test(paths_lie_within),
 		cmocka_unit_test(paths),
 		cmocka_unit_test(normal_paths),
 		cmocka_unit_test(searches_for_what_can_run),

@@ -185,6 +185,32 @@ visible(void **state)
 	}
 }
 
+static void
+parts(void **state)
+{
+	static const struct {
+		const char *text, *parts; /* each with a | behind it */
+	} rows[] = {
+		{"", "|"},
+		{"a", "a|"},
+		{"a,bc", "a|bc|"},
+		{",a,,b,", "|a||b||"},
+		{NULL, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buffer out = BUFFER_INIT;
+		const char *at = rows[i].text, *part;
+		size_t len;
+
+		while ((part = text_part(&at, ',', &len)) != NULL)
+			buffer_format(&out, "%.*s|", (int)len, part);
+		assert_string_equal(buffer_string(&out), rows[i].parts);
+		buffer_free(&out);
+	}
+}
+
 int
 main(void)
 {
@@ -195,6 +221,7 @@ main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(suggestions),
 		cmocka_unit_test(visible),
+		cmocka_unit_test(parts),
 	};
 
 	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);

@@ -83,7 +83,7 @@ recall_change(const struct loop *l, const struct recalled_event **told)
 	*told = change.at == NULL ? NULL : e;
 	if (r == NULL)
 		return VERDICT_ASK;
-	if (r->mode == RECALL_REPLAY)
+	if (recalled_replays(r))
 		return *told == NULL && loop_ends_as_recorded(l) ? VERDICT_END : VERDICT_REPEAT;
 	if (*told == NULL)
 		return recalled_answer(r, l->turn.number) == NULL ? VERDICT_ASK : VERDICT_TAKE;

@@ -11,26 +11,11 @@ has_tools(const struct recalled_event *e)
 	return e != NULL && span_member(e->view.payload, "mcp").at != NULL;
 }
 
-/* A replay starts no server: where the recording has no tools, there are none. */
-static bool
-replays(const struct loop *l)
-{
-	return l->turns->recalled != NULL && l->turns->recalled->mode == RECALL_REPLAY;
-}
-
-/* Without a server there is no other sign that one failed to tell its tools. */
-static int
-fail_as_recorded(const struct loop *l, struct error *err)
-{
-	const struct recalled *r = l->turns->recalled;
-
-	return recalled_answer(r, l->turn.number) == NULL && r->end == RECALL_FAILED &&
-	    recalled_error(recalled_result(r), err) ? -1 : 0;
-}
-
 int
 loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err)
 {
+	const struct recalled *r = l->turns->recalled;
+
 	mcp_tools_free(&l->tools.mcp);
 	if (l->turns->member->server_count == 0)
 		return 0;
@@ -38,23 +23,12 @@ loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error
 		return mcp_tools_recall(&l->tools.mcp, l->turns, prompt->view.payload, err);
 	if (prompt != NULL)
 		return 0;
-	return replays(l) ? fail_as_recorded(l, err) : mcp_tools_list(&l->tools.mcp, l->turns, err);
-}
-
-/* Takes the tools that the recorded call went on with. */
-static int
-take_recorded(struct loop *l, const struct recalled_event *e, struct error *err)
-{
-	int taken;
-
-	mcp_tools_free(&l->tools.mcp);
-	if (mcp_tools_recall(&l->tools.mcp, l->turns, e->view.payload, err) == -1 ||
-	    loop_offer(l, err) == -1)
-		return -1;
-	taken = loop_take_prompt(l, e, err);
-	if (taken != 0)
-		return taken == 1 ? 0 : -1;
-	return loop_record_tools(l, err);
+	if (!recalled_replays(r))
+		return mcp_tools_list(&l->tools.mcp, l->turns, err);
+	/* A replay starts no server: where the recording has no tools, there are none. That one
+	 * failed to tell its tools shows by the end of the call alone. */
+	return recalled_answer(r, l->turn.number) == NULL && r->end == RECALL_FAILED &&
+	    recalled_error(recalled_result(r), err) ? -1 : 0;
 }
 
 /* What they are, as it is recorded. */
@@ -90,17 +64,23 @@ list_anew(struct loop *l, struct error *err)
 int
 loop_refresh_mcp(struct loop *l, struct error *err)
 {
+	const struct recalled *r = l->turns->recalled;
 	const struct recalled_event *e;
-	int changed;
+	int status;
 
 	if (l->turns->member->server_count == 0)
 		return CONTINUES;
 	e = loop_recorded_prompt(l);
-	if (has_tools(e))
-		return take_recorded(l, e, err);
-	if (replays(l) || (l->turns->recalled != NULL &&
-	    recalled_answer(l->turns->recalled, l->turn.number) != NULL))
+	if (has_tools(e)) {
+		mcp_tools_free(&l->tools.mcp);
+		if (mcp_tools_recall(&l->tools.mcp, l->turns, e->view.payload, err) == -1 ||
+		    loop_offer(l, err) == -1)
+			return FAILED;
+		status = loop_take_prompt(l, e, err);
+		return status == 0 ? loop_record_tools(l, err) : status == 1 ? CONTINUES : FAILED;
+	}
+	if (recalled_replays(r) || (r != NULL && recalled_answer(r, l->turn.number) != NULL))
 		return CONTINUES;
-	changed = mcp_tools_changed(&l->tools.mcp, l->turns, err);
-	return changed == 1 ? list_anew(l, err) : changed;
+	status = mcp_tools_changed(&l->tools.mcp, l->turns, err);
+	return status == 1 ? list_anew(l, err) : status;
 }

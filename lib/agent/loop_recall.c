@@ -171,7 +171,7 @@ loop_recall(const struct loop *l, struct recalled_event **answer)
 	const struct recalled *r = l->turns->recalled;
 
 	*answer = r == NULL ? NULL : recalled_answer(r, l->turn.number);
-	if (r != NULL && r->mode == RECALL_REPLAY)
+	if (recalled_replays(r))
 		return *answer == NULL ? VERDICT_END : VERDICT_REPEAT;
 	return *answer == NULL || failed_with(l, *answer) ? VERDICT_ASK : VERDICT_TAKE;
 }
@@ -216,7 +216,7 @@ loop_ends_as_recorded(const struct loop *l)
 	const struct recalled *r = l->turns->recalled;
 	struct error error = ERROR_INIT;
 
-	return r != NULL && r->mode == RECALL_REPLAY && recalled_answer(r, l->turn.number) == NULL &&
+	return recalled_replays(r) && recalled_answer(r, l->turn.number) == NULL &&
 	    r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
 	    recalled_circumstance(error.code);
 }
@@ -248,11 +248,10 @@ int
 loop_take_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
 {
 	struct turns *t = l->turns;
-	bool replays = t->recalled != NULL && t->recalled->mode == RECALL_REPLAY;
 
 	if (e == NULL)
-		return replays ? loop_recorded_end(l, err) : 0;
-	if (replays) {
+		return recalled_replays(t->recalled) ? loop_recorded_end(l, err) : 0;
+	if (recalled_replays(t->recalled)) {
 		call_name_next(t->call, e->id);
 		return 0;
 	}

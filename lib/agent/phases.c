@@ -116,38 +116,17 @@ wrong_token(const struct loop *l, struct span given)
 	return "the token is not that of the phase";
 }
 
-/* In a replay the next token is the one that was handed out. */
-static void
-choose_next_token(struct phases *p, const struct tool_run *run)
-{
-	struct span recorded = run->recorded == NULL ? span_of(NULL, 0)
-	    : span_path(run->recorded->view.payload, "output", "token", NULL);
-
-	if (!span_copy(recorded, p->next, sizeof p->next))
-		token_new(p->next);
-}
-
 static int
-finish(const struct loop *l, struct tool_run *run)
+phases_answer(void *context, struct tool_run *run, struct error *err)
 {
+	struct loop *l = context;
+	struct phases *p = &l->phases;
+	struct span output = span_member(run->input, "output"), recorded = span_of(NULL, 0);
+	const char *wrong = wrong_token(l, span_member(run->input, "token"));
 	struct buffer why = BUFFER_INIT;
 
-	if (output_schema_check(&l->turns->member->agent.output,
-	    span_member(run->input, "output"), &why) == 0) {
-		buffer_text(&run->output, "{\"isComplete\":true}");
-		return 0;
-	}
-	refuse(l, run, ERROR_SCHEMA, why.data);
-	buffer_free(&why);
-	return 0;
-}
-
-static int
-answer(struct loop *l, struct tool_run *run)
-{
-	const char *wrong = wrong_token(l, span_member(run->input, "token"));
-
-	if (l->phases.move != PHASE_STAYS) {
+	(void)err;
+	if (p->move != PHASE_STAYS) {
 		error_set(&run->error, ERROR_BLOCKED, NULL, "a call before this one has ended the phase");
 		return 0;
 	}
@@ -157,20 +136,23 @@ answer(struct loop *l, struct tool_run *run)
 		return refuse(l, run, ERROR_BLOCKED, phases_at_last(l) ?
 		    "this is the last phase, which " PHASE_FINISH " ends" :
 		    "this is not the last phase: " PHASE_CONTINUE " ends it");
-	if (span_member(run->input, "output").at == NULL)
+	if (output.at == NULL)
 		return refuse(l, run, ERROR_SCHEMA, "the argument 'output' is missing");
-	if (phases_at_last(l))
-		return finish(l, run);
-	choose_next_token(&l->phases, run);
-	write_phase(l, l->phases.current + 1, l->phases.next, &run->output);
+	if (phases_at_last(l)) {
+		if (output_schema_check(&l->turns->member->agent.output, output, &why) == 0)
+			buffer_text(&run->output, "{\"isComplete\":true}");
+		else
+			refuse(l, run, ERROR_SCHEMA, why.data);
+		buffer_free(&why);
+		return 0;
+	}
+	/* In a replay the next token is the one that was handed out. */
+	if (run->recorded != NULL)
+		recorded = span_path(run->recorded->view.payload, "output", "token", NULL);
+	if (!span_copy(recorded, p->next, sizeof p->next))
+		token_new(p->next);
+	write_phase(l, p->current + 1, p->next, &run->output);
 	return 0;
-}
-
-static int
-phases_answer(void *context, struct tool_run *run, struct error *err)
-{
-	(void)err;
-	return answer(context, run);
 }
 
 /* A result that was recorded tells the next token too. */
@@ -274,21 +256,6 @@ phases_check_limit(const struct loop *l, struct error *err)
 	    (long long)phase->max_turns);
 }
 
-static int
-enter_next(struct loop *l, struct error *err)
-{
-	struct phases *p = &l->phases;
-
-	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
-	p->first_turn = l->turn.number + 1; /* this one is the last of the phase before */
-	p->move = PHASE_STAYS;
-	buffer_free(&p->input);
-	p->input = p->output;
-	p->output = (struct buffer)BUFFER_INIT;
-	phases_offer(l);
-	return phases_start(l, err);
-}
-
 int
 phases_move(struct loop *l, struct error *err)
 {
@@ -299,10 +266,18 @@ phases_move(struct loop *l, struct error *err)
 		return 0;
 	if (phases_end(l, NULL, err) == -1)
 		return -1;
-	if (p->move == PHASE_PROCEEDS)
-		return enter_next(l, err);
-	buffer_append(&l->turns->result, p->output.data, p->output.len);
-	return 1;
+	if (p->move == PHASE_FINISHES) {
+		buffer_append(&l->turns->result, p->output.data, p->output.len);
+		return 1;
+	}
+	memcpy(p->tokens[++p->current], p->next, sizeof p->next);
+	p->first_turn = l->turn.number + 1; /* this one is the last of the phase before */
+	p->move = PHASE_STAYS;
+	buffer_free(&p->input);
+	p->input = p->output;
+	p->output = (struct buffer)BUFFER_INIT;
+	phases_offer(l);
+	return phases_start(l, err);
 }
 
 void

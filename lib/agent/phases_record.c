@@ -96,12 +96,6 @@ phases_prompt(const struct loop *l)
 }
 
 static bool
-replays(const struct loop *l)
-{
-	return l->turns->recalled != NULL && l->turns->recalled->mode == RECALL_REPLAY;
-}
-
-static bool
 succeeded(const struct recorded_phase *recorded)
 {
 	struct error error = ERROR_INIT;
@@ -126,7 +120,7 @@ name_event(struct loop *l, const struct recalled_event *recorded, enum event_typ
 	struct call *call = &l->phases.call;
 	char id[ID_SIZE], *text;
 
-	if (!replays(l))
+	if (!recalled_replays(l->turns->recalled))
 		return;
 	if (recorded != NULL) {
 		call_name_next(call, recorded->id);
@@ -223,7 +217,7 @@ record_start(struct loop *l, const struct recalled_event *recorded, struct error
 	writer_member_string(&w, "provider", agent->provider);
 	writer_member_string(&w, "model", agent->model);
 	write_phase(l, &w, p->tokens[p->current]);
-	if (recorded != NULL && !replays(l))
+	if (recorded != NULL && !recalled_replays(l->turns->recalled))
 		writer_member_string(&w, "claims", recorded->id);
 	writer_object_end(&w);
 	name_event(l, recorded, EVENT_STEP_STARTED);
@@ -240,7 +234,7 @@ phases_start(struct loop *l, struct error *err)
 
 	take_place(l);
 	p->begun = clock_monotonic();
-	p->silent = !replays(l) && succeeded(&recorded);
+	p->silent = !recalled_replays(l->turns->recalled) && succeeded(&recorded);
 	if (p->silent)
 		memcpy(p->started, recorded.start->id, ID_SIZE);
 	else if (record_start(l, recorded.start, err) == -1)

@@ -91,22 +91,15 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 	error_set(&run->error, ERROR_BLOCKED, NULL, "the tool '%s' is not allowed", run->name);
 }
 
-/* Those of the stop tool are the agent's result, too. */
-static int
-check_arguments(const struct agent *agent, const struct tool_run *run, struct buffer *why)
-{
-	if (tool_check_input(run->tool, run->input, why) != 0)
-		return -1;
-	return agent != NULL && agent->stop_tool != NULL && strcmp(agent->stop_tool, run->name) == 0
-	    ? output_schema_check(&agent->output, run->input, why) : 0;
-}
-
-/* Members that the tool requires and has defaults for are filled in. What is refused all
- * the same is recorded as it came. */
+/* Checks what a call gives its tool. Members that the tool requires and has defaults for are
+ * filled in; what is refused all the same is recorded as it came. The arguments of the stop
+ * tool are the agent's result, too. */
 static void
 run_check(const struct agent *agent, struct tool_run *run)
 {
 	struct buffer why = BUFFER_INIT;
+	bool stops = agent != NULL && agent->stop_tool != NULL &&
+	    strcmp(agent->stop_tool, run->name) == 0;
 
 	if (tool_fill_input(run->tool, run->asked, &run->filled))
 		run->input = span_of(run->filled.data, run->filled.len);
@@ -118,7 +111,8 @@ run_check(const struct agent *agent, struct tool_run *run)
 		    "object (-i json, or -O json of the step before, makes one of it)");
 	else if (run->control != NULL && run->control->judges && span_type(run->input) == 'o')
 		return;
-	else if (check_arguments(agent, run, &why) != 0)
+	else if (tool_check_input(run->tool, run->input, &why) != 0 ||
+	    (stops && output_schema_check(&agent->output, run->input, &why) != 0))
 		error_set(&run->error, ERROR_SCHEMA, NULL, "the arguments break the schema: %s",
 		    buffer_string(&why));
 	if (run->error.code != ERROR_NONE)
@@ -126,64 +120,34 @@ run_check(const struct agent *agent, struct tool_run *run)
 	buffer_free(&why);
 }
 
-/* A tool that starts runs may do so as often as the user said. */
-static void
-run_count_child(const struct tool_runs *r, struct tool_run *run)
-{
-	struct turns *t = r->turns;
-
-	if (run->tool == NULL || !run->tool->starts_run || run->error.code != ERROR_NONE)
-		return;
-	if (t->max_children == 0 || t->children < t->max_children)
-		t->children++;
-	else
-		error_set(&run->error, ERROR_BLOCKED, NULL,
-		    "this call may start no more than %lld runs (--max-children)",
-		    (long long)t->max_children);
-}
-
-/* A tool that the step did not load may say what cannot be had. */
-static void
-run_close_in(const struct tool_runs *r, struct tool_run *run)
-{
-	const struct turns *t = r->turns;
-	struct error why = ERROR_INIT;
-
-	if (sandboxing_decide(&run->sandbox, t->sandbox,
-	    t->member == NULL ? NULL : &t->member->agent, run->tool, &why) == -1)
-		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", why.message);
-}
-
-/* Whether its work is that of a process: one of its own, or a server. */
-static bool
-is_worked(const struct tool_run *run)
-{
-	return run->tool != NULL && (run->control == NULL || run->control->foreign);
-}
-
 static void
 run_prepare(const struct tool_runs *r, struct tool_run *run)
 {
+	struct turns *t = r->turns;
+	const struct agent *agent = t->member == NULL ? NULL : &t->member->agent;
+	struct error why = ERROR_INIT;
+	bool works; /* by a process: one of its own, or a server */
+
 	if (run->tool == NULL)
 		run_look_up(r, run);
-	if (is_worked(run))
-		run_close_in(r, run);
+	works = run->tool != NULL && (run->control == NULL || run->control->foreign);
+	/* A tool that the step did not load may say what cannot be had. */
+	if (works && sandboxing_decide(&run->sandbox, t->sandbox, agent, run->tool, &why) == -1)
+		error_set(&run->error, ERROR_BLOCKED, NULL, "%s", why.message);
 	if (run->tool != NULL && run->error.code == ERROR_NONE)
-		run_check(r->turns->member == NULL ? NULL : &r->turns->member->agent, run);
-	if (is_worked(run) && ceiling_warns(run->name))
+		run_check(agent, run);
+	if (works && ceiling_warns(run->name))
 		run->warning = "the run's list of tools does not allow it";
-	run_count_child(r, run);
+	/* A tool that starts runs may do so as often as the user said. */
+	if (run->tool != NULL && run->tool->starts_run && run->error.code == ERROR_NONE) {
+		if (t->max_children == 0 || t->children < t->max_children)
+			t->children++;
+		else
+			error_set(&run->error, ERROR_BLOCKED, NULL,
+			    "this call may start no more than %lld runs (--max-children)",
+			    (long long)t->max_children);
+	}
 	run->refused = run->error.code != ERROR_NONE;
-}
-
-static bool runnable(const struct tool_run *run);
-
-/* What runs outside of a sandbox is what it was when the step began. */
-static void
-run_check_pins(struct tool_run *run)
-{
-	if (runnable(run) && !sandbox_holds(&run->sandbox))
-		run->refused = pins_check(&run->tool->pins, &run->error) == -1;
 }
 
 static bool
@@ -205,21 +169,18 @@ concurrent(const struct tool_run *run)
 	return runnable(run) && run->tool->concurrent;
 }
 
-/* What does not run has none. */
+/* What runs outside of a sandbox is what it was when the step began. */
 static void
-write_effects(struct writer *w, const struct tool_run *run)
+run_check_pins(struct tool_run *run)
 {
-	bool runs = run->tool != NULL && !run->refused;
-
-	writer_member_string(w, "effects",
-	    effects_name(runs ? run->tool->effects : EFFECTS_NONE));
-	if (runs && run->tool->idempotent)
-		writer_member_bool(w, "idempotent", true);
+	if (runnable(run) && !sandbox_holds(&run->sandbox))
+		run->refused = pins_check(&run->tool->pins, &run->error) == -1;
 }
 
 static int
 run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
+	bool runs = run->tool != NULL && !run->refused; /* what does not has no effects */
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int status;
@@ -229,7 +190,10 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 	writer_member_string(&w, "name", run->name);
 	writer_member_string(&w, "call_id", run->call_id);
 	writer_member_span(&w, "input", run->input);
-	write_effects(&w, run);
+	writer_member_string(&w, "effects",
+	    effects_name(runs ? run->tool->effects : EFFECTS_NONE));
+	if (runs && run->tool->idempotent)
+		writer_member_bool(&w, "idempotent", true);
 	if (!run->refused)
 		sandboxing_write(&run->sandbox, &w);
 	writer_member_string(&w, "warning", run->warning);
@@ -245,26 +209,9 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 /* An operation's result is followed by what comes next. That of a call in an earlier
  * attempt follows this attempt's start too. */
 static int
-run_append_result(const struct tool_runs *r, struct tool_run *run, const struct buffer *payload,
-    struct error *err)
-{
-	struct call *call = r->turns->call;
-	const char *parent = r->cause == NULL ? NULL : run->called;
-	int status;
-
-	if (run->named_result[0] != '\0')
-		call_name_next(call, run->named_result);
-	if (run->source == TOOL_SKIPPED)
-		call_follow_recorded(call, run->called, r->turns->started);
-	status = call_event(call, EVENT_TOOL_RESULT, parent, payload, run->resulted, err);
-	if (run->source == TOOL_SKIPPED)
-		call_follow_recorded(call, r->cause, r->turns->started);
-	return status;
-}
-
-static int
 run_record_result(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
+	struct call *call = r->turns->call;
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int status;
@@ -291,20 +238,16 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	changed_write(&run->changed, &w);
 	writer_member_string(&w, "fidelity", "router");
 	writer_object_end(&w);
-	status = run_append_result(r, run, &payload, err);
+	if (run->named_result[0] != '\0')
+		call_name_next(call, run->named_result);
+	if (run->source == TOOL_SKIPPED)
+		call_follow_recorded(call, run->called, r->turns->started);
+	status = call_event(call, EVENT_TOOL_RESULT, r->cause == NULL ? NULL : run->called, &payload,
+	    run->resulted, err);
+	if (run->source == TOOL_SKIPPED)
+		call_follow_recorded(call, r->cause, r->turns->started);
 	buffer_free(&payload);
 	return status;
-}
-
-/* A workflow that was written since may be of a sandboxed program. */
-static void
-set_loaded(struct environment *e, const struct tool *tool)
-{
-	char text[48];
-
-	snprintf(text, sizeof text, "%lld.%09ld", (long long)tool->loaded.tv_sec,
-	    tool->loaded.tv_nsec);
-	environment_set(e, TOOL_LOADED, text);
 }
 
 /* The environment of a tool: that of all tools, and the keys that it names. What it runs
@@ -312,12 +255,16 @@ set_loaded(struct environment *e, const struct tool *tool)
 static char **
 run_environment(const struct turns *t, struct tool_run *run)
 {
-	char **names = run->tool->environment;
+	const struct timespec *loaded = &run->tool->loaded;
+	char **names = run->tool->environment, text[48];
 
 	environment_copy(&run->environment, t->environment);
 	environment_set(&run->environment, "AWF_PARENT", run->called);
-	if (run->tool->starts_run)
-		set_loaded(&run->environment, run->tool);
+	if (run->tool->starts_run) {
+		/* A workflow that was written since may be of a sandboxed program. */
+		snprintf(text, sizeof text, "%lld.%09ld", (long long)loaded->tv_sec, loaded->tv_nsec);
+		environment_set(&run->environment, TOOL_LOADED, text);
+	}
 	for (; names != NULL && *names != NULL; names++) {
 		const char *value = keys_value(t->keys, *names);
 
@@ -341,16 +288,6 @@ run_timeout(const struct turns *t, const struct tool *tool)
 	return left < 1 ? 1 : left;
 }
 
-/* The keys that a tool was given are not recorded with what it says of its failures. */
-static void
-hide_keys(const struct turns *t, struct tool_run *run)
-{
-	char *const *names = run->tool->environment;
-
-	for (; names != NULL && *names != NULL; names++)
-		subprocess_hide(&run->process, keys_value(t->keys, *names));
-}
-
 /* Whether it printed one of the keys. */
 static bool
 prints_key(const struct turns *t, const struct tool_run *run)
@@ -365,13 +302,17 @@ prints_key(const struct turns *t, const struct tool_run *run)
 }
 
 /* Takes over what came of a run; of one that failed what it printed, if that is as it
- * should be. */
+ * should be. The keys that a tool was given are not recorded with what it says of its
+ * failures. */
 static void
 run_finish(const struct turns *t, struct tool_run *run)
 {
+	char *const *names = run->tool->environment;
 	struct buffer why = BUFFER_INIT;
 	size_t len = run->process.output.len;
 
+	for (; names != NULL && *names != NULL; names++)
+		subprocess_hide(&run->process, keys_value(t->keys, *names));
 	run->error = run->process.error;
 	if (sandbox_holds(&run->sandbox))
 		sandbox_blocked(run->process.exit_code, run->process.errors.data, run->process.errors.len,
@@ -419,7 +360,7 @@ run_watch(const struct turns *t, struct tool_run *run, bool alone)
 			changed_begin_file(&run->changed, path);
 		free(path);
 	} else if (run->tool->effects == EFFECTS_WORKSPACE &&
-	    (t->recalled == NULL || t->recalled->mode != RECALL_REPLAY)) {
+	    !recalled_replays(t->recalled)) {
 		changed_begin_all(&run->changed, t->run_directory);
 		if (!alone)
 			changed_share(&run->changed);
@@ -448,7 +389,6 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		changed_end(&batch[i].changed);
 		batch[i].process = processes[i];
-		hide_keys(r->turns, &batch[i]);
 		run_finish(r->turns, &batch[i]);
 		batch[i].process.argv = NULL;
 		list_free((char **)(uintptr_t)processes[i].argv);
@@ -474,84 +414,55 @@ has_effects(const struct tool_run *run)
 	return run->tool->effects != EFFECTS_NONE && run->tool->effects != EFFECTS_READ;
 }
 
-/* What must be on disk before the batch begins: the answer that asked for it, and
- * the calls themselves if they may change something. */
+/* Runs a batch: calls of programs, or one of a control tool, or one that is not to run. */
 static int
-batch_sync(struct tool_runs *r, const struct tool_run *batch, size_t count, struct error *err)
+batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
-	bool needed = !r->synced;
+	const struct control *control = batch->control;
+	struct error failure = ERROR_INIT; /* the first that ends the whole call */
+	bool runs = runnable(batch), answers = wanted(batch) && !runs;
+	bool works = runs || (answers && control->foreign), effects = false;
 
-	for (size_t i = 0; i < count; i++)
-		needed = needed || has_effects(&batch[i]);
-	r->synced = true;
-	return needed ? call_sync(r->turns->call, err) : 0;
-}
-
-static int
-batch_record_calls(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
-{
+	if (works && interrupted(r->turns->interrupts, err))
+		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
 		    run_record_call(r, &batch[i], err) == -1)
 			return -1;
-	return 0;
-}
+	r->turns->tool_calls += (int64_t)count;
 
-/* Records the results; *failure is the first that ends the whole call. */
-static int
-batch_record_results(struct tool_runs *r, struct tool_run *batch, size_t count,
-    struct error *failure, struct error *err)
-{
+	/* The answer that asked for it must be on disk before it begins, and the calls themselves
+	 * if they may change something. */
+	for (size_t i = 0; (runs || answers) && i < count; i++)
+		effects = effects || has_effects(&batch[i]);
+	if (effects || (works && !r->synced)) {
+		r->synced = true;
+		if (call_sync(r->turns->call, err) == -1)
+			return -1;
+	}
+	if (runs)
+		batch_start(r, batch, count, &failure);
+	else if (answers && control->answer(control->context, batch, &failure) == -1)
+		batch->error = failure;
+
 	for (size_t i = 0; i < count; i++) {
 		if (batch[i].source == TOOL_TAKEN)
 			continue;
 		if (run_record_result(r, &batch[i], err) == -1)
 			return -1;
-		if (failure->code == ERROR_NONE && batch[i].source == TOOL_RUN &&
+		if (failure.code == ERROR_NONE && batch[i].source == TOOL_RUN &&
 		    ends_all(r->turns, &batch[i]))
-			*failure = batch[i].error;
-		if (failure->code == ERROR_NONE)
-			tool_run_compare(&batch[i], failure);
+			failure = batch[i].error;
+		if (failure.code == ERROR_NONE)
+			tool_run_compare(&batch[i], &failure);
 	}
-	return 0;
-}
-
-/* The batch is one call of a control tool. */
-static void
-batch_settle(const struct tool_run *batch)
-{
-	const struct control *control = batch->control;
-
+	if (failure.code != ERROR_NONE) {
+		*err = failure;
+		return -1;
+	}
 	if (control != NULL && control->settle != NULL)
 		control->settle(control->context, batch);
-}
-
-static int
-batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
-{
-	struct error failure = ERROR_INIT;
-	bool runs = runnable(batch), answers = wanted(batch) && !runs;
-	bool works = runs || (answers && batch->control->foreign);
-
-	if (works && interrupted(r->turns->interrupts, err))
-		return -1;
-	if (batch_record_calls(r, batch, count, err) == -1)
-		return -1;
-	r->turns->tool_calls += (int64_t)count;
-	if ((works || (answers && has_effects(batch))) && batch_sync(r, batch, count, err) == -1)
-		return -1;
-	if (runs)
-		batch_start(r, batch, count, &failure);
-	else if (answers && batch->control->answer(batch->control->context, batch, &failure) == -1)
-		batch->error = failure;
-	if (batch_record_results(r, batch, count, &failure, err) == -1)
-		return -1;
-	if (failure.code == ERROR_NONE) {
-		batch_settle(batch);
-		return 0;
-	}
-	*err = failure;
-	return -1;
+	return 0;
 }
 
 /* The recorded call ended here, perhaps in the midst of a tool. */

@@ -144,7 +144,7 @@ int
 tool_runs_recall(struct tool_runs *r, struct error *err)
 {
 	const struct recalled *recalled = r->turns->recalled;
-	bool replays = recalled != NULL && recalled->mode == RECALL_REPLAY;
+	bool replays = recalled_replays(recalled);
 
 	for (size_t i = 0; recalled != NULL && i < r->reach; i++) {
 		struct tool_run *run = &r->list[i];

@@ -234,7 +234,6 @@ take_turn(struct loop *l, struct error *err)
 int
 turns_run(struct turns *t, struct error *err)
 {
-	const struct recalled *r = t->recalled;
 	struct writer w;
 	struct loop l;
 	int status = loop_begin(&l, t, err);
@@ -247,8 +246,8 @@ turns_run(struct turns *t, struct error *err)
 		status = loop_recall_prompt(&l, err);
 	while (status == CONTINUES)
 		status = take_turn(&l, err);
-	if (status == ENDED && r != NULL && r->mode == RECALL_REPLAY &&
-	    recalled_answer(r, l.turn.number) != NULL)
+	if (status == ENDED && recalled_replays(t->recalled) &&
+	    recalled_answer(t->recalled, l.turn.number) != NULL)
 		status = error_set(err, ERROR_DIVERGENCE, t->member->agent.name,
 		    "turn %lld: ends with a result, the recorded call went on",
 		    (long long)l.turn.number - 1);

@@ -75,6 +75,12 @@ recalled_error(const struct recalled_event *e, struct error *error)
 }
 
 bool
+recalled_replays(const struct recalled *r)
+{
+	return r != NULL && r->mode == RECALL_REPLAY;
+}
+
+bool
 recalled_circumstance(enum error_code code)
 {
 	switch (code) {

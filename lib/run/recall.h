@@ -82,6 +82,8 @@ void recalled_event_free(struct recalled_event *e);
 /* Fills in how the events are found, once they are all there: a call has thousands. */
 void recalled_index(struct recalled *r);
 
+/* Whether there is a recorded call, and it is replayed. */
+bool recalled_replays(const struct recalled *r);
 /* The end that holds the result or the error. */
 const struct recalled_event *recalled_result(const struct recalled *r);
 /* Whether a person, or whoever had the work, decided what the call came to: that stands. */

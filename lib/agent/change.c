@@ -163,15 +163,14 @@ static const struct {
 static int
 unknown_key(struct span key, struct error *err)
 {
-	const char *names[KEYS + 1] = { NULL }, *near;
-	char *name = span_text(key);
+	const char *names[KEYS + 1] = { NULL };
+	char *name = span_text(key), *hint;
 
 	for (size_t i = 0; i < KEYS; i++)
 		names[i] = keys[i].name;
-	near = text_suggest(name, names);
-	error_set(err, ERROR_SCHEMA, NULL, "%s: unknown key%s%s%s", name,
-	    near == NULL ? "" : " (did you mean '", near == NULL ? "" : near,
-	    near == NULL ? "" : "'?)");
+	hint = text_hint(name, names);
+	error_set(err, ERROR_SCHEMA, NULL, "%s: unknown key%s", name, hint);
+	free(hint);
 	free(name);
 	return -1;
 }

@@ -361,20 +361,17 @@ list_names(const char *directory, const char *but, char ***names)
 static void
 not_found(char *const *directories, const char *what, struct error *err)
 {
-	char **names = NULL, *wanted = stem(what);
+	char **names = NULL, *wanted = stem(what), *hint;
 	struct buffer text = BUFFER_INIT;
-	const char *near = NULL;
 
 	for (; directories != NULL && *directories != NULL; directories++) {
 		buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", *directories);
 		list_names(*directories, wanted, &names);
 	}
-	if (names != NULL)
-		near = text_suggest(wanted, (const char *const *)(uintptr_t)names);
-	if (near != NULL)
-		buffer_format(&text, " (did you mean '%s'?)", near);
-	error_set(err, ERROR_DEFINITION, what, "not found in %s", buffer_string(&text));
+	hint = text_hint(wanted, (const char *const *)(uintptr_t)names);
+	error_set(err, ERROR_DEFINITION, what, "not found in %s%s", buffer_string(&text), hint);
 	buffer_free(&text);
+	free(hint);
 	list_free(names);
 	free(wanted);
 }

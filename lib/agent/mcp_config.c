@@ -291,18 +291,15 @@ look_in(struct search *s, char *file, struct error *err)
 static int
 not_found(const struct search *s, struct error *err)
 {
+	char *hint = text_hint(s->name, (const char *const *)(uintptr_t)s->others);
 	struct buffer text = BUFFER_INIT;
-	const char *near = NULL;
 
 	for (size_t i = 0; s->looked[i] != NULL; i++)
 		buffer_format(&text, "%s%s", i > 0 ? ", " : "", s->looked[i]);
-	if (s->others != NULL)
-		near = text_suggest(s->name, (const char *const *)(uintptr_t)s->others);
-	if (near != NULL)
-		buffer_format(&text, " (did you mean '%s'?)", near);
-	error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s", s->name,
-	    buffer_string(&text));
+	error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s%s", s->name,
+	    buffer_string(&text), hint);
 	buffer_free(&text);
+	free(hint);
 	return -1;
 }
 

@@ -302,17 +302,17 @@ static int
 check_missing(const struct listing *l, char *const *names, struct error *err)
 {
 	const struct member *m = l->turns->member;
-	const char *near;
 
 	for (; names != NULL && *names != NULL; names++) {
 		if (!tool_name_served(*names) || tool_name_pattern(*names) ||
 		    list_has(l->names, *names) || !allowed(m, *names))
 			continue;
-		near = l->names == NULL ? NULL :
-		    text_suggest(*names, (const char *const *)(uintptr_t)l->names);
-		return error_set(err, ERROR_DEFINITION, m->agent.path, "tools: its server has no tool "
-		    "'%s'%s%s%s", *names, near == NULL ? "" : " (did you mean '",
-		    near == NULL ? "" : near, near == NULL ? "" : "'?)");
+		char *hint = text_hint(*names, (const char *const *)(uintptr_t)l->names);
+
+		error_set(err, ERROR_DEFINITION, m->agent.path, "tools: its server has no tool '%s'%s",
+		    *names, hint);
+		free(hint);
+		return -1;
 	}
 	return 0;
 }

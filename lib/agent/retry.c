@@ -32,12 +32,11 @@ static int
 unknown(const char *option, const char *what, const char *word, const char *const *names,
     struct error *err)
 {
-	const char *near = text_suggest(word, names);
+	char *hint = text_hint(word, names);
 
-	if (near == NULL)
-		return error_set(err, ERROR_USAGE, option, "unknown %s '%s'", what, word);
-	return error_set(err, ERROR_USAGE, option, "unknown %s '%s' (did you mean '%s'?)", what,
-	    word, near);
+	error_set(err, ERROR_USAGE, option, "unknown %s '%s'%s", what, word, hint);
+	free(hint);
+	return -1;
 }
 
 static int

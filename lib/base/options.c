@@ -234,16 +234,16 @@ options_number(const char *name, const char *text, long long min, long long max,
 int
 options_word(const char *name, const char *text, const char *const *words, struct error *err)
 {
-	const char *near;
+	char *hint;
 
 	for (int i = 0; words[i] != NULL; i++)
 		if (strcmp(words[i], text) == 0)
 			return i;
-	near = text_suggest(text, words);
-	if (near != NULL)
-		return error_set(err, ERROR_USAGE, name, "no such word '%s' (did you mean '%s'?)",
-		    text, near);
-	return error_set(err, ERROR_USAGE, name, "no such word '%s' (see --help)", text);
+	hint = text_hint(text, words);
+	error_set(err, ERROR_USAGE, name, "no such word '%s'%s", text,
+	    *hint != '\0' ? hint : " (see --help)");
+	free(hint);
+	return -1;
 }
 
 int

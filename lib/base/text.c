@@ -215,6 +215,14 @@ text_suggest(const char *word, const char *const *candidates)
 	return found ? found : longer;
 }
 
+char *
+text_hint(const char *word, const char *const *candidates)
+{
+	const char *near = candidates == NULL ? NULL : text_suggest(word, candidates);
+
+	return near == NULL ? memory_text("") : memory_format(" (did you mean '%s'?)", near);
+}
+
 struct range {
 	uint32_t first, last;
 };

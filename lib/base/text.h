@@ -34,6 +34,9 @@ const char *environment_text(const char *name);
 /* The candidate nearest to word if it is near enough to be what was meant, else
  * NULL. candidates ends with NULL. */
 const char *text_suggest(const char *word, const char *const *candidates);
+/* " (did you mean 'CANDIDATE'?)", or "" if none is near; candidates may be NULL. In memory of
+ * its own. */
+char *text_hint(const char *word, const char *const *candidates);
 
 /* Whether a character above ASCII is a control: C1, or what reorders or breaks lines. */
 bool text_is_hidden(uint32_t code);

@@ -156,18 +156,6 @@ settle(struct mcp_tools *t)
 		t->list[i].control.context = &t->list[i];
 }
 
-/* mcp__SERVER__TOOL, as model APIs take it. */
-static char *
-local_name(const struct mcp_server *server, const char *remote)
-{
-	char *name = memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name, remote);
-
-	for (char *at = name; *at != '\0'; at++)
-		if (!tool_name_valid((char[]){ *at, '\0' }))
-			*at = '_';
-	return name;
-}
-
 /* What servers list, on its way into tools. */
 struct listing {
 	struct mcp_tools *tools;
@@ -232,7 +220,9 @@ take_listed(struct listing *l, struct mcp_server *server, struct span listed, st
 		return error_set(err, ERROR_TOOL, NULL, "the MCP server '%s' lists a tool without a name",
 		    server->definition.name);
 	}
-	name = local_name(server, remote);
+	/* mcp__SERVER__TOOL, as model APIs take it. */
+	name = tool_name_fit(memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name,
+	    remote));
 	note_name(l, name);
 	if (check_name(l, server, name, remote, &why) == 0 &&
 	    (wanted(m, name) || m->agent.tools_policy == TOOLS_WARN)) {

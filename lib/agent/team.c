@@ -242,34 +242,6 @@ reads_files(const struct member *m)
 	return reads;
 }
 
-static int
-load_file(struct agent *agent, const char *file, const char *name, struct error *err)
-{
-	char *path;
-	int loaded;
-
-	if (file == NULL) {
-		agent_plain(agent, name);
-		return 0;
-	}
-	path = agent_find(file, NULL, workflow_directory(), err);
-	loaded = path == NULL ? -1 : agent_load(agent, path, err);
-	free(path);
-	return loaded;
-}
-
-/* transfer_to_NAME, as model APIs like names of tools. */
-static char *
-handoff_tool(const struct member *to)
-{
-	char *tool = memory_format("transfer_to_%s", to->agent.name);
-
-	for (char *at = tool; *at != '\0'; at++)
-		if (!tool_name_valid((char[]){ *at, '\0' }))
-			*at = '_';
-	return tool;
-}
-
 static struct member *
 add_member(struct team *t)
 {
@@ -278,84 +250,6 @@ add_member(struct team *t)
 	t->members = memory_array(t->members, t->count + 1, sizeof *t->members);
 	t->members[t->count++] = m;
 	return m;
-}
-
-/* What the run blocks stays so; else who is nearer to the call has the say. */
-static void
-set_policy(struct agent *agent, enum tools_policy given)
-{
-	enum tools_policy run = ceiling_policy();
-
-	if (run == TOOLS_BLOCK)
-		agent->tools_policy = TOOLS_BLOCK;
-	else if (given != TOOLS_UNSAID)
-		agent->tools_policy = given;
-	else if (agent->tools_policy == TOOLS_UNSAID)
-		agent->tools_policy = run;
-}
-
-static void
-set_limits(struct agent *agent, const struct team_source *source)
-{
-	set_policy(agent, source->tools_policy);
-	if (source->max_turns >= 0)
-		agent->max_turns = source->max_turns;
-	if (source->max_tokens_total >= 0)
-		agent->max_tokens_total = source->max_tokens_total;
-}
-
-/* The step's user says what the result is to be, whoever comes to it. */
-static int
-set_output(struct agent *agent, const struct team_source *source, struct error *err)
-{
-	if (source->output_schema != NULL &&
-	    output_schema_load(&agent->output, source->output_schema, err) == -1)
-		return -1;
-	agent_tell_output(agent);
-	return 0;
-}
-
-/* What an agent has beside its file and limits, all of it checked. */
-static int
-load_parts(struct team *t, struct member *m, const struct team_source *source,
-    const char *model, int (*load_its_tools)(struct member *, char *const *, struct error *),
-    struct error *err)
-{
-	if (set_output(&m->agent, source, err) == -1 ||
-	    choose_model(model, &m->agent, err) == -1 ||
-	    load_its_tools(m, source->allow_tools, err) == -1 ||
-	    load_servers(t, m, source->allow_tools, err) == -1 ||
-	    load_stop_tool(m, err) == -1)
-		return -1;
-	return skills_compose(&m->agent, reads_files(m), workflow_directory(), err);
-}
-
-static int
-load_lead(struct team *t, struct member *m, const struct team_source *source, const char *name,
-    struct error *err)
-{
-	struct agent *agent = &m->agent;
-
-	if (load_file(agent, source->agent_file, name, err) == -1)
-		return -1;
-	set_limits(agent, source);
-	return load_parts(t, m, source, source->model, load_agent_tools, err);
-}
-
-/* The one whose file this is; NULL. */
-static struct member *
-find_member(const struct team *t, const char *path)
-{
-	struct stat wanted, have;
-
-	if (stat(path, &wanted) == -1)
-		return NULL;
-	for (size_t i = 0; i < t->count; i++)
-		if (t->members[i]->agent.path != NULL &&
-		    stat(t->members[i]->agent.path, &have) == 0 &&
-		    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
-			return t->members[i];
-	return NULL;
 }
 
 /* The tools of an agent that is handed over to: those of its file, within what the
@@ -379,6 +273,58 @@ load_allowed_tools(struct member *m, char *const *allowed, struct error *err)
 	return load_tools(m, names, err);
 }
 
+/* What an agent has beside its file, within what the step's user says of limits, tools and
+ * the result, whoever comes to it; all of it checked. */
+static int
+load_parts(struct team *t, struct member *m, const struct team_source *source, struct error *err)
+{
+	enum tools_policy run = ceiling_policy();
+	struct agent *agent = &m->agent;
+	bool leads = m == t->members[0];
+	int status;
+
+	/* What the run blocks stays so; else who is nearer to the call has the say. */
+	if (run == TOOLS_BLOCK)
+		agent->tools_policy = TOOLS_BLOCK;
+	else if (source->tools_policy != TOOLS_UNSAID)
+		agent->tools_policy = source->tools_policy;
+	else if (agent->tools_policy == TOOLS_UNSAID)
+		agent->tools_policy = run;
+	if (source->max_turns >= 0)
+		agent->max_turns = source->max_turns;
+	if (source->max_tokens_total >= 0)
+		agent->max_tokens_total = source->max_tokens_total;
+	if (source->output_schema != NULL &&
+	    output_schema_load(&agent->output, source->output_schema, err) == -1)
+		return -1;
+	agent_tell_output(agent);
+	if (choose_model(leads ? source->model : NULL, agent, err) == -1)
+		return -1;
+	status = leads ? load_agent_tools(m, source->allow_tools, err) :
+	    load_allowed_tools(m, source->allow_tools, err);
+	if (status == -1 || load_servers(t, m, source->allow_tools, err) == -1 ||
+	    load_stop_tool(m, err) == -1)
+		return -1;
+	return skills_compose(agent, reads_files(m), workflow_directory(), err);
+}
+
+/* The one whose file this is; NULL. */
+static struct member *
+find_member(const struct team *t, const char *path)
+{
+	struct stat wanted, have;
+
+	if (stat(path, &wanted) == -1)
+		return NULL;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->members[i]->agent.path != NULL &&
+		    stat(t->members[i]->agent.path, &have) == 0 &&
+		    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
+			return t->members[i];
+	return NULL;
+}
+
+/* An agent that others hand over to: its model is that of the lead if it says none. */
 static int
 load_other(struct team *t, struct member *m, const char *path,
     const struct team_source *source, struct error *err)
@@ -388,14 +334,39 @@ load_other(struct team *t, struct member *m, const char *path,
 
 	if (agent_load(agent, path, err) == -1)
 		return -1;
-	set_limits(agent, source);
 	if (agent->model == NULL && agent->provider == NULL) {
 		agent->model = memory_text(lead->model);
 		agent->provider = memory_text(lead->provider);
 		if (agent->fallback.count == 0)
 			fallback_copy(&agent->fallback, &lead->fallback);
 	}
-	return load_parts(t, m, source, NULL, load_allowed_tools, err);
+	return load_parts(t, m, source, err);
+}
+
+/* What the model is offered must have names of its own. */
+static int
+check_handoff(const struct member *m, const struct member *to, const char *tool,
+    struct error *err)
+{
+	const char *place = m->agent.handoffs_place, *stop = m->agent.stop_tool;
+	bool taken = stop != NULL && strcmp(stop, tool) == 0;
+
+	if (to->agent.phases.count > 0)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: '%s' has phases: it works from its first on or not at all",
+		    to->agent.name);
+	if (to == m)
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: '%s' is this agent itself", to->agent.name);
+	if (!tool_name_valid(tool))
+		return error_set(err, ERROR_DEFINITION, place,
+		    "handoffs: the name of '%s' is too long for a tool", to->agent.name);
+	for (size_t i = 0; i < m->tool_count; i++)
+		taken = taken || strcmp(m->tools[i].name, tool) == 0;
+	for (size_t i = 0; i < m->handoff_count; i++)
+		taken = taken || strcmp(m->handoffs[i].tool, tool) == 0;
+	return !taken ? 0 : error_set(err, ERROR_DEFINITION, place,
+	    "handoffs: there are two tools '%s'", tool);
 }
 
 static int
@@ -403,11 +374,11 @@ load_handoff(struct team *t, struct member *from, const char *name,
     const struct team_source *source, struct error *err)
 {
 	const struct agent *agent = &from->agent;
-	char *beside = path_directory(agent->path), *path;
+	char *beside = path_directory(agent->path), *path, *tool;
 	struct error why = ERROR_INIT;
 	char text[sizeof why.message];
 	struct member *to;
-	int loaded = 0;
+	int status = 0;
 
 	path = agent_find(name, beside, workflow_directory(), &why);
 	free(beside);
@@ -417,53 +388,19 @@ load_handoff(struct team *t, struct member *from, const char *name,
 	to = find_member(t, path);
 	if (to == NULL) {
 		to = add_member(t);
-		loaded = load_other(t, to, path, source, err);
+		status = load_other(t, to, path, source, err);
 	}
 	free(path);
-	if (loaded == -1)
+	if (status == -1)
 		return -1;
-	if (to->agent.phases.count > 0)
-		return error_set(err, ERROR_DEFINITION, agent->handoffs_place,
-		    "handoffs: '%s' has phases: it works from its first on or not at all",
-		    to->agent.name);
+	tool = tool_name_fit(memory_format("transfer_to_%s", to->agent.name));
+	if (check_handoff(from, to, tool, err) == -1) {
+		free(tool);
+		return -1;
+	}
 	from->handoffs = memory_array(from->handoffs, from->handoff_count + 1,
 	    sizeof *from->handoffs);
-	from->handoffs[from->handoff_count++] = (struct handoff){ to, handoff_tool(to) };
-	return 0;
-}
-
-/* What the model is offered must have names of its own. */
-static int
-check_handoff(const struct member *m, size_t number, struct error *err)
-{
-	const struct handoff *h = &m->handoffs[number];
-	const char *place = m->agent.handoffs_place, *stop = m->agent.stop_tool;
-	bool taken = stop != NULL && strcmp(stop, h->tool) == 0;
-
-	if (h->to == m)
-		return error_set(err, ERROR_DEFINITION, place,
-		    "handoffs: '%s' is this agent itself", h->to->agent.name);
-	if (!tool_name_valid(h->tool))
-		return error_set(err, ERROR_DEFINITION, place,
-		    "handoffs: the name of '%s' is too long for a tool", h->to->agent.name);
-	for (size_t i = 0; i < m->tool_count; i++)
-		taken = taken || strcmp(m->tools[i].name, h->tool) == 0;
-	for (size_t i = 0; i < number; i++)
-		taken = taken || strcmp(m->handoffs[i].tool, h->tool) == 0;
-	return !taken ? 0 : error_set(err, ERROR_DEFINITION, place,
-	    "handoffs: there are two tools '%s'", h->tool);
-}
-
-static int
-load_handoffs(struct team *t, struct member *m, const struct team_source *source,
-    struct error *err)
-{
-	char **names = m->agent.handoffs;
-
-	for (; names != NULL && *names != NULL; names++)
-		if (load_handoff(t, m, *names, source, err) == -1 ||
-		    check_handoff(m, m->handoff_count - 1, err) == -1)
-			return -1;
+	from->handoffs[from->handoff_count++] = (struct handoff){ to, tool };
 	return 0;
 }
 
@@ -471,12 +408,29 @@ int
 team_load(struct team *t, const struct team_source *source, const char *name,
     struct error *err)
 {
+	struct member *lead = add_member(t);
+	char *path = NULL;
+
 	t->policy = source->tools_policy;
-	if (load_lead(t, add_member(t), source, name, err) == -1)
-		return -1;
-	for (size_t i = 0; i < t->count; i++)
-		if (load_handoffs(t, t->members[i], source, err) == -1)
+	if (source->agent_file == NULL) {
+		agent_plain(&lead->agent, name);
+	} else {
+		path = agent_find(source->agent_file, NULL, workflow_directory(), err);
+		if (path == NULL || agent_load(&lead->agent, path, err) == -1) {
+			free(path);
 			return -1;
+		}
+	}
+	free(path);
+	if (load_parts(t, lead, source, err) == -1)
+		return -1;
+	for (size_t i = 0; i < t->count; i++) {
+		char **names = t->members[i]->agent.handoffs;
+
+		for (; names != NULL && *names != NULL; names++)
+			if (load_handoff(t, t->members[i], *names, source, err) == -1)
+				return -1;
+	}
 	return 0;
 }
 
@@ -526,24 +480,20 @@ team_clis_only_read(const struct team *t)
 	return true;
 }
 
-static void
-connect_member(struct team *t, struct member *m, const struct keys *keys, const char *step)
-{
-	const struct fallback *fallback = &m->agent.fallback;
-
-	if (m->provider != NULL)
-		return;
-	m->provider = provider_of(t, m->agent.provider, keys, step);
-	m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
-	for (size_t i = 0; i < fallback->count; i++)
-		m->fallbacks[i] = provider_of(t, fallback->list[i].provider, keys, step);
-}
-
 void
 team_connect(struct team *t, const struct keys *keys, const char *step)
 {
-	for (size_t i = 0; i < t->count; i++)
-		connect_member(t, t->members[i], keys, step);
+	for (size_t i = 0; i < t->count; i++) {
+		struct member *m = t->members[i];
+		const struct fallback *fallback = &m->agent.fallback;
+
+		if (m->provider != NULL)
+			continue;
+		m->provider = provider_of(t, m->agent.provider, keys, step);
+		m->fallbacks = memory_zero(fallback->count + 1, sizeof *m->fallbacks);
+		for (size_t j = 0; j < fallback->count; j++)
+			m->fallbacks[j] = provider_of(t, fallback->list[j].provider, keys, step);
+	}
 }
 
 void

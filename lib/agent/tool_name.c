@@ -14,6 +14,15 @@ tool_name_valid(const char *name)
 	return name_valid(name) && strlen(name) <= TOOL_NAME_LIMIT;
 }
 
+char *
+tool_name_fit(char *name)
+{
+	for (char *at = name; *at != '\0'; at++)
+		if (!tool_name_valid((char[]){ *at, '\0' }))
+			*at = '_';
+	return name;
+}
+
 bool
 tool_name_served(const char *name)
 {

@@ -8,6 +8,8 @@
 
 /* 1 to 64 of A-Z a-z 0-9 _ -, as model APIs demand. */
 bool tool_name_valid(const char *name);
+/* Puts _ in the place of what no tool's name has. Returns name. */
+char *tool_name_fit(char *name);
 /* Whether a name in a list of tools is for those of an MCP server, mcp__SERVER__TOOL. */
 #define TOOL_SERVED_PREFIX "mcp__"
 bool tool_name_served(const char *name);

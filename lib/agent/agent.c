@@ -175,13 +175,10 @@ read_handoffs(const struct definition *d, const struct definition_key *key, json
     void *object, struct error *err)
 {
 	struct agent *a = object;
-	const char *repeated;
 
-	if (definition_names(d, key, value, object, err) != 0)
+	if (definition_names(d, key, value, object, err) != 0 ||
+	    definition_once(d, key, a->handoffs, err) != 0)
 		return -1;
-	repeated = list_repeated(a->handoffs);
-	if (repeated != NULL)
-		return definition_fail(d, key->name, err, "'%s' is there twice", repeated);
 	a->handoffs_place = definition_place(d, key->name);
 	return 0;
 }
@@ -191,7 +188,6 @@ read_skills(const struct definition *d, const struct definition_key *key, json_t
     void *object, struct error *err)
 {
 	struct agent *a = object;
-	const char *repeated;
 
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
@@ -199,9 +195,8 @@ read_skills(const struct definition *d, const struct definition_key *key, json_t
 		if (!skill_name_valid(*name))
 			return definition_fail(d, key->name, err, "'%s' is no skill's name "
 			    "(1 to 64 of a-z 0-9 and single hyphens between them)", *name);
-	repeated = list_repeated(a->skills);
-	if (repeated != NULL)
-		return definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+	if (definition_once(d, key, a->skills, err) != 0)
+		return -1;
 	a->skills_place = definition_place(d, key->name);
 	return 0;
 }

@@ -278,6 +278,16 @@ definition_names(const struct definition *d, const struct definition_key *key, j
 }
 
 int
+definition_once(const struct definition *d, const struct definition_key *key,
+    char *const *names, struct error *err)
+{
+	const char *repeated = list_repeated(names);
+
+	return repeated == NULL ? 0 :
+	    definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+}
+
+int
 definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err)
 {

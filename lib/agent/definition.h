@@ -72,6 +72,9 @@ int definition_duration(const struct definition *d, const struct definition_key 
     json_t *value, void *object, struct error *err);
 int definition_names(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
+/* -1: one of a key's names is there twice. */
+int definition_once(const struct definition *d, const struct definition_key *key,
+    char *const *names, struct error *err);
 /* Takes anything and stores nothing. */
 int definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);

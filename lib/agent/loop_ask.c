@@ -173,43 +173,27 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	return status;
 }
 
-/* Whether the same is worth another try, after a delay. */
-static bool
-tries_again(const struct loop *l, enum error_code code, int tried, int64_t delay)
-{
-	const struct turns *t = l->turns;
-
-	return retry_wanted(t->retry, code, tried) &&
-	    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
-}
-
-static int
-tell_retry(const struct loop *l, const struct error *why, int tried, int64_t delay,
-    struct error *err)
-{
-	const struct turns *t = l->turns;
-	const struct retried retried = { t->member->agent.name, why, tried, t->retry->retries + 1,
-		delay };
-
-	return retried_record(t->call, t->started, &retried, t->live, err);
-}
-
 int
 loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
 	const struct turns *t = l->turns;
+	const struct agent *agent = &t->member->agent;
 	int64_t began, delay;
 	struct error why;
 
 	for (int tried = 1;; tried++) {
+		bool repeatable, again, falls;
+
 		began = clock_monotonic();
 		if (loop_try(l, &request->text, &why) == 0)
 			break;
-		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
 		/* An agent CLI that has begun to use its tools would use them again. */
-		bool again = l->turn.emitted.count == 0 && tries_again(l, why.code, tried, delay);
-		bool falls = l->turn.emitted.count == 0 && fallback_helps(why.code) &&
-		    l->conversation.fallen < t->member->agent.fallback.count;
+		repeatable = l->turn.emitted.count == 0;
+		delay = retry_delay(t->retry, tried, l->turn.answer.retry_after_ms);
+		again = repeatable && retry_wanted(t->retry, why.code, tried) &&
+		    (t->deadline == 0 || clock_monotonic() + delay < t->deadline);
+		falls = repeatable && fallback_helps(why.code) &&
+		    l->conversation.fallen < agent->fallback.count;
 
 		if (!partial_empty(&l->turn.partial)) {
 			emitted_follow(&l->turn.emitted, t->call);
@@ -222,11 +206,14 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			return -1;
 		}
 		note_retry(l, &why, clock_monotonic() - began);
-		if (again && tell_retry(l, &why, tried, delay, err) == -1)
-			return -1;
-		if (again && interrupts_sleep(t->interrupts, delay, err) == -1)
-			return -1;
-		if (!again) {
+		if (again) {
+			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
+				delay };
+
+			if (retried_record(t->call, t->started, &retried, t->live, err) == -1 ||
+			    interrupts_sleep(t->interrupts, delay, err) == -1)
+				return -1;
+		} else {
 			loop_fall_back(l, l->conversation.fallen + 1, request);
 			tried = 0;
 		}

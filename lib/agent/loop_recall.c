@@ -66,22 +66,6 @@ take_emitted(struct loop *l, const struct recalled_event *answer, struct error *
 	return status;
 }
 
-/* Records once more what came of an answer that was cut off. */
-static int
-repeat_partial(struct loop *l, struct recalled_event *e, struct error *err)
-{
-	struct buffer payload = BUFFER_INIT;
-	int status;
-
-	e->used = true;
-	buffer_append(&payload, e->view.payload.at, e->view.payload.len);
-	emitted_follow(&l->turn.emitted, l->turns->call);
-	call_name_next(l->turns->call, e->id);
-	status = call_event(l->turns->call, EVENT_MESSAGE_ASSISTANT, NULL, &payload, NULL, err);
-	buffer_free(&payload);
-	return status;
-}
-
 /* Records once more what came of the tries before this answer; NULL: before the end of the
  * recorded call, which came while the last was under way. */
 static int
@@ -96,12 +80,15 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 
 	if (answer == NULL && count > 0)
 		failed--;
-	for (size_t i = 0; status == 0 && i < failed; i++)
-		status = repeat_partial(l, partials[i], err);
-	if (status == 0)
-		status = take_emitted(l, answer, err);
-	for (size_t i = failed; status == 0 && i < count; i++)
-		status = repeat_partial(l, partials[i], err);
+	/* In the place of the last that was under way, or behind all, is what led to the answer. */
+	for (size_t i = 0; status == 0 && i <= count; i++) {
+		if (i == failed)
+			status = take_emitted(l, answer, err);
+		if (status == 0 && i < count) {
+			emitted_follow(&l->turn.emitted, t->call);
+			status = turns_repeat(t, partials[i], err);
+		}
+	}
 	free(partials);
 	return status;
 }

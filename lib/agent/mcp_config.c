@@ -219,7 +219,6 @@ mcp_key_read(const struct definition *d, const struct definition_key *key, json_
 {
 	struct mcp_key *servers = (struct mcp_key *)(void *)((char *)object + key->offset);
 	struct definition_key names = *key;
-	const char *repeated;
 
 	servers->place = definition_place(d, key->name);
 	if (json_is_object(value))
@@ -227,9 +226,7 @@ mcp_key_read(const struct definition *d, const struct definition_key *key, json_
 	names.offset = key->offset + offsetof(struct mcp_key, names);
 	if (definition_names(d, &names, value, object, err) != 0)
 		return -1;
-	repeated = list_repeated(servers->names);
-	return repeated == NULL ? 0 :
-	    definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+	return definition_once(d, key, servers->names, err);
 }
 
 void

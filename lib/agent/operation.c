@@ -51,9 +51,8 @@ event_of(const struct recalled *r, struct span id)
 	return NULL;
 }
 
-/* Records a recorded event once more, under its id. */
-static int
-turns_repeat(struct turns *t, struct recalled_event *e, struct error *err)
+int
+turns_repeat(const struct turns *t, struct recalled_event *e, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
 	int status;

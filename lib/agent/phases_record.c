@@ -162,23 +162,12 @@ take_place(struct loop *l)
 	l->turns->started = p->started;
 }
 
-/* What tools run in the phase finds out here where it is. */
+/* Begins the payload of one of a phase's two events. */
 static void
-surround(struct loop *l)
+begin_event(const struct loop *l, struct writer *w, struct buffer *payload)
 {
-	struct phases *p = &l->phases;
-
-	environment_free(&p->environment);
-	environment_copy(&p->environment, p->outer_environment);
-	environment_set(&p->environment, "AWF_CALL", p->id);
-	environment_set(&p->environment, "AWF_PATH", p->path);
-	environment_set(&p->environment, "AWF_PARENT", p->started);
-	l->turns->environment = &p->environment;
-}
-
-static void
-write_names(const struct loop *l, struct writer *w)
-{
+	writer_begin(w, payload);
+	writer_object(w);
 	writer_member_string(w, "name", l->phases.call.name);
 	writer_member_string(w, "kind", "phase");
 	writer_member_string(w, "call", l->phases.id);
@@ -206,9 +195,7 @@ record_start(struct loop *l, const struct recalled_event *recorded, struct error
 	struct writer w;
 	int failed;
 
-	writer_begin(&w, &payload);
-	writer_object(&w);
-	write_names(l, &w);
+	begin_event(l, &w, &payload);
 	writer_member_integer(&w, "attempt", l->turns->attempt);
 	writer_member_string(&w, "input_sha256",
 	    digest_sha256(p->input.data, p->input.len, sha256));
@@ -240,7 +227,13 @@ phases_start(struct loop *l, struct error *err)
 	else if (record_start(l, recorded.start, err) == -1)
 		return -1;
 	p->open = true;
-	surround(l);
+	/* What tools run in the phase finds out here where it is. */
+	environment_free(&p->environment);
+	environment_copy(&p->environment, p->outer_environment);
+	environment_set(&p->environment, "AWF_CALL", p->id);
+	environment_set(&p->environment, "AWF_PATH", p->path);
+	environment_set(&p->environment, "AWF_PARENT", p->started);
+	l->turns->environment = &p->environment;
 	return 0;
 }
 
@@ -253,9 +246,7 @@ record_end(struct loop *l, const struct recalled_event *recorded, const struct e
 	struct writer w;
 	int failed;
 
-	writer_begin(&w, &payload);
-	writer_object(&w);
-	write_names(l, &w);
+	begin_event(l, &w, &payload);
 	if (why != NULL)
 		call_write_error(&w, "error", why);
 	else

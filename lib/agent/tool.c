@@ -62,7 +62,6 @@ tool_names_read(const struct definition *d, const struct definition_key *key, js
     void *object, struct error *err)
 {
 	char ***names = (char ***)((char *)object + key->offset);
-	const char *repeated;
 
 	if (*names == NULL)
 		*names = memory_zero(1, sizeof **names);
@@ -72,9 +71,7 @@ tool_names_read(const struct definition *d, const struct definition_key *key, js
 		if (!tool_name_listable(*name))
 			return definition_fail(d, key->name, err, "'%s' is no tool's name "
 			    "(1 to 64 of A-Z a-z 0-9 _ -)", *name);
-	repeated = list_repeated(*names);
-	return repeated == NULL ? 0 :
-	    definition_fail(d, key->name, err, "'%s' is there twice", repeated);
+	return definition_once(d, key, *names, err);
 }
 
 static int

@@ -24,7 +24,8 @@
 #include "transcript/call.h"
 
 struct turns {
-	/* Set by the caller. */
+	/* Given. While a phase goes on, call, started and environment are its own; a hand-over
+	 * changes member and deadline. */
 	const struct member *member;      /* who works */
 	struct call *call;
 	const struct retry *retry;        /* of model requests */
@@ -69,6 +70,8 @@ int turns_request(const struct turns *t, struct buffer *out, struct error *err);
  * t->result: an operation (awf-step -t). */
 int turns_operation(struct turns *t, const struct tool *tool, struct span input,
     struct error *err);
+/* Records an event of the recorded call once more, under its id. */
+int turns_repeat(const struct turns *t, struct recalled_event *e, struct error *err);
 /* A replay of an operation: records the tries that failed, all but the last, again. */
 int turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
     struct error *err);

@@ -103,13 +103,6 @@ live_text(struct loop *l, const char *text, size_t len)
 }
 
 static void
-live_end(struct loop *l)
-{
-	if (l->turn.line_open)
-		live_text(l, "\n", 1);
-}
-
-static void
 loop_delta(void *context, const char *kind, const char *text, size_t len)
 {
 	struct loop *l = context;
@@ -169,7 +162,8 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 	partial_clear(&l->turn.partial);
 	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks,
 	    &l->turn.answer, err);
-	live_end(l);
+	if (l->turn.line_open)
+		live_text(l, "\n", 1);
 	return status;
 }
 

@@ -9,14 +9,6 @@
 
 #include "base/clock.h"
 
-/* Whether the agent asks the model that was asked until now. */
-static bool
-same_model(const struct loop *l, const struct agent *to)
-{
-	return strcmp(loop_provider_name(l), to->provider) == 0 &&
-	    strcmp(loop_model(l), to->model) == 0;
-}
-
 static void
 add_without_thoughts(struct loop *l, struct span message)
 {
@@ -55,31 +47,25 @@ forget_thoughts(struct loop *l)
 	buffer_free(&before);
 }
 
-/* The time of the call, or that of the agent's part in it if it ends sooner. */
-static int64_t
-deadline_of(const struct loop *l, const struct member *m)
-{
-	int64_t own = clock_monotonic() + m->agent.timeout_ms;
-
-	if (m == l->lead || m->agent.timeout_ms == 0)
-		return l->deadline;
-	return l->deadline != 0 && l->deadline < own ? l->deadline : own;
-}
-
 int
 loop_hand_over(struct loop *l, struct error *err)
 {
 	struct turns *t = l->turns;
 	const struct member *from = t->member, *to = l->turn.next;
+	int64_t own = clock_monotonic() + to->agent.timeout_ms;
 
+	if (strcmp(loop_provider_name(l), to->agent.provider) != 0 ||
+	    strcmp(loop_model(l), to->agent.model) != 0)
+		forget_thoughts(l);
 	l->turn.next = NULL;
 	l->conversation.repairs = 0;
 	l->conversation.handoffs++;
-	if (!same_model(l, &to->agent))
-		forget_thoughts(l);
 	l->conversation.fallen = 0;
 	t->member = to;
-	t->deadline = deadline_of(l, to);
+	/* The time of the call, or that of the agent's part in it if it ends sooner. */
+	t->deadline = l->deadline;
+	if (to != l->lead && to->agent.timeout_ms != 0 && (l->deadline == 0 || own < l->deadline))
+		t->deadline = own;
 	loop_forget_asked(l);
 	if (loop_begin_mcp(l, loop_recorded_prompt(l), err) == -1 || loop_offer(l, err) == -1)
 		return -1;

@@ -57,35 +57,31 @@ transfer_settle(void *context, const struct tool_run *run)
 }
 
 static int
-offer_transfer(struct loop *l, struct transfer *t, const struct handoff *h, struct error *err)
-{
-	const struct agent *to = &h->to->agent;
-	char *description = memory_format("Hands the conversation over to %s, who goes on with it.%s%s",
-	    to->name, to->description == NULL ? "" : " ",
-	    to->description == NULL ? "" : to->description);
-	int result = control_begin(&t->control, h->tool, description, transfer_schema, err);
-
-	free(description);
-	t->loop = l;
-	t->to = h->to;
-	t->control.answer = transfer_answer;
-	t->control.settle = transfer_settle;
-	t->control.context = t;
-	offer_add_control(&l->tools.offer, &t->control);
-	return result;
-}
-
-static int
 offer_transfers(struct loop *l, struct error *err)
 {
 	const struct member *m = l->turns->member;
+	int status = 0;
 
 	l->tools.transfers = memory_zero(m->handoff_count + 1, sizeof *l->tools.transfers);
 	l->tools.transfer_count = m->handoff_count;
-	for (size_t i = 0; i < m->handoff_count; i++)
-		if (offer_transfer(l, &l->tools.transfers[i], &m->handoffs[i], err) == -1)
-			return -1;
-	return 0;
+	for (size_t i = 0; status == 0 && i < m->handoff_count; i++) {
+		struct transfer *t = &l->tools.transfers[i];
+		const struct agent *to = &m->handoffs[i].to->agent;
+		char *description = memory_format("Hands the conversation over to %s, who goes on with "
+		    "it.%s%s", to->name, to->description == NULL ? "" : " ",
+		    to->description == NULL ? "" : to->description);
+
+		status = control_begin(&t->control, m->handoffs[i].tool, description, transfer_schema,
+		    err);
+		free(description);
+		t->loop = l;
+		t->to = m->handoffs[i].to;
+		t->control.answer = transfer_answer;
+		t->control.settle = transfer_settle;
+		t->control.context = t;
+		offer_add_control(&l->tools.offer, &t->control);
+	}
+	return status;
 }
 
 /* One that has no executable only gives the result: what the schema of its file accepts,

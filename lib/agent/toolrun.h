@@ -39,22 +39,29 @@ enum tool_source {
 };
 
 struct tool_run {
+	/* The call, as it came. */
 	char *name, *call_id;
+	struct span asked;              /* its arguments; the caller's memory */
+
+	/* What it is run as. */
 	struct span input;              /* JSON that the tool gets */
-	struct span asked;              /* the same as it came; the caller's memory */
 	struct buffer filled;           /* with what it lacked; "" if it lacks nothing */
 	const struct tool *tool;        /* NULL: it cannot be run */
 	const struct control *control;  /* that answers it; NULL: a program does */
 	struct tool own;                /* loaded for this call (tools_policy warn) */
 	const char *warning;            /* NULL */
 	bool refused;                   /* it is not to be run */
+	struct sandbox sandbox;         /* that it runs in */
+	struct environment environment; /* its own, if the tool names keys */
+
+	/* What came of it. */
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
-	struct sandbox sandbox;         /* that it runs in */
 	struct subprocess process;
 	struct changed changed;         /* in the workspace, by it */
-	struct environment environment; /* its own, if the tool names keys */
 	char called[ID_SIZE], resulted[ID_SIZE]; /* event ids */
+
+	/* What is recorded of it. */
 	enum tool_source source;
 	char named_call[ID_SIZE], named_result[ID_SIZE]; /* the ids that a replay gives; "" */
 	const struct recalled_event *recorded; /* what a replay has to come to; NULL */

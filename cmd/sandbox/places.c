@@ -20,7 +20,6 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "isolate/mounts.h"
 #include "sandbox/grounds.h"
 #include "sandbox/public.h"
 #include "sandbox/resolve.h"

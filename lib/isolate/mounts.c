@@ -14,19 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#endif
 
-bool
-path_within(const char *path, const char *directory)
-{
-	size_t len = strlen(directory);
-
-	if (strcmp(directory, "/") == 0)
-		return true;
-	return strncmp(path, directory, len) == 0 && (path[len] == '/' || path[len] == '\0');
-}
-
-#ifdef __linux__
 int
 mounts_part(void)
 {

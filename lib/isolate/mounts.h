@@ -5,11 +5,6 @@
 #ifndef AWF_ISOLATE_MOUNTS_H
 #define AWF_ISOLATE_MOUNTS_H
 
-#include <stdbool.h>
-
-/* Whether the path is the directory or lies in it. Both are absolute, without links. */
-bool path_within(const char *path, const char *directory);
-
 /* What is mounted from now on is not seen in the namespace that this one was made in. */
 int mounts_part(void);
 /* Makes a mount read-only, and its set-user-ID bits count for nothing: a path, from the open

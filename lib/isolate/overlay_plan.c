@@ -16,7 +16,6 @@
 #include "base/copytree.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "isolate/mounts.h"
 #include "isolate/overlay.h"
 
 #define MOUNTS "/proc/self/mountinfo"

@@ -11,7 +11,7 @@
 #include "transcript/filter.h"
 #include "run/follow.h"
 #include "transcript/reader.h"
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "run/model.h"
 
 #define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
@@ -85,7 +85,7 @@ text_or_null(const char *text)
 
 /* The first line of a text, or of the JSON of anything else; NULL if there is none. */
 static char *
-brief_value(struct span value)
+excerpt_value(struct span value)
 {
 	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
 
@@ -95,25 +95,25 @@ brief_value(struct span value)
 		span_decode(value, &text);
 	else
 		buffer_append(&text, value.at, value.len);
-	brief_text(&out, buffer_string(&text), text.len, BRIEF_BYTES);
+	excerpt_text(&out, buffer_string(&text), text.len, EXCERPT_BYTES);
 	buffer_free(&text);
 	return buffer_take(&out);
 }
 
 /* "CODE: MESSAGE" of an error; why it was skipped; the status of a run. */
 static char *
-brief_reason(struct span payload)
+excerpt_reason(struct span payload)
 {
 	struct span error = span_member(payload, "error"), skipped = span_member(payload, "skipped");
-	char *code = brief_value(span_member(error, "code")), *message, *reason;
+	char *code = excerpt_value(span_member(error, "code")), *message, *reason;
 
 	if (!member_set(error))
-		return span_type(skipped) == 's' ? brief_value(skipped) : NULL;
-	message = brief_value(span_member(error, "message"));
+		return span_type(skipped) == 's' ? excerpt_value(skipped) : NULL;
+	message = excerpt_value(span_member(error, "message"));
 	if (!code || !message) {
 		free(code);
 		free(message);
-		return brief_value(error);
+		return excerpt_value(error);
 	}
 	reason = memory_format("%s: %s", code, message);
 	free(code);
@@ -210,7 +210,7 @@ end_entry(struct outline_entry *e, const struct placed *p)
 {
 	e->status = view_ended(p->event);
 	e->ended = p->wall;
-	e->why = brief_reason(p->event->payload);
+	e->why = excerpt_reason(p->event->payload);
 }
 
 static void
@@ -224,7 +224,7 @@ take_end(struct reading *r, const struct placed *p)
 	end_entry(e, p);
 	take_usage(e, span_member(p->event->payload, "usage"));
 	if (e->status == VIEW_FAILED && !e->why)
-		e->why = brief_value(status);
+		e->why = excerpt_value(status);
 }
 
 static char *
@@ -246,7 +246,7 @@ what_it_does(const struct placed *p)
 		return memory_text(p->call->tool);
 	if (view_branches(payload, &branches))
 		return buffer_take(&branches);
-	return brief_value(span_member(span_element(span_member(payload, "blocks"), 0), "command"));
+	return excerpt_value(span_member(span_element(span_member(payload, "blocks"), 0), "command"));
 }
 
 static void
@@ -310,7 +310,7 @@ take_turn(struct reading *r, const struct placed *p)
 	e->ended = p->wall;
 	e->status = VIEW_DONE;
 	e->attempt = turn;
-	e->label = brief_value(span_member(p->event->payload, "agent"));
+	e->label = excerpt_value(span_member(p->event->payload, "agent"));
 	take_usage(e, span_member(p->event->payload, "usage"));
 	remember(r, p, e);
 }
@@ -326,8 +326,8 @@ take_tool_call(struct reading *r, const struct placed *p)
 		under = entry_of_call(r, p->call);
 	e = add_entry(r->outline, OUTLINE_TOOL, under);
 	e->began = p->wall;
-	e->label = brief_value(span_member(p->event->payload, "name"));
-	e->does = brief_value(span_member(p->event->payload, "input"));
+	e->label = excerpt_value(span_member(p->event->payload, "name"));
+	e->does = excerpt_value(span_member(p->event->payload, "input"));
 	remember(r, p, e);
 }
 

@@ -45,8 +45,8 @@ struct outline_entry {
 	                                 workflow's, of a turn the agent who took it over */
 	char *kind, *call, *model;    /* of a call */
 	char *child;                  /* run id */
-	char *does;                   /* the command, the arguments: brief */
-	char *why;                    /* it failed, was skipped: brief */
+	char *does;                   /* the command, the arguments: an excerpt */
+	char *why;                    /* it failed, was skipped: an excerpt */
 };
 
 struct outline {

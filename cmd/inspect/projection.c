@@ -6,7 +6,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "run/follow.h"
 #include "transcript/blob.h"
 #include "transcript/filter.h"
@@ -331,7 +331,7 @@ placed_error(struct writer *w, const struct placed *at)
 	writer_key(w, "error");
 	writer_object(w);
 	writer_member_span(w, "code", span_member(error, "code"));
-	brief_member(w, "message", &inside, "message");
+	excerpt_member(w, "message", &inside, "message");
 	writer_object_end(w);
 }
 

@@ -13,7 +13,7 @@
  *     later, whatever part of it is shown.
  *   - The lines of a run are counted from its first event on, without a gap; each
  *     names the event that it was made of (source_seq).
- *   - Long texts are cut (cmd/inspect/brief.h); nothing is read but the transcript.
+ *   - Long texts are cut (cmd/inspect/excerpt.h); nothing is read but the transcript.
  */
 #ifndef AWF_INSPECT_PROJECTION_H
 #define AWF_INSPECT_PROJECTION_H
@@ -114,7 +114,7 @@ const char *placed_outcome(const struct placed *at);
 /* Writes payload.MEMBER under another key; nothing if there is none. */
 void placed_copy(struct writer *w, const char *key, const struct placed *at,
     const char *member);
-/* Member error: {code, message}, the message brief; nothing if there is none. */
+/* Member error: {code, message}, the message an excerpt; nothing if there is none. */
 void placed_error(struct writer *w, const struct placed *at);
 int64_t placed_duration(const struct placed *at); /* ms */
 /* The first digits hex digits of the SHA-256 of "label:id", and a NUL. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "inspect/projection.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
@@ -21,17 +21,17 @@ static void message(struct writer *w, const char *format, ...)
 static void
 message(struct writer *w, const char *format, ...)
 {
-	struct buffer brief = BUFFER_INIT;
+	struct buffer excerpt = BUFFER_INIT;
 	char text[1024];
 	va_list list;
 
 	va_start(list, format);
 	vsnprintf(text, sizeof text, format, list);
 	va_end(list);
-	brief_text(&brief, text, strlen(text), BRIEF_BYTES);
+	excerpt_text(&excerpt, text, strlen(text), EXCERPT_BYTES);
 	writer_key(w, "message");
-	writer_bytes(w, buffer_string(&brief), brief.len);
-	buffer_free(&brief);
+	writer_bytes(w, buffer_string(&excerpt), excerpt.len);
+	buffer_free(&excerpt);
 }
 
 /* "WHAT done", "WHAT failed: why", … */
@@ -100,13 +100,13 @@ untold(const struct placed *at)
 static size_t
 has_output(const struct placed *at)
 {
-	return brief_size(at->event, "output") > 0;
+	return excerpt_size(at->event, "output") > 0;
 }
 
 static size_t
 has_stderr(const struct placed *at)
 {
-	return brief_size(at->event, "stderr") > 0;
+	return excerpt_size(at->event, "stderr") > 0;
 }
 
 static size_t
@@ -229,7 +229,7 @@ turn_ended(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
 
-	if (!brief_message(w, "message", at->event))
+	if (!excerpt_message(w, "message", at->event))
 		message(w, "%s wants tools", placed_actor(at));
 	placed_copy(w, "turn", at, "turn");
 	writer_member_span(w, "path", at->event->path);
@@ -260,7 +260,7 @@ tool_started(struct writer *w, const struct projection_line *line)
 
 	message(w, "%s called", name ? name : "tool");
 	tool(w, line->at);
-	brief_arguments(w, "argsSummary", line->at->event);
+	excerpt_arguments(w, "argsSummary", line->at->event);
 	free(name);
 }
 
@@ -279,8 +279,8 @@ tool_ended(struct writer *w, const struct projection_line *line)
 static void
 output(struct writer *w, const struct placed *at, const char *member, const char *stream)
 {
-	if (!brief_contents(w, "message", at->event, member))
-		message(w, "%lld bytes", (long long)brief_size(at->event, member));
+	if (!excerpt_contents(w, "message", at->event, member))
+		message(w, "%lld bytes", (long long)excerpt_size(at->event, member));
 	tool(w, at);
 	writer_member_string(w, "stream", stream);
 }
@@ -343,7 +343,7 @@ failure(struct writer *w, const struct projection_line *line)
 	struct span error = span_member(line->at->event->payload, "error");
 	struct event_view inside = { .payload = error };
 
-	if (!brief_member(w, "message", &inside, "message"))
+	if (!excerpt_member(w, "message", &inside, "message"))
 		message(w, "%s failed", placed_actor(line->at));
 	writer_member_span(w, "code", span_member(error, "code"));
 	placed_copy(w, "step", line->at, "call");

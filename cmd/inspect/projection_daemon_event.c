@@ -2,7 +2,7 @@
  * daemon-event: the steps of a session as they begin and end, few enough for a
  * status display; its tools on request.
  */
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "inspect/projection.h"
 
 extern const char daemon_event_schema[];
@@ -53,7 +53,7 @@ static void
 tool_call(struct writer *w, const struct projection_line *line)
 {
 	tool(w, line->at);
-	brief_arguments(w, "argsSummary", line->at->event);
+	excerpt_arguments(w, "argsSummary", line->at->event);
 }
 
 static void
@@ -62,7 +62,7 @@ tool_result(struct writer *w, const struct projection_line *line)
 	tool(w, line->at);
 	writer_member_string(w, "outcome", placed_outcome(line->at));
 	writer_member_integer(w, "durationMs", placed_duration(line->at));
-	brief_contents(w, "output", line->at->event, "output");
+	excerpt_contents(w, "output", line->at->event, "output");
 	placed_error(w, line->at);
 }
 

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "inspect/projection.h"
 #include "run/results.h"
 
@@ -85,7 +85,7 @@ step(struct writer *w, const struct projection_line *line)
 static void
 output_size(struct writer *w, const struct placed *at, const char *member)
 {
-	int64_t size = brief_size(at->event, member);
+	int64_t size = excerpt_size(at->event, member);
 
 	if (size >= 0)
 		writer_member_integer(w, "output_size", size);
@@ -106,7 +106,7 @@ state(struct writer *w, const struct projection_line *line)
 {
 	step(w, line);
 	output_size(w, line->at, result_member(line->at->event->payload));
-	brief_contents(w, "output", line->at->event, result_member(line->at->event->payload));
+	excerpt_contents(w, "output", line->at->event, result_member(line->at->event->payload));
 }
 
 static void
@@ -134,7 +134,7 @@ agent_work(struct writer *w, const struct projection_line *line)
 	placed_copy(w, "stop_reason", line->at, "stop_reason");
 	placed_copy(w, "usage", line->at, "usage");
 	placed_copy(w, "duration_ms", line->at, "duration_ms");
-	brief_message(w, "text", line->at->event);
+	excerpt_message(w, "text", line->at->event);
 }
 
 static void
@@ -152,7 +152,7 @@ tool_start(struct writer *w, const struct projection_line *line)
 	agent(w, line->at);
 	placed_copy(w, "tool", line->at, "name");
 	placed_copy(w, "call_id", line->at, "call_id");
-	brief_arguments(w, "arguments", line->at->event);
+	excerpt_arguments(w, "arguments", line->at->event);
 }
 
 static void

@@ -1,7 +1,7 @@
 /* cmd/inspect/projection: other vocabularies, and their schemas. */
 #include "record.h"
 
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 #include "inspect/projection.h"
 #include "json/value.h"
 #include "schema/schema.h"
@@ -402,9 +402,9 @@ test_names(void **state)
 }
 
 static void
-test_brief_texts(void **state)
+test_excerpt_texts(void **state)
 {
-	static const struct { const char *text; size_t limit; const char *brief; bool all; } table[] = {
+	static const struct { const char *text; size_t limit; const char *cut; bool all; } table[] = {
 		{ "", 5, "", true },
 		{ "12345", 5, "12345", true },
 		{ "123456", 5, "12345…", false },
@@ -420,16 +420,16 @@ test_brief_texts(void **state)
 	for (size_t i = 0; i < COUNT(table); i++) {
 		struct buffer out = BUFFER_INIT;
 
-		assert_int_equal(brief_text(&out, table[i].text, strlen(table[i].text), table[i].limit),
+		assert_int_equal(excerpt_text(&out, table[i].text, strlen(table[i].text), table[i].limit),
 		    table[i].all);
-		assert_string_equal(buffer_string(&out), table[i].brief);
+		assert_string_equal(buffer_string(&out), table[i].cut);
 		buffer_free(&out);
 	}
 }
 
 /* What stands in payload.output, as a line tells of it. */
 static void
-test_brief_contents(void **state)
+test_excerpt_contents(void **state)
 {
 	static const char digest[] = "\"bytes\":%d,\"sha256\":\"";
 	static const struct { const char *line, *told; int bytes; } table[] = {
@@ -453,7 +453,7 @@ test_brief_contents(void **state)
 
 		writer_begin(&w, &out);
 		writer_object(&w);
-		brief_contents(&w, "k", &event, "output");
+		excerpt_contents(&w, "k", &event, "output");
 		writer_object_end(&w);
 		if (table[i].bytes == 0) {
 			assert_string_equal(out.data, table[i].told);
@@ -481,8 +481,8 @@ main(void)
 		cmocka_unit_test(test_damaged_lines_are_not_counted),
 		cmocka_unit_test(test_poor_events),
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_brief_texts),
-		cmocka_unit_test(test_brief_contents),
+		cmocka_unit_test(test_excerpt_texts),
+		cmocka_unit_test(test_excerpt_contents),
 	};
 
 	return cmocka_run_group_tests(tests, record_setup, record_teardown);

@@ -2,7 +2,7 @@
  * A value is decoded whole, cut, and hashed if something was cut off. What lies in a blob is
  * not read: refs tell its size and digest.
  */
-#include "inspect/brief.h"
+#include "inspect/excerpt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define CUT "…"
 
 bool
-brief_text(struct buffer *out, const char *bytes, size_t len, size_t limit)
+excerpt_text(struct buffer *out, const char *bytes, size_t len, size_t limit)
 {
 	size_t kept = len;
 	const char *line;
@@ -90,16 +90,16 @@ write_digest(struct writer *w, const struct buffer *whole)
 }
 
 static void
-write_brief(struct writer *w, const char *key, const struct buffer *whole, size_t limit)
+write_excerpt(struct writer *w, const char *key, const struct buffer *whole, size_t limit)
 {
-	struct buffer brief = BUFFER_INIT;
-	bool all = brief_text(&brief, buffer_string(whole), whole->len, limit);
+	struct buffer excerpt = BUFFER_INIT;
+	bool all = excerpt_text(&excerpt, buffer_string(whole), whole->len, limit);
 
 	writer_key(w, key);
-	writer_bytes(w, buffer_string(&brief), brief.len);
+	writer_bytes(w, buffer_string(&excerpt), excerpt.len);
 	if (!all)
 		write_digest(w, whole);
-	buffer_free(&brief);
+	buffer_free(&excerpt);
 }
 
 /* How much is shown of what may be the contents of a file. */
@@ -123,7 +123,7 @@ write_member(struct writer *w, const char *key, const struct event_view *event,
 		writer_member_span(w, "sha256", span_member(blob, "sha256"));
 	} else if (value_there(value)) {
 		value_text(value, &whole);
-		write_brief(w, key, &whole, limit_of(&whole, BRIEF_BYTES));
+		write_excerpt(w, key, &whole, limit_of(&whole, EXCERPT_BYTES));
 	}
 	buffer_free(&whole);
 	return !blob.at && value_there(value);
@@ -137,21 +137,21 @@ same_limit(const struct buffer *whole, size_t limit)
 }
 
 bool
-brief_member(struct writer *w, const char *key, const struct event_view *event,
+excerpt_member(struct writer *w, const char *key, const struct event_view *event,
     const char *member)
 {
 	return write_member(w, key, event, member, same_limit);
 }
 
 bool
-brief_contents(struct writer *w, const char *key, const struct event_view *event,
+excerpt_contents(struct writer *w, const char *key, const struct event_view *event,
     const char *member)
 {
 	return write_member(w, key, event, member, contents_limit);
 }
 
 bool
-brief_message(struct writer *w, const char *key, const struct event_view *event)
+excerpt_message(struct writer *w, const char *key, const struct event_view *event)
 {
 	struct buffer whole = BUFFER_INIT;
 	struct span_walk walk;
@@ -164,7 +164,7 @@ brief_message(struct writer *w, const char *key, const struct event_view *event)
 			span_decode(span_member(block, "text"), &whole);
 	said = whole.len > 0;
 	if (said)
-		write_brief(w, key, &whole, BRIEF_BYTES);
+		write_excerpt(w, key, &whole, EXCERPT_BYTES);
 	buffer_free(&whole);
 	return said;
 }
@@ -186,7 +186,7 @@ list_arguments(struct span input, struct buffer *out)
 		buffer_byte(out, '=');
 		buffer_clear(&text);
 		value_text(value, &text);
-		all = brief_text(out, buffer_string(&text), text.len,
+		all = excerpt_text(out, buffer_string(&text), text.len,
 		    contents_limit(&text, ARGUMENT_BYTES)) && all;
 	}
 	buffer_free(&text);
@@ -194,30 +194,30 @@ list_arguments(struct span input, struct buffer *out)
 }
 
 void
-brief_arguments(struct writer *w, const char *key, const struct event_view *event)
+excerpt_arguments(struct writer *w, const char *key, const struct event_view *event)
 {
 	struct span input = span_member(event->payload, "input");
-	struct buffer list = BUFFER_INIT, brief = BUFFER_INIT, whole = BUFFER_INIT;
+	struct buffer list = BUFFER_INIT, excerpt = BUFFER_INIT, whole = BUFFER_INIT;
 	bool all;
 
 	if (span_type(input) != 'o') {
-		brief_contents(w, key, event, "input");
+		excerpt_contents(w, key, event, "input");
 		return;
 	}
 	all = list_arguments(input, &list);
-	all = brief_text(&brief, buffer_string(&list), list.len, BRIEF_BYTES) && all;
+	all = excerpt_text(&excerpt, buffer_string(&list), list.len, EXCERPT_BYTES) && all;
 	writer_key(w, key);
-	writer_bytes(w, buffer_string(&brief), brief.len);
+	writer_bytes(w, buffer_string(&excerpt), excerpt.len);
 	buffer_append(&whole, input.at, input.len);
 	if (!all)
 		write_digest(w, &whole);
 	buffer_free(&list);
-	buffer_free(&brief);
+	buffer_free(&excerpt);
 	buffer_free(&whole);
 }
 
 int64_t
-brief_size(const struct event_view *event, const char *member)
+excerpt_size(const struct event_view *event, const char *member)
 {
 	struct span value = value_of(event, member);
 	struct buffer text = BUFFER_INIT;

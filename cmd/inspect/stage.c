@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "inspect/disturb.h"
+#include "inspect/perturb.h"
 #include "inspect/recorded_file.h"
 #include "proc/libexec.h"
 
@@ -319,7 +319,7 @@ copy_workspace(const struct stage *st, const char *from, const char *path, struc
 		return directory_make(path, 0755, err);
 	if (copytree(from, path, st->spec->source->storage.root, err) != 0)
 		return -1;
-	return st->spec->second ? disturb_tree(path, err) : 0;
+	return st->spec->second ? perturb_tree(path, err) : 0;
 }
 
 /* In memory, which lists directories in another order. False if there is not enough. */

@@ -3,7 +3,7 @@
  * away and back, the last listed first: on file systems that list by age they stand the other
  * way round then.
  */
-#include "inspect/disturb.h"
+#include "inspect/perturb.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,9 +19,7 @@
 #include "base/memory.h"
 
 #define DAY 86400
-#define OUT_OF_THE_WAY ".awf-disturb"
-
-static int disturb(const char *path, struct error *err);
+#define OUT_OF_THE_WAY ".awf-perturb"
 
 static int
 unable(const char *path, struct error *err)
@@ -57,7 +55,7 @@ renew(const char *directory, const char *path, struct error *err)
 }
 
 static int
-disturb_entries(const char *path, struct error *err)
+perturb_entries(const char *path, struct error *err)
 {
 	char **names = NULL;
 	int failed = list_directory(path, &names, err);
@@ -65,7 +63,7 @@ disturb_entries(const char *path, struct error *err)
 	for (size_t i = list_count(names); failed == 0 && names != NULL && i > 0; i--) {
 		char *below = path_join(path, names[i - 1]);
 
-		if (disturb(below, err) != 0 || renew(path, below, err) != 0)
+		if (perturb_tree(below, err) != 0 || renew(path, below, err) != 0)
 			failed = -1;
 		free(below);
 	}
@@ -86,21 +84,15 @@ age(const char *path, const struct stat *status, struct error *err)
 
 /* What is in a directory first: that changes its own times. One that its user closed
  * to himself is left as it is within. */
-static int
-disturb(const char *path, struct error *err)
+int
+perturb_tree(const char *path, struct error *err)
 {
 	struct stat status;
 
 	if (lstat(path, &status) != 0)
 		return unable(path, err);
 	if (S_ISDIR(status.st_mode) && access(path, R_OK | W_OK | X_OK) == 0 &&
-	    disturb_entries(path, err) != 0)
+	    perturb_entries(path, err) != 0)
 		return -1;
 	return age(path, &status, err);
-}
-
-int
-disturb_tree(const char *path, struct error *err)
-{
-	return disturb(path, err);
 }

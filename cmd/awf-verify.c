@@ -21,7 +21,7 @@
 #include "inspect/event_schema.h"
 #include "inspect/projection.h"
 #include "run/storage.h"
-#include "transcript/heads.h"
+#include "transcript/checkpoint.h"
 #include "transcript/seal.h"
 #include "transcript/torn.h"
 #include "transcript/transcript.h"
@@ -72,7 +72,7 @@ struct verify_command {
 	const char *keygen, *head_file;
 	const char *against;         /* a schema, of what is no transcript; NULL */
 	bool formats;
-	struct heads heads;
+	struct checkpoints checkpoints;
 	struct storage storage;
 	bool in_directory;
 	struct map found;            /* ids of the runs of the directory that is verified */
@@ -103,7 +103,7 @@ print_fault(const char *path, const struct verify_report *report)
 }
 
 static void
-print_summary(const char *path, const struct verify_report *report, bool heads)
+print_summary(const char *path, const struct verify_report *report, bool checkpoints)
 {
 	printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
 	    path, (long long)report->lines, (long long)report->attempts, (long long)report->calls,
@@ -116,7 +116,7 @@ print_summary(const char *path, const struct verify_report *report, bool heads)
 		printf("%s: sealed by %s\n", path, report->sealed_by);
 	printf("%s: checked:", path);
 	for (enum verify_rule rule = 0; rule < VERIFY_RULES; rule++)
-		if (rule != VERIFY_HEADS || heads)
+		if (rule != VERIFY_CHECKPOINTS || checkpoints)
 			printf("%s %s", rule > 0 ? "," : "", verify_rule_name(rule));
 	printf("\n");
 }
@@ -201,7 +201,7 @@ verify_as(struct verify_command *command, const char *path, char *name, bool may
 		.context = name,
 		.unknown = command->verbose,
 		.seal_key = command->seal_key[0] != '\0' ? command->seal_key : NULL,
-		.heads = command->head_file ? &command->heads : NULL,
+		.checkpoints = command->head_file ? &command->checkpoints : NULL,
 	};
 	struct verify_report report;
 	struct error err = ERROR_INIT;
@@ -215,7 +215,7 @@ verify_as(struct verify_command *command, const char *path, char *name, bool may
 	if (check_identity(command, path, name, report.run_id) != 0)
 		return STATUS_WORK;
 	if (command->verbose)
-		print_summary(name, &report, spec.heads != NULL);
+		print_summary(name, &report, spec.checkpoints != NULL);
 	if (command->print_head)
 		printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
 	return STATUS_OK;
@@ -465,7 +465,8 @@ verify_all(struct verify_command *command, const char **words)
 
 	if (storage_locate(&command->storage, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	if (command->head_file && heads_load(&command->heads, command->head_file, &err) != 0) {
+	if (command->head_file &&
+	    checkpoints_load(&command->checkpoints, command->head_file, &err) != 0) {
 		storage_close(&command->storage);
 		return program_fail(PROGRAM, &err);
 	}
@@ -477,7 +478,7 @@ verify_all(struct verify_command *command, const char **words)
 		for (; *words; words++)
 			status = worse(status, verify_argument(command, *words));
 	storage_close(&command->storage);
-	heads_free(&command->heads);
+	checkpoints_free(&command->checkpoints);
 	return status;
 }
 

@@ -41,7 +41,7 @@ static const char *const rule_names[VERIFY_RULES] = {
 	[VERIFY_SEQ] = "seq", [VERIFY_CHAIN] = "prev", [VERIFY_TIME] = "time",
 	[VERIFY_IDS] = "ids", [VERIFY_CAUSES] = "causes", [VERIFY_PAIRS] = "pairs",
 	[VERIFY_BLOBS] = "blobs", [VERIFY_LINKAGE] = "linkage",
-	[VERIFY_SEAL] = "seal", [VERIFY_HEADS] = "heads",
+	[VERIFY_SEAL] = "seal", [VERIFY_CHECKPOINTS] = "heads",
 };
 
 const char *
@@ -280,7 +280,7 @@ check_linkage(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Seals and heads: whether this is the transcript that was meant. */
+/* Seals and checkpoints: whether this is the transcript that was meant. */
 
 static void
 check_sealed(struct verify *v)
@@ -301,29 +301,30 @@ check_sealed(struct verify *v)
 }
 
 static int
-check_heads(struct verify *v, struct error *err)
+check_checkpoints(struct verify *v, struct error *err)
 {
-	const struct heads *heads = v->spec->heads;
-	const struct head *head;
+	const struct checkpoints *checkpoints = v->spec->checkpoints;
+	const struct checkpoint *checkpoint;
 	size_t found, missing;
 	char text[512];
 
-	if (!heads)
+	if (!checkpoints)
 		return 0;
-	if (heads_check(heads, v->report->run_id, v->path, &found, &missing, err) != 0)
+	if (checkpoints_check(checkpoints, v->report->run_id, v->path, &found, &missing, err) != 0)
 		return -1;
 	if (found == 0) {
-		snprintf(text, sizeof text, "no head of run %s is in %s", v->report->run_id, heads->path);
-		fault_at(v, VERIFY_HEADS, v->chain.line, v->chain.start, text);
+		snprintf(text, sizeof text, "no head of run %s is in %s", v->report->run_id,
+		    checkpoints->path);
+		fault_at(v, VERIFY_CHECKPOINTS, v->chain.line, v->chain.start, text);
 	}
 	if (missing == 0)
 		return 0;
-	head = &heads->list[missing - 1];
-	snprintf(text, sizeof text, head->seq > v->report->lines ?
+	checkpoint = &checkpoints->list[missing - 1];
+	snprintf(text, sizeof text, checkpoint->seq > v->report->lines ?
 	    "the transcript ends here, but %s:%zu has the digest of line %lld: lines were cut off" :
 	    "the digest at %s:%zu is not that of line %lld: the transcript is not the one it was",
-	    heads->path, missing, (long long)head->seq);
-	fault_at(v, VERIFY_HEADS, v->chain.line, v->chain.start, text);
+	    checkpoints->path, missing, (long long)checkpoint->seq);
+	fault_at(v, VERIFY_CHECKPOINTS, v->chain.line, v->chain.start, text);
 	return 0;
 }
 
@@ -424,7 +425,7 @@ check_and_warn(struct verify *v, struct error *err)
 		return -1;
 	if (!v->report->faulty)
 		check_sealed(v);
-	if (!v->report->faulty && check_heads(v, err) != 0)
+	if (!v->report->faulty && check_checkpoints(v, err) != 0)
 		return -1;
 	if (v->report->faulty)
 		return 0;

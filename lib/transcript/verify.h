@@ -20,7 +20,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "transcript/heads.h"
+#include "transcript/checkpoint.h"
 
 enum verify_rule {
 	VERIFY_JSON,    /* a line is one JSON object */
@@ -35,7 +35,7 @@ enum verify_rule {
 	VERIFY_BLOBS,   /* refs name blobs that are what they should be */
 	VERIFY_LINKAGE, /* parent, child and linked runs agree */
 	VERIFY_SEAL,    /* seals are signatures of their lines, by the right key */
-	VERIFY_HEADS,   /* heads that were kept elsewhere are there */
+	VERIFY_CHECKPOINTS, /* checkpoints that were kept elsewhere are there */
 	VERIFY_RULES
 };
 
@@ -69,7 +69,7 @@ struct verify_spec {
 	bool unknown; /* warn of unknown types and keys too */
 	bool one_thread; /* none is made for the chain */
 	const char *seal_key;      /* who must have sealed the last line, 64 hex digits; NULL */
-	const struct heads *heads; /* that must be there; NULL */
+	const struct checkpoints *checkpoints; /* that must be there; NULL */
 };
 
 /* Checks the transcript at path; blobs, runs and other transcripts are looked for

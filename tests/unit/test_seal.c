@@ -1,11 +1,11 @@
-/* Seals and heads: whatever is done to a sealed transcript is found by who has the
- * public key, and going back to an earlier seal by who has kept a head. */
+/* Seals and checkpoints: whatever is done to a sealed transcript is found by who has the
+ * public key, and going back to an earlier seal by who has kept a checkpoint. */
 #include "record.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "transcript/heads.h"
+#include "transcript/checkpoint.h"
 #include "transcript/seal.h"
 #include "transcript/transcript.h"
 #include "transcript/verify.h"
@@ -74,9 +74,9 @@ make_transcript(const struct seal_key *const *seals, size_t count)
 }
 
 static struct verify_report
-verify(const char *public_key, const struct heads *heads)
+verify(const char *public_key, const struct checkpoints *checkpoints)
 {
-	const struct verify_spec spec = { .seal_key = public_key, .heads = heads };
+	const struct verify_spec spec = { .seal_key = public_key, .checkpoints = checkpoints };
 	struct verify_report report;
 	struct error err = ERROR_INIT;
 
@@ -172,34 +172,34 @@ every_bit_is_sealed(void **state)
 }
 
 /* What a cut of two sealed attempts leaves, at every byte: only at the end of the
- * first one is there a seal, and there a head tells. */
+ * first one is there a seal, and there a checkpoint tells. */
 static void
 every_cut_is_found(void **state)
 {
 	static const struct seal_key *const seals[] = { &key, &key };
 	struct buffer text = BUFFER_INIT;
 	struct verify_report whole;
-	struct head head;
-	struct heads heads = { (char *)(uintptr_t)"heads", &head, 1 };
+	struct checkpoint checkpoint;
+	struct checkpoints checkpoints = { (char *)(uintptr_t)"heads", &checkpoint, 1 };
 	size_t passed = 0;
 
 	(void)state;
 	make_transcript(seals, 2);
 	record_load(transcript_path, &text);
 	whole = verify(key.public_key, NULL);
-	memcpy(head.run_id, whole.run_id, ID_SIZE);
-	memcpy(head.digest, whole.head, DIGEST_SIZE);
-	head.seq = whole.lines;
-	assert_false(verify(key.public_key, &heads).faulty);
+	memcpy(checkpoint.run_id, whole.run_id, ID_SIZE);
+	memcpy(checkpoint.digest, whole.head, DIGEST_SIZE);
+	checkpoint.seq = whole.lines;
+	assert_false(verify(key.public_key, &checkpoints).faulty);
 	for (size_t len = text.len; len-- > 0;) {
 		struct verify_report report;
 
 		assert_int_equal(truncate(transcript_path, (off_t)len), 0);
 		passed += !verify(key.public_key, NULL).faulty;
-		report = verify(NULL, &heads);
+		report = verify(NULL, &checkpoints);
 		if (!report.faulty)
 			fail_msg("cut to %zu bytes it passes", len);
-		if (report.rule == VERIFY_HEADS && report.lines > 0)
+		if (report.rule == VERIFY_CHECKPOINTS && report.lines > 0)
 			assert_non_null(strstr(report.fault.message, "lines were cut off"));
 	}
 	assert_int_equal(passed, 1);
@@ -212,8 +212,8 @@ another_transcript_has_not_the_head(void **state)
 {
 	static const struct seal_key *const seals[] = { &key, &key };
 	struct verify_report report;
-	struct head list[2];
-	struct heads heads = { (char *)(uintptr_t)"heads", list, 2 };
+	struct checkpoint list[2];
+	struct checkpoints checkpoints = { (char *)(uintptr_t)"heads", list, 2 };
 
 	(void)state;
 	make_transcript(seals, 1);
@@ -223,15 +223,15 @@ another_transcript_has_not_the_head(void **state)
 		memcpy(list[i].digest, report.head, DIGEST_SIZE);
 		list[i].seq = report.lines;
 	}
-	assert_false(verify(key.public_key, &heads).faulty);
+	assert_false(verify(key.public_key, &checkpoints).faulty);
 	make_transcript(seals, 2);
-	report = verify(key.public_key, &heads);
-	assert_true(report.faulty && report.rule == VERIFY_HEADS);
+	report = verify(key.public_key, &checkpoints);
+	assert_true(report.faulty && report.rule == VERIFY_CHECKPOINTS);
 	assert_string_equal(report.fault.message,
 	    "the digest at heads:2 is not that of line 4: the transcript is not the one it was");
-	heads.count = 1;
-	report = verify(key.public_key, &heads);
-	assert_true(report.faulty && report.rule == VERIFY_HEADS);
+	checkpoints.count = 1;
+	report = verify(key.public_key, &checkpoints);
+	assert_true(report.faulty && report.rule == VERIFY_CHECKPOINTS);
 	assert_string_equal(report.fault.message, "no head of run " RUN_ID " is in heads");
 }
 
@@ -371,19 +371,19 @@ files_of_heads_are_checked(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct heads heads;
+		struct checkpoints checkpoints;
 		struct error err = ERROR_INIT;
 		char *place = memory_format("%s:%d", path, cases[i].bad);
 
 		record_put(path, cases[i].bytes, strlen(cases[i].bytes));
-		if (heads_load(&heads, path, &err) != (cases[i].bad ? -1 : 0))
+		if (checkpoints_load(&checkpoints, path, &err) != (cases[i].bad ? -1 : 0))
 			fail_msg("case %zu: %s", i, err.message);
 		if (cases[i].bad) {
 			assert_int_equal(err.code, ERROR_USAGE);
 			assert_string_equal(err.place, place);
 		} else {
-			assert_int_equal(heads.count, cases[i].count);
-			heads_free(&heads);
+			assert_int_equal(checkpoints.count, cases[i].count);
+			checkpoints_free(&checkpoints);
 		}
 		free(place);
 	}

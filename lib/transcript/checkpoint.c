@@ -1,8 +1,8 @@
 /*
- * The line of a head is found by bisection and hashed, that one alone. That it stands for all
- * before it is for the check of the chain to say.
+ * The line of a checkpoint is found by bisection and hashed, that one alone. That it stands for
+ * all before it is for the check of the chain to say.
  */
-#include "transcript/heads.h"
+#include "transcript/checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ take_word(struct span *line, char end)
 }
 
 static bool
-read_head(struct head *head, struct span line)
+read_checkpoint(struct checkpoint *checkpoint, struct span line)
 {
 	struct span run_id = take_word(&line, ' '), seq = take_word(&line, ' ');
 	long long number;
@@ -41,25 +41,25 @@ read_head(struct head *head, struct span line)
 	    !span_integer(seq, &number) || number < 1 || line.len != DIGEST_SIZE - 1 ||
 	    strspn(line.at, "0123456789abcdef") < line.len)
 		return false;
-	memcpy(head->run_id, run_id.at, ID_SIZE - 1);
-	head->seq = number;
-	memcpy(head->digest, line.at, DIGEST_SIZE - 1);
-	head->run_id[ID_SIZE - 1] = head->digest[DIGEST_SIZE - 1] = '\0';
+	memcpy(checkpoint->run_id, run_id.at, ID_SIZE - 1);
+	checkpoint->seq = number;
+	memcpy(checkpoint->digest, line.at, DIGEST_SIZE - 1);
+	checkpoint->run_id[ID_SIZE - 1] = checkpoint->digest[DIGEST_SIZE - 1] = '\0';
 	return true;
 }
 
 static int
-read_heads(struct heads *h, struct span text, struct error *err)
+read_checkpoints(struct checkpoints *c, struct span text, struct error *err)
 {
 	char place[256];
 
 	while (text.len > 0) {
 		struct span line = take_word(&text, '\n');
 
-		h->list = memory_array(h->list, h->count + 1, sizeof *h->list);
-		if (read_head(&h->list[h->count++], line))
+		c->list = memory_array(c->list, c->count + 1, sizeof *c->list);
+		if (read_checkpoint(&c->list[c->count++], line))
 			continue;
-		snprintf(place, sizeof place, "%s:%zu", h->path, h->count);
+		snprintf(place, sizeof place, "%s:%zu", c->path, c->count);
 		return error_set(err, ERROR_USAGE, place,
 		    "is no head, which is RUN_ID SEQ DIGEST: awf-verify --print-head prints one");
 	}
@@ -67,24 +67,24 @@ read_heads(struct heads *h, struct span text, struct error *err)
 }
 
 int
-heads_load(struct heads *h, const char *path, struct error *err)
+checkpoints_load(struct checkpoints *c, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	int failed;
 
-	*h = (struct heads){ .path = memory_text(path) };
+	*c = (struct checkpoints){ .path = memory_text(path) };
 	failed = file_load(path, FILE_LIMIT, &text, err);
 	if (failed == 0)
-		failed = read_heads(h, span_of(buffer_string(&text), text.len), err);
+		failed = read_checkpoints(c, span_of(buffer_string(&text), text.len), err);
 	buffer_free(&text);
 	if (failed != 0)
-		heads_free(h);
+		checkpoints_free(c);
 	return failed;
 }
 
-/* 1 if the transcript has the head; 0; -1 with *err. */
+/* 1 if the transcript has the checkpoint; 0; -1 with *err. */
 static int
-has_head(struct reader *reader, const struct head *head, struct error *err)
+has_checkpoint(struct reader *reader, const struct checkpoint *checkpoint, struct error *err)
 {
 	char digest[DIGEST_SIZE];
 	const char *line;
@@ -92,18 +92,18 @@ has_head(struct reader *reader, const struct head *head, struct error *err)
 	int64_t seq;
 	int got;
 
-	if (reader_seek_after(reader, head->seq - 1, err) != 0)
+	if (reader_seek_after(reader, checkpoint->seq - 1, err) != 0)
 		return -1;
 	got = reader_next(reader, &line, &len, err);
 	if (got != 1)
 		return got;
-	return event_seq(line, len, &seq) && seq == head->seq &&
-	    strcmp(digest_blake2b(line, len, digest), head->digest) == 0;
+	return event_seq(line, len, &seq) && seq == checkpoint->seq &&
+	    strcmp(digest_blake2b(line, len, digest), checkpoint->digest) == 0;
 }
 
 int
-heads_check(const struct heads *h, const char *run_id, const char *transcript, size_t *found,
-    size_t *missing, struct error *err)
+checkpoints_check(const struct checkpoints *c, const char *run_id, const char *transcript,
+    size_t *found, size_t *missing, struct error *err)
 {
 	struct reader reader;
 	int has = 1;
@@ -111,11 +111,11 @@ heads_check(const struct heads *h, const char *run_id, const char *transcript, s
 	*found = *missing = 0;
 	if (reader_open(&reader, transcript, err) != 0)
 		return -1;
-	for (size_t i = 0; i < h->count && has == 1; i++) {
-		if (strcmp(h->list[i].run_id, run_id) != 0)
+	for (size_t i = 0; i < c->count && has == 1; i++) {
+		if (strcmp(c->list[i].run_id, run_id) != 0)
 			continue;
 		++*found;
-		has = has_head(&reader, &h->list[i], err);
+		has = has_checkpoint(&reader, &c->list[i], err);
 		if (has == 0)
 			*missing = i + 1;
 	}
@@ -124,9 +124,9 @@ heads_check(const struct heads *h, const char *run_id, const char *transcript, s
 }
 
 void
-heads_free(struct heads *h)
+checkpoints_free(struct checkpoints *c)
 {
-	free(h->list);
-	free(h->path);
-	*h = (struct heads){ .path = NULL };
+	free(c->list);
+	free(c->path);
+	*c = (struct checkpoints){ .path = NULL };
 }

@@ -1,0 +1,39 @@
+/*
+ * Checkpoints, which users know as heads: what a transcript ended in once, kept
+ * elsewhere. A file of them has a line "RUN_ID SEQ DIGEST" for each, where DIGEST is the
+ * BLAKE2b-256 of line SEQ. As that line holds the digest of all before it, a transcript that
+ * contains the checkpoint is still the same up to there: nothing was cut off or gone back on
+ * since.
+ */
+#ifndef AWF_TRANSCRIPT_CHECKPOINT_H
+#define AWF_TRANSCRIPT_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+
+struct checkpoint {
+	char run_id[ID_SIZE];
+	int64_t seq;
+	char digest[DIGEST_SIZE];
+};
+
+struct checkpoints {
+	char *path;
+	struct checkpoint *list; /* one for each line of the file */
+	size_t count;
+};
+
+/* ERROR_SYSTEM if the file cannot be read, ERROR_USAGE if a line is no checkpoint. */
+int checkpoints_load(struct checkpoints *c, const char *path, struct error *err);
+/* Looks for the checkpoints of a run in its transcript. *missing is the number of the first
+ * line in their file whose checkpoint is not there, 0: none; *found the number of the run's.
+ * -1 if the transcript cannot be read. */
+int checkpoints_check(const struct checkpoints *c, const char *run_id, const char *transcript,
+    size_t *found, size_t *missing, struct error *err);
+void checkpoints_free(struct checkpoints *c);
+
+#endif

@@ -115,7 +115,7 @@ take_setting(struct replay *r, int id, const char *value, struct error *err)
 		return isolation_parse(value, &r->isolation, err);
 	case OPT_VISIBLE:
 		r->of_replays = "--visible";
-		return stage_show(&r->visible, value, err);
+		return replay_env_show(&r->visible, value, err);
 	case OPT_EXPORT:
 		r->export = value;
 		return 0;
@@ -235,7 +235,7 @@ show_run(const struct replay *r, const struct storage *storage)
 static void
 remark(const struct source *source, enum isolation isolation)
 {
-	char *text = stage_remark(source, isolation);
+	char *text = replay_env_remark(source, isolation);
 
 	if (text)
 		fprintf(stderr, PROGRAM ": %s\n", text);
@@ -253,7 +253,7 @@ explain(const struct source *source, const char *place)
 
 /* Says where the replay is not the recording; whether it is. */
 static int
-compare(const struct stage_spec *spec)
+compare(const struct replay_env_spec *spec)
 {
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
@@ -281,7 +281,7 @@ compare(const struct stage_spec *spec)
 static int
 replay_at(const struct replay *r, const struct source *source, const char *place)
 {
-	const struct stage_spec spec = { .source = source, .isolation = r->isolation,
+	const struct replay_env_spec spec = { .source = source, .isolation = r->isolation,
 		.visible = r->visible, .place = place };
 	struct error err = ERROR_INIT;
 	struct replay_end end;

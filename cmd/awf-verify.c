@@ -347,7 +347,7 @@ set_option(struct verify_command *command, int id, const char *value, struct err
 		return isolation_parse(value, &command->isolation, err);
 	case OPT_VISIBLE:
 		command->of_replays = "--visible";
-		return stage_show(&command->visible, value, err);
+		return replay_env_show(&command->visible, value, err);
 	case OPT_FROM:
 		command->of_replays = "--from";
 		command->from = value;

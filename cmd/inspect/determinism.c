@@ -40,7 +40,7 @@ struct told {
 };
 
 struct pair {
-	struct stage_spec specs[2];
+	struct replay_env_spec specs[2];
 	pid_t pids[2];          /* 0: it does not run */
 	struct told *told;      /* two, shared with their processes */
 	sigset_t before;
@@ -50,7 +50,7 @@ struct pair {
 
 /* Its stdout and stderr are files beside its transcript. */
 static int
-redirect(const struct stage_spec *spec, const char *name, int fd, struct error *err)
+redirect(const struct replay_env_spec *spec, const char *name, int fd, struct error *err)
 {
 	char *path = path_join(spec->place, name);
 	int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -67,7 +67,7 @@ static _Noreturn void
 replay_in_child(const struct pair *p, int i)
 {
 	struct told *told = &p->told[i];
-	const struct stage_spec *spec = &p->specs[i];
+	const struct replay_env_spec *spec = &p->specs[i];
 
 #ifdef __linux__
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -350,7 +350,7 @@ compare(struct pair *p, struct determinism *d, struct error *err)
 }
 
 static int
-find_places(struct pair *p, const struct stage_spec *common, const struct storage *storage,
+find_places(struct pair *p, const struct replay_env_spec *common, const struct storage *storage,
     struct determinism *d, struct error *err)
 {
 	for (int i = 0; i < 2; i++) {
@@ -376,7 +376,7 @@ remove_places(struct determinism *d)
 }
 
 int
-determinism_check(const struct stage_spec *common, const struct storage *storage,
+determinism_check(const struct replay_env_spec *common, const struct storage *storage,
     struct determinism *d, struct error *err)
 {
 	struct pair p = { .pids = { 0, 0 } };

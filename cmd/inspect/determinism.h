@@ -1,6 +1,6 @@
 /*
  * Determinism: a recording is replayed twice, in two processes. The second replay is
- * given what must not matter (cmd/inspect/stage.h): another pid, host name and umask, and a
+ * given what must not matter (cmd/inspect/replay_env.h): another pid, host name and umask, and a
  * workspace whose files are older and stand in another order. The two must come to
  * the same, causes included, and to what was recorded.
  *
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "inspect/canonical.h"
 #include "inspect/source.h"
-#include "inspect/stage.h"
+#include "inspect/replay_env.h"
 
 enum determinism_verdict {
 	DETERMINISM_AGREES,
@@ -34,7 +34,7 @@ struct determinism {
 
 /* common: what both replays have, without a place. 0: *d tells; -1: a replay could not
  * be made, as replay_run(), or compared. d is for determinism_free() in all cases. */
-int determinism_check(const struct stage_spec *common, const struct storage *storage,
+int determinism_check(const struct replay_env_spec *common, const struct storage *storage,
     struct determinism *d, struct error *err);
 void determinism_free(struct determinism *d);
 

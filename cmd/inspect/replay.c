@@ -1,5 +1,5 @@
 /*
- * The process on the stage may be in other namespaces, so what came of it is told through
+ * The process that replays may be in other namespaces, so what came of it is told through
  * shared memory. Where the recording has an id it is used; the id of an end that it lacks
  * follows from the run's, as the key does. What runs and judges the workflow is what awf-run
  * uses too.
@@ -28,11 +28,11 @@
 #define PLACES "replays"
 #define SECOND_UMASK 077
 
-/* One replay, as the process on the stage sees it; result is shared with the one that
+/* One replay, as the process that makes it sees it; result is shared with the one that
  * waits outside. */
 struct performance {
-	const struct stage_spec *spec;
-	struct stage stage;
+	const struct replay_env_spec *spec;
+	struct replay_env env;
 	struct run run;
 	struct input input;
 	struct supervision supervision;
@@ -78,7 +78,7 @@ replay_place_at(const char *path, struct error *err)
 	return place;
 }
 
-/* ---- on the stage ---- */
+/* ---- within ---- */
 
 static void
 derive_key(const char *run_id, unsigned char key[DIGEST_BYTES])
@@ -164,10 +164,10 @@ open_input(struct performance *p, struct error *err)
 static void
 run_workflow(struct performance *p)
 {
-	struct environment *e = &p->stage.environment;
+	struct environment *e = &p->env.environment;
 
-	run_set_environment(&p->run, e, p->stage.directory);
-	p->supervision.argv = p->stage.argv;
+	run_set_environment(&p->run, e, p->env.directory);
+	p->supervision.argv = p->env.argv;
 	p->supervision.environment = e->list;
 	p->supervision.run_directory = p->run.directory;
 	p->supervision.input = &p->input;
@@ -214,10 +214,10 @@ perform(struct performance *p, struct error *err)
 	if (p->spec->second)
 		umask(SECOND_UMASK);
 	signals_hold();
-	if (stage_settle(&p->stage, err) != 0)
+	if (replay_env_settle(&p->env, err) != 0)
 		return -1;
-	if (chdir(p->stage.workspace) != 0)
-		return error_errno(err, ERROR_SYSTEM, p->stage.workspace, "unable to work there");
+	if (chdir(p->env.workspace) != 0)
+		return error_errno(err, ERROR_SYSTEM, p->env.workspace, "unable to work there");
 	if (make_run(p, err) != 0)
 		return -1;
 	failed = make_history(p, err) != 0 || open_input(p, err) != 0;
@@ -247,7 +247,7 @@ static int
 isolated(struct performance *p, struct error *err)
 {
 	const char *const writable[] = { p->spec->place, NULL };
-	struct isolate_spec spec = stage_isolation(&p->stage, writable);
+	struct isolate_spec spec = replay_env_isolation(&p->env, writable);
 	struct isolate_end end;
 	char text[64];
 
@@ -264,7 +264,7 @@ isolated(struct performance *p, struct error *err)
 }
 
 static int
-run_on_stage(struct performance *p, struct error *err)
+run_in_env(struct performance *p, struct error *err)
 {
 	if (p->spec->isolation != ISOLATION_NAMESPACES)
 		inside(p);
@@ -277,7 +277,7 @@ run_on_stage(struct performance *p, struct error *err)
 }
 
 int
-replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err)
+replay_run(const struct replay_env_spec *spec, struct replay_end *end, struct error *err)
 {
 	struct performance p = { .spec = spec, .input = { .file = -1, .sink = -1, .source = -1 } };
 	int failed;
@@ -287,17 +287,17 @@ replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *
 	if (p.result == MAP_FAILED)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
 	memset(p.result, 0, sizeof *p.result);
-	failed = stage_open(&p.stage, spec, err);
+	failed = replay_env_open(&p.env, spec, err);
 	if (failed == 0)
-		failed = run_on_stage(&p, err);
+		failed = run_in_env(&p, err);
 	*end = p.result->end;
-	stage_close(&p.stage);
+	replay_env_close(&p.env);
 	munmap(p.result, sizeof *p.result);
 	return failed;
 }
 
 char *
-replay_transcript(const struct stage_spec *spec)
+replay_transcript(const struct replay_env_spec *spec)
 {
 	return memory_format("%s/transcripts/%s.jsonl", spec->place, spec->source->run_id);
 }

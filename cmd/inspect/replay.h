@@ -1,6 +1,6 @@
 /*
- * Replay: a recorded run is made once more. Its workflow runs as it did, on a stage of
- * its own (cmd/inspect/stage.h), in a storage of its own that nobody else looks into; the
+ * Replay: a recorded run is made once more. Its workflow runs as it did, in an environment of
+ * its own (cmd/inspect/replay_env.h), in a storage of its own that nobody else looks into; the
  * run bears the recorded id, and so do its events; its steps find the history in its
  * directory and take from it what they must not do again, awf-step(1). What comes of
  * it is a transcript that is compared with the recording (cmd/inspect/against.h).
@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "inspect/source.h"
-#include "inspect/stage.h"
+#include "inspect/replay_env.h"
 
 struct replay_end {
 	int signal_number;       /* that ended it; 0: none */
@@ -35,9 +35,9 @@ char *replay_place_at(const char *path, struct error *err);
  * this process's. 0: it came to its end, or was ended by a signal. -1: the machine failed, or a part of the isolation is missing
  * (ERROR_SYSTEM); or the recording is not what it should be (ERROR_SCHEMA). This
  * process may be in another directory then. */
-int replay_run(const struct stage_spec *spec, struct replay_end *end, struct error *err);
+int replay_run(const struct replay_env_spec *spec, struct replay_end *end, struct error *err);
 
 /* The transcript that it made, in memory of its own. */
-char *replay_transcript(const struct stage_spec *spec);
+char *replay_transcript(const struct replay_env_spec *spec);
 
 #endif

@@ -34,7 +34,7 @@ note(struct checking *c, int status)
 static void
 print_agreement(const struct checking *c, const struct source *source, const char *who)
 {
-	char *remark = stage_remark(source, c->spec->isolation);
+	char *remark = replay_env_remark(source, c->spec->isolation);
 
 	if (remark)
 		printf("%s: %s\n", who, remark);
@@ -71,7 +71,7 @@ report(const struct checking *c, const struct source *source, const char *who,
 static int
 check_one(struct checking *c, const struct source *source, const char *who, struct error *err)
 {
-	const struct stage_spec common = { .source = source, .isolation = c->spec->isolation,
+	const struct replay_env_spec common = { .source = source, .isolation = c->spec->isolation,
 		.visible = c->spec->visible };
 	struct determinism d;
 	int failed = determinism_check(&common, c->spec->storage, &d, err);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "inspect/stage.h"
+#include "inspect/replay_env.h"
 #include "run/storage.h"
 
 struct replays_spec {

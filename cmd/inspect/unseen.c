@@ -34,7 +34,7 @@ in_list(const char *list, const char *path)
 }
 
 static bool
-was_seen(const struct stage_spec *spec, const char *list, const char *path)
+was_seen(const struct replay_env_spec *spec, const char *list, const char *path)
 {
 	const struct source *s = spec->source;
 
@@ -98,7 +98,7 @@ hidden_directory(const char *path)
 }
 
 char *
-unseen_directory(const struct stage_spec *spec, const char *text)
+unseen_directory(const struct replay_env_spec *spec, const char *text)
 {
 	char *list = span_text(span_path(spec->source->payload, "env", "PATH", NULL));
 	char *tree = NULL, *word, *path, *real;
@@ -122,7 +122,7 @@ unseen_directory(const struct stage_spec *spec, const char *text)
 }
 
 void
-unseen_tell(const struct stage_spec *spec, const struct difference *d, struct buffer *out)
+unseen_tell(const struct replay_env_spec *spec, const struct difference *d, struct buffer *out)
 {
 	char *directory;
 

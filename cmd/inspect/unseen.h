@@ -8,13 +8,14 @@
 
 #include "base/buffer.h"
 #include "inspect/canonical.h"
-#include "inspect/stage.h"
+#include "inspect/replay_env.h"
 
 /* The directory that --visible would have to name for a file that text speaks of, by its
  * path or as a program of the recorded PATH, and that is there but was not seen. In memory
  * of its own; NULL: none, or one that holds secrets. */
-char *unseen_directory(const struct stage_spec *spec, const char *text);
+char *unseen_directory(const struct replay_env_spec *spec, const char *text);
 /* Appends a line that says so of a call that failed in the replay alone; or nothing. */
-void unseen_tell(const struct stage_spec *spec, const struct difference *d, struct buffer *out);
+void unseen_tell(const struct replay_env_spec *spec, const struct difference *d,
+    struct buffer *out);
 
 #endif

@@ -5,7 +5,7 @@
  * have links to anywhere, so files are put in beneath it, directory by directory, never by a
  * path.
  */
-#include "inspect/stage.h"
+#include "inspect/replay_env.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ within(const char *path, const char *directory)
 }
 
 int
-stage_show(char ***visible, const char *directory, struct error *err)
+replay_env_show(char ***visible, const char *directory, struct error *err)
 {
 	char *path = realpath(directory, NULL);
 
@@ -81,52 +81,52 @@ below(const char *directory, const char *path)
 
 /* Takes both texts over. */
 static void
-show_instead(struct stage *st, char *at, char *source)
+show_instead(struct replay_env *env, char *at, char *source)
 {
 	size_t count = 0;
 
-	while (st->outside != NULL && st->outside[count].at != NULL)
+	while (env->outside != NULL && env->outside[count].at != NULL)
 		count++;
-	st->outside = memory_array(st->outside, count + 2, sizeof *st->outside);
-	st->outside[count] = (struct isolate_shown){ at, source };
-	st->outside[count + 1] = (struct isolate_shown){ NULL, NULL };
+	env->outside = memory_array(env->outside, count + 2, sizeof *env->outside);
+	env->outside[count] = (struct isolate_shown){ at, source };
+	env->outside[count + 1] = (struct isolate_shown){ NULL, NULL };
 }
 
 static int
-restore_file(struct stage *st, const struct definition_file *file, struct error *err)
+restore_file(struct replay_env *env, const struct definition_file *file, struct error *err)
 {
-	const struct source *s = st->spec->source;
-	char *to = below(st->restored, file->path);
+	const struct source *s = env->spec->source;
+	char *to = below(env->restored, file->path);
 
 	if (source_restore(s, file, to, err) != 0) {
 		free(to);
 		return -1;
 	}
 	if (within(file->path, s->workspace)) {
-		list_add(&st->inside, file->path);
+		list_add(&env->inside, file->path);
 		free(to);
 	} else {
-		show_instead(st, memory_text(file->path), to);
+		show_instead(env, memory_text(file->path), to);
 	}
 	return 0;
 }
 
 /* A user's configuration, in which steps look by name: all that they found there. */
 static int
-restore_config(struct stage *st, struct error *err)
+restore_config(struct replay_env *env, struct error *err)
 {
-	const struct definition_files *files = &st->spec->source->definitions;
+	const struct definition_files *files = &env->spec->source->definitions;
 	int failed = 0;
 
-	st->config = path_join(st->spec->place, RESTORED_CONFIG);
+	env->config = path_join(env->spec->place, RESTORED_CONFIG);
 	for (size_t i = 0; failed == 0 && i < files->count; i++) {
 		const struct definition_file *file = &files->list[i];
 		char *to;
 
 		if (file->config == NULL || !file->kept)
 			continue;
-		to = memory_format("%s/awf/%s", st->config, file->config);
-		failed = source_restore(st->spec->source, file, to, err);
+		to = memory_format("%s/awf/%s", env->config, file->config);
+		failed = source_restore(env->spec->source, file, to, err);
 		free(to);
 	}
 	return failed;
@@ -146,39 +146,39 @@ config_home(const struct definition_file *file)
 
 /* Whether what is at the path may be shown; ERROR_USAGE. */
 static int
-check_file(const struct stage *st, const char *path, struct error *err)
+check_file(const struct replay_env *env, const char *path, struct error *err)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 
 	if (s->files != NULL || (s->snapshot != NULL && within(path, s->workspace)))
 		return 0;
-	return recorded_file_check(s, st->spec->visible, path, err);
+	return recorded_file_check(s, env->spec->visible, path, err);
 }
 
 static int
-restore(struct stage *st, struct error *err)
+restore(struct replay_env *env, struct error *err)
 {
-	const struct source *s = st->spec->source;
-	bool copies = st->spec->isolation == ISOLATION_COPY, configured = false;
+	const struct source *s = env->spec->source;
+	bool copies = env->spec->isolation == ISOLATION_COPY, configured = false;
 	int failed = 0;
 
-	st->restored = path_join(st->spec->place, RESTORED);
-	if (st->spec->isolation == ISOLATION_NONE)
+	env->restored = path_join(env->spec->place, RESTORED);
+	if (env->spec->isolation == ISOLATION_NONE)
 		return 0;
 	for (size_t i = 0; failed == 0 && i < s->definitions.count; i++) {
 		const struct definition_file *file = &s->definitions.list[i];
 
 		if (!source_file_differs(s, file) &&
-		    (!file->kept || check_file(st, file->path, NULL) == 0))
+		    (!file->kept || check_file(env, file->path, NULL) == 0))
 			continue;
 		if (file->config != NULL && copies)
 			configured = true;
 		else
-			failed = restore_file(st, file, err);
-		if (file->config != NULL && !copies && st->config == NULL)
-			st->config = config_home(file);
+			failed = restore_file(env, file, err);
+		if (file->config != NULL && !copies && env->config == NULL)
+			env->config = config_home(file);
 	}
-	return failed == 0 && configured ? restore_config(st, err) : failed;
+	return failed == 0 && configured ? restore_config(env, err) : failed;
 }
 
 /* Makes a directory where there is none, also in place of a file or of a link that leads
@@ -228,9 +228,9 @@ make_beneath(int root, const char *path)
 
 /* A directory that lies there today; what goes wrong is seen when the file is made. */
 static void
-remove_inside(const struct stage *st, const char *part)
+remove_inside(const struct replay_env *env, const char *part)
 {
-	char *path = path_join(st->workspace, part);
+	char *path = path_join(env->workspace, part);
 
 	copytree_remove(path, NULL);
 	free(path);
@@ -238,10 +238,10 @@ remove_inside(const struct stage *st, const char *part)
 
 /* Of a workspace that may have links to anywhere. */
 static int
-put_inside(const struct stage *st, int root, const char *path, struct error *err)
+put_inside(const struct replay_env *env, int root, const char *path, struct error *err)
 {
-	const char *part = beneath_part(st->spec->source->workspace, path);
-	char *from = below(st->restored, path);
+	const char *part = beneath_part(env->spec->source->workspace, path);
+	char *from = below(env->restored, path);
 	struct buffer bytes = BUFFER_INIT;
 	int directory = make_beneath(root, part), fd = -1, failed = -1;
 	struct stat status;
@@ -250,7 +250,7 @@ put_inside(const struct stage *st, int root, const char *path, struct error *err
 	    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
 		/* Not by rename(): an overlay would have to move what is below. */
 		if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR)
-			remove_inside(st, part);
+			remove_inside(env, part);
 		fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
 		    O_NOFOLLOW, status.st_mode & 0777);
 		failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);
@@ -267,17 +267,17 @@ put_inside(const struct stage *st, int root, const char *path, struct error *err
 }
 
 int
-stage_settle(const struct stage *st, struct error *err)
+replay_env_settle(const struct replay_env *env, struct error *err)
 {
 	int root, failed = 0;
 
-	if (st->inside == NULL)
+	if (env->inside == NULL)
 		return 0;
-	root = open(st->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	root = open(env->workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
-		return error_errno(err, ERROR_SYSTEM, st->workspace, "unable to work there");
-	for (char **path = st->inside; failed == 0 && *path != NULL; path++)
-		failed = put_inside(st, root, *path, err);
+		return error_errno(err, ERROR_SYSTEM, env->workspace, "unable to work there");
+	for (char **path = env->inside; failed == 0 && *path != NULL; path++)
+		failed = put_inside(env, root, *path, err);
 	close(root);
 	return failed;
 }
@@ -313,48 +313,48 @@ no_workspace(const struct source *s, struct error *err)
 
 /* A copy at path, empty if there is nothing to copy. */
 static int
-copy_workspace(const struct stage *st, const char *from, const char *path, struct error *err)
+copy_workspace(const struct replay_env *env, const char *from, const char *path, struct error *err)
 {
 	if (*from == '\0')
 		return directory_make(path, 0755, err);
-	if (copytree(from, path, st->spec->source->storage.root, err) != 0)
+	if (copytree(from, path, env->spec->source->storage.root, err) != 0)
 		return -1;
-	return st->spec->second ? perturb_tree(path, err) : 0;
+	return env->spec->second ? perturb_tree(path, err) : 0;
 }
 
 /* In memory, which lists directories in another order. False if there is not enough. */
 static bool
-copy_to_memory(struct stage *st, const char *from)
+copy_to_memory(struct replay_env *env, const char *from)
 {
-	if (memory_place_make(&st->made) != 0)
+	if (memory_place_make(&env->made) != 0)
 		return false;
-	st->shown = path_join(st->made.path, "workspace");
-	if (copy_workspace(st, from, st->shown, NULL) == 0)
+	env->shown = path_join(env->made.path, "workspace");
+	if (copy_workspace(env, from, env->shown, NULL) == 0)
 		return true;
-	memory_place_remove(&st->made);
-	free(st->shown);
-	st->shown = NULL;
+	memory_place_remove(&env->made);
+	free(env->shown);
+	env->shown = NULL;
 	return false;
 }
 
 static int
-copy_elsewhere(struct stage *st, const char *from, struct error *err)
+copy_elsewhere(struct replay_env *env, const char *from, struct error *err)
 {
-	if (copy_to_memory(st, from))
+	if (copy_to_memory(env, from))
 		return 0;
-	st->shown = path_join(st->spec->place, "workspace");
-	return copy_workspace(st, from, st->shown, err);
+	env->shown = path_join(env->spec->place, "workspace");
+	return copy_workspace(env, from, env->shown, err);
 }
 
 static int
-set_workspace(struct stage *st, struct error *err)
+set_workspace(struct replay_env *env, struct error *err)
 {
-	const struct source *s = st->spec->source;
-	char *from = st->spec->isolation == ISOLATION_NONE ? NULL : origin(s);
+	const struct source *s = env->spec->source;
+	char *from = env->spec->isolation == ISOLATION_NONE ? NULL : origin(s);
 	int failed = 0;
 
-	if (st->spec->isolation == ISOLATION_NONE) {
-		st->workspace = memory_text(s->workspace);
+	if (env->spec->isolation == ISOLATION_NONE) {
+		env->workspace = memory_text(s->workspace);
 		return s->files == NULL && path_is_directory(s->workspace) ? 0 : no_workspace(s, err);
 	}
 	if (from == NULL)
@@ -364,15 +364,15 @@ set_workspace(struct stage *st, struct error *err)
 		return error_set(err, ERROR_SYSTEM, s->workspace, "the workspace is the root directory, "
 		    "which cannot be isolated: record with awf-run --workspace DIR");
 	}
-	if (st->spec->isolation == ISOLATION_COPY) {
-		st->workspace = path_join(st->spec->place, "workspace");
-		failed = copy_workspace(st, from, st->workspace, err);
+	if (env->spec->isolation == ISOLATION_COPY) {
+		env->workspace = path_join(env->spec->place, "workspace");
+		failed = copy_workspace(env, from, env->workspace, err);
 	} else {
-		st->workspace = memory_text(s->workspace);
-		if (st->spec->second || *from == '\0')
-			failed = copy_elsewhere(st, from, err);
+		env->workspace = memory_text(s->workspace);
+		if (env->spec->second || *from == '\0')
+			failed = copy_elsewhere(env, from, err);
 		else
-			st->shown = memory_text(from);
+			env->shown = memory_text(from);
 	}
 	free(from);
 	return failed;
@@ -383,16 +383,16 @@ set_workspace(struct stage *st, struct error *err)
 /* Without namespaces a file of the workspace lies in its copy, one that was exported in
  * the export. */
 static char *
-lead(const struct stage *st, const char *path)
+lead(const struct replay_env *env, const char *path)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 	char *found;
 
-	if (st->spec->isolation != ISOLATION_COPY || *path != '/')
+	if (env->spec->isolation != ISOLATION_COPY || *path != '/')
 		return memory_text(path);
 	if (within(path, s->workspace))
-		return memory_format("%s%s", st->workspace, path + strlen(s->workspace));
-	found = below(st->restored, path);
+		return memory_format("%s%s", env->workspace, path + strlen(s->workspace));
+	found = below(env->restored, path);
 	if (access(found, F_OK) == 0)
 		return found;
 	free(found);
@@ -403,16 +403,16 @@ lead(const struct stage *st, const char *path)
 /* A relative path leads within the copy; that of the script may have led out of the
  * workspace. script: where that is, if it is a copy. */
 static char *
-lead_word(const struct stage *st, const char *word, const char *script)
+lead_word(const struct replay_env *env, const char *word, const char *script)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 	char *from, *path, *found;
 
 	if (script == NULL || *word == '/' || within(script, s->workspace))
-		return lead(st, word);
+		return lead(env, word);
 	from = path_join(s->workspace, word);
 	path = path_normal(from);
-	found = strcmp(path, script) == 0 ? lead(st, script) : memory_text(word);
+	found = strcmp(path, script) == 0 ? lead(env, script) : memory_text(word);
 	free(from);
 	free(path);
 	return found;
@@ -420,13 +420,13 @@ lead_word(const struct stage *st, const char *word, const char *script)
 
 /* Each directory of a list with colons. */
 static char *
-lead_list(const struct stage *st, const char *list)
+lead_list(const struct replay_env *env, const char *list)
 {
 	struct buffer led = BUFFER_INIT;
 
 	for (;;) {
 		size_t len = strcspn(list, ":");
-		char *path = memory_copy(list, len), *now = lead(st, path);
+		char *path = memory_copy(list, len), *now = lead(env, path);
 
 		buffer_text(&led, now);
 		free(path);
@@ -439,14 +439,14 @@ lead_list(const struct stage *st, const char *list)
 }
 
 static void
-set_argv(struct stage *st)
+set_argv(struct replay_env *env)
 {
-	char *script = st->spec->isolation == ISOLATION_COPY ? source_script(st->spec->source) : NULL;
+	char *script = env->spec->isolation == ISOLATION_COPY ? source_script(env->spec->source) : NULL;
 
-	for (char **word = st->spec->source->argv; *word != NULL; word++)
-		list_take(&st->argv, lead_word(st, *word, script));
+	for (char **word = env->spec->source->argv; *word != NULL; word++)
+		list_take(&env->argv, lead_word(env, *word, script));
 	free(script);
-	st->directory = lead(st, st->spec->source->directory);
+	env->directory = lead(env, env->spec->source->directory);
 }
 
 /* ---- environment ---- */
@@ -476,10 +476,10 @@ is_own(const char *path, const char *own)
 }
 
 static void
-set_path(struct stage *st)
+set_path(struct replay_env *env)
 {
-	const char *recorded = environment_get(&st->environment, "PATH");
-	char *list = lead_list(st, recorded != NULL ? recorded : DEFAULT_PATH);
+	const char *recorded = environment_get(&env->environment, "PATH");
+	char *list = lead_list(env, recorded != NULL ? recorded : DEFAULT_PATH);
 	char *own = own_directory(), *found = path_search(list, "awf-step"), *longer;
 
 	if (own != NULL && (found == NULL || !is_own(found, own))) {
@@ -487,7 +487,7 @@ set_path(struct stage *st)
 		free(list);
 		list = longer;
 	}
-	environment_set(&st->environment, "PATH", list);
+	environment_set(&env->environment, "PATH", list);
 	free(list);
 	free(own);
 	free(found);
@@ -526,21 +526,21 @@ pass(struct environment *e, const char *name)
 
 /* No provider is asked, so none has to be there that is not AWF's. */
 static void
-set_providers(struct stage *st)
+set_providers(struct replay_env *env)
 {
 	struct buffer list = BUFFER_INIT;
 
-	for (char **word = st->spec->source->providers; word != NULL && *word != NULL; word++)
+	for (char **word = env->spec->source->providers; word != NULL && *word != NULL; word++)
 		buffer_format(&list, "%s%s", list.len > 0 ? ":" : "", *word);
-	environment_set(&st->environment, PROVIDER_RECORDED, buffer_string(&list));
+	environment_set(&env->environment, PROVIDER_RECORDED, buffer_string(&list));
 	buffer_free(&list);
 }
 
 static void
-set_environment(struct stage *st)
+set_environment(struct replay_env *env)
 {
-	struct environment *e = &st->environment;
-	const struct source *s = st->spec->source;
+	struct environment *e = &env->environment;
+	const struct source *s = env->spec->source;
 	const char *tools;
 	char *led;
 
@@ -549,15 +549,15 @@ set_environment(struct stage *st)
 	set_members(e, "AWF_INPUT_", span_member(s->payload, "inputs"));
 	pass(e, "HOME");
 	pass(e, "XDG_CONFIG_HOME");
-	if (st->config != NULL || s->config != NULL)
-		environment_set(e, "XDG_CONFIG_HOME", st->config != NULL ? st->config : s->config);
+	if (env->config != NULL || s->config != NULL)
+		environment_set(e, "XDG_CONFIG_HOME", env->config != NULL ? env->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
-	set_providers(st);
-	set_path(st);
+	set_providers(env);
+	set_path(env);
 	tools = environment_get(e, "AWF_TOOL_PATH");
 	if (tools == NULL)
 		return;
-	led = lead_list(st, tools);
+	led = lead_list(env, tools);
 	environment_set(e, "AWF_TOOL_PATH", led);
 	free(led);
 }
@@ -567,59 +567,60 @@ set_environment(struct stage *st)
 /* A directory of the recording: a copy of the workspace has no storage in it. Takes the
  * path over. */
 static void
-show_record(struct stage *st, char *path)
+show_record(struct replay_env *env, char *path)
 {
-	if (path != NULL && *path == '/' && !list_has(st->visible, path))
-		list_take(&st->visible, path);
+	if (path != NULL && *path == '/' && !list_has(env->visible, path))
+		list_take(&env->visible, path);
 	else
 		free(path);
 }
 
 /* Likewise, but one in the workspace is shown with that. */
 static void
-show(struct stage *st, char *path)
+show(struct replay_env *env, char *path)
 {
-	if (path != NULL && within(path, st->workspace))
+	if (path != NULL && within(path, env->workspace))
 		free(path);
 	else
-		show_record(st, path);
+		show_record(env, path);
 }
 
 static void
-show_list(struct stage *st, const char *list)
+show_list(struct replay_env *env, const char *list)
 {
 	while (list != NULL && *list != '\0') {
 		size_t len = strcspn(list, ":");
 
-		show(st, memory_copy(list, len));
+		show(env, memory_copy(list, len));
 		list += len + (list[len] == ':');
 	}
 }
 
 /* A recorded path: from the export, if this is one. */
 static void
-show_recorded(struct stage *st, const char *path)
+show_recorded(struct replay_env *env, const char *path)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 	size_t count = 0;
 	char *exported;
 
 	if (s->files == NULL) {
-		show(st, memory_text(path));
+		show(env, memory_text(path));
 		return;
 	}
 	exported = source_exported(s, path);
-	if (exported == NULL || within(path, st->workspace) || list_has(st->paths, exported)) {
+	if (exported == NULL || within(path, env->workspace) || list_has(env->paths, exported)) {
 		free(exported);
 		return;
 	}
-	while (st->elsewhere != NULL && st->elsewhere[count].at != NULL)
+	while (env->elsewhere != NULL && env->elsewhere[count].at != NULL)
 		count++;
-	st->elsewhere = memory_array(st->elsewhere, count + 2, sizeof *st->elsewhere);
-	st->elsewhere[count + 1] = (struct isolate_shown){ NULL, NULL };
-	list_take(&st->paths, exported);
-	list_add(&st->paths, path);
-	st->elsewhere[count] = (struct isolate_shown){ st->paths[list_count(st->paths) - 1], exported };
+	env->elsewhere = memory_array(env->elsewhere, count + 2, sizeof *env->elsewhere);
+	env->elsewhere[count + 1] = (struct isolate_shown){ NULL, NULL };
+	list_take(&env->paths, exported);
+	list_add(&env->paths, path);
+	env->elsewhere[count] = (struct isolate_shown){
+		env->paths[list_count(env->paths) - 1], exported };
 }
 
 /* Whether the user's API keys lie in it. */
@@ -637,29 +638,29 @@ holds_keys(const char *directory)
 /* A recorded file, with what lies beside it; alone where its directory is a private one,
  * or has the keys. */
 static void
-show_file(struct stage *st, const char *path)
+show_file(struct replay_env *env, const char *path)
 {
 	char *directory = path_directory(path);
 	bool keys = holds_keys(directory);
 
 	if (!keys)
-		show_recorded(st, directory);
+		show_recorded(env, directory);
 	if (!keys || strcmp(path_base(path), "keys") != 0)
-		show_recorded(st, path);
+		show_recorded(env, path);
 	free(directory);
 }
 
 /* What a recording names is shown where such files lie only. */
 static int
-show_definitions(struct stage *st, struct error *err)
+show_definitions(struct replay_env *env, struct error *err)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 
 	for (size_t i = 0; i < s->definitions.count; i++) {
 		const struct definition_file *file = &s->definitions.list[i];
 
-		if (check_file(st, file->path, err) == 0)
-			show_file(st, file->path);
+		if (check_file(env, file->path, err) == 0)
+			show_file(env, file->path);
 		else if (!file->kept)
 			return -1;
 	}
@@ -667,61 +668,61 @@ show_definitions(struct stage *st, struct error *err)
 }
 
 static int
-set_visible(struct stage *st, struct error *err)
+set_visible(struct replay_env *env, struct error *err)
 {
-	const struct source *s = st->spec->source;
+	const struct source *s = env->spec->source;
 	char *libexec = libexec_path(), *script = source_script(s);
 
-	for (char *const *path = st->spec->visible; path != NULL && *path != NULL; path++)
-		show(st, memory_text(*path));
-	show(st, own_directory());
-	show_list(st, libexec);
-	show(st, memory_text(installation_share()));
-	show_list(st, environment_get(&st->environment, "PATH"));
-	show_list(st, environment_get(&st->environment, "AWF_TOOL_PATH"));
-	show(st, path_directory(st->argv[0]));
-	show_record(st, path_directory(s->transcript));
-	show_record(st, memory_text(s->blobs));
+	for (char *const *path = env->spec->visible; path != NULL && *path != NULL; path++)
+		show(env, memory_text(*path));
+	show(env, own_directory());
+	show_list(env, libexec);
+	show(env, memory_text(installation_share()));
+	show_list(env, environment_get(&env->environment, "PATH"));
+	show_list(env, environment_get(&env->environment, "AWF_TOOL_PATH"));
+	show(env, path_directory(env->argv[0]));
+	show_record(env, path_directory(s->transcript));
+	show_record(env, memory_text(s->blobs));
 	if (s->input != NULL)
-		show_record(st, path_directory(s->input));
+		show_record(env, path_directory(s->input));
 	else if (s->child_count > 0 && s->storage.root != NULL)
-		show_record(st, path_join(s->storage.root, "inputs"));
+		show_record(env, path_join(s->storage.root, "inputs"));
 	if (s->config != NULL)
-		show(st, memory_text(s->config));
-	show(st, path_config("agents"));
-	show(st, path_config("tools"));
-	show_recorded(st, s->directory);
+		show(env, memory_text(s->config));
+	show(env, path_config("agents"));
+	show(env, path_config("tools"));
+	show_recorded(env, s->directory);
 	if (script != NULL)
-		show_file(st, script);
+		show_file(env, script);
 	free(script);
 	free(libexec);
-	return show_definitions(st, err);
+	return show_definitions(env, err);
 }
 
 int
-stage_open(struct stage *st, const struct stage_spec *spec, struct error *err)
+replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err)
 {
-	*st = (struct stage){ .spec = spec };
-	if (restore(st, err) != 0 || set_workspace(st, err) != 0)
+	*env = (struct replay_env){ .spec = spec };
+	if (restore(env, err) != 0 || set_workspace(env, err) != 0)
 		return -1;
-	set_argv(st);
-	set_environment(st);
-	return set_visible(st, err);
+	set_argv(env);
+	set_environment(env);
+	return set_visible(env, err);
 }
 
 struct isolate_spec
-stage_isolation(const struct stage *st, const char *const *writable)
+replay_env_isolation(const struct replay_env *env, const char *const *writable)
 {
 	return (struct isolate_spec){
-		.workspace = st->workspace,
-		.source = st->shown,
-		.scratch = st->spec->place,
-		.visible = (const char *const *)st->visible,
+		.workspace = env->workspace,
+		.source = env->shown,
+		.scratch = env->spec->place,
+		.visible = (const char *const *)env->visible,
 		.writable = writable,
-		.shown = st->elsewhere,
-		.files = st->outside,
-		.host_name = st->spec->second ? SECOND_HOST : NULL,
-		.first_pid = st->spec->second ? SECOND_PID : 0,
+		.shown = env->elsewhere,
+		.files = env->outside,
+		.host_name = env->spec->second ? SECOND_HOST : NULL,
+		.first_pid = env->spec->second ? SECOND_PID : 0,
 	};
 }
 
@@ -745,7 +746,7 @@ make_remark(const struct source *source, enum isolation isolation)
 }
 
 char *
-stage_remark(const struct source *source, enum isolation isolation)
+replay_env_remark(const struct source *source, enum isolation isolation)
 {
 	char *remark = make_remark(source, isolation);
 
@@ -755,23 +756,23 @@ stage_remark(const struct source *source, enum isolation isolation)
 }
 
 void
-stage_close(struct stage *st)
+replay_env_close(struct replay_env *env)
 {
-	memory_place_remove(&st->made);
-	free(st->workspace);
-	free(st->shown);
-	free(st->directory);
-	list_free(st->argv);
-	list_free(st->visible);
-	list_free(st->paths);
-	free(st->elsewhere);
-	for (size_t i = 0; st->outside != NULL && st->outside[i].at != NULL; i++) {
-		free((void *)(uintptr_t)st->outside[i].at);
-		free((void *)(uintptr_t)st->outside[i].source);
+	memory_place_remove(&env->made);
+	free(env->workspace);
+	free(env->shown);
+	free(env->directory);
+	list_free(env->argv);
+	list_free(env->visible);
+	list_free(env->paths);
+	free(env->elsewhere);
+	for (size_t i = 0; env->outside != NULL && env->outside[i].at != NULL; i++) {
+		free((void *)(uintptr_t)env->outside[i].at);
+		free((void *)(uintptr_t)env->outside[i].source);
 	}
-	free(st->outside);
-	free(st->restored);
-	free(st->config);
-	list_free(st->inside);
-	environment_free(&st->environment);
+	free(env->outside);
+	free(env->restored);
+	free(env->config);
+	list_free(env->inside);
+	environment_free(&env->environment);
 }

@@ -1,6 +1,6 @@
 /*
- * The stage: what a replay finds around it. Where it runs, what is shown there, what
- * else it sees, its arguments and its environment.
+ * What a replay finds around it: where it runs, what is shown there, what else it sees,
+ * its arguments and its environment.
  *
  *   - Nothing of today's environment but HOME and XDG_CONFIG_HOME, where a user's
  *     agents and tools are looked for: all else is what was recorded. Where AWF is not
@@ -13,8 +13,8 @@
  *     otherwise: another umask, host name and pid, and a copy of the workspace in
  *     which files have other inodes and times and stand in another order.
  */
-#ifndef AWF_INSPECT_STAGE_H
-#define AWF_INSPECT_STAGE_H
+#ifndef AWF_INSPECT_REPLAY_ENV_H
+#define AWF_INSPECT_REPLAY_ENV_H
 
 #include <stdbool.h>
 
@@ -29,7 +29,7 @@ enum isolation { ISOLATION_NAMESPACES, ISOLATION_COPY, ISOLATION_NONE };
 /* The kind that --isolation names. */
 int isolation_parse(const char *text, enum isolation *isolation, struct error *err);
 
-struct stage_spec {
+struct replay_env_spec {
 	const struct source *source;
 	enum isolation isolation;
 	char *const *visible;    /* further directories, absolute; ends with NULL; may be NULL */
@@ -38,10 +38,10 @@ struct stage_spec {
 };
 
 /* Takes the directory of --visible into a list: it must be there. */
-int stage_show(char ***visible, const char *directory, struct error *err);
+int replay_env_show(char ***visible, const char *directory, struct error *err);
 
-struct stage {
-	const struct stage_spec *spec;
+struct replay_env {
+	const struct replay_env_spec *spec;
 
 	char *workspace;         /* where the workflow is started */
 	char *shown;             /* what is shown there, if that is another directory */
@@ -61,14 +61,15 @@ struct stage {
 };
 
 /* spec stays the caller's. ERROR_SYSTEM if there is no workspace to run in, or it cannot be
- * copied. st is for stage_close() in all cases. */
-int stage_open(struct stage *st, const struct stage_spec *spec, struct error *err);
-/* What isolates to it, whose texts are the stage's; writable ends with NULL. */
-struct isolate_spec stage_isolation(const struct stage *st, const char *const *writable);
+ * copied. env is for replay_env_close() in all cases. */
+int replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err);
+/* What isolates to it, whose texts are the environment's; writable ends with NULL. */
+struct isolate_spec replay_env_isolation(const struct replay_env *env,
+    const char *const *writable);
 /* Where it runs, before anything does: puts the restored files of the workspace there. */
-int stage_settle(const struct stage *st, struct error *err);
+int replay_env_settle(const struct replay_env *env, struct error *err);
 /* What there is to say of it, in one line; NULL: nothing. */
-char *stage_remark(const struct source *source, enum isolation isolation);
-void stage_close(struct stage *st);
+char *replay_env_remark(const struct source *source, enum isolation isolation);
+void replay_env_close(struct replay_env *env);
 
 #endif

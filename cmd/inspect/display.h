@@ -31,7 +31,7 @@ struct display {
 int display_state(const struct display *d, struct error *err);
 /* The lines themselves, in the order that `argument` names: causal or seq. */
 int display_order(const struct display *d, struct error *err);
-/* The tree of its calls (cmd/inspect/outline.h), a line for each. */
+/* The tree of its calls (cmd/inspect/call_tree.h), a line for each. */
 int display_tree(const struct display *d, struct error *err);
 /* The time that its calls took: a line for each, attempt by attempt; or the page. */
 int display_timeline(const struct display *d, struct error *err);

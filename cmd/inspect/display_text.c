@@ -95,19 +95,19 @@ display_line_free(struct display_line *l)
 }
 
 void
-display_label(const struct outline_entry *e, struct buffer *out)
+display_label(const struct call_tree_entry *e, struct buffer *out)
 {
 	switch (e->what) {
-	case OUTLINE_ATTEMPT:
+	case CALL_TREE_ATTEMPT:
 		buffer_format(out, "attempt %lld", (long long)e->attempt);
 		break;
-	case OUTLINE_TURN:
+	case CALL_TREE_TURN:
 		buffer_format(out, "turn %lld%s%s", (long long)e->attempt, e->label ? " of " : "",
 		    e->label ? e->label : "");
 		break;
 	default:
 		buffer_text(out, e->label && *e->label != '\0' ? e->label :
-		    e->what == OUTLINE_RUN ? "run" : "?");
+		    e->what == CALL_TREE_RUN ? "run" : "?");
 	}
 }
 
@@ -124,24 +124,24 @@ detail_tokens(struct display_line *l, int64_t count, const char *unit)
 
 /* Which run, and when: times elsewhere are relative. */
 static void
-detail_run(struct display_line *l, const struct outline *o, const struct outline_entry *run)
+detail_run(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *run)
 {
 	char day[CLOCK_TEXT_SIZE];
 
 	clock_text(run->began, day)[sizeof "2026-11-21" - 1] = '\0';
-	display_line_detail(l, o->run_id);
+	display_line_detail(l, tree->run_id);
 	display_line_detail(l, day);
 }
 
 static void
-add_details(struct display_line *l, const struct outline *o, const struct outline_entry *e)
+add_details(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *e)
 {
 	char text[48];
 
-	if (e->what == OUTLINE_RUN)
-		detail_run(l, o, e);
-	if (e->status != VIEW_SKIPPED && e->status != VIEW_REUSED && (e->ended != 0 || o->alive))
-		display_line_detail(l, duration_text(outline_duration(o, e), text, sizeof text));
+	if (e->what == CALL_TREE_RUN)
+		detail_run(l, tree, e);
+	if (e->status != VIEW_SKIPPED && e->status != VIEW_REUSED && (e->ended != 0 || tree->alive))
+		display_line_detail(l, duration_text(call_tree_duration(tree, e), text, sizeof text));
 	display_line_detail(l, e->model);
 	detail_tokens(l, e->input_tokens, "in");
 	detail_tokens(l, e->output_tokens, "out");
@@ -158,7 +158,7 @@ add_details(struct display_line *l, const struct outline *o, const struct outlin
 }
 
 void
-display_entry(struct display_line *l, const struct outline *o, const struct outline_entry *e)
+display_entry(struct display_line *l, const struct call_tree *tree, const struct call_tree_entry *e)
 {
 	struct buffer label = BUFFER_INIT;
 	const char *reason = e->why ? e->why : e->does;
@@ -170,11 +170,11 @@ display_entry(struct display_line *l, const struct outline *o, const struct outl
 		display_line_add(l, " ");
 		display_line_add(l, e->kind);
 	}
-	if (e->what != OUTLINE_TURN) {
+	if (e->what != CALL_TREE_TURN) {
 		display_line_add(l, " ");
 		display_line_status(l, e->status);
 	}
-	add_details(l, o, e);
+	add_details(l, tree, e);
 	if (reason) {
 		display_line_add(l, ": ");
 		display_line_add(l, reason);

@@ -1,10 +1,10 @@
-/* What the displays of an outline have in common. */
+/* What the displays of a call tree have in common. */
 #ifndef AWF_INSPECT_DISPLAY_TEXT_H
 #define AWF_INSPECT_DISPLAY_TEXT_H
 
 #include "base/buffer.h"
 #include "inspect/display.h"
-#include "inspect/outline.h"
+#include "inspect/call_tree.h"
 
 /* A line for people, all of it harmless. */
 struct display_line {
@@ -27,10 +27,10 @@ int display_line_end(struct display_line *l, const struct display *d, struct err
 void display_line_free(struct display_line *l);
 
 /* "lint[1]", "turn 0", "turn 2 of billing", "attempt 2": what an entry is called. */
-void display_label(const struct outline_entry *entry, struct buffer *out);
+void display_label(const struct call_tree_entry *entry, struct buffer *out);
 /* Appends what there is to say of an entry: label, kind, status, figures, reason. */
-void display_entry(struct display_line *l, const struct outline *o,
-    const struct outline_entry *entry);
+void display_entry(struct display_line *l, const struct call_tree *tree,
+    const struct call_tree_entry *entry);
 /* 0, or -1 with ERROR_SYSTEM. */
 int display_put(const struct display *d, const struct buffer *bytes, struct error *err);
 

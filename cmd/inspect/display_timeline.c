@@ -28,7 +28,7 @@ static const struct {
 /* Timelines of all attempts have the same columns. */
 struct chart {
 	const struct display *display;
-	struct outline outline;
+	struct call_tree tree;
 	struct timeline timeline;
 	size_t label, bar;    /* columns */
 	bool used[FILLS];
@@ -74,19 +74,19 @@ add_label(const struct chart *c, const struct timeline_row *row, size_t width,
 	if (indent > width / 2)
 		indent = width / 2;
 	add_fill(out, " ", indent);
-	display_label(&c->outline.entries[row->entry], &label);
+	display_label(&c->tree.entries[row->entry], &label);
 	text_visible(out, buffer_string(&label), label.len, width - indent);
 	buffer_free(&label);
 }
 
 /* "2.5s", "30ms failed" */
 static void
-add_figures(const struct chart *c, const struct outline_entry *e, struct buffer *out)
+add_figures(const struct chart *c, const struct call_tree_entry *e, struct buffer *out)
 {
 	char text[32];
 
-	if (e->status == VIEW_DONE || e->ended != 0 || c->outline.alive)
-		buffer_text(out, duration_text(outline_duration(&c->outline, e), text, sizeof text));
+	if (e->status == VIEW_DONE || e->ended != 0 || c->tree.alive)
+		buffer_text(out, duration_text(call_tree_duration(&c->tree, e), text, sizeof text));
 	if (e->status != VIEW_DONE)
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", view_words[e->status].text);
 }
@@ -103,7 +103,7 @@ measure(struct chart *c, size_t *label, size_t *figures)
 		if (columns(&text) > *label)
 			*label = columns(&text);
 		buffer_clear(&text);
-		add_figures(c, &c->outline.entries[row->entry], &text);
+		add_figures(c, &c->tree.entries[row->entry], &text);
 		if (columns(&text) > *figures)
 			*figures = columns(&text);
 		buffer_free(&text);
@@ -116,10 +116,10 @@ lay_out(struct chart *c)
 {
 	size_t width = c->display->width > 0 ? c->display->width : SCREEN_WIDTH;
 	size_t label = LABEL_LEAST, figures = 0, taken;
-	const struct outline *o = &c->outline;
+	const struct call_tree *tree = &c->tree;
 
-	for (uint32_t i = o->entries[0].first; i != OUTLINE_NONE; i = o->entries[i].next) {
-		timeline_make(&c->timeline, o, i);
+	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
+		timeline_make(&c->timeline, tree, i);
 		measure(c, &label, &figures);
 		timeline_free(&c->timeline);
 	}
@@ -151,7 +151,7 @@ print_axis(struct chart *c, struct error *err)
 }
 
 static void
-add_bar(struct chart *c, const struct outline_entry *e)
+add_bar(struct chart *c, const struct call_tree_entry *e)
 {
 	size_t fill = fill_of(e->status), from, to;
 	double begin, end;
@@ -175,7 +175,7 @@ add_bar(struct chart *c, const struct outline_entry *e)
 static int
 print_row(struct chart *c, const struct timeline_row *row, struct error *err)
 {
-	const struct outline_entry *e = &c->outline.entries[row->entry];
+	const struct call_tree_entry *e = &c->tree.entries[row->entry];
 	struct buffer figures = BUFFER_INIT;
 
 	add_label(c, row, c->label, &c->line.text);
@@ -190,16 +190,16 @@ print_row(struct chart *c, const struct timeline_row *row, struct error *err)
 static int
 print_attempt(struct chart *c, uint32_t attempt, struct error *err)
 {
-	const struct outline *o = &c->outline;
-	bool several = o->entries[0].first != o->entries[0].last;
+	const struct call_tree *tree = &c->tree;
+	bool several = tree->entries[0].first != tree->entries[0].last;
 	int failed = 0;
 
 	if (several) {
 		failed = display_line_end(&c->line, c->display, err);
-		display_entry(&c->line, o, &o->entries[attempt]);
+		display_entry(&c->line, tree, &tree->entries[attempt]);
 		failed = failed != 0 ? -1 : display_line_end(&c->line, c->display, err);
 	}
-	timeline_make(&c->timeline, o, attempt);
+	timeline_make(&c->timeline, tree, attempt);
 	if (failed == 0 && c->timeline.count > 0)
 		failed = print_axis(c, err);
 	for (size_t i = 0; failed == 0 && i < c->timeline.count; i++)
@@ -222,13 +222,13 @@ print_legend(struct chart *c, struct error *err)
 static int
 print_chart(struct chart *c, struct error *err)
 {
-	const struct outline *o = &c->outline;
+	const struct call_tree *tree = &c->tree;
 
-	display_entry(&c->line, o, &o->entries[0]);
+	display_entry(&c->line, tree, &tree->entries[0]);
 	if (display_line_end(&c->line, c->display, err) != 0)
 		return -1;
 	lay_out(c);
-	for (uint32_t i = o->entries[0].first; i != OUTLINE_NONE; i = o->entries[i].next)
+	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next)
 		if (print_attempt(c, i, err) != 0)
 			return -1;
 	return print_legend(c, err);
@@ -238,14 +238,14 @@ int
 display_timeline(const struct display *d, struct error *err)
 {
 	struct chart c = { .display = d };
-	enum outline_what least = d->html ? OUTLINE_TOOL : OUTLINE_CALL;
+	enum call_tree_kind least = d->html ? CALL_TREE_TOOL : CALL_TREE_CALL;
 	int failed;
 
-	if (outline_read(&c.outline, d->run, least, d->warn, err) != 0)
+	if (call_tree_read(&c.tree, d->run, least, d->warn, err) != 0)
 		return -1;
 	display_line_begin(&c.line);
-	failed = d->html ? timeline_page(&c.outline, d->html, err) : print_chart(&c, err);
+	failed = d->html ? timeline_page(&c.tree, d->html, err) : print_chart(&c, err);
 	display_line_free(&c.line);
-	outline_free(&c.outline);
+	call_tree_free(&c.tree);
 	return failed;
 }

@@ -13,38 +13,38 @@
 #define DAY (24 * HOUR)
 
 static int64_t
-end_of(const struct outline *o, const struct outline_entry *e)
+end_of(const struct call_tree *tree, const struct call_tree_entry *e)
 {
-	return e->began + outline_duration(o, e) * 1000;
+	return e->began + call_tree_duration(tree, e) * 1000;
 }
 
 /* Calls in the order in which they began, each before those in it. */
 static void
 add_rows(struct timeline *t, uint32_t under, unsigned depth)
 {
-	const struct outline *o = t->outline;
+	const struct call_tree *tree = t->tree;
 
-	for (uint32_t i = o->entries[under].first; i != OUTLINE_NONE; i = o->entries[i].next) {
-		const struct outline_entry *e = &o->entries[i];
-		int64_t end = end_of(o, e);
+	for (uint32_t i = tree->entries[under].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
+		const struct call_tree_entry *e = &tree->entries[i];
+		int64_t end = end_of(tree, e);
 
 		if (end > t->from && end - t->from > t->length)
 			t->length = end - t->from;
-		if (e->what == OUTLINE_CALL) {
+		if (e->what == CALL_TREE_CALL) {
 			t->rows = memory_array(t->rows, t->count + 1, sizeof *t->rows);
 			t->rows[t->count++] = (struct timeline_row){ i, depth };
 		}
-		add_rows(t, i, depth + (e->what == OUTLINE_CALL));
+		add_rows(t, i, depth + (e->what == CALL_TREE_CALL));
 	}
 }
 
 void
-timeline_make(struct timeline *t, const struct outline *o, uint32_t attempt)
+timeline_make(struct timeline *t, const struct call_tree *tree, uint32_t attempt)
 {
-	const struct outline_entry *e = &o->entries[attempt];
+	const struct call_tree_entry *e = &tree->entries[attempt];
 
-	*t = (struct timeline){ .outline = o, .attempt = attempt, .from = e->began };
-	t->length = end_of(o, e) - e->began;
+	*t = (struct timeline){ .tree = tree, .attempt = attempt, .from = e->began };
+	t->length = end_of(tree, e) - e->began;
 	if (t->length < 1000)
 		t->length = 1000;
 	add_rows(t, attempt, 0);
@@ -59,10 +59,10 @@ position(const struct timeline *t, int64_t wall)
 }
 
 void
-timeline_span(const struct timeline *t, const struct outline_entry *e, double *begin, double *end)
+timeline_span(const struct timeline *t, const struct call_tree_entry *e, double *begin, double *end)
 {
 	*begin = position(t, e->began);
-	*end = position(t, end_of(t->outline, e));
+	*end = position(t, end_of(t->tree, e));
 }
 
 int64_t

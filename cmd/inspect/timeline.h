@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "inspect/display.h"
-#include "inspect/outline.h"
+#include "inspect/call_tree.h"
 
 struct timeline_row {
 	uint32_t entry; /* a call */
@@ -18,7 +18,7 @@ struct timeline_row {
 };
 
 struct timeline {
-	const struct outline *outline;
+	const struct call_tree *tree;
 	uint32_t attempt;        /* entry */
 	int64_t from, length;    /* µs since 1970; µs, above 0 */
 	struct timeline_row *rows;
@@ -26,9 +26,9 @@ struct timeline {
 };
 
 /* The timeline of an attempt. */
-void timeline_make(struct timeline *t, const struct outline *o, uint32_t attempt);
+void timeline_make(struct timeline *t, const struct call_tree *tree, uint32_t attempt);
 /* Where an entry begins and ends on the axis, both from 0 to 1. */
-void timeline_span(const struct timeline *t, const struct outline_entry *entry, double *begin,
+void timeline_span(const struct timeline *t, const struct call_tree_entry *entry, double *begin,
     double *end);
 /* A round time between two ticks, in ms, so that there are at most `most` of them (one
  * at least). */
@@ -38,6 +38,6 @@ char *timeline_tick(int64_t ms, char *out, size_t size);
 void timeline_free(struct timeline *t);
 
 /* Writes the timelines of all attempts as one page of HTML that needs nothing else. */
-int timeline_page(const struct outline *o, const char *path, struct error *err);
+int timeline_page(const struct call_tree *tree, const char *path, struct error *err);
 
 #endif

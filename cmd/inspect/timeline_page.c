@@ -78,7 +78,7 @@ add_text(struct buffer *out, const char *text)
 }
 
 static void
-add_label(struct buffer *out, const struct outline_entry *e)
+add_label(struct buffer *out, const struct call_tree_entry *e)
 {
 	struct buffer label = BUFFER_INIT;
 
@@ -89,12 +89,12 @@ add_label(struct buffer *out, const struct outline_entry *e)
 
 /* What there is to say of an entry, in one line. */
 static void
-add_entry(struct buffer *out, const struct outline *o, const struct outline_entry *e)
+add_entry(struct buffer *out, const struct call_tree *tree, const struct call_tree_entry *e)
 {
 	struct display_line line;
 
 	display_line_begin(&line);
-	display_entry(&line, o, e);
+	display_entry(&line, tree, e);
 	add_text(out, buffer_string(&line.text));
 	display_line_free(&line);
 }
@@ -120,24 +120,25 @@ add_time(struct buffer *out, const char *term, int64_t wall)
 
 /* Turns and tool calls of a call: calls in it have rows of their own. */
 static void
-add_turns(struct buffer *out, const struct outline *o, uint32_t call)
+add_turns(struct buffer *out, const struct call_tree *tree, uint32_t call)
 {
-	for (uint32_t i = outline_first(o, call); i != OUTLINE_NONE; i = o->entries[i].next) {
-		if (o->entries[i].what != OUTLINE_TURN && o->entries[i].what != OUTLINE_TOOL)
+	for (uint32_t i = call_tree_first(tree, call); i != CALL_TREE_NONE;
+	    i = tree->entries[i].next) {
+		if (tree->entries[i].what != CALL_TREE_TURN && tree->entries[i].what != CALL_TREE_TOOL)
 			continue;
 		buffer_format(out, "<dt>%s</dt><dd>",
-		    o->entries[i].what == OUTLINE_TURN ? "turn" : "tool");
-		add_entry(out, o, &o->entries[i]);
+		    tree->entries[i].what == CALL_TREE_TURN ? "turn" : "tool");
+		add_entry(out, tree, &tree->entries[i]);
 		buffer_text(out, "</dd>\n");
-		if (o->entries[i].what == OUTLINE_TURN)
-			add_turns(out, o, i);
+		if (tree->entries[i].what == CALL_TREE_TURN)
+			add_turns(out, tree, i);
 	}
 }
 
 static void
-add_panel(struct buffer *out, const struct outline *o, uint32_t call)
+add_panel(struct buffer *out, const struct call_tree *tree, uint32_t call)
 {
-	const struct outline_entry *e = &o->entries[call];
+	const struct call_tree_entry *e = &tree->entries[call];
 
 	buffer_text(out, "<dl class=\"panel\">\n");
 	add_term(out, "call", e->call);
@@ -149,14 +150,14 @@ add_panel(struct buffer *out, const struct outline *o, uint32_t call)
 	add_term(out, "child run", e->child);
 	add_time(out, "began", e->began);
 	add_time(out, "ended", e->ended);
-	add_turns(out, o, call);
+	add_turns(out, tree, call);
 	buffer_text(out, "</dl>\n");
 }
 
 static void
 add_row(struct buffer *out, const struct timeline *t, const struct timeline_row *row)
 {
-	const struct outline_entry *e = &t->outline->entries[row->entry];
+	const struct call_tree_entry *e = &t->tree->entries[row->entry];
 	const char *status = view_words[e->status].text;
 	double begin, end;
 	char text[32];
@@ -168,10 +169,10 @@ add_row(struct buffer *out, const struct timeline *t, const struct timeline_row 
 	buffer_format(out, "</span><span class=\"track\"><span class=\"bar %s\""
 	    " style=\"left: %.3f%%; width: %.3f%%\"></span></span><span class=\"figures\">",
 	    status, begin * 100, (end - begin) * 100);
-	if (e->ended != 0 || t->outline->alive)
-		buffer_format(out, "%s ", duration_text(outline_duration(t->outline, e), text, sizeof text));
+	if (e->ended != 0 || t->tree->alive)
+		buffer_format(out, "%s ", duration_text(call_tree_duration(t->tree, e), text, sizeof text));
 	buffer_format(out, "%s</span></summary>\n", status);
-	add_panel(out, t->outline, row->entry);
+	add_panel(out, t->tree, row->entry);
 	buffer_text(out, "</details>\n");
 }
 
@@ -189,15 +190,15 @@ add_axis(struct buffer *out, const struct timeline *t)
 }
 
 static void
-add_head(struct buffer *out, const struct outline *o)
+add_head(struct buffer *out, const struct call_tree *tree)
 {
 	buffer_text(out, page_head);
 	buffer_text(out, "<title>");
-	add_label(out, &o->entries[0]);
+	add_label(out, &tree->entries[0]);
 	buffer_text(out, " – timeline</title>\n</head>\n<body>\n<h1>");
-	add_label(out, &o->entries[0]);
+	add_label(out, &tree->entries[0]);
 	buffer_text(out, "</h1>\n<p class=\"about\">");
-	add_entry(out, o, &o->entries[0]);
+	add_entry(out, tree, &tree->entries[0]);
 	buffer_text(out, "</p>\n");
 }
 
@@ -213,15 +214,15 @@ flush(const struct replacement *file, struct buffer *out, struct error *err)
 }
 
 static int
-write_attempt(const struct replacement *file, const struct outline *o, uint32_t attempt,
+write_attempt(const struct replacement *file, const struct call_tree *tree, uint32_t attempt,
     struct buffer *out, struct error *err)
 {
 	struct timeline t;
 	int failed = 0;
 
-	timeline_make(&t, o, attempt);
+	timeline_make(&t, tree, attempt);
 	buffer_text(out, "<section>\n<h2>");
-	add_entry(out, o, &o->entries[attempt]);
+	add_entry(out, tree, &tree->entries[attempt]);
 	buffer_text(out, "</h2>\n");
 	add_axis(out, &t);
 	for (size_t i = 0; failed == 0 && i < t.count; i++) {
@@ -234,14 +235,15 @@ write_attempt(const struct replacement *file, const struct outline *o, uint32_t 
 }
 
 static int
-write_page(const struct replacement *file, const struct outline *o, struct error *err)
+write_page(const struct replacement *file, const struct call_tree *tree, struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
 	int failed = 0;
 
-	add_head(&out, o);
-	for (uint32_t i = o->entries[0].first; failed == 0 && i != OUTLINE_NONE; i = o->entries[i].next)
-		failed = write_attempt(file, o, i, &out, err);
+	add_head(&out, tree);
+	for (uint32_t i = tree->entries[0].first; failed == 0 && i != CALL_TREE_NONE;
+	    i = tree->entries[i].next)
+		failed = write_attempt(file, tree, i, &out, err);
 	buffer_text(&out, "</body>\n</html>\n");
 	if (failed == 0)
 		failed = flush(file, &out, err);
@@ -250,13 +252,13 @@ write_page(const struct replacement *file, const struct outline *o, struct error
 }
 
 int
-timeline_page(const struct outline *o, const char *path, struct error *err)
+timeline_page(const struct call_tree *tree, const char *path, struct error *err)
 {
 	struct replacement file;
 
 	if (replacement_open(&file, path, 0644, err) != 0)
 		return -1;
-	if (write_page(&file, o, err) != 0) {
+	if (write_page(&file, tree, err) != 0) {
 		replacement_abandon(&file);
 		return -1;
 	}

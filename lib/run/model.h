@@ -2,7 +2,7 @@
  * The model of a run: what its transcript tells, as a tree of calls that grows while the
  * file grows. It is fed line by line, from the first one on, whether the run lives or ended
  * long ago. Who wants to know something of a run asks its model: where an event stands (a
- * projection, the outline), what failed (run/outcome.h), what the run did and used.
+ * projection, the call tree), what failed (run/outcome.h), what the run did and used.
  *
  * What it keeps, and what its users rely on:
  *   - Feeding the beginning and then the rest is feeding the whole.

@@ -1,4 +1,4 @@
-#include "inspect/outline.h"
+#include "inspect/call_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 #define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
 
-/* A transcript on its way into the outline. */
+/* A transcript on its way into the tree. */
 struct reading {
-	struct outline *outline;
-	enum outline_what least;
+	struct call_tree *tree;
+	enum call_tree_kind least;
 	struct reader reader;
 	struct model model;
 	uint32_t under;        /* the entry that attempts go below */
-	uint32_t attempt;      /* OUTLINE_NONE: one that is not taken in */
+	uint32_t attempt;      /* CALL_TREE_NONE: one that is not taken in */
 	size_t seen;           /* attempts */
 	size_t skip;           /* so many were taken in before */
 	int64_t until;         /* nor are those that begin later, µs since 1970 */
@@ -46,35 +46,35 @@ warn_of(const struct reading *r, enum error_code code, const char *place, const 
 }
 
 static void
-link_entry(struct outline *o, uint32_t entry, uint32_t above)
+link_entry(struct call_tree *tree, uint32_t entry, uint32_t above)
 {
-	struct outline_entry *e = &o->entries[entry], *group = &o->entries[above];
+	struct call_tree_entry *e = &tree->entries[entry], *group = &tree->entries[above];
 
-	if (group->depth == OUTLINE_DEPTH) {
+	if (group->depth == CALL_TREE_DEPTH) {
 		above = group->above;
-		group = &o->entries[above];
+		group = &tree->entries[above];
 	}
 	e->above = above;
 	e->depth = group->depth + 1;
-	if (group->last == OUTLINE_NONE)
+	if (group->last == CALL_TREE_NONE)
 		group->first = entry;
 	else
-		o->entries[group->last].next = entry;
+		tree->entries[group->last].next = entry;
 	group->last = entry;
 }
 
-static struct outline_entry *
-add_entry(struct outline *o, enum outline_what what, uint32_t above)
+static struct call_tree_entry *
+add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 {
-	uint32_t at = o->count++;
+	uint32_t at = tree->count++;
 
-	o->entries = memory_array(o->entries, o->count, sizeof *o->entries);
-	o->entries[at] = (struct outline_entry){ .what = what, .status = VIEW_RUNNING,
-		.first = OUTLINE_NONE, .last = OUTLINE_NONE, .next = OUTLINE_NONE,
-		.above = OUTLINE_NONE, .input_tokens = -1, .output_tokens = -1 };
-	if (above != OUTLINE_NONE)
-		link_entry(o, at, above);
-	return &o->entries[at];
+	tree->entries = memory_array(tree->entries, tree->count, sizeof *tree->entries);
+	tree->entries[at] = (struct call_tree_entry){ .what = what, .status = VIEW_RUNNING,
+		.first = CALL_TREE_NONE, .last = CALL_TREE_NONE, .next = CALL_TREE_NONE,
+		.above = CALL_TREE_NONE, .input_tokens = -1, .output_tokens = -1 };
+	if (above != CALL_TREE_NONE)
+		link_entry(tree, at, above);
+	return &tree->entries[at];
 }
 
 static char *
@@ -122,7 +122,7 @@ excerpt_reason(struct span payload)
 }
 
 static void
-take_usage(struct outline_entry *e, struct span usage)
+take_usage(struct call_tree_entry *e, struct span usage)
 {
 	long long count;
 
@@ -133,12 +133,12 @@ take_usage(struct outline_entry *e, struct span usage)
 }
 
 static void
-remember(struct reading *r, const struct placed *p, const struct outline_entry *e)
+remember(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
 {
 	char id[ID_SIZE];
 
 	if (span_copy(p->event->event_id, id, sizeof id))
-		map_put(&r->entries, id, strlen(id), (size_t)(e - r->outline->entries));
+		map_put(&r->entries, id, strlen(id), (size_t)(e - r->tree->entries));
 }
 
 static uint32_t
@@ -148,33 +148,33 @@ recalled(const struct reading *r, struct span id)
 	const size_t *at;
 
 	if (!span_copy(id, text, sizeof text))
-		return OUTLINE_NONE;
+		return CALL_TREE_NONE;
 	at = map_get(&r->entries, text, strlen(text));
-	return at ? (uint32_t)*at : OUTLINE_NONE;
+	return at ? (uint32_t)*at : CALL_TREE_NONE;
 }
 
 /* A call of an attempt that is not taken in has no entry. */
 static uint32_t
 entry_of_call(const struct reading *r, const struct model_call *call)
 {
-	uint32_t entry = call ? r->calls[call->number] : OUTLINE_NONE;
+	uint32_t entry = call ? r->calls[call->number] : CALL_TREE_NONE;
 
-	return entry != OUTLINE_NONE ? entry : r->attempt;
+	return entry != CALL_TREE_NONE ? entry : r->attempt;
 }
 
 /* What an attempt leaves open will not end. */
 static void
 leave_open(const struct reading *r, enum view_saying status)
 {
-	struct outline *o = r->outline;
+	struct call_tree *tree = r->tree;
 	int64_t known = 0;
 
 	clock_parse(r->timestamp, 0, &known);
-	for (uint32_t i = r->attempt; i != OUTLINE_NONE && i < o->count; i++) {
-		if (o->entries[i].status != VIEW_RUNNING)
+	for (uint32_t i = r->attempt; i != CALL_TREE_NONE && i < tree->count; i++) {
+		if (tree->entries[i].status != VIEW_RUNNING)
 			continue;
-		o->entries[i].status = status;
-		o->entries[i].known = known;
+		tree->entries[i].status = status;
+		tree->entries[i].known = known;
 	}
 }
 
@@ -192,21 +192,21 @@ attempt_wanted(struct reading *r, int64_t wall)
 static void
 take_attempt(struct reading *r, const struct placed *p)
 {
-	struct outline_entry *e;
+	struct call_tree_entry *e;
 
 	leave_open(r, VIEW_UNFINISHED);
-	r->attempt = OUTLINE_NONE;
+	r->attempt = CALL_TREE_NONE;
 	if (!attempt_wanted(r, p->wall))
 		return;
-	e = add_entry(r->outline, OUTLINE_ATTEMPT, r->under);
-	r->attempt = (uint32_t)(e - r->outline->entries);
+	e = add_entry(r->tree, CALL_TREE_ATTEMPT, r->under);
+	r->attempt = (uint32_t)(e - r->tree->entries);
 	e->began = p->wall;
 	e->attempt = r->model.attempt > 0 ? r->model.attempt : 1;
 	e->label = text_or_null(r->model.name);
 }
 
 static void
-end_entry(struct outline_entry *e, const struct placed *p)
+end_entry(struct call_tree_entry *e, const struct placed *p)
 {
 	e->status = view_ended(p->event);
 	e->ended = p->wall;
@@ -216,7 +216,7 @@ end_entry(struct outline_entry *e, const struct placed *p)
 static void
 take_end(struct reading *r, const struct placed *p)
 {
-	struct outline_entry *e = &r->outline->entries[r->attempt];
+	struct call_tree_entry *e = &r->tree->entries[r->attempt];
 	struct span status = span_member(p->event->payload, "status");
 
 	if (e->status != VIEW_RUNNING)
@@ -252,11 +252,11 @@ what_it_does(const struct placed *p)
 static void
 take_start(struct reading *r, const struct placed *p)
 {
-	struct outline_entry *e = add_entry(r->outline, OUTLINE_CALL,
+	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_CALL,
 	    entry_of_call(r, p->call->around));
 	struct buffer label = BUFFER_INIT;
 
-	r->calls[p->call->number] = (uint32_t)(e - r->outline->entries);
+	r->calls[p->call->number] = (uint32_t)(e - r->tree->entries);
 	e->began = p->wall;
 	view_label(p->event, &label);
 	if (label.len == 0)
@@ -288,9 +288,9 @@ count_elements(struct span array)
 static void
 take_completion(struct reading *r, const struct placed *p)
 {
-	struct outline_entry *e = &r->outline->entries[entry_of_call(r, p->call)];
+	struct call_tree_entry *e = &r->tree->entries[entry_of_call(r, p->call)];
 
-	if (e->what != OUTLINE_CALL || e->status != VIEW_RUNNING)
+	if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 		return;
 	end_entry(e, p);
 	e->retries = count_elements(span_member(p->event->payload, "retries"));
@@ -299,12 +299,12 @@ take_completion(struct reading *r, const struct placed *p)
 static void
 take_turn(struct reading *r, const struct placed *p)
 {
-	struct outline_entry *e;
+	struct call_tree_entry *e;
 	long long turn = 0;
 
 	if (!p->call || span_true(span_member(p->event->payload, "partial")))
 		return;
-	e = add_entry(r->outline, OUTLINE_TURN, entry_of_call(r, p->call));
+	e = add_entry(r->tree, CALL_TREE_TURN, entry_of_call(r, p->call));
 	span_integer(span_member(p->event->payload, "turn"), &turn);
 	e->began = p->started;
 	e->ended = p->wall;
@@ -320,11 +320,11 @@ static void
 take_tool_call(struct reading *r, const struct placed *p)
 {
 	uint32_t under = recalled(r, p->event->parent_event_id);
-	struct outline_entry *e;
+	struct call_tree_entry *e;
 
-	if (under == OUTLINE_NONE || r->outline->entries[under].what != OUTLINE_TURN)
+	if (under == CALL_TREE_NONE || r->tree->entries[under].what != CALL_TREE_TURN)
 		under = entry_of_call(r, p->call);
-	e = add_entry(r->outline, OUTLINE_TOOL, under);
+	e = add_entry(r->tree, CALL_TREE_TOOL, under);
 	e->began = p->wall;
 	e->label = excerpt_value(span_member(p->event->payload, "name"));
 	e->does = excerpt_value(span_member(p->event->payload, "input"));
@@ -336,26 +336,26 @@ take_tool_result(struct reading *r, const struct placed *p)
 {
 	uint32_t tool = recalled(r, p->event->parent_event_id);
 
-	if (tool == OUTLINE_NONE || r->outline->entries[tool].what != OUTLINE_TOOL ||
-	    r->outline->entries[tool].status != VIEW_RUNNING)
+	if (tool == CALL_TREE_NONE || r->tree->entries[tool].what != CALL_TREE_TOOL ||
+	    r->tree->entries[tool].status != VIEW_RUNNING)
 		return;
-	end_entry(&r->outline->entries[tool], p);
+	end_entry(&r->tree->entries[tool], p);
 }
 
 static const struct taker {
 	void (*take)(struct reading *r, const struct placed *p);
-	enum outline_what what;
+	enum call_tree_kind what;
 } takers[EVENT_TYPES + 1] = {
-	[EVENT_RUN_STARTED] = { take_attempt, OUTLINE_ATTEMPT },
-	[EVENT_RUN_COMPLETED] = { take_end, OUTLINE_ATTEMPT },
-	[EVENT_STEP_STARTED] = { take_start, OUTLINE_CALL },
-	[EVENT_STEP_COMPLETED] = { take_completion, OUTLINE_CALL },
-	[EVENT_CALL_WORKFLOW_STARTED] = { take_start, OUTLINE_CALL },
-	[EVENT_CALL_WORKFLOW_COMPLETED] = { take_completion, OUTLINE_CALL },
-	[EVENT_MESSAGE_USER] = { NULL, OUTLINE_TURN },
-	[EVENT_MESSAGE_ASSISTANT] = { take_turn, OUTLINE_TURN },
-	[EVENT_TOOL_CALL] = { take_tool_call, OUTLINE_TOOL },
-	[EVENT_TOOL_RESULT] = { take_tool_result, OUTLINE_TOOL },
+	[EVENT_RUN_STARTED] = { take_attempt, CALL_TREE_ATTEMPT },
+	[EVENT_RUN_COMPLETED] = { take_end, CALL_TREE_ATTEMPT },
+	[EVENT_STEP_STARTED] = { take_start, CALL_TREE_CALL },
+	[EVENT_STEP_COMPLETED] = { take_completion, CALL_TREE_CALL },
+	[EVENT_CALL_WORKFLOW_STARTED] = { take_start, CALL_TREE_CALL },
+	[EVENT_CALL_WORKFLOW_COMPLETED] = { take_completion, CALL_TREE_CALL },
+	[EVENT_MESSAGE_USER] = { NULL, CALL_TREE_TURN },
+	[EVENT_MESSAGE_ASSISTANT] = { take_turn, CALL_TREE_TURN },
+	[EVENT_TOOL_CALL] = { take_tool_call, CALL_TREE_TOOL },
+	[EVENT_TOOL_RESULT] = { take_tool_result, CALL_TREE_TOOL },
 };
 
 static void
@@ -366,7 +366,7 @@ take_event(struct reading *r, const struct placed *p)
 	/* The first line may be damaged. */
 	if (r->seen == 0 && p->event->type != EVENT_RUN_STARTED)
 		take_attempt(r, p);
-	if (taker->take && (r->attempt != OUTLINE_NONE || p->event->type == EVENT_RUN_STARTED))
+	if (taker->take && (r->attempt != CALL_TREE_NONE || p->event->type == EVENT_RUN_STARTED))
 		taker->take(r, p);
 }
 
@@ -389,7 +389,7 @@ place_event(struct reading *r, const struct event_view *event, size_t len)
 	    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
 	if (r->model.count > calls) {
 		r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
-		r->calls[calls] = OUTLINE_NONE;
+		r->calls[calls] = CALL_TREE_NONE;
 	}
 	take_event(r, &placed);
 }
@@ -430,24 +430,24 @@ read_lines(struct reading *r, struct error *err)
 /* A child began before the call that names it ended, or before the attempt after that
  * one's began. */
 static int64_t
-child_limit(const struct outline *o, uint32_t attempts, const struct outline_entry *call)
+child_limit(const struct call_tree *tree, uint32_t attempts, const struct call_tree_entry *call)
 {
-	uint32_t i = o->entries[attempts].first;
+	uint32_t i = tree->entries[attempts].first;
 
 	if (call->ended != 0)
 		return call->ended + 1;
-	while (i != OUTLINE_NONE && o->entries[i].began <= call->began)
-		i = o->entries[i].next;
-	return i == OUTLINE_NONE ? INT64_MAX : o->entries[i].began;
+	while (i != CALL_TREE_NONE && tree->entries[i].began <= call->began)
+		i = tree->entries[i].next;
+	return i == CALL_TREE_NONE ? INT64_MAX : tree->entries[i].began;
 }
 
 static int read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
     struct error *err);
 
 static size_t
-attempts_taken(const struct outline *o, const char *run_id)
+attempts_taken(const struct call_tree *tree, const char *run_id)
 {
-	const size_t *taken = map_get(&o->taken, run_id, strlen(run_id));
+	const size_t *taken = map_get(&tree->taken, run_id, strlen(run_id));
 
 	return taken ? *taken : 0;
 }
@@ -456,13 +456,13 @@ attempts_taken(const struct outline *o, const char *run_id)
 static int
 read_child(const struct reading *parent, uint32_t call, struct error *err)
 {
-	struct outline *o = parent->outline;
-	struct reading r = { .outline = o, .least = parent->least, .warn = parent->warn };
-	const char *child = o->entries[call].child;
+	struct call_tree *tree = parent->tree;
+	struct reading r = { .tree = tree, .least = parent->least, .warn = parent->warn };
+	const char *child = tree->entries[call].child;
 	char *directory, *name, *path;
 	int failed = 0;
 
-	if (!id_valid(child, strlen(child)) || attempts_taken(o, child) == ALL_TAKEN)
+	if (!id_valid(child, strlen(child)) || attempts_taken(tree, child) == ALL_TAKEN)
 		return 0;
 	directory = path_directory(parent->reader.path);
 	name = memory_format("%s.jsonl", child);
@@ -470,7 +470,8 @@ read_child(const struct reading *parent, uint32_t call, struct error *err)
 	if (access(path, F_OK) != 0)
 		warn_of(&r, ERROR_SYSTEM, path, "child run has no transcript");
 	else
-		failed = read_run(&r, path, call, child_limit(o, parent->under, &o->entries[call]), err);
+		failed = read_run(&r, path, call,
+		    child_limit(tree, parent->under, &tree->entries[call]), err);
 	free(path);
 	free(name);
 	free(directory);
@@ -481,11 +482,11 @@ read_child(const struct reading *parent, uint32_t call, struct error *err)
 static int
 read_children(const struct reading *r, uint32_t from, struct error *err)
 {
-	struct outline *o = r->outline;
-	uint32_t to = o->count;
+	struct call_tree *tree = r->tree;
+	uint32_t to = tree->count;
 
 	for (uint32_t i = from; i < to; i++) {
-		if (o->entries[i].child && read_child(r, i, err) != 0)
+		if (tree->entries[i].child && read_child(r, i, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -494,24 +495,24 @@ read_children(const struct reading *r, uint32_t from, struct error *err)
 static void
 note_taken(struct reading *r, const char *run_id)
 {
-	map_put(&r->outline->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
+	map_put(&r->tree->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
 }
 
 static int
 read_run(struct reading *r, const char *path, uint32_t under, int64_t until, struct error *err)
 {
-	struct outline *o = r->outline;
-	const char *child = o->entries[under].child;
-	uint32_t from = o->count;
+	struct call_tree *tree = r->tree;
+	const char *child = tree->entries[under].child;
+	uint32_t from = tree->count;
 	int failed;
 
 	if (reader_open(&r->reader, path, err) != 0)
 		return -1;
 	model_begin(&r->model, MODEL_EVENTS);
 	r->under = under;
-	r->attempt = OUTLINE_NONE;
+	r->attempt = CALL_TREE_NONE;
 	r->until = until;
-	r->skip = child ? attempts_taken(o, child) : 0;
+	r->skip = child ? attempts_taken(tree, child) : 0;
 	failed = read_lines(r, err);
 	if (failed == 0) {
 		bool alive = transcript_alive(path, r->model.run_id);
@@ -519,8 +520,8 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
 		note_taken(r, child ? child : r->model.run_id);
 		if (!child) {
-			memcpy(o->run_id, r->model.run_id, ID_SIZE);
-			o->alive = alive;
+			memcpy(tree->run_id, r->model.run_id, ID_SIZE);
+			tree->alive = alive;
 		}
 		failed = read_children(r, from, err);
 	}
@@ -533,17 +534,17 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 
 /* The run is as its last attempt is, from the first on. */
 static void
-summarise(struct outline *o)
+summarise(struct call_tree *tree)
 {
-	struct outline_entry *run = &o->entries[0];
-	const struct outline_entry *first, *last;
+	struct call_tree_entry *run = &tree->entries[0];
+	const struct call_tree_entry *first, *last;
 
-	if (run->first == OUTLINE_NONE) {
+	if (run->first == CALL_TREE_NONE) {
 		run->status = VIEW_UNFINISHED;
 		return;
 	}
-	first = &o->entries[run->first];
-	last = &o->entries[run->last];
+	first = &tree->entries[run->first];
+	last = &tree->entries[run->last];
 	run->label = text_or_null(last->label);
 	run->why = text_or_null(last->why);
 	run->began = first->began;
@@ -554,54 +555,54 @@ summarise(struct outline *o)
 }
 
 int
-outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
+call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree_kind least,
     void (*warn)(const struct error *warning), struct error *err)
 {
-	struct reading r = { .outline = o, .least = least, .warn = warn };
+	struct reading r = { .tree = tree, .least = least, .warn = warn };
 
-	memset(o, 0, sizeof *o);
-	add_entry(o, OUTLINE_RUN, OUTLINE_NONE);
+	memset(tree, 0, sizeof *tree);
+	add_entry(tree, CALL_TREE_RUN, CALL_TREE_NONE);
 	if (read_run(&r, run->path, 0, INT64_MAX, err) == 0) {
-		summarise(o);
+		summarise(tree);
 		if (r.lines > 0)
 			return 0;
 		error_set(err, ERROR_INVALID_INPUT, run->path, "no whole line is in it");
 	}
-	outline_free(o);
+	call_tree_free(tree);
 	return -1;
 }
 
 uint32_t
-outline_first(const struct outline *o, uint32_t entry)
+call_tree_first(const struct call_tree *tree, uint32_t entry)
 {
-	uint32_t first = o->entries[entry].first;
+	uint32_t first = tree->entries[entry].first;
 
-	if (first != OUTLINE_NONE && o->entries[first].what == OUTLINE_ATTEMPT &&
-	    o->entries[first].next == OUTLINE_NONE)
-		return o->entries[first].first;
+	if (first != CALL_TREE_NONE && tree->entries[first].what == CALL_TREE_ATTEMPT &&
+	    tree->entries[first].next == CALL_TREE_NONE)
+		return tree->entries[first].first;
 	return first;
 }
 
 int64_t
-outline_duration(const struct outline *o, const struct outline_entry *entry)
+call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *entry)
 {
 	int64_t end = entry->ended;
 
 	if (end == 0)
-		end = o->alive && entry->status == VIEW_RUNNING ? clock_wall() : entry->known;
+		end = tree->alive && entry->status == VIEW_RUNNING ? clock_wall() : entry->known;
 	return end > entry->began ? (end - entry->began) / 1000 : 0;
 }
 
 void
-outline_free(struct outline *o)
+call_tree_free(struct call_tree *tree)
 {
-	for (uint32_t i = 0; i < o->count; i++) {
-		struct outline_entry *e = &o->entries[i];
+	for (uint32_t i = 0; i < tree->count; i++) {
+		struct call_tree_entry *e = &tree->entries[i];
 		char *const texts[] = { e->label, e->kind, e->call, e->model, e->child, e->does, e->why };
 
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
 			free(texts[t]);
 	}
-	free(o->entries);
-	map_free(&o->taken);
+	free(tree->entries);
+	map_free(&tree->taken);
 }

@@ -1,5 +1,5 @@
 /*
- * The outline of a recorded run, as people look at it: its attempts, in each the calls,
+ * The tree of calls of a recorded run, as people look at it: its attempts, in each the calls,
  * each within the group or call of a workflow that it is part of, with the turns and
  * tool calls of agents. It is made of what was recorded so far; a damaged line is told
  * and passed over, and what never ended is shown as that.
@@ -10,8 +10,8 @@
  *
  * It keeps one entry for each of these, and no line.
  */
-#ifndef AWF_INSPECT_OUTLINE_H
-#define AWF_INSPECT_OUTLINE_H
+#ifndef AWF_INSPECT_CALL_TREE_H
+#define AWF_INSPECT_CALL_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,17 +23,19 @@
 #include "run/storage.h"
 #include "run/view.h"
 
-#define OUTLINE_NONE UINT32_MAX
-#define OUTLINE_DEPTH 128 /* what would be deeper stands beside what it is in */
+#define CALL_TREE_NONE UINT32_MAX
+#define CALL_TREE_DEPTH 128 /* what would be deeper stands beside what it is in */
 
 /* From the greatest to the least. */
-enum outline_what { OUTLINE_RUN, OUTLINE_ATTEMPT, OUTLINE_CALL, OUTLINE_TURN, OUTLINE_TOOL };
+enum call_tree_kind {
+	CALL_TREE_RUN, CALL_TREE_ATTEMPT, CALL_TREE_CALL, CALL_TREE_TURN, CALL_TREE_TOOL
+};
 
 /* Texts may be NULL. They are as recorded: to be made harmless where they are shown. */
-struct outline_entry {
-	enum outline_what what;
+struct call_tree_entry {
+	enum call_tree_kind what;
 	enum view_saying status;      /* VIEW_DONE … VIEW_WAITING, VIEW_RUNNING, VIEW_UNFINISHED */
-	uint32_t first, last, next;   /* entries below it and beside it, or OUTLINE_NONE */
+	uint32_t first, last, next;   /* entries below it and beside it, or CALL_TREE_NONE */
 	uint32_t above;
 	unsigned depth;
 	int64_t began, ended;         /* µs since 1970; ended 0: it did not */
@@ -49,24 +51,24 @@ struct outline_entry {
 	char *why;                    /* it failed, was skipped: an excerpt */
 };
 
-struct outline {
+struct call_tree {
 	char run_id[ID_SIZE];
-	struct outline_entry *entries; /* the first is the run */
+	struct call_tree_entry *entries; /* the first is the run */
 	uint32_t count;
 	bool alive;
 	struct map taken;              /* attempts of each run that were taken in */
 };
 
-/* Takes in what there is down to `least`: OUTLINE_CALL leaves turns and tool calls out.
+/* Takes in what there is down to `least`: CALL_TREE_CALL leaves turns and tool calls out.
  * warn is told of damaged lines and missing child runs. -1 with *err if the transcript
  * cannot be read, or has no whole line. */
-int outline_read(struct outline *o, const struct run_ref *run, enum outline_what least,
+int call_tree_read(struct call_tree *tree, const struct run_ref *run, enum call_tree_kind least,
     void (*warn)(const struct error *warning), struct error *err);
 /* The first entry to show below this one: an attempt that is the only one of its run
  * goes without saying. */
-uint32_t outline_first(const struct outline *o, uint32_t entry);
+uint32_t call_tree_first(const struct call_tree *tree, uint32_t entry);
 /* How long it took, has taken until now, or is known to have taken at least, in ms. */
-int64_t outline_duration(const struct outline *o, const struct outline_entry *entry);
-void outline_free(struct outline *o);
+int64_t call_tree_duration(const struct call_tree *tree, const struct call_tree_entry *entry);
+void call_tree_free(struct call_tree *tree);
 
 #endif

@@ -104,7 +104,7 @@ set_environment(struct job *j)
 	run_set_environment(&j->run, e, j->workflow.directory);
 	environment_unset(e, "AWF_CLAIMED");
 	environment_unset(e, CALL_TRY);
-	mask_export(&j->mask, e);
+	redactor_export(&j->redactor, e);
 	if (j->settings.workspace != NULL)
 		environment_set(e, "PWD", j->settings.workspace);
 	inputs_export(j->settings.inputs, e);
@@ -115,7 +115,7 @@ set_environment(struct job *j)
 static int
 begin_printed(struct job *j, struct error *err)
 {
-	if (j->place.nested_in || j->settings.no_transcript || mask_masking(&j->mask) != NULL)
+	if (j->place.nested_in || j->settings.no_transcript || redactor_redaction(&j->redactor) != NULL)
 		return 0;
 	return printed_begin(&j->printed, j->run.directory, err);
 }
@@ -264,7 +264,7 @@ tell_how_to_go_on(struct job *j)
 
 	if (j->outcome.calls == 0 || j->outcome.decision == RUN_FAILS ||
 	    j->conclusion.error.code == ERROR_DENIED || !j->run.keep_transcript || run_in_environment() ||
-	    mask_masking(&j->mask) != NULL || has_successor(j, successor))
+	    redactor_redaction(&j->redactor) != NULL || has_successor(j, successor))
 		return;
 	fprintf(stderr, PROGRAM ": %s: to go on from there: awf-run --resume %s\n", j->run.name,
 	    storage_short_id(&j->run.storage, j->run.id, id));
@@ -412,7 +412,7 @@ job_free(struct job *j)
 	buffer_free(&j->summary);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
-	mask_free(&j->mask);
+	redactor_free(&j->redactor);
 	settings_free(&j->settings);
 	resume_free(&j->resume);
 	overlap_leave(&j->overlap);

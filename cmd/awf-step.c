@@ -32,7 +32,7 @@
 #include "proc/ending.h"
 #include "program.h"
 #include "run/history.h"
-#include "run/mask.h"
+#include "run/redactor.h"
 #include "run/outcome.h"
 #include "step/settings.h"
 #include "step/step.h"
@@ -47,7 +47,7 @@ extern char **environ;
 /* What the process acquires. */
 struct resources {
 	struct run run;
-	struct mask mask;
+	struct redactor redactor;
 	struct roster roster;
 	struct keys keys;
 	struct step_loaded loaded;
@@ -155,20 +155,20 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 	if (run_in_environment()) {
 		entered = run_enter(&r->run, err);
 		if (entered == 0)
-			entered = mask_join(&r->mask, &r->run, err);
+			entered = redactor_join(&r->redactor, &r->run, err);
 		if (entered == 0)
 			entered = open_history(s, r, err);
-		mask_environment(&r->mask, &s->step.environment);
+		redactor_environment(&r->redactor, &s->step.environment);
 		return entered;
 	}
 	r->own_run = true;
 	installation_join_path();
 	if (getenv("PATH") != NULL)
 		environment_set(&s->step.environment, "PATH", getenv("PATH"));
-	if (mask_open(&r->mask, NULL, err) == -1)
+	if (redactor_open(&r->redactor, NULL, err) == -1)
 		return -1;
-	mask_environment(&r->mask, &s->step.environment);
-	spec.masking = mask_masking(&r->mask);
+	redactor_environment(&r->redactor, &s->step.environment);
+	spec.redaction = redactor_redaction(&r->redactor);
 	return run_create(&r->run, &spec, err);
 }
 
@@ -213,7 +213,7 @@ prepare_environment(struct settings *s, struct resources *r)
 	environment_set(e, "AWF_PATH", s->step.path);
 	if (r->own_run && getcwd(here, sizeof here) != NULL)
 		environment_set(e, "AWF_WORKFLOW_DIR", here);
-	mask_export(&r->mask, e);
+	redactor_export(&r->redactor, e);
 }
 
 /* Nobody reading ends the step; in a replay, once what was recorded has been made. */
@@ -572,7 +572,7 @@ release(struct settings *s, struct resources *r)
 		roster_close(&r->roster);
 		run_close(&r->run);
 	}
-	mask_free(&r->mask);
+	redactor_free(&r->redactor);
 }
 
 /* A step whose definition is wrong has failed before it began: whoever reads the record of the

@@ -15,7 +15,7 @@
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "patterns.h"
-#include "transcript/masking.h"
+#include "transcript/redaction.h"
 
 #define PROGRAM "awf-mask-patterns"
 #define USAGE PROGRAM " FILE <events >masked"
@@ -148,10 +148,10 @@ put_object(struct work *w, struct span object, bool data)
 		else
 			buffer_append(w->out, member.key.at, member.key.len);
 		buffer_byte(w->out, ':');
-		if (!data && masking_is_fixed(member.key, w->step))
+		if (!data && redaction_is_fixed(member.key, w->step))
 			put_fixed(w, member.key, member.value);
 		else
-			put_value(w, member.value, data || masking_is_data(member.key),
+			put_value(w, member.value, data || redaction_is_data(member.key),
 			    data ? CUT_NOWHERE : cut_of(member.key));
 	}
 	buffer_byte(w->out, '}');

@@ -31,7 +31,7 @@ describe_run(struct job *j, const char *id)
 		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
 		.script = j->script,
-		.masking = mask_masking(&j->mask),
+		.redaction = redactor_redaction(&j->redactor),
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
 		.no_input = j->settings.no_input,
@@ -186,7 +186,7 @@ job_take_turn(struct job *j, struct error *err)
 	const bool again = j->settings.resume != NULL;
 	const struct overlap_spec spec = { job_name(j), j->settings.overlap,
 		again ? j->resume.run_id : j->place.id,
-		mask_masking(&j->mask) == NULL ? job_name(j) : NULL };
+		redactor_redaction(&j->redactor) == NULL ? job_name(j) : NULL };
 	const struct audit_skip skipped = { again ? spec.run_id : NULL, spec.told, spec.policy, o->by };
 	struct error warning;
 	int got;
@@ -287,7 +287,7 @@ job_open_input(struct job *j, struct error *err)
 		    reopen_input(j, err);
 	if (j->settings.no_input)
 		input_pass(&j->input, PROCESS_NULL);
-	else if (j->settings.no_transcript || mask_masking(&j->mask) != NULL)
+	else if (j->settings.no_transcript || redactor_redaction(&j->redactor) != NULL)
 		input_pass(&j->input, STDIN_FILENO);
 	else
 		return input_open(&j->input, &j->run.storage, j->run.id, STDIN_FILENO,

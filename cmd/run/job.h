@@ -10,7 +10,7 @@
 #include "proc/environment.h"
 #include "run/conclusion.h"
 #include "run/input.h"
-#include "run/mask.h"
+#include "run/redactor.h"
 #include "run/overlap.h"
 #include "run/place.h"
 #include "run/resume.h"
@@ -40,7 +40,7 @@ struct job {
 	struct conclusion conclusion;
 	struct buffer summary;     /* JSON, for --on-complete and --on-failure */
 	struct seal_key seal;
-	struct mask mask;
+	struct redactor redactor;
 	struct resume resume;
 };
 

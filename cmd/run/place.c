@@ -79,7 +79,7 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 		return lineage_add(&p->lineage, p->id, script(spec->workflow), err);
 	}
 	if (child_enter(&p->child, spec->name, script(spec->workflow), spec->tried, err) != 0 ||
-	    mask_join(&p->mask, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
+	    redactor_join(&p->redactor, &p->child.parent, err) != 0 || find_recorded(p, spec, err) != 0)
 		return -1;
 	take_id(p);
 	/* A child has ended its workflow before its parent would end both. */
@@ -259,5 +259,5 @@ place_free(struct place *p)
 	output_close(&p->output);
 	nested_free(&p->nested);
 	child_leave(&p->child);
-	mask_free(&p->mask);
+	redactor_free(&p->redactor);
 }

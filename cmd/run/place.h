@@ -12,7 +12,7 @@
 #include "run/conclusion.h"
 #include "run/input.h"
 #include "run/lineage.h"
-#include "run/mask.h"
+#include "run/redactor.h"
 #include "run/nested.h"
 #include "run/output.h"
 #include "run/workflow.h"
@@ -25,7 +25,7 @@ struct place {
 	bool nested_in;            /* it is one, and its call is this process's: */
 	struct child child;
 	struct nested nested;      /* what it takes over */
-	struct mask mask;          /* of its parent */
+	struct redactor redactor;   /* of its parent */
 	struct output output;
 };
 

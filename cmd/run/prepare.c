@@ -93,20 +93,20 @@ job_keyless(struct environment *e, struct error *err)
 
 /* The filter of --mask is the user's, but API keys are for providers alone. */
 static int
-open_mask(struct job *j, struct error *err)
+open_redactor(struct job *j, struct error *err)
 {
 	struct environment environment;
 
-	if (mask_open(&j->mask, j->settings.mask, err) != 0)
+	if (redactor_open(&j->redactor, j->settings.mask, err) != 0)
 		return -1;
-	if (mask_masking(&j->mask) == NULL)
+	if (redactor_redaction(&j->redactor) == NULL)
 		return 0;
 	if (j->settings.snapshot)
 		return error_set(err, ERROR_USAGE, "--snapshot",
 		    "not with --mask: a masked run cannot be replayed");
 	if (job_keyless(&environment, err) != 0)
 		return -1;
-	mask_environment(&j->mask, &environment);
+	redactor_environment(&j->redactor, &environment);
 	environment_free(&environment);
 	return 0;
 }
@@ -206,7 +206,7 @@ name_script(struct job *j)
 static int
 prepare_words(struct job *j, struct error *err)
 {
-	if (refuse_keys(&j->settings, err) != 0 || open_mask(j, err) != 0 ||
+	if (refuse_keys(&j->settings, err) != 0 || open_redactor(j, err) != 0 ||
 	    find_workflow(j, err) != 0)
 		return -1;
 	name_script(j);

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "proc/environment.h"
 #include "run/inputs.h"
-#include "run/mask.h"
+#include "run/redactor.h"
 #include "run/overlap.h"
 
 #define NAME_LIMIT 128
@@ -195,9 +195,9 @@ set_option(struct settings *s, int id, const char *value, struct error *err)
 }
 
 static bool
-mask_wanted(const struct settings *s)
+redaction_wanted(const struct settings *s)
 {
-	const char *mask = s->mask != NULL ? s->mask : getenv(MASK_COMMAND);
+	const char *mask = s->mask != NULL ? s->mask : getenv(REDACTOR_COMMAND);
 
 	return mask != NULL && *mask != '\0';
 }
@@ -247,7 +247,7 @@ said(const struct settings *s)
 	if (strcmp(s->overlap, overlap_policies[0]) == 0)
 		all &= ~SAID(OPT_OVERLAP);
 	all &= ~SAID(OPT_MASK);
-	if (mask_wanted(s))
+	if (redaction_wanted(s))
 		all |= SAID(OPT_MASK);
 	return all;
 }

@@ -41,7 +41,7 @@ patience_of(int ms)
 #define STEP_GRACE_MS patience_of(200)
 /* To end by themselves when there is nothing more for them: a filter that masks, a
  * provider, an MCP server, an agent CLI that has said all. */
-#define MASK_END_MS patience_of(1000)
+#define REDACTOR_END_MS patience_of(1000)
 #define PROVIDER_END_MS patience_of(1000)
 #define MCP_END_MS patience_of(2000)
 #define CLI_END_MS patience_of(10000)
@@ -57,8 +57,8 @@ patience_of(int ms)
 /* ---- answers and locks ---- */
 
 /* For a filter to mask an event, and so much more for each MiB of it. */
-#define MASK_ANSWER_MS patience_of(10000)
-#define MASK_ANSWER_MIB_MS patience_of(1000)
+#define REDACTOR_ANSWER_MS patience_of(10000)
+#define REDACTOR_ANSWER_MIB_MS patience_of(1000)
 #define TRANSCRIPT_LOCK_MS patience_of(30000)
 #define QUEUE_LOCK_MS patience_of(30000)
 #define AUDIT_LOCK_MS patience_of(2000)

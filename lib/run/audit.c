@@ -78,7 +78,7 @@ write_scalar(struct span value, size_t limit, struct buffer *out)
  * are dropped from the first on that would make out longer. Returns whether
  * anything was cut or dropped. */
 static bool
-write_masked(struct span value, size_t limit, size_t room, struct buffer *out)
+write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 {
 	char type = span_type(value);
 	struct span_walk walk;
@@ -102,7 +102,7 @@ write_masked(struct span value, size_t limit, size_t room, struct buffer *out)
 		if (key.at != NULL && secret(key))
 			buffer_text(out, MASK);
 		else
-			cut |= write_masked(member, limit, room, out);
+			cut |= write_redacted(member, limit, room, out);
 		if (out->len + 1 > room) {
 			out->len = before;
 			cut = true;
@@ -118,17 +118,17 @@ audit_inputs(struct span inputs, size_t limit, struct buffer *out)
 {
 	size_t start = out->len;
 
-	write_masked(inputs, SIZE_MAX, SIZE_MAX, out);
+	write_redacted(inputs, SIZE_MAX, SIZE_MAX, out);
 	if (out->len - start <= limit)
 		return 0;
 	for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
 		out->len = start;
-		write_masked(inputs, cuts[i], SIZE_MAX, out);
+		write_redacted(inputs, cuts[i], SIZE_MAX, out);
 		if (out->len - start <= limit)
 			return 1;
 	}
 	out->len = start;
-	write_masked(inputs, cuts[sizeof cuts / sizeof cuts[0] - 1], start + limit, out);
+	write_redacted(inputs, cuts[sizeof cuts / sizeof cuts[0] - 1], start + limit, out);
 	return 1;
 }
 

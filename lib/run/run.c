@@ -33,7 +33,7 @@
 #define TRANSCRIPT_FORMAT 1
 #define LOCK_TEXT_SIZE 64
 /* Files in the run's directory. */
-#define MASK "mask"
+#define MARK_FILE "mask"
 #define RECREATED "recreated"
 
 extern char **environ;
@@ -80,20 +80,20 @@ write_key(struct run *r, struct error *err)
 
 /* Leaves the mark of the filter for the steps inside. */
 static int
-make_mask(struct run *r, struct masking *masking, struct error *err)
+make_redaction(struct run *r, struct redaction *redaction, struct error *err)
 {
 	int fd, failed = 0;
 
-	if (masking == NULL)
+	if (redaction == NULL)
 		return 0;
 	r->transcript.masked = true;
-	r->transcript.masking = masking;
-	memcpy(masking->key, r->key, sizeof masking->key);
-	masking_mark(masking, r->mask);
-	fd = open_file(r, MASK, O_WRONLY | O_CREAT | O_EXCL, err);
+	r->transcript.redaction = redaction;
+	memcpy(redaction->key, r->key, sizeof redaction->key);
+	redaction_mark(redaction, r->redaction_mark);
+	fd = open_file(r, MARK_FILE, O_WRONLY | O_CREAT | O_EXCL, err);
 	if (fd < 0)
 		return -1;
-	if (file_write(fd, r->mask, sizeof r->mask - 1) != 0)
+	if (file_write(fd, r->redaction_mark, sizeof r->redaction_mark - 1) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's mask");
 	close(fd);
 	return failed;
@@ -285,13 +285,13 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 
 /* What was recorded of the name and the inputs is all that may be told elsewhere. */
 static struct span
-take_masked(struct run *r)
+take_redacted(struct run *r)
 {
-	char *name = span_text(masking_member(r->transcript.masking, "name"));
+	char *name = span_text(redaction_member(r->transcript.redaction, "name"));
 
 	free(r->name);
 	r->name = name;
-	return masking_member(r->transcript.masking, "inputs");
+	return redaction_member(r->transcript.redaction, "inputs");
 }
 
 /* What may go wrong without the run going wrong. */
@@ -299,7 +299,7 @@ static void
 announce(struct run *r, const struct run_spec *spec)
 {
 	struct error err = ERROR_INIT;
-	struct span inputs = r->transcript.masked ? take_masked(r) : spec->inputs;
+	struct span inputs = r->transcript.masked ? take_redacted(r) : spec->inputs;
 	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, inputs };
 
 	if (audit_started(&r->storage, &start, &err) != 0)
@@ -376,7 +376,7 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	r->audited = true;
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
-	if (make_run(r, err) != 0 || make_mask(r, spec->masking, err) != 0 ||
+	if (make_run(r, err) != 0 || make_redaction(r, spec->redaction, err) != 0 ||
 	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
@@ -556,9 +556,9 @@ read_key(struct run *r, struct error *err)
 
 /* Whether the run is masked: its mark is read then. */
 static int
-read_mask(struct run *r, struct error *err)
+read_redaction(struct run *r, struct error *err)
 {
-	char *path = in_directory(r, MASK);
+	char *path = in_directory(r, MARK_FILE);
 	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
 	ssize_t got = -1;
 
@@ -566,10 +566,10 @@ read_mask(struct run *r, struct error *err)
 	if (fd < 0 && reason == ENOENT)
 		return 0;
 	if (fd >= 0) {
-		got = read(fd, r->mask, sizeof r->mask - 1);
+		got = read(fd, r->redaction_mark, sizeof r->redaction_mark - 1);
 		close(fd);
 	}
-	if (got == (ssize_t)sizeof r->mask - 1)
+	if (got == (ssize_t)sizeof r->redaction_mark - 1)
 		return 0;
 	return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
 }
@@ -602,13 +602,13 @@ enter(struct run *r, struct error *err)
 	if (storage_locate(&r->storage, err) != 0)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
-	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0 || read_mask(r, err) != 0)
+	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0 || read_redaction(r, err) != 0)
 		return -1;
 	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
 	blobs = blobs_path(r);
 	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
 	free(blobs);
-	r->transcript.masked = *r->mask != '\0';
+	r->transcript.masked = *r->redaction_mark != '\0';
 	return failed;
 }
 
@@ -625,23 +625,23 @@ run_enter(struct run *r, struct error *err)
 }
 
 int
-run_mask(struct run *r, struct masking *masking, struct error *err)
+run_redact(struct run *r, struct redaction *redaction, struct error *err)
 {
 	char mark[DIGEST_SIZE];
 
-	if (*r->mask == '\0' && masking == NULL)
+	if (*r->redaction_mark == '\0' && redaction == NULL)
 		return 0;
-	if (*r->mask == '\0')
+	if (*r->redaction_mark == '\0')
 		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
 		    "is set, but the run is not masked: give --mask to awf-run");
-	if (masking == NULL)
+	if (redaction == NULL)
 		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
 		    "is not set, but the run is masked: do not unset it");
-	memcpy(masking->key, r->key, sizeof masking->key);
-	if (strcmp(masking_mark(masking, mark), r->mask) != 0)
+	memcpy(redaction->key, r->key, sizeof redaction->key);
+	if (strcmp(redaction_mark(redaction, mark), r->redaction_mark) != 0)
 		return error_set(err, ERROR_SYSTEM, "AWF_MASK",
 		    "is not the filter that the run began with: do not set it yourself");
-	r->transcript.masking = masking;
+	r->transcript.redaction = redaction;
 	return 0;
 }
 
@@ -668,7 +668,7 @@ environment_marked(const char *mark)
 bool
 run_environment_masked(void)
 {
-	return environment_marked(MASK);
+	return environment_marked(MARK_FILE);
 }
 
 bool
@@ -743,7 +743,7 @@ audit_error(const struct run *r, const struct run_end *end, bool recorded)
 		return memory_text(end->error->message);
 	if (!recorded)
 		return memory_text("the end could not be recorded");
-	return span_text(span_member(masking_member(r->transcript.masking, "error"), "message"));
+	return span_text(span_member(redaction_member(r->transcript.redaction, "error"), "message"));
 }
 
 static void

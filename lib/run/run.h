@@ -8,7 +8,7 @@
  *     runs/<id>/lock   F_WRLCK held by the owner while the run lives;
  *                      holds "PID ATTEMPT\n"
  *     runs/<id>/key    32 random bytes, for the tokens of state lines
- *     runs/<id>/mask   of a masked run: the mark of its filter (masking_mark()). The
+ *     runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
  *                      command itself may hold what it is to mask, so it is in the
  *                      environment alone, and checked against this
  *     runs/<id>/lineage the runs around it (run/lineage.h)
@@ -42,7 +42,7 @@ struct run {
 	int64_t started_wall;         /* µs */
 	int64_t started_monotonic;    /* ms */
 	unsigned char key[DIGEST_BYTES];
-	char mask[DIGEST_SIZE];       /* the mark of its filter; "": it is not masked */
+	char redaction_mark[DIGEST_SIZE]; /* the mark of its filter; "": it is not masked */
 	int lock_fd;                  /* -1 unless this process owns the run */
 	bool keep_transcript;         /* else it lies in the run directory and goes with it */
 	bool audited;                 /* the audit file tells of it */
@@ -68,7 +68,7 @@ struct run_spec {
 	const char *directory;        /* of the workflow, absolute */
 	const char *workflow_sha256;
 	const char *script;           /* the file of the workflow, absolute; NULL: none */
-	struct masking *masking;      /* --mask; NULL: none */
+	struct redaction *redaction;  /* --mask; NULL: none */
 	const char *forked_from;      /* run id */
 	const char *forked_at;        /* the PATH left out of it */
 	const char *workspace;        /* of --workspace, absolute; NULL: the current directory */
@@ -121,7 +121,7 @@ bool run_in_environment(void);
 int run_enter(struct run *r, struct error *err);
 /* Gives a run that was entered its filter, if it is masked; until then nothing can be
  * appended to it. ERROR_SYSTEM if it is another run's filter; NULL: none is known. */
-int run_mask(struct run *r, struct masking *masking, struct error *err);
+int run_redact(struct run *r, struct redaction *redaction, struct error *err);
 /* Whether the run that the environment names is masked; is one that run_recreate() made. */
 bool run_environment_masked(void);
 bool run_environment_recreated(void);

@@ -2,7 +2,7 @@
  * The event table: every type of event, and every member that a line of a transcript may
  * have, awf-transcript(5). What depends on it reads it from here: the check of a line
  * (transcript/form), the published schema (awf-verify --schema), and what a filter of
- * awf-run --mask must leave as it is (transcript/masking). The man page names the same members:
+ * awf-run --mask must leave as it is (transcript/redaction). The man page names the same members:
  * a test compares them.
  *
  * A shape lists the members of an object in the order of the writers. Members that it does

@@ -92,9 +92,9 @@ transcript_close(struct transcript *t)
 	if (t->fd != -1)
 		close(t->fd);
 	t->fd = -1;
-	if (t->masking != NULL)
-		masking_close(t->masking);
-	t->masking = NULL;
+	if (t->redaction != NULL)
+		redaction_close(t->redaction);
+	t->redaction = NULL;
 	free(t->path);
 	free(t->blobs);
 	t->path = t->blobs = NULL;
@@ -296,14 +296,14 @@ transcript_tell(const struct transcript *t, int64_t moved)
 /* Appending. */
 
 static int
-transcript_mask(struct transcript *t, struct event *e, struct error *err)
+redact(struct transcript *t, struct event *e, struct error *err)
 {
 	if (!t->masked)
 		return 0;
-	if (t->masking == NULL)
+	if (t->redaction == NULL)
 		return error_set(err, ERROR_SYSTEM, t->path,
 		    "the run is masked, and its filter is not known here: nothing is written");
-	return masking_apply(t->masking, t->run_id, e, err);
+	return redaction_apply(t->redaction, t->run_id, e, err);
 }
 
 /* What stands before the causes of line 1 has one form, and fits into this. */
@@ -342,7 +342,7 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 		find_parent_run(t);
 	if (e->parent_run_id == NULL && t->parent_run_id[0] != '\0')
 		e->parent_run_id = t->parent_run_id;
-	if (transcript_mask(t, e, err) == -1)
+	if (redact(t, e, err) == -1)
 		return -1;
 	return line_make(&t->line, &place, e, err);
 }

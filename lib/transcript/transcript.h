@@ -30,7 +30,7 @@
 #include "base/error.h"
 #include "transcript/event.h"
 #include "transcript/line.h"
-#include "transcript/masking.h"
+#include "transcript/redaction.h"
 #include "transcript/sync_mode.h"
 #include "transcript/window.h"
 
@@ -52,7 +52,7 @@ struct transcript {
 	bool broken;              /* a sync failed */
 	bool busy;                /* the lock was not had when it was asked for last */
 	bool masked;              /* events pass a filter first: */
-	struct masking *masking;  /* the caller's until transcript_close(); NULL: not had */
+	struct redaction *redaction;  /* the caller's until transcript_close(); NULL: not had */
 	struct line line;         /* made last */
 	struct window tail;       /* the file's end, as far as it was read */
 	int64_t moved;            /* bytes of torn tails that this moved away */
@@ -71,7 +71,7 @@ int transcript_open(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err);
 
 /* Appends one event; fills e->seq, e->id, e->timestamp, and in a masked run payload
- * and raws (see masking_apply()). Waits at most 30 s for
+ * and raws (see redaction_apply()). Waits at most 30 s for
  * the lock. ERROR_SYSTEM on ENOSPC, EIO, EDQUOT, EROFS, EFBIG, a lock not had, a
  * file unlinked meanwhile, ERROR_INVALID_INPUT for JSON that is not minified or a
  * line above 256 MiB: nothing of the event is in the file then. With SYNC_EVENT

@@ -25,7 +25,7 @@ span(const char *json)
 }
 
 static void
-test_masks_secrets(void **state)
+test_redacts_secrets(void **state)
 {
 	static const struct {
 		const char *inputs, *want;
@@ -263,7 +263,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_masks_secrets),
+		cmocka_unit_test(test_redacts_secrets),
 		cmocka_unit_test(test_shortens_step_by_step),
 		cmocka_unit_test(test_lines_are_bounded_and_valid),
 		cmocka_unit_test(test_long_texts_are_bounded),

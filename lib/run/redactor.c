@@ -3,7 +3,7 @@
  * ends the filter. Whose child it is is told by a pid, so that a process made by fork() sees
  * that it has none yet.
  */
-#include "run/mask.h"
+#include "run/redactor.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -49,43 +49,43 @@ static void end(void *context);
 
 /* Takes over both texts. */
 static void
-begin(struct mask *m, char *command, char *directory)
+begin(struct redactor *r, char *command, char *directory)
 {
-	m->command = command;
-	m->directory = directory;
-	m->program = memory_format("%s\n%s", directory, command);
-	m->masking.pass = pass;
-	m->masking.end = end;
-	m->masking.context = m;
-	m->masking.program = m->program;
+	r->command = command;
+	r->directory = directory;
+	r->program = memory_format("%s\n%s", directory, command);
+	r->redaction.pass = pass;
+	r->redaction.end = end;
+	r->redaction.context = r;
+	r->redaction.program = r->program;
 }
 
 /* Without its directory it is not what a run has set, which its mark tells. */
 static bool
-begin_from_environment(struct mask *m)
+begin_from_environment(struct redactor *r)
 {
-	const char *command = environment_text(MASK_COMMAND);
-	const char *directory = environment_text(MASK_DIRECTORY);
+	const char *command = environment_text(REDACTOR_COMMAND);
+	const char *directory = environment_text(REDACTOR_DIRECTORY);
 
 	if (command == NULL)
 		return false;
-	begin(m, memory_text(command), memory_text(directory != NULL ? directory : ""));
+	begin(r, memory_text(command), memory_text(directory != NULL ? directory : ""));
 	return true;
 }
 
 /* The filter of the run around, if it is the one that the run began with. */
 static int
-inherit(struct mask *m, const char *command, struct error *err)
+inherit(struct redactor *r, const char *command, struct error *err)
 {
 	struct run around;
 	int failed = run_enter(&around, err);
 
 	if (failed == -1)
 		return -1;
-	failed = mask_join(m, &around, err);
+	failed = redactor_join(r, &around, err);
 	run_close(&around);
 	if (failed == 0 && command != NULL)
-		return error_set(err, ERROR_USAGE, MASKING_PLACE,
+		return error_set(err, ERROR_USAGE, REDACTION_PLACE,
 		    "not inside a run that is masked: its filter masks this one too");
 	return failed;
 }
@@ -94,7 +94,7 @@ inherit(struct mask *m, const char *command, struct error *err)
 static char *
 find_directory(const char *given)
 {
-	const char *known = given == NULL ? environment_text(MASK_DIRECTORY) : NULL;
+	const char *known = given == NULL ? environment_text(REDACTOR_DIRECTORY) : NULL;
 	char here[PATH_MAX];
 
 	if (known != NULL)
@@ -103,58 +103,58 @@ find_directory(const char *given)
 }
 
 int
-mask_open(struct mask *m, const char *command, struct error *err)
+redactor_open(struct redactor *r, const char *command, struct error *err)
 {
-	const char *text = command != NULL ? command : environment_text(MASK_COMMAND);
+	const char *text = command != NULL ? command : environment_text(REDACTOR_COMMAND);
 	char *directory;
 
-	memset(m, 0, sizeof *m);
+	memset(r, 0, sizeof *r);
 	if (run_in_environment() && run_environment_masked())
-		return inherit(m, command, err);
+		return inherit(r, command, err);
 	if (text == NULL)
 		return 0;
 	if (text[strspn(text, " \t\n")] == '\0')
-		return error_set(err, ERROR_USAGE, MASKING_PLACE, "the command is empty");
+		return error_set(err, ERROR_USAGE, REDACTION_PLACE, "the command is empty");
 	directory = find_directory(command);
 	if (directory == NULL)
-		return error_errno(err, ERROR_SYSTEM, MASKING_PLACE,
+		return error_errno(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "unable to tell the current directory");
-	begin(m, resolve(text), directory);
+	begin(r, resolve(text), directory);
 	return 0;
 }
 
 int
-mask_join(struct mask *m, struct run *run, struct error *err)
+redactor_join(struct redactor *r, struct run *run, struct error *err)
 {
-	memset(m, 0, sizeof *m);
-	return run_mask(run, begin_from_environment(m) ? &m->masking : NULL, err);
+	memset(r, 0, sizeof *r);
+	return run_redact(run, begin_from_environment(r) ? &r->redaction : NULL, err);
 }
 
 void
-mask_environment(struct mask *m, const struct environment *e)
+redactor_environment(struct redactor *r, const struct environment *e)
 {
-	if (m->command == NULL)
+	if (r->command == NULL)
 		return;
-	environment_free(&m->environment);
-	environment_copy(&m->environment, e);
+	environment_free(&r->environment);
+	environment_copy(&r->environment, e);
 }
 
 void
-mask_export(const struct mask *m, struct environment *e)
+redactor_export(const struct redactor *r, struct environment *e)
 {
-	if (m->command == NULL) {
-		environment_unset(e, MASK_COMMAND);
-		environment_unset(e, MASK_DIRECTORY);
+	if (r->command == NULL) {
+		environment_unset(e, REDACTOR_COMMAND);
+		environment_unset(e, REDACTOR_DIRECTORY);
 		return;
 	}
-	environment_set(e, MASK_COMMAND, m->command);
-	environment_set(e, MASK_DIRECTORY, m->directory);
+	environment_set(e, REDACTOR_COMMAND, r->command);
+	environment_set(e, REDACTOR_DIRECTORY, r->directory);
 }
 
-struct masking *
-mask_masking(struct mask *m)
+struct redaction *
+redactor_redaction(struct redactor *r)
 {
-	return m->command != NULL ? &m->masking : NULL;
+	return r->command != NULL ? &r->redaction : NULL;
 }
 
 /* The process. */
@@ -172,25 +172,25 @@ set_path(struct environment *e)
 }
 
 static int
-start(struct mask *m, struct error *err)
+start(struct redactor *r, struct error *err)
 {
-	char *text = memory_format(SHIELD "%s", m->command);
+	char *text = memory_format(SHIELD "%s", r->command);
 	char *argv[4];
-	struct process_spec spec = { .argv = argv, .directory = m->directory,
+	struct process_spec spec = { .argv = argv, .directory = r->directory,
 		.err = PROCESS_INHERIT, .group = true };
 	int started;
 
 	process_shell(argv, text);
-	if (m->environment.list == NULL)
-		environment_begin(&m->environment);
-	set_path(&m->environment);
-	spec.environment = m->environment.list;
-	m->filter.end_ms = MASK_END_MS;
-	m->filter.ends_unheard = m->filter.ignores_signals = true;
-	started = peer_start(&m->filter, &spec, err);
+	if (r->environment.list == NULL)
+		environment_begin(&r->environment);
+	set_path(&r->environment);
+	spec.environment = r->environment.list;
+	r->filter.end_ms = REDACTOR_END_MS;
+	r->filter.ends_unheard = r->filter.ignores_signals = true;
+	started = peer_start(&r->filter, &spec, err);
 	free(text);
 	if (started == 0)
-		m->owner = getpid();
+		r->owner = getpid();
 	else if (err != NULL)
 		err->code = ERROR_SYSTEM; /* the command is not at fault, the step is not */
 	return started;
@@ -200,108 +200,108 @@ start(struct mask *m, struct error *err)
 static void
 end(void *context)
 {
-	struct mask *m = context;
+	struct redactor *r = context;
 
-	if (m->owner == getpid())
-		peer_end(&m->filter);
+	if (r->owner == getpid())
+		peer_end(&r->filter);
 	else
-		peer_forget(&m->filter);
-	m->owner = 0;
-	peer_free(&m->filter);
+		peer_forget(&r->filter);
+	r->owner = 0;
+	peer_free(&r->filter);
 }
 
 /* One exchange. */
 
 /* Nothing passes any more. */
 static int
-give_up(struct mask *m, const char *why)
+give_up(struct redactor *r, const char *why)
 {
-	m->filter.end_ms = 0;
-	end(m);
-	return error_set(&m->broken, ERROR_SYSTEM, MASKING_PLACE,
+	r->filter.end_ms = 0;
+	end(r);
+	return error_set(&r->broken, ERROR_SYSTEM, REDACTION_PLACE,
 	    "the filter %s: nothing is written unmasked, so this ends", why);
 }
 
 static int
-ended(struct mask *m)
+ended(struct redactor *r)
 {
 	char how[64], why[128];
 
-	process_status_text(peer_end(&m->filter), how, sizeof how);
+	process_status_text(peer_end(&r->filter), how, sizeof how);
 	snprintf(why, sizeof why, "ended (%s) instead of answering", how);
-	return give_up(m, why);
+	return give_up(r, why);
 }
 
 /* Until the whole line is sent and a whole line is there; what comes beside that one, before
  * or behind it, answers nothing. A filter that reads no more is seen by its end. */
 static int
-exchange(struct mask *m, struct span line, struct buffer *answer)
+exchange(struct redactor *r, struct span line, struct buffer *answer)
 {
 	static const char several[] = "answered more than one line for an event";
-	int64_t patience = MASK_ANSWER_MS + (int64_t)(line.len >> 20) * MASK_ANSWER_MIB_MS;
+	int64_t patience = REDACTOR_ANSWER_MS + (int64_t)(line.len >> 20) * REDACTOR_ANSWER_MIB_MS;
 	int64_t deadline = clock_monotonic() + patience;
-	struct peer *filter = &m->filter;
+	struct peer *filter = &r->filter;
 	int answered = 0;
 	struct error err;
 	struct span said;
 	char why[64];
 
 	if (peer_receive(filter) == -1)
-		return ended(m);
+		return ended(r);
 	if (peer_untaken(filter) > 0)
-		return give_up(m, several);
+		return give_up(r, several);
 	buffer_append(&filter->outgoing, line.at, line.len);
 	buffer_byte(&filter->outgoing, '\n');
 	if (peer_send(filter) == -1)
-		return ended(m);
+		return ended(r);
 	while (answered == 0 || peer_unsent(filter) > 0) {
 		switch (peer_wait(filter, deadline, NULL, &err)) {
 		case PEER_SERVED:
 			break;
 		case PEER_GONE:
-			return ended(m);
+			return ended(r);
 		case PEER_LATE:
 			snprintf(why, sizeof why, "did not answer within %lld s", (long long)patience / 1000);
-			return give_up(m, why);
+			return give_up(r, why);
 		case PEER_INTERRUPTED:
-			return give_up(m, "cannot be waited for");
+			return give_up(r, "cannot be waited for");
 		}
 		if (filter->process.in == -1)
-			return ended(m);
+			return ended(r);
 		if (answered == 0 && (answered = peer_line(filter, &said)) == 1)
 			buffer_append(answer, said.at, said.len);
 		if (answered == -1)
-			return give_up(m, "answered a line above 256 MiB");
+			return give_up(r, "answered a line above 256 MiB");
 	}
-	return peer_untaken(filter) == 0 ? 0 : give_up(m, several);
+	return peer_untaken(filter) == 0 ? 0 : give_up(r, several);
 }
 
 static int
 pass(void *context, struct span line, struct buffer *answer, struct error *err)
 {
-	struct mask *m = context;
+	struct redactor *r = context;
 
-	if (m->broken.code == ERROR_NONE && m->owner != getpid()) {
-		end(m);
-		if (start(m, err) == -1)
+	if (r->broken.code == ERROR_NONE && r->owner != getpid()) {
+		end(r);
+		if (start(r, err) == -1)
 			return -1;
 	}
-	if (m->broken.code == ERROR_NONE && exchange(m, line, answer) == 0)
+	if (r->broken.code == ERROR_NONE && exchange(r, line, answer) == 0)
 		return 0;
 	if (err != NULL)
-		*err = m->broken;
+		*err = r->broken;
 	return -1;
 }
 
 void
-mask_free(struct mask *m)
+redactor_free(struct redactor *r)
 {
-	if (m->command == NULL)
+	if (r->command == NULL)
 		return;
-	end(m);
-	environment_free(&m->environment);
-	free(m->command);
-	free(m->directory);
-	free(m->program);
-	m->command = m->directory = m->program = NULL;
+	end(r);
+	environment_free(&r->environment);
+	free(r->command);
+	free(r->directory);
+	free(r->program);
+	r->command = r->directory = r->program = NULL;
 }

@@ -4,7 +4,7 @@
  * are fixed, and which are data that no digest is looked for in, stands in the table of event
  * shapes. Bytes that go into blobs are found again by their pointers in the answer.
  */
-#include "transcript/masking.h"
+#include "transcript/redaction.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,25 +44,25 @@ is_digest_name(struct span key)
 }
 
 bool
-masking_is_data(struct span key)
+redaction_is_data(struct span key)
 {
 	return flagged(key, MEMBER_DATA);
 }
 
 bool
-masking_is_fixed(struct span key, bool step)
+redaction_is_fixed(struct span key, bool step)
 {
 	return is_digest_name(key) ||
 	    flagged(key, step ? MEMBER_FIXED | MEMBER_FIXED_OF_STEP : MEMBER_FIXED);
 }
 
 char *
-masking_mark(const struct masking *m, char mark[DIGEST_SIZE])
+redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE])
 {
 	struct buffer text = BUFFER_INIT;
 
-	buffer_format(&text, MARK_PURPOSE "%s", m->program);
-	digest_hmac(m->key, text.data, text.len, mark);
+	buffer_format(&text, MARK_PURPOSE "%s", r->program);
+	digest_hmac(r->key, text.data, text.len, mark);
 	buffer_free(&text);
 	return mark;
 }
@@ -71,7 +71,7 @@ masking_mark(const struct masking *m, char mark[DIGEST_SIZE])
 
 /* Appends a digest, keyed; anything else as it is. */
 static void
-put_digest(const struct masking *m, struct span value, struct buffer *out)
+put_digest(const struct redaction *r, struct span value, struct buffer *out)
 {
 	struct buffer text = BUFFER_INIT;
 	char keyed[DIGEST_SIZE];
@@ -82,14 +82,14 @@ put_digest(const struct masking *m, struct span value, struct buffer *out)
 	}
 	buffer_text(&text, DIGEST_PURPOSE);
 	buffer_append(&text, value.at, value.len);
-	digest_hmac(m->key, text.data, text.len, keyed);
+	digest_hmac(r->key, text.data, text.len, keyed);
 	buffer_format(out, "\"%s\"", keyed);
 	buffer_free(&text);
 }
 
 /* Appends a value of AWF's own, with its digests keyed, without a member `dropped`. */
 static void
-put_keyed(const struct masking *m, struct span value, const char *dropped, struct buffer *out)
+put_keyed(const struct redaction *r, struct span value, const char *dropped, struct buffer *out)
 {
 	char type = span_type(value), separator = type == 'o' ? '{' : '[';
 	struct span_walk walk;
@@ -109,12 +109,12 @@ put_keyed(const struct masking *m, struct span value, const char *dropped, struc
 			buffer_append(out, key.at, key.len);
 			buffer_byte(out, ':');
 		}
-		if (key.at != NULL && masking_is_data(key))
+		if (key.at != NULL && redaction_is_data(key))
 			buffer_append(out, member.at, member.len);
 		else if (key.at != NULL && is_digest_name(key))
-			put_digest(m, member, out);
+			put_digest(r, member, out);
 		else
-			put_keyed(m, member, NULL, out);
+			put_keyed(r, member, NULL, out);
 	}
 	if (separator != ',')
 		buffer_byte(out, separator);
@@ -142,7 +142,7 @@ put_bytes(const struct event *e, struct buffer *out)
 }
 
 static void
-put_payload(const struct masking *m, const struct event *e, struct writer *w)
+put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
 	struct buffer payload = BUFFER_INIT;
 
@@ -152,7 +152,7 @@ put_payload(const struct masking *m, const struct event *e, struct writer *w)
 		return;
 	}
 	put_bytes(e, &payload);
-	put_keyed(m, span_of(payload.data, payload.len), e->seal != NULL ? "seal" : NULL, w->out);
+	put_keyed(r, span_of(payload.data, payload.len), e->seal != NULL ? "seal" : NULL, w->out);
 	w->comma = true;
 	buffer_free(&payload);
 }
@@ -174,7 +174,7 @@ put_refs(const struct event *e, struct writer *w)
 }
 
 static void
-put_line(const struct masking *m, const char *run_id, const struct event *e, struct buffer *out)
+put_line(const struct redaction *r, const char *run_id, const struct event *e, struct buffer *out)
 {
 	struct writer w;
 
@@ -190,7 +190,7 @@ put_line(const struct masking *m, const char *run_id, const struct event *e, str
 	writer_member_string(&w, "type", event_type_name(e->type));
 	writer_member_string(&w, "path", e->path);
 	writer_member_integer(&w, "iteration", e->iteration);
-	put_payload(m, e, &w);
+	put_payload(r, e, &w);
 	put_refs(e, &w);
 	writer_object_end(&w);
 }
@@ -207,7 +207,7 @@ same(struct span a, struct span b)
 static int
 changed(struct span key, struct error *err)
 {
-	return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+	return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 	    "the filter changed %.*s of an event, which identifies it: nothing of the event is "
 	    "written", (int)key.len, key.at);
 }
@@ -245,7 +245,7 @@ check_fixed(struct span payload, struct span other, bool step, struct error *err
 
 	span_walk_begin(&walk, payload);
 	while (span_walk_next(&walk, &key, &value))
-		if (masking_is_fixed(key, step) && !same(value, member_of(other, key)))
+		if (redaction_is_fixed(key, step) && !same(value, member_of(other, key)))
 			return changed(key, err);
 	return 0;
 }
@@ -272,7 +272,7 @@ check_payload(enum event_type type, struct span sent, struct span answer, struct
 	if (!same(span_path(sent, "error", "code", NULL), span_path(answer, "error", "code", NULL)))
 		return changed(span_of("\"error\"", sizeof "\"error\"" - 1), err);
 	if (form_check_payload(type, answer.at, answer.len, &fault) == -1)
-		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer has not the form of an event: %s", fault.what.message);
 	return 0;
 }
@@ -286,10 +286,10 @@ take_answer(const struct buffer *line, struct buffer *answer, struct error *err)
 	const char *why = scan_within(text.at, text.len, SCAN_LINE_DEPTH, &bad);
 
 	if (why != NULL)
-		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer is no JSON: byte %zu: %s", bad + 1, why);
 	if (span_type(text) != 'o')
-		return error_set(err, ERROR_SYSTEM, MASKING_PLACE,
+		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer is no JSON object");
 	scan_minify(text, answer);
 	return 0;
@@ -298,22 +298,22 @@ take_answer(const struct buffer *line, struct buffer *answer, struct error *err)
 /* What becomes of the event. */
 
 static void
-forget(struct masking *m)
+forget(struct redaction *r)
 {
-	for (size_t i = 0; i < m->raw_count; i++)
-		buffer_free(&m->bytes[i]);
-	free(m->raws);
-	free(m->bytes);
-	m->raws = NULL;
-	m->bytes = NULL;
-	m->raw_count = 0;
-	buffer_clear(&m->payload);
+	for (size_t i = 0; i < r->raw_count; i++)
+		buffer_free(&r->bytes[i]);
+	free(r->raws);
+	free(r->bytes);
+	r->raws = NULL;
+	r->bytes = NULL;
+	r->raw_count = 0;
+	buffer_clear(&r->payload);
 }
 
 /* Keeps the bytes behind a base64 string as those of the raw value; false if it is
  * another text, which stands in the payload then. */
 static bool
-keep_bytes(struct masking *m, const char *at, struct span value)
+keep_bytes(struct redaction *r, const char *at, struct span value)
 {
 	struct buffer text = BUFFER_INIT, bytes = BUFFER_INIT;
 	bool decoded;
@@ -326,8 +326,8 @@ keep_bytes(struct masking *m, const char *at, struct span value)
 		buffer_free(&bytes);
 		return false;
 	}
-	m->raws[m->raw_count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
-	m->bytes[m->raw_count++] = bytes;
+	r->raws[r->raw_count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
+	r->bytes[r->raw_count++] = bytes;
 	return true;
 }
 
@@ -345,61 +345,61 @@ put_null(struct span value, struct span place, struct buffer *out)
 /* Keeps the payload, with null for the bytes that go into blobs. The filter may have
  * changed the order of members, so each is looked for anew. */
 static void
-keep_payload(struct masking *m, const struct event *e, struct span payload)
+keep_payload(struct redaction *r, const struct event *e, struct span payload)
 {
-	m->raws = memory_zero(e->raw_count + 1, sizeof *m->raws);
-	m->bytes = memory_zero(e->raw_count + 1, sizeof *m->bytes);
-	buffer_append(&m->payload, payload.at, payload.len);
+	r->raws = memory_zero(e->raw_count + 1, sizeof *r->raws);
+	r->bytes = memory_zero(e->raw_count + 1, sizeof *r->bytes);
+	buffer_append(&r->payload, payload.at, payload.len);
 	for (size_t i = 0; i < e->raw_count; i++) {
-		struct span all = span_of(m->payload.data, m->payload.len);
+		struct span all = span_of(r->payload.data, r->payload.len);
 		struct span place = pointer_find(all, e->raws[i].at + sizeof PAYLOAD - 1);
 		struct buffer rest = BUFFER_INIT;
 
-		if (place.at == NULL || !keep_bytes(m, e->raws[i].at, place))
+		if (place.at == NULL || !keep_bytes(r, e->raws[i].at, place))
 			continue;
 		put_null(all, place, &rest);
-		buffer_free(&m->payload);
-		m->payload = rest;
+		buffer_free(&r->payload);
+		r->payload = rest;
 	}
 }
 
 /* The seal is the last member, as seal_write() made it. */
 static void
-put_seal(struct masking *m, const struct event *e)
+put_seal(struct redaction *r, const struct event *e)
 {
 	struct span seal = span_member(e->payload, "seal");
 
 	if (e->seal == NULL)
 		return;
-	m->payload.len--;
-	buffer_text(&m->payload, m->payload.len > 1 ? ",\"seal\":" : "\"seal\":");
-	buffer_append(&m->payload, seal.at, seal.len);
-	buffer_byte(&m->payload, '}');
+	r->payload.len--;
+	buffer_text(&r->payload, r->payload.len > 1 ? ",\"seal\":" : "\"seal\":");
+	buffer_append(&r->payload, seal.at, seal.len);
+	buffer_byte(&r->payload, '}');
 }
 
 static void
-settle(struct masking *m, struct event *e, struct span payload)
+settle(struct redaction *r, struct event *e, struct span payload)
 {
-	forget(m);
+	forget(r);
 	if (span_type(payload) != 'o')
 		return;
-	keep_payload(m, e, payload);
-	put_seal(m, e);
-	e->payload = span_of(m->payload.data, m->payload.len);
-	e->raws = m->raws;
-	e->raw_count = m->raw_count;
+	keep_payload(r, e, payload);
+	put_seal(r, e);
+	e->payload = span_of(r->payload.data, r->payload.len);
+	e->raws = r->raws;
+	e->raw_count = r->raw_count;
 }
 
 int
-masking_apply(struct masking *m, const char *run_id, struct event *e, struct error *err)
+redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct error *err)
 {
 	struct buffer line = BUFFER_INIT, given = BUFFER_INIT, answer = BUFFER_INIT;
 	struct span sent, taken, payload;
 	int result;
 
-	put_line(m, run_id, e, &line);
+	put_line(r, run_id, e, &line);
 	sent = span_of(line.data, line.len);
-	result = m->pass(m->context, sent, &given, err);
+	result = r->pass(r->context, sent, &given, err);
 	if (result == 0)
 		result = take_answer(&given, &answer, err);
 	taken = span_of(buffer_string(&answer), answer.len);
@@ -409,7 +409,7 @@ masking_apply(struct masking *m, const char *run_id, struct event *e, struct err
 	if (result == 0)
 		result = check_payload(e->type, span_member(sent, "payload"), payload, err);
 	if (result == 0)
-		settle(m, e, payload);
+		settle(r, e, payload);
 	buffer_free(&line);
 	buffer_free(&given);
 	buffer_free(&answer);
@@ -417,16 +417,16 @@ masking_apply(struct masking *m, const char *run_id, struct event *e, struct err
 }
 
 struct span
-masking_member(const struct masking *m, const char *name)
+redaction_member(const struct redaction *r, const char *name)
 {
-	return span_member(span_of(buffer_string(&m->payload), m->payload.len), name);
+	return span_member(span_of(buffer_string(&r->payload), r->payload.len), name);
 }
 
 void
-masking_close(struct masking *m)
+redaction_close(struct redaction *r)
 {
-	if (m->end != NULL)
-		m->end(m->context);
-	forget(m);
-	buffer_free(&m->payload);
+	if (r->end != NULL)
+		r->end(r->context);
+	forget(r);
+	buffer_free(&r->payload);
 }

@@ -1,6 +1,6 @@
 /*
  * The filter of awf-run --mask: a shell command that masks secrets in events, see
- * transcript/masking.h for what it is given and may answer.
+ * transcript/redaction.h for what it is given and may answer.
  *
  * What the code relies on, and keeps:
  *   - Each process that appends to the transcript has a filter of its own, started
@@ -15,8 +15,8 @@
  *   - Its command is in the environment of the run's processes, never in the storage.
  *     The directory of the run has a mark of it (run/run.h).
  */
-#ifndef AWF_RUN_MASK_H
-#define AWF_RUN_MASK_H
+#ifndef AWF_RUN_REDACTOR_H
+#define AWF_RUN_REDACTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,13 +27,13 @@
 #include "proc/environment.h"
 #include "proc/peer.h"
 #include "run/run.h"
-#include "transcript/masking.h"
+#include "transcript/redaction.h"
 
-#define MASK_COMMAND "AWF_MASK"
-#define MASK_DIRECTORY "AWF_MASK_DIR"
+#define REDACTOR_COMMAND "AWF_MASK"
+#define REDACTOR_DIRECTORY "AWF_MASK_DIR"
 
-struct mask {
-	struct masking masking;  /* for run_create(); the run's then */
+struct redactor {
+	struct redaction redaction;  /* for run_create(); the run's then */
 	char *command;           /* NULL: there is no filter */
 	char *directory;         /* where it runs: where awf-run was started */
 	char *program;           /* both */
@@ -46,16 +46,16 @@ struct mask {
 /* Takes the filter of a new run: command, else $AWF_MASK (NULL or "": none). A first word
  * NAME for which there is an awf-mask-NAME in AWF's own directory means that. Inside
  * a run that is masked there is its filter and no other. ERROR_USAGE, ERROR_SYSTEM;
- * m can be freed whatever the result. */
-int mask_open(struct mask *m, const char *command, struct error *err);
+ * r can be freed whatever the result. */
+int redactor_open(struct redactor *r, const char *command, struct error *err);
 /* Gives a run that was entered its filter, if it has one. */
-int mask_join(struct mask *m, struct run *run, struct error *err);
+int redactor_join(struct redactor *r, struct run *run, struct error *err);
 /* What the filter finds in its environment, instead of this process's. */
-void mask_environment(struct mask *m, const struct environment *e);
+void redactor_environment(struct redactor *r, const struct environment *e);
 /* The variables by which the processes of the run know its filter. */
-void mask_export(const struct mask *m, struct environment *e);
+void redactor_export(const struct redactor *r, struct environment *e);
 /* For run_spec; NULL: there is no filter. */
-struct masking *mask_masking(struct mask *m);
-void mask_free(struct mask *m);
+struct redaction *redactor_redaction(struct redactor *r);
+void redactor_free(struct redactor *r);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Masking: an event passes a filter of the user's (awf-run --mask) before any of it
+ * Redaction: an event passes a filter of the user's (awf-run --mask) before any of it
  * is written, so that what is recorded holds no secrets. This is the form of the
- * exchange, awf-run(1); the filter itself, a process, is lib/run/mask.
+ * exchange, awf-run(1); the filter itself, a process, is lib/run/redactor.
  *
  * What the code relies on, and keeps:
  *   - The filter is given the event as one line: what will stand in the transcript,
@@ -15,8 +15,8 @@
  *     digests of what was masked.
  *   - The signature of a seal is made over the masked line; the filter does not see it.
  */
-#ifndef AWF_TRANSCRIPT_MASKING_H
-#define AWF_TRANSCRIPT_MASKING_H
+#ifndef AWF_TRANSCRIPT_REDACTION_H
+#define AWF_TRANSCRIPT_REDACTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,9 +27,9 @@
 #include "json/scan.h"
 #include "transcript/event.h"
 
-#define MASKING_PLACE "--mask" /* of errors */
+#define REDACTION_PLACE "--mask" /* of errors */
 
-struct masking {
+struct redaction {
 	/* Gives the filter a line, without its LF, and appends its answer, likewise. */
 	int (*pass)(void *context, struct span line, struct buffer *answer, struct error *err);
 	/* Lets the filter end; NULL: there is nothing to end. */
@@ -47,21 +47,21 @@ struct masking {
 
 /* Replaces payload and raws of an event, whose id is set, by what came of the filter;
  * they are valid until the next call. ERROR_SYSTEM: nothing of it may be written. */
-int masking_apply(struct masking *m, const char *run_id, struct event *e, struct error *err);
+int redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct error *err);
 /* A member of the payload that passed last. */
-struct span masking_member(const struct masking *m, const char *name);
+struct span redaction_member(const struct redaction *r, const char *name);
 /* Ends the filter, frees what was kept. */
-void masking_close(struct masking *m);
+void redaction_close(struct redaction *r);
 
 /* What tells, in the run's directory, by which filter its events pass. */
-char *masking_mark(const struct masking *m, char mark[DIGEST_SIZE]);
+char *redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE]);
 
 /* Payloads are made of AWF's own members and of data. key is a raw token. */
 /* Whether a member holds data of users, models and tools: any key and value may
  * change in it. */
-bool masking_is_data(struct span key);
+bool redaction_is_data(struct span key);
 /* Whether another member identifies the event or is a word that readers go by: it
  * must not change. step: the event is of a step's call. */
-bool masking_is_fixed(struct span key, bool step);
+bool redaction_is_fixed(struct span key, bool step);
 
 #endif

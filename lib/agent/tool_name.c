@@ -1,3 +1,7 @@
+/*
+ * Names are told apart by their letters alone: whether there is such a tool or server is for
+ * those to say who look for it.
+ */
 #include "agent/tool_name.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * Runs come from the storage, the newest first, and those that wait in the queue and have no
+ * transcript yet are put between them by when they came. A summary is read for each until
+ * enough are wanted. One that cannot be read is told, unless it is just being made or removed.
+ */
 #include "run/listing.h"
 
 #include <errno.h>

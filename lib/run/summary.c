@@ -1,3 +1,8 @@
+/*
+ * The last lines are read first, more and more of them while they hold decisions alone,
+ * which may stand behind the end of an attempt. Only a run whose end does not say all is
+ * read whole, through the model of a run.
+ */
 #include "run/summary.h"
 
 #include <stdlib.h>

@@ -1,3 +1,8 @@
+/*
+ * An element of `files` may be of somebody else's making: its path is made plain, so that it
+ * does not lead out of where its bytes are put, and without a digest that is one its bytes
+ * count as not kept. The files of a run are a list without an index, as there are few.
+ */
 #include "transcript/definition_file.h"
 
 #include <fcntl.h>

@@ -1,3 +1,7 @@
+/*
+ * The paths are made here alone. Who owns a run is asked of the lock that its process holds
+ * while it lives, never of a file that would be left behind.
+ */
 #include "transcript/layout.h"
 
 #include <fcntl.h>

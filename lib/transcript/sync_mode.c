@@ -1,3 +1,6 @@
+/*
+ * The variable is looked up in a table of words, whose order is that of the modes.
+ */
 #include "transcript/sync_mode.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "inspect/excerpt.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/filter.h"

@@ -11,7 +11,7 @@
 #include "base/count.h"
 #include "base/map.h"
 #include "base/memory.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 
 extern const char agentloom_schema[];
 
@@ -309,7 +309,7 @@ take(void *state, const struct placed *at, struct span payload, int64_t *number)
 {
 	struct recording *r = state;
 
-	projection_lines(&projection_interagent, at, number, &r->events);
+	projection_write(&projection_interagent, false, at, number, &r->events);
 	if (at->call == NULL)
 		return;
 	if (at->event->type == EVENT_STEP_STARTED || at->event->type == EVENT_CALL_WORKFLOW_STARTED)

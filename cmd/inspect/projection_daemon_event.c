@@ -3,7 +3,7 @@
  * status display; its tools on request.
  */
 #include "inspect/excerpt.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 
 extern const char daemon_event_schema[];
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/digest.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 
 #define HASH_DIGITS 16
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/version.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "inspect/excerpt.h"
-#include "inspect/projection.h"
+#include "inspect/projection_write.h"
 #include "run/results.h"
 
 #define ID_DIGITS 16

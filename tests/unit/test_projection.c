@@ -206,6 +206,44 @@ test_runs_in_a_document(void **state)
 	buffer_free(&out);
 }
 
+/* A call that is made again in a further attempt is known as that, however many other runs
+ * came in between: their number must not move what is known of the first. */
+static void
+test_attempts_in_a_document(void **state)
+{
+	struct projector p = { .projection = &projection_agentloom };
+	struct buffer transcript = BUFFER_INIT, out = BUFFER_INIT;
+	struct error err;
+	const char *end;
+	char *attempt;
+	json_t *value;
+
+	(void)state;
+	load("brief", &transcript);
+	for (int64_t made = 0; made < 2; made++) {
+		for (const char *line = transcript.data; (end = strchr(line, '\n')) != NULL; line = end + 1)
+			assert_int_equal(projector_line(&p, "/a",
+			    line - transcript.data + made * (int64_t)transcript.len, line,
+			    (size_t)(end - line), &out, &err), 0);
+		end = strchr(transcript.data, '\n');
+		if (made == 1)
+			break;
+		for (char path[] = "/!.jsonl"; path[1] <= '~'; path[1]++)
+			assert_int_equal(projector_line(&p, path, 0, transcript.data,
+			    (size_t)(end - transcript.data), &out, &err), 0);
+		attempt = strstr(transcript.data, "\"attempt\":1}");
+		assert_true(attempt != NULL && attempt < end);
+		attempt[sizeof "\"attempt\":" - 1] = '2';
+	}
+	projector_document(&p, &out);
+	value = value_parse(out.data, out.len, "x", ERROR_INVALID_INPUT, &err);
+	assert_int_equal(json_array_size(json_object_get(value, "research")), 2);
+	json_decref(value);
+	projector_free(&p);
+	buffer_free(&transcript);
+	buffer_free(&out);
+}
+
 /* One event, its causes by number. */
 static void
 add(struct buffer *transcript, long seq, long parent, const char *type, const char *path,
@@ -475,6 +513,7 @@ main(void)
 		cmocka_unit_test(test_lines_have_the_form_of_their_schema),
 		cmocka_unit_test(test_documents_have_the_form_of_their_schema),
 		cmocka_unit_test(test_runs_in_a_document),
+		cmocka_unit_test(test_attempts_in_a_document),
 		cmocka_unit_test(test_attempts_in_a_recording),
 		cmocka_unit_test(test_counted_from_the_start),
 		cmocka_unit_test(test_nothing_to_read),

@@ -112,25 +112,6 @@ open_run(struct deciding *d, struct error *err)
 	return failed;
 }
 
-/* With a key the decision is signed; without --seal only if the user has one. */
-static int
-load_seal(struct deciding *d, struct error *err)
-{
-	const struct decide_spec *spec = d->spec;
-	char *path = spec->seal_file != NULL ? memory_text(spec->seal_file) : seal_key_default();
-	int failed = 0;
-
-	if (path != NULL && (spec->seal || access(path, F_OK) == 0)) {
-		failed = seal_key_load(&d->seal, path, err);
-		d->decision.seal = &d->seal;
-	} else if (spec->seal) {
-		failed = error_set(err, ERROR_USAGE, "--seal",
-		    "no home to look for a key in: say --seal=KEYFILE");
-	}
-	free(path);
-	return failed;
-}
-
 /* ---- what comes on stdin ---- */
 
 /* Data that was given replaces what was to be approved; no bytes are none. */
@@ -255,12 +236,17 @@ decide(const struct decide_spec *spec, struct error *err)
 {
 	struct deciding d = { .spec = spec };
 	char *by;
-	int failed;
+	int sealed = 0;
+	bool failed;
 
 	if (open_run(&d, err) != 0)
 		return -1;
 	d.decision.by = by = decision_maker();
-	failed = choose(&d, err) != 0 || load_seal(&d, err) != 0 || read_data(&d, err) != 0 ||
+	/* With a key the decision is signed; without --seal only if the user has one. */
+	failed = choose(&d, err) != 0 ||
+	    (sealed = seal_key_find(&d.seal, spec->seal_file, spec->seal, err)) < 0;
+	d.decision.seal = sealed == 1 ? &d.seal : NULL;
+	failed = failed || read_data(&d, err) != 0 ||
 	    undecided_decide(&d.undecided, d.at, &d.decision, err) != 0;
 	if (!failed)
 		tell(&d);

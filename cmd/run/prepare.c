@@ -59,20 +59,12 @@ refuse_keys(const struct settings *s, struct error *err)
 static int
 load_seal(struct job *j, struct error *err)
 {
-	char *path;
-	int failed;
-
 	if (!j->settings.seal)
 		return 0;
 #ifdef __linux__
 	prctl(PR_SET_DUMPABLE, 0);
 #endif
-	path = j->settings.seal_file != NULL ? memory_text(j->settings.seal_file) :
-	    seal_key_default();
-	failed = path != NULL ? seal_key_load(&j->seal, path, err) :
-	    error_set(err, ERROR_USAGE, "--seal", "no home to look for a key in: say --seal=KEYFILE");
-	free(path);
-	return failed;
+	return seal_key_find(&j->seal, j->settings.seal_file, true, err) == 1 ? 0 : -1;
 }
 
 int

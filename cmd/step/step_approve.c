@@ -5,7 +5,6 @@
 #include "step/step_call.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "run/decision.h"
@@ -71,19 +70,6 @@ decide(struct step_call *call, const struct question *q, struct edit *edit,
 	free(reason);
 }
 
-/* The user's key, if there is one: before anything is asked. */
-static int
-load_seal(struct step_call *call, struct error *err)
-{
-	char *path = seal_key_default();
-	int failed = 0;
-
-	if (path != NULL && access(path, F_OK) == 0)
-		failed = seal_key_load(&call->end.seal, path, err);
-	free(path);
-	return failed;
-}
-
 int
 step_approve(struct step_call *call, struct error *err)
 {
@@ -97,7 +83,8 @@ step_approve(struct step_call *call, struct error *err)
 	enum question_answer answer = ANSWER_NONE;
 
 	if (question_possible()) {
-		if (load_seal(call, err) != 0)
+		/* The user's key, if there is one: before anything is asked. */
+		if (seal_key_find(&call->end.seal, NULL, false, err) < 0)
 			return -1;
 		show_data(data, &q.text);
 		question_ask(&q, &answer, &call->end.error);

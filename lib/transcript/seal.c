@@ -158,10 +158,21 @@ seal_key_forget(struct seal_key *key)
 	sodium_memzero(key, sizeof *key);
 }
 
-char *
-seal_key_default(void)
+int
+seal_key_find(struct seal_key *key, const char *path, bool demanded, struct error *err)
 {
-	return path_config("seal.key");
+	char *own = path == NULL ? path_config("seal.key") : NULL;
+	int found = 0;
+
+	if (path == NULL)
+		path = own;
+	if (path != NULL && (demanded || access(path, F_OK) == 0))
+		found = seal_key_load(key, path, err) == 0 ? 1 : -1;
+	else if (demanded)
+		found = error_set(err, ERROR_USAGE, "--seal",
+		    "no home to look for a key in: say --seal=KEYFILE");
+	free(own);
+	return found;
 }
 
 int

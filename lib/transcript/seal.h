@@ -36,9 +36,11 @@ int seal_key_make(const char *path, struct error *err);
 /* ERROR_SYSTEM if the file cannot be read, or belongs or is open to others. It may be
  * a pipe. */
 int seal_key_load(struct seal_key *key, const char *path, struct error *err);
+/* Likewise of a file, or, if that is NULL, of the user's own key. 1; 0: there is none, and none
+ * is demanded; -1: ERROR_USAGE at --seal if it is demanded and the user has no home, or as
+ * above. */
+int seal_key_find(struct seal_key *key, const char *path, bool demanded, struct error *err);
 void seal_key_forget(struct seal_key *key);
-/* Where the user's key is; NULL without a home. In memory of its own. */
-char *seal_key_default(void);
 /* A public key: 64 hex digits, or the name of a file that holds them. ERROR_USAGE if
  * it is neither. */
 int seal_public_key(const char *text, char public_key[DIGEST_SIZE], struct error *err);

@@ -211,8 +211,8 @@ show(const struct replay *r, const struct run_ref *run, struct error *err)
 
 	outlet_begin(&out, STDOUT_FILENO, 0);
 	failed = r->shows->display(&d, err);
-	if (outlet_drain(&out) != 0 && failed == 0)
-		failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	if (outlet_drain(&out, failed == 0 ? err : NULL) != 0)
+		failed = -1;
 	outlet_free(&out);
 	return failed;
 }

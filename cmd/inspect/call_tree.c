@@ -1,18 +1,22 @@
+/*
+ * The model of a run places each event; an entry is made where something begins and completed
+ * where it ends, found again by the number of its call, or by the id of a turn's or tool call's
+ * event. Children are read when their parent was, from the transcripts that lie beside it.
+ */
 #include "inspect/call_tree.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "transcript/filter.h"
-#include "run/follow.h"
-#include "transcript/reader.h"
 #include "inspect/excerpt.h"
+#include "run/follow.h"
 #include "run/model.h"
+#include "transcript/filter.h"
+#include "transcript/layout.h"
+#include "transcript/reader.h"
 
 #define ALL_TAKEN SIZE_MAX /* attempts of a run: nobody has to look for more */
 
@@ -35,46 +39,30 @@ struct reading {
 	void (*warn)(const struct error *warning);
 };
 
-static void
-warn_of(const struct reading *r, enum error_code code, const char *place, const char *what)
-{
-	struct error warning;
-
-	error_set(&warning, code, place, "%s", what);
-	if (r->warn)
-		r->warn(&warning);
-}
-
-static void
-link_entry(struct call_tree *tree, uint32_t entry, uint32_t above)
-{
-	struct call_tree_entry *e = &tree->entries[entry], *group = &tree->entries[above];
-
-	if (group->depth == CALL_TREE_DEPTH) {
-		above = group->above;
-		group = &tree->entries[above];
-	}
-	e->above = above;
-	e->depth = group->depth + 1;
-	if (group->last == CALL_TREE_NONE)
-		group->first = entry;
-	else
-		tree->entries[group->last].next = entry;
-	group->last = entry;
-}
-
 static struct call_tree_entry *
 add_entry(struct call_tree *tree, enum call_tree_kind what, uint32_t above)
 {
 	uint32_t at = tree->count++;
+	struct call_tree_entry *e, *group;
 
 	tree->entries = memory_array(tree->entries, tree->count, sizeof *tree->entries);
-	tree->entries[at] = (struct call_tree_entry){ .what = what, .status = VIEW_RUNNING,
+	e = &tree->entries[at];
+	*e = (struct call_tree_entry){ .what = what, .status = VIEW_RUNNING,
 		.first = CALL_TREE_NONE, .last = CALL_TREE_NONE, .next = CALL_TREE_NONE,
 		.above = CALL_TREE_NONE, .input_tokens = -1, .output_tokens = -1 };
-	if (above != CALL_TREE_NONE)
-		link_entry(tree, at, above);
-	return &tree->entries[at];
+	if (above == CALL_TREE_NONE)
+		return e;
+	if (tree->entries[above].depth == CALL_TREE_DEPTH)
+		above = tree->entries[above].above;
+	group = &tree->entries[above];
+	e->above = above;
+	e->depth = group->depth + 1;
+	if (group->last == CALL_TREE_NONE)
+		group->first = at;
+	else
+		tree->entries[group->last].next = at;
+	group->last = at;
+	return e;
 }
 
 static char *
@@ -132,27 +120,6 @@ take_usage(struct call_tree_entry *e, struct span usage)
 		e->output_tokens = count;
 }
 
-static void
-remember(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
-{
-	char id[ID_SIZE];
-
-	if (span_copy(p->event->event_id, id, sizeof id))
-		map_put(&r->entries, id, strlen(id), (size_t)(e - r->tree->entries));
-}
-
-static uint32_t
-recalled(const struct reading *r, struct span id)
-{
-	char text[ID_SIZE];
-	const size_t *at;
-
-	if (!span_copy(id, text, sizeof text))
-		return CALL_TREE_NONE;
-	at = map_get(&r->entries, text, strlen(text));
-	return at ? (uint32_t)*at : CALL_TREE_NONE;
-}
-
 /* A call of an attempt that is not taken in has no entry. */
 static uint32_t
 entry_of_call(const struct reading *r, const struct model_call *call)
@@ -179,16 +146,6 @@ leave_open(const struct reading *r, enum view_saying status)
 }
 
 /* Attempts come in the order of time. */
-static bool
-attempt_wanted(struct reading *r, int64_t wall)
-{
-	if (r->seen >= r->skip && wall >= r->until) {
-		r->more = true;
-		return false;
-	}
-	return r->seen++ >= r->skip;
-}
-
 static void
 take_attempt(struct reading *r, const struct placed *p)
 {
@@ -196,7 +153,11 @@ take_attempt(struct reading *r, const struct placed *p)
 
 	leave_open(r, VIEW_UNFINISHED);
 	r->attempt = CALL_TREE_NONE;
-	if (!attempt_wanted(r, p->wall))
+	if (r->seen >= r->skip && p->wall >= r->until) {
+		r->more = true;
+		return;
+	}
+	if (r->seen++ < r->skip)
 		return;
 	e = add_entry(r->tree, CALL_TREE_ATTEMPT, r->under);
 	r->attempt = (uint32_t)(e - r->tree->entries);
@@ -227,73 +188,73 @@ take_end(struct reading *r, const struct placed *p)
 		e->why = excerpt_value(status);
 }
 
-static char *
-model_of(const struct model_call *call)
-{
-	if (call->provider && call->model)
-		return memory_format("%s/%s", call->provider, call->model);
-	return call->provider || call->model ?
-	    memory_text(call->provider ? call->provider : call->model) : NULL;
-}
-
-static char *
-what_it_does(const struct placed *p)
-{
-	struct span payload = p->event->payload;
-	struct buffer branches = BUFFER_INIT;
-
-	if (p->call->tool)
-		return memory_text(p->call->tool);
-	if (view_branches(payload, &branches))
-		return buffer_take(&branches);
-	return excerpt_value(span_member(span_element(span_member(payload, "blocks"), 0), "command"));
-}
-
 static void
 take_start(struct reading *r, const struct placed *p)
 {
-	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_CALL,
-	    entry_of_call(r, p->call->around));
-	struct buffer label = BUFFER_INIT;
+	const struct model_call *call = p->call;
+	struct span payload = p->event->payload;
+	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_CALL, entry_of_call(r, call->around));
+	struct buffer label = BUFFER_INIT, branches = BUFFER_INIT;
 
-	r->calls[p->call->number] = (uint32_t)(e - r->tree->entries);
+	r->calls[call->number] = (uint32_t)(e - r->tree->entries);
 	e->began = p->wall;
 	view_label(p->event, &label);
 	if (label.len == 0)
-		buffer_text(&label, p->call->name);
+		buffer_text(&label, call->name);
 	e->label = buffer_take(&label);
-	e->kind = memory_text(p->call->kind);
-	e->call = memory_text(p->call->id);
-	e->model = model_of(p->call);
-	e->does = what_it_does(p);
-	if (p->call->child_run_id[0] != '\0')
-		e->child = memory_text(p->call->child_run_id);
-}
-
-static int64_t
-count_elements(struct span array)
-{
-	struct span_walk walk;
-	struct span key, value;
-	int64_t count = 0;
-
-	if (span_type(array) != 'a')
-		return 0;
-	span_walk_begin(&walk, array);
-	while (span_walk_next(&walk, &key, &value))
-		count++;
-	return count;
+	e->kind = memory_text(call->kind);
+	e->call = memory_text(call->id);
+	if (call->provider && call->model)
+		e->model = memory_format("%s/%s", call->provider, call->model);
+	else
+		e->model = text_or_null(call->provider ? call->provider : call->model);
+	if (call->tool)
+		e->does = memory_text(call->tool);
+	else if (view_branches(payload, &branches))
+		e->does = buffer_take(&branches);
+	else
+		e->does = excerpt_value(
+		    span_member(span_element(span_member(payload, "blocks"), 0), "command"));
+	if (call->child_run_id[0] != '\0')
+		e->child = memory_text(call->child_run_id);
 }
 
 static void
 take_completion(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e = &r->tree->entries[entry_of_call(r, p->call)];
+	struct span retries = span_member(p->event->payload, "retries"), key, value;
+	struct span_walk walk;
 
 	if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 		return;
 	end_entry(e, p);
-	e->retries = count_elements(span_member(p->event->payload, "retries"));
+	if (span_type(retries) != 'a')
+		return;
+	span_walk_begin(&walk, retries);
+	while (span_walk_next(&walk, &key, &value))
+		e->retries++;
+}
+
+/* Turns and tool calls are found again by the ids of their events. */
+static void
+remember(struct reading *r, const struct placed *p, const struct call_tree_entry *e)
+{
+	char id[ID_SIZE];
+
+	if (span_copy(p->event->event_id, id, sizeof id))
+		map_put(&r->entries, id, strlen(id), (size_t)(e - r->tree->entries));
+}
+
+/* The turn or tool call that the event follows from; NULL: it is none of this kind. */
+static struct call_tree_entry *
+cause_of(const struct reading *r, const struct placed *p, enum call_tree_kind what)
+{
+	char id[ID_SIZE];
+	const size_t *at = span_copy(p->event->parent_event_id, id, sizeof id) ?
+	    map_get(&r->entries, id, strlen(id)) : NULL;
+
+	return at && r->tree->entries[*at].what == what ? &r->tree->entries[*at] : NULL;
 }
 
 static void
@@ -319,12 +280,10 @@ take_turn(struct reading *r, const struct placed *p)
 static void
 take_tool_call(struct reading *r, const struct placed *p)
 {
-	uint32_t under = recalled(r, p->event->parent_event_id);
-	struct call_tree_entry *e;
+	const struct call_tree_entry *turn = cause_of(r, p, CALL_TREE_TURN);
+	struct call_tree_entry *e = add_entry(r->tree, CALL_TREE_TOOL,
+	    turn ? (uint32_t)(turn - r->tree->entries) : entry_of_call(r, p->call));
 
-	if (under == CALL_TREE_NONE || r->tree->entries[under].what != CALL_TREE_TURN)
-		under = entry_of_call(r, p->call);
-	e = add_entry(r->tree, CALL_TREE_TOOL, under);
 	e->began = p->wall;
 	e->label = excerpt_value(span_member(p->event->payload, "name"));
 	e->does = excerpt_value(span_member(p->event->payload, "input"));
@@ -334,12 +293,10 @@ take_tool_call(struct reading *r, const struct placed *p)
 static void
 take_tool_result(struct reading *r, const struct placed *p)
 {
-	uint32_t tool = recalled(r, p->event->parent_event_id);
+	struct call_tree_entry *tool = cause_of(r, p, CALL_TREE_TOOL);
 
-	if (tool == CALL_TREE_NONE || r->tree->entries[tool].what != CALL_TREE_TOOL ||
-	    r->tree->entries[tool].status != VIEW_RUNNING)
-		return;
-	end_entry(&r->tree->entries[tool], p);
+	if (tool && tool->status == VIEW_RUNNING)
+		end_entry(tool, p);
 }
 
 static const struct taker {
@@ -359,31 +316,11 @@ static const struct taker {
 };
 
 static void
-take_event(struct reading *r, const struct placed *p)
+take_event(struct reading *r, const struct event_view *event, size_t len)
 {
-	const struct taker *taker = &takers[p->event->type];
-
-	/* The first line may be damaged. */
-	if (r->seen == 0 && p->event->type != EVENT_RUN_STARTED)
-		take_attempt(r, p);
-	if (taker->take && (r->attempt != CALL_TREE_NONE || p->event->type == EVENT_RUN_STARTED))
-		taker->take(r, p);
-}
-
-static bool
-whole_event(const char *line, size_t len, struct event_view *event)
-{
-	size_t bad;
-
-	return event_line_whole(line, len, NULL) && !scan_within(line, len, SCAN_LINE_DEPTH, &bad) &&
-	    event_view(line, len, event) == 0;
-}
-
-static void
-place_event(struct reading *r, const struct event_view *event, size_t len)
-{
-	struct placed placed;
+	const struct taker *taker = &takers[event->type];
 	size_t calls = r->model.count;
+	struct placed placed;
 
 	model_take(&r->model, event,
 	    (struct event_place){ r->reader.line_start, (uint32_t)len }, &placed);
@@ -391,39 +328,37 @@ place_event(struct reading *r, const struct event_view *event, size_t len)
 		r->calls = memory_array(r->calls, r->model.count, sizeof *r->calls);
 		r->calls[calls] = CALL_TREE_NONE;
 	}
-	take_event(r, &placed);
-}
-
-static void
-take_line(struct reading *r, const char *line, size_t len)
-{
-	struct event_view event;
-	struct error warning;
-
-	r->lines++;
-	if (!whole_event(line, len, &event)) {
-		error_set(&warning, ERROR_INVALID_INPUT, r->reader.path,
-		    "line %lld is damaged (see awf-verify)", (long long)r->lines);
-		if (r->warn)
-			r->warn(&warning);
-		return;
-	}
-	/* Calls follow from calls: they are placed without what is in them. */
-	if (takers[event.type].what <= r->least)
-		place_event(r, &event, len);
-	if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
-		r->timestamp[0] = '\0';
+	/* The first line may be damaged. */
+	if (r->seen == 0 && event->type != EVENT_RUN_STARTED)
+		take_attempt(r, &placed);
+	if (taker->take && (r->attempt != CALL_TREE_NONE || event->type == EVENT_RUN_STARTED))
+		taker->take(r, &placed);
 }
 
 static int
 read_lines(struct reading *r, struct error *err)
 {
+	struct event_view event;
+	struct error warning;
 	const char *line;
 	size_t len;
 	int got;
 
-	while ((got = reader_next(&r->reader, &line, &len, err)) == 1)
-		take_line(r, line, len);
+	while ((got = reader_next(&r->reader, &line, &len, err)) == 1) {
+		r->lines++;
+		if (!event_view_whole(line, len, &event)) {
+			error_set(&warning, ERROR_INVALID_INPUT, r->reader.path,
+			    "line %lld is damaged (see awf-verify)", (long long)r->lines);
+			if (r->warn)
+				r->warn(&warning);
+			continue;
+		}
+		/* Calls follow from calls: they are placed without what is in them. */
+		if (takers[event.type].what <= r->least)
+			take_event(r, &event, len);
+		if (!span_copy(event.timestamp, r->timestamp, sizeof r->timestamp))
+			r->timestamp[0] = '\0';
+	}
 	return got;
 }
 
@@ -441,9 +376,6 @@ child_limit(const struct call_tree *tree, uint32_t attempts, const struct call_t
 	return i == CALL_TREE_NONE ? INT64_MAX : tree->entries[i].began;
 }
 
-static int read_run(struct reading *r, const char *path, uint32_t under, int64_t until,
-    struct error *err);
-
 static size_t
 attempts_taken(const struct call_tree *tree, const char *run_id)
 {
@@ -452,58 +384,15 @@ attempts_taken(const struct call_tree *tree, const char *run_id)
 	return taken ? *taken : 0;
 }
 
-/* A child that has no transcript is told, but stops nothing. */
-static int
-read_child(const struct reading *parent, uint32_t call, struct error *err)
-{
-	struct call_tree *tree = parent->tree;
-	struct reading r = { .tree = tree, .least = parent->least, .warn = parent->warn };
-	const char *child = tree->entries[call].child;
-	char *directory, *name, *path;
-	int failed = 0;
+static int read_child(const struct reading *parent, uint32_t call, struct error *err);
 
-	if (!id_valid(child, strlen(child)) || attempts_taken(tree, child) == ALL_TAKEN)
-		return 0;
-	directory = path_directory(parent->reader.path);
-	name = memory_format("%s.jsonl", child);
-	path = path_join(directory, name);
-	if (access(path, F_OK) != 0)
-		warn_of(&r, ERROR_SYSTEM, path, "child run has no transcript");
-	else
-		failed = read_run(&r, path, call,
-		    child_limit(tree, parent->under, &tree->entries[call]), err);
-	free(path);
-	free(name);
-	free(directory);
-	return failed;
-}
-
-/* Entries from `from` on, which are those of one transcript, name children. */
-static int
-read_children(const struct reading *r, uint32_t from, struct error *err)
-{
-	struct call_tree *tree = r->tree;
-	uint32_t to = tree->count;
-
-	for (uint32_t i = from; i < to; i++) {
-		if (tree->entries[i].child && read_child(r, i, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-static void
-note_taken(struct reading *r, const char *run_id)
-{
-	map_put(&r->tree->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
-}
-
+/* The attempts of a transcript that began before `until`, below the entry of its call. */
 static int
 read_run(struct reading *r, const char *path, uint32_t under, int64_t until, struct error *err)
 {
 	struct call_tree *tree = r->tree;
-	const char *child = tree->entries[under].child;
-	uint32_t from = tree->count;
+	const char *child = tree->entries[under].child, *run_id;
+	uint32_t from = tree->count, to;
 	int failed;
 
 	if (reader_open(&r->reader, path, err) != 0)
@@ -518,17 +407,46 @@ read_run(struct reading *r, const char *path, uint32_t under, int64_t until, str
 		bool alive = transcript_alive(path, r->model.run_id);
 
 		leave_open(r, alive ? VIEW_RUNNING : VIEW_UNFINISHED);
-		note_taken(r, child ? child : r->model.run_id);
+		run_id = child ? child : r->model.run_id;
+		map_put(&tree->taken, run_id, strlen(run_id), r->more ? r->seen : ALL_TAKEN);
 		if (!child) {
 			memcpy(tree->run_id, r->model.run_id, ID_SIZE);
 			tree->alive = alive;
 		}
-		failed = read_children(r, from, err);
+		to = tree->count;
+		for (uint32_t i = from; failed == 0 && i < to; i++)
+			if (tree->entries[i].child)
+				failed = read_child(r, i, err);
 	}
 	model_free(&r->model);
 	map_free(&r->entries);
 	free(r->calls);
 	reader_close(&r->reader);
+	return failed;
+}
+
+/* A child that has no transcript is told, but stops nothing. */
+static int
+read_child(const struct reading *parent, uint32_t call, struct error *err)
+{
+	struct call_tree *tree = parent->tree;
+	struct reading r = { .tree = tree, .least = parent->least, .warn = parent->warn };
+	const char *child = tree->entries[call].child;
+	struct error warning;
+	char *path;
+	int failed = 0;
+
+	if (!id_valid(child, strlen(child)) || attempts_taken(tree, child) == ALL_TAKEN)
+		return 0;
+	path = layout_beside(parent->reader.path, child);
+	if (access(path, F_OK) == 0) {
+		failed = read_run(&r, path, call,
+		    child_limit(tree, parent->under, &tree->entries[call]), err);
+	} else if (r.warn) {
+		error_set(&warning, ERROR_SYSTEM, path, "child run has no transcript");
+		r.warn(&warning);
+	}
+	free(path);
 	return failed;
 }
 

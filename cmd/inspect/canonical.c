@@ -234,10 +234,8 @@ canonical_write(const char *path, struct outlet *out, struct error *err)
 		return -1;
 	while ((got = canonical_next(&c, err)) == 1) {
 		buffer_byte(&c.bytes, '\n');
-		if (outlet_json(out, c.bytes.data, c.bytes.len) != 0) {
-			got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+		if ((got = outlet_json(out, c.bytes.data, c.bytes.len, err)) != 0)
 			break;
-		}
 	}
 	canonical_close(&c);
 	return got;

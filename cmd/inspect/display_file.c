@@ -199,8 +199,8 @@ display_file(const struct display *d, struct error *err)
 		failed = read_bytes(d, &r, &bytes, err);
 	if (failed == 0 && d->screened)
 		make_visible(&bytes);
-	if (failed == 0 && outlet_event(d->out, buffer_string(&bytes), bytes.len) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	if (failed == 0)
+		failed = outlet_event(d->out, buffer_string(&bytes), bytes.len, err);
 	buffer_free(&bytes);
 	definition_files_free(&r.files);
 	return failed;

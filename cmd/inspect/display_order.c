@@ -6,18 +6,6 @@
 
 #include "inspect/canonical.h"
 
-/* A line with its LF, which stands behind each in the file. */
-static int
-print_line(struct graph *g, const struct graph_node *node, struct outlet *out, struct error *err)
-{
-	const char *line = graph_line(g, node, err);
-
-	if (!line)
-		return -1;
-	return outlet_json(out, line, node->length + 1) == 0 ? 0 :
-	    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-}
-
 int
 display_order(const struct display *d, struct error *err)
 {
@@ -30,8 +18,13 @@ display_order(const struct display *d, struct error *err)
 	order = strcmp(d->argument, "seq") == 0 ? graph_order_seq(&g) : graph_order(&g, err);
 	if (!order)
 		failed = -1;
-	for (uint32_t i = 0; failed == 0 && i < g.count; i++)
-		failed = print_line(&g, &g.nodes[order[i]], d->out, err);
+	for (uint32_t i = 0; failed == 0 && i < g.count; i++) {
+		const struct graph_node *node = &g.nodes[order[i]];
+		const char *line = graph_line(&g, node, err);
+
+		/* With its LF, which stands behind each in the file. */
+		failed = line != NULL ? outlet_json(d->out, line, node->length + 1, err) : -1;
+	}
 	free(order);
 	graph_close(&g);
 	return failed;

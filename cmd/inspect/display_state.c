@@ -20,6 +20,7 @@
 #include "transcript/blob.h"
 #include "transcript/call.h"
 #include "transcript/filter.h"
+#include "transcript/layout.h"
 
 #define REUSES_MOST 100 /* from one attempt to the one before */
 
@@ -106,7 +107,7 @@ load(struct recording *r, uint32_t node, struct error *err)
 static int
 open_other(struct state *s, struct span run_id, struct error *err)
 {
-	char id[ID_SIZE], *directory, *name, *path;
+	char id[ID_SIZE], *path;
 	int got;
 
 	if (!event_copy_id(run_id, id))
@@ -116,15 +117,11 @@ open_other(struct state *s, struct span run_id, struct error *err)
 	if (s->other_id[0] != '\0')
 		graph_close(&s->other.graph);
 	s->other_id[0] = '\0';
-	directory = path_directory(s->run.graph.reader.path);
-	name = memory_format("%s.jsonl", id);
-	path = path_join(directory, name);
+	path = layout_beside(s->run.graph.reader.path, id);
 	got = graph_open_damaged(&s->other.graph, path, s->display->warn, err);
 	if (got == 0)
 		memcpy(s->other_id, id, sizeof id);
 	free(path);
-	free(name);
-	free(directory);
 	return got == 0 ? 1 : -1;
 }
 
@@ -266,9 +263,7 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 		return -1;
 	writer_object_end(&w);
 	buffer_byte(&s->out, '\n');
-	if (outlet_json(s->display->out, s->out.data, s->out.len) != 0)
-		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-	return 0;
+	return outlet_json(s->display->out, s->out.data, s->out.len, err);
 }
 
 static bool

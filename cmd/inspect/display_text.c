@@ -53,14 +53,6 @@ display_line_details_end(struct display_line *l)
 }
 
 int
-display_put(const struct display *d, const struct buffer *bytes, struct error *err)
-{
-	if (outlet_event(d->out, buffer_string(bytes), bytes->len) == 0)
-		return 0;
-	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-}
-
-int
 display_line_end(struct display_line *l, const struct display *d, struct error *err)
 {
 	struct buffer cut = BUFFER_INIT, out = BUFFER_INIT;
@@ -80,7 +72,7 @@ display_line_end(struct display_line *l, const struct display *d, struct error *
 		buffer_append(&out, buffer_string(&cut), cut.len);
 	}
 	buffer_byte(&out, '\n');
-	failed = display_put(d, &out, err);
+	failed = outlet_event(d->out, out.data, out.len, err);
 	buffer_free(&cut);
 	buffer_free(&out);
 	buffer_clear(&l->text);

@@ -31,7 +31,5 @@ void display_label(const struct call_tree_entry *entry, struct buffer *out);
 /* Appends what there is to say of an entry: label, kind, status, figures, reason. */
 void display_entry(struct display_line *l, const struct call_tree *tree,
     const struct call_tree_entry *entry);
-/* 0, or -1 with ERROR_SYSTEM. */
-int display_put(const struct display *d, const struct buffer *bytes, struct error *err);
 
 #endif

@@ -57,9 +57,15 @@ given(struct outlet *o, size_t len)
 	}
 }
 
+static int
+unable(struct error *err)
+{
+	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+}
+
 /* Writes what can be written without waiting. */
 static int
-give_some(struct outlet *o)
+give_some(struct outlet *o, struct error *err)
 {
 	while (!outlet_empty(o) && poll_now(o->fd, POLLOUT) != 0) {
 		size_t len = o->pending.len - o->sent;
@@ -67,7 +73,7 @@ give_some(struct outlet *o)
 		    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			return -1;
+			return unable(err);
 		if (n > 0)
 			given(o, (size_t)n);
 	}
@@ -82,13 +88,13 @@ outlet_extra(struct outlet *o, const void *bytes, size_t len)
 }
 
 int
-outlet_event(struct outlet *o, const void *bytes, size_t len)
+outlet_event(struct outlet *o, const void *bytes, size_t len, struct error *err)
 {
 	if (o->limit == 0) {
 		outlet_extra(o, bytes, len);
-		return o->pending.len < FLUSH_ABOVE ? 0 : outlet_drain(o);
+		return o->pending.len < FLUSH_ABOVE ? 0 : outlet_drain(o, err);
 	}
-	if (o->kept == o->limit && give_some(o) != 0)
+	if (o->kept == o->limit && give_some(o, err) != 0)
 		return -1;
 	if (o->kept == o->limit) {
 		o->dropped++;
@@ -100,34 +106,34 @@ outlet_event(struct outlet *o, const void *bytes, size_t len)
 }
 
 int
-outlet_json(struct outlet *o, const char *bytes, size_t len)
+outlet_json(struct outlet *o, const char *bytes, size_t len, struct error *err)
 {
 	struct buffer escaped = BUFFER_INIT;
 	int result;
 
 	if (!o->terminal)
-		return outlet_event(o, bytes, len);
+		return outlet_event(o, bytes, len, err);
 	terminal_json(&escaped, bytes, len);
-	result = outlet_event(o, buffer_string(&escaped), escaped.len);
+	result = outlet_event(o, buffer_string(&escaped), escaped.len, err);
 	buffer_free(&escaped);
 	return result;
 }
 
 int
-outlet_flush(struct outlet *o)
+outlet_flush(struct outlet *o, struct error *err)
 {
-	return o->limit == 0 ? outlet_drain(o) : give_some(o);
+	return o->limit == 0 ? outlet_drain(o, err) : give_some(o, err);
 }
 
 int
-outlet_drain(struct outlet *o)
+outlet_drain(struct outlet *o, struct error *err)
 {
 	size_t len = o->pending.len - o->sent;
 
 	if (len == 0)
 		return 0;
 	if (file_write(o->fd, o->pending.data + o->sent, len) != 0)
-		return -1;
+		return unable(err);
 	given(o, len);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 
 struct outlet {
 	int fd;
@@ -28,16 +29,16 @@ struct outlet {
 };
 
 void outlet_begin(struct outlet *o, int fd, size_t limit);
-/* Takes one event. 0, or -1 with errno. */
-int outlet_event(struct outlet *o, const void *bytes, size_t len);
+/* Takes one event. 0, or -1: ERROR_SYSTEM at "stdout", as all below. */
+int outlet_event(struct outlet *o, const void *bytes, size_t len, struct error *err);
 /* The same of JSON that is data: harmless to a terminal. */
-int outlet_json(struct outlet *o, const char *bytes, size_t len);
+int outlet_json(struct outlet *o, const char *bytes, size_t len, struct error *err);
 /* Bytes that belong to no event (a status line); never dropped. */
 void outlet_extra(struct outlet *o, const void *bytes, size_t len);
 /* Writes what is pending: all of it without a limit, else what fits now. */
-int outlet_flush(struct outlet *o);
+int outlet_flush(struct outlet *o, struct error *err);
 /* Writes all of it, and waits for that. */
-int outlet_drain(struct outlet *o);
+int outlet_drain(struct outlet *o, struct error *err);
 bool outlet_empty(const struct outlet *o);
 void outlet_free(struct outlet *o);
 

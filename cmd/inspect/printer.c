@@ -21,12 +21,6 @@ printer_begin(struct printer *p, int fd, size_t limit)
 	p->warned_at = -WARNING_INTERVAL;
 }
 
-static int
-unwritable(struct error *err)
-{
-	return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-}
-
 static void
 put_extra(struct printer *p)
 {
@@ -41,7 +35,7 @@ printer_warn(struct printer *p, const struct error *warning)
 	if (p->screen.drawn) {
 		screen_erase(&p->screen, &p->text);
 		put_extra(p);
-		outlet_flush(&p->outlet); /* its failure is met again */
+		outlet_flush(&p->outlet, NULL); /* its failure is met again */
 	}
 	p->warn(warning);
 }
@@ -91,7 +85,7 @@ add_header(struct printer *p, const char *run_id)
 
 static int
 print(struct printer *p, const struct origin *origin, const char *line, size_t len,
-    enum verdict *verdict)
+    enum verdict *verdict, struct error *err)
 {
 	if (p->inlined && put_back(p, origin, line, len)) {
 		line = p->whole.data;
@@ -101,13 +95,13 @@ print(struct printer *p, const struct origin *origin, const char *line, size_t l
 	put_extra(p);
 	if (p->instead)
 		return p->instead->len > 0 ?
-		    outlet_json(&p->outlet, p->instead->data, p->instead->len) : 0;
+		    outlet_json(&p->outlet, p->instead->data, p->instead->len, err) : 0;
 	if (p->json)
-		return outlet_json(&p->outlet, line, len + 1);
+		return outlet_json(&p->outlet, line, len + 1, err);
 	add_header(p, origin->run_id);
 	if (view_event(&p->view, line, len, origin->depth, &p->text) != 0)
 		*verdict = VERDICT_DAMAGED;
-	else if (outlet_event(&p->outlet, p->text.data, p->text.len) != 0)
+	else if (outlet_event(&p->outlet, p->text.data, p->text.len, err) != 0)
 		return -1;
 	buffer_clear(&p->text);
 	return 0;
@@ -121,8 +115,8 @@ printer_line(struct printer *p, const struct origin *origin, const char *line, s
 	if (*verdict == VERDICT_NO && !p->json && !p->instead)
 		view_pass_over(&p->view, line, len);
 	p->unchained += *verdict == VERDICT_YES && p->filter.unchained;
-	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict) != 0)
-		return unwritable(err);
+	if (*verdict == VERDICT_YES && print(p, origin, line, len, verdict, err) != 0)
+		return -1;
 	tell_dropped_sometimes(p);
 	return 0;
 }
@@ -138,8 +132,8 @@ printer_pause(struct printer *p, struct error *err)
 		buffer_clear(&p->whole);
 		put_extra(p);
 	}
-	if (outlet_flush(&p->outlet) != 0)
-		return unwritable(err);
+	if (outlet_flush(&p->outlet, err) != 0)
+		return -1;
 	tell_dropped_sometimes(p);
 	return 0;
 }
@@ -164,8 +158,8 @@ printer_finish(struct printer *p, struct error *err)
 {
 	screen_erase(&p->screen, &p->text);
 	put_extra(p);
-	if (outlet_drain(&p->outlet) != 0)
-		return unwritable(err);
+	if (outlet_drain(&p->outlet, err) != 0)
+		return -1;
 	if (p->outlet.dropped > 0)
 		tell_dropped(p);
 	return 0;

@@ -101,15 +101,12 @@ take_line(struct projector *p, struct projected_run *run, const char *line, size
 {
 	struct event_view event;
 	struct placed at;
-	size_t bad;
+	const struct event_place place = { run->position, (uint32_t)len };
 
-	if (!event_line_whole(line, len, NULL) || scan_within(line, len, SCAN_LINE_DEPTH, &bad) ||
-	    event_view(line, len, &event) != 0) {
-		run->position += (int64_t)len + 1;
-		return 0;
-	}
-	model_take(&run->model, &event, (struct event_place){ run->position, (uint32_t)len }, &at);
 	run->position += (int64_t)len + 1;
+	if (!event_view_whole(line, len, &event))
+		return 0;
+	model_take(&run->model, &event, place, &at);
 	if (p->projection->document)
 		return take_into_document(p, run, &at, line, len, err);
 	projection_write(p->projection, p->tools, &at, &run->next, out);

@@ -275,6 +275,15 @@ event_line_whole(const char *line, size_t len, int64_t *seq)
 }
 
 bool
+event_view_whole(const char *line, size_t len, struct event_view *view)
+{
+	size_t bad;
+
+	return event_line_whole(line, len, NULL) &&
+	    scan_within(line, len, SCAN_LINE_DEPTH, &bad) == NULL && event_view(line, len, view) == 0;
+}
+
+bool
 event_decides(const struct event_view *event)
 {
 	return event->type == EVENT_STEP_COMPLETED &&

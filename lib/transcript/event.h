@@ -79,6 +79,9 @@ struct event_view {
 };
 /* line without its LF. -1 if it is no JSON object with a seq and a type. */
 int event_view(const char *line, size_t len, struct event_view *view);
+/* The same of a line from anywhere: false if it is not whole (event_line_whole()), is no JSON or
+ * too deep, or no event. */
+bool event_view_whole(const char *line, size_t len, struct event_view *view);
 /* seq and type alone, as fast as the fixed key order allows; *type spans the text
  * between the quotes. -1 if the line does not begin like a transcript's. */
 int event_peek(const char *line, size_t len, int64_t *seq, struct span *type);

@@ -24,6 +24,17 @@ layout_blobs(const char *root, const char *run_id)
 	return memory_format("%s/blobs/%s", root, run_id);
 }
 
+char *
+layout_beside(const char *transcript, const char *run_id)
+{
+	char *directory = path_directory(transcript), *name = memory_format("%s.jsonl", run_id);
+	char *path = path_join(directory, name);
+
+	free(name);
+	free(directory);
+	return path;
+}
+
 bool
 layout_run_owner(const char *root, const char *run_id, pid_t *pid)
 {

@@ -11,6 +11,8 @@
 /* Paths, in memory of their own. */
 char *layout_transcript(const char *root, const char *run_id);
 char *layout_blobs(const char *root, const char *run_id);
+/* Where another run's transcript lies, beside this one. */
+char *layout_beside(const char *transcript, const char *run_id);
 /* Whether another process holds the lock of the run, and so writes its transcript; *pid (may
  * be NULL) is that process, 0 if that cannot be told. The owner itself must not ask: closing
  * the file would free its lock. */

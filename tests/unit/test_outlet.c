@@ -56,13 +56,13 @@ test_waits_without_a_limit(void **state)
 
 	(void)state;
 	outlet_begin(&o, in, 0);
-	assert_int_equal(outlet_event(&o, "one\n", 4), 0);
+	assert_int_equal(outlet_event(&o, "one\n", 4, NULL), 0);
 	outlet_extra(&o, "extra", 5);
-	assert_int_equal(outlet_event(&o, "two\n", 4), 0);
+	assert_int_equal(outlet_event(&o, "two\n", 4, NULL), 0);
 	take(&got);
 	assert_int_equal(got.len, 0); /* still in the buffer */
 	assert_false(outlet_empty(&o));
-	assert_int_equal(outlet_flush(&o), 0);
+	assert_int_equal(outlet_flush(&o, NULL), 0);
 	assert_true(outlet_empty(&o));
 	take(&got);
 	assert_memory_equal(got.data, "one\nextratwo\n", 13);
@@ -79,7 +79,7 @@ put_events(struct outlet *o, int first, int count)
 
 	for (int i = first; i < first + count; i++) {
 		snprintf(event, sizeof event, "%0999d\n", i);
-		assert_int_equal(outlet_event(o, event, 1000), 0);
+		assert_int_equal(outlet_event(o, event, 1000, NULL), 0);
 	}
 }
 
@@ -107,7 +107,7 @@ test_drops_the_newest(void **state)
 	whole = 200 - (int)o.dropped;
 	take(&got);
 	put_events(&o, 1000, 3);
-	assert_int_equal(outlet_drain(&o), 0);
+	assert_int_equal(outlet_drain(&o, NULL), 0);
 	take(&got);
 	assert_int_equal(got.len, 1000 * (whole + 3));
 	got.len -= 3000;
@@ -125,11 +125,11 @@ test_flush_writes_what_fits(void **state)
 	(void)state;
 	outlet_begin(&o, in, 1000);
 	put_events(&o, 0, 100);
-	assert_int_equal(outlet_flush(&o), 0);
+	assert_int_equal(outlet_flush(&o, NULL), 0);
 	assert_false(outlet_empty(&o));
 	for (int i = 0; i < 10 && !outlet_empty(&o); i++) {
 		take(&got);
-		assert_int_equal(outlet_flush(&o), 0);
+		assert_int_equal(outlet_flush(&o, NULL), 0);
 	}
 	take(&got);
 	assert_true(outlet_empty(&o));
@@ -148,12 +148,12 @@ test_nobody_reads(void **state)
 	close(out);
 	out = -1;
 	outlet_begin(&waits, in, 0);
-	assert_int_equal(outlet_event(&waits, "x", 1), 0);
-	assert_int_equal(outlet_flush(&waits), -1);
+	assert_int_equal(outlet_event(&waits, "x", 1, NULL), 0);
+	assert_int_equal(outlet_flush(&waits, NULL), -1);
 	outlet_begin(&drops, in, 1);
-	assert_int_equal(outlet_event(&drops, "x", 1), 0);
-	assert_int_equal(outlet_event(&drops, "x", 1), -1);
-	assert_int_equal(outlet_flush(&drops), -1);
+	assert_int_equal(outlet_event(&drops, "x", 1, NULL), 0);
+	assert_int_equal(outlet_event(&drops, "x", 1, NULL), -1);
+	assert_int_equal(outlet_flush(&drops, NULL), -1);
 	outlet_free(&waits);
 	outlet_free(&drops);
 }

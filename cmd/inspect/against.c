@@ -287,23 +287,6 @@ end_counts(const struct canonical *c)
 	return span_one_of(span_path(line, "payload", "status", NULL), from_inside) != NULL;
 }
 
-/* Whether the event at hand came from outside, of which a replay has nothing. */
-static bool
-is_decision(const struct canonical *c)
-{
-	return span_type(span_path(buffer_span(&c->bytes), "payload", "approval", "decides", NULL)) ==
-	    's';
-}
-
-static bool
-is_compared(const struct against *a, const struct graph_node *node)
-{
-	if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
-	    is_decision(&a->recording))
-		return false;
-	return node->type != EVENT_RUN_COMPLETED || end_counts(&a->recording);
-}
-
 /* What the last attempt recorded, but for its end: that comes after what the replay
  * did more. A child run starts before those whose lines it reads, and is not made again if
  * they are others: it is looked at when it ends. */
@@ -311,6 +294,7 @@ static int
 compare_recorded(struct against *a, bool ends, struct error *err)
 {
 	const struct graph_node *other, *child = NULL;
+	struct span line;
 	int got, differ = 0;
 
 	a->recording.next = 0;
@@ -319,7 +303,11 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 
 		if (got < 0)
 			return -1;
-		if (!is_compared(a, node) || (node->type == EVENT_RUN_COMPLETED) != ends)
+		line = buffer_span(&a->recording.bytes);
+		/* A decision came from outside: a replay has nothing of it. */
+		if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
+		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
+		    span_type(span_path(line, "payload", "approval", "decides", NULL)) == 's')
 			continue;
 		other = counterpart(&a->replay, node->id);
 		if (other == NULL && node->type == EVENT_CALL_WORKFLOW_STARTED)
@@ -369,18 +357,6 @@ compare_replayed(struct against *a, struct error *err)
 	return differ;
 }
 
-static int
-compare_all(struct against *a, struct error *err)
-{
-	int differ = list_unknown(a, err);
-
-	if (differ == 0)
-		differ = compare_recorded(a, false, err);
-	if (differ == 0)
-		differ = compare_replayed(a, err);
-	return differ != 0 ? differ : compare_recorded(a, true, err);
-}
-
 /* What differs first has made the rest differ, be it by a way that no event tells of. */
 static void
 order_by_time(struct canonical *c)
@@ -398,15 +374,17 @@ against_recording(const char *recording, const char *replay, int attempt, struct
 	int differ;
 
 	memset(d, 0, sizeof *d);
-	if (canonical_open(&a.recording, recording, err) != 0)
+	if (canonical_open_both(&a.recording, &a.replay, recording, replay, err) != 0)
 		return -1;
-	if (canonical_open(&a.replay, replay, err) != 0) {
-		canonical_close(&a.recording);
-		return -1;
-	}
 	order_by_time(&a.recording);
 	order_by_time(&a.replay);
-	differ = canonical_match(&a.recording, &a.replay, err) == 0 ? compare_all(&a, err) : -1;
+	differ = list_unknown(&a, err);
+	if (differ == 0)
+		differ = compare_recorded(&a, false, err);
+	if (differ == 0)
+		differ = compare_replayed(&a, err);
+	if (differ == 0)
+		differ = compare_recorded(&a, true, err);
 	map_free(&a.unknown);
 	map_free(&a.taken);
 	canonical_close(&a.recording);

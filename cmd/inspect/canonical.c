@@ -18,20 +18,28 @@ static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
 static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
 static const char *const retry_drops[] = { "duration_ms", NULL };
 
-/* Members whose value has a canonical form of its own. */
-struct member_form {
+/* What of an object is left out, and of one of its members, or of each element of that. */
+struct form {
+	const char *const *drops;
 	const char *key;
-	void (*write)(struct span value, struct buffer *out);
+	const struct form *member, *element;
 };
 
-/* An object without some of its members; anything else as it is. */
+static const struct form retry_form = { retry_drops, NULL, NULL, NULL },
+    payload_form = { payload_drops, "retries", NULL, &retry_form },
+    payload_form_around = { drops_with_stderr, "retries", NULL, &retry_form },
+    payload_form_cut_off = { drops_of_cut_off, "retries", NULL, &retry_form },
+    plain_form = { line_drops, "payload", &payload_form, NULL },
+    around_form = { line_drops, "payload", &payload_form_around, NULL },
+    cut_off_form = { line_drops, "payload", &payload_form_cut_off, NULL };
+
+/* Anything but an object as it is. */
 static void
-write_object(struct span value, const char *const *drops, const struct member_form *form,
-    struct buffer *out)
+write_object(struct span value, const struct form *form, struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, member;
-	char before = '{';
+	struct span_walk walk, elements;
+	struct span key, member, none, element;
+	char before = '{', between = '[';
 
 	if (span_type(value) != 'o') {
 		buffer_append(out, value.at, value.len);
@@ -39,68 +47,27 @@ write_object(struct span value, const char *const *drops, const struct member_fo
 	}
 	span_walk_begin(&walk, value);
 	while (span_walk_next(&walk, &key, &member)) {
-		if (span_one_of(key, drops))
+		if (span_one_of(key, form->drops))
 			continue;
 		buffer_byte(out, before);
 		before = ',';
 		buffer_append(out, key.at, key.len);
 		buffer_byte(out, ':');
-		if (form && span_is(key, form->key))
-			form->write(member, out);
-		else
+		if (form->key != NULL && span_is(key, form->key) && form->member != NULL) {
+			write_object(member, form->member, out);
+		} else if (form->key != NULL && span_is(key, form->key) && span_type(member) == 'a') {
+			span_walk_begin(&elements, member);
+			for (; span_walk_next(&elements, &none, &element); between = ',') {
+				buffer_byte(out, between);
+				write_object(element, form->element, out);
+			}
+			buffer_text(out, between == '[' ? "[]" : "]");
+		} else {
 			buffer_append(out, member.at, member.len);
+		}
 	}
-	if (before == '{')
-		buffer_byte(out, before);
-	buffer_byte(out, '}');
+	buffer_text(out, before == '{' ? "{}" : "}");
 }
-
-static void
-write_retries(struct span retries, struct buffer *out)
-{
-	struct span_walk walk;
-	struct span key, retry;
-	char before = '[';
-
-	if (span_type(retries) != 'a') {
-		buffer_append(out, retries.at, retries.len);
-		return;
-	}
-	span_walk_begin(&walk, retries);
-	while (span_walk_next(&walk, &key, &retry)) {
-		buffer_byte(out, before);
-		before = ',';
-		write_object(retry, retry_drops, NULL, out);
-	}
-	if (before == '[')
-		buffer_byte(out, before);
-	buffer_byte(out, ']');
-}
-
-static const struct member_form retries_form = { "retries", write_retries };
-
-static void
-write_payload(struct span payload, struct buffer *out)
-{
-	write_object(payload, payload_drops, &retries_form, out);
-}
-
-static void
-write_payload_without_stderr(struct span payload, struct buffer *out)
-{
-	write_object(payload, drops_with_stderr, &retries_form, out);
-}
-
-/* How far it came is chance. */
-static void
-write_payload_cut_off(struct span payload, struct buffer *out)
-{
-	write_object(payload, drops_of_cut_off, &retries_form, out);
-}
-
-static const struct member_form plain_form = { "payload", write_payload },
-    around_form = { "payload", write_payload_without_stderr },
-    cut_off_form = { "payload", write_payload_cut_off };
 
 static void
 write_line(struct span line, bool around, struct buffer *out)
@@ -109,7 +76,8 @@ write_line(struct span line, bool around, struct buffer *out)
 		"downstream_closed", NULL };
 	struct span code = span_path(line, "payload", "error", "code", NULL);
 
-	write_object(line, line_drops, span_one_of(code, cut_off) != NULL ? &cut_off_form :
+	/* How far it came is chance. */
+	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
 	    around ? &around_form : &plain_form, out);
 }
 
@@ -170,9 +138,18 @@ canonical_open(struct canonical *c, const char *path, struct error *err)
 }
 
 int
-canonical_match(struct canonical *a, struct canonical *b, struct error *err)
+canonical_open_both(struct canonical *a, struct canonical *b, const char *first,
+    const char *second, struct error *err)
 {
-	return find_around(a, &b->around, err) == 0 ? find_around(b, &a->around, err) : -1;
+	if (canonical_open(a, first, err) != 0)
+		return -1;
+	if (canonical_open(b, second, err) == 0) {
+		if (find_around(a, &b->around, err) == 0 && find_around(b, &a->around, err) == 0)
+			return 0;
+		canonical_close(b);
+	}
+	canonical_close(a);
+	return -1;
 }
 
 int

@@ -42,9 +42,10 @@ struct canonical {
 
 /* Errors as those of graph_open() and graph_order(); c is closed then. */
 int canonical_open(struct canonical *c, const char *path, struct error *err);
-/* What has no stderr in one, as something in it was cancelled, has none in the other: a replay
- * may not make that at all. To be called before anything is read of either. */
-int canonical_match(struct canonical *a, struct canonical *b, struct error *err);
+/* Opens two that are compared: what has no stderr in one, as something in it was cancelled, has
+ * none in the other, for a replay may not make that at all. Both or neither. */
+int canonical_open_both(struct canonical *a, struct canonical *b, const char *first,
+    const char *second, struct error *err);
 /* 1: node and bytes are set, until the next call; 0: there are no more; -1: *err. */
 int canonical_next(struct canonical *c, struct error *err);
 /* Appends the canonical form of an event, without LF. */

@@ -198,7 +198,8 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 	uint32_t counterpart = graph_find(&other->graph, c->node->id);
 	const struct graph_node *node;
 	struct buffer bytes = BUFFER_INIT;
-	bool same_bytes;
+	struct span here, there;
+	int differ;
 
 	if (difference_event(d, alone, c, c->node, err) != 0)
 		return -1;
@@ -207,13 +208,15 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 	node = &other->graph.nodes[counterpart];
 	if (canonical_read(other, node, &bytes, err) != 0)
 		return -1;
-	same_bytes = same(span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
-	if (!same_bytes && alone == DIFFERENCE_FIRST_ONLY)
-		difference_values(d, span_of(c->bytes.data, c->bytes.len), span_of(bytes.data, bytes.len));
-	else if (!same_bytes)
-		difference_values(d, span_of(bytes.data, bytes.len), span_of(c->bytes.data, c->bytes.len));
+	here = span_of(c->bytes.data, c->bytes.len);
+	there = span_of(bytes.data, bytes.len);
+	differ = !same(here, there);
+	if (differ && alone == DIFFERENCE_FIRST_ONLY)
+		difference_values(d, here, there);
+	else if (differ)
+		difference_values(d, there, here);
 	buffer_free(&bytes);
-	return !same_bytes;
+	return differ;
 }
 
 /* Where two orders part, one of the two events is missing in the other transcript or
@@ -256,13 +259,9 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	int differ;
 
 	memset(d, 0, sizeof *d);
-	if (canonical_open(&p.first, first, err) != 0)
+	if (canonical_open_both(&p.first, &p.second, first, second, err) != 0)
 		return -1;
-	if (canonical_open(&p.second, second, err) != 0) {
-		canonical_close(&p.first);
-		return -1;
-	}
-	differ = canonical_match(&p.first, &p.second, err) == 0 ? compare_events(&p, d, err) : -1;
+	differ = compare_events(&p, d, err);
 	canonical_close(&p.first);
 	canonical_close(&p.second);
 	return differ;

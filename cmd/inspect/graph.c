@@ -145,17 +145,6 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	return 0;
 }
 
-/* What was taken of a damaged line goes again. */
-static int
-pass_over(struct graph *g, size_t causes, void (*warn)(const struct error *), struct error *err)
-{
-	if (!warn || err->code != ERROR_INVALID_INPUT)
-		return -1;
-	warn(err);
-	g->cause_count = causes;
-	return 0;
-}
-
 static int
 read_events(struct graph *g, void (*warn)(const struct error *), struct error *err)
 {
@@ -167,8 +156,12 @@ read_events(struct graph *g, void (*warn)(const struct error *), struct error *e
 		size_t causes = g->cause_count;
 
 		g->lines++;
-		if (add_event(g, line, len, err) != 0 && pass_over(g, causes, warn, err) != 0)
+		if (add_event(g, line, len, err) == 0)
+			continue;
+		if (!warn || err->code != ERROR_INVALID_INPUT)
 			return -1;
+		warn(err);
+		g->cause_count = causes; /* what was taken of a damaged line goes again */
 	}
 	return got;
 }

@@ -1,4 +1,7 @@
-/* The edges of a graph, and the order that follows from them. */
+/*
+ * The edges of a graph, and the order that follows from them: Kahn's algorithm, with a heap of
+ * the nodes that wait for nothing. What is left over when the heap is empty waits for itself.
+ */
 #include "inspect/graph.h"
 
 #include <stdlib.h>
@@ -109,20 +112,9 @@ check_parents(const struct graph *g, struct error *err)
 	    (long long)fault.node->seq);
 }
 
-/* The latest attempt of its causes: one may go on with what an earlier one made. */
-static int32_t
-latest_cause(const struct graph *g, const struct graph_node *node)
-{
-	int32_t latest = 1;
-
-	for (uint32_t c = 0; c < node->causes; c++)
-		if (cause_of(g, node, c)->attempt > latest)
-			latest = cause_of(g, node, c)->attempt;
-	return latest;
-}
-
-/* Causes stand before their effects in the file; where they do not, that comes out
- * later. */
+/* Of what an event does not say itself, the latest attempt of its causes: one may go on with
+ * what an earlier one made. Causes stand before their effects in the file; where they do not,
+ * that comes out later. */
 static void
 find_attempts(struct graph *g)
 {
@@ -130,18 +122,15 @@ find_attempts(struct graph *g)
 
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct graph_node *node = &g->nodes[order[i]];
+		int32_t latest = 1;
 
+		for (uint32_t c = 0; c < node->causes; c++)
+			if (cause_of(g, node, c)->attempt > latest)
+				latest = cause_of(g, node, c)->attempt;
 		if (node->attempt == 0)
-			node->attempt = latest_cause(g, node);
+			node->attempt = latest;
 	}
 	free(order);
-}
-
-static bool
-in_time(const struct graph_node *node, const struct graph_node *cause)
-{
-	return cause->attempt < node->attempt ||
-	    (cause->attempt == node->attempt && cause->type != EVENT_RUN_COMPLETED);
 }
 
 static int
@@ -151,10 +140,16 @@ check_attempts(const struct graph *g, struct error *err)
 	struct fault fault = { NULL, 0 };
 	const struct graph_node *cause;
 
-	for (uint32_t i = 0; i < g->count; i++)
-		for (uint32_t c = 0; c < g->nodes[i].causes; c++)
-			if (!in_time(&g->nodes[i], cause_of(g, &g->nodes[i], c)))
-				note_fault(&fault, &g->nodes[i], c);
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct graph_node *node = &g->nodes[i];
+
+		for (uint32_t c = 0; c < node->causes; c++) {
+			cause = cause_of(g, node, c);
+			if (cause->attempt > node->attempt ||
+			    (cause->attempt == node->attempt && cause->type == EVENT_RUN_COMPLETED))
+				note_fault(&fault, node, c);
+		}
+	}
 	if (!fault.node)
 		return 0;
 	cause = cause_of(g, fault.node, fault.cause);
@@ -227,18 +222,6 @@ heap_take(struct sorting *s)
 	return first;
 }
 
-/* An event is part of the call that it starts, or that its parent is part of. */
-static void
-find_call(struct graph *g, uint32_t i)
-{
-	struct graph_node *node = &g->nodes[i];
-
-	if (event_type_starts_call(node->type))
-		node->call = i;
-	else if (node->parented && node->type != EVENT_RUN_COMPLETED)
-		node->call = cause_of(g, node, 0)->call;
-}
-
 static void
 sort(struct sorting *s, struct graph *g)
 {
@@ -249,8 +232,13 @@ sort(struct sorting *s, struct graph *g)
 	}
 	while (s->heaped > 0) {
 		uint32_t out = heap_take(s);
+		struct graph_node *node = &g->nodes[out];
 
-		find_call(g, out);
+		/* An event is part of the call that it starts, or that its parent is part of. */
+		if (event_type_starts_call(node->type))
+			node->call = out;
+		else if (node->parented && node->type != EVENT_RUN_COMPLETED)
+			node->call = cause_of(g, node, 0)->call;
 		s->order[s->ordered++] = out;
 		for (uint32_t e = s->first_effect[out]; e < s->first_effect[out + 1]; e++)
 			if (--s->waits[s->effects[e]] == 0)
@@ -338,24 +326,18 @@ tell_circle(const struct graph *g, uint32_t start, const uint32_t *next, struct 
 	buffer_free(&way);
 }
 
-static int
-resolve(struct graph *g, struct error *err)
-{
-	if (find_causes(g, err) != 0 || check_parents(g, err) != 0)
-		return -1;
-	free(g->named);
-	g->named = NULL;
-	find_attempts(g);
-	return check_attempts(g, err);
-}
-
 uint32_t *
 graph_order(struct graph *g, struct error *err)
 {
 	struct sorting s = { .graph = g };
 	size_t size = sizeof *s.order;
 
-	if (resolve(g, err) != 0)
+	if (find_causes(g, err) != 0 || check_parents(g, err) != 0)
+		return NULL;
+	free(g->named);
+	g->named = NULL;
+	find_attempts(g);
+	if (check_attempts(g, err) != 0)
 		return NULL;
 	find_effects(&s);
 	s.waits = memory_array(NULL, (size_t)g->count + 1, size);

@@ -1,3 +1,7 @@
+/*
+ * All rows are measured before the first is printed, so that the timelines of all attempts have
+ * the same columns: labels, bars, figures. Bars take what the others leave.
+ */
 #include "inspect/display.h"
 
 #include <stdio.h>
@@ -34,16 +38,6 @@ struct chart {
 	bool used[FILLS];
 	struct display_line line;
 };
-
-static size_t
-fill_of(enum view_saying status)
-{
-	size_t i = 0;
-
-	while (i + 1 < FILLS && fills[i].status != status)
-		i++;
-	return i;
-}
 
 /* Columns that harmless text takes: characters. */
 static size_t
@@ -91,25 +85,6 @@ add_figures(const struct chart *c, const struct call_tree_entry *e, struct buffe
 		buffer_format(out, "%s%s", out->len > 0 ? " " : "", view_words[e->status].text);
 }
 
-/* The columns that labels and figures of the timeline's rows take. */
-static void
-measure(struct chart *c, size_t *label, size_t *figures)
-{
-	for (size_t i = 0; i < c->timeline.count; i++) {
-		const struct timeline_row *row = &c->timeline.rows[i];
-		struct buffer text = BUFFER_INIT;
-
-		add_label(c, row, 80, &text);
-		if (columns(&text) > *label)
-			*label = columns(&text);
-		buffer_clear(&text);
-		add_figures(c, &c->tree.entries[row->entry], &text);
-		if (columns(&text) > *figures)
-			*figures = columns(&text);
-		buffer_free(&text);
-	}
-}
-
 /* The bar gets what labels (a third at most) and figures leave. */
 static void
 lay_out(struct chart *c)
@@ -117,12 +92,23 @@ lay_out(struct chart *c)
 	size_t width = c->display->width > 0 ? c->display->width : SCREEN_WIDTH;
 	size_t label = LABEL_LEAST, figures = 0, taken;
 	const struct call_tree *tree = &c->tree;
+	struct buffer text = BUFFER_INIT;
 
 	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next) {
 		timeline_make(&c->timeline, tree, i);
-		measure(c, &label, &figures);
+		for (size_t row = 0; row < c->timeline.count; row++) {
+			buffer_clear(&text);
+			add_label(c, &c->timeline.rows[row], 80, &text);
+			if (columns(&text) > label)
+				label = columns(&text);
+			buffer_clear(&text);
+			add_figures(c, &tree->entries[c->timeline.rows[row].entry], &text);
+			if (columns(&text) > figures)
+				figures = columns(&text);
+		}
 		timeline_free(&c->timeline);
 	}
+	buffer_free(&text);
 	c->label = label < width / 3 || width / 3 < LABEL_LEAST ? label : width / 3;
 	taken = c->label + figures + 2;
 	c->bar = taken + BAR_LEAST < width ? width - taken : BAR_LEAST;
@@ -150,12 +136,17 @@ print_axis(struct chart *c, struct error *err)
 	return display_line_end(&c->line, c->display, err);
 }
 
-static void
-add_bar(struct chart *c, const struct call_tree_entry *e)
+static int
+print_row(struct chart *c, const struct timeline_row *row, struct error *err)
 {
-	size_t fill = fill_of(e->status), from, to;
+	const struct call_tree_entry *e = &c->tree.entries[row->entry];
+	struct buffer *text = &c->line.text, figures = BUFFER_INIT;
+	size_t fill = 0, from, to;
 	double begin, end;
 
+	while (fill + 1 < FILLS && fills[fill].status != e->status)
+		fill++;
+	c->used[fill] = true;
 	timeline_span(&c->timeline, e, &begin, &end);
 	from = (size_t)(begin * (double)c->bar);
 	to = (size_t)(end * (double)c->bar + 0.5);
@@ -163,26 +154,15 @@ add_bar(struct chart *c, const struct call_tree_entry *e)
 		from--;
 	if (to <= from)
 		to = from + 1;
-	add_fill(&c->line.text, " ", from);
-	c->line.from = c->line.text.len;
-	add_fill(&c->line.text, fills[fill].fill, to - from);
-	c->line.to = c->line.text.len;
+	add_label(c, row, c->label, text);
+	add_fill(text, " ", c->label + 1 - columns(text) + from);
+	c->line.from = text->len;
+	add_fill(text, fills[fill].fill, to - from);
+	c->line.to = text->len;
 	c->line.colour = view_words[e->status].colour;
-	add_fill(&c->line.text, " ", c->bar - to);
-	c->used[fill] = true;
-}
-
-static int
-print_row(struct chart *c, const struct timeline_row *row, struct error *err)
-{
-	const struct call_tree_entry *e = &c->tree.entries[row->entry];
-	struct buffer figures = BUFFER_INIT;
-
-	add_label(c, row, c->label, &c->line.text);
-	add_fill(&c->line.text, " ", c->label + 1 - columns(&c->line.text));
-	add_bar(c, e);
+	add_fill(text, " ", c->bar - to);
 	add_figures(c, e, &figures);
-	buffer_format(&c->line.text, " %s", buffer_string(&figures));
+	buffer_format(text, " %s", buffer_string(&figures));
 	buffer_free(&figures);
 	return display_line_end(&c->line, c->display, err);
 }
@@ -208,17 +188,6 @@ print_attempt(struct chart *c, uint32_t attempt, struct error *err)
 	return failed;
 }
 
-/* What the bars mean that are not just done. */
-static int
-print_legend(struct chart *c, struct error *err)
-{
-	for (size_t i = 1; i < FILLS; i++)
-		if (c->used[i])
-			buffer_format(&c->line.text, "%s%s %s", c->line.text.len > 0 ? "  " : "",
-			    fills[i].fill, view_words[fills[i].status].text);
-	return c->line.text.len > 0 ? display_line_end(&c->line, c->display, err) : 0;
-}
-
 static int
 print_chart(struct chart *c, struct error *err)
 {
@@ -231,7 +200,12 @@ print_chart(struct chart *c, struct error *err)
 	for (uint32_t i = tree->entries[0].first; i != CALL_TREE_NONE; i = tree->entries[i].next)
 		if (print_attempt(c, i, err) != 0)
 			return -1;
-	return print_legend(c, err);
+	/* What the bars mean that are not just done. */
+	for (size_t i = 1; i < FILLS; i++)
+		if (c->used[i])
+			buffer_format(&c->line.text, "%s%s %s", c->line.text.len > 0 ? "  " : "",
+			    fills[i].fill, view_words[fills[i].status].text);
+	return c->line.text.len > 0 ? display_line_end(&c->line, c->display, err) : 0;
 }
 
 int

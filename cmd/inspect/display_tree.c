@@ -1,3 +1,7 @@
+/*
+ * A line for each entry, its branches before it: what they look like follows from whether more
+ * stands beside an entry, and beside all that it is in.
+ */
 #include "inspect/display.h"
 
 #include "inspect/display_text.h"

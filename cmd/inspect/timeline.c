@@ -1,3 +1,7 @@
+/*
+ * An axis reaches to the last that is known of anything in the attempt, which may be later than
+ * its own end. Ticks stand at round times: the first step of a table that gives few enough.
+ */
 #include "inspect/timeline.h"
 
 #include <stdio.h>
@@ -50,19 +54,18 @@ timeline_make(struct timeline *t, const struct call_tree *tree, uint32_t attempt
 	add_rows(t, attempt, 0);
 }
 
-static double
-position(const struct timeline *t, int64_t wall)
-{
-	double at = ((double)wall - (double)t->from) / (double)t->length;
-
-	return at < 0 ? 0 : at > 1 ? 1 : at;
-}
-
 void
 timeline_span(const struct timeline *t, const struct call_tree_entry *e, double *begin, double *end)
 {
-	*begin = position(t, e->began);
-	*end = position(t, end_of(t->tree, e));
+	const int64_t walls[2] = { e->began, end_of(t->tree, e) };
+	double at[2];
+
+	for (int i = 0; i < 2; i++) {
+		at[i] = ((double)walls[i] - (double)t->from) / (double)t->length;
+		at[i] = at[i] < 0 ? 0 : at[i] > 1 ? 1 : at[i];
+	}
+	*begin = at[0];
+	*end = at[1];
 }
 
 int64_t

@@ -177,29 +177,19 @@ add_row(struct buffer *out, const struct timeline *t, const struct timeline_row 
 }
 
 static void
-add_axis(struct buffer *out, const struct timeline *t)
+add_attempt_head(struct buffer *out, const struct timeline *t)
 {
 	int64_t step = timeline_step(t, TICKS_MOST), length = t->length / 1000;
 	char tick[32];
 
-	buffer_text(out, "<div class=\"axis\" aria-hidden=\"true\"><span></span><span class=\"ticks\">");
+	buffer_text(out, "<section>\n<h2>");
+	add_entry(out, t->tree, &t->tree->entries[t->attempt]);
+	buffer_text(out, "</h2>\n<div class=\"axis\" aria-hidden=\"true\"><span></span>"
+	    "<span class=\"ticks\">");
 	for (int64_t ms = 0; ms < length; ms += step)
 		buffer_format(out, "<span style=\"left: %.3f%%\">%s</span>",
 		    (double)ms / (double)length * 100, timeline_tick(ms, tick, sizeof tick));
 	buffer_text(out, "</span><span></span></div>\n");
-}
-
-static void
-add_head(struct buffer *out, const struct call_tree *tree)
-{
-	buffer_text(out, page_head);
-	buffer_text(out, "<title>");
-	add_label(out, &tree->entries[0]);
-	buffer_text(out, " – timeline</title>\n</head>\n<body>\n<h1>");
-	add_label(out, &tree->entries[0]);
-	buffer_text(out, "</h1>\n<p class=\"about\">");
-	add_entry(out, tree, &tree->entries[0]);
-	buffer_text(out, "</p>\n");
 }
 
 static int
@@ -213,54 +203,42 @@ flush(const struct replacement *file, struct buffer *out, struct error *err)
 	return failed;
 }
 
-static int
-write_attempt(const struct replacement *file, const struct call_tree *tree, uint32_t attempt,
-    struct buffer *out, struct error *err)
-{
-	struct timeline t;
-	int failed = 0;
-
-	timeline_make(&t, tree, attempt);
-	buffer_text(out, "<section>\n<h2>");
-	add_entry(out, tree, &tree->entries[attempt]);
-	buffer_text(out, "</h2>\n");
-	add_axis(out, &t);
-	for (size_t i = 0; failed == 0 && i < t.count; i++) {
-		add_row(out, &t, &t.rows[i]);
-		failed = flush(file, out, err);
-	}
-	buffer_text(out, "</section>\n");
-	timeline_free(&t);
-	return failed;
-}
-
-static int
-write_page(const struct replacement *file, const struct call_tree *tree, struct error *err)
-{
-	struct buffer out = BUFFER_INIT;
-	int failed = 0;
-
-	add_head(&out, tree);
-	for (uint32_t i = tree->entries[0].first; failed == 0 && i != CALL_TREE_NONE;
-	    i = tree->entries[i].next)
-		failed = write_attempt(file, tree, i, &out, err);
-	buffer_text(&out, "</body>\n</html>\n");
-	if (failed == 0)
-		failed = flush(file, &out, err);
-	buffer_free(&out);
-	return failed;
-}
-
 int
 timeline_page(const struct call_tree *tree, const char *path, struct error *err)
 {
+	const struct call_tree_entry *entries = tree->entries;
 	struct replacement file;
+	struct buffer out = BUFFER_INIT;
+	int failed = 0;
 
 	if (replacement_open(&file, path, 0644, err) != 0)
 		return -1;
-	if (write_page(&file, tree, err) != 0) {
-		replacement_abandon(&file);
-		return -1;
+	buffer_text(&out, page_head);
+	buffer_text(&out, "<title>");
+	add_label(&out, &entries[0]);
+	buffer_text(&out, " – timeline</title>\n</head>\n<body>\n<h1>");
+	add_label(&out, &entries[0]);
+	buffer_text(&out, "</h1>\n<p class=\"about\">");
+	add_entry(&out, tree, &entries[0]);
+	buffer_text(&out, "</p>\n");
+	for (uint32_t i = entries[0].first; failed == 0 && i != CALL_TREE_NONE; i = entries[i].next) {
+		struct timeline t;
+
+		timeline_make(&t, tree, i);
+		add_attempt_head(&out, &t);
+		for (size_t row = 0; failed == 0 && row < t.count; row++) {
+			add_row(&out, &t, &t.rows[row]);
+			failed = flush(&file, &out, err);
+		}
+		buffer_text(&out, "</section>\n");
+		timeline_free(&t);
 	}
-	return replacement_commit(&file, false, err);
+	buffer_text(&out, "</body>\n</html>\n");
+	if (failed == 0)
+		failed = flush(&file, &out, err);
+	buffer_free(&out);
+	if (failed == 0)
+		return replacement_commit(&file, false, err);
+	replacement_abandon(&file);
+	return -1;
 }

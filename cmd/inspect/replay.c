@@ -80,15 +80,6 @@ replay_place_at(const char *path, struct error *err)
 
 /* ---- within ---- */
 
-static void
-derive_key(const char *run_id, unsigned char key[DIGEST_BYTES])
-{
-	char *text = memory_format("awf replay key %s", run_id);
-
-	crypto_hash_sha256(key, (const unsigned char *)text, strlen(text));
-	free(text);
-}
-
 /* What the recorded run.started names is named in the replay's. */
 static int
 keep_script(const struct performance *p, struct error *err)
@@ -125,8 +116,11 @@ make_run(struct performance *p, struct error *err)
 		.attempt = s->attempt,
 		.payload = s->payload,
 	};
+	char *text;
 
-	derive_key(s->run_id, recorded.key);
+	text = memory_format("awf replay key %s", s->run_id);
+	crypto_hash_sha256(recorded.key, (const unsigned char *)text, strlen(text));
+	free(text);
 	return run_recreate(&p->run, &recorded, err) != 0 ? -1 : keep_script(p, err);
 }
 
@@ -144,36 +138,6 @@ make_history(struct performance *p, struct error *err)
 	history_summary_free(&summary);
 	free(path);
 	return failed;
-}
-
-static int
-open_input(struct performance *p, struct error *err)
-{
-	const char *path = p->spec->source->input;
-	int fd = PROCESS_NULL;
-
-	if (path != NULL) {
-		fd = file_open_plain(path, O_RDONLY, 0);
-		if (fd < 0)
-			return error_errno(err, ERROR_SYSTEM, path, "unable to read the recorded input");
-	}
-	input_pass(&p->input, fd);
-	return 0;
-}
-
-static void
-run_workflow(struct performance *p)
-{
-	struct environment *e = &p->env.environment;
-
-	run_set_environment(&p->run, e, p->env.directory);
-	p->supervision.argv = p->env.argv;
-	p->supervision.environment = e->list;
-	p->supervision.run_directory = p->run.directory;
-	p->supervision.input = &p->input;
-	supervise(&p->supervision);
-	if (p->input.stream >= 0)
-		close(p->input.stream);
 }
 
 static int
@@ -206,6 +170,27 @@ finish_run(struct performance *p, struct error *err)
 }
 
 static int
+run_workflow(struct performance *p, struct error *err)
+{
+	struct environment *e = &p->env.environment;
+	const char *path = p->spec->source->input;
+	int fd = path != NULL ? file_open_plain(path, O_RDONLY, 0) : PROCESS_NULL;
+
+	if (path != NULL && fd < 0)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to read the recorded input");
+	input_pass(&p->input, fd);
+	run_set_environment(&p->run, e, p->env.directory);
+	p->supervision.argv = p->env.argv;
+	p->supervision.environment = e->list;
+	p->supervision.run_directory = p->run.directory;
+	p->supervision.input = &p->input;
+	supervise(&p->supervision);
+	if (p->input.stream >= 0)
+		close(p->input.stream);
+	return finish_run(p, err);
+}
+
+static int
 perform(struct performance *p, struct error *err)
 {
 	int failed;
@@ -220,11 +205,7 @@ perform(struct performance *p, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, p->env.workspace, "unable to work there");
 	if (make_run(p, err) != 0)
 		return -1;
-	failed = make_history(p, err) != 0 || open_input(p, err) != 0;
-	if (!failed) {
-		run_workflow(p);
-		failed = finish_run(p, err) != 0;
-	}
+	failed = make_history(p, err) != 0 || run_workflow(p, err) != 0;
 	outcome_free(&p->outcome);
 	run_close(&p->run);
 	return failed ? -1 : 0;

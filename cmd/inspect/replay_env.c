@@ -79,17 +79,17 @@ below(const char *directory, const char *path)
 	return path_join(directory, path + (*path == '/'));
 }
 
-/* Takes both texts over. */
+/* Adds a place at which another is shown; the list ends with NULL. */
 static void
-show_instead(struct replay_env *env, char *at, char *source)
+add_shown(struct isolate_shown **list, char *at, char *source)
 {
 	size_t count = 0;
 
-	while (env->outside != NULL && env->outside[count].at != NULL)
+	while (*list != NULL && (*list)[count].at != NULL)
 		count++;
-	env->outside = memory_array(env->outside, count + 2, sizeof *env->outside);
-	env->outside[count] = (struct isolate_shown){ at, source };
-	env->outside[count + 1] = (struct isolate_shown){ NULL, NULL };
+	*list = memory_array(*list, count + 2, sizeof **list);
+	(*list)[count] = (struct isolate_shown){ at, source };
+	(*list)[count + 1] = (struct isolate_shown){ NULL, NULL };
 }
 
 static int
@@ -106,7 +106,7 @@ restore_file(struct replay_env *env, const struct definition_file *file, struct 
 		list_add(&env->inside, file->path);
 		free(to);
 	} else {
-		show_instead(env, memory_text(file->path), to);
+		add_shown(&env->outside, memory_text(file->path), to);
 	}
 	return 0;
 }
@@ -226,16 +226,6 @@ make_beneath(int root, const char *path)
 	return fd;
 }
 
-/* A directory that lies there today; what goes wrong is seen when the file is made. */
-static void
-remove_inside(const struct replay_env *env, const char *part)
-{
-	char *path = path_join(env->workspace, part);
-
-	copytree_remove(path, NULL);
-	free(path);
-}
-
 /* Of a workspace that may have links to anywhere. */
 static int
 put_inside(const struct replay_env *env, int root, const char *path, struct error *err)
@@ -249,8 +239,13 @@ put_inside(const struct replay_env *env, int root, const char *path, struct erro
 	if (directory >= 0 && stat(from, &status) == 0 &&
 	    file_load(from, DEFINITION_FILE_LIMIT, &bytes, NULL) == 0) {
 		/* Not by rename(): an overlay would have to move what is below. */
-		if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR)
-			remove_inside(env, part);
+		if (unlinkat(directory, path_base(part), 0) != 0 && errno == EISDIR) {
+			/* What goes wrong is seen when the file is made. */
+			char *today = path_join(env->workspace, part);
+
+			copytree_remove(today, NULL);
+			free(today);
+		}
 		fd = openat(directory, path_base(part), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC |
 		    O_NOFOLLOW, status.st_mode & 0777);
 		failed = fd < 0 ? -1 : file_write(fd, buffer_string(&bytes), bytes.len);
@@ -322,26 +317,17 @@ copy_workspace(const struct replay_env *env, const char *from, const char *path,
 	return env->spec->second ? perturb_tree(path, err) : 0;
 }
 
-/* In memory, which lists directories in another order. False if there is not enough. */
-static bool
-copy_to_memory(struct replay_env *env, const char *from)
-{
-	if (memory_place_make(&env->made) != 0)
-		return false;
-	env->shown = path_join(env->made.path, "workspace");
-	if (copy_workspace(env, from, env->shown, NULL) == 0)
-		return true;
-	memory_place_remove(&env->made);
-	free(env->shown);
-	env->shown = NULL;
-	return false;
-}
-
+/* In memory, which lists directories in another order, if there is enough. */
 static int
 copy_elsewhere(struct replay_env *env, const char *from, struct error *err)
 {
-	if (copy_to_memory(env, from))
-		return 0;
+	if (memory_place_make(&env->made) == 0) {
+		env->shown = path_join(env->made.path, "workspace");
+		if (copy_workspace(env, from, env->shown, NULL) == 0)
+			return 0;
+		memory_place_remove(&env->made);
+		free(env->shown);
+	}
 	env->shown = path_join(env->spec->place, "workspace");
 	return copy_workspace(env, from, env->shown, err);
 }
@@ -438,17 +424,6 @@ lead_list(const struct replay_env *env, const char *list)
 	}
 }
 
-static void
-set_argv(struct replay_env *env)
-{
-	char *script = env->spec->isolation == ISOLATION_COPY ? source_script(env->spec->source) : NULL;
-
-	for (char **word = env->spec->source->argv; *word != NULL; word++)
-		list_take(&env->argv, lead_word(env, *word, script));
-	free(script);
-	env->directory = lead(env, env->spec->source->directory);
-}
-
 /* ---- environment ---- */
 
 /* The directory that this program lies in. */
@@ -462,27 +437,19 @@ own_directory(void)
 	return directory;
 }
 
-/* The awf-step of another version would not replay. */
-static bool
-is_own(const char *path, const char *own)
-{
-	char *step = path_join(own, "awf-step");
-	struct stat found, wanted;
-	bool same = stat(path, &found) == 0 && stat(step, &wanted) == 0 &&
-	    found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
-
-	free(step);
-	return same;
-}
-
+/* Our own directory first, unless its awf-step is found anyway: that of another version would
+ * not replay. */
 static void
 set_path(struct replay_env *env)
 {
 	const char *recorded = environment_get(&env->environment, "PATH");
 	char *list = lead_list(env, recorded != NULL ? recorded : DEFAULT_PATH);
-	char *own = own_directory(), *found = path_search(list, "awf-step"), *longer;
+	char *own = own_directory(), *found = path_search(list, "awf-step"), *step, *longer;
+	struct stat there, wanted;
 
-	if (own != NULL && (found == NULL || !is_own(found, own))) {
+	step = own != NULL ? path_join(own, "awf-step") : NULL;
+	if (own != NULL && (found == NULL || stat(found, &there) != 0 || stat(step, &wanted) != 0 ||
+	    there.st_dev != wanted.st_dev || there.st_ino != wanted.st_ino)) {
 		longer = memory_format("%s:%s", own, list);
 		free(list);
 		list = longer;
@@ -491,6 +458,7 @@ set_path(struct replay_env *env)
 	free(list);
 	free(own);
 	free(found);
+	free(step);
 }
 
 /* NAME=VALUE of each member of an object of texts. */
@@ -524,23 +492,12 @@ pass(struct environment *e, const char *name)
 		environment_set(e, name, value);
 }
 
-/* No provider is asked, so none has to be there that is not AWF's. */
-static void
-set_providers(struct replay_env *env)
-{
-	struct buffer list = BUFFER_INIT;
-
-	for (char **word = env->spec->source->providers; word != NULL && *word != NULL; word++)
-		buffer_format(&list, "%s%s", list.len > 0 ? ":" : "", *word);
-	environment_set(&env->environment, PROVIDER_RECORDED, buffer_string(&list));
-	buffer_free(&list);
-}
-
 static void
 set_environment(struct replay_env *env)
 {
 	struct environment *e = &env->environment;
 	const struct source *s = env->spec->source;
+	struct buffer providers = BUFFER_INIT;
 	const char *tools;
 	char *led;
 
@@ -552,7 +509,11 @@ set_environment(struct replay_env *env)
 	if (env->config != NULL || s->config != NULL)
 		environment_set(e, "XDG_CONFIG_HOME", env->config != NULL ? env->config : s->config);
 	environment_set(e, "AWF_SYNC", "none");
-	set_providers(env);
+	/* No provider is asked, so none has to be there that is not AWF's. */
+	for (char **word = s->providers; word != NULL && *word != NULL; word++)
+		buffer_format(&providers, "%s%s", providers.len > 0 ? ":" : "", *word);
+	environment_set(e, PROVIDER_RECORDED, buffer_string(&providers));
+	buffer_free(&providers);
 	set_path(env);
 	tools = environment_get(e, "AWF_TOOL_PATH");
 	if (tools == NULL)
@@ -601,7 +562,6 @@ static void
 show_recorded(struct replay_env *env, const char *path)
 {
 	const struct source *s = env->spec->source;
-	size_t count = 0;
 	char *exported;
 
 	if (s->files == NULL) {
@@ -613,58 +573,27 @@ show_recorded(struct replay_env *env, const char *path)
 		free(exported);
 		return;
 	}
-	while (env->elsewhere != NULL && env->elsewhere[count].at != NULL)
-		count++;
-	env->elsewhere = memory_array(env->elsewhere, count + 2, sizeof *env->elsewhere);
-	env->elsewhere[count + 1] = (struct isolate_shown){ NULL, NULL };
 	list_take(&env->paths, exported);
 	list_add(&env->paths, path);
-	env->elsewhere[count] = (struct isolate_shown){
-		env->paths[list_count(env->paths) - 1], exported };
-}
-
-/* Whether the user's API keys lie in it. */
-static bool
-holds_keys(const char *directory)
-{
-	char *keys = path_config("keys"), *place = keys != NULL ? path_directory(keys) : NULL;
-	bool holds = place != NULL && strcmp(place, directory) == 0;
-
-	free(place);
-	free(keys);
-	return holds;
+	add_shown(&env->elsewhere, env->paths[list_count(env->paths) - 1], exported);
 }
 
 /* A recorded file, with what lies beside it; alone where its directory is a private one,
- * or has the keys. */
+ * or has the user's API keys. */
 static void
 show_file(struct replay_env *env, const char *path)
 {
-	char *directory = path_directory(path);
-	bool keys = holds_keys(directory);
+	char *directory = path_directory(path), *keys = path_config("keys");
+	char *place = keys != NULL ? path_directory(keys) : NULL;
+	bool holds_keys = place != NULL && strcmp(place, directory) == 0;
 
-	if (!keys)
+	if (!holds_keys)
 		show_recorded(env, directory);
-	if (!keys || strcmp(path_base(path), "keys") != 0)
+	if (!holds_keys || strcmp(path_base(path), "keys") != 0)
 		show_recorded(env, path);
+	free(place);
+	free(keys);
 	free(directory);
-}
-
-/* What a recording names is shown where such files lie only. */
-static int
-show_definitions(struct replay_env *env, struct error *err)
-{
-	const struct source *s = env->spec->source;
-
-	for (size_t i = 0; i < s->definitions.count; i++) {
-		const struct definition_file *file = &s->definitions.list[i];
-
-		if (check_file(env, file->path, err) == 0)
-			show_file(env, file->path);
-		else if (!file->kept)
-			return -1;
-	}
-	return 0;
 }
 
 static int
@@ -696,16 +625,31 @@ set_visible(struct replay_env *env, struct error *err)
 		show_file(env, script);
 	free(script);
 	free(libexec);
-	return show_definitions(env, err);
+	/* What a recording names is shown where such files lie only. */
+	for (size_t i = 0; i < s->definitions.count; i++) {
+		const struct definition_file *file = &s->definitions.list[i];
+
+		if (check_file(env, file->path, err) == 0)
+			show_file(env, file->path);
+		else if (!file->kept)
+			return -1;
+	}
+	return 0;
 }
 
 int
 replay_env_open(struct replay_env *env, const struct replay_env_spec *spec, struct error *err)
 {
+	char *script;
+
 	*env = (struct replay_env){ .spec = spec };
 	if (restore(env, err) != 0 || set_workspace(env, err) != 0)
 		return -1;
-	set_argv(env);
+	script = spec->isolation == ISOLATION_COPY ? source_script(spec->source) : NULL;
+	for (char **word = spec->source->argv; *word != NULL; word++)
+		list_take(&env->argv, lead_word(env, *word, script));
+	free(script);
+	env->directory = lead(env, spec->source->directory);
 	set_environment(env);
 	return set_visible(env, err);
 }
@@ -726,30 +670,27 @@ replay_env_isolation(const struct replay_env *env, const char *const *writable)
 	};
 }
 
-static char *
-make_remark(const struct source *source, enum isolation isolation)
-{
-	if (isolation == ISOLATION_NONE)
-		return memory_format("no isolation: it runs in %s itself", source->workspace);
-	if (source->snapshot != NULL)
-		return isolation == ISOLATION_NAMESPACES ? NULL :
-		    memory_text("no namespaces: it runs in a copy of the workspace's snapshot");
-	if (source->files != NULL)
-		return memory_format("no snapshot of the workspace: only the files of steps are in %s",
-		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
-	if (!path_is_directory(source->workspace))
-		return source->contained ? memory_format("%s is not there, and no snapshot of it: only "
-		    "the files of steps are in it", source->workspace) : NULL;
-	return memory_format(isolation == ISOLATION_COPY ?
-	    "no namespaces: it runs in a copy of today's %s" :
-	    "no snapshot of the workspace: today's %s is used", source->workspace);
-}
-
 char *
 replay_env_remark(const struct source *source, enum isolation isolation)
 {
-	char *remark = make_remark(source, isolation);
+	char *remark = NULL;
 
+	if (isolation == ISOLATION_NONE)
+		remark = memory_format("no isolation: it runs in %s itself", source->workspace);
+	else if (source->snapshot != NULL && isolation == ISOLATION_COPY)
+		remark = memory_text("no namespaces: it runs in a copy of the workspace's snapshot");
+	else if (source->snapshot != NULL)
+		return NULL;
+	else if (source->files != NULL)
+		remark = memory_format("no snapshot of the workspace: only the files of steps are in %s",
+		    isolation == ISOLATION_COPY ? "the copy that it runs in, without namespaces" : "it");
+	else if (path_is_directory(source->workspace))
+		remark = memory_format(isolation == ISOLATION_COPY ?
+		    "no namespaces: it runs in a copy of today's %s" :
+		    "no snapshot of the workspace: today's %s is used", source->workspace);
+	else if (source->contained)
+		remark = memory_format("%s is not there, and no snapshot of it: only the files of steps "
+		    "are in it", source->workspace);
 	if (remark != NULL)
 		text_line(remark); /* the path is somebody's */
 	return remark;

@@ -87,41 +87,28 @@ struct replay {
 };
 
 static int
-take_display(struct replay *r, const struct shows *wanted, const char *argument,
-    struct error *err)
+take_option(struct replay *r, int id, const char *value, struct error *err)
 {
-	if (r->shows && r->shows != wanted)
-		return error_set(err, ERROR_USAGE, wanted->name, "not with %s", r->shows->name);
-	r->shows = wanted;
-	r->argument = argument;
-	return wanted->words ? options_choice(wanted->name, argument, wanted->words, err) : 0;
-}
+	const struct shows *wanted = shows;
 
-static int
-take_run(struct replay *r, const char *value, struct error *err)
-{
-	if (r->run)
-		return error_set(err, ERROR_USAGE, value, "only one run at a time");
-	r->run = value;
-	return 0;
-}
-
-static int
-take_setting(struct replay *r, int id, const char *value, struct error *err)
-{
 	switch (id) {
+	case OPTION_WORD:
+		if (r->run)
+			return error_set(err, ERROR_USAGE, value, "only one run at a time");
+		r->run = value;
+		return 0;
+	case OPT_HTML: r->html = value; return 0;
+	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
+	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
+	    "what follows it is for awf-run");
 	case OPT_ISOLATION:
 		r->of_replays = "--isolation";
 		return isolation_parse(value, &r->isolation, err);
 	case OPT_VISIBLE:
 		r->of_replays = "--visible";
 		return replay_env_show(&r->visible, value, err);
-	case OPT_EXPORT:
-		r->export = value;
-		return 0;
-	case OPT_WORKSPACE:
-		r->with_workspace = true;
-		return 0;
+	case OPT_EXPORT: r->export = value; return 0;
+	case OPT_WORKSPACE: r->with_workspace = true; return 0;
 	case OPT_CURRENT:
 		r->of_replays = "--current";
 		r->current = true;
@@ -130,30 +117,18 @@ take_setting(struct replay *r, int id, const char *value, struct error *err)
 		r->of_replays = "--record";
 		r->record = value;
 		return 0;
-	default:
+	case OPT_QUIET:
 		r->of_replays = "-q";
 		r->quiet = true;
 		return 0;
 	}
-}
-
-static int
-take_option(struct replay *r, int id, const char *value, struct error *err)
-{
-	const struct shows *wanted = shows;
-
-	switch (id) {
-	case OPTION_WORD: return take_run(r, value, err);
-	case OPT_HTML: r->html = value; return 0;
-	case OPT_COLOR: r->color = value; return options_choice("--color", value, colors, err);
-	case OPT_FROM: return error_set(err, ERROR_USAGE, "--from", "it has to come first: "
-	    "what follows it is for awf-run");
-	}
-	if (id >= OPT_ISOLATION)
-		return take_setting(r, id, value, err);
 	while (wanted->option != id)
 		wanted++;
-	return take_display(r, wanted, value, err);
+	if (r->shows && r->shows != wanted)
+		return error_set(err, ERROR_USAGE, wanted->name, "not with %s", r->shows->name);
+	r->shows = wanted;
+	r->argument = value;
+	return wanted->words ? options_choice(wanted->name, value, wanted->words, err) : 0;
 }
 
 /* What shows or exports the recording does not go with what is said of a replay. */
@@ -200,55 +175,26 @@ warn(const struct error *warning)
 }
 
 static int
-show(const struct replay *r, const struct run_ref *run, struct error *err)
+show_run(const struct replay *r, const struct storage *storage)
 {
+	struct error err = ERROR_INIT;
+	struct run_ref run;
 	struct outlet out;
-	struct display d = { .run = run, .argument = r->argument, .html = r->html, .out = &out,
+	const struct display d = { .run = &run, .argument = r->argument, .html = r->html, .out = &out,
 		.width = terminal_width(STDOUT_FILENO),
 		.screened = isatty(STDOUT_FILENO) != 0,
 		.colour = terminal_colour(STDOUT_FILENO, r->color ? r->color : "auto"), .warn = warn };
 	int failed;
 
-	outlet_begin(&out, STDOUT_FILENO, 0);
-	failed = r->shows->display(&d, err);
-	if (outlet_drain(&out, failed == 0 ? err : NULL) != 0)
-		failed = -1;
-	outlet_free(&out);
-	return failed;
-}
-
-static int
-show_run(const struct replay *r, const struct storage *storage)
-{
-	struct error err = ERROR_INIT;
-	struct run_ref run;
-	int status = STATUS_OK;
-
 	if (storage_resolve(storage, r->run, &run, &err) != 0)
 		return program_fail(PROGRAM, &err);
-	if (show(r, &run, &err) != 0)
-		status = program_fail(PROGRAM, &err);
+	outlet_begin(&out, STDOUT_FILENO, 0);
+	failed = r->shows->display(&d, &err);
+	if (outlet_drain(&out, failed == 0 ? &err : NULL) != 0)
+		failed = -1;
+	outlet_free(&out);
 	run_ref_free(&run);
-	return status;
-}
-
-static void
-remark(const struct source *source, enum isolation isolation)
-{
-	char *text = replay_env_remark(source, isolation);
-
-	if (text)
-		fprintf(stderr, PROGRAM ": %s\n", text);
-	free(text);
-}
-
-/* The script may be why; and where to look. */
-static void
-explain(const struct source *source, const char *place)
-{
-	if (source_script_lost(source))
-		fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
-	fprintf(stderr, "  the replay is kept in %s\n", place);
+	return failed == 0 ? STATUS_OK : program_fail(PROGRAM, &err);
 }
 
 /* Says where the replay is not the recording; whether it is. */
@@ -270,7 +216,9 @@ compare(const struct replay_env_spec *spec)
 		unseen_tell(spec, &difference, &text);
 		fprintf(stderr, PROGRAM ": %s: the replay differs from the recording: %s",
 		    spec->source->name, buffer_string(&text));
-		explain(spec->source, spec->place);
+		if (source_script_lost(spec->source)) /* it may be why */
+			fprintf(stderr, "  the workflow's script is not what it was, or not there\n");
+		fprintf(stderr, "  the replay is kept in %s\n", spec->place);
 	}
 	difference_free(&difference);
 	buffer_free(&text);
@@ -284,11 +232,13 @@ replay_at(const struct replay *r, const struct source *source, const char *place
 	const struct replay_env_spec spec = { .source = source, .isolation = r->isolation,
 		.visible = r->visible, .place = place };
 	struct error err = ERROR_INIT;
-	struct replay_end end;
+	struct replay_end end = { .signal_number = 0 };
+	char *remark = r->quiet ? NULL : replay_env_remark(source, r->isolation);
 	int status;
 
-	if (!r->quiet)
-		remark(source, r->isolation);
+	if (remark)
+		fprintf(stderr, PROGRAM ": %s\n", remark);
+	free(remark);
 	if (replay_run(&spec, &end, &err) != 0)
 		status = program_fail(PROGRAM, &err);
 	else
@@ -314,33 +264,25 @@ export(const struct replay *r, const struct source *source)
 	return STATUS_OK;
 }
 
-/* Runs it again, in a directory for the replay. */
-static int
-run_again(const struct replay *r, const struct source *source, const struct storage *storage)
-{
-	struct error err = ERROR_INIT;
-	char *place;
-	int status;
-
-	place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
-	status = place ? replay_at(r, source, place) : program_fail(PROGRAM, &err);
-	free(place);
-	return status;
-}
-
 static int
 use_source(const struct replay *r, const struct storage *storage)
 {
 	struct error err = ERROR_INIT;
 	struct source source;
 	int status = STATUS_OK;
+	char *place;
 
 	if (source_open(&source, storage, r->run, &err) != 0)
 		status = program_fail(PROGRAM, &err);
 	else if (r->current)
 		source_forget_files(&source);
-	if (status == STATUS_OK)
-		status = r->export ? export(r, &source) : run_again(r, &source, storage);
+	if (status == STATUS_OK && r->export) {
+		status = export(r, &source);
+	} else if (status == STATUS_OK) {
+		place = r->record ? replay_place_at(r->record, &err) : replay_place(storage, &err);
+		status = place ? replay_at(r, &source, place) : program_fail(PROGRAM, &err);
+		free(place);
+	}
 	source_close(&source);
 	return status;
 }

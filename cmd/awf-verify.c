@@ -96,13 +96,6 @@ shown(const char *path)
 }
 
 static void
-print_fault(const char *path, const struct verify_report *report)
-{
-	fprintf(stderr, PROGRAM ": %s:%lld: byte %lld: %s: %s\n", path, (long long)report->line,
-	    (long long)report->byte, verify_rule_name(report->rule), report->fault.message);
-}
-
-static void
 print_summary(const char *path, const struct verify_report *report, bool checkpoints)
 {
 	printf("%s: %lld events, %lld attempts, %lld calls, %lld tool calls, %lld blobs, %lld bytes%s\n",
@@ -194,9 +187,10 @@ check_identity(struct verify_command *command, const char *path, const char *nam
 }
 
 static int
-verify_as(struct verify_command *command, const char *path, char *name, bool may_repair)
+verify_path(struct verify_command *command, const char *path, bool may_repair)
 {
-	struct verify_spec spec = {
+	char *name = shown(path);
+	const struct verify_spec spec = {
 		.warn = command->quiet ? NULL : warn,
 		.context = name,
 		.unknown = command->verbose,
@@ -205,28 +199,22 @@ verify_as(struct verify_command *command, const char *path, char *name, bool may
 	};
 	struct verify_report report;
 	struct error err = ERROR_INIT;
+	int status = STATUS_OK;
 
-	if (verify_transcript(path, &spec, &report, &err) != 0)
-		return program_fail(PROGRAM, &err);
-	if (report.faulty) {
-		print_fault(name, &report);
-		return may_repair ? repair(command, path, &report) : STATUS_WORK;
+	if (verify_transcript(path, &spec, &report, &err) != 0) {
+		status = program_fail(PROGRAM, &err);
+	} else if (report.faulty) {
+		fprintf(stderr, PROGRAM ": %s:%lld: byte %lld: %s: %s\n", name, (long long)report.line,
+		    (long long)report.byte, verify_rule_name(report.rule), report.fault.message);
+		status = may_repair ? repair(command, path, &report) : STATUS_WORK;
+	} else if (check_identity(command, path, name, report.run_id) != 0) {
+		status = STATUS_WORK;
+	} else {
+		if (command->verbose)
+			print_summary(name, &report, spec.checkpoints != NULL);
+		if (command->print_head)
+			printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
 	}
-	if (check_identity(command, path, name, report.run_id) != 0)
-		return STATUS_WORK;
-	if (command->verbose)
-		print_summary(name, &report, spec.checkpoints != NULL);
-	if (command->print_head)
-		printf("%s %lld %s\n", report.run_id, (long long)report.lines, report.head);
-	return STATUS_OK;
-}
-
-static int
-verify_path(struct verify_command *command, const char *path, bool may_repair)
-{
-	char *name = shown(path);
-	int status = verify_as(command, path, name, may_repair);
-
 	free(name);
 	return status;
 }
@@ -285,20 +273,6 @@ verify_directory(struct verify_command *command, const char *path)
 	return err.code == ERROR_NONE ? status : program_fail(PROGRAM, &err);
 }
 
-static int
-verify_run(struct verify_command *command, const char *argument)
-{
-	struct error err = ERROR_INIT;
-	struct run_ref ref;
-	int status;
-
-	if (storage_resolve(&command->storage, argument, &ref, &err) != 0)
-		return program_fail(PROGRAM, &err);
-	status = verify_path(command, ref.path, command->repair);
-	run_ref_free(&ref);
-	return status;
-}
-
 /* argument NULL: the latest run. */
 static int
 verify_argument(struct verify_command *command, const char *argument)
@@ -306,9 +280,18 @@ verify_argument(struct verify_command *command, const char *argument)
 	const struct replays_spec replays = { .storage = &command->storage,
 		.isolation = command->isolation, .visible = command->visible,
 		.quiet = command->quiet, .verbose = command->verbose };
-	int status = argument && path_is_directory(argument) ? verify_directory(command, argument) :
-	    verify_run(command, argument);
+	struct error err = ERROR_INIT;
+	struct run_ref ref;
+	int status;
 
+	if (argument && path_is_directory(argument)) {
+		status = verify_directory(command, argument);
+	} else if (storage_resolve(&command->storage, argument, &ref, &err) != 0) {
+		status = program_fail(PROGRAM, &err);
+	} else {
+		status = verify_path(command, ref.path, command->repair);
+		run_ref_free(&ref);
+	}
 	if (status == STATUS_OK && command->determinism)
 		status = replays_check(&replays, argument);
 	return status;
@@ -391,26 +374,6 @@ check_settings(const struct verify_command *command, const char *const *words, s
 	return 0;
 }
 
-/* Those that are left, in order, then NULL. */
-static int
-take_rest(const struct options *options, const char **words)
-{
-	int count = 0;
-
-	for (int i = options->next; i < options->argc; i++)
-		words[count++] = options->argv[i];
-	words[count] = NULL;
-	return count;
-}
-
-/* What stands before the words for awf-run. */
-static int
-check_before_from(const char **words, int count, struct error *err)
-{
-	return count == 0 ? 0 : error_set(err, ERROR_USAGE, words[0],
-	    "no run goes with --from, whose workflow stands behind it");
-}
-
 /* Words of the command line that are no options, in order, then NULL. Those behind --from
  * FILE are all for awf-run. */
 static int
@@ -429,9 +392,11 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 		else if (set_option(command, id, options.value, err) != 0)
 			return -1;
 		if (id == OPT_FROM) {
-			if (check_before_from(words, count, err) != 0)
-				return -1;
-			count = take_rest(&options, words);
+			if (count > 0)
+				return error_set(err, ERROR_USAGE, words[0],
+				    "no run goes with --from, whose workflow stands behind it");
+			for (int i = options.next; i < options.argc; i++)
+				words[count++] = options.argv[i];
 			id = OPTION_END;
 			break;
 		}
@@ -445,22 +410,11 @@ read_options(struct verify_command *command, int argc, char **argv, const char *
 	    command->against ? OPT_AGAINST : id;
 }
 
-/* The run of a workflow on recorded answers. */
-static int
-verify_from(struct verify_command *command, const char **words)
-{
-	char run_id[ID_SIZE];
-	struct error err = ERROR_INIT;
-
-	if (from_make_run(command->from, (char *const *)(uintptr_t)words, run_id, &err) != 0)
-		return program_fail(PROGRAM, &err);
-	return verify_argument(command, run_id);
-}
-
 static int
 verify_all(struct verify_command *command, const char **words)
 {
 	struct error err = ERROR_INIT;
+	char run_id[ID_SIZE]; /* of a workflow on recorded answers */
 	int status = STATUS_OK;
 
 	if (storage_locate(&command->storage, &err) != 0)
@@ -470,8 +424,11 @@ verify_all(struct verify_command *command, const char **words)
 		storage_close(&command->storage);
 		return program_fail(PROGRAM, &err);
 	}
-	if (command->from)
-		status = verify_from(command, words);
+	if (command->from && from_make_run(command->from, (char *const *)(uintptr_t)words, run_id,
+	    &err) != 0)
+		status = program_fail(PROGRAM, &err);
+	else if (command->from)
+		status = verify_argument(command, run_id);
 	else if (!words[0])
 		status = verify_argument(command, NULL);
 	else
@@ -482,22 +439,11 @@ verify_all(struct verify_command *command, const char **words)
 	return status;
 }
 
-static const struct projection *
-find_projection(const char *name, struct error *err)
-{
-	static const char *const other[] = { TRANSCRIPT, NULL };
-
-	if (!text_suggest(name, other))
-		return projection_find(name, "--schema", err);
-	error_set(err, ERROR_USAGE, "--schema", "no such vocabulary '%s' (did you mean '%s'?)",
-	    name, TRANSCRIPT);
-	return NULL;
-}
-
 /* The schema of the transcript, or of the projection that words name. */
 static int
 print_schema(const char **words)
 {
+	static const char *const transcript[] = { TRANSCRIPT, NULL };
 	const struct projection *projection = NULL;
 	struct buffer schema = BUFFER_INIT;
 	struct error err;
@@ -506,15 +452,20 @@ print_schema(const char **words)
 		error_set(&err, ERROR_USAGE, words[1], "only one schema at a time");
 		return program_fail(PROGRAM, &err);
 	}
-	if (words[0] && strcmp(words[0], TRANSCRIPT) != 0) {
-		projection = find_projection(words[0], &err);
-		if (!projection)
-			return program_fail(PROGRAM, &err);
-	}
-	if (!projection)
+	if (!words[0] || strcmp(words[0], TRANSCRIPT) == 0) {
 		event_schema_write(&schema);
-	fputs(projection ? projection->schema : buffer_string(&schema), stdout);
-	buffer_free(&schema);
+		fputs(buffer_string(&schema), stdout);
+		buffer_free(&schema);
+		return STATUS_OK;
+	}
+	if (text_suggest(words[0], transcript))
+		error_set(&err, ERROR_USAGE, "--schema", "no such vocabulary '%s' (did you mean '%s'?)",
+		    words[0], TRANSCRIPT);
+	else
+		projection = projection_find(words[0], "--schema", &err);
+	if (!projection)
+		return program_fail(PROGRAM, &err);
+	fputs(projection->schema, stdout);
 	return STATUS_OK;
 }
 

@@ -134,29 +134,22 @@ wait_for_all(struct pair *p, const sigset_t *signals)
 	return passed;
 }
 
-static void
-hold_signals(struct pair *p, sigset_t *signals)
-{
-	static const int numbers[] = { SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-	struct sigaction action;
-
-	sigemptyset(signals);
-	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		if (sigaction(numbers[i], NULL, &action) == 0 &&
-		    (action.sa_handler != SIG_IGN || numbers[i] == SIGCHLD))
-			sigaddset(signals, numbers[i]);
-	sigprocmask(SIG_BLOCK, signals, &p->before);
-}
-
 /* Makes both replays: at once, unless they share the workspace itself. */
 static int
 run_both(struct pair *p, int *signal_number, struct error *err)
 {
+	static const int numbers[] = { SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM };
 	bool at_once = p->specs[0].isolation != ISOLATION_NONE;
+	struct sigaction action;
 	sigset_t signals;
 	int failed;
 
-	hold_signals(p, &signals);
+	sigemptyset(&signals);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (sigaction(numbers[i], NULL, &action) == 0 &&
+		    (action.sa_handler != SIG_IGN || numbers[i] == SIGCHLD))
+			sigaddset(&signals, numbers[i]);
+	sigprocmask(SIG_BLOCK, &signals, &p->before);
 	failed = start(p, 0, err);
 	if (!at_once)
 		*signal_number = wait_for_all(p, &signals);
@@ -167,22 +160,14 @@ run_both(struct pair *p, int *signal_number, struct error *err)
 	if (*signal_number == 0)
 		*signal_number = wait_for_all(p, &signals);
 	sigprocmask(SIG_SETMASK, &p->before, NULL);
-	return failed;
-}
-
-static int
-make_replays(struct pair *p, struct determinism *d, struct error *err)
-{
-	if (run_both(p, &d->signal_number, err) != 0)
-		return -1;
-	for (int i = 0; i < 2 && d->signal_number == 0; i++) {
-		d->signal_number = p->told[i].end.signal_number;
-		if (d->signal_number == 0 && !p->told[i].done) {
+	for (int i = 0; failed == 0 && i < 2 && *signal_number == 0; i++) {
+		*signal_number = p->told[i].end.signal_number;
+		if (*signal_number == 0 && !p->told[i].done) {
 			*err = p->told[i].error;
-			return -1;
+			failed = -1;
 		}
 	}
-	return 0;
+	return failed;
 }
 
 /* ---- comparison ---- */
@@ -349,53 +334,38 @@ compare(struct pair *p, struct determinism *d, struct error *err)
 	return differ < 0 ? -1 : 0;
 }
 
-static int
-find_places(struct pair *p, const struct replay_env_spec *common, const struct storage *storage,
-    struct determinism *d, struct error *err)
-{
-	for (int i = 0; i < 2; i++) {
-		d->places[i] = replay_place(storage, err);
-		if (d->places[i] == NULL)
-			return -1;
-		p->specs[i] = *common;
-		p->specs[i].place = d->places[i];
-		p->specs[i].second = i == 1;
-	}
-	return 0;
-}
-
-static void
-remove_places(struct determinism *d)
-{
-	for (int i = 0; i < 2; i++) {
-		if (d->places[i] != NULL)
-			copytree_remove(d->places[i], NULL);
-		free(d->places[i]);
-		d->places[i] = NULL;
-	}
-}
-
 int
 determinism_check(const struct replay_env_spec *common, const struct storage *storage,
     struct determinism *d, struct error *err)
 {
 	struct pair p = { .pids = { 0, 0 } };
 	size_t size = 2 * sizeof *p.told;
-	int failed;
+	int failed = 0;
 
 	memset(d, 0, sizeof *d);
 	p.told = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (p.told == MAP_FAILED)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to get memory");
-	failed = find_places(&p, common, storage, d, err);
+	for (int i = 0; failed == 0 && i < 2; i++) {
+		p.specs[i] = *common;
+		p.specs[i].place = d->places[i] = replay_place(storage, err);
+		p.specs[i].second = i == 1;
+		failed = d->places[i] != NULL ? 0 : -1;
+	}
 	if (failed == 0)
-		failed = make_replays(&p, d, err);
+		failed = run_both(&p, &d->signal_number, err);
 	if (failed == 0 && d->signal_number != 0)
 		d->verdict = DETERMINISM_ENDED;
 	else if (failed == 0)
 		failed = compare(&p, d, err);
-	if (failed != 0 || d->verdict == DETERMINISM_AGREES || d->verdict == DETERMINISM_ENDED)
-		remove_places(d);
+	/* Replays that differ are kept, to be looked at. */
+	for (int i = 0; i < 2 && (failed != 0 || d->verdict == DETERMINISM_AGREES ||
+	    d->verdict == DETERMINISM_ENDED); i++) {
+		if (d->places[i] != NULL)
+			copytree_remove(d->places[i], NULL);
+		free(d->places[i]);
+		d->places[i] = NULL;
+	}
 	munmap(p.told, size);
 	return failed;
 }

@@ -45,20 +45,20 @@ enum form { FORM_STRING, FORM_JSON, FORM_TEXT, FORM_BOOL };
 
 static const struct member {
 	enum kind kind;
-	const char *theirs, *ours;
 	enum form form;
+	const char *theirs, *ours;
 	size_t place; /* in struct block */
 } members[] = {
-	{ KIND_TEXT, "text", "text", FORM_STRING, offsetof(struct block, text) },
-	{ KIND_THINKING, "thinking", "thinking", FORM_STRING, offsetof(struct block, text) },
-	{ KIND_THINKING, "signature", "signature", FORM_STRING, offsetof(struct block, signature) },
-	{ KIND_REDACTED, "data", "redacted", FORM_STRING, offsetof(struct block, redacted) },
-	{ KIND_TOOL_USE, "id", "tool_id", FORM_TEXT, offsetof(struct block, tool_id) },
-	{ KIND_TOOL_USE, "name", "tool_name", FORM_TEXT, offsetof(struct block, tool_name) },
-	{ KIND_TOOL_USE, "input", "tool_input", FORM_JSON, offsetof(struct block, text) },
-	{ KIND_TOOL_RESULT, "tool_use_id", "tool_id", FORM_TEXT, offsetof(struct block, tool_id) },
-	{ KIND_TOOL_RESULT, "content", "tool_content", FORM_JSON, offsetof(struct block, text) },
-	{ KIND_TOOL_RESULT, "is_error", "is_error", FORM_BOOL, offsetof(struct block, is_error) }
+	{ KIND_TEXT, FORM_STRING, "text", "text", offsetof(struct block, text) },
+	{ KIND_THINKING, FORM_STRING, "thinking", "thinking", offsetof(struct block, text) },
+	{ KIND_THINKING, FORM_STRING, "signature", "signature", offsetof(struct block, signature) },
+	{ KIND_REDACTED, FORM_STRING, "data", "redacted", offsetof(struct block, redacted) },
+	{ KIND_TOOL_USE, FORM_TEXT, "id", "tool_id", offsetof(struct block, tool_id) },
+	{ KIND_TOOL_USE, FORM_TEXT, "name", "tool_name", offsetof(struct block, tool_name) },
+	{ KIND_TOOL_USE, FORM_JSON, "input", "tool_input", offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, FORM_TEXT, "tool_use_id", "tool_id", offsetof(struct block, tool_id) },
+	{ KIND_TOOL_RESULT, FORM_JSON, "content", "tool_content", offsetof(struct block, text) },
+	{ KIND_TOOL_RESULT, FORM_BOOL, "is_error", "is_error", offsetof(struct block, is_error) }
 };
 #define MEMBERS (sizeof members / sizeof members[0])
 

@@ -199,8 +199,8 @@ run_command(struct builtin *b, struct error *err)
 {
 	struct command c = { .timeout_ms = BASH_LIMIT_MS, .output = -1 };
 	const struct argument arguments[] = {
-		{ "command", ARGUMENT_NAME, &c.text, .required = true },
-		{ "timeout", ARGUMENT_NUMBER, &c.timeout_ms, .min = 1, .max = TIMEOUT_LIMIT_MS },
+		{ "command", &c.text, ARGUMENT_NAME, .required = true },
+		{ "timeout", &c.timeout_ms, ARGUMENT_NUMBER, .min = 1, .max = TIMEOUT_LIMIT_MS },
 		{ .name = NULL }
 	};
 	int failed;

@@ -197,10 +197,10 @@ static int
 read_arguments(struct edit *e, const struct builtin *b, struct error *err)
 {
 	const struct argument arguments[] = {
-		{ "file_path", ARGUMENT_NAME, &e->path, .required = true },
-		{ "old_string", ARGUMENT_TEXT, &e->old, .required = true },
-		{ "new_string", ARGUMENT_TEXT, &e->new, .required = true },
-		{ "replace_all", ARGUMENT_FLAG, &e->all, .required = false },
+		{ "file_path", &e->path, ARGUMENT_NAME, .required = true },
+		{ "old_string", &e->old, ARGUMENT_TEXT, .required = true },
+		{ "new_string", &e->new, ARGUMENT_TEXT, .required = true },
+		{ "replace_all", &e->all, ARGUMENT_FLAG, .required = false },
 		{ .name = NULL }
 	};
 

@@ -73,8 +73,8 @@ list_files(struct builtin *b, struct error *err)
 {
 	const char *pattern = NULL, *path = ".";
 	const struct argument arguments[] = {
-		{ "pattern", ARGUMENT_NAME, &pattern, .required = true },
-		{ "path", ARGUMENT_NAME, &path, .required = false },
+		{ "pattern", &pattern, ARGUMENT_NAME, .required = true },
+		{ "path", &path, ARGUMENT_NAME, .required = false },
 		{ .name = NULL }
 	};
 

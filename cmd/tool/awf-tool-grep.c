@@ -378,18 +378,18 @@ read_arguments(struct grep *g, struct error *err)
 	long long around = 0;
 	bool fold = false;
 	const struct argument arguments[] = {
-		{ "pattern", ARGUMENT_TEXT, &source, .required = true },
-		{ "-i", ARGUMENT_FLAG, &fold, .required = false },
-		{ "multiline", ARGUMENT_FLAG, &g->multiline, .required = false },
-		{ "glob", ARGUMENT_NAME, &glob, .required = false },
-		{ "type", ARGUMENT_NAME, &type, .required = false },
-		{ "path", ARGUMENT_NAME, &g->path, .required = false },
-		{ "output_mode", ARGUMENT_WORD, &g->mode, .words = modes },
-		{ "-n", ARGUMENT_FLAG, &g->numbers, .required = false },
-		{ "head_limit", ARGUMENT_NUMBER, &g->limit, .min = 0, .max = 1000000 },
-		{ "-C", ARGUMENT_NUMBER, &around, .min = 0, .max = CONTEXT_LIMIT },
-		{ "-B", ARGUMENT_NUMBER, &g->before, .min = 0, .max = CONTEXT_LIMIT },
-		{ "-A", ARGUMENT_NUMBER, &g->after, .min = 0, .max = CONTEXT_LIMIT },
+		{ "pattern", &source, ARGUMENT_TEXT, .required = true },
+		{ "-i", &fold, ARGUMENT_FLAG, .required = false },
+		{ "multiline", &g->multiline, ARGUMENT_FLAG, .required = false },
+		{ "glob", &glob, ARGUMENT_NAME, .required = false },
+		{ "type", &type, ARGUMENT_NAME, .required = false },
+		{ "path", &g->path, ARGUMENT_NAME, .required = false },
+		{ "output_mode", &g->mode, ARGUMENT_WORD, .words = modes },
+		{ "-n", &g->numbers, ARGUMENT_FLAG, .required = false },
+		{ "head_limit", &g->limit, ARGUMENT_NUMBER, .min = 0, .max = 1000000 },
+		{ "-C", &around, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-B", &g->before, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
+		{ "-A", &g->after, ARGUMENT_NUMBER, .min = 0, .max = CONTEXT_LIMIT },
 		{ .name = NULL }
 	};
 

@@ -109,9 +109,9 @@ read_file(struct builtin *b, struct error *err)
 {
 	struct page p = { .offset = 1, .limit = LINES_LIMIT };
 	const struct argument arguments[] = {
-		{ "file_path", ARGUMENT_NAME, &p.path, .required = true },
-		{ "offset", ARGUMENT_NUMBER, &p.offset, .min = 1, .max = NUMBER_LIMIT },
-		{ "limit", ARGUMENT_NUMBER, &p.limit, .min = 1, .max = NUMBER_LIMIT },
+		{ "file_path", &p.path, ARGUMENT_NAME, .required = true },
+		{ "offset", &p.offset, ARGUMENT_NUMBER, .min = 1, .max = NUMBER_LIMIT },
+		{ "limit", &p.limit, ARGUMENT_NUMBER, .min = 1, .max = NUMBER_LIMIT },
 		{ .name = NULL }
 	};
 	int failed;

@@ -272,9 +272,9 @@ run_workflow(struct builtin *b, struct error *err)
 {
 	struct request request = { .wait = true };
 	const struct argument arguments[] = {
-		{ "workflow", ARGUMENT_NAME, &request.workflow, .required = true },
-		{ "goal", ARGUMENT_TEXT, &request.goal, .required = false },
-		{ "wait", ARGUMENT_FLAG, &request.wait, .required = false },
+		{ "workflow", &request.workflow, ARGUMENT_NAME, .required = true },
+		{ "goal", &request.goal, ARGUMENT_TEXT, .required = false },
+		{ "wait", &request.wait, ARGUMENT_FLAG, .required = false },
 		{ .name = NULL }
 	};
 

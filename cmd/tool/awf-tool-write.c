@@ -10,8 +10,8 @@ write_file(struct builtin *b, struct error *err)
 	const char *path = NULL;
 	struct words content = { NULL, 0 };
 	const struct argument arguments[] = {
-		{ "file_path", ARGUMENT_NAME, &path, .required = true },
-		{ "content", ARGUMENT_TEXT, &content, .required = true },
+		{ "file_path", &path, ARGUMENT_NAME, .required = true },
+		{ "content", &content, ARGUMENT_TEXT, .required = true },
 		{ .name = NULL }
 	};
 	bool exists;

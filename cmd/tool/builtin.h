@@ -37,6 +37,7 @@ struct words {
  * as it is, and is no error unless it is required. */
 struct argument {
 	const char *name;               /* NULL ends a list */
+	void *value;
 	enum {
 		ARGUMENT_TEXT,              /* struct words */
 		ARGUMENT_NAME,              /* const char *: not empty, and without NUL */
@@ -44,10 +45,9 @@ struct argument {
 		ARGUMENT_FLAG,              /* bool */
 		ARGUMENT_WORD               /* int: which of the words */
 	} kind;
-	void *value;
+	bool required;
 	long long min, max;
 	const char *const *words;       /* end with NULL */
-	bool required;
 };
 int builtin_arguments(const struct builtin *b, const struct argument *list, struct error *err);
 

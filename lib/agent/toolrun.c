@@ -82,7 +82,8 @@ run_look_up(const struct tool_runs *r, struct tool_run *run)
 		    run->name);
 		return;
 	}
-	if (t->member->agent.tools_policy == TOOLS_WARN && (run_take(run, r->withheld) ||
+	if (t->member != NULL && t->member->agent.tools_policy == TOOLS_WARN &&
+	    (run_take(run, r->withheld) ||
 	    tool_load(&run->own, run->name, t->workflow_directory, &why) == 0)) {
 		run->tool = run->tool == NULL ? &run->own : run->tool;
 		run->warning = "the agent's list of tools does not allow it";

@@ -144,9 +144,12 @@ int
 tool_runs_recall(struct tool_runs *r, struct error *err)
 {
 	const struct recalled *recalled = r->turns->recalled;
-	bool replays = recalled_replays(recalled);
+	bool replays;
 
-	for (size_t i = 0; recalled != NULL && i < r->reach; i++) {
+	if (recalled == NULL)
+		return 0;
+	replays = recalled_replays(recalled);
+	for (size_t i = 0; i < r->reach; i++) {
 		struct tool_run *run = &r->list[i];
 		struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
 		struct recalled_event *called = recalled_tool_call(recalled, &tool);

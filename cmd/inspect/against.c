@@ -47,26 +47,18 @@ put_member(struct buffer *out, struct span key, struct span value)
 static void
 put_listed(struct buffer *out, struct span object, const char *const *names)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value))
-		if (span_one_of(key, names))
-			put_member(out, key, value);
+	for (struct span_walk member = span_walk(object); span_next(&member);)
+		if (span_one_of(member.key, names))
+			put_member(out, member.key, member.value);
 }
 
 /* All of a payload that counts, the digests last. */
 static void
 put_payload(struct buffer *out, struct span payload)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, payload);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_one_of(key, dropped) && !span_one_of(key, digests))
-			put_member(out, key, value);
+	for (struct span_walk member = span_walk(payload); span_next(&member);)
+		if (!span_one_of(member.key, dropped) && !span_one_of(member.key, digests))
+			put_member(out, member.key, member.value);
 	put_listed(out, payload, digests);
 }
 

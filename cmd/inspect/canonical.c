@@ -37,33 +37,32 @@ static const struct form retry_form = { retry_drops, NULL, NULL, NULL },
 static void
 write_object(struct span value, const struct form *form, struct buffer *out)
 {
-	struct span_walk walk, elements;
-	struct span key, member, none, element;
+	struct span_walk elements;
+	struct span none, element;
 	char before = '{', between = '[';
 
 	if (span_type(value) != 'o') {
 		buffer_append(out, value.at, value.len);
 		return;
 	}
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
-		if (span_one_of(key, form->drops))
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
+		if (span_one_of(member.key, form->drops))
 			continue;
 		buffer_byte(out, before);
 		before = ',';
-		buffer_append(out, key.at, key.len);
+		buffer_append(out, member.key.at, member.key.len);
 		buffer_byte(out, ':');
-		if (form->key != NULL && span_is(key, form->key) && form->member != NULL) {
-			write_object(member, form->member, out);
-		} else if (form->key != NULL && span_is(key, form->key) && span_type(member) == 'a') {
-			span_walk_begin(&elements, member);
+		if (form->key != NULL && span_is(member.key, form->key) && form->member != NULL) {
+			write_object(member.value, form->member, out);
+		} else if (form->key != NULL && span_is(member.key, form->key) && span_type(member.value) == 'a') {
+			span_walk_begin(&elements, member.value);
 			for (; span_walk_next(&elements, &none, &element); between = ',') {
 				buffer_byte(out, between);
 				write_object(element, form->element, out);
 			}
 			buffer_text(out, between == '[' ? "[]" : "]");
 		} else {
-			buffer_append(out, member.at, member.len);
+			buffer_append(out, member.value.at, member.value.len);
 		}
 	}
 	buffer_text(out, before == '{' ? "{}" : "}");

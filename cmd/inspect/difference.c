@@ -28,12 +28,8 @@ same(struct span a, struct span b)
 static bool
 has_member(struct span object, struct span key)
 {
-	struct span_walk walk;
-	struct span at, value;
-
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &at, &value))
-		if (same(at, key))
+	for (struct span_walk member = span_walk(object); span_next(&member);)
+		if (same(member.key, key))
 			return true;
 	return false;
 }

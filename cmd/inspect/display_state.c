@@ -52,18 +52,14 @@ struct state {
 static void
 note_raw(struct recording *r, struct span refs)
 {
-	struct span_walk walk;
-	struct span key, ref;
-
 	r->input_raw = r->result_raw = false;
 	if (span_type(refs) != 'a')
 		return;
-	span_walk_begin(&walk, refs);
-	while (span_walk_next(&walk, &key, &ref)) {
-		bool raw = span_is(span_member(ref, "encoding"), "raw");
+	for (struct span_walk ref = span_walk(refs); span_next(&ref);) {
+		bool raw = span_is(span_member(ref.value, "encoding"), "raw");
 
-		r->input_raw |= raw && span_is(span_member(ref, "at"), "/payload/input");
-		r->result_raw |= raw && span_is(span_member(ref, "at"), "/payload/result");
+		r->input_raw |= raw && span_is(span_member(ref.value, "at"), "/payload/input");
+		r->result_raw |= raw && span_is(span_member(ref.value, "at"), "/payload/result");
 	}
 }
 

@@ -56,15 +56,12 @@ value_there(struct span value)
 static struct span
 blob_of(const struct event_view *event, const char *member)
 {
-	struct span_walk walk;
-	struct span key, entry;
 	char at[64];
 
 	snprintf(at, sizeof at, "/payload/%s", member);
-	span_walk_begin(&walk, event->refs);
-	while (span_walk_next(&walk, &key, &entry))
-		if (span_is(span_member(entry, "at"), at))
-			return entry;
+	for (struct span_walk entry = span_walk(event->refs); span_next(&entry);)
+		if (span_is(span_member(entry.value, "at"), at))
+			return entry.value;
 	return span_of(NULL, 0);
 }
 
@@ -154,14 +151,12 @@ bool
 excerpt_message(struct writer *w, const char *key, const struct event_view *event)
 {
 	struct buffer whole = BUFFER_INIT;
-	struct span_walk walk;
-	struct span none, block;
 	bool said;
 
-	span_walk_begin(&walk, span_member(event->payload, "blocks"));
-	while (span_walk_next(&walk, &none, &block))
-		if (!attached_text(block, &whole) && span_is(span_member(block, "type"), "text"))
-			span_decode(span_member(block, "text"), &whole);
+	for (struct span_walk block = span_walk(span_member(event->payload, "blocks"));
+	    span_next(&block);)
+		if (!attached_text(block.value, &whole) && span_is(span_member(block.value, "type"), "text"))
+			span_decode(span_member(block.value, "text"), &whole);
 	said = whole.len > 0;
 	if (said)
 		write_excerpt(w, key, &whole, EXCERPT_BYTES);
@@ -174,18 +169,15 @@ static bool
 list_arguments(struct span input, struct buffer *out)
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, value;
 	bool all = true;
 
-	span_walk_begin(&walk, input);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(input); span_next(&member);) {
 		if (out->len > 0)
 			buffer_byte(out, ' ');
-		span_decode(key, out);
+		span_decode(member.key, out);
 		buffer_byte(out, '=');
 		buffer_clear(&text);
-		value_text(value, &text);
+		value_text(member.value, &text);
 		all = excerpt_text(out, buffer_string(&text), text.len,
 		    contents_limit(&text, ARGUMENT_BYTES)) && all;
 	}

@@ -88,9 +88,6 @@ add_cause(struct graph *g, struct graph_node *node, struct span id)
 static bool
 add_causes(struct graph *g, struct graph_node *node, const struct event_view *event)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	if (span_type(event->parent_event_id) == 's') {
 		if (!add_cause(g, node, event->parent_event_id))
 			return false;
@@ -98,9 +95,8 @@ add_causes(struct graph *g, struct graph_node *node, const struct event_view *ev
 	}
 	if (span_type(event->links) != 'a')
 		return true;
-	span_walk_begin(&walk, event->links);
-	while (span_walk_next(&walk, &key, &link))
-		if (span_type(link) != 'o' && !add_cause(g, node, link))
+	for (struct span_walk link = span_walk(event->links); span_next(&link);)
+		if (span_type(link.value) != 'o' && !add_cause(g, node, link.value))
 			return false;
 	return true;
 }

@@ -112,12 +112,10 @@ has_stderr(const struct placed *at)
 static size_t
 changed_files(const struct placed *at)
 {
-	struct span_walk walk;
-	struct span key, file;
 	size_t count = 0;
 
-	span_walk_begin(&walk, span_member(at->event->payload, "changed"));
-	while (span_walk_next(&walk, &key, &file))
+	for (struct span_walk file = span_walk(span_member(at->event->payload, "changed"));
+	    span_next(&file);)
 		count++;
 	return count;
 }

@@ -135,13 +135,10 @@ static void
 write_content(struct writer *w, struct span blocks)
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "text"))
-			span_decode(span_member(block, "text"), &text);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_is(span_member(block.value, "type"), "text"))
+			span_decode(span_member(block.value, "text"), &text);
 	writer_key(w, "content");
 	writer_bytes(w, buffer_string(&text), text.len);
 	buffer_free(&text);
@@ -158,13 +155,10 @@ is_tool_call(struct span block)
 static void
 write_tool_calls(struct writer *w, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
 	bool begun = false;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		if (!is_tool_call(block))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		if (!is_tool_call(block.value))
 			continue;
 		if (!begun) {
 			writer_key(w, "tool_calls");
@@ -172,9 +166,9 @@ write_tool_calls(struct writer *w, struct span blocks)
 		}
 		begun = true;
 		writer_object(w);
-		writer_member_span(w, "id", span_member(block, "tool_id"));
-		writer_member_span(w, "name", span_member(block, "tool_name"));
-		writer_member_span(w, "arguments", span_member(block, "tool_input"));
+		writer_member_span(w, "id", span_member(block.value, "tool_id"));
+		writer_member_span(w, "name", span_member(block.value, "tool_name"));
+		writer_member_span(w, "arguments", span_member(block.value, "tool_input"));
 		writer_object_end(w);
 	}
 	if (begun)

@@ -465,14 +465,10 @@ set_path(struct replay_env *env)
 static void
 set_members(struct environment *e, const char *prefix, struct span object)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (span_type(object) != 'o')
 		return;
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value)) {
-		char *name = span_text(key), *text = span_text(value);
+	for (struct span_walk member = span_walk(object); span_next(&member);) {
+		char *name = span_text(member.key), *text = span_text(member.value);
 		char *full = memory_format("%s%s", prefix, name != NULL ? name : "");
 
 		if (name != NULL && text != NULL)

@@ -288,16 +288,13 @@ read_transcript(struct gathering *g, struct error *err)
 static char **
 text_list(struct span array)
 {
-	struct span_walk walk;
-	struct span key, value;
 	char **list = NULL;
 
 	if (span_type(array) != 'a')
 		return NULL;
-	span_walk_begin(&walk, array);
-	while (span_walk_next(&walk, &key, &value))
-		if (span_type(value) == 's')
-			list_take(&list, span_text(value));
+	for (struct span_walk element = span_walk(array); span_next(&element);)
+		if (span_type(element.value) == 's')
+			list_take(&list, span_text(element.value));
 	return list;
 }
 

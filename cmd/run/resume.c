@@ -37,19 +37,15 @@
 static void
 take_members(char ***list, struct span object, bool values)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (span_type(object) != 'o')
 		return;
-	span_walk_begin(&walk, object);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk member = span_walk(object); span_next(&member);) {
 		struct buffer text = BUFFER_INIT;
 
-		span_decode(key, &text);
+		span_decode(member.key, &text);
 		if (values) {
 			buffer_byte(&text, '=');
-			span_decode(value, &text);
+			span_decode(member.value, &text);
 		}
 		list_take(list, buffer_take(&text));
 	}
@@ -58,14 +54,10 @@ take_members(char ***list, struct span object, bool values)
 static void
 take_argv(struct resume *r, struct span argv)
 {
-	struct span_walk walk;
-	struct span key, word;
-
 	if (span_type(argv) != 'a')
 		return;
-	span_walk_begin(&walk, argv);
-	while (span_walk_next(&walk, &key, &word)) {
-		char *text = span_text(word);
+	for (struct span_walk word = span_walk(argv); span_next(&word);) {
+		char *text = span_text(word.value);
 
 		list_take(&r->recorded.argv, text != NULL ? text : memory_text(""));
 	}
@@ -75,13 +67,10 @@ take_argv(struct resume *r, struct span argv)
 static char *
 take_script(struct span files, const char *sha256)
 {
-	struct span_walk walk;
-	struct span key, file;
-
-	span_walk_begin(&walk, files);
-	while (files.at != NULL && *sha256 != '\0' && span_walk_next(&walk, &key, &file))
-		if (span_is(span_member(file, "sha256"), sha256))
-			return span_text(span_member(file, "path"));
+	for (struct span_walk file = span_walk(files);
+	    files.at != NULL && *sha256 != '\0' && span_next(&file);)
+		if (span_is(span_member(file.value, "sha256"), sha256))
+			return span_text(span_member(file.value, "path"));
 	return NULL;
 }
 

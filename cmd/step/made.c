@@ -285,8 +285,6 @@ add_cause(struct tally *t, size_t by, struct span event)
 static void
 started(struct tally *t, const struct event_view *view, const char *id)
 {
-	struct span_walk walk;
-	struct span key, link;
 	bool direct;
 	size_t len = process_len(t->made->enclosing, id, &direct), process;
 	struct counted *call;
@@ -308,9 +306,8 @@ started(struct tally *t, const struct event_view *view, const char *id)
 	map_put(&t->by_call, id, strlen(id), t->call_count++);
 	add_cause(t, process, view->parent_event_id);
 	if (view->links.at != NULL) {
-		span_walk_begin(&walk, view->links);
-		while (span_walk_next(&walk, &key, &link))
-			add_cause(t, process, link);
+		for (struct span_walk link = span_walk(view->links); span_next(&link);)
+			add_cause(t, process, link.value);
 	}
 	call->count = t->taking_count - call->first;
 }
@@ -348,9 +345,6 @@ printed(struct span payload, bool allowed)
 static void
 note_printed(struct tally *t, const char *call, size_t len, struct span payload)
 {
-	struct span_walk walk;
-	struct span key, line;
-
 	if (span_member(payload, "count").at == NULL)
 		return;
 	if (span_member(payload, "reused_from").at != NULL)
@@ -359,9 +353,8 @@ note_printed(struct tally *t, const char *call, size_t len, struct span payload)
 		map_put(&t->unread, call, len, 1);
 		return;
 	}
-	span_walk_begin(&walk, span_member(payload, "result"));
-	while (span_walk_next(&walk, &key, &line)) {
-		char *name = line_key(span_member(line, "metadata")), *both;
+	for (struct span_walk line = span_walk(span_member(payload, "result")); span_next(&line);) {
+		char *name = line_key(span_member(line.value, "metadata")), *both;
 		const size_t *known;
 
 		if (name == NULL)

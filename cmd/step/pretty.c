@@ -16,25 +16,22 @@ static void
 put(struct span value, unsigned depth, struct buffer *out)
 {
 	bool object = span_type(value) == 'o', any = false;
-	struct span_walk walk;
-	struct span key, member;
 
 	if (strchr("oa", span_type(value)) == NULL) {
 		buffer_append(out, value.at, value.len);
 		return;
 	}
 	buffer_byte(out, object ? '{' : '[');
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
 		if (any)
 			buffer_byte(out, ',');
 		any = true;
 		new_line(out, depth + 1);
 		if (object) {
-			buffer_append(out, key.at, key.len);
+			buffer_append(out, member.key.at, member.key.len);
 			buffer_text(out, ": ");
 		}
-		put(member, depth + 1, out);
+		put(member.value, depth + 1, out);
 	}
 	if (any)
 		new_line(out, depth);

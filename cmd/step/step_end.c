@@ -60,8 +60,6 @@ void
 step_end_put_into(struct step_end *end, const char *key, const struct item *item)
 {
 	struct span data = span_of(item->data.json.data, item->data.json.len);
-	struct span name, value;
-	struct span_walk walk;
 	struct data merged = { BUFFER_INIT, false, false };
 	struct writer w;
 
@@ -83,10 +81,9 @@ step_end_put_into(struct step_end *end, const char *key, const struct item *item
 	writer_begin(&w, &merged.json);
 	writer_object(&w);
 	if (span_type(data) == 'o') {
-		span_walk_begin(&walk, data);
-		while (span_walk_next(&walk, &name, &value)) {
-			if (!span_is(name, key))
-				writer_raw_member(&w, name, value);
+		for (struct span_walk member = span_walk(data); span_next(&member);) {
+			if (!span_is(member.key, key))
+				writer_raw_member(&w, member.key, member.value);
 		}
 	} else {
 		writer_member_span(&w, "input", data);

@@ -44,13 +44,9 @@ peek(const struct step_call *call, struct recalled_event *started)
 static void
 write_pinned(struct writer *w, struct span entry, const struct attachment *one)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	writer_object(w);
-	span_walk_begin(&walk, entry);
-	while (span_walk_next(&walk, &key, &value))
-		writer_raw_member(w, key, value);
+	for (struct span_walk member = span_walk(entry); span_next(&member);)
+		writer_raw_member(w, member.key, member.value);
 	if (one->path != NULL && span_member(entry, "sha256").at == NULL)
 		writer_member_string(w, "sha256", one->sha256);
 	writer_object_end(w);

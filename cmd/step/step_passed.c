@@ -125,15 +125,12 @@ step_take_lines(struct step_call *call, const struct buffer *output)
 static void
 write_metadata(struct writer *w, const struct gate *gate, const struct item *item)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	writer_key(w, "metadata");
 	writer_object(w);
-	span_walk_begin(&walk, span_of(item->metadata.data, item->metadata.len));
-	while (span_walk_next(&walk, &key, &value)) {
-		if (!span_is(key, "token"))
-			writer_raw_member(w, key, value);
+	for (struct span_walk member = span_walk(span_of(item->metadata.data, item->metadata.len));
+	    span_next(&member);) {
+		if (!span_is(member.key, "token"))
+			writer_raw_member(w, member.key, member.value);
 		else if (gate_vouched(gate, item))
 			writer_member_bool(w, "token", true);
 	}
@@ -176,8 +173,6 @@ step_write_lines(const struct step_call *call, struct writer *w)
 static void
 renew_line(const struct gate *gate, const struct item *recorded, struct buffer *line)
 {
-	struct span_walk walk;
-	struct span key, value;
 	struct writer w;
 	char token[DIGEST_SIZE];
 
@@ -186,11 +181,11 @@ renew_line(const struct gate *gate, const struct item *recorded, struct buffer *
 	writer_member_buffer(&w, "data", &recorded->data.json);
 	writer_key(&w, "metadata");
 	writer_object(&w);
-	span_walk_begin(&walk, span_of(recorded->metadata.data, recorded->metadata.len));
-	while (span_walk_next(&walk, &key, &value)) {
-		if (!span_is(key, "token"))
-			writer_raw_member(&w, key, value);
-		else if (span_true(value) && gate_vouch(gate, recorded, token))
+	for (struct span_walk member = span_walk(span_of(recorded->metadata.data, recorded->metadata.len));
+	    span_next(&member);) {
+		if (!span_is(member.key, "token"))
+			writer_raw_member(&w, member.key, member.value);
+		else if (span_true(member.value) && gate_vouch(gate, recorded, token))
 			writer_member_string(&w, "token", token);
 	}
 	writer_object_end(&w);
@@ -218,14 +213,11 @@ recall_line(struct step_call *call, struct span element)
 bool
 step_recall_lines(struct step_call *call, struct span payload)
 {
-	struct span_walk walk;
-	struct span key, element;
-
 	if (span_member(payload, "count").at == NULL)
 		return false;
 	call->end.passes = true;
-	span_walk_begin(&walk, span_member(payload, "result"));
-	while (span_walk_next(&walk, &key, &element))
-		recall_line(call, element);
+	for (struct span_walk element = span_walk(span_member(payload, "result"));
+	    span_next(&element);)
+		recall_line(call, element.value);
 	return true;
 }

@@ -196,15 +196,12 @@ step_judge(const struct step *s, struct verdict *verdict)
 static bool
 part_without_newline(struct span marks, size_t part)
 {
-	struct span_walk walk;
-	struct span key, mark;
 	long long number;
 
 	if (span_type(marks) != 'a')
 		return span_true(marks);
-	span_walk_begin(&walk, marks);
-	while (span_walk_next(&walk, &key, &mark))
-		if (span_integer(mark, &number) && number >= 0 && (size_t)number == part)
+	for (struct span_walk mark = span_walk(marks); span_next(&mark);)
+		if (span_integer(mark.value, &number) && number >= 0 && (size_t)number == part)
 			return true;
 	return false;
 }
@@ -299,14 +296,12 @@ int
 step_repeated_tries(const struct step_call *call)
 {
 	const struct recalled *r = &call->verdict.recalled;
-	struct span_walk walk;
-	struct span key, retry;
 	int count = 0;
 
 	if (call->step->operation != NULL || !step_replays(call->step) || call->end.retries.len == 0)
 		return 0;
-	span_walk_begin(&walk, span_member(recalled_result(r)->view.payload, "retries"));
-	while (span_walk_next(&walk, &key, &retry))
+	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload, "retries"));
+	    span_next(&retry);)
 		count++;
 	return count;
 }

@@ -50,13 +50,10 @@ static void
 copy_approval(struct step_call *call, struct span approval, const char *const *names)
 {
 	struct writer w = step_begin_approval(call);
-	struct span_walk walk;
-	struct span key, value;
 
-	span_walk_begin(&walk, approval);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_one_of(key, names) != NULL)
-			writer_raw_member(&w, key, value);
+	for (struct span_walk member = span_walk(approval); span_next(&member);) {
+		if (span_one_of(member.key, names) != NULL)
+			writer_raw_member(&w, member.key, member.value);
 	}
 	writer_object_end(&w);
 }

@@ -151,18 +151,16 @@ static void
 join_metadata(struct join *j)
 {
 	struct buffer *metadata = &j->item.metadata, joined = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, value;
 	struct writer w;
 
 	if (j->attached.len == 0)
 		return;
 	writer_begin(&w, &joined);
 	writer_object(&w);
-	span_walk_begin(&walk, span_of(buffer_string(metadata), metadata->len));
-	while (metadata->len > 0 && span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "attachments"))
-			writer_raw_member(&w, key, value);
+	for (struct span_walk member = span_walk(span_of(buffer_string(metadata), metadata->len));
+	    metadata->len > 0 && span_next(&member);)
+		if (!span_is(member.key, "attachments"))
+			writer_raw_member(&w, member.key, member.value);
 	writer_key(&w, "attachments");
 	writer_array(&w);
 	writer_raw(&w, j->attached.data, j->attached.len);

@@ -152,14 +152,10 @@ write_parameter(struct buffer *out, struct span value,
 static bool
 is_plain(const struct agentloom_request *r)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	if (span_element(r->tools, 0).at != NULL)
 		return false;
-	span_walk_begin(&walk, r->params);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "temperature") && !span_is(key, "max_tokens"))
+	for (struct span_walk member = span_walk(r->params); span_next(&member);)
+		if (!span_is(member.key, "temperature") && !span_is(member.key, "max_tokens"))
 			return false;
 	return true;
 }
@@ -169,15 +165,12 @@ static bool
 write_content(struct buffer *out, struct span blocks)
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 	bool plain = true;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		plain = plain && span_is(span_member(block, "type"), "text") &&
-		    span_member(block, "raw").at == NULL;
-		span_decode(span_member(block, "text"), &text);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		plain = plain && span_is(span_member(block.value, "type"), "text") &&
+		    span_member(block.value, "raw").at == NULL;
+		span_decode(span_member(block.value, "text"), &text);
 	}
 	write_python_string(out, &text);
 	buffer_free(&text);
@@ -188,8 +181,6 @@ static bool
 write_messages(struct buffer *out, const struct agentloom_request *r)
 {
 	const char *comma = "";
-	struct span_walk walk;
-	struct span key, message;
 
 	buffer_byte(out, '[');
 	if (span_type(r->system) == 's' && !span_is(r->system, "")) {
@@ -198,13 +189,12 @@ write_messages(struct buffer *out, const struct agentloom_request *r)
 		buffer_text(out, ", \"role\": \"system\"}");
 		comma = ", ";
 	}
-	span_walk_begin(&walk, r->messages);
-	while (span_walk_next(&walk, &key, &message)) {
+	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
 		buffer_format(out, "%s{\"content\": ", comma);
-		if (!write_content(out, span_member(message, "blocks")))
+		if (!write_content(out, span_member(message.value, "blocks")))
 			return false;
 		buffer_text(out, ", \"role\": ");
-		write_decoded(out, span_member(message, "role"));
+		write_decoded(out, span_member(message.value, "role"));
 		buffer_byte(out, '}');
 		comma = ", ";
 	}

@@ -71,16 +71,12 @@ refuse(const struct agentloom_file *f, struct span key, const char *why, struct 
 static const char *
 check_tool_calls(struct span calls)
 {
-	struct span_walk walk;
-	struct span key, call;
-
 	if (span_type(calls) == 0 || span_type(calls) == '0')
 		return NULL;
 	if (span_type(calls) != 'a')
 		return "tool_calls: expected an array";
-	span_walk_begin(&walk, calls);
-	while (span_walk_next(&walk, &key, &call))
-		if (span_type(span_member(call, "name")) != 's')
+	for (struct span_walk call = span_walk(calls); span_next(&call);)
+		if (span_type(span_member(call.value, "name")) != 's')
 			return "tool_calls: expected objects with a name";
 	return NULL;
 }
@@ -100,15 +96,12 @@ check_answer(struct span answer)
 static const char *
 check_entry(struct span value)
 {
-	struct span_walk walk;
-	struct span key, answer;
 	const char *why = NULL;
 
 	if (span_type(value) != 'a')
 		return check_answer(value);
-	span_walk_begin(&walk, value);
-	while (why == NULL && span_walk_next(&walk, &key, &answer))
-		why = check_answer(answer);
+	for (struct span_walk answer = span_walk(value); why == NULL && span_next(&answer);)
+		why = check_answer(answer.value);
 	return why;
 }
 
@@ -129,18 +122,15 @@ check_version(struct agentloom_file *f, struct error *err)
 static int
 check_document(struct agentloom_file *f, struct error *err)
 {
-	struct span_walk walk;
-	struct span key, value;
 	const char *why;
 
 	if (span_type(f->document) != 'o')
 		return error_set(err, ERROR_INVALID, f->path, "expected an object");
 	if (check_version(f, err) != 0)
 		return -1;
-	span_walk_begin(&walk, f->document);
-	while (span_walk_next(&walk, &key, &value))
-		if (!is_metadata(key) && (why = check_entry(value)) != NULL)
-			return refuse(f, key, why, err);
+	for (struct span_walk member = span_walk(f->document); span_next(&member);)
+		if (!is_metadata(member.key) && (why = check_entry(member.value)) != NULL)
+			return refuse(f, member.key, why, err);
 	return 0;
 }
 

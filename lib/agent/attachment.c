@@ -188,13 +188,9 @@ attachments_share(struct attachments *a, const struct attachments *others)
 static struct span
 find_recorded(struct span recorded, const char *path)
 {
-	struct span_walk walk;
-	struct span key, entry;
-
-	span_walk_begin(&walk, recorded);
-	while (span_walk_next(&walk, &key, &entry))
-		if (span_is(span_member(entry, "path"), path))
-			return entry;
+	for (struct span_walk entry = span_walk(recorded); span_next(&entry);)
+		if (span_is(span_member(entry.value, "path"), path))
+			return entry.value;
 	return span_of(NULL, 0);
 }
 
@@ -298,17 +294,14 @@ int
 attachments_read(struct attachments *a, struct span list, struct span recorded,
     struct error *err)
 {
-	struct span_walk walk;
-	struct span key, entry;
 	char type = span_type(list);
 
 	if (type == 0 || type == '0')
 		return 0;
 	if (type != 'a')
 		return error_set(err, ERROR_INVALID_INPUT, "metadata.attachments", "expected an array");
-	span_walk_begin(&walk, list);
-	while (span_walk_next(&walk, &key, &entry))
-		if (read_entry(a, entry, recorded, err) == -1)
+	for (struct span_walk entry = span_walk(list); span_next(&entry);)
+		if (read_entry(a, entry.value, recorded, err) == -1)
 			return -1;
 	return 0;
 }

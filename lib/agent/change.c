@@ -45,14 +45,11 @@ static bool
 is_message(struct span message)
 {
 	struct span blocks = span_member(message, "blocks"), role = span_member(message, "role");
-	struct span_walk walk;
-	struct span key, block;
 	bool good = span_is(role, "user") || span_is(role, "assistant");
 
 	good = good && span_element(blocks, 0).at != NULL;
-	span_walk_begin(&walk, blocks);
-	while (good && span_walk_next(&walk, &key, &block))
-		good = is_block(block);
+	for (struct span_walk block = span_walk(blocks); good && span_next(&block);)
+		good = is_block(block.value);
 	return good;
 }
 
@@ -60,15 +57,12 @@ static int
 take_messages(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
-	struct span_walk walk;
-	struct span key, message;
 	bool good = span_type(value) == 'a' && span_element(value, 0).at != NULL;
 
 	(void)given;
 	c->messages = value;
-	span_walk_begin(&walk, value);
-	while (good && span_walk_next(&walk, &key, &message))
-		good = is_message(message);
+	for (struct span_walk message = span_walk(value); good && span_next(&message);)
+		good = is_message(message.value);
 	return good ? 0 : wrong(err, "messages", "expected a list of objects with a role (user, "
 	    "assistant) and a list of blocks with a type each");
 }
@@ -92,15 +86,12 @@ static int
 take_tools(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
-	struct span_walk walk;
-	struct span key, element;
 	int status = span_type(value) == 'a' ? 0 : wrong(err, "tools", "expected a list of names");
 	char *name;
 
 	c->narrows = true;
-	span_walk_begin(&walk, value);
-	while (status == 0 && span_walk_next(&walk, &key, &element)) {
-		name = span_text(element);
+	for (struct span_walk element = span_walk(value); status == 0 && span_next(&element);) {
+		name = span_text(element.value);
 		if (name == NULL)
 			status = wrong(err, "tools", "expected a list of names");
 		else if (offer_find(&c->offer, name) == NULL)

@@ -81,14 +81,10 @@ add_results(struct conversation *c)
 static void
 write_asked(struct writer *w, struct span block)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	writer_object(w);
-	span_walk_begin(&walk, block);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "fidelity"))
-			writer_raw_member(w, key, value);
+	for (struct span_walk member = span_walk(block); span_next(&member);)
+		if (!span_is(member.key, "fidelity"))
+			writer_raw_member(w, member.key, member.value);
 	writer_object_end(w);
 }
 
@@ -97,15 +93,13 @@ take_message(struct conversation *c, const struct event_view *e)
 {
 	bool answer = e->type == EVENT_MESSAGE_ASSISTANT;
 	struct buffer blocks = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 	struct writer w;
 
 	writer_begin(&w, &blocks);
-	span_walk_begin(&walk, span_member(e->payload, "blocks"));
-	while (span_walk_next(&walk, &key, &block)) {
-		(answer ? loop_write_original : write_asked)(&w, block);
-		c->lacks = c->lacks || span_type(span_member(block, "data")) == '0';
+	for (struct span_walk block = span_walk(span_member(e->payload, "blocks"));
+	    span_next(&block);) {
+		(answer ? loop_write_original : write_asked)(&w, block.value);
+		c->lacks = c->lacks || span_type(span_member(block.value, "data")) == '0';
 	}
 	add_results(c);
 	add_message(c, answer ? "assistant" : "user", &blocks);

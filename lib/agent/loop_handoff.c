@@ -14,16 +14,14 @@ add_without_thoughts(struct loop *l, struct span message)
 {
 	char *role = span_text(span_member(message, "role"));
 	struct buffer blocks = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 
-	span_walk_begin(&walk, span_member(message, "blocks"));
-	while (span_walk_next(&walk, &key, &block)) {
-		if (span_is(span_member(block, "type"), "thinking"))
+	for (struct span_walk block = span_walk(span_member(message, "blocks"));
+	    span_next(&block);) {
+		if (span_is(span_member(block.value, "type"), "thinking"))
 			continue;
 		if (blocks.len > 0)
 			buffer_byte(&blocks, ',');
-		buffer_append(&blocks, block.at, block.len);
+		buffer_append(&blocks, block.value.at, block.value.len);
 	}
 	if (blocks.len > 0)
 		loop_add_message(l, role, blocks.data, blocks.len);
@@ -36,14 +34,12 @@ static void
 forget_thoughts(struct loop *l)
 {
 	struct buffer before = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, message;
 
 	buffer_format(&before, "[%s]", buffer_string(&l->conversation.messages));
 	buffer_clear(&l->conversation.messages);
-	span_walk_begin(&walk, span_of(before.data, before.len));
-	while (span_walk_next(&walk, &key, &message))
-		add_without_thoughts(l, message);
+	for (struct span_walk message = span_walk(span_of(before.data, before.len));
+	    span_next(&message);)
+		add_without_thoughts(l, message.value);
 	buffer_free(&before);
 }
 

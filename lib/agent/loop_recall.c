@@ -18,8 +18,7 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	static const char *const members[] = { "stop_reason", "usage", "model", "request_id",
 	    "session_id" };
 	struct answer *a = &l->turn.answer;
-	struct span_walk walk;
-	struct span key, block, whole;
+	struct span whole;
 	struct writer w;
 
 	answer_free(a);
@@ -28,9 +27,9 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	writer_object(&w);
 	writer_key(&w, "blocks");
 	writer_array(&w);
-	span_walk_begin(&walk, span_member(e->view.payload, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		loop_write_original(&w, block);
+	for (struct span_walk block = span_walk(span_member(e->view.payload, "blocks"));
+	    span_next(&block);)
+		loop_write_original(&w, block.value);
 	writer_array_end(&w);
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));
@@ -139,15 +138,13 @@ static bool
 failed_with(const struct loop *l, const struct recalled_event *answer)
 {
 	const struct recalled *r = l->turns->recalled;
-	struct span_walk walk;
-	struct span key, block;
 
 	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn.number + 1) != NULL ||
 	    recalled_effect(r, answer->id, EVENT_MESSAGE_USER) != NULL)
 		return false;
-	span_walk_begin(&walk, span_member(answer->view.payload, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "tool_use") && loop_block_is_plain(block))
+	for (struct span_walk block = span_walk(span_member(answer->view.payload, "blocks"));
+	    span_next(&block);)
+		if (span_is(span_member(block.value, "type"), "tool_use") && loop_block_is_plain(block.value))
 			return false;
 	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
 }

@@ -227,16 +227,13 @@ loop_record_answer(const struct loop *l, const struct request *request, int64_t 
 {
 	const struct answer *a = &l->turn.answer;
 	struct buffer payload = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 	struct writer w;
 
 	begin_assistant(&w, &payload, l);
 	writer_key(&w, "blocks");
 	writer_array(&w);
-	span_walk_begin(&walk, a->blocks);
-	while (span_walk_next(&walk, &key, &block))
-		loop_write_block(&w, block);
+	for (struct span_walk block = span_walk(a->blocks); span_next(&block);)
+		loop_write_block(&w, block.value);
 	writer_array_end(&w);
 	write_fallback(&w, l);
 	writer_member_span(&w, "model", a->model);

@@ -39,20 +39,17 @@ is_text(struct span block)
 static bool
 join_texts(struct span content, struct buffer *text)
 {
-	struct span_walk walk;
-	struct span key, block;
 	bool first = true;
 
 	if (content.at != NULL && span_type(content) != 'a')
 		return false;
-	span_walk_begin(&walk, content);
-	while (span_walk_next(&walk, &key, &block)) {
-		if (!is_text(block))
+	for (struct span_walk block = span_walk(content); span_next(&block);) {
+		if (!is_text(block.value))
 			return false;
 		if (!first)
 			buffer_byte(text, '\n');
 		first = false;
-		span_decode(span_member(block, "text"), text);
+		span_decode(span_member(block.value, "text"), text);
 	}
 	return true;
 }

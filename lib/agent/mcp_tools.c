@@ -324,16 +324,14 @@ take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *co
 {
 	struct listing l = { .tools = t, .turns = turns };
 	struct buffer array = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, listed;
 	int status = 0;
 
 	for (size_t i = 0; i < count && status == 0; i++) {
 		buffer_clear(&array);
 		buffer_format(&array, "[%s]", buffer_string(&servers[i]->tools));
-		span_walk_begin(&walk, span_of(array.data, array.len));
-		while (status == 0 && span_walk_next(&walk, &key, &listed))
-			status = take_listed(&l, servers[i], listed, err);
+		for (struct span_walk listed = span_walk(span_of(array.data, array.len));
+		    status == 0 && span_next(&listed);)
+			status = take_listed(&l, servers[i], listed.value, err);
 	}
 	buffer_free(&array);
 	settle(t);
@@ -415,18 +413,16 @@ struct shown {
 static void
 shown_begin(struct shown *s, struct span tools)
 {
-	struct span_walk walk;
-	struct span key, element, name;
+	struct span name;
 
 	*s = (struct shown){ .count = 0 };
-	span_walk_begin(&walk, tools);
-	while (span_walk_next(&walk, &key, &element)) {
-		name = span_member(element, "name");
+	for (struct span_walk element = span_walk(tools); span_next(&element);) {
+		name = span_member(element.value, "name");
 		if (name.at == NULL || map_get(&s->numbers, name.at, name.len) != NULL)
 			continue;
 		s->list = memory_array(s->list, s->count + 1, sizeof *s->list);
 		map_put(&s->numbers, name.at, name.len, s->count);
-		s->list[s->count++] = element;
+		s->list[s->count++] = element.value;
 	}
 }
 
@@ -477,15 +473,13 @@ int
 mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span payload,
     struct error *err)
 {
-	struct span_walk walk;
-	struct span key, told;
 	struct shown shown;
 	int status = 0;
 
 	shown_begin(&shown, span_member(payload, "tools"));
-	span_walk_begin(&walk, span_member(payload, "mcp"));
-	while (status == 0 && span_walk_next(&walk, &key, &told))
-		status = recall_tool(t, turns, told, &shown, err);
+	for (struct span_walk told = span_walk(span_member(payload, "mcp"));
+	    status == 0 && span_next(&told);)
+		status = recall_tool(t, turns, told.value, &shown, err);
 	shown_free(&shown);
 	settle(t);
 	t->known = true;

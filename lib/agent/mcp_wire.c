@@ -285,8 +285,6 @@ take_message(struct mcp_server *s, struct span message)
 static void
 take_line(struct mcp_server *s, struct span line)
 {
-	struct span_walk walk;
-	struct span key, message;
 	size_t bad;
 
 	line = span_trim(line);
@@ -305,9 +303,9 @@ take_line(struct mcp_server *s, struct span line)
 		take_message(s, line);
 		return;
 	}
-	span_walk_begin(&walk, line);
-	while (s->peer.process.pid != 0 && span_walk_next(&walk, &key, &message))
-		take_message(s, message);
+	for (struct span_walk message = span_walk(line);
+	    s->peer.process.pid != 0 && span_next(&message);)
+		take_message(s, message.value);
 }
 
 /* Until none is left, or the server was ended because of one. */

@@ -340,12 +340,8 @@ exchange_event(struct exchange *x, struct span line, struct error *err)
 static bool
 claims_router(struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
-
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "fidelity"), "router"))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_is(span_member(block.value, "fidelity"), "router"))
 			return true;
 	return false;
 }

@@ -44,15 +44,11 @@ tool_runs_add(struct tool_runs *r, struct span name, struct span call_id, struct
 void
 tool_runs_take(struct tool_runs *r, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
-
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block))
-		if (span_is(span_member(block, "type"), "tool_use") &&
-		    span_member(block, "fidelity").at == NULL)
-			tool_runs_add(r, span_member(block, "tool_name"),
-			    span_member(block, "tool_id"), span_member(block, "tool_input"));
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_is(span_member(block.value, "type"), "tool_use") &&
+		    span_member(block.value, "fidelity").at == NULL)
+			tool_runs_add(r, span_member(block.value, "tool_name"),
+			    span_member(block.value, "tool_id"), span_member(block.value, "tool_input"));
 }
 
 static bool

@@ -76,13 +76,10 @@ static void
 take_text(struct loop *l)
 {
 	struct buffer text = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, block;
 	bool anew = false;
 
-	span_walk_begin(&walk, l->turn.answer.blocks);
-	while (span_walk_next(&walk, &key, &block)) {
-		struct span type = span_member(block, "type"), part = span_member(block, "text");
+	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);) {
+		struct span type = span_member(block.value, "type"), part = span_member(block.value, "text");
 
 		anew |= span_is(type, "tool_use") || span_is(type, "tool_result");
 		if (!span_is(type, "text") || span_is(part, ""))

@@ -81,28 +81,25 @@ static bool
 write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 {
 	char type = span_type(value);
-	struct span_walk walk;
-	struct span key, member;
 	bool cut = false;
 	size_t count = 0;
 
 	if (type != 'o' && type != 'a')
 		return write_scalar(value, limit, out);
 	buffer_byte(out, type == 'o' ? '{' : '[');
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
 		size_t before = out->len;
 
 		if (count++ > 0)
 			buffer_byte(out, ',');
-		if (key.at != NULL) {
-			buffer_append(out, key.at, key.len);
+		if (member.key.at != NULL) {
+			buffer_append(out, member.key.at, member.key.len);
 			buffer_byte(out, ':');
 		}
-		if (key.at != NULL && secret(key))
+		if (member.key.at != NULL && secret(member.key))
 			buffer_text(out, MASK);
 		else
-			cut |= write_redacted(member, limit, room, out);
+			cut |= write_redacted(member.value, limit, room, out);
 		if (out->len + 1 > room) {
 			out->len = before;
 			cut = true;

@@ -261,15 +261,11 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 static bool
 raw_input(struct span refs)
 {
-	struct span_walk walk;
-	struct span key, ref;
-
 	if (span_type(refs) != 'a')
 		return false;
-	span_walk_begin(&walk, refs);
-	while (span_walk_next(&walk, &key, &ref))
-		if (span_is(span_member(ref, "at"), "/payload/input") &&
-		    span_is(span_member(ref, "encoding"), "raw"))
+	for (struct span_walk ref = span_walk(refs); span_next(&ref);)
+		if (span_is(span_member(ref.value, "at"), "/payload/input") &&
+		    span_is(span_member(ref.value, "encoding"), "raw"))
 			return true;
 	return false;
 }

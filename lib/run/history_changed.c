@@ -68,16 +68,12 @@ add_input(struct buffer *out, struct span now, struct span recorded)
 static void
 recorded_commands(struct span blocks, struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, block;
-
 	if (span_type(blocks) != 'a')
 		return;
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (out->len > 0)
 			buffer_byte(out, ' ');
-		span_decode(span_member(block, "command"), out);
+		span_decode(span_member(block.value, "command"), out);
 	}
 }
 

@@ -62,14 +62,11 @@ given(struct span value)
 static int64_t
 count_elements(struct span array)
 {
-	struct span_walk walk;
-	struct span key, value;
 	int64_t count = 0;
 
 	if (span_type(array) != 'a')
 		return 0;
-	span_walk_begin(&walk, array);
-	while (span_walk_next(&walk, &key, &value))
+	for (struct span_walk element = span_walk(array); span_next(&element);)
 		count++;
 	return count;
 }
@@ -303,15 +300,11 @@ follow_result(struct model *m, struct model_call *c, struct span event_id, bool 
 static void
 follow_results(struct model *m, struct model_call *c, const struct event_view *event, bool rescue)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	follow_result(m, c, event->parent_event_id, rescue);
 	if (span_type(event->links) != 'a')
 		return;
-	span_walk_begin(&walk, event->links);
-	while (span_walk_next(&walk, &key, &link))
-		follow_result(m, c, link, rescue);
+	for (struct span_walk link = span_walk(event->links); span_next(&link);)
+		follow_result(m, c, link.value, rescue);
 }
 
 static struct model_call *

@@ -55,15 +55,11 @@ recalled_decided(const struct recalled *r)
 bool
 recalled_binary(const struct recalled_event *e, const char *pointer)
 {
-	struct span_walk walk;
-	struct span key, ref;
-
 	if (e->refs.len == 0)
 		return false;
-	span_walk_begin(&walk, span_of(e->refs.data, e->refs.len));
-	while (span_walk_next(&walk, &key, &ref))
-		if (span_is(span_member(ref, "at"), pointer) &&
-		    span_is(span_member(ref, "encoding"), "raw"))
+	for (struct span_walk ref = span_walk(span_of(e->refs.data, e->refs.len)); span_next(&ref);)
+		if (span_is(span_member(ref.value, "at"), pointer) &&
+		    span_is(span_member(ref.value, "encoding"), "raw"))
 			return true;
 	return false;
 }
@@ -269,16 +265,12 @@ recalled_retry(const struct recalled *r, const char *started, int64_t before)
 static bool
 follows(const struct recalled_event *e, const char *id)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	if (span_is(e->view.parent_event_id, id))
 		return true;
 	if (e->view.links.at == NULL)
 		return false;
-	span_walk_begin(&walk, e->view.links);
-	while (span_walk_next(&walk, &key, &link))
-		if (span_is(link, id))
+	for (struct span_walk link = span_walk(e->view.links); span_next(&link);)
+		if (span_is(link.value, id))
 			return true;
 	return false;
 }

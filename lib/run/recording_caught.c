@@ -46,15 +46,11 @@ add_catch(struct recording *rec, size_t rescue, struct span event)
 void
 recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	add_catch(rec, rescue, view->parent_event_id);
 	if (view->links.at == NULL)
 		return;
-	span_walk_begin(&walk, view->links);
-	while (span_walk_next(&walk, &key, &link))
-		add_catch(rec, rescue, link);
+	for (struct span_walk link = span_walk(view->links); span_next(&link);)
+		add_catch(rec, rescue, link.value);
 }
 
 /* Whether the run went on from how the call failed. */
@@ -93,17 +89,14 @@ note_missed(struct recording *rec, const char *event_id)
 void
 recording_take_missed(struct recording *rec, const struct event_view *view)
 {
-	struct span_walk walk;
-	struct span key, link;
 	char id[ID_SIZE];
 
 	reading_reference(view->parent_event_id, id);
 	note_missed(rec, id);
 	if (view->links.at == NULL)
 		return;
-	span_walk_begin(&walk, view->links);
-	while (span_walk_next(&walk, &key, &link)) {
-		reading_reference(link, id);
+	for (struct span_walk link = span_walk(view->links); span_next(&link);) {
+		reading_reference(link.value, id);
 		note_missed(rec, id);
 	}
 }

@@ -40,15 +40,12 @@ static void
 take_started(struct recording *rec, size_t number, const char *directory,
     const struct event_view *view)
 {
-	struct span_walk walk;
-	struct span key, link;
 	char nested[ID_SIZE];
 
 	add_event(&rec->reads[number], view->parent_event_id);
 	if (view->links.at != NULL) {
-		span_walk_begin(&walk, view->links);
-		while (span_walk_next(&walk, &key, &link))
-			add_event(&rec->reads[number], link);
+		for (struct span_walk link = span_walk(view->links); span_next(&link);)
+			add_event(&rec->reads[number], link.value);
 	}
 	if (span_copy(view->child_run_id, nested, sizeof nested) && id_valid(nested, strlen(nested)) &&
 	    map_get(&rec->reads_by_run, nested, strlen(nested)) == NULL)
@@ -165,14 +162,11 @@ static uint32_t
 any_cause_left_by(const struct recording *rec, const struct event_view *view)
 {
 	uint32_t by = cause_left_by(rec, view->parent_event_id);
-	struct span_walk walk;
-	struct span key, link;
 
 	if (view->links.at == NULL)
 		return by;
-	span_walk_begin(&walk, view->links);
-	while (span_walk_next(&walk, &key, &link))
-		by = later(by, cause_left_by(rec, link));
+	for (struct span_walk link = span_walk(view->links); span_next(&link);)
+		by = later(by, cause_left_by(rec, link.value));
 	return by;
 }
 

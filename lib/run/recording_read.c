@@ -518,17 +518,13 @@ take_phase(struct recording *rec, const struct reading *at)
 static void
 pick_members(struct reading *at)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	memset(at->members, 0, sizeof at->members);
 	if (span_type(at->view.payload) != 'o')
 		return;
-	span_walk_begin(&walk, at->view.payload);
-	while (span_walk_next(&walk, &key, &value))
+	for (struct span_walk member = span_walk(at->view.payload); span_next(&member);)
 		for (size_t i = 0; i < MEMBERS; i++)
-			if (span_is(key, member_names[i]))
-				at->members[i] = value;
+			if (span_is(member.key, member_names[i]))
+				at->members[i] = member.value;
 	for (size_t i = 0; i < MEMBERS; i++)
 		if (span_type(at->members[i]) == '0' && i != RESULT && i != INPUT)
 			at->members[i] = span_of(NULL, 0);

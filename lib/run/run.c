@@ -243,17 +243,13 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 void
 run_cause_read(struct run_cause *cause, const struct event_view *started)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	memset(cause, 0, sizeof *cause);
 	if (!event_copy_id(started->parent_run_id, cause->run_id) ||
 	    span_type(started->links) != 'a')
 		return;
-	span_walk_begin(&walk, started->links);
-	while (span_walk_next(&walk, &key, &link))
-		if (span_is(span_member(link, "run_id"), cause->run_id))
-			event_copy_id(span_member(link, "event_id"), cause->event_id);
+	for (struct span_walk link = span_walk(started->links); span_next(&link);)
+		if (span_is(span_member(link.value, "run_id"), cause->run_id))
+			event_copy_id(span_member(link.value, "event_id"), cause->event_id);
 }
 
 /* event_id NULL: a new one. */

@@ -298,16 +298,13 @@ detail_usage(struct view *v, struct span usage)
 static int64_t
 blob_size(const struct event_view *event, const char *pointer)
 {
-	struct span_walk walk;
-	struct span key, ref;
 	long long bytes;
 
 	if (span_type(event->refs) != 'a')
 		return -1;
-	span_walk_begin(&walk, event->refs);
-	while (span_walk_next(&walk, &key, &ref))
-		if (span_is(span_member(ref, "at"), pointer) &&
-		    span_integer(span_member(ref, "bytes"), &bytes))
+	for (struct span_walk ref = span_walk(event->refs); span_next(&ref);)
+		if (span_is(span_member(ref.value, "at"), pointer) &&
+		    span_integer(span_member(ref.value, "bytes"), &bytes))
 			return bytes;
 	return -1;
 }
@@ -351,14 +348,11 @@ detail_size(struct view *v, const struct event_view *event, const char *key)
 static void
 detail_retries(struct view *v, struct span retries)
 {
-	struct span_walk walk;
-	struct span key, value;
 	size_t count = 0;
 
 	if (span_type(retries) != 'a')
 		return;
-	span_walk_begin(&walk, retries);
-	while (span_walk_next(&walk, &key, &value))
+	for (struct span_walk element = span_walk(retries); span_next(&element);)
 		count++;
 	if (count == 0)
 		return;
@@ -705,15 +699,12 @@ show_step_completed(struct view *v, const struct event_view *event)
 static bool
 add_attached(struct view *v, struct span blocks)
 {
-	struct span_walk walk;
-	struct span key, block;
 	bool any = false;
 
-	span_walk_begin(&walk, blocks);
-	while (span_walk_next(&walk, &key, &block)) {
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		struct buffer label = BUFFER_INIT;
 
-		if (attached_text(block, &label)) {
+		if (attached_text(block.value, &label)) {
 			buffer_text(&v->text, any ? " " : ": ");
 			text_visible(&v->text, label.data, label.len, PREVIEW_COLUMNS);
 			any = true;
@@ -729,8 +720,6 @@ static void
 add_blocks(struct view *v, struct span blocks)
 {
 	static const char *const texts[] = { "text", "tool_name", "thinking" };
-	struct span_walk walk;
-	struct span key, block;
 	bool any, said = false;
 
 	details_end(v);
@@ -738,9 +727,8 @@ add_blocks(struct view *v, struct span blocks)
 		return;
 	any = add_attached(v, blocks);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts && !said; i++) {
-		span_walk_begin(&walk, blocks);
-		while (span_walk_next(&walk, &key, &block)) {
-			struct span text = span_member(block, texts[i]);
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			struct span text = span_member(block.value, texts[i]);
 
 			if (!member_set(text))
 				continue;

@@ -98,8 +98,6 @@ complete_started(struct buffer *payload, bool first)
 static void
 append_without_blobs(struct span value, struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, member;
 	char type = span_type(value);
 	const char *separator = "";
 
@@ -112,15 +110,14 @@ append_without_blobs(struct span value, struct buffer *out)
 		return;
 	}
 	buffer_byte(out, type == 'o' ? '{' : '[');
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
 		buffer_text(out, separator);
 		separator = ",";
-		if (key.at != NULL) {
-			buffer_append(out, key.at, key.len);
+		if (member.key.at != NULL) {
+			buffer_append(out, member.key.at, member.key.len);
 			buffer_byte(out, ':');
 		}
-		append_without_blobs(member, out);
+		append_without_blobs(member.value, out);
 	}
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }

@@ -322,19 +322,16 @@ static void
 line_patched(struct span line, const struct patch *patch, const struct patch *end,
     struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, value;
 	char separator = '{';
 
-	span_walk_begin(&walk, line);
-	while (span_walk_next(&walk, &key, &value)) {
-		if (span_is(key, "refs"))
+	for (struct span_walk member = span_walk(line); span_next(&member);) {
+		if (span_is(member.key, "refs"))
 			continue;
 		buffer_byte(out, separator);
 		separator = ',';
-		buffer_append(out, key.at, key.len);
+		buffer_append(out, member.key.at, member.key.len);
 		buffer_byte(out, ':');
-		patch = patch_apply(value, patch, end, out);
+		patch = patch_apply(member.value, patch, end, out);
 	}
 	buffer_byte(out, '}');
 }

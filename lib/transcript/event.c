@@ -142,21 +142,19 @@ view_integer(struct span value)
 int
 event_view(const char *line, size_t len, struct event_view *view)
 {
-	struct span_walk walk;
-	struct span key, value, *member;
+	struct span *member;
 	size_t next = 0;
 
 	*view = (struct event_view){ .type = EVENT_TYPES };
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
-	span_walk_begin(&walk, span_of(line, len));
-	while (span_walk_next(&walk, &key, &value)) {
-		if ((member = view_member(view, key, &next)) != NULL)
-			*member = value;
-		else if (key_is(key, "seq", 3))
-			view->seq = view_integer(value);
-		else if (key_is(key, "iteration", 9))
-			view->iteration = view_integer(value);
+	for (struct span_walk walk = span_walk(span_of(line, len)); span_next(&walk);) {
+		if ((member = view_member(view, walk.key, &next)) != NULL)
+			*member = walk.value;
+		else if (key_is(walk.key, "seq", 3))
+			view->seq = view_integer(walk.value);
+		else if (key_is(walk.key, "iteration", 9))
+			view->iteration = view_integer(walk.value);
 	}
 	struct span name = unquoted(view->type_name);
 	if (view->seq < 1 || name.at == NULL)
@@ -205,8 +203,6 @@ plain_type(const char *at, const char *end, struct span *type)
 int
 event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 {
-	struct span_walk walk;
-	struct span key, value;
 	const char *at = seq_head(line, len, seq);
 
 	if (at != NULL && plain_type(at, line + len, type))
@@ -215,12 +211,12 @@ event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 	*type = span_of(NULL, 0);
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
-	span_walk_begin(&walk, span_of(line, len));
-	while ((*seq == 0 || type->at == NULL) && span_walk_next(&walk, &key, &value)) {
-		if (key_is(key, "seq", 3))
-			*seq = view_integer(value);
-		else if (key_is(key, "type", 4))
-			*type = unquoted(value);
+	for (struct span_walk member = span_walk(span_of(line, len));
+	    (*seq == 0 || type->at == NULL) && span_next(&member);) {
+		if (key_is(member.key, "seq", 3))
+			*seq = view_integer(member.value);
+		else if (key_is(member.key, "type", 4))
+			*type = unquoted(member.value);
 	}
 	return *seq > 0 && type->at != NULL ? 0 : -1;
 }

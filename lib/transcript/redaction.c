@@ -92,29 +92,26 @@ static void
 put_keyed(const struct redaction *r, struct span value, const char *dropped, struct buffer *out)
 {
 	char type = span_type(value), separator = type == 'o' ? '{' : '[';
-	struct span_walk walk;
-	struct span key, member;
 
 	if (type != 'o' && type != 'a') {
 		buffer_append(out, value.at, value.len);
 		return;
 	}
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
-		if (key.at != NULL && dropped != NULL && span_is(key, dropped))
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
+		if (member.key.at != NULL && dropped != NULL && span_is(member.key, dropped))
 			continue;
 		buffer_byte(out, separator);
 		separator = ',';
-		if (key.at != NULL) {
-			buffer_append(out, key.at, key.len);
+		if (member.key.at != NULL) {
+			buffer_append(out, member.key.at, member.key.len);
 			buffer_byte(out, ':');
 		}
-		if (key.at != NULL && redaction_is_data(key))
-			buffer_append(out, member.at, member.len);
-		else if (key.at != NULL && is_digest_name(key))
-			put_digest(r, member, out);
+		if (member.key.at != NULL && redaction_is_data(member.key))
+			buffer_append(out, member.value.at, member.value.len);
+		else if (member.key.at != NULL && is_digest_name(member.key))
+			put_digest(r, member.value, out);
 		else
-			put_keyed(r, member, NULL, out);
+			put_keyed(r, member.value, NULL, out);
 	}
 	if (separator != ',')
 		buffer_byte(out, separator);
@@ -226,13 +223,9 @@ member_of(struct span object, struct span key)
 static int
 check_frame(struct span sent, struct span answer, struct error *err)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, sent);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "payload") && !same(value, member_of(answer, key)))
-			return changed(key, err);
+	for (struct span_walk member = span_walk(sent); span_next(&member);)
+		if (!span_is(member.key, "payload") && !same(member.value, member_of(answer, member.key)))
+			return changed(member.key, err);
 	return 0;
 }
 
@@ -240,13 +233,9 @@ check_frame(struct span sent, struct span answer, struct error *err)
 static int
 check_fixed(struct span payload, struct span other, bool step, struct error *err)
 {
-	struct span_walk walk;
-	struct span key, value;
-
-	span_walk_begin(&walk, payload);
-	while (span_walk_next(&walk, &key, &value))
-		if (redaction_is_fixed(key, step) && !same(value, member_of(other, key)))
-			return changed(key, err);
+	for (struct span_walk member = span_walk(payload); span_next(&member);)
+		if (redaction_is_fixed(member.key, step) && !same(member.value, member_of(other, member.key)))
+			return changed(member.key, err);
 	return 0;
 }
 

@@ -112,14 +112,10 @@ check_link(struct verify_lines *v, struct span link)
 static bool
 check_links(struct verify_lines *v, const struct form *form)
 {
-	struct span_walk walk;
-	struct span key, link;
-
 	if (!form->links.at)
 		return true;
-	span_walk_begin(&walk, form->links);
-	while (span_walk_next(&walk, &key, &link)) {
-		if (!check_link(v, link))
+	for (struct span_walk link = span_walk(form->links); span_next(&link);) {
+		if (!check_link(v, link.value))
 			return false;
 	}
 	return true;
@@ -424,14 +420,10 @@ check_ref(struct verify_lines *v, struct span ref)
 static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
-	struct span_walk walk;
-	struct span key, ref;
-
 	if (!form->refs.at)
 		return true;
-	span_walk_begin(&walk, form->refs);
-	while (span_walk_next(&walk, &key, &ref)) {
-		if (!check_ref(v, ref))
+	for (struct span_walk ref = span_walk(form->refs); span_next(&ref);) {
+		if (!check_ref(v, ref.value))
 			return false;
 	}
 	return true;
@@ -457,8 +449,6 @@ static bool
 check_kept(struct verify_lines *v, const struct form *form)
 {
 	struct definition_file file;
-	struct span_walk walk;
-	struct span key, element;
 	bool sound = true;
 
 	if ((!form->output.at && !form->files.at) || is_alone(v))
@@ -467,11 +457,10 @@ check_kept(struct verify_lines *v, const struct form *form)
 		return false;
 	if (!form->files.at || span_type(form->files) != 'a')
 		return true;
-	span_walk_begin(&walk, form->files);
-	while (sound && span_walk_next(&walk, &key, &element)) {
-		if (span_type(element) != 'o' || !definition_file_read(&file, element))
+	for (struct span_walk element = span_walk(form->files); sound && span_next(&element);) {
+		if (span_type(element.value) != 'o' || !definition_file_read(&file, element.value))
 			continue;
-		sound = !file.kept || check_named(v, element);
+		sound = !file.kept || check_named(v, element.value);
 		definition_file_free(&file);
 	}
 	return sound;

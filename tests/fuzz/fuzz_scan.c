@@ -32,14 +32,10 @@ static void compare(struct span span, const json_t *value);
 static void
 compare_members(struct span span, const json_t *object)
 {
-	struct span_walk w;
-	struct span key, value;
+	for (struct span_walk member = span_walk(span); span_next(&member);) {
+		char *name = span_text(member.key);
 
-	span_walk_begin(&w, span);
-	while (span_walk_next(&w, &key, &value)) {
-		char *name = span_text(key);
-
-		assert(span_is(key, name));
+		assert(span_is(member.key, name));
 		compare(span_member(span, name), json_object_get(object, name));
 		free(name);
 	}
@@ -48,13 +44,10 @@ compare_members(struct span span, const json_t *object)
 static void
 compare_elements(struct span span, const json_t *array)
 {
-	struct span_walk w;
-	struct span key, value;
 	size_t count = 0;
 
-	span_walk_begin(&w, span);
-	while (span_walk_next(&w, &key, &value))
-		compare(value, json_array_get(array, count++));
+	for (struct span_walk element = span_walk(span); span_next(&element);)
+		compare(element.value, json_array_get(array, count++));
 	assert(count == json_array_size(array));
 }
 

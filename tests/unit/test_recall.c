@@ -216,14 +216,10 @@ result_of(const struct record *r, size_t call)
 static void
 payload_text(const struct recalled_event *e, const char *but, struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, value;
-
 	buffer_clear(out);
-	span_walk_begin(&walk, e->view.payload);
-	while (span_walk_next(&walk, &key, &value))
-		if (!span_is(key, "duration_ms") && !span_is(key, but))
-			buffer_format(out, "%.*s:%.*s\n", (int)key.len, key.at, (int)value.len, value.at);
+	for (struct span_walk member = span_walk(e->view.payload); span_next(&member);)
+		if (!span_is(member.key, "duration_ms") && !span_is(member.key, but))
+			buffer_format(out, "%.*s:%.*s\n", (int)member.key.len, member.key.at, (int)member.value.len, member.value.at);
 }
 
 static bool
@@ -554,14 +550,12 @@ causes_wanted(const struct progress *p, const bool *own, const char *started, si
 	const struct event_view *view = &p->all->list[i].view;
 	size_t cause = event_index(p->all, view->parent_event_id);
 	struct buffer links = BUFFER_INIT;
-	struct span_walk walk;
-	struct span key, id;
 	bool new = cause == 0 || own[cause];
 
 	buffer_format(out, "%s", cause == 0 ? started : p->id[cause]);
-	span_walk_begin(&walk, view->links);
-	while (view->links.at != NULL && span_walk_next(&walk, &key, &id)) {
-		cause = event_index(p->all, id);
+	for (struct span_walk id = span_walk(view->links);
+	    view->links.at != NULL && span_next(&id);) {
+		cause = event_index(p->all, id.value);
 		new = new || own[cause];
 		buffer_format(&links, " %s", p->id[cause]);
 	}
@@ -574,15 +568,11 @@ causes_wanted(const struct progress *p, const bool *own, const char *started, si
 static void
 causes_had(const struct recalled_event *e, struct buffer *out)
 {
-	struct span_walk walk;
-	struct span key, id;
-
 	buffer_append(out, e->view.parent_event_id.at + 1, e->view.parent_event_id.len - 2);
 	if (e->view.links.at == NULL)
 		return;
-	span_walk_begin(&walk, e->view.links);
-	while (span_walk_next(&walk, &key, &id))
-		buffer_format(out, " %.*s", (int)id.len - 2, id.at + 1);
+	for (struct span_walk id = span_walk(e->view.links); span_next(&id);)
+		buffer_format(out, " %.*s", (int)id.value.len - 2, id.value.at + 1);
 }
 
 static void

@@ -250,18 +250,16 @@ nonsense_is_harmless(void **state)
 		for (size_t len = 0; len <= strlen(rows[i]); len++) {
 			char *bytes = malloc(len ? len : 1);
 			struct buffer out = BUFFER_INIT;
-			struct span s, key, value;
-			struct span_walk w;
+			struct span s;
 			long long number;
 			size_t steps = 0;
 
 			assert_non_null(bytes);
 			memcpy(bytes, rows[i], len);
 			s = span_of(bytes, len);
-			span_walk_begin(&w, s);
-			while (span_walk_next(&w, &key, &value)) {
-				span_decode(key, &out);
-				span_decode(value, &out);
+			for (struct span_walk member = span_walk(s); span_next(&member);) {
+				span_decode(member.key, &out);
+				span_decode(member.value, &out);
 				assert_true(++steps <= len);
 			}
 			span_decode(s, &out);

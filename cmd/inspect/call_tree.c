@@ -223,16 +223,14 @@ static void
 take_completion(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e = &r->tree->entries[entry_of_call(r, p->call)];
-	struct span retries = span_member(p->event->payload, "retries"), key, value;
-	struct span_walk walk;
+	struct span retries = span_member(p->event->payload, "retries");
 
 	if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 		return;
 	end_entry(e, p);
 	if (span_type(retries) != 'a')
 		return;
-	span_walk_begin(&walk, retries);
-	while (span_walk_next(&walk, &key, &value))
+	for (struct span_walk retry = span_walk(retries); span_next(&retry);)
 		e->retries++;
 }
 

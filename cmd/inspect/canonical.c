@@ -37,8 +37,6 @@ static const struct form retry_form = { retry_drops, NULL, NULL, NULL },
 static void
 write_object(struct span value, const struct form *form, struct buffer *out)
 {
-	struct span_walk elements;
-	struct span none, element;
 	char before = '{', between = '[';
 
 	if (span_type(value) != 'o') {
@@ -54,11 +52,12 @@ write_object(struct span value, const struct form *form, struct buffer *out)
 		buffer_byte(out, ':');
 		if (form->key != NULL && span_is(member.key, form->key) && form->member != NULL) {
 			write_object(member.value, form->member, out);
-		} else if (form->key != NULL && span_is(member.key, form->key) && span_type(member.value) == 'a') {
-			span_walk_begin(&elements, member.value);
-			for (; span_walk_next(&elements, &none, &element); between = ',') {
+		} else if (form->key != NULL && span_is(member.key, form->key) &&
+		    span_type(member.value) == 'a') {
+			for (struct span_walk line = span_walk(member.value); span_next(&line);) {
 				buffer_byte(out, between);
-				write_object(element, form->element, out);
+				between = ',';
+				write_object(line.value, form->element, out);
 			}
 			buffer_text(out, between == '[' ? "[]" : "]");
 		} else {

@@ -43,32 +43,18 @@ pointer_cut(struct buffer *pointer, size_t len)
 	pointer->data[len] = '\0';
 }
 
-struct member {
-	struct span key, value; /* .at NULL: there are no more */
-};
-
-static struct member
-next_member(struct span_walk *walk)
-{
-	struct member m;
-
-	if (!span_walk_next(walk, &m.key, &m.value))
-		m.key = m.value = span_of(NULL, 0);
-	return m;
-}
-
 /* Where the keys part, one is missing in the other object, or their order differs:
  * then it is the object that does. */
 static void
-keys_differ(struct sides s, struct member first, struct member second, struct buffer *pointer,
-    struct sides *found)
+keys_differ(struct sides s, const struct span_walk *first, const struct span_walk *second,
+    struct buffer *pointer, struct sides *found)
 {
-	if (first.key.at && !has_member(s.second, first.key)) {
-		pointer_append(pointer, first.key);
-		*found = (struct sides){ first.value, span_of(NULL, 0) };
-	} else if (second.key.at && !has_member(s.first, second.key)) {
-		pointer_append(pointer, second.key);
-		*found = (struct sides){ span_of(NULL, 0), second.value };
+	if (first->key.at && !has_member(s.second, first->key)) {
+		pointer_append(pointer, first->key);
+		*found = (struct sides){ first->value, SPAN_NONE };
+	} else if (second->key.at && !has_member(s.first, second->key)) {
+		pointer_append(pointer, second->key);
+		*found = (struct sides){ SPAN_NONE, second->value };
 	} else {
 		*found = s;
 	}
@@ -78,16 +64,14 @@ static void
 object_differs(struct sides s, struct buffer *pointer, struct sides *found)
 {
 	size_t len = pointer->len;
-	struct span_walk walk_first, walk_second;
+	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
 
-	span_walk_begin(&walk_first, s.first);
-	span_walk_begin(&walk_second, s.second);
 	for (;;) {
-		struct member first = next_member(&walk_first);
-		struct member second = next_member(&walk_second);
-
+		/* Behind the last member there is no key. */
+		span_next(&first);
+		span_next(&second);
 		if (!first.key.at || !same(first.key, second.key)) {
-			keys_differ(s, first, second, pointer, found);
+			keys_differ(s, &first, &second, pointer, found);
 			return;
 		}
 		pointer_append(pointer, first.key);
@@ -101,19 +85,15 @@ static void
 array_differs(struct sides s, struct buffer *pointer, struct sides *found)
 {
 	size_t len = pointer->len;
-	struct span_walk first, second;
-	struct span key;
+	struct span_walk first = span_walk(s.first), second = span_walk(s.second);
 
-	span_walk_begin(&first, s.first);
-	span_walk_begin(&second, s.second);
 	for (size_t i = 0;; i++) {
-		struct sides element = { span_of(NULL, 0), span_of(NULL, 0) };
-		bool more = span_walk_next(&first, &key, &element.first);
+		bool more = span_next(&first);
 
-		if (!span_walk_next(&second, &key, &element.second) && !more)
+		if (!span_next(&second) && !more)
 			break;
 		buffer_format(pointer, "/%zu", i);
-		if (differs(element, pointer, found))
+		if (differs((struct sides){ first.value, second.value }, pointer, found))
 			return;
 		pointer_cut(pointer, len);
 	}

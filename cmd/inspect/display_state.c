@@ -156,8 +156,7 @@ static void
 write_value(struct writer *w, const char *key, struct span payload)
 {
 	const char *member = result_member(payload);
-	struct span lines = span_member(payload, "result"), none, line;
-	struct span_walk walk;
+	struct span lines = span_member(payload, "result");
 
 	if (span_member(payload, "count").at == NULL || strcmp(member, "result") != 0) {
 		writer_member_span(w, key, strcmp(member, "result") == 0 ? lines :
@@ -166,9 +165,8 @@ write_value(struct writer *w, const char *key, struct span payload)
 	}
 	writer_key(w, key);
 	writer_array(w);
-	span_walk_begin(&walk, lines);
-	while (span_walk_next(&walk, &none, &line))
-		writer_span(w, span_member(line, "data"));
+	for (struct span_walk line = span_walk(lines); span_next(&line);)
+		writer_span(w, span_member(line.value, "data"));
 	writer_array_end(w);
 }
 

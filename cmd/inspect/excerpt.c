@@ -155,7 +155,8 @@ excerpt_message(struct writer *w, const char *key, const struct event_view *even
 
 	for (struct span_walk block = span_walk(span_member(event->payload, "blocks"));
 	    span_next(&block);)
-		if (!attached_text(block.value, &whole) && span_is(span_member(block.value, "type"), "text"))
+		if (!attached_text(block.value, &whole) &&
+		    span_is(span_member(block.value, "type"), "text"))
 			span_decode(span_member(block.value, "text"), &whole);
 	said = whole.len > 0;
 	if (said)

@@ -302,15 +302,13 @@ text_list(struct span array)
 static void
 read_script(struct source *s)
 {
-	struct span files = span_member(s->payload, "files"), key, element;
+	struct span files = span_member(s->payload, "files");
 	struct definition_file file;
-	struct span_walk walk;
 
 	s->contained = span_type(files) == 'a';
 	if (!s->contained)
 		return;
-	span_walk_begin(&walk, files);
-	if (span_walk_next(&walk, &key, &element) && definition_file_read(&file, element)) {
+	if (definition_file_read(&file, span_element(files, 0))) {
 		if (file.kept)
 			s->script = memory_text(file.path);
 		definition_file_free(&file);

@@ -399,7 +399,7 @@ static void
 write_message(struct writer *w, struct span first, const char *role, struct span_walk *walk)
 {
 	struct span_walk ahead = *walk;
-	struct span block = first, key;
+	struct span block = first;
 	const struct part *part = find_part(first, role);
 	size_t i;
 
@@ -414,8 +414,9 @@ write_message(struct writer *w, struct span first, const char *role, struct span
 		writer_object(w);
 		part->write(w, block);
 		writer_object_end(w);
-		if (!span_walk_next(&ahead, &key, &block))
+		if (!span_next(&ahead))
 			break;
+		block = ahead.value;
 		part = find_part(block, role);
 	} while (part != NULL && is_same(item_id(first), item_id(block)));
 	writer_array_end(w);
@@ -479,12 +480,10 @@ write_result(struct writer *w, struct span block, const struct map *customs)
 static struct span
 find_output(struct span call, struct span_walk walk)
 {
-	struct span key, result;
-
-	if (span_walk_next(&walk, &key, &result) && is_type(result, "tool_result") &&
-	    is_same(stream_own_type(call), stream_own_type(result)) &&
-	    is_same(span_member(call, "tool_id"), span_member(result, "tool_id")))
-		return span_member(result, "tool_content");
+	if (span_next(&walk) && is_type(walk.value, "tool_result") &&
+	    is_same(stream_own_type(call), stream_own_type(walk.value)) &&
+	    is_same(span_member(call, "tool_id"), span_member(walk.value, "tool_id")))
+		return span_member(walk.value, "tool_content");
 	return SPAN_NONE;
 }
 

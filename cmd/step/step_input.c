@@ -58,15 +58,13 @@ static void
 pin(struct step_call *call, struct span list)
 {
 	const struct attachments *a = &call->attachments;
-	struct span_walk walk;
-	struct span key, entry;
+	struct span_walk entry = span_walk(list);
 	struct writer w;
 
 	writer_begin(&w, &call->attached);
 	writer_array(&w);
-	span_walk_begin(&walk, list);
-	for (size_t i = a->shared; i < a->count && span_walk_next(&walk, &key, &entry); i++)
-		write_pinned(&w, entry, a->list[i]);
+	for (size_t i = a->shared; i < a->count && span_next(&entry); i++)
+		write_pinned(&w, entry.value, a->list[i]);
 	writer_array_end(&w);
 }
 

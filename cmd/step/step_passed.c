@@ -181,7 +181,8 @@ renew_line(const struct gate *gate, const struct item *recorded, struct buffer *
 	writer_member_buffer(&w, "data", &recorded->data.json);
 	writer_key(&w, "metadata");
 	writer_object(&w);
-	for (struct span_walk member = span_walk(span_of(recorded->metadata.data, recorded->metadata.len));
+	for (struct span_walk member = span_walk(span_of(recorded->metadata.data,
+	    recorded->metadata.len));
 	    span_next(&member);) {
 		if (!span_is(member.key, "token"))
 			writer_raw_member(&w, member.key, member.value);

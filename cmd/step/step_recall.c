@@ -222,18 +222,16 @@ take_result(struct step_end *to, const struct recalled_event *end, struct span v
 static void
 take_results(struct step_call *call, const struct recalled_event *end)
 {
-	struct span result = span_member(end->view.payload, "result"), key, value;
-	struct span_walk walk;
+	struct span result = span_member(end->view.payload, "result");
 	char pointer[64];
 
 	if (!step_several_results(call)) {
 		take_result(&call->end, end, result, "/payload/result");
 		return;
 	}
-	span_walk_begin(&walk, result);
-	while (span_walk_next(&walk, &key, &value)) {
+	for (struct span_walk line = span_walk(result); span_next(&line);) {
 		snprintf(pointer, sizeof pointer, "/payload/result/%zu", call->end.result_count);
-		take_result(&call->end, end, value, pointer);
+		take_result(&call->end, end, line.value, pointer);
 	}
 }
 
@@ -300,7 +298,8 @@ step_repeated_tries(const struct step_call *call)
 
 	if (call->step->operation != NULL || !step_replays(call->step) || call->end.retries.len == 0)
 		return 0;
-	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload, "retries"));
+	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
+	    "retries"));
 	    span_next(&retry);)
 		count++;
 	return count;

@@ -198,8 +198,7 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
     const json_t *params, struct error *err)
 {
 	const struct given given = { offer, params };
-	struct span whole = span_trim(span_of(bytes, len)), key, value;
-	struct span_walk walk;
+	struct span whole = span_trim(span_of(bytes, len));
 	int status;
 
 	memset(c, 0, sizeof *c);
@@ -208,10 +207,10 @@ change_read(struct change *c, const char *bytes, size_t len, const struct offer 
 	status = check_json(whole, err);
 	if (status == 0)
 		scan_minify(whole, &c->text);
-	span_walk_begin(&walk, span_of(c->text.data, c->text.len));
-	while (status == 0 && span_walk_next(&walk, &key, &value))
-		if (span_type(value) != '0')
-			status = take_key(c, key, value, &given, err);
+	for (struct span_walk member = span_walk(span_of(c->text.data, c->text.len));
+	    status == 0 && span_next(&member);)
+		if (span_type(member.value) != '0')
+			status = take_key(c, member.key, member.value, &given, err);
 	return status;
 }
 

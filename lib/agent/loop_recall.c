@@ -144,7 +144,8 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 		return false;
 	for (struct span_walk block = span_walk(span_member(answer->view.payload, "blocks"));
 	    span_next(&block);)
-		if (span_is(span_member(block.value, "type"), "tool_use") && loop_block_is_plain(block.value))
+		if (span_is(span_member(block.value, "type"), "tool_use") &&
+		    loop_block_is_plain(block.value))
 			return false;
 	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
 }

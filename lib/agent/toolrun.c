@@ -48,7 +48,8 @@ tool_runs_take(struct tool_runs *r, struct span blocks)
 		if (span_is(span_member(block.value, "type"), "tool_use") &&
 		    span_member(block.value, "fidelity").at == NULL)
 			tool_runs_add(r, span_member(block.value, "tool_name"),
-			    span_member(block.value, "tool_id"), span_member(block.value, "tool_input"));
+			    span_member(block.value, "tool_id"),
+			    span_member(block.value, "tool_input"));
 }
 
 static bool

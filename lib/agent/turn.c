@@ -79,7 +79,8 @@ take_text(struct loop *l)
 	bool anew = false;
 
 	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);) {
-		struct span type = span_member(block.value, "type"), part = span_member(block.value, "text");
+		struct span type = span_member(block.value, "type");
+		struct span part = span_member(block.value, "text");
 
 		anew |= span_is(type, "tool_use") || span_is(type, "tool_result");
 		if (!span_is(type, "text") || span_is(part, ""))

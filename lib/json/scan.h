@@ -89,11 +89,8 @@ struct span_walk {
 	struct span key, value;
 };
 struct span_walk span_walk(struct span container);
-/* False behind the last. */
+/* False behind the last: then there is neither key nor value. */
 bool span_next(struct span_walk *w);
-/* The same in other words, for a walk that is kept apart from what it finds. */
-void span_walk_begin(struct span_walk *w, struct span container);
-bool span_walk_next(struct span_walk *w, struct span *key, struct span *value);
 
 /* Strings: value is the token with its quotes. */
 bool span_is(struct span value, const char *text); /* equal when decoded */

@@ -152,22 +152,6 @@ span_next(struct span_walk *w)
 	return true;
 }
 
-void
-span_walk_begin(struct span_walk *w, struct span container)
-{
-	*w = span_walk(container);
-}
-
-bool
-span_walk_next(struct span_walk *w, struct span *key, struct span *value)
-{
-	bool found = span_next(w);
-
-	*key = w->key;
-	*value = w->value;
-	return found;
-}
-
 /* What stands between the quotes; .at NULL if value is no whole string. */
 static struct span
 inside(struct span value)

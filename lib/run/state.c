@@ -209,19 +209,17 @@ member_is_id(struct span object, const char *key)
 bool
 state_is(struct span value)
 {
-	struct span key, member, metadata = { NULL, 0 };
-	struct span_walk walk;
+	struct span metadata = SPAN_NONE;
 	bool has_data = false;
 
 	value = span_trim(value);
 	if (span_type(value) != 'o')
 		return false;
-	span_walk_begin(&walk, value);
-	while (span_walk_next(&walk, &key, &member)) {
-		if (span_is(key, "data"))
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
+		if (span_is(member.key, "data"))
 			has_data = true;
-		else if (span_is(key, "metadata"))
-			metadata = member;
+		else if (span_is(member.key, "metadata"))
+			metadata = member.value;
 		else
 			return false;
 	}

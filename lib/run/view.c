@@ -532,14 +532,13 @@ detail_condition(struct view *v, struct span condition)
 bool
 view_branches(struct span payload, struct buffer *out)
 {
-	struct span strategy = span_member(payload, "strategy"), key, block;
-	struct span_walk walk;
+	struct span strategy = span_member(payload, "strategy");
+	struct span blocks = span_member(payload, "blocks");
 	size_t count = 0;
 
-	if (span_type(strategy) != 's' || span_type(span_member(payload, "blocks")) != 'a')
+	if (span_type(strategy) != 's' || span_type(blocks) != 'a')
 		return false;
-	span_walk_begin(&walk, span_member(payload, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
 		count++;
 	buffer_append(out, strategy.at + 1, strategy.len - 2);
 	buffer_format(out, " of %zu branch%s", count, count == 1 ? "" : "es");
@@ -621,24 +620,23 @@ add_changed(struct view *v, const char *before, struct span payload)
 	static const struct { const char *key, *sign; } counts[] = {
 		{ "added", " +" }, { "removed", " -" },
 	};
-	struct span_walk walk;
-	struct span key, file, change;
+	struct span change;
 	long long more = 0, count;
 	size_t shown = 0;
 
 	span_integer(span_member(payload, "changed_more"), &more);
-	span_walk_begin(&walk, span_member(payload, "changed"));
-	while (span_walk_next(&walk, &key, &file)) {
+	for (struct span_walk file = span_walk(span_member(payload, "changed"));
+	    span_next(&file);) {
 		if (shown++ >= CHANGED_SHOWN) {
 			more++;
 			continue;
 		}
 		buffer_text(&v->text, shown == 1 ? before : ", ");
-		add_value(v, span_member(file, "path"), ARGUMENT_COLUMNS);
+		add_value(v, span_member(file.value, "path"), ARGUMENT_COLUMNS);
 		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-			if (span_integer(span_member(file, counts[i].key), &count))
+			if (span_integer(span_member(file.value, counts[i].key), &count))
 				add(v, "%s%lld", counts[i].sign, count);
-		change = span_member(file, "change");
+		change = span_member(file.value, "change");
 		if (span_is(change, "deleted"))
 			buffer_text(&v->text, " deleted");
 	}
@@ -810,19 +808,17 @@ add_json(struct view *v, struct span value, size_t width)
 static void
 add_arguments(struct view *v, struct span input)
 {
-	struct span_walk walk;
-	struct span key, value;
+	struct span_walk member = span_walk(input);
 
 	if (span_type(input) != 'o') {
 		add_preview(v, input);
 		return;
 	}
-	span_walk_begin(&walk, input);
-	for (bool first = true; span_walk_next(&walk, &key, &value); first = false) {
+	for (bool first = true; span_next(&member); first = false) {
 		buffer_text(&v->text, first ? ": " : " ");
-		add_value(v, key, ARGUMENT_COLUMNS);
+		add_value(v, member.key, ARGUMENT_COLUMNS);
 		buffer_byte(&v->text, '=');
-		add_json(v, value, ARGUMENT_COLUMNS);
+		add_json(v, member.value, ARGUMENT_COLUMNS);
 	}
 }
 

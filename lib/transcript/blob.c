@@ -219,24 +219,22 @@ member_found(struct span object, struct span key, struct span member)
 static int
 externalise_value(struct externalise *x, struct span value)
 {
-	struct span_walk walk;
-	struct span key, member;
+	struct span_walk member = span_walk(value);
 	size_t pointer_len = x->pointer.len;
 
 	if (value.len <= BLOB_THRESHOLD)
 		return 0;
 	if (span_type(value) == 's')
 		return externalise_string(x, value);
-	span_walk_begin(&walk, value);
-	for (size_t index = 0; span_walk_next(&walk, &key, &member); index++) {
-		if (member.len <= BLOB_THRESHOLD ||
-		    (key.at != NULL && !member_found(value, key, member)))
+	for (size_t index = 0; span_next(&member); index++) {
+		if (member.value.len <= BLOB_THRESHOLD ||
+		    (member.key.at != NULL && !member_found(value, member.key, member.value)))
 			continue; /* stays in the line */
-		if (key.at != NULL)
-			pointer_append(&x->pointer, key);
+		if (member.key.at != NULL)
+			pointer_append(&x->pointer, member.key);
 		else
 			buffer_format(&x->pointer, "/%zu", index);
-		if (externalise_value(x, member) == -1)
+		if (externalise_value(x, member.value) == -1)
 			return -1;
 		x->pointer.len = pointer_len;
 	}
@@ -340,9 +338,8 @@ int
 blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,
     struct error *err)
 {
-	struct span whole = span_of(line, len), refs = span_member(whole, "refs"), key, ref;
+	struct span whole = span_of(line, len), refs = span_member(whole, "refs");
 	struct patch *patches = NULL;
-	struct span_walk walk;
 	size_t count = 0, bytes = 0;
 	int result = 0;
 
@@ -350,11 +347,10 @@ blob_inline(const char *directory, const char *line, size_t len, struct buffer *
 		buffer_append(out, line, len);
 		return 0;
 	}
-	span_walk_begin(&walk, refs);
-	while (result == 0 && span_walk_next(&walk, &key, &ref)) {
+	for (struct span_walk ref = span_walk(refs); result == 0 && span_next(&ref);) {
 		patches = memory_array(patches, count + 1, sizeof *patches);
 		patches[count] = (struct patch){ .text = BUFFER_INIT };
-		result = patch_read(directory, whole, ref, &patches[count], err);
+		result = patch_read(directory, whole, ref.value, &patches[count], err);
 		bytes += patches[count++].text.len;
 		if (result == 0 && bytes > BLOB_LIMIT)
 			result = error_set(err, ERROR_SYSTEM, directory,

@@ -120,45 +120,35 @@ definition_files_put(struct definition_files *files, const struct definition_fil
 static bool
 next_file(struct span_walk *walk, struct definition_file *file)
 {
-	struct span key, element;
-
-	while (span_walk_next(walk, &key, &element))
-		if (definition_file_read(file, element))
+	while (span_next(walk))
+		if (definition_file_read(file, walk->value))
 			return true;
 	return false;
 }
 
-static bool
-walk_files(struct span_walk *walk, struct span payload)
+static struct span_walk
+walk_files(struct span payload)
 {
-	struct span array = span_member(payload, "files");
+	struct span files = span_member(payload, "files");
 
-	if (span_type(array) != 'a')
-		return false;
-	span_walk_begin(walk, array);
-	return true;
+	return span_walk(span_type(files) == 'a' ? files : SPAN_NONE);
 }
 
 void
 definition_files_add(struct definition_files *files, struct span payload)
 {
 	struct definition_file file;
-	struct span_walk walk;
 
-	if (walk_files(&walk, payload))
-		while (next_file(&walk, &file))
-			definition_files_put(files, &file);
+	for (struct span_walk walk = walk_files(payload); next_file(&walk, &file);)
+		definition_files_put(files, &file);
 }
 
 void
 definition_files_begin(struct definition_files *files, struct span payload)
 {
 	struct definition_file file;
-	struct span_walk walk;
 
-	if (!walk_files(&walk, payload))
-		return;
-	while (next_file(&walk, &file))
+	for (struct span_walk walk = walk_files(payload); next_file(&walk, &file);)
 		if (find(files, file.path) != NULL)
 			definition_file_free(&file);
 		else

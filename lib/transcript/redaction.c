@@ -224,7 +224,8 @@ static int
 check_frame(struct span sent, struct span answer, struct error *err)
 {
 	for (struct span_walk member = span_walk(sent); span_next(&member);)
-		if (!span_is(member.key, "payload") && !same(member.value, member_of(answer, member.key)))
+		if (!span_is(member.key, "payload") &&
+		    !same(member.value, member_of(answer, member.key)))
 			return changed(member.key, err);
 	return 0;
 }
@@ -234,7 +235,8 @@ static int
 check_fixed(struct span payload, struct span other, bool step, struct error *err)
 {
 	for (struct span_walk member = span_walk(payload); span_next(&member);)
-		if (redaction_is_fixed(member.key, step) && !same(member.value, member_of(other, member.key)))
+		if (redaction_is_fixed(member.key, step) &&
+		    !same(member.value, member_of(other, member.key)))
 			return changed(member.key, err);
 	return 0;
 }

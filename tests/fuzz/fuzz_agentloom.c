@@ -15,16 +15,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 check_answer(const struct buffer *answer)
 {
-	struct span line = span_of(answer->data, answer->len), block, key;
-	struct span_walk walk;
+	struct span line = span_of(answer->data, answer->len);
 	size_t bad;
 
 	assert(scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) == NULL);
 	assert(span_type(span_member(line, "blocks")) == 'a');
 	assert(span_type(span_member(line, "usage")) == 'o');
-	span_walk_begin(&walk, span_member(line, "blocks"));
-	while (span_walk_next(&walk, &key, &block))
-		assert(span_type(span_member(block, "type")) == 's');
+	for (struct span_walk block = span_walk(span_member(line, "blocks")); span_next(&block);)
+		assert(span_type(span_member(block.value, "type")) == 's');
 }
 
 static void

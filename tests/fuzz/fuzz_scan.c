@@ -148,8 +148,7 @@ static void
 invalid(const char *text, size_t size, const char *wrong)
 {
 	struct buffer out = BUFFER_INIT;
-	struct span s = span_of(text, size), key, value;
-	struct span_walk w;
+	struct span s = span_of(text, size);
 	json_error_t why;
 	json_t *loaded = json_loadb(text, size, FLAGS, &why);
 	long long number;
@@ -158,12 +157,11 @@ invalid(const char *text, size_t size, const char *wrong)
 	/* jansson reads a NUL behind the value as its end */
 	assert(!loaded || memchr(text, 0, size) || strcmp(wrong, "nested too deep") == 0);
 	json_decref(loaded);
-	span_walk_begin(&w, s);
-	while (span_walk_next(&w, &key, &value)) {
+	for (struct span_walk member = span_walk(s); span_next(&member);) {
 		steps++;
 		assert(steps <= size);
-		span_decode(key, &out);
-		pointer_append(&out, value);
+		span_decode(member.key, &out);
+		pointer_append(&out, member.value);
 	}
 	span_decode(s, &out);
 	scan_minify(s, &out);

@@ -219,7 +219,8 @@ payload_text(const struct recalled_event *e, const char *but, struct buffer *out
 	buffer_clear(out);
 	for (struct span_walk member = span_walk(e->view.payload); span_next(&member);)
 		if (!span_is(member.key, "duration_ms") && !span_is(member.key, but))
-			buffer_format(out, "%.*s:%.*s\n", (int)member.key.len, member.key.at, (int)member.value.len, member.value.at);
+			buffer_format(out, "%.*s:%.*s\n", (int)member.key.len, member.key.at,
+			    (int)member.value.len, member.value.at);
 }
 
 static bool

@@ -90,23 +90,25 @@ walks(void **state)
 {
 	static const char *const keys[] = {"\"a\"", "\"b c\"", "\"d\""};
 	static const char *const values[] = {"1", "[1, 2]", "\"x\""};
-	struct span_walk w;
-	struct span key, value;
+	struct span_walk w = span_walk(text("{ \"a\" :1 ,\"b c\": [1, 2],\"d\":\"x\" }"));
 	size_t i = 0;
 
 	(void)state;
-	span_walk_begin(&w, text("{ \"a\" :1 ,\"b c\": [1, 2],\"d\":\"x\" }"));
-	for (; span_walk_next(&w, &key, &value); i++) {
-		assert_span(key, keys[i]);
-		assert_span(value, values[i]);
+	for (; span_next(&w); i++) {
+		assert_span(w.key, keys[i]);
+		assert_span(w.value, values[i]);
 	}
 	assert_int_equal(i, 3);
-	span_walk_begin(&w, text("[1,2]"));
-	assert_true(span_walk_next(&w, &key, &value));
-	assert_null(key.at);
-	assert_span(value, "1");
-	span_walk_begin(&w, text("12"));
-	assert_false(span_walk_next(&w, &key, &value));
+	assert_null(w.key.at);
+	assert_null(w.value.at);
+	w = span_walk(text("[1,2]"));
+	assert_true(span_next(&w));
+	assert_null(w.key.at);
+	assert_span(w.value, "1");
+	w = span_walk(text("12"));
+	assert_false(span_next(&w));
+	w = span_walk(SPAN_NONE);
+	assert_false(span_next(&w));
 }
 
 static void

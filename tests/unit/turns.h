@@ -213,9 +213,6 @@ trace(const struct bench *b)
 
 	assert_int_equal(reader_open(&r, b->path, &err), 0);
 	while (reader_next(&r, &at, &len, &err) == 1) {
-		struct span_walk walk;
-		struct span key, id;
-
 		assert_int_equal(event_view(at, len, &view), 0);
 		assert_true(span_copy(view.event_id, ids[count], ID_SIZE));
 		if (count++ == 0)
@@ -223,11 +220,8 @@ trace(const struct bench *b)
 		buffer_format(&out, "%s%s<%zu", count > 2 ? " " : "",
 		    event_tells_retry(&view) ? "retry" : shorts[view.type],
 		    number_of(ids, count, view.parent_event_id));
-		if (view.links.at != NULL) {
-			span_walk_begin(&walk, view.links);
-			while (span_walk_next(&walk, &key, &id))
-				buffer_format(&out, "+%zu", number_of(ids, count, id));
-		}
+		for (struct span_walk link = span_walk(view.links); span_next(&link);)
+			buffer_format(&out, "+%zu", number_of(ids, count, link.value));
 		if (span_copy(span_path(view.payload, "error", "code", NULL), code, sizeof code))
 			buffer_format(&out, "!%s", code);
 	}

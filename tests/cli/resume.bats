@@ -48,21 +48,20 @@ untouched() {
 
 @test "a resume reads its record once, and at its end the new attempt alone" {
 	[ -r /proc/self/io ] || skip "the kernel does not count what is read"
-	awk 'BEGIN { for (i = 0; i < 300; i++) printf "%d%08000d\n", i, 0 }' >lines
-	flow 'awf-step -i lines big -- cat <lines >/dev/null' '[ -e done ]'
+	awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d%08000d\n", i, 0 }' >lines
+	flow '[ -e done ] || awf-step -i lines big -- cat <lines >/dev/null' '[ -e done ]'
 	run -1 awf-run --id-file id ./flow.awf </dev/null
 	touch done
 	record="$AWF_STORAGE/transcripts/$(cat id).jsonl"
 	size=$(stat -c %s "$record")
-	[ "$size" -gt 4000000 ]
+	[ "$size" -gt 8000000 ]
 	# shellcheck disable=SC2016 # the inner shell's: what it and its children have read
 	run -0 --separate-stderr sh -c 'awf-run --resume "$(cat id)" </dev/null; cat /proc/$$/io'
 	bytes=$(awk '$1 == "rchar:" { print $2 }' <<<"$output")
-	new=$(($(stat -c %s "$record") - size))
-	# Each call that is taken over reads its own two lines, the attempt its own lines, and
-	# programs their libraries and the input; the record once more would be above this.
-	echo "$bytes read: record $size, attempt $new"
-	[ "$bytes" -lt $((size + size + 2 * new + size / 2)) ]
+	# What the programs are made of is read, too: far less than the record once more.
+	echo "$bytes read: record $size"
+	[ "$bytes" -gt "$size" ]
+	[ "$bytes" -lt $((size + size / 2)) ]
 }
 
 @test "a run that died goes on where it was: same id, same file, next attempt" {

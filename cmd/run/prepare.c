@@ -10,9 +10,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <unistd.h>
 
 #include "proc/api_keys.h"
@@ -54,16 +51,11 @@ refuse_keys(const struct settings *s, struct error *err)
 	return failed;
 }
 
-/* From here on the key is in our memory, which is not for other processes of the same
- * user: it may have come through a pipe, from where they cannot read it. */
 static int
 load_seal(struct job *j, struct error *err)
 {
 	if (!j->settings.seal)
 		return 0;
-#ifdef __linux__
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
 	return seal_key_find(&j->seal, j->settings.seal_file, true, err) == 1 ? 0 : -1;
 }
 

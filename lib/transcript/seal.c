@@ -11,6 +11,9 @@
 #include <sodium/utils.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +141,9 @@ seal_key_load(struct seal_key *key, const char *path, struct error *err)
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), failed;
 
+#ifdef __linux__
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path,
 		    "unable to open the key (awf-verify --keygen makes one)");

@@ -34,7 +34,8 @@ struct seal_key {
  * exist. */
 int seal_key_make(const char *path, struct error *err);
 /* ERROR_SYSTEM if the file cannot be read, or belongs or is open to others. It may be
- * a pipe. */
+ * a pipe, from where other processes of the same user cannot read the key: so this process's
+ * memory is not for them either from here on (PR_SET_DUMPABLE of prctl(2), where there is one). */
 int seal_key_load(struct seal_key *key, const char *path, struct error *err);
 /* Likewise of a file, or, if that is NULL, of the user's own key. 1; 0: there is none, and none
  * is demanded; -1: ERROR_USAGE at --seal if it is demanded and the user has no home, or as

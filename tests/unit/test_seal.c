@@ -3,6 +3,9 @@
 #include "record.h"
 
 #include <fcntl.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/stat.h>
 
 #include "transcript/checkpoint.h"
@@ -296,6 +299,11 @@ key_files_are_checked(void **state)
 	struct error err = ERROR_INIT;
 	assert_int_equal(seal_key_load(&key, "/", &err), -1);
 	assert_non_null(strstr(err.message, "neither a regular file nor a pipe"));
+#ifdef __linux__
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1), 0);
+	assert_int_equal(seal_key_load(&key, key_path, &err), 0);
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+#endif
 	assert_int_equal(seal_key_load(&key, key_path, &err), 0);
 }
 

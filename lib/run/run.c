@@ -51,58 +51,28 @@ in_directory(const struct run *r, const char *name)
 	return path_join(r->directory, name);
 }
 
-/* A file in the run directory; -1 with *err. */
+/* A new file in the run directory, for the steps inside. */
 static int
-open_file(const struct run *r, const char *name, int flags, struct error *err)
+write_file(const struct run *r, const char *name, const void *bytes, size_t len,
+    const char *message, struct error *err)
 {
 	char *path = in_directory(r, name);
-	int fd = file_open_plain(path, flags, 0600);
+	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
 
 	if (fd < 0)
-		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	else if (file_write(fd, bytes, len) != 0)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory, "%s", message);
+	if (fd >= 0)
+		close(fd);
 	free(path);
-	return fd;
-}
-
-/* Keeps the run's key for its steps. */
-static int
-write_key(struct run *r, struct error *err)
-{
-	int fd = open_file(r, "key", O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
-
-	if (fd < 0)
-		return -1;
-	if (file_write(fd, r->key, sizeof r->key) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's key");
-	close(fd);
-	return failed;
-}
-
-/* Leaves the mark of the filter for the steps inside. */
-static int
-make_redaction(struct run *r, struct redaction *redaction, struct error *err)
-{
-	int fd, failed = 0;
-
-	if (redaction == NULL)
-		return 0;
-	r->transcript.masked = true;
-	r->transcript.redaction = redaction;
-	memcpy(redaction->key, r->key, sizeof redaction->key);
-	redaction_mark(redaction, r->redaction_mark);
-	fd = open_file(r, MARK_FILE, O_WRONLY | O_CREAT | O_EXCL, err);
-	if (fd < 0)
-		return -1;
-	if (file_write(fd, r->redaction_mark, sizeof r->redaction_mark - 1) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write the run's mask");
-	close(fd);
 	return failed;
 }
 
 static int
-write_lineage(const struct run *r, const struct lineage *lineage, struct error *err)
+write_key(const struct run *r, struct error *err)
 {
-	return lineage != NULL ? lineage_write(lineage, r->directory, err) : 0;
+	return write_file(r, "key", r->key, sizeof r->key, "unable to write the run's key", err);
 }
 
 /* A transcript that is not kept lies, with its blobs, in the run directory. */
@@ -114,92 +84,36 @@ transcript_path(const struct run *r)
 	return memory_format("%s/%s.jsonl", r->directory, r->id);
 }
 
-static char *
-blobs_path(const struct run *r)
-{
-	if (r->keep_transcript)
-		return storage_blobs(&r->storage, r->id);
-	return in_directory(r, "blobs");
-}
-
 static int
-make_transcript(struct run *r, struct error *err)
+open_transcript(struct run *r, const char *path, bool create, struct error *err)
 {
-	char *path = transcript_path(r), *blobs = blobs_path(r);
-	int failed = transcript_create(&r->transcript, path, blobs, r->id, err);
+	char *blobs = r->keep_transcript ? storage_blobs(&r->storage, r->id) :
+	    in_directory(r, "blobs");
+	int failed = (create ? transcript_create : transcript_open)(&r->transcript, path, blobs,
+	    r->id, err);
 
-	free(path);
 	free(blobs);
 	return failed;
 }
 
-/* What stands in every run.started: what any program may go by, and where steps take
- * their definitions from. */
+/* Whether run.started tells of a variable: of what any program may go by, of where steps
+ * take their definitions from, and of the names that were asked for. */
 static bool
-always_recorded(const char *variable)
+is_recorded(const char *variable, char *const *names)
 {
-	static const char *const names[] = { "PATH=", "LANG=", "TZ=", "LC_", "AWF_MODEL=",
+	static const char *const always[] = { "PATH=", "LANG=", "TZ=", "LC_", "AWF_MODEL=",
 		"AWF_PROVIDER=", "AWF_TOOL_PATH=", "AWF_ALLOW_TOOLS=", "AWF_TOOLS_POLICY=" };
-
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (strncmp(variable, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static bool
-wanted(const char *variable, char *const *names)
-{
 	size_t len = strcspn(variable, "=");
 
-	if (always_recorded(variable))
-		return true;
+	if (variable[len] != '=')
+		return false;
+	for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+		if (strncmp(variable, always[i], strlen(always[i])) == 0)
+			return true;
 	for (; names != NULL && *names != NULL; names++)
 		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
 			return true;
 	return false;
-}
-
-static void
-write_environment(struct writer *w, char *const *names)
-{
-	writer_key(w, "env");
-	writer_object(w);
-	for (char **e = environ; *e != NULL; e++) {
-		size_t len = strcspn(*e, "=");
-
-		if ((*e)[len] != '=' || !wanted(*e, names))
-			continue;
-		writer_bytes(w, *e, len);
-		buffer_byte(w->out, ':');
-		w->comma = false;
-		writer_string(w, *e + len + 1);
-	}
-	writer_object_end(w);
-}
-
-static void
-write_argv(struct writer *w, char *const *argv)
-{
-	writer_key(w, "argv");
-	writer_array(w);
-	for (; argv != NULL && *argv != NULL; argv++)
-		writer_string(w, *argv);
-	writer_array_end(w);
-}
-
-/* A pipeline's text stands in argv. */
-static int
-write_files(const struct run *r, const struct run_spec *spec, struct writer *w, struct error *err)
-{
-	int failed = 0;
-
-	writer_key(w, "files");
-	writer_array(w);
-	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
-		failed = definition_file_keep(r, spec->script, w, err);
-	writer_array_end(w);
-	return failed;
 }
 
 static int
@@ -208,13 +122,17 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 {
 	char here[PATH_MAX];
 	struct writer w;
-	int failed;
+	int failed = 0;
 
 	writer_begin(&w, out);
 	writer_object(&w);
 	writer_member_string(&w, "name", spec->name);
 	writer_member_string(&w, "kind", spec->kind);
-	write_argv(&w, spec->argv);
+	writer_key(&w, "argv");
+	writer_array(&w);
+	for (char *const *argv = spec->argv; argv != NULL && *argv != NULL; argv++)
+		writer_string(&w, *argv);
+	writer_array_end(&w);
 	writer_member_string(&w, "cwd",
 	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
 	if (spec->workspace != NULL)
@@ -226,9 +144,28 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	writer_member_string(&w, "directory", spec->directory);
 	writer_key(&w, "inputs");
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
-	write_environment(&w, spec->environment);
+
+	writer_key(&w, "env");
+	writer_object(&w);
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if (!is_recorded(*e, spec->environment))
+			continue;
+		writer_bytes(&w, *e, len);
+		buffer_byte(w.out, ':');
+		w.comma = false;
+		writer_string(&w, *e + len + 1);
+	}
+	writer_object_end(&w);
+
 	writer_member_string(&w, "workflow_sha256", spec->workflow_sha256);
-	failed = write_files(r, spec, &w, err);
+	/* A pipeline's text stands in argv. */
+	writer_key(&w, "files");
+	writer_array(&w);
+	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
+		failed = definition_file_keep(r, spec->script, &w, err);
+	writer_array_end(&w);
 	writer_member_string(&w, "awf_version", AWF_VERSION);
 	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, "attempt", r->attempt);
@@ -279,25 +216,20 @@ append_started(struct run *r, const char *event_id, const struct run_cause *caus
 	return failed;
 }
 
-/* What was recorded of the name and the inputs is all that may be told elsewhere. */
-static struct span
-take_redacted(struct run *r)
-{
-	char *name = span_text(redaction_member(r->transcript.redaction, "name"));
-
-	free(r->name);
-	r->name = name;
-	return redaction_member(r->transcript.redaction, "inputs");
-}
-
 /* What may go wrong without the run going wrong. */
 static void
 announce(struct run *r, const struct run_spec *spec)
 {
+	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, spec->inputs };
 	struct error err = ERROR_INIT;
-	struct span inputs = r->transcript.masked ? take_redacted(r) : spec->inputs;
-	struct audit_start start = { r->id, r->attempt, r->name, r->started_wall, inputs };
 
+	/* What was recorded of the name and the inputs is all that may be told elsewhere. */
+	if (r->transcript.masked) {
+		free(r->name);
+		r->name = span_text(redaction_member(r->transcript.redaction, "name"));
+		start.name = r->name;
+		start.inputs = redaction_member(r->transcript.redaction, "inputs");
+	}
 	if (audit_started(&r->storage, &start, &err) != 0)
 		warn(r, &err);
 	if (spec->latest && spec->keep_transcript &&
@@ -307,14 +239,22 @@ announce(struct run *r, const struct run_spec *spec)
 
 /* What a run consists of, up to its first event. */
 static int
-make_run(struct run *r, struct error *err)
+make_run(struct run *r, const struct lineage *lineage, struct error *err)
 {
+	char *path;
+	int failed;
+
 	r->directory = storage_run_directory(&r->storage, r->id);
 	r->lock_fd = run_lock_make(r->directory, err);
 	if (r->lock_fd < 0 || run_lock_sign(r->lock_fd, r->directory, r->attempt, err) != 0 ||
-	    write_key(r, err) != 0 || make_transcript(r, err) != 0)
+	    write_key(r, err) != 0)
 		return -1;
-	return 0;
+	path = transcript_path(r);
+	failed = open_transcript(r, path, true, err);
+	free(path);
+	if (failed == 0 && lineage != NULL)
+		failed = lineage_write(lineage, r->directory, err);
+	return failed;
 }
 
 static int
@@ -359,6 +299,9 @@ abandon(struct run *r)
 int
 run_create(struct run *r, const struct run_spec *spec, struct error *err)
 {
+	struct redaction *redaction = spec->redaction;
+	int failed;
+
 	begin(r);
 	if (storage_prepare(&r->storage, err) != 0)
 		return -1;
@@ -372,27 +315,21 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	r->audited = true;
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
-	if (make_run(r, err) != 0 || make_redaction(r, spec->redaction, err) != 0 ||
-	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0) {
+	failed = make_run(r, spec->lineage, err);
+	if (failed == 0 && redaction != NULL) {
+		r->transcript.masked = true;
+		r->transcript.redaction = redaction;
+		memcpy(redaction->key, r->key, sizeof redaction->key);
+		redaction_mark(redaction, r->redaction_mark);
+		failed = write_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1,
+		    "unable to write the run's mask", err);
+	}
+	if (failed != 0 || record_started(r, spec, err) != 0) {
 		abandon(r);
 		return -1;
 	}
 	announce(r, spec);
 	return 0;
-}
-
-/* Leaves a mark for the programs inside. */
-static int
-mark_recreated(struct run *r, const char *source, struct error *err)
-{
-	int fd = open_file(r, RECREATED, O_WRONLY | O_CREAT | O_EXCL, err), failed = 0;
-
-	if (fd < 0)
-		return -1;
-	if (source != NULL && file_write(fd, source, strlen(source)) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to write");
-	close(fd);
-	return failed;
 }
 
 char *
@@ -416,6 +353,8 @@ run_source(const struct run *r)
 int
 run_recreate(struct run *r, const struct run_recorded *recorded, struct error *err)
 {
+	const char *source = recorded->source == NULL ? "" : recorded->source;
+
 	begin(r);
 	if (storage_prepare_at(&r->storage, recorded->root, err) != 0)
 		return -1;
@@ -424,8 +363,8 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 	r->attempt = recorded->attempt;
 	r->name = memory_text(recorded->name);
 	r->keep_transcript = true;
-	if (make_run(r, err) != 0 || mark_recreated(r, recorded->source, err) != 0 ||
-	    write_lineage(r, recorded->lineage, err) != 0 ||
+	if (make_run(r, recorded->lineage, err) != 0 ||
+	    write_file(r, RECREATED, source, strlen(source), "unable to write", err) != 0 ||
 	    append_started(r, recorded->started, &recorded->cause, recorded->payload, err) != 0) {
 		abandon(r);
 		return -1;
@@ -436,7 +375,7 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 int
 run_reopen(struct run *r, const char *id, struct error *err)
 {
-	char *path, *blobs;
+	char *path;
 	int failed;
 
 	begin(r);
@@ -451,10 +390,8 @@ run_reopen(struct run *r, const char *id, struct error *err)
 		return -1;
 	}
 	path = transcript_path(r);
-	blobs = blobs_path(r);
-	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
+	failed = open_transcript(r, path, false, err);
 	free(path);
-	free(blobs);
 	if (failed != 0)
 		run_let_go(r);
 	return failed;
@@ -468,7 +405,8 @@ run_restart(struct run *r, int attempt, const struct run_spec *spec, struct erro
 	r->warn = spec->warn;
 	random_bytes(r->key, sizeof r->key);
 	if (run_lock_sign(r->lock_fd, r->directory, attempt, err) != 0 || write_key(r, err) != 0 ||
-	    write_lineage(r, spec->lineage, err) != 0 || record_started(r, spec, err) != 0)
+	    (spec->lineage != NULL && lineage_write(spec->lineage, r->directory, err) != 0) ||
+	    record_started(r, spec, err) != 0)
 		return -1;
 	announce(r, spec);
 	return 0;
@@ -501,10 +439,23 @@ run_in_environment(void)
 	return id != NULL && *id != '\0';
 }
 
-static int
-has_ended(const struct run *r, struct error *err)
+/* Reads a file of the run directory. Returns how much was read, at most size; -1 with errno if
+ * it cannot be opened. */
+static ssize_t
+read_file(const struct run *r, const char *name, void *bytes, size_t size)
 {
-	return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
+	char *path = in_directory(r, name);
+	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
+	ssize_t got;
+
+	free(path);
+	if (fd >= 0) {
+		got = read(fd, bytes, size);
+		close(fd);
+		return got > 0 ? got : 0;
+	}
+	errno = reason;
+	return -1;
 }
 
 /* Looks whether the owner of the run lives, and reads the attempt. */
@@ -518,7 +469,7 @@ look_at_lock(struct run *r, struct error *err)
 
 	free(path);
 	if (fd < 0 && reason == ENOENT)
-		return has_ended(r, err);
+		return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
 	errno = reason;
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to open the run's lock");
@@ -528,84 +479,59 @@ look_at_lock(struct run *r, struct error *err)
 	if (held == -1)
 		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to look at the run's lock");
 	else if (held == 0)
-		failed = has_ended(r, err);
+		failed = error_set(err, ERROR_SYSTEM, r->id, "run has ended");
 	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
 		failed = error_set(err, ERROR_SYSTEM, r->directory, "the run's lock file is damaged");
 	close(fd);
 	return failed;
 }
 
-static int
-read_key(struct run *r, struct error *err)
-{
-	int fd = open_file(r, "key", O_RDONLY, err);
-	ssize_t got;
-
-	if (fd < 0)
-		return -1;
-	got = read(fd, r->key, sizeof r->key);
-	close(fd);
-	if (got != (ssize_t)sizeof r->key)
-		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
-	return 0;
-}
-
-/* Whether the run is masked: its mark is read then. */
-static int
-read_redaction(struct run *r, struct error *err)
-{
-	char *path = in_directory(r, MARK_FILE);
-	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
-	ssize_t got = -1;
-
-	free(path);
-	if (fd < 0 && reason == ENOENT)
-		return 0;
-	if (fd >= 0) {
-		got = read(fd, r->redaction_mark, sizeof r->redaction_mark - 1);
-		close(fd);
-	}
-	if (got == (ssize_t)sizeof r->redaction_mark - 1)
-		return 0;
-	return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
-}
-
-/* Copies an id from the environment; ERROR_SYSTEM if there is none. */
-static int
-environment_id(const char *name, char out[ID_SIZE], struct error *err)
-{
-	const char *value = getenv(name);
-
-	if (value == NULL || !id_valid(value, strlen(value)))
-		return error_set(err, ERROR_SYSTEM, name, "not a run's id: do not set it yourself");
-	memcpy(out, value, ID_SIZE);
-	return 0;
-}
-
+/* The run of the environment, up to its transcript. */
 static int
 enter(struct run *r, struct error *err)
 {
+	const struct { const char *name; char *id; } ids[] = {
+		{ "AWF_RUN_ID", r->id }, { "AWF_PARENT", r->started },
+	};
 	const char *path = getenv("AWF_TRANSCRIPT");
-	char *blobs;
-	int failed;
+	ssize_t got;
 
-	if (environment_id("AWF_RUN_ID", r->id, err) != 0 ||
-	    environment_id("AWF_PARENT", r->started, err) != 0)
-		return -1;
+	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+		const char *value = getenv(ids[i].name);
+
+		if (value == NULL || !id_valid(value, strlen(value)))
+			return error_set(err, ERROR_SYSTEM, ids[i].name,
+			    "not a run's id: do not set it yourself");
+		memcpy(ids[i].id, value, ID_SIZE);
+	}
 	if (path == NULL || *path != '/')
 		return error_set(err, ERROR_SYSTEM, "AWF_TRANSCRIPT",
 		    "not the path of a transcript: do not set it yourself");
 	if (storage_locate(&r->storage, err) != 0)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
-	if (look_at_lock(r, err) != 0 || read_key(r, err) != 0 || read_redaction(r, err) != 0)
+	if (look_at_lock(r, err) != 0)
 		return -1;
+
+	got = read_file(r, "key", r->key, sizeof r->key);
+	if (got != (ssize_t)sizeof r->key) {
+		char *key = in_directory(r, "key");
+		int failed = got == -1 ? error_errno(err, ERROR_SYSTEM, key, "unable to open") :
+		    error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
+
+		free(key);
+		return failed;
+	}
+	/* A run that is not masked has no mark. */
+	got = read_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1);
+	if (got != (ssize_t)sizeof r->redaction_mark - 1 && (got != -1 || errno != ENOENT))
+		return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
+
 	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
-	blobs = blobs_path(r);
-	failed = transcript_open(&r->transcript, path, blobs, r->id, err);
-	free(blobs);
+	if (open_transcript(r, path, false, err) != 0)
+		return -1;
 	r->transcript.masked = *r->redaction_mark != '\0';
-	return failed;
+	return 0;
 }
 
 int
@@ -729,40 +655,33 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	return failed ? -1 : 0;
 }
 
-/* The error as it may be told; of a masked run, as it was recorded. */
-static char *
-audit_error(const struct run *r, const struct run_end *end, bool recorded)
-{
-	if (end->error == NULL || end->error->code == ERROR_NONE)
-		return NULL;
-	if (!r->transcript.masked)
-		return memory_text(end->error->message);
-	if (!recorded)
-		return memory_text("the end could not be recorded");
-	return span_text(span_member(redaction_member(r->transcript.redaction, "error"), "message"));
-}
-
-static void
-audit_end(struct run *r, const struct run_end *end, int64_t duration, bool recorded)
-{
-	struct error err = ERROR_INIT;
-	char *error = audit_error(r, end, recorded);
-	struct audit_end line = { r->id, r->attempt, r->name, r->started_wall + duration * 1000,
-		end->status, end->exit_code, duration, error };
-
-	if (audit_completed(&r->storage, &line, &err) != 0)
-		warn(r, &err);
-	free(error);
-}
-
 int
 run_finish(struct run *r, const struct run_end *end, struct error *err)
 {
-	int64_t duration = clock_monotonic() - r->started_monotonic;
-	int failed = append_completed(r, end, duration, err);
+	const int64_t duration = clock_monotonic() - r->started_monotonic;
+	const int failed = append_completed(r, end, duration, err);
 
-	if (r->audited)
-		audit_end(r, end, duration, failed == 0);
+	if (r->audited) {
+		struct error audit_err = ERROR_INIT;
+		struct audit_end line = { r->id, r->attempt, r->name,
+			r->started_wall + duration * 1000, end->status, end->exit_code, duration, NULL };
+		char *message = NULL;
+
+		/* The error as it may be told; of a masked run, as it was recorded. */
+		if (end->error == NULL || end->error->code == ERROR_NONE)
+			message = NULL;
+		else if (!r->transcript.masked)
+			message = memory_text(end->error->message);
+		else if (failed != 0)
+			message = memory_text("the end could not be recorded");
+		else
+			message = span_text(span_member(
+			    redaction_member(r->transcript.redaction, "error"), "message"));
+		line.error = message;
+		if (audit_completed(&r->storage, &line, &audit_err) != 0)
+			warn(r, &audit_err);
+		free(message);
+	}
 	run_directory_drop(r->directory);
 	return failed;
 }

@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "inspect/taken.h"
+#include "transcript/event_keys.h"
 
 /* The two sides of the comparison. */
 struct against {
@@ -26,10 +27,10 @@ struct against {
 /* ---- what of an event is compared ---- */
 
 /* Left out everywhere. What is in the files, a digest tells. */
-static const char *const dropped[] = { "attempt", "call", "files", "claims", "reused_from",
+static const char *const dropped[] = { "attempt", "call", "files", KEY_CLAIMS, KEY_REUSED_FROM,
 	"approval", "parts", "seal", "try", NULL };
 /* These say that something differs, but not what: they come last. */
-static const char *const digests[] = { "input_sha256", "definition_sha256", NULL };
+static const char *const digests[] = { KEY_INPUT_SHA256, KEY_DEFINITION_SHA256, NULL };
 /* Of the end of the run, which may speak of paths. */
 static const char *const end_keys[] = { "status", "exit_code", NULL };
 
@@ -68,15 +69,15 @@ static void
 put_comparable(struct buffer *out, struct span line, const char *iteration)
 {
 	static const char *const before[] = { "type", "path", NULL };
-	static const char *const after[] = { "child_run_id", "refs", NULL };
-	struct span payload = span_member(line, "payload");
+	static const char *const after[] = { KEY_CHILD_RUN_ID, "refs", NULL };
+	struct span payload = span_member(line, KEY_PAYLOAD);
 
 	buffer_byte(out, '{');
 	put_listed(out, line, before);
 	if (*iteration != '\0')
 		buffer_format(out, ",\"iteration\":%s", iteration);
 	buffer_text(out, ",\"payload\":{");
-	if (span_is(span_member(line, "type"), event_type_name(EVENT_RUN_COMPLETED)))
+	if (span_is(span_member(line, KEY_TYPE), event_type_name(EVENT_RUN_COMPLETED)))
 		put_listed(out, payload, end_keys);
 	else
 		put_payload(out, payload);
@@ -113,7 +114,7 @@ tell(struct against *a, enum difference_kind kind, struct canonical *c,
 static const struct graph_node *
 original(const struct canonical *c, const struct graph_node *node, struct span line)
 {
-	struct span from = span_path(line, "payload", "reused_from", NULL);
+	struct span from = span_path(line, KEY_PAYLOAD, KEY_REUSED_FROM, NULL);
 	struct uuid id;
 
 	if (from.at == NULL)
@@ -128,7 +129,7 @@ static void
 iteration_of(const struct against *a, const struct graph_node *recorded, struct span line,
     char iteration[ITERATION_SIZE])
 {
-	struct span value = span_member(line, "iteration");
+	struct span value = span_member(line, KEY_ITERATION);
 
 	iteration[0] = '\0';
 	if (recorded->attempt == a->attempt && value.len < ITERATION_SIZE) {
@@ -181,13 +182,13 @@ put_replayed(struct against *a, const struct graph_node *recorded,
 static void
 note_failure(struct difference *d, struct span recorded, struct span replayed)
 {
-	struct span payload = span_member(replayed, "payload");
-	struct span error = span_member(payload, "error");
+	struct span payload = span_member(replayed, KEY_PAYLOAD);
+	struct span error = span_member(payload, KEY_ERROR);
 
-	if (span_type(error) != 'o' || span_path(recorded, "payload", "error", NULL).at != NULL)
+	if (span_type(error) != 'o' || span_path(recorded, KEY_PAYLOAD, KEY_ERROR, NULL).at != NULL)
 		return;
-	span_decode(span_member(error, "message"), &d->failure);
-	span_decode(span_member(payload, "stderr"), &d->errors);
+	span_decode(span_member(error, KEY_MESSAGE), &d->failure);
+	span_decode(span_member(payload, KEY_STDERR), &d->errors);
 }
 
 /* 1: they differ, and how is told of the recorded one. */
@@ -276,7 +277,7 @@ end_counts(const struct canonical *c)
 	static const char *const from_inside[] = { "success", "failed", "waiting", NULL };
 	struct span line = buffer_span(&c->bytes);
 
-	return span_one_of(span_path(line, "payload", "status", NULL), from_inside) != NULL;
+	return span_one_of(span_path(line, KEY_PAYLOAD, KEY_STATUS, NULL), from_inside) != NULL;
 }
 
 /* What the last attempt recorded, but for its end: that comes after what the replay
@@ -299,7 +300,7 @@ compare_recorded(struct against *a, bool ends, struct error *err)
 		/* A decision came from outside: a replay has nothing of it. */
 		if (node->attempt != a->attempt || node->type == EVENT_RUN_STARTED ||
 		    (node->type == EVENT_RUN_COMPLETED) != ends || (ends && !end_counts(&a->recording)) ||
-		    span_type(span_path(line, "payload", "approval", "decides", NULL)) == 's')
+		    span_type(span_path(line, KEY_PAYLOAD, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's')
 			continue;
 		other = counterpart(&a->replay, node->id);
 		if (other == NULL && node->type == EVENT_CALL_WORKFLOW_STARTED)

@@ -14,6 +14,7 @@
 #include "inspect/excerpt.h"
 #include "run/follow.h"
 #include "run/model.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 #include "transcript/layout.h"
 #include "transcript/reader.h"
@@ -92,12 +93,12 @@ excerpt_value(struct span value)
 static char *
 excerpt_reason(struct span payload)
 {
-	struct span error = span_member(payload, "error"), skipped = span_member(payload, "skipped");
-	char *code = excerpt_value(span_member(error, "code")), *message, *reason;
+	struct span error = span_member(payload, KEY_ERROR), skipped = span_member(payload, KEY_SKIPPED);
+	char *code = excerpt_value(span_member(error, KEY_CODE)), *message, *reason;
 
 	if (!member_set(error))
 		return span_type(skipped) == 's' ? excerpt_value(skipped) : NULL;
-	message = excerpt_value(span_member(error, "message"));
+	message = excerpt_value(span_member(error, KEY_MESSAGE));
 	if (!code || !message) {
 		free(code);
 		free(message);
@@ -178,12 +179,12 @@ static void
 take_end(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e = &r->tree->entries[r->attempt];
-	struct span status = span_member(p->event->payload, "status");
+	struct span status = span_member(p->event->payload, KEY_STATUS);
 
 	if (e->status != VIEW_RUNNING)
 		return;
 	end_entry(e, p);
-	take_usage(e, span_member(p->event->payload, "usage"));
+	take_usage(e, span_member(p->event->payload, KEY_USAGE));
 	if (e->status == VIEW_FAILED && !e->why)
 		e->why = excerpt_value(status);
 }
@@ -214,7 +215,7 @@ take_start(struct reading *r, const struct placed *p)
 		e->does = buffer_take(&branches);
 	else
 		e->does = excerpt_value(
-		    span_member(span_element(span_member(payload, "blocks"), 0), "command"));
+		    span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND));
 	if (call->child_run_id[0] != '\0')
 		e->child = memory_text(call->child_run_id);
 }
@@ -223,7 +224,7 @@ static void
 take_completion(struct reading *r, const struct placed *p)
 {
 	struct call_tree_entry *e = &r->tree->entries[entry_of_call(r, p->call)];
-	struct span retries = span_member(p->event->payload, "retries");
+	struct span retries = span_member(p->event->payload, KEY_RETRIES);
 
 	if (e->what != CALL_TREE_CALL || e->status != VIEW_RUNNING)
 		return;
@@ -261,16 +262,16 @@ take_turn(struct reading *r, const struct placed *p)
 	struct call_tree_entry *e;
 	long long turn = 0;
 
-	if (!p->call || span_true(span_member(p->event->payload, "partial")))
+	if (!p->call || span_true(span_member(p->event->payload, KEY_PARTIAL)))
 		return;
 	e = add_entry(r->tree, CALL_TREE_TURN, entry_of_call(r, p->call));
-	span_integer(span_member(p->event->payload, "turn"), &turn);
+	span_integer(span_member(p->event->payload, KEY_TURN), &turn);
 	e->began = p->started;
 	e->ended = p->wall;
 	e->status = VIEW_DONE;
 	e->attempt = turn;
-	e->label = excerpt_value(span_member(p->event->payload, "agent"));
-	take_usage(e, span_member(p->event->payload, "usage"));
+	e->label = excerpt_value(span_member(p->event->payload, KEY_AGENT));
+	take_usage(e, span_member(p->event->payload, KEY_USAGE));
 	remember(r, p, e);
 }
 
@@ -283,8 +284,8 @@ take_tool_call(struct reading *r, const struct placed *p)
 	    turn ? (uint32_t)(turn - r->tree->entries) : entry_of_call(r, p->call));
 
 	e->began = p->wall;
-	e->label = excerpt_value(span_member(p->event->payload, "name"));
-	e->does = excerpt_value(span_member(p->event->payload, "input"));
+	e->label = excerpt_value(span_member(p->event->payload, KEY_NAME));
+	e->does = excerpt_value(span_member(p->event->payload, KEY_INPUT));
 	remember(r, p, e);
 }
 

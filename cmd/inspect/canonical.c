@@ -6,14 +6,17 @@
  */
 #include "inspect/canonical.h"
 
+#include "transcript/event_keys.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Keys that a canonical object has not, NULL at the end. */
 static const char *const line_drops[] = { "seq", "timestamp", "prev", NULL };
-static const char *const drops_of_cut_off[] = { "result", "stdout_bytes", "stderr", "stderr_bytes",
-	"changed", "changed_more", "commit", "delay_ms", "duration_ms", "parts", "seal", "try", NULL };
+static const char *const drops_of_cut_off[] = {
+	KEY_RESULT, KEY_STDOUT_BYTES, KEY_STDERR, KEY_STDERR_BYTES,
+	"changed", KEY_CHANGED_MORE, "commit", KEY_DELAY_MS, "duration_ms", "parts", "seal", "try", NULL };
 static const char *const *const drops_with_stderr = drops_of_cut_off + 2;
 static const char *const *const payload_drops = drops_of_cut_off + 4; /* any other's */
 static const char *const retry_drops[] = { "duration_ms", NULL };
@@ -72,7 +75,7 @@ write_line(struct span line, bool around, struct buffer *out)
 {
 	static const char *const cut_off[] = { "cancelled", "interrupted", "timeout",
 		"downstream_closed", NULL };
-	struct span code = span_path(line, "payload", "error", "code", NULL);
+	struct span code = span_path(line, KEY_PAYLOAD, KEY_ERROR, KEY_CODE, NULL);
 
 	/* How far it came is chance. */
 	write_object(line, span_one_of(code, cut_off) != NULL ? &cut_off_form :
@@ -186,7 +189,7 @@ canonical_call(struct canonical *c, const struct graph_node *node, struct buffer
 	line = graph_line(&c->graph, start, err);
 	if (!line)
 		return -1;
-	span_decode(span_path(span_of(line, start->length), "payload", "call", NULL), out);
+	span_decode(span_path(span_of(line, start->length), KEY_PAYLOAD, KEY_CALL, NULL), out);
 	return 0;
 }
 

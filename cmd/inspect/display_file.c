@@ -16,6 +16,7 @@
 #include "transcript/blob.h"
 #include "transcript/definition_file.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 #include "run/follow.h"
 
@@ -36,8 +37,8 @@ take(struct recorded *r, const struct event_view *event)
 		event_copy_id(event->run_id, r->run_id);
 	if (event->type != EVENT_RUN_COMPLETED)
 		return;
-	span_copy(span_path(event->payload, "stdin", "sha256", NULL), r->input, sizeof r->input);
-	span_copy(span_path(event->payload, "stdout", "sha256", NULL), r->output, sizeof r->output);
+	span_copy(span_path(event->payload, KEY_STDIN, KEY_SHA256, NULL), r->input, sizeof r->input);
+	span_copy(span_path(event->payload, KEY_STDOUT, KEY_SHA256, NULL), r->output, sizeof r->output);
 }
 
 static int

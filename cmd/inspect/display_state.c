@@ -19,6 +19,7 @@
 #include "run/results.h"
 #include "transcript/blob.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 #include "transcript/layout.h"
 
@@ -125,7 +126,7 @@ open_other(struct state *s, struct span run_id, struct error *err)
 static int
 find_origin(struct state *s, struct recording **r, uint32_t *node, struct error *err)
 {
-	struct span from = span_member((*r)->event.payload, "reused_from");
+	struct span from = span_member((*r)->event.payload, KEY_REUSED_FROM);
 	struct uuid id;
 	int got = 1;
 
@@ -156,9 +157,9 @@ static void
 write_value(struct writer *w, const char *key, struct span payload)
 {
 	const char *member = result_member(payload);
-	struct span lines = span_member(payload, "result");
+	struct span lines = span_member(payload, KEY_RESULT);
 
-	if (span_member(payload, "count").at == NULL || strcmp(member, "result") != 0) {
+	if (span_member(payload, KEY_COUNT).at == NULL || strcmp(member, "result") != 0) {
 		writer_member_span(w, key, strcmp(member, "result") == 0 ? lines :
 		    span_member(span_element(lines, 0), "data"));
 		return;
@@ -184,7 +185,7 @@ write_result(struct state *s, struct writer *w, const char *key, const char *enc
 
 		if (load(r, node, err) != 0)
 			return -1;
-		result = span_member(r->event.payload, "result");
+		result = span_member(r->event.payload, KEY_RESULT);
 		if (result.at) {
 			write_value(w, key, r->event.payload);
 			write_encoding(w, encoding, r->result_raw);
@@ -201,7 +202,7 @@ write_result(struct state *s, struct writer *w, const char *key, const char *enc
 static int
 write_input(struct state *s, struct writer *w, struct error *err)
 {
-	struct span input = span_member(s->run.event.payload, "input");
+	struct span input = span_member(s->run.event.payload, KEY_INPUT);
 	struct uuid id;
 	uint32_t parent;
 
@@ -230,12 +231,12 @@ write_end(struct state *s, struct writer *w, uint32_t node, struct error *err)
 	if (load(&s->run, node, err) != 0)
 		return -1;
 	payload = s->run.event.payload;
-	if (member_set(span_member(payload, "skipped"))) {
-		writer_member_span(w, "skipped", span_member(payload, "skipped"));
+	if (member_set(span_member(payload, KEY_SKIPPED))) {
+		writer_member_span(w, "skipped", span_member(payload, KEY_SKIPPED));
 		return 0;
 	}
-	if (member_set(span_member(payload, "error"))) {
-		writer_member_span(w, "error", span_member(payload, "error"));
+	if (member_set(span_member(payload, KEY_ERROR))) {
+		writer_member_span(w, "error", span_member(payload, KEY_ERROR));
 		return 0;
 	}
 	return write_result(s, w, "output", "output_encoding", node, err);
@@ -251,7 +252,7 @@ print_flow(struct state *s, const struct flow *flow, struct error *err)
 	buffer_clear(&s->out);
 	writer_begin(&w, &s->out);
 	writer_object(&w);
-	writer_member_span(&w, "call", span_member(s->run.event.payload, "call"));
+	writer_member_span(&w, "call", span_member(s->run.event.payload, KEY_CALL));
 	writer_member_integer(&w, "attempt", flow->attempt);
 	if (write_input(s, &w, err) != 0 || write_end(s, &w, flow->end, err) != 0)
 		return -1;
@@ -304,7 +305,7 @@ note_node(struct state *s, uint32_t node, struct error *err)
 	line = read_event(&s->run, n, &event, err);
 	if (!line)
 		return -1;
-	call = span_text(span_member(event.payload, "call"));
+	call = span_text(span_member(event.payload, KEY_CALL));
 	if (call)
 		note_call(s, node, &event, call);
 	free(call);

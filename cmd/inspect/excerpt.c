@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/text.h"
 #include "run/attached.h"
+#include "transcript/event_keys.h"
 
 #define ARGUMENT_BYTES 40
 #define CUT "…"
@@ -60,7 +61,7 @@ blob_of(const struct event_view *event, const char *member)
 
 	snprintf(at, sizeof at, "/payload/%s", member);
 	for (struct span_walk entry = span_walk(event->refs); span_next(&entry);)
-		if (span_is(span_member(entry.value, "at"), at))
+		if (span_is(span_member(entry.value, KEY_AT), at))
 			return entry.value;
 	return span_of(NULL, 0);
 }
@@ -82,8 +83,8 @@ write_digest(struct writer *w, const struct buffer *whole)
 {
 	char digest[DIGEST_SIZE];
 
-	writer_member_integer(w, "bytes", (int64_t)whole->len);
-	writer_member_string(w, "sha256", digest_sha256(buffer_string(whole), whole->len, digest));
+	writer_member_integer(w, KEY_BYTES, (int64_t)whole->len);
+	writer_member_string(w, KEY_SHA256, digest_sha256(buffer_string(whole), whole->len, digest));
 }
 
 static void
@@ -116,8 +117,8 @@ write_member(struct writer *w, const char *key, const struct event_view *event,
 	struct buffer whole = BUFFER_INIT;
 
 	if (blob.at) {
-		writer_member_span(w, "bytes", span_member(blob, "bytes"));
-		writer_member_span(w, "sha256", span_member(blob, "sha256"));
+		writer_member_span(w, KEY_BYTES, span_member(blob, "bytes"));
+		writer_member_span(w, KEY_SHA256, span_member(blob, "sha256"));
 	} else if (value_there(value)) {
 		value_text(value, &whole);
 		write_excerpt(w, key, &whole, limit_of(&whole, EXCERPT_BYTES));
@@ -153,11 +154,11 @@ excerpt_message(struct writer *w, const char *key, const struct event_view *even
 	struct buffer whole = BUFFER_INIT;
 	bool said;
 
-	for (struct span_walk block = span_walk(span_member(event->payload, "blocks"));
+	for (struct span_walk block = span_walk(span_member(event->payload, KEY_BLOCKS));
 	    span_next(&block);)
 		if (!attached_text(block.value, &whole) &&
-		    span_is(span_member(block.value, "type"), "text"))
-			span_decode(span_member(block.value, "text"), &whole);
+		    span_is(span_member(block.value, KEY_TYPE), "text"))
+			span_decode(span_member(block.value, KEY_TEXT), &whole);
 	said = whole.len > 0;
 	if (said)
 		write_excerpt(w, key, &whole, EXCERPT_BYTES);
@@ -189,7 +190,7 @@ list_arguments(struct span input, struct buffer *out)
 void
 excerpt_arguments(struct writer *w, const char *key, const struct event_view *event)
 {
-	struct span input = span_member(event->payload, "input");
+	struct span input = span_member(event->payload, KEY_INPUT);
 	struct buffer list = BUFFER_INIT, excerpt = BUFFER_INIT, whole = BUFFER_INIT;
 	bool all;
 
@@ -216,7 +217,7 @@ excerpt_size(const struct event_view *event, const char *member)
 	struct buffer text = BUFFER_INIT;
 	long long bytes = -1;
 
-	if (!span_integer(span_member(blob_of(event, member), "bytes"), &bytes) &&
+	if (!span_integer(span_member(blob_of(event, member), KEY_BYTES), &bytes) &&
 	    value_there(value)) {
 		value_text(value, &text);
 		bytes = (long long)text.len;

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "inspect/recorded_file.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 #define FILE_LIMIT ((size_t)256 << 20)
 #define MANIFEST_FORMAT 1
@@ -224,9 +225,9 @@ list_file(struct exporting *x, const char *path, const char *copied, struct erro
 
 	if (failed == 0) {
 		writer_object(&x->manifest);
-		writer_member_string(&x->manifest, "path", path);
+		writer_member_string(&x->manifest, KEY_PATH, path);
 		writer_member_string(&x->manifest, "file", copied + strlen(x->storage.root) + 1);
-		writer_member_string(&x->manifest, "sha256",
+		writer_member_string(&x->manifest, KEY_SHA256,
 		    digest_sha256(buffer_string(&bytes), bytes.len, sha256));
 		writer_object_end(&x->manifest);
 	}
@@ -319,13 +320,13 @@ export_workflow(struct exporting *x, struct error *err)
 	free(directory);
 	writer_begin(w, &x->text);
 	writer_object(w);
-	writer_member_integer(w, "format", MANIFEST_FORMAT);
-	writer_member_string(w, "run_id", s->run_id);
-	writer_member_string(w, "name", s->name);
-	writer_member_string(w, "workspace", s->workspace);
-	writer_member_string(w, "directory", s->directory);
-	writer_member_bool(w, "snapshot", x->snapshot);
-	writer_key(w, "files");
+	writer_member_integer(w, KEY_FORMAT, MANIFEST_FORMAT);
+	writer_member_string(w, KEY_RUN_ID, s->run_id);
+	writer_member_string(w, KEY_NAME, s->name);
+	writer_member_string(w, KEY_WORKSPACE, s->workspace);
+	writer_member_string(w, KEY_DIRECTORY, s->directory);
+	writer_member_bool(w, KEY_SNAPSHOT, x->snapshot);
+	writer_key(w, KEY_FILES);
 	writer_array(w);
 	if (failed == 0)
 		failed = export_files(x, s, err);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 bool
 graph_id_read(struct span value, struct uuid *id)
@@ -109,7 +110,7 @@ said_attempt(const struct event_view *event)
 
 	if (event->type != EVENT_RUN_STARTED && !event_type_starts_call(event->type))
 		return 0;
-	if (!span_integer(span_member(event->payload, "attempt"), &attempt) || attempt < 1 ||
+	if (!span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) || attempt < 1 ||
 	    attempt > INT32_MAX)
 		return event->type == EVENT_RUN_STARTED;
 	return (int32_t)attempt;
@@ -134,7 +135,7 @@ add_event(struct graph *g, const char *line, size_t len, struct error *err)
 	node.type = (uint8_t)event.type;
 	node.unlike = event_type_starts_call(event.type) ? event.child_run_id.at != NULL :
 	    event_type_ends_call(event.type) &&
-	    span_is(span_path(event.payload, "error", "code", NULL), "cancelled");
+	    span_is(span_path(event.payload, KEY_ERROR, KEY_CODE, NULL), "cancelled");
 	node.attempt = said_attempt(&event);
 	g->nodes = grown(g->nodes, g->count, sizeof *g->nodes);
 	g->nodes[g->count++] = node;

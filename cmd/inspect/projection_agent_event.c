@@ -12,6 +12,7 @@
 #include "inspect/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
 extern const char agent_event_schema[];
@@ -38,7 +39,7 @@ message(struct writer *w, const char *format, ...)
 static void
 outcome(struct writer *w, const char *what, const struct placed *at)
 {
-	char *why = span_text(span_path(at->event->payload, "error", "message", NULL));
+	char *why = span_text(span_path(at->event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 	const char *how = placed_outcome(at);
 
 	if (strcmp(how, "success") == 0)
@@ -66,7 +67,7 @@ is_deploy(const struct placed *at)
 static size_t
 has_committed(const struct placed *at)
 {
-	return member_set(span_member(at->event->payload, "commit")) && !is_commit(at);
+	return member_set(span_member(at->event->payload, KEY_COMMIT)) && !is_commit(at);
 }
 
 /* The call goes on with what another agent said. */
@@ -114,7 +115,7 @@ changed_files(const struct placed *at)
 {
 	size_t count = 0;
 
-	for (struct span_walk file = span_walk(span_member(at->event->payload, "changed"));
+	for (struct span_walk file = span_walk(span_member(at->event->payload, KEY_CHANGED));
 	    span_next(&file);)
 		count++;
 	return count;
@@ -187,7 +188,7 @@ handoff(struct writer *w, const struct projection_line *line)
 static void
 handoff_within(struct writer *w, const struct projection_line *line)
 {
-	struct span handoff = span_member(line->at->event->payload, "handoff");
+	struct span handoff = span_member(line->at->event->payload, KEY_HANDOFF);
 	char *from = text_member(handoff, "from"), *to = text_member(handoff, "to");
 
 	message(w, "%s hands over to %s", from, to);
@@ -214,7 +215,7 @@ turn(struct writer *w, const struct projection_line *line)
 	const struct placed *at = line->at;
 	long long number = 0;
 
-	span_integer(span_member(at->event->payload, "turn"), &number);
+	span_integer(span_member(at->event->payload, KEY_TURN), &number);
 	message(w, "%s: turn %lld", placed_actor(at), number);
 	writer_member_integer(w, "turn", number);
 	writer_member_span(w, "path", at->event->path);
@@ -248,7 +249,7 @@ tool(struct writer *w, const struct placed *at)
 static char *
 tool_name(const struct placed *at)
 {
-	return span_text(span_member(at->event->payload, "name"));
+	return span_text(span_member(at->event->payload, KEY_NAME));
 }
 
 static void
@@ -310,7 +311,7 @@ changer(struct writer *w, const struct placed *at)
 static void
 commit(struct writer *w, const struct projection_line *line)
 {
-	struct span id = span_member(line->at->event->payload, "commit");
+	struct span id = span_member(line->at->event->payload, KEY_COMMIT);
 	char *text = span_text(id);
 
 	message(w, "commit %.12s", text ? text : "");
@@ -322,7 +323,7 @@ commit(struct writer *w, const struct projection_line *line)
 static void
 file_changed(struct writer *w, const struct projection_line *line)
 {
-	struct span file = span_element(span_member(line->at->event->payload, "changed"),
+	struct span file = span_element(span_member(line->at->event->payload, KEY_CHANGED),
 	    line->index);
 	char *path = span_text(span_member(file, "path"));
 
@@ -338,7 +339,7 @@ file_changed(struct writer *w, const struct projection_line *line)
 static void
 failure(struct writer *w, const struct projection_line *line)
 {
-	struct span error = span_member(line->at->event->payload, "error");
+	struct span error = span_member(line->at->event->payload, KEY_ERROR);
 	struct event_view inside = { .payload = error };
 
 	if (!excerpt_member(w, "message", &inside, "message"))

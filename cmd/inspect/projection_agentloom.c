@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "inspect/projection_write.h"
+#include "transcript/event_keys.h"
 
 extern const char agentloom_schema[];
 
@@ -109,7 +110,7 @@ static void
 take_prompt(struct recording *r, const struct placed *at, struct span payload)
 {
 	struct buffer model = BUFFER_INIT, messages = BUFFER_INIT;
-	struct span blocks = span_member(payload, "blocks");
+	struct span blocks = span_member(payload, KEY_BLOCKS);
 	struct asked asked = { .call = at->call };
 	char unused[DIGEST_SIZE];
 
@@ -119,8 +120,8 @@ take_prompt(struct recording *r, const struct placed *at, struct span payload)
 	buffer_append(&messages, blocks.at, blocks.len);
 	buffer_text(&messages, "}]");
 	const struct agentloom_request request = { span_of(model.data, model.len),
-		span_member(payload, "system_prompt"), span_of(messages.data, messages.len),
-		span_member(payload, "tools"), span_member(payload, "params") };
+		span_member(payload, KEY_SYSTEM_PROMPT), span_of(messages.data, messages.len),
+		span_member(payload, KEY_TOOLS), span_member(payload, KEY_PARAMS) };
 
 	take_asked(r, at->call, unused);
 	if (span_element(blocks, 0).at != NULL && agentloom_hash(&request, asked.hash)) {
@@ -203,7 +204,7 @@ write_usage(struct writer *w, struct span usage)
 static void
 write_answer(const struct placed *at, struct span payload, const char *hash, struct buffer *out)
 {
-	struct span blocks = span_member(payload, "blocks"), model = span_member(payload, "model");
+	struct span blocks = span_member(payload, KEY_BLOCKS), model = span_member(payload, KEY_MODEL);
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -214,12 +215,12 @@ write_answer(const struct placed *at, struct span payload, const char *hash, str
 		writer_member_span(&w, "model", model);
 	else
 		writer_member_string(&w, "model", at->call->model ? at->call->model : "");
-	write_usage(&w, span_member(payload, "usage"));
+	write_usage(&w, span_member(payload, KEY_USAGE));
 	writer_key(&w, "cost_usd");
 	writer_raw(&w, "0.0", 3);
 	writer_member_integer(&w, "latency_ms", placed_duration(at));
 	writer_member_string(&w, "finish_reason",
-	    agentloom_finish_reason(span_member(payload, "stop_reason")));
+	    agentloom_finish_reason(span_member(payload, KEY_STOP_REASON)));
 	if (hash[0] != '\0')
 		writer_member_string(&w, "request_hash", hash);
 }
@@ -251,8 +252,8 @@ take_answer(struct recording *r, const struct placed *at, struct span payload)
 	struct entry *entry;
 
 	take_asked(r, at->call, hash);
-	span_integer(span_member(payload, "turn"), &a.turn);
-	if (!span_copy(span_member(payload, "request_sha256"), a.sha256, sizeof a.sha256))
+	span_integer(span_member(payload, KEY_TURN), &a.turn);
+	if (!span_copy(span_member(payload, KEY_REQUEST_SHA256), a.sha256, sizeof a.sha256))
 		a.sha256[0] = '\0';
 	write_answer(at, payload, hash, &a.text);
 	entry = entry_of(r, path && path[0] != '_' ? path : hash[0] != '\0' ? hash : a.sha256);
@@ -268,7 +269,7 @@ take_answer(struct recording *r, const struct placed *at, struct span payload)
 static size_t
 earlier_call(const struct recording *r, const struct placed *at)
 {
-	char *claims = span_text(span_member(at->event->payload, "claims"));
+	char *claims = span_text(span_member(at->event->payload, KEY_CLAIMS));
 	const char *key = claims ? claims : at->call->id;
 	const size_t *found = map_get(&r->by_start, key, strlen(key));
 	size_t call = NO_CALL;

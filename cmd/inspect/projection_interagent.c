@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "inspect/projection_write.h"
+#include "transcript/event_keys.h"
 
 #define HASH_DIGITS 16
 
@@ -134,7 +135,7 @@ static void
 handed(struct writer *w, const struct projection_line *line)
 {
 	const struct event_view *event = line->at->event;
-	char *from = span_text(span_path(event->payload, "handoff", "from", NULL));
+	char *from = span_text(span_path(event->payload, KEY_HANDOFF, "from", NULL));
 	char id[ID_SIZE], own[ID_SIZE] = "";
 
 	span_copy(event->event_id, own, sizeof own);
@@ -180,7 +181,7 @@ state_after(const struct placed *at)
 	case EVENT_MESSAGE_USER:
 		return "thinking";
 	case EVENT_MESSAGE_ASSISTANT:
-		return span_is(span_member(at->event->payload, "stop_reason"), "tool_use") ?
+		return span_is(span_member(at->event->payload, KEY_STOP_REASON), "tool_use") ?
 		    "using_tools" : "answered";
 	default:
 		return "running";

@@ -13,6 +13,7 @@
 #include "inspect/projection_write.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 #define SPAN_DIGITS 16
 #define SPAN_SIZE (SPAN_DIGITS + 1)
@@ -224,7 +225,7 @@ end_attributes(struct writer *w, const struct placed *at)
 {
 	attribute_string(w, "awf.path", at->event->path);
 	if (placed_failed(at))
-		attribute_string(w, "error.type", span_path(at->event->payload, "error", "code", NULL));
+		attribute_string(w, "error.type", span_path(at->event->payload, KEY_ERROR, KEY_CODE, NULL));
 	writer_array_end(w);
 }
 
@@ -235,7 +236,7 @@ status(struct writer *w, const struct placed *at)
 		return;
 	writer_key(w, "status");
 	writer_object(w);
-	writer_member_span(w, "message", span_path(at->event->payload, "error", "message", NULL));
+	writer_member_span(w, "message", span_path(at->event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 	writer_member_integer(w, "code", STATUS_CODE_ERROR);
 	writer_object_end(w);
 }
@@ -267,7 +268,7 @@ run(struct writer *w, const struct projection_line *line)
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.workflow.name", at->run->name);
 	attribute_text(w, "awf.run_id", at->run->run_id);
-	attribute_string(w, "awf.status", span_member(at->event->payload, "status"));
+	attribute_string(w, "awf.status", span_member(at->event->payload, KEY_STATUS));
 	end_attributes(w, at);
 	writer_key(w, "links");
 	writer_array(w);
@@ -320,7 +321,7 @@ static void
 decision(struct writer *w, const struct projection_line *line)
 {
 	const struct placed *at = line->at;
-	struct span approval = span_member(at->event->payload, "approval");
+	struct span approval = span_member(at->event->payload, KEY_APPROVAL);
 	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
 
 	span_copy(at->event->event_id, id, sizeof id);
@@ -354,13 +355,13 @@ turn(struct writer *w, const struct projection_line *line)
 	attribute_text(w, "gen_ai.provider.name", call ? provider_name(call->provider) : NULL);
 	attribute_text(w, "gen_ai.request.model", call ? call->model : NULL);
 	/* An agent CLI has an id for it; else it is the call's, for each has its own. */
-	if (span_type(span_member(payload, "session_id")) == 's')
-		attribute_string(w, "gen_ai.conversation.id", span_member(payload, "session_id"));
+	if (span_type(span_member(payload, KEY_SESSION_ID)) == 's')
+		attribute_string(w, "gen_ai.conversation.id", span_member(payload, KEY_SESSION_ID));
 	else
 		attribute_text(w, "gen_ai.conversation.id", call ? call->event_id : NULL);
-	attribute_string(w, "gen_ai.response.model", span_member(payload, "model"));
-	finish_reasons(w, span_member(payload, "stop_reason"));
-	usage(w, span_member(payload, "usage"));
+	attribute_string(w, "gen_ai.response.model", span_member(payload, KEY_MODEL));
+	finish_reasons(w, span_member(payload, KEY_STOP_REASON));
+	usage(w, span_member(payload, KEY_USAGE));
 	end_attributes(w, at);
 }
 
@@ -371,13 +372,13 @@ tool(struct writer *w, const struct projection_line *line)
 	const struct placed *at = line->at;
 	struct span payload = at->event->payload;
 	char span[SPAN_SIZE], parent[SPAN_SIZE], id[ID_SIZE] = "";
-	char *name = span_text(span_member(payload, "name"));
+	char *name = span_text(span_member(payload, KEY_NAME));
 
 	span_copy(at->event->parent_event_id, id, sizeof id);
 	begin_span(w, line, event_span(id, span), inside(at, parent), name, KIND_INTERNAL);
 	attribute_text(w, "gen_ai.operation.name", line->row->type);
 	attribute_text(w, "gen_ai.tool.name", name);
-	attribute_string(w, "gen_ai.tool.call.id", span_member(payload, "call_id"));
+	attribute_string(w, "gen_ai.tool.call.id", span_member(payload, KEY_CALL_ID));
 	attribute_text(w, "gen_ai.tool.type", "function");
 	end_attributes(w, at);
 	status(w, at);

@@ -8,6 +8,7 @@
 
 #include "base/digest.h"
 #include "inspect/excerpt.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
 static void
@@ -57,13 +58,13 @@ placed_by_agent(const struct placed *at)
 size_t
 placed_whole(const struct placed *at)
 {
-	return !span_true(span_member(at->event->payload, "partial"));
+	return !span_true(span_member(at->event->payload, KEY_PARTIAL));
 }
 
 size_t
 placed_blocked(const struct placed *at)
 {
-	return placed_failed(at) && span_is(span_path(at->event->payload, "error", "code", NULL),
+	return placed_failed(at) && span_is(span_path(at->event->payload, KEY_ERROR, KEY_CODE, NULL),
 	    error_name(ERROR_BLOCKED));
 }
 
@@ -88,7 +89,7 @@ placed_status(const struct placed *at)
 		"waiting" };
 
 	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-		if (span_is(span_member(at->event->payload, "status"), statuses[i]))
+		if (span_is(span_member(at->event->payload, KEY_STATUS), statuses[i]))
 			return statuses[i];
 	return "";
 }
@@ -114,9 +115,9 @@ run_failed(const struct placed *at)
 const char *
 placed_outcome(const struct placed *at)
 {
-	struct span payload = at->event->payload, error = span_member(payload, "error");
+	struct span payload = at->event->payload, error = span_member(payload, KEY_ERROR);
 
-	if (member_set(span_member(payload, "skipped")))
+	if (member_set(span_member(payload, KEY_SKIPPED)))
 		return "skipped";
 	if (!member_set(error))
 		return "success";
@@ -135,7 +136,7 @@ placed_copy(struct writer *w, const char *key, const struct placed *at, const ch
 void
 placed_error(struct writer *w, const struct placed *at)
 {
-	struct span error = span_member(at->event->payload, "error");
+	struct span error = span_member(at->event->payload, KEY_ERROR);
 	struct event_view inside = { .payload = error };
 
 	if (span_type(error) != 'o')
@@ -152,7 +153,7 @@ placed_duration(const struct placed *at)
 {
 	long long duration;
 
-	if (span_integer(span_member(at->event->payload, "duration_ms"), &duration))
+	if (span_integer(span_member(at->event->payload, KEY_DURATION_MS), &duration))
 		return duration;
 	return (at->wall - at->started) / 1000;
 }

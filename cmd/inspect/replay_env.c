@@ -27,6 +27,7 @@
 #include "inspect/perturb.h"
 #include "inspect/recorded_file.h"
 #include "proc/libexec.h"
+#include "transcript/event_keys.h"
 
 #define SECOND_HOST "replay"
 #define SECOND_PID 4711
@@ -498,8 +499,8 @@ set_environment(struct replay_env *env)
 	char *led;
 
 	environment_copy(e, &(struct environment){ NULL, 0, 0 });
-	set_members(e, "", span_member(s->payload, "env"));
-	set_members(e, "AWF_INPUT_", span_member(s->payload, "inputs"));
+	set_members(e, "", span_member(s->payload, KEY_ENV));
+	set_members(e, "AWF_INPUT_", span_member(s->payload, KEY_INPUTS));
 	pass(e, "HOME");
 	pass(e, "XDG_CONFIG_HOME");
 	if (env->config != NULL || s->config != NULL)

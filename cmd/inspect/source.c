@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
 
@@ -186,9 +187,9 @@ forget_unknown(struct source *s)
 static void
 take_failure(struct gathering *g, const struct event_view *event)
 {
-	char *message = span_text(span_path(event->payload, "error", "message", NULL));
+	char *message = span_text(span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 
-	if (message != NULL && span_is(span_path(event->payload, "error", "code", NULL),
+	if (message != NULL && span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
 	    error_name(ERROR_DEFINITION)))
 		add_provider(g->source, PROVIDER_UNKNOWN, provider_refused(message));
 	free(message);
@@ -208,7 +209,7 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 	else if (blob_inline(s->blobs, line, len, &s->line, err) != 0)
 		return -1;
 	if (event_view(s->line.data, s->line.len, &view) != 0 ||
-	    !span_integer(span_member(view.payload, "attempt"), &attempt) || attempt < 1 ||
+	    !span_integer(span_member(view.payload, KEY_ATTEMPT), &attempt) || attempt < 1 ||
 	    attempt > INT_MAX || !span_copy(view.event_id, s->started, sizeof s->started) ||
 	    !span_copy(view.run_id, s->run_id, sizeof s->run_id) || !id_valid(s->run_id, ID_SIZE - 1))
 		return error_set(err, ERROR_SCHEMA, s->transcript, "its run.started is damaged: "
@@ -227,14 +228,14 @@ take_started(struct gathering *g, const struct event_view *event, const char *li
 static void
 take_step(struct gathering *g, const struct event_view *event)
 {
-	struct span input = span_member(event->payload, "input");
+	struct span input = span_member(event->payload, KEY_INPUT);
 
 	if (input.at != NULL && span_type(input) != '0' && span_is(event->parent_event_id,
 	    g->source->started))
 		g->fed = true;
 	add_child(g, event->child_run_id);
 	definition_files_begin(&g->latest, event->payload);
-	add_provider(g->source, "", span_text(span_member(event->payload, "provider")));
+	add_provider(g->source, "", span_text(span_member(event->payload, KEY_PROVIDER)));
 }
 
 static int
@@ -253,8 +254,8 @@ take(struct gathering *g, const char *line, size_t len, struct error *err)
 		take_failure(g, &event);
 	if (event.type == EVENT_RUN_COMPLETED) {
 		span_copy(event.event_id, s->completed, sizeof s->completed);
-		span_copy(span_member(event.payload, "status"), s->status, sizeof s->status);
-		span_copy(span_path(event.payload, "stdin", "sha256", NULL), g->stdin_sha256,
+		span_copy(span_member(event.payload, KEY_STATUS), s->status, sizeof s->status);
+		span_copy(span_path(event.payload, KEY_STDIN, KEY_SHA256, NULL), g->stdin_sha256,
 		    sizeof g->stdin_sha256);
 	}
 	return 0;
@@ -302,7 +303,7 @@ text_list(struct span array)
 static void
 read_script(struct source *s)
 {
-	struct span files = span_member(s->payload, "files");
+	struct span files = span_member(s->payload, KEY_FILES);
 	struct definition_file file;
 
 	s->contained = span_type(files) == 'a';
@@ -318,14 +319,14 @@ read_script(struct source *s)
 static int
 read_started(struct source *s, struct error *err)
 {
-	s->name = span_text(span_member(s->payload, "name"));
+	s->name = span_text(span_member(s->payload, KEY_NAME));
 	if (s->name != NULL)
 		text_line(s->name); /* it is for messages */
-	s->kind = span_text(span_member(s->payload, "kind"));
-	s->workspace = recorded_path(span_member(s->payload, "cwd"));
-	s->directory = recorded_path(span_member(s->payload, "directory"));
-	s->argv = text_list(span_member(s->payload, "argv"));
-	span_copy(span_member(s->payload, "workflow_sha256"), s->workflow_sha256,
+	s->kind = span_text(span_member(s->payload, KEY_KIND));
+	s->workspace = recorded_path(span_member(s->payload, KEY_CWD));
+	s->directory = recorded_path(span_member(s->payload, KEY_DIRECTORY));
+	s->argv = text_list(span_member(s->payload, KEY_ARGV));
+	span_copy(span_member(s->payload, KEY_WORKFLOW_SHA256), s->workflow_sha256,
 	    sizeof s->workflow_sha256);
 	read_script(s);
 	if (s->name == NULL || s->kind == NULL || s->argv == NULL || s->workspace == NULL)
@@ -368,13 +369,13 @@ refuse(const struct source *s, const struct gathering *g, struct error *err)
 {
 	if (s->storage.root != NULL && storage_run_alive(&s->storage, s->run_id))
 		return error_set(err, ERROR_USAGE, s->run_id, "the run is alive: wait for its end");
-	if (span_true(span_member(s->payload, "masked")))
+	if (span_true(span_member(s->payload, KEY_MASKED)))
 		return error_set(err, ERROR_USAGE, s->run_id,
 		    "the run was masked: what it was given and made is not all there");
 	if (strcmp(s->kind, "step") == 0 && g->fed)
 		return error_set(err, ERROR_USAGE, s->run_id, "the input of a step outside of any run "
 		    "is not kept: run it with awf-run");
-	if (span_true(span_member(s->payload, "snapshot")) && s->snapshot == NULL)
+	if (span_true(span_member(s->payload, KEY_SNAPSHOT)) && s->snapshot == NULL)
 		return error_set(err, ERROR_SYSTEM, s->run_id,
 		    "the snapshot of its workspace (snapshots/%s in the storage) is missing", s->run_id);
 	if (g->stdin_sha256[0] != '\0' && s->input == NULL)

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "run/recall.h"
+#include "transcript/event_keys.h"
 
 /* What of a call is not repeated: what was made inside of it, or all of it. */
 enum { INSIDE, ITSELF };
@@ -19,13 +20,13 @@ start_is_taken(struct span payload)
 {
 	static const char *const effects[] = { "read", "external", NULL };
 
-	return span_one_of(span_member(payload, "effects"), effects) != NULL;
+	return span_one_of(span_member(payload, KEY_EFFECTS), effects) != NULL;
 }
 
 static bool
 end_is_taken(struct span payload)
 {
-	char *code = span_text(span_path(payload, "error", "code", NULL));
+	char *code = span_text(span_path(payload, KEY_ERROR, KEY_CODE, NULL));
 	bool taken = code != NULL && recalled_circumstance(error_from_name(code, strlen(code)));
 
 	free(code);
@@ -43,7 +44,7 @@ struct reading {
 static struct span
 payload_of(const struct reading *r)
 {
-	return span_member(span_of(buffer_string(&r->line), r->line.len), "payload");
+	return span_member(span_of(buffer_string(&r->line), r->line.len), KEY_PAYLOAD);
 }
 
 static uint32_t
@@ -55,7 +56,7 @@ parent_of(const struct reading *r, const struct graph_node *node)
 static void
 note_call(struct reading *r)
 {
-	char *call = span_text(span_member(payload_of(r), "call"));
+	char *call = span_text(span_member(payload_of(r), KEY_CALL));
 
 	if (call != NULL)
 		map_put(r->taken, call, strlen(call), INSIDE);
@@ -67,7 +68,7 @@ static void
 note_start(struct reading *r, const struct graph_node *node)
 {
 	uint32_t parent = parent_of(r, node);
-	char *call = span_text(span_member(payload_of(r), "call"));
+	char *call = span_text(span_member(payload_of(r), KEY_CALL));
 
 	if (call != NULL && parent != GRAPH_NONE && r->tools[parent])
 		map_put(r->taken, call, strlen(call), ITSELF);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 #define WORDS_MAX 256
 /* What ends a word of a message. */
@@ -100,7 +101,7 @@ hidden_directory(const char *path)
 char *
 unseen_directory(const struct replay_env_spec *spec, const char *text)
 {
-	char *list = span_text(span_path(spec->source->payload, "env", "PATH", NULL));
+	char *list = span_text(span_path(spec->source->payload, KEY_ENV, "PATH", NULL));
 	char *tree = NULL, *word, *path, *real;
 
 	for (size_t i = 0; tree == NULL && i < WORDS_MAX && *(text += strspn(text, ENDS)) != '\0'; i++) {

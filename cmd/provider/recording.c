@@ -15,6 +15,7 @@
 #include "run/model.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 #define SUFFIX ".jsonl"
@@ -63,7 +64,7 @@ static void
 take_user(struct recording *r, size_t call, struct span payload)
 {
 	if (r->calls[call].question[0] == '\0')
-		digest_question(span_member(payload, "system_prompt"), span_member(payload, "blocks"),
+		digest_question(span_member(payload, KEY_SYSTEM_PROMPT), span_member(payload, KEY_BLOCKS),
 		    r->calls[call].question);
 }
 
@@ -72,14 +73,14 @@ take_assistant(struct recording *r, size_t call, struct span payload)
 {
 	struct recorded_answer *a;
 
-	if (span_true(span_member(payload, "partial")))
+	if (span_true(span_member(payload, KEY_PARTIAL)))
 		return;
 	a = add_answer(r);
 	a->line = memory_copy(payload.at, payload.len);
 	a->body = span_of(a->line, payload.len);
 	a->call = call;
 	a->turn = r->calls[call].turns++;
-	if (!span_copy(span_member(payload, "request_sha256"), a->sha256, sizeof a->sha256))
+	if (!span_copy(span_member(payload, KEY_REQUEST_SHA256), a->sha256, sizeof a->sha256))
 		a->sha256[0] = '\0';
 }
 

@@ -20,6 +20,7 @@
 #include "run/definition_file_keep.h"
 #include "run/results.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 #define KIND "call_workflow"
 #define NAME_LIMIT 128
@@ -118,8 +119,8 @@ write_recorded(struct writer *w, const char *key, const struct child_recorded *r
 	}
 	writer_key(w, key);
 	writer_object(w);
-	writer_member_string(w, "run_id", recorded->run_id);
-	writer_member_string(w, "event_id", recorded->event_id);
+	writer_member_string(w, KEY_RUN_ID, recorded->run_id);
+	writer_member_string(w, KEY_EVENT_ID, recorded->event_id);
 	writer_object_end(w);
 }
 
@@ -128,9 +129,9 @@ begin_payload(const struct child *c, struct writer *w, struct buffer *payload)
 {
 	writer_begin(w, payload);
 	writer_object(w);
-	writer_member_string(w, "name", c->name);
-	writer_member_string(w, "kind", KIND);
-	writer_member_string(w, "call", c->call);
+	writer_member_string(w, KEY_NAME, c->name);
+	writer_member_string(w, KEY_KIND, KIND);
+	writer_member_string(w, KEY_CALL, c->call);
 }
 
 static int
@@ -156,30 +157,30 @@ child_started(struct child *c, const struct child_start *start,
 	int failed = 0;
 
 	begin_payload(c, &w, &payload);
-	writer_member_integer(&w, "attempt", c->parent.attempt);
-	writer_member_string(&w, "input_sha256", digest_sha256(CHILD_INPUT,
+	writer_member_integer(&w, KEY_ATTEMPT, c->parent.attempt);
+	writer_member_string(&w, KEY_INPUT_SHA256, digest_sha256(CHILD_INPUT,
 	    sizeof CHILD_INPUT - 1, sha256));
-	writer_member_span(&w, "input", span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1));
-	writer_member_string(&w, "definition_sha256", c->definition_sha256);
-	writer_member_string(&w, "workflow_sha256", start->workflow_sha256);
+	writer_member_span(&w, KEY_INPUT, span_of(CHILD_INPUT, sizeof CHILD_INPUT - 1));
+	writer_member_string(&w, KEY_DEFINITION_SHA256, c->definition_sha256);
+	writer_member_string(&w, KEY_WORKFLOW_SHA256, start->workflow_sha256);
 	if (start->script != NULL) {
-		writer_key(&w, "files");
+		writer_key(&w, KEY_FILES);
 		writer_array(&w);
 		if (utf8_valid(start->script, strlen(start->script)))
 			failed = definition_file_keep(&c->parent, start->script, &w, err);
 		writer_array_end(&w);
 	}
-	writer_member_span(&w, "inputs", start->inputs);
+	writer_member_span(&w, KEY_INPUTS, start->inputs);
 	call_write_command(&w, start->argv);
 	if (start->timeout_ms > 0)
-		writer_member_integer(&w, "timeout_ms", start->timeout_ms);
+		writer_member_integer(&w, KEY_TIMEOUT_MS, start->timeout_ms);
 	if (start->detached)
-		writer_member_bool(&w, "detached", true);
-	write_recorded(&w, "claims", claims);
+		writer_member_bool(&w, KEY_DETACHED, true);
+	write_recorded(&w, KEY_CLAIMS, claims);
 	if (c->tried)
-		writer_member_string(&w, "mode", "try");
+		writer_member_string(&w, KEY_MODE, "try");
 	if (call_try_around() > 0)
-		writer_member_integer(&w, "try", call_try_around());
+		writer_member_integer(&w, KEY_TRY, call_try_around());
 	writer_object_end(&w);
 	if (failed == 0)
 		failed = append(c, &e, &payload, err);
@@ -206,7 +207,7 @@ write_outcome(const struct child_end *end, struct writer *w, struct binaries *bi
 		binaries_add_results(binaries, &results);
 	} else if (end->result == NULL && !(failed && end->stdout_bytes == 0) &&
 	    end->reused_from.event_id == NULL) {
-		writer_member_integer(w, "stdout_bytes", end->stdout_bytes);
+		writer_member_integer(w, KEY_STDOUT_BYTES, end->stdout_bytes);
 	}
 }
 
@@ -218,16 +219,16 @@ write_completed(const struct child *c, const struct child_end *end, struct buffe
 
 	begin_payload(c, &w, payload);
 	write_outcome(end, &w, binaries);
-	writer_member_integer(&w, "duration_ms", clock_monotonic() - c->begun);
-	writer_member_integer(&w, "exit_code", end->exit_code);
+	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - c->begun);
+	writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
 	if (end->stdin_sha256 != NULL) {
-		writer_key(&w, "stdin");
+		writer_key(&w, KEY_STDIN);
 		writer_object(&w);
-		writer_member_string(&w, "sha256", end->stdin_sha256);
-		writer_member_integer(&w, "bytes", end->stdin_bytes);
+		writer_member_string(&w, KEY_SHA256, end->stdin_sha256);
+		writer_member_integer(&w, KEY_BYTES, end->stdin_bytes);
 		writer_object_end(&w);
 	}
-	write_recorded(&w, "reused_from", &end->reused_from);
+	write_recorded(&w, KEY_REUSED_FROM, &end->reused_from);
 	writer_object_end(&w);
 }
 

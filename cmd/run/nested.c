@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "run/same_input.h"
 #include "run/storage.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 #define DECIDED_FILE "decided"
@@ -99,7 +100,7 @@ read_decisions(const char *run_directory, char **lists[2], struct error *err)
 static int
 find_decisions(struct nested *n, const struct child *c, struct error *err)
 {
-	char *call = span_text(span_member(n->recalled.started.view.payload, "call"));
+	char *call = span_text(span_member(n->recalled.started.view.payload, KEY_CALL));
 	char **lists[2] = { NULL, NULL };
 	int failed = read_decisions(c->parent.directory, lists, err);
 
@@ -147,12 +148,12 @@ static void
 take_result(struct nested *n)
 {
 	const struct recalled_event *end = recalled_result(&n->recalled);
-	struct span result = span_member(end->view.payload, "result");
+	struct span result = span_member(end->view.payload, KEY_RESULT);
 
 	n->way = NESTED_REUSE;
 	buffer_append(&n->result.json, result.at, result.len);
 	n->result.base64 = recalled_binary(end, "/payload/result");
-	n->result.no_newline = span_true(span_member(end->view.payload, "no_newline"));
+	n->result.no_newline = span_true(span_member(end->view.payload, KEY_NO_NEWLINE));
 	n->reused_from = (struct child_recorded){ n->recalled.run_id, end->id };
 }
 
@@ -177,7 +178,7 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 {
 	const struct recalled *r = &n->recalled;
 	const struct recalled_event *end = recalled_result(r);
-	bool detached = span_true(span_member(r->started.view.payload, "detached"));
+	bool detached = span_true(span_member(r->started.view.payload, KEY_DETACHED));
 	bool same = false;
 
 	/* Its parent died before it was made, or it could not be. */
@@ -192,9 +193,9 @@ choose(struct nested *n, const struct child *c, int *input, struct error *err)
 	n->way = NESTED_AGAIN;
 	if (detached) {
 		take_detached(n);
-	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, "result").at != NULL) {
+	} else if (r->end == RECALL_SUCCEEDED && span_member(end->view.payload, KEY_RESULT).at != NULL) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
-		    span_member(end->view.payload, "stdin"), input, &same, err) != 0)
+		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
 			return -1;
 		if (same)
 			take_result(n);
@@ -226,17 +227,17 @@ static void
 take_end(struct nested *n)
 {
 	const struct recalled_event *end = recalled_result(&n->recalled);
-	struct span payload = end->view.payload, stdin_member = span_member(payload, "stdin");
+	struct span payload = end->view.payload, stdin_member = span_member(payload, KEY_STDIN);
 	struct span link = span_element(n->recalled.completed.view.links, 0);
 	long long number = 0;
 
-	if (span_member(payload, "result").at != NULL) {
+	if (span_member(payload, KEY_RESULT).at != NULL) {
 		take_result(n);
 		n->end.result = &n->result;
 	}
 	recalled_error(end, &n->error);
 	n->end.error = &n->error;
-	span_integer(span_member(payload, "exit_code"), &number);
+	span_integer(span_member(payload, KEY_EXIT_CODE), &number);
 	n->end.exit_code = (int)number;
 	if (span_copy(span_member(link, "event_id"), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
@@ -246,7 +247,7 @@ take_end(struct nested *n)
 	span_integer(span_member(stdin_member, "bytes"), &number);
 	n->end.stdin_bytes = number;
 	number = 0;
-	span_integer(span_member(payload, "stdout_bytes"), &number);
+	span_integer(span_member(payload, KEY_STDOUT_BYTES), &number);
 	n->end.stdout_bytes = number;
 	n->way = NESTED_REPLAY;
 }
@@ -255,7 +256,7 @@ static int
 replay(struct nested *n, struct child *c, int *input, struct error *err)
 {
 	const struct recalled *r = &n->recalled;
-	char *call = span_text(span_member(r->started.view.payload, "call"));
+	char *call = span_text(span_member(r->started.view.payload, KEY_CALL));
 
 	if (r->end == RECALL_OPEN) {
 		free(call);
@@ -266,7 +267,7 @@ replay(struct nested *n, struct child *c, int *input, struct error *err)
 	c->call = call;
 	memcpy(c->next_started, r->started.id, ID_SIZE);
 	memcpy(c->next_completed, r->completed.id, ID_SIZE);
-	if (check_input(n, c, span_member(recalled_result(r)->view.payload, "stdin"), input, err) != 0)
+	if (check_input(n, c, span_member(recalled_result(r)->view.payload, KEY_STDIN), input, err) != 0)
 		return -1;
 	take_end(n);
 	return 0;

@@ -10,6 +10,7 @@
 #include "json/writer.h"
 #include "run/cost.h"
 #include "run/notify.h"
+#include "transcript/event_keys.h"
 
 bool
 notice_wanted(const struct settings *s)
@@ -33,16 +34,16 @@ notice_write(struct buffer *out, const struct run *run, const struct conclusion 
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_string(&w, "run_id", run->id);
-	writer_member_string(&w, "name", run->name);
-	writer_member_integer(&w, "attempt", run->attempt);
-	writer_member_string(&w, "status", e->status);
-	writer_member_integer(&w, "exit_code", e->exit_code);
+	writer_member_string(&w, KEY_RUN_ID, run->id);
+	writer_member_string(&w, KEY_NAME, run->name);
+	writer_member_integer(&w, KEY_ATTEMPT, run->attempt);
+	writer_member_string(&w, KEY_STATUS, e->status);
+	writer_member_integer(&w, KEY_EXIT_CODE, e->exit_code);
 	run_write_error(&w, &e->error);
 	write_or_null(&w, "step", *e->step != '\0' ? e->step : NULL);
 	writer_member_string(&w, "started", clock_text(run->started_wall, started));
-	writer_member_integer(&w, "duration_ms", clock_monotonic() - run->started_monotonic);
-	writer_key(&w, "usage");
+	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - run->started_monotonic);
+	writer_key(&w, KEY_USAGE);
 	writer_raw(&w, outcome->usage.data, outcome->usage.len);
 	cost_write(&w, cost);
 	write_or_null(&w, "transcript", run->keep_transcript ? run->transcript.path : NULL);

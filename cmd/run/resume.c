@@ -21,6 +21,7 @@
 #include "json/scan.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 #include "transcript/torn.h"
 #include "transcript/verify.h"
@@ -69,8 +70,8 @@ take_script(struct span files, const char *sha256)
 {
 	for (struct span_walk file = span_walk(files);
 	    files.at != NULL && *sha256 != '\0' && span_next(&file);)
-		if (span_is(span_member(file.value, "sha256"), sha256))
-			return span_text(span_member(file.value, "path"));
+		if (span_is(span_member(file.value, KEY_SHA256), sha256))
+			return span_text(span_member(file.value, KEY_PATH));
 	return NULL;
 }
 
@@ -91,28 +92,28 @@ take_started(struct resume *r, const char *line, size_t len, struct error *err)
 	if (event_view(line, len, &view) != 0 || view.type != EVENT_RUN_STARTED)
 		return not_recorded(r, err);
 	payload = view.payload;
-	if (span_true(span_member(payload, "masked")))
+	if (span_true(span_member(payload, KEY_MASKED)))
 		return error_set(err, ERROR_USAGE, r->run_id,
 		    "was masked (--mask), so that it cannot be gone on from");
-	take_argv(r, span_member(payload, "argv"));
-	r->recorded.name = span_text(span_member(payload, "name"));
-	r->recorded.directory = span_text(span_member(payload, "directory"));
-	r->directory = span_text(span_member(payload, "cwd"));
-	r->workspace = span_text(span_member(payload, "workspace"));
-	r->snapshot = span_true(span_member(payload, "snapshot"));
-	r->no_input = span_true(span_member(payload, "no_input"));
-	span_copy(span_member(payload, "workflow_sha256"), r->recorded.sha256,
+	take_argv(r, span_member(payload, KEY_ARGV));
+	r->recorded.name = span_text(span_member(payload, KEY_NAME));
+	r->recorded.directory = span_text(span_member(payload, KEY_DIRECTORY));
+	r->directory = span_text(span_member(payload, KEY_CWD));
+	r->workspace = span_text(span_member(payload, KEY_WORKSPACE));
+	r->snapshot = span_true(span_member(payload, KEY_SNAPSHOT));
+	r->no_input = span_true(span_member(payload, KEY_NO_INPUT));
+	span_copy(span_member(payload, KEY_WORKFLOW_SHA256), r->recorded.sha256,
 	    sizeof r->recorded.sha256);
-	r->script = take_script(span_member(payload, "files"), r->recorded.sha256);
-	take_members(&r->inputs, span_member(payload, "inputs"), true);
-	take_members(&r->variables, span_member(payload, "env"), false);
-	r->allow_tools = span_text(span_path(payload, "env", CEILING_TOOLS, NULL));
-	policy = span_text(span_path(payload, "env", CEILING_POLICY, NULL));
+	r->script = take_script(span_member(payload, KEY_FILES), r->recorded.sha256);
+	take_members(&r->inputs, span_member(payload, KEY_INPUTS), true);
+	take_members(&r->variables, span_member(payload, KEY_ENV), false);
+	r->allow_tools = span_text(span_path(payload, KEY_ENV, CEILING_TOOLS, NULL));
+	policy = span_text(span_path(payload, KEY_ENV, CEILING_POLICY, NULL));
 	if (policy != NULL)
 		tools_policy_parse(policy, NULL, &r->tools_policy, NULL);
 	free(policy);
-	span_copy(span_member(payload, "forked_from"), r->forked_from, sizeof r->forked_from);
-	r->forked_at = span_text(span_member(payload, "forked_at"));
+	span_copy(span_member(payload, KEY_FORKED_FROM), r->forked_from, sizeof r->forked_from);
+	r->forked_at = span_text(span_member(payload, KEY_FORKED_AT));
 	run_cause_read(&r->cause, &view);
 	if (r->recorded.argv == NULL || r->recorded.name == NULL || r->directory == NULL)
 		return not_recorded(r, err);
@@ -146,8 +147,8 @@ read_status(struct resume *r, struct reader *reader, struct error *err)
 		failed = read_line(r, reader, &line, err);
 	if (failed == 0 && event_view(line.data, line.len, &view) == 0 &&
 	    view.type == EVENT_RUN_COMPLETED) {
-		span_copy(span_member(view.payload, "status"), r->status, sizeof r->status);
-		r->interrupted = span_true(span_member(view.payload, "interrupted"));
+		span_copy(span_member(view.payload, KEY_STATUS), r->status, sizeof r->status);
+		r->interrupted = span_true(span_member(view.payload, KEY_INTERRUPTED));
 	}
 	buffer_free(&line);
 	return failed;

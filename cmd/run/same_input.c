@@ -18,6 +18,7 @@
 #include "base/polling.h"
 #include "run/state.h"
 #include "run/supervise.h"
+#include "transcript/event_keys.h"
 
 #define CHUNK ((size_t)64 << 10)
 #define LOOK_EVERY_MS 200 /* for signals */
@@ -177,7 +178,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 	long long bytes = 0;
 	bool flows, now = is_kept(*input, &flows);
 
-	span_integer(span_member(recorded, "bytes"), &bytes);
+	span_integer(span_member(recorded, KEY_BYTES), &bytes);
 	if (recorded.at == NULL || !now || kept < 0) {
 		/* Of what was kept in part some may not have been taken; of nothing, nothing was. */
 		*same = recorded.at == NULL ? !now : bytes == 0;

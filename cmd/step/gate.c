@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "run/token.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 #define OPTION "--require"
 
@@ -58,7 +59,7 @@ claim_of(const struct gate *g, const struct maker *m, const struct item *item)
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 
 	return (struct token_claim){ g->run_id, g->attempt, m->call, m->path, m->event_id, m->sha256,
-		item->data.no_newline, item->data.base64, span_member(metadata, "attachments") };
+		item->data.no_newline, item->data.base64, span_member(metadata, KEY_ATTACHMENTS) };
 }
 
 static bool
@@ -67,7 +68,7 @@ vouched(const struct gate *g, const struct maker *m, const struct item *item)
 	const struct token_claim claim = claim_of(g, m, item);
 	struct span metadata = span_of(item->metadata.data, item->metadata.len);
 
-	return token_check(g->key, &claim, span_member(metadata, "token"));
+	return token_check(g->key, &claim, span_member(metadata, KEY_TOKEN));
 }
 
 bool

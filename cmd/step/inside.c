@@ -14,6 +14,7 @@
 #include "json/scan.h"
 #include "run/model.h"
 #include "run/storage.h"
+#include "transcript/event_keys.h"
 
 #define DEPTH 16 /* of runs in runs */
 
@@ -47,10 +48,10 @@ is_inside(const struct inside *in, const struct model_call *c)
 static bool
 changes(struct span payload)
 {
-	struct span effects = span_member(payload, "effects");
+	struct span effects = span_member(payload, KEY_EFFECTS);
 
 	return (span_is(effects, "workspace") || span_is(effects, "external")) &&
-	    !span_true(span_member(payload, "idempotent"));
+	    !span_true(span_member(payload, KEY_IDEMPOTENT));
 }
 
 static void
@@ -72,11 +73,11 @@ failed_by_itself(struct span payload)
 {
 	static const char *const cut[] = { "timeout", "cancelled", "interrupted",
 		"downstream_closed", NULL };
-	struct span code = span_path(payload, "error", "code", NULL);
+	struct span code = span_path(payload, KEY_ERROR, KEY_CODE, NULL);
 	long long exit_code = 0;
 
-	span_integer(span_member(payload, "exit_code"), &exit_code);
-	return span_member(payload, "skipped").at != NULL ||
+	span_integer(span_member(payload, KEY_EXIT_CODE), &exit_code);
+	return span_member(payload, KEY_SKIPPED).at != NULL ||
 	    (code.at != NULL && span_one_of(code, cut) == NULL && exit_code <= 128);
 }
 
@@ -118,15 +119,15 @@ take(void *context, const struct placed *placed, struct error *err)
 		return 0;
 	if (event_type_starts_call(event->type)) {
 		/* The effects of an operation are those of its tool's calls. */
-		if (changes(payload) && span_member(payload, "tool").at == NULL)
-			begin(in, event->event_id, span_member(payload, "call"));
+		if (changes(payload) && span_member(payload, KEY_TOOL).at == NULL)
+			begin(in, event->event_id, span_member(payload, KEY_CALL));
 		if (event->type == EVENT_CALL_WORKFLOW_STARTED)
 			read_child(in, placed->call);
 	} else if (event_type_ends_call(event->type)) {
 		end(in, placed->call->event_id, payload);
 	} else if (event->type == EVENT_TOOL_CALL) {
-		if (changes(payload) && span_is(span_member(payload, "fidelity"), "router"))
-			begin(in, event->event_id, span_member(payload, "name"));
+		if (changes(payload) && span_is(span_member(payload, KEY_FIDELITY), "router"))
+			begin(in, event->event_id, span_member(payload, KEY_NAME));
 	} else if (event->type == EVENT_TOOL_RESULT && event_copy_id(event->parent_event_id, cause)) {
 		end(in, cause, payload);
 	}

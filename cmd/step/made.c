@@ -20,6 +20,7 @@
 #include "run/summary.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 #define NOBODY SIZE_MAX
 #define NOT_KNOWN (-1)
@@ -118,7 +119,7 @@ line_key(struct span metadata)
 	long long part = -1;
 	char id[ID_SIZE];
 
-	if (!span_copy(span_member(metadata, "event_id"), id, sizeof id))
+	if (!span_copy(span_member(metadata, KEY_EVENT_ID), id, sizeof id))
 		return NULL;
 	span_integer(span_member(metadata, "part"), &part);
 	return memory_format("%s %lld", id, part);
@@ -175,7 +176,7 @@ call_came(struct made *m, const char *call, struct span metadata)
 void
 made_came(struct made *m, struct span metadata)
 {
-	char *call = span_text(span_member(metadata, "call"));
+	char *call = span_text(span_member(metadata, KEY_CALL));
 
 	if (call != NULL)
 		call_came(m, call, metadata);
@@ -263,7 +264,7 @@ add_cause(struct tally *t, size_t by, struct span event)
 
 	if (span_type(event) == 'o') {
 		/* Another run's. */
-		if (t->other != NULL && span_copy(span_member(event, "event_id"), id, sizeof id)) {
+		if (t->other != NULL && span_copy(span_member(event, KEY_EVENT_ID), id, sizeof id)) {
 			struct made *o = t->other;
 
 			o->taken = memory_array(o->taken, o->taken_count + 1, sizeof *o->taken);
@@ -302,7 +303,7 @@ started(struct tally *t, const struct event_view *view, const char *id)
 	t->calls = memory_array(t->calls, t->call_count + 1, sizeof *t->calls);
 	call = &t->calls[t->call_count];
 	*call = (struct counted){ .process = process, .first = t->taking_count,
-		.allowed = span_is(span_member(view->payload, "mode"), "allow-failure") };
+		.allowed = span_is(span_member(view->payload, KEY_MODE), "allow-failure") };
 	map_put(&t->by_call, id, strlen(id), t->call_count++);
 	add_cause(t, process, view->parent_event_id);
 	if (view->links.at != NULL) {
@@ -315,7 +316,7 @@ started(struct tally *t, const struct event_view *view, const char *id)
 static bool
 fails_by_work(struct span error)
 {
-	char *code = span_text(span_member(error, "code"));
+	char *code = span_text(span_member(error, KEY_CODE));
 	bool by_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
 
 	free(code);
@@ -326,8 +327,8 @@ fails_by_work(struct span error)
 static long long
 printed(struct span payload, bool allowed)
 {
-	struct span skipped = span_member(payload, "skipped");
-	struct span error = span_member(payload, "error");
+	struct span skipped = span_member(payload, KEY_SKIPPED);
+	struct span error = span_member(payload, KEY_ERROR);
 	long long count;
 
 	if (skipped.at != NULL && span_type(skipped) != '0')
@@ -335,8 +336,8 @@ printed(struct span payload, bool allowed)
 	/* A line that tells of one that was not allowed stops the join by itself. */
 	if (error.at != NULL && span_type(error) != '0')
 		return allowed && fails_by_work(error);
-	if (span_integer(span_member(payload, "count"), &count) ||
-	    span_integer(span_member(payload, "parts"), &count))
+	if (span_integer(span_member(payload, KEY_COUNT), &count) ||
+	    span_integer(span_member(payload, KEY_PARTS), &count))
 		return count;
 	return 1;
 }
@@ -345,15 +346,15 @@ printed(struct span payload, bool allowed)
 static void
 note_printed(struct tally *t, const char *call, size_t len, struct span payload)
 {
-	if (span_member(payload, "count").at == NULL)
+	if (span_member(payload, KEY_COUNT).at == NULL)
 		return;
-	if (span_member(payload, "reused_from").at != NULL)
+	if (span_member(payload, KEY_REUSED_FROM).at != NULL)
 		return; /* what it printed is known from there */
-	if (span_type(span_member(payload, "result")) != 'a') {
+	if (span_type(span_member(payload, KEY_RESULT)) != 'a') {
 		map_put(&t->unread, call, len, 1);
 		return;
 	}
-	for (struct span_walk line = span_walk(span_member(payload, "result")); span_next(&line);) {
+	for (struct span_walk line = span_walk(span_member(payload, KEY_RESULT)); span_next(&line);) {
 		char *name = line_key(span_member(line.value, "metadata")), *both;
 		const size_t *known;
 
@@ -378,7 +379,7 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 {
 	bool direct;
 	size_t len = process_len(t->made->enclosing, id, &direct);
-	struct span skipped = span_member(view->payload, "skipped");
+	struct span skipped = span_member(view->payload, KEY_SKIPPED);
 	const size_t *index = map_get(&t->by_call, id, strlen(id));
 	char event[ID_SIZE];
 	struct counted *call = index != NULL && t->calls != NULL ? &t->calls[*index] : NULL;
@@ -399,8 +400,8 @@ completed(struct tally *t, const struct event_view *view, const char *id)
 	call->ended = true;
 	t->processes[call->process].open--;
 	/* What a fork takes over of a group is known where that was made. */
-	if (span_type(span_member(view->payload, "reused_from")) != 'o' ||
-	    span_member(view->payload, "count").at == NULL)
+	if (span_type(span_member(view->payload, KEY_REUSED_FROM)) != 'o' ||
+	    span_member(view->payload, KEY_COUNT).at == NULL)
 		t->processes[call->process].made += lines;
 	/* What was passed on was not taken. */
 	if (skipped.at != NULL && span_type(skipped) != '0')
@@ -420,7 +421,7 @@ take_event(void *context, const struct placed *placed, struct error *err)
 		tally_reset(t);
 	if (view->type != EVENT_STEP_STARTED && view->type != EVENT_STEP_COMPLETED)
 		return 0;
-	id = span_text(span_member(view->payload, "call"));
+	id = span_text(span_member(view->payload, KEY_CALL));
 	if (id != NULL && view->type == EVENT_STEP_STARTED)
 		started(t, view, id);
 	else if (id != NULL)
@@ -617,7 +618,7 @@ find_child(void *context, const struct placed *placed, struct error *err)
 	if (placed->event->type == EVENT_CALL_WORKFLOW_STARTED &&
 	    span_is(placed->event->child_run_id, s->child)) {
 		free(s->call);
-		s->call = span_text(span_member(placed->event->payload, "call"));
+		s->call = span_text(span_member(placed->event->payload, KEY_CALL));
 	}
 	return 0;
 }

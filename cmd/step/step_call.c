@@ -13,6 +13,7 @@
 #include "agent/retried.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "transcript/event_keys.h"
 
 /* ---- what it is ---- */
 
@@ -123,7 +124,7 @@ take_recorded_ids(struct step_call *call)
 {
 	struct recalled *r = &call->verdict.recalled;
 	char *recorded = call->verdict.recalls ?
-	    span_text(span_member(r->started.view.payload, "call")) : NULL;
+	    span_text(span_member(r->started.view.payload, KEY_CALL)) : NULL;
 
 	if (recorded != NULL && call_id_valid(recorded)) {
 		free(call->id);
@@ -326,7 +327,7 @@ static void
 report_decision(const struct step_call *call, struct step_result *result)
 {
 	const struct recalled *r = &call->verdict.recalled;
-	char *by = span_text(span_path(recalled_result(r)->view.payload, "approval", "by", NULL));
+	char *by = span_text(span_path(recalled_result(r)->view.payload, KEY_APPROVAL, KEY_BY, NULL));
 
 	if (call->end.overruled && recalled_decided(r))
 		snprintf(result->report, sizeof result->report, "%s: %s has decided meanwhile",

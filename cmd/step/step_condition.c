@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "proc/subprocess.h"
+#include "transcript/event_keys.h"
 
 /* What was probably meant. */
 static const char *
@@ -60,7 +61,7 @@ ask(struct step_call *call, const struct condition *condition, const struct buff
 static struct span
 recorded_answer(const struct step_call *call, const struct recalled_event *e)
 {
-	return call->verdict.recalls ? span_path(e->view.payload, "condition", "outcome", NULL) :
+	return call->verdict.recalls ? span_path(e->view.payload, KEY_CONDITION, KEY_OUTCOME, NULL) :
 	    span_of(NULL, 0);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/digest.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* Commands and tools are given the data alone. */
 static bool
@@ -37,7 +38,7 @@ peek(const struct step_call *call, struct recalled_event *started)
 
 	if (recall == NULL || !recall->peek(recall->history, &query, started))
 		return span_of(NULL, 0);
-	return span_member(started->view.payload, "attachments");
+	return span_member(started->view.payload, KEY_ATTACHMENTS);
 }
 
 /* An entry of the item's list, held to the bytes that were found. */
@@ -101,7 +102,7 @@ step_restore_attachments(struct step_call *call)
 		return 0;
 	for (size_t i = 0; call->verdict.recalls && i < r->event_count && blocks.at == NULL; i++)
 		if (r->events[i].view.type == EVENT_MESSAGE_USER)
-			blocks = span_member(r->events[i].view.payload, "blocks");
+			blocks = span_member(r->events[i].view.payload, KEY_BLOCKS);
 	return attachments_restore(&call->attachments, blocks, &call->end.error);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 static int64_t
 step_index(const struct item *item)
@@ -53,7 +54,7 @@ spec_begin(const struct step_call *call, const struct event *completed, struct s
 		return;
 	spec->seq = recorded->view.seq;
 	spec->timestamp = call->verdict.ended_at;
-	if (span_integer(span_member(recorded->view.payload, "duration_ms"), &number))
+	if (span_integer(span_member(recorded->view.payload, KEY_DURATION_MS), &number))
 		spec->execution_time_ms = number;
 }
 

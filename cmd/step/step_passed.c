@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* Whether a step of this run has made the line. One that names the call's start was
  * made for the body to read, and came back. */
@@ -144,7 +145,7 @@ write_own(struct writer *w, const struct data *data)
 	writer_key(w, "metadata");
 	writer_object(w);
 	if (data->no_newline)
-		writer_member_bool(w, "no_newline", true);
+		writer_member_bool(w, KEY_NO_NEWLINE, true);
 	if (data->base64)
 		writer_member_string(w, "encoding", "base64");
 	writer_object_end(w);
@@ -214,10 +215,10 @@ recall_line(struct step_call *call, struct span element)
 bool
 step_recall_lines(struct step_call *call, struct span payload)
 {
-	if (span_member(payload, "count").at == NULL)
+	if (span_member(payload, KEY_COUNT).at == NULL)
 		return false;
 	call->end.passes = true;
-	for (struct span_walk element = span_walk(span_member(payload, "result"));
+	for (struct span_walk element = span_walk(span_member(payload, KEY_RESULT));
 	    span_next(&element);)
 		recall_line(call, element.value);
 	return true;

@@ -6,6 +6,7 @@
  * over is a step of its own, as only a call that has its turn does it.
  */
 #include "step/step_call.h"
+#include "transcript/event_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,7 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 static bool
 skipped_by_user(const struct recalled *r)
 {
-	return span_is(span_member(recalled_result(r)->view.payload, "skipped"), "by_user");
+	return span_is(span_member(recalled_result(r)->view.payload, KEY_SKIPPED), "by_user");
 }
 
 /* A decision has the bare result, from outside. Whether --into has to put it in its place. */
@@ -84,7 +85,7 @@ is_bare(const struct step *s, const struct recalled *r)
 	struct error error;
 
 	return s->into != NULL && !recalled_error(end, &error) &&
-	    span_type(span_path(end->view.payload, "approval", "decides", NULL)) == 's';
+	    span_type(span_path(end->view.payload, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's';
 }
 
 static void
@@ -116,7 +117,7 @@ judge_resumed(const struct step *s, struct verdict *v)
 static bool
 done_elsewhere(const struct recalled *r)
 {
-	return span_type(span_member(recalled_result(r)->view.payload, "reused_from")) == 'o';
+	return span_type(span_member(recalled_result(r)->view.payload, KEY_REUSED_FROM)) == 'o';
 }
 
 /* Whether an earlier attempt did the work, so that what was done inside of a group is
@@ -124,7 +125,7 @@ done_elsewhere(const struct recalled *r)
 static bool
 done_before(const struct recalled *r)
 {
-	return span_type(span_member(r->completed.view.payload, "reused_from")) == 's';
+	return span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
 }
 
 /* Whether something around the call ended it. What ended something in a group is known
@@ -137,14 +138,14 @@ ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 
 	if (!recalled_error(end, &error))
 		return false;
-	span_integer(span_member(end->view.payload, "exit_code"), &exit_code);
+	span_integer(span_member(end->view.payload, KEY_EXIT_CODE), &exit_code);
 	if (!recalled_circumstance(error.code) && !(s->recall->cut_off && exit_code > 128))
 		return false;
 	if (s->group == GROUP_PARALLEL)
 		return error.code == ERROR_CANCELLED || error.code == ERROR_DOWNSTREAM_CLOSED;
 	/* Of lines that were cut off none is counted. */
 	return !s->passes || (s->group != GROUP_LOOP &&
-	    span_member(end->view.payload, "count").at == NULL);
+	    span_member(end->view.payload, KEY_COUNT).at == NULL);
 }
 
 static void
@@ -214,7 +215,7 @@ take_result(struct step_end *to, const struct recalled_event *end, struct span v
 
 	buffer_append(&data.json, value.at, value.len);
 	data.base64 = recalled_binary(end, pointer);
-	data.no_newline = part_without_newline(span_member(end->view.payload, "no_newline"),
+	data.no_newline = part_without_newline(span_member(end->view.payload, KEY_NO_NEWLINE),
 	    to->result_count);
 	step_end_add_result(to, &data);
 }
@@ -222,7 +223,7 @@ take_result(struct step_end *to, const struct recalled_event *end, struct span v
 static void
 take_results(struct step_call *call, const struct recalled_event *end)
 {
-	struct span result = span_member(end->view.payload, "result");
+	struct span result = span_member(end->view.payload, KEY_RESULT);
 	char pointer[64];
 
 	if (!step_several_results(call)) {
@@ -238,7 +239,7 @@ take_results(struct step_call *call, const struct recalled_event *end)
 static void
 take_retries(struct step_end *to, const struct recalled_event *end)
 {
-	struct span retries = span_member(end->view.payload, "retries");
+	struct span retries = span_member(end->view.payload, KEY_RETRIES);
 
 	if (span_type(retries) == 'a' && retries.len > 2)
 		buffer_append(&to->retries, retries.at + 1, retries.len - 2);
@@ -254,21 +255,21 @@ step_take_end(struct step_call *call)
 	long long number;
 
 	if (recalled_error(recorded, &end->error)) {
-		end->passes = span_integer(span_member(payload, "count"), &number);
+		end->passes = span_integer(span_member(payload, KEY_COUNT), &number);
 		if (end->passes)
 			end->gone_count = (size_t)number;
 	} else if (!step_recall_lines(call, payload)) {
 		take_results(call, recorded);
 	}
-	if (span_integer(span_member(payload, "exit_code"), &number))
+	if (span_integer(span_member(payload, KEY_EXIT_CODE), &number))
 		end->exit_code = (int)number;
-	if (span_integer(span_member(payload, "winner"), &number))
+	if (span_integer(span_member(payload, KEY_WINNER), &number))
 		end->winner = number;
-	if (span_integer(span_member(payload, "stderr_bytes"), &number))
+	if (span_integer(span_member(payload, KEY_STDERR_BYTES), &number))
 		end->errors_bytes = number;
-	span_decode(span_member(payload, "stderr"), &end->errors);
+	span_decode(span_member(payload, KEY_STDERR), &end->errors);
 	changed_take(&end->changed, payload);
-	end->agent = span_text(span_member(payload, "agent"));
+	end->agent = span_text(span_member(payload, KEY_AGENT));
 	take_retries(end, recorded);
 	if (v->decided) {
 		step_take_approval(call);
@@ -299,7 +300,7 @@ step_repeated_tries(const struct step_call *call)
 	if (call->step->operation != NULL || !step_replays(call->step) || call->end.retries.len == 0)
 		return 0;
 	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
-	    "retries"));
+	    KEY_RETRIES));
 	    span_next(&retry);)
 		count++;
 	return count;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "run/results.h"
+#include "transcript/event_keys.h"
 
 #define REASON_SIZE ((size_t)1000) /* of an error's message */
 
@@ -26,13 +27,13 @@ input_is_result(const struct step_call *call)
 	char sha256[DIGEST_SIZE];
 
 	if (metadata.len == 0 || call->item->foreign || strcmp(call->parent, call->step->parent) == 0 ||
-	    !span_is(span_member(metadata, "event_id"), call->parent))
+	    !span_is(span_member(metadata, KEY_EVENT_ID), call->parent))
 		return false;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (span_member(metadata, others[i]).at != NULL)
 			return false;
 	digest_sha256(call->item->data.json.data, call->item->data.json.len, sha256);
-	return span_is(span_member(metadata, "sha256"), sha256);
+	return span_is(span_member(metadata, KEY_SHA256), sha256);
 }
 
 static const char *
@@ -48,7 +49,7 @@ write_gate(struct writer *w, const struct gate *gate)
 {
 	if (gate->count == 0)
 		return;
-	writer_key(w, "require");
+	writer_key(w, KEY_REQUIRE);
 	writer_array(w);
 	for (size_t i = 0; i < gate->count; i++)
 		writer_string(w, gate->required[i]);
@@ -61,10 +62,10 @@ write_answer(struct writer *w, const struct condition *condition,
 {
 	if (!answer->asked)
 		return;
-	writer_key(w, "condition");
+	writer_key(w, KEY_CONDITION);
 	writer_object(w);
 	writer_member_string(w, condition->word, condition->text);
-	writer_key(w, "outcome");
+	writer_key(w, KEY_OUTCOME);
 	if (answer->answered)
 		writer_bool(w, answer->yes);
 	else
@@ -75,11 +76,11 @@ write_answer(struct writer *w, const struct condition *condition,
 static void
 write_loop(const struct step *s, struct writer *w)
 {
-	writer_key(w, "loop");
+	writer_key(w, KEY_LOOP);
 	writer_object(w);
-	writer_member_string(w, "while", s->proceed.text);
-	writer_member_string(w, "until", s->until.text);
-	writer_member_integer(w, "max", s->max_rounds);
+	writer_member_string(w, KEY_WHILE, s->proceed.text);
+	writer_member_string(w, KEY_UNTIL, s->until.text);
+	writer_member_integer(w, KEY_MAX, s->max_rounds);
 	writer_object_end(w);
 }
 
@@ -93,8 +94,8 @@ write_recorded(struct writer *w, const char *key, const struct recalled *r, cons
 	}
 	writer_key(w, key);
 	writer_object(w);
-	writer_member_string(w, "run_id", r->run_id);
-	writer_member_string(w, "event_id", id);
+	writer_member_string(w, KEY_RUN_ID, r->run_id);
+	writer_member_string(w, KEY_EVENT_ID, id);
 	writer_object_end(w);
 }
 
@@ -106,49 +107,49 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	const struct recalled *r = &call->verdict.recalled;
 
 	writer_object(w);
-	writer_member_string(w, "name", s->name);
-	writer_member_string(w, "kind", s->kind);
-	writer_member_string(w, "call", call->id);
-	writer_member_integer(w, "attempt", s->run->attempt);
-	writer_member_string(w, "input_sha256", call->input_sha256);
+	writer_member_string(w, KEY_NAME, s->name);
+	writer_member_string(w, KEY_KIND, s->kind);
+	writer_member_string(w, KEY_CALL, call->id);
+	writer_member_integer(w, KEY_ATTEMPT, s->run->attempt);
+	writer_member_string(w, KEY_INPUT_SHA256, call->input_sha256);
 	if (with_input) {
-		writer_key(w, "input");
+		writer_key(w, KEY_INPUT);
 		data_write(input, w);
 	}
 	if (input->no_newline)
-		writer_member_bool(w, "no_newline", true);
+		writer_member_bool(w, KEY_NO_NEWLINE, true);
 	attachments_write(&call->attachments, w);
-	writer_member_string(w, "definition_sha256", s->definition_sha256);
-	writer_member_buffer(w, "files", &s->files);
-	writer_member_string(w, "effects", effects_name(s->effects));
+	writer_member_string(w, KEY_DEFINITION_SHA256, s->definition_sha256);
+	writer_member_buffer(w, KEY_FILES, &s->files);
+	writer_member_string(w, KEY_EFFECTS, effects_name(s->effects));
 	if (s->idempotent)
-		writer_member_bool(w, "idempotent", true);
+		writer_member_bool(w, KEY_IDEMPOTENT, true);
 	if (s->group == GROUP_PARALLEL)
 		call_write_branches(w, s->command);
 	else if (s->command != NULL)
 		call_write_command(w, s->command);
 	if (s->agent != NULL) {
-		writer_member_string(w, "agent", s->agent->name);
-		writer_member_string(w, "provider", s->agent->provider);
-		writer_member_string(w, "model", s->agent->model);
+		writer_member_string(w, KEY_AGENT, s->agent->name);
+		writer_member_string(w, KEY_PROVIDER, s->agent->provider);
+		writer_member_string(w, KEY_MODEL, s->agent->model);
 	}
 	if (s->operation != NULL)
-		writer_member_string(w, "tool", s->operation->name);
+		writer_member_string(w, KEY_TOOL, s->operation->name);
 	if (s->group == GROUP_LOOP)
 		write_loop(s, w);
 	else if (s->group == GROUP_PARALLEL)
-		writer_member_string(w, "strategy", step_strategies[s->strategy]);
+		writer_member_string(w, KEY_STRATEGY, step_strategies[s->strategy]);
 	else if (s->timeout_ms > 0)
-		writer_member_integer(w, "timeout_ms", s->timeout_ms);
+		writer_member_integer(w, KEY_TIMEOUT_MS, s->timeout_ms);
 	write_answer(w, &s->when, &call->when);
 	write_gate(w, &s->gate);
 	if (s->command != NULL)
 		sandboxing_write(&s->sandbox, w);
 	if (call->verdict.recalls && !step_replays(s))
-		write_recorded(w, "claims", r, r->started.id);
-	writer_member_string(w, "mode", step_mode(s));
+		write_recorded(w, KEY_CLAIMS, r, r->started.id);
+	writer_member_string(w, KEY_MODE, step_mode(s));
 	if (s->try_number > 0)
-		writer_member_integer(w, "try", s->try_number);
+		writer_member_integer(w, KEY_TRY, s->try_number);
 	writer_object_end(w);
 }
 
@@ -210,12 +211,12 @@ write_outcome(const struct step_call *call, struct writer *w)
 	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
 	struct buffer reason = BUFFER_INIT;
 
-	writer_member_string(w, "outcome", call->step->terminal);
+	writer_member_string(w, KEY_OUTCOME, call->step->terminal);
 	if (span_type(data) == 's')
 		span_decode(data, &reason);
 	else if (span_type(data) != '0')
 		buffer_append(&reason, data.at, data.len);
-	writer_key(w, "reason");
+	writer_key(w, KEY_REASON);
 	writer_bytes(w, buffer_string(&reason), utf8_whole(buffer_string(&reason),
 	    reason.len < REASON_SIZE ? reason.len : REASON_SIZE));
 	buffer_free(&reason);
@@ -230,10 +231,10 @@ write_completed(const struct step_call *call, const struct results *results, str
 	bool failed = end->error.code != ERROR_NONE;
 
 	writer_object(w);
-	writer_member_string(w, "name", s->name);
-	writer_member_string(w, "kind", s->kind);
-	writer_member_string(w, "call", call->id);
-	writer_member_string(w, "agent", end->agent);
+	writer_member_string(w, KEY_NAME, s->name);
+	writer_member_string(w, KEY_KIND, s->kind);
+	writer_member_string(w, KEY_CALL, call->id);
+	writer_member_string(w, KEY_AGENT, end->agent);
 
 	/* What came of the work. */
 	if (failed)
@@ -243,36 +244,36 @@ write_completed(const struct step_call *call, const struct results *results, str
 	else if (holds_result(call))
 		results_write(results, w);
 	if (end->passes)
-		writer_member_integer(w, "count", (int64_t)(end->passed_count + end->gone_count));
+		writer_member_integer(w, KEY_COUNT, (int64_t)(end->passed_count + end->gone_count));
 	else if (results->several && !failed && end->skipped == NULL)
-		writer_member_integer(w, "parts", (int64_t)end->result_count);
+		writer_member_integer(w, KEY_PARTS, (int64_t)end->result_count);
 	if (end->winner >= 0)
-		writer_member_integer(w, "winner", end->winner);
+		writer_member_integer(w, KEY_WINNER, end->winner);
 	write_answer(w, &s->until, &end->until);
 	if (s->terminal != NULL && !failed && end->skipped == NULL)
 		write_outcome(call, w);
 
 	/* How it went. */
-	writer_member_integer(w, "duration_ms", end->duration_ms);
+	writer_member_integer(w, KEY_DURATION_MS, end->duration_ms);
 	if (end->exit_code >= 0)
-		writer_member_integer(w, "exit_code", end->exit_code);
+		writer_member_integer(w, KEY_EXIT_CODE, end->exit_code);
 	if (end->retries.len > 0) {
-		writer_key(w, "retries");
+		writer_key(w, KEY_RETRIES);
 		writer_array(w);
 		writer_raw(w, end->retries.data, end->retries.len);
 		writer_array_end(w);
 	}
 	if (end->errors_bytes > 0) {
-		writer_key(w, "stderr");
+		writer_key(w, KEY_STDERR);
 		writer_bytes(w, end->errors.data, end->errors.len);
-		writer_member_integer(w, "stderr_bytes", end->errors_bytes);
+		writer_member_integer(w, KEY_STDERR_BYTES, end->errors_bytes);
 	}
 	changed_write(&end->changed, w);
 
-	writer_member_string(w, "skipped", end->skipped);
+	writer_member_string(w, KEY_SKIPPED, end->skipped);
 	if (end->reused)
-		write_recorded(w, "reused_from", r, recalled_result(r)->id);
-	writer_member_buffer(w, "approval", &end->approval);
+		write_recorded(w, KEY_REUSED_FROM, r, recalled_result(r)->id);
+	writer_member_buffer(w, KEY_APPROVAL, &end->approval);
 	if (end->seal.public_key[0] != '\0')
 		seal_write(w, &end->seal);
 	writer_object_end(w);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "run/decision.h"
+#include "transcript/event_keys.h"
 
 struct writer
 step_begin_approval(struct step_call *call)
@@ -61,7 +62,7 @@ copy_approval(struct step_call *call, struct span approval, const char *const *n
 static struct span
 recorded_approval(const struct step_call *call)
 {
-	return span_member(recalled_result(&call->verdict.recalled)->view.payload, "approval");
+	return span_member(recalled_result(&call->verdict.recalled)->view.payload, KEY_APPROVAL);
 }
 
 void

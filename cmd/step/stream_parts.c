@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "base/terminal.h"
+#include "transcript/event_keys.h"
 
 /* ---- the output ---- */
 
@@ -180,8 +181,8 @@ recorded_torn(const struct stream *s)
 	if (!recall->peek(recall->history, &query, &started))
 		return false;
 	call = memory_format("%s:%lld", s->step->process, (long long)s->index);
-	torn = span_type(span_member(started.view.payload, "input")) == '0' &&
-	    span_is(span_member(started.view.payload, "call"), call);
+	torn = span_type(span_member(started.view.payload, KEY_INPUT)) == '0' &&
+	    span_is(span_member(started.view.payload, KEY_CALL), call);
 	free(call);
 	recalled_event_free(&started);
 	return torn;

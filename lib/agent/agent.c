@@ -26,6 +26,7 @@
 #include "base/text.h"
 #include "json/value.h"
 #include "run/unreviewed.h"
+#include "transcript/event_keys.h"
 
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_OUTPUT_REPAIRS 2
@@ -131,7 +132,7 @@ static int
 read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	static const struct definition_key timeout_key = { "before_turn", NULL,
+	static const struct definition_key timeout_key = { KEY_BEFORE_TURN, NULL,
 		offsetof(struct agent, before_turn_ms), 0, 0 };
 	struct agent *a = object;
 	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
@@ -234,7 +235,7 @@ static const struct definition_key keys[] = {
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
 	{ "skills", read_skills, MEMBER(skills), 0, 0 },
 	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
-	{ "before_turn", read_before_turn, 0, 0, 0 },
+	{ KEY_BEFORE_TURN, read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 #define LOOKED_DEPTH 64
 #define LINES_EDITS 1000  /* lines that come and go, to be told exactly */
@@ -475,12 +476,12 @@ changed_told(struct changed *c, const char *path)
 void
 changed_take(struct changed *c, struct span payload)
 {
-	struct span files = span_member(payload, "changed"), commit = span_member(payload, "commit");
+	struct span files = span_member(payload, KEY_CHANGED), commit = span_member(payload, KEY_COMMIT);
 	long long more;
 
 	if (span_type(files) == 'a' && files.len > 2)
 		buffer_append(&c->files, files.at + 1, files.len - 2);
-	if (span_integer(span_member(payload, "changed_more"), &more))
+	if (span_integer(span_member(payload, KEY_CHANGED_MORE), &more))
 		c->more = more;
 	c->commit = span_text(commit);
 }
@@ -495,7 +496,7 @@ changed_write(const struct changed *c, struct writer *w)
 		writer_array_end(w);
 	}
 	if (c->more > 0)
-		writer_member_integer(w, "changed_more", c->more);
+		writer_member_integer(w, KEY_CHANGED_MORE, c->more);
 	writer_member_string(w, "commit", c->commit);
 }
 

@@ -16,6 +16,7 @@
 #include "run/state.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 struct conversation {
 	char *session, *provider;
@@ -48,13 +49,13 @@ conversation_of(const struct search *s, const struct model_call *c)
 static void
 begin_conversation(struct search *s, const struct placed *p, const struct event_view *e)
 {
-	size_t at = conversation_of(s, model_call_of(p->run, span_member(e->payload, "claims")));
+	size_t at = conversation_of(s, model_call_of(p->run, span_member(e->payload, KEY_CLAIMS)));
 
 	if (at == NONE) {
 		at = s->count++;
 		s->list = memory_array(s->list, s->count, sizeof *s->list);
 		s->list[at] = (struct conversation){
-			.provider = span_text(span_member(e->payload, "provider")) };
+			.provider = span_text(span_member(e->payload, KEY_PROVIDER)) };
 	}
 	map_put(&s->by_start, p->call->event_id, strlen(p->call->event_id), at);
 }
@@ -96,7 +97,7 @@ take_message(struct conversation *c, const struct event_view *e)
 	struct writer w;
 
 	writer_begin(&w, &blocks);
-	for (struct span_walk block = span_walk(span_member(e->payload, "blocks"));
+	for (struct span_walk block = span_walk(span_member(e->payload, KEY_BLOCKS));
 	    span_next(&block);) {
 		(answer ? loop_write_original : write_asked)(&w, block.value);
 		c->lacks = c->lacks || span_type(span_member(block.value, "data")) == '0';
@@ -111,10 +112,10 @@ take_message(struct conversation *c, const struct event_view *e)
 static void
 take_prompt(struct conversation *c, const struct event_view *e)
 {
-	bool says = span_element(span_member(e->payload, "blocks"), 0).at != NULL;
+	bool says = span_element(span_member(e->payload, KEY_BLOCKS), 0).at != NULL;
 	long long turn;
 
-	if (says && span_integer(span_member(e->payload, "turn"), &turn) && turn == 0) {
+	if (says && span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
 		buffer_clear(&c->messages);
 		buffer_clear(&c->results);
 		c->lacks = false;
@@ -128,9 +129,9 @@ take_answer(struct conversation *c, const struct event_view *e)
 {
 	char *session;
 
-	if (span_true(span_member(e->payload, "partial")))
+	if (span_true(span_member(e->payload, KEY_PARTIAL)))
 		return;
-	session = span_text(span_member(e->payload, "session_id"));
+	session = span_text(span_member(e->payload, KEY_SESSION_ID));
 	if (session != NULL) {
 		free(c->session);
 		c->session = session;
@@ -141,21 +142,21 @@ take_answer(struct conversation *c, const struct event_view *e)
 static void
 add_result(struct conversation *c, const struct event_view *e)
 {
-	struct span output = span_member(e->payload, "output");
+	struct span output = span_member(e->payload, KEY_OUTPUT);
 	struct error why = ERROR_INIT;
 	struct buffer errors = BUFFER_INIT;
 	struct writer w;
 
-	span_decode(span_member(e->payload, "stderr"), &errors);
+	span_decode(span_member(e->payload, KEY_STDERR), &errors);
 	buffer_text(&c->results, c->results.len > 0 ? "," : "");
 	writer_begin(&w, &c->results);
 	writer_object(&w);
 	writer_member_string(&w, "type", "tool_result");
-	writer_member_span(&w, "tool_id", span_member(e->payload, "call_id"));
-	if (state_error(span_member(e->payload, "error"), &why))
+	writer_member_span(&w, "tool_id", span_member(e->payload, KEY_CALL_ID));
+	if (state_error(span_member(e->payload, KEY_ERROR), &why))
 		tool_write_failure(&w, &why, output, &errors);
 	else
-		writer_member_span(&w, "tool_content", output);
+		writer_member_span(&w, KEY_TOOL_CONTENT, output);
 	writer_object_end(&w);
 	buffer_free(&errors);
 }
@@ -164,7 +165,7 @@ add_result(struct conversation *c, const struct event_view *e)
 static void
 take_result(struct conversation *c, const struct event_view *e)
 {
-	if (span_is(span_member(e->payload, "fidelity"), "router"))
+	if (span_is(span_member(e->payload, KEY_FIDELITY), "router"))
 		add_result(c, e);
 }
 
@@ -181,11 +182,11 @@ static const struct {
 static void
 take_end(struct search *s, const struct placed *p, const struct event_view *e)
 {
-	struct span reused = span_member(e->payload, "reused_from");
+	struct span reused = span_member(e->payload, KEY_REUSED_FROM);
 	bool taken = span_type(reused) == 's';
-	char type = span_type(span_member(e->payload, "error"));
+	char type = span_type(span_member(e->payload, KEY_ERROR));
 
-	if (type == 'o' || span_type(span_member(e->payload, "skipped")) == 's')
+	if (type == 'o' || span_type(span_member(e->payload, KEY_SKIPPED)) == 's')
 		return;
 	s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
 	event_copy_id(taken ? reused : e->event_id, s->completed);

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 #include "transcript/form.h"
 
 /* Members that tool.call and tool.result can have besides their name,
@@ -34,8 +35,8 @@ emitted_add(struct emitted *e, struct span line, const char id[ID_SIZE])
 
 	e->list = memory_array(e->list, e->count + 1, sizeof *e->list);
 	call = &e->list[e->count++];
-	call->call_id = span_text(span_member(line, "call_id"));
-	call->name = span_text(span_member(line, "name"));
+	call->call_id = span_text(span_member(line, KEY_CALL_ID));
+	call->name = span_text(span_member(line, KEY_NAME));
 	memcpy(call->called, id, ID_SIZE);
 	memcpy(call->last, id, ID_SIZE);
 }
@@ -45,9 +46,9 @@ static void
 write_name(struct writer *w, struct span line, const struct emitted_call *known)
 {
 	if (known != NULL)
-		writer_member_string(w, "name", known->name);
+		writer_member_string(w, KEY_NAME, known->name);
 	else
-		writer_member_span(w, "name", span_member(line, "name"));
+		writer_member_span(w, KEY_NAME, span_member(line, "name"));
 }
 
 static void
@@ -68,7 +69,7 @@ write_payload(struct span line, const struct emitted_call *known, struct buffer 
 		}
 		buffer_free(&value);
 	}
-	writer_member_string(&w, "fidelity", "agent_emitted");
+	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
 	writer_object_end(&w);
 }
 
@@ -94,8 +95,8 @@ record_call(struct emitted *e, struct call *call, struct span line,
 int
 emitted_record(struct emitted *e, struct call *call, struct span line, struct error *err)
 {
-	bool result = span_is(span_member(line, "type"), "tool_result");
-	struct emitted_call *known = result ? emitted_find(e, span_member(line, "call_id")) : NULL;
+	bool result = span_is(span_member(line, KEY_TYPE), "tool_result");
+	struct emitted_call *known = result ? emitted_find(e, span_member(line, KEY_CALL_ID)) : NULL;
 	struct buffer payload = BUFFER_INIT;
 	struct form_fault wrong;
 	int status;
@@ -121,7 +122,7 @@ emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *reco
 {
 	struct span payload = recorded->view.payload;
 	bool result = recorded->view.type == EVENT_TOOL_RESULT;
-	struct emitted_call *known = result ? emitted_find(e, span_member(payload, "call_id")) : NULL;
+	struct emitted_call *known = result ? emitted_find(e, span_member(payload, KEY_CALL_ID)) : NULL;
 	struct buffer copy = BUFFER_INIT;
 	int status;
 

@@ -8,6 +8,7 @@
 #include "agent/loop.h"
 #include "json/writer.h"
 #include "proc/subprocess.h"
+#include "transcript/event_keys.h"
 
 /* What is to be asked, for the program to read. */
 static void
@@ -78,7 +79,7 @@ recall_change(const struct loop *l, const struct recalled_event **told)
 {
 	const struct recalled *r = l->turns->recalled;
 	const struct recalled_event *e = loop_recorded_prompt(l);
-	struct span change = e == NULL ? span_of(NULL, 0) : span_member(e->view.payload, "before_turn");
+	struct span change = e == NULL ? span_of(NULL, 0) : span_member(e->view.payload, KEY_BEFORE_TURN);
 
 	*told = change.at == NULL ? NULL : e;
 	if (r == NULL)
@@ -143,7 +144,7 @@ loop_before_turn(struct loop *l, struct error *err)
 	enum recall_verdict verdict = recall_change(l, &told);
 
 	if (told != NULL)
-		recorded = span_member(told->view.payload, "before_turn");
+		recorded = span_member(told->view.payload, KEY_BEFORE_TURN);
 	switch (verdict) {
 	case VERDICT_END:
 		return loop_recorded_end(l, err);

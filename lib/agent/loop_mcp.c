@@ -4,11 +4,12 @@
  * recorded.
  */
 #include "agent/loop.h"
+#include "transcript/event_keys.h"
 
 static bool
 has_tools(const struct recalled_event *e)
 {
-	return e != NULL && span_member(e->view.payload, "mcp").at != NULL;
+	return e != NULL && span_member(e->view.payload, KEY_MCP).at != NULL;
 }
 
 int

@@ -10,6 +10,7 @@
 #include "agent/toolrun.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 /* Tells the model what is wrong, as a message of the user, as often as the agent allows. */
 static int
@@ -53,7 +54,7 @@ loop_was_sent_back(const struct loop *l)
 {
 	const struct recalled_event *e = loop_recorded_prompt(l);
 
-	return e != NULL && span_element(span_member(e->view.payload, "blocks"), 0).at != NULL;
+	return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL;
 }
 
 /* The tool whose input is the result, or has it. */

@@ -11,6 +11,7 @@
 
 #include "agent/retried.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 static void
 restore_answer(struct loop *l, const struct recalled_event *e)
@@ -25,9 +26,9 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	*a = (struct answer){ .line = BUFFER_INIT };
 	writer_begin(&w, &a->line);
 	writer_object(&w);
-	writer_key(&w, "blocks");
+	writer_key(&w, KEY_BLOCKS);
 	writer_array(&w);
-	for (struct span_walk block = span_walk(span_member(e->view.payload, "blocks"));
+	for (struct span_walk block = span_walk(span_member(e->view.payload, KEY_BLOCKS));
 	    span_next(&block);)
 		loop_write_original(&w, block.value);
 	writer_array_end(&w);
@@ -35,12 +36,12 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));
 	writer_object_end(&w);
 	whole = span_of(a->line.data, a->line.len);
-	a->blocks = span_member(whole, "blocks");
-	a->stop_reason = span_member(whole, "stop_reason");
-	a->usage = span_member(whole, "usage");
-	a->model = span_member(whole, "model");
-	a->request_id = span_member(whole, "request_id");
-	a->session_id = span_member(whole, "session_id");
+	a->blocks = span_member(whole, KEY_BLOCKS);
+	a->stop_reason = span_member(whole, KEY_STOP_REASON);
+	a->usage = span_member(whole, KEY_USAGE);
+	a->model = span_member(whole, KEY_MODEL);
+	a->request_id = span_member(whole, KEY_REQUEST_ID);
+	a->session_id = span_member(whole, KEY_SESSION_ID);
 }
 
 /* What an agent CLI told of its own tools before this answer; answer NULL: before the
@@ -121,7 +122,7 @@ recall_fallback(struct loop *l, const struct recalled_event *answer,
 	const struct agent *agent = &l->turns->member->agent;
 	long long number;
 
-	if (!span_integer(span_member(answer->view.payload, "fallback"), &number) ||
+	if (!span_integer(span_member(answer->view.payload, KEY_FALLBACK), &number) ||
 	    number <= (long long)l->conversation.fallen)
 		return 0;
 	if (number > (long long)agent->fallback.count)
@@ -142,12 +143,12 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn.number + 1) != NULL ||
 	    recalled_effect(r, answer->id, EVENT_MESSAGE_USER) != NULL)
 		return false;
-	for (struct span_walk block = span_walk(span_member(answer->view.payload, "blocks"));
+	for (struct span_walk block = span_walk(span_member(answer->view.payload, KEY_BLOCKS));
 	    span_next(&block);)
-		if (span_is(span_member(block.value, "type"), "tool_use") &&
+		if (span_is(span_member(block.value, KEY_TYPE), "tool_use") &&
 		    loop_block_is_plain(block.value))
 			return false;
-	return !span_is(span_member(answer->view.payload, "stop_reason"), "pause");
+	return !span_is(span_member(answer->view.payload, KEY_STOP_REASON), "pause");
 }
 
 enum recall_verdict
@@ -182,14 +183,14 @@ loop_repeat_answer(struct loop *l, struct recalled_event *answer, struct request
 
 	if (recall_fallback(l, answer, request, err) == -1)
 		return -1;
-	if (!span_is(span_member(answer->view.payload, "request_sha256"), request->sha256))
+	if (!span_is(span_member(answer->view.payload, KEY_REQUEST_SHA256), request->sha256))
 		return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
 		    "turn %lld: the request differs from the recorded one (%.16s…)",
 		    (long long)l->turn.number, request->sha256);
 	if (repeat_tries(l, answer, err) == -1)
 		return -1;
 	restore_answer(l, answer);
-	span_integer(span_member(answer->view.payload, "duration_ms"), &duration);
+	span_integer(span_member(answer->view.payload, KEY_DURATION_MS), &duration);
 	emitted_follow(&l->turn.emitted, l->turns->call);
 	call_name_next(l->turns->call, answer->id);
 	return loop_record_answer(l, request, duration, id, err);

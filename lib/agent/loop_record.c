@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* How a block of an answer ends that is the model's word: AWF or the API ran what it says. */
 static const char said[] = ",\"fidelity\":\"agent_emitted\"}";
@@ -22,7 +23,7 @@ ends_with(struct span block, const char *end, size_t len)
 void
 loop_write_block(struct writer *w, struct span block)
 {
-	bool own = span_member(block, "fidelity").at != NULL;
+	bool own = span_member(block, KEY_FIDELITY).at != NULL;
 
 	if (own && !ends_with(block, said, sizeof said - 1) &&
 	    !ends_with(block, said_itself, sizeof said_itself - 1)) {
@@ -59,11 +60,11 @@ write_given(struct writer *w, const struct loop *l)
 {
 	const struct agent *agent = &l->turns->member->agent;
 
-	writer_member_string(w, "system_prompt", agent->system);
+	writer_member_string(w, KEY_SYSTEM_PROMPT, agent->system);
 	loop_write_tools(w, &l->tools.offer);
 	mcp_tools_write(&l->tools.mcp, &l->tools.offer, w);
 	loop_write_params(w, agent->params);
-	writer_member_integer(w, "turn", l->turn.number);
+	writer_member_integer(w, KEY_TURN, l->turn.number);
 }
 
 /* Without it, it is the one of step.started. */
@@ -71,7 +72,7 @@ static void
 write_agent(struct writer *w, const struct loop *l)
 {
 	if (l->turns->member != l->lead)
-		writer_member_string(w, "agent", l->turns->member->agent.name);
+		writer_member_string(w, KEY_AGENT, l->turns->member->agent.name);
 }
 
 static void
@@ -79,8 +80,8 @@ begin_user(struct writer *w, struct buffer *payload)
 {
 	writer_begin(w, payload);
 	writer_object(w);
-	writer_member_string(w, "role", "user");
-	writer_key(w, "blocks");
+	writer_member_string(w, KEY_ROLE, "user");
+	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
 }
 
@@ -128,13 +129,13 @@ loop_record_handoff(const struct loop *l, const struct agent *from, struct error
 	begin_user(&w, &payload);
 	writer_array_end(&w);
 	write_agent(&w, l);
-	writer_key(&w, "handoff");
+	writer_key(&w, KEY_HANDOFF);
 	writer_object(&w);
 	writer_member_string(&w, "from", from->name);
 	writer_member_string(&w, "to", to->name);
 	writer_object_end(&w);
-	writer_member_string(&w, "provider", to->provider);
-	writer_member_string(&w, "model", to->model);
+	writer_member_string(&w, KEY_PROVIDER, to->provider);
+	writer_member_string(&w, KEY_MODEL, to->model);
 	write_given(&w, l);
 	return record_user(l, &w, err);
 }
@@ -148,8 +149,8 @@ loop_record_change(const struct loop *l, struct error *err)
 	begin_user(&w, &payload);
 	writer_array_end(&w);
 	write_agent(&w, l);
-	writer_member_buffer(&w, "before_turn", &l->turn.change.text);
-	writer_member_integer(&w, "turn", l->turn.number);
+	writer_member_buffer(&w, KEY_BEFORE_TURN, &l->turn.change.text);
+	writer_member_integer(&w, KEY_TURN, l->turn.number);
 	return record_user(l, &w, err);
 }
 
@@ -164,7 +165,7 @@ loop_record_tools(const struct loop *l, struct error *err)
 	write_agent(&w, l);
 	loop_write_tools(&w, &l->tools.offer);
 	mcp_tools_write(&l->tools.mcp, &l->tools.offer, &w);
-	writer_member_integer(&w, "turn", l->turn.number);
+	writer_member_integer(&w, KEY_TURN, l->turn.number);
 	return record_user(l, &w, err);
 }
 
@@ -178,7 +179,7 @@ loop_record_text(const struct loop *l, const struct buffer *text, struct error *
 	loop_write_text(&w, span_of(text->data, text->len), "router");
 	writer_array_end(&w);
 	write_agent(&w, l);
-	writer_member_integer(&w, "turn", l->turn.number + 1);
+	writer_member_integer(&w, KEY_TURN, l->turn.number + 1);
 	return record_user(l, &w, err);
 }
 
@@ -187,7 +188,7 @@ begin_assistant(struct writer *w, struct buffer *payload, const struct loop *l)
 {
 	writer_begin(w, payload);
 	writer_object(w);
-	writer_member_string(w, "role", "assistant");
+	writer_member_string(w, KEY_ROLE, "assistant");
 	write_agent(w, l);
 }
 
@@ -197,17 +198,17 @@ write_fallback(struct writer *w, const struct loop *l)
 {
 	if (l->conversation.fallen == 0)
 		return;
-	writer_member_string(w, "provider", loop_provider_name(l));
-	writer_member_integer(w, "fallback", (int64_t)l->conversation.fallen);
+	writer_member_string(w, KEY_PROVIDER, loop_provider_name(l));
+	writer_member_integer(w, KEY_FALLBACK, (int64_t)l->conversation.fallen);
 }
 
 static void
 write_asked(struct writer *w, const struct loop *l, const struct request *request,
     int64_t duration_ms)
 {
-	writer_member_integer(w, "duration_ms", duration_ms);
-	writer_member_integer(w, "turn", l->turn.number);
-	writer_member_string(w, "request_sha256", request->sha256);
+	writer_member_integer(w, KEY_DURATION_MS, duration_ms);
+	writer_member_integer(w, KEY_TURN, l->turn.number);
+	writer_member_string(w, KEY_REQUEST_SHA256, request->sha256);
 }
 
 static int
@@ -230,18 +231,18 @@ loop_record_answer(const struct loop *l, const struct request *request, int64_t 
 	struct writer w;
 
 	begin_assistant(&w, &payload, l);
-	writer_key(&w, "blocks");
+	writer_key(&w, KEY_BLOCKS);
 	writer_array(&w);
 	for (struct span_walk block = span_walk(a->blocks); span_next(&block);)
 		loop_write_block(&w, block.value);
 	writer_array_end(&w);
 	write_fallback(&w, l);
-	writer_member_span(&w, "model", a->model);
-	writer_member_span(&w, "stop_reason", a->stop_reason);
-	writer_member_span(&w, "usage", a->usage);
-	writer_member_span(&w, "session_id", a->session_id);
+	writer_member_span(&w, KEY_MODEL, a->model);
+	writer_member_span(&w, KEY_STOP_REASON, a->stop_reason);
+	writer_member_span(&w, KEY_USAGE, a->usage);
+	writer_member_span(&w, KEY_SESSION_ID, a->session_id);
 	write_asked(&w, l, request, duration_ms);
-	writer_member_span(&w, "request_id", a->request_id);
+	writer_member_span(&w, KEY_REQUEST_ID, a->request_id);
 	return record_assistant(l, &w, id, err);
 }
 
@@ -256,6 +257,6 @@ loop_record_partial(const struct loop *l, const struct request *request, int64_t
 	partial_write(&l->turn.partial, &w);
 	write_fallback(&w, l);
 	write_asked(&w, l, request, duration_ms);
-	writer_member_bool(&w, "partial", true);
+	writer_member_bool(&w, KEY_PARTIAL, true);
 	return record_assistant(l, &w, NULL, err);
 }

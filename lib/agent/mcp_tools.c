@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "transcript/event_keys.h"
 
 #define PREFIX TOOL_SERVED_PREFIX
 #define BETWEEN "__"
@@ -476,8 +477,8 @@ mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span pay
 	struct shown shown;
 	int status = 0;
 
-	shown_begin(&shown, span_member(payload, "tools"));
-	for (struct span_walk told = span_walk(span_member(payload, "mcp"));
+	shown_begin(&shown, span_member(payload, KEY_TOOLS));
+	for (struct span_walk told = span_walk(span_member(payload, KEY_MCP));
 	    status == 0 && span_next(&told);)
 		status = recall_tool(t, turns, told.value, &shown, err);
 	shown_free(&shown);

@@ -1,6 +1,8 @@
 /* Pieces of a kind that follow each other are one block. */
 #include "agent/partial.h"
 
+#include "transcript/event_keys.h"
+
 #include <string.h>
 
 /* Appends the last block behind the others. */
@@ -15,10 +17,10 @@ append_last(const struct partial *p, struct buffer *blocks)
 		buffer_byte(blocks, ',');
 	writer_begin(&w, blocks);
 	writer_object(&w);
-	writer_member_string(&w, "type", p->thinking ? "thinking" : "stream");
+	writer_member_string(&w, KEY_TYPE, p->thinking ? "thinking" : "stream");
 	writer_key(&w, p->thinking ? "thinking" : "text");
 	writer_bytes(&w, p->text.data, p->text.len);
-	writer_member_string(&w, "fidelity", "agent_emitted");
+	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
 	writer_object_end(&w);
 }
 
@@ -44,7 +46,7 @@ partial_empty(const struct partial *p)
 void
 partial_write(const struct partial *p, struct writer *w)
 {
-	writer_key(w, "blocks");
+	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
 	buffer_append(w->out, p->blocks.data, p->blocks.len);
 	append_last(p, w->out);

@@ -14,6 +14,7 @@
 #include "agent/toolrun.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* The tool of that name, NULL if the call may not have it. */
 static const struct tool *
@@ -148,7 +149,7 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 	}
 	/* In a replay the next token is the one that was handed out. */
 	if (run->recorded != NULL)
-		recorded = span_path(run->recorded->view.payload, "output", "token", NULL);
+		recorded = span_path(run->recorded->view.payload, KEY_OUTPUT, KEY_TOKEN, NULL);
 	if (!span_copy(recorded, p->next, sizeof p->next))
 		token_new(p->next);
 	write_phase(l, p->current + 1, p->next, &run->output);

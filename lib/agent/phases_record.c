@@ -10,6 +10,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* What is recorded of a phase: its latest start, and the end of that; NULL: none. */
 struct recorded_phase {
@@ -60,7 +61,7 @@ phase_number(const struct recalled_event *e)
 {
 	long long number;
 
-	return span_integer(span_path(e->view.payload, "phase", "number", NULL), &number) &&
+	return span_integer(span_path(e->view.payload, KEY_PHASE, KEY_NUMBER, NULL), &number) &&
 	    number > 0 ? (size_t)number : 0;
 }
 
@@ -108,8 +109,8 @@ phases_recorded_token(const struct loop *l, char token[PHASE_TOKEN_SIZE])
 {
 	struct recorded_phase first = find_recorded(l->turns->recalled, 0);
 
-	if (first.start == NULL || !span_copy(span_path(first.start->view.payload, "phase",
-	    "token", NULL), token, PHASE_TOKEN_SIZE))
+	if (first.start == NULL || !span_copy(span_path(first.start->view.payload, KEY_PHASE,
+	    KEY_TOKEN, NULL), token, PHASE_TOKEN_SIZE))
 		token[0] = '\0';
 }
 
@@ -168,20 +169,20 @@ begin_event(const struct loop *l, struct writer *w, struct buffer *payload)
 {
 	writer_begin(w, payload);
 	writer_object(w);
-	writer_member_string(w, "name", l->phases.call.name);
-	writer_member_string(w, "kind", "phase");
-	writer_member_string(w, "call", l->phases.id);
+	writer_member_string(w, KEY_NAME, l->phases.call.name);
+	writer_member_string(w, KEY_KIND, "phase");
+	writer_member_string(w, KEY_CALL, l->phases.id);
 }
 
 /* Which phase it is; the token is told at its start. */
 static void
 write_phase(const struct loop *l, struct writer *w, const char *token)
 {
-	writer_key(w, "phase");
+	writer_key(w, KEY_PHASE);
 	writer_object(w);
-	writer_member_integer(w, "number", (int64_t)l->phases.current + 1);
-	writer_member_integer(w, "of", (int64_t)l->turns->member->agent.phases.count);
-	writer_member_string(w, "token", token);
+	writer_member_integer(w, KEY_NUMBER, (int64_t)l->phases.current + 1);
+	writer_member_integer(w, KEY_OF, (int64_t)l->turns->member->agent.phases.count);
+	writer_member_string(w, KEY_TOKEN, token);
 	writer_object_end(w);
 }
 
@@ -196,16 +197,16 @@ record_start(struct loop *l, const struct recalled_event *recorded, struct error
 	int failed;
 
 	begin_event(l, &w, &payload);
-	writer_member_integer(&w, "attempt", l->turns->attempt);
-	writer_member_string(&w, "input_sha256",
+	writer_member_integer(&w, KEY_ATTEMPT, l->turns->attempt);
+	writer_member_string(&w, KEY_INPUT_SHA256,
 	    digest_sha256(p->input.data, p->input.len, sha256));
-	writer_member_buffer(&w, "input", &p->input);
-	writer_member_string(&w, "agent", agent->name);
-	writer_member_string(&w, "provider", agent->provider);
-	writer_member_string(&w, "model", agent->model);
+	writer_member_buffer(&w, KEY_INPUT, &p->input);
+	writer_member_string(&w, KEY_AGENT, agent->name);
+	writer_member_string(&w, KEY_PROVIDER, agent->provider);
+	writer_member_string(&w, KEY_MODEL, agent->model);
 	write_phase(l, &w, p->tokens[p->current]);
 	if (recorded != NULL && !recalled_replays(l->turns->recalled))
-		writer_member_string(&w, "claims", recorded->id);
+		writer_member_string(&w, KEY_CLAIMS, recorded->id);
 	writer_object_end(&w);
 	name_event(l, recorded, EVENT_STEP_STARTED);
 	failed = call_event(&p->call, EVENT_STEP_STARTED, NULL, &payload, p->started, err);
@@ -250,8 +251,8 @@ record_end(struct loop *l, const struct recalled_event *recorded, const struct e
 	if (why != NULL)
 		call_write_error(&w, "error", why);
 	else
-		writer_member_buffer(&w, "result", &p->output);
-	writer_member_integer(&w, "duration_ms", clock_monotonic() - p->begun);
+		writer_member_buffer(&w, KEY_RESULT, &p->output);
+	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - p->begun);
 	write_phase(l, &w, NULL);
 	writer_object_end(&w);
 	name_event(l, recorded, EVENT_STEP_COMPLETED);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 static void
 write_payload(struct buffer *out, const struct retried *retried)
@@ -16,18 +17,18 @@ write_payload(struct buffer *out, const struct retried *retried)
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_string(&w, "role", "assistant");
-	writer_key(&w, "blocks");
+	writer_member_string(&w, KEY_ROLE, "assistant");
+	writer_key(&w, KEY_BLOCKS);
 	writer_array(&w);
 	writer_array_end(&w);
-	writer_member_bool(&w, "partial", true);
-	writer_key(&w, "retry");
+	writer_member_bool(&w, KEY_PARTIAL, true);
+	writer_key(&w, KEY_RETRY);
 	writer_object(&w);
 	writer_members_error(&w, retried->why);
-	writer_member_integer(&w, "try", retried->tried + 1);
-	writer_member_integer(&w, "of", retried->tries);
+	writer_member_integer(&w, KEY_TRY, retried->tried + 1);
+	writer_member_integer(&w, KEY_OF, retried->tries);
 	writer_object_end(&w);
-	writer_member_integer(&w, "delay_ms", retried->delay_ms);
+	writer_member_integer(&w, KEY_DELAY_MS, retried->delay_ms);
 	writer_object_end(&w);
 }
 

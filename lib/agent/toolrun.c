@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 void
 tool_runs_begin(struct tool_runs *r, struct turns *t, const struct offer *offer,
@@ -49,7 +50,7 @@ tool_runs_take(struct tool_runs *r, struct span blocks)
 		    span_member(block.value, "fidelity").at == NULL)
 			tool_runs_add(r, span_member(block.value, "tool_name"),
 			    span_member(block.value, "tool_id"),
-			    span_member(block.value, "tool_input"));
+			    span_member(block.value, KEY_TOOL_INPUT));
 }
 
 static bool
@@ -523,7 +524,7 @@ tool_write_failure(struct writer *w, const struct error *why, struct span output
 		buffer_byte(&text, '\n');
 		buffer_append(&text, errors->data, errors->len);
 	}
-	writer_key(w, "tool_content");
+	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, text.data, text.len);
 	writer_member_bool(w, "is_error", true);
 	buffer_free(&text);
@@ -542,7 +543,7 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 		writer_member_string(&w, "type", "tool_result");
 		writer_member_string(&w, "tool_id", run->call_id);
 		if (run->error.code == ERROR_NONE)
-			writer_member_buffer(&w, "tool_content", &run->output);
+			writer_member_buffer(&w, KEY_TOOL_CONTENT, &run->output);
 		else
 			tool_write_failure(&w, &run->error,
 			    span_of(run->output.data, run->output.len), &run->process.errors);

@@ -8,32 +8,33 @@
 #include <string.h>
 
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* Whether it may have changed something, and may not be done twice. */
 static bool
 may_not_repeat(const struct recalled_event *called)
 {
-	struct span effects = span_member(called->view.payload, "effects");
+	struct span effects = span_member(called->view.payload, KEY_EFFECTS);
 
 	return !span_is(effects, "none") && !span_is(effects, "read") &&
-	    !span_true(span_member(called->view.payload, "idempotent"));
+	    !span_true(span_member(called->view.payload, KEY_IDEMPOTENT));
 }
 
 static void
 take_result(struct tool_run *run, const struct recalled_event *e)
 {
-	struct span output = span_member(e->view.payload, "output");
+	struct span output = span_member(e->view.payload, KEY_OUTPUT);
 	long long exit_code = 0;
 
 	if (!recalled_error(e, &run->error))
 		run->error.code = ERROR_NONE;
-	span_integer(span_member(e->view.payload, "exit_code"), &exit_code);
+	span_integer(span_member(e->view.payload, KEY_EXIT_CODE), &exit_code);
 	run->process.exit_code = (int)exit_code;
 	buffer_clear(&run->output);
 	if (output.at != NULL)
 		buffer_append(&run->output, output.at, output.len);
 	buffer_clear(&run->process.errors);
-	span_decode(span_member(e->view.payload, "stderr"), &run->process.errors);
+	span_decode(span_member(e->view.payload, KEY_STDERR), &run->process.errors);
 	changed_free(&run->changed);
 	changed_take(&run->changed, e->view.payload);
 }
@@ -180,7 +181,7 @@ tool_run_compare(const struct tool_run *run, struct error *err)
 
 	if (run->recorded == NULL || run->source == TOOL_RECORDED)
 		return 0;
-	output = span_member(run->recorded->view.payload, "output");
+	output = span_member(run->recorded->view.payload, KEY_OUTPUT);
 	if (recalled_error(run->recorded, &recorded)) {
 		if (recorded.code == run->error.code && strcmp(recorded.message, run->error.message) == 0)
 			return 0;

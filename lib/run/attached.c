@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 void
 attached_label(const char *media_type, const char *name, int64_t bytes, struct buffer *out)
@@ -23,12 +24,12 @@ bool
 attached_text(struct span block, struct buffer *out)
 {
 	static const char *const types[] = { "image", "document", NULL };
-	const char *type = span_one_of(span_member(block, "type"), types);
-	char *media_type = span_text(span_member(block, "media_type"));
-	char *name = span_text(span_member(block, "name"));
+	const char *type = span_one_of(span_member(block, KEY_TYPE), types);
+	char *media_type = span_text(span_member(block, KEY_MEDIA_TYPE));
+	char *name = span_text(span_member(block, KEY_NAME));
 	long long bytes;
 
-	if (!span_integer(span_member(block, "bytes"), &bytes) || bytes < 0)
+	if (!span_integer(span_member(block, KEY_BYTES), &bytes) || bytes < 0)
 		bytes = -1;
 	if (type != NULL)
 		attached_label(media_type != NULL ? media_type : type, name, bytes, out);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "transcript/blob.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 #include "transcript/transcript.h"
 
 #define LISTED 8 /* calls in a message */
@@ -88,9 +89,9 @@ decision_error(const struct decision *d, struct error *error)
 void
 decision_write(const struct decision *d, struct writer *w)
 {
-	writer_member_string(w, "decision", decision_word(d->verdict));
-	writer_member_string(w, "by", d->by);
-	writer_member_string(w, "reason", d->reason);
+	writer_member_string(w, KEY_DECISION, decision_word(d->verdict));
+	writer_member_string(w, KEY_BY, d->by);
+	writer_member_string(w, KEY_REASON, d->reason);
 }
 
 void
@@ -99,12 +100,12 @@ decision_write_limits(enum waiting_for what, const char *form, int64_t timeout_m
 {
 	char deadline[CLOCK_TEXT_SIZE];
 
-	writer_member_string(w, "asks", waiting_word(what));
-	writer_member_string(w, "form", form);
+	writer_member_string(w, KEY_ASKS, waiting_word(what));
+	writer_member_string(w, KEY_FORM, form);
 	if (timeout_ms == 0)
 		return;
-	writer_member_integer(w, "timeout_ms", timeout_ms);
-	writer_member_string(w, "deadline", clock_text(clock_wall() + timeout_ms * 1000, deadline));
+	writer_member_integer(w, KEY_TIMEOUT_MS, timeout_ms);
+	writer_member_string(w, KEY_DEADLINE, clock_text(clock_wall() + timeout_ms * 1000, deadline));
 }
 
 /* ---- what waits ---- */
@@ -264,8 +265,8 @@ raw_input(struct span refs)
 	if (span_type(refs) != 'a')
 		return false;
 	for (struct span_walk ref = span_walk(refs); span_next(&ref);)
-		if (span_is(span_member(ref.value, "at"), "/payload/input") &&
-		    span_is(span_member(ref.value, "encoding"), "raw"))
+		if (span_is(span_member(ref.value, KEY_AT), "/payload/input") &&
+		    span_is(span_member(ref.value, KEY_ENCODING), "raw"))
 			return true;
 	return false;
 }
@@ -282,11 +283,11 @@ take_input(const struct undecided *u, const char *line, size_t len, struct data 
 	*data = (struct data){ BUFFER_INIT, false, false };
 	if (failed == 0 && event_view(whole.data, whole.len, &event) == 0) {
 		payload = event.payload;
-		input = span_member(payload, "input");
+		input = span_member(payload, KEY_INPUT);
 		buffer_append(&data->json, input.at, input.len);
-		data->no_newline = span_true(span_member(payload, "no_newline"));
+		data->no_newline = span_true(span_member(payload, KEY_NO_NEWLINE));
 	}
-	data->base64 = raw_input(span_member(span_of(line, len), "refs"));
+	data->base64 = raw_input(span_member(span_of(line, len), KEY_REFS));
 	if (failed == 0 && data->json.len == 0)
 		failed = error_set(err, ERROR_SCHEMA, u->path, "the call's step.started has no input");
 	buffer_free(&whole);
@@ -321,10 +322,10 @@ struct deciding {
 static void
 write_approval(const struct waiting *at, const struct decision *d, struct writer *w)
 {
-	writer_key(w, "approval");
+	writer_key(w, KEY_APPROVAL);
 	writer_object(w);
 	decision_write(d, w);
-	writer_member_string(w, "decides", at->end);
+	writer_member_string(w, KEY_DECIDES, at->end);
 	if (d->verdict == DECISION_HEARTBEAT)
 		decision_write_limits(at->what, at->form, at->timeout_ms, w);
 	writer_object_end(w);
@@ -352,9 +353,9 @@ write_payload(const struct waiting *at, const struct decision *d, struct buffer 
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_string(&w, "name", at->name);
-	writer_member_string(&w, "kind", at->kind);
-	writer_member_string(&w, "call", at->call);
+	writer_member_string(&w, KEY_NAME, at->name);
+	writer_member_string(&w, KEY_KIND, at->kind);
+	writer_member_string(&w, KEY_CALL, at->call);
 	write_outcome(d, &w);
 	write_approval(at, d, &w);
 	if (d->seal != NULL)

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "transcript/blob.h"
 #include "transcript/definition_file.h"
+#include "transcript/event_keys.h"
 
 #define SETTLED_US 100000 /* a file that did not change for so long has a time of its own */
 
@@ -139,14 +140,14 @@ write_element(const struct run *r, const char *path, bool keep, struct writer *w
 		return found;
 	}
 	writer_object(w);
-	writer_member_string(w, "path", path);
-	writer_member_string(w, "config", in_config(path));
-	writer_member_string(w, "sha256", known.sha256);
-	writer_member_integer(w, "bytes", (int64_t)st.st_size);
+	writer_member_string(w, KEY_PATH, path);
+	writer_member_string(w, KEY_CONFIG, in_config(path));
+	writer_member_string(w, KEY_SHA256, known.sha256);
+	writer_member_integer(w, KEY_BYTES, (int64_t)st.st_size);
 	if (!known.kept)
-		writer_member_bool(w, "kept", false);
+		writer_member_bool(w, KEY_KEPT, false);
 	if ((st.st_mode & 0111) != 0)
-		writer_member_bool(w, "executable", true);
+		writer_member_bool(w, KEY_EXECUTABLE, true);
 	writer_object_end(w);
 	return 0;
 }
@@ -167,6 +168,6 @@ void
 definition_file_name(const char *path, struct writer *w)
 {
 	writer_object(w);
-	writer_member_string(w, "path", path);
+	writer_member_string(w, KEY_PATH, path);
 	writer_object_end(w);
 }

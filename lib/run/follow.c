@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 #define DEPTH_LIMIT 64u
 /* Ended runs are closed when this many are open: that costs a new watch. */
@@ -58,10 +59,10 @@ exit_code_of(struct followed *run, const struct event_view *event)
 {
 	long long code;
 
-	if (span_integer(span_member(event->payload, "exit_code"), &code))
+	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code))
 		run->exit_code = (int)code;
 	else
-		run->exit_code = span_is(span_member(event->payload, "status"), "success") ?
+		run->exit_code = span_is(span_member(event->payload, KEY_STATUS), "success") ?
 		    STATUS_OK : STATUS_WORK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 #define EXCERPT 40  /* bytes from where two texts begin to differ */
 #define BEFORE 12   /* and before that */
@@ -43,11 +44,11 @@ add_difference(struct buffer *out, struct span now, struct span recorded)
 static struct span
 recorded_input(const struct recalled_event *started, const struct recalled_event *before)
 {
-	struct span own = span_member(started->view.payload, "input");
+	struct span own = span_member(started->view.payload, KEY_INPUT);
 
 	if (own.at != NULL || before->line.len == 0)
 		return own;
-	return span_member(before->view.payload, "result");
+	return span_member(before->view.payload, KEY_RESULT);
 }
 
 static void
@@ -73,7 +74,7 @@ recorded_commands(struct span blocks, struct buffer *out)
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		if (out->len > 0)
 			buffer_byte(out, ' ');
-		span_decode(span_member(block.value, "command"), out);
+		span_decode(span_member(block.value, KEY_COMMAND), out);
 	}
 }
 
@@ -81,20 +82,20 @@ recorded_commands(struct span blocks, struct buffer *out)
 static void
 recorded_definition(struct span payload, struct buffer *out)
 {
-	struct span agent = span_member(payload, "agent"), tool = span_member(payload, "tool");
+	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
 
 	if (agent.at != NULL) {
 		buffer_text(out, "agent ");
 		span_decode(agent, out);
 		buffer_text(out, ", ");
-		span_decode(span_member(payload, "provider"), out);
+		span_decode(span_member(payload, KEY_PROVIDER), out);
 		buffer_byte(out, '/');
-		span_decode(span_member(payload, "model"), out);
+		span_decode(span_member(payload, KEY_MODEL), out);
 	} else if (tool.at != NULL) {
 		buffer_text(out, "tool ");
 		span_decode(tool, out);
 	} else {
-		recorded_commands(span_member(payload, "blocks"), out);
+		recorded_commands(span_member(payload, KEY_BLOCKS), out);
 	}
 }
 
@@ -108,7 +109,7 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
 		add_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
 	else
-		buffer_text(out, span_member(payload, "blocks").at != NULL ?
+		buffer_text(out, span_member(payload, KEY_BLOCKS).at != NULL ?
 		    "another: the same words, divided in another way" :
 		    "another: agent file, prompt, parameters or tools");
 	buffer_free(&recorded);
@@ -125,10 +126,10 @@ history_changed(struct history *h, const struct index_record *record,
 	if (failed == 0)
 		failed = history_line(h, &record->input, &before, err);
 	payload = started.view.payload;
-	if (failed == 0 && !span_is(span_member(payload, "input_sha256"), query->input_sha256))
+	if (failed == 0 && !span_is(span_member(payload, KEY_INPUT_SHA256), query->input_sha256))
 		add_input(text, query->input, recorded_input(&started, &before));
 	if (failed == 0 &&
-	    !span_is(span_member(payload, "definition_sha256"), query->definition_sha256)) {
+	    !span_is(span_member(payload, KEY_DEFINITION_SHA256), query->definition_sha256)) {
 		buffer_text(text, text->len > 0 ? "; " : "");
 		add_definition(text, query->definition, payload);
 	}

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 /* The free record of this key and guard that is nearest to the item, the lowest
@@ -291,7 +292,7 @@ take_line(struct history *h, struct recalled *r, const struct reader *reader, si
 		return -1;
 	if (waiting_of(&r->completed.view) != WAITING_NOTHING)
 		return 0;
-	failed = span_type(span_member(r->completed.view.payload, "error")) == 'o';
+	failed = span_type(span_member(r->completed.view.payload, KEY_ERROR)) == 'o';
 	r->end = failed ? RECALL_FAILED : RECALL_SUCCEEDED;
 	return 1;
 }

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/results.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
 #define COLUMNS 40
@@ -41,7 +42,7 @@ name_result(const struct event_view *event, struct buffer *out)
 	struct buffer text = BUFFER_INIT;
 	char *pointer;
 
-	if (member_set(span_member(payload, "error")) || member_set(span_member(payload, "skipped")))
+	if (member_set(span_member(payload, KEY_ERROR)) || member_set(span_member(payload, KEY_SKIPPED)))
 		return;
 	pointer = memory_format("/%s", result_member(payload));
 	value = pointer_find(payload, pointer);
@@ -96,7 +97,7 @@ item_name_find(const char *path, const struct model_call *c, struct buffer *out)
 
 	if (event_load(path, c->begin, &line, &ignored) == 0 &&
 	    event_view(line.data, line.len, &event) == 0 && begins_call(event.type)) {
-		input = span_member(event.payload, "input");
+		input = span_member(event.payload, KEY_INPUT);
 		if (input.at != NULL)
 			item_name(input, out);
 		else
@@ -158,7 +159,7 @@ recalled(const struct item_names *names, struct span key)
 static struct span
 call_key(const struct event_view *event, struct buffer *out)
 {
-	struct span call = span_member(event->payload, "call");
+	struct span call = span_member(event->payload, KEY_CALL);
 
 	if (call.at == NULL || event->run_id.at == NULL)
 		return span_of(NULL, 0);
@@ -170,7 +171,7 @@ call_key(const struct event_view *event, struct buffer *out)
 static void
 note_beginning(struct item_names *names, const struct event_view *event)
 {
-	struct span input = span_member(event->payload, "input"), key;
+	struct span input = span_member(event->payload, KEY_INPUT), key;
 	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
 
 	if (input.at != NULL)

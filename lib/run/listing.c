@@ -19,6 +19,7 @@
 #include "json/writer.h"
 #include "run/queue.h"
 #include "run/view.h"
+#include "transcript/event_keys.h"
 
 #define ID_SHOWN 8
 #define NAME_WIDTH 32
@@ -299,13 +300,13 @@ listing_json(const struct listing *l, struct buffer *out)
 
 		writer_begin(&w, out);
 		writer_object(&w);
-		writer_member_string(&w, "run_id", run->run_id);
-		writer_member_string(&w, "name", run->name);
-		writer_member_string(&w, "status", run->status);
+		writer_member_string(&w, KEY_RUN_ID, run->run_id);
+		writer_member_string(&w, KEY_NAME, run->name);
+		writer_member_string(&w, KEY_STATUS, run->status);
 		writer_member_bool(&w, "child", run->child);
 		writer_member_string(&w, "started", clock_text(run->started, text));
-		writer_member_integer(&w, "duration_ms", run->duration_ms);
-		writer_key(&w, "exit_code");
+		writer_member_integer(&w, KEY_DURATION_MS, run->duration_ms);
+		writer_key(&w, KEY_EXIT_CODE);
 		if (run->exit_code >= 0)
 			writer_integer(&w, run->exit_code);
 		else

@@ -15,6 +15,7 @@
 #include "base/count.h"
 #include "base/memory.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 const char *const model_usage_keys[MODEL_USAGE_KEYS] = {
 	[MODEL_INPUT_TOKENS] = "input_tokens", [MODEL_OUTPUT_TOKENS] = "output_tokens",
@@ -30,7 +31,7 @@ enum member {
 };
 static const char *const member_names[MEMBERS] = {
 	[AGENT] = "agent", [CALL] = "call",
-	[DEFINITION] = "definition_sha256", [FAILURE] = "error", [INPUT] = "input_sha256",
+	[DEFINITION] = KEY_DEFINITION_SHA256, [FAILURE] = "error", [INPUT] = KEY_INPUT_SHA256,
 	[KIND] = "kind", [MODE] = "mode", [MODEL_NAME] = "model", [NAME] = "name",
 	[OUTCOME] = "outcome", [PROVIDER] = "provider", [REASON] = "reason",
 	[RETRIES] = "retries", [SKIPPED] = "skipped", [STDIN] = "stdin",
@@ -384,7 +385,7 @@ leave_inside(const struct model_call *closed)
 static void
 fail(struct model_call *c, struct span error)
 {
-	char *code = span_text(span_member(error, "code"));
+	char *code = span_text(span_member(error, KEY_CODE));
 
 	c->code = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
 	if (c->code == ERROR_NONE)
@@ -400,7 +401,7 @@ fail(struct model_call *c, struct span error)
 static void
 know_input(struct model *m, struct model_call *c, struct span stdin_kept)
 {
-	char *digest = span_text(span_member(stdin_kept, "sha256")), *text;
+	char *digest = span_text(span_member(stdin_kept, KEY_SHA256)), *text;
 
 	text = memory_format("%016llx%016llx %s", (unsigned long long)c->work.high,
 	    (unsigned long long)c->work.low, digest != NULL ? digest : "");
@@ -493,16 +494,16 @@ bool
 placed_handoff(const struct placed *p)
 {
 	return p->event->type == EVENT_MESSAGE_USER &&
-	    span_type(span_member(p->event->payload, "handoff")) == 'o';
+	    span_type(span_member(p->event->payload, KEY_HANDOFF)) == 'o';
 }
 
 /* From here on another agent works on the call. */
 static void
 hand_over(struct model *m, struct model_call *c, struct span payload)
 {
-	c->agent = keep_text(m, span_path(payload, "handoff", "to", NULL));
-	c->provider = keep_text(m, span_member(payload, "provider"));
-	c->model = keep_text(m, span_member(payload, "model"));
+	c->agent = keep_text(m, span_path(payload, KEY_HANDOFF, "to", NULL));
+	c->provider = keep_text(m, span_member(payload, KEY_PROVIDER));
+	c->model = keep_text(m, span_member(payload, KEY_MODEL));
 	c->fallback_provider = c->fallback_model = NULL;
 }
 
@@ -540,7 +541,7 @@ follow_cause(struct model *m, struct placed *p)
 	if (event->type == EVENT_TOOL_RESULT && cause != NULL)
 		p->started = cause->wall;
 	if (event->type == EVENT_MESSAGE_ASSISTANT &&
-	    span_integer(span_member(event->payload, "duration_ms"), &duration) &&
+	    span_integer(span_member(event->payload, KEY_DURATION_MS), &duration) &&
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
 	/* A replay has the durations of its recording: nothing begins before its call. */
@@ -573,7 +574,7 @@ take_inner(struct model *m, struct placed *p)
 	const struct event_view *event = p->event;
 
 	if (event->type == EVENT_MESSAGE_ASSISTANT) {
-		add_usage(m, span_member(event->payload, "usage"));
+		add_usage(m, span_member(event->payload, KEY_USAGE));
 	} else if (event->type == EVENT_TOOL_CALL) {
 		event_index_put(&m->tools, (struct indexed_event){ .id = event_key(event->event_id) });
 		m->open_tools++;
@@ -613,7 +614,7 @@ start_attempt(struct model *m, const struct placed *p)
 	event_index_free(&m->tools);
 	m->open_tools = 0;
 	m->first_of_attempt = NULL;
-	span_integer(span_member(payload, "attempt"), &attempt);
+	span_integer(span_member(payload, KEY_ATTEMPT), &attempt);
 	m->attempt = attempt;
 	m->ended = false;
 	m->started = p->wall;
@@ -624,7 +625,7 @@ start_attempt(struct model *m, const struct placed *p)
 	free(m->reason);
 	m->reason = NULL;
 	free(m->name);
-	m->name = span_text(span_member(payload, "name"));
+	m->name = span_text(span_member(payload, KEY_NAME));
 	if (m->name == NULL)
 		m->name = memory_text("");
 }

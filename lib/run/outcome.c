@@ -14,6 +14,7 @@
 #include "json/writer.h"
 #include "run/model.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 static bool
 failed(const struct model_call *c)
@@ -68,7 +69,7 @@ read_error(struct error *error, const struct model_call *c, const char *path)
 
 	if (event_load(path, c->end, &line, &ignored) == 0 &&
 	    event_view(line.data, line.len, &event) == 0)
-		message = span_text(span_path(event.payload, "error", "message", NULL));
+		message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
 	error_set(error, c->code, NULL, "%s", message != NULL ? message : "");
 	free(message);
 	buffer_free(&line);

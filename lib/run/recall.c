@@ -11,11 +11,12 @@
 #include "base/id.h"
 #include "base/memory.h"
 #include "run/state.h"
+#include "transcript/event_keys.h"
 
 static bool
 is_fidelity(const struct recalled_event *e, const char *fidelity)
 {
-	return span_is(span_member(e->view.payload, "fidelity"), fidelity);
+	return span_is(span_member(e->view.payload, KEY_FIDELITY), fidelity);
 }
 
 int
@@ -29,10 +30,10 @@ recalled_event_view(struct recalled_event *e)
 		return -1;
 	e->turn = -1;
 	e->partial = view->type == EVENT_MESSAGE_ASSISTANT &&
-	    span_true(span_member(view->payload, "partial"));
+	    span_true(span_member(view->payload, KEY_PARTIAL));
 	e->retry = e->partial && event_tells_retry(view);
 	if (view->type == EVENT_MESSAGE_ASSISTANT && !e->partial &&
-	    span_integer(span_member(view->payload, "turn"), &turn))
+	    span_integer(span_member(view->payload, KEY_TURN), &turn))
 		e->turn = turn;
 	e->emitted = (view->type == EVENT_TOOL_CALL || view->type == EVENT_TOOL_RESULT) &&
 	    is_fidelity(e, "agent_emitted");
@@ -49,7 +50,7 @@ bool
 recalled_decided(const struct recalled *r)
 {
 	return r->end != RECALL_WAITING && span_type(span_path(recalled_result(r)->view.payload,
-	    "approval", "decision", NULL)) == 's';
+	    KEY_APPROVAL, KEY_DECISION, NULL)) == 's';
 }
 
 bool
@@ -58,8 +59,8 @@ recalled_binary(const struct recalled_event *e, const char *pointer)
 	if (e->refs.len == 0)
 		return false;
 	for (struct span_walk ref = span_walk(span_of(e->refs.data, e->refs.len)); span_next(&ref);)
-		if (span_is(span_member(ref.value, "at"), pointer) &&
-		    span_is(span_member(ref.value, "encoding"), "raw"))
+		if (span_is(span_member(ref.value, KEY_AT), pointer) &&
+		    span_is(span_member(ref.value, KEY_ENCODING), "raw"))
 			return true;
 	return false;
 }
@@ -67,7 +68,7 @@ recalled_binary(const struct recalled_event *e, const char *pointer)
 bool
 recalled_error(const struct recalled_event *e, struct error *error)
 {
-	return state_error(span_member(e->view.payload, "error"), error);
+	return state_error(span_member(e->view.payload, KEY_ERROR), error);
 }
 
 bool
@@ -161,7 +162,7 @@ recalled_cut_off(const struct recalled_event *result)
 	struct error error = ERROR_INIT;
 	long long exit_code = 0;
 
-	span_integer(span_member(result->view.payload, "exit_code"), &exit_code);
+	span_integer(span_member(result->view.payload, KEY_EXIT_CODE), &exit_code);
 	return recalled_error(result, &error) && (exit_code > 128 ||
 	    error.code == ERROR_TIMEOUT || error.code == ERROR_CANCELLED ||
 	    error.code == ERROR_DOWNSTREAM_CLOSED);
@@ -179,9 +180,9 @@ is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
 	struct span payload = e->view.payload;
 
 	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
-	    span_is(span_member(payload, "call_id"), tool->call_id) &&
-	    span_is(span_member(payload, "name"), tool->name) &&
-	    bytes_equal(span_member(payload, "input"), tool->input);
+	    span_is(span_member(payload, KEY_CALL_ID), tool->call_id) &&
+	    span_is(span_member(payload, KEY_NAME), tool->name) &&
+	    bytes_equal(span_member(payload, KEY_INPUT), tool->input);
 }
 
 static bool
@@ -302,9 +303,9 @@ static bool
 made_again(const struct recalled *r, size_t i)
 {
 	struct span payload = r->events[i].view.payload;
-	struct recall_tool tool = { .input = span_member(payload, "input") };
-	char *name = span_text(span_member(payload, "name"));
-	char *call_id = span_text(span_member(payload, "call_id"));
+	struct recall_tool tool = { .input = span_member(payload, KEY_INPUT) };
+	char *name = span_text(span_member(payload, KEY_NAME));
+	char *call_id = span_text(span_member(payload, KEY_CALL_ID));
 	bool again = false;
 
 	tool.name = name != NULL ? name : "";

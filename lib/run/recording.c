@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 #define CLOSING 2 /* "} after the digest of a line */
 
@@ -17,7 +18,7 @@ void
 reading_reference(struct span value, char id[ID_SIZE])
 {
 	if (span_type(value) == 'o')
-		value = span_member(value, "event_id");
+		value = span_member(value, KEY_EVENT_ID);
 	if (!span_copy(value, id, ID_SIZE))
 		id[0] = '\0';
 }

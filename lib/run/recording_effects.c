@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "transcript/call.h"
+#include "transcript/event_keys.h"
 
 #define WHAT_COLUMNS 72 /* of the text that says what was done */
 
@@ -222,12 +223,12 @@ load_line(const struct recording *rec, const struct place *place, struct buffer 
 static char *
 describe(const struct buffer *line, bool tool)
 {
-	struct span payload = span_member(span_of(line->data, line->len), "payload");
-	struct span what = span_member(payload, tool ? "input" : "agent");
+	struct span payload = span_member(span_of(line->data, line->len), KEY_PAYLOAD);
+	struct span what = span_member(payload, tool ? KEY_INPUT : KEY_AGENT);
 	struct buffer text = BUFFER_INIT, shown = BUFFER_INIT;
 
-	if (!tool && span_member(payload, "blocks").at != NULL)
-		what = span_member(span_element(span_member(payload, "blocks"), 0), "command");
+	if (!tool && span_member(payload, KEY_BLOCKS).at != NULL)
+		what = span_member(span_element(span_member(payload, KEY_BLOCKS), 0), KEY_COMMAND);
 	if (span_type(what) == 's')
 		span_decode(what, &text);
 	else
@@ -257,9 +258,9 @@ add_doubt(const struct recording *rec, struct history_summary *summary, size_t c
 		.why = tool != NULL ? tool->cut : call_doubt(c),
 		.decided = recording_decision(rec, call) };
 	if (tool != NULL)
-		d->tool = span_text(span_path(span_of(line.data, line.len), "payload", "name", NULL));
+		d->tool = span_text(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_NAME, NULL));
 	d->what = describe(&line, tool != NULL);
-	span_copy(span_member(span_of(line.data, line.len), "timestamp"), d->timestamp,
+	span_copy(span_member(span_of(line.data, line.len), KEY_TIMESTAMP), d->timestamp,
 	    sizeof d->timestamp);
 	buffer_free(&line);
 	return 0;

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 /* ---- what child runs have read ---- */
@@ -150,7 +151,7 @@ cause_left_by(const struct recording *rec, struct span reference)
 	const struct recorded_reads *reads = NULL;
 	char id[ID_SIZE];
 
-	if (span_type(reference) == 'o' && span_copy(span_member(reference, "run_id"), id, sizeof id))
+	if (span_type(reference) == 'o' && span_copy(span_member(reference, KEY_RUN_ID), id, sizeof id))
 		reads = recording_reads(rec, id);
 	if (reads != NULL)
 		return child_left_by(rec, reads);

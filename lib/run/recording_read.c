@@ -17,6 +17,7 @@
 #include "run/waiting.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 /* What is looked for in payloads, in one walk over each. */
@@ -35,10 +36,10 @@ struct reading {
 };
 
 static const char *const member_names[MEMBERS] = {
-	[CALL] = "call", [INPUT] = "input", [INPUT_SHA256] = "input_sha256",
-	[DEFINITION_SHA256] = "definition_sha256", [EFFECTS] = "effects",
-	[IDEMPOTENT] = "idempotent", [TOOL] = "tool", [CLAIMS] = "claims", [RESULT] = "result",
-	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = "reused_from",
+	[CALL] = "call", [INPUT] = "input", [INPUT_SHA256] = KEY_INPUT_SHA256,
+	[DEFINITION_SHA256] = KEY_DEFINITION_SHA256, [EFFECTS] = "effects",
+	[IDEMPOTENT] = "idempotent", [TOOL] = "tool", [CLAIMS] = KEY_CLAIMS, [RESULT] = "result",
+	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = KEY_REUSED_FROM,
 	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
 	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
 	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
@@ -231,7 +232,7 @@ take_started(struct recording *rec, const struct reading *at)
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
 	/* Asked before the start is recorded: without a yes nothing begins. */
 	if (at->members[CONDITION].at != NULL &&
-	    !span_true(span_member(at->members[CONDITION], "outcome")))
+	    !span_true(span_member(at->members[CONDITION], KEY_OUTCOME)))
 		c->effects = false;
 	c->tried = span_is(at->members[MODE], "try");
 	c->allowed = span_is(at->members[MODE], "allow-failure");
@@ -280,7 +281,7 @@ static void
 read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at,
     size_t reused)
 {
-	struct span code = span_member(at->members[FAILURE], "code");
+	struct span code = span_member(at->members[FAILURE], KEY_CODE);
 	char *name = span_text(code);
 	enum error_code known = name != NULL ? error_from_name(name, strlen(name)) : ERROR_NONE;
 	long long exit_code = -1, lines = 0;
@@ -443,7 +444,7 @@ static void
 read_tool_result(struct recording *rec, const struct reading *at)
 {
 	char id[ID_SIZE];
-	struct span code = span_member(at->members[FAILURE], "code");
+	struct span code = span_member(at->members[FAILURE], KEY_CODE);
 	long long exit_code = 0;
 	const size_t *found;
 

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 void
 data_write(const struct data *data, struct writer *w)
@@ -22,7 +23,7 @@ data_write(const struct data *data, struct writer *w)
 static void
 write_values(const struct results *r, struct writer *w)
 {
-	writer_key(w, "result");
+	writer_key(w, KEY_RESULT);
 	if (!r->several) {
 		data_write(&r->list[0], w);
 		return;
@@ -41,14 +42,14 @@ write_no_newline(const struct results *r, struct writer *w)
 
 	if (!r->several) {
 		if (r->list[0].no_newline)
-			writer_member_bool(w, "no_newline", true);
+			writer_member_bool(w, KEY_NO_NEWLINE, true);
 		return;
 	}
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->list[i].no_newline)
 			continue;
 		if (!any) {
-			writer_key(w, "no_newline");
+			writer_key(w, KEY_NO_NEWLINE);
 			writer_array(w);
 		}
 		any = true;
@@ -70,7 +71,7 @@ result_member(struct span payload)
 {
 	long long count;
 
-	return span_integer(span_member(payload, "count"), &count) && count == 1 ?
+	return span_integer(span_member(payload, KEY_COUNT), &count) && count == 1 ?
 	    "result/0/data" : "result";
 }
 
@@ -95,7 +96,7 @@ result_lines(struct span result, struct buffer *text, struct span *data)
 		if (scan_check(line.at, line.len, &bad) != NULL || !state_is(line))
 			return 0;
 		if (count++ == 0)
-			first = span_member(line, "data");
+			first = span_member(line, KEY_DATA);
 	}
 	if (count > 0)
 		*data = first;

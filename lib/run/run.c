@@ -28,6 +28,7 @@
 #include "run/audit.h"
 #include "run/definition_file_keep.h"
 #include "run/run_lock.h"
+#include "transcript/event_keys.h"
 #include "transcript/seal.h"
 
 #define TRANSCRIPT_FORMAT 1
@@ -126,26 +127,26 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_string(&w, "name", spec->name);
-	writer_member_string(&w, "kind", spec->kind);
-	writer_key(&w, "argv");
+	writer_member_string(&w, KEY_NAME, spec->name);
+	writer_member_string(&w, KEY_KIND, spec->kind);
+	writer_key(&w, KEY_ARGV);
 	writer_array(&w);
 	for (char *const *argv = spec->argv; argv != NULL && *argv != NULL; argv++)
 		writer_string(&w, *argv);
 	writer_array_end(&w);
-	writer_member_string(&w, "cwd",
+	writer_member_string(&w, KEY_CWD,
 	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
 	if (spec->workspace != NULL)
-		writer_member_string(&w, "workspace", spec->workspace);
+		writer_member_string(&w, KEY_WORKSPACE, spec->workspace);
 	if (spec->snapshot)
-		writer_member_bool(&w, "snapshot", true);
+		writer_member_bool(&w, KEY_SNAPSHOT, true);
 	if (spec->no_input)
-		writer_member_bool(&w, "no_input", true);
-	writer_member_string(&w, "directory", spec->directory);
-	writer_key(&w, "inputs");
+		writer_member_bool(&w, KEY_NO_INPUT, true);
+	writer_member_string(&w, KEY_DIRECTORY, spec->directory);
+	writer_key(&w, KEY_INPUTS);
 	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
 
-	writer_key(&w, "env");
+	writer_key(&w, KEY_ENV);
 	writer_object(&w);
 	for (char **e = environ; *e != NULL; e++) {
 		size_t len = strcspn(*e, "=");
@@ -159,20 +160,20 @@ write_started(const struct run *r, const struct run_spec *spec, struct buffer *o
 	}
 	writer_object_end(&w);
 
-	writer_member_string(&w, "workflow_sha256", spec->workflow_sha256);
+	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
 	/* A pipeline's text stands in argv. */
-	writer_key(&w, "files");
+	writer_key(&w, KEY_FILES);
 	writer_array(&w);
 	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
 		failed = definition_file_keep(r, spec->script, &w, err);
 	writer_array_end(&w);
-	writer_member_string(&w, "awf_version", AWF_VERSION);
-	writer_member_integer(&w, "format", TRANSCRIPT_FORMAT);
-	writer_member_integer(&w, "attempt", r->attempt);
-	writer_member_string(&w, "forked_from", spec->forked_from);
-	writer_member_string(&w, "forked_at", spec->forked_at);
+	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
+	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
+	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
+	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
+	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
 	if (r->transcript.masked)
-		writer_member_bool(&w, "masked", true);
+		writer_member_bool(&w, KEY_MASKED, true);
 	writer_object_end(&w);
 	return failed;
 }
@@ -185,8 +186,8 @@ run_cause_read(struct run_cause *cause, const struct event_view *started)
 	    span_type(started->links) != 'a')
 		return;
 	for (struct span_walk link = span_walk(started->links); span_next(&link);)
-		if (span_is(span_member(link.value, "run_id"), cause->run_id))
-			event_copy_id(span_member(link.value, "event_id"), cause->event_id);
+		if (span_is(span_member(link.value, KEY_RUN_ID), cause->run_id))
+			event_copy_id(span_member(link.value, KEY_EVENT_ID), cause->event_id);
 }
 
 /* event_id NULL: a new one. */
@@ -602,7 +603,7 @@ run_environment_recreated(void)
 void
 run_write_error(struct writer *w, const struct error *error)
 {
-	writer_key(w, "error");
+	writer_key(w, KEY_ERROR);
 	if (error == NULL || error->code == ERROR_NONE) {
 		writer_null(w);
 		return;
@@ -620,8 +621,8 @@ write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
 		return;
 	writer_key(w, key);
 	writer_object(w);
-	writer_member_string(w, "sha256", sha256);
-	writer_member_integer(w, "bytes", bytes);
+	writer_member_string(w, KEY_SHA256, sha256);
+	writer_member_integer(w, KEY_BYTES, bytes);
 	writer_object_end(w);
 }
 
@@ -636,15 +637,15 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 
 	writer_begin(&w, &payload);
 	writer_object(&w);
-	writer_member_string(&w, "status", end->status);
-	writer_member_integer(&w, "exit_code", end->exit_code);
+	writer_member_string(&w, KEY_STATUS, end->status);
+	writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
 	run_write_error(&w, end->error);
-	writer_member_integer(&w, "duration_ms", duration);
+	writer_member_integer(&w, KEY_DURATION_MS, duration);
 	write_kept(&w, "stdin", end->stdin_sha256, end->stdin_bytes);
 	write_kept(&w, "stdout", end->stdout_sha256, end->stdout_bytes);
-	writer_member_span(&w, "usage", end->usage);
+	writer_member_span(&w, KEY_USAGE, end->usage);
 	if (end->interrupted)
-		writer_member_bool(&w, "interrupted", true);
+		writer_member_bool(&w, KEY_INTERRUPTED, true);
 	if (end->seal != NULL)
 		seal_write(&w, end->seal);
 	writer_object_end(&w);
@@ -676,7 +677,7 @@ run_finish(struct run *r, const struct run_end *end, struct error *err)
 			message = memory_text("the end could not be recorded");
 		else
 			message = span_text(span_member(
-			    redaction_member(r->transcript.redaction, "error"), "message"));
+			    redaction_member(r->transcript.redaction, KEY_ERROR), KEY_MESSAGE));
 		line.error = message;
 		if (audit_completed(&r->storage, &line, &audit_err) != 0)
 			warn(r, &audit_err);

@@ -15,6 +15,7 @@
 #include "run/model.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
 /* The end of a run is looked for among this many lines, then among so many times more. */
@@ -44,13 +45,13 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 	if (got == 0 || event_view(line, len, &event) != 0 ||
 	    !event_copy_id(event.run_id, s->run_id))
 		return error_set(err, ERROR_INVALID_INPUT, r->path, "does not begin with an event");
-	s->name = span_text(span_member(event.payload, "name"));
+	s->name = span_text(span_member(event.payload, KEY_NAME));
 	if (!s->name)
 		s->name = memory_text("");
 	s->child = event.parent_run_id.at != NULL;
-	s->step = span_is(span_member(event.payload, "kind"), "step");
+	s->step = span_is(span_member(event.payload, KEY_KIND), "step");
 	event_copy_id(event.parent_run_id, s->parent);
-	event_copy_id(span_member(event.payload, "forked_from"), s->forked_from);
+	event_copy_id(span_member(event.payload, KEY_FORKED_FROM), s->forked_from);
 	s->started = s->ended = event_wall(&event);
 	return 0;
 }
@@ -59,13 +60,13 @@ read_first(struct summary *s, struct reader *r, struct error *err)
 static bool
 take_end(struct summary *s, const struct event_view *event)
 {
-	struct span usage = span_member(event->payload, "usage");
+	struct span usage = span_member(event->payload, KEY_USAGE);
 
-	if (!span_copy(span_member(event->payload, "status"), s->status, sizeof s->status) ||
+	if (!span_copy(span_member(event->payload, KEY_STATUS), s->status, sizeof s->status) ||
 	    !name_valid(s->status))
 		memcpy(s->status, "failed", sizeof "failed");
-	get_integer(event->payload, "exit_code", &s->exit_code);
-	get_integer(event->payload, "duration_ms", &s->duration_ms);
+	get_integer(event->payload, KEY_EXIT_CODE, &s->exit_code);
+	get_integer(event->payload, KEY_DURATION_MS, &s->duration_ms);
 	get_integer(usage, "input_tokens", &s->input_tokens);
 	get_integer(usage, "output_tokens", &s->output_tokens);
 	return get_integer(usage, "calls", &s->calls);

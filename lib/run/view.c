@@ -20,6 +20,7 @@
 #include "run/results.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
 #define BOLD "\033[1m"
@@ -63,13 +64,13 @@ run_ended(struct span status)
 enum view_saying
 view_ended(const struct event_view *event)
 {
-	struct span payload = event->payload, error = span_member(payload, "error");
+	struct span payload = event->payload, error = span_member(payload, KEY_ERROR);
 
 	if (event->type == EVENT_RUN_COMPLETED)
-		return run_ended(span_member(payload, "status"));
-	if (member_set(span_member(payload, "skipped")))
+		return run_ended(span_member(payload, KEY_STATUS));
+	if (member_set(span_member(payload, KEY_SKIPPED)))
 		return VIEW_SKIPPED;
-	if (member_set(span_member(payload, "reused_from")))
+	if (member_set(span_member(payload, KEY_REUSED_FROM)))
 		return VIEW_REUSED;
 	if (!member_set(error))
 		return VIEW_DONE;
@@ -121,7 +122,7 @@ is_member(const char *call, long long *item)
 static bool
 within_group(const struct event_view *event, long long *item)
 {
-	struct span call = span_member(event->payload, "call");
+	struct span call = span_member(event->payload, KEY_CALL);
 	char *text;
 	bool within;
 
@@ -417,19 +418,19 @@ add_head(struct view *v, const struct event_view *event, const struct view_word 
 static void
 show_run_started(struct view *v, const struct event_view *event)
 {
-	struct span forked = span_member(event->payload, "forked_from");
-	struct span inputs = span_member(event->payload, "inputs");
+	struct span forked = span_member(event->payload, KEY_FORKED_FROM);
+	struct span inputs = span_member(event->payload, KEY_INPUTS);
 	long long attempt;
 	char day[11];
 
 	add_head(v, event, &view_words[VIEW_STARTED]);
-	detail_value(v, "", span_member(event->payload, "name"));
+	detail_value(v, "", span_member(event->payload, KEY_NAME));
 	if (span_type(event->timestamp) == 's' && event->timestamp.len > sizeof day) {
 		snprintf(day, sizeof day, "%.10s", event->timestamp.at + 1);
 		detail(v);
 		text_visible(&v->text, day, strlen(day), 0);
 	}
-	if (span_integer(span_member(event->payload, "attempt"), &attempt) && attempt > 1) {
+	if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) && attempt > 1) {
 		detail(v);
 		add(v, "attempt %lld", attempt);
 	}
@@ -442,7 +443,7 @@ show_run_started(struct view *v, const struct event_view *event)
 static void
 show_run_completed(struct view *v, const struct event_view *event)
 {
-	struct span status = span_member(event->payload, "status");
+	struct span status = span_member(event->payload, KEY_STATUS);
 	struct view_word word = view_words[view_ended(event)];
 	char text[32];
 	long long code;
@@ -451,21 +452,21 @@ show_run_completed(struct view *v, const struct event_view *event)
 	add_head(v, event, &word);
 	if (span_copy(status, text, sizeof text))
 		detail_value(v, "", status);
-	if (span_integer(span_member(event->payload, "exit_code"), &code) && code != 0) {
+	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code) && code != 0) {
 		detail(v);
 		add(v, "exit %lld", code);
 	}
-	detail_duration(v, span_member(event->payload, "duration_ms"));
-	detail_usage(v, span_member(event->payload, "usage"));
-	add_error(v, span_member(event->payload, "error"));
+	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
+	detail_usage(v, span_member(event->payload, KEY_USAGE));
+	add_error(v, span_member(event->payload, KEY_ERROR));
 }
 
 /* "PROVIDER/MODEL", or what of them is known. */
 static void
 detail_model(struct view *v, struct span payload)
 {
-	struct span provider = span_member(payload, "provider");
-	struct span model = span_member(payload, "model");
+	struct span provider = span_member(payload, KEY_PROVIDER);
+	struct span model = span_member(payload, KEY_MODEL);
 
 	if (!member_set(provider) || !member_set(model)) {
 		detail_value(v, "", member_set(provider) ? provider : model);
@@ -496,7 +497,7 @@ given_read(struct given *g, const struct event_view *event)
 		g->lines = result_lines(g->value, &g->text, &g->value);
 	if (g->lines == 1)
 		g->member = NULL;
-	if (g->lines == 0 && !span_integer(span_member(event->payload, "count"), &g->lines))
+	if (g->lines == 0 && !span_integer(span_member(event->payload, KEY_COUNT), &g->lines))
 		g->lines = 1;
 }
 
@@ -532,8 +533,8 @@ detail_condition(struct view *v, struct span condition)
 bool
 view_branches(struct span payload, struct buffer *out)
 {
-	struct span strategy = span_member(payload, "strategy");
-	struct span blocks = span_member(payload, "blocks");
+	struct span strategy = span_member(payload, KEY_STRATEGY);
+	struct span blocks = span_member(payload, KEY_BLOCKS);
 	size_t count = 0;
 
 	if (span_type(strategy) != 's' || span_type(blocks) != 'a')
@@ -563,16 +564,16 @@ note_waiting(struct view *v, const struct event_view *event)
 static void
 show_step_started(struct view *v, const struct event_view *event)
 {
-	struct span block = span_element(span_member(event->payload, "blocks"), 0);
+	struct span block = span_element(span_member(event->payload, KEY_BLOCKS), 0);
 	struct buffer branches = BUFFER_INIT;
 
 	if (is_behind_waiting(v, event))
 		note_waiting(v, event);
 	add_head(v, event, &view_words[VIEW_STARTED]);
-	detail_value(v, "", span_member(event->payload, "kind"));
+	detail_value(v, "", span_member(event->payload, KEY_KIND));
 	detail_model(v, event->payload);
 	detail_value(v, "run ", event->child_run_id);
-	detail_condition(v, span_member(event->payload, "condition"));
+	detail_condition(v, span_member(event->payload, KEY_CONDITION));
 	if (view_branches(event->payload, &branches)) {
 		detail(v);
 		text_visible(&v->text, branches.data, branches.len, 0);
@@ -586,14 +587,14 @@ show_step_started(struct view *v, const struct event_view *event)
 static void
 add_result(struct view *v, const struct event_view *event, const struct given *g)
 {
-	struct span outcome = span_member(event->payload, "outcome");
-	struct span skipped = span_member(event->payload, "skipped");
+	struct span outcome = span_member(event->payload, KEY_OUTCOME);
+	struct span skipped = span_member(event->payload, KEY_SKIPPED);
 
 	if (span_type(skipped) == 's') {
 		add_preview(v, skipped);
 	} else if (member_set(outcome)) {
 		add_preview(v, outcome);
-		add_preview(v, span_member(event->payload, "reason"));
+		add_preview(v, span_member(event->payload, KEY_REASON));
 	} else if (g->lines == 1) {
 		add_preview(v, g->value);
 	}
@@ -624,8 +625,8 @@ add_changed(struct view *v, const char *before, struct span payload)
 	long long more = 0, count;
 	size_t shown = 0;
 
-	span_integer(span_member(payload, "changed_more"), &more);
-	for (struct span_walk file = span_walk(span_member(payload, "changed"));
+	span_integer(span_member(payload, KEY_CHANGED_MORE), &more);
+	for (struct span_walk file = span_walk(span_member(payload, KEY_CHANGED));
 	    span_next(&file);) {
 		if (shown++ >= CHANGED_SHOWN) {
 			more++;
@@ -667,9 +668,9 @@ troubled_item(struct view *v, const struct event_view *event, enum view_saying s
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
-	struct span payload = event->payload, error = span_member(payload, "error");
+	struct span payload = event->payload, error = span_member(payload, KEY_ERROR);
 	bool behind = is_behind_waiting(v, event) &&
-	    span_is(span_member(payload, "skipped"), "upstream_failed");
+	    span_is(span_member(payload, KEY_SKIPPED), "upstream_failed");
 	struct given given;
 
 	given_read(&given, event);
@@ -678,12 +679,12 @@ show_step_completed(struct view *v, const struct event_view *event)
 	add_head_of(v, event, troubled_item(v, event, view_ended(event)),
 	    &view_words[behind ? VIEW_WAITING : view_ended(event)]);
 	add_changed(v, ", changed ", payload);
-	detail_duration(v, span_member(payload, "duration_ms"));
+	detail_duration(v, span_member(payload, KEY_DURATION_MS));
 	detail_given(v, event, &given);
-	detail_condition(v, span_member(payload, "condition"));
-	detail_retries(v, span_member(payload, "retries"));
+	detail_condition(v, span_member(payload, KEY_CONDITION));
+	detail_retries(v, span_member(payload, KEY_RETRIES));
 	detail_value(v, "run ", event->child_run_id);
-	detail_approval(v, span_member(payload, "approval"), view_ended(event) == VIEW_FAILED);
+	detail_approval(v, span_member(payload, KEY_APPROVAL), view_ended(event) == VIEW_FAILED);
 	if (member_set(error))
 		add_error(v, error);
 	else if (behind)
@@ -741,19 +742,19 @@ static void
 show_user(struct view *v, const struct event_view *event)
 {
 	add_head(v, event, &view_words[VIEW_USER]);
-	detail_value(v, "to ", span_path(event->payload, "handoff", "to", NULL));
-	if (member_set(span_member(event->payload, "before_turn"))) {
+	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, "to", NULL));
+	if (member_set(span_member(event->payload, KEY_BEFORE_TURN))) {
 		detail(v);
-		add(v, "before_turn");
+		add(v, KEY_BEFORE_TURN);
 	}
-	add_blocks(v, span_member(event->payload, "blocks"));
+	add_blocks(v, span_member(event->payload, KEY_BLOCKS));
 }
 
 /* "HTTP 429, try 2 of 3 in 2 s" */
 static void
 show_retry(struct view *v, const struct event_view *event)
 {
-	struct span retry = span_member(event->payload, "retry");
+	struct span retry = span_member(event->payload, KEY_RETRY);
 	long long next = 0, of = 0, delay = 0;
 
 	add_head(v, event, &view_words[VIEW_RETRY]);
@@ -761,29 +762,29 @@ show_retry(struct view *v, const struct event_view *event)
 	add_value(v, span_member(retry, "message"), PREVIEW_COLUMNS);
 	span_integer(span_member(retry, "try"), &next);
 	span_integer(span_member(retry, "of"), &of);
-	span_integer(span_member(event->payload, "delay_ms"), &delay);
+	span_integer(span_member(event->payload, KEY_DELAY_MS), &delay);
 	call_retry_text(next, of, delay, &v->text);
 }
 
 static void
 show_assistant(struct view *v, const struct event_view *event)
 {
-	struct span reason = span_member(event->payload, "stop_reason");
+	struct span reason = span_member(event->payload, KEY_STOP_REASON);
 
 	if (event_tells_retry(event)) {
 		show_retry(v, event);
 		return;
 	}
 	add_head(v, event, &view_words[VIEW_ASSISTANT]);
-	detail_duration(v, span_member(event->payload, "duration_ms"));
-	detail_usage(v, span_member(event->payload, "usage"));
+	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
+	detail_usage(v, span_member(event->payload, KEY_USAGE));
 	if (!span_is(reason, "end_turn"))
 		detail_value(v, "", reason);
-	if (span_true(span_member(event->payload, "partial"))) {
+	if (span_true(span_member(event->payload, KEY_PARTIAL))) {
 		detail(v);
 		add(v, "cut off");
 	}
-	add_blocks(v, span_member(event->payload, "blocks"));
+	add_blocks(v, span_member(event->payload, KEY_BLOCKS));
 }
 
 /* A value as JSON: a text is quoted, as no number nor anything else is. */
@@ -825,7 +826,7 @@ add_arguments(struct view *v, struct span input)
 static void
 add_tool_name(struct view *v, struct span payload)
 {
-	struct span name = span_member(payload, "name");
+	struct span name = span_member(payload, KEY_NAME);
 
 	if (!member_set(name))
 		return;
@@ -838,23 +839,23 @@ show_tool_call(struct view *v, const struct event_view *event)
 {
 	add_head(v, event, &view_words[VIEW_CALL]);
 	add_tool_name(v, event->payload);
-	add_arguments(v, span_member(event->payload, "input"));
+	add_arguments(v, span_member(event->payload, KEY_INPUT));
 }
 
 static void
 show_tool_result(struct view *v, const struct event_view *event)
 {
-	struct span error = span_member(event->payload, "error");
+	struct span error = span_member(event->payload, KEY_ERROR);
 
 	add_head(v, event, &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
 	add_tool_name(v, event->payload);
 	add_changed(v, " ", event->payload);
-	detail_duration(v, span_member(event->payload, "duration_ms"));
+	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
 	detail_size(v, event, "output");
 	if (member_set(error))
 		add_error(v, error);
 	else
-		add_preview(v, span_member(event->payload, "output"));
+		add_preview(v, span_member(event->payload, KEY_OUTPUT));
 }
 
 /* A type that this version does not know: its name and payload as they are. */
@@ -970,8 +971,8 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	details_end(v);
 	paint(v, out);
 	if (v->errors) {
-		add_written(v, span_member(event.payload, "output"), TIME_COLUMNS + indent, out);
-		add_written(v, span_member(event.payload, "stderr"), TIME_COLUMNS + indent, out);
+		add_written(v, span_member(event.payload, KEY_OUTPUT), TIME_COLUMNS + indent, out);
+		add_written(v, span_member(event.payload, KEY_STDERR), TIME_COLUMNS + indent, out);
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 static const char *const words[] = {
 	[WAITING_APPROVAL] = "approval", [WAITING_COMPLETION] = "completion",
@@ -25,14 +26,14 @@ waiting_word(enum waiting_for what)
 static struct span
 approval(const struct event_view *event)
 {
-	return event->type == EVENT_STEP_COMPLETED ? span_member(event->payload, "approval") :
+	return event->type == EVENT_STEP_COMPLETED ? span_member(event->payload, KEY_APPROVAL) :
 	    span_of(NULL, 0);
 }
 
 enum waiting_for
 waiting_of(const struct event_view *event)
 {
-	struct span asks = span_member(approval(event), "asks");
+	struct span asks = span_member(approval(event), KEY_ASKS);
 	int what = 0;
 
 	while (words[what] != NULL && !span_is(asks, words[what]))
@@ -125,8 +126,8 @@ take_started(struct waitings *w, const struct event_view *event, struct event_pl
 
 	if (w->count == 0)
 		return;
-	at = find_event(w, span_member(event->payload, "claims"));
-	call = span_text(span_member(event->payload, "call"));
+	at = find_event(w, span_member(event->payload, KEY_CLAIMS));
+	call = span_text(span_member(event->payload, KEY_CALL));
 	if (at != NULL) {
 		if (at->over && at->how == NULL)
 			reopen(at);
@@ -145,12 +146,12 @@ take_limits(struct waiting *at, struct span approval)
 	long long timeout;
 
 	at->timeout_ms = at->deadline = 0;
-	if (span_integer(span_member(approval, "timeout_ms"), &timeout))
+	if (span_integer(span_member(approval, KEY_TIMEOUT_MS), &timeout))
 		at->timeout_ms = timeout;
-	if (span_copy(span_member(approval, "deadline"), deadline, sizeof deadline) &&
+	if (span_copy(span_member(approval, KEY_DEADLINE), deadline, sizeof deadline) &&
 	    clock_parse(deadline, 0, &at->deadline) != 0)
 		at->deadline = 0;
-	if (!span_copy(span_member(approval, "form"), at->form, sizeof at->form))
+	if (!span_copy(span_member(approval, KEY_FORM), at->form, sizeof at->form))
 		memcpy(at->form, "text", sizeof "text");
 }
 
@@ -158,7 +159,7 @@ take_limits(struct waiting *at, struct span approval)
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
 {
-	char *call = span_text(span_member(event->payload, "call"));
+	char *call = span_text(span_member(event->payload, KEY_CALL));
 
 	span_copy(event->event_id, at->end, sizeof at->end);
 	note_event(w, at, event->event_id);
@@ -202,11 +203,11 @@ begin_wait(struct waitings *w, const struct event_view *event, struct event_plac
 	at = &w->list[w->count++];
 	*at = (struct waiting){ .what = waiting_of(event), .iteration = event->iteration,
 		.begin = begin,
-		.name = text_or_empty(span_member(event->payload, "name")),
-		.kind = text_or_empty(span_member(event->payload, "kind")),
+		.name = text_or_empty(span_member(event->payload, KEY_NAME)),
+		.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
 		.path = text_or_empty(event->path),
 		.call = memory_text(""),
-		.task = text_or_empty(span_member(event->payload, "call")) };
+		.task = text_or_empty(span_member(event->payload, KEY_CALL)) };
 	note_event(w, at, event->parent_event_id);
 	wait_from(w, at, event);
 }
@@ -215,17 +216,17 @@ static void
 take_decision(struct waitings *w, const struct event_view *event)
 {
 	struct span said = approval(event);
-	struct waiting *at = find_event(w, span_member(said, "decides"));
+	struct waiting *at = find_event(w, span_member(said, KEY_DECIDES));
 	char *word, *by;
 
-	if (at == NULL || at->over || !span_is(span_member(said, "decides"), at->end))
+	if (at == NULL || at->over || !span_is(span_member(said, KEY_DECIDES), at->end))
 		return;
 	if (waiting_of(event) != WAITING_NOTHING) {
 		wait_from(w, at, event);
 		return;
 	}
-	word = text_or_empty(span_member(said, "decision"));
-	by = text_or_empty(span_member(said, "by"));
+	word = text_or_empty(span_member(said, KEY_DECISION));
+	by = text_or_empty(span_member(said, KEY_BY));
 	end_wait(at, memory_format("%s by %s", word, by));
 	free(word);
 	free(by);
@@ -252,7 +253,7 @@ static void
 take_child(struct waitings *w, const struct event_view *event)
 {
 	char id[ID_SIZE];
-	bool waits = span_is(span_path(event->payload, "error", "code", NULL),
+	bool waits = span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
 	    error_name(ERROR_WAITING));
 
 	if (span_copy(event->child_run_id, id, sizeof id) && (waits || strcmp(id, w->child) == 0))
@@ -262,7 +263,7 @@ take_child(struct waitings *w, const struct event_view *event)
 static void
 take_end(struct waitings *w, const struct event_view *event)
 {
-	if (!span_is(span_member(event->payload, "status"), "success"))
+	if (!span_is(span_member(event->payload, KEY_STATUS), "success"))
 		return;
 	for (size_t i = 0; i < w->count; i++)
 		end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
@@ -273,7 +274,7 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 {
 	switch (event->type) {
 	case EVENT_RUN_STARTED:
-		w->masked |= span_true(span_member(event->payload, "masked"));
+		w->masked |= span_true(span_member(event->payload, KEY_MASKED));
 		break;
 	case EVENT_RUN_COMPLETED:
 		take_end(w, event);

@@ -21,6 +21,7 @@
 #include "shared/guard.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/form.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
@@ -75,7 +76,7 @@ complete_started(struct buffer *payload, bool first)
 {
 	struct span given = span_of(payload->data, payload->len);
 	bool kind = span_member(given, "kind").at == NULL;
-	bool version = span_member(given, "awf_version").at == NULL;
+	bool version = span_member(given, KEY_AWF_VERSION).at == NULL;
 	bool format = span_member(given, "format").at == NULL;
 	bool attempt = first && span_member(given, "attempt").at == NULL;
 	struct writer w;
@@ -86,7 +87,7 @@ complete_started(struct buffer *payload, bool first)
 	if (kind)
 		writer_member_string(&w, "kind", "workflow");
 	if (version)
-		writer_member_string(&w, "awf_version", AWF_VERSION);
+		writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	if (format)
 		writer_member_integer(&w, "format", FORMAT);
 	if (attempt)
@@ -138,7 +139,7 @@ write_line(const struct awf_transcript *t, const struct event *e, struct buffer 
 	writer_member_string(&w, "timestamp", "2000-01-01T00:00:00.000000Z");
 	writer_member_string(&w, "event_id", t->run_id);
 	writer_member_string(&w, "run_id", t->run_id);
-	writer_key(&w, "parent_event_id");
+	writer_key(&w, KEY_PARENT_EVENT_ID);
 	writer_string(&w, e->parent_event_id);
 	writer_member_span(&w, "links", e->links);
 	writer_member_string(&w, "type", event_type_name(e->type));
@@ -166,7 +167,7 @@ check_rights(const struct appending *a, const struct form *form, struct error *f
 		return refuse(found, AWF_INVALID, type, "has a parent");
 	if (a->made.type != EVENT_RUN_STARTED && a->made.parent_event_id == NULL)
 		return refuse(found, AWF_INVALID, type, "has no parent");
-	if (a->made.type == EVENT_RUN_STARTED && span_true(span_member(a->made.payload, "masked")))
+	if (a->made.type == EVENT_RUN_STARTED && span_true(span_member(a->made.payload, KEY_MASKED)))
 		return refuse(found, AWF_MASKED, type, "says that the run is masked: there is no filter");
 	if (run && !a->first && transcript_alive(a->t->path, a->t->run_id))
 		return refuse(found, AWF_INVALID, type, "is the owner's to append: the run is alive");
@@ -315,10 +316,10 @@ check_first_line(struct awf_transcript *t, const char *line, size_t len, struct 
 	    !event_copy_id(view.run_id, t->run_id))
 		return refuse(found, AWF_FORMAT, t->path,
 		    "is no transcript: it does not begin with a run.started");
-	if (span_integer(span_member(view.payload, "format"), &format) && format > FORMAT)
+	if (span_integer(span_member(view.payload, KEY_FORMAT), &format) && format > FORMAT)
 		return refuse(found, AWF_FORMAT, t->path,
 		    "is of format %lld, which this version does not know", format);
-	if (span_true(span_member(view.payload, "masked")))
+	if (span_true(span_member(view.payload, KEY_MASKED)))
 		return refuse(found, AWF_MASKED, t->path,
 		    "is of a masked run, whose filter is not known here");
 	return AWF_OK;

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 #define BLOB_LIMIT ((size_t)1 << 30) /* bytes of a blob, or of all of a line, that are read */
 
@@ -171,10 +172,10 @@ blob_reference(const char *at, const char *sha256, size_t bytes, const char *enc
 	writer_begin(&w, refs);
 	w.comma = refs->len > 0;
 	writer_object(&w);
-	writer_member_string(&w, "at", at);
-	writer_member_string(&w, "sha256", sha256);
-	writer_member_integer(&w, "bytes", (int64_t)bytes);
-	writer_member_string(&w, "encoding", encoding);
+	writer_member_string(&w, KEY_AT, at);
+	writer_member_string(&w, KEY_SHA256, sha256);
+	writer_member_integer(&w, KEY_BYTES, (int64_t)bytes);
+	writer_member_string(&w, KEY_ENCODING, encoding);
 	writer_object_end(&w);
 }
 
@@ -278,14 +279,14 @@ patch_read(const char *directory, struct span line, struct span ref,
 {
 	char name[DIGEST_SIZE];
 	struct buffer raw = BUFFER_INIT;
-	char *at = span_text(span_member(ref, "at"));
+	char *at = span_text(span_member(ref, KEY_AT));
 
 	patch->place = at == NULL ? span_of(NULL, 0) : pointer_find(line, at);
 	free(at);
-	if (span_type(patch->place) != '0' || !span_copy(span_member(ref, "sha256"), name, sizeof name))
+	if (span_type(patch->place) != '0' || !span_copy(span_member(ref, KEY_SHA256), name, sizeof name))
 		return error_set(err, ERROR_SYSTEM, directory, "invalid reference %.*s",
 		    ref.len > 200 ? 200 : (int)ref.len, ref.at);
-	if (!span_is(span_member(ref, "encoding"), "raw"))
+	if (!span_is(span_member(ref, KEY_ENCODING), "raw"))
 		return blob_read(directory, name, &patch->text, err);
 	int result = blob_read(directory, name, &raw, err);
 	if (result == 0) {
@@ -338,7 +339,7 @@ int
 blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,
     struct error *err)
 {
-	struct span whole = span_of(line, len), refs = span_member(whole, "refs");
+	struct span whole = span_of(line, len), refs = span_member(whole, KEY_REFS);
 	struct patch *patches = NULL;
 	size_t count = 0, bytes = 0;
 	int result = 0;

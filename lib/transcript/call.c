@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 #define NAME_SIZE 129 /* of the longest name, and a NUL */
 
@@ -164,8 +165,8 @@ call_write_error(struct writer *w, const char *key, const struct error *error)
 
 	writer_key(w, key);
 	writer_object(w);
-	writer_member_string(w, "code", error_name(error->code));
-	writer_member_string(w, "message", error_text(error, text, sizeof text));
+	writer_member_string(w, KEY_CODE, error_name(error->code));
+	writer_member_string(w, KEY_MESSAGE, error_text(error, text, sizeof text));
 	writer_object_end(w);
 }
 
@@ -173,9 +174,9 @@ static void
 write_block(struct writer *w, const char *command)
 {
 	writer_object(w);
-	writer_member_string(w, "type", "command");
-	writer_member_string(w, "fidelity", "router");
-	writer_member_string(w, "command", command);
+	writer_member_string(w, KEY_TYPE, "command");
+	writer_member_string(w, KEY_FIDELITY, "router");
+	writer_member_string(w, KEY_COMMAND, command);
 	writer_object_end(w);
 }
 
@@ -186,7 +187,7 @@ call_write_command(struct writer *w, char *const *argv)
 
 	for (; *argv != NULL; argv++)
 		buffer_format(&text, "%s%s", text.len > 0 ? " " : "", *argv);
-	writer_key(w, "blocks");
+	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
 	write_block(w, buffer_string(&text));
 	writer_array_end(w);
@@ -196,7 +197,7 @@ call_write_command(struct writer *w, char *const *argv)
 void
 call_write_branches(struct writer *w, char *const *commands)
 {
-	writer_key(w, "blocks");
+	writer_key(w, KEY_BLOCKS);
 	writer_array(w);
 	for (; *commands != NULL; commands++)
 		write_block(w, *commands);

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 /* Without ".." that may lead out of where it is put. */
 static char *
@@ -50,16 +51,16 @@ definition_file_read(struct definition_file *f, struct span element)
 		f->path = span_type(element) == 's' ? plain_path(element) : NULL;
 		return f->path != NULL;
 	}
-	f->path = plain_path(span_member(element, "path"));
+	f->path = plain_path(span_member(element, KEY_PATH));
 	if (f->path == NULL)
 		return false;
-	f->config = config_path(span_member(element, "config"));
-	if (span_copy(span_member(element, "sha256"), f->sha256, sizeof f->sha256) &&
+	f->config = config_path(span_member(element, KEY_CONFIG));
+	if (span_copy(span_member(element, KEY_SHA256), f->sha256, sizeof f->sha256) &&
 	    blob_name_valid(f->sha256))
-		f->kept = span_member(element, "kept").len != sizeof "false" - 1;
+		f->kept = span_member(element, KEY_KEPT).len != sizeof "false" - 1;
 	else
 		f->sha256[0] = '\0';
-	f->executable = span_true(span_member(element, "executable"));
+	f->executable = span_true(span_member(element, KEY_EXECUTABLE));
 	return true;
 }
 
@@ -129,7 +130,7 @@ next_file(struct span_walk *walk, struct definition_file *file)
 static struct span_walk
 walk_files(struct span payload)
 {
-	struct span files = span_member(payload, "files");
+	struct span files = span_member(payload, KEY_FILES);
 
 	return span_walk(span_type(files) == 'a' ? files : SPAN_NONE);
 }

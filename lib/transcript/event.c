@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 
 const char *
@@ -86,9 +87,9 @@ static const struct {
 	VIEW_KEY("timestamp", timestamp),
 	VIEW_KEY("event_id", event_id),
 	VIEW_KEY("run_id", run_id),
-	VIEW_KEY("parent_run_id", parent_run_id),
-	VIEW_KEY("child_run_id", child_run_id),
-	VIEW_KEY("parent_event_id", parent_event_id),
+	VIEW_KEY(KEY_PARENT_RUN_ID, parent_run_id),
+	VIEW_KEY(KEY_CHILD_RUN_ID, child_run_id),
+	VIEW_KEY(KEY_PARENT_EVENT_ID, parent_event_id),
 	VIEW_KEY("links", links),
 	VIEW_KEY("type", type_name),
 	VIEW_KEY("path", path),
@@ -225,7 +226,7 @@ bool
 event_tells_retry(const struct event_view *view)
 {
 	return view->type == EVENT_MESSAGE_ASSISTANT &&
-	    span_type(span_member(view->payload, "retry")) == 'o';
+	    span_type(span_member(view->payload, KEY_RETRY)) == 'o';
 }
 
 bool
@@ -283,7 +284,7 @@ bool
 event_decides(const struct event_view *event)
 {
 	return event->type == EVENT_STEP_COMPLETED &&
-	    span_type(span_path(event->payload, "approval", "decides", NULL)) == 's';
+	    span_type(span_path(event->payload, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's';
 }
 
 unsigned

@@ -1,6 +1,7 @@
 /* The table alone: a shape after those that it is made of. */
 #include "transcript/event_table.h"
 
+#include "transcript/event_keys.h"
 #include "transcript/form.h"
 #include "transcript/seal.h"
 
@@ -31,292 +32,292 @@
 	{ id, name, about, shape, COUNT(shape), ordered }
 
 static const struct event_member error_members[] = {
-	MEMBER("code", TEXT, REQUIRED | FIXED),
-	MEMBER("message", TEXT, REQUIRED | NULLABLE),
+	MEMBER(KEY_CODE, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_MESSAGE, TEXT, REQUIRED | NULLABLE),
 };
 static const struct event_shape error_shape = SHAPE(error_members, "error", "an error",
     "Why something failed; the codes stand in awf(7).", false);
 
 static const struct event_member link_members[] = {
-	MEMBER("run_id", UUID, REQUIRED),
-	MEMBER("event_id", UUID, REQUIRED),
+	MEMBER(KEY_RUN_ID, UUID, REQUIRED),
+	MEMBER(KEY_EVENT_ID, UUID, REQUIRED),
 };
 /* Or its id alone, if it is of this run. */
 static const struct event_shape link_shape = SHAPE(link_members, "event", "a link",
     "An event of this run, or of another.", false);
 
 static const struct event_member condition_members[] = {
-	MEMBER("when", TEXT, NULLABLE),
-	MEMBER("while", TEXT, NULLABLE),
-	MEMBER("until", TEXT, NULLABLE),
-	MEMBER("outcome", BOOL, NULLABLE),
+	MEMBER(KEY_WHEN, TEXT, NULLABLE),
+	MEMBER(KEY_WHILE, TEXT, NULLABLE),
+	MEMBER(KEY_UNTIL, TEXT, NULLABLE),
+	MEMBER(KEY_OUTCOME, BOOL, NULLABLE),
 };
 static const struct event_shape condition_shape = SHAPE(condition_members, "condition",
     "a condition", "What was asked, and the answer.", false);
 
 static const struct event_member loop_members[] = {
-	MEMBER("while", TEXT, NULLABLE),
-	MEMBER("until", TEXT, NULLABLE),
-	MEMBER("max", POSITIVE, REQUIRED),
+	MEMBER(KEY_WHILE, TEXT, NULLABLE),
+	MEMBER(KEY_UNTIL, TEXT, NULLABLE),
+	MEMBER(KEY_MAX, POSITIVE, REQUIRED),
 };
 static const struct event_shape loop_shape = SHAPE(loop_members, "loop", "a loop",
     "What a loop goes by.", false);
 
 static const struct event_member stream_members[] = {
-	MEMBER("sha256", DIGEST, REQUIRED),
-	MEMBER("bytes", COUNT, REQUIRED),
+	MEMBER(KEY_SHA256, DIGEST, REQUIRED),
+	MEMBER(KEY_BYTES, COUNT, REQUIRED),
 };
 static const struct event_shape stream_shape = SHAPE(stream_members, "stream", "a stream",
     "What was kept of standard input, or printed.", false);
 
 static const struct event_member seal_members[] = {
-	WORD("algorithm", REQUIRED, SEAL_ALGORITHM),
-	KEPT("public_key", DIGEST, REQUIRED, public_key),
-	KEPT("signature", SIGNATURE, REQUIRED, signature),
+	WORD(KEY_ALGORITHM, REQUIRED, SEAL_ALGORITHM),
+	KEPT(KEY_PUBLIC_KEY, DIGEST, REQUIRED, public_key),
+	KEPT(KEY_SIGNATURE, SIGNATURE, REQUIRED, signature),
 };
 static const struct event_shape seal_shape = SHAPE(seal_members, "seal", "a seal",
     "A signature over the line with an empty signature.", false);
 
 static const struct event_member approval_members[] = {
-	KEPT("asks", TEXT, FIXED, asks),
-	MEMBER("form", TEXT, NULLABLE | FIXED),
-	MEMBER("timeout_ms", COUNT, NULLABLE),
-	MEMBER("deadline", TIME, NULLABLE | FIXED),
-	MEMBER("decision", TEXT, NULLABLE | FIXED),
-	MEMBER("by", TEXT, NULLABLE),
-	MEMBER("reason", TEXT, NULLABLE),
-	KEPT("decides", UUID, FIXED, decides),
+	KEPT(KEY_ASKS, TEXT, FIXED, asks),
+	MEMBER(KEY_FORM, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_TIMEOUT_MS, COUNT, NULLABLE),
+	MEMBER(KEY_DEADLINE, TIME, NULLABLE | FIXED),
+	MEMBER(KEY_DECISION, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_BY, TEXT, NULLABLE),
+	MEMBER(KEY_REASON, TEXT, NULLABLE),
+	KEPT(KEY_DECIDES, UUID, FIXED, decides),
 };
 static const struct event_shape approval_shape = SHAPE(approval_members, "approval",
     "an approval",
     "What a call waits for (asks), or who decided, and what; decides: about which end.", false);
 
 static const struct event_member block_members[] = {
-	MEMBER("type", TEXT, REQUIRED | FIXED),
-	MEMBER("text", TEXT, NULLABLE),
-	MEMBER("thinking", TEXT, NULLABLE),
-	MEMBER("signature", TEXT, NULLABLE),
-	MEMBER("tool_id", TEXT, NULLABLE | FIXED),
-	MEMBER("tool_name", TEXT, NULLABLE),
-	MEMBER("tool_input", ANY, DATA),
-	MEMBER("tool_content", ANY, DATA),
-	MEMBER("is_error", BOOL, NULLABLE),
-	MEMBER("command", ANY, 0),
-	MEMBER("media_type", TEXT, NULLABLE),
-	MEMBER("name", TEXT, NULLABLE),
-	MEMBER("bytes", COUNT, NULLABLE),
-	MEMBER("sha256", DIGEST, NULLABLE),
-	MEMBER("data", TEXT, NULLABLE),
-	MEMBER("api", TEXT, NULLABLE),
-	MEMBER("field", TEXT, NULLABLE),
-	MEMBER("raw", ANY, 0),
-	WORD("fidelity", NULLABLE | FIXED, "router", "agent_emitted"),
+	MEMBER(KEY_TYPE, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_TEXT, TEXT, NULLABLE),
+	MEMBER(KEY_THINKING, TEXT, NULLABLE),
+	MEMBER(KEY_SIGNATURE, TEXT, NULLABLE),
+	MEMBER(KEY_TOOL_ID, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_TOOL_NAME, TEXT, NULLABLE),
+	MEMBER(KEY_TOOL_INPUT, ANY, DATA),
+	MEMBER(KEY_TOOL_CONTENT, ANY, DATA),
+	MEMBER(KEY_IS_ERROR, BOOL, NULLABLE),
+	MEMBER(KEY_COMMAND, ANY, 0),
+	MEMBER(KEY_MEDIA_TYPE, TEXT, NULLABLE),
+	MEMBER(KEY_NAME, TEXT, NULLABLE),
+	MEMBER(KEY_BYTES, COUNT, NULLABLE),
+	MEMBER(KEY_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_DATA, TEXT, NULLABLE),
+	MEMBER(KEY_API, TEXT, NULLABLE),
+	MEMBER(KEY_FIELD, TEXT, NULLABLE),
+	MEMBER(KEY_RAW, ANY, 0),
+	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"),
 };
 static const struct event_shape block_shape = SHAPE(block_members, "block", "a block",
     "A part of a message.", false);
 
 static const struct event_member file_members[] = {
-	MEMBER("path", TEXT, REQUIRED),
-	MEMBER("config", TEXT, NULLABLE),
-	MEMBER("sha256", DIGEST, NULLABLE),
-	MEMBER("bytes", COUNT, NULLABLE),
-	MEMBER("kept", BOOL, NULLABLE),
-	MEMBER("executable", BOOL, NULLABLE),
+	MEMBER(KEY_PATH, TEXT, REQUIRED),
+	MEMBER(KEY_CONFIG, TEXT, NULLABLE),
+	MEMBER(KEY_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_BYTES, COUNT, NULLABLE),
+	MEMBER(KEY_KEPT, BOOL, NULLABLE),
+	MEMBER(KEY_EXECUTABLE, BOOL, NULLABLE),
 };
 /* Or its path alone, as older versions wrote it. */
 static const struct event_shape file_shape = SHAPE(file_members, "file", "a file",
     "What a run or step is made of; a string is a path alone.", false);
 
 static const struct event_member phase_members[] = {
-	MEMBER("number", POSITIVE, REQUIRED),
-	MEMBER("of", POSITIVE, REQUIRED),
-	MEMBER("token", TEXT, NULLABLE),
+	MEMBER(KEY_NUMBER, POSITIVE, REQUIRED),
+	MEMBER(KEY_OF, POSITIVE, REQUIRED),
+	MEMBER(KEY_TOKEN, TEXT, NULLABLE),
 };
 static const struct event_shape phase_shape = SHAPE(phase_members, "phase", "a phase",
     "Which phase of an agent the call is; its start tells the token.", false);
 
 static const struct event_member offered_members[] = {
-	MEMBER("name", TEXT, NULLABLE),
-	MEMBER("description", TEXT, NULLABLE),
-	MEMBER("input_schema", ANY, DATA),
+	MEMBER(KEY_NAME, TEXT, NULLABLE),
+	MEMBER(KEY_DESCRIPTION, TEXT, NULLABLE),
+	MEMBER(KEY_INPUT_SCHEMA, ANY, DATA),
 };
 static const struct event_shape offered_shape = SHAPE(offered_members, "offered_tool",
     "a tool", "A tool that a model may call.", false);
 
 static const struct event_member run_started_members[] = {
-	MEMBER("name", TEXT, REQUIRED),
-	MEMBER("kind", TEXT, REQUIRED | FIXED),
-	MEMBER("argv", ARRAY, NULLABLE),
-	MEMBER("cwd", TEXT, NULLABLE),
-	MEMBER("workspace", TEXT, NULLABLE),
-	MEMBER("snapshot", BOOL, NULLABLE),
-	MEMBER("no_input", BOOL, NULLABLE),
-	MEMBER("directory", TEXT, NULLABLE),
-	MEMBER("inputs", OBJECT, NULLABLE | DATA),
-	MEMBER("env", OBJECT, NULLABLE | DATA),
-	MEMBER("workflow_sha256", DIGEST, NULLABLE),
-	SHAPED_KEPT("files", TEXT, NULLABLE | LIST, file_shape, files),
-	MEMBER("awf_version", TEXT, REQUIRED | FIXED),
-	MEMBER("format", POSITIVE, REQUIRED | FIXED),
-	KEPT("attempt", POSITIVE, REQUIRED | FIXED, attempt),
-	MEMBER("forked_from", UUID, NULLABLE | FIXED),
-	MEMBER("forked_at", TEXT, NULLABLE),
-	MEMBER("masked", BOOL, NULLABLE | FIXED),
+	MEMBER(KEY_NAME, TEXT, REQUIRED),
+	MEMBER(KEY_KIND, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_ARGV, ARRAY, NULLABLE),
+	MEMBER(KEY_CWD, TEXT, NULLABLE),
+	MEMBER(KEY_WORKSPACE, TEXT, NULLABLE),
+	MEMBER(KEY_SNAPSHOT, BOOL, NULLABLE),
+	MEMBER(KEY_NO_INPUT, BOOL, NULLABLE),
+	MEMBER(KEY_DIRECTORY, TEXT, NULLABLE),
+	MEMBER(KEY_INPUTS, OBJECT, NULLABLE | DATA),
+	MEMBER(KEY_ENV, OBJECT, NULLABLE | DATA),
+	MEMBER(KEY_WORKFLOW_SHA256, DIGEST, NULLABLE),
+	SHAPED_KEPT(KEY_FILES, TEXT, NULLABLE | LIST, file_shape, files),
+	MEMBER(KEY_AWF_VERSION, TEXT, REQUIRED | FIXED),
+	MEMBER(KEY_FORMAT, POSITIVE, REQUIRED | FIXED),
+	KEPT(KEY_ATTEMPT, POSITIVE, REQUIRED | FIXED, attempt),
+	MEMBER(KEY_FORKED_FROM, UUID, NULLABLE | FIXED),
+	MEMBER(KEY_FORKED_AT, TEXT, NULLABLE),
+	MEMBER(KEY_MASKED, BOOL, NULLABLE | FIXED),
 };
 static const struct event_shape run_started_shape = SHAPE(run_started_members, "run.started",
     "its payload", "An attempt begins.", false);
 
 static const struct event_member run_completed_members[] = {
-	WORD("status", REQUIRED | FIXED, "success", "failed", "cancelled", "timeout", "waiting"),
-	MEMBER("exit_code", INTEGER, NULLABLE | FIXED),
-	SHAPED("error", OBJECT, NULLABLE, error_shape),
-	MEMBER("duration_ms", COUNT, NULLABLE),
-	SHAPED("stdin", OBJECT, NULLABLE, stream_shape),
-	SHAPED_KEPT("stdout", OBJECT, NULLABLE, stream_shape, output),
-	MEMBER("usage", OBJECT, NULLABLE),
-	MEMBER("interrupted", BOOL, NULLABLE | FIXED),
-	SHAPED("seal", OBJECT, NULLABLE | FIXED, seal_shape),
+	WORD(KEY_STATUS, REQUIRED | FIXED, "success", "failed", "cancelled", "timeout", "waiting"),
+	MEMBER(KEY_EXIT_CODE, INTEGER, NULLABLE | FIXED),
+	SHAPED(KEY_ERROR, OBJECT, NULLABLE, error_shape),
+	MEMBER(KEY_DURATION_MS, COUNT, NULLABLE),
+	SHAPED(KEY_STDIN, OBJECT, NULLABLE, stream_shape),
+	SHAPED_KEPT(KEY_STDOUT, OBJECT, NULLABLE, stream_shape, output),
+	MEMBER(KEY_USAGE, OBJECT, NULLABLE),
+	MEMBER(KEY_INTERRUPTED, BOOL, NULLABLE | FIXED),
+	SHAPED(KEY_SEAL, OBJECT, NULLABLE | FIXED, seal_shape),
 };
 static const struct event_shape run_completed_shape = SHAPE(run_completed_members,
     "run.completed", "its payload", "An attempt ends.", false);
 
 #define CALL_MEMBERS \
-	MEMBER("name", TEXT, REQUIRED | OF_STEP), \
-	MEMBER("kind", TEXT, REQUIRED | FIXED), \
-	KEPT("call", TEXT, REQUIRED | FIXED, call)
+	MEMBER(KEY_NAME, TEXT, REQUIRED | OF_STEP), \
+	MEMBER(KEY_KIND, TEXT, REQUIRED | FIXED), \
+	KEPT(KEY_CALL, TEXT, REQUIRED | FIXED, call)
 
 static const struct event_member step_started_members[] = {
 	CALL_MEMBERS,
-	MEMBER("attempt", POSITIVE, NULLABLE | FIXED),
-	MEMBER("input_sha256", DIGEST, NULLABLE),
-	MEMBER("input", ANY, DATA),
-	MEMBER("no_newline", BOOL, NULLABLE),
-	MEMBER("attachments", ARRAY, NULLABLE),
-	MEMBER("definition_sha256", DIGEST, NULLABLE),
-	MEMBER("workflow_sha256", DIGEST, NULLABLE),
-	SHAPED_KEPT("files", TEXT, NULLABLE | LIST, file_shape, files),
-	MEMBER("inputs", OBJECT, NULLABLE | DATA),
-	MEMBER("effects", TEXT, NULLABLE | FIXED),
-	MEMBER("idempotent", BOOL, NULLABLE),
-	SHAPED("blocks", OBJECT, NULLABLE | LIST, block_shape),
-	MEMBER("agent", ANY, 0),
-	MEMBER("provider", TEXT, NULLABLE),
-	MEMBER("model", TEXT, NULLABLE),
-	MEMBER("tool", TEXT, NULLABLE),
-	SHAPED("phase", OBJECT, NULLABLE, phase_shape),
-	MEMBER("strategy", TEXT, NULLABLE),
-	MEMBER("timeout_ms", COUNT, NULLABLE),
-	MEMBER("detached", BOOL, NULLABLE),
-	SHAPED("condition", OBJECT, NULLABLE, condition_shape),
-	SHAPED("loop", OBJECT, NULLABLE, loop_shape),
-	MEMBER("require", ARRAY, NULLABLE),
-	WORD("sandbox", NULLABLE, "workspace", "read-only"),
-	MEMBER("network", BOOL, NULLABLE),
-	MEMBER("mode", TEXT, NULLABLE | FIXED),
-	MEMBER("try", COUNT, NULLABLE | FIXED),
-	SHAPED("claims", UUID, NULLABLE | FIXED, link_shape),
+	MEMBER(KEY_ATTEMPT, POSITIVE, NULLABLE | FIXED),
+	MEMBER(KEY_INPUT_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_INPUT, ANY, DATA),
+	MEMBER(KEY_NO_NEWLINE, BOOL, NULLABLE),
+	MEMBER(KEY_ATTACHMENTS, ARRAY, NULLABLE),
+	MEMBER(KEY_DEFINITION_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_WORKFLOW_SHA256, DIGEST, NULLABLE),
+	SHAPED_KEPT(KEY_FILES, TEXT, NULLABLE | LIST, file_shape, files),
+	MEMBER(KEY_INPUTS, OBJECT, NULLABLE | DATA),
+	MEMBER(KEY_EFFECTS, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_IDEMPOTENT, BOOL, NULLABLE),
+	SHAPED(KEY_BLOCKS, OBJECT, NULLABLE | LIST, block_shape),
+	MEMBER(KEY_AGENT, ANY, 0),
+	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
+	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	MEMBER(KEY_TOOL, TEXT, NULLABLE),
+	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
+	MEMBER(KEY_STRATEGY, TEXT, NULLABLE),
+	MEMBER(KEY_TIMEOUT_MS, COUNT, NULLABLE),
+	MEMBER(KEY_DETACHED, BOOL, NULLABLE),
+	SHAPED(KEY_CONDITION, OBJECT, NULLABLE, condition_shape),
+	SHAPED(KEY_LOOP, OBJECT, NULLABLE, loop_shape),
+	MEMBER(KEY_REQUIRE, ARRAY, NULLABLE),
+	WORD(KEY_SANDBOX, NULLABLE, "workspace", "read-only"),
+	MEMBER(KEY_NETWORK, BOOL, NULLABLE),
+	MEMBER(KEY_MODE, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_TRY, COUNT, NULLABLE | FIXED),
+	SHAPED(KEY_CLAIMS, UUID, NULLABLE | FIXED, link_shape),
 };
 static const struct event_shape step_started_shape = SHAPE(step_started_members,
     "step.started", "its payload", "A call begins.", false);
 
 static const struct event_member step_completed_members[] = {
 	CALL_MEMBERS,
-	MEMBER("agent", TEXT, NULLABLE),
-	MEMBER("result", ANY, DATA),
-	MEMBER("no_newline", ANY, 0),
-	SHAPED("error", OBJECT, NULLABLE, error_shape),
-	MEMBER("duration_ms", COUNT, NULLABLE),
-	MEMBER("exit_code", INTEGER, NULLABLE | FIXED),
-	MEMBER("retries", ARRAY, NULLABLE),
-	MEMBER("stderr", TEXT, NULLABLE),
-	MEMBER("stderr_bytes", COUNT, NULLABLE),
-	MEMBER("stdout_bytes", COUNT, NULLABLE),
-	SHAPED("stdin", OBJECT, NULLABLE, stream_shape),
-	MEMBER("changed", ARRAY, NULLABLE),
-	MEMBER("changed_more", COUNT, NULLABLE),
-	MEMBER("commit", TEXT, NULLABLE),
-	MEMBER("skipped", ANY, FIXED),
-	SHAPED("phase", OBJECT, NULLABLE, phase_shape),
-	SHAPED("reused_from", UUID, NULLABLE | FIXED, link_shape),
-	MEMBER("count", COUNT, NULLABLE),
-	MEMBER("parts", COUNT, NULLABLE | FIXED),
-	MEMBER("winner", COUNT, NULLABLE),
-	SHAPED("condition", OBJECT, NULLABLE, condition_shape),
-	WORD("outcome", NULLABLE, "success", "failure"),
-	MEMBER("reason", TEXT, NULLABLE),
-	SHAPED("approval", OBJECT, NULLABLE, approval_shape),
-	SHAPED("seal", OBJECT, NULLABLE | FIXED, seal_shape),
+	MEMBER(KEY_AGENT, TEXT, NULLABLE),
+	MEMBER(KEY_RESULT, ANY, DATA),
+	MEMBER(KEY_NO_NEWLINE, ANY, 0),
+	SHAPED(KEY_ERROR, OBJECT, NULLABLE, error_shape),
+	MEMBER(KEY_DURATION_MS, COUNT, NULLABLE),
+	MEMBER(KEY_EXIT_CODE, INTEGER, NULLABLE | FIXED),
+	MEMBER(KEY_RETRIES, ARRAY, NULLABLE),
+	MEMBER(KEY_STDERR, TEXT, NULLABLE),
+	MEMBER(KEY_STDERR_BYTES, COUNT, NULLABLE),
+	MEMBER(KEY_STDOUT_BYTES, COUNT, NULLABLE),
+	SHAPED(KEY_STDIN, OBJECT, NULLABLE, stream_shape),
+	MEMBER(KEY_CHANGED, ARRAY, NULLABLE),
+	MEMBER(KEY_CHANGED_MORE, COUNT, NULLABLE),
+	MEMBER(KEY_COMMIT, TEXT, NULLABLE),
+	MEMBER(KEY_SKIPPED, ANY, FIXED),
+	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
+	SHAPED(KEY_REUSED_FROM, UUID, NULLABLE | FIXED, link_shape),
+	MEMBER(KEY_COUNT, COUNT, NULLABLE),
+	MEMBER(KEY_PARTS, COUNT, NULLABLE | FIXED),
+	MEMBER(KEY_WINNER, COUNT, NULLABLE),
+	SHAPED(KEY_CONDITION, OBJECT, NULLABLE, condition_shape),
+	WORD(KEY_OUTCOME, NULLABLE, "success", "failure"),
+	MEMBER(KEY_REASON, TEXT, NULLABLE),
+	SHAPED(KEY_APPROVAL, OBJECT, NULLABLE, approval_shape),
+	SHAPED(KEY_SEAL, OBJECT, NULLABLE | FIXED, seal_shape),
 };
 static const struct event_shape step_completed_shape = SHAPE(step_completed_members,
     "step.completed", "its payload", "A call ends.", false);
 
 static const struct event_member message_user_members[] = {
-	WORD("role", REQUIRED | FIXED, "user"),
-	SHAPED("blocks", OBJECT, REQUIRED | LIST, block_shape),
-	MEMBER("system_prompt", TEXT, NULLABLE),
-	SHAPED("tools", OBJECT, NULLABLE | LIST, offered_shape),
-	MEMBER("mcp", ARRAY, NULLABLE),
-	MEMBER("params", OBJECT, NULLABLE | DATA),
-	MEMBER("turn", COUNT, NULLABLE),
-	MEMBER("agent", TEXT, NULLABLE),
-	MEMBER("handoff", OBJECT, NULLABLE),
-	MEMBER("before_turn", OBJECT, NULLABLE),
-	MEMBER("provider", TEXT, NULLABLE),
-	MEMBER("model", TEXT, NULLABLE),
+	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
+	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
+	MEMBER(KEY_SYSTEM_PROMPT, TEXT, NULLABLE),
+	SHAPED(KEY_TOOLS, OBJECT, NULLABLE | LIST, offered_shape),
+	MEMBER(KEY_MCP, ARRAY, NULLABLE),
+	MEMBER(KEY_PARAMS, OBJECT, NULLABLE | DATA),
+	MEMBER(KEY_TURN, COUNT, NULLABLE),
+	MEMBER(KEY_AGENT, TEXT, NULLABLE),
+	MEMBER(KEY_HANDOFF, OBJECT, NULLABLE),
+	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
+	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
+	MEMBER(KEY_MODEL, TEXT, NULLABLE),
 };
 static const struct event_shape message_user_shape = SHAPE(message_user_members,
     "message.user", "its payload", "What a model is given.", false);
 
 static const struct event_member message_assistant_members[] = {
-	WORD("role", REQUIRED | FIXED, "assistant"),
-	MEMBER("agent", TEXT, NULLABLE),
-	SHAPED("blocks", OBJECT, REQUIRED | LIST, block_shape),
-	MEMBER("model", TEXT, NULLABLE),
-	MEMBER("stop_reason", TEXT, NULLABLE | FIXED),
-	MEMBER("usage", OBJECT, NULLABLE),
-	MEMBER("duration_ms", COUNT, NULLABLE),
-	MEMBER("turn", COUNT, NULLABLE),
-	MEMBER("request_sha256", DIGEST, NULLABLE),
-	MEMBER("provider", TEXT, NULLABLE),
-	MEMBER("fallback", COUNT, NULLABLE),
-	MEMBER("request_id", TEXT, NULLABLE),
-	MEMBER("partial", BOOL, NULLABLE),
-	MEMBER("retry", OBJECT, NULLABLE),
-	MEMBER("delay_ms", COUNT, NULLABLE),
-	MEMBER("session_id", TEXT, NULLABLE),
+	WORD(KEY_ROLE, REQUIRED | FIXED, "assistant"),
+	MEMBER(KEY_AGENT, TEXT, NULLABLE),
+	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
+	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	MEMBER(KEY_STOP_REASON, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_USAGE, OBJECT, NULLABLE),
+	MEMBER(KEY_DURATION_MS, COUNT, NULLABLE),
+	MEMBER(KEY_TURN, COUNT, NULLABLE),
+	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
+	MEMBER(KEY_FALLBACK, COUNT, NULLABLE),
+	MEMBER(KEY_REQUEST_ID, TEXT, NULLABLE),
+	MEMBER(KEY_PARTIAL, BOOL, NULLABLE),
+	MEMBER(KEY_RETRY, OBJECT, NULLABLE),
+	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
+	MEMBER(KEY_SESSION_ID, TEXT, NULLABLE),
 };
 static const struct event_shape message_assistant_shape = SHAPE(message_assistant_members,
     "message.assistant", "its payload", "What a model answers.", false);
 
 static const struct event_member tool_members[] = {
-	MEMBER("name", TEXT, REQUIRED),
-	KEPT("call_id", TEXT, REQUIRED | FIXED, call_id),
-	MEMBER("input", ANY, DATA),
-	MEMBER("output", ANY, DATA),
-	SHAPED("error", OBJECT, NULLABLE, error_shape),
-	MEMBER("effects", TEXT, NULLABLE | FIXED),
-	MEMBER("idempotent", BOOL, NULLABLE),
-	WORD("sandbox", NULLABLE, "workspace", "read-only"),
-	MEMBER("network", BOOL, NULLABLE),
-	MEMBER("warning", TEXT, NULLABLE),
-	MEMBER("duration_ms", COUNT, NULLABLE),
-	MEMBER("exit_code", INTEGER, NULLABLE | FIXED),
-	MEMBER("changed", ARRAY, NULLABLE),
-	MEMBER("changed_more", COUNT, NULLABLE),
-	MEMBER("commit", TEXT, NULLABLE),
-	MEMBER("stderr", TEXT, NULLABLE),
-	WORD("fidelity", NULLABLE | FIXED, "router", "agent_emitted"),
+	MEMBER(KEY_NAME, TEXT, REQUIRED),
+	KEPT(KEY_CALL_ID, TEXT, REQUIRED | FIXED, call_id),
+	MEMBER(KEY_INPUT, ANY, DATA),
+	MEMBER(KEY_OUTPUT, ANY, DATA),
+	SHAPED(KEY_ERROR, OBJECT, NULLABLE, error_shape),
+	MEMBER(KEY_EFFECTS, TEXT, NULLABLE | FIXED),
+	MEMBER(KEY_IDEMPOTENT, BOOL, NULLABLE),
+	WORD(KEY_SANDBOX, NULLABLE, "workspace", "read-only"),
+	MEMBER(KEY_NETWORK, BOOL, NULLABLE),
+	MEMBER(KEY_WARNING, TEXT, NULLABLE),
+	MEMBER(KEY_DURATION_MS, COUNT, NULLABLE),
+	MEMBER(KEY_EXIT_CODE, INTEGER, NULLABLE | FIXED),
+	MEMBER(KEY_CHANGED, ARRAY, NULLABLE),
+	MEMBER(KEY_CHANGED_MORE, COUNT, NULLABLE),
+	MEMBER(KEY_COMMIT, TEXT, NULLABLE),
+	MEMBER(KEY_STDERR, TEXT, NULLABLE),
+	WORD(KEY_FIDELITY, NULLABLE | FIXED, "router", "agent_emitted"),
 };
 const struct event_shape event_tool = SHAPE(tool_members, "tool", "its payload",
     "A tool is called, or has answered.", false);
 
 static const struct event_member answer_members[] = {
-	SHAPED("blocks", OBJECT, REQUIRED | LIST, block_shape),
-	MEMBER("model", TEXT, NULLABLE),
-	MEMBER("stop_reason", TEXT, NULLABLE),
-	MEMBER("usage", OBJECT, NULLABLE),
-	MEMBER("request_id", TEXT, NULLABLE),
-	MEMBER("session_id", TEXT, NULLABLE),
+	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
+	MEMBER(KEY_MODEL, TEXT, NULLABLE),
+	MEMBER(KEY_STOP_REASON, TEXT, NULLABLE),
+	MEMBER(KEY_USAGE, OBJECT, NULLABLE),
+	MEMBER(KEY_REQUEST_ID, TEXT, NULLABLE),
+	MEMBER(KEY_SESSION_ID, TEXT, NULLABLE),
 };
 const struct event_shape event_answer = SHAPE(answer_members, NULL, "the answer", NULL, false);
 
@@ -336,29 +337,29 @@ const struct event_description event_table[EVENT_TYPES] = {
 };
 
 static const struct event_member ref_members[] = {
-	MEMBER("at", POINTER, REQUIRED),
-	MEMBER("sha256", DIGEST, REQUIRED),
-	MEMBER("bytes", COUNT, REQUIRED),
-	WORD("encoding", REQUIRED, "json", "raw"),
+	MEMBER(KEY_AT, POINTER, REQUIRED),
+	MEMBER(KEY_SHA256, DIGEST, REQUIRED),
+	MEMBER(KEY_BYTES, COUNT, REQUIRED),
+	WORD(KEY_ENCODING, REQUIRED, "json", "raw"),
 };
 static const struct event_shape ref_shape = SHAPE(ref_members, "ref", "a ref",
     "A value that stands in a blob.", false);
 
 static const struct event_member line_members[] = {
-	MEMBER("seq", SEQ, REQUIRED),
-	KEPT("timestamp", TIME, REQUIRED, timestamp),
-	KEPT("event_id", UUID, REQUIRED, event_id),
-	KEPT("run_id", UUID, REQUIRED, run_id),
-	KEPT("parent_run_id", UUID, 0, parent_run_id),
-	KEPT("child_run_id", UUID, 0, child_run_id),
-	KEPT("parent_event_id", UUID, REQUIRED | NULLABLE, parent_event_id),
-	SHAPED_KEPT("links", UUID, LIST | NOT_EMPTY, link_shape, links),
-	KEPT("type", TYPE, REQUIRED, type_name),
-	KEPT("path", PATH, REQUIRED, path),
-	MEMBER("iteration", COUNT, REQUIRED),
-	MEMBER("payload", PAYLOAD, REQUIRED),
-	SHAPED_KEPT("refs", OBJECT, LIST | NOT_EMPTY, ref_shape, refs),
-	MEMBER("prev", DIGEST, REQUIRED),
+	MEMBER(KEY_SEQ, SEQ, REQUIRED),
+	KEPT(KEY_TIMESTAMP, TIME, REQUIRED, timestamp),
+	KEPT(KEY_EVENT_ID, UUID, REQUIRED, event_id),
+	KEPT(KEY_RUN_ID, UUID, REQUIRED, run_id),
+	KEPT(KEY_PARENT_RUN_ID, UUID, 0, parent_run_id),
+	KEPT(KEY_CHILD_RUN_ID, UUID, 0, child_run_id),
+	KEPT(KEY_PARENT_EVENT_ID, UUID, REQUIRED | NULLABLE, parent_event_id),
+	SHAPED_KEPT(KEY_LINKS, UUID, LIST | NOT_EMPTY, link_shape, links),
+	KEPT(KEY_TYPE, TYPE, REQUIRED, type_name),
+	KEPT(KEY_PATH, PATH, REQUIRED, path),
+	MEMBER(KEY_ITERATION, COUNT, REQUIRED),
+	MEMBER(KEY_PAYLOAD, PAYLOAD, REQUIRED),
+	SHAPED_KEPT(KEY_REFS, OBJECT, LIST | NOT_EMPTY, ref_shape, refs),
+	MEMBER(KEY_PREV, DIGEST, REQUIRED),
 };
 const struct event_shape event_line = SHAPE(line_members, NULL, "the line",
     "One event, awf-transcript(5). Types and keys that are not listed here are allowed. What a "

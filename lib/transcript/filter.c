@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 void
 globs_add(struct globs *g, const char *list)
@@ -103,8 +104,8 @@ event_failed(const struct event_view *event)
 	default:
 		return false;
 	}
-	return member_set(span_member(event->payload, "error")) &&
-	    !member_set(span_member(event->payload, "skipped"));
+	return member_set(span_member(event->payload, KEY_ERROR)) &&
+	    !member_set(span_member(event->payload, KEY_SKIPPED));
 }
 
 static bool

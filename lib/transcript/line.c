@@ -11,6 +11,7 @@
 
 #include "json/writer.h"
 #include "transcript/blob.h"
+#include "transcript/event_keys.h"
 #include "transcript/seal.h"
 
 #define LINE_HEAD "{\"seq\":%lld,\"timestamp\":\"%s\""
@@ -54,7 +55,7 @@ static int
 line_payload(const struct line_place *place, const struct event *e, struct writer *w,
     struct buffer *refs, struct error *err)
 {
-	writer_key(w, "payload");
+	writer_key(w, KEY_PAYLOAD);
 	if (e->payload.len <= BLOB_THRESHOLD) {
 		writer_span(w, e->payload);
 		return 0;
@@ -67,14 +68,14 @@ line_payload(const struct line_place *place, const struct event *e, struct write
 static void
 line_causes(const struct line_place *place, const struct event *e, struct writer *w)
 {
-	writer_member_string(w, "event_id", e->id);
-	writer_member_string(w, "run_id", place->run_id);
-	writer_member_string(w, "parent_run_id", e->parent_run_id);
-	writer_member_string(w, "child_run_id", e->child_run_id);
-	writer_key(w, "parent_event_id");
+	writer_member_string(w, KEY_EVENT_ID, e->id);
+	writer_member_string(w, KEY_RUN_ID, place->run_id);
+	writer_member_string(w, KEY_PARENT_RUN_ID, e->parent_run_id);
+	writer_member_string(w, KEY_CHILD_RUN_ID, e->child_run_id);
+	writer_key(w, KEY_PARENT_EVENT_ID);
 	writer_string(w, e->parent_event_id);
 	if (e->links.len > sizeof "[]" - 1)
-		writer_member_span(w, "links", e->links);
+		writer_member_span(w, KEY_LINKS, e->links);
 }
 
 /* Appends what stands between timestamp and prev. */
@@ -88,15 +89,15 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 	writer_begin(&w, out);
 	w.comma = true;
 	line_causes(place, e, &w);
-	writer_member_string(&w, "type", event_type_name(e->type));
-	writer_member_string(&w, "path", e->path);
-	writer_member_integer(&w, "iteration", e->iteration);
+	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
+	writer_member_string(&w, KEY_PATH, e->path);
+	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 	if (line_payload(place, e, &w, refs, err) == -1 || line_raws(place, e, refs, err) == -1)
 		return -1;
 	if (e->seal != NULL)
 		l->signature = out->len - SEAL_BACK;
 	if (refs->len > 0) {
-		writer_key(&w, "refs");
+		writer_key(&w, KEY_REFS);
 		buffer_byte(out, '[');
 		buffer_append(out, refs->data, refs->len);
 		buffer_byte(out, ']');

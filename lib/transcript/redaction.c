@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 #include "transcript/form.h"
 
@@ -143,7 +144,7 @@ put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
 	struct buffer payload = BUFFER_INIT;
 
-	writer_key(w, "payload");
+	writer_key(w, KEY_PAYLOAD);
 	if (e->payload.at == NULL) {
 		writer_null(w);
 		return;
@@ -159,12 +160,12 @@ put_refs(const struct event *e, struct writer *w)
 {
 	if (e->raw_count == 0)
 		return;
-	writer_key(w, "refs");
+	writer_key(w, KEY_REFS);
 	writer_array(w);
 	for (size_t i = 0; i < e->raw_count; i++) {
 		writer_object(w);
-		writer_member_string(w, "at", e->raws[i].at);
-		writer_member_string(w, "encoding", "base64");
+		writer_member_string(w, KEY_AT, e->raws[i].at);
+		writer_member_string(w, KEY_ENCODING, "base64");
 		writer_object_end(w);
 	}
 	writer_array_end(w);
@@ -177,16 +178,16 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 
 	writer_begin(&w, out);
 	writer_object(&w);
-	writer_member_string(&w, "event_id", e->id);
-	writer_member_string(&w, "run_id", run_id);
-	writer_member_string(&w, "parent_run_id", e->parent_run_id);
-	writer_member_string(&w, "child_run_id", e->child_run_id);
-	writer_key(&w, "parent_event_id");
+	writer_member_string(&w, KEY_EVENT_ID, e->id);
+	writer_member_string(&w, KEY_RUN_ID, run_id);
+	writer_member_string(&w, KEY_PARENT_RUN_ID, e->parent_run_id);
+	writer_member_string(&w, KEY_CHILD_RUN_ID, e->child_run_id);
+	writer_key(&w, KEY_PARENT_EVENT_ID);
 	writer_string(&w, e->parent_event_id);
-	writer_member_span(&w, "links", e->links);
-	writer_member_string(&w, "type", event_type_name(e->type));
-	writer_member_string(&w, "path", e->path);
-	writer_member_integer(&w, "iteration", e->iteration);
+	writer_member_span(&w, KEY_LINKS, e->links);
+	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
+	writer_member_string(&w, KEY_PATH, e->path);
+	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 	put_payload(r, e, &w);
 	put_refs(e, &w);
 	writer_object_end(&w);
@@ -260,7 +261,8 @@ check_payload(enum event_type type, struct span sent, struct span answer, struct
 	if (check_fixed(sent, answer, of_step(type), err) == -1 ||
 	    check_fixed(answer, sent, of_step(type), err) == -1)
 		return -1;
-	if (!same(span_path(sent, "error", "code", NULL), span_path(answer, "error", "code", NULL)))
+	if (!same(span_path(sent, KEY_ERROR, KEY_CODE, NULL),
+	    span_path(answer, KEY_ERROR, KEY_CODE, NULL)))
 		return changed(span_of("\"error\"", sizeof "\"error\"" - 1), err);
 	if (form_check_payload(type, answer.at, answer.len, &fault) == -1)
 		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
@@ -358,7 +360,7 @@ keep_payload(struct redaction *r, const struct event *e, struct span payload)
 static void
 put_seal(struct redaction *r, const struct event *e)
 {
-	struct span seal = span_member(e->payload, "seal");
+	struct span seal = span_member(e->payload, KEY_SEAL);
 
 	if (e->seal == NULL)
 		return;
@@ -394,11 +396,11 @@ redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct
 	if (result == 0)
 		result = take_answer(&given, &answer, err);
 	taken = span_of(buffer_string(&answer), answer.len);
-	payload = span_member(taken, "payload");
+	payload = span_member(taken, KEY_PAYLOAD);
 	if (result == 0)
 		result = check_frame(sent, taken, err);
 	if (result == 0)
-		result = check_payload(e->type, span_member(sent, "payload"), payload, err);
+		result = check_payload(e->type, span_member(sent, KEY_PAYLOAD), payload, err);
 	if (result == 0)
 		settle(r, e, payload);
 	buffer_free(&line);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 #define SECRET_WORD "awf-secret-key-" SEAL_ALGORITHM " "
 #define SECRET_SIZE (sizeof SECRET_WORD - 1 + DIGEST_SIZE) /* the line, with its LF */
@@ -215,11 +216,11 @@ seal_write(struct writer *w, const struct seal_key *key)
 
 	memset(room, '0', SEAL_SIGNATURE);
 	room[SEAL_SIGNATURE] = '\0';
-	writer_key(w, "seal");
+	writer_key(w, KEY_SEAL);
 	writer_object(w);
-	writer_member_string(w, "algorithm", SEAL_ALGORITHM);
-	writer_member_string(w, "public_key", key->public_key);
-	writer_member_string(w, "signature", room);
+	writer_member_string(w, KEY_ALGORITHM, SEAL_ALGORITHM);
+	writer_member_string(w, KEY_PUBLIC_KEY, key->public_key);
+	writer_member_string(w, KEY_SIGNATURE, room);
 	writer_object_end(w);
 }
 

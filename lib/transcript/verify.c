@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "transcript/chain.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 #include "transcript/transcript.h"
@@ -523,7 +524,7 @@ was_synced(const char *line, size_t len, enum event_type type)
 
 	if (type != EVENT_STEP_STARTED)
 		return event_type_synced(type);
-	effects = span_path(span_of(line, len), "payload", "effects", NULL);
+	effects = span_path(span_of(line, len), KEY_PAYLOAD, KEY_EFFECTS, NULL);
 	return effects.at != NULL && !span_one_of(effects, harmless);
 }
 

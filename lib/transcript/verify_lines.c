@@ -18,6 +18,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "transcript/definition_file.h"
+#include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/seal.h"
 
@@ -385,7 +386,7 @@ check_blob(struct verify_lines *v, struct span ref, const char *sha256, int64_t 
 static bool
 check_named(struct verify_lines *v, struct span ref)
 {
-	struct span bytes = span_member(ref, "bytes"), name = span_member(ref, "sha256");
+	struct span bytes = span_member(ref, KEY_BYTES), name = span_member(ref, KEY_SHA256);
 	char sha256[DIGEST_SIZE];
 	long long size = -1;
 	uint64_t blob;
@@ -408,7 +409,7 @@ check_named(struct verify_lines *v, struct span ref)
 static bool
 check_ref(struct verify_lines *v, struct span ref)
 {
-	char *at = span_text(span_member(ref, "at"));
+	char *at = span_text(span_member(ref, KEY_AT));
 	bool in_place = span_type(pointer_find(v->line, at)) == '0';
 
 	free(at);

@@ -1,29 +1,18 @@
-/*
- * A check ends: what applies to one value never refers to itself in a circle (but by
- * dynamic references, which the limit of depth cuts), so it goes deeper into the value
- * at each round. What it may cost is bounded nevertheless, for schemas that branch at
- * every level.
- */
+/* The table of keywords, and what is done with a whole schema: compiled, asked, freed. */
 #include "schema/schema.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
-#include "base/text.h"
+#include "base/memory.h"
 #include "json/value.h"
 #include "schema/schema_rule.h"
 
-#define CHECK_DEPTH 1000
 #define CHECK_LIMIT 250000000 /* steps of patterns; all else is counted in these */
-#define NODE_COST 20
-#define MATCH_COST 20 /* beside its steps */
-#define LISTED_COST 5
 
 /* Every keyword there is; awf-tool(5) lists the same. Those without a compile
  * function say nothing about values; those without a check function serve others.
  * "example" is OpenAPI's, and too near to "examples". */
-const struct keyword schema_keywords[] = {
+static const struct keyword keywords[] = {
 	{ "type", DRAFTS, 0, 0, rule_compile_type, rule_check_type },
 	{ "enum", DRAFTS, 0, 0, rule_compile_enum, rule_check_enum },
 	{ "const", DRAFTS, 0, 0, NULL, rule_check_const },
@@ -95,110 +84,42 @@ const struct keyword schema_keywords[] = {
 	{ NULL, 0, 0, 0, NULL, NULL },
 };
 
-int
-check_fail(struct check *c, const char *format, ...)
+struct schema *
+schema_compile(json_t *document, unsigned options, const char *place, struct error *err)
 {
-	va_list list;
-	char message[512];
+	struct schema *s = memory_zero(1, sizeof *s);
+	struct compiler c = { s, keywords, options, false, place, err };
 
-	if (c->why == NULL || c->why->len > 0)
-		return -1;
-	va_start(list, format);
-	vsnprintf(message, sizeof message, format, list);
-	va_end(list);
-	if (c->pointer.len > 0) {
-		text_visible(c->why, c->pointer.data, c->pointer.len, 0);
-		buffer_text(c->why, ": ");
+	s->documents = json_array();
+	if (document_begin(&c, json_incref(document)) == 0 && nodes_compile(&c, s->first) == 0 &&
+	    references_resolve(&c) == 0 && circles_refuse(&c) == 0)
+		return s;
+	schema_free(s);
+	return NULL;
+}
+
+void
+schema_free(struct schema *s)
+{
+	struct node *n, *next;
+
+	if (s == NULL)
+		return;
+	for (n = s->first; n != NULL; n = next) {
+		next = n->next;
+		for (struct rule *r = n->rules; r < n->rules + n->rule_count; r++) {
+			for (size_t i = 0; i < r->member_count; i++)
+				pattern_free(r->members[i].pattern);
+			free(r->members);
+			pattern_free(r->pattern);
+		}
+		free(n->rules);
+		free(n->pointer);
+		free(n);
 	}
-	text_visible(c->why, message, utf8_whole(message, strlen(message)), 0);
-	return -1;
-}
-
-int
-check_spend(struct check *c, long work)
-{
-	c->work -= work;
-	if (c->work < 0)
-		c->stopped = "too much to check against its schema";
-	return c->stopped == NULL ? 0 : -1;
-}
-
-bool
-check_matches(struct check *c, const struct pattern *p, const char *text, size_t len)
-{
-	int result;
-
-	if (check_spend(c, MATCH_COST) != 0)
-		return false;
-	result = pattern_match(p, text, len, &c->work);
-	if (result == -1)
-		c->stopped = "too much to check against its schema";
-	return result == 1;
-}
-
-/* What a rule lists may all have to be looked at: names, values, subschemas. */
-static long
-rule_cost(const struct rule *r)
-{
-	size_t listed = json_is_array(r->value) ? json_array_size(r->value)
-	    : json_object_size(r->value);
-
-	return 1 + (long)listed * LISTED_COST;
-}
-
-static int
-check_rules(struct check *c, const struct node *n, json_t *value)
-{
-	const struct rule *r;
-	char type = schema_type_of(value);
-
-	for (size_t i = 0; i < n->rule_count; i++) {
-		r = &n->rules[i];
-		if (r->keyword->check == NULL ||
-		    (r->keyword->type != 0 && r->keyword->type != type))
-			continue;
-		if (check_spend(c, rule_cost(r)) != 0 || r->keyword->check(c, r, value) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* The rules of a node, within its resource. What they evaluate counts for the node
- * alone, and for who asked if the value passes. */
-static int
-check_scoped(struct check *c, const struct node *n, json_t *value)
-{
-	struct seen own = { NULL, false, 0, BUFFER_INIT }, *outer = c->seen;
-	struct scope scope = { n->resource, c->scope };
-	int result;
-
-	if (scope.outer == NULL || scope.outer->resource != n->resource)
-		c->scope = &scope;
-	c->seen = outer != NULL || n->counts ? &own : NULL;
-	c->depth++;
-	result = check_rules(c, n, value);
-	c->depth--;
-	c->seen = outer;
-	c->scope = scope.outer;
-	if (result == 0 && outer != NULL)
-		seen_join(outer, &own);
-	seen_free(&own);
-	return result;
-}
-
-int
-check_node(struct check *c, const struct node *n, json_t *value)
-{
-	int result;
-
-	if (c->depth >= CHECK_DEPTH)
-		c->stopped = "nested too deeply for its schema";
-	if (check_spend(c, NODE_COST) != 0)
-		return -1;
-	if (json_is_false(n->document))
-		return check_fail(c, "nothing is allowed here");
-	result = check_scoped(c, n, value);
-	return c->stopped != NULL ? -1 : result;
+	resources_free(s);
+	json_decref(s->documents);
+	free(s);
 }
 
 int

@@ -85,41 +85,11 @@ see_items(struct check *c, size_t end)
 		c->seen->items = end;
 }
 
-static void
-see_item(struct seen *seen, size_t index)
-{
-	while (seen->contained.len <= index)
-		buffer_byte(&seen->contained, 0);
-	seen->contained.data[index] = 1;
-}
-
 static bool
 item_seen(const struct seen *seen, size_t index)
 {
 	return index < seen->items ||
 	    (index < seen->contained.len && seen->contained.data[index]);
-}
-
-void
-seen_join(struct seen *seen, const struct seen *more)
-{
-	seen->all_properties |= more->all_properties;
-	if (more->properties != NULL && seen->properties == NULL)
-		seen->properties = json_incref(more->properties);
-	else if (more->properties != NULL)
-		json_object_update(seen->properties, more->properties);
-	if (seen->items < more->items)
-		seen->items = more->items;
-	for (size_t i = 0; i < more->contained.len; i++)
-		if (more->contained.data[i])
-			see_item(seen, i);
-}
-
-void
-seen_free(struct seen *seen)
-{
-	json_decref(seen->properties);
-	buffer_free(&seen->contained);
 }
 
 int
@@ -300,7 +270,7 @@ count_contained(struct check *c, const struct rule *r, json_t *value)
 		if (check_within(c, r->members[0].node, json_array_get(value, i)) == 0) {
 			found++;
 			if (c->seen != NULL)
-				see_item(c->seen, i);
+				seen_item(c->seen, i);
 		}
 	c->why = why;
 	return found;

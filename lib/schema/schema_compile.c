@@ -1,5 +1,6 @@
 /*
- * Nodes are compiled from a list, not by recursion: no document exhausts the stack.
+ * What the keywords make of their values: limits, patterns, members, each of which is a new
+ * node. Whatever is not as its keyword wants it is refused by its place.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,24 +8,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "schema/compare.h"
 #include "schema/schema.h"
 #include "schema/schema_rule.h"
 
 #define NODE_LIMIT 20000
-#define KEYWORD_LIMIT 128
-
-void
-schema_pointer_key(struct buffer *pointer, const char *key)
-{
-	buffer_byte(pointer, '/');
-	for (; *key != '\0'; key++)
-		if (*key == '~' || *key == '/')
-			buffer_text(pointer, *key == '~' ? "~0" : "~1");
-		else
-			buffer_byte(pointer, *key);
-}
 
 int
 rule_refuse(struct compiler *c, const struct rule *r, const char *format, ...)
@@ -276,141 +264,8 @@ rule_compile_enum(struct compiler *c, struct rule *r)
 	return json_is_array(r->value) ? 0 : rule_refuse(c, r, "expected an array of values");
 }
 
-static const struct keyword *
-find_keyword(const char *name)
-{
-	const struct keyword *k = schema_keywords;
-
-	while (k->name != NULL && strcmp(k->name, name) != 0)
-		k++;
-	return k->name == NULL ? NULL : k;
-}
-
-/* A keyword that the draft does not know says nothing; but who wrote one that is nearly
- * the name of another, or another draft's, means something. */
-static int
-pass_unknown(struct compiler *c, const struct node *n, const char *name,
-    const struct keyword *other)
-{
-	const char *names[KEYWORD_LIMIT] = { NULL }, *meant;
-	struct keyword unknown = { .name = name };
-	struct rule r = { .keyword = &unknown, .node = n };
-
-	if (!(c->options & SCHEMA_TYPOS) || n->foreign)
-		return 0;
-	if (other != NULL && other->compile != NULL)
-		return rule_refuse(c, &r, "draft 7 has no such keyword, and \"$schema\" says draft 7");
-	for (size_t i = 0; i + 1 < KEYWORD_LIMIT && schema_keywords[i].name != NULL; i++)
-		names[i] = schema_keywords[i].name;
-	meant = other != NULL ? NULL : text_suggest(name, names);
-	return meant == NULL ? 0 : rule_refuse(c, &r, "unknown keyword (did you mean '%s'?)", meant);
-}
-
-/* In draft 7 a reference stands alone, whatever is written beside it; there may be what
- * it refers to. */
-static bool
-is_hidden(const struct node *n, const char *name)
-{
-	return n->resource->draft == DRAFT_7 && strcmp(name, "$ref") != 0 &&
-	    strcmp(name, "definitions") != 0 && strcmp(name, "$defs") != 0 &&
-	    json_object_get(n->document, "$ref") != NULL;
-}
-
-static int
-compile_rule(struct compiler *c, struct node *n, const struct keyword *keyword, json_t *value)
-{
-	struct rule *r = &n->rules[n->rule_count++];
-
-	*r = (struct rule){ .keyword = keyword, .node = n, .value = value };
-	n->counts |= (keyword->flags & KEYWORD_LAST) != 0;
-	c->schema->defaults |= strcmp(keyword->name, "default") == 0;
-	return keyword->compile == NULL ? 0 : keyword->compile(c, r);
-}
-
-/* The rules with exactly these flags among KEYWORD_LAST. */
-static int
-compile_rules(struct compiler *c, struct node *n, unsigned flags)
-{
-	const char *name;
-	json_t *value;
-	const struct keyword *keyword;
-
-	json_object_foreach(n->document, name, value) {
-		keyword = find_keyword(name);
-		if (is_hidden(n, name) ||
-		    (keyword != NULL && (keyword->flags & KEYWORD_LAST) != flags))
-			continue;
-		if (keyword != NULL && (keyword->drafts & n->resource->draft) != 0) {
-			if (compile_rule(c, n, keyword, value) != 0)
-				return -1;
-		} else if (pass_unknown(c, n, name, keyword) != 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 int
-nodes_compile(struct compiler *c, struct node *n)
+rule_compile_reference(struct compiler *c, struct rule *r)
 {
-	for (; n != NULL; n = n->next) {
-		if (node_identify(c, n) != 0)
-			return -1;
-		n->rules = memory_zero(json_object_size(n->document) + 1, sizeof *n->rules);
-		if (compile_rules(c, n, 0) != 0 || compile_rules(c, n, KEYWORD_LAST) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-const struct rule *
-node_rule(const struct node *n, const char *keyword)
-{
-	for (size_t i = 0; i < n->rule_count; i++)
-		if (strcmp(n->rules[i].keyword->name, keyword) == 0)
-			return &n->rules[i];
-	return NULL;
-}
-
-struct schema *
-schema_compile(json_t *document, unsigned options, const char *place, struct error *err)
-{
-	struct schema *s = memory_zero(1, sizeof *s);
-	struct compiler c = { s, options, false, place, err };
-
-	s->documents = json_array();
-	if (document_begin(&c, json_incref(document)) == 0 && nodes_compile(&c, s->first) == 0 &&
-	    references_resolve(&c) == 0 && circles_refuse(&c) == 0)
-		return s;
-	schema_free(s);
-	return NULL;
-}
-
-static void
-rule_free(struct rule *r)
-{
-	for (size_t i = 0; i < r->member_count; i++)
-		pattern_free(r->members[i].pattern);
-	free(r->members);
-	pattern_free(r->pattern);
-}
-
-void
-schema_free(struct schema *s)
-{
-	struct node *n, *next;
-
-	if (s == NULL)
-		return;
-	for (n = s->first; n != NULL; n = next) {
-		next = n->next;
-		for (size_t i = 0; i < n->rule_count; i++)
-			rule_free(&n->rules[i]);
-		free(n->rules);
-		free(n->pointer);
-		free(n);
-	}
-	resources_free(s);
-	json_decref(s->documents);
-	free(s);
+	return json_is_string(r->value) ? 0 : rule_refuse(c, r, "expected a string");
 }

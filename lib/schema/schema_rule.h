@@ -1,9 +1,10 @@
 /*
- * Inside of JSON Schema: what a schema is compiled to. schema_compile.c makes nodes
- * and rules of a document, schema_reference.c ties them together; schema.c checks
- * values against them, with the keywords that speak of a value alone in schema_value.c
- * and those that apply subschemas in schema_apply.c; schema_default.c fills in what a
- * value lacks.
+ * Inside of JSON Schema: what a schema is compiled to. schema_document.c makes nodes of
+ * documents and ties them together, with what each keyword makes of its value in
+ * schema_compile.c; schema_check.c checks values against them, with the keywords that speak of
+ * a value alone in schema_value.c and those that apply subschemas in schema_apply.c; schema.c
+ * has the table of the keywords, and stands above all of them; schema_default.c fills in what
+ * a value lacks.
  *
  * - Every subschema is a node; a node is found again by its place in the document,
  *   so a reference to it, also to itself, is one pointer.
@@ -84,6 +85,7 @@ struct schema {
 
 struct compiler {
 	struct schema *schema;
+	const struct keyword *keywords; /* the table of all; ends with an entry without name */
 	unsigned options;
 	bool foreign;             /* at a built-in document */
 	const char *place;
@@ -128,9 +130,6 @@ struct keyword {
 	int (*compile)(struct compiler *c, struct rule *r);
 	int (*check)(struct check *c, const struct rule *r, json_t *value);
 };
-
-/* The table of all keywords (schema.c); ends with an entry without name. */
-extern const struct keyword schema_keywords[];
 
 /* Compile functions of the table: 0, or -1 with the error. */
 int rule_compile_schema(struct compiler *c, struct rule *r);
@@ -187,8 +186,8 @@ int rule_check_not(struct check *c, const struct rule *r, json_t *value);
 int rule_check_if(struct check *c, const struct rule *r, json_t *value);
 int rule_check_dynamic(struct check *c, const struct rule *r, json_t *value);
 
-void seen_join(struct seen *seen, const struct seen *more);
-void seen_free(struct seen *seen);
+/* Notes that an item was evaluated. */
+void seen_item(struct seen *seen, size_t index);
 /* A value against a node, as part of a check. */
 int check_node(struct check *c, const struct node *n, json_t *value);
 /* Notes so much work as done: 0, or -1 if the check is stopped, now or before. */
@@ -218,8 +217,6 @@ struct node *node_make(struct compiler *c, json_t *document, char *pointer,
 /* Compiles all nodes from n on, those included that this adds. */
 int nodes_compile(struct compiler *c, struct node *n);
 
-/* Makes a node the root of a resource if it has an "$id", and notes its anchors. */
-int node_identify(struct compiler *c, struct node *n);
 /* The root of the document: what draft it is, and a resource for it. */
 int document_begin(struct compiler *c, json_t *document);
 /* Lets all references point where they lead. */

@@ -24,16 +24,6 @@ static const struct {
 	{ "string", 's' }, { "array", 'a' }, { "object", 'o' },
 };
 
-char
-schema_type_of(const json_t *value)
-{
-	static const char letters[] = { [JSON_OBJECT] = 'o', [JSON_ARRAY] = 'a',
-		[JSON_STRING] = 's', [JSON_INTEGER] = 'n', [JSON_REAL] = 'n',
-		[JSON_TRUE] = 'b', [JSON_FALSE] = 'b', [JSON_NULL] = '0' };
-
-	return letters[json_typeof(value)];
-}
-
 static const char *
 type_name(const json_t *value)
 {
@@ -157,14 +147,6 @@ int
 rule_check_multiple(struct check *c, const struct rule *r, json_t *value)
 {
 	return number_divides(r->value, value) ? 0 : unexpected(c, "a multiple of ", r, value);
-}
-
-const char *
-check_plural(const char *unit, size_t count)
-{
-	if (count == 1)
-		return unit;
-	return *unit == 'i' ? "items" : *unit == 'p' ? "properties" : "characters";
 }
 
 /* Code points, items or properties. */

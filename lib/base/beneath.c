@@ -34,21 +34,6 @@ struct how {
 #define NO_MAGIC_LINKS 0x02U
 #define BENEATH 0x08U
 
-static int
-open_at_once(int root, const char *path, int flags)
-{
-	struct how how = { .flags = (uint64_t)(unsigned)flags,
-		.resolve = BENEATH | NO_MAGIC_LINKS };
-	long fd = -1;
-
-	for (int i = 0; i < TRIES; i++) {
-		fd = syscall(SYS_openat2, root, path, &how, sizeof how);
-		if (fd != -1 || (errno != EAGAIN && errno != EINTR))
-			break;
-	}
-	return (int)fd;
-}
-
 /* One part of a path, of which rest is the end; takes directory over, unless it is root. */
 static int
 open_part(int root, int directory, const char *part, const char *rest, int flags)
@@ -109,8 +94,15 @@ open_by_parts(int root, const char *path, int flags)
 static int
 open_beneath(int root, const char *path, int flags)
 {
-	int fd = open_at_once(root, path, flags);
+	struct how how = { .flags = (uint64_t)(unsigned)flags,
+		.resolve = BENEATH | NO_MAGIC_LINKS };
+	int fd = -1;
 
+	for (int i = 0; i < TRIES; i++) {
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
+		if (fd != -1 || (errno != EAGAIN && errno != EINTR))
+			break;
+	}
 	return fd == -1 && (errno == ENOSYS || errno == EPERM) ?
 	    open_by_parts(root, path, flags) : fd;
 }
@@ -143,10 +135,10 @@ beneath_part(const char *root, const char *path)
 
 	if (*path != '/')
 		return path;
+	if (!path_within(path, root))
+		return NULL;
 	while (len > 0 && root[len - 1] == '/')
 		len--;
-	if (strncmp(path, root, len) != 0 || (path[len] != '/' && path[len] != '\0'))
-		return NULL;
 	path += len;
 	path += strspn(path, "/");
 	return *path == '\0' ? "." : path;
@@ -196,10 +188,8 @@ beneath_open_file(const char *root, const char *path, struct error *err)
 		return say_why(root, path, err);
 	}
 	directory = open(root, DIRECTORY_FLAGS);
-	if (directory == -1) {
-		error_errno(err, ERROR_INVALID_INPUT, root, "unable to open");
-		return -1;
-	}
+	if (directory == -1)
+		return error_errno(err, ERROR_INVALID_INPUT, root, "unable to open");
 	fd = beneath_open(directory, part);
 	why = errno;
 	close(directory);

@@ -17,12 +17,18 @@
 #define DURATION_LIMIT (INT64_MAX / 4)
 
 int64_t
+clock_of(const struct timespec *t)
+{
+	return (int64_t)t->tv_sec * SECOND + t->tv_nsec / 1000;
+}
+
+int64_t
 clock_wall(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * SECOND + t.tv_nsec / 1000;
+	return clock_of(&t);
 }
 
 int64_t
@@ -57,22 +63,6 @@ days_from_date(int64_t year, int64_t month, int64_t day)
 	return era * 146097 + day_of_era - 719468;
 }
 
-static void
-put_date(char *out, int64_t days)
-{
-	int64_t z = days + 719468;
-	int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-	int64_t doe = z - era * 146097;
-	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	int64_t mp = (5 * doy + 2) / 153;
-	int64_t month = mp < 10 ? mp + 3 : mp - 9;
-
-	put_digits(out, (unsigned)(yoe + era * 400 + (month <= 2)), 4);
-	put_digits(out + 5, (unsigned)month, 2);
-	put_digits(out + 8, (unsigned)(doy - (153 * mp + 2) / 5 + 1), 2);
-}
-
 char *
 clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 {
@@ -88,7 +78,18 @@ clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE])
 	day = seconds / DAY;
 	of_day = (unsigned)(seconds % DAY);
 	if (day != cached_day) {
-		put_date(text, day + first / SECOND / DAY);
+		/* The date of a day counted from 0000-03-01, as days_from_date() counts. */
+		int64_t z = day + first / SECOND / DAY + 719468;
+		int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+		int64_t doe = z - era * 146097;
+		int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+		int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+		int64_t mp = (5 * doy + 2) / 153;
+		int64_t month = mp < 10 ? mp + 3 : mp - 9;
+
+		put_digits(text, (unsigned)(yoe + era * 400 + (month <= 2)), 4);
+		put_digits(text + 5, (unsigned)month, 2);
+		put_digits(text + 8, (unsigned)(doy - (153 * mp + 2) / 5 + 1), 2);
 		cached_day = day;
 	}
 	put_digits(text + 11, of_day / 3600, 2);
@@ -138,44 +139,11 @@ take_date(const char **at, int64_t *days)
 	return true;
 }
 
-/* ".123456789" to microseconds, further digits dropped; 0 if there is none. */
-static bool
-take_fraction(const char **at, int64_t *fraction)
-{
-	int64_t unit = SECOND / 10;
-
-	*fraction = 0;
-	if (!take_byte(at, "."))
-		return true;
-	if (**at < '0' || **at > '9')
-		return false;
-	for (; **at >= '0' && **at <= '9'; (*at)++, unit /= 10)
-		*fraction += unit * (**at - '0');
-	return true;
-}
-
-/* "Z" or "+01:30" to seconds east of UTC. */
-static bool
-take_offset(const char **at, int64_t *offset)
-{
-	int64_t sign, hours, minutes;
-
-	*offset = 0;
-	if (take_byte(at, "Zz"))
-		return true;
-	sign = **at == '-' ? -1 : 1;
-	if (!take_byte(at, "+-") || !take_digits(at, 2, 0, 23, &hours) ||
-	    !take_byte(at, ":") || !take_digits(at, 2, 0, 59, &minutes))
-		return false;
-	*offset = sign * (hours * 3600 + minutes * 60);
-	return true;
-}
-
-/* A second of 60 is a leap second: it counts as the first of the next minute. */
 static bool
 parse_instant(const char *at, int64_t *wall)
 {
-	int64_t days, hour, minute, second, fraction, offset;
+	int64_t days, hour, minute, second, fraction = 0, unit = SECOND / 10, sign;
+	int64_t east_hours = 0, east_minutes = 0;
 
 	if (!take_date(&at, &days))
 		return false;
@@ -183,12 +151,28 @@ parse_instant(const char *at, int64_t *wall)
 		*wall = days * DAY * SECOND;
 		return true;
 	}
+	/* A second of 60 is a leap second: it counts as the first of the next minute. */
 	if (!take_byte(&at, "Tt ") || !take_digits(&at, 2, 0, 23, &hour) ||
 	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 59, &minute) ||
-	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 60, &second) ||
-	    !take_fraction(&at, &fraction) || !take_offset(&at, &offset) || *at != '\0')
+	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 60, &second))
 		return false;
-	*wall = (days * DAY + hour * 3600 + minute * 60 + second - offset) * SECOND + fraction;
+	/* ".123456789": to microseconds, further digits dropped. */
+	if (take_byte(&at, ".")) {
+		if (*at < '0' || *at > '9')
+			return false;
+		for (; *at >= '0' && *at <= '9'; at++, unit /= 10)
+			fraction += unit * (*at - '0');
+	}
+	/* "Z", or how far east of UTC: "+01:30". */
+	sign = *at == '-' ? -1 : 1;
+	if (!take_byte(&at, "Zz") &&
+	    (!take_byte(&at, "+-") || !take_digits(&at, 2, 0, 23, &east_hours) ||
+	    !take_byte(&at, ":") || !take_digits(&at, 2, 0, 59, &east_minutes)))
+		return false;
+	if (*at != '\0')
+		return false;
+	*wall = (days * DAY + hour * 3600 + minute * 60 + second -
+	    sign * (east_hours * 3600 + east_minutes * 60)) * SECOND + fraction;
 	return true;
 }
 
@@ -204,21 +188,12 @@ static const struct {
 	{"w", 7 * DAY * 1000},
 };
 
-static int64_t
-unit_of(const char *name)
-{
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (strcmp(units[i].name, name) == 0)
-			return units[i].ms;
-	return 0;
-}
-
 /* A decimal number and a unit, to milliseconds; bare is the unit of a number
  * without one (0: refused). */
 static int
 parse_amount(const char *text, int64_t bare, int64_t *ms)
 {
-	int64_t whole = 0, fraction = 0, scale = 1, unit;
+	int64_t whole = 0, fraction = 0, scale = 1, unit = 0;
 	const char *at = text;
 
 	for (; *at >= '0' && *at <= '9'; at++) {
@@ -240,7 +215,11 @@ parse_amount(const char *text, int64_t bare, int64_t *ms)
 		if (at == point + 1)
 			return -1;
 	}
-	unit = *at ? unit_of(at) : bare;
+	if (*at == '\0')
+		unit = bare;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(units[i].name, at) == 0)
+			unit = units[i].ms;
 	if (unit <= 0 || whole > DURATION_LIMIT / unit - 1)
 		return -1;
 	*ms = whole * unit + fraction * unit / scale;

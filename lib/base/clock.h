@@ -12,6 +12,9 @@
 
 int64_t clock_wall(void);      /* microseconds since 1970 */
 int64_t clock_monotonic(void); /* milliseconds */
+/* A time of the system, as of a file, in microseconds. */
+struct timespec;
+int64_t clock_of(const struct timespec *t);
 
 /* RFC 3339, UTC, six digits of fraction. Returns out. */
 char *clock_text(int64_t wall, char out[CLOCK_TEXT_SIZE]);

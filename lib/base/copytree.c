@@ -57,29 +57,6 @@ skip(struct copier *c, const struct stat *st)
 	c->skipped[c->skipped_count++] = (struct identity){ st->st_dev, st->st_ino };
 }
 
-static bool
-skipped(const struct copier *c, const struct stat *st)
-{
-	for (size_t i = 0; i < c->skipped_count; i++)
-		if (c->skipped[i].device == st->st_dev && c->skipped[i].inode == st->st_ino)
-			return true;
-	return false;
-}
-
-/* Whether the copy now shares the original's blocks. */
-static bool
-share(struct copier *c, int from, int to)
-{
-#ifdef FICLONE
-	if (c->shares && ioctl(to, FICLONE, from) == 0)
-		return true;
-#else
-	(void)from, (void)to;
-#endif
-	c->shares = false;
-	return false;
-}
-
 static int
 copy_through(int from, int to, off_t at, off_t end)
 {
@@ -168,7 +145,12 @@ copy_file(struct copier *c, int from, int to_directory, const char *name, const 
 
 	if (to < 0)
 		return failed_at(c, "make a copy");
-	failed = (!share(c, from, to) && copy_bytes(from, to, st->st_size) != 0) ||
+#ifdef FICLONE
+	c->shares = c->shares && ioctl(to, FICLONE, from) == 0;
+#else
+	c->shares = false;
+#endif
+	failed = (!c->shares && copy_bytes(from, to, st->st_size) != 0) ||
 	    copy_attributes(to, st) != 0;
 	if (failed)
 		failed_at(c, "copy");
@@ -184,8 +166,9 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 {
 	int to, failed;
 
-	if (skipped(c, st))
-		return 0;
+	for (size_t i = 0; i < c->skipped_count; i++)
+		if (c->skipped[i].device == st->st_dev && c->skipped[i].inode == st->st_ino)
+			return 0;
 	if (mkdirat(to_directory, name, 0700) != 0)
 		return failed_at(c, "make a copy");
 	to = openat(to_directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -198,27 +181,32 @@ copy_directory(struct copier *c, int from, int to_directory, const char *name,
 	return failed;
 }
 
+/* What vanishes meanwhile is not copied. */
 static int
-copy_link(struct copier *c, int from_directory, int to_directory, const char *name,
-    const struct stat *st)
+copy_entry(struct copier *c, int from_directory, int to_directory, const char *name)
 {
-	const struct timespec times[2] = { st->st_atim, st->st_mtim };
-	char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
-	int failed = readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
-	    symlinkat(text, to_directory, name) != 0 ||
-	    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0;
-
-	return failed ? failed_at(c, "copy") : 0;
-}
-
-/* A regular file or a directory; whichever it is once it is open. */
-static int
-copy_opened(struct copier *c, int from_directory, int to_directory, const char *name)
-{
-	int from = openat(from_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
-	int failed = 0;
+	int from, failed = 0;
 
+	if (c->stopped != NULL && c->stopped())
+		return error_set(c->err, ERROR_CANCELLED, c->path.data, "not copied: cancelled");
+	if (fstatat(from_directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return errno == ENOENT ? 0 : failed_at(c, "look at it");
+	if (S_ISLNK(st.st_mode)) {
+		const struct timespec times[2] = { st.st_atim, st.st_mtim };
+		char text[PATH_MAX] = ""; /* no link leads further, whatever its size is said to be */
+
+		if (readlinkat(from_directory, name, text, sizeof text - 1) < 0 ||
+		    symlinkat(text, to_directory, name) != 0 ||
+		    utimensat(to_directory, name, times, AT_SYMLINK_NOFOLLOW) != 0)
+			return failed_at(c, "copy");
+		return 0;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+
+	/* A regular file or a directory; whichever it is once it is open. */
+	from = openat(from_directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (from < 0 && errno == ENOENT)
 		return 0;
 	if (from < 0 || fstat(from, &st) != 0)
@@ -227,26 +215,8 @@ copy_opened(struct copier *c, int from_directory, int to_directory, const char *
 		failed = copy_directory(c, from, to_directory, name, &st);
 	else if (S_ISREG(st.st_mode))
 		failed = copy_file(c, from, to_directory, name, &st);
-	if (from >= 0)
-		close(from);
+	file_close(&from);
 	return failed;
-}
-
-/* What vanishes meanwhile is not copied. */
-static int
-copy_entry(struct copier *c, int from_directory, int to_directory, const char *name)
-{
-	struct stat st;
-
-	if (c->stopped != NULL && c->stopped())
-		return error_set(c->err, ERROR_CANCELLED, c->path.data, "not copied: cancelled");
-	if (fstatat(from_directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : failed_at(c, "look at it");
-	if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))
-		return copy_opened(c, from_directory, to_directory, name);
-	if (S_ISLNK(st.st_mode))
-		return copy_link(c, from_directory, to_directory, name, &st);
-	return 0;
 }
 
 static bool
@@ -255,28 +225,21 @@ is_self(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* A stream over a directory that leaves the descriptor to the caller. */
-static DIR *
-open_entries(int directory)
-{
-	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (entries == NULL && fd >= 0)
-		close(fd);
-	return entries;
-}
-
+/* The descriptors stay the caller's. */
 static int
 copy_entries(struct copier *c, int from, int to)
 {
-	DIR *entries = open_entries(from);
+	int fd = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	size_t len = c->path.len;
 	int failed = 0;
 
-	if (entries == NULL)
-		return failed_at(c, "read");
+	if (entries == NULL) {
+		failed = failed_at(c, "read");
+		file_close(&fd);
+		return failed;
+	}
 	while (failed == 0 && (errno = 0, entry = readdir(entries)) != NULL) {
 		if (is_self(entry->d_name))
 			continue;
@@ -292,39 +255,10 @@ copy_entries(struct copier *c, int from, int to)
 	return failed;
 }
 
-static int
-copy_root(struct copier *c, int from, const char *to_path)
-{
-	int to = open(to_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st, copy;
-	int failed;
-
-	if (to < 0 || fstat(from, &st) != 0 || fstat(to, &copy) != 0)
-		failed = failed_at(c, "open its copy");
-	else {
-		skip(c, &copy);
-		failed = copy_entries(c, from, to);
-		if (failed == 0 && copy_attributes(to, &st) != 0)
-			failed = failed_at(c, "copy");
-	}
-	if (to >= 0)
-		close(to);
-	return failed;
-}
-
 int
 copytree(const char *from, const char *to, const char *except, struct error *err)
 {
 	return copytree_until(from, to, except, NULL, err);
-}
-
-static bool
-is_root(int fd)
-{
-	struct stat st, root;
-
-	return fstat(fd, &st) == 0 && stat("/", &root) == 0 && st.st_dev == root.st_dev &&
-	    st.st_ino == root.st_ino;
 }
 
 int
@@ -332,12 +266,13 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
     struct error *err)
 {
 	struct copier c = { .stopped = stopped, .shares = true, .path = BUFFER_INIT, .err = err };
-	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
-	struct stat st;
+	int fd = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), copy, failed;
+	struct stat st, other;
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
-	if (is_root(fd)) {
+	if (fstat(fd, &st) == 0 && stat("/", &other) == 0 && st.st_dev == other.st_dev &&
+	    st.st_ino == other.st_ino) {
 		close(fd);
 		return error_set(err, ERROR_USAGE, from, "the root directory is not copied");
 	}
@@ -346,10 +281,19 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 		close(fd);
 		return -1;
 	}
-	if (except != NULL && stat(except, &st) == 0)
-		skip(&c, &st);
+	if (except != NULL && stat(except, &other) == 0)
+		skip(&c, &other);
 	buffer_text(&c.path, from);
-	failed = copy_root(&c, fd, to);
+	copy = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (copy < 0 || fstat(fd, &st) != 0 || fstat(copy, &other) != 0) {
+		failed = failed_at(&c, "open its copy");
+	} else {
+		skip(&c, &other);
+		failed = copy_entries(&c, fd, copy);
+		if (failed == 0 && copy_attributes(copy, &st) != 0)
+			failed = failed_at(&c, "copy");
+	}
+	file_close(&copy);
 	close(fd);
 	buffer_free(&c.path);
 	if (failed != 0)
@@ -357,56 +301,38 @@ copytree_until(const char *from, const char *to, const char *except, bool (*stop
 	return failed;
 }
 
-static int
-copy_one(struct copier *c, int from, const char *to)
-{
-	char *parent = path_directory(to);
-	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed;
-	struct stat st;
-
-	free(parent);
-	if (directory < 0)
-		return error_errno(c->err, ERROR_SYSTEM, to, "unable to make a copy");
-	if (fstat(from, &st) != 0)
-		failed = failed_at(c, "look at it");
-	else if (!S_ISREG(st.st_mode))
-		failed = error_set(c->err, ERROR_SYSTEM, c->path.data, "no regular file");
-	else
-		failed = copy_file(c, from, directory, path_base(to), &st);
-	close(directory);
-	return failed;
-}
-
 int
 copytree_file(const char *from, const char *to, struct error *err)
 {
 	struct copier c = { .shares = true, .path = BUFFER_INIT, .err = err };
-	int fd = open(from, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), failed;
+	int fd = open(from, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), directory, failed;
+	char *parent;
+	struct stat st;
 
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, from, "unable to open");
 	buffer_text(&c.path, from);
-	failed = copy_one(&c, fd, to);
+	parent = path_directory(to);
+	directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		failed = error_errno(err, ERROR_SYSTEM, to, "unable to make a copy");
+	else if (fstat(fd, &st) != 0)
+		failed = failed_at(&c, "look at it");
+	else if (!S_ISREG(st.st_mode))
+		failed = error_set(err, ERROR_SYSTEM, from, "no regular file");
+	else
+		failed = copy_file(&c, fd, directory, path_base(to), &st);
+	file_close(&directory);
 	close(fd);
+	free(parent);
 	buffer_free(&c.path);
 	return failed;
-}
-
-/* Opens a directory for removing what is in it. */
-static int
-open_to_empty(int parent, const char *name)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(parent, name, flags);
-
-	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
-		fd = openat(parent, name, flags);
-	return fd;
 }
 
 static int
 remove_at(int parent, const char *name)
 {
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	struct dirent *entry;
 	DIR *entries;
 	int fd, reason, failed = 0;
@@ -416,7 +342,10 @@ remove_at(int parent, const char *name)
 	if (errno != EISDIR && errno != EPERM)
 		return -1;
 	reason = errno;
-	if ((fd = open_to_empty(parent, name)) < 0) {
+	fd = openat(parent, name, flags);
+	if (fd < 0 && errno == EACCES && fchmodat(parent, name, 0700, 0) == 0)
+		fd = openat(parent, name, flags);
+	if (fd < 0) {
 		errno = errno == ENOTDIR ? reason : errno;
 		return -1;
 	}

@@ -131,27 +131,6 @@ static const unsigned char base64_values[256] = {
 	['/'] = 64,
 };
 
-/* Decodes a group of four with pad '=' at its end: the number of bytes, or -1. */
-static int
-base64_group(const char *text, unsigned pad, unsigned char bytes[3])
-{
-	uint32_t bits = 0;
-
-	for (unsigned i = 0; i < 4; i++) {
-		unsigned value = i < 4 - pad ? base64_values[(unsigned char)text[i]] : 1;
-
-		if (value == 0)
-			return -1;
-		bits = bits << 6 | (value - 1);
-	}
-	if ((pad == 1 && (bits & 0xff)) || (pad == 2 && (bits & 0xffff)))
-		return -1; /* bits that no encoder sets */
-	bytes[0] = (unsigned char)(bits >> 16);
-	bytes[1] = (unsigned char)(bits >> 8);
-	bytes[2] = (unsigned char)bits;
-	return 3 - (int)pad;
-}
-
 int
 base64_decode(const char *text, size_t len, struct buffer *out)
 {
@@ -163,11 +142,21 @@ base64_decode(const char *text, size_t len, struct buffer *out)
 	for (size_t i = 0; i < len; i += 4) {
 		bool last = i + 4 == len;
 		unsigned pad = last && text[i + 3] == '=' ? 1 + (text[i + 2] == '=') : 0;
-		int n = base64_group(text + i, pad, to);
+		uint32_t bits = 0;
 
-		if (n < 0)
-			return -1;
-		to += n;
+		for (unsigned k = 0; k < 4; k++) {
+			unsigned value = k < 4 - pad ? base64_values[(unsigned char)text[i + k]] : 1;
+
+			if (value == 0)
+				return -1;
+			bits = bits << 6 | (value - 1);
+		}
+		if ((pad == 1 && (bits & 0xff)) || (pad == 2 && (bits & 0xffff)))
+			return -1; /* bits that no encoder sets */
+		to[0] = (unsigned char)(bits >> 16);
+		to[1] = (unsigned char)(bits >> 8);
+		to[2] = (unsigned char)bits;
+		to += 3 - pad;
 	}
 	out->len = (size_t)((char *)to - out->data);
 	*to = '\0';

@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
+#include "base/text.h"
 
 #define READ_CHUNK ((size_t)64 << 10)
 
@@ -50,13 +51,6 @@ again(int fd, short events)
 	return poll_until(&one, 1, 0) >= 0;
 }
 
-/* Whether a stopped writer may go on: somebody reads, if slowly. */
-static bool
-still_taken(int fd)
-{
-	return poll_one(fd, POLLOUT, clock_monotonic() + STOPPED_MS) != 0;
-}
-
 int
 file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop)
 {
@@ -66,13 +60,13 @@ file_write_until(int fd, const void *bytes, size_t len, const volatile int *stop
 		bool stopped = stop && *stop != 0;
 		ssize_t n;
 
-		if (stopped && !still_taken(fd)) {
+		/* It may go on while somebody reads, if slowly. */
+		if (stopped && poll_one(fd, POLLOUT, clock_monotonic() + STOPPED_MS) == 0) {
 			errno = EINTR;
 			return -1;
 		}
 		/* What a pipe that is ready takes without a wait. */
 		n = write(fd, at, stopped && len > PIPE_BUF ? PIPE_BUF : len);
-
 		if (n < 0) {
 			if (!again(fd, POLLOUT))
 				return -1;
@@ -90,24 +84,17 @@ file_write(int fd, const void *bytes, size_t len)
 	return file_write_until(fd, bytes, len, NULL);
 }
 
-/* Bytes to ask for: all that a regular file still holds, and one to see its end. */
-static size_t
-first_chunk(int fd)
-{
-	struct stat st;
-	off_t at;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return READ_CHUNK;
-	at = lseek(fd, 0, SEEK_CUR);
-	return at >= 0 && st.st_size > at ? (size_t)(st.st_size - at) + 1 : READ_CHUNK;
-}
-
 int
 file_read(int fd, struct buffer *b, size_t limit)
 {
-	size_t before = b->len, chunk = first_chunk(fd);
+	size_t before = b->len, chunk = READ_CHUNK;
+	struct stat st;
+	off_t at;
 
+	/* At first all that a regular file still holds, and one byte to see its end. */
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (at = lseek(fd, 0, SEEK_CUR)) >= 0 &&
+	    st.st_size > at)
+		chunk = (size_t)(st.st_size - at) + 1;
 	for (;;) {
 		size_t room = limit - (b->len - before);
 		size_t ask = chunk <= room ? chunk : room + 1; /* one more shows that it is too big */
@@ -162,20 +149,13 @@ file_check_private(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-static bool
-is_plain(int fd)
-{
-	struct stat status;
-
-	return fstat(fd, &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
-}
-
 int
 file_open_plain(const char *path, int flags, mode_t mode)
 {
 	char *parent = path_directory(path);
 	int directory = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = -1, reason = errno;
+	struct stat st;
 
 	free(parent);
 	if (directory >= 0) {
@@ -185,9 +165,8 @@ file_open_plain(const char *path, int flags, mode_t mode)
 		reason = errno;
 		close(directory);
 	}
-	if (fd >= 0 && !is_plain(fd)) {
-		close(fd);
-		fd = -1;
+	if (fd >= 0 && (fstat(fd, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))) {
+		file_close(&fd);
 		reason = ENXIO;
 	}
 	errno = reason;
@@ -301,12 +280,6 @@ path_directory(const char *path)
 	return memory_copy(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static bool
-is_part(const char *part, size_t len, const char *name)
-{
-	return len == strlen(name) && memcmp(part, name, len) == 0;
-}
-
 bool
 path_within(const char *path, const char *directory)
 {
@@ -325,10 +298,10 @@ path_normal(const char *path)
 	while (*(path += strspn(path, "/")) != '\0') {
 		size_t len = strcspn(path, "/");
 
-		if (is_part(path, len, "..")) {
+		if (len == 2 && memcmp(path, "..", 2) == 0) {
 			while (end > normal && *--end != '/')
 				;
-		} else if (!is_part(path, len, ".")) {
+		} else if (len != 1 || *path != '.') {
 			*end++ = '/';
 			memcpy(end, path, len);
 			end += len;
@@ -339,14 +312,6 @@ path_normal(const char *path)
 		*end++ = '/';
 	*end = '\0';
 	return normal;
-}
-
-static bool
-is_executable(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
 const char *
@@ -375,34 +340,23 @@ path_config(const char *name)
 char *
 path_search(const char *list, const char *name)
 {
-	while (list && *list) {
-		size_t len = strcspn(list, ":");
+	const char *part;
+	size_t len;
 
-		if (len > 0) {
-			char *directory = memory_copy(list, len);
-			char *path = path_join(directory, name);
+	while ((part = text_part(&list, ':', &len)) != NULL) {
+		char *directory, *path;
+		struct stat st;
 
-			free(directory);
-			if (is_executable(path))
-				return path;
-			free(path);
-		}
-		list += len + (list[len] == ':');
+		if (len == 0)
+			continue;
+		directory = memory_copy(part, len);
+		path = path_join(directory, name);
+		free(directory);
+		if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+			return path;
+		free(path);
 	}
 	return NULL;
-}
-
-/* A device, pipe or terminal is written to as it is: replacing /dev/null by a file
- * would be nobody's wish. */
-static int
-open_special(struct replacement *r, const char *path, struct error *err)
-{
-	r->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
-	if (r->fd < 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	r->path = memory_text(path);
-	r->temporary = NULL;
-	return 0;
 }
 
 /* The mode that a new file got may be that already; where a sandbox lets no mode be changed,
@@ -417,43 +371,10 @@ keep_mode(int fd, mode_t mode)
 	return fchmod(fd, mode);
 }
 
-/* A file without a name, to stand where r->temporary says later. */
-static int
-open_unnamed(struct replacement *r, mode_t mode)
-{
-#ifdef O_TMPFILE
-	char *copy = memory_text(r->temporary), *slash = strrchr(copy, '/');
-
-	if (slash != NULL)
-		slash[slash == copy ? 1 : 0] = '\0';
-	r->fd = open(slash != NULL ? copy : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
-	r->unnamed = r->fd >= 0;
-	free(copy);
-#else
-	(void)mode;
-#endif
-	return r->fd;
-}
-
 static int
 open_temporary(const struct replacement *r, mode_t mode)
 {
 	return open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-}
-
-static int
-copy_content(int from, int to)
-{
-	char block[65536];
-	off_t at = 0;
-	ssize_t len;
-
-	while ((len = pread(from, block, sizeof block, at)) > 0) {
-		if (file_write(to, block, (size_t)len) != 0)
-			return -1;
-		at += len;
-	}
-	return (int)len;
 }
 
 /* Gives it its temporary name. Where a sandbox, or a system without /proc, lets no file be
@@ -461,8 +382,10 @@ copy_content(int from, int to)
 static int
 name_unnamed(struct replacement *r)
 {
-	char path[64];
+	char path[64], block[65536];
 	struct stat status;
+	ssize_t len;
+	off_t at = 0;
 	int fd;
 
 	r->unnamed = false;
@@ -474,7 +397,10 @@ name_unnamed(struct replacement *r)
 	fd = open_temporary(r, status.st_mode & 0777);
 	if (fd < 0)
 		return -1;
-	if (copy_content(r->fd, fd) != 0 || keep_mode(fd, status.st_mode & 0777) != 0) {
+	for (; (len = pread(r->fd, block, sizeof block, at)) > 0; at += len)
+		if (file_write(fd, block, (size_t)len) != 0)
+			break;
+	if (len != 0 || keep_mode(fd, status.st_mode & 0777) != 0) {
 		close(fd);
 		return -1;
 	}
@@ -492,8 +418,15 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	int error;
 
 	*r = (struct replacement){.fd = -1};
-	if (exists && !S_ISREG(status.st_mode))
-		return open_special(r, path, err);
+	if (exists && !S_ISREG(status.st_mode)) {
+		/* A device, pipe or terminal is written to as it is: replacing /dev/null by a
+		 * file would be nobody's wish. */
+		r->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+		if (r->fd < 0)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+		r->path = memory_text(path);
+		return 0;
+	}
 	/* A symbolic link stays, what it names is replaced. */
 	target = exists ? realpath(path, NULL) : NULL;
 	r->path = memory_text(target != NULL ? target : path);
@@ -501,7 +434,13 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	if (exists)
 		mode = status.st_mode & 0777;
-	if (open_unnamed(r, mode) < 0)
+#ifdef O_TMPFILE
+	target = path_directory(r->temporary);
+	r->fd = open(target, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+	r->unnamed = r->fd >= 0;
+	free(target);
+#endif
+	if (r->fd < 0)
 		r->fd = open_temporary(r, mode);
 	if (r->fd >= 0 && (!exists || keep_mode(r->fd, mode) == 0))
 		return 0;
@@ -512,16 +451,16 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	return -1;
 }
 
-/* Closes the file; the names are freed by the caller. */
-static int
-finish_content(struct replacement *r, bool sync, struct error *err)
+int
+replacement_commit(struct replacement *r, bool sync, struct error *err)
 {
+	bool renames = r->temporary != NULL;
 	int fd = r->fd, status = 0;
 
 	/* Before it has a name, which is there until it is renamed, and after a copy. */
-	if (sync && r->temporary != NULL && fsync(fd) < 0)
+	if (sync && renames && fsync(fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
-	if (status == 0 && r->temporary != NULL && r->unnamed && name_unnamed(r) != 0)
+	if (status == 0 && renames && r->unnamed && name_unnamed(r) != 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
 	if (status == 0 && sync && r->fd != fd && fsync(r->fd) < 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to sync");
@@ -530,24 +469,13 @@ finish_content(struct replacement *r, bool sync, struct error *err)
 	r->unnamed = false;
 	if (close(fd) < 0 && status == 0)
 		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to write");
-	return status;
-}
-
-int
-replacement_commit(struct replacement *r, bool sync, struct error *err)
-{
-	int status;
-
-	if (finish_content(r, sync, err) < 0) {
+	if (status == 0 && renames && rename(r->temporary, r->path) < 0)
+		status = error_errno(err, ERROR_SYSTEM, r->path, "unable to replace");
+	if (status < 0) {
 		replacement_abandon(r);
 		return -1;
 	}
-	if (r->temporary != NULL && rename(r->temporary, r->path) < 0) {
-		error_errno(err, ERROR_SYSTEM, r->path, "unable to replace");
-		replacement_abandon(r);
-		return -1;
-	}
-	status = sync && r->temporary != NULL ? file_sync_name(r->path, err) : 0;
+	status = sync && renames ? file_sync_name(r->path, err) : 0;
 	free(r->path);
 	free(r->temporary);
 	*r = (struct replacement){.fd = -1};

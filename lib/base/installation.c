@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 /* From build/bin two directories up, from build/SANITIZER/test/bin four. */
 #define LEVELS_MAX 4
@@ -45,32 +46,28 @@ above(char *path)
 	return directory;
 }
 
-static char *
-find_share(void)
-{
-	char *directory = installation_program(), *found = NULL;
-
-	if (directory == NULL)
-		return memory_text(AWF_DATADIR);
-	directory = above(above(directory));
-	if (has(directory, "share/awf"))
-		found = path_join(directory, "share/awf");
-	for (int i = 1; found == NULL && i < LEVELS_MAX && directory[1] != '\0'; i++) {
-		directory = above(directory);
-		if (has(directory, "share/prices") && has(directory, "lib/base/installation.h"))
-			found = path_join(directory, "share");
-	}
-	free(directory);
-	return found != NULL ? found : memory_text(AWF_DATADIR);
-}
-
 const char *
 installation_share(void)
 {
 	static char *share;
+	char *directory;
 
+	if (share != NULL)
+		return share;
+	directory = installation_program();
+	if (directory != NULL) {
+		directory = above(above(directory));
+		if (has(directory, "share/awf"))
+			share = path_join(directory, "share/awf");
+		for (int i = 1; share == NULL && i < LEVELS_MAX && directory[1] != '\0'; i++) {
+			directory = above(directory);
+			if (has(directory, "share/prices") && has(directory, "lib/base/installation.h"))
+				share = path_join(directory, "share");
+		}
+		free(directory);
+	}
 	if (share == NULL)
-		share = find_share();
+		share = memory_text(AWF_DATADIR);
 	return share;
 }
 
@@ -79,62 +76,55 @@ installation_share(void)
 static const char *
 find_holder(const char *list, const char *name)
 {
-	while (*list != '\0') {
-		size_t len = strcspn(list, ":");
-		char *directory = memory_copy(list, len);
+	const char *part;
+	size_t len;
+
+	while ((part = text_part(&list, ':', &len)) != NULL) {
+		char *directory = memory_copy(part, len);
 		bool holds = *directory == '/' && has(directory, name);
 
 		free(directory);
 		if (holds)
-			return list;
-		list += len + (list[len] == ':');
+			return part;
 	}
 	return NULL;
-}
-
-/* Whether name in the first directory of the list is this file. */
-static bool
-leads_to(const char *list, const char *name, const char *file)
-{
-	char *directory = memory_copy(list, strcspn(list, ":")), *path = path_join(directory, name);
-	struct stat found, wanted;
-	bool same = stat(path, &found) == 0 && stat(file, &wanted) == 0 &&
-	    found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
-
-	free(path);
-	free(directory);
-	return same;
-}
-
-/* The list with the directory of the program in it; NULL: it is good as it is. */
-static char *
-joined_path(const char *list, const char *program)
-{
-	const char *name = path_base(program), *own = find_holder(list, name);
-	const char *step = find_holder(list, "awf-step");
-	char *directory = path_directory(program), *longer = NULL;
-
-	if (strchr(directory, ':') == NULL && has(directory, "awf-step") &&
-	    (own == NULL || step == NULL || !leads_to(own, name, program))) {
-		if (step != NULL)
-			longer = memory_format("%.*s%s:%s", (int)(step - list), list, directory, step);
-		else
-			longer = memory_format("%s%s%s", list, *list != '\0' ? ":" : "", directory);
-	}
-	free(directory);
-	return longer;
 }
 
 void
 installation_join_path(void)
 {
 	const char *list = getenv("PATH");
-	char *program = installation_program();
-	char *longer = program == NULL ? NULL :
-	    joined_path(list != NULL ? list : DEFAULT_PATH, program);
+	char *program = installation_program(), *directory, *longer = NULL;
+	const char *own, *step;
+	struct stat found, wanted;
+	bool leads = false;
 
-	if (longer != NULL)
+	if (program == NULL)
+		return;
+	if (list == NULL)
+		list = DEFAULT_PATH;
+	own = find_holder(list, path_base(program));
+	step = find_holder(list, "awf-step");
+	if (own != NULL) {
+		/* Whether PATH leads to this program, or to another of its name. */
+		char *holder = memory_copy(own, strcspn(own, ":"));
+		char *path = path_join(holder, path_base(program));
+
+		leads = stat(path, &found) == 0 && stat(program, &wanted) == 0 &&
+		    found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
+		free(path);
+		free(holder);
+	}
+	directory = path_directory(program);
+	if (strchr(directory, ':') == NULL && has(directory, "awf-step") &&
+	    (step == NULL || !leads)) {
+		if (step != NULL)
+			longer = memory_format("%.*s%s:%s", (int)(step - list), list, directory, step);
+		else
+			longer = memory_format("%s%s%s", list, *list != '\0' ? ":" : "", directory);
 		setenv("PATH", longer, 1);
+	}
 	free(longer);
+	free(directory);
 	free(program);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 size_t
 list_count(char *const *list)
@@ -48,6 +49,19 @@ void
 list_add(char ***list, const char *text)
 {
 	list_take(list, memory_text(text));
+}
+
+char **
+list_split(const char *text, char separator)
+{
+	char **list = NULL;
+	const char *part;
+	size_t len;
+
+	while ((part = text_part(&text, separator, &len)) != NULL)
+		if (len > 0)
+			list_take(&list, memory_copy(part, len));
+	return list;
 }
 
 char **

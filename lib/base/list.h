@@ -16,6 +16,8 @@ const char *list_repeated(char *const *list);
 void list_add(char ***list, const char *text);
 /* Adds the text itself, which must be free()able. */
 void list_take(char ***list, char *text);
+/* The parts of a text between separators but the empty ones; text may be NULL. */
+char **list_split(const char *text, char separator);
 /* A list of copies. */
 char **list_copy(char *const *list);
 void list_free(char **list);

@@ -28,32 +28,26 @@ options_begin(struct options *o, const struct option_spec *table, int argc, char
 	*o = (struct options){.table = table, .argc = argc, .argv = argv, .next = 1};
 }
 
+/* The option of a long name of len bytes, or of a letter; NULL: there is none. */
 static const struct option_spec *
-find_name(const struct option_spec *table, const char *name, size_t len)
-{
-	for (const struct option_spec *s = table; s->id != OPTION_END; s++)
-		if (s->name && strncmp(s->name, name, len) == 0 && s->name[len] == '\0')
-			return s;
-	return NULL;
-}
-
-static const struct option_spec *
-find_letter(const struct option_spec *table, char letter)
+find_option(const struct option_spec *table, const char *name, size_t len, char letter)
 {
 	const struct option_spec *const tables[] = {table, common};
 
 	for (size_t t = 0; t < 2; t++)
 		for (const struct option_spec *s = tables[t]; s->id != OPTION_END; s++)
-			if (s->letter == letter && letter != '\0')
+			if (name ? s->name && strncmp(s->name, name, len) == 0 && s->name[len] == '\0' :
+			    letter != '\0' && s->letter == letter)
 				return s;
 	return NULL;
 }
 
-static const char *
-suggest_name(const struct option_spec *table, const char *name)
+/* name: the long one; NULL: a letter, for which none is suggested. */
+static int
+unknown(const struct options *o, const char *place, const char *name, struct error *err)
 {
-	const struct option_spec *const tables[] = {table, common};
-	const char **names = memory_zero(1, sizeof *names), *found;
+	const struct option_spec *const tables[] = {o->table, common};
+	const char **names = memory_zero(1, sizeof *names), *near = NULL;
 	size_t count = 0;
 
 	for (size_t t = 0; t < 2; t++)
@@ -63,16 +57,9 @@ suggest_name(const struct option_spec *table, const char *name)
 				names[count++] = s->name;
 			}
 	names[count] = NULL;
-	found = text_suggest(name, names);
+	if (name)
+		near = text_suggest(name, names);
 	free(names);
-	return found;
-}
-
-static int
-unknown(const struct options *o, const char *place, const char *name, struct error *err)
-{
-	const char *near = name ? suggest_name(o->table, name) : NULL;
-
 	if (near)
 		return error_set(err, ERROR_USAGE, place, "unknown option (did you mean --%s?)",
 		    near);
@@ -101,11 +88,9 @@ next_long(struct options *o, const char *word, struct error *err)
 	size_t len = strcspn(word + 2, "=");
 	const char *value = word[2 + len] == '=' ? word + 2 + len + 1 : NULL;
 	char *place = memory_copy(word, 2 + len);
-	const struct option_spec *s = find_name(o->table, place + 2, len);
+	const struct option_spec *s = find_option(o->table, place + 2, len, '\0');
 	int id;
 
-	if (!s)
-		s = find_name(common, place + 2, len);
 	if (!s) {
 		id = unknown(o, place, place + 2, err);
 	} else if (value && !s->argument) {
@@ -125,7 +110,7 @@ static int
 next_short(struct options *o, struct error *err)
 {
 	char place[] = {'-', *o->cluster, '\0'};
-	const struct option_spec *s = find_letter(o->table, *o->cluster);
+	const struct option_spec *s = find_option(o->table, NULL, 0, *o->cluster);
 
 	if (!s)
 		return unknown(o, place, NULL, err);
@@ -141,15 +126,6 @@ next_short(struct options *o, struct error *err)
 	return s->id;
 }
 
-static int
-next_operand(struct options *o)
-{
-	if (o->stop_at_word)
-		return OPTION_END;
-	o->value = o->argv[o->next++];
-	return OPTION_WORD;
-}
-
 int
 options_next(struct options *o, struct error *err)
 {
@@ -161,8 +137,12 @@ options_next(struct options *o, struct error *err)
 	if (o->next >= o->argc)
 		return OPTION_END;
 	word = o->argv[o->next];
-	if (o->only_words || word[0] != '-' || word[1] == '\0')
-		return next_operand(o);
+	if (o->only_words || word[0] != '-' || word[1] == '\0') {
+		if (o->stop_at_word)
+			return OPTION_END;
+		o->value = o->argv[o->next++];
+		return OPTION_WORD;
+	}
 	o->next++;
 	if (word[1] != '-') {
 		o->cluster = word + 1;
@@ -234,11 +214,11 @@ options_number(const char *name, const char *text, long long min, long long max,
 int
 options_word(const char *name, const char *text, const char *const *words, struct error *err)
 {
+	int index = text_index(text, words);
 	char *hint;
 
-	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], text) == 0)
-			return i;
+	if (index != -1)
+		return index;
 	hint = text_hint(text, words);
 	error_set(err, ERROR_USAGE, name, "no such word '%s'%s", text,
 	    *hint != '\0' ? hint : " (see --help)");

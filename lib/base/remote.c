@@ -13,6 +13,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "base/text.h"
+
 #define FUSE_MAGIC 0x65735546u
 
 static const struct {
@@ -49,19 +51,6 @@ static const char *const remote_fuse[] = {
 	"fuse.gvfsd-fuse", "fuse.google-drive-ocamlfuse", "fuse.hdfs", "fuse.fuse_dfs", NULL
 };
 
-/* The type field of a line of mountinfo (after " - "); NULL if there is none. */
-static char *
-mount_type(char *line)
-{
-	char *type = strstr(line, " - ");
-
-	if (!type)
-		return NULL;
-	type += 3;
-	type[strcspn(type, " \n")] = '\0';
-	return type;
-}
-
 /* The name in remote_fuse of the file system with this device number, or NULL. */
 static const char *
 find_fuse(dev_t device)
@@ -75,14 +64,17 @@ find_fuse(dev_t device)
 		return NULL;
 	while (!found && getline(&line, &size, mounts) > 0) {
 		unsigned major_number, minor_number;
-		const char *type;
+		char *type;
+		int index;
 
 		if (sscanf(line, "%*d %*d %u:%u", &major_number, &minor_number) != 2 ||
-		    makedev(major_number, minor_number) != device || !(type = mount_type(line)))
+		    makedev(major_number, minor_number) != device || !(type = strstr(line, " - ")))
 			continue;
-		for (const char *const *f = remote_fuse; *f && !found; f++)
-			if (strcmp(*f, type) == 0)
-				found = *f;
+		type += 3; /* the field after " - " */
+		type[strcspn(type, " \n")] = '\0';
+		index = text_index(type, remote_fuse);
+		if (index != -1)
+			found = remote_fuse[index];
 	}
 	free(line);
 	fclose(mounts);

@@ -12,19 +12,14 @@ terminal_is(int fd)
 	return fd >= 0 && isatty(fd);
 }
 
-static bool
-is_plain(char byte)
-{
-	return (byte >= 0x20 && byte < 0x7f) || byte == '\n' || byte == '\t';
-}
-
 /* Appends the harmless bytes at the front of text; how many they are. */
 static size_t
 append_plain(struct buffer *out, const char *bytes, size_t len)
 {
 	size_t plain = 0;
 
-	while (plain < len && is_plain(bytes[plain]))
+	while (plain < len && ((bytes[plain] >= 0x20 && bytes[plain] < 0x7f) ||
+	    bytes[plain] == '\n' || bytes[plain] == '\t'))
 		plain++;
 	buffer_append(out, bytes, plain);
 	return plain;

@@ -132,12 +132,6 @@ name_valid(const char *text)
 	return len >= 1 && len <= 128 && text[len] == '\0';
 }
 
-static size_t
-smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Edits from a to b: a byte added, dropped or changed, or two neighbours swapped
  * (optimal string alignment). */
 static size_t
@@ -155,15 +149,27 @@ edits(const char *a, const char *b)
 				continue;
 			}
 			*cell = cell[-1 - (long)width] + (a[i - 1] != b[j - 1]);
-			*cell = smaller(*cell, cell[-1] + 1);
-			*cell = smaller(*cell, cell[-(long)width] + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				*cell = smaller(*cell, d[(i - 2) * width + j - 2] + 1);
+			if (*cell > cell[-1] + 1)
+				*cell = cell[-1] + 1;
+			if (*cell > cell[-(long)width] + 1)
+				*cell = cell[-(long)width] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    *cell > d[(i - 2) * width + j - 2] + 1)
+				*cell = d[(i - 2) * width + j - 2] + 1;
 		}
 	}
 	result = d[width * height - 1];
 	free(d);
 	return result;
+}
+
+int
+text_index(const char *text, const char *const *list)
+{
+	for (int i = 0; list[i] != NULL; i++)
+		if (strcmp(text, list[i]) == 0)
+			return i;
+	return -1;
 }
 
 bool

@@ -24,6 +24,8 @@ void utf8_append(struct buffer *out, uint32_t code);
 
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);
+/* Where it stands in a list that ends with NULL; -1: nowhere. */
+int text_index(const char *text, const char *const *list);
 bool text_ends(const char *text, const char *end);
 /* The next part of a text with separators between, and its length; NULL after the last. *at is
  * the text at first, NULL in the end. */

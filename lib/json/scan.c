@@ -64,26 +64,11 @@ check_unit(struct check *c, unsigned *unit)
 	return true;
 }
 
-/* A high surrogate must be followed by a low one: half of a pair is no character,
- * and jq and most parsers refuse it. */
-static bool
-check_pair(struct check *c, unsigned high)
-{
-	const char *escape = c->at - 6;
-	unsigned low = 0;
-
-	if (high < 0xdc00 && take(c, '\\') && take(c, 'u') && !check_unit(c, &low))
-		return false;
-	if (low >= 0xdc00 && low <= 0xdfff)
-		return true;
-	c->at = escape;
-	return fail(c, "half of a surrogate pair");
-}
-
 static bool
 check_escape(struct check *c)
 {
-	unsigned unit;
+	const char *escape = c->at;
+	unsigned unit, low = 0;
 
 	c->at++;
 	if (c->at >= c->end || *c->at == '\0' || !strchr("\"\\/bfnrtu", *c->at))
@@ -92,29 +77,25 @@ check_escape(struct check *c)
 		return true;
 	if (!check_unit(c, &unit))
 		return false;
-	return c->loose || unit < 0xd800 || unit > 0xdfff || check_pair(c, unit);
-}
-
-/* A run of characters that are no ASCII. */
-static bool
-check_characters(struct check *c)
-{
-	uint32_t code;
-
-	do {
-		unsigned n = utf8_decode(c->at, (size_t)(c->end - c->at), &code);
-
-		if (n == 0)
-			return fail(c, "invalid UTF-8");
-		c->at += n;
-	} while (c->at < c->end && (unsigned char)*c->at >= 0x80);
-	return true;
+	if (c->loose || unit < 0xd800 || unit > 0xdfff)
+		return true;
+	/* A high surrogate must be followed by a low one: half of a pair is no character, and jq
+	 * and most parsers refuse it. */
+	if (unit < 0xdc00 && take(c, '\\') && take(c, 'u') && !check_unit(c, &low))
+		return false;
+	if (low >= 0xdc00 && low <= 0xdfff)
+		return true;
+	c->at = escape;
+	return fail(c, "half of a surrogate pair");
 }
 
 /* From the opening quote to behind the closing one. */
 static bool
 check_string(struct check *c)
 {
+	uint32_t code;
+	unsigned n;
+
 	for (c->at++;;) {
 		c->at = bytes_not_plain(c->at, c->end);
 		if (take(c, '"'))
@@ -128,8 +109,14 @@ check_string(struct check *c)
 				return false;
 		} else if ((unsigned char)*c->at < 0x20) {
 			return fail(c, "control character in a string");
-		} else if (!check_characters(c)) {
-			return false;
+		} else {
+			/* A run of characters that are no ASCII. */
+			do {
+				n = utf8_decode(c->at, (size_t)(c->end - c->at), &code);
+				if (n == 0)
+					return fail(c, "invalid UTF-8");
+				c->at += n;
+			} while (c->at < c->end && (unsigned char)*c->at >= 0x80);
 		}
 	}
 }
@@ -163,32 +150,21 @@ check_number(struct check *c)
 }
 
 static bool
-check_literal(struct check *c, const char *word)
-{
-	size_t len = strlen(word);
-
-	if ((size_t)(c->end - c->at) < len || memcmp(c->at, word, len) != 0)
-		return fail(c, "expected a value");
-	c->at += len;
-	return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "expected a value") : true;
-}
-
-static bool
 check_scalar(struct check *c)
 {
-	switch (*c->at) {
-	case 't':
-		return check_literal(c, "true");
-	case 'f':
-		return check_literal(c, "false");
-	case 'n':
-		return check_literal(c, "null");
-	case '-': case '0': case '1': case '2': case '3': case '4':
-	case '5': case '6': case '7': case '8': case '9':
+	static const char *const words[] = { "true", "false", "null" };
+
+	if (*c->at == '-' || (*c->at >= '0' && *c->at <= '9'))
 		return check_number(c);
-	default:
-		return fail(c, "expected a value");
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		size_t len = strlen(words[i]);
+
+		if ((size_t)(c->end - c->at) < len || memcmp(c->at, words[i], len) != 0)
+			continue;
+		c->at += len;
+		return (c->at < c->end && bytes_scalar(*c->at)) ? fail(c, "expected a value") : true;
 	}
+	return fail(c, "expected a value");
 }
 
 /* A key and its colon. */
@@ -320,18 +296,6 @@ framer_begin(struct framer *f)
 	*f = (struct framer){0};
 }
 
-static void
-frame_start(struct framer *f, char first)
-{
-	f->started = true;
-	if (first == '"')
-		f->in_string = true;
-	else if (first == '{' || first == '[')
-		f->depth = 1;
-	else
-		f->scalar = true;
-}
-
 /* Within a string; returns behind its end, or end. */
 static const char *
 frame_string(struct framer *f, const char *at, const char *end)
@@ -354,24 +318,6 @@ frame_string(struct framer *f, const char *at, const char *end)
 	return at;
 }
 
-/* Within a value that has begun; returns behind what was looked at. */
-static const char *
-frame_step(struct framer *f, const char *at, const char *end)
-{
-	if (f->in_string)
-		return frame_string(f, at, end);
-	at = bytes_structure(at, end);
-	if (at == end)
-		return at;
-	if (*at == '"')
-		f->in_string = true;
-	else if (*at == '{' || *at == '[')
-		f->depth++;
-	else
-		f->depth--;
-	return at + 1;
-}
-
 enum frame
 framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 {
@@ -382,10 +328,13 @@ framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 	if (len == 0)
 		return result;
 	end = at + len;
-	while (!f->started && p < end) {
-		if (!bytes_space(*p))
-			frame_start(f, *p);
-		p++;
+	for (; !f->started && p < end; p++) {
+		if (bytes_space(*p))
+			continue;
+		f->started = true;
+		f->in_string = *p == '"';
+		f->depth = *p == '{' || *p == '[';
+		f->scalar = !f->in_string && f->depth == 0;
 	}
 	if (f->scalar) {
 		while (p < end && bytes_scalar(*p))
@@ -393,7 +342,17 @@ framer_feed(struct framer *f, const char *at, size_t len, size_t *used)
 		result = p < end ? FRAME_DONE : FRAME_MORE;
 	}
 	while (f->started && !f->scalar && p < end && result == FRAME_MORE) {
-		p = frame_step(f, p, end);
+		if (f->in_string) {
+			p = frame_string(f, p, end);
+		} else if ((p = bytes_structure(p, end)) < end) {
+			if (*p == '"')
+				f->in_string = true;
+			else if (*p == '{' || *p == '[')
+				f->depth++;
+			else
+				f->depth--;
+			p++;
+		}
 		if (f->depth > SCAN_LINE_DEPTH)
 			result = FRAME_TOO_DEEP;
 		else if (f->depth == 0 && !f->in_string)

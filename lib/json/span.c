@@ -76,11 +76,21 @@ skip_string(const char *at, const char *end)
 	return end;
 }
 
+/* Behind the value that begins at at; at itself if none does. */
 static const char *
-skip_container(const char *at, const char *end)
+skip_value(const char *at, const char *end)
 {
 	size_t depth = 0;
 
+	if (at == end)
+		return at;
+	if (*at == '"')
+		return skip_string(at, end);
+	if (*at != '{' && *at != '[') {
+		while (at < end && bytes_scalar(*at))
+			at++;
+		return at;
+	}
 	while ((at = bytes_structure(at, end)) < end) {
 		if (*at == '"') {
 			at = skip_string(at, end);
@@ -91,21 +101,6 @@ skip_container(const char *at, const char *end)
 		if (depth == 0)
 			break;
 	}
-	return at;
-}
-
-/* Behind the value that begins at at; at itself if none does. */
-static const char *
-skip_value(const char *at, const char *end)
-{
-	if (at == end)
-		return at;
-	if (*at == '"')
-		return skip_string(at, end);
-	if (*at == '{' || *at == '[')
-		return skip_container(at, end);
-	while (at < end && bytes_scalar(*at))
-		at++;
 	return at;
 }
 
@@ -269,10 +264,20 @@ unicode_escape(const char *at, const char *end)
 
 /* Appends the character of the escape at at; returns behind it. */
 static const char *
-decode_unicode(const char *at, const char *end, struct buffer *out)
+decode_escape(const char *at, const char *end, struct buffer *out)
 {
-	long code = unicode_escape(at, end), low;
+	static const char names[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+	const char *name;
+	long code, low;
 
+	if (end - at < 2)
+		return end;
+	if (at[1] != 'u') {
+		name = at[1] ? strchr(names, at[1]) : NULL;
+		buffer_byte(out, name ? bytes[name - names] : at[1]);
+		return at + 2;
+	}
+	code = unicode_escape(at, end);
 	if (code >= 0xd800 && code <= 0xdbff) {
 		low = unicode_escape(at + 6, end);
 		if (low >= 0xdc00 && low <= 0xdfff) {
@@ -284,21 +289,6 @@ decode_unicode(const char *at, const char *end, struct buffer *out)
 		code = 0xfffd;
 	utf8_append(out, (uint32_t)code);
 	return end - at > 6 ? at + 6 : end;
-}
-
-static const char *
-decode_escape(const char *at, const char *end, struct buffer *out)
-{
-	static const char names[] = "bfnrt", bytes[] = "\b\f\n\r\t";
-	const char *name;
-
-	if (end - at < 2)
-		return end;
-	if (at[1] == 'u')
-		return decode_unicode(at, end, out);
-	name = at[1] ? strchr(names, at[1]) : NULL;
-	buffer_byte(out, name ? bytes[name - names] : at[1]);
-	return at + 2;
 }
 
 const char *
@@ -422,49 +412,33 @@ pointer_append(struct buffer *pointer, struct span key)
 	buffer_free(&text);
 }
 
-/* A reference token, up to the next slash, without its escapes. */
-static void
-pointer_token(const char *token, size_t len, struct buffer *out)
-{
-	for (size_t i = 0; i < len; i++) {
-		bool escape = token[i] == '~' && i + 1 < len &&
-		    (token[i + 1] == '0' || token[i + 1] == '1');
-
-		buffer_byte(out, !escape ? token[i] : token[i + 1] == '0' ? '~' : '/');
-		i += escape;
-	}
-}
-
-static struct span
-pointer_step(struct span value, const struct buffer *token)
-{
-	long long index;
-	bool plain;
-
-	if (span_type(value) != 'a')
-		return find_member(value, buffer_string(token), token->len);
-	plain = token->len > 0 && strspn(token->data, "0123456789") == token->len &&
-	    (token->len == 1 || token->data[0] != '0');
-	if (!plain || !span_integer(span_of(token->data, token->len), &index))
-		return nothing;
-	return span_element(value, (size_t)index);
-}
-
 struct span
 pointer_find(struct span value, const char *pointer)
 {
 	value = span_trim(value);
 	while (value.at && *pointer) {
 		struct buffer token = BUFFER_INIT;
-		size_t len;
+		long long index;
+		bool plain;
 
 		if (*pointer++ != '/')
 			return nothing;
-		len = strcspn(pointer, "/");
-		pointer_token(pointer, len, &token);
-		value = pointer_step(value, &token);
+		/* A reference token, up to the next slash, without its escapes. */
+		for (; *pointer != '\0' && *pointer != '/'; pointer++) {
+			bool escape = *pointer == '~' && (pointer[1] == '0' || pointer[1] == '1');
+
+			pointer += escape;
+			buffer_byte(&token, !escape ? *pointer : *pointer == '0' ? '~' : '/');
+		}
+		plain = token.len > 0 && strspn(token.data, "0123456789") == token.len &&
+		    (token.len == 1 || token.data[0] != '0');
+		if (span_type(value) != 'a')
+			value = find_member(value, buffer_string(&token), token.len);
+		else if (plain && span_integer(span_of(token.data, token.len), &index))
+			value = span_element(value, (size_t)index);
+		else
+			value = nothing;
 		buffer_free(&token);
-		pointer += len;
 	}
 	return value;
 }

@@ -18,16 +18,6 @@
 
 #define VALUE_LIMIT ((size_t)16 << 20)
 
-static void
-set_up(void)
-{
-	static bool done;
-
-	if (!done)
-		json_set_alloc_funcs(memory_alloc, free);
-	done = true;
-}
-
 static json_t *
 refuse(const char *place, size_t line, const char *what, enum error_code code, struct error *err)
 {
@@ -39,26 +29,6 @@ refuse(const char *place, size_t line, const char *what, enum error_code code, s
 	return NULL;
 }
 
-static size_t
-line_at(const char *bytes, size_t offset)
-{
-	size_t line = 1;
-
-	for (size_t i = 0; i < offset; i++)
-		line += bytes[i] == '\n';
-	return line;
-}
-
-/* Whether the number token is an integer that jansson would refuse as too big. */
-static bool
-is_huge(struct span number)
-{
-	long long value;
-
-	return !memchr(number.at, '.', number.len) && !memchr(number.at, 'e', number.len) &&
-	    !memchr(number.at, 'E', number.len) && !span_integer(number, &value);
-}
-
 /* Copies checked JSON, with ".0" behind integers of more than 64 bits. */
 static void
 widen_integers(const char *bytes, size_t len, struct buffer *out)
@@ -67,20 +37,21 @@ widen_integers(const char *bytes, size_t len, struct buffer *out)
 
 	while (at < end) {
 		const char *first = at;
-		bool digit = *at == '-' || (*at >= '0' && *at <= '9');
+		bool digit = *at == '-' || (*at >= '0' && *at <= '9'), real = false;
+		long long value;
 
 		if (*at == '"') {
 			for (at++; at < end && *at != '"';)
 				at += *at == '\\' ? 2 : 1;
 			at++;
 		} else if (digit) {
-			while (at < end && bytes_scalar(*at))
-				at++;
+			for (; at < end && bytes_scalar(*at); at++)
+				real = real || *at == '.' || *at == 'e' || *at == 'E';
 		} else {
 			at++;
 		}
 		buffer_append(out, first, (size_t)(at - first));
-		if (digit && is_huge(span_of(first, (size_t)(at - first))))
+		if (digit && !real && !span_integer(span_of(first, (size_t)(at - first)), &value))
 			buffer_text(out, ".0");
 	}
 }
@@ -90,14 +61,20 @@ value_parse(const char *bytes, size_t len, const char *place, enum error_code co
     struct error *err)
 {
 	const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
-	size_t bad;
+	static bool set_up;
+	size_t bad, line = 1;
 	const char *wrong = scan_check(bytes, len, &bad);
 	json_error_t why;
 	json_t *value;
 
-	set_up();
-	if (wrong)
-		return refuse(place, line_at(bytes, bad), wrong, code, err);
+	if (!set_up)
+		json_set_alloc_funcs(memory_alloc, free);
+	set_up = true;
+	if (wrong) {
+		for (size_t i = 0; i < bad; i++)
+			line += bytes[i] == '\n';
+		return refuse(place, line, wrong, code, err);
+	}
 	value = json_loadb(bytes, len, flags, &why);
 	if (!value && json_error_code(&why) == json_error_numeric_overflow) {
 		struct buffer wide = BUFFER_INIT;
@@ -121,64 +98,35 @@ value_load(const char *path, enum error_code code, struct error *err)
 	return value;
 }
 
-/* With as few digits as read back to the same number: 0.1, where jansson would
- * write 0.10000000000000001. */
-static void
-write_real(double number, struct buffer *out)
-{
-	char text[32];
-	int digits = 14;
-
-	do
-		snprintf(text, sizeof text, "%.*g", ++digits, number);
-	while (digits < 17 && strtod(text, NULL) != number);
-	buffer_text(out, text);
-	if (strpbrk(text, ".e") == NULL)
-		buffer_text(out, ".0");
-}
-
-static void
-write_members(json_t *object, struct buffer *out)
-{
-	const char *key;
-	json_t *member;
-	bool first = true;
-
-	json_object_foreach(object, key, member) {
-		if (!first)
-			buffer_byte(out, ',');
-		first = false;
-		json_quote(out, key, strlen(key));
-		buffer_byte(out, ':');
-		value_write(member, out);
-	}
-}
-
-static void
-write_items(const json_t *array, struct buffer *out)
-{
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		if (i > 0)
-			buffer_byte(out, ',');
-		value_write(json_array_get(array, i), out);
-	}
-}
-
 void
 value_write(const json_t *value, struct buffer *out)
 {
 	static const char *const literals[] = {
 		[JSON_TRUE] = "true", [JSON_FALSE] = "false", [JSON_NULL] = "null" };
+	json_t *object = (json_t *)value, *member; /* jansson's iterators take no const */
+	const char *key, *comma = "";
+	char real[32];
+	int digits = 14;
 
 	switch (json_typeof(value)) {
 	case JSON_OBJECT:
 		buffer_byte(out, '{');
-		write_members((json_t *)value, out); /* jansson's iterators take no const */
+		json_object_foreach(object, key, member) {
+			buffer_text(out, comma);
+			comma = ",";
+			json_quote(out, key, strlen(key));
+			buffer_byte(out, ':');
+			value_write(member, out);
+		}
 		buffer_byte(out, '}');
 		break;
 	case JSON_ARRAY:
 		buffer_byte(out, '[');
-		write_items(value, out);
+		for (size_t i = 0; i < json_array_size(value); i++) {
+			if (i > 0)
+				buffer_byte(out, ',');
+			value_write(json_array_get(value, i), out);
+		}
 		buffer_byte(out, ']');
 		break;
 	case JSON_STRING:
@@ -188,7 +136,14 @@ value_write(const json_t *value, struct buffer *out)
 		buffer_format(out, "%lld", (long long)json_integer_value(value));
 		break;
 	case JSON_REAL:
-		write_real(json_real_value(value), out);
+		/* With as few digits as read back to the same number: 0.1, where jansson would write
+		 * 0.10000000000000001. */
+		do
+			snprintf(real, sizeof real, "%.*g", ++digits, json_real_value(value));
+		while (digits < 17 && strtod(real, NULL) != json_real_value(value));
+		buffer_text(out, real);
+		if (strpbrk(real, ".e") == NULL)
+			buffer_text(out, ".0");
 		break;
 	default:
 		buffer_text(out, literals[json_typeof(value)]);

@@ -27,43 +27,34 @@ separate(struct writer *w)
 	w->comma = true;
 }
 
-static void
-open_container(struct writer *w, char bracket)
-{
-	separate(w);
-	buffer_byte(w->out, bracket);
-	w->comma = false;
-}
-
-static void
-close_container(struct writer *w, char bracket)
-{
-	buffer_byte(w->out, bracket);
-	w->comma = true;
-}
-
 void
 writer_object(struct writer *w)
 {
-	open_container(w, '{');
+	separate(w);
+	buffer_byte(w->out, '{');
+	w->comma = false;
 }
 
 void
 writer_object_end(struct writer *w)
 {
-	close_container(w, '}');
+	buffer_byte(w->out, '}');
+	w->comma = true;
 }
 
 void
 writer_array(struct writer *w)
 {
-	open_container(w, '[');
+	separate(w);
+	buffer_byte(w->out, '[');
+	w->comma = false;
 }
 
 void
 writer_array_end(struct writer *w)
 {
-	close_container(w, ']');
+	buffer_byte(w->out, ']');
+	w->comma = true;
 }
 
 void
@@ -210,26 +201,12 @@ writer_members_error(struct writer *w, const struct error *error)
 	writer_member_string(w, "message", error->message);
 }
 
-static void
-append_escape(struct buffer *out, char c)
-{
-	static const char bytes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-	static const char hex[] = "0123456789abcdef";
-	const char *found = c ? strchr(bytes, c) : NULL;
-	const char escape[] = { '\\', 'u', '0', '0', hex[c >> 4 & 15], hex[c & 15] };
-
-	if (found) {
-		buffer_byte(out, '\\');
-		buffer_byte(out, names[found - bytes]);
-	} else {
-		buffer_append(out, escape, sizeof escape);
-	}
-}
-
 void
 json_quote(struct buffer *out, const char *bytes, size_t len)
 {
-	const char *at = bytes ? bytes : "", *end = at + len, *run = at;
+	static const char escaped[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+	static const char hex[] = "0123456789abcdef";
+	const char *at = bytes ? bytes : "", *end = at + len, *run = at, *found;
 	uint32_t code;
 
 	buffer_reserve(out, len + 2);
@@ -242,10 +219,17 @@ json_quote(struct buffer *out, const char *bytes, size_t len)
 			continue;
 		}
 		buffer_append(out, run, (size_t)(at - run));
-		if (n == 1)
-			append_escape(out, *at);
-		else
+		found = *at != '\0' ? strchr(escaped, *at) : NULL;
+		if (n == 0) {
 			utf8_append(out, 0xfffd);
+		} else if (found != NULL) {
+			buffer_byte(out, '\\');
+			buffer_byte(out, names[found - escaped]);
+		} else {
+			const char unit[] = { '\\', 'u', '0', '0', hex[*at >> 4 & 15], hex[*at & 15] };
+
+			buffer_append(out, unit, sizeof unit);
+		}
 		run = ++at;
 	}
 	if (run < end)

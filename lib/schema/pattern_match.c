@@ -71,26 +71,20 @@ struct pattern_search {
 #define BITS 8
 
 static bool
-in_ranges(const struct pattern *t, const struct instruction *i, uint32_t value)
+takes(const struct pattern *t, const struct instruction *i, uint32_t character)
 {
 	size_t low = i->first, end = i->first + i->count, middle;
 
 	while (low < end) {
 		middle = (low + end) / 2;
-		if (value >= t->ranges[middle].low && value <= t->ranges[middle].high)
-			return true;
-		if (value < t->ranges[middle].low)
+		if (character >= t->ranges[middle].low && character <= t->ranges[middle].high)
+			return i->operation == OP_SET;
+		if (character < t->ranges[middle].low)
 			end = middle;
 		else
 			low = middle + 1;
 	}
-	return false;
-}
-
-static bool
-takes(const struct pattern *t, const struct instruction *i, uint32_t character)
-{
-	return in_ranges(t, i, character) == (i->operation == OP_SET);
+	return i->operation == OP_OTHER;
 }
 
 /* The code point before *at, which is moved to it. */
@@ -112,26 +106,12 @@ is_word(const char *byte)
 	return *byte == '_' || pattern_alphanumeric((unsigned char)*byte);
 }
 
-/* Whether a word begins or ends here. */
-static bool
-at_edge(const struct pattern_search *s)
-{
-	return (s->at > s->text && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at));
-}
-
-static bool
-held(const struct pattern_search *s, size_t look)
-{
-	size_t at = (size_t)(s->at - s->text);
-
-	return (s->held[look * s->held_size + at / BITS] >> at % BITS & 1) != 0;
-}
-
 /* Whether what takes nothing holds at the place in the text. */
 static bool
 holds(const struct pattern_search *s, const struct instruction *i)
 {
 	bool lines = (s->pattern->flags & PATTERN_LINES) != 0;
+	size_t at = (size_t)(s->at - s->text);
 
 	switch (i->operation) {
 	case OP_START:
@@ -139,43 +119,26 @@ holds(const struct pattern_search *s, const struct instruction *i)
 	case OP_END:
 		return s->at == s->end || (lines && *s->at == '\n');
 	case OP_EDGE:
-		return at_edge(s);
 	case OP_NO_EDGE:
-		return !at_edge(s);
+		/* Whether a word begins or ends here. */
+		return ((at > 0 && is_word(s->at - 1)) != (s->at < s->end && is_word(s->at))) ==
+		    (i->operation == OP_EDGE);
 	default:
-		return held(s, i->first);
+		return (s->held[i->first * s->held_size + at / BITS] >> at % BITS & 1) != 0;
 	}
-}
-
-/* Pushes the places that an instruction leads to without taking a character, the one that
- * comes first last. */
-static size_t
-push_reached(struct pattern_search *s, size_t depth, size_t place)
-{
-	const struct instruction *i = s->walk.program->list + place;
-	size_t other = (size_t)((long)place + i->offset);
-
-	if (i->operation == OP_SPLIT_LAZY ||
-	    (i->operation >= OP_START && i->operation <= OP_LOOK && holds(s, i)))
-		s->walk.stack[depth++] = place + 1;
-	if (i->operation == OP_JUMP || i->operation == OP_SPLIT || i->operation == OP_SPLIT_LAZY)
-		s->walk.stack[depth++] = other;
-	if (i->operation == OP_SPLIT)
-		s->walk.stack[depth++] = place + 1;
-	return depth;
 }
 
 /* Adds a place and all that can be reached from it without taking a character.
  * True if the end of the pattern is among them; what is less wanted is not added then. A
  * place is pushed only by its predecessors, each added once, so the stack needs two
- * entries per instruction. */
+ * entries per instruction: of two that one leads to, the one that comes first is pushed last. */
 static bool
 add_place(struct pattern_search *s, struct places *places, size_t place)
 {
 	struct walk *w = &s->walk;
-	enum operation operation;
+	const struct instruction *i;
 	bool matched = false;
-	size_t depth = 0;
+	size_t depth = 0, other;
 
 	w->stack[depth++] = place;
 	while (depth > 0 && (w->all || !matched)) {
@@ -184,14 +147,32 @@ add_place(struct pattern_search *s, struct places *places, size_t place)
 		if (places->seen[place] == w->step)
 			continue;
 		places->seen[place] = w->step;
-		operation = w->program->list[place].operation;
-		if (operation == OP_MATCH)
+		i = &w->program->list[place];
+		other = (size_t)((long)place + i->offset);
+		switch (i->operation) {
+		case OP_MATCH:
 			matched = true;
-		else if (operation == OP_SET || operation == OP_OTHER) {
+			break;
+		case OP_SET:
+		case OP_OTHER:
 			places->from[places->count] = w->from;
 			places->list[places->count++] = place;
-		} else
-			depth = push_reached(s, depth, place);
+			break;
+		case OP_JUMP:
+			w->stack[depth++] = other;
+			break;
+		case OP_SPLIT:
+			w->stack[depth++] = other;
+			w->stack[depth++] = place + 1;
+			break;
+		case OP_SPLIT_LAZY:
+			w->stack[depth++] = place + 1;
+			w->stack[depth++] = other;
+			break;
+		default:
+			if (holds(s, i))
+				w->stack[depth++] = place + 1;
+		}
 	}
 	return matched;
 }
@@ -240,42 +221,43 @@ start_walk(struct pattern_search *s, const struct program *program, const char *
 	s->at = at;
 }
 
-/* Notes all places where a lookaround holds. */
-static void
-mark(struct pattern_search *s, const struct look *look, unsigned char *bits)
+/* The next character, or that before if the program is read backwards. */
+static uint32_t
+next_character(struct pattern_search *s, bool backwards)
 {
-	bool backwards = look->program.backwards, matched = false;
-	const char *last = backwards ? s->text : s->end;
-	size_t at;
-
-	start_walk(s, &look->program, backwards ? s->end : s->text);
-	s->walk.all = true;
-	while (s->work >= 0) {
-		matched = begin(s, &s->walk.now) || matched;
-		at = (size_t)(s->at - s->text);
-		if (matched != look->negated)
-			bits[at / BITS] |= (unsigned char)(1u << at % BITS);
-		if (s->at == last)
-			break;
-		uint32_t character = backwards ? code_point_before(&s->at, s->text)
-		    : pattern_code_point(&s->at, s->end);
-		s->walk.step++;
-		matched = advance(s, character);
-		swap(&s->walk);
-	}
-	s->walk.all = false;
+	return backwards ? code_point_before(&s->at, s->text) : pattern_code_point(&s->at, s->end);
 }
 
+/* Notes all places where each lookaround holds. */
 static void
-mark_all(struct pattern_search *s)
+mark_looks(struct pattern_search *s)
 {
 	const struct pattern *p = s->pattern;
+	size_t at;
 
 	s->held_size = (size_t)(s->end - s->text) / BITS + 1;
 	s->held = memory_zero(p->look_count, s->held_size);
 	s->work -= (long)(p->look_count * s->held_size / BITS);
-	for (size_t i = 0; i < p->look_count; i++)
-		mark(s, &p->looks[i], s->held + i * s->held_size);
+	s->walk.all = true;
+	for (size_t i = 0; i < p->look_count; i++) {
+		unsigned char *bits = s->held + i * s->held_size;
+		bool backwards = p->looks[i].program.backwards, matched = false;
+
+		start_walk(s, &p->looks[i].program, backwards ? s->end : s->text);
+		while (s->work >= 0) {
+			matched = begin(s, &s->walk.now) || matched;
+			at = (size_t)(s->at - s->text);
+			if (matched != p->looks[i].negated)
+				bits[at / BITS] |= (unsigned char)(1u << at % BITS);
+			if (s->at == (backwards ? s->text : s->end))
+				break;
+			uint32_t character = next_character(s, backwards);
+			s->walk.step++;
+			matched = advance(s, character);
+			swap(&s->walk);
+		}
+	}
+	s->walk.all = false;
 }
 
 /* Goes on with the match that was found as long as one that is more wanted can come. */
@@ -344,15 +326,6 @@ undo(struct trial *t, size_t change_count)
 	}
 }
 
-static bool
-take_character(struct pattern_search *s, const struct program *t, const struct instruction *i)
-{
-	if (s->at == (t->backwards ? s->text : s->end))
-		return false;
-	return takes(s->pattern, i, t->backwards ? code_point_before(&s->at, s->text)
-	    : pattern_code_point(&s->at, s->end));
-}
-
 /* A group that took nothing, or is being taken, stands for nothing. */
 static bool
 take_same(struct pattern_search *s, const struct program *t, size_t group)
@@ -368,22 +341,6 @@ take_same(struct pattern_search *s, const struct program *t, size_t group)
 		return false;
 	s->at = t->backwards ? at : at + len;
 	return true;
-}
-
-static size_t
-loop_slot(const struct pattern_search *s, int loop)
-{
-	return (s->pattern->groups + 1) * 2 + (size_t)loop;
-}
-
-static void
-begin_round(struct pattern_search *s, const struct instruction *i)
-{
-	set_slot(&s->trial, loop_slot(s, i->offset), s->at);
-	s->work -= (long)i->count;
-	for (size_t slot = i->first * 2; slot < (i->first + i->count) * 2; slot++)
-		if (s->trial.slots[slot] != NULL)
-			set_slot(&s->trial, slot, NULL);
 }
 
 static bool try_program(struct pattern_search *s, const struct program *t);
@@ -402,65 +359,62 @@ try_look(struct pattern_search *s, const struct look *look)
 	return matched != look->negated;
 }
 
-/* What an instruction does that neither branches nor ends; false: not that way. */
-static bool
-try_instruction(struct pattern_search *s, const struct program *t, const struct instruction *i)
-{
-	switch (i->operation) {
-	case OP_SET:
-	case OP_OTHER:
-		return take_character(s, t, i);
-	case OP_SAME:
-		return take_same(s, t, i->first);
-	case OP_LOOK:
-		return try_look(s, &s->pattern->looks[i->first]);
-	case OP_KEEP:
-		set_slot(&s->trial, i->first, s->at);
-		return true;
-	case OP_ROUND:
-		begin_round(s, i);
-		return true;
-	case OP_PROGRESS:
-		return s->trial.slots[loop_slot(s, i->offset)] != s->at;
-	default:
-		return holds(s, i);
-	}
-}
-
-/* As try_instruction(), of any but the last; moves *place. */
-static bool
-try_place(struct pattern_search *s, const struct program *t, size_t *place)
-{
-	const struct instruction *i = &t->list[*place];
-	size_t next = *place + 1, other = (size_t)((long)*place + i->offset);
-
-	switch (i->operation) {
-	case OP_JUMP:
-		*place = other;
-		return true;
-	case OP_SPLIT:
-		*place = next;
-		return push_choice(s, other);
-	case OP_SPLIT_LAZY:
-		*place = other;
-		return push_choice(s, next);
-	default:
-		*place = next;
-		return try_instruction(s, t, i);
-	}
-}
-
 /* Whether a program matches from s->at on, which is moved to where that ends. */
 static bool
 try_program(struct pattern_search *s, const struct program *t)
 {
 	struct trial *trial = &s->trial;
-	size_t first = trial->count, place = 0;
+	size_t first = trial->count, place = 0, loops = (s->pattern->groups + 1) * 2;
 
 	while (s->work >= 0 && t->list[place].operation != OP_MATCH) {
+		const struct instruction *i = &t->list[place];
+		size_t other = (size_t)((long)place + i->offset), loop = loops + (size_t)i->offset;
+		bool fits = true;
+
 		s->work--;
-		if (try_place(s, t, &place))
+		place++;
+		switch (i->operation) {
+		case OP_JUMP:
+			place = other;
+			break;
+		case OP_SPLIT:
+			fits = push_choice(s, other);
+			break;
+		case OP_SPLIT_LAZY:
+			fits = push_choice(s, place);
+			place = other;
+			break;
+		case OP_SET:
+		case OP_OTHER:
+			fits = s->at != (t->backwards ? s->text : s->end) &&
+			    takes(s->pattern, i, next_character(s, t->backwards));
+			break;
+		case OP_SAME:
+			fits = take_same(s, t, i->first);
+			break;
+		case OP_LOOK:
+			fits = try_look(s, &s->pattern->looks[i->first]);
+			break;
+		case OP_KEEP:
+			set_slot(trial, i->first, s->at);
+			break;
+		case OP_ROUND:
+			set_slot(trial, loop, s->at);
+			s->work -= (long)i->count;
+			for (size_t slot = i->first * 2; slot < (i->first + i->count) * 2; slot++)
+				if (trial->slots[slot] != NULL)
+					set_slot(trial, slot, NULL);
+			break;
+		case OP_PROGRESS:
+			fits = trial->slots[loop] != s->at;
+			break;
+		default:
+			fits = holds(s, i);
+		}
+		if (fits)
 			continue;
+
+		/* Not that way: the last choice that is left. */
 		if (trial->count == first)
 			return false;
 		trial->count--;
@@ -492,36 +446,28 @@ try_text(struct pattern_search *s, size_t *start, size_t *end)
 }
 
 static void
-prepare_walk(struct pattern_search *s)
+prepare(struct pattern_search *s, const struct pattern *p, const char *text, size_t len,
+    long work)
 {
-	size_t size = s->pattern->program.size, *memory;
+	size_t slots = (p->groups + 1) * 2 + p->loops, size = p->program.size, *memory;
 
-	for (size_t i = 0; i < s->pattern->look_count; i++)
-		if (size < s->pattern->looks[i].program.size)
-			size = s->pattern->looks[i].program.size;
+	*s = (struct pattern_search){ .pattern = p, .text = text, .end = text + len, .work = work };
+	if (p->refers) {
+		s->work -= (long)slots;
+		s->trial.slots = memory_zero(slots, sizeof *s->trial.slots);
+		return;
+	}
+	for (size_t i = 0; i < p->look_count; i++)
+		if (size < p->looks[i].program.size)
+			size = p->looks[i].program.size;
 	s->work -= (long)size;
 	s->memory = memory = memory_zero(size, WALK_ARRAYS * sizeof *memory);
 	s->walk.now = (struct places){ memory, memory + size, memory + 2 * size, 0 };
 	s->walk.next = (struct places){ memory + 3 * size, memory + 4 * size, memory + 5 * size,
 		0 };
 	s->walk.stack = memory + 6 * size;
-	if (s->pattern->look_count > 0)
-		mark_all(s);
-}
-
-static void
-prepare(struct pattern_search *s, const struct pattern *p, const char *text, size_t len,
-    long work)
-{
-	size_t slots = (p->groups + 1) * 2 + p->loops;
-
-	*s = (struct pattern_search){ .pattern = p, .text = text, .end = text + len, .work = work };
-	if (!p->refers) {
-		prepare_walk(s);
-		return;
-	}
-	s->work -= (long)slots;
-	s->trial.slots = memory_zero(slots, sizeof *s->trial.slots);
+	if (p->look_count > 0)
+		mark_looks(s);
 }
 
 static void

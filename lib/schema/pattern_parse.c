@@ -111,20 +111,6 @@ emit_operation(struct parser *p, enum operation operation, size_t offset)
 	return emit(p, (struct instruction){ operation, (int)offset, 0, 0 });
 }
 
-/* A split before the fragment that begins at start: it, or what follows after skip. */
-static int
-insert_split(struct parser *p, size_t start, size_t skip)
-{
-	struct instruction *list, split = { OP_SPLIT, (int)skip, 0, 0 };
-
-	if (emit(p, split) != 0)
-		return -1;
-	list = p->program->list;
-	memmove(list + start + 1, list + start, (p->program->size - start - 1) * sizeof *list);
-	list[start] = split;
-	return 0;
-}
-
 /* The ranges added since first, as an instruction. */
 static int
 emit_set(struct parser *p, size_t first, bool inverted)
@@ -133,15 +119,6 @@ emit_set(struct parser *p, size_t first, bool inverted)
 		return refuse(p, "the pattern is too large");
 	return emit(p, (struct instruction){ inverted ? OP_OTHER : OP_SET, 0, first,
 	    p->pattern->range_count - first });
-}
-
-static int
-emit_class(struct parser *p, const struct range *class, bool inverted)
-{
-	size_t first = p->pattern->range_count;
-
-	pattern_add_class(p->pattern, class, inverted);
-	return emit_set(p, first, false);
 }
 
 static int
@@ -203,12 +180,6 @@ stands_for(uint32_t *value, uint32_t c)
 	return 0;
 }
 
-static bool
-is_letter(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* After a backslash that begins no class: the code point that is meant. */
 static int
 parse_escape(struct parser *p, uint32_t *value)
@@ -225,7 +196,7 @@ parse_escape(struct parser *p, uint32_t *value)
 		return parse_hex(p, 2, value);
 	if (c == 'u')
 		return parse_unicode(p, value);
-	if (c == 'c' && p->at < p->end && is_letter(*p->at))
+	if (c == 'c' && p->at < p->end && (*p->at | 0x20) >= 'a' && (*p->at | 0x20) <= 'z')
 		return stands_for(value, (unsigned char)*p->at++ & 0x1f);
 	if (c == '0' && (p->at == p->end || *p->at < '0' || *p->at > '9'))
 		return stands_for(value, 0);
@@ -333,25 +304,6 @@ parse_name(struct parser *p, struct name *name)
 	return name->len > 0 ? 0 : refuse(p, "the name of a group is empty");
 }
 
-/* After "(" and "?", if it has one: whether the group is kept, and as what number. */
-static int
-parse_group_kind(struct parser *p, size_t *group)
-{
-	struct name name = { NULL, 0, 0 };
-
-	*group = 0;
-	if (take(p, "?:"))
-		return 0;
-	if (take(p, "?<") ? parse_name(p, &name) != 0 : take(p, "?"))
-		return name.at != NULL ? -1 : refuse(p, "inline flags are not supported");
-	*group = name.group = ++p->group_count;
-	if (name.at == NULL || p->pattern->refers)
-		return 0;
-	p->names = memory_array(p->names, p->name_count + 1, sizeof *p->names);
-	p->names[p->name_count++] = name;
-	return 0;
-}
-
 /* One of the two slots of a group: where it began and where it ended. */
 static int
 emit_keep(struct parser *p, size_t group, bool entered)
@@ -375,55 +327,54 @@ parse_inner(struct parser *p)
 	return take(p, ")") ? 0 : refuse(p, "( has no )");
 }
 
+/* After "(". A group that is not kept is number 0. */
 static int
 parse_group(struct parser *p)
 {
-	size_t group;
+	struct name name = { NULL, 0, 0 };
 
-	if (parse_group_kind(p, &group) != 0 || emit_keep(p, group, true) != 0 ||
-	    parse_inner(p) != 0)
+	if (!take(p, "?:")) {
+		if (take(p, "?<")) {
+			if (parse_name(p, &name) != 0)
+				return -1;
+		} else if (take(p, "?")) {
+			return refuse(p, "inline flags are not supported");
+		}
+		name.group = ++p->group_count;
+	}
+	if (name.at != NULL && !p->pattern->refers) {
+		p->names = memory_array(p->names, p->name_count + 1, sizeof *p->names);
+		p->names[p->name_count++] = name;
+	}
+	if (emit_keep(p, name.group, true) != 0 || parse_inner(p) != 0)
 		return -1;
-	return emit_keep(p, group, false);
+	return emit_keep(p, name.group, false);
 }
 
-/* Adds a lookaround to the pattern, and an instruction that asks for it. */
-static int
-emit_look(struct parser *p, const struct look *look)
-{
-	struct pattern *t = p->pattern;
-
-	if (t->look_count == LOOK_LIMIT)
-		return refuse(p, "it looks ahead or behind too often");
-	if (emit(p, (struct instruction){ OP_LOOK, 0, t->look_count, 0 }) != 0)
-		return -1;
-	t->looks = memory_array(t->looks, t->look_count + 1, sizeof *t->looks);
-	t->looks[t->look_count++] = *look;
-	return 0;
-}
-
-/* Which way it is walked depends on how: see above. */
+/* Adds a lookaround to the pattern, and an instruction that asks for it. Which way it is walked
+ * depends on how: see above. */
 static int
 parse_look(struct parser *p, bool behind, bool negated)
 {
-	struct look look = { { NULL, 0, 0, behind == p->pattern->refers }, negated };
+	struct pattern *t = p->pattern;
+	struct look look = { { NULL, 0, 0, behind == t->refers }, negated };
 	struct program *outer = p->program;
 	int result;
 
 	p->program = &look.program;
 	result = parse_inner(p) != 0 ? -1 : emit_operation(p, OP_MATCH, 0);
 	p->program = outer;
+	if (result == 0 && t->look_count == LOOK_LIMIT)
+		result = refuse(p, "it looks ahead or behind too often");
 	if (result == 0)
-		result = emit_look(p, &look);
-	if (result != 0)
+		result = emit(p, (struct instruction){ OP_LOOK, 0, t->look_count, 0 });
+	if (result != 0) {
 		free(look.program.list);
-	return result;
-}
-
-/* After a backslash: whether a backreference follows, by name or by number. */
-static bool
-at_reference(const struct parser *p)
-{
-	return p->at < p->end && (*p->at == 'k' || (*p->at >= '1' && *p->at <= '9'));
+		return -1;
+	}
+	t->looks = memory_array(t->looks, t->look_count + 1, sizeof *t->looks);
+	t->looks[t->look_count++] = look;
+	return 0;
 }
 
 /* More than one group may have the name, in different alternatives: those that took
@@ -473,7 +424,7 @@ parse_backslash(struct parser *p)
 	uint32_t value;
 	bool class;
 
-	if (at_reference(p))
+	if (p->at < p->end && (*p->at == 'k' || (*p->at >= '1' && *p->at <= '9')))
 		return parse_reference(p);
 	if (parse_class_escape(p, &class) != 0)
 		return -1;
@@ -482,55 +433,20 @@ parse_backslash(struct parser *p)
 	return parse_escape(p, &value) != 0 ? -1 : emit_literal(p, value);
 }
 
-/* Lookaround cannot be repeated either. *found: whether some follows. */
-static int
-parse_around(struct parser *p, bool *found)
-{
-	static const struct {
-		const char *text;
-		bool behind, negated;
-	} kinds[] = {
-		{ "(?=", false, false }, { "(?!", false, true }, { "(?<=", true, false },
-		{ "(?<!", true, true },
-	};
-
-	*found = true;
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (take(p, kinds[i].text))
-			return parse_look(p, kinds[i].behind, kinds[i].negated);
-	*found = false;
-	return 0;
-}
-
-/* Things that hold at a place and take nothing; they cannot be repeated. */
-static bool
-parse_assertion(struct parser *p, enum operation *operation)
-{
-	static const struct {
-		const char *text;
-		enum operation operation;
-	} assertions[] = {
-		{ "^", OP_START }, { "$", OP_END }, { "\\b", OP_EDGE }, { "\\B", OP_NO_EDGE },
-	};
-
-	for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
-		if (take(p, assertions[i].text)) {
-			*operation = assertions[i].operation;
-			return true;
-		}
-	return false;
-}
-
 static int
 parse_atom(struct parser *p)
 {
+	size_t first = p->pattern->range_count;
+
 	if (take(p, "("))
 		return parse_group(p);
 	if (take(p, "["))
 		return parse_brackets(p);
-	if (take(p, "."))
-		return emit_class(p, (p->pattern->flags & PATTERN_ALL) != 0 ? nothing : line_ends,
-		    true);
+	if (take(p, ".")) {
+		pattern_add_class(p->pattern,
+		    (p->pattern->flags & PATTERN_ALL) != 0 ? nothing : line_ends, true);
+		return emit_set(p, first, false);
+	}
 	if (take(p, "\\"))
 		return parse_backslash(p);
 	return emit_literal(p, pattern_code_point(&p->at, p->end));
@@ -659,19 +575,31 @@ parse_repetition(struct parser *p, size_t start, size_t group)
 static int
 parse_term(struct parser *p)
 {
+	/* What holds at a place and takes nothing; it cannot be repeated. */
+	static const struct {
+		const char *text;
+		enum operation operation;
+	} assertions[] = {
+		{ "^", OP_START }, { "$", OP_END }, { "\\b", OP_EDGE }, { "\\B", OP_NO_EDGE },
+	};
+	static const struct {
+		const char *text;
+		bool behind, negated;
+	} looks[] = {
+		{ "(?=", false, false }, { "(?!", false, true }, { "(?<=", true, false },
+		{ "(?<!", true, true },
+	};
 	size_t start = p->program->size, group = p->group_count;
-	enum operation assertion;
 	struct quantifier q;
-	bool around;
 
 	if (parse_quantifier(p, &q))
 		return refuse(p, "there is nothing to repeat");
-	if (parse_assertion(p, &assertion))
-		return emit_operation(p, assertion, 0);
-	if (parse_around(p, &around) != 0)
-		return -1;
-	if (around)
-		return 0;
+	for (size_t i = 0; i < sizeof assertions / sizeof *assertions; i++)
+		if (take(p, assertions[i].text))
+			return emit_operation(p, assertions[i].operation, 0);
+	for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+		if (take(p, looks[i].text))
+			return parse_look(p, looks[i].behind, looks[i].negated);
 	return parse_atom(p) != 0 ? -1 : parse_repetition(p, start, group);
 }
 
@@ -706,20 +634,9 @@ parse_sequence(struct parser *p)
 	return 0;
 }
 
-/* Lets the jumps at the ends of alternatives, each of which says how far before it the one
- * before is (the first 0), lead here. */
-static void
-join_jumps(struct program *t, size_t jump)
-{
-	int before;
-
-	do {
-		before = t->list[jump].offset;
-		t->list[jump].offset = (int)(t->size - jump);
-		jump -= (size_t)before;
-	} while (before != 0);
-}
-
+/* Before each alternative but the last a split is put: it, or what follows behind the jump at
+ * its end. Until the ends are known, each jump says how far before it the one before is (the
+ * first 0). */
 static int
 parse_alternatives(struct parser *p)
 {
@@ -730,8 +647,13 @@ parse_alternatives(struct parser *p)
 	if (parse_sequence(p) != 0)
 		return -1;
 	while (take(p, "|")) {
-		if (insert_split(p, start, t->size - start + 2) != 0)
+		struct instruction split = { OP_SPLIT, (int)(t->size - start + 2), 0, 0 };
+
+		if (emit(p, split) != 0)
 			return -1;
+		memmove(t->list + start + 1, t->list + start,
+		    (t->size - start - 1) * sizeof *t->list);
+		t->list[start] = split;
 		jump = t->size;
 		if (emit_operation(p, OP_JUMP, jumps ? jump - last : 0) != 0)
 			return -1;
@@ -741,25 +663,14 @@ parse_alternatives(struct parser *p)
 		if (parse_sequence(p) != 0)
 			return -1;
 	}
-	if (jumps)
-		join_jumps(t, last);
+	while (jumps) {
+		size_t before = (size_t)t->list[last].offset;
+
+		t->list[last].offset = (int)(t->size - last);
+		last -= before;
+		jumps = before != 0;
+	}
 	return 0;
-}
-
-/* Forgets what a first time through made, but for the names and number of groups. */
-static void
-start_again(struct parser *p, const char *source)
-{
-	struct pattern *fresh = memory_zero(1, sizeof *fresh);
-
-	*fresh = (struct pattern){ .flags = p->pattern->flags, .refers = true,
-		.groups = p->group_count };
-	pattern_free(p->pattern);
-	p->pattern = fresh;
-	p->program = &fresh->program;
-	p->at = source;
-	p->group_count = 0;
-	p->depth = 0;
 }
 
 static int
@@ -787,7 +698,16 @@ pattern_compile_as(const char *source, size_t len, unsigned flags, const char **
 	p.program = &p.pattern->program;
 	result = parse(&p);
 	if (result == 0 && p.refers) {
-		start_again(&p, source);
+		/* Once more, knowing only the names and number of groups. */
+		pattern_free(p.pattern);
+		p.pattern = memory_zero(1, sizeof *p.pattern);
+		p.pattern->flags = flags;
+		p.pattern->refers = true;
+		p.pattern->groups = p.group_count;
+		p.program = &p.pattern->program;
+		p.at = source;
+		p.group_count = 0;
+		p.depth = 0;
 		result = parse(&p);
 	}
 	free(p.names);

@@ -68,23 +68,8 @@ apply_property(struct filling *f, struct applied *to, const struct node *n, stru
 		apply(f, to, r->members[0].node);
 }
 
-/* Its bytes in the text of the schema. */
-static struct span
-default_of(const struct filling *f, const struct node *n)
-{
-	struct buffer pointer = BUFFER_INIT;
-	struct span value = { NULL, 0 };
-
-	if (!n->foreign && node_rule(n, "default") != NULL) {
-		buffer_text(&pointer, n->pointer);
-		schema_pointer_key(&pointer, "default");
-		value = pointer_find(f->schema, buffer_string(&pointer));
-		buffer_free(&pointer);
-	}
-	return value;
-}
-
-/* The first default of a property among the nodes that apply to the object. */
+/* The first default of a property among the nodes that apply to the object: its bytes in the
+ * text of the schema. */
 static struct span
 find_default(struct filling *f, const struct applied *a, struct span key)
 {
@@ -94,8 +79,17 @@ find_default(struct filling *f, const struct applied *a, struct span key)
 		struct applied property = { .count = 0 };
 
 		apply_property(f, &property, a->nodes[i], key);
-		for (size_t j = 0; value.at == NULL && j < property.count; j++)
-			value = default_of(f, property.nodes[j]);
+		for (size_t j = 0; value.at == NULL && j < property.count; j++) {
+			const struct node *n = property.nodes[j];
+			struct buffer pointer = BUFFER_INIT;
+
+			if (n->foreign || node_rule(n, "default") == NULL)
+				continue;
+			buffer_text(&pointer, n->pointer);
+			schema_pointer_key(&pointer, "default");
+			value = pointer_find(f->schema, buffer_string(&pointer));
+			buffer_free(&pointer);
+		}
 	}
 	return value;
 }

@@ -64,14 +64,17 @@ minutes(const char *text)
 	return ((text[0] - '0') * 10 + text[1] - '0') * 60 + (text[3] - '0') * 10 + text[4] - '0';
 }
 
-/* Of a time as the pattern has it: a leap second is the last of a day of UTC (RFC 3339,
- * section 5.7). */
+/* Of a time, or a date and time, as the pattern has it: a leap second is the last of a day of
+ * UTC (RFC 3339, section 5.7). */
 static bool
 leaps_right(const char *text, size_t len)
 {
 	const char *offset = text + len - (sizeof "+hh:mm" - 1);
-	int minute = minutes(text), day = 24 * 60;
+	int minute, day = 24 * 60;
 
+	if (text[4] == '-')
+		text += sizeof "yyyy-mm-ddT" - 1;
+	minute = minutes(text);
 	if (memcmp(text + sizeof "hh:mm" - 1, ":60", 3) != 0)
 		return true;
 	if (*offset == '+')
@@ -79,14 +82,6 @@ leaps_right(const char *text, size_t len)
 	else if (*offset == '-')
 		minute += minutes(offset + 1);
 	return (minute + day) % day == day - 1;
-}
-
-static bool
-date_leaps_right(const char *text, size_t len)
-{
-	size_t date = sizeof "yyyy-mm-ddT" - 1;
-
-	return leaps_right(text + date, len - date);
 }
 
 static bool
@@ -102,7 +97,7 @@ is_regex(const char *text, size_t len)
 static const struct format formats[] = {
 	{ "date", "^" DATE "$", NULL, 0 },
 	{ "time", "^" TIME "$", leaps_right, 0 },
-	{ "date-time", "^" DATE "[Tt]" TIME "$", date_leaps_right, 0 },
+	{ "date-time", "^" DATE "[Tt]" TIME "$", leaps_right, 0 },
 	{ "email", "^(?:" ATOM "(?:\\." ATOM ")*|\"(?:[^\"\\\\]|\\\\.)*\")@(?:" HOST
 	  "|\\[[0-9A-Za-z:.]+\\])$", NULL, 0 },
 	{ "ipv4", NULL, is_ipv4, ADDRESS_WORK },

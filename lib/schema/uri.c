@@ -25,27 +25,17 @@ part_of(const char *at, const char *end)
 	return (struct part){ at, (size_t)(end - at) };
 }
 
-static bool
-is_scheme(const char *at, size_t len)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
-	static const char others[] = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
-
-	if (len == 0 || strchr(letters, *at | 0x20) == NULL)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (strchr(others, at[i]) == NULL && strchr(letters, at[i] | 0x20) == NULL)
-			return false;
-	return true;
-}
-
 static struct uri
 split(const char *text)
 {
+	static const char scheme[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "0123456789+-.";
 	struct uri u = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
 	size_t len = strcspn(text, ":/?#");
 
-	if (text[len] == ':' && is_scheme(text, len)) {
+	/* It begins with a letter. */
+	if (text[len] == ':' && strspn(text, scheme) == len &&
+	    strcspn(text, "0123456789+-.:") > 0) {
 		u.scheme = part_of(text, text + len);
 		text += len + 1;
 	}
@@ -63,15 +53,8 @@ split(const char *text)
 	return u;
 }
 
-/* Takes back the last segment and its '/'. */
-static void
-drop_segment(struct buffer *path)
-{
-	while (path->len > 0 && path->data[--path->len] != '/')
-		;
-}
-
-/* Section 5.2.4, one segment ("/x", or "x" at the start) at a time. */
+/* Section 5.2.4, one segment ("/x", or "x" at the start) at a time; ".." takes back the last
+ * one and its '/'. */
 static void
 append_path(struct buffer *out, const char *path, size_t len)
 {
@@ -88,29 +71,13 @@ append_path(struct buffer *out, const char *path, size_t len)
 		if (!dots)
 			buffer_append(&plain, at, (size_t)(next - at));
 		else if (next - name == 2)
-			drop_segment(&plain);
+			while (plain.len > 0 && plain.data[--plain.len] != '/')
+				;
 	}
 	if (dots)
 		buffer_byte(&plain, '/');
 	buffer_append(out, buffer_string(&plain), plain.len);
 	buffer_free(&plain);
-}
-
-/* Section 5.2.3: the path behind the last '/' of the base. */
-static void
-append_merged(struct buffer *out, const struct uri *base, const struct part *path)
-{
-	struct buffer merged = BUFFER_INIT;
-	size_t len = base->path.len;
-
-	while (len > 0 && base->path.at[len - 1] != '/')
-		len--;
-	if (base->authority.at != NULL && base->path.len == 0)
-		buffer_byte(&merged, '/');
-	buffer_append(&merged, base->path.at, len);
-	buffer_append(&merged, path->at, path->len);
-	append_path(out, buffer_string(&merged), merged.len);
-	buffer_free(&merged);
 }
 
 static void
@@ -129,16 +96,26 @@ uri_resolve(const char *base_text, const char *reference)
 	struct uri base = split(base_text), r = split(reference);
 	const struct uri *from = r.scheme.at != NULL ? &r : &base;
 	bool own = r.scheme.at != NULL || r.authority.at != NULL;
-	struct buffer out = BUFFER_INIT;
+	struct buffer out = BUFFER_INIT, merged = BUFFER_INIT;
+	size_t len = base.path.len;
 
 	append_part(&out, "", &from->scheme, ":");
 	append_part(&out, "//", own ? &r.authority : &base.authority, "");
-	if (own || (r.path.len > 0 && *r.path.at == '/'))
+	if (own || (r.path.len > 0 && *r.path.at == '/')) {
 		append_path(&out, r.path.at, r.path.len);
-	else if (r.path.len > 0)
-		append_merged(&out, &base, &r.path);
-	else
+	} else if (r.path.len > 0) {
+		/* Section 5.2.3: behind the last '/' of the base. */
+		while (len > 0 && base.path.at[len - 1] != '/')
+			len--;
+		if (base.authority.at != NULL && base.path.len == 0)
+			buffer_byte(&merged, '/');
+		buffer_append(&merged, base.path.at, len);
+		buffer_append(&merged, r.path.at, r.path.len);
+		append_path(&out, buffer_string(&merged), merged.len);
+		buffer_free(&merged);
+	} else {
 		buffer_append(&out, base.path.at, base.path.len);
+	}
 	append_part(&out, "?", own || r.path.len > 0 || r.query.at != NULL ? &r.query : &base.query,
 	    "");
 	return buffer_take(&out);

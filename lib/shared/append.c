@@ -75,23 +75,23 @@ static void
 complete_started(struct buffer *payload, bool first)
 {
 	struct span given = span_of(payload->data, payload->len);
-	bool kind = span_member(given, "kind").at == NULL;
+	bool kind = span_member(given, KEY_KIND).at == NULL;
 	bool version = span_member(given, KEY_AWF_VERSION).at == NULL;
-	bool format = span_member(given, "format").at == NULL;
-	bool attempt = first && span_member(given, "attempt").at == NULL;
+	bool format = span_member(given, KEY_FORMAT).at == NULL;
+	bool attempt = first && span_member(given, KEY_ATTEMPT).at == NULL;
 	struct writer w;
 
 	payload->len--; /* its brace */
 	writer_begin(&w, payload);
 	w.comma = payload->len > 1;
 	if (kind)
-		writer_member_string(&w, "kind", "workflow");
+		writer_member_string(&w, KEY_KIND, "workflow");
 	if (version)
 		writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	if (format)
-		writer_member_integer(&w, "format", FORMAT);
+		writer_member_integer(&w, KEY_FORMAT, FORMAT);
 	if (attempt)
-		writer_member_integer(&w, "attempt", 1);
+		writer_member_integer(&w, KEY_ATTEMPT, 1);
 	buffer_byte(payload, '}');
 }
 
@@ -123,35 +123,6 @@ append_without_blobs(struct span value, struct buffer *out)
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }
 
-/* The line that it will be, but for what the transcript makes. */
-static void
-write_line(const struct awf_transcript *t, const struct event *e, struct buffer *out)
-{
-	static const char any[] = "0000000000000000000000000000000000000000000000000000000000000000";
-	struct writer w;
-
-	if (out->capacity > KEPT)
-		buffer_free(out);
-	buffer_clear(out);
-	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_integer(&w, "seq", 1);
-	writer_member_string(&w, "timestamp", "2000-01-01T00:00:00.000000Z");
-	writer_member_string(&w, "event_id", t->run_id);
-	writer_member_string(&w, "run_id", t->run_id);
-	writer_key(&w, KEY_PARENT_EVENT_ID);
-	writer_string(&w, e->parent_event_id);
-	writer_member_span(&w, "links", e->links);
-	writer_member_string(&w, "type", event_type_name(e->type));
-	writer_member_string(&w, "path", e->path);
-	writer_member_integer(&w, "iteration", e->iteration);
-	writer_key(&w, "payload");
-	append_without_blobs(e->payload, out);
-	w.comma = true;
-	writer_member_string(&w, "prev", any);
-	writer_object_end(&w);
-}
-
 /* What it holds that is not a stranger's to say. */
 static enum awf_code
 check_rights(const struct appending *a, const struct form *form, struct error *found)
@@ -178,10 +149,13 @@ check_rights(const struct appending *a, const struct form *form, struct error *f
 static enum awf_code
 make_event(struct appending *a, struct error *found)
 {
+	static const char any[] = "0000000000000000000000000000000000000000000000000000000000000000";
 	const struct awf_event *given = a->event;
 	struct awf_transcript *t = a->t;
 	struct event *e = &a->made;
+	struct buffer *line = &t->line;
 	struct form_fault fault;
+	struct writer w;
 	struct form form;
 	enum awf_code code;
 
@@ -205,8 +179,30 @@ make_event(struct appending *a, struct error *found)
 		if (t->links.len > sizeof "[]" - 1)
 			e->links = span_of(t->links.data, t->links.len);
 	}
-	write_line(t, e, &t->line);
-	if (form_check(t->line.data, t->line.len, &form, &fault) == -1)
+
+	/* The line that it will be, but for what the transcript makes. */
+	if (line->capacity > KEPT)
+		buffer_free(line);
+	buffer_clear(line);
+	writer_begin(&w, line);
+	writer_object(&w);
+	writer_member_integer(&w, KEY_SEQ, 1);
+	writer_member_string(&w, KEY_TIMESTAMP, "2000-01-01T00:00:00.000000Z");
+	writer_member_string(&w, KEY_EVENT_ID, t->run_id);
+	writer_member_string(&w, KEY_RUN_ID, t->run_id);
+	writer_key(&w, KEY_PARENT_EVENT_ID);
+	writer_string(&w, e->parent_event_id);
+	writer_member_span(&w, KEY_LINKS, e->links);
+	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
+	writer_member_string(&w, KEY_PATH, e->path);
+	writer_member_integer(&w, KEY_ITERATION, e->iteration);
+	writer_key(&w, KEY_PAYLOAD);
+	append_without_blobs(e->payload, line);
+	w.comma = true;
+	writer_member_string(&w, KEY_PREV, any);
+	writer_object_end(&w);
+
+	if (form_check(line->data, line->len, &form, &fault) == -1)
 		return refuse(found, AWF_INVALID, given->type, "%s", fault.what.message);
 	return check_rights(a, &form, found);
 }
@@ -326,14 +322,22 @@ check_first_line(struct awf_transcript *t, const char *line, size_t len, struct 
 }
 
 static enum awf_code
-read_first_line(struct awf_transcript *t, struct error *found)
+open_transcript(void *context, struct error *found)
 {
+	struct opening *o = context;
+	struct awf_transcript *t;
 	enum awf_code code;
 	struct reader r;
 	const char *line;
+	char *blobs;
 	size_t len;
 	int got;
 
+	if (o->path == NULL)
+		return refuse(found, AWF_INVALID, NULL, "no path is given");
+	t = new_transcript(o);
+	if ((t->path = absolute_path(o->path, found)) == NULL)
+		return AWF_SYSTEM;
 	if (reader_open(&r, t->path, found) == -1)
 		return is_missing(t->path) ? AWF_MISSING : code_of(found);
 	got = reader_next(&r, &line, &len, found);
@@ -344,23 +348,6 @@ read_first_line(struct awf_transcript *t, struct error *found)
 	else
 		code = found->code == ERROR_INVALID_INPUT ? AWF_FORMAT : code_of(found);
 	reader_close(&r);
-	return code;
-}
-
-static enum awf_code
-open_transcript(void *context, struct error *found)
-{
-	struct opening *o = context;
-	struct awf_transcript *t;
-	enum awf_code code;
-	char *blobs;
-
-	if (o->path == NULL)
-		return refuse(found, AWF_INVALID, NULL, "no path is given");
-	t = new_transcript(o);
-	if ((t->path = absolute_path(o->path, found)) == NULL)
-		return AWF_SYSTEM;
-	code = read_first_line(t, found);
 	if (code != AWF_OK)
 		return code;
 	blobs = transcript_blobs(t->path, t->run_id);
@@ -384,44 +371,36 @@ awf_open(struct awf_transcript **transcript, const char *path, struct awf_error 
 	return code == AWF_OK ? 0 : -1;
 }
 
-/* Sets path and run_id: see awf_create(). */
-static enum awf_code
-name_run(struct awf_transcript *t, const char *given, struct error *found)
-{
-	static const char suffix[] = ".jsonl";
-	char *path = absolute_path(given, found);
-	const char *name;
-
-	if (path == NULL)
-		return AWF_SYSTEM;
-	id_new(t->run_id);
-	if (path_is_directory(path)) {
-		t->path = memory_format("%s/%s%s", path, t->run_id, suffix);
-		free(path);
-		return AWF_OK;
-	}
-	t->path = path;
-	name = path_base(path);
-	if (strlen(name) == ID_SIZE - 1 + sizeof suffix - 1 && id_valid(name, ID_SIZE - 1) &&
-	    strcmp(name + ID_SIZE - 1, suffix) == 0)
-		memcpy(t->run_id, name, ID_SIZE - 1);
-	return AWF_OK;
-}
-
 static enum awf_code
 create_transcript(void *context, struct error *found)
 {
 	struct opening *o = context;
+	static const char suffix[] = ".jsonl";
 	struct awf_event started = { .type = "run.started", .payload = o->payload };
 	struct awf_transcript *t;
 	enum awf_code code;
-	char *blobs;
+	char *path, *blobs;
+	const char *name;
 
 	if (o->path == NULL)
 		return refuse(found, AWF_INVALID, NULL, "no path is given");
 	t = new_transcript(o);
-	if ((code = name_run(t, o->path, found)) != AWF_OK)
-		return code;
+	if ((path = absolute_path(o->path, found)) == NULL)
+		return AWF_SYSTEM;
+
+	/* A directory is given a name for the file; a file named after an id is that run's. */
+	id_new(t->run_id);
+	if (path_is_directory(path)) {
+		t->path = memory_format("%s/%s%s", path, t->run_id, suffix);
+		free(path);
+	} else {
+		t->path = path;
+		name = path_base(path);
+		if (strlen(name) == ID_SIZE - 1 + sizeof suffix - 1 &&
+		    id_valid(name, ID_SIZE - 1) && strcmp(name + ID_SIZE - 1, suffix) == 0)
+			memcpy(t->run_id, name, ID_SIZE - 1);
+	}
+
 	struct appending a = { .t = t, .event = &started, .first = true };
 	/* Before there is a file. */
 	if ((code = make_event(&a, found)) != AWF_OK)

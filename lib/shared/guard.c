@@ -33,38 +33,6 @@ fatal(const char *what)
 	longjmp(*way_out, 1);
 }
 
-/* The signals of the thread, as they were. */
-struct signals {
-	sigset_t blocked, pending;
-};
-
-static void
-hold_signal(struct signals *before)
-{
-	sigset_t limit;
-
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &limit, &before->blocked);
-	sigpending(&before->pending);
-}
-
-/* Takes away the one that came meanwhile. */
-static void
-release_signal(const struct signals *before)
-{
-	sigset_t pending, limit;
-	int number;
-
-	if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 &&
-	    sigismember(&before->pending, SIGXFSZ) == 0) {
-		sigemptyset(&limit);
-		sigaddset(&limit, SIGXFSZ);
-		sigwait(&limit, &number);
-	}
-	pthread_sigmask(SIG_SETMASK, &before->blocked, NULL);
-}
-
 static enum awf_code
 work_or_fatal(guarded_work *work, void *context, struct error *found)
 {
@@ -80,27 +48,33 @@ work_or_fatal(guarded_work *work, void *context, struct error *found)
 	return refuse(found, AWF_MEMORY, NULL, "%s", why);
 }
 
-static void
-tell(const struct error *found, enum awf_code code, struct awf_error *err)
-{
-	if (err == NULL)
-		return;
-	err->code = code;
-	err->message[0] = '\0';
-	if (code != AWF_OK)
-		error_text(found, err->message, sizeof err->message);
-}
-
 enum awf_code
 guarded(guarded_work *work, void *context, struct awf_error *err)
 {
 	struct error found = ERROR_INIT;
-	struct signals before;
+	sigset_t limit, blocked, pending_before, pending;
+	enum awf_code code;
+	int number;
 
-	hold_signal(&before);
-	enum awf_code code = work_or_fatal(work, context, &found);
-	release_signal(&before);
-	tell(&found, code, err);
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &limit, &blocked);
+	sigpending(&pending_before);
+
+	code = work_or_fatal(work, context, &found);
+
+	/* Takes away the one that came meanwhile. */
+	if (sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 &&
+	    sigismember(&pending_before, SIGXFSZ) == 0)
+		sigwait(&limit, &number);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+
+	if (err != NULL) {
+		err->code = code;
+		err->message[0] = '\0';
+		if (code != AWF_OK)
+			error_text(&found, err->message, sizeof err->message);
+	}
 	return code;
 }
 

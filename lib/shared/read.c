@@ -107,44 +107,12 @@ describe(struct awf_reader *r, const char *text, size_t len, struct awf_line *li
 		.type = buffer_string(&r->type), .id = r->id, .offset = r->reader.line_start };
 }
 
-static bool
-is_removed(const struct awf_reader *r)
-{
-	struct stat status;
-
-	return fstat(r->reader.fd, &status) == 0 && status.st_nlink == 0;
-}
-
 struct reading {
 	struct awf_reader *reader;
 	int timeout_ms;
 	struct awf_line *line;
 	bool got;
 };
-
-/* The time that is left, in milliseconds; negative: no limit. */
-static int
-time_left(const struct reading *g, int64_t begun)
-{
-	int64_t left;
-
-	if (g->timeout_ms < 0)
-		return -1;
-	left = begun + g->timeout_ms - clock_monotonic();
-	return left > 0 ? (int)left : 0;
-}
-
-/* Waits for a change of the file; false if a signal handler ran. */
-static bool
-wait_for_change(struct awf_reader *r, int milliseconds)
-{
-	errno = 0;
-	watch_wait(&r->watch, -1, milliseconds);
-	if (errno == EINTR)
-		return false;
-	watch_drain(&r->watch);
-	return true;
-}
 
 static enum awf_code
 read_line(void *context, struct error *found)
@@ -153,11 +121,13 @@ read_line(void *context, struct error *found)
 	struct awf_reader *r = g->reader;
 	int64_t begun = g->timeout_ms > 0 ? clock_monotonic() : 0;
 	bool removed = false;
+	struct stat status;
 	const char *text;
 	size_t len;
 
 	for (;;) {
-		int got = reader_next(&r->reader, &text, &len, found), left;
+		int got = reader_next(&r->reader, &text, &len, found);
+		int64_t left = g->timeout_ms; /* milliseconds; negative: no limit */
 
 		if (got == -1)
 			return found->code == ERROR_INVALID_INPUT ? AWF_FORMAT : code_of(found);
@@ -169,9 +139,11 @@ read_line(void *context, struct error *found)
 		if (removed)
 			return refuse(found, AWF_SYSTEM, r->reader.path, "was removed");
 		/* What came before it was is read first. */
-		if ((removed = is_removed(r)))
+		removed = fstat(r->reader.fd, &status) == 0 && status.st_nlink == 0;
+		if (removed)
 			continue;
-		left = g->timeout_ms == 0 ? 0 : time_left(g, begun);
+		if (left > 0 && (left += begun - clock_monotonic()) < 0)
+			left = 0;
 		if (left == 0)
 			return AWF_OK;
 		/* What came before the watch was there is looked for once more. */
@@ -180,8 +152,13 @@ read_line(void *context, struct error *found)
 			if (watch_add(&r->watch, r->reader.path, found) == -1)
 				watch_close(&r->watch); /* it is looked at often instead */
 			r->watching = true;
-		} else if (!wait_for_change(r, left))
-			return AWF_OK;
+			continue;
+		}
+		errno = 0;
+		watch_wait(&r->watch, -1, left < 0 ? -1 : (int)left);
+		if (errno == EINTR)
+			return AWF_OK; /* a signal handler ran */
+		watch_drain(&r->watch);
 	}
 }
 
@@ -202,33 +179,27 @@ struct liveness {
 	bool alive;
 };
 
-/* Of the first line, if none was read yet. */
-static void
-find_run_id(const struct awf_reader *r, char run_id[ID_SIZE])
-{
-	struct event_view view;
-	struct reader first;
-	struct error none;
-	const char *text;
-	size_t len;
-
-	memcpy(run_id, r->run_id, ID_SIZE);
-	if (run_id[0] != '\0' || reader_open(&first, r->reader.path, &none) == -1)
-		return;
-	if (reader_next(&first, &text, &len, &none) == 1 && event_view(text, len, &view) == 0)
-		event_copy_id(view.run_id, run_id);
-	reader_close(&first);
-}
-
 static enum awf_code
 look_for_life(void *context, struct error *found)
 {
 	struct liveness *l = context;
+	const char *path = l->reader->reader.path;
 	char run_id[ID_SIZE];
+	struct event_view view;
+	struct reader first;
+	const char *text;
+	struct error none;
+	size_t len;
 
 	(void)found;
-	find_run_id(l->reader, run_id);
-	l->alive = transcript_alive(l->reader->reader.path, run_id);
+	memcpy(run_id, l->reader->run_id, ID_SIZE);
+	if (run_id[0] == '\0' && reader_open(&first, path, &none) == 0) {
+		if (reader_next(&first, &text, &len, &none) == 1 &&
+		    event_view(text, len, &view) == 0)
+			event_copy_id(view.run_id, run_id);
+		reader_close(&first);
+	}
+	l->alive = transcript_alive(path, run_id);
 	return AWF_OK;
 }
 

@@ -131,34 +131,27 @@ blob_name_valid(const char *name)
 	return strlen(name) == DIGEST_SIZE - 1 && strspn(name, "0123456789abcdef") == DIGEST_SIZE - 1;
 }
 
-static int
-blob_load(const char *path, const char *name, struct buffer *out, struct error *err)
+int
+blob_read(const char *directory, const char *name, struct buffer *out, struct error *err)
 {
-	char digest[DIGEST_SIZE];
+	char digest[DIGEST_SIZE], *path;
 	size_t before = out->len;
-	int fd = file_open_plain(path, O_RDONLY, 0);
+	int fd, result;
 
-	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open the blob");
-	int result = file_read(fd, out, BLOB_LIMIT);
-	if (result == -1)
-		error_errno(err, ERROR_SYSTEM, path, "unable to read the blob");
-	close(fd);
+	if (!blob_name_valid(name))
+		return error_set(err, ERROR_SYSTEM, directory, "'%s' is no name of a blob", name);
+	path = path_join(directory, name);
+	fd = file_open_plain(path, O_RDONLY, 0);
+	result = fd == -1 ? error_errno(err, ERROR_SYSTEM, path, "unable to open the blob") : 0;
+	if (result == 0 && file_read(fd, out, BLOB_LIMIT) == -1)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to read the blob");
+	if (fd != -1)
+		close(fd);
 	if (result == 0 &&
 	    strcmp(digest_sha256(buffer_string(out) + before, out->len - before, digest), name) != 0)
 		result = error_set(err, ERROR_SYSTEM, path, "blob is damaged: its SHA-256 is %s", digest);
 	if (result == -1)
 		out->len = before;
-	return result;
-}
-
-int
-blob_read(const char *directory, const char *name, struct buffer *out, struct error *err)
-{
-	if (!blob_name_valid(name))
-		return error_set(err, ERROR_SYSTEM, directory, "'%s' is no name of a blob", name);
-	char *path = path_join(directory, name);
-	int result = blob_load(path, name, out, err);
 	free(path);
 	return result;
 }
@@ -189,52 +182,42 @@ struct externalise {
 	struct error *err;
 };
 
-/* Appends the value up to the token with null for it. */
-static int
-externalise_string(struct externalise *x, struct span token)
-{
-	char name[DIGEST_SIZE];
-
-	if (blob_write(x->directory, token.at, token.len, x->sync, name, x->err) == -1)
-		return -1;
-	blob_reference(buffer_string(&x->pointer), name, token.len, "json", x->refs);
-	buffer_append(x->out, x->copied, (size_t)(token.at - x->copied));
-	buffer_text(x->out, "null");
-	x->copied = token.at + token.len;
-	return 0;
-}
-
-/* Whether a pointer through the key leads to the member: not to one before another
- * of the same name, nor where the name holds a NUL. */
-static bool
-member_found(struct span object, struct span key, struct span member)
-{
-	char *name = span_text(key);
-	bool found = span_member(object, name).at == member.at;
-
-	free(name);
-	return found;
-}
-
-/* Deep at most SCAN_DEPTH: the value was checked. */
+/* Appends to out what stands before the large strings of the value, with null for each. Deep at
+ * most SCAN_DEPTH: the value was checked. */
 static int
 externalise_value(struct externalise *x, struct span value)
 {
 	struct span_walk member = span_walk(value);
 	size_t pointer_len = x->pointer.len;
+	char name[DIGEST_SIZE];
 
 	if (value.len <= BLOB_THRESHOLD)
 		return 0;
-	if (span_type(value) == 's')
-		return externalise_string(x, value);
+	if (span_type(value) == 's') {
+		if (blob_write(x->directory, value.at, value.len, x->sync, name, x->err) == -1)
+			return -1;
+		blob_reference(buffer_string(&x->pointer), name, value.len, "json", x->refs);
+		buffer_append(x->out, x->copied, (size_t)(value.at - x->copied));
+		buffer_text(x->out, "null");
+		x->copied = value.at + value.len;
+		return 0;
+	}
 	for (size_t index = 0; span_next(&member); index++) {
-		if (member.value.len <= BLOB_THRESHOLD ||
-		    (member.key.at != NULL && !member_found(value, member.key, member.value)))
-			continue; /* stays in the line */
-		if (member.key.at != NULL)
-			pointer_append(&x->pointer, member.key);
-		else
+		if (member.value.len <= BLOB_THRESHOLD)
+			continue;
+		if (member.key.at == NULL) {
 			buffer_format(&x->pointer, "/%zu", index);
+		} else {
+			/* A pointer leads neither to a member before another of the same name, nor
+			 * to one whose name holds a NUL: it stays in the line. */
+			char *key = span_text(member.key);
+			bool found = span_member(value, key).at == member.value.at;
+
+			free(key);
+			if (!found)
+				continue;
+			pointer_append(&x->pointer, member.key);
+		}
 		if (externalise_value(x, member.value) == -1)
 			return -1;
 		x->pointer.len = pointer_len;
@@ -316,32 +299,15 @@ patch_apply(struct span value, const struct patch *patch,
 	return patch;
 }
 
-/* Appends the members of the line but refs, patched. */
-static void
-line_patched(struct span line, const struct patch *patch, const struct patch *end,
-    struct buffer *out)
-{
-	char separator = '{';
-
-	for (struct span_walk member = span_walk(line); span_next(&member);) {
-		if (span_is(member.key, "refs"))
-			continue;
-		buffer_byte(out, separator);
-		separator = ',';
-		buffer_append(out, member.key.at, member.key.len);
-		buffer_byte(out, ':');
-		patch = patch_apply(member.value, patch, end, out);
-	}
-	buffer_byte(out, '}');
-}
-
 int
 blob_inline(const char *directory, const char *line, size_t len, struct buffer *out,
     struct error *err)
 {
 	struct span whole = span_of(line, len), refs = span_member(whole, KEY_REFS);
 	struct patch *patches = NULL;
+	const struct patch *patch;
 	size_t count = 0, bytes = 0;
+	char separator = '{';
 	int result = 0;
 
 	if (refs.at == NULL) {
@@ -360,7 +326,18 @@ blob_inline(const char *directory, const char *line, size_t len, struct buffer *
 	if (result == 0) {
 		if (count > 0)
 			qsort(patches, count, sizeof *patches, patch_compare);
-		line_patched(whole, patches, count > 0 ? patches + count : patches, out);
+		patch = patches;
+		for (struct span_walk member = span_walk(whole); span_next(&member);) {
+			if (span_is(member.key, KEY_REFS))
+				continue;
+			buffer_byte(out, separator);
+			separator = ',';
+			buffer_append(out, member.key.at, member.key.len);
+			buffer_byte(out, ':');
+			patch = patch_apply(member.value, patch,
+			    count > 0 ? patches + count : patches, out);
+		}
+		buffer_byte(out, '}');
 	}
 	for (size_t i = 0; i < count; i++)
 		buffer_free(&patches[i].text);

@@ -14,18 +14,6 @@
 
 #define NAME_SIZE 129 /* of the longest name, and a NUL */
 
-/* The links collected as a JSON array, .at NULL without any. */
-static struct span
-call_links(const struct call *c, struct buffer *array)
-{
-	if (c->links.len == 0)
-		return span_of(NULL, 0);
-	buffer_byte(array, '[');
-	buffer_append(array, c->links.data, c->links.len);
-	buffer_byte(array, ']');
-	return span_of(array->data, array->len);
-}
-
 int
 call_event(struct call *c, enum event_type type, const char *parent,
     const struct buffer *payload, char id[ID_SIZE], struct error *err)
@@ -38,8 +26,12 @@ call_event(struct call *c, enum event_type type, const char *parent,
 	e.parent_event_id = parent != NULL ? parent : c->last[0] != '\0' ? c->last : NULL;
 	if (payload != NULL && payload->len > 0)
 		e.payload = span_of(payload->data, payload->len);
-	if (parent == NULL || strcmp(parent, c->last) == 0)
-		e.links = call_links(c, &links);
+	if (c->links.len > 0 && (parent == NULL || strcmp(parent, c->last) == 0)) {
+		buffer_byte(&links, '[');
+		buffer_append(&links, c->links.data, c->links.len);
+		buffer_byte(&links, ']');
+		e.links = span_of(links.data, links.len);
+	}
 	if (parent == NULL)
 		buffer_clear(&c->links);
 	e.raws = c->raws;
@@ -88,11 +80,10 @@ void
 call_follow(struct call *c, const char *const *ids, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0) {
+		if (i == 0)
 			memcpy(c->last, ids[i], ID_SIZE);
-			continue;
-		}
-		call_add_link(c, ids[i]);
+		else
+			call_add_link(c, ids[i]);
 	}
 }
 

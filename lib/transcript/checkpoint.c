@@ -31,74 +31,42 @@ take_word(struct span *line, char end)
 	return word;
 }
 
-static bool
-read_checkpoint(struct checkpoint *checkpoint, struct span line)
-{
-	struct span run_id = take_word(&line, ' '), seq = take_word(&line, ' ');
-	long long number;
-
-	if (run_id.at == NULL || seq.at == NULL || !id_valid(run_id.at, run_id.len) ||
-	    !span_integer(seq, &number) || number < 1 || line.len != DIGEST_SIZE - 1 ||
-	    strspn(line.at, "0123456789abcdef") < line.len)
-		return false;
-	memcpy(checkpoint->run_id, run_id.at, ID_SIZE - 1);
-	checkpoint->seq = number;
-	memcpy(checkpoint->digest, line.at, DIGEST_SIZE - 1);
-	checkpoint->run_id[ID_SIZE - 1] = checkpoint->digest[DIGEST_SIZE - 1] = '\0';
-	return true;
-}
-
-static int
-read_checkpoints(struct checkpoints *c, struct span text, struct error *err)
-{
-	char place[256];
-
-	while (text.len > 0) {
-		struct span line = take_word(&text, '\n');
-
-		c->list = memory_array(c->list, c->count + 1, sizeof *c->list);
-		if (read_checkpoint(&c->list[c->count++], line))
-			continue;
-		snprintf(place, sizeof place, "%s:%zu", c->path, c->count);
-		return error_set(err, ERROR_USAGE, place,
-		    "is no head, which is RUN_ID SEQ DIGEST: awf-verify --print-head prints one");
-	}
-	return 0;
-}
-
 int
 checkpoints_load(struct checkpoints *c, const char *path, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
+	struct span rest;
+	char place[256];
 	int failed;
 
 	*c = (struct checkpoints){ .path = memory_text(path) };
 	failed = file_load(path, FILE_LIMIT, &text, err);
-	if (failed == 0)
-		failed = read_checkpoints(c, span_of(buffer_string(&text), text.len), err);
+	rest = span_of(buffer_string(&text), text.len);
+	while (failed == 0 && rest.len > 0) {
+		struct span line = take_word(&rest, '\n');
+		struct span run_id = take_word(&line, ' '), seq = take_word(&line, ' ');
+		struct checkpoint *checkpoint;
+		long long number;
+
+		c->list = memory_array(c->list, c->count + 1, sizeof *c->list);
+		checkpoint = &c->list[c->count++];
+		if (run_id.at == NULL || seq.at == NULL || !id_valid(run_id.at, run_id.len) ||
+		    !span_integer(seq, &number) || number < 1 || line.len != DIGEST_SIZE - 1 ||
+		    strspn(line.at, "0123456789abcdef") < line.len) {
+			snprintf(place, sizeof place, "%s:%zu", c->path, c->count);
+			failed = error_set(err, ERROR_USAGE, place, "is no head, which is RUN_ID SEQ "
+			    "DIGEST: awf-verify --print-head prints one");
+			break;
+		}
+		memcpy(checkpoint->run_id, run_id.at, ID_SIZE - 1);
+		checkpoint->seq = number;
+		memcpy(checkpoint->digest, line.at, DIGEST_SIZE - 1);
+		checkpoint->run_id[ID_SIZE - 1] = checkpoint->digest[DIGEST_SIZE - 1] = '\0';
+	}
 	buffer_free(&text);
 	if (failed != 0)
 		checkpoints_free(c);
 	return failed;
-}
-
-/* 1 if the transcript has the checkpoint; 0; -1 with *err. */
-static int
-has_checkpoint(struct reader *reader, const struct checkpoint *checkpoint, struct error *err)
-{
-	char digest[DIGEST_SIZE];
-	const char *line;
-	size_t len;
-	int64_t seq;
-	int got;
-
-	if (reader_seek_after(reader, checkpoint->seq - 1, err) != 0)
-		return -1;
-	got = reader_next(reader, &line, &len, err);
-	if (got != 1)
-		return got;
-	return event_seq(line, len, &seq) && seq == checkpoint->seq &&
-	    strcmp(digest_blake2b(line, len, digest), checkpoint->digest) == 0;
 }
 
 int
@@ -106,21 +74,29 @@ checkpoints_check(const struct checkpoints *c, const char *run_id, const char *t
     size_t *found, size_t *missing, struct error *err)
 {
 	struct reader reader;
-	int has = 1;
+	char digest[DIGEST_SIZE];
+	const char *line;
+	size_t len;
+	int64_t seq;
+	int got = 1;
 
 	*found = *missing = 0;
 	if (reader_open(&reader, transcript, err) != 0)
 		return -1;
-	for (size_t i = 0; i < c->count && has == 1; i++) {
-		if (strcmp(c->list[i].run_id, run_id) != 0)
+	for (size_t i = 0; i < c->count && got >= 0 && *missing == 0; i++) {
+		const struct checkpoint *checkpoint = &c->list[i];
+
+		if (strcmp(checkpoint->run_id, run_id) != 0)
 			continue;
 		++*found;
-		has = has_checkpoint(&reader, &c->list[i], err);
-		if (has == 0)
+		got = reader_seek_after(&reader, checkpoint->seq - 1, err) != 0 ? -1 :
+		    reader_next(&reader, &line, &len, err);
+		if (got == 0 || (got == 1 && (!event_seq(line, len, &seq) || seq != checkpoint->seq ||
+		    strcmp(digest_blake2b(line, len, digest), checkpoint->digest) != 0)))
 			*missing = i + 1;
 	}
 	reader_close(&reader);
-	return has == -1 ? -1 : 0;
+	return got == -1 ? -1 : 0;
 }
 
 void

@@ -28,24 +28,11 @@ plain_path(struct span value)
 	return path;
 }
 
-static char *
-config_path(struct span value)
-{
-	char *text = span_text(value), *rooted, *path;
-
-	if (text == NULL || *text == '\0')
-		return text;
-	rooted = path_join("/", text);
-	path = path_normal(rooted);
-	free(text);
-	free(rooted);
-	memmove(path, path + 1, strlen(path));
-	return path;
-}
-
 bool
 definition_file_read(struct definition_file *f, struct span element)
 {
+	char *config, *rooted;
+
 	memset(f, 0, sizeof *f);
 	if (span_type(element) != 'o') {
 		f->path = span_type(element) == 's' ? plain_path(element) : NULL;
@@ -54,7 +41,15 @@ definition_file_read(struct definition_file *f, struct span element)
 	f->path = plain_path(span_member(element, KEY_PATH));
 	if (f->path == NULL)
 		return false;
-	f->config = config_path(span_member(element, KEY_CONFIG));
+	config = span_text(span_member(element, KEY_CONFIG));
+	if (config != NULL && *config != '\0') {
+		rooted = path_join("/", config);
+		free(config);
+		config = path_normal(rooted);
+		free(rooted);
+		memmove(config, config + 1, strlen(config));
+	}
+	f->config = config;
 	if (span_copy(span_member(element, KEY_SHA256), f->sha256, sizeof f->sha256) &&
 	    blob_name_valid(f->sha256))
 		f->kept = span_member(element, KEY_KEPT).len != sizeof "false" - 1;

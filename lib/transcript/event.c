@@ -84,18 +84,18 @@ static const struct {
 	size_t offset; /* of its span in struct event_view */
 } view_keys[] = {
 #define VIEW_KEY(name, member) { name, sizeof name - 1, offsetof(struct event_view, member) }
-	VIEW_KEY("timestamp", timestamp),
-	VIEW_KEY("event_id", event_id),
-	VIEW_KEY("run_id", run_id),
+	VIEW_KEY(KEY_TIMESTAMP, timestamp),
+	VIEW_KEY(KEY_EVENT_ID, event_id),
+	VIEW_KEY(KEY_RUN_ID, run_id),
 	VIEW_KEY(KEY_PARENT_RUN_ID, parent_run_id),
 	VIEW_KEY(KEY_CHILD_RUN_ID, child_run_id),
 	VIEW_KEY(KEY_PARENT_EVENT_ID, parent_event_id),
-	VIEW_KEY("links", links),
-	VIEW_KEY("type", type_name),
-	VIEW_KEY("path", path),
-	VIEW_KEY("payload", payload),
-	VIEW_KEY("refs", refs),
-	VIEW_KEY("prev", prev),
+	VIEW_KEY(KEY_LINKS, links),
+	VIEW_KEY(KEY_TYPE, type_name),
+	VIEW_KEY(KEY_PATH, path),
+	VIEW_KEY(KEY_PAYLOAD, payload),
+	VIEW_KEY(KEY_REFS, refs),
+	VIEW_KEY(KEY_PREV, prev),
 #undef VIEW_KEY
 };
 #define VIEW_KEYS (sizeof view_keys / sizeof view_keys[0])
@@ -152,9 +152,9 @@ event_view(const char *line, size_t len, struct event_view *view)
 	for (struct span_walk walk = span_walk(span_of(line, len)); span_next(&walk);) {
 		if ((member = view_member(view, walk.key, &next)) != NULL)
 			*member = walk.value;
-		else if (key_is(walk.key, "seq", 3))
+		else if (key_is(walk.key, KEY_SEQ, 3))
 			view->seq = view_integer(walk.value);
-		else if (key_is(walk.key, "iteration", 9))
+		else if (key_is(walk.key, KEY_ITERATION, 9))
 			view->iteration = view_integer(walk.value);
 	}
 	struct span name = unquoted(view->type_name);
@@ -181,42 +181,37 @@ plain_value(const char *at, const char *end, struct span *value)
 	return quote + 1;
 }
 
-/* The type, if only plain values stand before it; at is a key's first quote. */
-static bool
-plain_type(const char *at, const char *end, struct span *type)
-{
-	struct span key;
-
-	while (at != NULL && at < end) {
-		at = plain_value(at, end, &key);
-		if (at == NULL || key.at == NULL || at == end || *at != ':')
-			return false;
-		at = plain_value(at + 1, end, type);
-		if (key.len == 4 && memcmp(key.at, "type", 4) == 0)
-			return at != NULL && type->at != NULL;
-		if (at == NULL || at == end || *at != ',')
-			return false;
-		at++;
-	}
-	return false;
-}
-
 int
 event_peek(const char *line, size_t len, int64_t *seq, struct span *type)
 {
-	const char *at = seq_head(line, len, seq);
+	const char *at = seq_head(line, len, seq), *end = line + len;
+	struct span key;
 
-	if (at != NULL && plain_type(at, line + len, type))
-		return 0;
+	/* As long as plain values stand before the type; at is a key's first quote. */
+	while (at != NULL && at < end) {
+		at = plain_value(at, end, &key);
+		if (at == NULL || key.at == NULL || at == end || *at != ':')
+			break;
+		at = plain_value(at + 1, end, type);
+		if (key.len == 4 && memcmp(key.at, KEY_TYPE, 4) == 0) {
+			if (at != NULL && type->at != NULL)
+				return 0;
+			break;
+		}
+		if (at == NULL || at == end || *at != ',')
+			break;
+		at++;
+	}
+
 	*seq = 0;
 	*type = span_of(NULL, 0);
 	if (span_type(span_of(line, len)) != 'o')
 		return -1;
 	for (struct span_walk member = span_walk(span_of(line, len));
 	    (*seq == 0 || type->at == NULL) && span_next(&member);) {
-		if (key_is(member.key, "seq", 3))
+		if (key_is(member.key, KEY_SEQ, 3))
 			*seq = view_integer(member.value);
-		else if (key_is(member.key, "type", 4))
+		else if (key_is(member.key, KEY_TYPE, 4))
 			*type = unquoted(member.value);
 	}
 	return *seq > 0 && type->at != NULL ? 0 : -1;
@@ -244,27 +239,23 @@ event_link(const char *run_id, const char *event_id)
 	return memory_format("[{\"run_id\":\"%s\",\"event_id\":\"%s\"}]", run_id, event_id);
 }
 
-#define PREV_HEAD "\"prev\":\""
+#define PREV_HEAD "\"" KEY_PREV "\":\""
 #define PREV_HEAD_LEN (sizeof PREV_HEAD - 1)
 #define PREV_LEN (PREV_HEAD_LEN + DIGEST_SIZE - 1 + 2) /* with the closing "} */
-
-static bool
-prev_tail(const char *tail)
-{
-	const char *digest = tail + PREV_HEAD_LEN;
-
-	return memcmp(tail, PREV_HEAD, PREV_HEAD_LEN) == 0 &&
-	    memcmp(digest + DIGEST_SIZE - 1, "\"}", 2) == 0 &&
-	    strspn(digest, "0123456789abcdef") == DIGEST_SIZE - 1;
-}
 
 bool
 event_line_whole(const char *line, size_t len, int64_t *seq)
 {
+	const char *tail, *digest;
 	int64_t number;
 
-	if (!event_seq(line, len, &number) || len < PREV_LEN || !prev_tail(line + len - PREV_LEN) ||
-	    memchr(line, '\0', len) != NULL)
+	if (len < PREV_LEN || !event_seq(line, len, &number))
+		return false;
+	tail = line + len - PREV_LEN;
+	digest = tail + PREV_HEAD_LEN;
+	if (memcmp(tail, PREV_HEAD, PREV_HEAD_LEN) != 0 ||
+	    memcmp(digest + DIGEST_SIZE - 1, "\"}", 2) != 0 ||
+	    strspn(digest, "0123456789abcdef") != DIGEST_SIZE - 1 || memchr(line, '\0', len) != NULL)
 		return false;
 	if (seq != NULL)
 		*seq = number;

@@ -125,50 +125,11 @@ type_wanted(const struct filter *f, struct span name)
 	return globs_match(&f->types, text);
 }
 
-static bool
-pattern_found(struct filter *f, const char *line, size_t len)
-{
-	buffer_clear(&f->scratch);
-	buffer_append(&f->scratch, line, len);
-	return regexec(&f->pattern, f->scratch.data, 0, NULL, 0) == 0;
-}
-
-static bool
-path_wanted(struct filter *f, struct span path)
-{
-	buffer_clear(&f->scratch);
-	span_decode(path, &f->scratch);
-	return globs_match(&f->paths, buffer_string(&f->scratch));
-}
-
-/* Timestamps have one form, so that their order is that of their texts. */
-static bool
-early(const struct filter *f, struct span timestamp)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	return span_copy(timestamp, text, sizeof text) && strcmp(text, f->since) < 0;
-}
-
-static enum verdict
-look_inside(struct filter *f, const char *line, size_t len)
-{
-	struct event_view event;
-
-	if (event_view(line, len, &event) != 0)
-		return VERDICT_DAMAGED;
-	if (f->since[0] != '\0' && early(f, event.timestamp))
-		return VERDICT_NO;
-	if (f->paths.count > 0 && !path_wanted(f, event.path))
-		return VERDICT_NO;
-	if (f->errors && !event_failed(&event))
-		return VERDICT_NO;
-	return VERDICT_YES;
-}
-
 enum verdict
 filter_event(struct filter *f, const char *line, size_t len)
 {
+	char timestamp[CLOCK_TEXT_SIZE];
+	struct event_view event;
 	struct span type;
 	int64_t seq;
 	size_t bad;
@@ -180,11 +141,28 @@ filter_event(struct filter *f, const char *line, size_t len)
 	f->unchained = !event_line_whole(line, len, NULL);
 	if (scan_within(line, len, SCAN_LINE_DEPTH, &bad))
 		return VERDICT_DAMAGED;
-	if (f->grep && !pattern_found(f, line, len))
-		return VERDICT_NO;
+	if (f->grep) {
+		buffer_clear(&f->scratch);
+		buffer_append(&f->scratch, line, len);
+		if (regexec(&f->pattern, f->scratch.data, 0, NULL, 0) != 0)
+			return VERDICT_NO;
+	}
 	if (f->since[0] == '\0' && f->paths.count == 0 && !f->errors)
 		return VERDICT_YES;
-	return look_inside(f, line, len);
+
+	if (event_view(line, len, &event) != 0)
+		return VERDICT_DAMAGED;
+	/* Timestamps have one form, so that their order is that of their texts. */
+	if (f->since[0] != '\0' && span_copy(event.timestamp, timestamp, sizeof timestamp) &&
+	    strcmp(timestamp, f->since) < 0)
+		return VERDICT_NO;
+	if (f->paths.count > 0) {
+		buffer_clear(&f->scratch);
+		span_decode(event.path, &f->scratch);
+		if (!globs_match(&f->paths, buffer_string(&f->scratch)))
+			return VERDICT_NO;
+	}
+	return f->errors && !event_failed(&event) ? VERDICT_NO : VERDICT_YES;
 }
 
 /* Of the lines from where the reader is: as filter_seek_last(), or at the end if none passes.
@@ -216,12 +194,17 @@ seek_last_from_here(struct filter *f, struct reader *r, int64_t count, struct er
 	return got == 0 ? (int64_t)room : -1;
 }
 
-/* Everything passes but lines that are damaged: no more is read than that takes. */
-static int
-seek_last_whole(struct filter *f, struct reader *r, int64_t count, struct error *err)
+int
+filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
 {
 	int64_t from = 1, found = 0;
 
+	if (count == 0)
+		return reader_seek_last(r, 0, err);
+	if (!filter_open(f))
+		return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
+
+	/* Everything passes but lines that are damaged: no more is read than that takes. */
 	for (int64_t lines = count; found < count && from > 0; lines *= 2) {
 		if (reader_seek_last(r, lines, err) != 0)
 			return -1;
@@ -233,16 +216,6 @@ seek_last_whole(struct filter *f, struct reader *r, int64_t count, struct error 
 	if (found < count)
 		reader_seek(r, 0);
 	return 0;
-}
-
-int
-filter_seek_last(struct filter *f, struct reader *r, int64_t count, struct error *err)
-{
-	if (count == 0)
-		return reader_seek_last(r, 0, err);
-	if (filter_open(f))
-		return seek_last_whole(f, r, count, err);
-	return seek_last_from_here(f, r, count, err) == -1 ? -1 : 0;
 }
 
 void

@@ -72,20 +72,6 @@ fingerprints_find(const struct fingerprints *set, uint64_t fingerprint)
 	return state_at(set, slot_of(set, fingerprint), fingerprint);
 }
 
-/* The slots that count ascending fingerprints need when spread over capacity. */
-static size_t
-length_needed(const uint64_t *sorted, size_t count, size_t capacity)
-{
-	size_t next = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		size_t at = home(sorted[i], capacity);
-
-		next = (at > next ? at : next) + 1;
-	}
-	return next + 1;
-}
-
 /* Seven eighths of the capacity: more, and searches become long. */
 static bool
 full(const struct fingerprints *set, size_t count)
@@ -94,9 +80,9 @@ full(const struct fingerprints *set, size_t count)
 }
 
 /*
- * A quarter more slots if it is full, and room at the end. All entries go to the front, then to the end of the
- * longer array, then up from there to their new places: as no place is behind
- * the entry that moves to it, none is overwritten before it has moved.
+ * A quarter more slots if it is full, and room at the end. All entries go to the front, then to
+ * the end of the longer array, then up from there to their new places: as no place is behind the
+ * entry that moves to it, none is overwritten before it has moved.
  */
 static void
 grow(struct fingerprints *set)
@@ -109,15 +95,19 @@ grow(struct fingerprints *set)
 	}
 	if (full(set, count))
 		set->capacity += set->capacity / 4;
-	set->length = length_needed(set->slots, count, set->capacity);
-	if (set->length < set->capacity)
-		set->length = set->capacity;
-	set->length += SLACK;
+	/* What the ascending entries need when spread over the capacity. */
+	for (size_t i = 0; i < count; i++) {
+		size_t at = home(set->slots[i], set->capacity);
+
+		next = (at > next ? at : next) + 1;
+	}
+	set->length = (next + 1 > set->capacity ? next + 1 : set->capacity) + SLACK;
 	set->slots = memory_array(set->slots, set->length, sizeof *set->slots);
 	last = set->length - 1;
 	memmove(set->slots + last - count, set->slots, count * sizeof *set->slots);
 	memset(set->slots, 0, (last - count) * sizeof *set->slots);
 	set->slots[last] = 0;
+	next = 0;
 	for (size_t i = last - count; i < last; i++) {
 		uint64_t fingerprint = set->slots[i];
 		size_t at = home(fingerprint, set->capacity);

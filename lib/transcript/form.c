@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "transcript/event_keys.h"
 #include "transcript/event_table.h"
 #include "transcript/seal.h"
 
@@ -63,12 +64,11 @@ take(struct cursor *c, char byte)
 
 /* Any value; checks all of it. */
 static bool
-is_any(struct cursor *c, const struct event_member *member, struct span *value)
+is_any(struct cursor *c, struct span *value)
 {
 	size_t end, bad;
 	const char *why = scan_value(c->at, (size_t)(c->end - c->at), SCAN_LINE_DEPTH, &end, &bad);
 
-	(void)member;
 	if (why != NULL)
 		return fault(c, FORM_JSON, c->at + bad, "%s", why);
 	*value = span_of(c->at, end);
@@ -82,30 +82,14 @@ begins(const struct cursor *c, char byte)
 	return c->at < c->end && *c->at == byte;
 }
 
+/* As far as its first byte tells, one of the bytes of `first`, it is what is wanted. */
 static bool
-is_text(struct cursor *c, const struct event_member *member, struct span *value)
+is_a(struct cursor *c, const struct event_member *member, const char *first, const char *wanted,
+    struct span *value)
 {
-	return begins(c, '"') ? is_any(c, member, value) : refuse(c, member, "a string");
-}
-
-static bool
-is_object(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	return begins(c, '{') ? is_any(c, member, value) : refuse(c, member, "an object");
-}
-
-static bool
-is_array(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	return begins(c, '[') ? is_any(c, member, value) : refuse(c, member, "an array");
-}
-
-static bool
-is_bool(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	if (!begins(c, 't') && !begins(c, 'f'))
-		return refuse(c, member, "true or false");
-	return is_any(c, member, value);
+	if (c->at < c->end && (*c->at == first[0] || *c->at == first[1]))
+		return is_any(c, value);
+	return refuse(c, member, wanted);
 }
 
 static bool
@@ -117,7 +101,7 @@ is_integer(struct cursor *c, const struct event_member *member, struct span *val
 		at++;
 	if (at == c->end || *at < '0' || *at > '9')
 		return refuse(c, member, "a whole number");
-	if (!is_any(c, member, value))
+	if (!is_any(c, value))
 		return false;
 	for (; at < c->at; at++) {
 		if (*at < '0' || *at > '9') {
@@ -126,35 +110,6 @@ is_integer(struct cursor *c, const struct event_member *member, struct span *val
 			    "\"%s\" is not written as a whole number", member->key);
 		}
 	}
-	return true;
-}
-
-static bool
-is_count(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	return begins(c, '-') ? refuse(c, member, "0 or more") : is_integer(c, member, value);
-}
-
-static bool
-is_positive(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	if (begins(c, '-') || begins(c, '0'))
-		return refuse(c, member, "1 or more");
-	return is_integer(c, member, value);
-}
-
-static bool
-is_seq(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	long long seq;
-
-	if (!is_positive(c, member, value))
-		return false;
-	if (!span_integer(*value, &seq)) {
-		c->at = value->at;
-		return refuse(c, member, "a number of 63 bits");
-	}
-	c->form->seq = seq;
 	return true;
 }
 
@@ -200,42 +155,12 @@ all_digits(const char *at, size_t len)
 }
 
 static bool
-uuid_text(const char *at)
+is_uuid(const char *at)
 {
 	return at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-' && at[14] == '4' &&
 	    (at[19] == '8' || at[19] == '9' || at[19] == 'a' || at[19] == 'b') &&
 	    all_hex(at, 8) && all_hex(at + 9, 4) && all_hex(at + 14, 4) && all_hex(at + 19, 4) &&
 	    all_hex(at + 24, 12);
-}
-
-static bool
-is_uuid(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	const char *text = token_of(c, ID_SIZE - 1);
-
-	if (!text || !uuid_text(text))
-		return refuse(c, member, "a UUID, version 4, in lower case");
-	return take_token(c, ID_SIZE - 1, value);
-}
-
-static bool
-is_digest(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	const char *text = token_of(c, DIGEST_SIZE - 1);
-
-	if (!text || !all_hex(text, DIGEST_SIZE - 1))
-		return refuse(c, member, "a digest of 64 lower-case hex digits");
-	return take_token(c, DIGEST_SIZE - 1, value);
-}
-
-static bool
-is_signature(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	const char *text = token_of(c, SEAL_SIGNATURE);
-
-	if (!text || !all_hex(text, SEAL_SIGNATURE))
-		return refuse(c, member, "a signature of 128 lower-case hex digits");
-	return take_token(c, SEAL_SIGNATURE, value);
 }
 
 static int
@@ -246,7 +171,7 @@ two_digits(const char *at)
 
 /* 2026-11-21T08:15:30.123456Z; what separates is looked at, then the numbers. */
 static bool
-time_text(const char *at)
+is_time(const char *at)
 {
 	int month, day;
 
@@ -259,16 +184,6 @@ time_text(const char *at)
 	day = two_digits(at + 8);
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && two_digits(at + 11) <= 23 &&
 	    two_digits(at + 14) <= 59 && two_digits(at + 17) <= 60;
-}
-
-static bool
-is_time(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	const char *text = token_of(c, CLOCK_TEXT_SIZE - 1);
-
-	if (!text || !time_text(text))
-		return refuse(c, member, "a time as 2026-11-21T08:15:30.123456Z");
-	return take_token(c, CLOCK_TEXT_SIZE - 1, value);
 }
 
 static inline bool
@@ -298,52 +213,15 @@ is_path(struct cursor *c, const struct event_member *member, struct span *value)
 	return true;
 }
 
-static bool
-is_word(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	for (const char *const *word = member->words; *word != NULL; word++) {
-		const char *text = token_of(c, strlen(*word));
-
-		if (text && memcmp(text, *word, strlen(*word)) == 0)
-			return take_token(c, strlen(*word), value);
-	}
-	return refuse(c, member, "one of the words that awf-transcript(5) lists");
-}
-
-static bool
-is_type(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	if (!is_text(c, member, value))
-		return false;
-	c->form->type = event_type_from_name(value->at + 1, value->len - 2);
-	return true;
-}
-
-static bool
-is_pointer(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	if (!begins(c, '"') || c->end - c->at < 2 || c->at[1] != '/')
-		return refuse(c, member, "a JSON pointer");
-	return is_any(c, member, value);
-}
-
 static bool check_object(struct cursor *c, const struct event_shape *shape);
-
-static bool
-is_payload(struct cursor *c, const struct event_member *member, struct span *value)
-{
-	enum event_type type = c->form->type;
-
-	if (type == EVENT_TYPES)
-		return begins(c, 'n') ? is_any(c, member, value) : is_object(c, member, value);
-	return check_object(c, event_table[type].payload);
-}
 
 /* One value: of the member, or of the list that it is. */
 static bool
 check_one(struct cursor *c, const struct event_member *member, struct span *value)
 {
-	const char *start = c->at;
+	const char *start = c->at, *text;
+	long long seq;
+	size_t len;
 
 	if (member->shape != NULL && (member->kind == KIND_OBJECT || !begins(c, '"'))) {
 		if (!check_object(c, member->shape))
@@ -355,41 +233,76 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 	case KIND_ANY:
 		break;
 	case KIND_OBJECT:
-		return is_object(c, member, value);
+		return is_a(c, member, "{", "an object", value);
 	case KIND_ARRAY:
-		return is_array(c, member, value);
+		return is_a(c, member, "[", "an array", value);
 	case KIND_TEXT:
-		return is_text(c, member, value);
+		return is_a(c, member, "\"", "a string", value);
 	case KIND_BOOL:
-		return is_bool(c, member, value);
+		return is_a(c, member, "tf", "true or false", value);
 	case KIND_INTEGER:
 		return is_integer(c, member, value);
 	case KIND_COUNT:
-		return is_count(c, member, value);
+		return begins(c, '-') ? refuse(c, member, "0 or more") : is_integer(c, member, value);
 	case KIND_POSITIVE:
-		return is_positive(c, member, value);
 	case KIND_SEQ:
-		return is_seq(c, member, value);
+		if (begins(c, '-') || begins(c, '0'))
+			return refuse(c, member, "1 or more");
+		if (!is_integer(c, member, value))
+			return false;
+		if (member->kind == KIND_POSITIVE)
+			return true;
+		if (!span_integer(*value, &seq)) {
+			c->at = start;
+			return refuse(c, member, "a number of 63 bits");
+		}
+		c->form->seq = seq;
+		return true;
 	case KIND_UUID:
-		return is_uuid(c, member, value);
+		text = token_of(c, ID_SIZE - 1);
+		if (!text || !is_uuid(text))
+			return refuse(c, member, "a UUID, version 4, in lower case");
+		return take_token(c, ID_SIZE - 1, value);
 	case KIND_DIGEST:
-		return is_digest(c, member, value);
+		text = token_of(c, DIGEST_SIZE - 1);
+		if (!text || !all_hex(text, DIGEST_SIZE - 1))
+			return refuse(c, member, "a digest of 64 lower-case hex digits");
+		return take_token(c, DIGEST_SIZE - 1, value);
 	case KIND_SIGNATURE:
-		return is_signature(c, member, value);
+		text = token_of(c, SEAL_SIGNATURE);
+		if (!text || !all_hex(text, SEAL_SIGNATURE))
+			return refuse(c, member, "a signature of 128 lower-case hex digits");
+		return take_token(c, SEAL_SIGNATURE, value);
 	case KIND_TIME:
-		return is_time(c, member, value);
+		text = token_of(c, CLOCK_TEXT_SIZE - 1);
+		if (!text || !is_time(text))
+			return refuse(c, member, "a time as 2026-11-21T08:15:30.123456Z");
+		return take_token(c, CLOCK_TEXT_SIZE - 1, value);
 	case KIND_PATH:
 		return is_path(c, member, value);
 	case KIND_POINTER:
-		return is_pointer(c, member, value);
+		if (!begins(c, '"') || c->end - c->at < 2 || c->at[1] != '/')
+			return refuse(c, member, "a JSON pointer");
+		break;
 	case KIND_WORD:
-		return is_word(c, member, value);
+		for (const char *const *word = member->words; *word != NULL; word++) {
+			len = strlen(*word);
+			text = token_of(c, len);
+			if (text && memcmp(text, *word, len) == 0)
+				return take_token(c, len, value);
+		}
+		return refuse(c, member, "one of the words that awf-transcript(5) lists");
 	case KIND_TYPE:
-		return is_type(c, member, value);
+		if (!is_a(c, member, "\"", "a string", value))
+			return false;
+		c->form->type = event_type_from_name(value->at + 1, value->len - 2);
+		return true;
 	case KIND_PAYLOAD:
-		return is_payload(c, member, value);
+		if (c->form->type != EVENT_TYPES)
+			return check_object(c, event_table[c->form->type].payload);
+		return is_a(c, member, "{n", "an object", value);
 	}
-	return is_any(c, member, value);
+	return is_any(c, value);
 }
 
 static bool
@@ -420,101 +333,61 @@ check_list(struct cursor *c, const struct event_member *member, struct span *val
 	return true;
 }
 
+/* One member; *members_seen has a bit for each member that was met, and *next is where the
+ * table is looked into first, as writers keep the order. */
 static bool
-check_value(struct cursor *c, const struct event_member *member, struct span *value)
+check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
+    uint64_t *members_seen)
 {
-	*value = span_of(c->at, 0);
-	return member->flags & MEMBER_LIST ? check_list(c, member, value) :
-	    check_one(c, member, value);
-}
-
-/* The member of a key, looked for from *next on, as writers keep the order. */
-static const struct event_member *
-find_member(const struct event_shape *shape, struct span key, size_t *next)
-{
-	for (size_t i = 0; i < shape->count; i++) {
-		size_t at = *next + i < shape->count ? *next + i : *next + i - shape->count;
-		const struct event_member *member = &shape->members[at];
-
-		if (member->len == key.len - 2 && memcmp(member->key, key.at + 1, member->len) == 0) {
-			*next = at + 1;
-			return member;
-		}
-	}
-	return NULL;
-}
-
-static bool
-check_key(struct cursor *c, struct span *key)
-{
+	const struct event_member *member = NULL;
+	struct span key, value;
 	const char *at;
+	size_t index = 0;
 
+	/* A key as ours are has no escapes, and needs no check. */
 	if (!begins(c, '"'))
 		return fault(c, FORM_JSON, c->at, "expected a key");
 	at = c->at + 1;
 	while (at < c->end && (name_byte(*at) || *at == '.'))
 		at++;
 	if (at < c->end && *at == '"') {
-		*key = span_of(c->at, (size_t)(at + 1 - c->at));
+		key = span_of(c->at, (size_t)(at + 1 - c->at));
 		c->at = at + 1;
-	} else if (!is_any(c, NULL, key))
+	} else if (!is_any(c, &key))
 		return false;
 	if (!take(c, ':'))
 		return fault(c, FORM_JSON, c->at, "expected ':'");
-	return true;
-}
 
-static bool
-check_place(struct cursor *c, const struct event_shape *shape, const struct event_member *member,
-    struct span key, uint64_t members_seen)
-{
-	size_t index = (size_t)(member - shape->members);
-
-	if (members_seen >> index & 1)
-		return fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s", member->key,
-		    shape->name);
-	if (shape->ordered && members_seen >> index != 0)
-		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
-	return true;
-}
-
-/* One member; *members_seen has a bit for each member that was met. */
-static bool
-check_member(struct cursor *c, const struct event_shape *shape, size_t *next,
-    uint64_t *members_seen)
-{
-	struct span key = { "", 0 }, value;
-	const struct event_member *member;
-
-	if (!check_key(c, &key))
-		return false;
-	member = find_member(shape, key, next);
+	for (size_t i = 0; i < shape->count && member == NULL; i++) {
+		index = *next + i < shape->count ? *next + i : *next + i - shape->count;
+		if (shape->members[index].len == key.len - 2 &&
+		    memcmp(shape->members[index].key, key.at + 1, key.len - 2) == 0)
+			member = &shape->members[index];
+	}
 	if (member == NULL) {
 		if (c->form->unknown_key.at == NULL)
 			c->form->unknown_key = key;
-		return is_any(c, NULL, &value);
+		return is_any(c, &value);
 	}
-	if (!check_place(c, shape, member, key, *members_seen))
-		return false;
-	*members_seen |= UINT64_C(1) << (member - shape->members);
-	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n')) {
-		if (!is_any(c, member, &value))
-			return false;
-	} else if (!check_value(c, member, &value))
-		return false;
-	*(struct span *)(void *)((char *)c->form + member->into) = value;
-	return true;
-}
+	*next = index + 1;
+	if (*members_seen >> index & 1)
+		return fault(c, FORM_NOTATION, key.at, "\"%s\" stands twice in %s", member->key,
+		    shape->name);
+	if (shape->ordered && *members_seen >> index != 0)
+		return fault(c, FORM_NOTATION, key.at, "\"%s\" is out of order", member->key);
+	*members_seen |= UINT64_C(1) << index;
 
-static bool
-check_required(struct cursor *c, const struct event_shape *shape, const char *at,
-    uint64_t members_seen)
-{
-	for (size_t i = 0; i < shape->count; i++) {
-		if ((shape->members[i].flags & MEMBER_REQUIRED) && !(members_seen >> i & 1))
-			return fault(c, FORM_SCHEMA, at, "\"%s\" is missing in %s",
-			    shape->members[i].key, shape->name);
+	value = span_of(c->at, 0);
+	if ((member->flags & MEMBER_NULLABLE) && begins(c, 'n')) {
+		if (!is_any(c, &value))
+			return false;
+	} else if (member->flags & MEMBER_LIST) {
+		if (!check_list(c, member, &value))
+			return false;
+	} else if (!check_one(c, member, &value)) {
+		return false;
 	}
+	*(struct span *)(void *)((char *)c->form + member->into) = value;
 	return true;
 }
 
@@ -539,7 +412,12 @@ check_object(struct cursor *c, const struct event_shape *shape)
 	if (!begins(c, '}'))
 		return fault(c, FORM_JSON, c->at, "expected ',' or '}'");
 	c->at++;
-	return check_required(c, shape, start, members_seen);
+	for (size_t i = 0; i < shape->count; i++) {
+		if ((shape->members[i].flags & MEMBER_REQUIRED) && !(members_seen >> i & 1))
+			return fault(c, FORM_SCHEMA, start, "\"%s\" is missing in %s",
+			    shape->members[i].key, shape->name);
+	}
+	return true;
 }
 
 /* A line that is no JSON is that before all else. */
@@ -621,8 +499,6 @@ form_check_payload(enum event_type type, const char *payload, size_t len,
 void
 form_link(struct span link, struct span *event_id, struct span *run_id)
 {
-	struct span none = { NULL, 0 };
-
-	*event_id = link.at[0] == '"' ? link : span_member(link, "event_id");
-	*run_id = link.at[0] == '"' ? none : span_member(link, "run_id");
+	*event_id = link.at[0] == '"' ? link : span_member(link, KEY_EVENT_ID);
+	*run_id = link.at[0] == '"' ? SPAN_NONE : span_member(link, KEY_RUN_ID);
 }

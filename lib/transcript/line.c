@@ -18,64 +18,21 @@
 #define LINE_ROOM (sizeof "{\"seq\":9223372036854775807,\"timestamp\":\"\"" + CLOCK_TEXT_SIZE)
 #define LINE_TAIL ",\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\"}\n"
 #define LINE_PREV_BACK (DIGEST_SIZE - 1 + sizeof "\"}\n" - 1) /* its digest, from the end */
+#define PAYLOAD "/" KEY_PAYLOAD
 #define LINE_KEPT ((size_t)1 << 20) /* memory kept from one line to the next */
 
 /* Whether the values that event_raw names are null, as they must be. */
 static bool
 raws_in_place(const struct event *e)
 {
-	static const char payload[] = "/payload";
-
 	for (size_t i = 0; i < e->raw_count; i++) {
-		if (strncmp(e->raws[i].at, payload, sizeof payload - 1) != 0 ||
-		    span_type(pointer_find(e->payload, e->raws[i].at + sizeof payload - 1)) != '0')
+		const char *at = e->raws[i].at;
+
+		if (strncmp(at, PAYLOAD, sizeof PAYLOAD - 1) != 0 ||
+		    span_type(pointer_find(e->payload, at + sizeof PAYLOAD - 1)) != '0')
 			return false;
 	}
 	return true;
-}
-
-static int
-line_raws(const struct line_place *place, const struct event *e, struct buffer *refs,
-    struct error *err)
-{
-	char name[DIGEST_SIZE];
-
-	assert(raws_in_place(e));
-	for (size_t i = 0; i < e->raw_count; i++) {
-		const struct event_raw *raw = &e->raws[i];
-		if (blob_write(place->blobs, raw->bytes, raw->len, place->sync, name, err) == -1)
-			return -1;
-		blob_reference(raw->at, name, raw->len, "raw", refs);
-	}
-	return 0;
-}
-
-/* Appends the payload, its large strings in blobs. */
-static int
-line_payload(const struct line_place *place, const struct event *e, struct writer *w,
-    struct buffer *refs, struct error *err)
-{
-	writer_key(w, KEY_PAYLOAD);
-	if (e->payload.len <= BLOB_THRESHOLD) {
-		writer_span(w, e->payload);
-		return 0;
-	}
-	w->comma = true;
-	return blob_externalise(place->blobs, e->payload, "/payload", place->sync, w->out, refs, err);
-}
-
-/* Who, and why. */
-static void
-line_causes(const struct line_place *place, const struct event *e, struct writer *w)
-{
-	writer_member_string(w, KEY_EVENT_ID, e->id);
-	writer_member_string(w, KEY_RUN_ID, place->run_id);
-	writer_member_string(w, KEY_PARENT_RUN_ID, e->parent_run_id);
-	writer_member_string(w, KEY_CHILD_RUN_ID, e->child_run_id);
-	writer_key(w, KEY_PARENT_EVENT_ID);
-	writer_string(w, e->parent_event_id);
-	if (e->links.len > sizeof "[]" - 1)
-		writer_member_span(w, KEY_LINKS, e->links);
 }
 
 /* Appends what stands between timestamp and prev. */
@@ -84,16 +41,38 @@ line_members(struct line *l, const struct line_place *place, const struct event 
     struct buffer *refs, struct error *err)
 {
 	struct buffer *out = &l->bytes;
+	char name[DIGEST_SIZE];
 	struct writer w;
 
 	writer_begin(&w, out);
 	w.comma = true;
-	line_causes(place, e, &w);
+	writer_member_string(&w, KEY_EVENT_ID, e->id);
+	writer_member_string(&w, KEY_RUN_ID, place->run_id);
+	writer_member_string(&w, KEY_PARENT_RUN_ID, e->parent_run_id);
+	writer_member_string(&w, KEY_CHILD_RUN_ID, e->child_run_id);
+	writer_key(&w, KEY_PARENT_EVENT_ID);
+	writer_string(&w, e->parent_event_id);
+	if (e->links.len > sizeof "[]" - 1)
+		writer_member_span(&w, KEY_LINKS, e->links);
 	writer_member_string(&w, KEY_TYPE, event_type_name(e->type));
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);
-	if (line_payload(place, e, &w, refs, err) == -1 || line_raws(place, e, refs, err) == -1)
+
+	/* Large strings go into blobs, and so do bytes. */
+	writer_key(&w, KEY_PAYLOAD);
+	if (e->payload.len <= BLOB_THRESHOLD)
+		writer_span(&w, e->payload);
+	else if (blob_externalise(place->blobs, e->payload, PAYLOAD, place->sync, out, refs, err) == -1)
 		return -1;
+	w.comma = true;
+	assert(raws_in_place(e));
+	for (size_t i = 0; i < e->raw_count; i++) {
+		const struct event_raw *raw = &e->raws[i];
+
+		if (blob_write(place->blobs, raw->bytes, raw->len, place->sync, name, err) == -1)
+			return -1;
+		blob_reference(raw->at, name, raw->len, "raw", refs);
+	}
 	if (e->seal != NULL)
 		l->signature = out->len - SEAL_BACK;
 	if (refs->len > 0) {
@@ -105,37 +84,33 @@ line_members(struct line *l, const struct line_place *place, const struct event 
 	return 0;
 }
 
-/* What would break the file's framing, or no reader would take. */
-static int
-line_check(const struct buffer *bytes, const struct line_place *place, struct error *err)
+int
+line_make(struct line *l, const struct line_place *place, struct event *e, struct error *err)
 {
-	const char *members = bytes->data + LINE_ROOM;
-	size_t len = bytes->len - LINE_ROOM;
+	struct buffer refs = BUFFER_INIT, *bytes = &l->bytes;
+	const char *members;
+	size_t len;
 
+	if (bytes->capacity > LINE_KEPT)
+		buffer_free(bytes);
+	buffer_clear(bytes);
+	buffer_reserve(bytes, LINE_ROOM);
+	bytes->len = LINE_ROOM;
+	int result = line_members(l, place, e, &refs, err);
+	buffer_free(&refs);
+	if (result == -1)
+		return -1;
+
+	/* What would break the file's framing, or no reader would take. */
+	members = bytes->data + LINE_ROOM;
+	len = bytes->len - LINE_ROOM;
 	if (memchr(members, '\n', len) != NULL || memchr(members, '\0', len) != NULL)
 		return error_set(err, ERROR_INVALID_INPUT, place->path,
 		    "an event holds a line feed or NUL: its JSON must be minified");
 	if (bytes->len + sizeof LINE_TAIL > SCAN_LINE_LIMIT)
 		return error_set(err, ERROR_INVALID_INPUT, place->path,
 		    "an event of %zu bytes is above the limit of %zu", bytes->len, SCAN_LINE_LIMIT);
-	return 0;
-}
-
-int
-line_make(struct line *l, const struct line_place *place, struct event *e, struct error *err)
-{
-	struct buffer refs = BUFFER_INIT;
-
-	if (l->bytes.capacity > LINE_KEPT)
-		buffer_free(&l->bytes);
-	buffer_clear(&l->bytes);
-	buffer_reserve(&l->bytes, LINE_ROOM);
-	l->bytes.len = LINE_ROOM;
-	int result = line_members(l, place, e, &refs, err);
-	buffer_free(&refs);
-	if (result == -1 || line_check(&l->bytes, place, err) == -1)
-		return -1;
-	buffer_append(&l->bytes, LINE_TAIL, sizeof LINE_TAIL - 1);
+	buffer_append(bytes, LINE_TAIL, sizeof LINE_TAIL - 1);
 	return 0;
 }
 

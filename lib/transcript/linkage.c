@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "transcript/event.h"
 #include "transcript/reader.h"
@@ -34,7 +33,7 @@ linkage_claim(struct linkage *l, enum linkage_kind kind, struct span run_id,
 	span_copy(event_id, claim->event_id, sizeof claim->event_id);
 }
 
-/* By run, then as find_event() looks. */
+/* By run, then as confirm() looks. */
 static int
 compare(const void *a, const void *b)
 {
@@ -71,68 +70,45 @@ confirm(struct linkage_claim *claims, size_t count, enum linkage_kind kind,
 	return confirmed;
 }
 
-/* What one line of the other transcript confirms. */
-static size_t
-confirm_by_line(struct linkage_claim *claims, size_t count, const struct event_view *view,
-    const char *run_id, bool first)
-{
-	char event_id[ID_SIZE];
-	size_t confirmed = 0;
-
-	if (span_copy(view->event_id, event_id, sizeof event_id))
-		confirmed = confirm(claims, count, LINKAGE_EVENT, event_id);
-	if (first && view->parent_run_id.at && span_is(view->parent_run_id, run_id))
-		confirmed += confirm(claims, count, LINKAGE_CHILD, "");
-	if (view->child_run_id.at && span_is(view->child_run_id, run_id))
-		confirmed += confirm(claims, count, LINKAGE_PARENT, "");
-	return confirmed;
-}
-
-/* Whether the claims about one run hold, which begins at claims. A transcript that
- * has no whole line yet confirms all. */
+/* Reads the other run until its claims, which begin at claims, are confirmed. One that is not
+ * there, or has no whole line yet, confirms all. */
 static int
-check_run(struct linkage_claim *claims, size_t count, const char *path, const char *run_id,
+check_run(struct linkage_claim *claims, size_t count, const char *directory, const char *run_id,
     struct error *err)
 {
+	char *path = memory_format("%s/%s.jsonl", directory, claims->run_id);
 	struct reader reader;
 	struct event_view view;
+	char event_id[ID_SIZE];
 	const char *line;
 	size_t len, open = count;
 	bool first = true;
-	int got;
+	int got = 0;
 
-	if (reader_open(&reader, path, err) != 0)
-		return -1;
-	while (open > 0 && (got = reader_next(&reader, &line, &len, err)) == 1) {
-		if (event_view(line, len, &view) == 0)
-			open -= confirm_by_line(claims, count, &view, run_id, first);
-		first = false;
+	if (access(path, F_OK) == 0) {
+		if (reader_open(&reader, path, err) != 0) {
+			free(path);
+			return -1;
+		}
+		while (open > 0 && (got = reader_next(&reader, &line, &len, err)) == 1) {
+			if (event_view(line, len, &view) == 0) {
+				if (span_copy(view.event_id, event_id, sizeof event_id))
+					open -= confirm(claims, count, LINKAGE_EVENT, event_id);
+				if (first && view.parent_run_id.at && span_is(view.parent_run_id, run_id))
+					open -= confirm(claims, count, LINKAGE_CHILD, "");
+				if (view.child_run_id.at && span_is(view.child_run_id, run_id))
+					open -= confirm(claims, count, LINKAGE_PARENT, "");
+			}
+			first = false;
+		}
+		reader_close(&reader);
 	}
-	reader_close(&reader);
+	free(path);
 	if (open > 0 && got < 0)
 		return -1;
 	for (size_t i = 0; i < count && first; i++)
 		claims[i].found = true;
 	return 0;
-}
-
-/* As check_run(), but a transcript that is not there confirms all. */
-static int
-check_run_if_there(struct linkage_claim *claims, size_t count, const char *directory,
-    const char *run_id, struct error *err)
-{
-	char *name = memory_format("%s.jsonl", claims->run_id);
-	char *path = path_join(directory, name);
-	int result = 0;
-
-	if (access(path, F_OK) == 0)
-		result = check_run(claims, count, path, run_id, err);
-	else
-		for (size_t i = 0; i < count; i++)
-			claims[i].found = true;
-	free(path);
-	free(name);
-	return result;
 }
 
 int
@@ -148,7 +124,7 @@ linkage_check(struct linkage *l, const char *directory, const char *run_id,
 		for (end = i + 1; end < l->count &&
 		    strcmp(l->claims[end].run_id, l->claims[i].run_id) == 0; end++)
 			;
-		if (check_run_if_there(l->claims + i, end - i, directory, run_id, err) != 0)
+		if (check_run(l->claims + i, end - i, directory, run_id, err) != 0)
 			return -1;
 	}
 	for (size_t i = 0; i < l->count; i++) {

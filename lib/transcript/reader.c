@@ -93,25 +93,26 @@ reader_settle(struct reader *r)
 	return 0;
 }
 
-/* Bytes held from position on. */
-static int64_t
-reader_held(const struct reader *r)
+int
+reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
 {
-	int64_t before = r->position - r->chunk.at, held = (int64_t)r->chunk.bytes.len;
+	int64_t most, before, size;
 
-	return before >= 0 && before < held ? held - before : 0;
-}
-
-/* The line at position, whose LF has been seen: 1, or as reader_next(). Looks at
- * the bytes held, then at a chunk, then at twice as much each time. */
-static int
-reader_line(struct reader *r, const char **line, size_t *len, struct error *err)
-{
-	int64_t most = r->settled - r->position;
-
+	if (r->position >= r->settled && reader_settle(r) == -1)
+		return reader_failed(r, err);
+	if (r->position >= r->settled)
+		return 0;
+	most = r->settled - r->position;
 	if (most > READER_LINE_MOST)
 		most = READER_LINE_MOST;
-	for (int64_t size = reader_held(r);; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
+
+	/* The line at position, whose LF has been seen: it is looked for in the bytes held, then
+	 * in a chunk, then in twice as much each time. */
+	before = r->position - r->chunk.at;
+	size = (int64_t)r->chunk.bytes.len - before;
+	if (before < 0 || size < 0)
+		size = 0;
+	for (;; size = size < READER_CHUNK ? READER_CHUNK : size * 2) {
 		if (size > most)
 			size = most;
 		const char *at = window_bytes(&r->chunk, r->position, r->position + size);
@@ -133,16 +134,6 @@ reader_line(struct reader *r, const char **line, size_t *len, struct error *err)
 	return error_set(err, ERROR_INVALID_INPUT, r->path,
 	    "the line at byte %lld is above the limit of %zu bytes", (long long)r->position,
 	    SCAN_LINE_LIMIT);
-}
-
-int
-reader_next(struct reader *r, const char **line, size_t *len, struct error *err)
-{
-	if (r->position >= r->settled && reader_settle(r) == -1)
-		return reader_failed(r, err);
-	if (r->position >= r->settled)
-		return 0;
-	return reader_line(r, line, len, err);
 }
 
 int64_t
@@ -179,38 +170,26 @@ reader_seq(struct reader *r, int64_t *start, int64_t limit, int64_t *seq)
 	return 0;
 }
 
-/* Narrows [*low, *high), both where lines begin: lines before low have a seq of at
- * most seq, the one at high a greater one, or high is the end. -1 with errno. */
-static int
-reader_halve(struct reader *r, int64_t seq, int64_t *low, int64_t *high)
-{
-	int64_t middle = *low + (*high - *low) / 2, found;
-	int64_t start = window_line_start(&r->chunk, *low, middle);
-	int64_t line = start;
-
-	if (start == -1)
-		return -1;
-	int any = reader_seq(r, &line, *high, &found);
-	if (any == -1)
-		return -1;
-	if (any == 0 || found > seq) {
-		*high = start;
-		return 0;
-	}
-	*low = window_line_end(&r->chunk, line > middle ? line : middle, *high);
-	return *low == -1 ? -1 : 0;
-}
-
 int
 reader_seek_after(struct reader *r, int64_t seq, struct error *err)
 {
-	int64_t low = 0, high;
+	int64_t low = 0, high, found = 0;
 
 	if (reader_settle(r) == -1)
 		return reader_failed(r, err);
 	high = r->settled;
+	/* [low, high), both where lines begin: lines before low have a seq of at most seq, the one
+	 * at high a greater one, or high is the end. */
 	while (low < high) {
-		if (reader_halve(r, seq, &low, &high) == -1)
+		int64_t middle = low + (high - low) / 2;
+		int64_t start = window_line_start(&r->chunk, low, middle), line = start;
+		int any = start == -1 ? -1 : reader_seq(r, &line, high, &found);
+
+		if (any == 0 || (any == 1 && found > seq))
+			high = start;
+		else if (any == 1)
+			low = window_line_end(&r->chunk, line > middle ? line : middle, high);
+		if (any == -1 || low == -1)
 			return reader_failed(r, err);
 	}
 	r->position = low;

@@ -15,7 +15,8 @@
 #include "transcript/event_table.h"
 #include "transcript/form.h"
 
-#define PAYLOAD "/payload"
+#define PAYLOAD "/" KEY_PAYLOAD
+#define QUOTED(key) span_of("\"" key "\"", sizeof key + 1)
 #define MARK_PURPOSE "filter\n" /* keeps the uses of the key apart */
 #define DIGEST_PURPOSE "digest\n"
 
@@ -70,24 +71,6 @@ redaction_mark(const struct redaction *r, char mark[DIGEST_SIZE])
 
 /* What the filter is given. */
 
-/* Appends a digest, keyed; anything else as it is. */
-static void
-put_digest(const struct redaction *r, struct span value, struct buffer *out)
-{
-	struct buffer text = BUFFER_INIT;
-	char keyed[DIGEST_SIZE];
-
-	if (span_type(value) != 's') {
-		buffer_append(out, value.at, value.len);
-		return;
-	}
-	buffer_text(&text, DIGEST_PURPOSE);
-	buffer_append(&text, value.at, value.len);
-	digest_hmac(r->key, text.data, text.len, keyed);
-	buffer_format(out, "\"%s\"", keyed);
-	buffer_free(&text);
-}
-
 /* Appends a value of AWF's own, with its digests keyed, without a member `dropped`. */
 static void
 put_keyed(const struct redaction *r, struct span value, const char *dropped, struct buffer *out)
@@ -99,76 +82,65 @@ put_keyed(const struct redaction *r, struct span value, const char *dropped, str
 		return;
 	}
 	for (struct span_walk member = span_walk(value); span_next(&member);) {
-		if (member.key.at != NULL && dropped != NULL && span_is(member.key, dropped))
+		struct span key = member.key, element = member.value;
+
+		if (key.at != NULL && dropped != NULL && span_is(key, dropped))
 			continue;
 		buffer_byte(out, separator);
 		separator = ',';
-		if (member.key.at != NULL) {
-			buffer_append(out, member.key.at, member.key.len);
+		if (key.at != NULL) {
+			buffer_append(out, key.at, key.len);
 			buffer_byte(out, ':');
 		}
-		if (member.key.at != NULL && redaction_is_data(member.key))
-			buffer_append(out, member.value.at, member.value.len);
-		else if (member.key.at != NULL && is_digest_name(member.key))
-			put_digest(r, member.value, out);
-		else
-			put_keyed(r, member.value, NULL, out);
+		if (key.at != NULL && redaction_is_data(key)) {
+			buffer_append(out, element.at, element.len);
+		} else if (key.at != NULL && is_digest_name(key) && span_type(element) == 's') {
+			struct buffer text = BUFFER_INIT;
+			char keyed[DIGEST_SIZE];
+
+			buffer_text(&text, DIGEST_PURPOSE);
+			buffer_append(&text, element.at, element.len);
+			digest_hmac(r->key, text.data, text.len, keyed);
+			buffer_format(out, "\"%s\"", keyed);
+			buffer_free(&text);
+		} else if (key.at != NULL && is_digest_name(key)) {
+			buffer_append(out, element.at, element.len);
+		} else {
+			put_keyed(r, element, NULL, out);
+		}
 	}
 	if (separator != ',')
 		buffer_byte(out, separator);
 	buffer_byte(out, type == 'o' ? '}' : ']');
 }
 
-/* Appends the payload with the bytes of raws as base64 in their places, which are in
- * the order of raws. */
-static void
-put_bytes(const struct event *e, struct buffer *out)
-{
-	const char *copied = e->payload.at, *end = e->payload.at + e->payload.len;
-
-	for (size_t i = 0; i < e->raw_count; i++) {
-		const struct event_raw *raw = &e->raws[i];
-		struct span place = pointer_find(e->payload, raw->at + sizeof PAYLOAD - 1);
-
-		buffer_append(out, copied, (size_t)(place.at - copied));
-		buffer_byte(out, '"');
-		base64_encode(raw->bytes, raw->len, out);
-		buffer_byte(out, '"');
-		copied = place.at + place.len;
-	}
-	buffer_append(out, copied, (size_t)(end - copied));
-}
-
+/* The payload, with the bytes of raws as base64 in their places, which are in the order of
+ * raws. */
 static void
 put_payload(const struct redaction *r, const struct event *e, struct writer *w)
 {
 	struct buffer payload = BUFFER_INIT;
+	const char *copied = e->payload.at, *end = copied + e->payload.len;
 
 	writer_key(w, KEY_PAYLOAD);
-	if (e->payload.at == NULL) {
+	if (copied == NULL) {
 		writer_null(w);
 		return;
 	}
-	put_bytes(e, &payload);
-	put_keyed(r, span_of(payload.data, payload.len), e->seal != NULL ? "seal" : NULL, w->out);
+	for (size_t i = 0; i < e->raw_count; i++) {
+		const struct event_raw *raw = &e->raws[i];
+		struct span place = pointer_find(e->payload, raw->at + sizeof PAYLOAD - 1);
+
+		buffer_append(&payload, copied, (size_t)(place.at - copied));
+		buffer_byte(&payload, '"');
+		base64_encode(raw->bytes, raw->len, &payload);
+		buffer_byte(&payload, '"');
+		copied = place.at + place.len;
+	}
+	buffer_append(&payload, copied, (size_t)(end - copied));
+	put_keyed(r, span_of(payload.data, payload.len), e->seal != NULL ? KEY_SEAL : NULL, w->out);
 	w->comma = true;
 	buffer_free(&payload);
-}
-
-static void
-put_refs(const struct event *e, struct writer *w)
-{
-	if (e->raw_count == 0)
-		return;
-	writer_key(w, KEY_REFS);
-	writer_array(w);
-	for (size_t i = 0; i < e->raw_count; i++) {
-		writer_object(w);
-		writer_member_string(w, KEY_AT, e->raws[i].at);
-		writer_member_string(w, KEY_ENCODING, "base64");
-		writer_object_end(w);
-	}
-	writer_array_end(w);
 }
 
 static void
@@ -189,7 +161,17 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 	writer_member_string(&w, KEY_PATH, e->path);
 	writer_member_integer(&w, KEY_ITERATION, e->iteration);
 	put_payload(r, e, &w);
-	put_refs(e, &w);
+	if (e->raw_count > 0) {
+		writer_key(&w, KEY_REFS);
+		writer_array(&w);
+		for (size_t i = 0; i < e->raw_count; i++) {
+			writer_object(&w);
+			writer_member_string(&w, KEY_AT, e->raws[i].at);
+			writer_member_string(&w, KEY_ENCODING, "base64");
+			writer_object_end(&w);
+		}
+		writer_array_end(&w);
+	}
 	writer_object_end(&w);
 }
 
@@ -221,16 +203,6 @@ member_of(struct span object, struct span key)
 	return value;
 }
 
-static int
-check_frame(struct span sent, struct span answer, struct error *err)
-{
-	for (struct span_walk member = span_walk(sent); span_next(&member);)
-		if (!span_is(member.key, "payload") &&
-		    !same(member.value, member_of(answer, member.key)))
-			return changed(member.key, err);
-	return 0;
-}
-
 /* Whether all fixed members of one payload are the same in the other. */
 static int
 check_fixed(struct span payload, struct span other, bool step, struct error *err)
@@ -242,49 +214,30 @@ check_fixed(struct span payload, struct span other, bool step, struct error *err
 	return 0;
 }
 
-static bool
-of_step(enum event_type type)
-{
-	return type == EVENT_STEP_STARTED || type == EVENT_STEP_COMPLETED ||
-	    type == EVENT_CALL_WORKFLOW_STARTED || type == EVENT_CALL_WORKFLOW_COMPLETED;
-}
-
+/* Whether the event that was answered is the one that was sent, and still one. */
 static int
-check_payload(enum event_type type, struct span sent, struct span answer, struct error *err)
+check_answer(enum event_type type, struct span sent, struct span answer, struct error *err)
 {
+	struct span before = span_member(sent, KEY_PAYLOAD), after = span_member(answer, KEY_PAYLOAD);
+	bool step = event_type_starts_call(type) || event_type_ends_call(type);
 	struct form_fault fault;
 
-	if (span_type(sent) != span_type(answer))
-		return changed(span_of("\"payload\"", sizeof "\"payload\"" - 1), err);
-	if (span_type(sent) != 'o')
+	for (struct span_walk member = span_walk(sent); span_next(&member);)
+		if (!span_is(member.key, KEY_PAYLOAD) &&
+		    !same(member.value, member_of(answer, member.key)))
+			return changed(member.key, err);
+	if (span_type(before) != span_type(after))
+		return changed(QUOTED(KEY_PAYLOAD), err);
+	if (span_type(before) != 'o')
 		return 0;
-	if (check_fixed(sent, answer, of_step(type), err) == -1 ||
-	    check_fixed(answer, sent, of_step(type), err) == -1)
+	if (check_fixed(before, after, step, err) == -1 || check_fixed(after, before, step, err) == -1)
 		return -1;
-	if (!same(span_path(sent, KEY_ERROR, KEY_CODE, NULL),
-	    span_path(answer, KEY_ERROR, KEY_CODE, NULL)))
-		return changed(span_of("\"error\"", sizeof "\"error\"" - 1), err);
-	if (form_check_payload(type, answer.at, answer.len, &fault) == -1)
+	if (!same(span_path(before, KEY_ERROR, KEY_CODE, NULL),
+	    span_path(after, KEY_ERROR, KEY_CODE, NULL)))
+		return changed(QUOTED(KEY_ERROR), err);
+	if (form_check_payload(type, after.at, after.len, &fault) == -1)
 		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "the filter's answer has not the form of an event: %s", fault.what.message);
-	return 0;
-}
-
-/* Appends the answer minified; -1 unless it is one JSON object. */
-static int
-take_answer(const struct buffer *line, struct buffer *answer, struct error *err)
-{
-	struct span text = span_of(buffer_string(line), line->len);
-	size_t bad;
-	const char *why = scan_within(text.at, text.len, SCAN_LINE_DEPTH, &bad);
-
-	if (why != NULL)
-		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
-		    "the filter's answer is no JSON: byte %zu: %s", bad + 1, why);
-	if (span_type(text) != 'o')
-		return error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
-		    "the filter's answer is no JSON object");
-	scan_minify(text, answer);
 	return 0;
 }
 
@@ -303,40 +256,9 @@ forget(struct redaction *r)
 	buffer_clear(&r->payload);
 }
 
-/* Keeps the bytes behind a base64 string as those of the raw value; false if it is
- * another text, which stands in the payload then. */
-static bool
-keep_bytes(struct redaction *r, const char *at, struct span value)
-{
-	struct buffer text = BUFFER_INIT, bytes = BUFFER_INIT;
-	bool decoded;
-
-	span_decode(value, &text);
-	decoded = span_type(value) == 's' &&
-	    base64_decode(buffer_string(&text), text.len, &bytes) == 0;
-	buffer_free(&text);
-	if (!decoded) {
-		buffer_free(&bytes);
-		return false;
-	}
-	r->raws[r->raw_count] = (struct event_raw){ at, buffer_string(&bytes), bytes.len };
-	r->bytes[r->raw_count++] = bytes;
-	return true;
-}
-
-/* Appends a value with null for the part of it at place. */
-static void
-put_null(struct span value, struct span place, struct buffer *out)
-{
-	const char *after = place.at + place.len;
-
-	buffer_append(out, value.at, (size_t)(place.at - value.at));
-	buffer_text(out, "null");
-	buffer_append(out, after, (size_t)(value.at + value.len - after));
-}
-
-/* Keeps the payload, with null for the bytes that go into blobs. The filter may have
- * changed the order of members, so each is looked for anew. */
+/* Keeps the payload, with null for the bytes that go into blobs. The filter may have changed the
+ * order of members, so each is looked for anew. What it put in place of base64, another text,
+ * stands in the payload then. */
 static void
 keep_payload(struct redaction *r, const struct event *e, struct span payload)
 {
@@ -346,63 +268,74 @@ keep_payload(struct redaction *r, const struct event *e, struct span payload)
 	for (size_t i = 0; i < e->raw_count; i++) {
 		struct span all = span_of(r->payload.data, r->payload.len);
 		struct span place = pointer_find(all, e->raws[i].at + sizeof PAYLOAD - 1);
-		struct buffer rest = BUFFER_INIT;
+		struct buffer text = BUFFER_INIT, bytes = BUFFER_INIT, rest = BUFFER_INIT;
+		const char *after = place.at + place.len;
 
-		if (place.at == NULL || !keep_bytes(r, e->raws[i].at, place))
+		if (span_type(place) != 's')
 			continue;
-		put_null(all, place, &rest);
+		span_decode(place, &text);
+		if (base64_decode(buffer_string(&text), text.len, &bytes) != 0) {
+			buffer_free(&text);
+			buffer_free(&bytes);
+			continue;
+		}
+		buffer_free(&text);
+		r->raws[r->raw_count] = (struct event_raw){ e->raws[i].at, buffer_string(&bytes),
+			bytes.len };
+		r->bytes[r->raw_count++] = bytes;
+		buffer_append(&rest, all.at, (size_t)(place.at - all.at));
+		buffer_text(&rest, "null");
+		buffer_append(&rest, after, (size_t)(all.at + all.len - after));
 		buffer_free(&r->payload);
 		r->payload = rest;
 	}
-}
-
-/* The seal is the last member, as seal_write() made it. */
-static void
-put_seal(struct redaction *r, const struct event *e)
-{
-	struct span seal = span_member(e->payload, KEY_SEAL);
-
-	if (e->seal == NULL)
-		return;
-	r->payload.len--;
-	buffer_text(&r->payload, r->payload.len > 1 ? ",\"seal\":" : "\"seal\":");
-	buffer_append(&r->payload, seal.at, seal.len);
-	buffer_byte(&r->payload, '}');
-}
-
-static void
-settle(struct redaction *r, struct event *e, struct span payload)
-{
-	forget(r);
-	if (span_type(payload) != 'o')
-		return;
-	keep_payload(r, e, payload);
-	put_seal(r, e);
-	e->payload = span_of(r->payload.data, r->payload.len);
-	e->raws = r->raws;
-	e->raw_count = r->raw_count;
 }
 
 int
 redaction_apply(struct redaction *r, const char *run_id, struct event *e, struct error *err)
 {
 	struct buffer line = BUFFER_INIT, given = BUFFER_INIT, answer = BUFFER_INIT;
-	struct span sent, taken, payload;
+	struct span sent, text, payload = SPAN_NONE, seal;
+	const char *why;
+	size_t bad;
 	int result;
 
 	put_line(r, run_id, e, &line);
 	sent = span_of(line.data, line.len);
 	result = r->pass(r->context, sent, &given, err);
+	if (result == 0) {
+		text = span_of(buffer_string(&given), given.len);
+		why = scan_within(text.at, text.len, SCAN_LINE_DEPTH, &bad);
+		if (why != NULL) {
+			result = error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
+			    "the filter's answer is no JSON: byte %zu: %s", bad + 1, why);
+		} else if (span_type(text) != 'o') {
+			result = error_set(err, ERROR_SYSTEM, REDACTION_PLACE,
+			    "the filter's answer is no JSON object");
+		} else {
+			scan_minify(text, &answer);
+			text = span_of(buffer_string(&answer), answer.len);
+			payload = span_member(text, KEY_PAYLOAD);
+			result = check_answer(e->type, sent, text, err);
+		}
+	}
 	if (result == 0)
-		result = take_answer(&given, &answer, err);
-	taken = span_of(buffer_string(&answer), answer.len);
-	payload = span_member(taken, KEY_PAYLOAD);
-	if (result == 0)
-		result = check_frame(sent, taken, err);
-	if (result == 0)
-		result = check_payload(e->type, span_member(sent, KEY_PAYLOAD), payload, err);
-	if (result == 0)
-		settle(r, e, payload);
+		forget(r);
+	if (result == 0 && span_type(payload) == 'o') {
+		keep_payload(r, e, payload);
+		/* The seal is the last member, as seal_write() made it. */
+		if (e->seal != NULL) {
+			seal = span_member(e->payload, KEY_SEAL);
+			r->payload.len--;
+			buffer_text(&r->payload, r->payload.len > 1 ? "," : "");
+			buffer_text(&r->payload, "\"" KEY_SEAL "\":");
+			buffer_append(&r->payload, seal.at, seal.len);
+			buffer_byte(&r->payload, '}');
+		}
+		e->payload = span_of(r->payload.data, r->payload.len);
+		e->raws = r->raws;
+		e->raw_count = r->raw_count;
+	}
 	buffer_free(&line);
 	buffer_free(&given);
 	buffer_free(&answer);

@@ -67,19 +67,6 @@ write_new(const char *path, mode_t mode, const char *text, struct error *err)
 	return failed;
 }
 
-/* The public one first: a secret key without it is never left behind. */
-static int
-write_pair(const char *path, const char *public_path, const char *secret, const char *public_key,
-    struct error *err)
-{
-	if (write_new(public_path, 0644, public_key, err) != 0)
-		return -1;
-	if (write_new(path, 0600, secret, err) == 0)
-		return file_sync_name(path, err);
-	unlink(public_path);
-	return -1;
-}
-
 int
 seal_key_make(const char *path, struct error *err)
 {
@@ -96,7 +83,16 @@ seal_key_make(const char *path, struct error *err)
 	memcpy(secret + SECRET_SIZE - 1, "\n", 2);
 	memcpy(public_key, key.public_key, DIGEST_SIZE - 1);
 	memcpy(public_key + DIGEST_SIZE - 1, "\n", 2);
-	failed = write_pair(path, public_path, secret, public_key, err);
+
+	/* The public one first: a secret key without it is never left behind. */
+	failed = write_new(public_path, 0644, public_key, err);
+	if (failed == 0) {
+		failed = write_new(path, 0600, secret, err);
+		if (failed == 0)
+			failed = file_sync_name(path, err);
+		else
+			unlink(public_path);
+	}
 	sodium_memzero(seed, sizeof seed);
 	sodium_memzero(secret, sizeof secret);
 	seal_key_forget(&key);
@@ -104,27 +100,21 @@ seal_key_make(const char *path, struct error *err)
 	return failed;
 }
 
-/* Reads all of a small file; *len is size if it is longer. -1 with errno. */
-static int
-read_small(int fd, char *bytes, size_t size, size_t *len)
-{
-	ssize_t n = 1;
-
-	for (*len = 0; *len < size && n > 0; *len += n > 0 ? (size_t)n : 0)
-		n = read(fd, bytes + *len, size - *len);
-	return n < 0 ? -1 : 0;
-}
-
 static int
 load_secret(struct seal_key *key, int fd, const char *path, struct error *err)
 {
 	char text[SECRET_SIZE + 2] = "";
 	unsigned char seed[DIGEST_BYTES];
-	size_t len;
+	size_t len = 0;
+	ssize_t n;
 	bool good;
 
-	if (read_small(fd, text, SECRET_SIZE + 1, &len) != 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to read the key");
+	/* A byte more than a key has tells a longer file. */
+	while (len <= SECRET_SIZE && (n = read(fd, text + len, SECRET_SIZE + 1 - len)) != 0) {
+		if (n < 0)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to read the key");
+		len += (size_t)n;
+	}
 	good = len == SECRET_SIZE && text[len - 1] == '\n' &&
 	    strncmp(text, SECRET_WORD, sizeof SECRET_WORD - 1) == 0 &&
 	    decode(text + sizeof SECRET_WORD - 1, DIGEST_SIZE - 1, seed);

@@ -20,70 +20,63 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 #include "transcript/torn.h"
 
 /* Opening and closing. */
 
 static int
-transcript_file(const char *path, int flags)
+open_file(const char *path, int flags)
 {
 	return file_open_plain(path, O_RDWR | O_APPEND | flags, 0600);
 }
 
-static void
-transcript_name(struct transcript *t, const char *path, const char *blobs, const char *run_id)
-{
-	t->path = memory_text(path);
-	t->blobs = memory_text(blobs);
-	assert(strlen(run_id) < ID_SIZE);
-	memcpy(t->run_id, run_id, strlen(run_id) + 1);
-	memset(t->prev, '0', DIGEST_SIZE - 1);
-}
-
-/* Takes over fd, which is -1 with errno if it was not possible to `what` the file.
- * t can be closed whatever the result. */
+/* flags: O_CREAT | O_EXCL makes the file. */
 static int
-transcript_begin(struct transcript *t, int fd, const char *what, const char *path,
+open_as(struct transcript *t, const char *path, int flags, const char *blobs, const char *run_id,
     struct error *err)
 {
+	int fd = open_file(path, flags), cause = errno, result;
 	struct stat status;
 
+	assert(strlen(run_id) < ID_SIZE);
 	*t = (struct transcript){ .fd = fd, .owner = getpid() };
+	/* From here on t has the descriptor: memory may run out (lib/shared). */
+	t->path = memory_text(path);
+	t->blobs = memory_text(blobs);
+	memcpy(t->run_id, run_id, strlen(run_id) + 1);
+	memset(t->prev, '0', DIGEST_SIZE - 1);
 	window_begin(&t->tail, fd);
+	errno = cause;
 	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to %s the transcript", what);
-	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode))
-		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	return sync_mode_from_environment(&t->sync, err);
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to %s the transcript",
+		    flags != 0 ? "create" : "open");
+	else if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode))
+		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
+	else
+		result = sync_mode_from_environment(&t->sync, err);
+	if (result == 0 && flags != 0 && t->sync != SYNC_NONE)
+		result = file_sync_name(path, err);
+	if (result == -1) {
+		if (fd != -1 && flags != 0)
+			unlink(path);
+		transcript_close(t);
+	}
+	return result;
 }
 
 int
 transcript_create(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err)
 {
-	int fd = transcript_file(path, O_CREAT | O_EXCL);
-
-	if (transcript_begin(t, fd, "create", path, err) == -1 ||
-	    (t->sync != SYNC_NONE && file_sync_name(path, err) == -1)) {
-		if (fd != -1)
-			unlink(path);
-		transcript_close(t);
-		return -1;
-	}
-	transcript_name(t, path, blobs, run_id);
-	return 0;
+	return open_as(t, path, O_CREAT | O_EXCL, blobs, run_id, err);
 }
 
 int
 transcript_open(struct transcript *t, const char *path, const char *blobs,
     const char *run_id, struct error *err)
 {
-	if (transcript_begin(t, transcript_file(path, 0), "open", path, err) == -1) {
-		transcript_close(t);
-		return -1;
-	}
-	transcript_name(t, path, blobs, run_id);
-	return 0;
+	return open_as(t, path, 0, blobs, run_id, err);
 }
 
 void
@@ -112,7 +105,7 @@ transcript_own(struct transcript *t, struct error *err)
 		    "a sync failed before: nothing more is recorded here");
 	if (t->owner == getpid())
 		return 0;
-	int fd = transcript_file(t->path, 0);
+	int fd = open_file(t->path, 0);
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to open the transcript");
 	close(t->fd);
@@ -162,12 +155,34 @@ tail_forget(struct transcript *t)
 	t->decided = false;
 }
 
-/* Remembers the line [start, end): the last whole one. */
-static void
-tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
+/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to
+ * where it ends. */
+static int
+tail_learn(struct transcript *t, int64_t end, struct error *err)
 {
+	int64_t floor = t->size, start, seq;
 	char timestamp[CLOCK_TEXT_SIZE];
 	struct event_view view;
+	const char *line = NULL;
+	size_t len = 0;
+
+	window_forget(&t->tail);
+	end = window_line_start(&t->tail, floor, end);
+	while (end > floor) {
+		start = window_line_start(&t->tail, floor, end - 1);
+		if (start != -1 && (len = (size_t)(end - 1 - start)) <= SCAN_LINE_LIMIT) {
+			if ((line = window_bytes(&t->tail, start, end)) == NULL)
+				start = -1;
+			else if (event_line_whole(line, len, &seq))
+				break;
+		}
+		end = start;
+	}
+	if (end == -1)
+		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read its last line");
+	t->size = end;
+	if (end == floor)
+		return 0;
 
 	t->seq = seq;
 	t->wall = 0;
@@ -178,73 +193,24 @@ tail_remember(struct transcript *t, const char *line, size_t len, int64_t seq)
 		t->wall = 0;
 	t->last = view.type;
 	t->decided = event_decides(&view);
-}
-
-/* Looks at the line that ends (with its LF) at end: 1 if it is whole, and is
- * remembered then; 0 with *start at its begin; -1 with errno. */
-static int
-tail_line(struct transcript *t, int64_t floor, int64_t end, int64_t *start)
-{
-	int64_t seq;
-
-	if ((*start = window_line_start(&t->tail, floor, end - 1)) == -1)
-		return -1;
-	size_t len = (size_t)(end - 1 - *start);
-	if (len > SCAN_LINE_LIMIT)
-		return 0;
-	const char *line = window_bytes(&t->tail, *start, end);
-	if (line == NULL)
-		return -1;
-	if (!event_line_whole(line, len, &seq))
-		return 0;
-	tail_remember(t, line, len, seq);
-	return 1;
-}
-
-/* Finds the last whole line in [t->size, end), remembers it, and sets t->size to
- * where it ends. */
-static int
-tail_learn(struct transcript *t, int64_t end, struct error *err)
-{
-	int64_t floor = t->size, start;
-	int whole = 0;
-
-	window_forget(&t->tail);
-	end = window_line_start(&t->tail, floor, end);
-	while (end > floor && whole == 0) {
-		whole = tail_line(t, floor, end, &start);
-		if (whole == 0)
-			end = start;
-	}
-	if (end == -1 || whole == -1)
-		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read its last line");
-	t->size = end;
 	return 0;
 }
 
-/* A file that does not begin like a transcript is not ours to cut; a power cut may have left
- * zeros anywhere. */
+/* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. A file that does not
+ * begin like a transcript is not ours to cut; a power cut may have left zeros anywhere. */
 static int
-tail_check_kind(struct transcript *t, struct error *err)
+tail_repair(struct transcript *t, int64_t end, struct error *err)
 {
 	static const char head[] = "{\"seq\":";
 	char first[sizeof head - 1];
-	ssize_t n = pread(t->fd, first, sizeof first, 0);
+	ssize_t n = 0;
 
-	if (n == -1)
+	if (t->size == 0 && (n = pread(t->fd, first, sizeof first, 0)) == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to read");
 	for (ssize_t i = 0; i < n; i++)
 		if (first[i] != head[i] && first[i] != '\0')
 			return error_set(err, ERROR_SYSTEM, t->path, "is no transcript");
-	return 0;
-}
-
-/* Moves [t->size, end) away; nothing is cut before it is safe elsewhere. */
-static int
-tail_repair(struct transcript *t, int64_t end, struct error *err)
-{
-	if ((t->size == 0 && tail_check_kind(t, err) == -1) ||
-	    torn_keep(t->path, &t->tail, t->size, end, err) == -1)
+	if (torn_keep(t->path, &t->tail, t->size, end, err) == -1)
 		return -1;
 	if (ftruncate(t->fd, t->size) == -1)
 		return error_errno(err, ERROR_SYSTEM, t->path, "unable to cut off a torn line");
@@ -279,32 +245,7 @@ transcript_catch_up(struct transcript *t, int64_t *moved, struct error *err)
 	return 0;
 }
 
-/* Tells of a repair, once the lock is free: whoever reads the text may be slow. */
-static void
-transcript_tell(const struct transcript *t, int64_t moved)
-{
-	if (moved == 0 || t->repaired == NULL)
-		return;
-	char *torn = torn_path(t->path);
-	char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
-	    (long long)moved, torn);
-	t->repaired(text);
-	free(text);
-	free(torn);
-}
-
 /* Appending. */
-
-static int
-redact(struct transcript *t, struct event *e, struct error *err)
-{
-	if (!t->masked)
-		return 0;
-	if (t->redaction == NULL)
-		return error_set(err, ERROR_SYSTEM, t->path,
-		    "the run is masked, and its filter is not known here: nothing is written");
-	return redaction_apply(t->redaction, t->run_id, e, err);
-}
 
 /* What stands before the causes of line 1 has one form, and fits into this. */
 #define FIRST_IDS ((size_t)256)
@@ -313,7 +254,7 @@ redact(struct transcript *t, struct event *e, struct error *err)
 static void
 find_parent_run(struct transcript *t)
 {
-	static const char key[] = ",\"parent_run_id\":\"";
+	static const char key[] = ",\"" KEY_PARENT_RUN_ID "\":\"";
 	char text[FIRST_IDS];
 	ssize_t len = pread(t->fd, text, sizeof text - 1, 0);
 	const char *at;
@@ -329,6 +270,7 @@ find_parent_run(struct transcript *t)
 	memcpy(t->parent_run_id, at + strlen(key), ID_SIZE - 1);
 }
 
+/* Makes t->line, but for what is known under the lock alone. */
 static int
 transcript_line(struct transcript *t, struct event *e, struct error *err)
 {
@@ -342,33 +284,12 @@ transcript_line(struct transcript *t, struct event *e, struct error *err)
 		find_parent_run(t);
 	if (e->parent_run_id == NULL && t->parent_run_id[0] != '\0')
 		e->parent_run_id = t->parent_run_id;
-	if (redact(t, e, err) == -1)
+	if (t->masked && t->redaction == NULL)
+		return error_set(err, ERROR_SYSTEM, t->path,
+		    "the run is masked, and its filter is not known here: nothing is written");
+	if (t->masked && redaction_apply(t->redaction, t->run_id, e, err) == -1)
 		return -1;
 	return line_make(&t->line, &place, e, err);
-}
-
-/* Why a write was short: what the rest meets. Its LF is held back, for a reader
- * would take the line for whole before it is cut off. */
-static int
-write_cause(int fd, const char *rest, size_t len)
-{
-	if (len > 1 && write(fd, rest, len - 1) == -1)
-		return errno;
-	return EIO;
-}
-
-static int
-transcript_write(struct transcript *t, struct span line, struct error *err)
-{
-	ssize_t n = write(t->fd, line.at, line.len);
-
-	if (n == (ssize_t)line.len)
-		return 0;
-	int cause = n == -1 ? errno : write_cause(t->fd, line.at + n, line.len - (size_t)n);
-	bool cut = ftruncate(t->fd, t->size) == 0;
-	errno = cause;
-	return error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
-	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
 /* Appends t->line; the file has been caught up with. */
@@ -376,34 +297,38 @@ static int
 append_line(struct transcript *t, struct event *e, struct error *err)
 {
 	int64_t wall = clock_wall();
+	struct span line;
+	ssize_t n;
 
 	if (t->wall < wall)
 		t->wall = wall;
 	line_finish(&t->line, e, t->seq + 1, t->wall, t->prev);
-	struct span line = line_span(&t->line);
-	if (transcript_write(t, line, err) == -1)
-		return -1;
-	t->seq = e->seq;
-	t->last = e->type;
-	t->decided = false;
-	t->size += (int64_t)line.len;
-	return 0;
+	line = line_span(&t->line);
+	n = write(t->fd, line.at, line.len);
+	if (n == (ssize_t)line.len) {
+		t->seq = e->seq;
+		t->last = e->type;
+		t->decided = false;
+		t->size += (int64_t)line.len;
+		return 0;
+	}
+
+	/* Why a write was short is what the rest meets. Its LF is held back, for a reader would
+	 * take the line for whole before it is cut off. */
+	int cause = errno;
+	if (n != -1) {
+		size_t rest = line.len - (size_t)n;
+
+		cause = rest > 1 && write(t->fd, line.at + n, rest - 1) == -1 ? errno : EIO;
+	}
+	bool cut = ftruncate(t->fd, t->size) == 0;
+	errno = cause;
+	return error_errno(err, ERROR_SYSTEM, t->path, "unable to append%s",
+	    cut || n == -1 ? "" : ", and a torn line is left for the next writer to move");
 }
 
 /* Asked under the lock. */
 typedef int decide_function(void *context, struct event *e, struct error *err);
-
-/* What happens under the lock. */
-static int
-append_locked(struct transcript *t, struct event *e, bool line_made, decide_function *decide,
-    void *context, int64_t *moved, struct error *err)
-{
-	if (transcript_catch_up(t, moved, err) == -1 ||
-	    (decide != NULL && decide(context, e, err) == -1) ||
-	    (!line_made && transcript_line(t, e, err) == -1))
-		return -1;
-	return append_line(t, e, err);
-}
 
 /* ahead: the line is made before the lock is taken. */
 static int
@@ -412,14 +337,30 @@ append(struct transcript *t, struct event *e, bool ahead, decide_function *decid
 {
 	sigset_t before;
 	int64_t moved = 0;
+	int result;
 
-	if (transcript_own(t, err) == -1 || (ahead && transcript_line(t, e, err) == -1))
+	if (transcript_own(t, err) == -1 || (ahead && transcript_line(t, e, err) == -1) ||
+	    transcript_lock(t, &before, err) == -1)
 		return -1;
-	if (transcript_lock(t, &before, err) == -1)
-		return -1;
-	int result = append_locked(t, e, ahead, decide, context, &moved, err);
+	result = transcript_catch_up(t, &moved, err);
+	if (result == 0 && decide != NULL)
+		result = decide(context, e, err);
+	if (result != -1 && !ahead)
+		result = transcript_line(t, e, err);
+	if (result != -1)
+		result = append_line(t, e, err);
 	transcript_unlock(t, &before);
-	transcript_tell(t, moved);
+
+	/* Told once the lock is free: whoever reads the text may be slow. */
+	if (moved != 0 && t->repaired != NULL) {
+		char *torn = torn_path(t->path);
+		char *text = memory_format("%s: moved %lld bytes of a torn line to %s", t->path,
+		    (long long)moved, torn);
+
+		t->repaired(text);
+		free(text);
+		free(torn);
+	}
 	if (result == -1)
 		return -1;
 	/* Outside the lock, for it takes a while. */
@@ -470,51 +411,44 @@ transcript_forget(struct transcript *t)
 	tail_forget(t);
 }
 
-int
-transcript_repair(const char *path, int64_t *moved, struct error *err)
+/* Moves away what follows the last whole line, or, with moved NULL, [at, end). */
+static int
+repair(const char *path, int64_t at, int64_t end, int64_t *moved, struct error *err)
 {
 	struct transcript t;
+	struct stat status;
 	sigset_t before;
+	int result;
 
 	if (transcript_open(&t, path, "", "", err) == -1)
 		return -1;
-	int result = transcript_lock(&t, &before, err);
+	result = transcript_lock(&t, &before, err);
 	if (result == 0) {
-		result = transcript_catch_up(&t, moved, err);
+		if (moved != NULL) {
+			result = transcript_catch_up(&t, moved, err);
+		} else if (fstat(t.fd, &status) == -1) {
+			result = error_errno(err, ERROR_SYSTEM, t.path, "unable to stat");
+		} else if (status.st_size != end) {
+			result = error_set(err, ERROR_SYSTEM, t.path,
+			    "has changed since it was checked: check it again");
+		} else {
+			t.size = at;
+			result = tail_repair(&t, end, err);
+		}
 		transcript_unlock(&t, &before);
 	}
 	transcript_close(&t);
 	return result;
 }
 
-/* Under the lock. */
-static int
-cut_locked(struct transcript *t, int64_t at, int64_t end, struct error *err)
+int
+transcript_repair(const char *path, int64_t *moved, struct error *err)
 {
-	struct stat status;
-
-	if (fstat(t->fd, &status) == -1)
-		return error_errno(err, ERROR_SYSTEM, t->path, "unable to stat");
-	if (status.st_size != end)
-		return error_set(err, ERROR_SYSTEM, t->path,
-		    "has changed since it was checked: check it again");
-	t->size = at;
-	return tail_repair(t, end, err);
+	return repair(path, 0, 0, moved, err);
 }
 
 int
 transcript_cut(const char *path, int64_t at, int64_t end, struct error *err)
 {
-	struct transcript t;
-	sigset_t before;
-
-	if (transcript_open(&t, path, "", "", err) == -1)
-		return -1;
-	int result = transcript_lock(&t, &before, err);
-	if (result == 0) {
-		result = cut_locked(&t, at, end, err);
-		transcript_unlock(&t, &before);
-	}
-	transcript_close(&t);
-	return result;
+	return repair(path, at, end, NULL, err);
 }

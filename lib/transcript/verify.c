@@ -24,7 +24,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "transcript/chain.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 #include "transcript/layout.h"
@@ -51,14 +50,23 @@ verify_rule_name(enum verify_rule rule)
 	return rule_names[rule];
 }
 
+/* Each line ends in the BLAKE2b-256 of the line before it. */
+struct chain {
+	char digest[DIGEST_SIZE]; /* of the last line */
+	int64_t line;             /* its number, 0 at the start */
+	int64_t start, before;    /* bytes where it and the line before it begin */
+	bool broken;              /* the last line's prev is not what it should be */
+};
+
 struct verify {
 	const struct verify_spec *spec;
 	struct verify_report *report;
 	const char *path;
 	char *directory;         /* of the transcript */
-	char *root;              /* of the storage that it is part of */
+	char *root;              /* of the storage that it is part of: around the directory */
 	int fd;
-	struct buffer piece;
+	struct buffer piece;     /* whole lines */
+	int64_t piece_at;        /* byte of the file */
 	struct verify_lines lines;
 	struct chain chain;
 };
@@ -157,6 +165,7 @@ read_lines(struct verify *v, int64_t at, int64_t settled)
 {
 	int64_t left = settled - at;
 
+	v->piece_at = at;
 	for (int64_t want = PIECE; ; want *= 2) {
 		if (read_piece(v, at, want < left ? want : left) != 0)
 			return -1;
@@ -168,96 +177,98 @@ read_lines(struct verify *v, int64_t at, int64_t settled)
 
 /* Checking. */
 
-struct chain_work {
-	struct chain *chain;
-	const char *lines;
-	size_t len;
-	int64_t at;
-};
-
+/* Goes on along the chain with the piece, to the first line that does not fit; of a thread. Where
+ * prev stands in a line is known from the line's end, so nothing is parsed: a line is compared
+ * there with the digest of the one before, then hashed. */
 static void *
 check_chain(void *argument)
 {
-	struct chain_work *work = argument;
+	static const char key[] = "\"prev\":\"";
+	const size_t key_len = sizeof key - 1, hex = DIGEST_SIZE - 1, tail = key_len + hex + 2;
+	struct verify *v = argument;
+	struct chain *c = &v->chain;
+	const char *line = v->piece.data, *end = line + v->piece.len;
 
-	chain_check(work->chain, work->lines, work->len, work->at);
+	while (line < end && !c->broken) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+		size_t len = (size_t)((stop ? stop : end) - line);
+
+		c->before = c->start;
+		c->start = v->piece_at + (line - v->piece.data);
+		c->line++;
+		if (len >= tail && memcmp(line + len - tail, key, key_len) == 0 &&
+		    memcmp(line + len - tail + key_len, c->digest, hex) == 0)
+			digest_blake2b(line, len, c->digest);
+		else
+			c->broken = true;
+		line += len + 1;
+	}
 	return NULL;
 }
 
-/* The line that prev is about may be the changed one, so it is not proved either. */
-static void
-chain_fault(struct verify *v)
+/* The lines in the piece. */
+static int
+check_piece(struct verify *v, struct error *err)
 {
+	struct verify_report *report = v->report;
+	pthread_t thread;
 	char text[128];
+	int result;
+	bool beside = v->piece.len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
+	    pthread_create(&thread, NULL, check_chain, v) == 0;
 
+	if (!beside)
+		check_chain(v);
+	result = verify_lines_check(&v->lines, v->piece.data, v->piece.len, v->piece_at, err);
+	if (beside)
+		pthread_join(thread, NULL);
+	if (!v->chain.broken || (report->faulty && v->chain.line >= report->line))
+		return result;
+
+	/* The line that prev is about may be the changed one, so it is not proved either. */
 	snprintf(text, sizeof text, "prev is not the digest of line %lld: "
 	    "that line or this one was changed", (long long)v->chain.line - 1);
 	fault_at(v, VERIFY_CHAIN, v->chain.line, v->chain.start,
 	    v->chain.line == 1 ? "prev of line 1 is not 64 zeros" : text);
-	v->report->damage = true;
-	v->report->intact = v->chain.before;
-}
-
-/* The lines in the piece, which begins at byte `at`. */
-static int
-check_piece(struct verify *v, int64_t at, struct error *err)
-{
-	struct chain_work work = { &v->chain, v->piece.data, v->piece.len, at };
-	pthread_t thread;
-	int result;
-	bool beside = work.len >= PIECE_WORTH_A_THREAD && !v->spec->one_thread &&
-	    pthread_create(&thread, NULL, check_chain, &work) == 0;
-
-	if (!beside)
-		check_chain(&work);
-	result = verify_lines_check(&v->lines, work.lines, work.len, at, err);
-	if (beside)
-		pthread_join(thread, NULL);
-	if (v->chain.broken && (!v->report->faulty || v->chain.line < v->report->line))
-		chain_fault(v);
+	report->damage = true;
+	report->intact = v->chain.before;
 	return result;
-}
-
-/* What stands behind the last LF. */
-static void
-check_tail(struct verify *v, int64_t settled, int64_t size)
-{
-	struct verify_report *report = v->report;
-	char text[96];
-
-	if (report->alive) {
-		report->unfinished = size - settled;
-		return;
-	}
-	if (size == settled && size > 0)
-		return;
-	snprintf(text, sizeof text, "the last line is torn: %lld bytes without a LF at the end",
-	    (long long)(size - settled));
-	fault_at(v, VERIFY_WHOLE, report->lines + 1, settled,
-	    size == 0 ? "the transcript is empty" : text);
 }
 
 static int
 check_lines(struct verify *v, struct error *err)
 {
+	struct verify_report *report = v->report;
 	int64_t size, settled = find_settled(v, &size);
+	char text[96];
 
 	if (settled < 0)
 		return error_errno(err, ERROR_SYSTEM, v->path, "unable to read");
-	v->report->bytes = settled;
-	v->report->size = size;
-	for (int64_t at = 0; at < settled && !v->report->faulty; at += (int64_t)v->piece.len) {
+	report->bytes = settled;
+	report->size = size;
+	for (int64_t at = 0; at < settled && !report->faulty; at += (int64_t)v->piece.len) {
 		if (read_lines(v, at, settled) != 0)
 			return error_errno(err, ERROR_SYSTEM, v->path, "unable to read");
 		if (v->piece.len == 0)
-			fault_at(v, VERIFY_FORM, v->report->lines + 1, at, "the line is above 256 MiB");
-		else if (check_piece(v, at, err) != 0)
+			fault_at(v, VERIFY_FORM, report->lines + 1, at, "the line is above 256 MiB");
+		else if (check_piece(v, err) != 0)
 			return -1;
 	}
-	if (!v->report->faulty)
-		check_tail(v, settled, size);
-	memcpy(v->report->run_id, v->lines.run_id, ID_SIZE);
-	memcpy(v->report->head, v->chain.digest, DIGEST_SIZE);
+	memcpy(report->run_id, v->lines.run_id, ID_SIZE);
+	memcpy(report->head, v->chain.digest, DIGEST_SIZE);
+
+	/* What stands behind the last LF. */
+	if (report->faulty)
+		return 0;
+	if (report->alive) {
+		report->unfinished = size - settled;
+	} else if (size == 0) {
+		fault_at(v, VERIFY_WHOLE, report->lines + 1, settled, "the transcript is empty");
+	} else if (size != settled) {
+		snprintf(text, sizeof text, "the last line is torn: %lld bytes without a LF at the end",
+		    (long long)(size - settled));
+		fault_at(v, VERIFY_WHOLE, report->lines + 1, settled, text);
+	}
 	return 0;
 }
 
@@ -281,133 +292,100 @@ check_linkage(struct verify *v, struct error *err)
 	return 0;
 }
 
-/* Seals and checkpoints: whether this is the transcript that was meant. */
-
-static void
-check_sealed(struct verify *v)
+/* Seals and checkpoints: whether this is the transcript that was meant. A fault is one of the
+ * last line. */
+static int
+check_meant(struct verify *v, struct error *err)
 {
 	struct verify_report *report = v->report;
-	char text[192];
-
-	if (!v->spec->seal_key || strcmp(report->sealed_by, v->spec->seal_key) == 0)
-		return;
-	if (report->sealed_by[0] != '\0')
-		snprintf(text, sizeof text, "sealed by another key: %s", report->sealed_by);
-	else
-		snprintf(text, sizeof text, "%s: the last line is %s",
-		    report->alive ? "not sealed yet, as the run is alive" : "not sealed",
-		    v->lines.form.decides.at ? "a decision that the key of the seal has not signed" :
-		    "no run.completed with a seal");
-	fault_at(v, VERIFY_SEAL, v->chain.line, v->chain.start, text);
-}
-
-static int
-check_checkpoints(struct verify *v, struct error *err)
-{
 	const struct checkpoints *checkpoints = v->spec->checkpoints;
 	const struct checkpoint *checkpoint;
+	int64_t line = v->chain.line, start = v->chain.start;
 	size_t found, missing;
 	char text[512];
 
+	if (v->spec->seal_key && strcmp(report->sealed_by, v->spec->seal_key) != 0) {
+		if (report->sealed_by[0] != '\0')
+			snprintf(text, sizeof text, "sealed by another key: %s", report->sealed_by);
+		else
+			snprintf(text, sizeof text, "%s: the last line is %s",
+			    report->alive ? "not sealed yet, as the run is alive" : "not sealed",
+			    v->lines.form.decides.at ?
+			    "a decision that the key of the seal has not signed" :
+			    "no run.completed with a seal");
+		fault_at(v, VERIFY_SEAL, line, start, text);
+		return 0;
+	}
+
 	if (!checkpoints)
 		return 0;
-	if (checkpoints_check(checkpoints, v->report->run_id, v->path, &found, &missing, err) != 0)
+	if (checkpoints_check(checkpoints, report->run_id, v->path, &found, &missing, err) != 0)
 		return -1;
 	if (found == 0) {
-		snprintf(text, sizeof text, "no head of run %s is in %s", v->report->run_id,
+		snprintf(text, sizeof text, "no head of run %s is in %s", report->run_id,
 		    checkpoints->path);
-		fault_at(v, VERIFY_CHECKPOINTS, v->chain.line, v->chain.start, text);
+		fault_at(v, VERIFY_CHECKPOINTS, line, start, text);
+	} else if (missing != 0) {
+		checkpoint = &checkpoints->list[missing - 1];
+		snprintf(text, sizeof text, checkpoint->seq > report->lines ?
+		    "the transcript ends here, but %s:%zu has the digest of line %lld: lines were cut off" :
+		    "the digest at %s:%zu is not that of line %lld: the transcript is not the one it was",
+		    checkpoints->path, missing, (long long)checkpoint->seq);
+		fault_at(v, VERIFY_CHECKPOINTS, line, start, text);
 	}
-	if (missing == 0)
-		return 0;
-	checkpoint = &checkpoints->list[missing - 1];
-	snprintf(text, sizeof text, checkpoint->seq > v->report->lines ?
-	    "the transcript ends here, but %s:%zu has the digest of line %lld: lines were cut off" :
-	    "the digest at %s:%zu is not that of line %lld: the transcript is not the one it was",
-	    checkpoints->path, missing, (long long)checkpoint->seq);
-	fault_at(v, VERIFY_CHECKPOINTS, v->chain.line, v->chain.start, text);
 	return 0;
 }
 
 /* What is no fault. */
 
-struct unended {
-	struct form form;        /* of the line looked at */
-	struct form_fault wrong; /* with it: never, as the line was checked before */
-	int64_t line, attempt;
-	bool ended;              /* that attempt */
-	int64_t calls;
-};
-
 static void
-name_attempt(const struct verify *v, const struct unended *u, int64_t line)
+name_attempt(const struct verify *v, int64_t attempt, int64_t line)
 {
-	if (u->attempt > 0 && !u->ended)
-		warn(v, line, "attempt %lld never ended: it has no run.completed",
-		    (long long)u->attempt);
-}
-
-static void
-name_call(struct verify *v, struct unended *u)
-{
-	bool tool = u->form.type == EVENT_TOOL_CALL;
-	struct span name = tool ? u->form.call_id : u->form.call;
-
-	if (u->calls++ >= DANGLING_NAMED)
-		return;
-	warn(v, u->line, "%s %.*s never ended: it has no %s", tool ? "tool call" : "call",
-	    (int)name.len - 2, name.at + 1, tool ? "tool.result" : "step.completed");
-}
-
-static void
-name_unended_of_line(struct verify *v, struct unended *u)
-{
-	if (u->form.type == EVENT_RUN_STARTED) {
-		name_attempt(v, u, u->line);
-		u->attempt++;
-		u->ended = false;
-	} else if (u->form.type == EVENT_RUN_COMPLETED)
-		u->ended = true;
-	else if (!(v->report->alive && u->attempt == v->report->attempts) &&
-	    verify_lines_open(&v->lines, &u->form, u->attempt))
-		name_call(v, u);
-}
-
-static bool
-has_unended(const struct verify *v)
-{
-	const struct verify_lines *lines = &v->lines;
-
-	if (v->report->alive && v->report->attempts == 1)
-		return false;
-	return lines->attempts_died > 0 || lines->calls.open > 0 ||
-	    (!lines->attempt_ended && !v->report->alive);
+	warn(v, line, "attempt %lld never ended: it has no run.completed", (long long)attempt);
 }
 
 /* Names what began and did not end, but not what a living run may yet end. */
 static int
 name_unended(struct verify *v, struct error *err)
 {
-	struct unended u = { .line = 0 };
+	const struct verify_report *report = v->report;
+	struct form form;
+	struct form_fault wrong; /* never, as each line was checked before */
 	struct reader reader;
-	const char *line;
+	const char *text;
 	size_t len;
+	int64_t line = 0, attempt = 0, calls = 0;
+	bool ended = true; /* that attempt */
 	int got = 0;
 
 	if (reader_open(&reader, v->path, err) != 0)
 		return -1;
-	while (u.line < v->report->lines && (got = reader_next(&reader, &line, &len, err)) == 1 &&
-	    form_check(line, len, &u.form, &u.wrong) == 0) {
-		u.line++;
-		name_unended_of_line(v, &u);
+	while (line < report->lines && (got = reader_next(&reader, &text, &len, err)) == 1 &&
+	    form_check(text, len, &form, &wrong) == 0) {
+		line++;
+		if (form.type == EVENT_RUN_STARTED) {
+			if (!ended)
+				name_attempt(v, attempt, line);
+			attempt++;
+			ended = false;
+		} else if (form.type == EVENT_RUN_COMPLETED) {
+			ended = true;
+		} else if (!(report->alive && attempt == report->attempts) &&
+		    verify_lines_open(&v->lines, &form, attempt) && calls++ < DANGLING_NAMED) {
+			bool tool = form.type == EVENT_TOOL_CALL;
+			struct span name = tool ? form.call_id : form.call;
+
+			warn(v, line, "%s %.*s never ended: it has no %s", tool ? "tool call" : "call",
+			    (int)name.len - 2, name.at + 1, tool ? "tool.result" : "step.completed");
+		}
 	}
 	reader_close(&reader);
 	if (got < 0)
 		return -1;
-	if (!v->report->alive)
-		name_attempt(v, &u, u.line);
-	if (u.calls > DANGLING_NAMED)
-		warn(v, u.line, "%lld more calls never ended", (long long)(u.calls - DANGLING_NAMED));
+	if (!report->alive && !ended)
+		name_attempt(v, attempt, line);
+	if (calls > DANGLING_NAMED)
+		warn(v, line, "%lld more calls never ended", (long long)(calls - DANGLING_NAMED));
 	return 0;
 }
 
@@ -417,33 +395,6 @@ name_unknown(const struct verify *v, const char *what, const struct verify_unkno
 	if (v->spec->unknown && unknown->lines > 0)
 		warn(v, unknown->first, "%s \"%s\" is not known to this version (lines with unknown %ss: "
 		    "%lld)", what, unknown->name, what, (long long)unknown->lines);
-}
-
-static int
-check_and_warn(struct verify *v, struct error *err)
-{
-	if (check_lines(v, err) != 0 || check_linkage(v, err) != 0)
-		return -1;
-	if (!v->report->faulty)
-		check_sealed(v);
-	if (!v->report->faulty && check_checkpoints(v, err) != 0)
-		return -1;
-	if (v->report->faulty)
-		return 0;
-	name_unknown(v, "type", &v->lines.types);
-	name_unknown(v, "key", &v->lines.keys);
-	return has_unended(v) ? name_unended(v, err) : 0;
-}
-
-/* The storage around a transcript: the directory that holds its directory. */
-static void
-locate(struct verify *v)
-{
-	char *directory = path_directory(v->path), *real = realpath(directory, NULL);
-
-	v->directory = real ? real : memory_text(directory);
-	v->root = path_directory(v->directory);
-	free(directory);
 }
 
 /* Whether somebody writes the run that the file is named after. */
@@ -462,30 +413,34 @@ run_alive(const struct verify *v)
 	return layout_run_owner(v->root, run_id, NULL);
 }
 
+/* Checks all, and warns of what is no fault. */
 static int
 pass(struct verify *v, bool alive, struct error *err)
 {
-	int result;
+	struct verify_report *report = v->report;
+	struct verify_lines *lines = &v->lines;
+	int result = 0;
 
-	memset(v->report, 0, sizeof *v->report);
-	v->report->alive = alive;
-	verify_lines_begin(&v->lines, v->root, v->report);
-	v->lines.take = v->spec->take;
-	v->lines.context = v->spec->context;
-	chain_begin(&v->chain);
-	result = check_and_warn(v, err);
-	verify_lines_free(&v->lines);
+	memset(report, 0, sizeof *report);
+	report->alive = alive;
+	verify_lines_begin(lines, v->root, report);
+	lines->take = v->spec->take;
+	lines->context = v->spec->context;
+	v->chain = (struct chain){ .line = 0 };
+	memset(v->chain.digest, '0', DIGEST_SIZE - 1);
+	if (check_lines(v, err) != 0 || check_linkage(v, err) != 0 ||
+	    (!report->faulty && check_meant(v, err) != 0))
+		result = -1;
+	if (result == 0 && !report->faulty) {
+		name_unknown(v, "type", &lines->types);
+		name_unknown(v, "key", &lines->keys);
+		if (!(alive && report->attempts == 1) &&
+		    (lines->attempts_died > 0 || lines->calls.open > 0 ||
+		    (!lines->attempt_ended && !alive)))
+			result = name_unended(v, err);
+	}
+	verify_lines_free(lines);
 	return result;
-}
-
-/* What looks like a fault may be a writer at work, if there is one: then it looks
- * again, and what it finds again is one. */
-static int
-check_twice_if_alive(struct verify *v, struct error *err)
-{
-	if (pass(v, run_alive(v), err) != 0)
-		return -1;
-	return v->report->faulty && run_alive(v) ? pass(v, true, err) : 0;
 }
 
 int
@@ -494,20 +449,31 @@ verify_transcript(const char *path, const struct verify_spec *spec,
 {
 	struct verify v = { .spec = spec, .report = report, .path = path };
 	struct stat status;
+	char *directory;
 	int result;
 
 	v.fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (v.fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	locate(&v);
-	if (fstat(v.fd, &status) != 0 || !S_ISREG(status.st_mode))
+	directory = path_directory(path);
+	v.directory = realpath(directory, NULL);
+	if (v.directory == NULL)
+		v.directory = memory_text(directory);
+	v.root = path_directory(v.directory);
+	if (fstat(v.fd, &status) != 0 || !S_ISREG(status.st_mode)) {
 		result = error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	else
-		result = check_twice_if_alive(&v, err);
+	} else {
+		/* What looks like a fault may be a writer at work, if there is one: then it looks
+		 * again, and what it finds again is one. */
+		result = pass(&v, run_alive(&v), err);
+		if (result == 0 && report->faulty && run_alive(&v))
+			result = pass(&v, true, err);
+	}
 	close(v.fd);
 	buffer_free(&v.piece);
 	free(v.directory);
 	free(v.root);
+	free(directory);
 	return result;
 }
 
@@ -528,19 +494,6 @@ was_synced(const char *line, size_t len, enum event_type type)
 	return effects.at != NULL && !span_one_of(effects, harmless);
 }
 
-/* What is lost may be zeros, a line feed among them: the line behind them begins then after
- * the last one. */
-static void
-pass_over_zeros(const char **line, size_t *len)
-{
-	size_t at = *len;
-
-	while (at > 0 && (*line)[at - 1] != '\0')
-		at--;
-	*line += at;
-	*len -= at;
-}
-
 /* Whether a whole line of a kind that is synced stands at byte `from` or after it:
  * 1, and *err says which; 0; -1 with *err. A torn line was never acknowledged. */
 static int
@@ -555,10 +508,16 @@ find_synced(const char *path, int64_t from, struct error *err)
 		return -1;
 	reader_seek(&reader, from);
 	while (!found && (got = reader_next(&reader, &line, &len, err)) == 1) {
+		size_t begin = len;
 		struct span type;
 		int64_t seq;
 
-		pass_over_zeros(&line, &len);
+		/* What is lost may be zeros, a line feed among them: the line behind them begins
+		 * then after the last one. */
+		while (begin > 0 && line[begin - 1] != '\0')
+			begin--;
+		line += begin;
+		len -= begin;
 		if (!event_line_whole(line, len, NULL) || event_peek(line, len, &seq, &type) != 0 ||
 		    !was_synced(line, len, event_type_from_name(type.at, type.len)))
 			continue;

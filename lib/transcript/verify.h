@@ -2,8 +2,8 @@
  * Verification: reads a transcript from its first byte to its last and says
  * whether it is what awf-transcript(5) promises, or where it first is not.
  *
- * It checks each line by itself (form.h), the chain (chain.h), what holds between
- * lines (order, causes, pairs, blobs: verify.c) and between files (linkage.h). It
+ * It checks each line by itself (form.h), the chain, what holds between lines (order,
+ * causes, pairs, blobs: verify_lines.h) and between files (linkage.h). It
  * takes no lock, maps nothing, changes nothing but in verify_repair(), and holds a
  * piece of the file and eight bytes for each event in memory.
  *

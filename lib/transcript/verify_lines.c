@@ -45,30 +45,29 @@ verify_fault(struct verify_lines *v, enum verify_rule rule, const char *at, cons
 /* A string token's text, for messages; ids need no decoding. */
 #define TEXT(span) (int)((span).len - 2), (span).at + 1
 
-/* What holds between a line and those before it. */
-
+/* Whether the event stands on an earlier line: mostly on the last one. */
 static bool
-check_seq(struct verify_lines *v, const struct form *form)
+is_known(const struct verify_lines *v, struct span event_id)
 {
-	if (form->seq == v->report->lines)
+	if (memcmp(event_id.at + 1, v->last_id, ID_SIZE - 1) == 0)
 		return true;
-	return verify_fault(v, VERIFY_SEQ, NULL, "seq is %lld, not %lld: lines are missing or in disorder",
-	    (long long)form->seq, (long long)v->report->lines);
+	return fingerprints_find(&v->ids, fingerprints_of(&v->ids, event_id.at + 1, ID_SIZE - 1)) !=
+	    FINGERPRINT_ABSENT;
 }
 
+/* seq, time, and whose line it is. */
 static bool
-check_time(struct verify_lines *v, const struct form *form)
+check_order(struct verify_lines *v, const struct form *form)
 {
+	if (form->seq != v->report->lines)
+		return verify_fault(v, VERIFY_SEQ, NULL,
+		    "seq is %lld, not %lld: lines are missing or in disorder",
+		    (long long)form->seq, (long long)v->report->lines);
 	if (memcmp(form->timestamp.at + 1, v->timestamp, sizeof v->timestamp - 1) < 0)
 		return verify_fault(v, VERIFY_TIME, form->timestamp.at,
 		    "timestamp is earlier than that of the line before");
 	span_copy(form->timestamp, v->timestamp, sizeof v->timestamp);
-	return true;
-}
 
-static bool
-check_run_id(struct verify_lines *v, const struct form *form)
-{
 	if (v->run_id[0] == '\0') {
 		span_copy(form->run_id, v->run_id, sizeof v->run_id);
 		v->blob_directory = layout_blobs(v->root, v->run_id);
@@ -85,104 +84,60 @@ check_run_id(struct verify_lines *v, const struct form *form)
 	return true;
 }
 
-/* Whether the event stands on an earlier line: mostly on the last one. */
+/* Parent and links are earlier events, and the event's own id, which comes after them, as an
+ * event is not its own cause, is new. */
 static bool
-is_known(const struct verify_lines *v, struct span event_id)
+check_causes(struct verify_lines *v, const struct form *form)
 {
-	if (memcmp(event_id.at + 1, v->last_id, ID_SIZE - 1) == 0)
-		return true;
-	return fingerprints_find(&v->ids, fingerprints_of(&v->ids, event_id.at + 1, ID_SIZE - 1)) !=
-	    FINGERPRINT_ABSENT;
-}
+	struct span parent = form->parent_event_id, event_id, run_id;
 
-static bool
-check_link(struct verify_lines *v, struct span link)
-{
-	struct span event_id, run_id;
-
-	form_link(link, &event_id, &run_id);
-	if (run_id.at && memcmp(run_id.at + 1, v->run_id, ID_SIZE - 1) != 0) {
-		linkage_claim(&v->linkage, LINKAGE_EVENT, run_id, event_id, v->report->lines,
-		    v->line_start + (link.at - v->line.at));
-		return true;
-	}
-	return is_known(v, event_id) ||
-	    verify_fault(v, VERIFY_CAUSES, link.at, "link %.*s is no earlier event", TEXT(event_id));
-}
-
-static bool
-check_links(struct verify_lines *v, const struct form *form)
-{
-	if (!form->links.at)
-		return true;
-	for (struct span_walk link = span_walk(form->links); span_next(&link);) {
-		if (!check_link(v, link.value))
-			return false;
-	}
-	return true;
-}
-
-static bool
-check_parent(struct verify_lines *v, const struct form *form)
-{
-	struct span parent = form->parent_event_id;
-
-	if (parent.at[0] == 'n')
-		return form->type == EVENT_RUN_STARTED || form->type == EVENT_TYPES ||
-		    verify_fault(v, VERIFY_CAUSES, parent.at, "a %s needs a parent_event_id",
-		        event_type_name(form->type));
-	if (form->type == EVENT_RUN_STARTED)
+	if (parent.at[0] == 'n') {
+		if (form->type != EVENT_RUN_STARTED && form->type != EVENT_TYPES)
+			return verify_fault(v, VERIFY_CAUSES, parent.at, "a %s needs a parent_event_id",
+			    event_type_name(form->type));
+	} else if (form->type == EVENT_RUN_STARTED) {
 		return verify_fault(v, VERIFY_CAUSES, parent.at, "run.started has a parent_event_id");
-	if (!is_known(v, parent))
+	} else if (!is_known(v, parent)) {
 		return verify_fault(v, VERIFY_CAUSES, parent.at, "parent_event_id %.*s is no earlier event",
 		    TEXT(parent));
-	if (form->type == EVENT_RUN_COMPLETED &&
-	    memcmp(parent.at + 1, v->started, ID_SIZE - 1) != 0)
+	} else if (form->type == EVENT_RUN_COMPLETED &&
+	    memcmp(parent.at + 1, v->started, ID_SIZE - 1) != 0) {
 		return verify_fault(v, VERIFY_CAUSES, parent.at,
 		    "the parent of run.completed is not the attempt's run.started");
+	}
+
+	/* Links into other runs are looked at when all lines have been. */
+	if (form->links.at) {
+		for (struct span_walk link = span_walk(form->links); span_next(&link);) {
+			form_link(link.value, &event_id, &run_id);
+			if (run_id.at && memcmp(run_id.at + 1, v->run_id, ID_SIZE - 1) != 0)
+				linkage_claim(&v->linkage, LINKAGE_EVENT, run_id, event_id,
+				    v->report->lines, v->line_start + (link.value.at - v->line.at));
+			else if (!is_known(v, event_id))
+				return verify_fault(v, VERIFY_CAUSES, link.value.at,
+				    "link %.*s is no earlier event", TEXT(event_id));
+		}
+	}
+
+	event_id = form->event_id;
+	if (fingerprints_add(&v->ids, fingerprints_of(&v->ids, event_id.at + 1, ID_SIZE - 1)) !=
+	    FINGERPRINT_ABSENT)
+		return verify_fault(v, VERIFY_IDS, event_id.at, "event_id %.*s stands twice",
+		    TEXT(event_id));
+	memcpy(v->last_id, event_id.at + 1, ID_SIZE - 1);
 	return true;
 }
 
-/* After the causes: an event is not its own. */
-static bool
-check_event_id(struct verify_lines *v, const struct form *form)
+/* Pairs. What is open is known by a kind, by whose it is, and by a name in there. */
+static uint64_t
+fingerprint(struct verify_lines *v, const struct fingerprints *set, char kind, const void *owner,
+    size_t len, struct span name)
 {
-	uint64_t fingerprint = fingerprints_of(&v->ids, form->event_id.at + 1, ID_SIZE - 1);
-
-	if (fingerprints_add(&v->ids, fingerprint) != FINGERPRINT_ABSENT)
-		return verify_fault(v, VERIFY_IDS, form->event_id.at, "event_id %.*s stands twice",
-		    TEXT(form->event_id));
-	memcpy(v->last_id, form->event_id.at + 1, ID_SIZE - 1);
-	return true;
-}
-
-/* Pairs. */
-
-static bool
-start_attempt(struct verify_lines *v, const struct form *form)
-{
-	long long attempt;
-
-	if (v->report->attempts > 0 && !v->attempt_ended)
-		v->attempts_died++;
-	v->report->attempts++;
-	v->attempt_ended = false;
-	memcpy(v->started, form->event_id.at + 1, ID_SIZE - 1);
-	if (!span_integer(form->attempt, &attempt) || attempt != v->report->attempts)
-		return verify_fault(v, VERIFY_PAIRS, form->attempt.at, "attempt is %.*s, not %lld",
-		    (int)form->attempt.len, form->attempt.at, (long long)v->report->attempts);
-	return true;
-}
-
-static bool
-end_attempt(struct verify_lines *v, const struct form *form)
-{
-	(void)form;
-	if (v->attempt_ended)
-		return verify_fault(v, VERIFY_PAIRS, NULL, "attempt %lld has a second run.completed",
-		    (long long)v->report->attempts);
-	v->attempt_ended = true;
-	return true;
+	buffer_clear(&v->key);
+	buffer_byte(&v->key, kind);
+	buffer_append(&v->key, owner, len);
+	buffer_append(&v->key, name.at, name.len);
+	return fingerprints_of(set, v->key.data, v->key.len);
 }
 
 /* A call is what its attempt, its kind of event and its name say. */
@@ -192,132 +147,104 @@ call_fingerprint(struct verify_lines *v, int64_t attempt, const struct form *for
 	bool workflow = form->type == EVENT_CALL_WORKFLOW_STARTED ||
 	    form->type == EVENT_CALL_WORKFLOW_COMPLETED;
 
-	buffer_clear(&v->key);
-	buffer_byte(&v->key, workflow ? 'w' : 's');
-	buffer_append(&v->key, &attempt, sizeof attempt);
-	buffer_append(&v->key, form->call.at, form->call.len);
-	return fingerprints_of(&v->calls, v->key.data, v->key.len);
+	return fingerprint(v, &v->calls, workflow ? 'w' : 's', &attempt, sizeof attempt, form->call);
 }
 
 /* A tool's call is the event that calls it and its call_id. */
 static uint64_t
-tool_fingerprint(struct verify_lines *v, struct span call_event, const struct form *form)
+tool_fingerprint(struct verify_lines *v, struct span event, const struct form *form)
 {
-	buffer_clear(&v->key);
-	buffer_byte(&v->key, 't');
-	buffer_append(&v->key, call_event.at, call_event.len);
-	buffer_append(&v->key, form->call_id.at, form->call_id.len);
-	return fingerprints_of(&v->calls, v->key.data, v->key.len);
+	return fingerprint(v, &v->calls, 't', event.at, event.len, form->call_id);
 }
 
+/* Ends what was started: a call, a wait, or a tool's call. A decision ends a wait, once, wherever
+ * it stands; an end that waits is known by its event. */
 static bool
-start_call(struct verify_lines *v, const struct form *form)
+end_pair(struct verify_lines *v, const struct form *form)
 {
-	uint64_t call = call_fingerprint(v, v->report->attempts, form);
+	struct span decides = form->decides, parent = form->parent_event_id, name = form->call;
+	const char *twice = "call %.*s was completed before in this attempt";
+	const char *never = "call %.*s was not started in this attempt";
+	struct fingerprints *set = &v->calls;
+	uint64_t call;
 
-	v->report->calls++;
-	if (fingerprints_add(&v->calls, call) == FINGERPRINT_ABSENT)
-		return true;
-	return verify_fault(v, VERIFY_PAIRS, form->call.at, "call %.*s was started before in this attempt",
-	    TEXT(form->call));
-}
+	if (form->type == EVENT_TOOL_RESULT) {
+		name = form->call_id;
+		call = tool_fingerprint(v, parent, form);
+		twice = "tool call %.*s has a second result";
+		never = "the parent of this result is no tool.call %.*s";
+	} else {
+		if (form->asks.at)
+			fingerprints_add(&v->waits, fingerprint(v, &v->waits, 'a', form->event_id.at,
+			    form->event_id.len, name));
+		call = call_fingerprint(v, v->report->attempts, form);
+	}
+	if (decides.at && form->type != EVENT_TOOL_RESULT) {
+		if (parent.len != decides.len || memcmp(parent.at, decides.at, decides.len) != 0)
+			return verify_fault(v, VERIFY_PAIRS, decides.at,
+			    "a decision's parent_event_id is not what it decides about");
+		set = &v->waits;
+		call = fingerprint(v, set, 'a', decides.at, decides.len, name);
+		twice = "call %.*s was decided about before";
+	}
 
-/* An end that waits is the event and its call. */
-static uint64_t
-wait_fingerprint(struct verify_lines *v, struct span end, const struct form *form)
-{
-	buffer_clear(&v->key);
-	buffer_append(&v->key, end.at, end.len);
-	buffer_append(&v->key, form->call.at, form->call.len);
-	return fingerprints_of(&v->waits, v->key.data, v->key.len);
-}
-
-/* A decision ends a wait, once, wherever it stands. */
-static bool
-end_wait(struct verify_lines *v, const struct form *form)
-{
-	if (form->parent_event_id.len != form->decides.len ||
-	    memcmp(form->parent_event_id.at, form->decides.at, form->decides.len) != 0)
-		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
-		    "a decision's parent_event_id is not what it decides about");
-	switch (fingerprints_end(&v->waits, wait_fingerprint(v, form->decides, form))) {
+	switch (fingerprints_end(set, call)) {
 	case FINGERPRINT_OPEN:
 		return true;
 	case FINGERPRINT_ENDED:
-		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
-		    "call %.*s was decided about before", TEXT(form->call));
+		return verify_fault(v, VERIFY_PAIRS, set == &v->waits ? decides.at : name.at, twice,
+		    TEXT(name));
 	default:
-		return verify_fault(v, VERIFY_PAIRS, form->decides.at,
-		    "%.*s is no end of call %.*s that waits", TEXT(form->decides), TEXT(form->call));
+		if (set == &v->waits)
+			return verify_fault(v, VERIFY_PAIRS, decides.at,
+			    "%.*s is no end of call %.*s that waits", TEXT(decides), TEXT(name));
+		return verify_fault(v, VERIFY_PAIRS, name.at, never, TEXT(name));
 	}
 }
-
-static bool
-end_call(struct verify_lines *v, const struct form *form)
-{
-	uint64_t call = call_fingerprint(v, v->report->attempts, form);
-
-	if (form->asks.at)
-		fingerprints_add(&v->waits, wait_fingerprint(v, form->event_id, form));
-	if (form->decides.at)
-		return end_wait(v, form);
-
-	switch (fingerprints_end(&v->calls, call)) {
-	case FINGERPRINT_OPEN:
-		return true;
-	case FINGERPRINT_ENDED:
-		return verify_fault(v, VERIFY_PAIRS, form->call.at,
-		    "call %.*s was completed before in this attempt", TEXT(form->call));
-	default:
-		return verify_fault(v, VERIFY_PAIRS, form->call.at,
-		    "call %.*s was not started in this attempt", TEXT(form->call));
-	}
-}
-
-static bool
-start_tool(struct verify_lines *v, const struct form *form)
-{
-	v->report->tool_calls++;
-	fingerprints_add(&v->calls, tool_fingerprint(v, form->event_id, form));
-	return true;
-}
-
-static bool
-end_tool(struct verify_lines *v, const struct form *form)
-{
-	uint64_t call = tool_fingerprint(v, form->parent_event_id, form);
-
-	switch (fingerprints_end(&v->calls, call)) {
-	case FINGERPRINT_OPEN:
-		return true;
-	case FINGERPRINT_ENDED:
-		return verify_fault(v, VERIFY_PAIRS, form->call_id.at, "tool call %.*s has a second result",
-		    TEXT(form->call_id));
-	default:
-		return verify_fault(v, VERIFY_PAIRS, form->call_id.at,
-		    "the parent of this result is no tool.call %.*s", TEXT(form->call_id));
-	}
-}
-
-static bool (*const pair_checks[EVENT_TYPES])(struct verify_lines *, const struct form *) = {
-	[EVENT_RUN_STARTED] = start_attempt,
-	[EVENT_RUN_COMPLETED] = end_attempt,
-	[EVENT_STEP_STARTED] = start_call,
-	[EVENT_STEP_COMPLETED] = end_call,
-	[EVENT_CALL_WORKFLOW_STARTED] = start_call,
-	[EVENT_CALL_WORKFLOW_COMPLETED] = end_call,
-	[EVENT_TOOL_CALL] = start_tool,
-	[EVENT_TOOL_RESULT] = end_tool,
-};
 
 static bool
 check_pairs(struct verify_lines *v, const struct form *form)
 {
-	if (v->report->lines == 1 && form->type != EVENT_RUN_STARTED)
+	struct verify_report *report = v->report;
+	long long attempt;
+
+	if (report->lines == 1 && form->type != EVENT_RUN_STARTED)
 		return verify_fault(v, VERIFY_PAIRS, form->type_name.at, "line 1 is no run.started");
-	if (form->type == EVENT_TYPES || !pair_checks[form->type])
+	switch (form->type) {
+	case EVENT_RUN_STARTED:
+		v->attempts_died += report->attempts > 0 && !v->attempt_ended;
+		report->attempts++;
+		v->attempt_ended = false;
+		memcpy(v->started, form->event_id.at + 1, ID_SIZE - 1);
+		if (span_integer(form->attempt, &attempt) && attempt == report->attempts)
+			return true;
+		return verify_fault(v, VERIFY_PAIRS, form->attempt.at, "attempt is %.*s, not %lld",
+		    (int)form->attempt.len, form->attempt.at, (long long)report->attempts);
+	case EVENT_RUN_COMPLETED:
+		if (v->attempt_ended)
+			return verify_fault(v, VERIFY_PAIRS, NULL, "attempt %lld has a second run.completed",
+			    (long long)report->attempts);
+		v->attempt_ended = true;
 		return true;
-	return pair_checks[form->type](v, form);
+	case EVENT_STEP_STARTED:
+	case EVENT_CALL_WORKFLOW_STARTED:
+		report->calls++;
+		if (fingerprints_add(&v->calls, call_fingerprint(v, report->attempts, form)) ==
+		    FINGERPRINT_ABSENT)
+			return true;
+		return verify_fault(v, VERIFY_PAIRS, form->call.at,
+		    "call %.*s was started before in this attempt", TEXT(form->call));
+	case EVENT_TOOL_CALL:
+		report->tool_calls++;
+		fingerprints_add(&v->calls, tool_fingerprint(v, form->event_id, form));
+		return true;
+	case EVENT_STEP_COMPLETED:
+	case EVENT_CALL_WORKFLOW_COMPLETED:
+	case EVENT_TOOL_RESULT:
+		return end_pair(v, form);
+	default:
+		return true;
+	}
 }
 
 /* Each line ends what a seal before it had sealed, but for a decision about a call of it
@@ -342,149 +269,114 @@ check_seal(struct verify_lines *v, const struct form *form)
 
 /* Blobs. */
 
-/* Whether fd holds size bytes of this digest; -1 with errno. */
-static int
-blob_matches(int fd, int64_t size, const char *sha256)
-{
-	struct stat status;
-	struct digest digest;
-	char bytes[16384], found[DIGEST_SIZE];
-	ssize_t n;
-
-	if (fstat(fd, &status) != 0)
-		return -1;
-	digest_begin(&digest);
-	while ((n = read(fd, bytes, sizeof bytes)) > 0)
-		digest_add(&digest, bytes, (size_t)n);
-	if (n < 0)
-		return -1;
-	return status.st_size == size && strcmp(digest_end(&digest, found), sha256) == 0;
-}
-
+/* Whether the blob that an object names by sha256 and bytes is there; each is read once. */
 static bool
-check_blob(struct verify_lines *v, struct span ref, const char *sha256, int64_t size)
-{
-	char *path = path_join(v->blob_directory, sha256);
-	int fd = file_open_plain(path, O_RDONLY, 0);
-	int matches = fd >= 0 ? blob_matches(fd, size, sha256) : -1;
-
-	if (fd < 0 && errno == ENOENT)
-		verify_fault(v, VERIFY_BLOBS, ref.at, "blob %s is missing: no %s", sha256, path);
-	else if (matches < 0)
-		error_errno(&v->unreadable, ERROR_SYSTEM, path, "unable to read the blob");
-	else if (matches == 0)
-		verify_fault(v, VERIFY_BLOBS, ref.at,
-		    "blob %s is not the %lld bytes that it should be: see %s", sha256,
-		    (long long)size, path);
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return matches > 0;
-}
-
-/* Whether the blob that an object names by sha256 and bytes is there; each is looked at once. */
-static bool
-check_named(struct verify_lines *v, struct span ref)
+check_blob(struct verify_lines *v, struct span ref)
 {
 	struct span bytes = span_member(ref, KEY_BYTES), name = span_member(ref, KEY_SHA256);
-	char sha256[DIGEST_SIZE];
+	char sha256[DIGEST_SIZE], found[DIGEST_SIZE], part[16384], *path;
+	struct stat status;
+	struct digest digest;
 	long long size = -1;
 	uint64_t blob;
+	ssize_t n = -1;
+	bool sound = false;
+	int fd;
 
 	span_integer(bytes, &size);
 	span_copy(name, sha256, sizeof sha256);
-	buffer_clear(&v->key);
-	buffer_append(&v->key, bytes.at, bytes.len);
-	buffer_append(&v->key, name.at, name.len);
-	blob = fingerprints_of(&v->blobs, v->key.data, v->key.len);
+	blob = fingerprint(v, &v->blobs, 'b', bytes.at, bytes.len, name);
 	if (fingerprints_find(&v->blobs, blob) != FINGERPRINT_ABSENT)
 		return true;
-	if (!check_blob(v, ref, sha256, size))
-		return false;
-	fingerprints_add(&v->blobs, blob);
-	v->report->blobs++;
-	return true;
+
+	path = path_join(v->blob_directory, sha256);
+	fd = file_open_plain(path, O_RDONLY, 0);
+	if (fd >= 0 && fstat(fd, &status) == 0) {
+		digest_begin(&digest);
+		while ((n = read(fd, part, sizeof part)) > 0)
+			digest_add(&digest, part, (size_t)n);
+	}
+	if (fd < 0 && errno == ENOENT)
+		verify_fault(v, VERIFY_BLOBS, ref.at, "blob %s is missing: no %s", sha256, path);
+	else if (n < 0)
+		error_errno(&v->unreadable, ERROR_SYSTEM, path, "unable to read the blob");
+	else if (status.st_size != size || strcmp(digest_end(&digest, found), sha256) != 0)
+		verify_fault(v, VERIFY_BLOBS, ref.at,
+		    "blob %s is not the %lld bytes that it should be: see %s", sha256, size, path);
+	else
+		sound = true;
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	if (sound) {
+		fingerprints_add(&v->blobs, blob);
+		v->report->blobs++;
+	}
+	return sound;
 }
 
-static bool
-check_ref(struct verify_lines *v, struct span ref)
-{
-	char *at = span_text(span_member(ref, KEY_AT));
-	bool in_place = span_type(pointer_find(v->line, at)) == '0';
-
-	free(at);
-	if (!in_place)
-		return verify_fault(v, VERIFY_BLOBS, ref.at, "the value that this ref stands for is not null");
-	return check_named(v, ref);
-}
-
+/* Values that stand in blobs. */
 static bool
 check_refs(struct verify_lines *v, const struct form *form)
 {
 	if (!form->refs.at)
 		return true;
 	for (struct span_walk ref = span_walk(form->refs); span_next(&ref);) {
-		if (!check_ref(v, ref.value))
+		char *at = span_text(span_member(ref.value, KEY_AT));
+		bool in_place = span_type(pointer_find(v->line, at)) == '0';
+
+		free(at);
+		if (!in_place)
+			return verify_fault(v, VERIFY_BLOBS, ref.value.at,
+			    "the value that this ref stands for is not null");
+		if (!check_blob(v, ref.value))
 			return false;
 	}
 	return true;
 }
 
-/* A transcript that lies by itself may be without what goes with it. */
-static bool
-is_alone(const struct verify_lines *v)
-{
-	char *path;
-	bool stored;
-
-	if (access(v->blob_directory, F_OK) == 0)
-		return false;
-	path = layout_transcript(v->root, v->run_id);
-	stored = access(path, F_OK) == 0;
-	free(path);
-	return !stored;
-}
-
-/* What is kept of files, and of what the workflow printed. */
+/* What is kept of files, and of what the workflow printed. A transcript that lies by itself may
+ * be without what goes with it. */
 static bool
 check_kept(struct verify_lines *v, const struct form *form)
 {
 	struct definition_file file;
 	bool sound = true;
 
-	if ((!form->output.at && !form->files.at) || is_alone(v))
+	if (!form->output.at && !form->files.at)
 		return true;
-	if (form->output.at && span_type(form->output) == 'o' && !check_named(v, form->output))
+	if (access(v->blob_directory, F_OK) != 0) {
+		char *path = layout_transcript(v->root, v->run_id);
+		bool stored = access(path, F_OK) == 0;
+
+		free(path);
+		if (!stored)
+			return true;
+	}
+	if (form->output.at && span_type(form->output) == 'o' && !check_blob(v, form->output))
 		return false;
 	if (!form->files.at || span_type(form->files) != 'a')
 		return true;
 	for (struct span_walk element = span_walk(form->files); sound && span_next(&element);) {
 		if (span_type(element.value) != 'o' || !definition_file_read(&file, element.value))
 			continue;
-		sound = !file.kept || check_named(v, element.value);
+		sound = !file.kept || check_blob(v, element.value);
 		definition_file_free(&file);
 	}
 	return sound;
 }
 
-/* What is claimed about other runs, and what is unknown. */
-
-static bool
-note_runs(struct verify_lines *v, const struct form *form)
+/* What the line claims about another run, which is looked at when all lines have been. */
+static void
+note_run(struct verify_lines *v, enum linkage_kind kind, struct span run_id)
 {
-	struct span none = { NULL, 0 };
-
-	if (form->child_run_id.at)
-		linkage_claim(&v->linkage, LINKAGE_CHILD, form->child_run_id, none,
-		    v->report->lines, v->line_start + (form->child_run_id.at - v->line.at));
-	if (form->parent_run_id.at && form->type == EVENT_RUN_STARTED)
-		linkage_claim(&v->linkage, LINKAGE_PARENT, form->parent_run_id, none,
-		    v->report->lines, v->line_start + (form->parent_run_id.at - v->line.at));
-	return true;
+	if (run_id.at)
+		linkage_claim(&v->linkage, kind, run_id, SPAN_NONE, v->report->lines,
+		    v->line_start + (run_id.at - v->line.at));
 }
 
 static void
-note(struct verify_unknown *unknown, int64_t line, struct span token)
+note_unknown(struct verify_unknown *unknown, int64_t line, struct span token)
 {
 	if (unknown->lines++ > 0)
 		return;
@@ -493,46 +385,31 @@ note(struct verify_unknown *unknown, int64_t line, struct span token)
 }
 
 static bool
-note_unknown(struct verify_lines *v, const struct form *form)
-{
-	if (form->type == EVENT_TYPES)
-		note(&v->types, v->report->lines, form->type_name);
-	if (form->unknown_key.at)
-		note(&v->keys, v->report->lines, form->unknown_key);
-	return true;
-}
-
-/* In this order: each may rely on those before it. */
-static bool (*const line_checks[])(struct verify_lines *, const struct form *) = {
-	check_seq, check_time, check_run_id, check_parent, check_links, check_event_id,
-	check_pairs, check_seal, check_refs, check_kept, note_runs, note_unknown,
-};
-
-static bool
-check_form(struct verify_lines *v)
+check_line(struct verify_lines *v)
 {
 	static const enum verify_rule rules[] = {
 		[FORM_JSON] = VERIFY_JSON, [FORM_SCHEMA] = VERIFY_FORM, [FORM_NOTATION] = VERIFY_FORM,
 	};
+	const struct form *form = &v->form;
 	const struct form_fault *wrong = &v->wrong;
 
-	if (form_check(v->line.at, v->line.len, &v->form, &v->wrong) == 0)
-		return true;
-	verify_fault(v, rules[wrong->rule], v->line.at + wrong->at, "%s", wrong->what.message);
-	v->report->damage = wrong->rule == FORM_JSON ||
-	    !event_line_whole(v->line.at, v->line.len, NULL);
-	return false;
-}
-
-static bool
-check_line(struct verify_lines *v)
-{
-	if (!check_form(v))
+	if (form_check(v->line.at, v->line.len, &v->form, &v->wrong) != 0) {
+		verify_fault(v, rules[wrong->rule], v->line.at + wrong->at, "%s", wrong->what.message);
+		v->report->damage = wrong->rule == FORM_JSON ||
+		    !event_line_whole(v->line.at, v->line.len, NULL);
 		return false;
-	for (size_t i = 0; i < sizeof line_checks / sizeof *line_checks; i++) {
-		if (!line_checks[i](v, &v->form))
-			return false;
 	}
+	/* In this order: each may rely on those before it. */
+	if (!check_order(v, form) || !check_causes(v, form) || !check_pairs(v, form) ||
+	    !check_seal(v, form) || !check_refs(v, form) || !check_kept(v, form))
+		return false;
+	note_run(v, LINKAGE_CHILD, form->child_run_id);
+	if (form->type == EVENT_RUN_STARTED)
+		note_run(v, LINKAGE_PARENT, form->parent_run_id);
+	if (form->type == EVENT_TYPES)
+		note_unknown(&v->types, v->report->lines, form->type_name);
+	if (form->unknown_key.at)
+		note_unknown(&v->keys, v->report->lines, form->unknown_key);
 	return true;
 }
 

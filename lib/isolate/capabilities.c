@@ -29,14 +29,6 @@ capabilities_get(struct capabilities *c)
 	return 0;
 }
 
-static bool
-may_change_bounds(void)
-{
-	struct capabilities c;
-
-	return capabilities_get(&c) == 0 && (c.effective & UINT64_C(1) << CAP_SETPCAP) != 0;
-}
-
 int
 capabilities_keep(const struct capabilities *kept)
 {
@@ -46,7 +38,8 @@ capabilities_keep(const struct capabilities *kept)
 		{ .effective = (uint32_t)(kept->effective >> 32),
 		  .permitted = (uint32_t)(kept->permitted >> 32) },
 	};
-	const bool bounds = may_change_bounds();
+	struct capabilities now;
+	bool bounds = capabilities_get(&now) == 0 && (now.effective & UINT64_C(1) << CAP_SETPCAP) != 0;
 
 	for (int number = 0; bounds && prctl(PR_CAPBSET_READ, number) >= 0; number++)
 		if ((kept->permitted & UINT64_C(1) << number) == 0 &&

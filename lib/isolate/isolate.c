@@ -182,21 +182,6 @@ end_at_once(void *context)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Which of the two namespaces was it? */
-static int
-not_cloned(struct error *err)
-{
-	int reason = errno;
-	pid_t pid = userns_fork(0, end_at_once, NULL, NULL);
-
-	if (pid > 0) {
-		waitpid(pid, NULL, 0);
-		errno = reason;
-		return isolate_refused(err, "make a PID namespace");
-	}
-	return isolate_refused(err, "make a user namespace");
-}
-
 /* With all signals blocked, so that the first process never runs with them open. */
 static int
 run(struct isolation *c, struct isolate_end *end, struct error *err)
@@ -211,10 +196,19 @@ run(struct isolation *c, struct isolate_end *end, struct error *err)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	c->report = ends[1];
 	pid = userns_fork(CLONE_NEWPID, be_first, c, &mapped);
-	if (pid < 0 && mapped)
+	if (pid < 0 && mapped) {
 		isolate_refused(err, "map the ids of a user namespace");
-	else if (pid < 0)
-		not_cloned(err);
+	} else if (pid < 0) {
+		/* Which of the two namespaces was it? */
+		int reason = errno;
+		pid_t alone = userns_fork(0, end_at_once, NULL, NULL);
+
+		if (alone > 0) {
+			waitpid(alone, NULL, 0);
+			errno = reason;
+		}
+		isolate_refused(err, alone > 0 ? "make a PID namespace" : "make a user namespace");
+	}
 	/* No more is blocked than the caller did and what is passed on: Ctrl-Z stops this process. */
 	passing_add(&passed_on);
 	sigprocmask(SIG_SETMASK, &passed_on, NULL);

@@ -136,28 +136,6 @@ watch_begin(struct watch *w, const char *workspace, const char *temporary)
 	w->before = count_all(&last);
 }
 
-/* It is worth a closer look when the machine has as many more, and now and then, for
- * others may have ended meanwhile. */
-static bool
-too_many(struct watch *w)
-{
-	int last = 0;
-	long all = count_all(&last);
-	int64_t count = 0;
-
-	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
-		return false;
-	if (!w->apart)
-		return (int64_t)descendants_signal(getpid(), 0, NULL) > w->limits->processes;
-	/* In a namespace pids are few, and none but those that live take a signal. */
-	if (last > w->highest)
-		w->highest = last;
-	for (int pid = 2; pid <= w->highest; pid++)
-		if (kill(pid, 0) == 0 || errno == EPERM)
-			count++;
-	return count > w->limits->processes;
-}
-
 const char *
 watch_last_look(const struct watch *w)
 {
@@ -169,10 +147,27 @@ const char *
 watch_look(struct watch *w)
 {
 	const char *spent = watch_last_look(w);
+	int64_t count = 0;
+	int last = 0;
+	long all;
 
 	if (spent != NULL)
 		return spent;
-	if (w->processes && ++w->looks % COUNTING_LOOK == 0 && too_many(w))
-		return "more processes than --processes allows";
-	return NULL;
+	if (!w->processes || ++w->looks % COUNTING_LOOK != 0)
+		return NULL;
+	/* It is worth a closer look when the machine has as many more, and now and then, for
+	 * others may have ended meanwhile. */
+	all = count_all(&last);
+	if (all - w->before < w->limits->processes && ++w->counts % CLOSER_LOOK != 0)
+		return NULL;
+	if (w->apart) {
+		/* In a namespace pids are few, and none but those that live take a signal. */
+		if (last > w->highest)
+			w->highest = last;
+		for (int pid = 2; pid <= w->highest; pid++)
+			count += kill(pid, 0) == 0 || errno == EPERM;
+	} else {
+		count = (int64_t)descendants_signal(getpid(), 0, NULL);
+	}
+	return count > w->limits->processes ? "more processes than --processes allows" : NULL;
 }

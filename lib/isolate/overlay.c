@@ -93,53 +93,40 @@ overlay(const char *source, const char *target, const char *options, unsigned lo
 static int show(const struct overlay_plan *plan, const char *source, const char *target,
     dev_t needed, struct error *err);
 
-/* What / has, and is made otherwise. */
-static bool
-own(const char *path)
-{
-	static const char *const names[] = { "/dev", "/proc", "/sys", STAGE };
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(path, names[i]) == 0)
-			return true;
-	return false;
-}
-
-static int
-show_link(const char *source, const char *target, off_t len)
-{
-	char *path = host_path(source), *text = memory_zero((size_t)len + 1, 1);
-	int failed = readlink(path, text, (size_t)len) != (ssize_t)len || symlink(text, target) != 0;
-
-	free(path);
-	free(text);
-	return failed ? -1 : 0;
-}
-
 /* One entry of a directory that is made anew. Sockets, pipes and devices are none of
  * ours; a private directory comes later. */
 static int
 show_entry(const struct overlay_plan *plan, const char *source, const char *target, dev_t needed,
     struct error *err)
 {
-	char *path = host_path(source);
+	/* What / has, and is made otherwise. */
+	static const char *const own[] = { "/dev", "/proc", "/sys", STAGE };
+	char *path = host_path(source), *text;
 	struct stat st;
-	int failed = lstat(path, &st);
+	int failed = 0;
+	bool passed_over = lstat(path, &st) != 0;
 
-	free(path);
-	if (failed != 0 || own(target))
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+		passed_over |= strcmp(target, own[i]) == 0;
+	if (passed_over) {
+		free(path);
 		return 0;
-	if (S_ISDIR(st.st_mode) && mkdir(target, 0755) != 0 && errno != EEXIST)
-		failed = -1;
-	else if (S_ISDIR(st.st_mode) && overlay_plan_private(plan, target))
-		return 0;
-	else if (S_ISDIR(st.st_mode))
-		return show(plan, source, target, needed, err);
-	else if (S_ISLNK(st.st_mode))
-		failed = show_link(source, target, st.st_size);
-	else if (S_ISREG(st.st_mode))
+	}
+	if (S_ISLNK(st.st_mode)) {
+		text = memory_zero((size_t)st.st_size + 1, 1);
+		failed = readlink(path, text, (size_t)st.st_size) != (ssize_t)st.st_size ||
+		    symlink(text, target) != 0;
+		free(text);
+	} else if (S_ISREG(st.st_mode)) {
 		failed = bind_file(source, target) != 0 || mount_close(AT_FDCWD, target, 0) != 0;
-	return failed == 0 ? 0 : isolate_refused(err, "show %s", source);
+	} else if (S_ISDIR(st.st_mode)) {
+		failed = mkdir(target, 0755) != 0 && errno != EEXIST;
+	}
+	free(path);
+	if (failed)
+		return isolate_refused(err, "show %s", source);
+	return S_ISDIR(st.st_mode) && !overlay_plan_private(plan, target) ?
+	    show(plan, source, target, needed, err) : 0;
 }
 
 /* A directory that its user cannot read stays empty. */
@@ -303,16 +290,30 @@ show_place(const struct overlay_plan *plan, const struct overlay_place *place, s
 	return 0;
 }
 
-/* The user may be the one whom the kernel lets write its settings: they and all else
- * in /proc that is of no process become read-only. */
 static int
-guard_proc(struct error *err)
+make_proc(pid_t first_pid, struct error *err)
 {
-	DIR *directory = opendir("/proc");
+	DIR *directory;
 	struct dirent *entry;
 	struct stat st;
-	int failed = directory == NULL;
+	char text[32];
+	int failed;
 
+	if (mkdir("/proc", 0555) != 0 || mount_proc() != 0)
+		return isolate_refused(err, "mount /proc");
+	/* The next process of this namespace gets this pid, or the next free one. */
+	snprintf(text, sizeof text, "%ld", (long)first_pid - 1);
+	if (first_pid != 0 && setting_write(LAST_PID, text) != 0)
+		return isolate_refused(err, "choose a pid in " LAST_PID);
+	/* Control groups are the machine's: who makes a namespace of them may mount them
+	 * anew, and could then end all processes of a group that is the user's. */
+	if (setting_write(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
+		return isolate_refused(err, "write " CGROUP_LIMIT);
+
+	/* The user may be the one whom the kernel lets write its settings: they and all else
+	 * in /proc that is of no process become read-only. */
+	directory = opendir("/proc");
+	failed = directory == NULL;
 	while (!failed && (entry = readdir(directory)) != NULL) {
 		char *path = path_join("/proc", entry->d_name);
 
@@ -329,37 +330,7 @@ guard_proc(struct error *err)
 }
 
 static int
-make_proc(pid_t first_pid, struct error *err)
-{
-	char text[32];
-
-	if (mkdir("/proc", 0555) != 0 || mount_proc() != 0)
-		return isolate_refused(err, "mount /proc");
-	/* The next process of this namespace gets this pid, or the next free one. */
-	snprintf(text, sizeof text, "%ld", (long)first_pid - 1);
-	if (first_pid != 0 && setting_write(LAST_PID, text) != 0)
-		return isolate_refused(err, "choose a pid in " LAST_PID);
-	/* Control groups are the machine's: who makes a namespace of them may mount them
-	 * anew, and could then end all processes of a group that is the user's. */
-	if (setting_write(CGROUP_LIMIT, "0") != 0 && errno != ENOENT)
-		return isolate_refused(err, "write " CGROUP_LIMIT);
-	return guard_proc(err);
-}
-
-/* No socket can be in it. */
-static int
-make_sys(struct error *err)
-{
-	if (access(HOST "/sys", F_OK) != 0)
-		return 0;
-	if (mkdir("/sys", 0555) != 0 || bind_host("/sys", "/sys", MS_REC) != 0 ||
-	    mount_close(AT_FDCWD, "/sys", AT_RECURSIVE) != 0)
-		return isolate_refused(err, "mount /sys");
-	return 0;
-}
-
-static int
-make_dev(struct error *err)
+make_sys_and_dev(struct error *err)
 {
 	static const char *const nodes[] = {
 		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
@@ -369,7 +340,15 @@ make_dev(struct error *err)
 		{ "/proc/self/fd/1", "/dev/stdout" }, { "/proc/self/fd/2", "/dev/stderr" },
 		{ "pts/ptmx", "/dev/ptmx" },
 	};
-	int failed = mkdir("/dev", 0755) != 0 ||
+	int failed;
+
+	/* No socket can be in /sys. */
+	if (access(HOST "/sys", F_OK) == 0 && (mkdir("/sys", 0555) != 0 ||
+	    bind_host("/sys", "/sys", MS_REC) != 0 ||
+	    mount_close(AT_FDCWD, "/sys", AT_RECURSIVE) != 0))
+		return isolate_refused(err, "mount /sys");
+
+	failed = mkdir("/dev", 0755) != 0 ||
 	    mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755") != 0 ||
 	    mkdir("/dev/shm", 01777) != 0 || mkdir("/dev/pts", 0755) != 0;
 
@@ -413,7 +392,7 @@ overlay_view(const struct overlay_plan *plan, pid_t first_pid, struct error *err
 {
 	mode_t mask = umask(0);
 	int failed = enter_stage(plan->source, err) != 0 || show_all(plan, "/", "/", err) != 0 ||
-	    make_proc(first_pid, err) != 0 || make_sys(err) != 0 || make_dev(err) != 0;
+	    make_proc(first_pid, err) != 0 || make_sys_and_dev(err) != 0;
 
 	for (size_t i = 0; !failed && i < plan->count; i++)
 		failed = show_place(plan, &plan->places[i], err) != 0;

@@ -58,25 +58,6 @@ add_divided(struct overlay_plan *plan, char *path)
 	plan->divided[plan->divided_count++] = path;
 }
 
-/* The machine's own /dev/shm does not matter: all of /dev is made anew. */
-static void
-add_privates(struct overlay_plan *plan, const char *home)
-{
-	const char *const paths[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", home };
-	struct stat st;
-
-	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-		char *real = paths[i] != NULL && *paths[i] == '/' ? realpath(paths[i], NULL) : NULL;
-
-		if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 &&
-		    S_ISDIR(st.st_mode))
-			add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
-		else
-			free(real);
-	}
-	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
-}
-
 /* Whether the directory that path names, symbolic links aside, is private or below, or
  * in a workspace that shows something else. */
 static bool
@@ -90,30 +71,24 @@ hidden(const struct overlay_plan *plan, const char *path)
 	return false;
 }
 
-/* Whether no part of the path is empty, "." or "..". */
-static bool
-plain(const char *path)
-{
-	while (*path == '/') {
-		size_t len = strcspn(++path, "/");
-
-		if (len == 0 || (*path == '.' && (len == 1 || (len == 2 && path[1] == '.'))))
-			return false;
-		path += len;
-	}
-	return true;
-}
-
 /* What is not hidden is seen anyhow. A path through symbolic links that are hidden
- * is shown by that name too. */
+ * is shown by that name too, if no part of it is empty, "." or "..". */
 static void
 add_visible(struct overlay_plan *plan, const char *path)
 {
 	char *real = *path == '/' ? realpath(path, NULL) : NULL;
+	bool plain = true;
 
 	if (real == NULL)
 		return;
-	if (strcmp(real, path) != 0 && plain(path) && hidden(plan, path))
+	for (const char *part = path; *part == '/';) {
+		size_t len = strcspn(++part, "/");
+
+		plain = plain && len > 0 &&
+		    !(*part == '.' && (len == 1 || (len == 2 && part[1] == '.')));
+		part += len;
+	}
+	if (strcmp(real, path) != 0 && plain && hidden(plan, path))
 		add_place(plan, OVERLAY_ALIAS, memory_text(path), memory_text(real), 0);
 	if (hidden(plan, real))
 		add_place(plan, OVERLAY_VISIBLE, memory_text(real), memory_text(real), 0);
@@ -148,30 +123,11 @@ add_real(struct overlay_plan *plan, enum overlay_kind kind, const char *target, 
 	return 0;
 }
 
-/* Undoes the octal escapes of a mount point, in place. */
-static void
-unescape(char *text)
-{
-	char *to = text;
-
-	for (; *text != '\0'; text++) {
-		unsigned byte;
-
-		if (*text == '\\' && sscanf(text + 1, "%3o", &byte) == 1) {
-			*to++ = (char)byte;
-			text += 3;
-		} else {
-			*to++ = *text;
-		}
-	}
-	*to = '\0';
-}
-
 static int
 add_mounts(struct overlay_plan *plan, struct error *err)
 {
 	FILE *mounts = fopen(MOUNTS, "re");
-	char *line = NULL, *point;
+	char *line = NULL, *point, *to;
 	size_t size = 0;
 
 	if (mounts == NULL)
@@ -181,10 +137,21 @@ add_mounts(struct overlay_plan *plan, struct error *err)
 
 		for (int field = 0; field < 4; field++)
 			strsep(&rest, " ");
-		point = strsep(&rest, " ");
+		point = to = strsep(&rest, " ");
 		if (point == NULL)
 			continue;
-		unescape(point);
+		/* Undoes the octal escapes, in place. */
+		for (const char *from = point; *from != '\0'; from++) {
+			unsigned byte;
+
+			if (*from == '\\' && sscanf(from + 1, "%3o", &byte) == 1) {
+				*to++ = (char)byte;
+				from += 3;
+			} else {
+				*to++ = *from;
+			}
+		}
+		*to = '\0';
 		add_divided(plan, memory_text(point));
 	}
 	free(line);
@@ -208,22 +175,6 @@ place_free(struct overlay_place *place)
 {
 	free(place->target);
 	free(place->source);
-}
-
-/* Parents first; of one path, the one that holds. */
-static void
-arrange(struct overlay_plan *plan)
-{
-	size_t kept = 0;
-
-	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
-	for (size_t i = 0; i < plan->count; i++)
-		if (i + 1 < plan->count &&
-		    strcmp(plan->places[i].target, plan->places[i + 1].target) == 0)
-			place_free(&plan->places[i]);
-		else
-			plan->places[kept++] = plan->places[i];
-	plan->count = kept;
 }
 
 /* With upper/ and work/ in it. */
@@ -253,11 +204,24 @@ static int
 add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error *err)
 {
 	const char *source = spec->source != NULL ? spec->source : spec->workspace;
+	const char *const privates[] = { "/home", "/root", "/run", "/tmp", "/var/tmp", getenv("HOME") };
+	size_t kept = 0;
 	struct stat st;
 
 	if (spec->source != NULL)
 		plan->covered = realpath(spec->workspace, NULL);
-	add_privates(plan, getenv("HOME"));
+	for (size_t i = 0; i < sizeof privates / sizeof *privates; i++) {
+		const char *path = privates[i];
+		char *real = path != NULL && *path == '/' ? realpath(path, NULL) : NULL;
+
+		if (real != NULL && strcmp(real, "/") != 0 && stat(real, &st) == 0 &&
+		    S_ISDIR(st.st_mode))
+			add_place(plan, OVERLAY_PRIVATE, real, NULL, st.st_mode & 07777);
+		else
+			free(real);
+	}
+	/* The machine's own /dev/shm does not matter: all of /dev is made anew. */
+	add_place(plan, OVERLAY_PRIVATE, memory_text("/dev/shm"), NULL, 01777);
 	for (const char *const *path = spec->visible; path != NULL && *path != NULL; path++)
 		add_visible(plan, *path);
 	for (const struct isolate_shown *s = spec->shown; s != NULL && s->at != NULL; s++)
@@ -287,7 +251,15 @@ add_all(struct overlay_plan *plan, const struct isolate_spec *spec, struct error
 	if (add_real(plan, OVERLAY_WORKSPACE, spec->workspace, source, err) != 0 ||
 	    add_mounts(plan, err) != 0)
 		return -1;
-	arrange(plan);
+	/* Parents first; of one path, the one that holds. */
+	qsort(plan->places, plan->count, sizeof *plan->places, by_target);
+	for (size_t i = 0; i < plan->count; i++)
+		if (i + 1 < plan->count &&
+		    strcmp(plan->places[i].target, plan->places[i + 1].target) == 0)
+			place_free(&plan->places[i]);
+		else
+			plan->places[kept++] = plan->places[i];
+	plan->count = kept;
 	return spec->scratch != NULL ? make_scratch(plan, spec->scratch, err) : 0;
 }
 

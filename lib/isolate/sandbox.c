@@ -23,63 +23,47 @@ sandbox_mode_name(enum sandbox_mode mode)
 	return mode == SANDBOX_UNSAID ? NULL : sandbox_modes[mode - SANDBOX_NONE];
 }
 
-static void
-tighten(struct sandbox *s, const struct sandbox *other)
-{
-	if (other->mode > s->mode)
-		s->mode = other->mode;
-	if (other->network > s->network)
-		s->network = other->network;
-	s->prefer = s->prefer || other->prefer;
-	s->told = s->told || other->told;
-	if (other->passed != NULL)
-		s->passed = other->passed;
-	if (other->opened != NULL)
-		s->opened = other->opened;
-}
-
 int
 sandbox_decide(struct sandbox *decided, const struct sandbox *const *policies,
     struct error *err)
 {
-	*decided = (struct sandbox){ .mode = SANDBOX_UNSAID };
+	struct sandbox s = { .mode = SANDBOX_UNSAID };
+
 	for (; *policies != NULL; policies++) {
 		const struct sandbox *p = *policies;
 
-		if (!p->preset) {
-			tighten(decided, p);
+		if (p->preset) {
+			if (s.mode == SANDBOX_UNSAID)
+				s.mode = p->mode;
+			if (s.network == SANDBOX_NETWORK_UNSAID && s.mode != SANDBOX_NONE)
+				s.network = p->network;
 			continue;
 		}
-		if (decided->mode == SANDBOX_UNSAID)
-			decided->mode = p->mode;
-		if (decided->network == SANDBOX_NETWORK_UNSAID && decided->mode != SANDBOX_NONE)
-			decided->network = p->network;
+		if (p->mode > s.mode)
+			s.mode = p->mode;
+		if (p->network > s.network)
+			s.network = p->network;
+		s.prefer = s.prefer || p->prefer;
+		s.told = s.told || p->told;
+		if (p->passed != NULL)
+			s.passed = p->passed;
+		if (p->opened != NULL)
+			s.opened = p->opened;
 	}
-	if (decided->mode == SANDBOX_UNSAID)
-		decided->mode = SANDBOX_NONE;
-	if (decided->mode == SANDBOX_NONE && decided->network == SANDBOX_NETWORK_DENIED)
-		return error_set(err, ERROR_DEFINITION, NULL,
-		    "to be without network takes a sandbox: workspace or read-only");
-	if (decided->network == SANDBOX_NETWORK_UNSAID)
-		decided->network = decided->mode == SANDBOX_NONE ? SANDBOX_NETWORK_ALLOWED :
-		    SANDBOX_NETWORK_DENIED;
-	return 0;
+	if (s.mode == SANDBOX_UNSAID)
+		s.mode = SANDBOX_NONE;
+	if (s.network == SANDBOX_NETWORK_UNSAID)
+		s.network = s.mode == SANDBOX_NONE ? SANDBOX_NETWORK_ALLOWED : SANDBOX_NETWORK_DENIED;
+	*decided = s;
+	return s.mode == SANDBOX_NONE && s.network == SANDBOX_NETWORK_DENIED ?
+	    error_set(err, ERROR_DEFINITION, NULL,
+	    "to be without network takes a sandbox: workspace or read-only") : 0;
 }
 
 bool
 sandbox_holds(const struct sandbox *s)
 {
 	return s->mode > SANDBOX_NONE;
-}
-
-/* A program that is not there fails to start: nothing runs without it. */
-static char *
-program(void)
-{
-	char *list = libexec_path(), *path = path_search(list, PROGRAM);
-
-	free(list);
-	return path != NULL ? path : memory_text(AWF_LIBEXECDIR "/" PROGRAM);
 }
 
 static void
@@ -100,9 +84,11 @@ char **
 sandbox_argv(const struct sandbox *s, const char *workspace, char *const *readable,
     char *const *passed, char *const *argv)
 {
-	char **words = NULL;
+	char *list = libexec_path(), *program = path_search(list, PROGRAM), **words = NULL;
 
-	list_take(&words, program());
+	/* One that is not there fails to start: nothing runs without it. */
+	list_take(&words, program != NULL ? program : memory_text(AWF_LIBEXECDIR "/" PROGRAM));
+	free(list);
 	list_add(&words, "--parent");
 	list_take(&words, memory_format("%ld", (long)getpid()));
 	if (workspace != NULL)

@@ -27,34 +27,24 @@
 
 #define MAP_LIMIT 65536
 
-/* Every id that this process knows, as it is. */
-static void
-whole_map(const char *name, struct buffer *map)
-{
-	char *path = path_join("/proc/self", name), *line, *rest;
-	struct buffer own = BUFFER_INIT;
-
-	if (file_load(path, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
-		for (rest = own.data; (line = strsep(&rest, "\n")) != NULL;) {
-			unsigned long first, outside, count;
-
-			if (sscanf(line, "%lu %lu %lu", &first, &outside, &count) == 3)
-				buffer_format(map, "%lu %lu %lu\n", first, first, count);
-		}
-	free(path);
-	buffer_free(&own);
-}
-
 /* All ids where the user may map them (root), else the user's own. */
 static int
 write_map(pid_t pid, const char *name, unsigned long id)
 {
 	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
 	char *groups = memory_format("/proc/%ld/setgroups", (long)pid);
-	struct buffer map = BUFFER_INIT;
+	char *known = path_join("/proc/self", name), *line, *rest;
+	struct buffer own = BUFFER_INIT, map = BUFFER_INIT;
 	int failed;
 
-	whole_map(name, &map);
+	/* Every id that this process knows, as it is. */
+	if (file_load(known, MAP_LIMIT, &own, NULL) == 0 && own.len > 0)
+		for (rest = own.data; (line = strsep(&rest, "\n")) != NULL;) {
+			unsigned long first, outside, count;
+
+			if (sscanf(line, "%lu %lu %lu", &first, &outside, &count) == 3)
+				buffer_format(&map, "%lu %lu %lu\n", first, first, count);
+		}
 	failed = setting_write(path, buffer_string(&map));
 	if (failed) {
 		buffer_clear(&map);
@@ -64,7 +54,9 @@ write_map(pid_t pid, const char *name, unsigned long id)
 	/* Who may not map groups may only if groups cannot be dropped. */
 	if (failed && setting_write(groups, "deny") == 0)
 		failed = setting_write(path, map.data);
+	buffer_free(&own);
 	buffer_free(&map);
+	free(known);
 	free(groups);
 	free(path);
 	return failed;

@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "base/polling.h"
+#include "base/text.h"
 #include "base/version.h"
 
 #define ERROR_BODY_LIMIT ((size_t)1 << 20)
@@ -35,7 +36,7 @@ struct transfer {
 	struct http_answer *answer;
 	CURL *easy;
 	char message[CURL_ERROR_SIZE];
-	bool done, stopped, exact_retry_after;
+	bool stopped, exact_retry_after;
 	CURLcode result;
 	int watch_fd;
 	int64_t idle_since;
@@ -93,41 +94,12 @@ retry_after_parse(const char *value, double unit)
 	return ms > (double)RETRY_AFTER_LIMIT_MS ? RETRY_AFTER_LIMIT_MS : (int64_t)ms;
 }
 
-static void
-header_retry_after(struct transfer *t, const char *value)
-{
-	if (!t->exact_retry_after)
-		t->answer->retry_after_ms = retry_after_parse(value, 1000);
-}
-
-static void
-header_retry_after_ms(struct transfer *t, const char *value)
-{
-	t->answer->retry_after_ms = retry_after_parse(value, 1);
-	t->exact_retry_after = true;
-}
-
-static void
-header_request_id(struct transfer *t, const char *value)
-{
-	snprintf(t->answer->request_id, sizeof t->answer->request_id, "%s", value);
-}
-
-static const struct {
-	const char *name;
-	void (*take)(struct transfer *t, const char *value);
-} headers[] = {
-	{ "retry-after", header_retry_after },
-	{ "retry-after-ms", header_retry_after_ms },
-	{ "request-id", header_request_id },
-	{ "x-request-id", header_request_id }
-};
-
 static size_t
 on_header(char *bytes, size_t size, size_t count, void *context)
 {
 	struct transfer *t = context;
-	size_t len = size * count, i;
+	struct http_answer *answer = t->answer;
+	size_t len = size * count;
 	char line[256], *value;
 
 	t->idle_since = clock_monotonic();
@@ -139,9 +111,14 @@ on_header(char *bytes, size_t size, size_t count, void *context)
 	value = strchr(line, ':');
 	*value++ = '\0';
 	value += strspn(value, " \t");
-	for (i = 0; i < sizeof headers / sizeof headers[0]; i++)
-		if (strcasecmp(line, headers[i].name) == 0)
-			headers[i].take(t, value);
+	if (strcasecmp(line, "retry-after-ms") == 0) {
+		answer->retry_after_ms = retry_after_parse(value, 1);
+		t->exact_retry_after = true;
+	} else if (strcasecmp(line, "retry-after") == 0 && !t->exact_retry_after) {
+		answer->retry_after_ms = retry_after_parse(value, 1000);
+	} else if (strcasecmp(line, "request-id") == 0 || strcasecmp(line, "x-request-id") == 0) {
+		snprintf(answer->request_id, sizeof answer->request_id, "%s", value);
+	}
 	return len;
 }
 
@@ -163,70 +140,6 @@ on_body(char *bytes, size_t size, size_t count, void *context)
 	return t->stopped ? 0 : len;
 }
 
-/* The variables that curl(1) reads; the library does not. */
-static void
-set_certificates(CURL *easy)
-{
-	const char *file = getenv("CURL_CA_BUNDLE");
-
-	if (file == NULL || file[0] == '\0')
-		file = getenv("SSL_CERT_FILE");
-	if (file != NULL && file[0] != '\0')
-		curl_easy_setopt(easy, CURLOPT_CAINFO, file);
-}
-
-static void
-set_options(struct transfer *t, struct curl_slist *list)
-{
-	const struct http_request *request = t->request;
-	int64_t connect_ms = request->connect_timeout_ms > 0 ? request->connect_timeout_ms :
-	    CONNECT_LIMIT_MS;
-
-	curl_easy_reset(t->easy);
-	curl_easy_setopt(t->easy, CURLOPT_URL, request->url);
-	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, list);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, request->body);
-	curl_easy_setopt(t->easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
-	curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(t->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
-	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
-	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, (void *)t);
-	set_certificates(t->easy);
-}
-
-static void
-see_result(struct transfer *t, CURLM *multi)
-{
-	CURLMsg *message;
-	int left;
-
-	while ((message = curl_multi_info_read(multi, &left)) != NULL) {
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		t->done = true;
-		t->result = message->data.result;
-	}
-}
-
-/* Bytes that went out count against idleness too: a large request takes its time. */
-static bool
-is_idle(struct transfer *t, int64_t limit_ms)
-{
-	curl_off_t sent = 0;
-
-	curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-	if (sent != t->sent) {
-		t->sent = sent;
-		t->idle_since = clock_monotonic();
-	}
-	return clock_monotonic() - t->idle_since >= limit_ms;
-}
-
 /* Whether the owner wants the request stopped. libcurl's poll wakes for POLLERR
  * but does not report it, hence a look of our own. */
 static bool
@@ -245,58 +158,53 @@ is_cancelled(struct transfer *t)
 }
 
 static int
-wait_more(struct transfer *t, CURLM *multi, int64_t left_ms)
-{
-	struct curl_waitfd fds[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-	unsigned count = 0;
-
-	if (t->watch_fd >= 0) {
-		fds[count].fd = t->watch_fd;
-		fds[count++].events = CURL_WAIT_POLLIN;
-	}
-	if (t->request->output_fd >= 0)
-		fds[count++].fd = t->request->output_fd;
-	return curl_multi_poll(multi, fds, count, left_ms > 1000 ? 1000 : (int)left_ms, NULL) ==
-	    CURLM_OK ? 0 : -1;
-}
-
-static int
 transfer_run(struct transfer *t, CURLM *multi, struct error *err)
 {
 	int64_t limit_ms = t->request->idle_timeout_ms > 0 ? t->request->idle_timeout_ms :
-	    STALL_LIMIT_MS;
-	int running;
+	    STALL_LIMIT_MS, left_ms;
+	CURLMsg *message;
+	bool done = false;
+	int running, more;
 
 	t->idle_since = clock_monotonic();
 	for (;;) {
+		struct curl_waitfd fds[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+		curl_off_t sent = 0;
+		unsigned count = 0;
+
 		if (curl_multi_perform(multi, &running) != CURLM_OK)
 			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
-		see_result(t, multi);
-		if (t->done)
+		while ((message = curl_multi_info_read(multi, &more)) != NULL)
+			if (message->msg == CURLMSG_DONE) {
+				done = true;
+				t->result = message->data.result;
+			}
+		if (done)
 			return 0;
-		if (is_idle(t, limit_ms))
+		/* Bytes that went out count against idleness too: a large request takes its
+		 * time. */
+		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		if (sent != t->sent) {
+			t->sent = sent;
+			t->idle_since = clock_monotonic();
+		}
+		if (clock_monotonic() - t->idle_since >= limit_ms)
 			return error_set(err, ERROR_NETWORK, NULL, "no byte came for %lld ms",
 			    (long long)limit_ms);
-		if (wait_more(t, multi, t->idle_since + limit_ms - clock_monotonic()) != 0)
+
+		if (t->watch_fd >= 0) {
+			fds[count].fd = t->watch_fd;
+			fds[count++].events = CURL_WAIT_POLLIN;
+		}
+		if (t->request->output_fd >= 0)
+			fds[count++].fd = t->request->output_fd;
+		left_ms = t->idle_since + limit_ms - clock_monotonic();
+		if (curl_multi_poll(multi, fds, count, left_ms > 1000 ? 1000 : (int)left_ms, NULL) !=
+		    CURLM_OK)
 			return error_set(err, ERROR_NETWORK, NULL, "libcurl failed");
 		if (is_cancelled(t))
 			return error_set(err, ERROR_CANCELLED, NULL, "cancelled");
 	}
-}
-
-static int
-transfer_result(const struct transfer *t, struct error *err)
-{
-	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
-
-	if (t->stopped)
-		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
-	if (t->result == CURLE_OK)
-		return 0;
-	curl_easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
-	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
-	    t->message[0] != '\0' ? t->message : curl_easy_strerror(t->result),
-	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
 }
 
 int
@@ -305,20 +213,50 @@ http_post(struct http *h, const struct http_request *request, struct http_answer
 {
 	struct transfer t = { .request = request, .answer = answer, .easy = h->easy,
 	    .watch_fd = request->watch_fd };
+	const char *certificates = environment_text("CURL_CA_BUNDLE");
 	struct curl_slist *list = NULL;
-	size_t i;
-	int result;
+	long unverified = 0; /* above 1 if no authority is trusted for it; 1: not looked at yet */
+	int failed;
 
 	memset(answer, 0, sizeof *answer);
-	for (i = 0; request->headers[i] != NULL; i++)
+	for (size_t i = 0; request->headers[i] != NULL; i++)
 		list = curl_slist_append(list, request->headers[i]);
 	/* Waiting for "100 Continue" would cost a round trip. */
 	list = curl_slist_append(list, "Expect:");
-	set_options(&t, list);
+	curl_easy_reset(h->easy);
+	curl_easy_setopt(h->easy, CURLOPT_URL, request->url);
+	curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, list);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_len);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, request->body);
+	curl_easy_setopt(h->easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
+	curl_easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(h->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_LIMIT_MS);
+	curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, t.message);
+	curl_easy_setopt(h->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(h->easy, CURLOPT_HEADERDATA, (void *)&t);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, (void *)&t);
+	/* The variables that curl(1) reads; the library does not. */
+	if (certificates == NULL)
+		certificates = environment_text("SSL_CERT_FILE");
+	if (certificates != NULL)
+		curl_easy_setopt(h->easy, CURLOPT_CAINFO, certificates);
+
 	curl_multi_add_handle(h->multi, h->easy);
-	result = transfer_run(&t, h->multi, err);
+	failed = transfer_run(&t, h->multi, err);
+
 	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &answer->status);
 	curl_multi_remove_handle(h->multi, h->easy);
 	curl_slist_free_all(list);
-	return result != 0 ? result : transfer_result(&t, err);
+	if (failed)
+		return -1;
+	if (t.stopped)
+		return error_set(err, ERROR_CANCELLED, NULL, "stopped");
+	if (t.result == CURLE_OK)
+		return 0;
+	curl_easy_getinfo(h->easy, CURLINFO_SSL_VERIFYRESULT, &unverified);
+	return error_set(err, ERROR_NETWORK, NULL, "%s%s",
+	    t.message[0] != '\0' ? t.message : curl_easy_strerror(t.result),
+	    unverified > 1 ? "; its authority can be named in CURL_CA_BUNDLE" : "");
 }

@@ -29,7 +29,6 @@ struct http_request {
 	const char *const *headers;  /* "Name: value"; ends with NULL */
 	const char *body;
 	size_t body_len;
-	int64_t connect_timeout_ms;  /* 0: 10 s */
 	int64_t idle_timeout_ms;     /* no byte for so long: ERROR_NETWORK; 0: 300 s */
 	/* Bytes of a 2xx body; non-zero stops the request (http_post() returns -1 with
 	 * ERROR_CANCELLED). */

@@ -7,16 +7,12 @@
 
 #include <string.h>
 
-#include "base/memory.h"
-
 static const char bom[] = "\xef\xbb\xbf";
 
 void
 sse_begin(struct sse *s, int (*take)(void *, const char *, const char *, size_t), void *context)
 {
-	memset(s, 0, sizeof *s);
-	s->take = take;
-	s->context = context;
+	*s = (struct sse){ .take = take, .context = context };
 }
 
 void
@@ -27,41 +23,39 @@ sse_free(struct sse *s)
 	buffer_free(&s->event);
 }
 
-/* An empty line: hands the event over, if it has data. */
+/* A line without its end: empty, or "name: value", "name:value", "name". */
 static int
-dispatch(struct sse *s)
+take_line(struct sse *s, const char *line, size_t len)
 {
+	const char *colon;
+	size_t name, from;
 	int result = 0;
 
-	if (s->has_data)
-		result = s->take(s->context, buffer_string(&s->event), buffer_string(&s->data),
-		    s->data.len);
-	s->has_data = false;
-	buffer_clear(&s->data);
-	buffer_clear(&s->event);
-	return result;
-}
+	if (!s->started && len >= 3 && memcmp(line, bom, 3) == 0) {
+		line += 3;
+		len -= 3;
+	}
+	s->started = true;
+	if (len == 0) {
+		/* Hands the event over, if it has data. */
+		if (s->has_data)
+			result = s->take(s->context, buffer_string(&s->event), buffer_string(&s->data),
+			    s->data.len);
+		s->has_data = false;
+		buffer_clear(&s->data);
+		buffer_clear(&s->event);
+		return result;
+	}
 
-static bool
-name_is(const char *line, size_t len, const char *name)
-{
-	return len == strlen(name) && memcmp(line, name, len) == 0;
-}
-
-/* "name: value", "name:value" or "name". */
-static int
-take_field(struct sse *s, const char *line, size_t len)
-{
-	const char *colon = memchr(line, ':', len);
-	size_t name = colon == NULL ? len : (size_t)(colon - line);
-	size_t from = colon == NULL ? len : name + 1;
-
+	colon = memchr(line, ':', len);
+	name = colon == NULL ? len : (size_t)(colon - line);
+	from = colon == NULL ? len : name + 1;
 	if (from < len && line[from] == ' ')
 		from++;
-	if (name_is(line, name, "event")) {
+	if (name == 5 && memcmp(line, "event", 5) == 0) {
 		buffer_clear(&s->event);
 		buffer_append(&s->event, line + from, len - from);
-	} else if (name_is(line, name, "data")) {
+	} else if (name == 4 && memcmp(line, "data", 4) == 0) {
 		if (len - from >= SSE_EVENT_LIMIT - s->data.len)
 			return -1;
 		if (s->has_data)
@@ -72,55 +66,10 @@ take_field(struct sse *s, const char *line, size_t len)
 	return 0;
 }
 
-/* A line without its end. */
-static int
-take_line(struct sse *s, const char *line, size_t len)
-{
-	if (!s->started && len >= 3 && memcmp(line, bom, 3) == 0) {
-		line += 3;
-		len -= 3;
-	}
-	s->started = true;
-	return len == 0 ? dispatch(s) : take_field(s, line, len);
-}
-
-/* A line whose last part is in the bytes. */
-static int
-end_line(struct sse *s, const char *bytes, size_t len)
-{
-	int result;
-
-	if (s->line.len == 0)
-		return take_line(s, bytes, len);
-	buffer_append(&s->line, bytes, len);
-	result = take_line(s, s->line.data, s->line.len);
-	buffer_clear(&s->line);
-	return result;
-}
-
-static int
-keep_line(struct sse *s, const char *bytes, size_t len)
-{
-	/* No field name is longer than the 64 bytes allowed for it here. */
-	if (len > SSE_EVENT_LIMIT + 64 - s->line.len)
-		return -1;
-	buffer_append(&s->line, bytes, len);
-	return 0;
-}
-
-static const char *
-find_end(const char *bytes, size_t len)
-{
-	const char *lf = memchr(bytes, '\n', len);
-	const char *cr = memchr(bytes, '\r', lf == NULL ? len : (size_t)(lf - bytes));
-
-	return cr == NULL ? lf : cr;
-}
-
 int
 sse_feed(struct sse *s, const char *bytes, size_t len)
 {
-	const char *at = bytes, *end = bytes + len, *stop;
+	const char *at = bytes, *end = bytes + len, *lf, *stop;
 	int result = 0;
 
 	if (s->too_long)
@@ -131,12 +80,25 @@ sse_feed(struct sse *s, const char *bytes, size_t len)
 		s->after_cr = false;
 		if (at == end)
 			break;
-		stop = find_end(at, (size_t)(end - at));
+		lf = memchr(at, '\n', (size_t)(end - at));
+		stop = memchr(at, '\r', (size_t)((lf == NULL ? end : lf) - at));
+		if (stop == NULL)
+			stop = lf;
 		if (stop == NULL) {
-			result = keep_line(s, at, (size_t)(end - at));
+			/* No field name is longer than the 64 bytes allowed for it here. */
+			if ((size_t)(end - at) > SSE_EVENT_LIMIT + 64 - s->line.len)
+				result = -1;
+			else
+				buffer_append(&s->line, at, (size_t)(end - at));
 			break;
 		}
-		result = end_line(s, at, (size_t)(stop - at));
+		if (s->line.len == 0) {
+			result = take_line(s, at, (size_t)(stop - at));
+		} else {
+			buffer_append(&s->line, at, (size_t)(stop - at));
+			result = take_line(s, s->line.data, s->line.len);
+			buffer_clear(&s->line);
+		}
 		s->after_cr = *stop == '\r';
 		at = stop + 1;
 	}

@@ -37,8 +37,7 @@ enum {
 
 struct entry {
 	pid_t pid, parent;
-	char state; /* of struct process_stat */
-	bool detached;
+	bool dead, stopped, detached;
 };
 
 /* All processes, by ascending pid. */
@@ -188,7 +187,14 @@ descendants_next_child(struct children *c, bool *ended)
 	return found;
 }
 
-static bool listed(const pid_t *list, pid_t pid);
+bool
+pids_have(const pid_t *list, pid_t pid)
+{
+	for (; list != NULL && *list != 0; list++)
+		if (*list == pid)
+			return true;
+	return false;
+}
 
 /* As visit(), of the children alone: when one is gone, its own are ours. Those that share
  * the group that a child leads get the signal with it. */
@@ -201,7 +207,7 @@ visit_children(int signal_number, const pid_t *spare, bool reap)
 	pid_t pid;
 
 	while ((pid = descendants_next_child(&children, &ended)) != 0) {
-		if (listed(spare, pid) || descendants_kept(pid))
+		if (pids_have(spare, pid) || descendants_kept(pid))
 			continue;
 		if (ended) {
 			if (reap)
@@ -254,20 +260,12 @@ table_load(struct table *t)
 			t->capacity = t->capacity == 0 ? 256 : t->capacity * 2;
 			t->entries = memory_array(t->entries, t->capacity, sizeof *t->entries);
 		}
-		t->entries[t->count++] = (struct entry){ pid, s.parent, s.state, is_detached(&s) };
+		t->entries[t->count++] = (struct entry){ pid, s.parent, s.state == 'Z' || s.state == 'X',
+		    s.state == 'T', is_detached(&s) };
 	}
 	closedir(proc);
 	if (t->count > 0)
 		qsort(t->entries, t->count, sizeof *t->entries, by_pid);
-}
-
-static bool
-listed(const pid_t *list, pid_t pid)
-{
-	for (; list != NULL && *list != 0; list++)
-		if (*list == pid)
-			return true;
-	return false;
 }
 
 /* Walks up from e; the table may hold a circle if a pid was reused while it was
@@ -278,29 +276,13 @@ descends(const struct table *t, const struct entry *e, pid_t ancestor, const pid
 	for (size_t steps = 0; e != NULL && steps < t->count; steps++) {
 		const struct entry parent = { .pid = e->parent };
 
-		if (e->detached || listed(spare, e->pid) || descendants_kept(e->pid))
+		if (e->detached || pids_have(spare, e->pid) || descendants_kept(e->pid))
 			return false;
 		if (e->parent == ancestor)
 			return true;
 		e = bsearch(&parent, t->entries, t->count, sizeof *t->entries, by_pid);
 	}
 	return false;
-}
-
-static bool
-dead(const struct entry *e)
-{
-	return e->state == 'Z' || e->state == 'X';
-}
-
-/* Nobody who is about to be killed is to see another die first, and go on from that: pids
- * tell nothing of who is whose parent once they have wrapped around. */
-static void
-stop_all(const struct table *t, pid_t ancestor, const pid_t *spare)
-{
-	for (size_t i = 0; i < t->count; i++)
-		if (!dead(&t->entries[i]) && descends(t, &t->entries[i], ancestor, spare))
-			kill(t->entries[i].pid, SIGSTOP);
 }
 
 /* Signals (0: none) the living descendants and returns their number; with reap,
@@ -314,14 +296,17 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 	table_load(&t);
 	if (t.count == 0)
 		return ancestor == getpid() ? visit_children(signal_number, spare, reap) : 0;
-	if (signal_number == SIGKILL)
-		stop_all(&t, ancestor, spare);
+	/* Nobody who is about to be killed is to see another die first, and go on from that: pids
+	 * tell nothing of who is whose parent once they have wrapped around. */
+	for (size_t i = 0; signal_number == SIGKILL && i < t.count; i++)
+		if (!t.entries[i].dead && descends(&t, &t.entries[i], ancestor, spare))
+			kill(t.entries[i].pid, SIGSTOP);
 	for (size_t i = 0; i < t.count; i++) {
 		const struct entry *e = &t.entries[i];
 
 		if (!descends(&t, e, ancestor, spare))
 			continue;
-		if (dead(e)) {
+		if (e->dead) {
 			if (reap && e->parent == getpid())
 				waitpid(e->pid, NULL, WNOHANG);
 			continue;
@@ -330,7 +315,7 @@ visit(pid_t ancestor, int signal_number, const pid_t *spare, bool reap)
 		if (signal_number == 0)
 			continue;
 		kill(e->pid, signal_number);
-		if (e->state == 'T' && signal_number != SIGKILL)
+		if (e->stopped && signal_number != SIGKILL)
 			kill(e->pid, SIGCONT);
 	}
 	free(t.entries);
@@ -343,20 +328,6 @@ descendants_signal(pid_t ancestor, int signal_number, const pid_t *spare)
 	return visit(ancestor, signal_number, spare, false);
 }
 
-/* What is due now: the first signal once, SIGTERM once, then SIGKILL again and
- * again, as the dying may have forked. */
-static int
-due(int64_t elapsed, int first, int *sent)
-{
-	if (first == SIGKILL || elapsed >= GRACE_MS - hurry)
-		return *sent = SIGKILL;
-	if (*sent == 0)
-		return *sent = first;
-	if (*sent != SIGTERM && elapsed >= TERMINATE_MS)
-		return *sent = SIGTERM;
-	return 0;
-}
-
 int
 descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 {
@@ -366,7 +337,15 @@ descendants_end(pid_t ancestor, int signal_number, const pid_t *spare)
 	/* Whoever was stopped here, or looks slowly, has all the same killed before he gives up. */
 	while (kills < KILLS_LEAST || clock_monotonic() - killed < GRACE_MS) {
 		elapsed = clock_monotonic() - began;
-		number = due(elapsed, signal_number, &sent);
+		/* The first signal once, SIGTERM once, then SIGKILL again and again, as the dying may
+		 * have forked. */
+		number = 0;
+		if (signal_number == SIGKILL || elapsed >= GRACE_MS - hurry)
+			number = sent = SIGKILL;
+		else if (sent == 0)
+			number = sent = signal_number;
+		else if (sent != SIGTERM && elapsed >= TERMINATE_MS)
+			number = sent = SIGTERM;
 		if (number == SIGKILL && kills++ == 0)
 			killed = began + elapsed;
 		if (visit(ancestor, number, spare, true) != 0) {

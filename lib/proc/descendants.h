@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Whether a list that ends with 0 (NULL: an empty one) has the process. */
+bool pids_have(const pid_t *list, pid_t pid);
 /* Becomes the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER). */
 void descendants_adopt(void);
 /* Children of this process that live on whatever becomes of the others, with all that

@@ -84,33 +84,25 @@ is_there(char *path)
 	return there;
 }
 
-/* Whether a call around this process is, of which there may be several, from the outside. */
-static bool
-call_begun(const char *run_directory)
-{
-	const char *call = getenv("AWF_CALL"), *end;
-
-	if (call == NULL || *call == '\0')
-		return false;
-	for (end = strchr(call, '/'); end != NULL; end = strchr(end + 1, '/'))
-		if (is_there(call_path(run_directory, call, (size_t)(end - call))))
-			return true;
-	return is_there(call_path(run_directory, call, strlen(call)));
-}
-
 const char *
 ending_begun(const char *run_directory)
 {
+	const char *call = getenv("AWF_CALL"), *what = NULL;
 	char *directory = memory_text(run_directory), *outer;
-	const char *what = NULL;
 
 	for (int depth = 0; what == NULL && depth <= ENDING_DEPTH; depth++) {
 		bool marks = is_there(path_join(directory, MARKS));
 
 		if (marks && is_there(mark_path(directory, RUN)))
 			what = "the run";
-		else if (marks && depth == 0 && call_begun(directory))
-			what = "the call around it";
+		/* Of the calls around this process, of which there may be several, from the outside. */
+		for (const char *end = call; marks && depth == 0 && what == NULL && end != NULL &&
+		    *end != '\0';) {
+			end += strcspn(end, "/");
+			if (is_there(call_path(directory, call, (size_t)(end - call))))
+				what = "the call around it";
+			end += *end == '/';
+		}
 		outer = path_join(directory, OUTER);
 		free(directory);
 		directory = outer;

@@ -127,18 +127,6 @@ among(const char *text, size_t len, const char *const *list, size_t count)
 	return false;
 }
 
-static bool
-ends_secretly(const char *word, size_t len)
-{
-	for (size_t i = 0; i < COUNT(secret_ends); i++) {
-		size_t end = strlen(secret_ends[i]);
-
-		if (len >= end && strncasecmp(word + len - end, secret_ends[i], end) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Word by word, numbers at their ends left out: GITHUB_TOKEN2, but not TOKENIZERS. */
 static bool
 named_secretly(const char *name)
@@ -152,7 +140,13 @@ named_secretly(const char *name)
 
 		while (len > 0 && word[len - 1] >= '0' && word[len - 1] <= '9')
 			len--;
-		if (ends_secretly(word, len) || among(word, len, secret_words, COUNT(secret_words)) ||
+		for (size_t i = 0; i < COUNT(secret_ends); i++) {
+			size_t end = strlen(secret_ends[i]);
+
+			if (len >= end && strncasecmp(word + len - end, secret_ends[i], end) == 0)
+				return true;
+		}
+		if (among(word, len, secret_words, COUNT(secret_words)) ||
 		    (before != NULL && len == 3 && strncasecmp(word, "KEY", 3) == 0 &&
 		    among(before, before_len, keys_of, COUNT(keys_of))))
 			return true;
@@ -163,10 +157,14 @@ named_secretly(const char *name)
 	return among(name, strlen(name), secret_names, COUNT(secret_names));
 }
 
-/* Whether it holds SCHEME://USER:PASSWORD@. */
-static bool
-holds_password(const char *value)
+bool
+environment_is_secret(const char *name, const char *value)
 {
+	if (strncmp(name, "AWF_", 4) == 0)
+		return false;
+	if (named_secretly(name))
+		return true;
+	/* SCHEME://USER:PASSWORD@ */
 	for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at, "://")) {
 		size_t len = strcspn(at += 3, "/?#\"' \t\n");
 		const char *colon = memchr(at, ':', len), *end = memchr(at, '@', len);
@@ -175,12 +173,6 @@ holds_password(const char *value)
 			return true;
 	}
 	return false;
-}
-
-bool
-environment_is_secret(const char *name, const char *value)
-{
-	return strncmp(name, "AWF_", 4) != 0 && (named_secretly(name) || holds_password(value));
 }
 
 void
@@ -211,100 +203,49 @@ environment_free(struct environment *e)
 	*e = (struct environment){ NULL, 0, 0 };
 }
 
-static int
-keys_check_file(int fd, const char *path, struct error *err)
-{
-	struct stat st;
+/* ---- the file of keys ---- */
 
-	if (fstat(fd, &st) == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERROR_SYSTEM, path, "is no regular file");
-	return file_check_private(fd, path, err);
-}
-
-static bool
-keys_name_valid(const char *name, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!(name[i] == '_' || (name[i] >= 'A' && name[i] <= 'Z') ||
-		    (name[i] >= 'a' && name[i] <= 'z') ||
-		    (i > 0 && name[i] >= '0' && name[i] <= '9')))
-			return false;
-	return len > 0;
-}
-
-static void
-keys_add(struct keys *k, char *name, char *value)
-{
-	k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
-	k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
-	k->names[k->count] = name;
-	k->values[k->count++] = value;
-}
-
-/* Takes a line (without LF). The message never holds the line: it may be a key. */
-static int
-keys_line(struct keys *k, char *line, const char *path, int number, struct error *err)
-{
-	static const char blank[] = " \t\r";
-	char place[256], *equals;
-	size_t len;
-
-	line += strspn(line, blank);
-	for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
-		line[len - 1] = '\0';
-	if (line[0] == '\0' || line[0] == '#')
-		return 0;
-	equals = strchr(line, '=');
-	if (equals == NULL || !keys_name_valid(line, (size_t)(equals - line))) {
-		snprintf(place, sizeof place, "%s:%d", path, number);
-		return error_set(err, ERROR_DEFINITION, place,
-		    "is not NAME=VALUE; comments begin with #");
-	}
-	keys_add(k, memory_copy(line, (size_t)(equals - line)), memory_text(equals + 1));
-	return 0;
-}
-
+/* Takes all lines. A message never holds one: it may be a key. */
 static int
 keys_parse(struct keys *k, struct buffer *text, const char *path, struct error *err)
 {
-	char *line = text->data, *end;
+	static const char blank[] = " \t\r";
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	char *line = text->data, *end, place[256];
 
 	if (strlen(buffer_string(text)) != text->len)
 		return error_set(err, ERROR_DEFINITION, path, "holds a NUL byte");
 	for (int number = 1; line != NULL; number++, line = end) {
+		size_t len, name;
+
 		end = strchr(line, '\n');
 		if (end != NULL)
 			*end++ = '\0';
-		if (keys_line(k, line, path, number, err) == -1)
-			return -1;
+		line += strspn(line, blank);
+		for (len = strlen(line); len > 0 && strchr(blank, line[len - 1]) != NULL; len--)
+			line[len - 1] = '\0';
+		if (line[0] == '\0' || line[0] == '#')
+			continue;
+		name = strspn(line, letters);
+		if (name == 0 || line[name] != '=' || (line[0] >= '0' && line[0] <= '9')) {
+			snprintf(place, sizeof place, "%s:%d", path, number);
+			return error_set(err, ERROR_DEFINITION, place,
+			    "is not NAME=VALUE; comments begin with #");
+		}
+		k->names = memory_array(k->names, k->count + 1, sizeof *k->names);
+		k->values = memory_array(k->values, k->count + 1, sizeof *k->values);
+		k->names[k->count] = memory_copy(line, name);
+		k->values[k->count++] = memory_text(line + name + 1);
 	}
 	return 0;
-}
-
-static int
-keys_read(struct keys *k, int fd, const char *path, struct error *err)
-{
-	struct buffer text = BUFFER_INIT;
-	int status = -1;
-
-	if (keys_check_file(fd, path, err) == 0) {
-		if (file_read(fd, &text, KEYS_LIMIT) == -1)
-			error_errno(err, ERROR_SYSTEM, path, "unable to read");
-		else
-			status = keys_parse(k, &text, path, err);
-	}
-	if (text.data != NULL)
-		sodium_memzero(text.data, text.len);
-	buffer_free(&text);
-	return status;
 }
 
 int
 keys_load(struct keys *k, struct error *err)
 {
 	char *path = path_config("keys");
+	struct buffer text = BUFFER_INIT;
+	struct stat st;
 	int fd, status = 0;
 
 	*k = (struct keys){ NULL, NULL, 0 };
@@ -312,11 +253,24 @@ keys_load(struct keys *k, struct error *err)
 		return 0;
 	/* O_NONBLOCK: a FIFO in its place must not hold the program up. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd != -1) {
-		status = keys_read(k, fd, path, err);
+	if (fd == -1) {
+		if (errno != ENOENT && errno != ENOTDIR)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	} else {
+		if (fstat(fd, &st) == -1)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else if (!S_ISREG(st.st_mode))
+			status = error_set(err, ERROR_SYSTEM, path, "is no regular file");
+		else if (file_check_private(fd, path, err) == -1)
+			status = -1;
+		else if (file_read(fd, &text, KEYS_LIMIT) == -1)
+			status = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+		else
+			status = keys_parse(k, &text, path, err);
+		if (text.data != NULL)
+			sodium_memzero(text.data, text.len);
+		buffer_free(&text);
 		close(fd);
-	} else if (errno != ENOENT && errno != ENOTDIR) {
-		status = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	}
 	free(path);
 	if (status == -1)

@@ -40,88 +40,20 @@ report(int fd, const struct report *r)
 	file_write(fd, r, sizeof *r);
 }
 
-/* Asks for SIGTERM when the parent goes. Elsewhere than on Linux the guardian
- * looks twice a second. */
-static void
-follow_parent(void)
-{
-#ifdef PR_SET_PDEATHSIG
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	prctl(PR_SET_NAME, GUARDIAN_NAME);
-#endif
-}
-
-/* The signal; -1 if none came. */
-static int
-wait_for_signal(const sigset_t *signals)
-{
-#ifdef PR_SET_PDEATHSIG
-	return sigwaitinfo(signals, NULL);
-#else
-	const struct timespec half_second = { 0, 500000000 };
-
-	return sigtimedwait(signals, NULL, &half_second);
-#endif
-}
-
-/* Lets go of all that was inherited; returns the descriptor of the pipe. */
-static int
-let_go(int pipe_fd)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	if (dup2(pipe_fd, REPORT_FD) == REPORT_FD)
-		pipe_fd = REPORT_FD;
-	fcntl(pipe_fd, F_SETFD, FD_CLOEXEC);
-	closefrom(REPORT_FD + 1);
-	setpgid(0, 0);
-	return pipe_fd;
-}
-
-/* Whether nothing is left but what goes a way of its own. */
-static bool
-alone(void)
-{
-	return descendants_signal(getpid(), 0, NULL) == 0;
-}
-
-/* Reaps until no child is left or the parent has gone. */
-static void
-guard(pid_t parent, pid_t started, int pipe_fd, const sigset_t *signals)
-{
-	bool ended = false;
-	int number = -1;
-
-	for (;;) {
-		struct report end = { .what = REPORT_ENDED };
-		pid_t pid;
-
-		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0)
-			if (pid == started) {
-				report(pipe_fd, &end);
-				ended = true;
-			}
-		if ((pid < 0 && errno == ECHILD) || (ended && alone()))
-			return;
-		if (getppid() != parent) {
-			descendants_end(getpid(), SIGKILL, NULL);
-			return;
-		}
-		if (number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM)
-			descendants_pass_on(number);
-		number = wait_for_signal(signals);
-	}
-}
-
 static _Noreturn void
 be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const sigset_t *signals)
 {
 	struct report start = { .what = REPORT_STARTED };
+	bool ended = false;
+	int null, number = -1;
 	struct process p;
 
-	follow_parent();
+	/* When the parent goes there is a SIGTERM. Elsewhere than on Linux the guardian looks twice a
+	 * second. */
+#ifdef PR_SET_PDEATHSIG
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	prctl(PR_SET_NAME, GUARDIAN_NAME);
+#endif
 	descendants_adopt();
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
@@ -132,8 +64,43 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec, const si
 		_exit(EXIT_FAILURE);
 	}
 	report(pipe_fd, &start);
-	pipe_fd = let_go(pipe_fd);
-	guard(parent, p.pid, pipe_fd, signals);
+
+	/* Let go of all that was inherited. */
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (dup2(pipe_fd, REPORT_FD) == REPORT_FD)
+		pipe_fd = REPORT_FD;
+	fcntl(pipe_fd, F_SETFD, FD_CLOEXEC);
+	closefrom(REPORT_FD + 1);
+	setpgid(0, 0);
+
+	/* Reap until no child is left, or nothing but what goes a way of its own, or the parent has
+	 * gone. */
+	for (;;) {
+		struct report end = { .what = REPORT_ENDED };
+		pid_t pid;
+
+		while ((pid = waitpid(-1, &end.value, WNOHANG)) > 0)
+			if (pid == p.pid) {
+				report(pipe_fd, &end);
+				ended = true;
+			}
+		if ((pid < 0 && errno == ECHILD) ||
+		    (ended && descendants_signal(getpid(), 0, NULL) == 0))
+			break;
+		if (getppid() != parent) {
+			descendants_end(getpid(), SIGKILL, NULL);
+			break;
+		}
+		if (number == SIGHUP || number == SIGINT || number == SIGQUIT || number == SIGTERM)
+			descendants_pass_on(number);
+#ifdef PR_SET_PDEATHSIG
+		number = sigwaitinfo(signals, NULL);
+#else
+		number = sigtimedwait(signals, NULL, &(struct timespec){ 0, 500000000 });
+#endif
+	}
 	_exit(EXIT_SUCCESS);
 }
 
@@ -149,13 +116,18 @@ read_report(int fd, struct report *r)
 	return got == (ssize_t)sizeof *r;
 }
 
-static int
-fork_guardian(struct guardian *g, const struct process_spec *spec, struct error *err)
+int
+guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
+    struct error *err)
 {
-	pid_t parent = getpid();
+	const pid_t parent = getpid();
+	struct report first;
 	sigset_t all, old;
-	int ends[2];
+	int ends[2], reason = EPERM;
 
+	*g = (struct guardian){ -1, -1, GUARDIAN_RUNNING, 0 };
+	*exit_code = PROCESS_CANNOT_RUN;
+	descendants_adopt();
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	sigfillset(&all);
@@ -165,48 +137,27 @@ fork_guardian(struct guardian *g, const struct process_spec *spec, struct error 
 		be_guardian(parent, ends[1], spec, &all);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(ends[1]);
-	g->report = ends[0];
-	if (g->pid > 0)
-		return 0;
-	close(ends[0]);
-	g->report = -1;
-	return error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
-}
+	if (g->pid < 0) {
+		close(ends[0]);
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
+	}
 
-static int
-not_started(struct guardian *g, const struct report *r, int *exit_code, struct error *err)
-{
-	*exit_code = PROCESS_CANNOT_RUN;
-	if (r == NULL) {
+	g->report = ends[0];
+	if (!read_report(g->report, &first)) {
 		g->state = GUARDIAN_LOST;
 		error_set(err, ERROR_SYSTEM, NULL, "the guardian was killed");
-	} else {
-		*exit_code = r->value;
-		*err = r->error;
-	}
-	guardian_close(g);
-	if (r == NULL)
+		guardian_close(g);
 		descendants_end(getpid(), SIGKILL, NULL); /* what it may have started is ours now */
-	errno = r != NULL ? r->reason : EPERM;
+	} else if (first.what == REPORT_FAILED) {
+		*exit_code = first.value;
+		*err = first.error;
+		reason = first.reason;
+		guardian_close(g);
+	} else {
+		return 0;
+	}
+	errno = reason;
 	return -1;
-}
-
-int
-guardian_start(struct guardian *g, const struct process_spec *spec, int *exit_code,
-    struct error *err)
-{
-	struct report first;
-
-	*g = (struct guardian){ -1, -1, GUARDIAN_RUNNING, 0 };
-	*exit_code = PROCESS_CANNOT_RUN;
-	descendants_adopt();
-	if (fork_guardian(g, spec, err) != 0)
-		return -1;
-	if (!read_report(g->report, &first))
-		return not_started(g, NULL, exit_code, err);
-	if (first.what == REPORT_FAILED)
-		return not_started(g, &first, exit_code, err);
-	return 0;
 }
 
 enum guardian_state

@@ -33,17 +33,11 @@ downstream_gone(short revents, struct error *err)
 	return true;
 }
 
-static int
-downstream_of(const struct interrupts *interrupts)
-{
-	return interrupts == NULL ? -1 : interrupts->downstream;
-}
-
 bool
 interrupted(const struct interrupts *interrupts, struct error *err)
 {
-	return signalled(interrupts, err) ||
-	    downstream_gone(poll_now(downstream_of(interrupts), 0), err);
+	return signalled(interrupts, err) || (interrupts != NULL &&
+	    downstream_gone(poll_now(interrupts->downstream, 0), err));
 }
 
 /* poll_until() that leaves no gap between looking at the flag and waiting. */
@@ -75,7 +69,7 @@ interrupts_wait(const struct interrupts *interrupts, struct pollfd *fds, size_t 
 
 	for (size_t i = 0; i < count; i++)
 		fds[i].revents = 0;
-	fds[0] = (struct pollfd){ downstream_of(interrupts), 0, 0 };
+	fds[0] = (struct pollfd){ interrupts == NULL ? -1 : interrupts->downstream, 0, 0 };
 	ready = guarded_poll(interrupts, fds, count, deadline);
 	if (ready > 0 && (fds[0].revents & POLLNVAL) != 0) {
 		/* A stdout that was closed from the start would end every wait. */

@@ -47,34 +47,6 @@ process_marked(pid_t pid, const char *mark)
 	return found;
 }
 
-static bool
-listed(const pid_t *list, pid_t pid)
-{
-	while (*list != 0 && *list != pid)
-		list++;
-	return *list != 0;
-}
-
-/* Whether the orphan has been signalled before; remembers it. */
-static bool
-orphans_met(struct orphans *o, pid_t pid)
-{
-	for (size_t i = 0; i < o->signalled_count; i++)
-		if (o->signalled[i] == pid)
-			return true;
-	o->signalled = memory_array(o->signalled, o->signalled_count + 1, sizeof *o->signalled);
-	o->signalled[o->signalled_count++] = pid;
-	return false;
-}
-
-/* Whether a child is a living orphan. */
-static bool
-orphans_has(const struct orphans *o, pid_t pid)
-{
-	return waitpid(pid, NULL, WNOHANG) == 0 && process_began(pid) >= o->since &&
-	    (o->mark == NULL || process_marked(pid, o->mark));
-}
-
 void
 tree_signal(pid_t root, int signal_number)
 {
@@ -91,40 +63,36 @@ orphans_begin(struct orphans *o, pid_t pid, const char *mark)
 	    NULL, 0 };
 }
 
-/* The next child of this process, from the list of /proc if there is one. */
-static pid_t
-next_child(const struct buffer *list, char **at, struct children *children)
-{
-	char *from = *at;
-	bool ended;
-
-	if (list->data == NULL)
-		return descendants_next_child(children, &ended);
-	return (pid_t)strtol(from, at, 10);
-}
-
 bool
 orphans_end(struct orphans *o, int signal_number, const pid_t *spare)
 {
 	struct children children = { 0, 0, false };
 	struct buffer list = BUFFER_INIT;
 	char name[48], *at;
-	bool alive = false;
+	bool alive = false, listed, ended;
 	pid_t pid;
 
 	snprintf(name, sizeof name, "task/%ld/children", (long)getpid());
-	if (process_read(getpid(), name, &list))
-		buffer_string(&list);
-	else
-		buffer_free(&list);
-	at = list.data;
-	while ((pid = next_child(&list, &at, &children)) != 0) {
-		if (listed(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
-		    !orphans_has(o, pid))
+	listed = process_read(getpid(), name, &list);
+	at = listed ? (char *)(uintptr_t)buffer_string(&list) : NULL;
+	while ((pid = listed ? (pid_t)strtol(at, &at, 10) :
+	    descendants_next_child(&children, &ended)) != 0) {
+		size_t i = 0;
+
+		/* What is not spared is an orphan if it lives, began late enough, and has the mark. */
+		if (pids_have(spare, pid) || descendants_kept(pid) || descendants_detached(pid) ||
+		    waitpid(pid, NULL, WNOHANG) != 0 || process_began(pid) < o->since ||
+		    (o->mark != NULL && !process_marked(pid, o->mark)))
 			continue;
 		alive = true;
-		if (orphans_met(o, pid) && signal_number != SIGKILL)
+		while (i < o->signalled_count && o->signalled[i] != pid)
+			i++;
+		if (i == o->signalled_count) {
+			o->signalled = memory_array(o->signalled, o->signalled_count + 1, sizeof *o->signalled);
+			o->signalled[o->signalled_count++] = pid;
+		} else if (signal_number != SIGKILL) {
 			continue;
+		}
 		tree_signal(pid, signal_number);
 	}
 	buffer_free(&list);

@@ -38,48 +38,34 @@ struct stream {
 	bool close;   /* source is ours to close */
 };
 
-static const char *
-environment_path(char *const *environment)
-{
-	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, "PATH=", 5) == 0)
-			return *environment + 5;
-	return DEFAULT_PATH;
-}
-
-/* Whether path can be executed; else *reason becomes EACCES if it is there. */
-static bool
-runnable(const char *path, int *reason)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0) {
-		if (errno == EACCES)
-			*reason = EACCES;
-		return false;
-	}
-	if (S_ISREG(status.st_mode) && access(path, X_OK) == 0)
-		return true;
-	*reason = EACCES;
-	return false;
-}
-
-/* The file that name means, in memory of its own; NULL with errno ENOENT or
- * EACCES. */
+/* The file that name means in the PATH of the environment, in memory of its own; NULL with errno
+ * ENOENT, or EACCES if one is there that cannot be executed. */
 static char *
-find_program(const char *name, const char *list)
+find_program(const char *name, char *const *environment)
 {
+	const char *list = DEFAULT_PATH;
 	int reason = ENOENT;
 
 	if (strchr(name, '/') != NULL)
 		return memory_text(name);
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, "PATH=", 5) == 0) {
+			list = *environment + 5;
+			break;
+		}
 	while (*name != '\0') {
 		size_t len = strcspn(list, ":");
 		/* As in path_search(): an empty element is not the current directory. */
 		char *path = len == 0 ? NULL : memory_format("%.*s/%s", (int)len, list, name);
+		struct stat status;
 
-		if (path != NULL && runnable(path, &reason))
-			return path;
+		if (path != NULL && stat(path, &status) == 0) {
+			if (S_ISREG(status.st_mode) && access(path, X_OK) == 0)
+				return path;
+			reason = EACCES;
+		} else if (path != NULL && errno == EACCES) {
+			reason = EACCES;
+		}
 		free(path);
 		if (list[len] == '\0')
 			break;
@@ -124,76 +110,43 @@ open_pipe(struct stream *s)
 	return -1;
 }
 
-/* A pipe with all of input in it, nobody at its other end; -1 if it does not take that. */
-static int
-filled_pipe(const char *input, size_t len)
-{
-	int ends[2];
-	bool filled;
-
-	if (len > PIPE_ROOM || pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
-	filled = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 &&
-	    write(ends[1], input, len) == (ssize_t)len;
-	close(ends[1]);
-	if (filled)
-		return ends[0];
-	close(ends[0]);
-	return -1;
-}
-
-static int
-unnamed_file(void)
-{
-#ifdef MFD_CLOEXEC
-	return memfd_create("input", MFD_CLOEXEC);
-#else
-	char path[] = "/tmp/awf-input-XXXXXX";
-	int fd = mkostemp(path, O_CLOEXEC);
-
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-#endif
-}
-
-/* A file with input in it; -1 with errno. */
-static int
-filled_file(const char *input, size_t len)
-{
-	int fd = unnamed_file(), reason;
-
-	if (fd >= 0 && file_write(fd, input, len) == 0 && lseek(fd, 0, SEEK_SET) == 0)
-		return fd;
-	reason = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = reason;
-	return -1;
-}
-
+/* All of input, nobody at its other end: in a pipe if that takes it, else in a file. -1 with
+ * errno. */
 static int
 open_input(struct stream *s, const char *input, size_t len)
 {
-	int fd = filled_pipe(input, len);
+	int ends[2], fd = -1, reason;
 
-	s->source = lift(fd >= 0 ? fd : filled_file(input, len));
+	if (len <= PIPE_ROOM && pipe2(ends, O_CLOEXEC) == 0) {
+		bool filled = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 &&
+		    write(ends[1], input, len) == (ssize_t)len;
+
+		close(ends[1]);
+		if (filled)
+			fd = ends[0];
+		else
+			close(ends[0]);
+	}
+	if (fd == -1) {
+#ifdef MFD_CLOEXEC
+		fd = memfd_create("input", MFD_CLOEXEC);
+#else
+		char path[] = "/tmp/awf-input-XXXXXX";
+
+		fd = mkostemp(path, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(path);
+#endif
+		if (fd >= 0 && (file_write(fd, input, len) != 0 || lseek(fd, 0, SEEK_SET) != 0)) {
+			reason = errno;
+			close(fd);
+			errno = reason;
+			return -1;
+		}
+	}
+	s->source = lift(fd);
 	s->close = s->source >= 0;
 	return s->source >= 0 ? 0 : -1;
-}
-
-static int
-stream_open(struct stream *s, int target, int wanted)
-{
-	if (wanted == PROCESS_PIPE)
-		return open_pipe(s);
-	/* A descriptor below 3 that moves could be overwritten by another one. */
-	if (wanted >= 0 && wanted <= STDERR_FILENO && wanted != target) {
-		s->source = fcntl(wanted, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-		s->close = s->source >= 0;
-		return s->source >= 0 ? 0 : -1;
-	}
-	return 0;
 }
 
 static void
@@ -211,67 +164,27 @@ streams_open(struct stream streams[3], const struct process_spec *spec)
 	const int wanted[3] = { spec->in, spec->out, spec->err };
 
 	for (int i = 0; i < 3; i++) {
-		streams[i] = (struct stream){ i, wanted[i], -1, false };
-		if ((wanted[i] == PROCESS_INPUT ?
-		    open_input(&streams[i], spec->input, spec->input_len) :
-		    stream_open(&streams[i], i, wanted[i])) == 0)
+		struct stream *s = &streams[i];
+		int status = 0;
+
+		*s = (struct stream){ i, wanted[i], -1, false };
+		if (wanted[i] == PROCESS_INPUT) {
+			status = open_input(s, spec->input, spec->input_len);
+		} else if (wanted[i] == PROCESS_PIPE) {
+			status = open_pipe(s);
+		} else if (wanted[i] >= 0 && wanted[i] <= STDERR_FILENO && wanted[i] != i) {
+			/* A descriptor below 3 that moves could be overwritten by another one. */
+			s->source = fcntl(wanted[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+			s->close = s->source >= 0;
+			status = s->source >= 0 ? 0 : -1;
+		}
+		if (status == 0)
 			continue;
 		for (int reason = errno; i > 0; errno = reason)
 			stream_close(&streams[--i], true);
 		return -1;
 	}
 	return 0;
-}
-
-static int
-set_actions(posix_spawn_file_actions_t *actions, const struct stream streams[3],
-    const struct process_spec *spec)
-{
-	int failure = 0;
-
-	for (int i = 0; i < 3 && failure == 0; i++) {
-		if (streams[i].source == PROCESS_NULL)
-			failure = posix_spawn_file_actions_addopen(actions, i, "/dev/null",
-			    i == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
-		else if (streams[i].source >= 0)
-			failure = posix_spawn_file_actions_adddup2(actions, streams[i].source, i);
-	}
-	if (failure == 0 && spec->directory != NULL)
-		failure = posix_spawn_file_actions_addchdir_np(actions, spec->directory);
-	if (failure == 0 && !spec->inherit)
-		failure = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-	return failure;
-}
-
-/* All signals that are set back to their default in the child. */
-static void
-default_signals(sigset_t *set)
-{
-	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT };
-
-	sigfillset(set);
-	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-		struct sigaction old;
-
-		if (sigaction(kept[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
-			sigdelset(set, kept[i]);
-	}
-}
-
-static int
-set_attributes(posix_spawnattr_t *attributes, bool group)
-{
-	sigset_t none, defaults;
-	int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
-
-	sigemptyset(&none);
-	default_signals(&defaults);
-	if (group)
-		flags |= POSIX_SPAWN_SETPGROUP;
-	posix_spawnattr_setsigmask(attributes, &none);
-	posix_spawnattr_setsigdefault(attributes, &defaults);
-	posix_spawnattr_setpgroup(attributes, 0);
-	return posix_spawnattr_setflags(attributes, (short)flags);
 }
 
 /* posix_spawn() of path, or of /bin/sh with it if it is no program. */
@@ -303,17 +216,46 @@ static int
 spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
     const struct process_spec *spec)
 {
+	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
-	int failure = posix_spawn_file_actions_init(&actions);
+	int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF, failure;
+	sigset_t none, defaults;
 
+	failure = posix_spawn_file_actions_init(&actions);
 	if (failure != 0)
 		return failure;
-	failure = posix_spawnattr_init(&attributes);
+	for (int i = 0; i < 3 && failure == 0; i++) {
+		if (streams[i].source == PROCESS_NULL)
+			failure = posix_spawn_file_actions_addopen(&actions, i, "/dev/null",
+			    i == STDIN_FILENO ? O_RDONLY : O_WRONLY, 0);
+		else if (streams[i].source >= 0)
+			failure = posix_spawn_file_actions_adddup2(&actions, streams[i].source, i);
+	}
+	if (failure == 0 && spec->directory != NULL)
+		failure = posix_spawn_file_actions_addchdir_np(&actions, spec->directory);
+	if (failure == 0 && !spec->inherit)
+		failure = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+
+	/* All signals are set back to their default in the child, but for those that this process
+	 * was started with ignored. */
+	sigemptyset(&none);
+	sigfillset(&defaults);
+	for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+		struct sigaction old;
+
+		if (sigaction(kept[i], NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigdelset(&defaults, kept[i]);
+	}
+	if (spec->group)
+		flags |= POSIX_SPAWN_SETPGROUP;
+	if (failure == 0)
+		failure = posix_spawnattr_init(&attributes);
 	if (failure == 0) {
-		failure = set_actions(&actions, streams, spec);
-		if (failure == 0)
-			failure = set_attributes(&attributes, spec->group);
+		posix_spawnattr_setsigmask(&attributes, &none);
+		posix_spawnattr_setsigdefault(&attributes, &defaults);
+		posix_spawnattr_setpgroup(&attributes, 0);
+		failure = posix_spawnattr_setflags(&attributes, (short)flags);
 		if (failure == 0)
 			failure = spawn(pid, path, &actions, &attributes, spec);
 		posix_spawnattr_destroy(&attributes);
@@ -322,35 +264,19 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	return failure;
 }
 
-/* Whether the reason lies with the directory, not with the program. */
-static bool
-directory_unusable(const char *directory)
-{
-	struct stat status;
-
-	return directory != NULL && (stat(directory, &status) != 0 ||
-	    !S_ISDIR(status.st_mode) || access(directory, X_OK) != 0);
-}
-
-/* Whether the file is there, so that what is not is the interpreter that it names. */
-static bool
-is_there(const char *path, const char *directory)
-{
-	char *whole = *path == '/' || directory == NULL ? memory_text(path) : path_join(directory, path);
-	bool there = access(whole, F_OK) == 0;
-
-	free(whole);
-	return there;
-}
-
 /* Says where was looked, without names, which would be others in a replay. path: the file
  * that should have run; NULL: PATH has none. */
 static void
 tell_missing(const struct process_spec *spec, const char *path, struct error *err)
 {
-	const char *name = spec->argv[0], *directory = spec->directory, *where;
+	const char *name = spec->argv[0], *directory = spec->directory, *where = "";
+	char *whole = path == NULL ? NULL : *path == '/' || directory == NULL ? memory_text(path) :
+	    path_join(directory, path);
+	/* If the file is there, what is not is the interpreter that it names. */
+	bool there = whole != NULL && access(whole, F_OK) == 0;
 
-	if (path != NULL && is_there(path, directory)) {
+	free(whole);
+	if (there) {
 		error_set(err, ERROR_EXIT_STATUS, name,
 		    "the interpreter that it names (#!) is not there");
 		return;
@@ -360,9 +286,7 @@ tell_missing(const struct process_spec *spec, const char *path, struct error *er
 		    "together (a line for the shell is run by sh -c)");
 		return;
 	}
-	if (path == NULL || *path == '/')
-		where = "";
-	else
+	if (path != NULL && *path != '/')
 		where = directory != NULL ? " in the directory that it starts in" : " in the current directory";
 	error_set(err, ERROR_EXIT_STATUS, name, "%s%s%s", path == NULL ? "command not found" :
 	    "no such file", where, !spec->elsewhere ? "" :
@@ -374,14 +298,15 @@ static int
 start_failed(const struct process_spec *spec, const char *path, int reason, int *exit_code,
     struct error *err)
 {
-	const char *place = spec->argv[0];
+	const char *directory = spec->directory;
+	struct stat status;
 	int code = PROCESS_CANNOT_RUN;
 
-	errno = reason;
-	if (directory_unusable(spec->directory)) {
-		place = spec->directory;
+	/* The reason may lie with the directory, not with the program. */
+	if (directory != NULL && (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode) ||
+	    access(directory, X_OK) != 0)) {
 		errno = reason;
-		error_errno(err, ERROR_EXIT_STATUS, place, "unable to change to this directory");
+		error_errno(err, ERROR_EXIT_STATUS, directory, "unable to change to this directory");
 	} else if (reason == ENOENT) {
 		code = PROCESS_NOT_FOUND;
 		tell_missing(spec, path, err);
@@ -389,7 +314,8 @@ start_failed(const struct process_spec *spec, const char *path, int reason, int 
 		enum error_code class = reason == EAGAIN || reason == ENOMEM || reason == EMFILE ||
 		    reason == ENFILE ? ERROR_SYSTEM : ERROR_EXIT_STATUS;
 
-		error_errno(err, class, place, "unable to run");
+		errno = reason;
+		error_errno(err, class, spec->argv[0], "unable to run");
 	}
 	if (exit_code != NULL)
 		*exit_code = code;
@@ -406,8 +332,7 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 	char *path;
 
 	*p = (struct process){ -1, -1, -1, -1, spec->argv[0] };
-	path = find_program(spec->argv[0],
-	    environment_path(spec->environment != NULL ? spec->environment : environ));
+	path = find_program(spec->argv[0], spec->environment != NULL ? spec->environment : environ);
 	if (path == NULL)
 		return start_failed(spec, NULL, errno, exit_code, err);
 	failure = streams_open(streams, spec) == 0 ? 0 : errno;

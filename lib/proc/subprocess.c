@@ -65,40 +65,33 @@ orphans_mark(const struct subprocesses *all, const struct subprocess *s)
 	    memory_format("%s/%zu", outer, number);
 }
 
-/* The environment, with the mark in place of another. The array is the caller's to
- * free, and its first entry. */
-static char **
-marked_environment(char *const *environment, const char *mark)
-{
-	static const char name[] = ORPHANS_MARK "=";
-	size_t count = 0;
-	char **marked;
-
-	while (environment[count] != NULL)
-		count++;
-	marked = memory_array(NULL, count + 2, sizeof *marked);
-	marked[0] = memory_format("%s%s", name, mark);
-	count = 1;
-	for (; *environment != NULL; environment++)
-		if (strncmp(*environment, name, sizeof name - 1) != 0)
-			marked[count++] = *environment;
-	marked[count] = NULL;
-	return marked;
-}
-
 /* Fills s->error if it cannot be run. */
 static void
 start(const struct subprocesses *all, struct subprocess *s)
 {
-	char *mark = orphans_mark(all, s);
-	char **marked = mark == NULL ? NULL :
-	    marked_environment(s->environment == NULL ? environ : s->environment, mark);
-	const struct process_spec spec = {
-		.argv = s->argv, .environment = mark == NULL ? s->environment : marked,
+	static const char name[] = ORPHANS_MARK "=";
+	char *const *environment = s->environment == NULL ? environ : s->environment;
+	char *mark = orphans_mark(all, s), **marked = NULL;
+	struct process_spec spec = {
+		.argv = s->argv, .environment = s->environment,
 		.directory = s->directory, .in = s->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
 		.input = s->input, .input_len = s->input_len,
 		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = s->inherit
 	};
+	size_t count = 0;
+
+	/* The environment, with the mark in place of another. */
+	if (mark != NULL) {
+		while (environment[count] != NULL)
+			count++;
+		spec.environment = marked = memory_array(NULL, count + 2, sizeof *marked);
+		marked[0] = memory_format("%s%s", name, mark);
+		count = 1;
+		for (; *environment != NULL; environment++)
+			if (strncmp(*environment, name, sizeof name - 1) != 0)
+				marked[count++] = *environment;
+		marked[count] = NULL;
+	}
 
 	s->output = s->errors = s->passing = s->cut = (struct buffer)BUFFER_INIT;
 	s->errors_bytes = s->duration_ms = 0;
@@ -193,20 +186,10 @@ pass_errors(struct subprocess *s)
 	buffer_drop(&s->passing, passed);
 }
 
-/* Whether our stderr is a terminal, which never changes. */
-static bool
-errors_shown(void)
-{
-	static int shown = -1;
-
-	if (shown == -1)
-		shown = terminal_is(STDERR_FILENO);
-	return shown == 1;
-}
-
 static void
 collect_errors(struct subprocess *s)
 {
+	static int shown = -1; /* whether our stderr is a terminal, which never changes */
 	char *at = buffer_reserve(&s->errors, READ_SIZE);
 	ssize_t n = read(s->process.err, at, READ_SIZE);
 
@@ -215,7 +198,9 @@ collect_errors(struct subprocess *s)
 			file_close(&s->process.err);
 		return;
 	}
-	if (!s->quiet && errors_shown())
+	if (!s->quiet && shown == -1)
+		shown = terminal_is(STDERR_FILENO);
+	if (!s->quiet && shown == 1)
 		terminal_piece(&s->passing, &s->cut, at, (size_t)n);
 	else if (!s->quiet)
 		buffer_append(&s->passing, at, (size_t)n);
@@ -226,26 +211,12 @@ collect_errors(struct subprocess *s)
 	pass_errors(s);
 }
 
-/* Cuts what was kept of stderr to its tail, at the beginning of a character. */
-static void
-cut_errors(struct subprocess *s)
-{
-	size_t drop = s->errors.len > SUBPROCESS_STDERR_TAIL ?
-	    s->errors.len - SUBPROCESS_STDERR_TAIL : 0;
-
-	if ((int64_t)(s->errors.len - drop) < s->errors_bytes)
-		for (int i = 0; i < 3 && drop < s->errors.len &&
-		    ((unsigned char)s->errors.data[drop] & 0xC0) == 0x80; i++)
-			drop++;
-	buffer_drop(&s->errors, drop);
-	if (s->errors.data != NULL)
-		s->errors.data[s->errors.len] = '\0';
-}
-
 /* What came of it; nothing of it is open or runs any more. */
 static void
 finish(struct subprocess *s)
 {
+	size_t drop = s->errors.len > SUBPROCESS_STDERR_TAIL ?
+	    s->errors.len - SUBPROCESS_STDERR_TAIL : 0;
 	char text[64];
 
 	file_close(&s->process.out);
@@ -257,7 +228,16 @@ finish(struct subprocess *s)
 	buffer_free(&s->passing);
 	buffer_free(&s->cut);
 	orphans_free(&s->orphans);
-	cut_errors(s);
+
+	/* Of stderr its tail is kept, from the beginning of a character on. */
+	if ((int64_t)(s->errors.len - drop) < s->errors_bytes)
+		for (int i = 0; i < 3 && drop < s->errors.len &&
+		    ((unsigned char)s->errors.data[drop] & 0xC0) == 0x80; i++)
+			drop++;
+	buffer_drop(&s->errors, drop);
+	if (s->errors.data != NULL)
+		s->errors.data[s->errors.len] = '\0';
+
 	if (s->call != NULL && s->stage != SUBPROCESS_RUNNING)
 		ending_over(s->run_directory, s->call);
 	s->stage = SUBPROCESS_ENDED;
@@ -280,18 +260,6 @@ reap(struct subprocess *s)
 	if (ended != 0)
 		s->process.pid = 0;
 	return s->process.pid == 0;
-}
-
-/* One that ends by itself has closed its pipes, then it can be waited for. */
-static void
-look_for_end(struct subprocess *s)
-{
-	if (s->process.out != -1 || s->process.err != -1 || s->passing.len != 0)
-		return;
-	if (reap(s))
-		finish(s);
-	else if (s->exit_fd == -1)
-		s->exit_fd = wait_descriptor(s->process.pid);
 }
 
 /* Sees to it that one which is being ended, and all that is left of it, is gone. Then it
@@ -319,12 +287,36 @@ pursue(const struct subprocesses *all, struct subprocess *s)
 	finish(s);
 }
 
+/* Does what the descriptors allow, then what time demands. */
 static void
-expire(const struct subprocesses *all, struct subprocess *s)
+serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd fds[SLOTS])
 {
 	struct error why;
 	char text[32];
 
+	if (fds[SLOT_OUT].revents == POLLHUP)
+		file_close(&s->process.out);
+	else if (fds[SLOT_OUT].revents != 0 && s->process.out != -1)
+		collect_output(all, s);
+	if (fds[SLOT_ERR].revents != 0 && s->passing.len != 0)
+		pass_errors(s);
+	else if (fds[SLOT_ERR].revents == POLLHUP)
+		file_close(&s->process.err);
+	else if (fds[SLOT_ERR].revents != 0)
+		collect_errors(s);
+
+	if (s->stage != SUBPROCESS_RUNNING) {
+		pursue(all, s);
+	} else if (s->process.out == -1 && s->process.err == -1 && s->passing.len == 0) {
+		/* One that ends by itself has closed its pipes, then it can be waited for. */
+		if (reap(s))
+			finish(s);
+		else if (s->exit_fd == -1)
+			s->exit_fd = wait_descriptor(s->process.pid);
+	}
+
+	if (s->stage == SUBPROCESS_ENDED || s->deadline == 0 || clock_monotonic() < s->deadline)
+		return;
 	if (s->stage == SUBPROCESS_RUNNING) {
 		error_set(&why, ERROR_TIMEOUT, name_of(s), "timed out after %s",
 		    duration_text(s->timeout_ms, text, sizeof text));
@@ -339,47 +331,8 @@ expire(const struct subprocesses *all, struct subprocess *s)
 	}
 }
 
-/* Does what the descriptors allow, then what time demands. */
-static void
-serve(const struct subprocesses *all, struct subprocess *s, const struct pollfd fds[SLOTS])
-{
-	if (fds[SLOT_OUT].revents == POLLHUP)
-		file_close(&s->process.out);
-	else if (fds[SLOT_OUT].revents != 0 && s->process.out != -1)
-		collect_output(all, s);
-	if (fds[SLOT_ERR].revents != 0 && s->passing.len != 0)
-		pass_errors(s);
-	else if (fds[SLOT_ERR].revents == POLLHUP)
-		file_close(&s->process.err);
-	else if (fds[SLOT_ERR].revents != 0)
-		collect_errors(s);
-	if (s->stage == SUBPROCESS_RUNNING)
-		look_for_end(s);
-	else
-		pursue(all, s);
-	if (s->stage != SUBPROCESS_ENDED && s->deadline != 0 && clock_monotonic() >= s->deadline)
-		expire(all, s);
-}
-
-/* What to poll for one that has not ended. When it needs a look though no descriptor tells;
- * 0: never. */
-static int64_t
-set_poll(const struct subprocess *s, struct pollfd fds[SLOTS])
-{
-	int out = s->process.out, errors = s->process.err;
-	int64_t soon = clock_monotonic() + LOOK_AGAIN;
-
-	fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
-	fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
-	/* No more is read than our own stderr takes. */
-	if (s->passing.len != 0)
-		fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
-	if (s->stage == SUBPROCESS_RUNNING && (out != -1 || errors != -1 || s->exit_fd != -1))
-		return s->deadline;
-	return s->deadline == 0 || s->deadline > soon ? soon : s->deadline;
-}
-
-/* Fills all->fds, and *deadline of the wait for them. Whether any still runs. */
+/* Fills all->fds, and *deadline of the wait for them: when one needs a look though no descriptor
+ * tells; 0: none does. Whether any still runs. */
 static bool
 set_polls(const struct subprocesses *all, int64_t *deadline)
 {
@@ -387,15 +340,23 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 
 	*deadline = 0;
 	for (size_t i = 0; i < all->count; i++) {
+		const struct subprocess *s = &all->list[i];
 		struct pollfd *fds = all->fds + 1 + i * SLOTS;
-		int64_t due = 0;
+		int out = s->process.out, errors = s->process.err;
+		int64_t due = s->deadline, soon = clock_monotonic() + LOOK_AGAIN;
 
-		for (int slot = 0; slot < SLOTS; slot++)
-			fds[slot] = (struct pollfd){ -1, 0, 0 };
-		if (all->list[i].stage != SUBPROCESS_ENDED) {
-			running = true;
-			due = set_poll(&all->list[i], fds);
-		}
+		fds[SLOT_OUT] = fds[SLOT_ERR] = (struct pollfd){ -1, 0, 0 };
+		if (s->stage == SUBPROCESS_ENDED)
+			continue;
+		running = true;
+		fds[SLOT_OUT] = (struct pollfd){ out == -1 ? s->exit_fd : out, POLLIN, 0 };
+		fds[SLOT_ERR] = (struct pollfd){ errors, POLLIN, 0 };
+		/* No more is read than our own stderr takes. */
+		if (s->passing.len != 0)
+			fds[SLOT_ERR] = (struct pollfd){ STDERR_FILENO, POLLOUT, 0 };
+		if ((s->stage != SUBPROCESS_RUNNING || (out == -1 && errors == -1 && s->exit_fd == -1)) &&
+		    (due == 0 || due > soon))
+			due = soon;
 		if (due != 0 && (*deadline == 0 || due < *deadline))
 			*deadline = due;
 	}

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "json/scan.h"
+#include "transcript/event_keys.h"
 
 #define LEAST 64
 
@@ -36,6 +37,8 @@ event_key(struct span value)
 {
 	struct uuid key = { 0, 0 };
 
+	if (span_type(value) == 'o')
+		value = span_member(value, KEY_EVENT_ID);
 	if (span_type(value) == 's' && !uuid_read(value.at + 1, value.len - 2, &key))
 		key = bytes_key(value.at, value.len);
 	return key;
@@ -45,12 +48,6 @@ static bool
 is_zero(struct uuid id)
 {
 	return id.high == 0 && id.low == 0;
-}
-
-static bool
-same(struct uuid a, struct uuid b)
-{
-	return a.high == b.high && a.low == b.low;
 }
 
 /* Where the search for an id begins. */
@@ -70,25 +67,10 @@ probe(const struct event_index *x, struct uuid id)
 {
 	size_t at = home(x, id);
 
-	while (!is_zero(x->entries[at].id) && !same(x->entries[at].id, id))
+	while (!is_zero(x->entries[at].id) &&
+	    (x->entries[at].id.high != id.high || x->entries[at].id.low != id.low))
 		at = (at + 1) & (x->capacity - 1);
 	return &x->entries[at];
-}
-
-static void
-grow(struct event_index *x)
-{
-	struct event_index larger = *x;
-
-	larger.capacity = x->capacity == 0 ? LEAST : 2 * x->capacity;
-	larger.entries = memory_zero(larger.capacity, sizeof *larger.entries);
-	if (x->capacity == 0)
-		random_bytes(larger.seed, sizeof larger.seed);
-	for (size_t i = 0; i < x->capacity; i++)
-		if (!is_zero(x->entries[i].id))
-			*probe(&larger, x->entries[i].id) = x->entries[i];
-	free(x->entries);
-	*x = larger;
 }
 
 void
@@ -98,8 +80,19 @@ event_index_put(struct event_index *x, struct indexed_event event)
 
 	if (is_zero(event.id))
 		return;
-	if (4 * (x->count + 1) > 3 * x->capacity)
-		grow(x);
+	if (4 * (x->count + 1) > 3 * x->capacity) {
+		struct event_index larger = *x;
+
+		larger.capacity = x->capacity == 0 ? LEAST : 2 * x->capacity;
+		larger.entries = memory_zero(larger.capacity, sizeof *larger.entries);
+		if (x->capacity == 0)
+			random_bytes(larger.seed, sizeof larger.seed);
+		for (size_t i = 0; i < x->capacity; i++)
+			if (!is_zero(x->entries[i].id))
+				*probe(&larger, x->entries[i].id) = x->entries[i];
+		free(x->entries);
+		*x = larger;
+	}
 	entry = probe(x, event.id);
 	x->count += is_zero(entry->id);
 	*entry = event;

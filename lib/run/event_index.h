@@ -29,8 +29,8 @@ struct event_index {
 
 #define EVENT_INDEX_INIT { .entries = NULL }
 
-/* The key of an id in a line: the UUID; of a text that is none, a digest of it. That of
- * zeros if value is no text. */
+/* The key of an event as a line names it, by its id, or by an object that has it (of another run):
+ * the UUID; of a text that is none, a digest of it. That of zeros if value names none. */
 struct uuid event_key(struct span value);
 /* A key for any bytes, of this process. */
 struct uuid bytes_key(const char *bytes, size_t len);

@@ -21,7 +21,7 @@
  * input) is no record, unless calls were made in it; for a replay every call of the
  * last attempt is one, and no other.
  *
- * A failure that the run went on from (history_caught.c) stands as a result does.
+ * A failure that the run went on from (recording_caught.c) stands as a result does.
  *
  * What the code relies on:
  *   - A mark is set by compare-and-swap in the shared mapping, so two processes never

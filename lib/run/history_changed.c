@@ -1,6 +1,7 @@
 /*
- * The index has digests alone, which say that something changed. What it was is read from the
- * recorded lines, and the part around the first difference is shown of both.
+ * What a user is told of how records and calls differ. The index has digests alone, which say
+ * that something changed. What it was is read from the recorded lines, and the part around the
+ * first difference is shown of both.
  */
 #include "run/history_parts.h"
 
@@ -40,20 +41,15 @@ add_difference(struct buffer *out, struct span now, struct span recorded)
 	add_excerpt(out, recorded, at);
 }
 
-/* The recorded input: its own, or the result of the call before it. */
-static struct span
-recorded_input(const struct recalled_event *started, const struct recalled_event *before)
-{
-	struct span own = span_member(started->view.payload, KEY_INPUT);
-
-	if (own.at != NULL || before->line.len == 0)
-		return own;
-	return span_member(before->view.payload, KEY_RESULT);
-}
-
+/* The recorded input is its own, or the result of the call before it. */
 static void
-add_input(struct buffer *out, struct span now, struct span recorded)
+add_input(struct buffer *out, struct span now, const struct recalled_event *started,
+    const struct recalled_event *before)
 {
+	struct span recorded = span_member(started->view.payload, KEY_INPUT);
+
+	if (recorded.at == NULL && before->line.len > 0)
+		recorded = span_member(before->view.payload, KEY_RESULT);
 	if (now.at != NULL && now.len == recorded.len && memcmp(now.at, recorded.at, now.len) == 0) {
 		buffer_text(out, "its attachments are others than the recorded ones");
 		return;
@@ -65,51 +61,37 @@ add_input(struct buffer *out, struct span now, struct span recorded)
 		buffer_text(out, "another than the recorded one");
 }
 
-/* The command, or those of all branches. */
-static void
-recorded_commands(struct span blocks, struct buffer *out)
-{
-	if (span_type(blocks) != 'a')
-		return;
-	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		if (out->len > 0)
-			buffer_byte(out, ' ');
-		span_decode(span_member(block.value, KEY_COMMAND), out);
-	}
-}
-
-/* As cmd/step/step_recall.c says what a step does. */
-static void
-recorded_definition(struct span payload, struct buffer *out)
-{
-	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
-
-	if (agent.at != NULL) {
-		buffer_text(out, "agent ");
-		span_decode(agent, out);
-		buffer_text(out, ", ");
-		span_decode(span_member(payload, KEY_PROVIDER), out);
-		buffer_byte(out, '/');
-		span_decode(span_member(payload, KEY_MODEL), out);
-	} else if (tool.at != NULL) {
-		buffer_text(out, "tool ");
-		span_decode(tool, out);
-	} else {
-		recorded_commands(span_member(payload, KEY_BLOCKS), out);
-	}
-}
-
 static void
 add_definition(struct buffer *out, const char *now, struct span payload)
 {
+	struct span agent = span_member(payload, KEY_AGENT), tool = span_member(payload, KEY_TOOL);
+	struct span blocks = span_member(payload, KEY_BLOCKS);
 	struct buffer recorded = BUFFER_INIT;
 
-	recorded_definition(payload, &recorded);
+	/* As cmd/step/step_recall.c says what a step does. */
+	if (agent.at != NULL) {
+		buffer_text(&recorded, "agent ");
+		span_decode(agent, &recorded);
+		buffer_text(&recorded, ", ");
+		span_decode(span_member(payload, KEY_PROVIDER), &recorded);
+		buffer_byte(&recorded, '/');
+		span_decode(span_member(payload, KEY_MODEL), &recorded);
+	} else if (tool.at != NULL) {
+		buffer_text(&recorded, "tool ");
+		span_decode(tool, &recorded);
+	} else if (span_type(blocks) == 'a') {
+		/* The command, or those of all branches. */
+		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+			if (recorded.len > 0)
+				buffer_byte(&recorded, ' ');
+			span_decode(span_member(block.value, KEY_COMMAND), &recorded);
+		}
+	}
 	buffer_text(out, "its definition is ");
 	if (now != NULL && recorded.len > 0 && !buffer_equal(&recorded, now))
 		add_difference(out, span_of(now, strlen(now)), span_of(recorded.data, recorded.len));
 	else
-		buffer_text(out, span_member(payload, KEY_BLOCKS).at != NULL ?
+		buffer_text(out, blocks.at != NULL ?
 		    "another: the same words, divided in another way" :
 		    "another: agent file, prompt, parameters or tools");
 	buffer_free(&recorded);
@@ -127,7 +109,7 @@ history_changed(struct history *h, const struct index_record *record,
 		failed = history_line(h, &record->input, &before, err);
 	payload = started.view.payload;
 	if (failed == 0 && !span_is(span_member(payload, KEY_INPUT_SHA256), query->input_sha256))
-		add_input(text, query->input, recorded_input(&started, &before));
+		add_input(text, query->input, &started, &before);
 	if (failed == 0 &&
 	    !span_is(span_member(payload, KEY_DEFINITION_SHA256), query->definition_sha256)) {
 		buffer_text(text, text->len > 0 ? "; " : "");
@@ -136,4 +118,36 @@ history_changed(struct history *h, const struct index_record *record,
 	recalled_event_free(&started);
 	recalled_event_free(&before);
 	return failed;
+}
+
+/* Calls that had succeeded and that nobody has claimed, while as many of the same name and place
+ * were made anew. Those that the workflow did not come to, or that are inside of a call which was
+ * taken over, are none. */
+int64_t
+history_unused(const struct history *h, struct buffer *text)
+{
+	int64_t total = 0;
+	size_t next;
+
+	if (h->head->mode != RECALL_RESUME)
+		return 0;
+	for (size_t i = 0; i < h->head->records; i = next) {
+		struct index_record *first = &h->records[i];
+		uint64_t anew = atomic_load(&first->anew), unused = 0;
+		const char *call, *name;
+
+		for (next = i; history_same_key(h, next, first->key); next++)
+			unused += h->records[next].end == RECALL_SUCCEEDED && history_free(&h->records[next]);
+		if (unused > anew)
+			unused = anew;
+		total += (int64_t)unused;
+		if (unused == 0)
+			continue;
+		call = h->text + (first->call < h->head->text ? first->call : 0);
+		name = strrchr(call, '/') != NULL ? strrchr(call, '/') + 1 : call;
+		buffer_format(text, "%s%.*s %llu (another %s)", text->len > 0 ? ", " : "",
+		    (int)strcspn(name, ":"), name, (unsigned long long)unused,
+		    atomic_load(&first->redefined) > 0 ? "definition" : "input");
+	}
+	return total;
 }

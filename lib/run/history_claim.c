@@ -2,6 +2,13 @@
  * Of the records with the key and guard of a call that starts, the nearest free one is
  * claimed. The first record of a guard counts how many at its front are claimed for good, and
  * a search begins behind these. A call that is like none is new, or changed.
+ *
+ * Calls that are to come are looked up ahead. The items of a stream may come at other
+ * positions than before, so that a call which is like none of the records is either new, or
+ * one of those that have changed something, with another input or definition now. Which
+ * one is known as soon as every such record has found who is the same: what is left over
+ * is what the others are compared with. Which records are expected is known to the process alone
+ * whose stream it is.
  */
 #include "run/history_parts.h"
 
@@ -9,10 +16,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "run/model.h"
 #include "run/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "transcript/reader.h"
 
 /* The free record of this key and guard that is nearest to the item, the lowest
  * occurrence first; one of a try that was followed by another comes after all of the last
@@ -45,17 +52,6 @@ find_same(struct history *h, const unsigned char *key, const unsigned char *guar
 			break;
 	}
 	atomic_store(&h->records[first].settled, settled);
-	return found;
-}
-
-static struct index_record *
-take_same(struct history *h, const unsigned char *key, const unsigned char *guard, int64_t item)
-{
-	struct index_record *found;
-
-	do
-		found = find_same(h, key, guard, item);
-	while (found != NULL && !history_mark(h, found));
 	return found;
 }
 
@@ -98,27 +94,12 @@ find_changed(const struct history *h, const unsigned char *key, const struct rec
 	return found;
 }
 
-static int
-read_events(struct history *h, const struct index_record *record, struct recalled *r,
-    struct error *err)
-{
-	if (record->events + record->event_count > h->head->places)
-		return error_set(err, ERROR_SYSTEM, h->path, "is damaged");
-	r->events = memory_zero((size_t)record->event_count + 1, sizeof *r->events);
-	for (; r->event_count < record->event_count; r->event_count++)
-		if (history_line(h, &h->places[record->events + r->event_count],
-		    &r->events[r->event_count], err) != 0) {
-			r->event_count++;
-			return -1;
-		}
-	return 0;
-}
-
 /* Fills *r from a record that is taken; it is free again if that fails. */
 static int
 fill(struct history *h, struct index_record *record, struct recalled *r, struct error *err)
 {
 	const struct index_source *source = &h->sources[record->started.source];
+	int failed;
 
 	r->mode = (enum recall_mode)h->head->mode;
 	r->end = (enum recall_end)record->end;
@@ -132,10 +113,19 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	if (*history_text(h, record->changed_inside) != '\0')
 		r->changed_inside = history_text(h, record->changed_inside);
 	r->record = (size_t)(record - h->records);
-	if (history_line(h, &record->started, &r->started, err) == 0 &&
-	    history_line(h, &record->completed, &r->completed, err) == 0 &&
-	    history_line(h, &record->original, &r->original, err) == 0 &&
-	    read_events(h, record, r, err) == 0) {
+	failed = history_line(h, &record->started, &r->started, err) != 0 ||
+	    history_line(h, &record->completed, &r->completed, err) != 0 ||
+	    history_line(h, &record->original, &r->original, err) != 0;
+	if (!failed && record->events + record->event_count > h->head->places)
+		failed = error_set(err, ERROR_SYSTEM, h->path, "is damaged") != 0;
+	if (!failed)
+		r->events = memory_zero((size_t)record->event_count + 1, sizeof *r->events);
+	while (!failed && r->event_count < record->event_count) {
+		size_t i = r->event_count++;
+
+		failed = history_line(h, &h->places[record->events + i], &r->events[i], err) != 0;
+	}
+	if (!failed) {
 		recalled_index(r);
 		return 1;
 	}
@@ -144,25 +134,10 @@ fill(struct history *h, struct index_record *record, struct recalled *r, struct 
 	return -1;
 }
 
-/* awf-run asked about every such call before; this is where none gets through. */
+/* Nothing of it is used: the user has decided what becomes of it. */
 static int
-refuse_doubtful(const struct history *h, const struct index_record *record, struct error *err)
+decide_anyhow(const struct index_record *record, struct recalled *r)
 {
-	const char *call = history_text(h, record->call);
-
-	return error_set(err, ERROR_WAITING, call,
-	    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
-	    history_prefix(h), call, history_prefix(h), call);
-}
-
-static int
-decided_anyhow(struct history *h, struct index_record *record, struct recalled *r,
-    struct error *err)
-{
-	int status = fill(h, record, r, err);
-
-	if (status != 1)
-		return status;
 	r->changed = true;
 	r->decided = (enum recall_decision)record->decided;
 	r->end = RECALL_OPEN;
@@ -189,127 +164,78 @@ refuse_changed(struct history *h, const struct index_record *record,
 	return -1;
 }
 
-static int
-refuse_unknown(const struct recall_query *query, struct recalled *r, struct error *err)
-{
-	char *place = memory_format("%s%s%s", query->enclosing,
-	    query->enclosing[0] != '\0' ? "/" : "", query->name);
-
-	error_set(err, ERROR_DIVERGENCE, place, "the recording has no%s call of it for item %lld",
-	    query->enclosing[0] != '\0' ? "" : " further", (long long)query->item);
-	r->unknown = true;
-	free(place);
-	return -1;
-}
-
-/* What the call is compared with, as whoever looked ahead has found. */
-static struct index_record *
-compared(struct history *h, const unsigned char *key, const struct recall_query *query)
-{
-	if (query->compared == RECALL_COMPARED_WITH_NONE)
-		return NULL;
-	if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
-	    history_free(&h->records[query->compared - 1]))
-		return &h->records[query->compared - 1];
-	return find_changed(h, key, query);
-}
-
-/* Counts a call that is like no record of its key, for whoever wonders at the end what was not
- * used again. */
-static void
-note_anew(struct history *h, const unsigned char *key, const struct recall_query *query)
-{
-	size_t first = history_bound(h, key, NULL);
-
-	if (h->records == NULL || !history_same_key(h, first, key))
-		return;
-	atomic_fetch_add(&h->records[first].anew, 1);
-	if (h->records[first].definition != index_definition(query->definition_sha256))
-		atomic_fetch_add(&h->records[first].redefined, 1);
-}
-
-/* No record has the same guard. */
+/* No record has the same guard: what the call is compared with is what whoever looked ahead has
+ * found, or the nearest. */
 static int
 claim_changed(struct history *h, const unsigned char *key, const struct recall_query *query,
     struct recalled *r, struct error *err)
 {
-	struct index_record *record = compared(h, key, query);
+	bool replay = h->head->mode == RECALL_REPLAY;
+	size_t first = history_bound(h, key, NULL);
+	struct index_record *record;
+	int status;
 
-	if (record == NULL && h->head->mode == RECALL_REPLAY)
-		return refuse_unknown(query, r, err);
-	if (record == NULL) {
-		note_anew(h, key, query);
-		return 0;
-	}
-	if (h->head->mode == RECALL_REPLAY || record->decided == RECALL_UNDECIDED)
-		return refuse_changed(h, record, query, err);
-	if (!history_mark(h, record))
-		return claim_changed(h, key, query, r, err);
-	return decided_anyhow(h, record, r, err);
-}
+	do {
+		if (query->compared == RECALL_COMPARED_WITH_NONE)
+			record = NULL;
+		else if (query->compared > 0 && (uint64_t)query->compared <= h->head->records &&
+		    history_free(&h->records[query->compared - 1]))
+			record = &h->records[query->compared - 1];
+		else
+			record = find_changed(h, key, query);
+		if (record == NULL && replay) {
+			bool inside = query->enclosing[0] != '\0';
+			char *place = memory_format("%s%s%s", query->enclosing, inside ? "/" : "",
+			    query->name);
 
-/* Whether the call is an agent's (or a tool's) that another run has begun and not ended
- * well: its conversation is in that one's record, and would be in none if it went on. */
-static bool
-begun_elsewhere(const struct recalled *r)
-{
-	return r->mode == RECALL_RESUME && r->run_id[0] != '\0' && r->event_count > 0 &&
-	    (r->end == RECALL_OPEN || (r->end == RECALL_FAILED && !r->stands));
-}
-
-static int
-begin_anew(const struct history *h, struct index_record *record, struct recalled *r,
-    struct error *err)
-{
-	const char *call = history_text(h, record->call);
-
-	if (record->began && record->decided == RECALL_UNDECIDED) {
-		error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
-		    "was forked from, and did not end: fork with --redo %s%s or --skip %s%s",
-		    history_prefix(h), call, history_prefix(h), call);
-		recalled_free(r);
-		atomic_store(&record->mark, MARK_FREE);
-		return -1;
-	}
-	r->changed = true;
-	r->decided = (enum recall_decision)record->decided;
-	r->end = RECALL_OPEN;
-	return 1;
+			error_set(err, ERROR_DIVERGENCE, place,
+			    "the recording has no%s call of it for item %lld",
+			    inside ? "" : " further", (long long)query->item);
+			r->unknown = true;
+			free(place);
+			return -1;
+		}
+		if (record == NULL) {
+			/* Counted for whoever wonders at the end what was not used again. */
+			if (h->records != NULL && history_same_key(h, first, key)) {
+				atomic_fetch_add(&h->records[first].anew, 1);
+				if (h->records[first].definition != index_definition(query->definition_sha256))
+					atomic_fetch_add(&h->records[first].redefined, 1);
+			}
+			return 0;
+		}
+		if (replay || record->decided == RECALL_UNDECIDED)
+			return refuse_changed(h, record, query, err);
+	} while (!history_mark(h, record));
+	status = fill(h, record, r, err);
+	return status == 1 ? decide_anyhow(record, r) : status;
 }
 
 /* ---- a decision, while the attempt runs ---- */
 
-static int
-take_line(struct history *h, struct recalled *r, const struct reader *reader, size_t len,
-    struct error *err)
-{
-	const struct place place = { reader->line_start, (uint32_t)len,
-		h->records[r->record].completed.source };
-	bool failed;
+struct decision_search {
+	struct history *history;
+	struct recalled *recalled;
+};
 
+static int
+take_decision(void *context, const struct placed *placed, struct error *err)
+{
+	const struct decision_search *s = context;
+	struct recalled *r = s->recalled;
+	const struct place place = { placed->place.offset, placed->place.length,
+		s->history->records[r->record].completed.source };
+
+	if (!event_decides(placed->event) || !span_is(placed->event->parent_event_id, r->completed.id))
+		return 0;
 	recalled_event_free(&r->completed);
-	if (history_line(h, &place, &r->completed, err) != 0)
+	if (history_line(s->history, &place, &r->completed, err) != 0)
 		return -1;
 	if (waiting_of(&r->completed.view) != WAITING_NOTHING)
 		return 0;
-	failed = span_type(span_member(r->completed.view.payload, KEY_ERROR)) == 'o';
-	r->end = failed ? RECALL_FAILED : RECALL_SUCCEEDED;
+	r->end = span_type(span_member(r->completed.view.payload, KEY_ERROR)) == 'o' ?
+	    RECALL_FAILED : RECALL_SUCCEEDED;
 	return 1;
-}
-
-static int
-look_on(struct history *h, struct recalled *r, struct reader *reader, struct error *err)
-{
-	struct event_view event;
-	const char *line;
-	size_t len;
-	int got = 0, decided = 0;
-
-	while (decided == 0 && (got = reader_next(reader, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) == 0 && event_decides(&event) &&
-		    span_is(event.parent_event_id, r->completed.id))
-			decided = take_line(h, r, reader, len, err);
-	return decided != 0 ? decided : got;
 }
 
 static int
@@ -317,14 +243,16 @@ decided_since(void *history, struct recalled *r, struct error *err)
 {
 	struct history *h = history;
 	const struct index_source *source = &h->sources[h->records[r->record].completed.source];
-	struct reader reader;
+	struct decision_search search = { h, r };
+	struct model m;
 	int decided;
 
-	if (reader_open(&reader, h->text + source->path, err) != 0)
-		return -1;
-	reader_seek(&reader, source->size);
-	decided = look_on(h, r, &reader, err);
-	reader_close(&reader);
+	model_begin(&m, MODEL_LIVE);
+	m.position = source->size;
+	m.watch = take_decision;
+	m.context = &search;
+	decided = model_read_file(&m, h->text + source->path, err);
+	model_free(&m);
 	return decided;
 }
 
@@ -367,20 +295,40 @@ claim(void *history, const struct recall_query *query, struct recalled *r, struc
 	struct history *h = history;
 	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
 	struct index_record *record;
+	const char *call;
 	int status;
 
 	memset(r, 0, sizeof *r);
 	history_keys(h, query, key, guard);
-	record = take_same(h, key, guard, query->item);
+	do
+		record = find_same(h, key, guard, query->item);
+	while (record != NULL && !history_mark(h, record));
 	if (record == NULL)
 		return claim_changed(h, key, query, r, err);
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
 	    record->decided == RECALL_UNDECIDED) {
+		/* awf-run asked about every such call before; this is where none gets through. */
+		call = history_text(h, record->call);
 		atomic_store(&record->mark, MARK_FREE);
-		return refuse_doubtful(h, record, err);
+		return error_set(err, ERROR_WAITING, call,
+		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
+		    history_prefix(h), call, history_prefix(h), call);
 	}
 	status = fill(h, record, r, err);
-	return status == 1 && begun_elsewhere(r) ? begin_anew(h, record, r, err) : status;
+	/* An agent's call (or a tool's) that another run has begun and not ended well is begun anew:
+	 * its conversation is in that one's record, and would be in none if it went on. */
+	if (status != 1 || r->mode != RECALL_RESUME || r->run_id[0] == '\0' || r->event_count == 0 ||
+	    (r->end != RECALL_OPEN && (r->end != RECALL_FAILED || r->stands)))
+		return status;
+	if (!record->began || record->decided != RECALL_UNDECIDED)
+		return decide_anyhow(record, r);
+	call = history_text(h, record->call);
+	error_set(err, ERROR_WAITING, call, "has changed something in the run that this "
+	    "was forked from, and did not end: fork with --redo %s%s or --skip %s%s",
+	    history_prefix(h), call, history_prefix(h), call);
+	recalled_free(r);
+	atomic_store(&record->mark, MARK_FREE);
+	return -1;
 }
 
 static void
@@ -391,12 +339,113 @@ claimed(void *history, const struct recalled *r)
 	atomic_store(&h->records[r->record].mark, MARK_CLAIMED);
 }
 
+/* ---- calls that are to come ---- */
+
+static bool
+is_expected(const struct history *h, size_t i)
+{
+	return h->expected != NULL && h->expected[i];
+}
+
+static bool
+is_left_over(const struct history *h, size_t i, const struct recall_query *query)
+{
+	const struct index_record *r = &h->records[i];
+
+	return r->began && !is_expected(h, i) && history_comparable(r, query) && history_free(r);
+}
+
+static bool
+left_over(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	size_t first;
+
+	history_keys(h, query, key, NULL);
+	first = history_bound(h, key, NULL);
+	if (!history_same_key(h, first, key) || !h->records[first].key_began)
+		return false;
+	if (h->ahead_key != first)
+		h->ahead_key = h->ahead_from = first;
+	/* What is claimed stays so: it is looked at but once. */
+	while (history_same_key(h, h->ahead_from, key) && (!h->records[h->ahead_from].began ||
+	    is_expected(h, h->ahead_from) ||
+	    atomic_load(&h->records[h->ahead_from].mark) == MARK_CLAIMED))
+		h->ahead_from++;
+	for (size_t i = h->ahead_from; history_same_key(h, i, key); i++)
+		if (is_left_over(h, i, query))
+			return true;
+	return false;
+}
+
+static bool
+expect(void *history, const struct recall_query *query)
+{
+	struct history *h = history;
+	unsigned char key[DIGEST_BYTES], guard[DIGEST_BYTES];
+	size_t found = SIZE_MAX;
+
+	history_keys(h, query, key, guard);
+	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
+		if (is_expected(h, i) || !history_free(&h->records[i]))
+			continue;
+		if (found == SIZE_MAX || history_distance(h->records[i].item, query->item) <
+		    history_distance(h->records[found].item, query->item))
+			found = i;
+		if (h->records[found].item == query->item)
+			break;
+	}
+	if (found == SIZE_MAX)
+		return false;
+	if (h->expected == NULL)
+		h->expected = memory_zero((size_t)h->head->records, sizeof *h->expected);
+	h->expected[found] = true;
+	return true;
+}
+
+/* A call that is left without a record is new, unless one of them waits for a decision:
+ * which of the calls that is about, the user is to say. */
+static void
+share_out(void *history, const struct recall_query *query, const int64_t *items,
+    size_t count, int64_t *compared)
+{
+	const struct history *h = history;
+	unsigned char key[DIGEST_BYTES];
+	int64_t undecided = RECALL_COMPARED_WITH_NONE;
+
+	for (size_t i = 0; i < count; i++)
+		compared[i] = RECALL_COMPARED_WITH_NONE;
+	history_keys(h, query, key, NULL);
+	for (size_t i = history_bound(h, key, NULL); history_same_key(h, i, key); i++) {
+		struct recall_query at = *query;
+		size_t nearest = count;
+
+		/* The item without a record that is nearest to this one's. */
+		for (size_t n = 0; n < count; n++)
+			if (compared[n] == RECALL_COMPARED_WITH_NONE && (nearest == count ||
+			    history_distance(items[n], h->records[i].item) <
+			    history_distance(items[nearest], h->records[i].item)))
+				nearest = n;
+		at.item = items[nearest < count ? nearest : 0];
+		if (!is_left_over(h, i, &at))
+			continue;
+		if (nearest < count)
+			compared[nearest] = (int64_t)i + 1;
+		if (h->records[i].decided == RECALL_UNDECIDED)
+			undecided = (int64_t)i + 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (compared[i] == RECALL_COMPARED_WITH_NONE)
+			compared[i] = undecided;
+}
+
 struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
 		.cut_off = h->head->cut_off != 0, .history = h,
 		.claim = claim, .look = look, .peek = peek, .claimed = claimed,
-		.left_over = history_left_over, .expect = history_expect,
-		.share_out = history_share_out, .decided_since = decided_since };
+		.left_over = left_over, .expect = expect,
+		.share_out = share_out, .decided_since = decided_since };
 }

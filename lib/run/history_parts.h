@@ -1,12 +1,11 @@
 /*
  * The history inside: what the history_*.c files share.
  *
- *   history_index.c    the index file, written of a recording (run/recording.h), and mapped
- *   history_record.c   its records: found, marked, and their lines
- *   history_ahead.c    the look-up of calls that are to come
- *   history_changed.c  how a recorded call differs from one that starts
- *   history_claim.c    the look-up
- *   history_unused.c   what an attempt has not used
+ *   history.c          the index file, written of a recording (run/recording.h)
+ *   history_index.c    the file, mapped; its records: found, marked, and their lines
+ *   history_claim.c    the look-up, and that of calls that are to come
+ *   history_changed.c  how a recorded call differs from one that starts, and what an attempt has
+ *                      not used
  */
 #ifndef AWF_RUN_HISTORY_PARTS_H
 #define AWF_RUN_HISTORY_PARTS_H
@@ -19,6 +18,8 @@
 
 #include "run/history.h"
 #include "run/recording.h"
+
+#define HISTORY_MAGIC "awf-hst7"
 
 /* The index file: head, sources, records, places, text, each an array. */
 struct index_head {
@@ -69,17 +70,14 @@ struct history {
 	int *fds;                    /* of sources, -1 until one is read */
 	pid_t pid;                   /* whose sign it is: workers inherit the history */
 	int64_t sign;                /* what we mark records with */
-	/* history_ahead.c: what this process expects. */
+	/* What this process expects of calls that are to come. */
 	bool *expected;              /* records that calls which are to come will claim; NULL:
 	                                none yet */
 	size_t ahead_key, ahead_from; /* first record of the key last asked for, and first of
 	                                it that may be left over */
 };
 
-/* history_index.c: writes the index at path (0600, O_EXCL). */
-int index_write(const char *path, const struct recording *rec, struct error *err);
-
-/* history_record.c: the key, and the guard, of what is asked for; guard may be NULL. */
+/* The key, and the guard, of what is asked for; guard may be NULL. */
 void history_keys(const struct history *h, const struct recall_query *query,
     unsigned char key[DIGEST_BYTES], unsigned char guard[DIGEST_BYTES]);
 /* The first record that is not before the key and guard; guard NULL: all of them. */
@@ -102,12 +100,6 @@ const char *history_text(const struct history *h, uint64_t at);
 /* Reads a line, puts its blobs back. */
 int history_line(struct history *h, const struct place *place, struct recalled_event *e,
     struct error *err);
-
-/* history_ahead.c, as struct recall says. */
-bool history_left_over(void *history, const struct recall_query *query);
-bool history_expect(void *history, const struct recall_query *query);
-void history_share_out(void *history, const struct recall_query *query, const int64_t *items,
-    size_t count, int64_t *compared);
 
 /* history_changed.c: says in a line how the record differs from what starts: its input, its
  * definition. */

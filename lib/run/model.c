@@ -30,12 +30,12 @@ enum member {
 	REASON, RETRIES, SKIPPED, STDIN, STRATEGY, TOOL, TRY, MEMBERS
 };
 static const char *const member_names[MEMBERS] = {
-	[AGENT] = "agent", [CALL] = "call",
-	[DEFINITION] = KEY_DEFINITION_SHA256, [FAILURE] = "error", [INPUT] = KEY_INPUT_SHA256,
-	[KIND] = "kind", [MODE] = "mode", [MODEL_NAME] = "model", [NAME] = "name",
-	[OUTCOME] = "outcome", [PROVIDER] = "provider", [REASON] = "reason",
-	[RETRIES] = "retries", [SKIPPED] = "skipped", [STDIN] = "stdin",
-	[STRATEGY] = "strategy", [TOOL] = "tool", [TRY] = "try",
+	[AGENT] = KEY_AGENT, [CALL] = KEY_CALL, [DEFINITION] = KEY_DEFINITION_SHA256,
+	[FAILURE] = KEY_ERROR, [INPUT] = KEY_INPUT_SHA256, [KIND] = KEY_KIND, [MODE] = KEY_MODE,
+	[MODEL_NAME] = KEY_MODEL, [NAME] = KEY_NAME, [OUTCOME] = KEY_OUTCOME,
+	[PROVIDER] = KEY_PROVIDER, [REASON] = KEY_REASON, [RETRIES] = KEY_RETRIES,
+	[SKIPPED] = KEY_SKIPPED, [STDIN] = KEY_STDIN, [STRATEGY] = KEY_STRATEGY,
+	[TOOL] = KEY_TOOL, [TRY] = KEY_TRY,
 };
 
 /* ---- what stands in a line ---- */
@@ -60,33 +60,20 @@ given(struct span value)
 	return type != 0 && type != '0' && type != 'f';
 }
 
-static int64_t
-count_elements(struct span array)
-{
-	int64_t count = 0;
-
-	if (span_type(array) != 'a')
-		return 0;
-	for (struct span_walk element = span_walk(array); span_next(&element);)
-		count++;
-	return count;
-}
-
-/* A name, a kind …: the same few texts again and again. NULL if value is no text. */
+/* A name, a kind …: the same few texts again and again, known by how they are spelled. NULL
+ * if value is no text. */
 static const char *
 keep_text(struct model *m, struct span value)
 {
-	char *text = span_text(value);
-	const size_t *at;
+	const size_t *at = value.at != NULL ? map_get(&m->text_places, value.at, value.len) : NULL;
+	char *text;
 
+	if (at != NULL)
+		return m->texts[*at];
+	text = span_text(value);
 	if (text == NULL)
 		return NULL;
-	at = map_get(&m->text_places, text, strlen(text));
-	if (at != NULL) {
-		free(text);
-		return m->texts[*at];
-	}
-	map_put(&m->text_places, text, strlen(text), m->text_count);
+	map_put(&m->text_places, value.at, value.len, m->text_count);
 	m->texts = memory_array(m->texts, m->text_count + 1, sizeof *m->texts);
 	return m->texts[m->text_count++] = text;
 }
@@ -135,58 +122,29 @@ take_from(struct model_call **list, size_t *count, const struct model_call *call
 	*count = kept;
 }
 
-/* The call that one is in: its id, a chain, names that. If it is not known, that which began
- * before it, or which is around what ended before it. */
-static struct model_call *
-find_around(const struct model *m, const struct model_call *c, struct span parent)
-{
-	const char *slash = strrchr(c->id, '/');
-	struct model_call *around = NULL;
-	const struct indexed_event *cause;
-
-	if (slash != NULL)
-		around = model_find(m, c->id, (size_t)(slash - c->id));
-	if (slash == NULL || around != NULL)
-		return around;
-	cause = event_index_find(&m->events, event_key(parent));
-	if (cause == NULL || cause->call == NULL)
-		return NULL;
-	return event_type_ends_call(cause->type) ? cause->call->around : cause->call;
-}
-
+/* Puts a call behind all others, and into the one that it is in: its id, a chain, names that. If
+ * it is not known, that which began before it, or which is around what ended before it. */
 static void
 enter_tree(struct model *m, struct model_call *c, struct span parent)
 {
+	const char *slash = strrchr(c->id, '/');
+	const struct indexed_event *cause = event_index_find(&m->events, event_key(parent));
+
 	c->previous = m->final;
-	if (m->final != NULL)
-		m->final->next = c;
-	else
-		m->first = c;
+	*(m->final != NULL ? &m->final->next : &m->first) = c;
 	m->final = c;
 	if (m->first_of_attempt == NULL)
 		m->first_of_attempt = c;
-	c->around = find_around(m, c, parent);
+
+	if (slash != NULL)
+		c->around = model_find(m, c->id, (size_t)(slash - c->id));
+	if (slash != NULL && c->around == NULL && cause != NULL && cause->call != NULL)
+		c->around = event_type_ends_call(cause->type) ? cause->call->around : cause->call;
 	if (c->around == NULL)
 		return;
 	c->beside_before = c->around->last_inside;
-	if (c->beside_before != NULL)
-		c->beside_before->beside = c;
-	else
-		c->around->first_inside = c;
+	*(c->beside_before != NULL ? &c->beside_before->beside : &c->around->first_inside) = c;
 	c->around->last_inside = c;
-}
-
-static void
-leave_tree(struct model *m, struct model_call *c)
-{
-	*(c->previous != NULL ? &c->previous->next : &m->first) = c->next;
-	*(c->next != NULL ? &c->next->previous : &m->final) = c->previous;
-	if (m->first_of_attempt == c)
-		m->first_of_attempt = c->next;
-	if (c->around == NULL)
-		return;
-	*(c->beside_before != NULL ? &c->beside_before->beside : &c->around->first_inside) = c->beside;
-	*(c->beside != NULL ? &c->beside->beside_before : &c->around->last_inside) = c->beside_before;
 }
 
 /* Call around it, name, digest of what it was given and item, one per line. What a child run
@@ -206,49 +164,50 @@ work_of(const struct model_call *c, const struct span members[], bool child)
 	return work;
 }
 
+/* Calls of the same work are a list, the last first, while they are open or failed. */
 static void
 enter_work(struct model *m, struct model_call *c)
 {
 	const struct indexed_event *last = event_index_find(&m->works, c->work);
 
-	if (last != NULL) {
-		c->same_before = last->call;
-		last->call->same_after = c;
-	}
+	c->same_before = last != NULL ? last->call : NULL;
 	event_index_put(&m->works, (struct indexed_event){ .id = c->work, .call = c });
 }
 
+/* Takes a call out of them that is neither any more. If it succeeded it looks as if that was
+ * meant to make good those before it: they are marked, and are out of it too. */
 static void
-leave_work(struct model *m, struct model_call *c)
+leave_work(struct model *m, const struct model_call *c)
 {
-	const struct indexed_event *last = event_index_find(&m->works, c->work);
+	struct indexed_event *last = event_index_find(&m->works, c->work);
+	struct model_call **link = last != NULL ? &last->call : NULL;
 
-	if (c->same_before != NULL)
-		c->same_before->same_after = c->same_after;
-	if (c->same_after != NULL)
-		c->same_after->same_before = c->same_before;
-	else if (last != NULL && last->call == c && c->same_before != NULL)
-		event_index_put(&m->works, (struct indexed_event){ .id = c->work, .call = c->same_before });
-	else if (last != NULL && last->call == c)
+	while (link != NULL && *link != c)
+		link = *link != NULL ? &(*link)->same_before : NULL;
+	if (link == NULL)
+		return;
+	*link = c->same_before;
+	if (c->state == CALL_SUCCEEDED) {
+		for (struct model_call *b = c->same_before; b != NULL; b = b->same_before)
+			b->repeated_by = memory_text(c->id);
+		*link = NULL;
+	}
+	if (last->call == NULL)
 		event_index_remove(&m->works, c->work);
-}
-
-static void
-leave_rescues(const struct model_call *c)
-{
-	for (size_t i = 0; i < c->rescue_count; i++)
-		take_from(c->rescues[i]->rescuers, &c->rescues[i]->rescuer_count, c);
-	for (size_t i = 0; i < c->rescuer_count; i++)
-		take_from(c->rescuers[i]->rescues, &c->rescuers[i]->rescue_count, c);
 }
 
 static void
 free_call(struct model_call *c)
 {
-	free(c->id);
+	if (c->child_run_id[0] != '\0')
+		free((char *)c->child_run_id);
+	if (c->rescue != NULL) {
+		free(c->rescue->given);
+		free(c->rescue->given_to);
+	}
+	free(c->rescue);
+	free(c->fallback);
 	free(c->before);
-	free(c->rescues);
-	free(c->rescuers);
 	free(c->repeated_by);
 	free(c);
 }
@@ -261,19 +220,32 @@ is_done(const struct model *m, const struct model_call *c)
 	return c->state == CALL_SUCCEEDED || c->state == CALL_SKIPPED || c->state == CALL_CLOSED;
 }
 
+/* Forgets a call that is done, and what it is in, if nothing is kept in it any more. */
 static void
 forget_done(struct model *m, struct model_call *c)
 {
 	while (c != NULL && is_done(m, c) && c->first_inside == NULL) {
 		struct model_call *around = c->around;
+		struct model_rescue *r = c->rescue;
 
-		leave_tree(m, c);
-		leave_work(m, c);
-		leave_rescues(c);
+		/* Out of the tree. */
+		*(c->previous != NULL ? &c->previous->next : &m->first) = c->next;
+		*(c->next != NULL ? &c->next->previous : &m->final) = c->previous;
+		if (m->first_of_attempt == c)
+			m->first_of_attempt = c->next;
+		if (around != NULL) {
+			*(c->beside_before != NULL ? &c->beside_before->beside :
+			    &around->first_inside) = c->beside;
+			*(c->beside != NULL ? &c->beside->beside_before :
+			    &around->last_inside) = c->beside_before;
+		}
+		for (size_t i = 0; r != NULL && i < r->given_count; i++)
+			take_from(r->given[i]->rescue->given_to, &r->given[i]->rescue->given_to_count, c);
+		for (size_t i = 0; r != NULL && i < r->given_to_count; i++)
+			take_from(r->given_to[i]->rescue->given, &r->given_to[i]->rescue->given_count, c);
 		if (model_find(m, c->id, strlen(c->id)) == c)
 			event_index_remove(&m->calls, bytes_key(c->id, strlen(c->id)));
 		event_index_remove(&m->events, c->start);
-		event_index_remove(&m->events, c->ended);
 		free_call(c);
 		c = around;
 	}
@@ -292,37 +264,39 @@ follow_result(struct model *m, struct model_call *c, struct span event_id, bool 
 		return;
 	if (m->level == MODEL_EVENTS)
 		add_to(&c->before, &c->before_count, cause->call);
-	if (rescue) {
-		add_to(&c->rescues, &c->rescue_count, cause->call);
-		add_to(&cause->call->rescuers, &cause->call->rescuer_count, c);
-	}
-}
-
-static void
-follow_results(struct model *m, struct model_call *c, const struct event_view *event, bool rescue)
-{
-	follow_result(m, c, event->parent_event_id, rescue);
-	if (span_type(event->links) != 'a')
+	if (!rescue)
 		return;
-	for (struct span_walk link = span_walk(event->links); span_next(&link);)
-		follow_result(m, c, link.value, rescue);
+	if (c->rescue == NULL)
+		c->rescue = memory_zero(1, sizeof *c->rescue);
+	if (cause->call->rescue == NULL)
+		cause->call->rescue = memory_zero(1, sizeof *c->rescue);
+	add_to(&c->rescue->given, &c->rescue->given_count, cause->call);
+	add_to(&cause->call->rescue->given_to, &cause->call->rescue->given_to_count, c);
 }
 
 static struct model_call *
 start_call(struct model *m, const struct event_view *event, struct event_place place, int64_t wall)
 {
-	struct model_call *c = memory_zero(1, sizeof *c);
 	struct span members[MEMBERS];
-	long long number = 0;
+	struct model_call *c;
+	long long number;
+	bool rescue;
+	char *id;
 
 	span_members(event->payload, member_names, MEMBERS, members);
+	id = span_text(members[CALL]);
+	c = memory_zero(1, sizeof *c + (id != NULL ? strlen(id) : 0) + 1);
+	if (id != NULL)
+		strcpy(c->id, id);
+	free(id);
 	c->number = m->count++;
-	c->id = span_text(members[CALL]);
-	if (c->id == NULL)
-		c->id = memory_text("");
 	c->start = event_key(event->event_id);
 	span_copy(event->event_id, c->event_id, sizeof c->event_id);
-	span_copy(event->child_run_id, c->child_run_id, sizeof c->child_run_id);
+	c->child_run_id = span_text(event->child_run_id);
+	if (c->child_run_id == NULL || c->child_run_id[0] == '\0') {
+		free((char *)c->child_run_id);
+		c->child_run_id = "";
+	}
 	c->name = keep_text_or_empty(m, members[NAME]);
 	c->kind = keep_text_or_empty(m, members[KIND]);
 	c->path = keep_text_or_empty(m, event->path);
@@ -336,11 +310,18 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 	c->asks = WAITING_NOTHING;
 	c->tried = span_is(members[MODE], "try");
 	c->allowed = span_is(members[MODE], "allow-failure");
-	c->lenient = span_is(members[STRATEGY], "any") || span_is(members[STRATEGY], "best-effort");
+	c->race = span_is(members[STRATEGY], "any");
+	c->lenient = span_is(members[STRATEGY], "best-effort");
 	c->by_tool = event_index_find(&m->tools, event_key(event->parent_event_id)) != NULL;
 	if (span_integer(members[TRY], &number))
 		c->try_number = number;
-	follow_results(m, c, event, span_is(members[MODE], "rescue"));
+
+	rescue = span_is(members[MODE], "rescue");
+	follow_result(m, c, event->parent_event_id, rescue);
+	if (span_type(event->links) == 'a') {
+		for (struct span_walk link = span_walk(event->links); span_next(&link);)
+			follow_result(m, c, link.value, rescue);
+	}
 	enter_tree(m, c, event->parent_event_id);
 	if (c->id[0] != '\0') {
 		m->begun++;
@@ -355,21 +336,11 @@ start_call(struct model *m, const struct event_view *event, struct event_place p
 
 /* ---- ends ---- */
 
-/* It looks as if its success was meant to make good those before it; before one that is marked
- * already all are. */
-static void
-mark_repeated(const struct model_call *good)
-{
-	for (struct model_call *c = good->same_before; c != NULL && c->repeated_by == NULL;
-	    c = c->same_before)
-		c->repeated_by = memory_text(good->id);
-}
-
 static void
 catch_failures(const struct model_call *rescue)
 {
-	for (size_t i = 0; i < rescue->rescue_count; i++)
-		rescue->rescues[i]->caught = true;
+	for (size_t i = 0; rescue->rescue != NULL && i < rescue->rescue->given_count; i++)
+		rescue->rescue->given[i]->caught = true;
 }
 
 /* Nobody reads what the call prints any more: what was ended in it was ended for that. */
@@ -383,35 +354,6 @@ leave_inside(const struct model_call *closed)
 }
 
 static void
-fail(struct model_call *c, struct span error)
-{
-	char *code = span_text(span_member(error, KEY_CODE));
-
-	c->code = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
-	if (c->code == ERROR_NONE)
-		c->code = ERROR_EXIT_STATUS;
-	c->state = c->code == ERROR_WAITING ? CALL_WAITING :
-	    c->code == ERROR_DOWNSTREAM_CLOSED ? CALL_CLOSED : CALL_FAILED;
-	if (c->state == CALL_CLOSED)
-		leave_inside(c);
-	free(code);
-}
-
-/* What a child run was given is known now. */
-static void
-know_input(struct model *m, struct model_call *c, struct span stdin_kept)
-{
-	char *digest = span_text(span_member(stdin_kept, KEY_SHA256)), *text;
-
-	text = memory_format("%016llx%016llx %s", (unsigned long long)c->work.high,
-	    (unsigned long long)c->work.low, digest != NULL ? digest : "");
-	c->work = bytes_key(text, strlen(text));
-	free(digest);
-	free(text);
-	enter_work(m, c);
-}
-
-static void
 end_call(struct model *m, struct model_call *c, const struct event_view *event,
     const struct span members[], struct event_place place)
 {
@@ -420,55 +362,70 @@ end_call(struct model *m, struct model_call *c, const struct event_view *event,
 		c->agent = keep_text(m, members[AGENT]);
 	if (c->state != CALL_OPEN)
 		return;
-	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED && c->id[0] != '\0')
-		know_input(m, c, members[STDIN]);
+	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED && c->id[0] != '\0') {
+		/* What a child run was given is known now. */
+		char *digest = span_text(span_member(members[STDIN], KEY_SHA256));
+		char *text = memory_format("%016llx%016llx %s", (unsigned long long)c->work.high,
+		    (unsigned long long)c->work.low, digest != NULL ? digest : "");
+
+		c->work = bytes_key(text, strlen(text));
+		free(digest);
+		free(text);
+		enter_work(m, c);
+	}
 	c->end = place;
-	c->ended = event_key(event->event_id);
 	c->asks = waiting_of(event);
-	c->tries = count_elements(members[RETRIES]);
+	if (span_type(members[RETRIES]) == 'a') {
+		for (struct span_walk retry = span_walk(members[RETRIES]); span_next(&retry);)
+			c->tries++;
+	}
 	if (given(members[SKIPPED])) {
 		c->state = CALL_SKIPPED;
 		/* What the user says was done has made good what it was for. */
 		if (span_is(members[SKIPPED], "by_user"))
 			catch_failures(c);
 	} else if (given(members[FAILURE])) {
-		fail(c, members[FAILURE]);
+		char *code = span_text(span_member(members[FAILURE], KEY_CODE));
+
+		c->code = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
+		if (c->code == ERROR_NONE)
+			c->code = ERROR_EXIT_STATUS;
+		c->state = c->code == ERROR_WAITING ? CALL_WAITING :
+		    c->code == ERROR_DOWNSTREAM_CLOSED ? CALL_CLOSED : CALL_FAILED;
+		if (c->state == CALL_CLOSED)
+			leave_inside(c);
+		free(code);
 	} else {
 		c->state = CALL_SUCCEEDED;
-		mark_repeated(c);
 		catch_failures(c);
 	}
-}
-
-/* A terminal call that was made decides; the last one does. */
-static void
-take_decision(struct model *m, const struct span members[])
-{
-	bool success = span_is(members[OUTCOME], "success");
-
-	if (!success && !span_is(members[OUTCOME], "failure"))
-		return;
-	m->decision = success ? RUN_SUCCEEDS : RUN_FAILS;
-	free(m->reason);
-	m->reason = span_text(members[REASON]);
+	if (c->state != CALL_FAILED || m->level == MODEL_LIVE)
+		leave_work(m, c);
 }
 
 static void
-take_end(struct model *m, struct placed *p, struct event_place place)
+take_end(struct model *m, struct placed *p)
 {
 	struct span members[MEMBERS];
+	bool success;
 	char *id;
 
 	span_members(p->event->payload, member_names, MEMBERS, members);
-	if (p->event->type == EVENT_STEP_COMPLETED)
-		take_decision(m, members);
+	/* A terminal call that was made decides; the last one does. */
+	success = span_is(members[OUTCOME], "success");
+	if (p->event->type == EVENT_STEP_COMPLETED &&
+	    (success || span_is(members[OUTCOME], "failure"))) {
+		m->decision = success ? RUN_SUCCEEDS : RUN_FAILS;
+		free(m->reason);
+		m->reason = span_text(members[REASON]);
+	}
 	id = span_text(members[CALL]);
 	p->call = id != NULL ? model_find(m, id, strlen(id)) : NULL;
 	free(id);
 	if (p->call == NULL)
 		return;
 	p->started = p->call->started;
-	end_call(m, p->call, p->event, members, place);
+	end_call(m, p->call, p->event, members, p->place);
 }
 
 /* A decision is about a call that waits, in whichever attempt, from when that began to wait.
@@ -497,47 +454,38 @@ placed_handoff(const struct placed *p)
 	    span_type(span_member(p->event->payload, KEY_HANDOFF)) == 'o';
 }
 
-/* From here on another agent works on the call. */
-static void
-hand_over(struct model *m, struct model_call *c, struct span payload)
-{
-	c->agent = keep_text(m, span_path(payload, KEY_HANDOFF, "to", NULL));
-	c->provider = keep_text(m, span_member(payload, KEY_PROVIDER));
-	c->model = keep_text(m, span_member(payload, KEY_MODEL));
-	c->fallback_provider = c->fallback_model = NULL;
-}
-
-/* An answer names its provider only where another than the call's was asked. */
-static void
-fall_back(struct model *m, struct model_call *c, struct span payload)
-{
-	static const char *const names[] = { "provider", "model" };
-	struct span said[2];
-
-	span_members(payload, names, 2, said);
-	if (span_type(said[0]) != 's' || span_type(said[1]) != 's')
-		return;
-	c->fallback_provider = keep_text(m, said[0]);
-	c->fallback_model = keep_text(m, said[1]);
-}
-
 /* Whose it is, by its cause. */
 static void
 follow_cause(struct model *m, struct placed *p)
 {
+	static const char *const names[] = { KEY_PROVIDER, KEY_MODEL };
 	const struct event_view *event = p->event;
 	const struct indexed_event *cause = event_index_find(&m->events,
 	    event_key(event->parent_event_id));
+	struct model_call *c = cause != NULL ? cause->call : NULL;
+	struct span said[2];
 	long long duration;
 
-	if (cause != NULL) {
-		p->call = cause->call;
+	p->call = c;
+	if (cause != NULL)
 		p->cause = cause->type;
+	if (c != NULL && placed_handoff(p)) {
+		/* From here on another agent works on the call. */
+		c->agent = keep_text(m, span_path(event->payload, KEY_HANDOFF, "to", NULL));
+		c->provider = keep_text(m, span_member(event->payload, KEY_PROVIDER));
+		c->model = keep_text(m, span_member(event->payload, KEY_MODEL));
+		free(c->fallback);
+		c->fallback = NULL;
+	} else if (c != NULL && event->type == EVENT_MESSAGE_ASSISTANT) {
+		/* An answer names its provider only where another than the call's was asked. */
+		span_members(event->payload, names, 2, said);
+		if (span_type(said[0]) == 's' && span_type(said[1]) == 's') {
+			if (c->fallback == NULL)
+				c->fallback = memory_zero(1, sizeof *c->fallback);
+			*c->fallback = (struct model_fallback){ keep_text(m, said[0]),
+				keep_text(m, said[1]) };
+		}
 	}
-	if (p->call != NULL && placed_handoff(p))
-		hand_over(m, p->call, event->payload);
-	else if (p->call != NULL && event->type == EVENT_MESSAGE_ASSISTANT)
-		fall_back(m, p->call, event->payload);
 	if (event->type == EVENT_TOOL_RESULT && cause != NULL)
 		p->started = cause->wall;
 	if (event->type == EVENT_MESSAGE_ASSISTANT &&
@@ -545,26 +493,8 @@ follow_cause(struct model *m, struct placed *p)
 	    duration >= 0 && duration <= p->wall / 1000)
 		p->started = p->wall - duration * 1000;
 	/* A replay has the durations of its recording: nothing begins before its call. */
-	if (p->call != NULL && p->started < p->call->started && p->call->started <= p->wall)
-		p->started = p->call->started;
-}
-
-static void
-add_usage(struct model *m, struct span usage)
-{
-	struct span counts[MODEL_USAGE_KEYS];
-
-	if (span_type(usage) != 'o')
-		return;
-	span_members(usage, model_usage_keys, MODEL_USAGE_KEYS, counts);
-	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++) {
-		long long tokens;
-
-		if (!span_integer(counts[i], &tokens))
-			continue;
-		m->usage[i] = count_add(m->usage[i], tokens);
-		m->used[i] = true;
-	}
+	if (c != NULL && p->started < c->started && c->started <= p->wall)
+		p->started = c->started;
 }
 
 /* Messages and tools. */
@@ -572,9 +502,18 @@ static void
 take_inner(struct model *m, struct placed *p)
 {
 	const struct event_view *event = p->event;
+	struct span usage, counts[MODEL_USAGE_KEYS];
+	long long tokens;
 
-	if (event->type == EVENT_MESSAGE_ASSISTANT) {
-		add_usage(m, span_member(event->payload, KEY_USAGE));
+	if (event->type == EVENT_MESSAGE_ASSISTANT &&
+	    span_type(usage = span_member(event->payload, KEY_USAGE)) == 'o') {
+		span_members(usage, model_usage_keys, MODEL_USAGE_KEYS, counts);
+		for (size_t i = 0; i < MODEL_USAGE_KEYS; i++) {
+			if (!span_integer(counts[i], &tokens))
+				continue;
+			m->usage[i] = count_add(m->usage[i], tokens);
+			m->used[i] = true;
+		}
 	} else if (event->type == EVENT_TOOL_CALL) {
 		event_index_put(&m->tools, (struct indexed_event){ .id = event_key(event->event_id) });
 		m->open_tools++;
@@ -630,13 +569,6 @@ start_attempt(struct model *m, const struct placed *p)
 		m->name = memory_text("");
 }
 
-static void
-end_attempt(struct model *m, struct placed *p)
-{
-	p->started = m->started;
-	m->ended = true;
-}
-
 /* Which events are asked for later. */
 static void
 index_event(struct model *m, const struct placed *p, bool verdict)
@@ -644,11 +576,14 @@ index_event(struct model *m, const struct placed *p, bool verdict)
 	bool matters = m->level == MODEL_EVENTS || verdict ||
 	    event_type_starts_call(p->event->type) ||
 	    (event_type_ends_call(p->event->type) && p->call != NULL && !is_done(m, p->call));
+	/* A decision that is none, as its call does not wait, may outlive the call. */
+	bool outlives = verdict && m->level < MODEL_EVENTS && p->call != NULL &&
+	    p->call->state != CALL_WAITING;
 
 	if (matters)
 		event_index_put(&m->events, (struct indexed_event){
-			.id = event_key(p->event->event_id), .call = p->call, .wall = p->wall,
-			.type = p->event->type });
+			.id = event_key(p->event->event_id), .call = outlives ? NULL : p->call,
+			.wall = p->wall, .type = p->event->type });
 }
 
 void
@@ -672,18 +607,20 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	}
 	if (!verdict)
 		m->last = p->wall;
-	if (event->type == EVENT_RUN_STARTED)
+	if (event->type == EVENT_RUN_STARTED) {
 		start_attempt(m, p);
-	else if (event->type == EVENT_RUN_COMPLETED)
-		end_attempt(m, p);
-	else if (event_type_starts_call(event->type))
+	} else if (event->type == EVENT_RUN_COMPLETED) {
+		p->started = m->started;
+		m->ended = true;
+	} else if (event_type_starts_call(event->type)) {
 		p->call = start_call(m, event, place, p->wall);
-	else if (verdict)
+	} else if (verdict) {
 		take_verdict(m, p);
-	else if (ends)
-		take_end(m, p, place);
-	else if (m->level > MODEL_LIVE)
+	} else if (ends) {
+		take_end(m, p);
+	} else if (m->level > MODEL_LIVE) {
 		take_inner(m, p);
+	}
 	waitings_take(&m->waits, event,
 	    p->call != NULL ? p->call->begin : (struct event_place){ 0, 0 });
 	index_event(m, p, verdict);
@@ -693,27 +630,21 @@ model_take(struct model *m, const struct event_view *event, struct event_place p
 	}
 }
 
-/* Found out as fast as can be: most lines are of messages and tools. */
-static bool
-is_inner(const char *line, size_t len)
-{
-	struct span name;
-	enum event_type type;
-	int64_t seq;
-
-	if (event_peek(line, len, &seq, &name) != 0)
-		return false;
-	type = event_type_from_name(name.at, name.len);
-	return type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT ||
-	    type == EVENT_TOOL_CALL || type == EVENT_TOOL_RESULT;
-}
-
 bool
 model_line(struct model *m, const char *line, size_t len, struct event_place place,
     struct event_view *event, struct placed *placed)
 {
-	if (m->level == MODEL_LIVE && is_inner(line, len))
-		return false;
+	struct span name;
+	int64_t seq;
+
+	/* Found out as fast as can be: most lines are of messages and tools. */
+	if (m->level == MODEL_LIVE && event_peek(line, len, &seq, &name) == 0) {
+		enum event_type type = event_type_from_name(name.at, name.len);
+
+		if (type == EVENT_MESSAGE_USER || type == EVENT_MESSAGE_ASSISTANT ||
+		    type == EVENT_TOOL_CALL || type == EVENT_TOOL_RESULT)
+			return false;
+	}
 	if (event_view(line, len, event) != 0) {
 		m->damaged++;
 		return false;
@@ -756,13 +687,38 @@ model_read_file(struct model *m, const char *path, struct error *err)
 	return failed;
 }
 
+int
+model_lines(const char *path, int64_t from, model_take_line *take, void *context,
+    struct error *err)
+{
+	struct reader r;
+	const char *line;
+	size_t len;
+	int got, ended = 0;
+
+	if (reader_open(&r, path, err) != 0)
+		return -1;
+	reader_seek(&r, from);
+	while (ended == 0 && (got = reader_next(&r, &line, &len, err)) == 1)
+		ended = take(context, line, len, r.line_start, err);
+	reader_close(&r);
+	return ended != 0 ? ended : got;
+}
+
+void
+model_settle(struct model *m)
+{
+	event_index_free(&m->events);
+	event_index_free(&m->calls);
+	event_index_free(&m->works);
+	event_index_free(&m->tools);
+}
+
 void
 model_free(struct model *m)
 {
 	forget_all(m);
-	event_index_free(&m->calls);
-	event_index_free(&m->works);
-	event_index_free(&m->tools);
+	model_settle(m);
 	waitings_free(&m->waits);
 	for (size_t i = 0; i < m->text_count; i++)
 		free(m->texts[i]);

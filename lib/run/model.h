@@ -14,10 +14,12 @@
  *   - An event whose cause is not known belongs to no call.
  *
  * How much it keeps is its level. MODEL_LIVE is for the calls that are open, what these are in,
- * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters of the attempt that
- * is the last so far: calls that are open, failed or wait, and what these are in; and for
- * what has waited in any. Its memory is that of these alone. MODEL_EVENTS has every call, and knows of every event which call it
- * is of, in some 50 bytes each.
+ * and what waits; it takes no notice of messages and tools. MODEL_OPEN is for what still matters
+ * of the attempt that is the last so far: calls that are open, failed or wait, and what these
+ * are in; and for what has waited in any. Its memory is that of these alone. MODEL_EVENTS has
+ * every call, in some 350 bytes each, and knows of every event which call it is of, in some 50.
+ * It may be fed what several runs have recorded, one after another: who asks what came of a run
+ * that was forked from another (run/recording.h) feeds it that one first.
  */
 #ifndef AWF_RUN_MODEL_H
 #define AWF_RUN_MODEL_H
@@ -50,15 +52,12 @@ enum call_state {
  * not there are NULL, unless it is said otherwise; those that are const are the model's. */
 struct model_call {
 	size_t number;                /* among the calls of the run, from 0 */
-	char *id;                     /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */
-	struct uuid start;            /* event of its start */
-	char event_id[ID_SIZE];       /* the same as text */
-	char child_run_id[ID_SIZE];   /* "" if it has none */
+	const char *child_run_id;     /* "" if it has none */
 	const char *name, *kind, *path; /* "" */
 	int64_t iteration;
 	const char *tool;
 	const char *agent, *provider, *model; /* that work on it, or ended it */
-	const char *fallback_provider, *fallback_model; /* that answered in place of these last */
+	struct model_fallback *fallback; /* that answered in place of these last; NULL: none */
 	int64_t started;              /* µs since 1970 */
 	struct event_place begin, end; /* its two lines */
 
@@ -70,30 +69,43 @@ struct model_call {
 	struct model_call **before;   /* calls that it was given the results of: MODEL_EVENTS */
 	size_t before_count;
 
-	/* How its failure is to be taken. */
-	bool tried;                   /* --try: neither its failure nor its death is the run's */
-	bool allowed;                 /* --allow-failure */
-	bool lenient;                 /* a group that may succeed though branches of it failed */
-	bool by_tool;                 /* a tool made it: what became of it is the tool's result */
-	bool caught;                  /* a --rescue call that was given its failure succeeded */
-	bool decided;                 /* it waited, and somebody has decided since */
-	struct model_call **rescues;  /* of a --rescue call: those whose failure it was given */
-	struct model_call **rescuers; /* the reverse */
-	size_t rescue_count, rescuer_count;
+	/* Other tries of the same work, as it looks: same call around it, name, input and item. */
+	struct uuid work;             /* a digest of these */
+	struct model_call *same_before; /* of those that are open or failed */
+	char *repeated_by;            /* the first that succeeded after it: its id */
+
+	struct model_rescue *rescue;  /* NULL: it has to do with none */
 	int64_t try_number;           /* of the call around it, in which it was made; 0: the first */
+	int64_t tries;                /* of its own that had failed before, as its end says */
 
 	/* What it came to. */
 	enum call_state state;
 	enum error_code code;         /* of CALL_FAILED, CALL_CLOSED and CALL_WAITING */
 	enum waiting_for asks;        /* of CALL_WAITING */
-	bool left;                    /* it was ended because nobody read what it was in any more */
-	struct uuid ended;            /* event of its end */
-	int64_t tries;                /* of its own that had failed before, as its end says */
 
-	/* Other tries of the same work, as it looks: same call around it, name, input and item. */
-	struct uuid work;             /* a digest of these */
-	struct model_call *same_before, *same_after;
-	char *repeated_by;            /* the first that succeeded after it: its id */
+	/* How its failure is to be taken. */
+	bool tried;                   /* --try: neither its failure nor its death is the run's */
+	bool allowed;                 /* --allow-failure */
+	bool race, lenient;           /* a group of which one branch is to succeed (--strategy any), or
+	                                 whose branches may fail (--strategy best-effort) */
+	bool by_tool;                 /* a tool made it: what became of it is the tool's result */
+	bool caught;                  /* a --rescue call that was given its failure succeeded */
+	bool decided;                 /* it waited, and somebody has decided since */
+	bool left;                    /* it was ended because nobody read what it was in any more */
+
+	struct uuid start;            /* event of its start */
+	char event_id[ID_SIZE];       /* the same as text */
+	char id[];                    /* the chain NAME:OCCURRENCE:ITEM; "": none, nothing ends it */
+};
+
+struct model_fallback {
+	const char *provider, *model;
+};
+
+struct model_rescue {
+	struct model_call **given;    /* of a --rescue call: those whose failure it was given */
+	struct model_call **given_to; /* the reverse */
+	size_t given_count, given_to_count;
 };
 
 enum model_usage {
@@ -172,10 +184,19 @@ bool model_line(struct model *m, const char *line, size_t len, struct event_plac
 int model_read(struct model *m, struct reader *r, struct error *err);
 /* The same of a file, from its first line on, or of what has come since it was last read. */
 int model_read_file(struct model *m, const char *path, struct error *err);
+/* The lines of a file from a place on, for who is to judge them before a model takes them. Not 0
+ * from take ends it, and is returned; 0 at the end of the whole lines; -1 with *err. */
+typedef int model_take_line(void *context, const char *line, size_t len, int64_t offset,
+    struct error *err);
+int model_lines(const char *path, int64_t from, model_take_line *take, void *context,
+    struct error *err);
 /* The call of the last attempt with this id, NULL if it is not kept. */
 struct model_call *model_find(const struct model *m, const char *id, size_t len);
-/* The call that an event is of, as far as it is known. */
+/* The call that an event is of, as far as it is known. The event is named by its id, or, if it
+ * is another run's, by an object that has that too: that run may have been read before. */
 struct model_call *model_call_of(const struct model *m, struct span event_id);
+/* When all is read: no event or call is found by its id any more; the calls stay. */
+void model_settle(struct model *m);
 /* Whether it lets another agent go on with the call. */
 bool placed_handoff(const struct placed *placed);
 /* µs since 1970 of an event, 0 if its timestamp is none. */

@@ -35,14 +35,14 @@ excused_itself(const struct model_call *c)
 		return true;
 	if (c->caught || c->left)
 		return true;
-	if (around != NULL && around->lenient && (around->state == CALL_SUCCEEDED ||
+	if (around != NULL && (around->race || around->lenient) && (around->state == CALL_SUCCEEDED ||
 	    (around->state == CALL_WAITING && c->state == CALL_FAILED)))
 		return true;
 	if (around != NULL && around->state == CALL_SUCCEEDED && c->try_number < around->tries)
 		return true;
 	/* A rescue that failed, but was rescued itself, is as good as one that succeeded. */
-	for (size_t i = 0; i < c->rescuer_count; i++)
-		if (failed(c->rescuers[i]) && excused_itself(c->rescuers[i]))
+	for (size_t i = 0; c->rescue != NULL && i < c->rescue->given_to_count; i++)
+		if (failed(c->rescue->given_to[i]) && excused_itself(c->rescue->given_to[i]))
 			return true;
 	return false;
 }
@@ -58,30 +58,32 @@ excused(const struct model_call *c)
 	return false;
 }
 
-/* The message of its error, read again where it is recorded. */
 static void
-read_error(struct error *error, const struct model_call *c, const char *path)
+set_failed(struct outcome *o, const struct model_call *c, const char *path)
 {
-	struct buffer line = BUFFER_INIT;
+	const char *number = strrchr(c->id, ':');
+	struct buffer line = BUFFER_INIT, name = BUFFER_INIT;
 	struct error ignored = ERROR_INIT;
 	struct event_view event;
 	char *message = NULL;
 
-	if (event_load(path, c->end, &line, &ignored) == 0 &&
-	    event_view(line.data, line.len, &event) == 0)
-		message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
-	error_set(error, c->code, NULL, "%s", message != NULL ? message : "");
-	free(message);
-	buffer_free(&line);
-}
-
-/* Only a failed call's item is looked for: what others began with is not kept. */
-static void
-name_failed_item(struct outcome *o, const struct model_call *c, const char *path)
-{
-	const char *number = strrchr(c->id, ':');
-	struct buffer name = BUFFER_INIT;
-
+	if (o->failed++ > 0)
+		return;
+	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
+	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
+	    c->repeated_by != NULL ? c->repeated_by : "");
+	if (c->state == CALL_OPEN) {
+		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
+	} else {
+		/* The message of its error is read again where it is recorded. */
+		if (event_load(path, c->end, &line, &ignored) == 0 &&
+		    event_view(line.data, line.len, &event) == 0)
+			message = span_text(span_path(event.payload, KEY_ERROR, KEY_MESSAGE, NULL));
+		error_set(&o->error, c->code, NULL, "%s", message != NULL ? message : "");
+		free(message);
+		buffer_free(&line);
+	}
+	/* Only a failed call's item is looked for: what others began with is not kept. */
 	if (number == NULL || strcmp(number, ":0") == 0 || call_is_member(c->id))
 		return;
 	item_name_find(path, c, &name);
@@ -89,51 +91,11 @@ name_failed_item(struct outcome *o, const struct model_call *c, const char *path
 	buffer_free(&name);
 }
 
-static void
-set_failed(struct outcome *o, const struct model_call *c, const char *path)
-{
-	if (o->failed++ > 0)
-		return;
-	snprintf(o->first_failed, sizeof o->first_failed, "%s", c->id);
-	snprintf(o->repeated_by, sizeof o->repeated_by, "%s",
-	    c->repeated_by != NULL ? c->repeated_by : "");
-	if (c->state == CALL_OPEN)
-		error_set(&o->error, ERROR_INTERRUPTED, NULL, "it never ended");
-	else
-		read_error(&o->error, c, path);
-	name_failed_item(o, c, path);
-}
-
-static void
-set_waiting(struct outcome *o, const struct model_call *c)
-{
-	bool asks = c->asks != WAITING_NOTHING && !c->decided;
-
-	if (o->waiting++ == 0 || (o->asking == 0 && asks)) {
-		snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
-		o->asks = asks ? c->asks : WAITING_NOTHING;
-	}
-	o->asking += asks;
-	o->decisions += c->decided;
-}
-
-static void
-write_usage(const struct model *m, struct buffer *out)
-{
-	struct writer w;
-
-	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_integer(&w, "calls", m->begun);
-	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++)
-		if (m->used[i])
-			writer_member_integer(&w, model_usage_keys[i], m->usage[i]);
-	writer_object_end(&w);
-}
-
 void
 outcome_of(struct outcome *o, const struct model *m, const char *path)
 {
+	struct writer w;
+
 	*o = (struct outcome){ .asks = WAITING_NOTHING, .error = ERROR_INIT, .decided = ERROR_INIT,
 		.usage = BUFFER_INIT };
 	o->calls = m->begun;
@@ -142,30 +104,40 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 		error_set(&o->decided, ERROR_TERMINAL, NULL, "%s",
 		    m->reason != NULL && *m->reason != '\0' ? m->reason : "a terminal step said so");
 	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
+		bool asks = c->asks != WAITING_NOTHING && !c->decided;
+
 		if (c->id[0] == '\0' || excused(c))
 			continue;
 		if (failed(c))
 			set_failed(o, c, path);
-		else if (c->state == CALL_WAITING)
-			set_waiting(o, c);
+		if (c->state != CALL_WAITING)
+			continue;
+		if (o->waiting++ == 0 || (o->asking == 0 && asks)) {
+			snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
+			o->asks = asks ? c->asks : WAITING_NOTHING;
+		}
+		o->asking += asks;
+		o->decisions += c->decided;
 	}
-	write_usage(m, &o->usage);
+	writer_begin(&w, &o->usage);
+	writer_object(&w);
+	writer_member_integer(&w, "calls", m->begun);
+	for (size_t i = 0; i < MODEL_USAGE_KEYS; i++)
+		if (m->used[i])
+			writer_member_integer(&w, model_usage_keys[i], m->usage[i]);
+	writer_object_end(&w);
 }
 
 int
 outcome_read(struct outcome *o, const char *path, int64_t from, struct error *err)
 {
 	struct model m;
-	struct reader r;
 	int failed;
 
 	*o = (struct outcome){ .usage = BUFFER_INIT };
-	if (reader_open(&r, path, err) != 0)
-		return -1;
-	reader_seek(&r, from);
 	model_begin(&m, MODEL_OPEN);
-	failed = model_read(&m, &r, err);
-	reader_close(&r);
+	m.position = from;
+	failed = model_read_file(&m, path, err);
 	if (failed == 0)
 		outcome_of(o, &m, path);
 	model_free(&m);

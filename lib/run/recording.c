@@ -1,6 +1,8 @@
 /*
- * What all parts of a recording ask: which call an event is of, which stands for a chain of
- * them, which are looked up, what the user names, and what calls are known by.
+ * What calls are known by, what the user names, and effects.
+ *
+ * What encloses a call stands before it, and a root before its chain: so one pass from the
+ * last call to the first brings what is known of each up to all that enclose it.
  */
 #include "run/recording.h"
 
@@ -10,155 +12,10 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "transcript/event_keys.h"
 
-#define CLOSING 2 /* "} after the digest of a line */
-
-void
-reading_reference(struct span value, char id[ID_SIZE])
-{
-	if (span_type(value) == 'o')
-		value = span_member(value, KEY_EVENT_ID);
-	if (!span_copy(value, id, ID_SIZE))
-		id[0] = '\0';
-}
-
-size_t
-reading_find(const struct recording *rec, struct span reference)
-{
-	char id[ID_SIZE];
-	const size_t *found;
-
-	reading_reference(reference, id);
-	if (id[0] == '\0')
-		return NO_CALL;
-	found = map_get(&rec->by_event, id, ID_SIZE - 1);
-	return found != NULL ? *found : NO_CALL;
-}
-
-size_t
-recording_latest(const struct recording *rec, size_t call)
-{
-	while (rec->calls[call].claimed_by != NO_CALL)
-		call = rec->calls[call].claimed_by;
-	return call;
-}
-
-/* For a replay what the last attempt did, for everything else what was done at last. */
-bool
-recording_counts(const struct recording *rec, size_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	if (rec->spec->mode == RECALL_REPLAY)
-		return c->attempt == rec->attempt;
-	/* What waits in another run is decided about there. */
-	if (c->state == RECALL_WAITING && c->begin.source < rec->spec->other_count)
-		return false;
-	return c->claimed_by == NO_CALL && !c->idle && c->left_by == 0;
-}
-
-bool
-recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
-{
-	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 &&
-	    c->begin.source == earlier->begin.source;
-}
-
-size_t
-history_source_count(const struct history_spec *spec)
-{
-	return spec->other_count + (spec->own.path != NULL ? 1 : 0);
-}
-
-const struct history_source *
-history_source(const struct history_spec *spec, size_t index)
-{
-	return index < spec->other_count ? &spec->others[index] : &spec->own;
-}
-
-/* ---- what the user names ---- */
-
-bool
-path_names(const char *path, const char *call, const char *call_path)
-{
-	return strcmp(path, strchr(path, ':') != NULL ? call : call_path) == 0;
-}
-
-/* What stands behind a prefix; NULL if the text has another beginning. */
-static const char *
-behind(const char *text, const char *prefix, char separator)
-{
-	size_t len = strlen(prefix);
-
-	return strncmp(text, prefix, len) == 0 && text[len] == separator ? text + len + 1 : NULL;
-}
-
-const char *
-path_inside(const char *path, const char *call, const char *call_path)
-{
-	return strchr(path, ':') != NULL ? behind(path, call, '/') : behind(path, call_path, '.');
-}
-
-static bool
-any_names(char *const *paths, const struct recorded_call *c)
-{
-	for (; paths != NULL && *paths != NULL; paths++)
-		if (path_names(*paths, c->id, c->path))
-			return true;
-	return false;
-}
-
-enum recall_decision
-recording_decision(const struct recording *rec, size_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	if (any_names(rec->spec->redo, c))
-		return RECALL_REDO;
-	return any_names(rec->spec->skip, c) ? RECALL_SKIP : RECALL_UNDECIDED;
-}
-
-static int
-check_path(const struct recording *rec, const char *option, const char *path,
-    struct error *err)
-{
-	for (size_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-		bool child = c->child != NULL;
-
-		if (child && path_inside(path, c->id, c->path) != NULL)
-			return strcmp(option, "--at") != 0 ? 0 : error_set(err, ERROR_USAGE, option,
-			    "'%s' is in a child run: name the call of that, %s", path, c->id);
-		if (!path_names(path, c->id, c->path))
-			continue;
-		return !child || rec->spec->mode == RECALL_REPLAY || strcmp(option, "--at") == 0 ? 0 :
-		    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
-	}
-	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
-}
-
-int
-recording_check_paths(const struct recording *rec, struct error *err)
-{
-	const struct history_spec *spec = rec->spec;
-
-	for (char *const *path = spec->redo; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--redo", *path, err) != 0)
-			return -1;
-	for (char *const *path = spec->skip; path != NULL && *path != NULL; path++)
-		if (check_path(rec, "--skip", *path, err) != 0)
-			return -1;
-	for (size_t i = 0; i < spec->other_count; i++)
-		if (spec->others[i].left_out != NULL &&
-		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
-			return -1;
-	for (size_t i = 0; i < rec->call_count; i++)
-		if (any_names(spec->redo, &rec->calls[i]) && any_names(spec->skip, &rec->calls[i]))
-			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
-			    rec->calls[i].id);
-	return 0;
-}
+#define WHAT_COLUMNS 72 /* of the text that says what was done */
 
 /* ---- what calls are known by ---- */
 
@@ -197,12 +54,354 @@ index_guard(const char *input_sha256, const char *definition_sha256,
 	sha256_bytes(&text, guard);
 }
 
-int
-history_tail(const char *line, size_t len, char tail[DIGEST_SIZE])
+/* ---- what the user names ---- */
+
+size_t
+history_source_count(const struct history_spec *spec)
 {
-	if (len < DIGEST_SIZE - 1 + CLOSING)
+	return spec->other_count + (spec->own.path != NULL ? 1 : 0);
+}
+
+const struct history_source *
+history_source(const struct history_spec *spec, size_t index)
+{
+	return index < spec->other_count ? &spec->others[index] : &spec->own;
+}
+
+uint32_t
+recording_find_call(const struct recording *rec, struct uuid id, bool *start)
+{
+	const struct indexed_event *event = event_index_find(&rec->model.events, id);
+	uint32_t call = event != NULL && event->call != NULL ?
+	    rec->by_number[event->call->number] : NO_CALL;
+
+	if (start != NULL)
+		*start = call != NO_CALL && event_type_starts_call(event->type) &&
+		    event->call == rec->calls[call].call;
+	return call;
+}
+
+uint32_t
+recording_latest(const struct recording *rec, uint32_t call)
+{
+	while (rec->calls[call].claimed_by != NO_CALL)
+		call = rec->calls[call].claimed_by;
+	return call;
+}
+
+bool
+recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier)
+{
+	return memcmp(c->guard, earlier->guard, sizeof c->guard) == 0 && c->source == earlier->source;
+}
+
+/* For a replay what the last attempt did, for everything else what was done at last. */
+bool
+recording_counts(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (rec->spec->mode == RECALL_REPLAY)
+		return c->attempt == rec->attempt;
+	/* What waits in another run is decided about there. */
+	if (c->state == RECALL_WAITING && c->source < rec->spec->other_count)
+		return false;
+	return c->claimed_by == NO_CALL && !c->idle && c->left_by == 0;
+}
+
+bool
+path_names(const char *path, const struct model_call *call)
+{
+	return strcmp(path, strchr(path, ':') != NULL ? call->id : call->path) == 0;
+}
+
+const char *
+path_inside(const char *path, const char *call, const char *call_path)
+{
+	bool one = strchr(path, ':') != NULL;
+	const char *prefix = one ? call : call_path;
+	size_t len = strlen(prefix);
+
+	return strncmp(path, prefix, len) == 0 && path[len] == (one ? '/' : '.') ?
+	    path + len + 1 : NULL;
+}
+
+static bool
+any_names(char *const *paths, const struct model_call *call)
+{
+	for (; paths != NULL && *paths != NULL; paths++)
+		if (path_names(*paths, call))
+			return true;
+	return false;
+}
+
+enum recall_decision
+recording_decision(const struct recording *rec, uint32_t call)
+{
+	if (any_names(rec->spec->redo, rec->calls[call].call))
+		return RECALL_REDO;
+	return any_names(rec->spec->skip, rec->calls[call].call) ? RECALL_SKIP : RECALL_UNDECIDED;
+}
+
+static int
+check_path(const struct recording *rec, const char *option, const char *path,
+    struct error *err)
+{
+	bool at = strcmp(option, "--at") == 0;
+
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		const struct model_call *call = rec->calls[i].call;
+		bool child = rec->calls[i].child;
+
+		if (child && path_inside(path, call->id, call->path) != NULL)
+			return !at ? 0 : error_set(err, ERROR_USAGE, option,
+			    "'%s' is in a child run: name the call of that, %s", path, call->id);
+		if (path_names(path, call))
+			return !child || rec->spec->mode == RECALL_REPLAY || at ? 0 :
+			    error_set(err, ERROR_USAGE, option, "'%s' is a child run: name a call in it", path);
+	}
+	return error_set(err, ERROR_USAGE, option, "no recorded call is, or is of, '%s'", path);
+}
+
+int
+recording_check_paths(const struct recording *rec, struct error *err)
+{
+	const struct history_spec *spec = rec->spec;
+
+	for (char *const *path = spec->redo; path != NULL && *path != NULL; path++)
+		if (check_path(rec, "--redo", *path, err) != 0)
+			return -1;
+	for (char *const *path = spec->skip; path != NULL && *path != NULL; path++)
+		if (check_path(rec, "--skip", *path, err) != 0)
+			return -1;
+	for (size_t i = 0; i < spec->other_count; i++)
+		if (spec->others[i].left_out != NULL &&
+		    check_path(rec, "--at", spec->others[i].left_out, err) != 0)
+			return -1;
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (any_names(spec->redo, rec->calls[i].call) && any_names(spec->skip, rec->calls[i].call))
+			return error_set(err, ERROR_USAGE, "--skip", "%s is named by --redo too",
+			    rec->calls[i].call->id);
+	return 0;
+}
+
+/* ---- effects in doubt ---- */
+
+static bool
+unfinished(const struct recorded_call *c)
+{
+	return c->reopened || c->state == RECALL_OPEN || c->state == RECALL_FAILED;
+}
+
+/* Why nobody knows whether the call did what it does; NULL if that is known, or if
+ * doing it twice does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->effects || c->idempotent || !unfinished(c) || c->reopened)
+		return NULL;
+	return c->state == RECALL_OPEN ? "cut off" : c->cut;
+}
+
+/* The next tool call in doubt of a call's chain, from i on. */
+static uint32_t
+next_doubt(const struct recording *rec, uint32_t i)
+{
+	for (; i != NO_TOOL; i = rec->tools[i].before) {
+		const struct recorded_tool *t = &rec->tools[i];
+
+		if (t->cut != NULL && !t->idempotent && !t->repeated && !t->answered)
+			break;
+	}
+	return i;
+}
+
+static uint32_t
+first_doubt(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return unfinished(c) ? next_doubt(rec, rec->calls[c->root].last_tool) : NO_TOOL;
+}
+
+static bool
+succeeded(const struct recorded_call *c)
+{
+	return c->state == RECALL_SUCCEEDED && !c->reopened && c->left_by == 0;
+}
+
+/* Whether nothing of the call will be made again: a call around it succeeded, or one
+ * around it lost a race. */
+static bool
+over(const struct recording *rec, uint32_t call)
+{
+	for (uint32_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
+		uint32_t winner = rec->calls[rec->calls[i].root].winner;
+
+		if (succeeded(&rec->calls[recording_latest(rec, i)]) ||
+		    (winner != NO_CALL && succeeded(&rec->calls[recording_latest(rec, winner)])))
+			return true;
+	}
+	return false;
+}
+
+bool
+recording_own_doubt(const struct recording *rec, uint32_t call)
+{
+	return call_doubt(&rec->calls[call]) != NULL || first_doubt(rec, call) != NO_TOOL;
+}
+
+bool
+recording_doubtful(const struct recording *rec, uint32_t call)
+{
+	return recording_own_doubt(rec, call) && !over(rec, call);
+}
+
+/* ---- effects that were begun, and made ---- */
+
+/* Whether a tool of the call, in any attempt, began to change something, or, with twice, to do
+ * what is not to be done twice. */
+static bool
+tool_began(const struct recording *rec, uint32_t call, bool twice)
+{
+	uint32_t i = rec->calls[rec->calls[call].root].last_tool;
+
+	while (i != NO_TOOL && (rec->tools[i].blocked || (twice && rec->tools[i].idempotent)))
+		i = rec->tools[i].before;
+	return i != NO_TOOL;
+}
+
+static bool
+attempt_began(const struct recorded_call *c)
+{
+	return c->effects && !c->idle && c->state != RECALL_SKIPPED;
+}
+
+/* Whether a call's own work has changed something, or may have: one that failed by itself
+ * has not. Of a child run that ended well nobody knows here. */
+static bool
+attempt_changed(const struct recorded_call *c)
+{
+	if (c->idle || c->state == RECALL_SKIPPED)
+		return false;
+	if (c->child)
+		return c->state == RECALL_SUCCEEDED;
+	return c->effects && !c->idempotent && (c->state != RECALL_FAILED || c->cut != NULL);
+}
+
+bool
+recording_began(const struct recording *rec, uint32_t call)
+{
+	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call, false))
+		return true;
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (attempt_began(&rec->calls[call]))
+			return true;
+	return false;
+}
+
+bool
+recording_only_begun(const struct recording *rec, uint32_t call)
+{
+	if (rec->calls[rec->calls[call].root].began_inside || tool_began(rec, call, false))
+		return false;
+	for (; call != NO_CALL; call = rec->calls[call].claims)
+		if (rec->calls[call].state != RECALL_OPEN && !rec->calls[call].idle)
+			return false;
+	return true;
+}
+
+void
+recording_note_effects(struct recording *rec)
+{
+	for (uint32_t i = rec->call_count; i-- > 0;) {
+		const struct recorded_call *c = &rec->calls[i];
+		bool root = c->root == i;
+		struct recorded_call *around;
+
+		if (c->enclosing == NO_CALL)
+			continue;
+		around = &rec->calls[rec->calls[c->enclosing].root];
+		if (c->left_by == 0) {
+			around->began_inside |= attempt_began(c) ||
+			    (root && (c->began_inside || tool_began(rec, i, false)));
+			if (attempt_changed(c) || (root && tool_began(rec, i, true)))
+				around->changed_inside = i;
+			else if (root && c->changed_inside != NO_CALL)
+				around->changed_inside = c->changed_inside;
+		}
+		/* What the steps of a child run did is in its own record. */
+		around->doubt_inside |= rec->spec->mode == RECALL_RESUME &&
+		    ((root && c->doubt_inside) || (recording_counts(rec, i) &&
+		    (recording_doubtful(rec, i) ||
+		    (c->child && (c->state == RECALL_OPEN || c->cut != NULL)))));
+	}
+}
+
+/* ---- what the user is told of those in doubt ---- */
+
+static int
+add_doubt(const struct recording *rec, struct history_summary *summary, uint32_t call,
+    const struct recorded_tool *tool, struct error *err)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct event_place place = c->call->begin;
+	uint32_t source = tool != NULL ? tool->place.source : c->source;
+	struct buffer line = BUFFER_INIT, text = BUFFER_INIT, shown = BUFFER_INIT;
+	struct history_doubt *d;
+	struct span event, payload, blocks, what;
+
+	if (tool != NULL)
+		place = (struct event_place){ tool->place.offset, tool->place.len };
+	if (event_load(history_source(rec->spec, source)->path, place, &line, err) != 0) {
+		buffer_free(&line);
 		return -1;
-	memcpy(tail, line + len - CLOSING - (DIGEST_SIZE - 1), DIGEST_SIZE - 1);
-	tail[DIGEST_SIZE - 1] = '\0';
+	}
+	event = span_of(line.data, line.len);
+	payload = span_member(event, KEY_PAYLOAD);
+
+	/* One line of text on what was done: a command, or a tool's arguments. */
+	blocks = span_member(payload, KEY_BLOCKS);
+	if (tool == NULL && blocks.at != NULL)
+		what = span_member(span_element(blocks, 0), KEY_COMMAND);
+	else
+		what = span_member(payload, tool != NULL ? KEY_INPUT : KEY_AGENT);
+	if (span_type(what) == 's')
+		span_decode(what, &text);
+	else
+		buffer_append(&text, what.at, what.len);
+	text_visible(&shown, buffer_string(&text), text.len, WHAT_COLUMNS);
+
+	summary->doubts = memory_array(summary->doubts, summary->doubt_count + 1,
+	    sizeof *summary->doubts);
+	d = &summary->doubts[summary->doubt_count++];
+	*d = (struct history_doubt){ .call = memory_format("%s%s",
+		rec->spec->prefix != NULL ? rec->spec->prefix : "", c->call->id),
+		.tool = tool != NULL ? span_text(span_member(payload, KEY_NAME)) : NULL,
+		.what = buffer_take(&shown),
+		.why = tool != NULL ? tool->cut : call_doubt(c),
+		.decided = recording_decision(rec, call) };
+	span_copy(span_member(event, KEY_TIMESTAMP), d->timestamp, sizeof d->timestamp);
+	buffer_free(&text);
+	buffer_free(&line);
+	return 0;
+}
+
+int
+recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err)
+{
+	if (rec->spec->mode == RECALL_REPLAY)
+		return 0;
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		if (!recording_counts(rec, i) || over(rec, i))
+			continue;
+		if (call_doubt(&rec->calls[i]) != NULL && add_doubt(rec, summary, i, NULL, err) != 0)
+			return -1;
+		for (uint32_t t = first_doubt(rec, i); t != NO_TOOL;
+		     t = next_doubt(rec, rec->tools[t].before))
+			if (add_doubt(rec, summary, i, &rec->tools[t], err) != 0)
+				return -1;
+	}
 	return 0;
 }

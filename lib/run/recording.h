@@ -2,11 +2,17 @@
  * A recording: the calls of a run, and of what it was forked from, as a history is made of
  * them: what each was, what it came to, which took over which, and what of it nobody knows.
  *
- *   recording.c          calls by event, by the user's PATHs, by their keys
+ * The model of the run (run/model.h) reads them: it is fed all sources, one after another, and
+ * says what each call is, what it is in, and of which call an event is. Here stands beside it
+ * what a history alone needs. That differs from what the model says of a call's end: an end that
+ * waited is replaced by the decision, one that reused a result by that result, one that did
+ * nothing is none; and a failure may stand, be caught, or be tried anew.
+ *
+ *   recording_read.c     what is noted while the sources are read, and settled at the end
  *   recording_fork.c     what a fork leaves out
- *   recording_effects.c  what has changed something, what may have, and what the user decided
  *   recording_caught.c   failures that the run went on from
- *   recording_read.c     reads the sources, and settles what is known at the end alone
+ *   recording.c          what calls are known by, what the user names, and effects: what has
+ *                        changed something, what may have
  */
 #ifndef AWF_RUN_RECORDING_H
 #define AWF_RUN_RECORDING_H
@@ -15,16 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
 #include "run/history.h"
-#include "transcript/event.h"
+#include "run/model.h"
 
-#define NO_CALL SIZE_MAX
-#define NO_TOOL SIZE_MAX
+#define NO_CALL UINT32_MAX
+#define NO_TOOL UINT32_MAX
 
 /* A line in one of the sources. len 0: there is none. */
 struct place {
@@ -34,66 +39,62 @@ struct place {
 };
 
 /* One call in one attempt. Where it took over an earlier one, both are calls here,
- * and form a chain; its last stands for it. */
+ * and form a chain; its last stands for it. Calls, and tools, are named by their numbers. */
 struct recorded_call {
-	char *id;                    /* NAME:OCCURRENCE:ITEM chain */
-	const char *path;            /* one of the recording's */
-	char started[ID_SIZE];       /* event id */
-	char *child;                 /* the run that it is; NULL: it is a step's */
+	const struct model_call *call; /* what it is */
+	uint32_t source, attempt;    /* that it is of; attempts are counted over all sources */
+	uint32_t enclosing;          /* NO_CALL at top level */
+	uint32_t claims, claimed_by; /* neighbours in the chain */
+	uint32_t root;               /* its first */
+	uint32_t input_from;         /* whose result its input is; NO_CALL: it has its own */
+	uint32_t result_from;        /* whose result it reused; NO_CALL: its own */
+	uint32_t failed_first;       /* whose failure it took over, or itself */
+	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
+	                                that from the first source; 0: none did */
+	uint32_t event_count, event_capacity;
+	struct place *events;        /* messages and tool events in between */
+	struct place end;
+	struct place own_end;        /* len > 0: the attempt's, where a decision is `end` */
 	unsigned char guard[DIGEST_BYTES]; /* of input and definition */
 	uint64_t definition;         /* the beginning of its digest */
-	size_t attempt;              /* counted over all sources */
-	size_t enclosing;            /* call, NO_CALL at top level */
-	size_t claims, claimed_by;   /* neighbours in the chain */
-	size_t root;                 /* its first */
-	size_t input_from;           /* whose result its input is; NO_CALL: it has its own */
-	size_t result_from;          /* whose result it reused; NO_CALL: its own */
-	struct place begin, end;     /* its two lines */
-	struct place *events;        /* messages and tool events in between */
-	size_t event_count, event_capacity;
-	size_t last_tool;            /* of the chain; kept at its root */
-	enum recall_end state;
+	int64_t last_try;            /* of its own, in which others were made */
 	const char *cut;             /* why it counts as cut off; NULL */
+
+	/* Kept at the root, of all the chain. */
+	uint32_t last_tool;
+	uint32_t winner;             /* the first branch that succeeded */
+	uint32_t changed_inside;     /* a call in it that changed something, or may have, and is not
+	                                to do so twice; NO_CALL */
+	bool began_inside;           /* one in it began to change something */
+	bool doubt_inside;           /* nobody knows whether an effect in it happened */
+	bool redone;                 /* it, or a call in it, is to be made again */
+
+	/* Kept at failed_first. */
+	bool caught;                 /* the run went on because of the failure */
+	bool missed;                 /* of a branch: something behind it came to nothing for that */
+
+	enum recall_end state;
+	bool child;                  /* it is a child run; else a step's */
 	bool effects, idempotent;    /* its own: it changes something */
 	bool operation;              /* its effects are those of its tool's calls */
 	bool members;                /* a loop or a parallel group: rounds or branches are in it */
 	bool member;                 /* a round or a branch: known by its position alone */
-	bool race;                   /* of its branches one is to succeed (--strategy any) */
-	bool lenient;                /* its branches may fail (--strategy best-effort) */
-	uint32_t left_by, reopened_by; /* the last fork that left it out, or something in it: 1 for
-	                                that from the first source; 0: none did */
-	size_t winner;               /* the first branch that did; kept at the root */
 	bool encloses;               /* others were made in it */
-	long long try_number;        /* of the call around it, in which it was made; 0: the first */
-	long long last_try;          /* of its own, in which others were made */
-	bool began_inside;           /* one of them began to change something; kept at the root */
-	size_t changed_inside;       /* one of them that did, or may have, and is not to do so
-	                                twice; NO_CALL; kept at the root */
+	bool runs_command;           /* what is made in it, a command of it has made */
 	bool idle;                   /* it never began its work */
-	bool tried;                  /* its failure stands (--try) */
-	bool allowed;                /* --allow-failure */
 	bool of_work;                /* its failure is what the work came to */
 	bool closed;                 /* it ended because nobody read its output */
-	bool runs_command;           /* what is made in it, a command of it has made */
 	bool lost_lines;             /* it failed, and lines that it printed are not in its end */
-	size_t failed_first;         /* whose failure it took over, or itself */
-	bool caught;                 /* the run went on because of its failure; kept there */
-	bool missed;                 /* of a branch: something behind it came to nothing because of
-	                                its failure; kept there */
-	bool redone;                 /* it, or a call in it, is to be made again; kept at the root */
-	bool doubt_inside;           /* nobody knows whether an effect in it happened; kept at
-	                                the root */
 	bool by_user;                /* it was skipped, as the user said */
 	bool reopened;               /* something in it is left out: its end does not count */
 	bool decided;                /* its end is a decision, or reuses one */
-	struct place own_end;        /* len > 0: the attempt's, where a decision is `end` */
 };
 
 /* A call of a tool that changes something, or may. */
 struct recorded_tool {
-	size_t call;
-	size_t before;               /* the one before it in the chain, or NO_TOOL */
-	char id[ID_SIZE], cause[ID_SIZE];
+	uint32_t call;
+	uint32_t before;             /* the one before it in the chain, or NO_TOOL */
+	char cause[ID_SIZE];
 	char *call_id;
 	struct place place;
 	const char *cut;             /* why its end is not known; NULL: it is */
@@ -101,11 +102,6 @@ struct recorded_tool {
 	bool blocked;                /* it was not allowed to run */
 	bool repeated;               /* by a later attempt: that one counts */
 	bool answered;               /* the model was told what came of it, and went on */
-};
-
-/* That a call with --rescue was given what came of another. */
-struct recorded_catch {
-	size_t call, rescue;
 };
 
 /* A transcript as it was when the index was made. */
@@ -120,49 +116,41 @@ struct index_source {
 
 /* Events of the run around it, and of others, that a child run's steps had items of. */
 struct recorded_reads {
-	size_t call;                 /* the last that is that child run */
-	char (*events)[ID_SIZE];
+	uint32_t call;               /* the last that is that child run */
+	struct uuid *events;         /* their keys */
 	size_t count;
 };
 
 struct recording {
 	const struct history_spec *spec;
-	struct recorded_call *calls;
-	char **paths;                /* of all calls, each once */
-	size_t path_count;
-	struct map by_path;
-	size_t call_count, call_capacity;
+	struct model model;
+	struct recorded_call *calls; /* in the order of their starts */
+	uint32_t call_count, call_capacity;
+	uint32_t *by_number;         /* of the model's calls: that of ours; of a phase, the call that
+	                                it is part of; NO_CALL */
+	size_t number_capacity;
 	struct recorded_tool *tools;
-	size_t tool_count, tool_capacity;
-	struct recorded_catch *catches;
-	size_t catch_count, catch_capacity;
+	uint32_t tool_count, tool_capacity;
+	struct map tool_by_event;    /* tool.call → tool */
 	bool branch_failed;          /* of a best-effort group */
 	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
 	                                that failed behind a branch that did */
 	size_t read_count;
 	struct map reads_by_run;     /* id of such a run, or of one in it → reads */
-	size_t attempt;              /* that is being read, over all sources */
+	struct index_source *sources;
+	uint32_t attempt;            /* that is being read, over all sources */
 	uint32_t source;             /* that is being read */
 	int64_t lines;               /* read of it */
-	size_t first_of_source;      /* its calls begin here */
-	struct index_source *sources;
-	struct map by_id;            /* calls of the attempt that is being read */
-	struct map by_event;         /* event id → call */
-	struct map tool_by_event;    /* tool.call → tool */
+	uint32_t first_of_source;    /* its calls begin here */
 	int own_attempts;
 	char status[16];             /* of the last attempt; "": it has no end */
 };
 
-/* The sources in one row: the others, then the run's own. */
-size_t history_source_count(const struct history_spec *spec);
-const struct history_source *history_source(const struct history_spec *spec, size_t index);
+/* ---- recording_read.c ---- */
 
-/* The digest that a whole line ends in. -1 if the line is too short for one. */
-int history_tail(const char *line, size_t len, char tail[DIGEST_SIZE]);
-
-/* recording_read.c: reads all sources but the last, whose lines are then given one after
- * another, offset being a line's first byte in its file. ERROR_SCHEMA at FILE:LINE for what is
- * no transcript. The spec is to live as long. recording_free() either way. */
+/* Reads all sources but the last, whose lines are then given one after another, offset being a
+ * line's first byte in its file. ERROR_SCHEMA at FILE:LINE for what is no transcript. The spec is
+ * to live as long. recording_close() either way. */
 int recording_begin(struct recording *rec, const struct history_spec *spec, struct error *err);
 int recording_take(struct recording *rec, const char *line, size_t len, int64_t offset,
     struct error *err);
@@ -170,52 +158,57 @@ int recording_take(struct recording *rec, const char *line, size_t len, int64_t 
 int recording_read_source(struct recording *rec, struct error *err);
 /* When all is read: settles what is known then alone. */
 void recording_end(struct recording *rec);
-void recording_free(struct recording *rec);
-/* The last of a call's chain. */
-size_t recording_latest(const struct recording *rec, size_t call);
-/* Whether the call is one that others are compared with. */
-bool recording_counts(const struct recording *rec, size_t call);
+void recording_close(struct recording *rec);
 
+/* The sources in one row: the others, then the run's own. */
+size_t history_source_count(const struct history_spec *spec);
+const struct history_source *history_source(const struct history_spec *spec, size_t index);
+/* The digest that a whole line ends in. -1 if the line is too short for one. */
+int history_tail(const char *line, size_t len, char tail[DIGEST_SIZE]);
+
+/* The call of an event (event_key()), and whether that began it (start may be NULL); NO_CALL if
+ * it is not known. */
+uint32_t recording_find_call(const struct recording *rec, struct uuid id, bool *start);
+/* The last of a call's chain. */
+uint32_t recording_latest(const struct recording *rec, uint32_t call);
+/* Whether the call is one that others are compared with. */
+bool recording_counts(const struct recording *rec, uint32_t call);
 /* Whether a call went on with what the one that it took over had done. One with another
  * input or definition began anew, and so did one of another run. */
 bool recorded_call_went_on(const struct recorded_call *c, const struct recorded_call *earlier);
 
-/* Whether the PATH (a step's, or one call) names the call. */
-bool path_names(const char *path, const char *call, const char *call_path);
-/* What was decided about the call. */
-enum recall_decision recording_decision(const struct recording *rec, size_t call);
-/* Refuses PATHs that no call has, and contradictions. */
-int recording_check_paths(const struct recording *rec, struct error *err);
-/* Whether the call has an effect of which nobody knows whether it happened, and which
- * may happen again. */
-bool recording_doubtful(const struct recording *rec, size_t call);
-/* Whether the call has one of its own, wherever it was made. */
-bool recording_own_doubt(const struct recording *rec, size_t call);
-/* Tells the calls around those that have one. */
-void recording_note_doubts(struct recording *rec);
+/* ---- recording_fork.c, while the record is read ---- */
+
+/* Takes in what the child run of a call read. */
+void recording_read_child(struct recording *rec, uint32_t call);
+/* What that run, or one that it was made in, has read; NULL if that is not known. */
+const struct recorded_reads *recording_reads(const struct recording *rec, const char *run_id);
+void recording_free_reads(struct recording *rec);
+/* A call begins, or that of a child run ends: leaves it out if a fork does. */
+void recording_leave_out(struct recording *rec, uint32_t call, const struct event_view *view);
+void recording_leave_out_child(struct recording *rec, uint32_t call);
+/* At the end of a source: leaves out those of its child runs that have not ended. */
+void recording_leave_out_children(struct recording *rec, uint32_t first_call);
+
+/* ---- recording_caught.c ---- */
+
+/* While the record is read: what a call without --rescue, or the end of one that failed by its
+ * work, or a child run that failed, had instead of lines. */
+void recording_take_missed(struct recording *rec, const struct event_view *view);
+void recording_take_child_missed(struct recording *rec, uint32_t call);
+/* When all is read: which failures the run went on from; then, which claims hide nothing, as
+ * they did not get to their end and were to reuse what they took over. */
+void recording_settle_caught(struct recording *rec);
 /* Whether the call failed, and who takes it over fails as it did: the failure was allowed, or
  * caught, and all that the call did is known. Effects in it are not looked at. */
-bool recording_failure_stands(const struct recording *rec, size_t call);
+bool recording_failure_stands(const struct recording *rec, uint32_t call);
 /* Of the call of a child run: whether that stands for what failed at its top. */
-bool recording_child_excused(const struct recording *rec, size_t call);
-/* Whether the call, or one made in it, began to change something, in any attempt. */
-bool recording_began(const struct recording *rec, size_t call);
-/* Whether all that is known of its effects is that the call was begun. */
-bool recording_only_begun(const struct recording *rec, size_t call);
-/* Tells the calls around those that did, or have. */
-void recording_note_began(struct recording *rec);
-int recording_doubts(const struct recording *rec, struct history_summary *summary,
-    struct error *err);
+bool recording_child_excused(const struct recording *rec, uint32_t call);
 
-/* An event id, or that of an object which names an event of another run; "" for
- * anything else. */
-void reading_reference(struct span value, char id[ID_SIZE]);
-/* The call of the event that is named so, or NO_CALL. */
-size_t reading_find(const struct recording *rec, struct span reference);
+/* ---- recording.c ---- */
 
-/* What calls are looked up by. */
-/* What calls are sorted by. item: that of one which is known by its position alone, or
- * ANY_ITEM. */
+/* What calls are sorted, and looked up, by. item: that of one which is known by its position
+ * alone, or ANY_ITEM. */
 #define ANY_ITEM INT64_C(-1)
 void index_key(const char *root, const char *name, int64_t item,
     unsigned char key[DIGEST_BYTES]);
@@ -223,27 +216,27 @@ uint64_t index_definition(const char *definition_sha256);
 void index_guard(const char *input_sha256, const char *definition_sha256,
     unsigned char guard[DIGEST_BYTES]);
 
-/* recording_fork.c, while the record is read. Takes in what the child run of a call read. */
-void recording_read_child(struct recording *rec, size_t call);
-/* What that run, or one that it was made in, has read; NULL if that is not known. */
-const struct recorded_reads *recording_reads(const struct recording *rec, const char *run_id);
-void recording_free_reads(struct recording *rec);
-/* A call begins, or that of a child run ends: leaves it out if a fork does. */
-void recording_leave_out(struct recording *rec, size_t call, const struct event_view *view);
-void recording_leave_out_child(struct recording *rec, size_t call);
-/* At the end of a source: leaves out those of its child runs that have not ended. */
-void recording_leave_out_children(struct recording *rec, size_t first_call);
+/* Whether the PATH (a step's, or one call) names the call. */
+bool path_names(const char *path, const struct model_call *call);
+/* What was decided about the call. */
+enum recall_decision recording_decision(const struct recording *rec, uint32_t call);
+/* Refuses PATHs that no call has, and contradictions. */
+int recording_check_paths(const struct recording *rec, struct error *err);
 
-/* recording_caught.c, while the record is read: what a call with --rescue was given; what one
- * without, or the end of one that failed by its work, or a child run that failed, had instead
- * of lines. */
-void recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view);
-void recording_take_missed(struct recording *rec, const struct event_view *view);
-void recording_take_child_missed(struct recording *rec, size_t call);
-/* When all is read: which failures the run went on from. */
-void recording_settle_caught(struct recording *rec);
-/* Then: a claim that did not get to its end, and was to reuse what it took over, hides
- * nothing. */
-void recording_settle_claims(struct recording *rec);
+/* Whether the call has an effect of which nobody knows whether it happened, and which
+ * may happen again. */
+bool recording_doubtful(const struct recording *rec, uint32_t call);
+/* Whether the call has one of its own, wherever it was made. */
+bool recording_own_doubt(const struct recording *rec, uint32_t call);
+/* Whether the call, or one made in it, began to change something, in any attempt. */
+bool recording_began(const struct recording *rec, uint32_t call);
+/* Whether all that is known of its effects is that the call was begun. */
+bool recording_only_begun(const struct recording *rec, uint32_t call);
+/* Tells the calls around those that began to change something, or have; and, of a resume,
+ * around those in doubt. */
+void recording_note_effects(struct recording *rec);
+/* Adds all that is in doubt. */
+int recording_doubts(const struct recording *rec, struct history_summary *summary,
+    struct error *err);
 
 #endif

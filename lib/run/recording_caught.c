@@ -13,57 +13,28 @@
  * itself. So does the body of one in which a call waited. One that has effects of its own is left
  * as it is.
  *
- * What a --rescue call was given is noted while the record is read. Whether it has caught
- * that is known at the end, by how it ended itself: one that failed by its own work has not.
- * A call in one that is caught is caught with it, as it is for the outcome of the run. A
- * child run goes on by its own record; there what failed at its top is caught.
+ * What a --rescue call was given the model knows. Whether it has caught that is known when all is
+ * read, by how it ended itself: one that failed by its own work has not. That is asked of chains
+ * of attempts and of ends that were reused, so it is not what the model says of one attempt
+ * (model_call.caught). A call in one that is caught is caught with it, as it is for the outcome
+ * of the run. A child run goes on by its own record; there what failed at its top is caught.
  */
 #include "run/recording.h"
 
 #include <string.h>
 
-#include "base/memory.h"
-
-/* The end that an event tells of, not the start: a body reads that of the call around it. */
-static void
-add_catch(struct recording *rec, size_t rescue, struct span event)
-{
-	size_t call = reading_find(rec, event);
-	char id[ID_SIZE];
-
-	if (call == NO_CALL || rec->calls[call].state != RECALL_FAILED)
-		return;
-	reading_reference(event, id);
-	if (strcmp(id, rec->calls[call].started) == 0)
-		return;
-	if (rec->catch_count == rec->catch_capacity) {
-		rec->catch_capacity = rec->catch_capacity == 0 ? 16 : rec->catch_capacity * 2;
-		rec->catches = memory_array(rec->catches, rec->catch_capacity, sizeof *rec->catches);
-	}
-	rec->catches[rec->catch_count++] = (struct recorded_catch){ call, rescue };
-}
-
-void
-recording_take_rescue(struct recording *rec, size_t rescue, const struct event_view *view)
-{
-	add_catch(rec, rescue, view->parent_event_id);
-	if (view->links.at == NULL)
-		return;
-	for (struct span_walk link = span_walk(view->links); span_next(&link);)
-		add_catch(rec, rescue, link.value);
-}
-
 /* Whether the run went on from how the call failed. */
 static bool
 excused(const struct recording *rec, const struct recorded_call *c)
 {
-	return c->of_work && (c->tried || c->allowed || rec->calls[c->failed_first].caught);
+	return c->of_work &&
+	    (c->call->tried || c->call->allowed || rec->calls[c->failed_first].caught);
 }
 
 /* Whether a rescue has begun its work, and did not fail by that: one that was cut off goes
  * on with the failure that it was given. */
 static bool
-catches(const struct recording *rec, size_t rescue)
+catches(const struct recording *rec, uint32_t rescue)
 {
 	const struct recorded_call *c = &rec->calls[rescue];
 
@@ -77,51 +48,37 @@ catches(const struct recording *rec, size_t rescue)
 
 /* What an event has for a cause: the failure of a branch of a best-effort group? */
 static void
-note_missed(struct recording *rec, const char *event_id)
+note_missed(struct recording *rec, struct uuid event)
 {
-	const size_t *found = map_get(&rec->by_event, event_id, strlen(event_id));
-	const struct recorded_call *c = found != NULL ? &rec->calls[*found] : NULL;
+	bool start;
+	uint32_t call = recording_find_call(rec, event, &start);
+	const struct recorded_call *c = call != NO_CALL ? &rec->calls[call] : NULL;
 
-	if (c != NULL && c->member && c->state == RECALL_FAILED && strcmp(event_id, c->started) != 0)
+	if (c != NULL && c->member && c->state == RECALL_FAILED && !start)
 		rec->calls[c->failed_first].missed = true;
 }
 
 void
 recording_take_missed(struct recording *rec, const struct event_view *view)
 {
-	char id[ID_SIZE];
-
-	reading_reference(view->parent_event_id, id);
-	note_missed(rec, id);
+	note_missed(rec, event_key(view->parent_event_id));
 	if (view->links.at == NULL)
 		return;
-	for (struct span_walk link = span_walk(view->links); span_next(&link);) {
-		reading_reference(link.value, id);
-		note_missed(rec, id);
-	}
+	for (struct span_walk link = span_walk(view->links); span_next(&link);)
+		note_missed(rec, event_key(link.value));
 }
 
 void
-recording_take_child_missed(struct recording *rec, size_t call)
+recording_take_child_missed(struct recording *rec, uint32_t call)
 {
 	const struct recorded_reads *reads;
 
 	if (!rec->branch_failed || rec->spec->mode != RECALL_RESUME)
 		return;
 	recording_read_child(rec, call);
-	reads = recording_reads(rec, rec->calls[call].child);
+	reads = recording_reads(rec, rec->calls[call].call->child_run_id);
 	for (size_t i = 0; reads != NULL && i < reads->count; i++)
 		note_missed(rec, reads->events[i]);
-}
-
-/* What somebody wants made again, and what that is in, does not stand. */
-static void
-settle_redone(struct recording *rec)
-{
-	for (size_t i = 0; i < rec->call_count; i++)
-		if (recording_decision(rec, i) == RECALL_REDO)
-			for (size_t at = i; at != NO_CALL; at = rec->calls[at].enclosing)
-				rec->calls[rec->calls[at].root].redone = true;
 }
 
 /* Whether what failed in the call stands with it. A best-effort group that did not fail by its
@@ -136,7 +93,7 @@ excuses_inside(const struct recording *rec, const struct recorded_call *around,
 		return false;
 	if (failed && excused(rec, around))
 		return true;
-	return around->lenient && !(failed && around->of_work) && inside->member &&
+	return around->call->lenient && !(failed && around->of_work) && inside->member &&
 	    inside->of_work && !rec->calls[inside->failed_first].missed;
 }
 
@@ -146,137 +103,76 @@ is_excused(const struct recording *rec, const struct recorded_call *c)
 {
 	const struct recorded_call *around;
 
-	if (c->tried || c->closed || excused(rec, c))
+	if (c->call->tried || c->closed || excused(rec, c))
 		return true;
 	if (c->enclosing == NO_CALL)
 		return false;
 	around = &rec->calls[c->enclosing];
 	return !around->runs_command || /* a tool made it: its result tells */
-	    (around->state == RECALL_SUCCEEDED && (c->try_number < around->last_try ||
-	    (around->race && c->member)));
+	    (around->state == RECALL_SUCCEEDED && (c->call->try_number < around->last_try ||
+	    (around->call->race && c->member)));
 }
 
-/* Whether the run failed for it: neither it is excused nor what it is in. */
-static bool
-counts(const struct recording *rec, size_t call)
-{
-	for (size_t i = call; i != NO_CALL; i = rec->calls[i].enclosing)
-		if (rec->calls[i].state != RECALL_SUCCEEDED && is_excused(rec, &rec->calls[i]))
-			return false;
-	return true;
-}
-
-/* Whether all that it is in can run again. */
-static bool
-can_reopen(const struct recording *rec, size_t call)
-{
-	for (size_t i = rec->calls[call].enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
-		const struct recorded_call *around = &rec->calls[recording_latest(rec, i)];
-
-		if (around->state == RECALL_SUCCEEDED && around->effects && !around->idempotent)
-			return false;
-	}
-	return true;
-}
-
-/* Whether the end of a call, the latest of its chain, came of the attempt in which the one in
- * it failed: what another attempt came to has nothing to do with that. */
-static bool
-ended_with(const struct recording *rec, size_t around, const struct recorded_call *c)
-{
-	size_t from = rec->calls[around].result_from;
-
-	return rec->calls[from != NO_CALL ? from : around].attempt == c->attempt;
-}
-
-/* What a call is in that failed, or waited, has not ended for good. */
+/* What a call is in that failed, or waited, has not ended for good, if the run failed for it:
+ * neither it is excused nor what it is in, and all that it is in can run again. */
 static void
-settle_around(struct recording *rec)
+settle_around(struct recording *rec, uint32_t call)
 {
-	for (size_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-		bool waited = c->state == RECALL_WAITING || c->own_end.len > 0;
+	const struct recorded_call *c = &rec->calls[call];
+	bool waited = c->state == RECALL_WAITING || c->own_end.len > 0;
 
-		if (c->enclosing == NO_CALL || c->claimed_by != NO_CALL || c->left_by > 0 ||
-		    (c->state != RECALL_FAILED && c->state != RECALL_OPEN && !waited) ||
-		    !counts(rec, i) || !can_reopen(rec, i))
-			continue;
-		for (size_t at = c->enclosing; at != NO_CALL; at = rec->calls[at].enclosing) {
-			size_t latest = recording_latest(rec, at);
+	if (c->enclosing == NO_CALL || c->claimed_by != NO_CALL || c->left_by > 0 ||
+	    (c->state != RECALL_FAILED && c->state != RECALL_OPEN && !waited))
+		return;
+	for (uint32_t i = call; i != NO_CALL; i = rec->calls[i].enclosing) {
+		const struct recorded_call *latest = &rec->calls[recording_latest(rec, i)];
 
-			rec->calls[latest].reopened |= rec->calls[latest].state == RECALL_SUCCEEDED &&
-			    ended_with(rec, latest, c);
-		}
+		if (rec->calls[i].state != RECALL_SUCCEEDED && is_excused(rec, &rec->calls[i]))
+			return;
+		if (i != call && latest->state == RECALL_SUCCEEDED && latest->effects &&
+		    !latest->idempotent)
+			return;
 	}
-}
+	for (uint32_t i = c->enclosing; i != NO_CALL; i = rec->calls[i].enclosing) {
+		uint32_t at = recording_latest(rec, i), from = rec->calls[at].result_from;
 
-void
-recording_settle_caught(struct recording *rec)
-{
-	settle_redone(rec);
-	/* From the last: a rescue that failed may have been caught itself. */
-	for (size_t i = rec->catch_count; i-- > 0;) {
-		const struct recorded_catch *k = &rec->catches[i];
-
-		if (!rec->calls[k->rescue].idle && catches(rec, recording_latest(rec, k->rescue)))
-			rec->calls[rec->calls[k->call].failed_first].caught = true;
+		/* If its end came of the attempt in which this failed: what another attempt came to
+		 * has nothing to do with that. */
+		rec->calls[at].reopened |= rec->calls[at].state == RECALL_SUCCEEDED &&
+		    rec->calls[from != NO_CALL ? from : at].attempt == c->attempt;
 	}
-	for (size_t i = 0; i < rec->call_count; i++) {
-		const struct recorded_call *c = &rec->calls[i];
-		const struct recorded_call *around =
-		    c->enclosing != NO_CALL ? &rec->calls[c->enclosing] : NULL;
-
-		if (c->state != RECALL_FAILED)
-			continue;
-		if (around == NULL ? rec->spec->excused : excuses_inside(rec, around, c))
-			rec->calls[c->failed_first].caught = true;
-	}
-	settle_around(rec);
 }
 
 bool
-recording_failure_stands(const struct recording *rec, size_t call)
+recording_failure_stands(const struct recording *rec, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
 
 	if (c->state != RECALL_FAILED || c->reopened || c->left_by > 0 || rec->calls[c->root].redone)
 		return false;
-	if (c->tried)
+	if (c->call->tried)
 		return c->of_work;
 	return excused(rec, c) && !c->lost_lines && !recording_own_doubt(rec, call);
 }
 
 bool
-recording_child_excused(const struct recording *rec, size_t call)
+recording_child_excused(const struct recording *rec, uint32_t call)
 {
 	/* It may have been cut off while it gave anew what it had come to. */
 	while (rec->calls[call].state == RECALL_OPEN && rec->calls[call].claims != NO_CALL)
 		call = rec->calls[call].claims;
-	return rec->calls[call].child != NULL && recording_failure_stands(rec, call);
+	return rec->calls[call].child && recording_failure_stands(rec, call);
 }
 
-/* ---- claims that hide nothing ---- */
-
-/* Whether who takes the call over has nothing more to do. */
-static bool
-stands(const struct recording *rec, size_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-
-	if (c->reopened || c->left_by > 0)
-		return false;
-	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
-	    recording_failure_stands(rec, call);
-}
-
-/* Whether the claim, which is open, was to reuse what it took over: then that is all there
- * is to it. A child run may have been given another input, and goes on by its own record. */
+/* Whether a claim, which is open, was to reuse what it took over, as that has nothing more to do:
+ * then that is all there is to it. A child run may have been given another input, and goes on by
+ * its own record. */
 static bool
 was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 {
 	const struct recorded_call *c = claim;
 
-	if (c->child != NULL)
+	if (c->child)
 		return false;
 	while (c->state == RECALL_OPEN && c->claims != NO_CALL && !c->encloses &&
 	    c->event_count == 0) {
@@ -284,14 +180,47 @@ was_to_reuse(const struct recording *rec, const struct recorded_call *claim)
 		if (memcmp(c->guard, claim->guard, sizeof c->guard) != 0)
 			return false;
 	}
-	return stands(rec, (size_t)(c - rec->calls));
+	if (c->reopened || c->left_by > 0)
+		return false;
+	return c->state == RECALL_SUCCEEDED || (c->state == RECALL_SKIPPED && c->by_user) ||
+	    recording_failure_stands(rec, (uint32_t)(c - rec->calls));
 }
 
 void
-recording_settle_claims(struct recording *rec)
+recording_settle_caught(struct recording *rec)
 {
+	/* What somebody wants made again, and what that is in, does not stand. */
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		if (recording_decision(rec, i) == RECALL_REDO)
+			for (uint32_t at = i; at != NO_CALL; at = rec->calls[at].enclosing)
+				rec->calls[rec->calls[at].root].redone = true;
+
+	/* From the last: a rescue that failed may have been caught itself. */
+	for (uint32_t i = rec->call_count; i-- > 0;) {
+		const struct model_rescue *rescue = rec->calls[i].call->rescue;
+
+		if (rescue == NULL || rescue->given_count == 0 || rec->calls[i].idle ||
+		    !catches(rec, recording_latest(rec, i)))
+			continue;
+		for (size_t n = 0; n < rescue->given_count; n++) {
+			uint32_t given = rec->by_number[rescue->given[n]->number];
+
+			if (given != NO_CALL && rec->calls[given].state == RECALL_FAILED)
+				rec->calls[rec->calls[given].failed_first].caught = true;
+		}
+	}
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		if (c->state == RECALL_FAILED && (c->enclosing == NO_CALL ? rec->spec->excused :
+		    excuses_inside(rec, &rec->calls[c->enclosing], c)))
+			rec->calls[c->failed_first].caught = true;
+	}
+	for (uint32_t i = 0; i < rec->call_count; i++)
+		settle_around(rec, i);
+
 	/* The last of a chain first: several claims may have been cut off in a row. */
-	for (size_t i = rec->call_count; i-- > 0;) {
+	for (uint32_t i = rec->call_count; i-- > 0;) {
 		struct recorded_call *c = &rec->calls[i];
 
 		if (c->state != RECALL_OPEN || c->claims == NO_CALL || c->claimed_by != NO_CALL ||

@@ -1,11 +1,13 @@
 /*
- * The sources are read once, the oldest fork first, the run's own last. The members of a
- * payload that anybody needs are picked in one walk. Names and ids are looked up in maps,
- * which are dropped when all is read, before the index takes its memory.
+ * The sources are read once, the oldest fork first, the run's own last, each line by the model
+ * first: it says of which call it is. The members of a payload that anybody needs here are picked
+ * in one walk. What events and calls are found by is dropped when all is read, before the index
+ * takes its memory.
  *
  * Calls stand in one array in the order of their starts and name each other by number. One
  * that was taken over, and who took it over, are linked both ways, and all of such a chain
- * know its root. A decision takes the place of the end that waited, which is kept for a replay.
+ * know its root. A phase of an agent is no call here: what is in it is in the call that it is
+ * part of. A decision takes the place of the end that waited, which is kept for a replay.
  */
 #include "run/recording.h"
 
@@ -18,34 +20,43 @@
 #include "transcript/call.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
-#include "transcript/reader.h"
+
+#define CLOSING 2 /* "} after the digest of a line */
 
 /* What is looked for in payloads, in one walk over each. */
 enum member {
 	CALL, INPUT, INPUT_SHA256, DEFINITION_SHA256, EFFECTS, IDEMPOTENT, TOOL, CLAIMS, RESULT,
 	FAILURE, SKIPPED, REUSED_FROM, EXIT_CODE, CALL_ID, FIDELITY, STATUS, STRATEGY, PARTIAL,
-	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, TRY, COUNT, BLOCKS, MEMBERS
+	APPROVAL, PHASE, LOOP, MODE, CONDITION, RETRY, COUNT, BLOCKS, MEMBERS
+};
+static const char *const member_names[MEMBERS] = {
+	[CALL] = KEY_CALL, [INPUT] = KEY_INPUT, [INPUT_SHA256] = KEY_INPUT_SHA256,
+	[DEFINITION_SHA256] = KEY_DEFINITION_SHA256, [EFFECTS] = KEY_EFFECTS,
+	[IDEMPOTENT] = KEY_IDEMPOTENT, [TOOL] = KEY_TOOL, [CLAIMS] = KEY_CLAIMS,
+	[RESULT] = KEY_RESULT, [FAILURE] = KEY_ERROR, [SKIPPED] = KEY_SKIPPED,
+	[REUSED_FROM] = KEY_REUSED_FROM, [EXIT_CODE] = KEY_EXIT_CODE, [CALL_ID] = KEY_CALL_ID,
+	[FIDELITY] = KEY_FIDELITY, [STATUS] = KEY_STATUS, [STRATEGY] = KEY_STRATEGY,
+	[PARTIAL] = KEY_PARTIAL, [APPROVAL] = KEY_APPROVAL, [PHASE] = KEY_PHASE,
+	[LOOP] = KEY_LOOP, [MODE] = KEY_MODE, [CONDITION] = KEY_CONDITION, [RETRY] = KEY_RETRY,
+	[COUNT] = KEY_COUNT, [BLOCKS] = KEY_BLOCKS,
 };
 
 /* A line while it is read. */
 struct reading {
 	struct event_view view;
+	struct placed placed;         /* as the model has it */
 	struct span members[MEMBERS]; /* of the payload; null is as good as absent */
 	struct place place;
-	char id[ID_SIZE];
 };
 
-static const char *const member_names[MEMBERS] = {
-	[CALL] = "call", [INPUT] = "input", [INPUT_SHA256] = KEY_INPUT_SHA256,
-	[DEFINITION_SHA256] = KEY_DEFINITION_SHA256, [EFFECTS] = "effects",
-	[IDEMPOTENT] = "idempotent", [TOOL] = "tool", [CLAIMS] = KEY_CLAIMS, [RESULT] = "result",
-	[FAILURE] = "error", [SKIPPED] = "skipped", [REUSED_FROM] = KEY_REUSED_FROM,
-	[EXIT_CODE] = "exit_code", [CALL_ID] = "call_id", [FIDELITY] = "fidelity",
-	[STATUS] = "status", [STRATEGY] = "strategy", [PARTIAL] = "partial",
-	[APPROVAL] = "approval", [PHASE] = "phase", [LOOP] = "loop",
-	[MODE] = "mode", [CONDITION] = "condition", [RETRY] = "retry",
-	[TRY] = "try", [COUNT] = "count", [BLOCKS] = "blocks",
-};
+/* The end that holds the result of a call. */
+static uint32_t
+result_of(const struct recording *rec, uint32_t call)
+{
+	uint32_t from = rec->calls[call].result_from;
+
+	return from != NO_CALL ? from : call;
+}
 
 /* ---- decisions about calls that wait ---- */
 
@@ -57,18 +68,6 @@ take_wait(struct recorded_call *c, const struct reading *at)
 	c->state = RECALL_WAITING;
 	c->cut = NULL;
 	return true;
-}
-
-static void
-take_end(struct recorded_call *c, const struct reading *at)
-{
-	if (c->own_end.len == 0)
-		c->own_end = c->end;
-	c->end = at->place;
-	if (take_wait(c, at))
-		return;
-	c->state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
-	c->decided = true;
 }
 
 /* It does nothing of its own before its end, so if it does not get there, it waits, or is
@@ -90,23 +89,27 @@ inherit(struct recording *rec, struct recorded_call *c)
 	c->result_from = earlier->result_from;
 }
 
-/* Those that have taken the call over, and not ended, go on with this end too. */
-static bool
+/* A decision is the end of the call that waits, and of those that have taken it over, and not
+ * ended. */
+static void
 take_decision(struct recording *rec, const struct reading *at)
 {
-	size_t index;
+	uint32_t i = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+	struct recorded_call *c;
 
-	if (at->members[APPROVAL].at == NULL || !event_decides(&at->view))
-		return false;
-	index = reading_find(rec, at->view.parent_event_id);
-	if (index == NO_CALL || rec->calls[index].state != RECALL_WAITING)
-		return true;
-	take_end(&rec->calls[index], at);
-	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
-	while ((index = rec->calls[index].claimed_by) != NO_CALL)
-		if (rec->calls[index].state == RECALL_WAITING && rec->calls[index].own_end.len == 0)
-			inherit(rec, &rec->calls[index]);
-	return true;
+	if (i == NO_CALL || rec->calls[i].state != RECALL_WAITING)
+		return;
+	c = &rec->calls[i];
+	if (c->own_end.len == 0)
+		c->own_end = c->end;
+	c->end = at->place;
+	if (!take_wait(c, at)) {
+		c->state = at->members[FAILURE].at != NULL ? RECALL_FAILED : RECALL_SUCCEEDED;
+		c->decided = true;
+	}
+	while ((i = rec->calls[i].claimed_by) != NO_CALL)
+		if (rec->calls[i].state == RECALL_WAITING && rec->calls[i].own_end.len == 0)
+			inherit(rec, &rec->calls[i]);
 }
 
 /* ---- the two lines of a call ---- */
@@ -119,133 +122,82 @@ static const char *const idle_skips[] = { "upstream_failed", "nothing_failed", N
 /* It ended with one of these: what it did, nobody saw to its end. */
 static const char *const cut_codes[] = { "timeout", "cancelled", "interrupted", NULL };
 
-static size_t
-find_enclosing(const struct recording *rec, const char *id)
-{
-	const char *slash = strrchr(id, '/');
-	const size_t *found = slash == NULL ? NULL :
-	    map_get(&rec->by_id, id, (size_t)(slash - id));
-
-	return found != NULL ? *found : NO_CALL;
-}
-
-/* Links the new call to the one that it took over, or to whoever took that over
- * since. */
 static void
-join_chain(struct recording *rec, size_t index, struct span claims)
+know_number(struct recording *rec, const struct model_call *call, uint32_t ours)
 {
-	struct recorded_call *c = &rec->calls[index];
-	size_t earlier = reading_find(rec, claims);
+	if (call->number >= rec->number_capacity) {
+		size_t from = rec->number_capacity;
 
-	c->root = index;
-	c->claims = NO_CALL;
-	if (earlier == NO_CALL)
-		return;
-	c->claims = recording_latest(rec, earlier);
-	c->root = rec->calls[earlier].root;
-	rec->calls[c->claims].claimed_by = index;
-	c->left_by = rec->calls[c->claims].left_by;
-	/* What a fork leaves out of it may have been made in an attempt before. What a fork did
-	 * that is older than this source was done again here. */
-	if (rec->calls[c->claims].reopened_by > rec->source) {
-		c->reopened = true;
-		c->reopened_by = rec->calls[c->claims].reopened_by;
+		rec->number_capacity = from == 0 ? 64 : 2 * from;
+		rec->by_number = memory_array(rec->by_number, rec->number_capacity, sizeof *rec->by_number);
+		for (size_t i = from; i < rec->number_capacity; i++)
+			rec->by_number[i] = NO_CALL;
 	}
-}
-
-/* The end that holds the result of a call. */
-static size_t
-result_of(const struct recording *rec, size_t call)
-{
-	size_t from = rec->calls[call].result_from;
-
-	return from != NO_CALL ? from : call;
-}
-
-static struct recorded_call *
-add_call(struct recording *rec, char *id)
-{
-	struct recorded_call *c;
-
-	if (rec->call_count == rec->call_capacity) {
-		rec->call_capacity = rec->call_capacity == 0 ? 64 : rec->call_capacity * 2;
-		rec->calls = memory_array(rec->calls, rec->call_capacity, sizeof *rec->calls);
-	}
-	c = &rec->calls[rec->call_count++];
-	*c = (struct recorded_call){ .id = id, .attempt = rec->attempt, .claimed_by = NO_CALL,
-		.input_from = NO_CALL, .result_from = NO_CALL, .winner = NO_CALL,
-		.last_tool = NO_TOOL, .changed_inside = NO_CALL, .failed_first = rec->call_count - 1,
-		.enclosing = find_enclosing(rec, id) };
-	return c;
-}
-
-static bool
-changes_something(struct span effects)
-{
-	return span_is(effects, "workspace") || span_is(effects, "external");
-}
-
-/* Thousands of calls are of a few steps. */
-static const char *
-share_path(struct recording *rec, struct span text)
-{
-	char *path = span_text(text);
-	const size_t *found;
-
-	if (path == NULL)
-		path = memory_text("");
-	found = map_get(&rec->by_path, path, strlen(path));
-	if (found != NULL) {
-		free(path);
-		return rec->paths[*found];
-	}
-	map_put(&rec->by_path, path, strlen(path), rec->path_count);
-	rec->paths = memory_array(rec->paths, rec->path_count + 1, sizeof *rec->paths);
-	return rec->paths[rec->path_count++] = path;
-}
-
-static void
-read_guard(const struct reading *at, struct recorded_call *c)
-{
-	char input[DIGEST_SIZE] = "", definition[DIGEST_SIZE] = "";
-
-	span_copy(at->members[INPUT_SHA256], input, sizeof input);
-	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
-	index_guard(input, definition, c->guard);
-	c->definition = index_definition(definition);
+	rec->by_number[call->number] = ours;
 }
 
 static void
 take_started(struct recording *rec, const struct reading *at)
 {
-	char *id = span_text(at->members[CALL]);
-	struct recorded_call *c = add_call(rec, id);
-	size_t index = (size_t)(c - rec->calls);
+	const struct model_call *call = at->placed.call, *outer = call->around;
+	size_t outer_len = outer != NULL ? strlen(outer->id) : 0;
+	char input[DIGEST_SIZE] = "", definition[DIGEST_SIZE] = "";
+	uint32_t index = rec->call_count++, earlier;
+	struct recorded_call *c;
 
-	memcpy(c->started, at->id, ID_SIZE);
-	c->child = span_text(at->view.child_run_id);
-	c->begin = at->place;
-	c->path = share_path(rec, at->view.path);
-	read_guard(at, c);
+	if (index == rec->call_capacity) {
+		rec->call_capacity = rec->call_capacity == 0 ? 64 : rec->call_capacity * 2;
+		rec->calls = memory_array(rec->calls, rec->call_capacity, sizeof *rec->calls);
+	}
+	c = &rec->calls[index];
+	*c = (struct recorded_call){ .call = call, .source = rec->source, .attempt = rec->attempt,
+		.root = index, .claims = NO_CALL, .claimed_by = NO_CALL, .input_from = NO_CALL,
+		.result_from = NO_CALL, .winner = NO_CALL, .last_tool = NO_TOOL,
+		.changed_inside = NO_CALL, .failed_first = index, .enclosing = NO_CALL,
+		.child = call->child_run_id[0] != '\0' };
+	/* What it is in, as its id says; not what the model makes of its cause if that is not
+	 * known. */
+	if (outer != NULL && strncmp(call->id, outer->id, outer_len) == 0 &&
+	    call->id[outer_len] == '/' && strchr(call->id + outer_len + 1, '/') == NULL)
+		c->enclosing = rec->by_number[outer->number];
+	span_copy(at->members[INPUT_SHA256], input, sizeof input);
+	span_copy(at->members[DEFINITION_SHA256], definition, sizeof definition);
+	index_guard(input, definition, c->guard);
+	c->definition = index_definition(definition);
 	c->operation = at->members[TOOL].at != NULL;
-	c->effects = changes_something(at->members[EFFECTS]) && !c->operation;
+	c->effects = !c->operation && (span_is(at->members[EFFECTS], "workspace") ||
+	    span_is(at->members[EFFECTS], "external"));
 	c->idempotent = span_true(at->members[IDEMPOTENT]);
 	/* Asked before the start is recorded: without a yes nothing begins. */
 	if (at->members[CONDITION].at != NULL &&
 	    !span_true(span_member(at->members[CONDITION], KEY_OUTCOME)))
 		c->effects = false;
-	c->tried = span_is(at->members[MODE], "try");
-	c->allowed = span_is(at->members[MODE], "allow-failure");
-	c->race = span_is(at->members[STRATEGY], "any");
-	c->lenient = span_is(at->members[STRATEGY], "best-effort");
 	c->runs_command = at->members[BLOCKS].at != NULL;
 	c->members = at->members[STRATEGY].at != NULL || at->members[LOOP].at != NULL;
 	c->member = c->enclosing != NO_CALL && rec->calls[c->enclosing].members &&
-	    call_is_member(c->id);
-	join_chain(rec, index, at->members[CLAIMS]);
+	    call_is_member(call->id);
+
+	/* It follows the one that it took over, or whoever took that over since. */
+	earlier = recording_find_call(rec, event_key(at->members[CLAIMS]), NULL);
+	if (earlier != NO_CALL) {
+		struct recorded_call *before;
+
+		c->claims = recording_latest(rec, earlier);
+		c->root = rec->calls[earlier].root;
+		before = &rec->calls[c->claims];
+		before->claimed_by = index;
+		c->left_by = before->left_by;
+		/* What a fork leaves out of it may have been made in an attempt before. What a fork
+		 * did that is older than this source was done again here. */
+		if (before->reopened_by > rec->source) {
+			c->reopened = true;
+			c->reopened_by = before->reopened_by;
+		}
+	}
 	inherit(rec, c);
+
 	if (at->members[INPUT].at == NULL) {
-		c->input_from = reading_find(rec, at->view.parent_event_id);
+		c->input_from = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
 		if (c->input_from != NO_CALL)
 			c->input_from = result_of(rec, c->input_from);
 	}
@@ -253,17 +205,14 @@ take_started(struct recording *rec, const struct reading *at)
 		struct recorded_call *around = &rec->calls[c->enclosing];
 
 		around->encloses = true;
-		span_integer(at->members[TRY], &c->try_number);
-		if (c->try_number > around->last_try)
-			around->last_try = c->try_number;
+		if (call->try_number > around->last_try)
+			around->last_try = call->try_number;
 	}
 	recording_leave_out(rec, index, &at->view);
-	if (span_is(at->members[MODE], "rescue"))
-		recording_take_rescue(rec, index, &at->view);
-	else
+	if (!span_is(at->members[MODE], "rescue"))
 		recording_take_missed(rec, &at->view);
-	map_put(&rec->by_id, id, strlen(id), index);
-	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
+	/* Not before: its own line names others. */
+	know_number(rec, call, index);
 }
 
 /* A call that did nothing hides none that did. */
@@ -278,8 +227,7 @@ mark_idle(struct recording *rec, struct recorded_call *c)
 }
 
 static void
-read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at,
-    size_t reused)
+read_failure(struct recording *rec, struct recorded_call *c, const struct reading *at)
 {
 	struct span code = span_member(at->members[FAILURE], KEY_CODE);
 	char *name = span_text(code);
@@ -288,8 +236,6 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 
 	free(name);
 	c->state = RECALL_FAILED;
-	if (reused != NO_CALL)
-		c->failed_first = rec->calls[reused].failed_first;
 	c->of_work = known == ERROR_NONE || error_of_work(known);
 	c->lost_lines = span_integer(at->members[COUNT], &lines) && lines > 0;
 	span_integer(at->members[EXIT_CODE], &exit_code);
@@ -305,74 +251,52 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 }
 
 static void
-read_skipped(struct recording *rec, struct recorded_call *c, const struct reading *at)
-{
-	c->state = RECALL_SKIPPED;
-	c->by_user = span_is(at->members[SKIPPED], "by_user");
-	if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
-		mark_idle(rec, c);
-}
-
-/* The branch that succeeded ends the race that it is in. */
-static void
-end_race(struct recording *rec, size_t call)
-{
-	const struct recorded_call *c = &rec->calls[call];
-	struct recorded_call *group;
-
-	if (c->enclosing == NO_CALL || c->state != RECALL_SUCCEEDED)
-		return;
-	group = &rec->calls[rec->calls[c->enclosing].root];
-	if (group->race && group->winner == NO_CALL)
-		group->winner = call;
-}
-
-static void
-read_reused(const struct recording *rec, struct recorded_call *c, size_t reused)
-{
-	c->result_from = result_of(rec, reused);
-	c->state = rec->calls[c->result_from].state;
-	c->decided = rec->calls[c->result_from].decided;
-}
-
-static void
 take_completed(struct recording *rec, const struct reading *at)
 {
-	char *id = span_text(at->members[CALL]);
-	const size_t *found = map_get(&rec->by_id, id, strlen(id));
-	size_t index = found != NULL ? *found : NO_CALL, reused;
-	struct recorded_call *c;
+	const struct model_call *call = at->placed.call;
+	uint32_t index = call != NULL ? rec->by_number[call->number] : NO_CALL;
+	uint32_t reused = recording_find_call(rec, event_key(at->members[REUSED_FROM]), NULL);
+	struct recorded_call *c, *group;
 
-	free(id);
-	if (take_decision(rec, at) || index == NO_CALL)
+	if (index == NO_CALL)
 		return;
 	c = &rec->calls[index];
 	c->end = at->place;
 	c->result_from = NO_CALL;
 	c->decided = false;
 	c->failed_first = index;
-	map_put(&rec->by_event, at->id, ID_SIZE - 1, index);
 	recording_leave_out_child(rec, index);
-	reused = reading_find(rec, at->members[REUSED_FROM]);
 	if (take_wait(c, at))
 		return;
-	if (reused != NO_CALL && rec->calls[reused].decided)
-		read_reused(rec, c, reused);
-	else if (at->members[FAILURE].at != NULL) {
-		read_failure(rec, c, at, reused);
-		rec->branch_failed |= c->member && rec->calls[c->enclosing].lenient;
+
+	if (reused != NO_CALL && (rec->calls[reused].decided || (at->members[FAILURE].at == NULL &&
+	    at->members[SKIPPED].at == NULL && at->members[RESULT].at == NULL))) {
+		c->result_from = result_of(rec, reused);
+		c->state = rec->calls[c->result_from].state;
+		c->decided = rec->calls[c->result_from].decided;
+	} else if (at->members[FAILURE].at != NULL) {
+		read_failure(rec, c, at);
+		if (reused != NO_CALL)
+			c->failed_first = rec->calls[reused].failed_first;
+		rec->branch_failed |= c->member && rec->calls[c->enclosing].call->lenient;
 		if (c->of_work)
 			recording_take_missed(rec, &at->view);
-		if (c->child != NULL)
+		if (c->child)
 			recording_take_child_missed(rec, index);
-	}
-	else if (at->members[SKIPPED].at != NULL)
-		read_skipped(rec, c, at);
-	else if (at->members[RESULT].at == NULL && reused != NO_CALL)
-		read_reused(rec, c, reused);
-	else
+	} else if (at->members[SKIPPED].at != NULL) {
+		c->state = RECALL_SKIPPED;
+		c->by_user = span_is(at->members[SKIPPED], "by_user");
+		if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
+			mark_idle(rec, c);
+	} else {
 		c->state = RECALL_SUCCEEDED;
-	end_race(rec, index);
+	}
+
+	/* The branch that succeeded ends the race that it is in. */
+	group = c->enclosing != NO_CALL && c->state == RECALL_SUCCEEDED ?
+	    &rec->calls[rec->calls[c->enclosing].root] : NULL;
+	if (group != NULL && group->call->race && group->winner == NO_CALL)
+		group->winner = index;
 }
 
 /* ---- what stands in between ----
@@ -386,194 +310,137 @@ take_completed(struct recording *rec, const struct reading *at)
 static const char *const tool_cut_codes[] = { "timeout", "cancelled", "downstream_closed", NULL };
 
 static void
-add_event(struct recorded_call *c, const struct place *place)
+read_tool_call(struct recording *rec, uint32_t call, const struct reading *at)
 {
-	if (c->event_count == c->event_capacity) {
-		c->event_capacity = c->event_capacity == 0 ? 8 : c->event_capacity * 2;
-		c->events = memory_array(c->events, c->event_capacity, sizeof *c->events);
-	}
-	c->events[c->event_count++] = *place;
-}
-
-/* What was called again, after it had been cut off, is not in doubt any more. */
-static void
-settle_repeated(struct recording *rec, const struct recorded_tool *t)
-{
-	bool operation = rec->calls[t->call].operation;
-	size_t i = rec->calls[rec->calls[t->call].root].last_tool;
-
-	for (; i != NO_TOOL; i = rec->tools[i].before) {
-		struct recorded_tool *old = &rec->tools[i];
-
-		if (!old->repeated && old->cut != NULL && old->call != t->call &&
-		    strcmp(old->call_id, t->call_id) == 0 &&
-		    (operation || strcmp(old->cause, t->cause) == 0)) {
-			old->repeated = true;
-			return;
-		}
-	}
-}
-
-static void
-read_tool_call(struct recording *rec, size_t call, const struct reading *at)
-{
-	size_t *last = &rec->calls[rec->calls[call].root].last_tool;
+	uint32_t *last = &rec->calls[rec->calls[call].root].last_tool;
 	struct recorded_tool t = { .call = call, .place = at->place, .cut = "cut off",
 		.before = *last, .idempotent = span_true(at->members[IDEMPOTENT]) };
-	struct span effects = at->members[EFFECTS];
+	struct span effects = at->members[EFFECTS], cause = at->view.parent_event_id;
+	char id[ID_SIZE];
 
 	if (!span_is(at->members[FIDELITY], "router") || span_is(effects, "none") ||
 	    span_is(effects, "read"))
 		return;
-	memcpy(t.id, at->id, ID_SIZE);
-	reading_reference(at->view.parent_event_id, t.cause);
+	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, t.cause);
 	t.call_id = span_text(at->members[CALL_ID]);
 	if (t.call_id == NULL)
 		t.call_id = memory_text("");
-	settle_repeated(rec, &t);
+
+	/* What was called again, after it had been cut off, is not in doubt any more. */
+	for (uint32_t i = *last; i != NO_TOOL; i = rec->tools[i].before) {
+		struct recorded_tool *old = &rec->tools[i];
+
+		if (!old->repeated && old->cut != NULL && old->call != call &&
+		    strcmp(old->call_id, t.call_id) == 0 &&
+		    (rec->calls[call].operation || strcmp(old->cause, t.cause) == 0)) {
+			old->repeated = true;
+			break;
+		}
+	}
 	if (rec->tool_count == rec->tool_capacity) {
 		rec->tool_capacity = rec->tool_capacity == 0 ? 64 : rec->tool_capacity * 2;
 		rec->tools = memory_array(rec->tools, rec->tool_capacity, sizeof *rec->tools);
 	}
 	*last = rec->tool_count;
-	map_put(&rec->tool_by_event, t.id, ID_SIZE - 1, rec->tool_count);
+	span_copy(at->view.event_id, id, sizeof id);
+	map_put(&rec->tool_by_event, id, strlen(id), rec->tool_count);
 	rec->tools[rec->tool_count++] = t;
 }
 
 static void
 read_tool_result(struct recording *rec, const struct reading *at)
 {
-	char id[ID_SIZE];
 	struct span code = span_member(at->members[FAILURE], KEY_CODE);
+	struct span cause = at->view.parent_event_id;
 	long long exit_code = 0;
+	struct recorded_tool *t;
 	const size_t *found;
+	char id[ID_SIZE];
 
-	reading_reference(at->view.parent_event_id, id);
-	found = map_get(&rec->tool_by_event, id, ID_SIZE - 1);
+	event_copy_id(span_type(cause) == 'o' ? span_member(cause, KEY_EVENT_ID) : cause, id);
+	found = map_get(&rec->tool_by_event, id, strlen(id));
 	if (found == NULL)
 		return;
+	t = &rec->tools[*found];
 	span_integer(at->members[EXIT_CODE], &exit_code);
-	rec->tools[*found].cut = span_one_of(code, tool_cut_codes);
-	if (rec->tools[*found].cut == NULL && exit_code > 128)
-		rec->tools[*found].cut = "ended by a signal";
-	rec->tools[*found].blocked = span_is(code, "blocked");
+	t->cut = span_one_of(code, tool_cut_codes);
+	if (t->cut == NULL && exit_code > 128)
+		t->cut = "ended by a signal";
+	t->blocked = span_is(code, "blocked");
 }
 
-/* The model was told what came of its tools, and went on. */
-static void
-settle_answered(struct recording *rec, size_t call)
-{
-	size_t i = rec->calls[rec->calls[call].root].last_tool;
-
-	for (; i != NO_TOOL && !rec->tools[i].answered; i = rec->tools[i].before)
-		rec->tools[i].answered = true;
-}
-
-/* The call that the event is one of, NO_CALL if that is not recorded. */
-static size_t
+/* Adds an event to the call that its cause is of, or to who has taken that over. The call, or
+ * NO_CALL if that is not recorded. */
+static uint32_t
 take_event(struct recording *rec, const struct reading *at)
 {
-	size_t call = reading_find(rec, at->view.parent_event_id);
+	uint32_t call = recording_find_call(rec, event_key(at->view.parent_event_id), NULL);
+	struct recorded_call *c;
 
 	if (call == NO_CALL)
 		return NO_CALL;
 	call = recording_latest(rec, call);
-	add_event(&rec->calls[call], &at->place);
-	map_put(&rec->by_event, at->id, ID_SIZE - 1, call);
+	c = &rec->calls[call];
+	if (c->event_count == c->event_capacity) {
+		c->event_capacity = c->event_capacity == 0 ? 8 : c->event_capacity * 2;
+		c->events = memory_array(c->events, c->event_capacity, sizeof *c->events);
+	}
+	c->events[c->event_count++] = at->place;
 	return call;
-}
-
-static void
-take_inner(struct recording *rec, const struct reading *at)
-{
-	size_t call;
-
-	/* A call goes on as if it had not been told. */
-	if (rec->spec->mode == RECALL_RESUME && span_type(at->members[RETRY]) == 'o')
-		return;
-	call = take_event(rec, at);
-	if (call == NO_CALL)
-		return;
-	if (at->view.type == EVENT_TOOL_CALL)
-		read_tool_call(rec, call, at);
-	else if (at->view.type == EVENT_TOOL_RESULT)
-		read_tool_result(rec, at);
-	else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
-		settle_answered(rec, call);
-}
-
-/* Calls that were made in a phase were made in the call that it is part of. */
-static void
-take_phase(struct recording *rec, const struct reading *at)
-{
-	size_t call = take_event(rec, at);
-	char *id = span_text(at->members[CALL]);
-
-	if (call != NO_CALL && event_type_starts_call(at->view.type))
-		map_put(&rec->by_id, id, strlen(id), call);
-	free(id);
 }
 
 /* ---- the lines of a source ---- */
 
 static void
-pick_members(struct reading *at)
-{
-	memset(at->members, 0, sizeof at->members);
-	if (span_type(at->view.payload) != 'o')
-		return;
-	for (struct span_walk member = span_walk(at->view.payload); span_next(&member);)
-		for (size_t i = 0; i < MEMBERS; i++)
-			if (span_is(member.key, member_names[i]))
-				at->members[i] = member.value;
-	for (size_t i = 0; i < MEMBERS; i++)
-		if (span_type(at->members[i]) == '0' && i != RESULT && i != INPUT)
-			at->members[i] = span_of(NULL, 0);
-}
-
-static void
-read_attempt(struct recording *rec)
-{
-	map_free(&rec->by_id);
-	rec->attempt++;
-	if (rec->source == rec->spec->other_count)
-		rec->own_attempts++;
-	rec->status[0] = '\0';
-}
-
-/* The two lines of a call, or of a phase in one. */
-static void
-read_call(struct recording *rec, const struct reading *at)
-{
-	if (span_type(at->members[PHASE]) == 'o')
-		take_phase(rec, at);
-	else if (event_type_starts_call(at->view.type))
-		take_started(rec, at);
-	else
-		take_completed(rec, at);
-}
-
-static void
 read_event(struct recording *rec, const struct reading *at)
 {
+	uint32_t call;
+
 	switch (at->view.type) {
 	case EVENT_RUN_STARTED:
-		read_attempt(rec);
+		rec->attempt++;
+		rec->own_attempts += rec->source == rec->spec->other_count;
+		rec->status[0] = '\0';
 		break;
 	case EVENT_RUN_COMPLETED:
 		span_copy(at->members[STATUS], rec->status, sizeof rec->status);
 		break;
 	case EVENT_STEP_STARTED:
 	case EVENT_CALL_WORKFLOW_STARTED:
+		/* Calls that are made in a phase are made in the call that it is part of. */
+		if (span_type(at->members[PHASE]) == 'o')
+			know_number(rec, at->placed.call, take_event(rec, at));
+		else
+			take_started(rec, at);
+		break;
 	case EVENT_STEP_COMPLETED:
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		read_call(rec, at);
+		if (span_type(at->members[PHASE]) == 'o')
+			take_event(rec, at);
+		else if (at->members[APPROVAL].at != NULL && event_decides(&at->view))
+			take_decision(rec, at);
+		else
+			take_completed(rec, at);
 		break;
 	case EVENT_MESSAGE_USER:
 	case EVENT_MESSAGE_ASSISTANT:
 	case EVENT_TOOL_CALL:
 	case EVENT_TOOL_RESULT:
-		take_inner(rec, at);
+		/* A call goes on as if it had not been told. */
+		if (rec->spec->mode == RECALL_RESUME && span_type(at->members[RETRY]) == 'o')
+			break;
+		call = take_event(rec, at);
+		if (call == NO_CALL)
+			break;
+		if (at->view.type == EVENT_TOOL_CALL)
+			read_tool_call(rec, call, at);
+		else if (at->view.type == EVENT_TOOL_RESULT)
+			read_tool_result(rec, at);
+		else if (at->view.type == EVENT_MESSAGE_ASSISTANT && !span_true(at->members[PARTIAL]))
+			/* The model was told what came of its tools, and went on. */
+			for (uint32_t i = rec->calls[rec->calls[call].root].last_tool;
+			     i != NO_TOOL && !rec->tools[i].answered; i = rec->tools[i].before)
+				rec->tools[i].answered = true;
 		break;
 	default:
 		break;
@@ -584,12 +451,10 @@ read_event(struct recording *rec, const struct reading *at)
 static bool
 names_call(const struct reading *at)
 {
-	enum event_type type = at->view.type;
 	char *id;
 	bool valid;
 
-	if (type != EVENT_STEP_STARTED && type != EVENT_STEP_COMPLETED &&
-	    type != EVENT_CALL_WORKFLOW_STARTED && type != EVENT_CALL_WORKFLOW_COMPLETED)
+	if (!event_type_starts_call(at->view.type) && !event_type_ends_call(at->view.type))
 		return true;
 	id = span_text(at->members[CALL]);
 	valid = id != NULL && call_id_valid(id);
@@ -598,21 +463,34 @@ names_call(const struct reading *at)
 }
 
 int
+history_tail(const char *line, size_t len, char tail[DIGEST_SIZE])
+{
+	if (len < DIGEST_SIZE - 1 + CLOSING)
+		return -1;
+	memcpy(tail, line + len - CLOSING - (DIGEST_SIZE - 1), DIGEST_SIZE - 1);
+	tail[DIGEST_SIZE - 1] = '\0';
+	return 0;
+}
+
+int
 recording_take(struct recording *rec, const char *line, size_t len, int64_t offset,
     struct error *err)
 {
 	struct index_source *source = &rec->sources[rec->source];
 	struct reading at = { .place = { offset, (uint32_t)len, rec->source } };
-	char *place;
+	char id[ID_SIZE], *place;
 
 	rec->lines++;
 	source->size = offset + (int64_t)len + 1;
 	if (event_line_whole(line, len, NULL) && history_tail(line, len, source->tail) == 0 &&
-	    event_view(line, len, &at.view) == 0 &&
-	    span_copy(at.view.event_id, at.id, sizeof at.id)) {
+	    model_line(&rec->model, line, len, (struct event_place){ offset, (uint32_t)len },
+	    &at.view, &at.placed) && span_copy(at.view.event_id, id, sizeof id)) {
 		if (source->run_id[0] == '\0')
 			span_copy(at.view.run_id, source->run_id, sizeof source->run_id);
-		pick_members(&at);
+		span_members(at.view.payload, member_names, MEMBERS, at.members);
+		for (size_t i = 0; i < MEMBERS; i++)
+			if (span_type(at.members[i]) == '0' && i != RESULT && i != INPUT)
+				at.members[i] = SPAN_NONE;
 		if (names_call(&at)) {
 			read_event(rec, &at);
 			return 0;
@@ -625,44 +503,16 @@ recording_take(struct recording *rec, const char *line, size_t len, int64_t offs
 	return -1;
 }
 
-/* The next source: what there is of the one before was all. */
 static int
-begin_source(struct recording *rec, uint32_t number, struct error *err)
+take_line(void *context, const char *line, size_t len, int64_t offset, struct error *err)
 {
-	const char *path = history_source(rec->spec, number)->path;
-	struct index_source *source = &rec->sources[number];
-	struct stat status;
-
-	map_free(&rec->by_id);
-	rec->source = number;
-	rec->status[0] = '\0';
-	rec->lines = 0;
-	rec->first_of_source = rec->call_count;
-	source->foreign = number < rec->spec->other_count;
-	if (lstat(path, &status) != 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	source->device = (uint64_t)status.st_dev;
-	source->inode = (uint64_t)status.st_ino;
-	return 0;
+	return recording_take(context, line, len, offset, err);
 }
 
 int
 recording_read_source(struct recording *rec, struct error *err)
 {
-	const char *line;
-	struct reader r;
-	size_t len;
-	int got;
-
-	if (reader_open(&r, history_source(rec->spec, rec->source)->path, err) != 0)
-		return -1;
-	while ((got = reader_next(&r, &line, &len, err)) == 1)
-		if (recording_take(rec, line, len, r.line_start, err) != 0) {
-			got = -1;
-			break;
-		}
-	reader_close(&r);
-	return got;
+	return model_lines(history_source(rec->spec, rec->source)->path, 0, take_line, rec, err);
 }
 
 int
@@ -671,10 +521,23 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 	size_t count = history_source_count(spec);
 
 	*rec = (struct recording){ .spec = spec };
+	model_begin(&rec->model, MODEL_EVENTS);
 	rec->sources = memory_zero(count, sizeof *rec->sources);
 	for (uint32_t i = 0; i < count; i++) {
-		if (begin_source(rec, i, err) != 0)
-			return -1;
+		const char *path = history_source(spec, i)->path;
+		struct index_source *source = &rec->sources[i];
+		struct stat status;
+
+		/* What there is of the source before was all. */
+		rec->source = i;
+		rec->status[0] = '\0';
+		rec->lines = 0;
+		rec->first_of_source = rec->call_count;
+		source->foreign = i < spec->other_count;
+		if (lstat(path, &status) != 0)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+		source->device = (uint64_t)status.st_dev;
+		source->inode = (uint64_t)status.st_ino;
 		if (i + 1 == count)
 			break;
 		if (recording_read_source(rec, err) != 0)
@@ -688,48 +551,37 @@ recording_begin(struct recording *rec, const struct history_spec *spec, struct e
 static void
 forget_names(struct recording *rec)
 {
-	map_free(&rec->by_id);
-	map_free(&rec->by_event);
-	map_free(&rec->by_path);
+	model_settle(&rec->model);
+	free(rec->by_number);
+	rec->by_number = NULL;
+	rec->number_capacity = 0;
 	map_free(&rec->tool_by_event);
 	recording_free_reads(rec);
-	rec->reads = NULL;
-	rec->read_count = 0;
 }
 
 void
 recording_end(struct recording *rec)
 {
 	recording_leave_out_children(rec, rec->first_of_source);
-	forget_names(rec);
 	if (rec->spec->own.path == NULL)
 		rec->status[0] = '\0';
-	if (rec->spec->mode == RECALL_RESUME) {
-		recording_settle_caught(rec);
-		recording_settle_claims(rec);
-	}
-	recording_note_began(rec);
 	if (rec->spec->mode == RECALL_RESUME)
-		recording_note_doubts(rec);
+		recording_settle_caught(rec);
+	forget_names(rec);
+	recording_note_effects(rec);
 }
 
 void
-recording_free(struct recording *rec)
+recording_close(struct recording *rec)
 {
-	for (size_t i = 0; i < rec->call_count; i++) {
-		free(rec->calls[i].id);
-		free(rec->calls[i].child);
+	forget_names(rec);
+	for (uint32_t i = 0; i < rec->call_count; i++)
 		free(rec->calls[i].events);
-	}
-	for (size_t i = 0; i < rec->tool_count; i++)
+	for (uint32_t i = 0; i < rec->tool_count; i++)
 		free(rec->tools[i].call_id);
 	free(rec->calls);
 	free(rec->tools);
-	free(rec->catches);
 	free(rec->sources);
-	for (size_t i = 0; i < rec->path_count; i++)
-		free(rec->paths[i]);
-	free(rec->paths);
-	forget_names(rec);
+	model_free(&rec->model);
 	*rec = (struct recording){ .calls = NULL };
 }

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/memory.h"
 #include "base/patience.h"
 #include "base/text.h"
 #include "json/writer.h"
@@ -51,41 +52,29 @@ secret(struct span key)
 	return found;
 }
 
-/* Appends a string or number, as a string of its first limit bytes if it is
- * longer. Returns whether it was cut. */
-static bool
-write_scalar(struct span value, size_t limit, struct buffer *out)
-{
-	struct buffer text = BUFFER_INIT;
-
-	if (value.len <= limit) {
-		buffer_append(out, value.at, value.len);
-		return false;
-	}
-	if (span_type(value) == 's')
-		span_decode(value, &text);
-	else
-		buffer_append(&text, value.at, value.len);
-	if (text.len > limit)
-		text.len = utf8_whole(text.data, limit);
-	buffer_text(&text, ELLIPSIS);
-	json_quote(out, text.data, text.len);
-	buffer_free(&text);
-	return true;
-}
-
-/* Appends value with secrets masked and scalars cut. room: members of the object
- * are dropped from the first on that would make out longer. Returns whether
- * anything was cut or dropped. */
-static bool
+/* Appends value with secrets masked, and strings and numbers that are longer than limit cut to
+ * strings of that length. room: members of the object are dropped from the first on that would
+ * make out longer. */
+static void
 write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 {
 	char type = span_type(value);
-	bool cut = false;
+	struct buffer text = BUFFER_INIT;
 	size_t count = 0;
 
-	if (type != 'o' && type != 'a')
-		return write_scalar(value, limit, out);
+	if (type != 'o' && type != 'a' && value.len <= limit) {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	if (type != 'o' && type != 'a') {
+		span_plain(value, &text);
+		if (text.len > limit)
+			text.len = utf8_whole(text.data, limit);
+		buffer_text(&text, ELLIPSIS);
+		json_quote(out, text.data, text.len);
+		buffer_free(&text);
+		return;
+	}
 	buffer_byte(out, type == 'o' ? '{' : '[');
 	for (struct span_walk member = span_walk(value); span_next(&member);) {
 		size_t before = out->len;
@@ -99,15 +88,13 @@ write_redacted(struct span value, size_t limit, size_t room, struct buffer *out)
 		if (member.key.at != NULL && secret(member.key))
 			buffer_text(out, MASK);
 		else
-			cut |= write_redacted(member.value, limit, room, out);
+			write_redacted(member.value, limit, room, out);
 		if (out->len + 1 > room) {
 			out->len = before;
-			cut = true;
 			break;
 		}
 	}
 	buffer_byte(out, type == 'o' ? '}' : ']');
-	return cut;
 }
 
 int
@@ -160,61 +147,49 @@ write_head(struct writer *w, struct buffer *line, const char *type, int64_t wall
 	write_text(w, "name", name);
 }
 
-/* One write, at the end; what a full disk leaves of it is cut off again. */
+/* Ends the line, appends it to the file, and frees it. The user's choice of a file may be a
+ * symbolic link, as the storage may, or a pipe; but nobody waits for its reader. */
 static int
-append(int fd, const struct buffer *line)
+put(const struct storage *s, struct writer *w, struct error *err)
 {
-	struct stat status;
-	ssize_t written;
+	int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
+	const char *given = environment_text("AWF_AUDIT_LOG");
+	char *path = given != NULL ? memory_text(given) : path_join(s->root, "audit.jsonl");
+	struct buffer *line = w->out;
+	struct stat status = { .st_mode = 0 };
+	ssize_t written = -1;
+	int fd = -1, failed = 0;
 
-	if (lock_file_within(fd, AUDIT_LOCK_MS) != 0 || fstat(fd, &status) != 0)
-		return -1;
-	written = write(fd, line->data, line->len);
-	if (written == (ssize_t)line->len)
-		return 0;
-	if (written > 0) {
+	writer_object_end(w);
+	buffer_byte(line, '\n');
+	if (given != NULL && strcmp(given, "off") == 0)
+		goto end;
+	if (given == NULL)
+		flags |= O_NOFOLLOW;
+	fd = open(path, flags, 0600);
+	if (fd < 0 && errno == ENXIO)
+		failed = error_set(err, ERROR_SYSTEM, path,
+		    "unable to write the audit trail: it is a pipe that nobody reads");
+	else if (fd >= 0 && given == NULL && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+		failed = error_set(err, ERROR_SYSTEM, path,
+		    "unable to write the audit trail: it is no regular file: move it away");
+	if (failed != 0)
+		goto end;
+
+	/* One write, at the end; what a full disk leaves of it is cut off again. */
+	if (fd >= 0 && lock_file_within(fd, AUDIT_LOCK_MS) == 0 && fstat(fd, &status) == 0)
+		written = write(fd, line->data, line->len);
+	if (written >= 0 && written < (ssize_t)line->len) {
 		errno = ENOSPC;
 		if (S_ISREG(status.st_mode) && ftruncate(fd, status.st_size) != 0)
-			return -1;
+			written = -1;
 	}
-	return -1;
-}
-
-/* Opens the file of path: the user's choice may be a symbolic link, as the storage
- * may, or a pipe; but nobody waits for its reader. */
-static int
-put_line(const char *path, bool given, const struct buffer *line, struct error *err)
-{
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_CLOEXEC | O_NONBLOCK;
-	int fd = open(path, given ? flags : flags | O_NOFOLLOW, 0600);
-	struct stat status;
-	int failed = 0;
-
-	if ((fd < 0 && errno == ENXIO) ||
-	    (fd >= 0 && !given && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)))
-		failed = error_set(err, ERROR_SYSTEM, path, "unable to write the audit trail: %s",
-		    fd < 0 ? "it is a pipe that nobody reads" : "it is no regular file: move it away");
-	else if (fd < 0 || append(fd, line) != 0)
+	if (written != (ssize_t)line->len)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the audit trail");
-	if (fd >= 0)
-		close(fd);
-	return failed;
-}
-
-static int
-put(const struct storage *s, const struct buffer *line, struct error *err)
-{
-	const char *given = getenv("AWF_AUDIT_LOG");
-	char *own;
-	int failed;
-
-	if (given != NULL && strcmp(given, "off") == 0)
-		return 0;
-	if (given != NULL && *given != '\0')
-		return put_line(given, true, line, err);
-	own = path_join(s->root, "audit.jsonl");
-	failed = put_line(own, false, line, err);
-	free(own);
+end:
+	file_close(&fd);
+	buffer_free(line);
+	free(path);
 	return failed;
 }
 
@@ -225,16 +200,12 @@ audit_started(const struct storage *s, const struct audit_start *a, struct error
 	struct span inputs = a->inputs.at != NULL ? a->inputs : span_of("{}", 2);
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	int failed;
 
 	write_head(&w, &line, "run.started", a->wall, a->run_id, a->attempt, a->name);
 	writer_key(&w, "inputs");
 	if (audit_inputs(inputs, AUDIT_LINE_LIMIT - line.len - sizeof truncated - 1, &line))
 		buffer_text(&line, truncated);
-	buffer_text(&line, "}\n");
-	failed = put(s, &line, err);
-	buffer_free(&line);
-	return failed;
+	return put(s, &w, err);
 }
 
 int
@@ -242,18 +213,13 @@ audit_completed(const struct storage *s, const struct audit_end *a, struct error
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	int failed;
 
 	write_head(&w, &line, "run.completed", a->wall, a->run_id, a->attempt, a->name);
 	writer_member_string(&w, "status", a->status);
 	writer_member_integer(&w, "exit_code", a->exit_code);
 	writer_member_integer(&w, "duration_ms", a->duration_ms);
 	write_text(&w, "error", a->error);
-	writer_object_end(&w);
-	buffer_byte(&line, '\n');
-	failed = put(s, &line, err);
-	buffer_free(&line);
-	return failed;
+	return put(s, &w, err);
 }
 
 int
@@ -261,17 +227,12 @@ audit_skipped(const struct storage *s, const struct audit_skip *a, struct error 
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	int failed;
 
 	write_head(&w, &line, "run.skipped", clock_wall(), a->run_id, 0, a->name);
 	writer_member_string(&w, "overlap", a->policy);
 	writer_key(&w, "by");
 	writer_string(&w, *a->by != '\0' ? a->by : NULL);
-	writer_object_end(&w);
-	buffer_byte(&line, '\n');
-	failed = put(s, &line, err);
-	buffer_free(&line);
-	return failed;
+	return put(s, &w, err);
 }
 
 int
@@ -279,13 +240,8 @@ audit_pruned(const struct storage *s, const struct audit_prune *a, struct error 
 {
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	int failed;
 
 	write_head(&w, &line, "run.pruned", clock_wall(), a->run_id, 0, a->name);
 	writer_member_string(&w, "status", a->status);
-	writer_object_end(&w);
-	buffer_byte(&line, '\n');
-	failed = put(s, &line, err);
-	buffer_free(&line);
-	return failed;
+	return put(s, &w, err);
 }

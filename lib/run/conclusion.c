@@ -43,74 +43,47 @@ failed_status(int code, const struct error *error)
 	return code != STATUS_OK ? code : STATUS_WORK;
 }
 
-/* A step died: of the machine, if it could still say so. Else between its calls, or it
- * could not record one. */
-static void
-end_as_died(struct conclusion *c, const struct roster_death *death, int code)
-{
-	struct error error;
-
-	if (*death->reason != '\0')
-		error_set(&error, ERROR_SYSTEM, NULL, "%s", death->reason);
-	else
-		error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
-	end_as_failed(c, failed_status(code, &error), &error);
-	snprintf(c->step, sizeof c->step, "%s", death->process);
-}
-
-/* A terminal call has decided; the workflow's own status tells how it failed, if so. */
-static void
-end_as_decided(struct conclusion *c, const struct outcome *o, int code)
-{
-	if (o->waiting > 0)
-		end_as_waiting(c, o);
-	else if (o->decision == RUN_FAILS)
-		end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
-}
-
-/* Whether what failed says less than that a step was killed: steps behind that fail of what
- * they do not get. */
-static bool
-is_told_by_death(const struct outcome *o)
-{
-	return o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0;
-}
-
-/* What the status of the workflow alone tells. Who was killed, of a shell the last that it
- * waited for, may have been a step that had no time to begin. */
-static enum error_code
-told_by_status(int code)
-{
-	return code == 128 + SIGPIPE ? ERROR_DOWNSTREAM_CLOSED :
-	    code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS;
-}
-
 /* The workflow ended by itself: its status, and what its calls came to. */
 static void
 judge(struct conclusion *c, const struct supervision *s, const struct outcome *o)
 {
+	int code = process_exit_code(s->wait_status);
 	struct roster_death death;
 	bool died = roster_died(s->run_directory, "", &death);
+	/* Of the machine, if it could still say so: other calls failed of that, if any did, as its
+	 * own never ended. */
+	bool of_machine = died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM;
+	/* What failed says less than that a step was killed: steps behind that fail of what they do
+	 * not get. It died between its calls, or could not record one. */
+	bool told_by_death = died && (o->failed > 0 ? error_of_work(o->error.code) : o->waiting == 0);
+	struct error error = ERROR_INIT;
 	char text[64];
-	int code = process_exit_code(s->wait_status);
 
 	if (o->decision != RUN_UNDECIDED) {
-		end_as_decided(c, o, code);
-	} else if (died && *death.reason != '\0' && o->error.code != ERROR_SYSTEM) {
-		/* Other calls failed of it, if any did: its own never ended. */
-		end_as_died(c, &death, code);
-	} else if (died && is_told_by_death(o)) {
-		end_as_died(c, &death, code);
+		/* A terminal call has decided; the workflow's own status tells how it failed, if so. */
+		if (o->waiting > 0)
+			end_as_waiting(c, o);
+		else if (o->decision == RUN_FAILS)
+			end_as_failed(c, code != 0 ? code : STATUS_WORK, &o->decided);
+	} else if (of_machine || told_by_death) {
+		if (*death.reason != '\0')
+			error_set(&error, ERROR_SYSTEM, NULL, "%s", death.reason);
+		else
+			error_set(&error, ERROR_INTERRUPTED, NULL, "it died before its end");
+		end_as_failed(c, failed_status(code, &error), &error);
+		snprintf(c->step, sizeof c->step, "%s", death.process);
 	} else if (o->failed > 0) {
 		end_as_failed(c, failed_status(code, &o->error), &o->error);
 		snprintf(c->step, sizeof c->step, "%s", o->first_failed);
 	} else if (o->waiting > 0) {
 		end_as_waiting(c, o);
 	} else if (code != 0) {
-		c->status = "failed";
-		c->exit_code = code;
-		error_set(&c->error, told_by_status(code), NULL, "%s",
+		/* Who was killed, of a shell the last that it waited for, may have been a step that
+		 * had no time to begin. */
+		error_set(&error, code == 128 + SIGPIPE ? ERROR_DOWNSTREAM_CLOSED :
+		    code == 128 + SIGKILL ? ERROR_INTERRUPTED : ERROR_EXIT_STATUS, NULL, "%s",
 		    process_status_text(s->wait_status, text, sizeof text));
+		end_as_failed(c, code, &error);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/count.h"
 #include "base/memory.h"
+#include "transcript/event_keys.h"
 
 int
 cost_begin(struct cost *c, struct error *err)
@@ -24,7 +25,7 @@ cost_take(struct cost *c, const struct placed *placed)
 	const struct model_call *call = placed->call;
 	const char *provider = NULL, *model = NULL;
 	const struct price *price = NULL;
-	static const char *const names[] = { "partial", "model", "usage" };
+	static const char *const names[] = { KEY_PARTIAL, KEY_MODEL, KEY_USAGE };
 	struct span partial_model_usage[3];
 	char *answered;
 	int64_t cost = COST_UNKNOWN;
@@ -34,9 +35,9 @@ cost_take(struct cost *c, const struct placed *placed)
 	span_members(event->payload, names, 3, partial_model_usage);
 	if (span_true(partial_model_usage[0]))
 		return COST_NONE;
-	if (call != NULL && call->fallback_provider != NULL) {
-		provider = call->fallback_provider;
-		model = call->fallback_model;
+	if (call != NULL && call->fallback != NULL) {
+		provider = call->fallback->provider;
+		model = call->fallback->model;
 	} else if (call != NULL) {
 		provider = call->provider;
 		model = call->model;

@@ -205,26 +205,6 @@ refuse_over(const struct waiting *at, struct error *err)
 	    at->how != NULL ? at->how : "made anew in a further attempt of the run");
 }
 
-static int
-refuse_several(const struct undecided *u, const char *path, enum waiting_for what,
-    struct error *err)
-{
-	struct buffer calls = BUFFER_INIT;
-
-	list_calls(u, what, path, &calls);
-	error_set(err, ERROR_USAGE, path, "several calls of it wait, name one: %s", calls.data);
-	buffer_free(&calls);
-	return -1;
-}
-
-static int
-refuse_verdict(const struct waiting *at, enum decision_verdict verdict, struct error *err)
-{
-	return error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", at->call,
-	    at->what == WAITING_APPROVAL ? "a decision: say approve or deny" :
-	    "its result: say complete or heartbeat");
-}
-
 const struct waiting *
 undecided_find(const struct undecided *u, const char *path, bool task,
     enum decision_verdict verdict, struct error *err)
@@ -246,10 +226,16 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 	}
 	if (count == 1)
 		return found;
-	if (count > 1)
-		refuse_several(u, path, decision_about(verdict), err);
-	else if (other != NULL)
-		refuse_verdict(other, verdict, err);
+	if (count > 1) {
+		struct buffer calls = BUFFER_INIT;
+
+		list_calls(u, decision_about(verdict), path, &calls);
+		error_set(err, ERROR_USAGE, path, "several calls of it wait, name one: %s", calls.data);
+		buffer_free(&calls);
+	} else if (other != NULL)
+		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", other->call,
+		    other->what == WAITING_APPROVAL ? "a decision: say approve or deny" :
+		    "its result: say complete or heartbeat");
 	else if (over != NULL)
 		refuse_over(over, err);
 	else
@@ -259,54 +245,40 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 
 /* ---- what it is about ---- */
 
-static bool
-raw_input(struct span refs)
-{
-	if (span_type(refs) != 'a')
-		return false;
-	for (struct span_walk ref = span_walk(refs); span_next(&ref);)
-		if (span_is(span_member(ref.value, KEY_AT), "/payload/input") &&
-		    span_is(span_member(ref.value, KEY_ENCODING), "raw"))
-			return true;
-	return false;
-}
-
-static int
-take_input(const struct undecided *u, const char *line, size_t len, struct data *data,
-    struct error *err)
-{
-	struct buffer whole = BUFFER_INIT;
-	struct event_view event;
-	struct span input, payload;
-	int failed = blob_inline(u->blobs, line, len, &whole, err);
-
-	*data = (struct data){ BUFFER_INIT, false, false };
-	if (failed == 0 && event_view(whole.data, whole.len, &event) == 0) {
-		payload = event.payload;
-		input = span_member(payload, KEY_INPUT);
-		buffer_append(&data->json, input.at, input.len);
-		data->no_newline = span_true(span_member(payload, KEY_NO_NEWLINE));
-	}
-	data->base64 = raw_input(span_member(span_of(line, len), KEY_REFS));
-	if (failed == 0 && data->json.len == 0)
-		failed = error_set(err, ERROR_SCHEMA, u->path, "the call's step.started has no input");
-	buffer_free(&whole);
-	return failed;
-}
-
 int
 undecided_input(struct undecided *u, const struct waiting *at, struct data *data,
     struct error *err)
 {
-	struct buffer line = BUFFER_INIT;
+	struct buffer line = BUFFER_INIT, whole = BUFFER_INIT;
+	struct event_view event;
+	struct span refs, input;
 	int failed;
 
 	if (at->begin.length == 0)
 		return error_set(err, ERROR_SCHEMA, u->path, "has no step.started of %s", at->call);
-	failed = event_load(u->path, at->begin, &line, err) != 0 ||
-	    take_input(u, line.data, line.len, data, err) != 0;
+	failed = event_load(u->path, at->begin, &line, err);
+	if (failed != 0) {
+		buffer_free(&line);
+		return -1;
+	}
+	*data = (struct data){ BUFFER_INIT, false, false };
+	failed = blob_inline(u->blobs, line.data, line.len, &whole, err);
+	if (failed == 0 && event_view(whole.data, whole.len, &event) == 0) {
+		input = span_member(event.payload, KEY_INPUT);
+		buffer_append(&data->json, input.at, input.len);
+		data->no_newline = span_true(span_member(event.payload, KEY_NO_NEWLINE));
+	}
+	refs = span_member(span_of(line.data, line.len), KEY_REFS);
+	if (span_type(refs) == 'a') {
+		for (struct span_walk ref = span_walk(refs); span_next(&ref);)
+			data->base64 |= span_is(span_member(ref.value, KEY_AT), "/payload/input") &&
+			    span_is(span_member(ref.value, KEY_ENCODING), "raw");
+	}
+	if (failed == 0 && data->json.len == 0)
+		failed = error_set(err, ERROR_SCHEMA, u->path, "the call's step.started has no input");
+	buffer_free(&whole);
 	buffer_free(&line);
-	return failed ? -1 : 0;
+	return failed != 0 ? -1 : 0;
 }
 
 /* ---- the decision ---- */
@@ -319,66 +291,17 @@ struct deciding {
 	char parent[ID_SIZE], *path;
 };
 
-static void
-write_approval(const struct waiting *at, const struct decision *d, struct writer *w)
-{
-	writer_key(w, KEY_APPROVAL);
-	writer_object(w);
-	decision_write(d, w);
-	writer_member_string(w, KEY_DECIDES, at->end);
-	if (d->verdict == DECISION_HEARTBEAT)
-		decision_write_limits(at->what, at->form, at->timeout_ms, w);
-	writer_object_end(w);
-}
-
-static void
-write_outcome(const struct decision *d, struct writer *w)
-{
-	struct error error = ERROR_INIT;
-
-	if (d->verdict == DECISION_HEARTBEAT)
-		error_set(&error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
-	else if (d->verdict == DECISION_DENIED || d->verdict == DECISION_FAILED)
-		decision_error(d, &error);
-	if (error.code == ERROR_NONE)
-		results_write(&d->results, w);
-	else
-		call_write_error(w, "error", &error);
-}
-
-static void
-write_payload(const struct waiting *at, const struct decision *d, struct buffer *out)
-{
-	struct writer w;
-
-	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_string(&w, KEY_NAME, at->name);
-	writer_member_string(&w, KEY_KIND, at->kind);
-	writer_member_string(&w, KEY_CALL, at->call);
-	write_outcome(d, &w);
-	write_approval(at, d, &w);
-	if (d->seal != NULL)
-		seal_write(&w, d->seal);
-	writer_object_end(&w);
-}
-
-static int
-refuse_late(const struct waiting *at, struct error *err)
-{
-	char deadline[CLOCK_TEXT_SIZE];
-
-	return error_set(err, ERROR_BLOCKED, at->call, "waits no more: its time was over at %s",
-	    clock_text(at->deadline, deadline));
-}
-
-/* Under the lock: whether the call waits still. */
+/* Under the lock: whether the call waits still; what is written if so. */
 static int
 decide(void *context, struct event *e, struct error *err)
 {
 	struct deciding *g = context;
 	struct undecided *u = g->undecided;
+	const struct decision *d = g->decision;
 	const struct waiting *at;
+	struct error error = ERROR_INIT;
+	char deadline[CLOCK_TEXT_SIZE];
+	struct writer w;
 
 	if (model_read_file(&u->model, u->path, err) != 0)
 		return -1;
@@ -386,8 +309,33 @@ decide(void *context, struct event *e, struct error *err)
 	if (at->over)
 		return refuse_over(at, err);
 	if (at->deadline != 0 && clock_wall() > at->deadline)
-		return refuse_late(at, err);
-	write_payload(at, g->decision, &g->payload);
+		return error_set(err, ERROR_BLOCKED, at->call, "waits no more: its time was over at %s",
+		    clock_text(at->deadline, deadline));
+
+	writer_begin(&w, &g->payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_NAME, at->name);
+	writer_member_string(&w, KEY_KIND, at->kind);
+	writer_member_string(&w, KEY_CALL, at->call);
+	if (d->verdict == DECISION_HEARTBEAT)
+		error_set(&error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
+	else if (d->verdict == DECISION_DENIED || d->verdict == DECISION_FAILED)
+		decision_error(d, &error);
+	if (error.code == ERROR_NONE)
+		results_write(&d->results, &w);
+	else
+		call_write_error(&w, KEY_ERROR, &error);
+	writer_key(&w, KEY_APPROVAL);
+	writer_object(&w);
+	decision_write(d, &w);
+	writer_member_string(&w, KEY_DECIDES, at->end);
+	if (d->verdict == DECISION_HEARTBEAT)
+		decision_write_limits(at->what, at->form, at->timeout_ms, &w);
+	writer_object_end(&w);
+	if (d->seal != NULL)
+		seal_write(&w, d->seal);
+	writer_object_end(&w);
+
 	g->path = memory_text(at->path);
 	memcpy(g->parent, at->end, ID_SIZE);
 	e->parent_event_id = g->parent;
@@ -401,7 +349,8 @@ int
 undecided_decide(struct undecided *u, const struct waiting *at, const struct decision *d,
     struct error *err)
 {
-	struct deciding g = { .undecided = u, .index = (size_t)(at - u->model.waits.list), .decision = d };
+	struct deciding g = { .undecided = u, .index = (size_t)(at - u->model.waits.list),
+		.decision = d };
 	struct binaries binaries = BINARIES_INIT;
 	struct event e = { .type = EVENT_STEP_COMPLETED, .path = "", .seal = d->seal };
 	struct transcript transcript;

@@ -23,130 +23,74 @@
 
 #define SETTLED_US 100000 /* a file that did not change for so long has a time of its own */
 
-struct known {
-	char sha256[DIGEST_SIZE];
-	bool kept;
-};
-
-/* ---- what is remembered ---- */
-
-static char *
-memory_of(const struct run *r, const struct stat *st, bool keep)
+/* The digest of the file's bytes, which are kept if they are to be: remembered, or looked into. 0:
+ * it cannot be read; -1: its blob cannot be written; 1. */
+static int
+find_digest(const struct run *r, const char *path, const struct stat *st, bool keep,
+    char sha256[DIGEST_SIZE], struct error *err)
 {
-	return memory_format("%s/file.%llx.%llx.%llx.%llx.%lx.%llx.%lx.%s", r->directory,
+	const struct transcript *t = &r->transcript;
+	char *memory = memory_format("%s/file.%llx.%llx.%llx.%llx.%lx.%llx.%lx.%s", r->directory,
 	    (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
 	    (unsigned long long)st->st_size, (unsigned long long)st->st_mtim.tv_sec,
 	    (unsigned long)st->st_mtim.tv_nsec, (unsigned long long)st->st_ctim.tv_sec,
 	    (unsigned long)st->st_ctim.tv_nsec, keep ? "kept" : "digest");
-}
-
-static bool
-remembered(const char *memory, struct known *known)
-{
-	return readlink(memory, known->sha256, DIGEST_SIZE) == DIGEST_SIZE - 1;
-}
-
-static void
-remember(const char *memory, const struct stat *st, const struct known *known)
-{
-	int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000000 + st->st_ctim.tv_nsec / 1000;
-
-	/* Failing costs time alone. */
-	if (clock_wall() - changed > SETTLED_US && symlink(known->sha256, memory) != 0)
-		errno = 0;
-}
-
-/* ---- what is kept ---- */
-
-static bool
-to_be_kept(const struct stat *st)
-{
-	bool executable = (st->st_mode & 0111) != 0;
-
-	return st->st_size <= (executable ? DEFINITION_EXECUTABLE_LIMIT :
-	    (int64_t)DEFINITION_FILE_LIMIT);
-}
-
-/* 1: known is filled; 0: it cannot be read; -1: its blob cannot be written. */
-static int
-look_into(const struct run *r, int fd, bool keep, struct known *known, struct error *err)
-{
-	const struct transcript *t = &r->transcript;
 	struct buffer bytes = BUFFER_INIT;
-	int result;
+	int fd, result = 0;
 
-	known->sha256[DIGEST_SIZE - 1] = '\0';
-	if (!keep)
-		return digest_fd(fd, known->sha256) == 0;
-	if (file_read(fd, &bytes, DEFINITION_FILE_LIMIT) != 0) {
-		buffer_free(&bytes);
-		return 0;
+	sha256[DIGEST_SIZE - 1] = '\0';
+	if (readlink(memory, sha256, DIGEST_SIZE) == DIGEST_SIZE - 1) {
+		free(memory);
+		return 1;
 	}
-	result = blob_keep(t->blobs, buffer_string(&bytes), bytes.len, t->sync != SYNC_NONE,
-	    known->sha256, err);
+	sha256[DIGEST_SIZE - 1] = '\0';
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && !keep)
+		result = digest_fd(fd, sha256) == 0;
+	else if (fd >= 0 && file_read(fd, &bytes, DEFINITION_FILE_LIMIT) == 0)
+		result = blob_keep(t->blobs, buffer_string(&bytes), bytes.len, t->sync != SYNC_NONE,
+		    sha256, err) == 0 ? 1 : -1;
+	file_close(&fd);
 	buffer_free(&bytes);
-	return result == 0 ? 1 : -1;
-}
-
-static int
-find_out(const struct run *r, const char *path, const struct stat *st, bool keep,
-    struct known *known, struct error *err)
-{
-	char *memory = memory_of(r, st, keep);
-	int fd, result = 1;
-
-	known->sha256[DIGEST_SIZE - 1] = '\0';
-	known->kept = keep;
-	if (!remembered(memory, known)) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		result = fd < 0 ? 0 : look_into(r, fd, keep, known, err);
-		if (fd >= 0)
-			close(fd);
-		if (result == 1)
-			remember(memory, st, known);
-	}
+	/* Failing to remember it costs time alone. */
+	if (result == 1 && clock_wall() - clock_of(&st->st_ctim) > SETTLED_US &&
+	    symlink(sha256, memory) != 0)
+		errno = 0;
 	free(memory);
 	return result;
-}
-
-/* The part of the path below the user's configuration, within path; NULL. */
-static const char *
-in_config(const char *path)
-{
-	char *own = path_config("");
-	size_t len = own != NULL ? strlen(own) : 0;
-	const char *part = own != NULL && strncmp(path, own, len) == 0 ? path + len : NULL;
-
-	free(own);
-	return part;
 }
 
 static int
 write_element(const struct run *r, const char *path, bool keep, struct writer *w,
     struct error *err)
 {
-	struct known known;
+	char sha256[DIGEST_SIZE], *config;
+	bool executable;
 	struct stat st;
-	int found;
+	int found = 0;
 
-	if (r->transcript.masked || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) {
+	if (!r->transcript.masked && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+		executable = (st.st_mode & 0111) != 0;
+		keep = keep && st.st_size <= (executable ? DEFINITION_EXECUTABLE_LIMIT :
+		    (int64_t)DEFINITION_FILE_LIMIT);
+		found = find_digest(r, path, &st, keep, sha256, err);
+	}
+	if (found == 0)
 		definition_file_name(path, w);
-		return 0;
-	}
-	found = find_out(r, path, &st, keep && to_be_kept(&st), &known, err);
-	if (found != 1) {
-		if (found == 0)
-			definition_file_name(path, w);
+	if (found != 1)
 		return found;
-	}
 	writer_object(w);
 	writer_member_string(w, KEY_PATH, path);
-	writer_member_string(w, KEY_CONFIG, in_config(path));
-	writer_member_string(w, KEY_SHA256, known.sha256);
+	/* The part of the path below the user's configuration. */
+	config = path_config("");
+	if (config != NULL && strncmp(path, config, strlen(config)) == 0)
+		writer_member_string(w, KEY_CONFIG, path + strlen(config));
+	free(config);
+	writer_member_string(w, KEY_SHA256, sha256);
 	writer_member_integer(w, KEY_BYTES, (int64_t)st.st_size);
-	if (!known.kept)
+	if (!keep)
 		writer_member_bool(w, KEY_KEPT, false);
-	if ((st.st_mode & 0111) != 0)
+	if (executable)
 		writer_member_bool(w, KEY_EXECUTABLE, true);
 	writer_object_end(w);
 	return 0;

@@ -54,18 +54,6 @@ follow_line_number(struct followed *run)
 	return run->counted + 1;
 }
 
-static void
-exit_code_of(struct followed *run, const struct event_view *event)
-{
-	long long code;
-
-	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code))
-		run->exit_code = (int)code;
-	else
-		run->exit_code = span_is(span_member(event->payload, KEY_STATUS), "success") ?
-		    STATUS_OK : STATUS_WORK;
-}
-
 /* A child run that a line starts; run_id "" if it starts none. */
 struct child {
 	char run_id[ID_SIZE];
@@ -79,6 +67,7 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 	struct event_view event;
 	struct span name;
 	enum event_type type;
+	long long code;
 	int64_t seq;
 
 	child->run_id[0] = '\0';
@@ -97,7 +86,11 @@ notice(struct followed *run, const char *line, size_t len, struct child *child)
 		run->end = RUN_GOING;
 	} else if (type == EVENT_RUN_COMPLETED) {
 		run->end = RUN_COMPLETED;
-		exit_code_of(run, &event);
+		if (span_integer(span_member(event.payload, KEY_EXIT_CODE), &code))
+			run->exit_code = (int)code;
+		else
+			run->exit_code = span_is(span_member(event.payload, KEY_STATUS),
+			    "success") ? STATUS_OK : STATUS_WORK;
 	} else if (type == EVENT_CALL_WORKFLOW_STARTED) {
 		child->depth = event_path_depth(event.path) + 1;
 		event_copy_id(event.child_run_id, child->run_id);
@@ -319,20 +312,6 @@ follow_over(const struct follow *f)
 	return true;
 }
 
-/* Watches cannot be dropped one by one, so all are made anew. */
-static int
-watch_again(struct follow *f, struct error *err)
-{
-	watch_close(&f->watch);
-	watch_open(&f->watch);
-	if (f->latest_directory && watch_add(&f->watch, f->latest_directory, err) != 0)
-		return -1;
-	for (size_t i = 0; i < f->count; i++)
-		if (f->runs[i]->open && watch_add(&f->watch, f->runs[i]->path, err) != 0)
-			return -1;
-	return 0;
-}
-
 /* Closes runs that have ended, and were read to there; their places are remembered, as a run
  * may be resumed. */
 static int
@@ -354,25 +333,15 @@ park_ended(struct follow *f, struct error *err)
 		run->open = false;
 		reader_close(&run->reader);
 	}
-	return watch_again(f, err);
-}
-
-/* A run that became the latest: a new one, or one that goes on after its end. NULL
- * with *err. */
-static struct followed *
-take_latest(struct follow *f, const struct run_ref *ref, struct error *err)
-{
-	struct followed *run = find_run(f, ref->run_id);
-
-	if (park_ended(f, err) != 0)
-		return NULL;
-	if (!run)
-		return follow_add(f, ref->path, ref->run_id, err);
-	run->parked = false;
-	if (open_run(f, run, err) != 0)
-		return NULL;
-	reader_seek(&run->reader, run->position);
-	return run;
+	/* Watches cannot be dropped one by one, so all are made anew. */
+	watch_close(&f->watch);
+	watch_open(&f->watch);
+	if (f->latest_directory && watch_add(&f->watch, f->latest_directory, err) != 0)
+		return -1;
+	for (size_t i = 0; i < f->count; i++)
+		if (f->runs[i]->open && watch_add(&f->watch, f->runs[i]->path, err) != 0)
+			return -1;
+	return 0;
 }
 
 /* Whether the run is nobody's child, going by its first line. */
@@ -443,7 +412,7 @@ int
 follow_latest(struct follow *f, const struct storage *s, struct followed **run,
     struct error *err)
 {
-	const struct followed *known;
+	struct followed *known;
 	struct run_ref ref;
 	int failed = 0;
 
@@ -458,8 +427,20 @@ follow_latest(struct follow *f, const struct storage *s, struct followed **run,
 	known = find_run(f, ref.run_id);
 	if (!known && f->every)
 		failed = take_missed(f, s, ref.run_id, err);
-	if (!failed && (!known || known->parked))
-		failed = (*run = take_latest(f, &ref, err)) == NULL;
+	/* The latest is a new run, or one that goes on after its end. */
+	if (!failed && (!known || known->parked)) {
+		failed = park_ended(f, err);
+		if (!failed && !known) {
+			failed = (*run = follow_add(f, ref.path, ref.run_id, err)) == NULL;
+		} else if (!failed) {
+			known->parked = false;
+			failed = open_run(f, known, err);
+			if (!failed) {
+				reader_seek(&known->reader, known->position);
+				*run = known;
+			}
+		}
+	}
 	run_ref_free(&ref);
 	return failed ? -1 : 0;
 }

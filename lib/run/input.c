@@ -116,7 +116,7 @@ compare(struct input *in, const char *bytes, size_t len, size_t *again, struct e
 
 /* Copies what a file holds from a byte on, without moving its offset. */
 static int
-copy_bytes(struct input *in, int source, off_t at, struct error *err)
+copy(struct input *in, int source, off_t at, struct error *err)
 {
 	char *bytes = memory_alloc(COPY_SIZE);
 	ssize_t got;
@@ -133,14 +133,6 @@ copy_bytes(struct input *in, int source, off_t at, struct error *err)
 	return failed;
 }
 
-/* The same to the end of the input. */
-static int
-copy(struct input *in, int source, off_t at, struct error *err)
-{
-	return copy_bytes(in, source, at, err) == 0 ? complete(in, err) : -1;
-}
-
-/* A pipe of one page: it can be written to when all in it was taken. */
 static int
 make_pipe(struct input *in, int source, struct error *err)
 {
@@ -169,7 +161,8 @@ input_open(struct input *in, const struct storage *s, const char *run_id, int so
 		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
 	if (S_ISREG(status.st_mode)) {
 		if (start_keeping(in, s, run_id, err) == 0 &&
-		    copy(in, source, lseek(source, 0, SEEK_CUR), err) == 0)
+		    copy(in, source, lseek(source, 0, SEEK_CUR), err) == 0 &&
+		    complete(in, err) == 0)
 			return 0;
 	} else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
 		if (start_keeping(in, s, run_id, err) == 0 && make_pipe(in, source, err) == 0)
@@ -203,15 +196,37 @@ take_up(struct input *in, const char *path, int flags, struct error *err)
 	    error_errno(err, ERROR_SYSTEM, path, "unable to read what was kept of stdin");
 }
 
-/* A file that must begin with what was kept. */
 static int
-compare_file(struct input *in, int source, struct error *err)
+open_nothing(struct input *in, struct error *err)
 {
-	off_t start = lseek(source, 0, SEEK_CUR);
+	in->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return in->nothing >= 0 ? 0 :
+	    error_errno(err, ERROR_SYSTEM, "/dev/null", "unable to open");
+}
+
+/* Goes on with a part. A file must begin with it; a device has nothing to say again. */
+static int
+go_on(struct input *in, int source, struct error *err)
+{
+	struct stat status;
 	char bytes[PAGE];
 	size_t again;
+	off_t start;
 	ssize_t got;
 
+	if (take_up(in, in->part, O_RDWR | O_APPEND, err) != 0)
+		return -1;
+	if (source == -1)
+		in->compared = in->known;
+	else if (fstat(source, &status) != 0)
+		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
+	else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))
+		return make_pipe(in, source, err);
+	if (source == -1 || !S_ISREG(status.st_mode))
+		return open_nothing(in, err) == 0 ? make_pipe(in, in->nothing, err) : -1;
+
+	in->stream = source;
+	start = lseek(source, 0, SEEK_CUR);
 	while (in->compared < in->known) {
 		got = pread(source, bytes, sizeof bytes, start + (off_t)in->compared);
 		if (got < 0)
@@ -222,36 +237,7 @@ compare_file(struct input *in, int source, struct error *err)
 			return -1;
 	}
 	in->given = in->known;
-	return copy(in, source, start + (off_t)in->known, err);
-}
-
-static int
-open_nothing(struct input *in, struct error *err)
-{
-	in->nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return in->nothing >= 0 ? 0 :
-	    error_errno(err, ERROR_SYSTEM, "/dev/null", "unable to open");
-}
-
-/* Goes on with a part. A device has nothing to say again. */
-static int
-go_on(struct input *in, int source, struct error *err)
-{
-	struct stat status;
-
-	if (take_up(in, in->part, O_RDWR | O_APPEND, err) != 0)
-		return -1;
-	if (source == -1) {
-		in->compared = in->known;
-	} else if (fstat(source, &status) != 0) {
-		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to look at it");
-	} else if (S_ISREG(status.st_mode)) {
-		in->stream = source;
-		return compare_file(in, source, err);
-	} else if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) {
-		return make_pipe(in, source, err);
-	}
-	return open_nothing(in, err) == 0 ? make_pipe(in, in->nothing, err) : -1;
+	return copy(in, source, start + (off_t)in->known, err) == 0 ? complete(in, err) : -1;
 }
 
 /* Nothing was kept: it is as for a first attempt. */
@@ -352,9 +338,8 @@ input_copy(const struct storage *s, const char *from, const char *to, struct err
 
 	input_pass(&in, -1);
 	if (source >= 0) {
-		failed = start_keeping(&in, s, to, err);
-		if (failed == 0)
-			failed = whole >= 0 ? copy(&in, source, 0, err) : copy_bytes(&in, source, 0, err);
+		failed = start_keeping(&in, s, to, err) != 0 || copy(&in, source, 0, err) != 0 ||
+		    (whole >= 0 && complete(&in, err) != 0) ? -1 : 0;
 		close(source);
 	}
 	input_close(&in);
@@ -387,7 +372,8 @@ input_nest(struct input *in, const struct roster *parent, const char *run_direct
 static bool
 source_whole(struct input *in)
 {
-	return in->parent == NULL || roster_relayed(in->parent, in->source, in->bytes > 0, &in->relay);
+	return in->parent == NULL ||
+	    roster_relayed(in->parent, in->source, in->bytes > 0, &in->relay);
 }
 
 void
@@ -424,21 +410,6 @@ give(struct input *in, const char *bytes, size_t len)
 		stop_relaying(in);
 }
 
-/* A page of what earlier attempts have kept. */
-static int
-give_kept(struct input *in, struct error *err)
-{
-	char bytes[PAGE];
-	size_t most = in->known - in->given < PAGE ? (size_t)(in->known - in->given) : PAGE;
-	ssize_t got = pread(in->file, bytes, most, (off_t)in->given);
-
-	if (got <= 0)
-		return unable_to_read_kept(in, err);
-	in->given += got;
-	give(in, bytes, (size_t)got);
-	return 0;
-}
-
 static int
 relay(struct input *in, struct error *err)
 {
@@ -470,24 +441,27 @@ relay(struct input *in, struct error *err)
 int
 input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error *err)
 {
+	int64_t left = in->known - in->given;
+	char bytes[PAGE];
+	ssize_t got;
+
 	if (fds[0].revents & (POLLERR | POLLNVAL)) {
 		stop_relaying(in);
 		return 0;
 	}
-	if (!in->taken) {
-		in->taken = (fds[0].revents & POLLOUT) != 0;
-		return in->taken && in->given < in->known ? give_kept(in, err) : 0;
-	}
-	return fds[1].revents != 0 ? relay(in, err) : 0;
-}
+	if (in->taken)
+		return fds[1].revents != 0 ? relay(in, err) : 0;
+	in->taken = (fds[0].revents & POLLOUT) != 0;
+	if (!in->taken || left <= 0)
+		return 0;
 
-/* A pipe whose end nobody came to read: nothing in it and no writer left. */
-static void
-look_for_end(struct input *in)
-{
-	if (in->source >= 0 && in->compared == in->known &&
-	    (poll_now(in->source, POLLIN) & (POLLIN | POLLHUP)) == POLLHUP)
-		in->complete = source_whole(in);
+	/* A page of what earlier attempts have kept. */
+	got = pread(in->file, bytes, left < PAGE ? (size_t)left : PAGE, (off_t)in->given);
+	if (got <= 0)
+		return unable_to_read_kept(in, err);
+	in->given += got;
+	give(in, bytes, (size_t)got);
+	return 0;
 }
 
 int
@@ -495,7 +469,10 @@ input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 {
 	if (!in->kept)
 		return 0;
-	look_for_end(in);
+	/* A pipe whose end nobody came to read: nothing in it and no writer left. */
+	if (in->source >= 0 && in->compared == in->known &&
+	    (poll_now(in->source, POLLIN) & (POLLIN | POLLHUP)) == POLLHUP)
+		in->complete = source_whole(in);
 	stop_relaying(in);
 	digest_end(&in->digest, sha256);
 	if (in->complete)

@@ -53,18 +53,6 @@ name_result(const struct event_view *event, struct buffer *out)
 	buffer_free(&text);
 }
 
-static bool
-begins_call(enum event_type type)
-{
-	return type == EVENT_STEP_STARTED;
-}
-
-static bool
-ends_call(enum event_type type)
-{
-	return type == EVENT_STEP_COMPLETED || type == EVENT_CALL_WORKFLOW_COMPLETED;
-}
-
 /* ---- names from a file ---- */
 
 struct result_search {
@@ -79,7 +67,7 @@ find_result(void *context, const struct placed *placed, struct error *err)
 	const struct event_view *event = placed->event;
 
 	(void)err;
-	if (!ends_call(event->type) || !span_is(event->event_id, s->event))
+	if (!event_type_ends_call(event->type) || !span_is(event->event_id, s->event))
 		return 0;
 	name_result(event, s->name);
 	return 1;
@@ -96,7 +84,7 @@ item_name_find(const char *path, const struct model_call *c, struct buffer *out)
 	struct model m;
 
 	if (event_load(path, c->begin, &line, &ignored) == 0 &&
-	    event_view(line.data, line.len, &event) == 0 && begins_call(event.type)) {
+	    event_view(line.data, line.len, &event) == 0 && event.type == EVENT_STEP_STARTED) {
 		input = span_member(event.payload, KEY_INPUT);
 		if (input.at != NULL)
 			item_name(input, out);
@@ -123,22 +111,6 @@ forget(struct item_names_kept *kept)
 	free(kept->texts);
 	map_free(&kept->places);
 	*kept = (struct item_names_kept){ .places = MAP_INIT };
-}
-
-static void
-remember(struct item_names *names, struct span key, const char *text)
-{
-	struct item_names_kept *recent = &names->recent;
-
-	if (recent->count == KEPT) {
-		forget(&names->before);
-		names->before = *recent;
-		*recent = (struct item_names_kept){ .places = MAP_INIT };
-	}
-	if (recent->texts == NULL)
-		recent->texts = memory_array(NULL, KEPT, sizeof *recent->texts);
-	map_put(&recent->places, key.at, key.len, recent->count);
-	recent->texts[recent->count++] = memory_text(text);
 }
 
 static const char *
@@ -168,47 +140,43 @@ call_key(const struct event_view *event, struct buffer *out)
 	return span_of(out->data, out->len);
 }
 
-static void
-note_beginning(struct item_names *names, const struct event_view *event)
-{
-	struct span input = span_member(event->payload, KEY_INPUT), key;
-	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
-
-	if (input.at != NULL)
-		item_name(input, &name);
-	else
-		buffer_text(&name, recalled(names, event->parent_event_id));
-	key = call_key(event, &text);
-	if (name.len > 0 && key.at != NULL)
-		remember(names, key, buffer_string(&name));
-	buffer_free(&text);
-	buffer_free(&name);
-}
-
-static void
-note_result(struct item_names *names, const struct event_view *event)
-{
-	struct buffer name = BUFFER_INIT;
-
-	name_result(event, &name);
-	if (name.len > 0 && event->event_id.at != NULL)
-		remember(names, event->event_id, buffer_string(&name));
-	buffer_free(&name);
-}
-
 bool
 item_names_concern(enum event_type type)
 {
-	return begins_call(type) || ends_call(type);
+	return type == EVENT_STEP_STARTED || event_type_ends_call(type);
 }
 
 void
 item_names_note(struct item_names *names, const struct event_view *event)
 {
-	if (begins_call(event->type) && event->iteration > 0)
-		note_beginning(names, event);
-	else if (ends_call(event->type))
-		note_result(names, event);
+	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
+	struct item_names_kept *recent = &names->recent;
+	struct span key = SPAN_NONE, input;
+
+	if (event->type == EVENT_STEP_STARTED && event->iteration > 0) {
+		input = span_member(event->payload, KEY_INPUT);
+		if (input.at != NULL)
+			item_name(input, &name);
+		else
+			buffer_text(&name, recalled(names, event->parent_event_id));
+		key = call_key(event, &text);
+	} else if (event_type_ends_call(event->type)) {
+		name_result(event, &name);
+		key = event->event_id;
+	}
+	if (name.len > 0 && key.at != NULL) {
+		if (recent->count == KEPT) {
+			forget(&names->before);
+			names->before = *recent;
+			*recent = (struct item_names_kept){ .places = MAP_INIT };
+		}
+		if (recent->texts == NULL)
+			recent->texts = memory_array(NULL, KEPT, sizeof *recent->texts);
+		map_put(&recent->places, key.at, key.len, recent->count);
+		recent->texts[recent->count++] = memory_text(buffer_string(&name));
+	}
+	buffer_free(&text);
+	buffer_free(&name);
 }
 
 const char *

@@ -18,41 +18,27 @@
 #define LINEAGE_FILE "lineage"
 #define SIZE_LIMIT ((size_t)4096) /* of the file */
 
-static int
-damaged(const char *path, struct error *err)
-{
-	return error_set(err, ERROR_SYSTEM, path, "is damaged");
-}
-
-/* Takes a line; -1 if it is none. */
-static int
-take(struct lineage *l, const char *line)
-{
-	struct ancestor *run = &l->runs[l->count];
-	unsigned long long device, inode;
-
-	if (l->count > LINEAGE_LIMIT || strlen(line) < ID_SIZE || !id_valid(line, ID_SIZE - 1) ||
-	    sscanf(line + ID_SIZE - 1, " %llu %llu", &device, &inode) != 2)
-		return -1;
-	memcpy(run->run_id, line, ID_SIZE - 1);
-	run->device = (dev_t)device;
-	run->inode = (ino_t)inode;
-	l->count++;
-	return 0;
-}
-
-static int
-parse(struct lineage *l, char *text, const char *path, struct error *err)
+/* Takes the lines of the file; false if one is none. */
+static bool
+parse(struct lineage *l, char *text)
 {
 	for (char *end; *text != '\0'; text = end + 1) {
+		struct ancestor *run = &l->runs[l->count];
+		unsigned long long device, inode;
+
 		end = strchr(text, '\n');
 		if (end == NULL)
-			return damaged(path, err);
+			return false;
 		*end = '\0';
-		if (take(l, text) != 0)
-			return damaged(path, err);
+		if (l->count > LINEAGE_LIMIT || strlen(text) < ID_SIZE || !id_valid(text, ID_SIZE - 1) ||
+		    sscanf(text + ID_SIZE - 1, " %llu %llu", &device, &inode) != 2)
+			return false;
+		memcpy(run->run_id, text, ID_SIZE - 1);
+		run->device = (dev_t)device;
+		run->inode = (ino_t)inode;
+		l->count++;
 	}
-	return 0;
+	return true;
 }
 
 int
@@ -67,8 +53,8 @@ lineage_read(struct lineage *l, const char *run_directory, struct error *err)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (fd >= 0 && file_read(fd, &text, SIZE_LIMIT) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
-	else if (fd >= 0)
-		failed = text.len > 0 ? parse(l, text.data, path, err) : 0;
+	else if (fd >= 0 && text.len > 0 && !parse(l, text.data))
+		failed = error_set(err, ERROR_SYSTEM, path, "is damaged");
 	if (fd >= 0)
 		close(fd);
 	buffer_free(&text);

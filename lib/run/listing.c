@@ -36,28 +36,6 @@ wanted(const struct summary *run, const struct listing_spec *spec)
 	    globs_match(spec->names, run->name);
 }
 
-/* What the transcript at path, of a run that is listed, says that it cost. */
-static int64_t
-read_cost(const struct listing_spec *spec, const char *path)
-{
-	struct error warning;
-
-	cost_restart(spec->cost);
-	if (cost_read(spec->cost, path, &warning) == 0)
-		return cost_sum(spec->cost);
-	spec->warn(&warning);
-	return COST_UNKNOWN;
-}
-
-/* Whether the run is being removed, or has not begun yet; maybe it never will. */
-static bool
-not_there(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) != 0 ? errno == ENOENT : status.st_size == 0;
-}
-
 static void
 add_run(struct listing *l, const struct summary *run)
 {
@@ -113,20 +91,6 @@ find_queued(const struct queue_list *queue, const char *run_id)
 	return NULL;
 }
 
-/* A run that waits to go on has a transcript, and stands where it began. */
-static void
-pass_over_begun(struct queue_list *queue, const struct run_entry *entries, size_t count)
-{
-	for (size_t i = 0; queue->count > 0 && i < count; i++) {
-		struct queued *waiting = find_queued(queue, entries[i].run_id);
-
-		if (waiting == NULL)
-			continue;
-		free(waiting->name);
-		waiting->name = NULL;
-	}
-}
-
 static void
 read_run(struct listing *l, const struct storage *s, const struct listing_spec *spec,
     const struct queue_list *queue, const char *run_id)
@@ -135,9 +99,11 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 	const struct queued *waiting = find_queued(queue, run_id);
 	struct summary run;
 	struct error warning;
+	struct stat status;
 
 	if (summary_read(&run, path, &warning) != 0) {
-		if (!not_there(path))
+		/* Unless it is being removed, or has not begun yet; maybe it never will. */
+		if (lstat(path, &status) != 0 ? errno != ENOENT : status.st_size != 0)
 			spec->warn(&warning);
 		free(path);
 		return;
@@ -148,8 +114,14 @@ read_run(struct listing *l, const struct storage *s, const struct listing_spec *
 		run.exit_code = -1;
 	}
 	if (wanted(&run, spec)) {
-		if (l->costs)
-			run.cost = read_cost(spec, path);
+		if (l->costs) {
+			cost_restart(spec->cost);
+			run.cost = COST_UNKNOWN;
+			if (cost_read(spec->cost, path, &warning) == 0)
+				run.cost = cost_sum(spec->cost);
+			else
+				spec->warn(&warning);
+		}
 		add_run(l, &run);
 	} else {
 		summary_free(&run);
@@ -171,7 +143,15 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 		queued_free(queue.list, queue.count);
 		return -1;
 	}
-	pass_over_begun(&queue, entries, count);
+	/* A run that waits to go on has a transcript, and stands where it began. */
+	for (size_t i = 0; queue.count > 0 && i < count; i++) {
+		struct queued *waiting = find_queued(&queue, entries[i].run_id);
+
+		if (waiting == NULL)
+			continue;
+		free(waiting->name);
+		waiting->name = NULL;
+	}
 	for (size_t i = 0; i < count && entries[i].started >= spec->since; i++) {
 		add_queued(l, spec, &queue, entries[i].started);
 		if (l->count >= spec->count)
@@ -182,14 +162,6 @@ listing_read(struct listing *l, const struct storage *s, const struct listing_sp
 	free(entries);
 	queued_free(queue.list, queue.count);
 	return 0;
-}
-
-/* Appends text in a column: as wide as that, or wider by one blank. */
-static void
-add_column(struct buffer *out, const char *text, size_t columns, size_t width)
-{
-	buffer_text(out, text);
-	buffer_format(out, "%*s", (int)(columns < width ? width - columns + 2 : 2), "");
 }
 
 /* Columns of text that text_visible() made: its characters, near enough for
@@ -231,12 +203,14 @@ static void
 add_row(struct buffer *out, const struct summary *run, size_t name_width, bool colour)
 {
 	char *name = name_text(run);
+	size_t columns = columns_of(name);
 	char text[64];
 	time_t seconds = (time_t)(run->started / 1000000);
 	struct tm local;
 
 	buffer_format(out, "%-*.*s  ", ID_SHOWN, ID_SHOWN, run->run_id);
-	add_column(out, name, columns_of(name), name_width);
+	buffer_text(out, name);
+	buffer_format(out, "%*s", (int)(columns < name_width ? name_width - columns + 2 : 2), "");
 	buffer_format(out, "%s%-9s%s  ", colour ? status_colour(run->status) : "", run->status,
 	    colour ? RESET : "");
 	localtime_r(&seconds, &local);
@@ -249,29 +223,11 @@ add_row(struct buffer *out, const struct summary *run, size_t name_width, bool c
 	free(name);
 }
 
-static void
-add_cost(struct buffer *out, const struct summary *run)
-{
-	char text[MONEY_SIZE];
-
-	buffer_format(out, "  %*s", COST_WIDTH,
-	    run->cost == COST_UNKNOWN ? "?" : money_text(run->cost, text));
-}
-
-static void
-add_head(const struct listing *l, size_t name_width, bool colour, struct buffer *out)
-{
-	buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s", colour ? BOLD : "", ID_SHOWN,
-	    "RUN", (int)name_width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS", "TOKENS");
-	if (l->costs)
-		buffer_format(out, "  %*s", COST_WIDTH, "COST");
-	buffer_format(out, "%s\n", colour ? RESET : "");
-}
-
 void
 listing_table(const struct listing *l, bool head, bool colour, struct buffer *out)
 {
 	size_t width = strlen("NAME");
+	char text[MONEY_SIZE];
 
 	for (size_t i = 0; i < l->count; i++) {
 		char *name = name_text(&l->runs[i]);
@@ -280,12 +236,21 @@ listing_table(const struct listing *l, bool head, bool colour, struct buffer *ou
 		width = columns > width ? columns : width;
 		free(name);
 	}
-	if (head)
-		add_head(l, width, colour, out);
+	if (head) {
+		buffer_format(out, "%s%-*s  %-*s  %-9s  %-19s  %8s  %6s  %6s", colour ? BOLD : "",
+		    ID_SHOWN, "RUN", (int)width, "NAME", "STATUS", "STARTED", "DURATION", "CALLS",
+		    "TOKENS");
+		if (l->costs)
+			buffer_format(out, "  %*s", COST_WIDTH, "COST");
+		buffer_format(out, "%s\n", colour ? RESET : "");
+	}
 	for (size_t i = 0; i < l->count; i++) {
+		int64_t cost = l->runs[i].cost;
+
 		add_row(out, &l->runs[i], width, colour);
 		if (l->costs)
-			add_cost(out, &l->runs[i]);
+			buffer_format(out, "  %*s", COST_WIDTH,
+			    cost == COST_UNKNOWN ? "?" : money_text(cost, text));
 		buffer_byte(out, '\n');
 	}
 }

@@ -1,27 +1,130 @@
 /*
- * One buffer with two marks: what has been written, and how far bytes of others may follow,
- * which is the end of a line or, in a line that is no state line, anywhere. The lock is tried
- * and never waited for: the caller's poll is told to come back soon. At most 4096 bytes are
- * written at once, which a pipe that polls writable takes, as it is not made non-blocking.
+ * What is printed is written to a file in the run's directory, and becomes a blob by rename
+ * when its digest, which is its name, is known. A run that is killed leaves none: the attempt
+ * that goes on prints again.
+ *
+ * The relay is one buffer with two marks: what has been written, and how far bytes of others
+ * may follow, which is the end of a line or, in a line that is no state line, anywhere. The
+ * lock is tried and never waited for: the caller's poll is told to come back soon. At most 4096
+ * bytes are written at once, which a pipe that polls writable takes, as it is not made
+ * non-blocking.
  */
 #define _GNU_SOURCE /* pipe2() */
 #include "run/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/memory.h"
 #include "base/polling.h"
 #include "run/state.h"
+#include "transcript/blob.h"
 
+#define SPOOL "stdout"
+#define COPY_SIZE ((size_t)256 << 10)
 #define CHUNK ((size_t)64 << 10)
-/* A pipe that polls writable takes this much without blocking. */
-#define WRITE_UNBLOCKED ((size_t)4096)
+#define WRITE_UNBLOCKED ((size_t)4096) /* bytes that a pipe that polls writable takes */
 #define LOCK_AGAIN_MS 5
+
+/* ---- what is kept ---- */
+
+static int
+unable_to_keep(const struct printed *p, struct error *err)
+{
+	return error_errno(err, ERROR_SYSTEM, p->path, "unable to keep stdout");
+}
+
+int
+printed_begin(struct printed *p, const char *directory, struct error *err)
+{
+	struct stat st, other;
+
+	*p = (struct printed)PRINTED_INIT;
+	if (fstat(STDOUT_FILENO, &st) != 0)
+		return 0;
+	/* What stderr goes to too comes in the order in which it is written, which nobody is to
+	 * change. */
+	if (fstat(STDERR_FILENO, &other) == 0 && other.st_dev == st.st_dev &&
+	    other.st_ino == st.st_ino)
+		return 0;
+	if (S_ISREG(st.st_mode))
+		p->start = (fcntl(STDOUT_FILENO, F_GETFL) & O_APPEND) != 0 ? st.st_size :
+		    lseek(STDOUT_FILENO, 0, SEEK_CUR);
+	else if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))
+		p->relayed = true;
+	else
+		return 0;
+	p->path = path_join(directory, SPOOL);
+	p->spool = file_open_plain(p->path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (p->spool < 0)
+		return unable_to_keep(p, err);
+	digest_begin(&p->digest);
+	p->kept = true;
+	return 0;
+}
+
+/* Of what is relayed. */
+static int
+printed_add(struct printed *p, const void *bytes, size_t len, struct error *err)
+{
+	if (!p->kept)
+		return 0;
+	if (file_write(p->spool, bytes, len) != 0) {
+		p->kept = false;
+		return unable_to_keep(p, err);
+	}
+	digest_add(&p->digest, bytes, len);
+	p->bytes += (int64_t)len;
+	return 0;
+}
+
+int
+printed_finish(struct printed *p, const struct transcript *t, char sha256[DIGEST_SIZE],
+    struct error *err)
+{
+	char name[48], *bytes;
+	off_t at = p->start;
+	ssize_t got = -1;
+	int fd, failed = 0;
+
+	if (p->kept && !p->relayed) {
+		/* What the workflow has written to a file, which this process may only write: by
+		 * its name in /proc. One that cannot be read is not kept. */
+		snprintf(name, sizeof name, "/proc/self/fd/%d", STDOUT_FILENO);
+		fd = open(name, O_RDONLY | O_CLOEXEC);
+		bytes = memory_alloc(COPY_SIZE);
+		while (fd >= 0 && failed == 0 && (got = pread(fd, bytes, COPY_SIZE, at)) > 0) {
+			failed = printed_add(p, bytes, (size_t)got, err);
+			at += got;
+		}
+		if (got < 0)
+			p->kept = false;
+		free(bytes);
+		file_close(&fd);
+	}
+	if (failed != 0 || !p->kept)
+		return failed;
+	digest_end(&p->digest, sha256);
+	return blob_take(t->blobs, p->path, p->spool, t->sync != SYNC_NONE, sha256, err);
+}
+
+void
+printed_close(struct printed *p)
+{
+	file_close(&p->spool);
+	free(p->path);
+	*p = (struct printed)PRINTED_INIT;
+}
+
+/* ---- the relay ---- */
 
 int
 output_open(struct output *o, int sink, struct error *err)
@@ -50,23 +153,18 @@ output_busy(const struct output *o)
 	return !o->closed && o->sent < o->pending.len;
 }
 
-/* What is there is enough until some of it is gone. */
-static bool
-wants_more(const struct output *o)
-{
-	return o->source >= 0 && (o->sent == o->ready || o->pending.len - o->sent < CHUNK);
-}
-
 nfds_t
 output_poll(const struct output *o, struct pollfd fds[OUTPUT_POLLS], int64_t *deadline)
 {
 	int64_t soon = clock_monotonic() + LOCK_AGAIN_MS;
 	bool ready = o->sent < o->ready;
+	/* What is there is enough until some of it is gone. */
+	bool more = o->source >= 0 && (!ready || o->pending.len - o->sent < CHUNK);
 
 	if (o->closed || (o->source < 0 && !ready))
 		return 0;
 	fds[0] = (struct pollfd){ o->sink, ready ? POLLOUT : 0, 0 };
-	fds[1] = (struct pollfd){ wants_more(o) ? o->source : -1, POLLIN, 0 };
+	fds[1] = (struct pollfd){ more ? o->source : -1, POLLIN, 0 };
 	if (ready && o->lockable && !o->locked) {
 		fds[0].events = 0;
 		if (*deadline == 0 || *deadline > soon)
@@ -93,60 +191,44 @@ nobody_reads(struct output *o)
 	o->closed = true;
 }
 
-/* Where another writer's bytes may follow: after whole lines, and in a line that is no
- * state line. `from` is where bytes came that were not looked at yet. */
-static void
-find_ready(struct output *o, size_t from)
-{
-	const char *bytes = o->pending.data;
-	size_t end = o->pending.len;
-
-	while (end > from && bytes[end - 1] != '\n')
-		end--;
-	if (end > from) {
-		o->ready = end;
-		o->passing = false;
-	}
-	if (o->ready < o->pending.len)
-		o->passing |= bytes[o->ready] != '{' || o->pending.len - o->ready > DATA_LIMIT;
-	if (o->passing || o->source < 0)
-		o->ready = o->pending.len;
-}
-
-static int
-keep(struct output *o, const char *bytes, size_t len, struct error *err)
-{
-	o->bytes += (int64_t)len;
-	if (o->printed != NULL)
-		return printed_add(o->printed, bytes, len, err);
-	if (o->overflow)
-		return 0;
-	if (o->kept.len + len > DATA_LIMIT) {
-		buffer_free(&o->kept);
-		o->overflow = true;
-		return 0;
-	}
-	buffer_append(&o->kept, bytes, len);
-	return 0;
-}
-
 /* Takes what the pipe holds, at most a chunk: 1; 0 when it holds nothing; -1. */
 static int
 take(struct output *o, struct error *err)
 {
 	char *to = buffer_reserve(&o->pending, CHUNK);
-	size_t from = o->pending.len;
+	size_t from = o->pending.len, end;
 	ssize_t got = read(o->source, to, CHUNK);
 
 	if (got < 0)
 		return errno == EINTR;
 	if (got == 0)
 		file_close(&o->source);
-	if (keep(o, to, (size_t)got, err) != 0)
-		return -1;
-	o->pending.len += (size_t)got;
-	if (o->pending.len > 0)
-		find_ready(o, from);
+
+	o->bytes += got;
+	if (o->printed != NULL) {
+		if (printed_add(o->printed, to, (size_t)got, err) != 0)
+			return -1;
+	} else if (!o->overflow && o->kept.len + (size_t)got > DATA_LIMIT) {
+		buffer_free(&o->kept);
+		o->overflow = true;
+	} else if (!o->overflow) {
+		buffer_append(&o->kept, to, (size_t)got);
+	}
+
+	/* Another writer's bytes may follow after whole lines, and in a line that is no state
+	 * line. */
+	end = o->pending.len += (size_t)got;
+	while (end > from && o->pending.data[end - 1] != '\n')
+		end--;
+	if (end > from) {
+		o->ready = end;
+		o->passing = false;
+	}
+	if (o->ready < o->pending.len)
+		o->passing |= o->pending.data[o->ready] != '{' ||
+		    o->pending.len - o->ready > DATA_LIMIT;
+	if (o->passing || o->source < 0)
+		o->ready = o->pending.len;
 	return got > 0;
 }
 
@@ -163,29 +245,6 @@ lock(struct output *o)
 	return o->locked || !o->lockable;
 }
 
-static int
-give(struct output *o, struct error *err)
-{
-	size_t len = o->ready - o->sent;
-	ssize_t given = write(o->sink, o->pending.data + o->sent,
-	    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);
-
-	if (given < 0 && errno == EPIPE) {
-		nobody_reads(o);
-		return 0;
-	}
-	if (given < 0)
-		return errno == EINTR || errno == EAGAIN ? 0 :
-		    error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
-	o->sent += (size_t)given;
-	if (o->sent < o->ready)
-		return 0;
-	unlock(o);
-	buffer_drop(&o->pending, o->sent);
-	o->ready = o->sent = 0;
-	return 0;
-}
-
 int
 output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct error *err)
 {
@@ -197,9 +256,25 @@ output_step(struct output *o, const struct pollfd *fds, nfds_t count, struct err
 	}
 	if (fds[1].revents != 0 && take(o, err) == -1)
 		return -1;
-	while (o->sent < o->ready && lock(o) && (poll_now(o->sink, POLLOUT) & POLLOUT) != 0)
-		if (give(o, err) != 0)
-			return -1;
+	while (o->sent < o->ready && lock(o) && (poll_now(o->sink, POLLOUT) & POLLOUT) != 0) {
+		size_t len = o->ready - o->sent;
+		ssize_t given = write(o->sink, o->pending.data + o->sent,
+		    len < WRITE_UNBLOCKED ? len : WRITE_UNBLOCKED);
+
+		if (given < 0 && errno == EPIPE) {
+			nobody_reads(o);
+			return 0;
+		}
+		if (given < 0 && errno != EINTR && errno != EAGAIN)
+			return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+		if (given > 0)
+			o->sent += (size_t)given;
+		if (o->sent == o->ready) {
+			unlock(o);
+			buffer_drop(&o->pending, o->sent);
+			o->ready = o->sent = 0;
+		}
+	}
 	return 0;
 }
 

@@ -1,6 +1,11 @@
 /*
- * The output of a run: what its workflow writes on stdout, relayed to this process's as
- * it comes, and kept: of a child for the record of its parent, else in a blob.
+ * The output of a run: what its workflow writes on stdout, kept: of a child for the record of
+ * its parent, else in a blob of the run, which run.completed names by `stdout`.
+ *
+ * A regular file is the workflow's own, and is copied from where it was when the workflow
+ * began. A terminal or another device, and what stderr goes to as well, is the workflow's own,
+ * and not kept. What goes to a pipe or socket, or is a child's, is relayed to this process's
+ * stdout as it comes:
  *
  *   - It flows: nothing waits for the end of the workflow, and the workflow waits when
  *     nobody takes what it wrote.
@@ -18,10 +23,33 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "base/error.h"
-#include "run/printed.h"
+#include "transcript/transcript.h"
+
+/* What is kept in a blob. */
+struct printed {
+	bool kept;
+	bool relayed;          /* by the output that it is given to */
+	int64_t bytes;
+
+	/* For output.c alone. */
+	int spool;             /* -1: there is none */
+	char *path;            /* of it */
+	struct digest digest;
+	off_t start;           /* of a file */
+};
+#define PRINTED_INIT { .spool = -1 }
+
+/* Looks at stdout; directory: of the run. */
+int printed_begin(struct printed *p, const char *directory, struct error *err);
+/* The workflow has ended: fills sha256, if it is kept. */
+int printed_finish(struct printed *p, const struct transcript *t, char sha256[DIGEST_SIZE],
+    struct error *err);
+void printed_close(struct printed *p);
 
 #define OUTPUT_POLLS 2
 

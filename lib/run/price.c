@@ -17,6 +17,7 @@
 #include "base/installation.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define FILE_NAME "prices"
 #define FILE_LIMIT ((size_t)4 << 20)
@@ -71,32 +72,6 @@ money_number(int64_t nano, char out[MONEY_SIZE])
 	return out;
 }
 
-/* Cuts a line into its fields, in place. */
-static size_t
-split(char *line, char *fields[FIELDS_MAX])
-{
-	size_t count = 0;
-
-	line[strcspn(line, "#")] = '\0';
-	while (count < FIELDS_MAX && *(line += strspn(line, BLANK)) != '\0') {
-		fields[count++] = line;
-		line += strcspn(line, BLANK);
-		if (*line != '\0')
-			*line++ = '\0';
-	}
-	return count;
-}
-
-/* "-" is the price of input. */
-static bool
-parse_field(char *const *fields, size_t count, size_t i, int64_t input, int64_t *nano)
-{
-	if (i < count && strcmp(fields[i], "-") != 0)
-		return money_parse(fields[i], nano);
-	*nano = input;
-	return true;
-}
-
 /* A comment "# date: 2026-11-22" says of when the prices are. */
 static void
 parse_date(const char *line, char date[11])
@@ -115,20 +90,33 @@ parse_date(const char *line, char date[11])
 		memcpy(date, line, i);
 }
 
+/* Cuts the line up. Without a pattern it says nothing. */
 static bool
 parse_line(char *line, struct price *price)
 {
+	int64_t *const amounts[] = { &price->input, &price->output, &price->cache_read,
+		&price->cache_write };
 	char *fields[FIELDS_MAX] = { NULL };
-	size_t count = split(line, fields);
+	size_t count = 0;
 
 	*price = (struct price){ .pattern = NULL };
+	line[strcspn(line, "#")] = '\0';
+	while (count < FIELDS_MAX && *(line += strspn(line, BLANK)) != '\0') {
+		fields[count++] = line;
+		line += strcspn(line, BLANK);
+		if (*line != '\0')
+			*line++ = '\0';
+	}
 	if (count == 0)
 		return true;
-	if (count < 3 || count == FIELDS_MAX || strchr(fields[0], '/') == NULL ||
-	    !money_parse(fields[1], &price->input) || !money_parse(fields[2], &price->output) ||
-	    !parse_field(fields, count, 3, price->input, &price->cache_read) ||
-	    !parse_field(fields, count, 4, price->input, &price->cache_write))
+	if (count < 3 || count == FIELDS_MAX || strchr(fields[0], '/') == NULL)
 		return false;
+	/* What is not given from the third on, or "-", is the price of input. */
+	for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+		if (i >= 2 && (i + 1 >= count || strcmp(fields[i + 1], "-") == 0))
+			*amounts[i] = price->input;
+		else if (!money_parse(fields[i + 1], amounts[i]))
+			return false;
 	price->pattern = memory_text(fields[0]);
 	return true;
 }
@@ -176,28 +164,23 @@ prices_load_file(struct prices *p, const char *path, struct error *err)
 	return result;
 }
 
-/* A table that need not be there. Takes the path over. */
-static void
-add_if_there(char ***files, char *path)
-{
-	if (path == NULL || (access(path, F_OK) == -1 && errno == ENOENT))
-		free(path);
-	else
-		list_take(files, path);
-}
-
 char **
 prices_files(void)
 {
-	const char *path = getenv("AWF_PRICES");
+	const char *path = environment_text("AWF_PRICES");
 	char **files = NULL;
 
-	if (path != NULL && *path != '\0') {
+	if (path != NULL) {
 		list_add(&files, path);
-	} else {
-		add_if_there(&files, path_config(FILE_NAME));
-		add_if_there(&files, path_join(installation_share(), FILE_NAME));
+		return files;
 	}
+	char *known[] = { path_config(FILE_NAME), path_join(installation_share(), FILE_NAME) };
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (known[i] == NULL || (access(known[i], F_OK) == -1 && errno == ENOENT))
+			free(known[i]);
+		else
+			list_take(&files, known[i]);
 	return files;
 }
 
@@ -214,27 +197,21 @@ prices_load(struct prices *p, struct error *err)
 	return result;
 }
 
-static bool
-fits(const char *pattern, const char *provider, const char *model)
-{
-	char *name;
-	bool result;
-
-	if (provider == NULL)
-		return fnmatch(strchr(pattern, '/') + 1, model, 0) == 0;
-	name = memory_format("%s/%s", provider, model);
-	result = fnmatch(pattern, name, 0) == 0;
-	free(name);
-	return result;
-}
-
 const struct price *
 prices_find(const struct prices *p, const char *provider, const char *model)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (fits(p->list[i].pattern, provider, model))
-			return &p->list[i];
-	return NULL;
+	char *name = memory_format("%s/%s", provider != NULL ? provider : "", model);
+	size_t i;
+
+	for (i = 0; i < p->count; i++) {
+		const char *pattern = p->list[i].pattern;
+
+		if (provider != NULL ? fnmatch(pattern, name, 0) == 0 :
+		    fnmatch(strchr(pattern, '/') + 1, model, 0) == 0)
+			break;
+	}
+	free(name);
+	return i < p->count ? &p->list[i] : NULL;
 }
 
 static int64_t

@@ -1,61 +1,307 @@
 /*
+ * The first and last lines of all transcripts say what there is, newest first. Parents lead
+ * from each run to its root, and a list goes from the root to all inside of it, linked by
+ * their numbers. Only roots are weighed against the rule; sizes are added up only where it,
+ * or whoever is told, asks for them.
+ *
  * A root first takes its own lock and those of all inside of it, as many as descriptors
  * allow, and only then renames transcripts and removes. The last name to go is claimed by
  * flock(2), so that one process alone says that a run has gone. `latest` is set, and looked
  * for again until two looks agree, as a run may begin between them.
  */
-#include "run/pruner.h"
+#include "run/prune.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/copytree.h"
+#include "base/count.h"
 #include "base/file.h"
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "run/audit.h"
-#include "run/unreviewed.h"
 #include "run/run_lock.h"
+#include "run/summary.h"
+#include "run/unreviewed.h"
 #include "transcript/sync_mode.h"
+#include "transcript/torn.h"
 #include "transcript/transcript.h"
 
+#define NESTING_LIMIT 64 /* of runs inside of runs */
 #define LEFT_OVER_AGE (INT64_C(24) * 3600 * 1000000) /* µs */
 #define LATEST_TRIES 10
 #define LOCK_TRIES 3
 #define HELD_LIMIT 256 /* locks at once: each takes up a descriptor */
+#define NO_RUN SIZE_MAX
 
-static int
-remove_part(struct pruner *p, const char *path)
+/* A run as it was found. */
+struct found {
+	char run_id[ID_SIZE];
+	struct summary summary;
+	int64_t size;      /* of its transcript, -1: it has none */
+	int64_t bytes;     /* of all of it; 0 unless asked for */
+	bool pruned;       /* is being removed already */
+	bool protected;
+	size_t root;       /* the outermost run around it; itself */
+	size_t next;       /* another one that has the same root */
+	bool held;         /* its lock is taken already, */
+	int lock;          /* as this */
+};
+
+/* A replay that was left, or is being made. */
+struct replay {
+	char run_id[ID_SIZE];
+	char *place;
+};
+
+struct pruner {
+	const struct storage *storage;
+	const struct prune_spec *spec;
+	bool sync;
+	int64_t now;
+	struct found *runs; /* the newest start first */
+	struct retention_item *items; /* one for each; those of roots count */
+	size_t **origins;  /* theirs */
+	size_t count;
+	struct map index;
+	struct replay *replays;
+	size_t replay_count;
+	bool failed;
+	struct error *err;
+};
+
+/* Keeps the first error, tells the others. */
+static void
+fail(struct pruner *p, const struct error *error)
 {
-	struct error error;
-
-	if (copytree_remove(path, &error) == 0)
-		return 0;
-	pruner_fail(p, &error);
-	return -1;
+	if (p->failed)
+		p->spec->warn(error);
+	else
+		*p->err = *error;
+	p->failed = true;
 }
 
-/* -1: something is left. */
+/* Calls take for each entry of a directory of the storage; one that is not there has none. */
 static int
-remove_parts(struct pruner *p, const char *run_id)
+each_name(struct pruner *p, const char *directory,
+    void (*take)(struct pruner *p, const char *directory, const char *name), struct error *err)
 {
-	char **parts = pruner_parts(p, run_id);
-	int failed = 0;
+	const struct dirent *found;
+	DIR *names;
 
-	for (size_t i = 0; parts[i] != NULL; i++)
-		failed |= remove_part(p, parts[i]);
+	if (storage_names(p->storage, directory, &names, err) != 0)
+		return -1;
+	while (names != NULL && (found = readdir(names)) != NULL)
+		take(p, directory, found->d_name);
+	if (names != NULL)
+		closedir(names);
+	return 0;
+}
+
+/* ---- what there is ---- */
+
+/* A transcript that says nothing is as old as its file; where the system does not let it be
+ * read, its run may wait, or live. One that is gone was removed just now. */
+static void
+take_transcript(struct pruner *p, const char *directory, const char *name)
+{
+	const char *suffix = strlen(name) > ID_SIZE - 1 ? name + ID_SIZE - 1 : "";
+	struct found *run;
+	struct stat status;
+	struct error error;
+	char *path;
+
+	if ((strcmp(suffix, ".jsonl") != 0 && strcmp(suffix, ".pruned") != 0) ||
+	    !id_valid(name, ID_SIZE - 1))
+		return;
+	path = memory_format("%s/%s/%s", p->storage->root, directory, name);
+	if (lstat(path, &status) == 0) {
+		p->runs = memory_array(p->runs, p->count + 1, sizeof *p->runs);
+		run = &p->runs[p->count++];
+		*run = (struct found){ .size = status.st_size,
+			.pruned = strcmp(suffix, ".pruned") == 0 };
+		memcpy(run->run_id, name, ID_SIZE - 1);
+		if (summary_read_ends(&run->summary, path, &error) != 0) {
+			run->summary = (struct summary){ .name = memory_text(""), .status = "died",
+				.started = clock_of(&status.st_mtim),
+				.ended = clock_of(&status.st_mtim) };
+			run->protected = error.code == ERROR_SYSTEM;
+		}
+		run->protected |= storage_run_alive(p->storage, run->run_id) ||
+		    strcmp(run->summary.status, "waiting") == 0 ||
+		    (p->spec->spared != NULL && strcmp(p->spec->spared, run->run_id) == 0);
+	}
+	free(path);
+}
+
+/* A place holds one run. */
+static void
+take_replayed(struct pruner *p, const char *directory, const char *name)
+{
+	struct replay *replay;
+
+	if (strlen(name) < ID_SIZE || !id_valid(name, ID_SIZE - 1) ||
+	    strcmp(name + ID_SIZE - 1, ".jsonl") != 0)
+		return;
+	p->replays = memory_array(p->replays, p->replay_count + 1, sizeof *p->replays);
+	replay = &p->replays[p->replay_count++];
+	memset(replay, 0, sizeof *replay);
+	memcpy(replay->run_id, name, ID_SIZE - 1);
+	replay->place = memory_format("%s/%.*s", p->storage->root,
+	    (int)(strlen(directory) - strlen("/transcripts")), directory);
+}
+
+static void
+take_place(struct pruner *p, const char *directory, const char *name)
+{
+	char *transcripts;
+	struct error none;
+
+	if (!id_valid(name, strlen(name)))
+		return;
+	transcripts = memory_format("%s/%s/transcripts", directory, name);
+	each_name(p, transcripts, take_replayed, &none);
+	free(transcripts);
+}
+
+static int
+newest_first(const void *a, const void *b)
+{
+	const struct found *left = a, *right = b;
+
+	if (left->summary.started != right->summary.started)
+		return left->summary.started < right->summary.started ? 1 : -1;
+	return strcmp(left->run_id, right->run_id);
+}
+
+/* NO_RUN: it is not there. */
+static size_t
+find_run(const struct pruner *p, const char *run_id)
+{
+	const size_t *at = map_get(&p->index, run_id, strlen(run_id));
+
+	return at != NULL ? *at : NO_RUN;
+}
+
+/* Finds the runs and replays, and whose roots they have. */
+static int
+load(struct pruner *p, struct error *err)
+{
+	if (each_name(p, "transcripts", take_transcript, err) != 0 ||
+	    each_name(p, "replays", take_place, err) != 0)
+		return -1;
+	if (p->count > 0)
+		qsort(p->runs, p->count, sizeof *p->runs, newest_first);
+	for (size_t i = 0; i < p->count; i++)
+		map_put(&p->index, p->runs[i].run_id, ID_SIZE - 1, i);
+
+	/* Of a run that is being replayed nothing may go. */
+	for (size_t i = 0; i < p->replay_count; i++) {
+		const struct storage place = { .root = p->replays[i].place };
+		size_t at = find_run(p, p->replays[i].run_id);
+
+		if (at != NO_RUN && storage_run_alive(&place, p->replays[i].run_id))
+			p->runs[at].protected = true;
+	}
+
+	for (size_t i = 0; i < p->count; i++) {
+		size_t at = i, parent;
+
+		for (int depth = 0; depth < NESTING_LIMIT &&
+		    (parent = find_run(p, p->runs[at].summary.parent)) != NO_RUN; depth++)
+			at = parent;
+		p->runs[i].root = at;
+		p->runs[i].next = NO_RUN;
+	}
+	for (size_t i = 0; i < p->count; i++) {
+		struct found *root = &p->runs[p->runs[i].root];
+
+		if (p->runs[i].root == i)
+			continue;
+		p->runs[i].next = root->next;
+		root->next = i;
+	}
+	return 0;
+}
+
+/* ---- what goes ---- */
+
+/* All that the storage has of a run beside its transcript and its directory. A list. */
+static char **
+run_parts(const struct pruner *p, const char *run_id)
+{
+	char *transcript = storage_transcript(p->storage, run_id);
+	char *input = storage_input(p->storage, run_id), **parts = NULL;
+
+	list_take(&parts, torn_path(transcript));
+	list_take(&parts, storage_blobs(p->storage, run_id));
+	list_take(&parts, memory_format("%s.part", input));
+	list_take(&parts, input);
+	list_take(&parts, storage_snapshot(p->storage, run_id));
 	for (size_t i = 0; i < p->replay_count; i++)
 		if (strcmp(p->replays[i].run_id, run_id) == 0)
-			failed |= remove_part(p, p->replays[i].place);
-	list_free(parts);
-	return failed;
+			list_add(&parts, p->replays[i].place);
+	free(transcript);
+	return parts;
+}
+
+/* Decides by the rule which roots go. */
+static void
+plan(struct pruner *p)
+{
+	const struct prune_spec *spec = p->spec;
+	bool weighs = spec->rule.max_bytes != INT64_MAX || spec->told != NULL;
+
+	p->items = memory_zero(p->count + 1, sizeof *p->items);
+	p->origins = memory_zero(p->count + 1, sizeof *p->origins);
+	for (size_t i = 0; i < p->count; i++)
+		p->items[i].ended = INT64_MIN;
+	for (size_t i = 0; i < p->count; i++) {
+		struct found *run = &p->runs[i], *root = &p->runs[run->root];
+		struct retention_item *item = &p->items[run->root];
+		size_t **origins = &p->origins[run->root];
+		size_t origin = find_run(p, run->summary.forked_from);
+
+		if (weighs) {
+			char **parts = run_parts(p, run->run_id);
+
+			run->bytes = run->size;
+			for (size_t n = 0; parts[n] != NULL; n++)
+				run->bytes = count_add(run->bytes, copytree_bytes(parts[n]));
+			list_free(parts);
+		}
+		item->bytes = count_add(item->bytes, run->bytes);
+		item->ended = run->summary.ended > item->ended ? run->summary.ended : item->ended;
+		item->protected |= run->protected;
+		item->selected = !root->pruned &&
+		    (spec->name == NULL || strcmp(root->summary.name, spec->name) == 0);
+		if (origin != NO_RUN && p->runs[origin].root != run->root) {
+			*origins = memory_array(*origins, item->origin_count + 1, sizeof **origins);
+			(*origins)[item->origin_count++] = p->runs[origin].root;
+			item->origins = *origins;
+		}
+	}
+	retention_plan(p->items, p->count, &spec->rule);
+}
+
+/* Whether a run goes: by the plan, or because that was decided before. */
+static bool
+goes(const struct pruner *p, size_t at)
+{
+	size_t root = p->runs[at].root;
+
+	return p->items[root].goes || p->runs[at].pruned ||
+	    (p->runs[root].pruned && !p->items[root].protected);
 }
 
 static void
@@ -68,21 +314,7 @@ tell(const struct pruner *p, const struct found *run)
 		p->spec->told(&told);
 }
 
-/* The run that `latest` names is there, or nothing is to be named. */
-static bool
-latest_stands(const struct storage *s)
-{
-	struct run_ref ref;
-	struct error none;
-	struct stat status;
-	bool stands;
-
-	if (storage_resolve(s, "@", &ref, &none) != 0)
-		return true;
-	stands = lstat(ref.path, &status) == 0;
-	run_ref_free(&ref);
-	return stands;
-}
+/* ---- latest ---- */
 
 /* The newest run of a workflow at top level; "": there is none. */
 static int
@@ -112,44 +344,41 @@ find_newest(const struct storage *s, char run_id[ID_SIZE], struct error *err)
 	return 0;
 }
 
-/* "": it names none. */
-static int
-set_latest(const struct storage *s, const char *run_id, struct error *err)
-{
-	char *latest;
-	int failed;
-
-	if (*run_id != '\0')
-		return storage_set_latest(s, run_id, err);
-	latest = path_join(s->root, "latest");
-	failed = unlink(latest) == 0 || errno == ENOENT ? 0 :
-	    error_errno(err, ERROR_SYSTEM, latest, "unable to remove");
-	free(latest);
-	return failed;
-}
-
-/* A run that begins meanwhile has its transcript before it becomes the latest: looking
- * once more finds it. */
+/* Unless the run that `latest` names is there, or it names nothing. A run that begins
+ * meanwhile has its transcript before it becomes the latest: looking once more finds it. */
 static void
 mend_latest(struct pruner *p)
 {
-	char newest[ID_SIZE], set[ID_SIZE] = "none yet";
+	char newest[ID_SIZE], set[ID_SIZE] = "none yet", *latest;
+	struct run_ref ref;
+	struct stat status;
 	struct error error;
+	bool stands;
+	int failed = 0;
 
-	if (latest_stands(p->storage))
+	if (storage_resolve(p->storage, "@", &ref, &error) != 0)
 		return;
-	for (int i = 0; i < LATEST_TRIES; i++) {
-		bool found = find_newest(p->storage, newest, &error) == 0;
-
-		if (found && strcmp(newest, set) == 0)
-			return;
-		if (!found || set_latest(p->storage, newest, &error) != 0) {
-			pruner_fail(p, &error);
-			return;
-		}
+	stands = lstat(ref.path, &status) == 0;
+	run_ref_free(&ref);
+	if (stands)
+		return;
+	latest = path_join(p->storage->root, "latest");
+	for (int i = 0; i < LATEST_TRIES && failed == 0; i++) {
+		failed = find_newest(p->storage, newest, &error);
+		if (failed == 0 && strcmp(newest, set) == 0)
+			break;
+		if (failed == 0 && *newest != '\0')
+			failed = storage_set_latest(p->storage, newest, &error);
+		else if (failed == 0 && unlink(latest) != 0 && errno != ENOENT)
+			failed = error_errno(&error, ERROR_SYSTEM, latest, "unable to remove");
 		memcpy(set, newest, sizeof set);
 	}
+	if (failed != 0)
+		fail(p, &error);
+	free(latest);
 }
+
+/* ---- removing ---- */
 
 /* What take() gives beside a descriptor. */
 enum {
@@ -161,20 +390,23 @@ enum {
 static void
 let_go(const struct pruner *p, const struct found *run, int lock)
 {
-	char *directory = storage_run_directory(p->storage, run->run_id);
+	char *directory;
 
-	if (lock >= 0) {
-		run_directory_drop(directory);
-		close(lock);
-	}
+	if (lock < 0)
+		return;
+	directory = storage_run_directory(p->storage, run->run_id);
+	run_directory_drop(directory);
+	close(lock);
 	free(directory);
 }
 
-/* The run's lock. One that another process just let go of may be had now. */
+/* The run's lock; NOT_OURS also if the run is not as it was found. A lock that another
+ * process just let go of may be had now. */
 static int
-lock_run(struct pruner *p, const struct found *run)
+take(struct pruner *p, const struct found *run)
 {
-	char *directory = storage_run_directory(p->storage, run->run_id);
+	char *directory = storage_run_directory(p->storage, run->run_id), *path;
+	struct stat status;
 	struct error error;
 	int lock = -1, reason = EAGAIN;
 
@@ -185,24 +417,14 @@ lock_run(struct pruner *p, const struct found *run)
 			break;
 	}
 	free(directory);
-	if (lock >= 0)
-		return lock;
-	if (reason == ENOSPC || reason == EDQUOT)
-		return NO_ROOM;
-	if (reason != EAGAIN)
-		pruner_fail(p, &error);
-	return NOT_OURS;
-}
+	if (lock < 0) {
+		lock = reason == ENOSPC || reason == EDQUOT ? NO_ROOM : NOT_OURS;
+		if (lock == NOT_OURS && reason != EAGAIN)
+			fail(p, &error);
+	}
 
-/* The run's lock; NOT_OURS also if the run is not as it was found. */
-static int
-take(struct pruner *p, const struct found *run)
-{
-	char *path = run->pruned ? storage_pruned(p->storage, run->run_id) :
+	path = run->pruned ? storage_pruned(p->storage, run->run_id) :
 	    storage_transcript(p->storage, run->run_id);
-	int lock = lock_run(p, run);
-	struct stat status;
-
 	if (lock != NOT_OURS && run->size >= 0 &&
 	    (lstat(path, &status) != 0 || status.st_size != run->size)) {
 		let_go(p, run, lock);
@@ -210,56 +432,6 @@ take(struct pruner *p, const struct found *run)
 	}
 	free(path);
 	return lock;
-}
-
-/* From here on there is no such run. */
-static int
-commit(const struct pruner *p, struct found *run, struct error *err)
-{
-	char *from = storage_transcript(p->storage, run->run_id);
-	char *to = storage_pruned(p->storage, run->run_id);
-	int failed = 0;
-
-	if (!run->pruned && rename(from, to) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, from, "unable to remove");
-	else if (p->sync)
-		failed = file_sync_name(to, err);
-	run->pruned |= failed == 0;
-	free(to);
-	free(from);
-	return failed;
-}
-
-/* Whether it is for this process to say that the run has gone; *claim is its own to
- * close then, -1 if there is none. What cannot be opened or locked, as on some file
- * systems, cannot be another's either. */
-static bool
-claim_end(const char *path, const struct found *run, int *claim)
-{
-	bool ours;
-
-	*claim = file_open_plain(path, O_RDONLY, 0);
-	if (*claim < 0)
-		return run->size < 0 || errno != ENOENT;
-	ours = lock_file_take(*claim) == 0 ? lock_named(*claim, path) :
-	    errno != EWOULDBLOCK;
-	if (!ours)
-		close(*claim);
-	return ours;
-}
-
-/* Removes the name, which is all that is left of the run. */
-static void
-remove_name(struct pruner *p, const struct found *run, const char *path)
-{
-	struct error error;
-
-	if (unlink(path) == 0) {
-		tell(p, run);
-	} else if (errno != ENOENT) {
-		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
-		pruner_fail(p, &error);
-	}
 }
 
 /* What cannot be removed keeps the name of the transcript, for the next to try again. So
@@ -270,17 +442,34 @@ clear(struct pruner *p, const struct found *run, int lock)
 {
 	const struct audit_prune line = { run->run_id, run->summary.name, run->summary.status };
 	char *path = storage_pruned(p->storage, run->run_id);
+	char **parts = run_parts(p, run->run_id);
+	bool ends = true; /* it is for this process to say that the run has gone */
 	struct error error;
 	int claim = -1;
-	bool ends = remove_parts(p, run->run_id) == 0 && claim_end(path, run, &claim);
 
+	for (size_t i = 0; parts[i] != NULL; i++) {
+		if (copytree_remove(parts[i], &error) == 0)
+			continue;
+		fail(p, &error);
+		ends = false;
+	}
+	list_free(parts);
+	/* What cannot be opened or locked, as on some file systems, cannot be another's either. */
+	if (ends && (claim = file_open_plain(path, O_RDONLY, 0)) < 0)
+		ends = run->size < 0 || errno != ENOENT;
+	else if (ends)
+		ends = lock_file_take(claim) == 0 ? lock_named(claim, path) :
+		    errno != EWOULDBLOCK;
 	if (ends && audit_pruned(p->storage, &line, &error) != 0)
 		p->spec->warn(&error);
 	let_go(p, run, lock);
-	if (ends)
-		remove_name(p, run, path);
-	if (ends && claim >= 0)
-		close(claim);
+	if (ends && unlink(path) == 0) {
+		tell(p, run);
+	} else if (ends && errno != ENOENT) {
+		error_errno(&error, ERROR_SYSTEM, path, "unable to remove");
+		fail(p, &error);
+	}
+	file_close(&claim);
 	free(path);
 }
 
@@ -288,7 +477,7 @@ clear(struct pruner *p, const struct found *run, int lock)
 static void
 let_family_go(struct pruner *p, size_t root)
 {
-	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next) {
+	for (size_t i = p->runs[root].next; i != NO_RUN; i = p->runs[i].next) {
 		if (p->runs[i].held)
 			let_go(p, &p->runs[i], p->runs[i].lock);
 		p->runs[i].held = false;
@@ -304,7 +493,7 @@ take_family(struct pruner *p, size_t root)
 {
 	size_t held = 0;
 
-	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next) {
+	for (size_t i = p->runs[root].next; i != NO_RUN; i = p->runs[i].next) {
 		struct found *run = &p->runs[i];
 
 		run->lock = take(p, run);
@@ -321,16 +510,16 @@ take_family(struct pruner *p, size_t root)
 	return true;
 }
 
-static void remove_inner(struct pruner *p, size_t root);
-
-/* A root's transcript goes last, so that what was inside of it is known until then. */
+/* Once its transcript is renamed, there is no such run. A root's goes last, so that what was
+ * inside of it is known until then. */
 static void
 remove_run(struct pruner *p, size_t at)
 {
 	struct found *run = &p->runs[at];
-	struct error error;
 	bool whole = run->root == at && !p->items[at].protected;
-	int lock = run->held ? run->lock : take(p, run);
+	int lock = run->held ? run->lock : take(p, run), failed = 0;
+	char *from, *to;
+	struct error error;
 
 	run->held = false;
 	if (lock == NOT_OURS)
@@ -339,79 +528,54 @@ remove_run(struct pruner *p, size_t at)
 		let_go(p, run, lock);
 		return;
 	}
-	if (commit(p, run, &error) != 0) {
-		pruner_fail(p, &error);
+	from = storage_transcript(p->storage, run->run_id);
+	to = storage_pruned(p->storage, run->run_id);
+	if (!run->pruned && rename(from, to) != 0)
+		failed = error_errno(&error, ERROR_SYSTEM, from, "unable to remove");
+	else if (p->sync)
+		failed = file_sync_name(to, &error);
+	free(to);
+	free(from);
+	if (failed != 0) {
+		fail(p, &error);
 		if (whole)
 			let_family_go(p, at);
 		let_go(p, run, lock);
 		return;
 	}
+	run->pruned = true;
 	mend_latest(p);
-	if (whole)
-		remove_inner(p, at);
+	for (size_t i = run->next; whole && i != NO_RUN; i = p->runs[i].next)
+		remove_run(p, i);
 	clear(p, run, lock);
 }
 
-static void
-remove_inner(struct pruner *p, size_t root)
-{
-	for (size_t i = p->runs[root].next; i != PRUNER_NONE; i = p->runs[i].next)
-		remove_run(p, i);
-}
-
-/* The oldest first. */
-static void
-remove_all(struct pruner *p)
-{
-	for (size_t i = p->count; i > 0; i--) {
-		bool inner = p->runs[i - 1].root != i - 1 && pruner_goes(p, p->runs[i - 1].root);
-
-		if (!pruner_goes(p, i - 1) || (inner && !p->spec->dry))
-			continue;
-		if (p->spec->dry)
-			tell(p, &p->runs[i - 1]);
-		else
-			remove_run(p, i - 1);
-	}
-}
-
-static bool
-is_left_over(const struct pruner *p, const struct found *run)
-{
-	int64_t before = p->now - LEFT_OVER_AGE;
-
-	if (p->spec->rule.before != INT64_MIN && p->spec->rule.before < before)
-		before = p->spec->rule.before;
-	return pruner_find(p, run->run_id) == PRUNER_NONE && run->summary.ended < before &&
-	    !storage_run_alive(p->storage, run->run_id);
-}
-
-static void
-remove_left_over(struct pruner *p, const struct found *run)
-{
-	int lock;
-
-	tell(p, run);
-	map_put(&p->index, run->run_id, ID_SIZE - 1, 0); /* told once */
-	if (!p->spec->dry && (lock = take(p, run)) != NOT_OURS)
-		clear(p, run, lock);
-}
-
-/* What belongs to no transcript. */
+/* What belongs to no transcript, and is old enough. */
 static void
 take_left_over(struct pruner *p, const char *directory, const char *name)
 {
-	char nobody[] = "";
+	char nobody[] = "", *path;
 	struct found run = { .size = -1, .summary = { .name = nobody, .status = "died" } };
-	char *path = memory_format("%s/%s/%s", p->storage->root, directory, name);
+	int64_t before = p->now - LEFT_OVER_AGE;
 	struct stat status;
+	int lock;
 
-	if (strlen(name) >= ID_SIZE - 1 && id_valid(name, ID_SIZE - 1) && lstat(path, &status) == 0) {
+	if (strlen(name) < ID_SIZE - 1 || !id_valid(name, ID_SIZE - 1))
+		return;
+	path = memory_format("%s/%s/%s", p->storage->root, directory, name);
+	if (lstat(path, &status) == 0) {
 		memcpy(run.run_id, name, ID_SIZE - 1);
-		run.summary.ended = pruner_changed(&status);
+		run.summary.ended = clock_of(&status.st_mtim);
 		run.bytes = p->spec->told != NULL ? copytree_bytes(path) : 0;
-		if (is_left_over(p, &run))
-			remove_left_over(p, &run);
+		if (p->spec->rule.before != INT64_MIN && p->spec->rule.before < before)
+			before = p->spec->rule.before;
+		if (find_run(p, run.run_id) == NO_RUN && run.summary.ended < before &&
+		    !storage_run_alive(p->storage, run.run_id)) {
+			tell(p, &run);
+			map_put(&p->index, run.run_id, ID_SIZE - 1, 0); /* told once */
+			if (!p->spec->dry && (lock = take(p, &run)) != NOT_OURS)
+				clear(p, &run, lock);
+		}
 	}
 	free(path);
 }
@@ -431,41 +595,58 @@ take_workspace(struct pruner *p, const char *directory, const char *name)
 	free(path);
 }
 
-static void
-sweep(struct pruner *p)
-{
-	static const char *const directories[] = { "runs", "blobs", "inputs", "snapshots",
-		"transcripts" };
-	struct error error;
-
-	for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
-		if (pruner_each(p, directories[i], take_left_over, &error) != 0)
-			pruner_fail(p, &error);
-	if (p->spec->dry)
-		return;
-	if (pruner_each(p, STORAGE_SANDBOXED, take_workspace, &error) != 0 ||
-	    pruner_each(p, STORAGE_MADE, take_workspace, &error) != 0)
-		pruner_fail(p, &error);
-}
-
 int
 prune(const struct storage *s, const struct prune_spec *spec, struct error *err)
 {
+	static const struct {
+		const char *directory;
+		void (*take)(struct pruner *p, const char *directory, const char *name);
+		bool always; /* in a dry run too */
+	} sweeps[] = {
+		{ "runs", take_left_over, true }, { "blobs", take_left_over, true },
+		{ "inputs", take_left_over, true }, { "snapshots", take_left_over, true },
+		{ "transcripts", take_left_over, true },
+		{ STORAGE_SANDBOXED, take_workspace, false },
+		{ STORAGE_MADE, take_workspace, false },
+	};
 	struct pruner p = { .storage = s, .spec = spec, .now = clock_wall(), .index = MAP_INIT,
 		.err = err };
 	enum sync_mode mode;
+	struct error error;
 
-	if (sync_mode_from_environment(&mode, err) != 0 || pruner_load(&p, err) != 0) {
-		pruner_free(&p);
-		return -1;
+	if (sync_mode_from_environment(&mode, err) != 0 || load(&p, err) != 0) {
+		p.failed = true;
+	} else {
+		p.sync = mode != SYNC_NONE;
+		plan(&p);
+		/* The oldest first; what is inside of a root goes with it. */
+		for (size_t i = p.count; i > 0; i--) {
+			size_t root = p.runs[i - 1].root;
+
+			if (goes(&p, i - 1) && spec->dry)
+				tell(&p, &p.runs[i - 1]);
+			else if (goes(&p, i - 1) && (root == i - 1 || !goes(&p, root)))
+				remove_run(&p, i - 1);
+		}
+		for (size_t i = 0; spec->name == NULL && i < sizeof sweeps / sizeof *sweeps; i++)
+			if ((sweeps[i].always || !spec->dry) &&
+			    each_name(&p, sweeps[i].directory, sweeps[i].take, &error) != 0)
+				fail(&p, &error);
+		if (!spec->dry)
+			mend_latest(&p);
 	}
-	p.sync = mode != SYNC_NONE;
-	pruner_plan(&p);
-	remove_all(&p);
-	if (spec->name == NULL)
-		sweep(&p);
-	if (!spec->dry)
-		mend_latest(&p);
-	pruner_free(&p);
+
+	for (size_t i = 0; i < p.count; i++) {
+		summary_free(&p.runs[i].summary);
+		if (p.origins != NULL)
+			free(p.origins[i]);
+	}
+	for (size_t i = 0; i < p.replay_count; i++)
+		free(p.replays[i].place);
+	free(p.replays);
+	free(p.runs);
+	free(p.items);
+	free(p.origins);
+	map_free(&p.index);
 	return p.failed ? -1 : 0;
 }

@@ -28,7 +28,6 @@
 #define TICKET_LIMIT 96          /* of what stands before its JSON */
 #define TOLD_LIMIT ((size_t)64 << 10)
 
-/* All of one length, so that a ticket is changed by one write in place. */
 static const char *const states[] = { "waiting", "running", "ending " };
 
 void
@@ -56,73 +55,53 @@ queue_tell(struct queue *q, const char *name, bool child)
 	q->told = buffer_take(&text);
 }
 
-static char *
-in_queue(const struct queue *q, const char *name)
-{
-	return path_join(q->directory, name);
-}
-
-static int
-make_directories(const struct queue *q, struct error *err)
-{
-	char *queues = path_directory(q->directory);
-	int failed = storage_make_directory(queues, false, err) != 0 ? -1 :
-	    storage_make_directory(q->directory, false, err);
-
-	free(queues);
-	return failed;
-}
-
-/* 1: locked; 0: another has the lock, or it went away; -1. */
-static int
-try_lock(struct queue *q, const char *path, struct error *err)
-{
-	int fd;
-
-	if (make_directories(q, err) != 0)
-		return -1;
-	fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	if (lock_take(fd, LOCK_WHOLE) == 0 && lock_named(fd, path)) {
-		q->lock = fd;
-		return 1;
-	}
-	close(fd);
-	return 0;
-}
-
 int
 queue_lock(struct queue *q, struct error *err)
 {
 	const struct timespec pause = { 0, LOCK_PAUSE_NS };
 	int64_t deadline = clock_monotonic() + QUEUE_LOCK_MS;
-	char *path = in_queue(q, "lock");
-	int got;
+	char *queues = path_directory(q->directory), *path = path_join(q->directory, "lock");
+	int fd, failed = 0;
 
-	while ((got = try_lock(q, path, err)) == 0 && clock_monotonic() < deadline)
+	for (;;) {
+		failed = storage_make_directory(queues, false, err) != 0 ? -1 :
+		    storage_make_directory(q->directory, false, err);
+		if (failed != 0)
+			break;
+		fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
+		if (fd < 0 && errno != ENOENT) {
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+			break;
+		}
+		if (fd >= 0 && lock_take(fd, LOCK_WHOLE) == 0 && lock_named(fd, path)) {
+			q->lock = fd;
+			break;
+		}
+		/* Another has the lock, or it went away. */
+		file_close(&fd);
+		if (clock_monotonic() >= deadline) {
+			failed = error_set(err, ERROR_SYSTEM, path,
+			    "unable to lock the queue within %d s", QUEUE_LOCK_MS / 1000);
+			break;
+		}
 		nanosleep(&pause, NULL);
-	if (got == 0)
-		error_set(err, ERROR_SYSTEM, path, "unable to lock the queue within %d s",
-		    QUEUE_LOCK_MS / 1000);
+	}
 	free(path);
-	return got == 1 ? 0 : -1;
+	free(queues);
+	return failed;
 }
 
 void
 queue_unlock(struct queue *q)
 {
-	if (q->lock >= 0)
-		close(q->lock);
-	q->lock = -1;
+	file_close(&q->lock);
 }
 
-static struct queue_entry *
-add_entry(struct queue *q)
+static void
+add_entry(struct queue *q, const struct queue_entry *entry)
 {
 	q->others = memory_array(q->others, q->count + 1, sizeof *q->others);
-	memset(&q->others[q->count], 0, sizeof *q->others);
-	return &q->others[q->count++];
+	q->others[q->count++] = *entry;
 }
 
 /* The number of a ticket by its name; 0: it is none. */
@@ -152,48 +131,6 @@ read_ticket(int fd, struct queue_entry *entry)
 			entry->state = (enum queue_state)i;
 }
 
-/* Removes a ticket that nobody holds. */
-static int
-clear_ticket(struct queue *q, int fd, const char *path, struct error *err)
-{
-	struct queue_entry entry = { .number = 0 };
-
-	read_ticket(fd, &entry);
-	memcpy(q->gone, entry.run_id, sizeof q->gone);
-	return unlink(path) == 0 ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to remove");
-}
-
-/* Takes in a ticket, or removes it if nobody holds it. */
-static int
-look_at_ticket(struct queue *q, const char *name, struct error *err)
-{
-	long long number = ticket_number(name);
-	char *path;
-	pid_t pid;
-	int fd, failed = 0;
-
-	if (number == 0 || (q->ticket >= 0 && number == q->number))
-		return 0;
-	path = in_queue(q, name);
-	fd = file_open_plain(path, O_RDONLY, 0);
-	if (fd < 0) {
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	} else if (lock_look(fd, LOCK_WHOLE, &pid) == 1) {
-		struct queue_entry *entry = add_entry(q);
-
-		read_ticket(fd, entry);
-		entry->number = number;
-		entry->pid = pid;
-		q->last = number > q->last ? number : q->last;
-	} else {
-		failed = clear_ticket(q, fd, path, err);
-	}
-	if (fd >= 0)
-		close(fd);
-	free(path);
-	return failed;
-}
-
 static int
 by_number(const void *a, const void *b)
 {
@@ -214,53 +151,62 @@ queue_look(struct queue *q, struct error *err)
 	q->gone[0] = '\0';
 	if (directory == NULL)
 		return error_errno(err, ERROR_SYSTEM, q->directory, "unable to read the directory");
-	while (failed == 0 && (found = readdir(directory)) != NULL)
-		failed = look_at_ticket(q, found->d_name, err);
+	while (failed == 0 && (found = readdir(directory)) != NULL) {
+		struct queue_entry entry = { .number = ticket_number(found->d_name) };
+		char *path;
+		int fd;
+
+		if (entry.number == 0 || (q->ticket >= 0 && entry.number == q->number))
+			continue;
+		path = path_join(q->directory, found->d_name);
+		fd = file_open_plain(path, O_RDONLY, 0);
+		if (fd < 0) {
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+		} else if (lock_look(fd, LOCK_WHOLE, &entry.pid) == 1) {
+			read_ticket(fd, &entry);
+			add_entry(q, &entry);
+			q->last = entry.number > q->last ? entry.number : q->last;
+		} else {
+			/* Nobody holds it. */
+			read_ticket(fd, &entry);
+			memcpy(q->gone, entry.run_id, sizeof q->gone);
+			if (unlink(path) != 0)
+				failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
+		}
+		file_close(&fd);
+		free(path);
+	}
 	closedir(directory);
 	if (q->count > 0)
 		qsort(q->others, q->count, sizeof *q->others, by_number);
 	return failed;
 }
 
-static bool
-has_ticket(const struct queue *q, const char *run_id)
-{
-	if (q->ticket >= 0 && strcmp(q->run_id, run_id) == 0)
-		return true;
-	for (size_t i = 0; i < q->count; i++)
-		if (strcmp(q->others[i].run_id, run_id) == 0)
-			return true;
-	return false;
-}
-
 int
 queue_look_at_runs(struct queue *q, struct error *err)
 {
-	char *path = path_join(q->storage->root, "runs");
-	DIR *directory = storage_opendir(path);
-	struct dirent *found;
-	pid_t pid;
-	int failed = 0;
+	const size_t with_ticket = q->count;
+	const struct dirent *found;
+	DIR *directory;
 
-	if (directory == NULL && errno != ENOENT)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
-	free(path);
-	if (directory == NULL)
-		return failed;
-	while ((found = readdir(directory)) != NULL) {
+	if (storage_names(q->storage, "runs", &directory, err) != 0)
+		return -1;
+	while (directory != NULL && (found = readdir(directory)) != NULL) {
+		struct queue_entry entry = { .state = QUEUE_RUNNING };
 		const char *id = found->d_name;
+		bool known = q->ticket >= 0 && strcmp(q->run_id, id) == 0;
 
-		if (!id_valid(id, strlen(id)) || has_ticket(q, id) ||
-		    !storage_run_owner(q->storage, id, &pid) ||
+		for (size_t i = 0; i < with_ticket && !known; i++)
+			known = strcmp(q->others[i].run_id, id) == 0;
+		if (known || !id_valid(id, strlen(id)) ||
+		    !storage_run_owner(q->storage, id, &entry.pid) ||
 		    !storage_run_named(q->storage, id, q->name))
 			continue;
-		struct queue_entry *entry = add_entry(q);
-
-		memcpy(entry->run_id, id, sizeof entry->run_id);
-		entry->pid = pid;
-		entry->state = QUEUE_RUNNING;
+		memcpy(entry.run_id, id, sizeof entry.run_id);
+		add_entry(q, &entry);
 	}
-	closedir(directory);
+	if (directory != NULL)
+		closedir(directory);
 	if (q->count > 0)
 		qsort(q->others, q->count, sizeof *q->others, by_number);
 	return 0;
@@ -317,42 +263,28 @@ queue_sign(struct queue *q, enum queue_state state, const char *run_id, struct e
 	return write_ticket(q, state, run_id, err);
 }
 
-/* Whoever has opened the lock in there looks at its name again. */
-static void
-remove_empty(struct queue *q)
-{
-	struct error none;
-	char *lock;
-
-	if (queue_look(q, &none) != 0 || q->count > 0)
-		return;
-	lock = in_queue(q, "lock");
-	unlink(lock);
-	rmdir(q->directory);
-	free(lock);
-}
-
-static void
-give_back(struct queue *q)
-{
-	struct error none;
-	bool locked = queue_lock(q, &none) == 0;
-	char *path = ticket_path(q);
-
-	unlink(path);
-	free(path);
-	close(q->ticket);
-	q->ticket = -1;
-	if (locked)
-		remove_empty(q);
-	queue_unlock(q);
-}
-
 void
 queue_close(struct queue *q)
 {
-	if (q->ticket >= 0)
-		give_back(q);
+	struct error none;
+	char *path;
+
+	if (q->ticket >= 0) {
+		bool locked = queue_lock(q, &none) == 0;
+
+		path = ticket_path(q);
+		unlink(path);
+		free(path);
+		file_close(&q->ticket);
+		/* The last one removes the directory. Whoever has opened the lock in there looks at
+		 * its name again. */
+		if (locked && queue_look(q, &none) == 0 && q->count == 0) {
+			path = path_join(q->directory, "lock");
+			unlink(path);
+			rmdir(q->directory);
+			free(path);
+		}
+	}
 	queue_unlock(q);
 	free(q->others);
 	free(q->directory);
@@ -363,73 +295,35 @@ queue_close(struct queue *q)
 
 /* ---- lists ---- */
 
-struct queued_runs {
-	struct queued *list;
-	size_t count;
-};
-
-/* The JSON of a ticket; one without it tells nothing. */
-static void
-read_told(int fd, struct queued *run)
-{
-	struct buffer text = BUFFER_INIT;
-	const char *json;
-
-	run->name = NULL;
-	if (file_read(fd, &text, TOLD_LIMIT) == 0 &&
-	    (json = memchr(buffer_string(&text), '{', text.len)) != NULL) {
-		struct span told = span_trim(span_of(json, text.len - (size_t)(json - text.data)));
-
-		run->name = span_text(span_member(told, "name"));
-		run->child = span_true(span_member(told, "child"));
-	}
-	if (run->name == NULL)
-		run->name = memory_text("");
-	buffer_free(&text);
-}
-
-static void
-list_ticket(struct queued_runs *runs, const char *path)
+/* Whether the run of a ticket waits: tells of it then. A ticket without JSON says no more. */
+static bool
+read_waiting(const char *path, struct queued *run)
 {
 	int fd = file_open_plain(path, O_RDONLY, 0);
-	struct queue_entry entry = { .number = 0 };
+	struct queue_entry entry = { .state = QUEUE_RUNNING };
+	struct buffer text = BUFFER_INIT;
+	struct span told = SPAN_NONE;
 	struct stat status;
-	pid_t pid;
+	const char *json;
 
 	if (fd < 0)
-		return;
-	if (lock_look(fd, LOCK_WHOLE, &pid) == 1 && fstat(fd, &status) == 0) {
+		return false;
+	if (lock_look(fd, LOCK_WHOLE, &entry.pid) == 1 && fstat(fd, &status) == 0)
 		read_ticket(fd, &entry);
-		if (entry.state == QUEUE_WAITING) {
-			struct queued run = { .pid = pid, .came = (int64_t)status.st_mtim.tv_sec * 1000000 +
-			    status.st_mtim.tv_nsec / 1000 };
-
-			memcpy(run.run_id, entry.run_id, sizeof run.run_id);
-			read_told(fd, &run);
-			runs->list = memory_array(runs->list, runs->count + 1, sizeof *runs->list);
-			runs->list[runs->count++] = run;
-		}
+	if (entry.state == QUEUE_WAITING) {
+		if (file_read(fd, &text, TOLD_LIMIT) == 0 &&
+		    (json = memchr(buffer_string(&text), '{', text.len)) != NULL)
+			told = span_trim(span_of(json, text.len - (size_t)(json - text.data)));
+		*run = (struct queued){ .name = span_text(span_member(told, "name")),
+			.child = span_true(span_member(told, "child")), .pid = entry.pid,
+			.came = clock_of(&status.st_mtim) };
+		memcpy(run->run_id, entry.run_id, sizeof run->run_id);
+		if (run->name == NULL)
+			run->name = memory_text("");
+		buffer_free(&text);
 	}
 	close(fd);
-}
-
-/* One that goes away meanwhile has nobody who waits. */
-static void
-list_queue(struct queued_runs *runs, const char *path)
-{
-	DIR *directory = storage_opendir(path);
-	struct dirent *found;
-
-	if (directory == NULL)
-		return;
-	while ((found = readdir(directory)) != NULL)
-		if (ticket_number(found->d_name) != 0) {
-			char *ticket = path_join(path, found->d_name);
-
-			list_ticket(runs, ticket);
-			free(ticket);
-		}
-	closedir(directory);
+	return entry.state == QUEUE_WAITING;
 }
 
 static int
@@ -443,28 +337,39 @@ by_coming(const void *a, const void *b)
 int
 queued_list(const struct storage *s, struct queued **list, size_t *count, struct error *err)
 {
-	struct queued_runs runs = { NULL, 0 };
-	char *queues = path_join(s->root, "queues");
-	DIR *directory = storage_opendir(queues);
-	struct dirent *found;
-	int failed = 0;
+	const struct dirent *found, *ticket;
+	struct queued run;
+	DIR *directory, *queue;
+	int failed = storage_names(s, "queues", &directory, err);
 
-	if (directory == NULL && errno != ENOENT)
-		failed = error_errno(err, ERROR_SYSTEM, queues, "unable to read the directory");
-	while (directory != NULL && (found = readdir(directory)) != NULL)
-		if (found->d_name[0] != '.') {
-			char *path = path_join(queues, found->d_name);
+	*list = NULL;
+	*count = 0;
+	while (directory != NULL && (found = readdir(directory)) != NULL) {
+		char *path;
 
-			list_queue(&runs, path);
-			free(path);
-		}
+		if (found->d_name[0] == '.')
+			continue;
+		path = memory_format("%s/queues/%s", s->root, found->d_name);
+		/* One that goes away meanwhile has nobody who waits. */
+		queue = storage_opendir(path);
+		while (queue != NULL && (ticket = readdir(queue)) != NULL)
+			if (ticket_number(ticket->d_name) != 0) {
+				char *in = path_join(path, ticket->d_name);
+
+				if (read_waiting(in, &run)) {
+					*list = memory_array(*list, *count + 1, sizeof **list);
+					(*list)[(*count)++] = run;
+				}
+				free(in);
+			}
+		if (queue != NULL)
+			closedir(queue);
+		free(path);
+	}
 	if (directory != NULL)
 		closedir(directory);
-	free(queues);
-	if (runs.count > 0)
-		qsort(runs.list, runs.count, sizeof *runs.list, by_coming);
-	*list = runs.list;
-	*count = runs.count;
+	if (*count > 0)
+		qsort(*list, *count, sizeof **list, by_coming);
 	return failed;
 }
 

@@ -108,29 +108,25 @@ find_effect(const struct recalled *r, const char *cause)
 	return found != NULL ? *found : r->event_count;
 }
 
-static void
-index_event(struct recalled *r, size_t i)
-{
-	struct recalled_event *e = &r->events[i];
-	char cause[ID_SIZE];
-
-	e->sibling = r->event_count;
-	if (span_copy(e->view.parent_event_id, cause, sizeof cause)) {
-		e->sibling = find_effect(r, cause);
-		map_put(&r->by_cause, cause, strlen(cause), i);
-	}
-	if (e->turn >= 0 && find_answer(r, e->turn) == NULL)
-		map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
-	r->emitted |= e->emitted;
-	r->partial |= e->partial;
-}
-
 /* From the last to the first: siblings are in their order, and the last answer counts. */
 void
 recalled_index(struct recalled *r)
 {
-	for (size_t i = r->event_count; i-- > 0;)
-		index_event(r, i);
+	char cause[ID_SIZE];
+
+	for (size_t i = r->event_count; i-- > 0;) {
+		struct recalled_event *e = &r->events[i];
+
+		e->sibling = r->event_count;
+		if (span_copy(e->view.parent_event_id, cause, sizeof cause)) {
+			e->sibling = find_effect(r, cause);
+			map_put(&r->by_cause, cause, strlen(cause), i);
+		}
+		if (e->turn >= 0 && find_answer(r, e->turn) == NULL)
+			map_put(&r->by_turn, (const char *)&e->turn, sizeof e->turn, i);
+		r->emitted |= e->emitted;
+		r->partial |= e->partial;
+	}
 }
 
 struct recalled_event *
@@ -169,20 +165,14 @@ recalled_cut_off(const struct recalled_event *result)
 }
 
 static bool
-bytes_equal(struct span a, struct span b)
-{
-	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
-}
-
-static bool
 is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
 {
-	struct span payload = e->view.payload;
+	struct span payload = e->view.payload, input = span_member(payload, KEY_INPUT);
 
 	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
 	    span_is(span_member(payload, KEY_CALL_ID), tool->call_id) &&
 	    span_is(span_member(payload, KEY_NAME), tool->name) &&
-	    bytes_equal(span_member(payload, KEY_INPUT), tool->input);
+	    input.len == tool->input.len && memcmp(input.at, tool->input.at, input.len) == 0;
 }
 
 static bool
@@ -195,31 +185,21 @@ result_stands(const struct recalled *r, const struct recalled_event *called, boo
 	    (operation ? !recalled_error(result, &error) : !recalled_cut_off(result));
 }
 
-/* Events among which the tool call is: those of its answer, or all. */
-static size_t
-first_of(const struct recalled *r, const struct recall_tool *tool)
-{
-	return tool->cause != NULL ? find_effect(r, tool->cause) : 0;
-}
-
-static size_t
-next_of(const struct recalled *r, const struct recall_tool *tool, size_t i)
-{
-	return tool->cause != NULL ? r->events[i].sibling : i + 1;
-}
-
 struct recalled_event *
 recalled_tool_call(const struct recalled *r, const struct recall_tool *tool)
 {
 	struct recalled_event *found = NULL;
+	bool operation = tool->cause == NULL;
 
-	for (size_t i = first_of(r, tool); i < r->event_count; i = next_of(r, tool, i)) {
+	/* Among the events of its answer, or all. */
+	for (size_t i = operation ? 0 : find_effect(r, tool->cause); i < r->event_count;
+	    i = operation ? i + 1 : r->events[i].sibling) {
 		struct recalled_event *e = &r->events[i];
 
 		if (e->used || !is_tool_call(e, tool))
 			continue;
 		found = e;
-		if (result_stands(r, e, tool->cause == NULL))
+		if (result_stands(r, e, operation))
 			break;
 	}
 	return found;

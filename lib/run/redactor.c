@@ -22,28 +22,6 @@
 #define SHIELD "trap '' HUP INT QUIT TERM; "
 #define PREFIX "awf-mask-"
 
-/* The command. */
-
-/* The command with its first word as the program of AWF's own directory that it names,
- * if it names one. */
-static char *
-resolve(const char *command)
-{
-	static const char letters[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-	const char *word = command + strspn(command, " \t");
-	size_t len = strspn(word, letters);
-	char *own = libexec_path();
-	char *name = memory_format(PREFIX "%.*s", (int)len, word);
-	char *path = len == 0 || strchr(" \t\n", word[len]) == NULL ? NULL : path_search(own, name);
-	char *resolved = memory_format("%s%s", path != NULL ? PREFIX : "", word);
-
-	free(path);
-	free(name);
-	free(own);
-	return resolved;
-}
-
 static int pass(void *context, struct span line, struct buffer *answer, struct error *err);
 static void end(void *context);
 
@@ -60,74 +38,64 @@ begin(struct redactor *r, char *command, char *directory)
 	r->redaction.program = r->program;
 }
 
-/* Without its directory it is not what a run has set, which its mark tells. */
-static bool
-begin_from_environment(struct redactor *r)
-{
-	const char *command = environment_text(REDACTOR_COMMAND);
-	const char *directory = environment_text(REDACTOR_DIRECTORY);
-
-	if (command == NULL)
-		return false;
-	begin(r, memory_text(command), memory_text(directory != NULL ? directory : ""));
-	return true;
-}
-
-/* The filter of the run around, if it is the one that the run began with. */
-static int
-inherit(struct redactor *r, const char *command, struct error *err)
-{
-	struct run around;
-	int failed = run_enter(&around, err);
-
-	if (failed == -1)
-		return -1;
-	failed = redactor_join(r, &around, err);
-	run_close(&around);
-	if (failed == 0 && command != NULL)
-		return error_set(err, ERROR_USAGE, REDACTION_PLACE,
-		    "not inside a run that is masked: its filter masks this one too");
-	return failed;
-}
-
-/* Where a new run's filter runs; NULL with errno. In memory of its own. */
-static char *
-find_directory(const char *given)
-{
-	const char *known = given == NULL ? environment_text(REDACTOR_DIRECTORY) : NULL;
-	char here[PATH_MAX];
-
-	if (known != NULL)
-		return memory_text(known);
-	return getcwd(here, sizeof here) == NULL ? NULL : memory_text(here);
-}
-
 int
 redactor_open(struct redactor *r, const char *command, struct error *err)
 {
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	const char *text = command != NULL ? command : environment_text(REDACTOR_COMMAND);
-	char *directory;
+	const char *known = command == NULL ? environment_text(REDACTOR_DIRECTORY) : NULL;
+	char here[PATH_MAX], *own, *name, *path = NULL;
+	struct run around;
+	size_t len;
 
 	memset(r, 0, sizeof *r);
-	if (run_in_environment() && run_environment_masked())
-		return inherit(r, command, err);
+	/* The filter of the run around, if it is the one that the run began with. */
+	if (run_in_environment() && run_environment_masked()) {
+		int failed = run_enter(&around, err);
+
+		if (failed == -1)
+			return -1;
+		failed = redactor_join(r, &around, err);
+		run_close(&around);
+		if (failed == 0 && command != NULL)
+			return error_set(err, ERROR_USAGE, REDACTION_PLACE,
+			    "not inside a run that is masked: its filter masks this one too");
+		return failed;
+	}
 	if (text == NULL)
 		return 0;
+	text += strspn(text, " \t");
 	if (text[strspn(text, " \t\n")] == '\0')
 		return error_set(err, ERROR_USAGE, REDACTION_PLACE, "the command is empty");
-	directory = find_directory(command);
-	if (directory == NULL)
+	if (known == NULL && (known = getcwd(here, sizeof here)) == NULL)
 		return error_errno(err, ERROR_SYSTEM, REDACTION_PLACE,
 		    "unable to tell the current directory");
-	begin(r, resolve(text), directory);
+
+	/* Its first word may name a program of AWF's own directory. */
+	len = strspn(text, letters);
+	own = libexec_path();
+	name = memory_format(PREFIX "%.*s", (int)len, text);
+	if (len > 0 && strchr(" \t\n", text[len]) != NULL)
+		path = path_search(own, name);
+	begin(r, memory_format("%s%s", path != NULL ? PREFIX : "", text), memory_text(known));
+	free(path);
+	free(name);
+	free(own);
 	return 0;
 }
 
 int
 redactor_join(struct redactor *r, struct run *run, struct error *err)
 {
+	const char *command = environment_text(REDACTOR_COMMAND);
+	const char *directory = environment_text(REDACTOR_DIRECTORY);
+
 	memset(r, 0, sizeof *r);
-	return run_redact(run, begin_from_environment(r) ? &r->redaction : NULL, err);
+	/* Without its directory it is not what the run has set, which its mark tells. */
+	if (command != NULL)
+		begin(r, memory_text(command), memory_text(directory != NULL ? directory : ""));
+	return run_redact(run, command != NULL ? &r->redaction : NULL, err);
 }
 
 void
@@ -157,37 +125,28 @@ redactor_redaction(struct redactor *r)
 	return r->command != NULL ? &r->redaction : NULL;
 }
 
-/* The process. */
-
-static void
-set_path(struct environment *e)
-{
-	const char *old = environment_get(e, "PATH");
-	char *own = libexec_path();
-	char *path = memory_format("%s%s%s", own, old != NULL ? ":" : "", old != NULL ? old : "");
-
-	environment_set(e, "PATH", path);
-	free(path);
-	free(own);
-}
-
 static int
 start(struct redactor *r, struct error *err)
 {
-	char *text = memory_format(SHIELD "%s", r->command);
+	char *text = memory_format(SHIELD "%s", r->command), *own = libexec_path(), *path;
 	char *argv[4];
 	struct process_spec spec = { .argv = argv, .directory = r->directory,
 		.err = PROCESS_INHERIT, .group = true };
+	const char *old;
 	int started;
 
 	process_shell(argv, text);
 	if (r->environment.list == NULL)
 		environment_begin(&r->environment);
-	set_path(&r->environment);
+	old = environment_get(&r->environment, "PATH");
+	path = memory_format("%s%s%s", own, old != NULL ? ":" : "", old != NULL ? old : "");
+	environment_set(&r->environment, "PATH", path);
 	spec.environment = r->environment.list;
 	r->filter.end_ms = REDACTOR_END_MS;
 	r->filter.ends_unheard = r->filter.ignores_signals = true;
 	started = peer_start(&r->filter, &spec, err);
+	free(path);
+	free(own);
 	free(text);
 	if (started == 0)
 		r->owner = getpid();
@@ -210,8 +169,6 @@ end(void *context)
 	peer_free(&r->filter);
 }
 
-/* One exchange. */
-
 /* Nothing passes any more. */
 static int
 give_up(struct redactor *r, const char *why)
@@ -232,8 +189,8 @@ ended(struct redactor *r)
 	return give_up(r, why);
 }
 
-/* Until the whole line is sent and a whole line is there; what comes beside that one, before
- * or behind it, answers nothing. A filter that reads no more is seen by its end. */
+/* Until the whole line is sent and a whole line is there. A filter that reads no more is seen
+ * by its end. */
 static int
 exchange(struct redactor *r, struct span line, struct buffer *answer)
 {
@@ -261,7 +218,8 @@ exchange(struct redactor *r, struct span line, struct buffer *answer)
 		case PEER_GONE:
 			return ended(r);
 		case PEER_LATE:
-			snprintf(why, sizeof why, "did not answer within %lld s", (long long)patience / 1000);
+			snprintf(why, sizeof why, "did not answer within %lld s",
+			    (long long)patience / 1000);
 			return give_up(r, why);
 		case PEER_INTERRUPTED:
 			return give_up(r, "cannot be waited for");

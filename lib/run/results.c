@@ -20,50 +20,33 @@ data_write(const struct data *data, struct writer *w)
 		writer_raw(w, data->json.data, data->json.len);
 }
 
-static void
-write_values(const struct results *r, struct writer *w)
+void
+results_write(const struct results *r, struct writer *w)
 {
+	bool any = false;
+
 	writer_key(w, KEY_RESULT);
 	if (!r->several) {
 		data_write(&r->list[0], w);
+		if (r->list[0].no_newline)
+			writer_member_bool(w, KEY_NO_NEWLINE, true);
 		return;
 	}
 	writer_array(w);
 	for (size_t i = 0; i < r->count; i++)
 		data_write(&r->list[i], w);
 	writer_array_end(w);
-}
-
-/* True for the one result, else the numbers of the parts. */
-static void
-write_no_newline(const struct results *r, struct writer *w)
-{
-	bool any = false;
-
-	if (!r->several) {
-		if (r->list[0].no_newline)
-			writer_member_bool(w, KEY_NO_NEWLINE, true);
-		return;
-	}
+	/* The numbers of the parts that did not end in one. */
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->list[i].no_newline)
 			continue;
-		if (!any) {
-			writer_key(w, KEY_NO_NEWLINE);
-			writer_array(w);
-		}
+		if (!any)
+			writer_member_array(w, KEY_NO_NEWLINE);
 		any = true;
 		writer_integer(w, (int64_t)i);
 	}
 	if (any)
 		writer_array_end(w);
-}
-
-void
-results_write(const struct results *results, struct writer *w)
-{
-	write_values(results, w);
-	write_no_newline(results, w);
 }
 
 const char *
@@ -72,7 +55,7 @@ result_member(struct span payload)
 	long long count;
 
 	return span_integer(span_member(payload, KEY_COUNT), &count) && count == 1 ?
-	    "result/0/data" : "result";
+	    KEY_RESULT "/0/" KEY_DATA : KEY_RESULT;
 }
 
 long long
@@ -126,7 +109,8 @@ binaries_add_results(struct binaries *b, const struct results *results)
 {
 	for (size_t i = 0; i < results->count; i++)
 		binaries_add(b, &results->list[i], results->several ?
-		    memory_format("/payload/result/%zu", i) : memory_text("/payload/result"));
+		    memory_format("/" KEY_PAYLOAD "/" KEY_RESULT "/%zu", i) :
+		    memory_text("/" KEY_PAYLOAD "/" KEY_RESULT));
 }
 
 void

@@ -20,7 +20,7 @@ struct results {
 };
 
 /* The members result and no_newline of a payload. */
-void results_write(const struct results *results, struct writer *w);
+void results_write(const struct results *r, struct writer *w);
 /* A value alone: null where it is bytes. */
 void data_write(const struct data *data, struct writer *w);
 

@@ -7,27 +7,6 @@
 
 #include "base/count.h"
 
-/* What stays so far. */
-struct room {
-	int64_t count, bytes;
-};
-
-static void
-take_up(struct room *room, const struct retention_item *item)
-{
-	room->count++;
-	room->bytes = count_add(room->bytes, item->bytes);
-}
-
-/* Whether there is room for one more. */
-static bool
-fits(const struct room *room, const struct retention_item *item,
-    const struct retention_rule *rule)
-{
-	return room->count < rule->max_count &&
-	    count_add(room->bytes, item->bytes) <= rule->max_bytes;
-}
-
 /* Protects what an item that stays was forked from. Whether any of that was to go. */
 static bool
 protect_origins(struct retention_item *items, const struct retention_item *item)
@@ -47,23 +26,29 @@ protect_origins(struct retention_item *items, const struct retention_item *item)
 void
 retention_plan(struct retention_item *items, size_t count, const struct retention_rule *rule)
 {
-	struct room room = { 0, 0 };
+	int64_t staying = 0, bytes = 0; /* of what stays so far */
 	bool full = false, rescued = true;
 
 	for (size_t i = 0; i < count; i++) {
 		items[i].goes = false;
-		if (items[i].selected && items[i].protected)
-			take_up(&room, &items[i]);
+		if (items[i].selected && items[i].protected) {
+			staying++;
+			bytes = count_add(bytes, items[i].bytes);
+		}
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct retention_item *item = &items[i];
+		int64_t more = count_add(bytes, item->bytes);
 
 		if (item->selected && !item->protected) {
 			item->goes = item->ended < rule->before;
-			full |= !item->goes && !fits(&room, item, rule);
+			full |= !item->goes &&
+			    (staying >= rule->max_count || more > rule->max_bytes);
 			item->goes |= full;
-			if (!item->goes)
-				take_up(&room, item);
+			if (!item->goes) {
+				staying++;
+				bytes = more;
+			}
 		}
 		/* An origin is older, so its turn comes. */
 		if (!item->goes)

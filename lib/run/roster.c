@@ -33,8 +33,7 @@
 #define STDOUT_SIZE 49
 #define RECORD_REASON (RECORD_STDOUT + STDOUT_SIZE) /* why the machine failed it; blank */
 #define REASON_SIZE (RECORD - RECORD_REASON - 1)
-/* Serialises begins; far behind every record. */
-#define BEGIN_LOCK ((off_t)1 << 40)
+#define BEGIN_LOCK ((off_t)1 << 40) /* begins come one after another */
 /* More processes have no place before that, or, with 32 bits, no number. */
 #define OCCURRENCE_LIMIT (BEGIN_LOCK / RECORD < LONG_MAX ? BEGIN_LOCK / RECORD : LONG_MAX)
 #define FILE_NAME_LIMIT 200
@@ -95,70 +94,56 @@ name_pipe(int fd, char text[STDOUT_SIZE])
 		    (unsigned long long)st.st_ino);
 }
 
-/* Appends this process's record and locks it. -1 with errno. */
-static int
-enter_record(struct roster *r, const struct roster_entry *e)
-{
-	char record[RECORD * 2], out[STDOUT_SIZE];
-	struct stat st;
-	off_t at;
-
-	if (fstat(r->fd, &st) == -1)
-		return -1;
-	/* A killed begin may have left part of a record. */
-	at = (st.st_size + RECORD - 1) / RECORD * RECORD;
-	if (lock_take(r->fd, record_range(at)) != 0)
-		return -1;
-	name_pipe(e->out, out);
-	snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s\n", RECORD_BEGUN,
-	    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE, "");
-	if (pwrite(r->fd, record, RECORD, at) != RECORD)
-		return -1;
-	r->occurrence = (long)(at / RECORD);
-	return 0;
-}
-
-/* Opens the file of a key; the first process of a run, or of a call, makes the directory. */
-static int
-open_file(const char *directory, const char *path)
-{
-	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-	int fd = open(path, flags, 0600);
-	char *enclosed;
-
-	if (fd != -1 || errno != ENOENT)
-		return fd;
-	enclosed = path_directory(path);
-	if (mkdir(enclosed, 0700) == -1 && errno == ENOENT && mkdir(directory, 0700) == 0)
-		mkdir(enclosed, 0700);
-	else if (errno == EEXIST)
-		mkdir(enclosed, 0700); /* another made it meanwhile */
-	free(enclosed);
-	return open(path, flags, 0600);
-}
-
 int
 roster_begin(struct roster *r, const char *run_directory, const struct roster_entry *e,
     struct error *err)
 {
+	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
 	const struct lock_range begin = { BEGIN_LOCK, 1 };
-	char *path;
+	char record[RECORD * 2], out[STDOUT_SIZE], *path, *enclosed;
+	struct stat st;
+	off_t at = 0;
 	int result;
 
 	r->directory = path_join(run_directory, "roster");
 	r->key = *e->enclosing != '\0' ? memory_format("%s/%s", e->enclosing, e->name) :
 	    memory_text(e->name);
 	path = key_path(r->directory, r->key);
-	r->fd = open_file(r->directory, path);
+
+	/* The first process of a run, or of a call, makes the directory. */
+	r->fd = open(path, flags, 0600);
+	if (r->fd == -1 && errno == ENOENT) {
+		enclosed = path_directory(path);
+		if (mkdir(enclosed, 0700) == -1 && errno == ENOENT &&
+		    mkdir(r->directory, 0700) == 0)
+			mkdir(enclosed, 0700);
+		else if (errno == EEXIST)
+			mkdir(enclosed, 0700); /* another made it meanwhile */
+		free(enclosed);
+		r->fd = open(path, flags, 0600);
+	}
 	if (r->fd == -1) {
 		result = error_errno(err, ERROR_SYSTEM, path, "unable to open the roster");
 		free(path);
 		return result;
 	}
+
+	/* A killed begin may have left part of a record. */
 	result = lock_wait(r->fd, begin, NULL);
+	if (result == 0 && (result = fstat(r->fd, &st)) == 0) {
+		at = (st.st_size + RECORD - 1) / RECORD * RECORD;
+		result = lock_take(r->fd, record_range(at));
+	}
+	if (result == 0) {
+		name_pipe(e->out, out);
+		snprintf(record, sizeof record, "%c%c %-10ld %-*s%*s\n", RECORD_BEGUN,
+		    e->tried ? RECORD_TRIED : '-', (long)getpid(), STDOUT_SIZE, out, REASON_SIZE,
+		    "");
+		result = pwrite(r->fd, record, RECORD, at) == RECORD ? 0 : -1;
+	}
 	if (result == 0)
-		result = enter_record(r, e);
-	if (result == -1)
+		r->occurrence = (long)(at / RECORD);
+	else
 		error_errno(err, ERROR_SYSTEM, path, "unable to enter the roster");
 	lock_release(r->fd, begin);
 	free(path);
@@ -194,30 +179,23 @@ roster_end_empty(struct roster *r)
 	enter_end(r, RECORD_ENDED_EMPTY);
 }
 
-/* The place with the message, or the message alone, or what stands last in it, as is errno's
- * text: what fits. */
-static void
-shorten_reason(const struct error *why, char reason[REASON_SIZE + 1])
+void
+roster_fail(struct roster *r, const struct error *why)
 {
-	char whole[sizeof why->place + sizeof why->message + 4];
+	char whole[sizeof why->place + sizeof why->message + 4], reason[REASON_SIZE + 1];
 	const char *text = error_text(why, whole, sizeof whole), *last;
 
+	if (r->fd == -1 || r->occurrence < 0)
+		return;
+	/* The place with the message, or the message alone, or what stands last in it, as is
+	 * errno's text: what fits. */
 	if (strlen(text) > REASON_SIZE)
 		text = why->message;
 	if (strlen(text) > REASON_SIZE && (last = strrchr(text, ':')) != NULL && last[1] == ' ')
 		text = last + 2;
-	snprintf(reason, REASON_SIZE + 1, "%s", *text != '\0' ? text : error_name(why->code));
+	snprintf(reason, sizeof reason, "%.*s", REASON_SIZE,
+	    *text != '\0' ? text : error_name(why->code));
 	reason[utf8_whole(reason, strlen(reason))] = '\0';
-}
-
-void
-roster_fail(struct roster *r, const struct error *why)
-{
-	char reason[REASON_SIZE + 1];
-
-	if (r->fd == -1 || r->occurrence < 0)
-		return;
-	shorten_reason(why, reason);
 	/* A failure here leaves a process that died for reasons unknown. */
 	if (pwrite(r->fd, reason, strlen(reason),
 	    (off_t)r->occurrence * RECORD + RECORD_REASON) > 0)
@@ -240,29 +218,6 @@ record_dead(int fd, long occurrence, long own)
 	return pread(fd, &state, 1, at) == 1 && state == RECORD_BEGUN;
 }
 
-/* Splits "ENCLOSING/NAME:OCC:ITEM" into its key and occurrence; -1 if the text is
- * no call. The key is in memory of its own. */
-static long
-parse_call(const char *call, char **key)
-{
-	const char *item = strrchr(call, ':'), *occurrence;
-	const long limit = (long)OCCURRENCE_LIMIT;
-	char *end;
-	long number;
-
-	if (item == NULL || item == call)
-		return -1;
-	for (occurrence = item - 1; occurrence > call && *occurrence != ':'; occurrence--)
-		;
-	if (*occurrence != ':' || occurrence == call)
-		return -1;
-	number = strtol(occurrence + 1, &end, 10);
-	if (end != item || number < 0 || number >= limit || strstr(call, "..") != NULL)
-		return -1;
-	*key = memory_copy(call, (size_t)(occurrence - call));
-	return number;
-}
-
 static bool
 record_ended(int fd, long occurrence, long own)
 {
@@ -272,17 +227,29 @@ record_ended(int fd, long occurrence, long own)
 	    (state == RECORD_ENDED || state == RECORD_ENDED_EMPTY);
 }
 
-/* What is so of the record of a call's process. */
+/* What is so of the record of the process of a call, "ENCLOSING/NAME:OCC:ITEM": the occurrence in
+ * the file of its key. False for a text that is no call. */
 static bool
 ask_record(struct roster *r, const char *call, bool (*is)(int fd, long occurrence, long own))
 {
-	char *key, *path;
-	long occurrence = parse_call(call, &key);
+	const char *item = strrchr(call, ':'), *at = item;
+	char *key, *path, *end;
+	long occurrence;
 	bool so = false;
 	int fd;
 
-	if (occurrence < 0)
+	if (item == NULL || item == call)
 		return false;
+	for (at--; at > call && *at != ':'; at--)
+		continue;
+	if (*at != ':' || at == call)
+		return false;
+	occurrence = strtol(at + 1, &end, 10);
+	if (end != item || occurrence < 0 || occurrence >= (long)OCCURRENCE_LIMIT ||
+	    strstr(call, "..") != NULL)
+		return false;
+
+	key = memory_copy(call, (size_t)(at - call));
 	if (strcmp(key, r->key) == 0) {
 		so = is(r->fd, occurrence, r->occurrence);
 	} else {
@@ -308,20 +275,6 @@ bool
 roster_ended(struct roster *r, const char *call)
 {
 	return ask_record(r, call, record_ended);
-}
-
-/* Whether a file of the roster has a process that lives and has not ended. */
-static bool
-file_busy(int fd)
-{
-	char record[RECORD];
-	off_t at;
-
-	for (at = 0; pread(fd, record, RECORD, at) > 0; at += RECORD) {
-		if (record[0] == RECORD_BEGUN && lock_look(fd, record_range(at), NULL) == 1)
-			return true;
-	}
-	return false;
 }
 
 /* The next process of a file, from this one on, that died and was not only tried; -1:
@@ -378,6 +331,13 @@ read_reason(int fd, long occurrence, char reason[ROSTER_REASON])
 	reason[got > 0 ? got : 0] = '\0';
 }
 
+static void
+name_death(struct roster_death *death, const char *enclosing, const char *name, long occurrence)
+{
+	snprintf(death->process, sizeof death->process, "%s%s%s:%ld", enclosing,
+	    *enclosing != '\0' ? "/" : "", name, occurrence);
+}
+
 /* Of the processes in a directory, but for those of the name besides: one whose reason is
  * known, else the first. */
 static bool
@@ -396,8 +356,7 @@ directory_died(DIR *dir, const char *besides, const char *enclosing, struct rost
 			if (any && *reason == '\0')
 				continue;
 			any = true;
-			snprintf(death->process, sizeof death->process, "%s%s%s:%ld", enclosing,
-			    *enclosing != '\0' ? "/" : "", name, died);
+			name_death(death, enclosing, name, died);
 			memcpy(death->reason, reason, sizeof reason);
 		}
 		close(fd);
@@ -435,32 +394,19 @@ roster_forgive(const char *run_directory, const char *enclosing)
 		closedir(dir);
 }
 
-static void
-name_upstream(int fd, long occurrence, const char *name, struct upstream *u)
-{
-	char reason[ROSTER_REASON] = "";
-
-	u->relayed = strcmp(name, ROSTER_INPUT) == 0;
-	if (u->relayed)
-		read_reason(fd, occurrence, reason);
-	if (*reason != '\0')
-		snprintf(u->process, sizeof u->process, "%s", reason);
-	else
-		snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
-}
-
 /* What became of those in a file that write to a pipe; own: the occurrence of this
  * process in it, -1 if it has none. */
 static void
 look_upstream(int fd, long own, const char *pipe, const char *name, struct upstream *u)
 {
 	const size_t len = strlen(pipe);
-	char records[RECORD * 128];
+	char records[RECORD * 128], reason[ROSTER_REASON] = "";
 	long occurrence = 0;
 	ssize_t got;
 
 	while ((got = pread(fd, records, sizeof records, (off_t)occurrence * RECORD)) >= RECORD)
-		for (const char *at = records; at + RECORD <= records + got; at += RECORD, occurrence++) {
+		for (const char *at = records; at + RECORD <= records + got;
+		    at += RECORD, occurrence++) {
 			if (occurrence == own || memcmp(at + RECORD_STDOUT, pipe, len) != 0 ||
 			    at[RECORD_STDOUT + len] != ' ')
 				continue;
@@ -469,15 +415,21 @@ look_upstream(int fd, long own, const char *pipe, const char *name, struct upstr
 			if (u->died || at[0] != RECORD_BEGUN || !record_dead(fd, occurrence, own))
 				continue;
 			u->died = true;
-			name_upstream(fd, occurrence, name, u);
+			u->relayed = strcmp(name, ROSTER_INPUT) == 0;
+			if (u->relayed)
+				read_reason(fd, occurrence, reason);
+			if (*reason != '\0')
+				snprintf(u->process, sizeof u->process, "%s", reason);
+			else
+				snprintf(u->process, sizeof u->process, "%s:%ld", name, occurrence);
 		}
 }
 
-/* Where this process is: the call around it, the directory of that, and the name of its
- * own file, which is not to be opened a second time. */
+/* Where this process is: the call around it, the directory of that, its name, and that of
+ * its own file, which is not to be opened a second time. */
 struct own_place {
 	char *enclosing, *path;
-	const char *file;
+	const char *name, *file;
 	DIR *dir;
 };
 
@@ -488,6 +440,7 @@ own_place_open(struct own_place *p, const struct roster *r)
 	char *directory;
 
 	p->enclosing = memory_copy(r->key, slash != NULL ? (size_t)(slash - r->key) : 0);
+	p->name = slash != NULL ? slash + 1 : r->key;
 	p->path = key_path(r->directory, r->key);
 	p->file = path_base(p->path);
 	directory = path_directory(p->path);
@@ -507,7 +460,6 @@ own_place_close(struct own_place *p)
 bool
 roster_died_beside(const struct roster *r, struct roster_death *death)
 {
-	const char *slash = strrchr(r->key, '/'), *name = slash != NULL ? slash + 1 : r->key;
 	long died = file_died(r->fd, 0);
 	struct own_place own;
 	bool so;
@@ -517,8 +469,7 @@ roster_died_beside(const struct roster *r, struct roster_death *death)
 		died = file_died(r->fd, died + 1);
 	so = died != -1;
 	if (so) {
-		snprintf(death->process, sizeof death->process, "%s%s%s:%ld", own.enclosing,
-		    *own.enclosing != '\0' ? "/" : "", name, died);
+		name_death(death, own.enclosing, own.name, died);
 		read_reason(r->fd, died, death->reason);
 	} else if (own.dir != NULL) {
 		so = directory_died(own.dir, own.file, own.enclosing, death);
@@ -594,21 +545,26 @@ roster_relayed(const struct roster *r, int in, bool any_byte, struct roster *wri
 	return why.code == ERROR_NONE;
 }
 
-static bool
+/* Whether a file in the directory has a process that lives and has not ended; of all, if they are
+ * to be named. */
+static void
 directory_busy(DIR *dir, struct buffer *names, bool *any)
 {
+	char record[RECORD];
 	const char *name;
 	int fd;
 
 	while ((fd = next_file(dir, NULL, O_RDONLY, &name)) != -1) {
-		if (file_busy(fd)) {
-			if (names != NULL)
-				buffer_format(names, "%s%s", *any ? ", " : "", name);
-			*any = true;
-		}
+		bool busy = false;
+
+		for (off_t at = 0; !busy && pread(fd, record, RECORD, at) > 0; at += RECORD)
+			busy = record[0] == RECORD_BEGUN &&
+			    lock_look(fd, record_range(at), NULL) == 1;
+		if (busy && names != NULL)
+			buffer_format(names, "%s%s", *any ? ", " : "", name);
+		*any |= busy;
 		close(fd);
 	}
-	return *any;
 }
 
 bool
@@ -619,23 +575,22 @@ roster_busy(const char *run_directory, struct buffer *names)
 	struct dirent *entry;
 	bool busy = false;
 
-	if (dir != NULL)
+	if (dir != NULL) {
 		directory_busy(dir, names, &busy);
-	if (dir != NULL)
 		rewinddir(dir);
-	while (dir != NULL && (!busy || names != NULL) && (entry = readdir(dir)) != NULL) {
-		if (entry->d_name[0] != ENCLOSED)
-			continue;
-		path = path_join(directory, entry->d_name);
-		enclosed = storage_opendir(path);
-		free(path);
-		if (enclosed == NULL)
-			continue;
-		directory_busy(enclosed, names, &busy);
-		closedir(enclosed);
-	}
-	if (dir != NULL)
+		while ((!busy || names != NULL) && (entry = readdir(dir)) != NULL) {
+			if (entry->d_name[0] != ENCLOSED)
+				continue;
+			path = path_join(directory, entry->d_name);
+			enclosed = storage_opendir(path);
+			free(path);
+			if (enclosed == NULL)
+				continue;
+			directory_busy(enclosed, names, &busy);
+			closedir(enclosed);
+		}
 		closedir(dir);
+	}
 	free(directory);
 	return busy;
 }

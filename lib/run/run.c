@@ -4,7 +4,6 @@
  * again. A step reads the same files, and goes by what it finds there, not by the environment
  * alone, which only says where they are.
  */
-#include "proc/ending.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -25,6 +24,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "json/writer.h"
+#include "proc/ending.h"
 #include "run/audit.h"
 #include "run/definition_file_keep.h"
 #include "run/run_lock.h"
@@ -46,18 +46,12 @@ warn(const struct run *r, const struct error *err)
 		r->warn(err);
 }
 
-static char *
-in_directory(const struct run *r, const char *name)
-{
-	return path_join(r->directory, name);
-}
-
 /* A new file in the run directory, for the steps inside. */
 static int
 write_file(const struct run *r, const char *name, const void *bytes, size_t len,
     const char *message, struct error *err)
 {
-	char *path = in_directory(r, name);
+	char *path = path_join(r->directory, name);
 	int fd = file_open_plain(path, O_WRONLY | O_CREAT | O_EXCL, 0600), failed = 0;
 
 	if (fd < 0)
@@ -70,12 +64,6 @@ write_file(const struct run *r, const char *name, const void *bytes, size_t len,
 	return failed;
 }
 
-static int
-write_key(const struct run *r, struct error *err)
-{
-	return write_file(r, "key", r->key, sizeof r->key, "unable to write the run's key", err);
-}
-
 /* A transcript that is not kept lies, with its blobs, in the run directory. */
 static char *
 transcript_path(const struct run *r)
@@ -85,15 +73,18 @@ transcript_path(const struct run *r)
 	return memory_format("%s/%s.jsonl", r->directory, r->id);
 }
 
+/* Makes the run's transcript, or opens it; path NULL: where it belongs. */
 static int
 open_transcript(struct run *r, const char *path, bool create, struct error *err)
 {
+	char *own = path == NULL ? transcript_path(r) : NULL;
 	char *blobs = r->keep_transcript ? storage_blobs(&r->storage, r->id) :
-	    in_directory(r, "blobs");
-	int failed = (create ? transcript_create : transcript_open)(&r->transcript, path, blobs,
-	    r->id, err);
+	    path_join(r->directory, "blobs");
+	int failed = (create ? transcript_create : transcript_open)(&r->transcript,
+	    path == NULL ? own : path, blobs, r->id, err);
 
 	free(blobs);
+	free(own);
 	return failed;
 }
 
@@ -115,67 +106,6 @@ is_recorded(const char *variable, char *const *names)
 		if (strlen(*names) == len && memcmp(*names, variable, len) == 0)
 			return true;
 	return false;
-}
-
-static int
-write_started(const struct run *r, const struct run_spec *spec, struct buffer *out,
-    struct error *err)
-{
-	char here[PATH_MAX];
-	struct writer w;
-	int failed = 0;
-
-	writer_begin(&w, out);
-	writer_object(&w);
-	writer_member_string(&w, KEY_NAME, spec->name);
-	writer_member_string(&w, KEY_KIND, spec->kind);
-	writer_key(&w, KEY_ARGV);
-	writer_array(&w);
-	for (char *const *argv = spec->argv; argv != NULL && *argv != NULL; argv++)
-		writer_string(&w, *argv);
-	writer_array_end(&w);
-	writer_member_string(&w, KEY_CWD,
-	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
-	if (spec->workspace != NULL)
-		writer_member_string(&w, KEY_WORKSPACE, spec->workspace);
-	if (spec->snapshot)
-		writer_member_bool(&w, KEY_SNAPSHOT, true);
-	if (spec->no_input)
-		writer_member_bool(&w, KEY_NO_INPUT, true);
-	writer_member_string(&w, KEY_DIRECTORY, spec->directory);
-	writer_key(&w, KEY_INPUTS);
-	writer_span(&w, spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
-
-	writer_key(&w, KEY_ENV);
-	writer_object(&w);
-	for (char **e = environ; *e != NULL; e++) {
-		size_t len = strcspn(*e, "=");
-
-		if (!is_recorded(*e, spec->environment))
-			continue;
-		writer_bytes(&w, *e, len);
-		buffer_byte(w.out, ':');
-		w.comma = false;
-		writer_string(&w, *e + len + 1);
-	}
-	writer_object_end(&w);
-
-	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
-	/* A pipeline's text stands in argv. */
-	writer_key(&w, KEY_FILES);
-	writer_array(&w);
-	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
-		failed = definition_file_keep(r, spec->script, &w, err);
-	writer_array_end(&w);
-	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
-	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
-	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
-	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
-	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
-	if (r->transcript.masked)
-		writer_member_bool(&w, KEY_MASKED, true);
-	writer_object_end(&w);
-	return failed;
 }
 
 void
@@ -227,9 +157,9 @@ announce(struct run *r, const struct run_spec *spec)
 	/* What was recorded of the name and the inputs is all that may be told elsewhere. */
 	if (r->transcript.masked) {
 		free(r->name);
-		r->name = span_text(redaction_member(r->transcript.redaction, "name"));
+		r->name = span_text(redaction_member(r->transcript.redaction, KEY_NAME));
 		start.name = r->name;
-		start.inputs = redaction_member(r->transcript.redaction, "inputs");
+		start.inputs = redaction_member(r->transcript.redaction, KEY_INPUTS);
 	}
 	if (audit_started(&r->storage, &start, &err) != 0)
 		warn(r, &err);
@@ -238,38 +168,87 @@ announce(struct run *r, const struct run_spec *spec)
 		warn(r, &err);
 }
 
+static int
+write_key(const struct run *r, struct error *err)
+{
+	return write_file(r, "key", r->key, sizeof r->key, "unable to write the run's key", err);
+}
+
 /* What a run consists of, up to its first event. */
 static int
 make_run(struct run *r, const struct lineage *lineage, struct error *err)
 {
-	char *path;
-	int failed;
-
 	r->directory = storage_run_directory(&r->storage, r->id);
 	r->lock_fd = run_lock_make(r->directory, err);
 	if (r->lock_fd < 0 || run_lock_sign(r->lock_fd, r->directory, r->attempt, err) != 0 ||
-	    write_key(r, err) != 0)
+	    write_key(r, err) != 0 || open_transcript(r, NULL, true, err) != 0)
 		return -1;
-	path = transcript_path(r);
-	failed = open_transcript(r, path, true, err);
-	free(path);
-	if (failed == 0 && lineage != NULL)
-		failed = lineage_write(lineage, r->directory, err);
-	return failed;
+	return lineage != NULL ? lineage_write(lineage, r->directory, err) : 0;
 }
 
+/* Writes and appends the first event of an attempt. */
 static int
 record_started(struct run *r, const struct run_spec *spec, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
-	int failed;
+	char here[PATH_MAX];
+	struct writer w;
+	int failed = 0;
 
 	if (spec->inside_of != NULL)
 		ending_inside(r->directory, spec->inside_of);
 	r->transcript.repaired = spec->repaired;
-	failed = write_started(r, spec, &payload, err);
+
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_NAME, spec->name);
+	writer_member_string(&w, KEY_KIND, spec->kind);
+	writer_member_array(&w, KEY_ARGV);
+	for (char *const *argv = spec->argv; argv != NULL && *argv != NULL; argv++)
+		writer_string(&w, *argv);
+	writer_array_end(&w);
+	writer_member_string(&w, KEY_CWD,
+	    spec->workspace != NULL ? spec->workspace : getcwd(here, sizeof here));
+	writer_member_string(&w, KEY_WORKSPACE, spec->workspace);
+	if (spec->snapshot)
+		writer_member_bool(&w, KEY_SNAPSHOT, true);
+	if (spec->no_input)
+		writer_member_bool(&w, KEY_NO_INPUT, true);
+	writer_member_string(&w, KEY_DIRECTORY, spec->directory);
+	writer_member_span(&w, KEY_INPUTS,
+	    spec->inputs.at != NULL ? spec->inputs : span_of("{}", 2));
+
+	writer_member_object(&w, KEY_ENV);
+	for (char **e = environ; *e != NULL; e++) {
+		size_t len = strcspn(*e, "=");
+
+		if (!is_recorded(*e, spec->environment))
+			continue;
+		writer_bytes(&w, *e, len);
+		buffer_byte(w.out, ':');
+		w.comma = false;
+		writer_string(&w, *e + len + 1);
+	}
+	writer_object_end(&w);
+
+	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
+	/* A pipeline's text stands in argv. */
+	writer_member_array(&w, KEY_FILES);
+	if (spec->script != NULL && utf8_valid(spec->script, strlen(spec->script)))
+		failed = definition_file_keep(r, spec->script, &w, err);
+	writer_array_end(&w);
+	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
+	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
+	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
+	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
+	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
+	if (r->transcript.masked)
+		writer_member_bool(&w, KEY_MASKED, true);
+	writer_object_end(&w);
+
 	if (failed == 0)
-		failed = append_started(r, NULL, spec->cause, span_of(payload.data, payload.len), err);
+		failed = append_started(r, NULL, spec->cause,
+		    span_of(payload.data, payload.len), err);
 	buffer_free(&payload);
 	return failed;
 }
@@ -333,14 +312,24 @@ run_create(struct run *r, const struct run_spec *spec, struct error *err)
 	return 0;
 }
 
+/* A file of the run directory, for reading; -1 with errno. */
+static int
+open_file(const struct run *r, const char *name)
+{
+	char *path = path_join(r->directory, name);
+	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
+
+	free(path);
+	errno = reason;
+	return fd;
+}
+
 char *
 run_source(const struct run *r)
 {
 	struct buffer text = BUFFER_INIT;
-	char *path = in_directory(r, RECREATED);
-	int fd = file_open_plain(path, O_RDONLY, 0);
+	int fd = open_file(r, RECREATED);
 
-	free(path);
 	if (fd >= 0) {
 		file_read(fd, &text, PATH_MAX);
 		close(fd);
@@ -376,9 +365,6 @@ run_recreate(struct run *r, const struct run_recorded *recorded, struct error *e
 int
 run_reopen(struct run *r, const char *id, struct error *err)
 {
-	char *path;
-	int failed;
-
 	begin(r);
 	if (storage_prepare(&r->storage, err) != 0)
 		return -1;
@@ -390,12 +376,10 @@ run_reopen(struct run *r, const char *id, struct error *err)
 		run_close(r);
 		return -1;
 	}
-	path = transcript_path(r);
-	failed = open_transcript(r, path, false, err);
-	free(path);
-	if (failed != 0)
-		run_let_go(r);
-	return failed;
+	if (open_transcript(r, NULL, false, err) == 0)
+		return 0;
+	run_let_go(r);
+	return -1;
 }
 
 int
@@ -445,46 +429,14 @@ run_in_environment(void)
 static ssize_t
 read_file(const struct run *r, const char *name, void *bytes, size_t size)
 {
-	char *path = in_directory(r, name);
-	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno;
+	int fd = open_file(r, name);
 	ssize_t got;
 
-	free(path);
-	if (fd >= 0) {
-		got = read(fd, bytes, size);
-		close(fd);
-		return got > 0 ? got : 0;
-	}
-	errno = reason;
-	return -1;
-}
-
-/* Looks whether the owner of the run lives, and reads the attempt. */
-static int
-look_at_lock(struct run *r, struct error *err)
-{
-	char *path = in_directory(r, "lock");
-	char text[LOCK_TEXT_SIZE];
-	int fd = file_open_plain(path, O_RDONLY, 0), reason = errno, held, failed = 0;
-	ssize_t got;
-
-	free(path);
-	if (fd < 0 && reason == ENOENT)
-		return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
-	errno = reason;
 	if (fd < 0)
-		return error_errno(err, ERROR_SYSTEM, r->directory, "unable to open the run's lock");
-	got = read(fd, text, sizeof text - 1);
-	text[got > 0 ? got : 0] = '\0';
-	held = lock_look(fd, LOCK_WHOLE, NULL);
-	if (held == -1)
-		failed = error_errno(err, ERROR_SYSTEM, r->directory, "unable to look at the run's lock");
-	else if (held == 0)
-		failed = error_set(err, ERROR_SYSTEM, r->id, "run has ended");
-	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
-		failed = error_set(err, ERROR_SYSTEM, r->directory, "the run's lock file is damaged");
+		return -1;
+	got = read(fd, bytes, size);
 	close(fd);
-	return failed;
+	return got > 0 ? got : 0;
 }
 
 /* The run of the environment, up to its transcript. */
@@ -494,7 +446,9 @@ enter(struct run *r, struct error *err)
 	const struct { const char *name; char *id; } ids[] = {
 		{ "AWF_RUN_ID", r->id }, { "AWF_PARENT", r->started },
 	};
-	const char *path = getenv("AWF_TRANSCRIPT");
+	const char *transcript = getenv("AWF_TRANSCRIPT");
+	char text[LOCK_TEXT_SIZE], *path;
+	int fd, held, failed = 0;
 	ssize_t got;
 
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
@@ -505,31 +459,51 @@ enter(struct run *r, struct error *err)
 			    "not a run's id: do not set it yourself");
 		memcpy(ids[i].id, value, ID_SIZE);
 	}
-	if (path == NULL || *path != '/')
+	if (transcript == NULL || *transcript != '/')
 		return error_set(err, ERROR_SYSTEM, "AWF_TRANSCRIPT",
 		    "not the path of a transcript: do not set it yourself");
 	if (storage_locate(&r->storage, err) != 0)
 		return -1;
 	r->directory = storage_run_directory(&r->storage, r->id);
-	if (look_at_lock(r, err) != 0)
+
+	/* Whether its owner lives, and in which attempt. */
+	fd = open_file(r, "lock");
+	if (fd < 0 && errno == ENOENT)
+		return error_set(err, ERROR_SYSTEM, r->id, "run has ended");
+	if (fd < 0)
+		return error_errno(err, ERROR_SYSTEM, r->directory,
+		    "unable to open the run's lock");
+	got = read(fd, text, sizeof text - 1);
+	text[got > 0 ? got : 0] = '\0';
+	held = lock_look(fd, LOCK_WHOLE, NULL);
+	if (held == -1)
+		failed = error_errno(err, ERROR_SYSTEM, r->directory,
+		    "unable to look at the run's lock");
+	else if (held == 0)
+		failed = error_set(err, ERROR_SYSTEM, r->id, "run has ended");
+	else if (sscanf(text, "%*d %d", &r->attempt) != 1 || r->attempt < 1)
+		failed = error_set(err, ERROR_SYSTEM, r->directory,
+		    "the run's lock file is damaged");
+	close(fd);
+	if (failed != 0)
 		return -1;
 
 	got = read_file(r, "key", r->key, sizeof r->key);
-	if (got != (ssize_t)sizeof r->key) {
-		char *key = in_directory(r, "key");
-		int failed = got == -1 ? error_errno(err, ERROR_SYSTEM, key, "unable to open") :
-		    error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
-
-		free(key);
+	if (got == -1) {
+		path = path_join(r->directory, "key");
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+		free(path);
 		return failed;
 	}
+	if (got != (ssize_t)sizeof r->key)
+		return error_set(err, ERROR_SYSTEM, r->directory, "the run's key is damaged");
 	/* A run that is not masked has no mark. */
 	got = read_file(r, MARK_FILE, r->redaction_mark, sizeof r->redaction_mark - 1);
 	if (got != (ssize_t)sizeof r->redaction_mark - 1 && (got != -1 || errno != ENOENT))
 		return error_set(err, ERROR_SYSTEM, r->directory, "the run's mask is damaged");
 
-	r->keep_transcript = strncmp(path, r->directory, strlen(r->directory)) != 0;
-	if (open_transcript(r, path, false, err) != 0)
+	r->keep_transcript = strncmp(transcript, r->directory, strlen(r->directory)) != 0;
+	if (open_transcript(r, transcript, false, err) != 0)
 		return -1;
 	r->transcript.masked = *r->redaction_mark != '\0';
 	return 0;
@@ -573,18 +547,16 @@ static bool
 environment_marked(const char *mark)
 {
 	const char *id = getenv("AWF_RUN_ID");
-	struct run r;
+	struct storage storage;
 	char *path;
 	bool marked;
 
-	begin(&r);
-	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&r.storage, NULL) != 0)
+	if (id == NULL || !id_valid(id, strlen(id)) || storage_locate(&storage, NULL) != 0)
 		return false;
-	r.directory = storage_run_directory(&r.storage, id);
-	path = in_directory(&r, mark);
+	path = memory_format("%s/runs/%s/%s", storage.root, id, mark);
 	marked = access(path, F_OK) == 0;
 	free(path);
-	run_close(&r);
+	storage_close(&storage);
 	return marked;
 }
 
@@ -619,16 +591,16 @@ write_kept(struct writer *w, const char *key, const char *sha256, int64_t bytes)
 {
 	if (sha256 == NULL)
 		return;
-	writer_key(w, key);
-	writer_object(w);
+	writer_member_object(w, key);
 	writer_member_string(w, KEY_SHA256, sha256);
 	writer_member_integer(w, KEY_BYTES, bytes);
 	writer_object_end(w);
 }
 
-static int
-append_completed(struct run *r, const struct run_end *end, int64_t duration, struct error *err)
+int
+run_finish(struct run *r, const struct run_end *end, struct error *err)
 {
+	const int64_t duration = clock_monotonic() - r->started_monotonic;
 	struct buffer payload = BUFFER_INIT;
 	struct event e = { .type = EVENT_RUN_COMPLETED, .event_id = end->event_id,
 		.parent_event_id = r->started, .path = "", .seal = end->seal };
@@ -641,8 +613,8 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
 	run_write_error(&w, end->error);
 	writer_member_integer(&w, KEY_DURATION_MS, duration);
-	write_kept(&w, "stdin", end->stdin_sha256, end->stdin_bytes);
-	write_kept(&w, "stdout", end->stdout_sha256, end->stdout_bytes);
+	write_kept(&w, KEY_STDIN, end->stdin_sha256, end->stdin_bytes);
+	write_kept(&w, KEY_STDOUT, end->stdout_sha256, end->stdout_bytes);
 	writer_member_span(&w, KEY_USAGE, end->usage);
 	if (end->interrupted)
 		writer_member_bool(&w, KEY_INTERRUPTED, true);
@@ -651,21 +623,14 @@ append_completed(struct run *r, const struct run_end *end, int64_t duration, str
 	writer_object_end(&w);
 	e.payload = span_of(payload.data, payload.len);
 	failed = transcript_append(&r->transcript, &e, err) != 0 ||
-	    transcript_sync(&r->transcript, err) != 0;
+	    transcript_sync(&r->transcript, err) != 0 ? -1 : 0;
 	buffer_free(&payload);
-	return failed ? -1 : 0;
-}
-
-int
-run_finish(struct run *r, const struct run_end *end, struct error *err)
-{
-	const int64_t duration = clock_monotonic() - r->started_monotonic;
-	const int failed = append_completed(r, end, duration, err);
 
 	if (r->audited) {
 		struct error audit_err = ERROR_INIT;
 		struct audit_end line = { r->id, r->attempt, r->name,
-			r->started_wall + duration * 1000, end->status, end->exit_code, duration, NULL };
+			r->started_wall + duration * 1000, end->status, end->exit_code, duration,
+			NULL };
 		char *message = NULL;
 
 		/* The error as it may be told; of a masked run, as it was recorded. */

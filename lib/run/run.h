@@ -5,8 +5,7 @@
  * directory runs/<id>/ may vanish when the run has ended; the transcript alone
  * says what happened.
  *
- *     runs/<id>/lock   F_WRLCK held by the owner while the run lives;
- *                      holds "PID ATTEMPT\n"
+ *     runs/<id>/lock   held by the owner while the run lives (run/run_lock.h)
  *     runs/<id>/key    32 random bytes, for the tokens of state lines
  *     runs/<id>/mask   of a masked run: the mark of its filter (redaction_mark()). The
  *                      command itself may hold what it is to mask, so it is in the

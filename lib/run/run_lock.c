@@ -108,60 +108,47 @@ run_lock_make(const char *directory, struct error *err)
 	return -1;
 }
 
-static int
-refuse_taken(int fd, const char *directory, struct error *err)
-{
-	pid_t owner;
-
-	if (lock_look(fd, LOCK_WHOLE, &owner) == 1 && owner != 0)
-		return error_set(err, ERROR_SYSTEM, path_base(directory),
-		    "the run is alive: process %ld has it", (long)owner);
-	return error_set(err, ERROR_SYSTEM, path_base(directory), "the run is alive");
-}
-
-/* The descriptor of the lock; -1 with *err; -2: the directory went away meanwhile. */
-static int
-take_named(const char *directory, const char *path, struct error *err)
-{
-	int fd;
-
-	if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-		return error_errno(err, ERROR_SYSTEM, directory, "unable to make the directory");
-	fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
-	if (fd < 0)
-		return errno == ENOENT ? -2 : unable_to_lock(directory, err);
-	if (lock_take(fd, LOCK_WHOLE) == 0) {
-		if (lock_named(fd, path))
-			return fd;
-		close(fd);
-		return -2;
-	}
-	if (errno == EAGAIN || errno == EACCES) {
-		refuse_taken(fd, directory, err);
-		errno = EAGAIN;
-	} else {
-		unable_to_lock(directory, err);
-	}
-	close(fd);
-	return -1;
-}
-
 int
 run_lock_take_over(const char *directory, struct error *err)
 {
 	char *path = path_join(directory, "lock");
-	int fd = -2, reason;
+	int fd = -1, reason = 0;
+	bool had = false;
+	pid_t owner;
 
-	for (int i = 0; fd == -2 && i < TAKE_TRIES; i++)
-		fd = take_named(directory, path, err);
-	reason = fd == -2 ? EAGAIN : errno;
-	if (fd >= 0)
+	for (int i = 0; !had && reason == 0 && i < TAKE_TRIES; i++) {
+		if (mkdir(directory, 0700) != 0 && errno != EEXIST) {
+			reason = errno;
+			error_errno(err, ERROR_SYSTEM, directory,
+			    "unable to make the directory");
+			break;
+		}
+		fd = file_open_plain(path, O_RDWR | O_CREAT, 0600);
+		if (fd >= 0 && lock_take(fd, LOCK_WHOLE) == 0) {
+			had = lock_named(fd, path);
+		} else if (fd >= 0 && (errno == EAGAIN || errno == EACCES)) {
+			reason = EAGAIN;
+			if (lock_look(fd, LOCK_WHOLE, &owner) == 1 && owner != 0)
+				error_set(err, ERROR_SYSTEM, path_base(directory),
+				    "the run is alive: process %ld has it", (long)owner);
+			else
+				error_set(err, ERROR_SYSTEM, path_base(directory),
+				    "the run is alive");
+		} else if (fd >= 0 || errno != ENOENT) {
+			reason = errno;
+			unable_to_lock(directory, err);
+		}
+		/* The directory went away meanwhile, or it is not to be had. */
+		if (!had)
+			file_close(&fd);
+	}
+	if (had)
 		empty_directory(directory, "lock");
-	if (fd == -2)
+	else if (reason == 0)
 		error_set(err, ERROR_SYSTEM, directory, "unable to lock the run: it comes and goes");
 	free(path);
-	errno = reason;
-	return fd >= 0 ? fd : -1;
+	errno = reason != 0 ? reason : EAGAIN;
+	return had ? fd : -1;
 }
 
 int

@@ -21,6 +21,7 @@
 #include "json/writer.h"
 #include "run/token.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
 
@@ -87,17 +88,6 @@ data_span(const struct data *d)
 	return span_of(d->json.data, d->json.len);
 }
 
-/* A string's bytes: decoded from base64 where the data says so. */
-static void
-feed_string(const struct data *d, struct buffer *out)
-{
-	if (d->base64 && base64_decode(d->json.data + 1, d->json.len - 2, out) == 0)
-		return;
-	span_decode(data_span(d), out);
-	if (!d->no_newline)
-		buffer_byte(out, '\n');
-}
-
 bool
 data_binary(const struct data *d)
 {
@@ -112,7 +102,7 @@ data_binary(const struct data *d)
 bool
 data_nothing(const struct data *d)
 {
-	return span_is(span_of(buffer_string(&d->json), d->json.len), "");
+	return span_is(data_span(d), "");
 }
 
 void
@@ -120,7 +110,11 @@ data_feed(const struct data *d, struct buffer *out)
 {
 	switch (span_type(data_span(d))) {
 	case 's':
-		feed_string(d, out);
+		if (d->base64 && base64_decode(d->json.data + 1, d->json.len - 2, out) == 0)
+			break;
+		span_decode(data_span(d), out);
+		if (!d->no_newline)
+			buffer_byte(out, '\n');
 		break;
 	case '0':
 		break;
@@ -150,19 +144,17 @@ data_free(struct data *d)
 struct span
 item_error(const struct item *item)
 {
-	struct span none = { NULL, 0 }, error;
+	struct span metadata = span_of(item->metadata.data, item->metadata.len);
+	struct span error = span_member(metadata, "error");
 
-	if (item->metadata.len == 0)
-		return none;
-	error = span_member(span_of(item->metadata.data, item->metadata.len), "error");
-	return error.at != NULL && span_type(error) == 'o' ? error : none;
+	return span_type(error) == 'o' ? error : SPAN_NONE;
 }
 
 bool
 state_error(struct span object, struct error *error)
 {
-	char *code = span_text(span_member(object, "code"));
-	char *message = span_text(span_member(object, "message"));
+	char *code = span_text(span_member(object, KEY_CODE));
+	char *message = span_text(span_member(object, KEY_MESSAGE));
 	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
 
 	if (span_type(object) == 'o')
@@ -176,8 +168,6 @@ state_error(struct span object, struct error *error)
 char *
 item_metadata(const struct item *item, const char *key)
 {
-	if (item->metadata.len == 0)
-		return NULL;
 	return span_text(span_member(span_of(item->metadata.data, item->metadata.len), key));
 }
 
@@ -198,18 +188,11 @@ item_free(struct item *item)
 	buffer_free(&item->line);
 }
 
-static bool
-member_is_id(struct span object, const char *key)
-{
-	char id[ID_SIZE];
-
-	return event_copy_id(span_member(object, key), id);
-}
-
 bool
 state_is(struct span value)
 {
 	struct span metadata = SPAN_NONE;
+	char id[ID_SIZE];
 	bool has_data = false;
 
 	value = span_trim(value);
@@ -223,8 +206,9 @@ state_is(struct span value)
 		else
 			return false;
 	}
-	return has_data && metadata.at != NULL && span_type(metadata) == 'o' &&
-	    member_is_id(metadata, "run_id") && member_is_id(metadata, "event_id");
+	return has_data && span_type(metadata) == 'o' &&
+	    event_copy_id(span_member(metadata, "run_id"), id) &&
+	    event_copy_id(span_member(metadata, "event_id"), id);
 }
 
 void
@@ -408,54 +392,28 @@ recognise(struct state_reader *r, struct error *err)
 	return 0;
 }
 
-static void
-took(struct state_reader *r, size_t len)
-{
-	r->taken += len;
-	r->seen = 0;
-}
-
-/* Everything up to the end is one text. */
+/* Text up to an end byte, of which LF stays with it and NUL does not; -1: all of it. */
 static int
-take_text(struct state_reader *r, struct item *item, struct error *err)
-{
-	size_t len;
-	const char *at = rest(r, &len);
-
-	if (len > SCAN_LINE_LIMIT)
-		return too_long(r, err);
-	if (!r->eof)
-		return 0;
-	r->done = true;
-	if (len == 0)
-		return 0;
-	item_clear(item);
-	data_from_text(&item->data, at, len);
-	took(r, len);
-	return 1;
-}
-
-/* Text up to an end byte; LF stays with its text, NUL does not. */
-static int
-take_delimited(struct state_reader *r, char end, struct item *item, struct error *err)
+take_text(struct state_reader *r, int end, struct item *item, struct error *err)
 {
 	size_t available, len;
-	const char *at = rest(r, &available), *found;
+	const char *at = rest(r, &available);
+	const char *found = end == -1 ? NULL : memchr(at + r->seen, end, available - r->seen);
 
-	found = memchr(at + r->seen, end, available - r->seen);
 	if (found == NULL && !r->eof) {
 		r->seen = available;
 		return available > SCAN_LINE_LIMIT ? too_long(r, err) : 0;
 	}
-	r->done = found == NULL;
-	if (available == 0)
-		return 0;
 	len = found == NULL ? available : (size_t)(found - at) + 1;
 	if (len > SCAN_LINE_LIMIT)
 		return too_long(r, err);
+	r->done = found == NULL;
+	if (len == 0)
+		return 0;
 	item_clear(item);
 	data_from_text(&item->data, at, found != NULL && end == '\0' ? len - 1 : len);
-	took(r, len);
+	r->taken += len;
+	r->seen = 0;
 	return 1;
 }
 
@@ -494,7 +452,8 @@ take_value(struct state_reader *r, struct item *item, struct error *err)
 		item_clear(item);
 		scan_minify(span_of(at, len), &item->data.json);
 	}
-	took(r, len);
+	r->taken += len;
+	r->seen = 0;
 	return 1;
 }
 
@@ -509,11 +468,11 @@ state_reader_take(struct state_reader *r, struct item *item, struct error *err)
 	case INPUT_AUTO:
 		return 0;
 	case INPUT_TEXT:
-		return take_text(r, item, err);
+		return take_text(r, -1, item, err);
 	case INPUT_LINES:
-		return take_delimited(r, '\n', item, err);
+		return take_text(r, '\n', item, err);
 	case INPUT_NUL:
-		return take_delimited(r, '\0', item, err);
+		return take_text(r, '\0', item, err);
 	default:
 		return take_value(r, item, err);
 	}
@@ -535,63 +494,48 @@ state_reader_next(struct state_reader *r, struct item *item, struct error *err)
 
 /* ---- writing ---- */
 
-static void
-write_token(struct writer *w, const struct state_spec *s, const struct data *data,
-    const char *sha256)
-{
-	const struct token_claim claim = { s->run_id, s->attempt, s->call, s->path, s->event_id, sha256,
-		data->no_newline, data->base64, s->attachments };
-	char token[DIGEST_SIZE];
-
-	writer_member_string(w, "token", token_issue(s->key, &claim, token));
-}
-
-static void
-write_metadata(struct writer *w, const struct state_spec *s, const struct data *data)
-{
-	char sha256[DIGEST_SIZE];
-
-	digest_sha256(data->json.data, data->json.len, sha256);
-	writer_object(w);
-	writer_member_string(w, "run_id", s->run_id);
-	writer_member_string(w, "event_id", s->event_id);
-	writer_member_integer(w, "seq", s->seq);
-	writer_member_string(w, "call", s->call);
-	writer_member_string(w, "path", s->path);
-	writer_member_integer(w, "iteration", s->iteration);
-	writer_member_string(w, "agent_name", s->agent_name);
-	writer_key(w, "previous_agent");
-	writer_string(w, s->previous_agent);
-	writer_member_integer(w, "step_index", s->step_index);
-	writer_member_string(w, "timestamp", s->timestamp);
-	writer_member_integer(w, "execution_time_ms", s->execution_time_ms);
-	writer_member_integer(w, "tool_calls_count", s->tool_calls_count);
-	writer_member_string(w, "sha256", sha256);
-	if (s->key != NULL)
-		write_token(w, s, data, sha256);
-	writer_member_span(w, "error", s->error);
-	writer_member_span(w, "failure", s->failure);
-	writer_member_string(w, "skipped", s->skipped);
-	writer_member_span(w, "attachments", s->attachments);
-	if (data->no_newline)
-		writer_member_bool(w, "no_newline", true);
-	if (data->base64)
-		writer_member_string(w, "encoding", "base64");
-	if (s->part >= 0)
-		writer_member_integer(w, "part", s->part);
-	writer_object_end(w);
-}
-
 void
-state_write(const struct state_spec *spec, const struct data *data, struct buffer *out)
+state_write(const struct state_spec *s, const struct data *data, struct buffer *out)
 {
+	char sha256[DIGEST_SIZE], token[DIGEST_SIZE];
 	struct writer w;
 
+	digest_sha256(data->json.data, data->json.len, sha256);
 	writer_begin(&w, out);
 	writer_object(&w);
 	writer_member_buffer(&w, "data", &data->json);
-	writer_key(&w, "metadata");
-	write_metadata(&w, spec, data);
+	writer_member_object(&w, "metadata");
+	writer_member_string(&w, "run_id", s->run_id);
+	writer_member_string(&w, "event_id", s->event_id);
+	writer_member_integer(&w, "seq", s->seq);
+	writer_member_string(&w, "call", s->call);
+	writer_member_string(&w, "path", s->path);
+	writer_member_integer(&w, "iteration", s->iteration);
+	writer_member_string(&w, "agent_name", s->agent_name);
+	writer_key(&w, "previous_agent");
+	writer_string(&w, s->previous_agent);
+	writer_member_integer(&w, "step_index", s->step_index);
+	writer_member_string(&w, "timestamp", s->timestamp);
+	writer_member_integer(&w, "execution_time_ms", s->execution_time_ms);
+	writer_member_integer(&w, "tool_calls_count", s->tool_calls_count);
+	writer_member_string(&w, "sha256", sha256);
+	if (s->key != NULL) {
+		const struct token_claim claim = { s->run_id, s->attempt, s->call, s->path,
+			s->event_id, sha256, data->no_newline, data->base64, s->attachments };
+
+		writer_member_string(&w, "token", token_issue(s->key, &claim, token));
+	}
+	writer_member_span(&w, "error", s->error);
+	writer_member_span(&w, "failure", s->failure);
+	writer_member_string(&w, "skipped", s->skipped);
+	writer_member_span(&w, "attachments", s->attachments);
+	if (data->no_newline)
+		writer_member_bool(&w, "no_newline", true);
+	if (data->base64)
+		writer_member_string(&w, "encoding", "base64");
+	if (s->part >= 0)
+		writer_member_integer(&w, "part", s->part);
+	writer_object_end(&w);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');
 }

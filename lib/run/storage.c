@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/scan.h"
+#include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/sync_mode.h"
 #include "transcript/transcript.h"
@@ -35,40 +36,30 @@
 static const char *const directories[] = { "transcripts", "blobs", "inputs", "runs",
 	"snapshots" };
 
-static char *
-absolute_path(const char *path, struct error *err)
-{
-	char here[PATH_MAX];
-
-	if (*path == '/')
-		return memory_text(path);
-	if (getcwd(here, sizeof here) == NULL) {
-		error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
-		return NULL;
-	}
-	return path_join(here, path);
-}
-
 int
 storage_locate(struct storage *s, struct error *err)
 {
 	const char *given = environment_text("AWF_STORAGE");
 	const char *data = environment_text("XDG_DATA_HOME");
 	const char *home = path_home();
+	char here[PATH_MAX];
 
-	if (given != NULL)
-		s->root = absolute_path(given, err);
+	s->root = NULL;
+	if (given != NULL && *given == '/')
+		s->root = memory_text(given);
+	else if (given != NULL && getcwd(here, sizeof here) == NULL)
+		return error_errno(err, ERROR_SYSTEM, NULL, "unable to find the current directory");
+	else if (given != NULL)
+		s->root = path_join(here, given);
 	else if (data != NULL && *data == '/')
 		s->root = path_join(data, "awf");
 	else if (home != NULL)
 		s->root = path_join(home, ".local/share/awf");
-	else {
-		s->root = NULL;
+	else
 		return error_set(err, ERROR_SYSTEM, "HOME", "%s, so there is no place for runs: "
 		    "set AWF_STORAGE", environment_text("HOME") == NULL ? "not set" :
 		    "not an absolute path, which would name another place in each directory");
-	}
-	return s->root == NULL ? -1 : 0;
+	return 0;
 }
 
 static int
@@ -157,45 +148,21 @@ refuse_foreign(const char *root, struct error *err)
 	return refuse_foreign_parents(root, root, err);
 }
 
-/* The directory itself, or the nearest above it that is there. In memory of its own. */
-static char *
-nearest_directory(const char *path)
+int
+storage_check(const struct storage *s, bool *there, struct error *err)
 {
-	char *nearest = path_normal(path), *above;
+	char *nearest = path_normal(s->root), *above;
 	struct stat status;
+	enum sync_mode mode;
+	int failed = sync_mode_from_environment(&mode, err);
 
+	/* The directory itself, or the nearest above it that is there. */
 	while (lstat(nearest, &status) != 0 && (errno == ENOENT || errno == ENOTDIR) &&
 	    strcmp(nearest, "/") != 0) {
 		above = path_directory(nearest);
 		free(nearest);
 		nearest = above;
 	}
-	return nearest;
-}
-
-/* As storage_make_directory() would find it: there, and one that can be written, or not there. */
-static int
-check_directory(const char *path, struct error *err)
-{
-	struct stat status;
-
-	if (lstat(path, &status) != 0)
-		return errno == ENOENT ? 0 :
-		    error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
-	if (!S_ISDIR(status.st_mode))
-		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
-	if (access(path, R_OK | W_OK | X_OK) != 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to write in it");
-	return 0;
-}
-
-int
-storage_check(const struct storage *s, bool *there, struct error *err)
-{
-	char *nearest = nearest_directory(s->root);
-	enum sync_mode mode;
-	int failed = sync_mode_from_environment(&mode, err);
-
 	*there = access(s->root, F_OK) == 0;
 	if (failed == 0 && !path_is_directory(nearest))
 		failed = error_set(err, ERROR_SYSTEM, nearest, "not a directory: move it away");
@@ -208,10 +175,21 @@ storage_check(const struct storage *s, bool *there, struct error *err)
 	if (failed == 0 && access(nearest, R_OK | W_OK | X_OK) != 0)
 		failed = error_errno(err, ERROR_SYSTEM, nearest, *there ? "unable to write in it" :
 		    "unable to make the storage in it (AWF_STORAGE names another place)");
+
+	/* As storage_make_directory() would find them: there, and to be written, or not there. */
 	for (size_t i = 0; failed == 0 && i < sizeof directories / sizeof directories[0]; i++) {
 		char *path = path_join(s->root, directories[i]);
 
-		failed = check_directory(path, err);
+		if (lstat(path, &status) != 0) {
+			if (errno != ENOENT)
+				failed = error_errno(err, ERROR_SYSTEM, path,
+				    "unable to look at it");
+		} else if (!S_ISDIR(status.st_mode)) {
+			failed = error_set(err, ERROR_SYSTEM, path,
+			    "not a directory: move it away");
+		} else if (access(path, R_OK | W_OK | X_OK) != 0) {
+			failed = error_errno(err, ERROR_SYSTEM, path, "unable to write in it");
+		}
 		free(path);
 	}
 	free(nearest);
@@ -304,6 +282,19 @@ storage_opendir(const char *path)
 }
 
 int
+storage_names(const struct storage *s, const char *name, DIR **directory, struct error *err)
+{
+	char *path = path_join(s->root, name);
+	int failed = 0;
+
+	*directory = storage_opendir(path);
+	if (*directory == NULL && errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
+	free(path);
+	return failed;
+}
+
+int
 storage_set_latest(const struct storage *s, const char *run_id, struct error *err)
 {
 	char *latest = path_join(s->root, "latest");
@@ -370,7 +361,7 @@ read_first_line(const char *path, size_t limit, struct buffer *line)
 static int64_t
 run_started(const struct storage *s, const char *run_id)
 {
-	static const char head[] = "{\"seq\":1,\"timestamp\":\"";
+	static const char head[] = "{\"" KEY_SEQ "\":1,\"" KEY_TIMESTAMP "\":\"";
 	char *path = storage_transcript(s, run_id);
 	struct buffer line = BUFFER_INIT;
 	struct stat status;
@@ -385,55 +376,23 @@ run_started(const struct storage *s, const char *run_id)
 			started = 0;
 	}
 	if (started == 0 && lstat(path, &status) == 0)
-		started = (int64_t)status.st_mtim.tv_sec * 1000000 + status.st_mtim.tv_nsec / 1000;
+		started = clock_of(&status.st_mtim);
 	buffer_free(&line);
 	free(path);
 	return started;
 }
 
-/* Calls visit for each run id in the storage until it returns true. A storage
- * that was never used has none. */
-static int
-each_run(const struct storage *s, bool (*visit)(void *context, const char *run_id),
-    void *context, struct error *err)
-{
-	char *path = path_join(s->root, "transcripts");
-	DIR *directory = storage_opendir(path);
-	struct dirent *found;
-	char run_id[ID_SIZE];
-	int failed = 0;
-
-	if (directory == NULL && errno != ENOENT)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read the directory");
-	free(path);
-	if (directory == NULL)
-		return failed;
-	while ((found = readdir(directory)) != NULL)
-		if (transcript_name(found->d_name, run_id) && visit(context, run_id))
-			break;
-	closedir(directory);
-	return 0;
-}
-
-struct listing {
-	const struct storage *storage;
-	struct run_entry *entries;
-	size_t count, capacity;
-};
-
+/* The next run in the directory; false, and that is closed, behind the last. */
 static bool
-add_entry(void *context, const char *run_id)
+next_run(DIR *directory, char run_id[ID_SIZE])
 {
-	struct listing *list = context;
-	struct run_entry *entry;
+	const struct dirent *found;
 
-	if (list->count == list->capacity) {
-		list->capacity = list->capacity == 0 ? 64 : list->capacity * 2;
-		list->entries = memory_array(list->entries, list->capacity, sizeof *list->entries);
-	}
-	entry = &list->entries[list->count++];
-	memcpy(entry->run_id, run_id, ID_SIZE);
-	entry->started = run_started(list->storage, run_id);
+	while (directory != NULL && (found = readdir(directory)) != NULL)
+		if (transcript_name(found->d_name, run_id))
+			return true;
+	if (directory != NULL)
+		closedir(directory);
 	return false;
 }
 
@@ -451,32 +410,40 @@ int
 storage_list(const struct storage *s, struct run_entry **entries, size_t *count,
     struct error *err)
 {
-	struct listing list = { s, NULL, 0, 0 };
+	struct run_entry entry, *list = NULL;
+	size_t capacity = 0;
+	DIR *directory;
 
 	*entries = NULL;
 	*count = 0;
-	if (each_run(s, add_entry, &list, err) != 0)
+	if (storage_names(s, "transcripts", &directory, err) != 0)
 		return -1;
-	if (list.count > 0)
-		qsort(list.entries, list.count, sizeof *list.entries, newest_first);
-	*entries = list.entries;
-	*count = list.count;
+	while (next_run(directory, entry.run_id)) {
+		if (*count == capacity) {
+			capacity = capacity == 0 ? 64 : capacity * 2;
+			list = memory_array(list, capacity, sizeof *list);
+		}
+		entry.started = run_started(s, entry.run_id);
+		list[(*count)++] = entry;
+	}
+	if (*count > 0)
+		qsort(list, *count, sizeof *list, newest_first);
+	*entries = list;
 	return 0;
-}
-
-static bool
-count_run(void *context, const char *run_id)
-{
-	(void)run_id;
-	++*(size_t *)context;
-	return false;
 }
 
 int
 storage_count(const struct storage *s, size_t *count, struct error *err)
 {
+	char run_id[ID_SIZE];
+	DIR *directory;
+
 	*count = 0;
-	return each_run(s, count_run, count, err);
+	if (storage_names(s, "transcripts", &directory, err) != 0)
+		return -1;
+	while (next_run(directory, run_id))
+		++*count;
+	return 0;
 }
 
 static void
@@ -522,7 +489,8 @@ has_name(const char *path, const char *name)
 
 	if (read_first_line(path, FIRST_LINE_LIMIT, &line) == 0 &&
 	    scan_within(buffer_string(&line), line.len, SCAN_LINE_DEPTH, &bad) == NULL)
-		found = span_is(span_path(span_of(line.data, line.len), "payload", "name", NULL), name);
+		found = span_is(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_NAME,
+		    NULL), name);
 	buffer_free(&line);
 	return found;
 }
@@ -539,122 +507,70 @@ storage_run_named(const struct storage *s, const char *run_id, const char *name)
 	return named;
 }
 
-static int
-resolve_name(const struct storage *s, const char *name, struct run_ref *ref, struct error *err)
-{
-	struct run_entry *entries;
-	size_t count, i;
-
-	if (storage_list(s, &entries, &count, err) != 0)
-		return -1;
-	for (i = 0; i < count && !storage_run_named(s, entries[i].run_id, name); i++)
-		continue;
-	if (i < count)
-		ref_in_storage(ref, s, entries[i].run_id);
-	free(entries);
-	if (ref->path == NULL)
-		return error_set(err, ERROR_USAGE, NULL, "@%s: no run of this name in %s", name, s->root);
-	return 0;
-}
-
-struct prefix_search {
-	const char *prefix;
-	char found[2][ID_SIZE];
-	size_t count;
-};
-
-static bool
-match_prefix(void *context, const char *run_id)
-{
-	struct prefix_search *search = context;
-
-	if (strncmp(run_id, search->prefix, strlen(search->prefix)) == 0)
-		memcpy(search->found[search->count++], run_id, ID_SIZE);
-	return search->count == 2;
-}
-
-/* 1 if no run begins so. */
-static int
-resolve_prefix(const struct storage *s, const char *prefix, struct run_ref *ref,
-    struct error *err)
-{
-	struct prefix_search search = { prefix, { "", "" }, 0 };
-
-	if (strlen(prefix) < PREFIX_MIN)
-		return 1;
-	if (each_run(s, match_prefix, &search, err) != 0)
-		return -1;
-	if (search.count == 2)
-		return error_set(err, ERROR_USAGE, prefix,
-		    "begins several run ids (%s, %s): give more of it", search.found[0],
-		    search.found[1]);
-	if (search.count == 0)
-		return 1;
-	ref_in_storage(ref, s, search.found[0]);
-	return 0;
-}
-
-/* Whether the file lies in the storage under a run's name. */
-static bool
-is_transcript_of(const struct storage *s, const char *path, char run_id[ID_SIZE])
-{
-	char *parent, *own;
-	struct stat a, b;
-	bool same;
-
-	if (!transcript_name(path_base(path), run_id))
-		return false;
-	parent = path_directory(path);
-	own = path_join(s->root, "transcripts");
-	same = stat(parent, &a) == 0 && stat(own, &b) == 0 &&
-	    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-	free(own);
-	free(parent);
-	return same;
-}
-
-/* 1 if there is no such file. */
-static int
-resolve_file(const struct storage *s, const char *path, struct run_ref *ref, struct error *err)
-{
-	struct stat status;
-
-	if (stat(path, &status) != 0) {
-		if (errno == ENOENT || errno == ENOTDIR)
-			return 1;
-		return error_errno(err, ERROR_USAGE, path, "unable to look at it");
-	}
-	if (S_ISDIR(status.st_mode))
-		return error_set(err, ERROR_USAGE, path, "a directory, not a transcript");
-	/* Transcripts are not opened through a link, but a user may name one. */
-	ref->path = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? realpath(path, NULL) : NULL;
-	if (ref->path == NULL)
-		ref->path = memory_text(path);
-	ref->in_storage = is_transcript_of(s, ref->path, ref->run_id);
-	if (!ref->in_storage)
-		ref->run_id[0] = '\0';
-	return 0;
-}
-
 int
 storage_resolve(const struct storage *s, const char *argument, struct run_ref *ref,
     struct error *err)
 {
-	int result = 1;
+	char found[3][ID_SIZE];
+	struct run_entry *entries;
+	struct stat status, a, b;
+	size_t count = 0, i;
+	DIR *directory;
 
 	*ref = (struct run_ref){ NULL, "", false };
 	if (argument == NULL || strcmp(argument, "@") == 0)
 		return resolve_latest(s, ref, err);
-	if (*argument == '@')
-		return resolve_name(s, argument + 1, ref, err);
-	if (strchr(argument, '/') == NULL)
-		result = resolve_prefix(s, argument, ref, err);
-	if (result == 1)
-		result = resolve_file(s, argument, ref, err);
-	if (result == 1)
-		return error_set(err, ERROR_USAGE, argument,
-		    "no such file, and no run whose id begins so in %s", s->root);
-	return result;
+	if (*argument == '@') {
+		if (storage_list(s, &entries, &count, err) != 0)
+			return -1;
+		for (i = 0; i < count; i++)
+			if (storage_run_named(s, entries[i].run_id, argument + 1))
+				break;
+		if (i < count)
+			ref_in_storage(ref, s, entries[i].run_id);
+		free(entries);
+		return ref->path != NULL ? 0 : error_set(err, ERROR_USAGE, NULL,
+		    "@%s: no run of this name in %s", argument + 1, s->root);
+	}
+
+	if (strchr(argument, '/') == NULL && strlen(argument) >= PREFIX_MIN) {
+		if (storage_names(s, "transcripts", &directory, err) != 0)
+			return -1;
+		while (next_run(directory, found[2]))
+			if (strncmp(found[2], argument, strlen(argument)) == 0 && count < 2)
+				memcpy(found[count++], found[2], ID_SIZE);
+		if (count == 2)
+			return error_set(err, ERROR_USAGE, argument,
+			    "begins several run ids (%s, %s): give more of it", found[0], found[1]);
+		if (count == 1) {
+			ref_in_storage(ref, s, found[0]);
+			return 0;
+		}
+	}
+
+	if (stat(argument, &status) != 0)
+		return errno == ENOENT || errno == ENOTDIR ? error_set(err, ERROR_USAGE, argument,
+		    "no such file, and no run whose id begins so in %s", s->root) :
+		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
+	if (S_ISDIR(status.st_mode))
+		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");
+	/* Transcripts are not opened through a link, but a user may name one. */
+	ref->path = lstat(argument, &status) == 0 && S_ISLNK(status.st_mode) ?
+	    realpath(argument, NULL) : NULL;
+	if (ref->path == NULL)
+		ref->path = memory_text(argument);
+	/* It may lie in the storage under a run's name. */
+	if (transcript_name(path_base(ref->path), ref->run_id)) {
+		char *parent = path_directory(ref->path), *own = path_join(s->root, "transcripts");
+
+		ref->in_storage = stat(parent, &a) == 0 && stat(own, &b) == 0 &&
+		    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+		free(own);
+		free(parent);
+	}
+	if (!ref->in_storage)
+		ref->run_id[0] = '\0';
+	return 0;
 }
 
 void
@@ -664,31 +580,20 @@ run_ref_free(struct run_ref *ref)
 	ref->path = NULL;
 }
 
-struct short_search {
-	const char *run_id;
-	size_t length;
-};
-
-static bool
-tell_apart(void *context, const char *run_id)
-{
-	struct short_search *search = context;
-
-	while (strcmp(run_id, search->run_id) != 0 && search->run_id[search->length] != '\0' &&
-	    strncmp(run_id, search->run_id, search->length) == 0)
-		search->length++;
-	return false;
-}
-
 const char *
 storage_short_id(const struct storage *s, const char *run_id, char out[ID_SIZE])
 {
-	struct short_search search = { run_id, SHORT_ID };
-	struct error ignored;
+	char other[ID_SIZE];
+	size_t len = SHORT_ID;
+	DIR *directory;
 
-	if (each_run(s, tell_apart, &search, &ignored) != 0)
-		search.length = strlen(run_id);
-	snprintf(out, ID_SIZE, "%.*s", (int)search.length, run_id);
+	if (storage_names(s, "transcripts", &directory, NULL) != 0)
+		len = strlen(run_id);
+	while (next_run(directory, other))
+		while (strcmp(other, run_id) != 0 && run_id[len] != '\0' &&
+		    strncmp(other, run_id, len) == 0)
+			len++;
+	snprintf(out, ID_SIZE, "%.*s", (int)len, run_id);
 	return out;
 }
 

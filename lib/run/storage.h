@@ -52,6 +52,8 @@ char *storage_snapshot(const struct storage *s, const char *run_id);
 
 /* A directory to be read, as by file_open_plain(); NULL with errno. */
 DIR *storage_opendir(const char *path);
+/* One of the directories of the storage, to be read; NULL, and 0, if it is not there. */
+int storage_names(const struct storage *s, const char *name, DIR **directory, struct error *err);
 
 /* Moves `latest` to a run by atomic rename. */
 int storage_set_latest(const struct storage *s, const char *run_id, struct error *err);

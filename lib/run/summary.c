@@ -21,15 +21,13 @@
 /* The end of a run is looked for among this many lines, then among so many times more. */
 #define LAST_LINES 4
 
-static bool
+static void
 get_integer(struct span object, const char *key, int64_t *out)
 {
 	long long value;
 
-	if (!span_integer(span_member(object, key), &value))
-		return false;
-	*out = value;
-	return true;
+	if (span_integer(span_member(object, key), &value))
+		*out = value;
 }
 
 static int
@@ -61,67 +59,56 @@ static bool
 take_end(struct summary *s, const struct event_view *event)
 {
 	struct span usage = span_member(event->payload, KEY_USAGE);
+	long long calls;
 
 	if (!span_copy(span_member(event->payload, KEY_STATUS), s->status, sizeof s->status) ||
 	    !name_valid(s->status))
 		memcpy(s->status, "failed", sizeof "failed");
 	get_integer(event->payload, KEY_EXIT_CODE, &s->exit_code);
 	get_integer(event->payload, KEY_DURATION_MS, &s->duration_ms);
-	get_integer(usage, "input_tokens", &s->input_tokens);
-	get_integer(usage, "output_tokens", &s->output_tokens);
-	return get_integer(usage, "calls", &s->calls);
+	get_integer(usage, model_usage_keys[MODEL_INPUT_TOKENS], &s->input_tokens);
+	get_integer(usage, model_usage_keys[MODEL_OUTPUT_TOKENS], &s->output_tokens);
+	if (!span_integer(span_member(usage, "calls"), &calls))
+		return false;
+	s->calls = calls;
+	return true;
 }
 
-/* A further attempt begins. */
-static void
-forget_end(struct summary *s)
-{
-	s->status[0] = '\0';
-	s->exit_code = -1;
-}
-
-/* What the last count lines say; *found: one of them is no decision, behind which there
- * would be no end, or they are all that there is. As read_last() else. */
-static int
-read_lines(struct summary *s, struct reader *r, int64_t count, bool *found, struct error *err)
-{
-	struct event_view event;
-	const char *line;
-	size_t len;
-	bool known = false;
-	int64_t seen = 0;
-	int got;
-
-	*found = false;
-	if (reader_seek_last(r, count, err) != 0)
-		return -1;
-	while ((got = reader_next(r, &line, &len, err)) == 1) {
-		seen++;
-		if (event_view(line, len, &event) != 0)
-			continue;
-		s->ended = event_wall(&event);
-		*found |= !event_decides(&event);
-		if (event.type == EVENT_RUN_COMPLETED) {
-			known = take_end(s, &event);
-		} else if (event.type == EVENT_RUN_STARTED) {
-			forget_end(s);
-			known = false;
-		}
-	}
-	*found |= seen < count;
-	return got < 0 ? -1 : known;
-}
-
-/* 1: the run has ended, and all is known; 0: there is more to find out. A call that waits
- * may be decided about after the end of its attempt. */
+/* 1: the run has ended, and all is known; 0: there is more to find out. A call that waits may be
+ * decided about after the end of its attempt: as long as the last lines are decisions alone, and
+ * there are more, that end is looked for among more of them. */
 static int
 read_last(struct summary *s, struct reader *r, struct error *err)
 {
-	bool found = false;
-	int known = 0;
+	bool known = false, found = false;
+	struct event_view event;
+	const char *line;
+	size_t len;
+	int got;
 
-	for (int64_t count = LAST_LINES; known == 0 && !found; count *= LAST_LINES)
-		known = read_lines(s, r, count, &found, err);
+	for (int64_t count = LAST_LINES; !known && !found; count *= LAST_LINES) {
+		int64_t seen = 0;
+
+		if (reader_seek_last(r, count, err) != 0)
+			return -1;
+		while ((got = reader_next(r, &line, &len, err)) == 1) {
+			seen++;
+			if (event_view(line, len, &event) != 0)
+				continue;
+			s->ended = event_wall(&event);
+			found |= !event_decides(&event);
+			if (event.type == EVENT_RUN_COMPLETED) {
+				known = take_end(s, &event);
+			} else if (event.type == EVENT_RUN_STARTED) {
+				s->status[0] = '\0';
+				s->exit_code = -1;
+				known = false;
+			}
+		}
+		if (got < 0)
+			return -1;
+		found |= seen < count;
+	}
 	return known;
 }
 
@@ -131,39 +118,15 @@ find_out_status(struct summary *s, const struct reader *r)
 {
 	bool alive = transcript_alive(r->path, s->run_id);
 
-	if (alive)
-		memcpy(s->status, "running", sizeof "running");
-	else
-		memcpy(s->status, "died", sizeof "died");
+	strcpy(s->status, alive ? "running" : "died");
 	return alive;
-}
-
-/* Counts the last attempt; how long it has taken comes from its times. */
-static int
-count_lines(struct summary *s, struct reader *r, struct error *err)
-{
-	struct model m;
-	int failed;
-
-	model_begin(&m, MODEL_OPEN);
-	reader_seek(r, 0);
-	failed = model_read(&m, r, err);
-	s->calls = m.begun;
-	s->input_tokens = m.usage[MODEL_INPUT_TOKENS];
-	s->output_tokens = m.usage[MODEL_OUTPUT_TOKENS];
-	if (failed == 0 && s->status[0] == '\0') {
-		int64_t last = find_out_status(s, r) ? clock_wall() : m.last;
-
-		s->duration_ms = (last - (m.attempt > 0 ? m.started : s->started)) / 1000;
-	}
-	model_free(&m);
-	return failed;
 }
 
 static int
 read_summary(struct summary *s, const char *path, bool figures, struct error *err)
 {
 	struct reader r;
+	struct model m;
 	int known = -1;
 
 	memset(s, 0, sizeof *s);
@@ -172,10 +135,23 @@ read_summary(struct summary *s, const char *path, bool figures, struct error *er
 		return -1;
 	if (read_first(s, &r, err) == 0)
 		known = read_last(s, &r, err);
-	if (known == 0 && figures)
-		known = count_lines(s, &r, err);
-	else if (known == 0 && s->status[0] == '\0')
+	if (known == 0 && figures) {
+		/* Counts the last attempt; how long it has taken comes from its times. */
+		model_begin(&m, MODEL_OPEN);
+		reader_seek(&r, 0);
+		known = model_read(&m, &r, err);
+		s->calls = m.begun;
+		s->input_tokens = m.usage[MODEL_INPUT_TOKENS];
+		s->output_tokens = m.usage[MODEL_OUTPUT_TOKENS];
+		if (known == 0 && s->status[0] == '\0') {
+			int64_t last = find_out_status(s, &r) ? clock_wall() : m.last;
+
+			s->duration_ms = (last - (m.attempt > 0 ? m.started : s->started)) / 1000;
+		}
+		model_free(&m);
+	} else if (known == 0 && s->status[0] == '\0') {
 		find_out_status(s, &r);
+	}
 	reader_close(&r);
 	if (known < 0)
 		summary_free(s);

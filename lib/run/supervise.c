@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/patience.h"
 #include "base/polling.h"
 #include "proc/descendants.h"
@@ -37,7 +38,6 @@ static int signal_pipe[2];
 struct watcher {
 	struct supervision *s;
 	struct guardian guardian;
-	struct sigaction before[CAUGHT];
 	bool foreground;
 	bool done;
 	int64_t deadline;  /* ms, 0: none */
@@ -92,6 +92,27 @@ signals_held(void)
 	return 0;
 }
 
+/* Those that were ignored stay so. */
+static void
+catch_signals(void (*handler)(int), struct sigaction before[CAUGHT])
+{
+	struct sigaction action = { .sa_handler = handler };
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < CAUGHT; i++) {
+		sigaction(caught[i], NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN)
+			sigaction(caught[i], &action, NULL);
+	}
+}
+
+static void
+catch_no_more(const struct sigaction before[CAUGHT])
+{
+	for (size_t i = 0; i < CAUGHT; i++)
+		sigaction(caught[i], &before[i], NULL);
+}
+
 static volatile sig_atomic_t woken_by;
 
 static void
@@ -103,22 +124,17 @@ wake_up(int number)
 int
 signals_wait(int fd, int timeout_ms)
 {
-	struct sigaction action = { .sa_handler = wake_up }, before[CAUGHT];
+	struct sigaction before[CAUGHT];
 	struct pollfd watched = { .fd = fd, .events = POLLIN };
 	sigset_t mask;
 
 	sigprocmask(SIG_SETMASK, NULL, &mask);
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < CAUGHT; i++) {
+	for (size_t i = 0; i < CAUGHT; i++)
 		sigdelset(&mask, caught[i]);
-		sigaction(caught[i], NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(caught[i], &action, NULL);
-	}
+	catch_signals(wake_up, before);
 	woken_by = 0;
 	poll_unblocked(&watched, 1, clock_monotonic() + timeout_ms, &mask);
-	for (size_t i = 0; i < CAUGHT; i++)
-		sigaction(caught[i], &before[i], NULL);
+	catch_no_more(before);
 	if (woken_by != 0)
 		raise(woken_by); /* held again */
 	return signals_held();
@@ -134,44 +150,6 @@ signals_drop(void)
 		sigaction(caught[i], &ignore, &before); /* drops what is pending */
 		sigaction(caught[i], &before, NULL);
 	}
-}
-
-static int
-catch_signals(struct watcher *w)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-
-	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-		return error_errno(&w->s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < CAUGHT; i++) {
-		sigaction(caught[i], NULL, &w->before[i]);
-		if (w->before[i].sa_handler != SIG_IGN)
-			sigaction(caught[i], &action, NULL);
-	}
-	mask_signals(SIG_UNBLOCK);
-	return 0;
-}
-
-static void
-release_signals(struct watcher *w)
-{
-	signals_hold();
-	for (size_t i = 0; i < CAUGHT; i++)
-		sigaction(caught[i], &w->before[i], NULL);
-	close(signal_pipe[0]);
-	close(signal_pipe[1]);
-}
-
-static bool
-in_foreground(void)
-{
-	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	bool foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp();
-
-	if (terminal >= 0)
-		close(terminal);
-	return foreground;
 }
 
 static void
@@ -204,21 +182,13 @@ take_signal(struct watcher *w)
 			cancel(w, byte);
 }
 
-static bool
-died_of_terminal(const struct watcher *w)
-{
-	int status = w->s->wait_status;
-
-	return w->foreground && WIFSIGNALED(status) &&
-	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT);
-}
-
 static void
 take_report(struct watcher *w)
 {
 	enum guardian_state state = guardian_read(&w->guardian);
+	int status = w->guardian.wait_status;
 
-	w->s->wait_status = w->guardian.wait_status;
+	w->s->wait_status = status;
 	if (state == GUARDIAN_LOST) {
 		error_set(&w->s->error, ERROR_SYSTEM, NULL,
 		    "the guardian of the workflow was killed");
@@ -226,21 +196,12 @@ take_report(struct watcher *w)
 		finish(w, VERDICT_FAILED);
 	} else if (state == GUARDIAN_ALONE) {
 		finish(w, VERDICT_ENDED);
-	} else if (died_of_terminal(w)) {
-		cancel(w, WTERMSIG(w->s->wait_status));
+	} else if (w->foreground && WIFSIGNALED(status) &&
+	    (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT)) {
+		cancel(w, WTERMSIG(status)); /* it died of the terminal */
 	} else {
 		w->ended = clock_monotonic();
 	}
-}
-
-/* After the workflow: what is left runs on while it is, or may become, a step. */
-static void
-look_at_rest(struct watcher *w)
-{
-	if (w->guardian.state == GUARDIAN_ENDED &&
-	    clock_monotonic() - w->ended >= STEP_GRACE_MS &&
-	    !roster_busy(w->s->run_directory, NULL))
-		finish(w, VERDICT_ENDED);
 }
 
 static void
@@ -259,7 +220,8 @@ look_at_clock(struct watcher *w)
 static int64_t
 next_look(const struct watcher *w)
 {
-	return w->guardian.state == GUARDIAN_ENDED ? clock_monotonic() + LOOK_EVERY_MS : w->deadline;
+	return w->guardian.state == GUARDIAN_ENDED ? clock_monotonic() + LOOK_EVERY_MS :
+	    w->deadline;
 }
 
 static nfds_t
@@ -273,28 +235,6 @@ relay_output(struct watcher *w, const struct pollfd *fds, nfds_t count)
 {
 	if (count > 0 && output_step(w->s->output, fds, count, &w->s->error) != 0)
 		finish(w, VERDICT_FAILED);
-}
-
-static void
-wait_once(struct watcher *w)
-{
-	struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS] = {
-		{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
-	};
-	int64_t deadline = next_look(w);
-	nfds_t in = input_poll(w->s->input, fds + 2);
-	nfds_t out = poll_output(w, fds + 2 + in, &deadline);
-
-	poll_until(fds, 2 + in + out, deadline);
-	/* One that came while it waited may be there though poll() did not see it yet: it meant
-	 * the workflow, if that has ended since. */
-	take_signal(w);
-	if (!w->done && fds[1].revents != 0)
-		take_report(w);
-	if (!w->done && in > 0 && input_step(w->s->input, fds + 2, &w->s->error) != 0)
-		finish(w, VERDICT_FAILED);
-	if (!w->done)
-		relay_output(w, fds + 2 + in, out);
 }
 
 /* All has ended that could write: what it wrote last goes out, within the time limit. A
@@ -321,63 +261,88 @@ flush_output(struct watcher *w)
 	}
 }
 
-/* Ends who is left, by the signal that ended the rest. */
-static void
-end_rest(struct watcher *w)
-{
-	int number = w->s->verdict == VERDICT_CANCELLED ? w->s->signal_number : SIGTERM;
-
-	if (w->guardian.state != GUARDIAN_ALONE) {
-		ending_begin(w->s->run_directory);
-		w->s->survivors = descendants_end(getpid(), number, NULL) != 0;
-	}
-	guardian_close(&w->guardian);
-}
-
+/* From the start of the workflow until no descendant is left. */
 static void
 watch(struct watcher *w)
 {
+	struct supervision *s = w->s;
 	const struct process_spec spec = {
-		.argv = w->s->argv, .environment = w->s->environment,
-		.directory = w->s->directory, .elsewhere = w->s->elsewhere, .in = w->s->input->stream,
-		.out = w->s->output != NULL ? w->s->output->stream : PROCESS_INHERIT,
+		.argv = s->argv, .environment = s->environment,
+		.directory = s->directory, .elsewhere = s->elsewhere, .in = s->input->stream,
+		.out = s->output != NULL ? s->output->stream : PROCESS_INHERIT,
 		.err = PROCESS_INHERIT, .group = !w->foreground, .inherit = true,
 	};
+	int started = guardian_start(&w->guardian, &spec, &s->exit_code, &s->error);
 
-	int started = guardian_start(&w->guardian, &spec, &w->s->exit_code, &w->s->error);
-
-	input_started(w->s->input);
-	if (w->s->output != NULL)
-		output_started(w->s->output);
+	input_started(s->input);
+	if (s->output != NULL)
+		output_started(s->output);
 	if (started != 0) {
-		w->s->verdict = w->s->error.code == ERROR_SYSTEM ? VERDICT_FAILED :
-		    VERDICT_NOT_STARTED;
-		w->s->interrupted = w->guardian.state == GUARDIAN_LOST;
+		s->verdict = s->error.code == ERROR_SYSTEM ? VERDICT_FAILED : VERDICT_NOT_STARTED;
+		s->interrupted = w->guardian.state == GUARDIAN_LOST;
 		return;
 	}
+
 	while (!w->done) {
-		wait_once(w);
-		look_at_clock(w);
+		struct pollfd fds[2 + INPUT_POLLS + OUTPUT_POLLS] = {
+			{ signal_pipe[0], POLLIN, 0 }, { w->guardian.report, POLLIN, 0 },
+		};
+		int64_t deadline = next_look(w);
+		nfds_t in = input_poll(s->input, fds + 2);
+		nfds_t out = poll_output(w, fds + 2 + in, &deadline);
+
+		poll_until(fds, 2 + in + out, deadline);
+		/* One that came while it waited may be there though poll() did not see it yet: it
+		 * meant the workflow, if that has ended since. */
+		take_signal(w);
+		if (!w->done && fds[1].revents != 0)
+			take_report(w);
+		if (!w->done && in > 0 && input_step(s->input, fds + 2, &s->error) != 0)
+			finish(w, VERDICT_FAILED);
 		if (!w->done)
-			look_at_rest(w);
+			relay_output(w, fds + 2 + in, out);
+		look_at_clock(w);
+		/* After the workflow: what is left runs on while it is, or may become, a step. */
+		if (!w->done && w->guardian.state == GUARDIAN_ENDED &&
+		    clock_monotonic() - w->ended >= STEP_GRACE_MS &&
+		    !roster_busy(s->run_directory, NULL))
+			finish(w, VERDICT_ENDED);
 	}
-	end_rest(w);
+
+	/* Who is left ends by the signal that ended the rest. */
+	if (w->guardian.state != GUARDIAN_ALONE) {
+		ending_begin(s->run_directory);
+		s->survivors = descendants_end(getpid(),
+		    s->verdict == VERDICT_CANCELLED ? s->signal_number : SIGTERM, NULL) != 0;
+	}
+	guardian_close(&w->guardian);
 	flush_output(w);
 }
 
 void
 supervise(struct supervision *s)
 {
-	struct watcher w = { .s = s, .foreground = in_foreground() };
+	struct sigaction before[CAUGHT];
+	int terminal = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	struct watcher w = { .s = s,
+		.foreground = terminal >= 0 && tcgetpgrp(terminal) == getpgrp() };
 
+	file_close(&terminal);
 	s->error = (struct error)ERROR_INIT;
 	s->verdict = VERDICT_FAILED;
 	if (s->timeout_ms > 0)
 		w.deadline = clock_monotonic() + s->timeout_ms;
-	if (catch_signals(&w) != 0)
+	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+		error_errno(&s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
 		return;
+	}
+	catch_signals(on_signal, before);
+	signals_let_go();
 	watch(&w);
-	release_signals(&w);
+	signals_hold();
+	catch_no_more(before);
+	close(signal_pipe[0]);
+	close(signal_pipe[1]);
 }
 
 void

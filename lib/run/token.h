@@ -1,9 +1,8 @@
 /*
- * Tokens of state lines: metadata.token is HMAC-SHA256, under the run's key, over
- * who made the data and what it is, with what is attached to it. It proves that a call of this attempt had this
- * data as its result; whoever knows no key can neither make one nor move one to
- * other data. Only results get one: what a failed or skipped call passes on was not
- * made by it.
+ * Tokens of state lines: metadata.token is HMAC-SHA256, under the run's key, over who made
+ * the data and what it is, with what is attached to it. It proves that a call of this attempt
+ * had this data as its result; whoever knows no key can neither make one nor move one to other
+ * data. Only results get one: what a failed or skipped call passes on was not made by it.
  */
 #ifndef AWF_RUN_TOKEN_H
 #define AWF_RUN_TOKEN_H

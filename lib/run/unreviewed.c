@@ -37,8 +37,10 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "run/storage.h"
 
 #define CALL ".call"
@@ -54,9 +56,10 @@ struct note {
 	struct buffer bytes;
 	const char *workspace;
 	struct timespec time;
-	const char **names;         /* ends with NULL */
-	const char **identities;    /* likewise; NULL: there are none */
-	const char **linked;        /* likewise, of files with several names */
+	/* Lists (base/list.h) of texts within bytes. */
+	char **names;               /* one at least */
+	char **identities;
+	char **linked;              /* of files with several names */
 };
 
 /* In memory of its own; NULL: there is no storage. */
@@ -136,21 +139,27 @@ add_time(struct buffer *b, const struct timespec *t)
 }
 
 static void
-add_text(const char ***list, size_t *count, const char *text)
+add_text(char ***list, size_t *count, char *text)
 {
 	*list = memory_array(*list, *count + 2, sizeof **list);
 	(*list)[(*count)++] = text;
 	(*list)[*count] = NULL;
 }
 
-/* -1: it is no note. */
+/* -1 with errno, EINVAL if it is no note. */
 static int
-note_parse(struct note *n)
+note_read(struct note *n, int fd)
 {
-	const char *at = n->bytes.data, *end = at + n->bytes.len;
 	size_t names = 0, identities = 0, linked = 0;
 	long long seconds;
+	char *at, *end;
 
+	*n = (struct note){ .bytes = BUFFER_INIT };
+	if (file_read(fd, &n->bytes, NOTE_LIMIT) != 0)
+		return -1;
+	errno = EINVAL;
+	at = n->bytes.data;
+	end = at + n->bytes.len;
 	if (n->bytes.len == 0 || end[-1] != '\0')
 		return -1;
 	n->workspace = at;
@@ -168,17 +177,6 @@ note_parse(struct note *n)
 	return n->names == NULL ? -1 : 0;
 }
 
-/* -1 with errno. */
-static int
-note_read(struct note *n, int fd)
-{
-	*n = (struct note){ .bytes = BUFFER_INIT };
-	if (file_read(fd, &n->bytes, NOTE_LIMIT) != 0)
-		return -1;
-	errno = EINVAL;
-	return note_parse(n);
-}
-
 static void
 note_free(struct note *n)
 {
@@ -186,15 +184,6 @@ note_free(struct note *n)
 	free(n->names);
 	free(n->identities);
 	free(n->linked);
-}
-
-static bool
-has_text(const char *const *list, const char *text)
-{
-	for (; list != NULL && *list != NULL; list++)
-		if (strcmp(*list, text) == 0)
-			return true;
-	return false;
 }
 
 /* Whether something is what was the note's workspace, or has its path now: what some file
@@ -209,37 +198,26 @@ is_workspace(const struct note *n, const char *identity, const struct stat *st)
 	return stat(n->workspace, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
 }
 
-/* A file without a name that is seen, with its lock taken, in a directory that is made if
- * need be, and may be removed by others while it is empty. -1 with errno. */
-static int
-open_hidden(const char *directory, const char *path)
-{
-	int fd;
-
-	do {
-		if (mkdir(directory, 0700) != 0 && errno != EEXIST)
-			return -1;
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	} while (fd == -1 && errno == ENOENT);
-	if (fd != -1 && lock_file_take(fd) != 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Makes a note and leaves it open and locked; -1 with errno. */
+/* Makes a note and leaves it open and locked; -1 with errno. It begins under a name that nobody
+ * sees, in a directory that is made if need be, and may be removed by others while it is empty. */
 static int
 note_write(const char *directory, const char *name, const struct buffer *bytes)
 {
 	char id[ID_SIZE], *hidden = memory_format("%s/.%s", directory, id_new(id));
 	char *path = path_join(directory, name);
-	int fd = open_hidden(directory, hidden);
+	int fd = -1;
 
-	if (fd != -1 && (file_write(fd, bytes->data, bytes->len) != 0 || rename(hidden, path) != 0)) {
+	do {
+		if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+			break;
+		fd = open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	} while (fd == -1 && errno == ENOENT);
+	if (fd != -1 && lock_file_take(fd) != 0) {
+		file_close(&fd);
+	} else if (fd != -1 && (file_write(fd, bytes->data, bytes->len) != 0 ||
+	    rename(hidden, path) != 0)) {
 		unlink(hidden);
-		close(fd);
-		fd = -1;
+		file_close(&fd);
 	}
 	free(hidden);
 	free(path);
@@ -276,19 +254,6 @@ changed_since(const char *path, const struct timespec *since, int depth, int *lo
 	return changed;
 }
 
-static bool
-was_made(const struct note *call, const char *name)
-{
-	char *path = path_join(call->workspace, name + 1);
-	struct stat st;
-	int looked_at = 0;
-	bool made = *name == '-' ? lstat(path, &st) == 0 :
-	    changed_since(path, &call->time, 0, &looked_at);
-
-	free(path);
-	return made;
-}
-
 /* Whether the workspace lies where it lay. */
 static bool
 is_in_place(const struct note *call)
@@ -308,7 +273,6 @@ add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at
 	const struct dirent *entry;
 	struct stat st;
 	DIR *dir;
-
 	bool linked;
 
 	if (depth == DEPTH_LIMIT || ++*looked_at >= LOOKED_AT_LIMIT || lstat(path, &st) != 0)
@@ -338,29 +302,21 @@ add_identities(struct buffer *bytes, const char *path, int depth, int *looked_at
 		closedir(dir);
 }
 
-/* A name's note is called after what was made too: it may lie elsewhere when the name is made
- * once more. */
-static char *
-name_of_note(const char *workspace, const char *name, const char *path)
-{
-	char identity[IDENTITY_SIZE], digest[DIGEST_SIZE], *all, *file;
-
-	identify(identity, path, AT_SYMLINK_NOFOLLOW);
-	all = memory_format("%s/%s/%s", workspace, name, identity);
-	file = memory_text(digest_sha256(all, strlen(all), digest));
-	free(all);
-	return file;
-}
-
 static int
 doubt(const char *directory, const struct note *call, const char *name)
 {
-	char *path = path_join(call->workspace, name);
-	char *file = name_of_note(call->workspace, name, path);
+	char *path = path_join(call->workspace, name), *all;
+	char identity[IDENTITY_SIZE], file[DIGEST_SIZE];
 	struct buffer bytes = BUFFER_INIT;
 	struct timespec now;
 	int fd, looked_at = 0;
 
+	/* The note is called after what was made too: that may lie elsewhere when the name is
+	 * made once more. */
+	identify(identity, path, AT_SYMLINK_NOFOLLOW);
+	all = memory_format("%s/%s/%s", call->workspace, name, identity);
+	digest_sha256(all, strlen(all), file);
+	free(all);
 	clock_gettime(CLOCK_REALTIME, &now);
 	add_field(&bytes, call->workspace);
 	add_time(&bytes, &now);
@@ -374,26 +330,8 @@ doubt(const char *directory, const struct note *call, const char *name)
 	if (fd != -1)
 		close(fd);
 	buffer_free(&bytes);
-	free(file);
 	free(path);
 	return fd == -1 ? -1 : 0;
-}
-
-/* What a link that was there leads to now, and did not before. */
-static int
-doubt_led_to(const char *directory, const struct note *call, const char *name)
-{
-	char *place = led_to(call->workspace, name + 1), *known;
-	int failed = 0;
-
-	if (place != NULL) {
-		known = memory_format("+%s", place);
-		if (!has_text(call->names, known))
-			failed = doubt(directory, call, place);
-		free(known);
-	}
-	free(place);
-	return failed;
 }
 
 /* A workspace that was moved meanwhile cannot be looked at: all of its names are doubted. */
@@ -403,11 +341,26 @@ doubt_made(const char *directory, const struct note *call)
 	const bool in_place = is_in_place(call);
 	int failed = 0;
 
-	for (const char **name = call->names; failed == 0 && *name != NULL; name++)
-		if (!in_place || was_made(call, *name))
+	for (char **name = call->names; failed == 0 && *name != NULL; name++) {
+		char *path = path_join(call->workspace, *name + 1), *place = NULL, *known;
+		struct stat st;
+		int looked_at = 0;
+
+		if (!in_place || (**name == '-' ? lstat(path, &st) == 0 :
+		    changed_since(path, &call->time, 0, &looked_at)))
 			failed = doubt(directory, call, *name + 1);
 		else if (**name == '+')
-			failed = doubt_led_to(directory, call, *name);
+			place = led_to(call->workspace, *name + 1);
+		/* What a link that was there leads to now, and did not before. */
+		if (place != NULL) {
+			known = memory_format("+%s", place);
+			if (!list_has(call->names, known))
+				failed = doubt(directory, call, place);
+			free(known);
+		}
+		free(place);
+		free(path);
+	}
 	return failed;
 }
 
@@ -448,39 +401,13 @@ describe_name(struct buffer *bytes, const char *workspace, const char *name)
 	free(path);
 }
 
-static void
-describe(struct buffer *bytes, const char *workspace, char *const *names)
-{
-	char identity[IDENTITY_SIZE];
-	struct timespec now;
-
-	/* That of files, which lags behind the other. */
-#ifdef CLOCK_REALTIME_COARSE
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
-#else
-	clock_gettime(CLOCK_REALTIME, &now);
-	now.tv_sec--;
-#endif
-	add_field(bytes, workspace);
-	add_time(bytes, &now);
-	for (; *names != NULL; names++) {
-		char *place = led_to(workspace, *names);
-
-		describe_name(bytes, workspace, *names);
-		if (place != NULL)
-			describe_name(bytes, workspace, place);
-		free(place);
-	}
-	identify(identity, workspace, 0);
-	if (*identity != '\0')
-		add_field(bytes, identity);
-}
-
 int
-unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *const *names, struct error *err)
+unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *const *names,
+    struct error *err)
 {
-	char *directory = directory_of_environment(), *name, id[ID_SIZE];
+	char *directory = directory_of_environment(), *name, id[ID_SIZE], identity[IDENTITY_SIZE];
 	struct buffer bytes = BUFFER_INIT;
+	struct timespec now;
 	int failed = 0;
 
 	*call = (struct unreviewed_call){ NULL, -1 };
@@ -488,13 +415,35 @@ unreviewed_begin(struct unreviewed_call *call, const char *workspace, char *cons
 		free(directory);
 		return 0;
 	}
-	describe(&bytes, workspace, names);
+
+	/* The time of files, which lags behind the other. */
+#ifdef CLOCK_REALTIME_COARSE
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+#else
+	clock_gettime(CLOCK_REALTIME, &now);
+	now.tv_sec--;
+#endif
+	add_field(&bytes, workspace);
+	add_time(&bytes, &now);
+	for (; *names != NULL; names++) {
+		char *place = led_to(workspace, *names);
+
+		describe_name(&bytes, workspace, *names);
+		if (place != NULL)
+			describe_name(&bytes, workspace, place);
+		free(place);
+	}
+	identify(identity, workspace, 0);
+	if (*identity != '\0')
+		add_field(&bytes, identity);
+
 	name = memory_format("%s" CALL, id_new(id));
 	call->fd = note_write(directory, name, &bytes);
 	if (call->fd != -1)
 		call->path = path_join(directory, name);
 	else if (errno != ENOENT) /* a storage that is not there yet has no runs */
-		failed = error_errno(err, ERROR_BLOCKED, directory, "unable to note what is not there yet");
+		failed = error_errno(err, ERROR_BLOCKED, directory,
+		    "unable to note what is not there yet");
 	buffer_free(&bytes);
 	free(name);
 	free(directory);
@@ -509,35 +458,12 @@ unreviewed_end(struct unreviewed_call *call, struct error *err)
 	if (call->path == NULL)
 		return 0;
 	if (settle(call->path, call->fd) != 0)
-		failed = error_errno(err, ERROR_BLOCKED, call->path, "unable to note what was made");
+		failed = error_errno(err, ERROR_BLOCKED, call->path,
+		    "unable to note what was made");
 	close(call->fd);
 	free(call->path);
 	*call = (struct unreviewed_call){ NULL, -1 };
 	return failed;
-}
-
-static bool
-is_of_call(const char *note)
-{
-	size_t len = strlen(note), end = strlen(CALL);
-
-	return len > end && strcmp(note + len - end, CALL) == 0;
-}
-
-static bool
-note_has(int fd, const char *workspace, const char *name, const char *made)
-{
-	char identity[IDENTITY_SIZE];
-	struct stat st;
-	struct note n;
-	bool has = false;
-
-	identify(identity, workspace, 0);
-	if (note_read(&n, fd) == 0 && stat(workspace, &st) == 0)
-		has = (strcmp(*n.names, name) == 0 && is_workspace(&n, identity, &st)) ||
-		    has_text(n.identities, made);
-	note_free(&n);
-	return has;
 }
 
 bool
@@ -545,20 +471,25 @@ unreviewed_noted(const char *workspace, const char *name)
 {
 	char *directory = directory_of_environment(), *path = path_join(workspace, name);
 	DIR *dir = directory == NULL ? NULL : opendir(directory);
-	char made[IDENTITY_SIZE];
+	char made[IDENTITY_SIZE], identity[IDENTITY_SIZE];
 	const struct dirent *entry;
 	bool noted = false;
 
 	identify(made, path, AT_SYMLINK_NOFOLLOW);
+	identify(identity, workspace, 0);
 	while (!noted && dir != NULL && (entry = readdir(dir)) != NULL) {
+		struct note n = { .bytes = BUFFER_INIT };
+		struct stat st;
 		int fd;
 
-		if (*entry->d_name == '.' || is_of_call(entry->d_name))
+		if (*entry->d_name == '.' || text_ends(entry->d_name, CALL))
 			continue;
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		noted = fd != -1 && note_has(fd, workspace, name, made);
-		if (fd != -1)
-			close(fd);
+		if (fd != -1 && note_read(&n, fd) == 0 && stat(workspace, &st) == 0)
+			noted = list_has(n.identities, made) ||
+			    (strcmp(*n.names, name) == 0 && is_workspace(&n, identity, &st));
+		note_free(&n);
+		file_close(&fd);
 	}
 	if (dir != NULL)
 		closedir(dir);
@@ -569,64 +500,6 @@ unreviewed_noted(const char *workspace, const char *name)
 
 /* ---- looks ---- */
 
-/* Whether a file's name, from the workspace on, is this or lies in it. */
-static bool
-lies_in(const char *rest, const char *name)
-{
-	size_t len = strlen(name);
-
-	return len == 0 ||
-	    (strncmp(rest, name, len) == 0 && (rest[len] == '/' || rest[len] == '\0'));
-}
-
-/* Whether what the path names, or a link on its way from `from` on, meets a condition. */
-static bool
-any_on_way(const char *path, const char *from, const struct timespec *time,
-    bool (*meets)(const struct stat *st, bool last, const struct timespec *time))
-{
-	bool any = false, last = false;
-
-	for (const char *end = from; !any && !last; end++) {
-		char *part;
-		struct stat st;
-
-		end += strcspn(end, "/");
-		last = *end == '\0';
-		part = memory_copy(path, (size_t)(end - path));
-		any = lstat(part, &st) == 0 && meets(&st, last, time);
-		free(part);
-	}
-	return any;
-}
-
-static bool
-changed_later(const struct stat *st, bool last, const struct timespec *time)
-{
-	(void)last;
-	return is_since(st, time);
-}
-
-/* A directory may be older than what its owner has seen in it. */
-static bool
-not_seen(const struct stat *st, bool last, const struct timespec *time)
-{
-	return (last || S_ISLNK(st->st_mode)) && !is_before(time, &st->st_ctim);
-}
-
-static bool
-doubts_rest(const struct note *n, bool call, const char *path, const char *rest)
-{
-	for (const char **name = n->names; *name != NULL; name++) {
-		if (!lies_in(rest, call ? *name + 1 : *name))
-			continue;
-		if (call && **name == '-')
-			return true;
-		if (any_on_way(path, rest, &n->time, call ? changed_later : not_seen))
-			return true;
-	}
-	return false;
-}
-
 /* What an absolute path goes through, one after the other. */
 struct way {
 	char *path;
@@ -636,6 +509,12 @@ struct way {
 		struct stat st;
 	} *steps;
 	size_t count;
+};
+
+/* A file that is looked at: as it is called, and the ways there, with links and without. */
+struct looked_at {
+	const char *name;
+	struct way ways[2];
 };
 
 /* Takes the path over; NULL: it leads nowhere. */
@@ -661,24 +540,32 @@ way_follow(struct way *w, char *path)
 	}
 }
 
-static void
-way_free(struct way *w)
+/* A directory may be older than what its owner has seen in it. */
+static bool
+not_seen(const struct stat *st, bool last, const struct timespec *time)
 {
-	free(w->path);
-	free(w->steps);
+	return (last || S_ISLNK(st->st_mode)) && !is_before(time, &st->st_ctim);
 }
 
-/* Whether the file at the end of the way had several names. */
+/* Whether what the path names, or a link on its way from `from` on, was changed since the note;
+ * of a call, or a directory on its way. */
 static bool
-was_linked(const struct note *n, const struct way *w)
+any_on_way(const struct note *n, bool call, const char *path, const char *from)
 {
-	char identity[IDENTITY_SIZE];
+	bool any = false, last = false;
 
-	if (w->count == 0 || n->linked == NULL)
-		return false;
-	memcpy(identity, w->steps[w->count - 1].identity, sizeof identity);
-	*identity = LINKED_MARK;
-	return has_text(n->linked, identity);
+	for (const char *end = from; !any && !last; end++) {
+		char *part;
+		struct stat st;
+
+		end += strcspn(end, "/");
+		last = *end == '\0';
+		part = memory_copy(path, (size_t)(end - path));
+		any = lstat(part, &st) == 0 &&
+		    (call ? is_since(&st, &n->time) : not_seen(&st, last, &n->time));
+		free(part);
+	}
+	return any;
 }
 
 /* A workspace and what was made in it are known by what they are: their path may have links,
@@ -686,72 +573,73 @@ was_linked(const struct note *n, const struct way *w)
 static bool
 doubts_way(const struct note *n, bool call, const struct way *w)
 {
-	const char *const *made = call || n->identities == NULL ? NULL : n->identities + 1;
+	char *const *made = call || n->identities == NULL ? NULL : n->identities + 1;
 
 	for (size_t i = 0; i < w->count; i++) {
 		const struct step *step = &w->steps[i];
+		const char *end = w->path + step->end, *rest = end + 1;
+		bool within = *end == '/';
 
-		if (w->path[step->end] == '/' && is_workspace(n, step->identity, &step->st) &&
-		    doubts_rest(n, call, w->path, w->path + step->end + 1))
-			return true;
-		if (has_text(made, step->identity) &&
-		    (w->path[step->end] != '/' ? not_seen(&step->st, true, &n->time) :
-		    any_on_way(w->path, w->path + step->end + 1, &n->time, not_seen)))
+		/* Whether it is one of the names in the workspace, or lies in it. */
+		if (within && is_workspace(n, step->identity, &step->st))
+			for (char **name = n->names; *name != NULL; name++) {
+				const char *part = call ? *name + 1 : *name;
+				size_t len = strlen(part);
+
+				if (len > 0 && (strncmp(rest, part, len) != 0 ||
+				    (rest[len] != '/' && rest[len] != '\0')))
+					continue;
+				if ((call && **name == '-') || any_on_way(n, call, w->path, rest))
+					return true;
+			}
+		if (list_has(made, step->identity) && (within ?
+		    any_on_way(n, false, w->path, rest) : not_seen(&step->st, true, &n->time)))
 			return true;
 	}
 	return false;
 }
 
-/* A file that is looked at: as it is called, and the ways there, with links and without. */
-struct looked_at {
-	const char *name;
-	struct way called, real;
-};
-
 enum { PASSES = 0, REFUSED = -1, AGAIN = 1 };
 
-static int
-refuse(const struct looked_at *file, const struct note *n, bool call, struct error *err)
-{
-	const char *made = call ? "appeared or changed while a sandboxed program ran that can have "
-	    "written it" : "was made by a sandboxed program, where there was nothing";
-
-	if (was_linked(n, &file->called) || was_linked(n, &file->real))
-		return error_set(err, ERROR_DEFINITION, file->name, "was made by a sandboxed program, "
-		    "with another name (a hard link), by which it may be changed (workspace %s): it is "
-		    "not taken up. Read a copy, then put that in its place", n->workspace);
-	return error_set(err, ERROR_DEFINITION, file->name, "%s (workspace %s): it is not taken "
-	    "up unseen. Read it, then touch it%s; --open lets sandboxed programs make such files",
-	    made, n->workspace, call ? " when that has ended" : "");
-}
-
+/* AGAIN: it is that of a call that was killed. */
 static int
 ask_note(const char *path, int fd, const struct looked_at *file, struct error *err)
 {
-	bool call = is_of_call(path);
+	bool call = text_ends(path, CALL), doubted = false, linked = false;
 	struct note n;
 	int result = PASSES;
 
 	if (call && lock_file_take(fd) == 0)
 		return AGAIN;
-	if (note_read(&n, fd) == -1)
-		result = error_set(err, ERROR_SYSTEM, path, "is not what it was written as: read what "
+	if (note_read(&n, fd) == -1) {
+		note_free(&n);
+		return error_set(err, ERROR_SYSTEM, path, "is not what it was written as: read what "
 		    "lies in the workspace, then remove it");
-	else if (doubts_way(&n, call, &file->called) || doubts_way(&n, call, &file->real) ||
-	    was_linked(&n, &file->called) || was_linked(&n, &file->real))
-		result = refuse(file, &n, call, err);
+	}
+	for (size_t i = 0; i < sizeof file->ways / sizeof *file->ways; i++) {
+		const struct way *w = &file->ways[i];
+		char identity[IDENTITY_SIZE];
+
+		/* Whether the file at the end of the way had several names. */
+		if (w->count > 0 && n.linked != NULL) {
+			memcpy(identity, w->steps[w->count - 1].identity, sizeof identity);
+			*identity = LINKED_MARK;
+			linked = linked || list_has(n.linked, identity);
+		}
+		doubted = doubted || linked || doubts_way(&n, call, w);
+	}
+	if (linked)
+		result = error_set(err, ERROR_DEFINITION, file->name, "was made by a sandboxed program, "
+		    "with another name (a hard link), by which it may be changed (workspace %s): it is "
+		    "not taken up. Read a copy, then put that in its place", n.workspace);
+	else if (doubted)
+		result = error_set(err, ERROR_DEFINITION, file->name, "%s (workspace %s): it is not "
+		    "taken up unseen. Read it, then touch it%s; --open lets sandboxed programs make "
+		    "such files", call ? "appeared or changed while a sandboxed program ran that can "
+		    "have written it" : "was made by a sandboxed program, where there was nothing",
+		    n.workspace, call ? " when that has ended" : "");
 	note_free(&n);
 	return result;
-}
-
-/* What a killed call left. */
-static int
-end_killed(const char *path, int fd, struct error *err)
-{
-	if (!lock_named(fd, path))
-		return AGAIN;
-	return settle(path, fd) == 0 ? AGAIN : error_errno(err, ERROR_SYSTEM, path,
-	    "unable to note what was made");
 }
 
 /* Looks once; AGAIN: there was a call that had ended. */
@@ -775,58 +663,54 @@ look(const char *directory, DIR *dir, const struct looked_at *file, struct error
 		else if (errno != ENOENT)
 			result = error_errno(err, ERROR_SYSTEM, path, "unable to read it");
 		if (result == AGAIN) {
+			/* What a killed call left, if nobody else has ended it. */
 			lock_file_release(dirfd(dir));
-			result = end_killed(path, fd, err);
+			if (lock_named(fd, path) && settle(path, fd) != 0)
+				result = error_errno(err, ERROR_SYSTEM, path,
+				    "unable to note what was made");
 		}
-		if (fd != -1)
-			close(fd);
+		file_close(&fd);
 		free(path);
 	}
-	return result;
-}
-
-static int
-look_until_settled(const char *directory, const char *path, struct error *err)
-{
-	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), result;
-	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
-	struct looked_at file = { .name = path };
-	char here[PATH_MAX], *called, *real;
-
-	/* Who may not see the storage is in a sandbox. */
-	if (dir == NULL && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
-		return 0;
-	if (dir == NULL)
-		return error_errno(err, ERROR_SYSTEM, directory, "unable to look in it");
-	called = *path == '/' ? memory_text(path) :
-	    path_join(getcwd(here, sizeof here) == NULL ? "" : here, path);
-	real = realpath(path, NULL);
-	if (real != NULL && strcmp(called, real) == 0) {
-		free(real);
-		real = NULL;
-	}
-	way_follow(&file.called, called);
-	way_follow(&file.real, real);
-	while ((result = look(directory, dir, &file, err)) == AGAIN)
-		rewinddir(dir);
-	closedir(dir);
-	way_free(&file.called);
-	way_free(&file.real);
 	return result;
 }
 
 int
 unreviewed_check(const char *path, struct error *err)
 {
+	struct looked_at file = { .name = path };
+	char here[PATH_MAX], *directory, *called, *real;
 	struct storage storage;
-	char *directory;
-	int result;
+	int fd, result = 0;
+	DIR *dir;
 
 	if (storage_locate(&storage, NULL) == -1)
 		return 0;
 	directory = path_join(storage.root, STORAGE_MADE);
-	result = look_until_settled(directory, path, err);
-	free(directory);
 	storage_close(&storage);
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd == -1 ? NULL : fdopendir(fd);
+	/* Who may not see the storage is in a sandbox. */
+	if (dir == NULL && errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+		result = error_errno(err, ERROR_SYSTEM, directory, "unable to look in it");
+	if (dir != NULL) {
+		called = *path == '/' ? memory_text(path) :
+		    path_join(getcwd(here, sizeof here) == NULL ? "" : here, path);
+		real = realpath(path, NULL);
+		if (real != NULL && strcmp(called, real) == 0) {
+			free(real);
+			real = NULL;
+		}
+		way_follow(&file.ways[0], called);
+		way_follow(&file.ways[1], real);
+		while ((result = look(directory, dir, &file, err)) == AGAIN)
+			rewinddir(dir);
+		closedir(dir);
+		for (size_t i = 0; i < sizeof file.ways / sizeof *file.ways; i++) {
+			free(file.ways[i].path);
+			free(file.ways[i].steps);
+		}
+	}
+	free(directory);
 	return result;
 }

@@ -37,6 +37,7 @@
 #define ARGUMENT_COLUMNS 40
 #define CHANGED_SHOWN 5
 #define TIME_COLUMNS 12
+#define INDENT_COLUMNS ((size_t)255) /* at most */
 
 const struct view_word view_words[VIEW_SAYINGS] = {
 	[VIEW_STARTED] = { "started", "▸", BOLD },
@@ -54,27 +55,22 @@ const struct view_word view_words[VIEW_SAYINGS] = {
 	[VIEW_UNFINISHED] = { "unfinished", "?", RED },
 };
 
-static enum view_saying
-run_ended(struct span status)
-{
-	return span_is(status, "success") ? VIEW_DONE : span_is(status, "waiting") ? VIEW_WAITING :
-	    VIEW_FAILED;
-}
-
 enum view_saying
 view_ended(const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, KEY_ERROR);
+	struct span status = span_member(payload, KEY_STATUS);
 
 	if (event->type == EVENT_RUN_COMPLETED)
-		return run_ended(span_member(payload, KEY_STATUS));
+		return span_is(status, "success") ? VIEW_DONE :
+		    span_is(status, "waiting") ? VIEW_WAITING : VIEW_FAILED;
 	if (member_set(span_member(payload, KEY_SKIPPED)))
 		return VIEW_SKIPPED;
 	if (member_set(span_member(payload, KEY_REUSED_FROM)))
 		return VIEW_REUSED;
 	if (!member_set(error))
 		return VIEW_DONE;
-	return span_is(span_member(error, "code"), "waiting") ? VIEW_WAITING : VIEW_FAILED;
+	return span_is(span_member(error, KEY_CODE), "waiting") ? VIEW_WAITING : VIEW_FAILED;
 }
 
 char *
@@ -89,30 +85,29 @@ count_text(int64_t count, char *out, size_t size)
 	return out;
 }
 
-/* How many c are in it. */
-static unsigned
-count_of(struct span text, char c)
-{
-	unsigned count = 0;
-
-	for (size_t i = 0; i < text.len; i++)
-		count += text.at[i] == c;
-	return count;
-}
-
-/* Whether a call is a round or branch, "refine:0:2/refine:0:1"; item: of the group's call, 2. */
+/* Whether a call is a round or branch, "refine:0:2/refine:0:1"; item: of the group's call, 2.
+ * A step that is called as the one it is started in has a longer path: depth, the names in it. */
 static bool
-is_member(const char *call, long long *item)
+is_member(struct span call, unsigned depth, long long *item)
 {
-	const char *last = strrchr(call, '/'), *group = last, *number = last;
+	const char *end = call.at + call.len, *last = NULL, *group, *number, *colon;
+	unsigned slashes = 0;
 
-	if (last == NULL)
+	for (const char *at = call.at; at < end; at++) {
+		if (*at == '/') {
+			slashes++;
+			last = at;
+		}
+	}
+	if (last == NULL || slashes < depth)
 		return false;
-	while (group > call && group[-1] != '/')
-		group--;
-	while (number > group && *number != ':')
-		number--;
-	if (*number != ':' || strncmp(group, last + 1, strcspn(last + 1, ":") + 1) != 0)
+	for (group = last; group > call.at && group[-1] != '/'; group--)
+		continue;
+	for (number = last; number > group && *number != ':'; number--)
+		continue;
+	colon = memchr(last + 1, ':', (size_t)(end - last - 1));
+	if (*number != ':' || colon == NULL ||
+	    strncmp(group, last + 1, (size_t)(colon - last)) != 0)
 		return false;
 	*item = strtoll(number + 1, NULL, 10);
 	return true;
@@ -123,16 +118,9 @@ static bool
 within_group(const struct event_view *event, long long *item)
 {
 	struct span call = span_member(event->payload, KEY_CALL);
-	char *text;
-	bool within;
 
-	/* A step that is called as the one it is started in has a longer path. */
-	if (span_type(call) != 's' || count_of(call, '/') < event_path_depth(event->path))
-		return false;
-	text = span_text(call);
-	within = text != NULL && is_member(text, item);
-	free(text);
-	return within;
+	return span_type(call) == 's' && is_member(span_of(call.at + 1, call.len - 2),
+	    event_path_depth(event->path), item);
 }
 
 static void
@@ -162,25 +150,14 @@ view_label(const struct event_view *event, struct buffer *out)
 void
 view_call_label(const struct model_call *c, struct buffer *out)
 {
-	struct span path = span_of(c->path, strlen(c->path)), id = span_of(c->id, strlen(c->id));
+	unsigned depth = *c->path != '\0';
 	long long item = 0;
-	bool longer = path.len > 0 && count_of(id, '/') < 1 + count_of(path, '.');
-	bool within = !longer && is_member(c->id, &item);
+	bool within;
 
+	for (const char *at = c->path; *at != '\0'; at++)
+		depth += *at == '.';
+	within = is_member(span_of(c->id, strlen(c->id)), depth, &item);
 	add_label(c->path, within, item, c->iteration, out);
-}
-
-static void add(struct view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void
-add(struct view *v, const char *format, ...)
-{
-	char text[256];
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text, sizeof text, format, list);
-	va_end(list);
-	buffer_text(&v->text, text);
 }
 
 /* What is added from `from` on gets a colour. */
@@ -191,20 +168,27 @@ mark(struct view *v, size_t from, const char *colour)
 		v->marks[v->mark_count++] = (struct mark){ from, v->text.len, colour };
 }
 
-/* Adds data with each run of white space as one space, so that it is one line. */
+/* Adds a value, a string as its text and anything else as JSON, with each run of white space as
+ * one space, so that it is one line. */
 static void
-add_data(struct view *v, const char *bytes, size_t len, size_t width)
+add_value(struct view *v, struct span value, size_t width)
 {
 	struct buffer flat = BUFFER_INIT;
 	bool space = true;
 
-	if (len > PREVIEW_BYTES)
-		len = utf8_whole(bytes, PREVIEW_BYTES);
-	for (size_t i = 0; i < len; i++) {
-		bool blank = bytes[i] == ' ' || (bytes[i] >= '\t' && bytes[i] <= '\r');
+	if (span_type(value) == 's') {
+		buffer_clear(&v->scratch);
+		span_decode(value, &v->scratch);
+		value = span_of(buffer_string(&v->scratch), v->scratch.len);
+	}
+	if (value.len > PREVIEW_BYTES)
+		value.len = utf8_whole(value.at, PREVIEW_BYTES);
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.at[i];
+		bool blank = c == ' ' || (c >= '\t' && c <= '\r');
 
 		if (!blank)
-			buffer_byte(&flat, bytes[i]);
+			buffer_byte(&flat, c);
 		else if (!space)
 			buffer_byte(&flat, ' ');
 		space = blank;
@@ -215,24 +199,20 @@ add_data(struct view *v, const char *bytes, size_t len, size_t width)
 	buffer_free(&flat);
 }
 
-/* Adds a value: a string as its text, anything else as JSON. */
-static void
-add_value(struct view *v, struct span value, size_t width)
-{
-	buffer_clear(&v->scratch);
-	if (span_type(value) != 's') {
-		add_data(v, value.at ? value.at : "", value.len, width);
-		return;
-	}
-	span_decode(value, &v->scratch);
-	add_data(v, buffer_string(&v->scratch), v->scratch.len, width);
-}
-
 /* The figures of a line stand in one parenthesis: detail(), detail(), details_end(). */
+static void detail(struct view *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 static void
-detail(struct view *v)
+detail(struct view *v, const char *format, ...)
 {
+	char text[256];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
 	buffer_text(&v->text, v->detailed ? ", " : " (");
+	buffer_text(&v->text, text);
 	v->detailed = true;
 }
 
@@ -249,32 +229,18 @@ detail_value(struct view *v, const char *before, struct span value)
 {
 	if (!member_set(value))
 		return;
-	detail(v);
-	add(v, "%s", before);
+	detail(v, "%s", before);
 	add_value(v, value, ARGUMENT_COLUMNS);
 }
 
 static void
-detail_duration(struct view *v, struct span value)
+detail_duration(struct view *v, struct span payload)
 {
 	char text[32];
 	long long ms;
 
-	if (!span_integer(value, &ms))
-		return;
-	detail(v);
-	add(v, "%s", duration_text(ms, text, sizeof text));
-}
-
-static void
-detail_cost(struct view *v)
-{
-	char text[MONEY_SIZE];
-
-	if (v->cost == NULL || *v->cost == COST_NONE)
-		return;
-	detail(v);
-	add(v, "%s", *v->cost == COST_UNKNOWN ? "$?" : money_text(*v->cost, text));
+	if (span_integer(span_member(payload, KEY_DURATION_MS), &ms))
+		detail(v, "%s", duration_text(ms, text, sizeof text));
 }
 
 static void
@@ -283,31 +249,14 @@ detail_usage(struct view *v, struct span usage)
 	static const struct { const char *key, *word; } counts[] = {
 		{ "input_tokens", "in" }, { "output_tokens", "out" },
 	};
-	char text[32];
+	char text[32], money[MONEY_SIZE];
 	long long count;
 
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-		if (!span_integer(span_member(usage, counts[i].key), &count))
-			continue;
-		detail(v);
-		add(v, "%s %s", count_text(count, text, sizeof text), counts[i].word);
-	}
-	detail_cost(v);
-}
-
-/* The bytes of a value that stands in a blob, or -1. */
-static int64_t
-blob_size(const struct event_view *event, const char *pointer)
-{
-	long long bytes;
-
-	if (span_type(event->refs) != 'a')
-		return -1;
-	for (struct span_walk ref = span_walk(event->refs); span_next(&ref);)
-		if (span_is(span_member(ref.value, "at"), pointer) &&
-		    span_integer(span_member(ref.value, "bytes"), &bytes))
-			return bytes;
-	return -1;
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		if (span_integer(span_member(usage, counts[i].key), &count))
+			detail(v, "%s %s", count_text(count, text, sizeof text), counts[i].word);
+	if (v->cost != NULL && *v->cost != COST_NONE)
+		detail(v, "%s", *v->cost == COST_UNKNOWN ? "$?" : money_text(*v->cost, money));
 }
 
 static void
@@ -323,42 +272,36 @@ detail_length(struct view *v, struct span value)
 		span_decode(value, &v->scratch);
 		bytes = v->scratch.len;
 	}
-	detail(v);
-	add(v, "%s", size_text((int64_t)bytes, text, sizeof text));
+	detail(v, "%s", size_text((int64_t)bytes, text, sizeof text));
 }
 
-/* The size of payload.KEY, as far as it has one. */
+/* The size of payload.KEY, as far as it has one, in the line or in a blob. */
 static void
 detail_size(struct view *v, const struct event_view *event, const char *key)
 {
 	char pointer[64], text[32];
-	struct span value;
-	int64_t bytes;
+	long long bytes;
 
-	snprintf(pointer, sizeof pointer, "/payload/%s", key);
-	value = pointer_find(event->payload, pointer + sizeof "/payload" - 1);
-	bytes = blob_size(event, pointer);
-	if (bytes < 0) {
-		detail_length(v, value);
-		return;
+	snprintf(pointer, sizeof pointer, "/" KEY_PAYLOAD "/%s", key);
+	for (struct span_walk ref = span_walk(event->refs); !ref.object && span_next(&ref);) {
+		if (span_is(span_member(ref.value, KEY_AT), pointer) &&
+		    span_integer(span_member(ref.value, KEY_BYTES), &bytes) && bytes >= 0) {
+			detail(v, "%s", size_text(bytes, text, sizeof text));
+			return;
+		}
 	}
-	detail(v);
-	add(v, "%s", size_text(bytes, text, sizeof text));
+	detail_length(v, pointer_find(event->payload, pointer + sizeof "/" KEY_PAYLOAD - 1));
 }
 
-static void
-detail_retries(struct view *v, struct span retries)
+static size_t
+count_elements(struct span array)
 {
+	struct span_walk element = span_walk(array);
 	size_t count = 0;
 
-	if (span_type(retries) != 'a')
-		return;
-	for (struct span_walk element = span_walk(retries); span_next(&element);)
+	while (!element.object && span_next(&element))
 		count++;
-	if (count == 0)
-		return;
-	detail(v);
-	add(v, "%zu %s", count, count == 1 ? "retry" : "retries");
+	return count;
 }
 
 static void
@@ -375,26 +318,27 @@ add_preview(struct view *v, struct span value)
 static void
 add_error(struct view *v, struct span error)
 {
-	struct span message = span_member(error, "message");
+	struct span message = span_member(error, KEY_MESSAGE);
 
 	if (span_type(error) != 'o' || !member_set(message)) {
 		add_preview(v, error);
 		return;
 	}
-	add_preview(v, span_member(error, "code"));
+	add_preview(v, span_member(error, KEY_CODE));
 	add_preview(v, message);
 }
 
 /* [SYMBOL] LABEL ITEM WORD; the word has the colour of what it says. */
 static void
-add_head_of(struct view *v, const struct event_view *event, const char *item,
+add_head(struct view *v, const struct event_view *event, const char *item,
     const struct view_word *word)
 {
 	size_t from = v->text.len;
 	struct buffer label = BUFFER_INIT;
 
 	if (v->symbols) {
-		add(v, "%s ", word->symbol);
+		buffer_text(&v->text, word->symbol);
+		buffer_byte(&v->text, ' ');
 		mark(v, from, word->colour);
 	}
 	view_label(event, &label);
@@ -405,14 +349,8 @@ add_head_of(struct view *v, const struct event_view *event, const char *item,
 	buffer_byte(&v->text, ' ');
 	buffer_free(&label);
 	from = v->text.len;
-	add(v, "%s", word->text);
+	buffer_text(&v->text, word->text);
 	mark(v, from, word->colour);
-}
-
-static void
-add_head(struct view *v, const struct event_view *event, const struct view_word *word)
-{
-	add_head_of(v, event, "", word);
 }
 
 static void
@@ -423,21 +361,19 @@ show_run_started(struct view *v, const struct event_view *event)
 	long long attempt;
 	char day[11];
 
-	add_head(v, event, &view_words[VIEW_STARTED]);
+	add_head(v, event, "", &view_words[VIEW_STARTED]);
 	detail_value(v, "", span_member(event->payload, KEY_NAME));
 	if (span_type(event->timestamp) == 's' && event->timestamp.len > sizeof day) {
 		snprintf(day, sizeof day, "%.10s", event->timestamp.at + 1);
-		detail(v);
+		detail(v, "%s", "");
 		text_visible(&v->text, day, strlen(day), 0);
 	}
-	if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) && attempt > 1) {
-		detail(v);
-		add(v, "attempt %lld", attempt);
-	}
+	if (span_integer(span_member(event->payload, KEY_ATTEMPT), &attempt) && attempt > 1)
+		detail(v, "attempt %lld", attempt);
 	detail_value(v, "run ", event->run_id);
 	detail_value(v, "forked from ", span_type(forked) == 'o' ?
-	    span_member(forked, "run_id") : forked);
-	add_preview(v, inputs.len > 2 ? inputs : (struct span){ NULL, 0 });
+	    span_member(forked, KEY_RUN_ID) : forked);
+	add_preview(v, inputs.len > 2 ? inputs : SPAN_NONE);
 }
 
 static void
@@ -449,85 +385,27 @@ show_run_completed(struct view *v, const struct event_view *event)
 	long long code;
 
 	word.text = "completed";
-	add_head(v, event, &word);
+	add_head(v, event, "", &word);
 	if (span_copy(status, text, sizeof text))
 		detail_value(v, "", status);
-	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code) && code != 0) {
-		detail(v);
-		add(v, "exit %lld", code);
-	}
-	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
+	if (span_integer(span_member(event->payload, KEY_EXIT_CODE), &code) && code != 0)
+		detail(v, "exit %lld", code);
+	detail_duration(v, event->payload);
 	detail_usage(v, span_member(event->payload, KEY_USAGE));
 	add_error(v, span_member(event->payload, KEY_ERROR));
-}
-
-/* "PROVIDER/MODEL", or what of them is known. */
-static void
-detail_model(struct view *v, struct span payload)
-{
-	struct span provider = span_member(payload, KEY_PROVIDER);
-	struct span model = span_member(payload, KEY_MODEL);
-
-	if (!member_set(provider) || !member_set(model)) {
-		detail_value(v, "", member_set(provider) ? provider : model);
-		return;
-	}
-	detail_value(v, "", provider);
-	buffer_byte(&v->text, '/');
-	add_value(v, model, ARGUMENT_COLUMNS);
-}
-
-/* What a call gave: a value, or state lines of which only one alone is shown. */
-struct given {
-	long long lines;     /* 1 of a value */
-	struct span value;
-	const char *member;  /* that it is of the payload; NULL: it is the line's of a child */
-	struct buffer text;  /* that value is in then */
-};
-
-static void
-given_read(struct given *g, const struct event_view *event)
-{
-	const char *member = result_member(event->payload);
-	char pointer[64];
-
-	snprintf(pointer, sizeof pointer, "/%s", member);
-	*g = (struct given){ .member = member, .value = pointer_find(event->payload, pointer) };
-	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
-		g->lines = result_lines(g->value, &g->text, &g->value);
-	if (g->lines == 1)
-		g->member = NULL;
-	if (g->lines == 0 && !span_integer(span_member(event->payload, KEY_COUNT), &g->lines))
-		g->lines = 1;
-}
-
-static void
-detail_given(struct view *v, const struct event_view *event, const struct given *g)
-{
-	if (g->lines != 1) {
-		detail(v);
-		add(v, "%lld lines", g->lines);
-	}
-	if (g->member != NULL)
-		detail_size(v, event, g->member);
-	else
-		detail_length(v, g->value);
 }
 
 /* What a condition was asked, and its answer. */
 static void
 detail_condition(struct view *v, struct span condition)
 {
-	static const char *const words[] = { "when", "while", "until" };
-	struct span outcome = span_member(condition, "outcome");
+	static const char *const words[] = { KEY_WHEN, KEY_WHILE, KEY_UNTIL };
+	struct span outcome = span_member(condition, KEY_OUTCOME);
 
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-		if (!member_set(span_member(condition, words[i])))
-			continue;
-		detail(v);
-		add(v, "%s: %s", words[i], !member_set(outcome) ? "no answer" :
-		    span_true(outcome) ? "yes" : "no");
-	}
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (member_set(span_member(condition, words[i])))
+			detail(v, "%s: %s", words[i], !member_set(outcome) ? "no answer" :
+			    span_true(outcome) ? "yes" : "no");
 }
 
 bool
@@ -535,12 +413,11 @@ view_branches(struct span payload, struct buffer *out)
 {
 	struct span strategy = span_member(payload, KEY_STRATEGY);
 	struct span blocks = span_member(payload, KEY_BLOCKS);
-	size_t count = 0;
+	size_t count;
 
 	if (span_type(strategy) != 's' || span_type(blocks) != 'a')
 		return false;
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		count++;
+	count = count_elements(blocks);
 	buffer_append(out, strategy.at + 1, strategy.len - 2);
 	buffer_format(out, " of %zu branch%s", count, count == 1 ? "" : "es");
 	return true;
@@ -556,62 +433,33 @@ is_behind_waiting(const struct view *v, const struct event_view *event)
 }
 
 static void
-note_waiting(struct view *v, const struct event_view *event)
-{
-	map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
-}
-
-static void
 show_step_started(struct view *v, const struct event_view *event)
 {
-	struct span block = span_element(span_member(event->payload, KEY_BLOCKS), 0);
+	struct span payload = event->payload;
+	struct span block = span_element(span_member(payload, KEY_BLOCKS), 0);
+	struct span provider = span_member(payload, KEY_PROVIDER);
+	struct span model = span_member(payload, KEY_MODEL);
 	struct buffer branches = BUFFER_INIT;
 
 	if (is_behind_waiting(v, event))
-		note_waiting(v, event);
-	add_head(v, event, &view_words[VIEW_STARTED]);
-	detail_value(v, "", span_member(event->payload, KEY_KIND));
-	detail_model(v, event->payload);
+		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
+	add_head(v, event, "", &view_words[VIEW_STARTED]);
+	detail_value(v, "", span_member(payload, KEY_KIND));
+	/* "PROVIDER/MODEL", or what of them is known. */
+	detail_value(v, "", member_set(provider) ? provider : model);
+	if (member_set(provider) && member_set(model)) {
+		buffer_byte(&v->text, '/');
+		add_value(v, model, ARGUMENT_COLUMNS);
+	}
 	detail_value(v, "run ", event->child_run_id);
-	detail_condition(v, span_member(event->payload, KEY_CONDITION));
-	if (view_branches(event->payload, &branches)) {
-		detail(v);
+	detail_condition(v, span_member(payload, KEY_CONDITION));
+	if (view_branches(payload, &branches)) {
+		detail(v, "%s", "");
 		text_visible(&v->text, branches.data, branches.len, 0);
 	} else {
-		add_preview(v, span_member(block, "command"));
+		add_preview(v, span_member(block, KEY_COMMAND));
 	}
 	buffer_free(&branches);
-}
-
-/* What came of the call, in short. */
-static void
-add_result(struct view *v, const struct event_view *event, const struct given *g)
-{
-	struct span outcome = span_member(event->payload, KEY_OUTCOME);
-	struct span skipped = span_member(event->payload, KEY_SKIPPED);
-
-	if (span_type(skipped) == 's') {
-		add_preview(v, skipped);
-	} else if (member_set(outcome)) {
-		add_preview(v, outcome);
-		add_preview(v, span_member(event->payload, KEY_REASON));
-	} else if (g->lines == 1) {
-		add_preview(v, g->value);
-	}
-}
-
-/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
-static void
-detail_approval(struct view *v, struct span approval, bool failed)
-{
-	struct span by = span_member(approval, "by");
-
-	if (!failed && member_set(by)) {
-		detail_value(v, "", span_member(approval, "decision"));
-		buffer_text(&v->text, " by ");
-		add_value(v, by, ARGUMENT_COLUMNS);
-	}
-	detail_value(v, "until ", span_member(approval, "deadline"));
 }
 
 /* The files that a call changed: "src/a.c +3 -1, b.c, 12 more". */
@@ -621,7 +469,6 @@ add_changed(struct view *v, const char *before, struct span payload)
 	static const struct { const char *key, *sign; } counts[] = {
 		{ "added", " +" }, { "removed", " -" },
 	};
-	struct span change;
 	long long more = 0, count;
 	size_t shown = 0;
 
@@ -633,73 +480,101 @@ add_changed(struct view *v, const char *before, struct span payload)
 			continue;
 		}
 		buffer_text(&v->text, shown == 1 ? before : ", ");
-		add_value(v, span_member(file.value, "path"), ARGUMENT_COLUMNS);
+		add_value(v, span_member(file.value, KEY_PATH), ARGUMENT_COLUMNS);
 		for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 			if (span_integer(span_member(file.value, counts[i].key), &count))
-				add(v, "%s%lld", counts[i].sign, count);
-		change = span_member(file.value, "change");
-		if (span_is(change, "deleted"))
+				buffer_format(&v->text, "%s%lld", counts[i].sign, count);
+		if (span_is(span_member(file.value, "change"), "deleted"))
 			buffer_text(&v->text, " deleted");
 	}
 	if (more > 0)
-		add(v, ", %lld more", more);
-}
-
-/* It has not failed: it begins when the other one has ended. */
-static void
-add_behind(struct view *v)
-{
-	details_end(v);
-	buffer_text(&v->text, ": for the step before it");
-}
-
-/* Which item it is of which something has to be said. */
-static const char *
-troubled_item(struct view *v, const struct event_view *event, enum view_saying saying)
-{
-	long long item;
-
-	if ((saying != VIEW_FAILED && saying != VIEW_WAITING) || event->iteration == 0 ||
-	    within_group(event, &item))
-		return "";
-	return item_names_find(&v->items, event);
+		buffer_format(&v->text, ", %lld more", more);
 }
 
 static void
 show_step_completed(struct view *v, const struct event_view *event)
 {
 	struct span payload = event->payload, error = span_member(payload, KEY_ERROR);
-	bool behind = is_behind_waiting(v, event) &&
-	    span_is(span_member(payload, KEY_SKIPPED), "upstream_failed");
-	struct given given;
+	struct span skipped = span_member(payload, KEY_SKIPPED);
+	struct span outcome = span_member(payload, KEY_OUTCOME);
+	struct span approval = span_member(payload, KEY_APPROVAL);
+	struct span by = span_member(approval, KEY_BY);
+	const enum view_saying ended = view_ended(event);
+	const bool behind = is_behind_waiting(v, event) && span_is(skipped, "upstream_failed");
+	const char *member = result_member(payload), *item = "";
+	struct buffer text = BUFFER_INIT;
+	long long lines = 0, of_group;
+	size_t retries;
+	char pointer[64];
+	struct span result;
 
-	given_read(&given, event);
-	if (view_ended(event) == VIEW_WAITING)
-		note_waiting(v, event);
-	add_head_of(v, event, troubled_item(v, event, view_ended(event)),
-	    &view_words[behind ? VIEW_WAITING : view_ended(event)]);
+	if (ended == VIEW_WAITING)
+		map_put(&v->waits, event->event_id.at, event->event_id.len, 1);
+	/* Which item it is of which something has to be said. */
+	if ((ended == VIEW_FAILED || ended == VIEW_WAITING) && event->iteration != 0 &&
+	    !within_group(event, &of_group))
+		item = item_names_find(&v->items, event);
+	add_head(v, event, item, &view_words[behind ? VIEW_WAITING : ended]);
 	add_changed(v, ", changed ", payload);
-	detail_duration(v, span_member(payload, KEY_DURATION_MS));
-	detail_given(v, event, &given);
-	detail_condition(v, span_member(payload, KEY_CONDITION));
-	detail_retries(v, span_member(payload, KEY_RETRIES));
-	detail_value(v, "run ", event->child_run_id);
-	detail_approval(v, span_member(payload, KEY_APPROVAL), view_ended(event) == VIEW_FAILED);
-	if (member_set(error))
-		add_error(v, error);
-	else if (behind)
-		add_behind(v);
+	detail_duration(v, payload);
+
+	/* What it gave: a value, the only state line of a child, or several, whose size counts. */
+	snprintf(pointer, sizeof pointer, "/%s", member);
+	result = pointer_find(payload, pointer);
+	if (event->type == EVENT_CALL_WORKFLOW_COMPLETED)
+		lines = result_lines(result, &text, &result);
+	if (lines == 1)
+		member = NULL;
+	else if (lines == 0 && !span_integer(span_member(payload, KEY_COUNT), &lines))
+		lines = 1;
+	if (lines != 1)
+		detail(v, "%lld lines", lines);
+	if (member != NULL)
+		detail_size(v, event, member);
 	else
-		add_result(v, event, &given);
-	buffer_free(&given.text);
+		detail_length(v, result);
+
+	detail_condition(v, span_member(payload, KEY_CONDITION));
+	if ((retries = count_elements(span_member(payload, KEY_RETRIES))) > 0)
+		detail(v, "%zu %s", retries, retries == 1 ? "retry" : "retries");
+	detail_value(v, "run ", event->child_run_id);
+	/* "approved by NAME"; of what waits, until when. A failure says it in its message. */
+	if (ended != VIEW_FAILED && member_set(by)) {
+		detail_value(v, "", span_member(approval, KEY_DECISION));
+		buffer_text(&v->text, " by ");
+		add_value(v, by, ARGUMENT_COLUMNS);
+	}
+	detail_value(v, "until ", span_member(approval, KEY_DEADLINE));
+
+	if (member_set(error)) {
+		add_error(v, error);
+	} else if (behind) {
+		/* It has not failed: it begins when the other one has ended. */
+		details_end(v);
+		buffer_text(&v->text, ": for the step before it");
+	} else if (span_type(skipped) == 's') {
+		add_preview(v, skipped);
+	} else if (member_set(outcome)) {
+		add_preview(v, outcome);
+		add_preview(v, span_member(payload, KEY_REASON));
+	} else if (lines == 1) {
+		add_preview(v, result);
+	}
+	buffer_free(&text);
 }
 
-/* The attachments of a message; false if it has none. */
-static bool
-add_attached(struct view *v, struct span blocks)
+/* The text to show of a message: its attachments, and its texts, else the tools it calls,
+ * else what it thinks. */
+static void
+add_blocks(struct view *v, struct span payload)
 {
-	bool any = false;
+	static const char *const texts[] = { KEY_TEXT, KEY_TOOL_NAME, KEY_THINKING };
+	struct span blocks = span_member(payload, KEY_BLOCKS);
+	bool any = false, said = false;
 
+	details_end(v);
+	if (span_type(blocks) != 'a')
+		return;
 	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 		struct buffer label = BUFFER_INIT;
 
@@ -710,21 +585,6 @@ add_attached(struct view *v, struct span blocks)
 		}
 		buffer_free(&label);
 	}
-	return any;
-}
-
-/* The text to show of a message: its attachments, and its texts, else the tools it calls,
- * else what it thinks. */
-static void
-add_blocks(struct view *v, struct span blocks)
-{
-	static const char *const texts[] = { "text", "tool_name", "thinking" };
-	bool any, said = false;
-
-	details_end(v);
-	if (span_type(blocks) != 'a')
-		return;
-	any = add_attached(v, blocks);
 	for (size_t i = 0; i < sizeof texts / sizeof *texts && !said; i++) {
 		for (struct span_walk block = span_walk(blocks); span_next(&block);) {
 			struct span text = span_member(block.value, texts[i]);
@@ -741,86 +601,39 @@ add_blocks(struct view *v, struct span blocks)
 static void
 show_user(struct view *v, const struct event_view *event)
 {
-	add_head(v, event, &view_words[VIEW_USER]);
+	add_head(v, event, "", &view_words[VIEW_USER]);
 	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, "to", NULL));
-	if (member_set(span_member(event->payload, KEY_BEFORE_TURN))) {
-		detail(v);
-		add(v, KEY_BEFORE_TURN);
-	}
-	add_blocks(v, span_member(event->payload, KEY_BLOCKS));
-}
-
-/* "HTTP 429, try 2 of 3 in 2 s" */
-static void
-show_retry(struct view *v, const struct event_view *event)
-{
-	struct span retry = span_member(event->payload, KEY_RETRY);
-	long long next = 0, of = 0, delay = 0;
-
-	add_head(v, event, &view_words[VIEW_RETRY]);
-	buffer_text(&v->text, ": ");
-	add_value(v, span_member(retry, "message"), PREVIEW_COLUMNS);
-	span_integer(span_member(retry, "try"), &next);
-	span_integer(span_member(retry, "of"), &of);
-	span_integer(span_member(event->payload, KEY_DELAY_MS), &delay);
-	call_retry_text(next, of, delay, &v->text);
+	if (member_set(span_member(event->payload, KEY_BEFORE_TURN)))
+		detail(v, "before_turn");
+	add_blocks(v, event->payload);
 }
 
 static void
 show_assistant(struct view *v, const struct event_view *event)
 {
-	struct span reason = span_member(event->payload, KEY_STOP_REASON);
+	struct span payload = event->payload, retry = span_member(payload, KEY_RETRY);
+	struct span reason = span_member(payload, KEY_STOP_REASON);
+	long long next = 0, of = 0, delay = 0;
 
+	/* "HTTP 429, try 2 of 3 in 2 s" */
 	if (event_tells_retry(event)) {
-		show_retry(v, event);
+		add_head(v, event, "", &view_words[VIEW_RETRY]);
+		buffer_text(&v->text, ": ");
+		add_value(v, span_member(retry, KEY_MESSAGE), PREVIEW_COLUMNS);
+		span_integer(span_member(retry, KEY_TRY), &next);
+		span_integer(span_member(retry, KEY_OF), &of);
+		span_integer(span_member(payload, KEY_DELAY_MS), &delay);
+		call_retry_text(next, of, delay, &v->text);
 		return;
 	}
-	add_head(v, event, &view_words[VIEW_ASSISTANT]);
-	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
-	detail_usage(v, span_member(event->payload, KEY_USAGE));
+	add_head(v, event, "", &view_words[VIEW_ASSISTANT]);
+	detail_duration(v, payload);
+	detail_usage(v, span_member(payload, KEY_USAGE));
 	if (!span_is(reason, "end_turn"))
 		detail_value(v, "", reason);
-	if (span_true(span_member(event->payload, KEY_PARTIAL))) {
-		detail(v);
-		add(v, "cut off");
-	}
-	add_blocks(v, span_member(event->payload, KEY_BLOCKS));
-}
-
-/* A value as JSON: a text is quoted, as no number nor anything else is. */
-static void
-add_json(struct view *v, struct span value, size_t width)
-{
-	struct buffer quoted = BUFFER_INIT;
-
-	if (span_type(value) != 's') {
-		add_value(v, value, width);
-		return;
-	}
-	buffer_clear(&v->scratch);
-	span_decode(value, &v->scratch);
-	json_quote(&quoted, buffer_string(&v->scratch), utf8_whole(buffer_string(&v->scratch),
-	    v->scratch.len < PREVIEW_BYTES ? v->scratch.len : PREVIEW_BYTES));
-	text_visible(&v->text, quoted.data, quoted.len, width);
-	buffer_free(&quoted);
-}
-
-/* Arguments of a tool as key="text" key=1, each cut short. */
-static void
-add_arguments(struct view *v, struct span input)
-{
-	struct span_walk member = span_walk(input);
-
-	if (span_type(input) != 'o') {
-		add_preview(v, input);
-		return;
-	}
-	for (bool first = true; span_next(&member); first = false) {
-		buffer_text(&v->text, first ? ": " : " ");
-		add_value(v, member.key, ARGUMENT_COLUMNS);
-		buffer_byte(&v->text, '=');
-		add_json(v, member.value, ARGUMENT_COLUMNS);
-	}
+	if (span_true(span_member(payload, KEY_PARTIAL)))
+		detail(v, "cut off");
+	add_blocks(v, payload);
 }
 
 static void
@@ -834,12 +647,37 @@ add_tool_name(struct view *v, struct span payload)
 	add_value(v, name, ARGUMENT_COLUMNS);
 }
 
+/* Arguments of a tool come as key="text" key=1, each cut short: as JSON, in which a text is quoted
+ * and nothing else is. */
 static void
 show_tool_call(struct view *v, const struct event_view *event)
 {
-	add_head(v, event, &view_words[VIEW_CALL]);
+	struct span input = span_member(event->payload, KEY_INPUT);
+	struct span_walk member = span_walk(input);
+
+	add_head(v, event, "", &view_words[VIEW_CALL]);
 	add_tool_name(v, event->payload);
-	add_arguments(v, span_member(event->payload, KEY_INPUT));
+	if (span_type(input) != 'o') {
+		add_preview(v, input);
+		return;
+	}
+	for (bool first = true; span_next(&member); first = false) {
+		struct buffer quoted = BUFFER_INIT, *text = &v->scratch;
+
+		buffer_text(&v->text, first ? ": " : " ");
+		add_value(v, member.key, ARGUMENT_COLUMNS);
+		buffer_byte(&v->text, '=');
+		if (span_type(member.value) != 's') {
+			add_value(v, member.value, ARGUMENT_COLUMNS);
+			continue;
+		}
+		buffer_clear(text);
+		span_decode(member.value, text);
+		json_quote(&quoted, buffer_string(text), utf8_whole(buffer_string(text),
+		    text->len < PREVIEW_BYTES ? text->len : PREVIEW_BYTES));
+		text_visible(&v->text, quoted.data, quoted.len, ARGUMENT_COLUMNS);
+		buffer_free(&quoted);
+	}
 }
 
 static void
@@ -847,11 +685,11 @@ show_tool_result(struct view *v, const struct event_view *event)
 {
 	struct span error = span_member(event->payload, KEY_ERROR);
 
-	add_head(v, event, &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
+	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_RESULT]);
 	add_tool_name(v, event->payload);
 	add_changed(v, " ", event->payload);
-	detail_duration(v, span_member(event->payload, KEY_DURATION_MS));
-	detail_size(v, event, "output");
+	detail_duration(v, event->payload);
+	detail_size(v, event, KEY_OUTPUT);
 	if (member_set(error))
 		add_error(v, error);
 	else
@@ -862,9 +700,7 @@ show_tool_result(struct view *v, const struct event_view *event)
 static void
 show_unknown(struct view *v, const struct event_view *event)
 {
-	struct view_word word = { "", "·", "" };
-
-	add_head(v, event, &word);
+	add_head(v, event, "", &(struct view_word){ "", "·", "" });
 	add_value(v, event->type_name, ARGUMENT_COLUMNS);
 	add_preview(v, event->payload);
 }
@@ -885,25 +721,6 @@ static const struct shape {
 	[EVENT_TOOL_RESULT] = { show_tool_result, 1 },
 	[EVENT_TYPES] = { show_unknown, 1 },
 };
-
-static void
-add_time(struct view *v, struct span timestamp)
-{
-	char text[64] = "--:--:--";
-	int64_t wall;
-	time_t seconds;
-	struct tm local;
-
-	if (span_copy(timestamp, text, sizeof text) && clock_parse(text, 0, &wall) == 0) {
-		seconds = (time_t)(wall / 1000000);
-		localtime_r(&seconds, &local);
-		strftime(text, sizeof text, "%H:%M:%S", &local);
-		add(v, "%s.%03d", text, (int)(wall / 1000 % 1000));
-	} else {
-		add(v, "%-*s", TIME_COLUMNS, "--:--:--");
-	}
-	mark(v, 0, DIM);
-}
 
 /* Cuts the text to the width and puts the colours in. */
 static void
@@ -940,7 +757,7 @@ add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 	while (rest && *rest != '\0' && (line = strsep(&rest, "\n"))) {
 		buffer_clear(&v->text);
 		v->mark_count = 0;
-		add(v, "%*s| ", (int)indent, "");
+		buffer_format(&v->text, "%*s| ", (int)indent, "");
 		text_visible(&v->text, line, strlen(line), 0);
 		mark(v, 0, RED);
 		paint(v, out);
@@ -951,9 +768,12 @@ add_written(struct view *v, struct span text, size_t indent, struct buffer *out)
 int
 view_event(struct view *v, const char *line, size_t len, unsigned depth, struct buffer *out)
 {
+	char time[64] = "--:--:--";
 	struct event_view event;
 	const struct shape *shape;
+	struct tm local;
 	size_t indent;
+	int64_t wall;
 	long long item;
 
 	if (event_view(line, len, &event) != 0)
@@ -962,11 +782,22 @@ view_event(struct view *v, const char *line, size_t len, unsigned depth, struct 
 	buffer_clear(&v->text);
 	v->mark_count = 0;
 	v->detailed = false;
-	add_time(v, event.timestamp);
+
+	if (span_copy(event.timestamp, time, sizeof time) && clock_parse(time, 0, &wall) == 0) {
+		localtime_r(&(time_t){ (time_t)(wall / 1000000) }, &local);
+		strftime(time, sizeof time, "%H:%M:%S", &local);
+		buffer_format(&v->text, "%s.%03d", time, (int)(wall / 1000 % 1000));
+	} else {
+		buffer_format(&v->text, "%-*s", TIME_COLUMNS, "--:--:--");
+	}
+	mark(v, 0, DIM);
+
 	item_names_note(&v->items, &event);
 	indent = 1 + 2 * (depth + event_path_depth(event.path) + shape->inside +
 	    within_group(&event, &item));
-	add(v, "%*s", (int)indent, "");
+	if (indent > INDENT_COLUMNS)
+		indent = INDENT_COLUMNS;
+	buffer_format(&v->text, "%*s", (int)indent, "");
 	shape->show(v, &event);
 	details_end(v);
 	paint(v, out);

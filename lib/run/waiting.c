@@ -41,36 +41,29 @@ waiting_of(const struct event_view *event)
 	return (enum waiting_for)what;
 }
 
-/* Where the last line but decisions is among those from the reader's position on; -1:
- * there is none; -2 with *err. */
-static int64_t
-last_undecided(struct reader *r, struct error *err)
-{
-	struct event_view event;
-	const char *line;
-	int64_t last = -1;
-	size_t len;
-	int got;
-
-	while ((got = reader_next(r, &line, &len, err)) == 1)
-		if (event_view(line, len, &event) != 0 || !event_decides(&event))
-			last = r->line_start;
-	return got == 0 ? last : -2;
-}
-
 int
 waiting_seek_end(struct reader *r, struct error *err)
 {
+	struct event_view event;
+	const char *line;
 	int64_t last = -1, from = 1;
+	size_t len;
+	int got;
 
 	for (int64_t count = 1; last == -1 && from > 0; count *= 8) {
 		if (reader_seek_last(r, count, err) != 0)
 			return -1;
 		from = r->position;
-		last = last_undecided(r, err);
+		while ((got = reader_next(r, &line, &len, err)) == 1)
+			if (event_view(line, len, &event) != 0 || !event_decides(&event))
+				last = r->line_start;
+		if (got != 0) {
+			reader_seek(r, 0);
+			return -1;
+		}
 	}
 	reader_seek(r, last > 0 ? last : 0);
-	return last == -2 ? -1 : 0;
+	return 0;
 }
 
 static struct waiting *
@@ -139,51 +132,29 @@ take_started(struct waitings *w, const struct event_view *event, struct event_pl
 	free(call);
 }
 
-static void
-take_limits(struct waiting *at, struct span approval)
-{
-	char deadline[CLOCK_TEXT_SIZE];
-	long long timeout;
-
-	at->timeout_ms = at->deadline = 0;
-	if (span_integer(span_member(approval, KEY_TIMEOUT_MS), &timeout))
-		at->timeout_ms = timeout;
-	if (span_copy(span_member(approval, KEY_DEADLINE), deadline, sizeof deadline) &&
-	    clock_parse(deadline, 0, &at->deadline) != 0)
-		at->deadline = 0;
-	if (!span_copy(span_member(approval, KEY_FORM), at->form, sizeof at->form))
-		memcpy(at->form, "text", sizeof "text");
-}
-
 /* The end of an event's line is what waits from now on. */
 static void
 wait_from(struct waitings *w, struct waiting *at, const struct event_view *event)
 {
-	char *call = span_text(span_member(event->payload, KEY_CALL));
+	struct span said = approval(event);
+	char *call = span_text(span_member(event->payload, KEY_CALL)), deadline[CLOCK_TEXT_SIZE];
+	long long timeout;
 
 	span_copy(event->event_id, at->end, sizeof at->end);
 	note_event(w, at, event->event_id);
-	take_limits(at, approval(event));
+	at->timeout_ms = at->deadline = 0;
+	if (span_integer(span_member(said, KEY_TIMEOUT_MS), &timeout))
+		at->timeout_ms = timeout;
+	if (span_copy(span_member(said, KEY_DEADLINE), deadline, sizeof deadline) &&
+	    clock_parse(deadline, 0, &at->deadline) != 0)
+		at->deadline = 0;
+	if (!span_copy(span_member(said, KEY_FORM), at->form, sizeof at->form))
+		memcpy(at->form, "text", sizeof "text");
 	if (call == NULL)
 		return;
 	free(at->call);
 	at->call = call;
 	map_put(&w->by_call, call, strlen(call), (size_t)(at - w->list));
-}
-
-/* A further attempt lets it wait on; or did its work again, and waits for that. */
-static void
-wait_on(struct waitings *w, struct waiting *at, const struct event_view *event)
-{
-	bool again = at->over;
-
-	if (again)
-		reopen(at);
-	wait_from(w, at, event);
-	if (again) {
-		free(at->task);
-		at->task = memory_text(at->call);
-	}
 }
 
 static char *
@@ -195,89 +166,68 @@ text_or_empty(struct span value)
 }
 
 static void
-begin_wait(struct waitings *w, const struct event_view *event, struct event_place begin)
-{
-	struct waiting *at;
-
-	w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
-	at = &w->list[w->count++];
-	*at = (struct waiting){ .what = waiting_of(event), .iteration = event->iteration,
-		.begin = begin,
-		.name = text_or_empty(span_member(event->payload, KEY_NAME)),
-		.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
-		.path = text_or_empty(event->path),
-		.call = memory_text(""),
-		.task = text_or_empty(span_member(event->payload, KEY_CALL)) };
-	note_event(w, at, event->parent_event_id);
-	wait_from(w, at, event);
-}
-
-static void
-take_decision(struct waitings *w, const struct event_view *event)
-{
-	struct span said = approval(event);
-	struct waiting *at = find_event(w, span_member(said, KEY_DECIDES));
-	char *word, *by;
-
-	if (at == NULL || at->over || !span_is(span_member(said, KEY_DECIDES), at->end))
-		return;
-	if (waiting_of(event) != WAITING_NOTHING) {
-		wait_from(w, at, event);
-		return;
-	}
-	word = text_or_empty(span_member(said, KEY_DECISION));
-	by = text_or_empty(span_member(said, KEY_BY));
-	end_wait(at, memory_format("%s by %s", word, by));
-	free(word);
-	free(by);
-}
-
-static void
 take_completed(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
 	struct waiting *at = w->count > 0 ? find_event(w, event->parent_event_id) : NULL;
-	bool waits = waiting_of(event) != WAITING_NOTHING;
+	enum waiting_for what = waiting_of(event);
 
-	if (event_decides(event))
-		take_decision(w, event);
-	else if (at != NULL && waits)
-		wait_on(w, at, event);
-	else if (at != NULL)
+	if (event_decides(event)) {
+		struct span said = approval(event), decides = span_member(said, KEY_DECIDES);
+		char *word, *by;
+
+		at = find_event(w, decides);
+		if (at == NULL || at->over || !span_is(decides, at->end))
+			return;
+		if (what != WAITING_NOTHING) {
+			wait_from(w, at, event);
+			return;
+		}
+		word = text_or_empty(span_member(said, KEY_DECISION));
+		by = text_or_empty(span_member(said, KEY_BY));
+		end_wait(at, memory_format("%s by %s", word, by));
+		free(word);
+		free(by);
+	} else if (at != NULL && what != WAITING_NOTHING) {
+		/* A further attempt lets it wait on; or did its work again, and waits for that. */
+		bool again = at->over;
+
+		if (again)
+			reopen(at);
+		wait_from(w, at, event);
+		if (again) {
+			free(at->task);
+			at->task = memory_text(at->call);
+		}
+	} else if (at != NULL) {
 		end_wait(at, memory_text("ended in a further attempt of the run"));
-	else if (waits)
-		begin_wait(w, event, begin);
-}
-
-/* A run inside of the run, which is decided about by its own name. */
-static void
-take_child(struct waitings *w, const struct event_view *event)
-{
-	char id[ID_SIZE];
-	bool waits = span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
-	    error_name(ERROR_WAITING));
-
-	if (span_copy(event->child_run_id, id, sizeof id) && (waits || strcmp(id, w->child) == 0))
-		memcpy(w->child, waits ? id : "", waits ? sizeof id : 1);
-}
-
-static void
-take_end(struct waitings *w, const struct event_view *event)
-{
-	if (!span_is(span_member(event->payload, KEY_STATUS), "success"))
-		return;
-	for (size_t i = 0; i < w->count; i++)
-		end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
+	} else if (what != WAITING_NOTHING) {
+		w->list = memory_array(w->list, w->count + 1, sizeof *w->list);
+		at = &w->list[w->count++];
+		*at = (struct waiting){ .what = what, .iteration = event->iteration, .begin = begin,
+			.name = text_or_empty(span_member(event->payload, KEY_NAME)),
+			.kind = text_or_empty(span_member(event->payload, KEY_KIND)),
+			.path = text_or_empty(event->path),
+			.call = memory_text(""),
+			.task = text_or_empty(span_member(event->payload, KEY_CALL)) };
+		note_event(w, at, event->parent_event_id);
+		wait_from(w, at, event);
+	}
 }
 
 void
 waitings_take(struct waitings *w, const struct event_view *event, struct event_place begin)
 {
+	char id[ID_SIZE];
+	bool waits;
+
 	switch (event->type) {
 	case EVENT_RUN_STARTED:
 		w->masked |= span_true(span_member(event->payload, KEY_MASKED));
 		break;
 	case EVENT_RUN_COMPLETED:
-		take_end(w, event);
+		if (span_is(span_member(event->payload, KEY_STATUS), "success"))
+			for (size_t i = 0; i < w->count; i++)
+				end_wait(&w->list[i], memory_text("left behind, as the run has succeeded"));
 		break;
 	case EVENT_STEP_STARTED:
 		take_started(w, event, begin);
@@ -286,7 +236,12 @@ waitings_take(struct waitings *w, const struct event_view *event, struct event_p
 		take_completed(w, event, begin);
 		break;
 	case EVENT_CALL_WORKFLOW_COMPLETED:
-		take_child(w, event);
+		/* A run inside of the run, which is decided about by its own name. */
+		waits = span_is(span_path(event->payload, KEY_ERROR, KEY_CODE, NULL),
+		    error_name(ERROR_WAITING));
+		if (span_copy(event->child_run_id, id, sizeof id) &&
+		    (waits || strcmp(id, w->child) == 0))
+			memcpy(w->child, waits ? id : "", waits ? sizeof id : 1);
 		break;
 	default:
 		break;

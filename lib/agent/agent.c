@@ -26,7 +26,6 @@
 #include "base/text.h"
 #include "json/value.h"
 #include "run/unreviewed.h"
-#include "transcript/event_keys.h"
 
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_OUTPUT_REPAIRS 2
@@ -108,13 +107,24 @@ read_stop_when(const struct definition *d, const struct definition_key *key, jso
 	return 0;
 }
 
-/* Of a text what it begins with. */
-static void
-pin_command(struct pins *pins, const json_t *command)
+/* What the command is made of is pinned: of a text the words that it begins with. */
+static int
+read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
 {
+	static const struct definition_key timeout_key = { "before_turn", NULL,
+		offsetof(struct agent, before_turn_ms), 0, 0 };
+	struct agent *a = object;
+	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
+	json_t *timeout = json_object_get(value, "timeout");
 	char **argv = NULL, *text = NULL, *rest;
 	const char *word;
 
+	if (!is_command(command) || (json_is_object(value) &&
+	    json_object_size(value) != 1 + (size_t)(timeout != NULL)))
+		return definition_fail(d, key->name, err,
+		    "expected a text, a list of texts, or {command: …, timeout: …}");
+	a->before_turn = json_incref(command);
 	for (size_t i = 0; i < json_array_size(command); i++)
 		list_add(&argv, json_string_value(json_array_get(command, i)));
 	if (json_is_string(command))
@@ -123,27 +133,9 @@ pin_command(struct pins *pins, const json_t *command)
 		if (*word != '\0')
 			list_add(&argv, word);
 	if (argv != NULL)
-		pins_add_command(pins, argv);
+		pins_add_command(&a->pins, argv);
 	list_free(argv);
 	free(text);
-}
-
-static int
-read_before_turn(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	static const struct definition_key timeout_key = { KEY_BEFORE_TURN, NULL,
-		offsetof(struct agent, before_turn_ms), 0, 0 };
-	struct agent *a = object;
-	json_t *command = json_is_object(value) ? json_object_get(value, "command") : value;
-	json_t *timeout = json_object_get(value, "timeout");
-
-	if (!is_command(command) || (json_is_object(value) &&
-	    json_object_size(value) != 1 + (size_t)(timeout != NULL)))
-		return definition_fail(d, key->name, err,
-		    "expected a text, a list of texts, or {command: …, timeout: …}");
-	a->before_turn = json_incref(command);
-	pin_command(&a->pins, command);
 	return timeout == NULL ? 0 : definition_duration(d, &timeout_key, timeout, a, err);
 }
 
@@ -235,7 +227,7 @@ static const struct definition_key keys[] = {
 	{ "mcp_servers", mcp_key_read, MEMBER(mcp), 0, 0 },
 	{ "skills", read_skills, MEMBER(skills), 0, 0 },
 	{ "agents_md", read_agents_md, MEMBER(agents_md), 0, 0 },
-	{ KEY_BEFORE_TURN, read_before_turn, 0, 0, 0 },
+	{ "before_turn", read_before_turn, 0, 0, 0 },
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(output_repairs), 0, INT_MAX },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
@@ -279,36 +271,6 @@ agent_begin(struct agent *a)
 	a->output_repairs = DEFAULT_OUTPUT_REPAIRS;
 }
 
-static int
-read_json(struct agent *a, struct definition *d, const struct buffer *text, struct error *err)
-{
-	d->document = value_parse(buffer_string(text), text->len, a->path, ERROR_DEFINITION, err);
-	if (d->document == NULL)
-		return -1;
-	if (json_object_get(d->document, "system") != NULL &&
-	    json_object_get(d->document, "prompt") != NULL)
-		return definition_fail(d, "prompt", err, "'system' says the same, drop one");
-	return definition_read(d, prompt_keys, a, err);
-}
-
-/* The file's name without directory and extension. */
-static char *
-name_of(const char *path)
-{
-	const char *base = path_base(path), *dot = strrchr(base, '.');
-
-	return dot == NULL || dot == base ? memory_text(base)
-	    : memory_copy(base, (size_t)(dot - base));
-}
-
-static bool
-has_extension(const char *path, const char *extension)
-{
-	size_t len = strlen(path), end = strlen(extension);
-
-	return len > end && strcmp(path + len - end, extension) == 0;
-}
-
 /* The tools that phases end with are AWF's, and nothing else ends the call. */
 static int
 check_phases(const struct agent *a, const struct definition *d, struct error *err)
@@ -336,38 +298,48 @@ check_phases(const struct agent *a, const struct definition *d, struct error *er
 }
 
 static int
-read_text(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
+read_file(struct agent *a, struct definition *d, struct buffer *text, struct error *err)
 {
-	int result;
-
 	digest_sha256(buffer_string(text), text->len, a->sha256);
 	if (markdown_normalise(text, a->path, err) != 0)
 		return -1;
-	result = has_extension(a->path, ".json") ? read_json(a, d, text, err)
-	    : markdown_read(d, buffer_string(text), &a->system, err);
-	if (result != 0)
+	if (text_ends(a->path, ".json")) {
+		d->document = value_parse(buffer_string(text), text->len, a->path, ERROR_DEFINITION,
+		    err);
+		if (d->document == NULL)
+			return -1;
+		if (json_object_get(d->document, "system") != NULL &&
+		    json_object_get(d->document, "prompt") != NULL)
+			return definition_fail(d, "prompt", err, "'system' says the same, drop one");
+		if (definition_read(d, prompt_keys, a, err) != 0)
+			return -1;
+	} else if (markdown_read(d, buffer_string(text), &a->system, err) != 0) {
 		return -1;
+	}
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, a->path, "expected keys and values, got %s",
 		    definition_type(d->document));
-	if (definition_doubt(d, keys, synonyms, strict, &a->doubt, err) != 0)
+	if (definition_doubt(d, keys, synonyms, strict, &a->doubt, err) != 0 ||
+	    definition_read(d, keys, a, err) != 0)
 		return -1;
-	return definition_read(d, keys, a, err) != 0 ? -1 : check_phases(a, d, err);
+	return check_phases(a, d, err);
 }
 
 int
 agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err)
 {
 	struct definition d = { path, NULL, NULL };
+	const char *base = path_base(path), *dot = strrchr(base, '.');
 	int result;
 
 	agent_begin(a);
 	a->path = memory_text(path);
-	result = read_text(a, &d, text, err);
+	result = read_file(a, &d, text, err);
 	json_decref(d.lines);
 	a->document = d.document;
 	if (a->name == NULL)
-		a->name = name_of(path);
+		a->name = memory_copy(base, dot == NULL || dot == base ? strlen(base) :
+		    (size_t)(dot - base));
 	if (result != 0)
 		agent_free(a);
 	return result;
@@ -417,21 +389,6 @@ agent_set_model(struct agent *a, const char *text, const char *place, struct err
 	return 0;
 }
 
-/* In a directory, with and without .md. */
-static char *
-find_in(const char *directory, const char *file)
-{
-	char *path = path_join(directory, file), *with_extension = memory_format("%s.md", path);
-	char *found = definition_exists(path) ? path :
-	    definition_exists(with_extension) ? with_extension : NULL;
-
-	if (found != path)
-		free(path);
-	if (found != with_extension)
-		free(with_extension);
-	return found;
-}
-
 char **
 agent_directories(const char *workflow_directory)
 {
@@ -443,31 +400,27 @@ char *
 agent_find(const char *file, const char *beside, const char *workflow_directory,
     struct error *err)
 {
-	char *with_extension, *found = NULL;
-	const char *names[3];
+	char *with_extension = memory_format("%s.md", file), *found = NULL;
+	const char *const names[] = { file, with_extension, NULL };
 
 	if (beside != NULL && *file != '/')
-		found = find_in(beside, file);
-	if (found != NULL)
-		return found;
-	if (definition_exists(file))
-		return memory_text(file);
-	if (strchr(file, '/') != NULL) {
+		found = definition_in(beside, names);
+	if (found == NULL && definition_exists(file)) {
+		found = memory_text(file);
+	} else if (found == NULL && strchr(file, '/') != NULL) {
+		bool elsewhere = workflow_directory != NULL && *file != '/';
+
 		found = path_join(workflow_directory == NULL ? "." : workflow_directory, file);
-		if (*file != '/' && definition_exists(found))
-			return found;
-		free(found);
-		error_set(err, ERROR_DEFINITION, file, "no such agent file%s%s",
-		    workflow_directory == NULL || *file == '/' ? "" : ", nor in ",
-		    workflow_directory == NULL || *file == '/' ? "" : workflow_directory);
-		return NULL;
+		if (*file == '/' || !definition_exists(found)) {
+			free(found);
+			found = NULL;
+			error_set(err, ERROR_DEFINITION, file, "no such agent file%s%s",
+			    elsewhere ? ", nor in " : "", elsewhere ? workflow_directory : "");
+		}
+	} else if (found == NULL) {
+		found = definition_find(&(struct definition_places){ .kind = "agents",
+		    .beside = beside, .workflow_directory = workflow_directory }, file, names, err);
 	}
-	with_extension = memory_format("%s.md", file);
-	names[0] = file;
-	names[1] = with_extension;
-	names[2] = NULL;
-	found = definition_find(&(struct definition_places){ .kind = "agents", .beside = beside,
-	    .workflow_directory = workflow_directory }, file, names, err);
 	free(with_extension);
 	return found;
 }
@@ -525,12 +478,8 @@ agent_tell_output(struct agent *a)
 void
 agent_allow_tools(struct agent *a, char *const *names)
 {
-	size_t count = list_count(names);
-
 	list_free(a->tools);
-	a->tools = memory_zero(count + 1, sizeof *a->tools);
-	for (size_t i = 0; i < count; i++)
-		a->tools[i] = memory_text(names[i]);
+	a->tools = list_count(names) > 0 ? list_copy(names) : memory_zero(1, sizeof *a->tools);
 }
 
 char **

@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/text.h"
+#include "transcript/event_keys.h"
 
 /* The first finish_reason of a stop_reason is the one that is written. */
 static const struct {
@@ -101,7 +102,7 @@ write_decoded(struct buffer *out, struct span string)
 }
 
 /* A temperature as Python writes floats: the fewest digits that are it. Numbers from
- * 10 on would need more care, and are no temperatures. */
+ * 10 on would need more care, and are no temperatures. False: it is none. */
 static bool
 write_temperature(struct buffer *out, struct span number)
 {
@@ -126,61 +127,12 @@ write_temperature(struct buffer *out, struct span number)
 	return true;
 }
 
-static bool
-write_limit(struct buffer *out, struct span number)
-{
-	long long limit;
-
-	if (!span_integer(number, &limit))
-		return false;
-	buffer_format(out, "%lld", limit);
-	return true;
-}
-
-/* The parameter, or null; false if it is of another kind. */
-static bool
-write_parameter(struct buffer *out, struct span value,
-    bool (*write)(struct buffer *, struct span))
-{
-	if (span_type(value) != 0 && span_type(value) != '0')
-		return write(out, value);
-	buffer_text(out, "null");
-	return true;
-}
-
-/* Whether nothing is asked for but text, in AgentLoom's two parameters. */
-static bool
-is_plain(const struct agentloom_request *r)
-{
-	if (span_element(r->tools, 0).at != NULL)
-		return false;
-	for (struct span_walk member = span_walk(r->params); span_next(&member);)
-		if (!span_is(member.key, "temperature") && !span_is(member.key, "max_tokens"))
-			return false;
-	return true;
-}
-
-/* The texts of a message in a row; false if it has anything else. */
-static bool
-write_content(struct buffer *out, struct span blocks)
-{
-	struct buffer text = BUFFER_INIT;
-	bool plain = true;
-
-	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
-		plain = plain && span_is(span_member(block.value, "type"), "text") &&
-		    span_member(block.value, "raw").at == NULL;
-		span_decode(span_member(block.value, "text"), &text);
-	}
-	write_python_string(out, &text);
-	buffer_free(&text);
-	return plain;
-}
-
+/* False if a message has anything but text. */
 static bool
 write_messages(struct buffer *out, const struct agentloom_request *r)
 {
 	const char *comma = "";
+	bool plain = true;
 
 	buffer_byte(out, '[');
 	if (span_type(r->system) == 's' && !span_is(r->system, "")) {
@@ -189,24 +141,40 @@ write_messages(struct buffer *out, const struct agentloom_request *r)
 		buffer_text(out, ", \"role\": \"system\"}");
 		comma = ", ";
 	}
-	for (struct span_walk message = span_walk(r->messages); span_next(&message);) {
+	for (struct span_walk message = span_walk(r->messages); plain && span_next(&message);) {
+		struct buffer text = BUFFER_INIT; /* of its blocks in a row */
+
+		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
+		    span_next(&block);) {
+			plain = plain && span_is(span_member(block.value, KEY_TYPE), "text") &&
+			    span_member(block.value, KEY_RAW).at == NULL;
+			span_decode(span_member(block.value, KEY_TEXT), &text);
+		}
 		buffer_format(out, "%s{\"content\": ", comma);
-		if (!write_content(out, span_member(message.value, "blocks")))
-			return false;
+		write_python_string(out, &text);
 		buffer_text(out, ", \"role\": ");
-		write_decoded(out, span_member(message.value, "role"));
+		write_decoded(out, span_member(message.value, KEY_ROLE));
 		buffer_byte(out, '}');
 		comma = ", ";
+		buffer_free(&text);
 	}
 	buffer_byte(out, ']');
-	return true;
+	return plain;
 }
 
 static bool
 write_request(struct buffer *out, const struct agentloom_request *r)
 {
+	struct span limit = span_member(r->params, "max_tokens");
+	struct span temperature = span_member(r->params, "temperature");
+	long long tokens;
+
 	buffer_text(out, "{\"extra\": {}, \"max_tokens\": ");
-	if (!write_parameter(out, span_member(r->params, "max_tokens"), write_limit))
+	if (span_type(limit) == 0 || span_type(limit) == '0')
+		buffer_text(out, "null");
+	else if (span_integer(limit, &tokens))
+		buffer_format(out, "%lld", tokens);
+	else
 		return false;
 	buffer_text(out, ", \"messages\": ");
 	if (!write_messages(out, r))
@@ -214,19 +182,25 @@ write_request(struct buffer *out, const struct agentloom_request *r)
 	buffer_text(out, ", \"model\": ");
 	write_decoded(out, r->model);
 	buffer_text(out, ", \"temperature\": ");
-	if (!write_parameter(out, span_member(r->params, "temperature"), write_temperature))
+	if (span_type(temperature) == 0 || span_type(temperature) == '0')
+		buffer_text(out, "null");
+	else if (!write_temperature(out, temperature))
 		return false;
 	buffer_byte(out, '}');
 	return true;
 }
 
+/* None, if anything is asked for but text, in AgentLoom's two parameters. */
 static bool
 hash(const struct agentloom_request *r,
     bool (*write)(struct buffer *, const struct agentloom_request *), char out[DIGEST_SIZE])
 {
+	bool made = span_element(r->tools, 0).at == NULL;
 	struct buffer text = BUFFER_INIT;
-	bool made = is_plain(r) && write(&text, r);
 
+	for (struct span_walk member = span_walk(r->params); made && span_next(&member);)
+		made = span_is(member.key, "temperature") || span_is(member.key, "max_tokens");
+	made = made && write(&text, r);
 	if (made)
 		digest_sha256(text.data, text.len, out);
 	buffer_free(&text);

@@ -19,20 +19,6 @@
 #define FILE_LIMIT ((size_t)64 << 20)
 
 static int
-open_run(struct budget *b, struct error *err)
-{
-	const char *limit = environment_text(BUDGET_LIMIT), *path = getenv(BUDGET_FILE);
-
-	if (limit == NULL)
-		return 0;
-	if (!money_parse(limit, &b->of_run) || path == NULL)
-		return error_set(err, ERROR_SYSTEM, BUDGET_LIMIT,
-		    "'%s' is not what AWF sets: do not set it yourself", limit);
-	b->fd = file_open_plain(path, O_RDWR | O_APPEND, 0);
-	return b->fd != -1 ? 0 : error_errno(err, ERROR_SYSTEM, path, "unable to open");
-}
-
-static int
 check_price(const struct budget *b, const char *provider, const char *model, struct error *err)
 {
 	if (prices_find(&b->prices, provider, model) != NULL)
@@ -41,9 +27,26 @@ check_price(const struct budget *b, const char *provider, const char *model, str
 	    "(see awf-prices(5))", provider, model);
 }
 
-static int
-check_team(const struct budget *b, const struct team *team, struct error *err)
+int
+budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct error *err)
 {
+	const char *limit = environment_text(BUDGET_LIMIT), *path = getenv(BUDGET_FILE);
+
+	*b = (struct budget){ .of_call = of_call, .of_run = -1, .fd = -1 };
+	if (limit != NULL) {
+		if (!money_parse(limit, &b->of_run) || path == NULL)
+			return error_set(err, ERROR_SYSTEM, BUDGET_LIMIT,
+			    "'%s' is not what AWF sets: do not set it yourself", limit);
+		b->fd = file_open_plain(path, O_RDWR | O_APPEND, 0);
+		if (b->fd == -1)
+			return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	}
+	b->limits = b->of_call >= 0 || b->of_run >= 0;
+	if (!b->limits)
+		return 0;
+
+	if (prices_load(&b->prices, err) == -1)
+		return -1;
 	for (size_t i = 0; i < team->count; i++) {
 		const struct agent *agent = &team->members[i]->agent;
 
@@ -55,36 +58,6 @@ check_team(const struct budget *b, const struct team *team, struct error *err)
 				return -1;
 	}
 	return 0;
-}
-
-int
-budget_begin(struct budget *b, int64_t of_call, const struct team *team, struct error *err)
-{
-	*b = (struct budget){ .of_call = of_call, .of_run = -1, .fd = -1 };
-	if (open_run(b, err) == -1)
-		return -1;
-	b->limits = b->of_call >= 0 || b->of_run >= 0;
-	if (!b->limits)
-		return 0;
-	return prices_load(&b->prices, err) == -1 ? -1 : check_team(b, team, err);
-}
-
-/* Takes in what was entered since the last look, whole lines alone. */
-static int
-read_entered(struct budget *b, struct error *err)
-{
-	struct buffer text = BUFFER_INIT;
-	const char *line, *lf;
-	int result = 0;
-
-	if (lseek(b->fd, b->position, SEEK_SET) == -1 || file_read(b->fd, &text, FILE_LIMIT) == -1)
-		result = error_errno(err, ERROR_SYSTEM, getenv(BUDGET_FILE), "unable to read");
-	for (line = buffer_string(&text); (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
-		b->entered = count_add(b->entered, strtoll(line, NULL, 10));
-		b->position += lf - line + 1;
-	}
-	buffer_free(&text);
-	return result;
 }
 
 static int
@@ -100,15 +73,27 @@ int
 budget_check(struct budget *b, int64_t spent, const char *agent, const char *provider,
     const char *model, struct error *err)
 {
+	struct buffer text = BUFFER_INIT;
+	const char *line, *lf;
+	int result = 0;
+
 	if (check_price(b, provider, model, err) == -1)
 		return -1;
 	if (b->of_call >= 0 && spent >= b->of_call)
 		return exceeded(agent, "call", spent, b->of_call, err);
 	if (b->fd == -1)
 		return 0;
-	if (read_entered(b, err) == -1)
-		return -1;
-	return b->entered < b->of_run ? 0 : exceeded(agent, "run", b->entered, b->of_run, err);
+	/* What was entered since the last look, whole lines alone. */
+	if (lseek(b->fd, b->position, SEEK_SET) == -1 || file_read(b->fd, &text, FILE_LIMIT) == -1)
+		result = error_errno(err, ERROR_SYSTEM, getenv(BUDGET_FILE), "unable to read");
+	for (line = buffer_string(&text); (lf = strchr(line, '\n')) != NULL; line = lf + 1) {
+		b->entered = count_add(b->entered, strtoll(line, NULL, 10));
+		b->position += lf - line + 1;
+	}
+	buffer_free(&text);
+	if (result == 0 && b->entered >= b->of_run)
+		result = exceeded(agent, "run", b->entered, b->of_run, err);
+	return result;
 }
 
 int64_t

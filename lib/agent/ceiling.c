@@ -34,24 +34,18 @@ tools_policy_parse(const char *text, const char *place, enum tools_policy *polic
 
 /* A name of a list covers itself; one that ends in "__*", all that begin so. */
 static bool
-covers(const char *entry, size_t entry_len, const char *name, size_t len)
-{
-	bool all = entry_len > 3 && memcmp(entry + entry_len - 3, "__*", 3) == 0;
-
-	if (!all)
-		return entry_len == len && memcmp(entry, name, len) == 0;
-	return len >= entry_len && memcmp(entry, name, entry_len - 1) == 0;
-}
-
-static bool
 in_list(const char *list, const char *name, size_t len)
 {
 	const char *entry;
 	size_t entry_len;
 
-	while ((entry = text_part(&list, ',', &entry_len)) != NULL)
-		if (covers(entry, entry_len, name, len))
+	while ((entry = text_part(&list, ',', &entry_len)) != NULL) {
+		bool all = entry_len > 3 && memcmp(entry + entry_len - 3, "__*", 3) == 0;
+
+		if (all ? len >= entry_len && memcmp(entry, name, entry_len - 1) == 0 :
+		    entry_len == len && memcmp(entry, name, len) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -65,18 +59,6 @@ add_covered(struct buffer *common, const char *names, const char *list)
 	while ((name = text_part(&names, ',', &len)) != NULL)
 		if (len > 0 && in_list(list, name, len) && !in_list(buffer_string(common), name, len))
 			buffer_format(common, "%s%.*s", common->len > 0 ? "," : "", (int)len, name);
-}
-
-/* Those that are in both: each list may have a server's tools as a whole. */
-static void
-set_common(const char *names, const char *list)
-{
-	struct buffer common = BUFFER_INIT;
-
-	add_covered(&common, names, list);
-	add_covered(&common, list, names);
-	setenv(CEILING_TOOLS, buffer_string(&common), 1);
-	buffer_free(&common);
 }
 
 static int
@@ -111,15 +93,23 @@ ceiling_lower(const char *tools, enum tools_policy policy)
 {
 	const char *list = getenv(CEILING_TOOLS);
 	enum tools_policy before = ceiling_policy();
+	struct buffer common = BUFFER_INIT;
 
 	if (policy == TOOLS_WARN && (before == TOOLS_BLOCK || list != NULL))
 		policy = before;
 	if (policy != TOOLS_UNSAID)
 		setenv(CEILING_POLICY, policies[policy], 1);
-	if (tools != NULL && list != NULL)
-		set_common(tools, list);
-	else if (tools != NULL)
+	if (tools == NULL)
+		return;
+	if (list == NULL) {
 		setenv(CEILING_TOOLS, tools, 1);
+		return;
+	}
+	/* Those that are in both: each list may have a server's tools as a whole. */
+	add_covered(&common, tools, list);
+	add_covered(&common, list, tools);
+	setenv(CEILING_TOOLS, buffer_string(&common), 1);
+	buffer_free(&common);
 }
 
 void

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/value.h"
+#include "transcript/event_keys.h"
 
 /* What the turn has without the change. */
 struct given {
@@ -35,24 +36,6 @@ take_model(struct change *c, struct span value, const struct given *given,
 	    wrong(err, "model", "expected the name of a model");
 }
 
-static bool
-is_block(struct span block)
-{
-	return span_type(block) == 'o' && span_type(span_member(block, "type")) == 's';
-}
-
-static bool
-is_message(struct span message)
-{
-	struct span blocks = span_member(message, "blocks"), role = span_member(message, "role");
-	bool good = span_is(role, "user") || span_is(role, "assistant");
-
-	good = good && span_element(blocks, 0).at != NULL;
-	for (struct span_walk block = span_walk(blocks); good && span_next(&block);)
-		good = is_block(block.value);
-	return good;
-}
-
 static int
 take_messages(struct change *c, struct span value, const struct given *given,
     struct error *err)
@@ -61,25 +44,18 @@ take_messages(struct change *c, struct span value, const struct given *given,
 
 	(void)given;
 	c->messages = value;
-	for (struct span_walk message = span_walk(value); good && span_next(&message);)
-		good = is_message(message.value);
+	for (struct span_walk message = span_walk(value); good && span_next(&message);) {
+		struct span blocks = span_member(message.value, KEY_BLOCKS);
+		struct span role = span_member(message.value, KEY_ROLE);
+
+		good = (span_is(role, "user") || span_is(role, "assistant")) &&
+		    span_element(blocks, 0).at != NULL;
+		for (struct span_walk block = span_walk(blocks); good && span_next(&block);)
+			good = span_type(block.value) == 'o' &&
+			    span_type(span_member(block.value, KEY_TYPE)) == 's';
+	}
 	return good ? 0 : wrong(err, "messages", "expected a list of objects with a role (user, "
 	    "assistant) and a list of blocks with a type each");
-}
-
-static int
-keep_tool(struct change *c, const struct offer *offer, const char *name, struct error *err)
-{
-	const struct offered *offered = offer_find(offer, name);
-
-	if (offered == NULL)
-		return error_set(err, ERROR_BLOCKED, NULL, "tools: '%s' is none of those that the "
-		    "turn has", name);
-	if (offered->control != NULL)
-		offer_add_control(&c->offer, offered->control);
-	else
-		offer_add(&c->offer, offered->tool);
-	return 0;
 }
 
 static int
@@ -87,15 +63,21 @@ take_tools(struct change *c, struct span value, const struct given *given,
     struct error *err)
 {
 	int status = span_type(value) == 'a' ? 0 : wrong(err, "tools", "expected a list of names");
-	char *name;
 
 	c->narrows = true;
 	for (struct span_walk element = span_walk(value); status == 0 && span_next(&element);) {
-		name = span_text(element.value);
+		char *name = span_text(element.value);
+		const struct offered *offered = name == NULL ? NULL : offer_find(given->offer, name);
+
 		if (name == NULL)
 			status = wrong(err, "tools", "expected a list of names");
+		else if (offered == NULL)
+			status = error_set(err, ERROR_BLOCKED, NULL, "tools: '%s' is none of those that the "
+			    "turn has", name);
+		else if (offer_find(&c->offer, name) == NULL && offered->control != NULL)
+			offer_add_control(&c->offer, offered->control);
 		else if (offer_find(&c->offer, name) == NULL)
-			status = keep_tool(c, given->offer, name, err);
+			offer_add(&c->offer, offered->tool);
 		free(name);
 	}
 	return status;
@@ -151,66 +133,54 @@ static const struct {
 
 #define KEYS (sizeof keys / sizeof *keys)
 
-static int
-unknown_key(struct span key, struct error *err)
-{
-	const char *names[KEYS + 1] = { NULL };
-	char *name = span_text(key), *hint;
-
-	for (size_t i = 0; i < KEYS; i++)
-		names[i] = keys[i].name;
-	hint = text_hint(name, names);
-	error_set(err, ERROR_SCHEMA, NULL, "%s: unknown key%s", name, hint);
-	free(hint);
-	free(name);
-	return -1;
-}
-
-static int
-take_key(struct change *c, struct span key, struct span value, const struct given *given,
-    struct error *err)
-{
-	for (size_t i = 0; i < KEYS; i++)
-		if (span_is(key, keys[i].name))
-			return keys[i].take(c, value, given, err);
-	return unknown_key(key, err);
-}
-
-/* Whether it can stand in a line of the transcript, no key being there twice. */
-static int
-check_json(struct span whole, struct error *err)
-{
-	struct error why = ERROR_INIT;
-	json_t *value = value_parse(whole.at, whole.len, NULL, ERROR_SCHEMA, &why);
-	bool object = json_is_object(value);
-	size_t bad;
-
-	json_decref(value);
-	if (value == NULL)
-		return error_set(err, ERROR_SCHEMA, NULL, "no JSON: %s", why.message);
-	if (!object || scan_within(whole.at, whole.len, SCAN_LINE_DEPTH - 2, &bad) != NULL)
-		return error_set(err, ERROR_SCHEMA, NULL, "no JSON object, or one that is too deep");
-	return 0;
-}
-
 int
 change_read(struct change *c, const char *bytes, size_t len, const struct offer *offer,
     const json_t *params, struct error *err)
 {
 	const struct given given = { offer, params };
 	struct span whole = span_trim(span_of(bytes, len));
-	int status;
+	struct error why = ERROR_INIT;
+	json_t *value;
+	int status = 0;
+	bool object;
+	size_t bad;
 
 	memset(c, 0, sizeof *c);
 	if (whole.len == 0)
 		return 0;
-	status = check_json(whole, err);
-	if (status == 0)
-		scan_minify(whole, &c->text);
+
+	/* It must be able to stand in a line of the transcript, no key being there twice. */
+	value = value_parse(whole.at, whole.len, NULL, ERROR_SCHEMA, &why);
+	if (value == NULL)
+		return error_set(err, ERROR_SCHEMA, NULL, "no JSON: %s", why.message);
+	object = json_is_object(value);
+	json_decref(value);
+	if (!object || scan_within(whole.at, whole.len, SCAN_LINE_DEPTH - 2, &bad) != NULL)
+		return error_set(err, ERROR_SCHEMA, NULL, "no JSON object, or one that is too deep");
+
+	scan_minify(whole, &c->text);
 	for (struct span_walk member = span_walk(span_of(c->text.data, c->text.len));
-	    status == 0 && span_next(&member);)
-		if (span_type(member.value) != '0')
-			status = take_key(c, member.key, member.value, &given, err);
+	    status == 0 && span_next(&member);) {
+		const char *names[KEYS + 1] = { NULL };
+		char *name, *hint;
+		size_t i = 0;
+
+		if (span_type(member.value) == '0')
+			continue;
+		while (i < KEYS && !span_is(member.key, keys[i].name))
+			i++;
+		if (i < KEYS) {
+			status = keys[i].take(c, member.value, &given, err);
+			continue;
+		}
+		for (i = 0; i < KEYS; i++)
+			names[i] = keys[i].name;
+		name = span_text(member.key);
+		hint = text_hint(name, names);
+		status = error_set(err, ERROR_SCHEMA, NULL, "%s: unknown key%s", name, hint);
+		free(hint);
+		free(name);
+	}
 	return status;
 }
 

@@ -40,24 +40,6 @@ struct changed_look {
 	size_t seen;              /* directories too */
 };
 
-static const char *
-looked_path(const struct changed_look *look, size_t index)
-{
-	return look->names.data + look->files[index].path;
-}
-
-static void
-look_add(struct changed_look *look, const char *path, const struct stat *status)
-{
-	if (look->count == look->capacity) {
-		look->capacity = look->capacity == 0 ? 256 : 2 * look->capacity;
-		look->files = memory_array(look->files, look->capacity, sizeof *look->files);
-	}
-	look->files[look->count++] = (struct looked){ look->names.len, status->st_dev,
-	    status->st_ino, status->st_size, status->st_ctim };
-	buffer_append(&look->names, path, strlen(path) + 1);
-}
-
 /* Looks at all below an open directory, which it closes; path is that of the directory
  * with a slash, or empty. -1: that is too much. */
 static int
@@ -84,7 +66,14 @@ look_below(struct changed_look *look, int fd, struct buffer *path, dev_t device,
 		}
 		buffer_text(path, entry->d_name);
 		if (S_ISREG(status.st_mode)) {
-			look_add(look, buffer_string(path), &status);
+			if (look->count == look->capacity) {
+				look->capacity = look->capacity == 0 ? 256 : 2 * look->capacity;
+				look->files = memory_array(look->files, look->capacity,
+				    sizeof *look->files);
+			}
+			look->files[look->count++] = (struct looked){ look->names.len,
+			    status.st_dev, status.st_ino, status.st_size, status.st_ctim };
+			buffer_append(&look->names, path->data, path->len + 1);
 		} else if (S_ISDIR(status.st_mode) && status.st_dev == device &&
 		    strcmp(entry->d_name, ".git") != 0 && (status.st_dev != storage->st_dev ||
 		    status.st_ino != storage->st_ino)) {
@@ -180,41 +169,6 @@ read_head(int root, char **branch, char **commit)
 	buffer_free(&path);
 }
 
-/* Enters this call among those that watch the workspace in this run, and sees whether
- * another is at it. */
-static void
-overlap_begin(struct changed *c, const char *run_directory)
-{
-	char *path = path_join(run_directory, "changing");
-	struct stat status;
-
-	c->overlap = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	free(path);
-	if (c->overlap == -1)
-		return;
-	/* Who comes later must find the lock of whoever has a byte. */
-	lock_file_wait(c->overlap);
-	if (fstat(c->overlap, &status) == 0 && write(c->overlap, "", 1) == 1) {
-		c->place = status.st_size;
-		lock_file_take_range(c->overlap, (struct lock_range){ c->place, 1 });
-		c->shared = c->place > 0 &&
-		    lock_file_look_range(c->overlap, (struct lock_range){ 0, c->place }) == 1;
-	}
-	lock_file_release(c->overlap);
-}
-
-static void
-overlap_end(struct changed *c)
-{
-	struct stat status;
-
-	if (c->overlap == -1)
-		return;
-	c->shared = c->shared || (fstat(c->overlap, &status) == 0 && status.st_size > c->place + 1);
-	close(c->overlap);
-	c->overlap = -1;
-}
-
 static int
 open_workspace(struct changed *c)
 {
@@ -293,9 +247,26 @@ void
 changed_begin_all(struct changed *c, const char *run_directory)
 {
 	char *storage = memory_format("%s/../..", run_directory);
+	struct stat status;
 
 	if (open_workspace(c) == 0 && stat(storage, &c->storage) == 0) {
-		overlap_begin(c, run_directory);
+		char *path = path_join(run_directory, "changing");
+
+		/* Enters this call among those that watch the workspace in this run, and sees
+		 * whether another is at it. Who comes later must find the lock of whoever has a
+		 * byte. */
+		c->overlap = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+		free(path);
+		if (c->overlap != -1) {
+			lock_file_wait(c->overlap);
+			if (fstat(c->overlap, &status) == 0 && write(c->overlap, "", 1) == 1) {
+				c->place = status.st_size;
+				lock_file_take_range(c->overlap, (struct lock_range){ c->place, 1 });
+				c->shared = c->place > 0 && lock_file_look_range(c->overlap,
+				    (struct lock_range){ 0, c->place }) == 1;
+			}
+			lock_file_release(c->overlap);
+		}
 		read_head(c->root, &c->branch, &c->head);
 		c->look = look_take(c->root, &c->storage);
 	}
@@ -324,8 +295,8 @@ add_file(struct changed *c, const char *path, const char *change, const char *sh
 		buffer_byte(&c->files, ',');
 	writer_begin(&w, &c->files);
 	writer_object(&w);
-	writer_member_string(&w, "path", path);
-	writer_key(&w, "sha256");
+	writer_member_string(&w, KEY_PATH, path);
+	writer_key(&w, KEY_SHA256);
 	if (sha256 != NULL)
 		writer_string(&w, sha256);
 	else
@@ -384,13 +355,6 @@ digest_file(const struct changed *c, const char *path, off_t size, char sha256[D
 	return n == 0 ? sha256 : NULL;
 }
 
-static bool
-differs(const struct looked *a, const struct looked *b)
-{
-	return a->device != b->device || a->inode != b->inode || a->size != b->size ||
-	    a->changed.tv_sec != b->changed.tv_sec || a->changed.tv_nsec != b->changed.tv_nsec;
-}
-
 /* Both looks are in the order of paths. */
 static void
 end_look(struct changed *c)
@@ -400,50 +364,51 @@ end_look(struct changed *c)
 	size_t i = 0, k = 0;
 
 	while (is != NULL && (i < was->count || k < is->count)) {
-		int order = i == was->count ? 1 : k == is->count ? -1 :
-		    strcmp(looked_path(was, i), looked_path(is, k));
+		const struct looked *a = &was->files[i], *b = &is->files[k];
+		const char *before = i == was->count ? NULL : was->names.data + a->path;
+		const char *now = k == is->count ? NULL : is->names.data + b->path;
+		int order = before == NULL ? 1 : now == NULL ? -1 : strcmp(before, now);
 
 		if (order < 0)
-			add_file(c, looked_path(was, i), "deleted", NULL, true);
-		else if (order > 0 || differs(&was->files[i], &is->files[k]))
-			add_file(c, looked_path(is, k), order > 0 ? "created" : NULL,
-			    c->told == CHANGED_TOLD ? NULL :
-			    digest_file(c, looked_path(is, k), is->files[k].size, sha256), true);
+			add_file(c, before, "deleted", NULL, true);
+		else if (order > 0 || a->device != b->device || a->inode != b->inode ||
+		    a->size != b->size || a->changed.tv_sec != b->changed.tv_sec ||
+		    a->changed.tv_nsec != b->changed.tv_nsec)
+			add_file(c, now, order > 0 ? "created" : NULL, c->told == CHANGED_TOLD ? NULL :
+			    digest_file(c, now, b->size, sha256), true);
 		i += order <= 0;
 		k += order >= 0;
 	}
 	look_free(is);
 }
 
-/* A commit moves the branch that HEAD names; another branch is a checkout. */
-static void
-end_head(struct changed *c)
-{
-	char *branch, *head;
-
-	read_head(c->root, &branch, &head);
-	if (branch != NULL && c->branch != NULL && strcmp(branch, c->branch) == 0 && head != NULL &&
-	    (c->head == NULL || strcmp(head, c->head) != 0)) {
-		c->commit = head;
-		head = NULL;
-	}
-	free(branch);
-	free(head);
-}
-
 void
 changed_end(struct changed *c)
 {
+	struct stat status;
+	char *branch, *head;
+
 	if (c->path != NULL)
 		end_file(c);
-	overlap_end(c);
+	if (c->overlap != -1) {
+		c->shared = c->shared ||
+		    (fstat(c->overlap, &status) == 0 && status.st_size > c->place + 1);
+		file_close(&c->overlap);
+	}
 	if (c->look != NULL)
 		end_look(c);
-	if (c->root != -1 && c->path == NULL)
-		end_head(c);
-	if (c->root != -1)
-		close(c->root);
-	c->root = -1;
+	if (c->root != -1 && c->path == NULL) {
+		/* A commit moves the branch that HEAD names; another branch is a checkout. */
+		read_head(c->root, &branch, &head);
+		if (branch != NULL && c->branch != NULL && strcmp(branch, c->branch) == 0 &&
+		    head != NULL && (c->head == NULL || strcmp(head, c->head) != 0)) {
+			c->commit = head;
+			head = NULL;
+		}
+		free(branch);
+		free(head);
+	}
+	file_close(&c->root);
 	look_free(c->look);
 	c->look = NULL;
 	buffer_free(&c->before);
@@ -453,7 +418,7 @@ void
 changed_told(struct changed *c, const char *path)
 {
 	char here[PATH_MAX], sha256[DIGEST_SIZE], *normal;
-	const char *part = NULL;
+	const char *part, *digest = NULL;
 	struct stat status;
 	int fd;
 
@@ -462,14 +427,10 @@ changed_told(struct changed *c, const char *path)
 	normal = plain_path(here, path);
 	part = beneath_part(here, normal);
 	fd = part == NULL ? -1 : beneath_open(c->root, part);
-	if (part == NULL)
-		add_file(c, normal, NULL, NULL, false);
-	else if (fd != -1 && fstat(fd, &status) == 0)
-		add_file(c, part, NULL, digest_file(c, part, status.st_size, sha256), false);
-	else
-		add_file(c, part, NULL, NULL, false);
-	if (fd != -1)
-		close(fd);
+	if (fd != -1 && fstat(fd, &status) == 0)
+		digest = digest_file(c, part, status.st_size, sha256);
+	add_file(c, part == NULL ? normal : part, NULL, digest, false);
+	file_close(&fd);
 	free(normal);
 }
 
@@ -490,23 +451,20 @@ void
 changed_write(const struct changed *c, struct writer *w)
 {
 	if (c->files.len > 0) {
-		writer_key(w, "changed");
-		writer_array(w);
+		writer_member_array(w, KEY_CHANGED);
 		writer_raw(w, c->files.data, c->files.len);
 		writer_array_end(w);
 	}
 	if (c->more > 0)
 		writer_member_integer(w, KEY_CHANGED_MORE, c->more);
-	writer_member_string(w, "commit", c->commit);
+	writer_member_string(w, KEY_COMMIT, c->commit);
 }
 
 void
 changed_free(struct changed *c)
 {
-	if (c->root != -1)
-		close(c->root);
-	if (c->overlap != -1)
-		close(c->overlap);
+	file_close(&c->root);
+	file_close(&c->overlap);
 	free(c->path);
 	free(c->branch);
 	free(c->head);

@@ -45,32 +45,18 @@ conversation_of(const struct search *s, const struct model_call *c)
 	return found == NULL ? NONE : *found;
 }
 
-/* That of a call, or of the earlier attempt that it goes on from. */
-static void
-begin_conversation(struct search *s, const struct placed *p, const struct event_view *e)
-{
-	size_t at = conversation_of(s, model_call_of(p->run, span_member(e->payload, KEY_CLAIMS)));
-
-	if (at == NONE) {
-		at = s->count++;
-		s->list = memory_array(s->list, s->count, sizeof *s->list);
-		s->list[at] = (struct conversation){
-			.provider = span_text(span_member(e->payload, KEY_PROVIDER)) };
-	}
-	map_put(&s->by_start, p->call->event_id, strlen(p->call->event_id), at);
-}
-
 static void
 add_message(struct conversation *c, const char *role, const struct buffer *blocks)
 {
 	if (blocks->len == 0)
 		return;
-	buffer_format(&c->messages, "%s{\"role\":\"%s\",\"blocks\":[", c->messages.len > 0 ? "," : "",
-	    role);
+	buffer_format(&c->messages, "%s{\"" KEY_ROLE "\":\"%s\",\"" KEY_BLOCKS "\":[",
+	    c->messages.len > 0 ? "," : "", role);
 	buffer_append(&c->messages, blocks->data, blocks->len);
 	buffer_text(&c->messages, "]}");
 }
 
+/* Tells the results of tools since the last message. */
 static void
 add_results(struct conversation *c)
 {
@@ -78,118 +64,75 @@ add_results(struct conversation *c)
 	buffer_clear(&c->results);
 }
 
-/* As it was sent: what AWF says, without that it did. */
-static void
-write_asked(struct writer *w, struct span block)
-{
-	writer_object(w);
-	for (struct span_walk member = span_walk(block); span_next(&member);)
-		if (!span_is(member.key, "fidelity"))
-			writer_raw_member(w, member.key, member.value);
-	writer_object_end(w);
-}
-
 static void
 take_message(struct conversation *c, const struct event_view *e)
 {
 	bool answer = e->type == EVENT_MESSAGE_ASSISTANT;
+	struct span said = span_member(e->payload, KEY_BLOCKS);
 	struct buffer blocks = BUFFER_INIT;
 	struct writer w;
+	long long turn;
+	char *session;
+
+	/* Of an answer that was cut off, and asked for again, no model knows. */
+	if (answer && span_true(span_member(e->payload, KEY_PARTIAL)))
+		return;
+	session = answer ? span_text(span_member(e->payload, KEY_SESSION_ID)) : NULL;
+	if (session != NULL) {
+		free(c->session);
+		c->session = session;
+	}
+	/* A call that was made again asks anew. What else is recorded of its first turn, such as
+	 * a change of it, has no blocks. */
+	if (!answer && span_element(said, 0).at != NULL &&
+	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
+		buffer_clear(&c->messages);
+		buffer_clear(&c->results);
+		c->lacks = false;
+	}
 
 	writer_begin(&w, &blocks);
-	for (struct span_walk block = span_walk(span_member(e->payload, KEY_BLOCKS));
-	    span_next(&block);) {
-		(answer ? loop_write_original : write_asked)(&w, block.value);
-		c->lacks = c->lacks || span_type(span_member(block.value, "data")) == '0';
+	for (struct span_walk block = span_walk(said); span_next(&block);) {
+		if (answer) {
+			loop_write_original(&w, block.value);
+		} else {
+			/* As it was sent: what AWF says, without that it did. */
+			writer_object(&w);
+			for (struct span_walk member = span_walk(block.value); span_next(&member);)
+				if (!span_is(member.key, KEY_FIDELITY))
+					writer_raw_member(&w, member.key, member.value);
+			writer_object_end(&w);
+		}
+		c->lacks = c->lacks || span_type(span_member(block.value, KEY_DATA)) == '0';
 	}
 	add_results(c);
 	add_message(c, answer ? "assistant" : "user", &blocks);
 	buffer_free(&blocks);
 }
 
-/* A call that was made again asks anew. What else is recorded of its first turn, such as a
- * change of it, has no blocks. */
+/* Of what AWF ran; what the model's side ran is in its answer. */
 static void
-take_prompt(struct conversation *c, const struct event_view *e)
-{
-	bool says = span_element(span_member(e->payload, KEY_BLOCKS), 0).at != NULL;
-	long long turn;
-
-	if (says && span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
-		buffer_clear(&c->messages);
-		buffer_clear(&c->results);
-		c->lacks = false;
-	}
-	take_message(c, e);
-}
-
-/* Of one that was cut off, and asked for again, no model knows. */
-static void
-take_answer(struct conversation *c, const struct event_view *e)
-{
-	char *session;
-
-	if (span_true(span_member(e->payload, KEY_PARTIAL)))
-		return;
-	session = span_text(span_member(e->payload, KEY_SESSION_ID));
-	if (session != NULL) {
-		free(c->session);
-		c->session = session;
-	}
-	take_message(c, e);
-}
-
-static void
-add_result(struct conversation *c, const struct event_view *e)
+take_result(struct conversation *c, const struct event_view *e)
 {
 	struct span output = span_member(e->payload, KEY_OUTPUT);
 	struct error why = ERROR_INIT;
 	struct buffer errors = BUFFER_INIT;
 	struct writer w;
 
+	if (!span_is(span_member(e->payload, KEY_FIDELITY), "router"))
+		return;
 	span_decode(span_member(e->payload, KEY_STDERR), &errors);
 	buffer_text(&c->results, c->results.len > 0 ? "," : "");
 	writer_begin(&w, &c->results);
 	writer_object(&w);
-	writer_member_string(&w, "type", "tool_result");
-	writer_member_span(&w, "tool_id", span_member(e->payload, KEY_CALL_ID));
+	writer_member_string(&w, KEY_TYPE, "tool_result");
+	writer_member_span(&w, KEY_TOOL_ID, span_member(e->payload, KEY_CALL_ID));
 	if (state_error(span_member(e->payload, KEY_ERROR), &why))
 		tool_write_failure(&w, &why, output, &errors);
 	else
 		writer_member_span(&w, KEY_TOOL_CONTENT, output);
 	writer_object_end(&w);
 	buffer_free(&errors);
-}
-
-/* What AWF ran; what the model's side ran is in its answer. */
-static void
-take_result(struct conversation *c, const struct event_view *e)
-{
-	if (span_is(span_member(e->payload, KEY_FIDELITY), "router"))
-		add_result(c, e);
-}
-
-static const struct {
-	enum event_type type;
-	void (*take)(struct conversation *c, const struct event_view *e);
-} parts[] = {
-	{ EVENT_MESSAGE_USER, take_prompt },
-	{ EVENT_MESSAGE_ASSISTANT, take_answer },
-	{ EVENT_TOOL_RESULT, take_result }
-};
-
-/* One that took its result over names the event that has it. */
-static void
-take_end(struct search *s, const struct placed *p, const struct event_view *e)
-{
-	struct span reused = span_member(e->payload, KEY_REUSED_FROM);
-	bool taken = span_type(reused) == 's';
-	char type = span_type(span_member(e->payload, KEY_ERROR));
-
-	if (type == 'o' || span_type(span_member(e->payload, KEY_SKIPPED)) == 's')
-		return;
-	s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
-	event_copy_id(taken ? reused : e->event_id, s->completed);
 }
 
 /* Takes an event of the path, its blobs put back. */
@@ -208,46 +151,35 @@ take_event(void *context, const struct placed *p, struct error *err)
 		buffer_free(&whole);
 		return -1;
 	}
-	if (e.type == EVENT_STEP_STARTED)
-		begin_conversation(s, p, &e);
-	at = conversation_of(s, p->call);
-	for (size_t i = 0; i < sizeof parts / sizeof parts[0] && at < s->count; i++)
-		if (parts[i].type == e.type)
-			parts[i].take(&s->list[at], &e);
-	if (e.type == EVENT_STEP_COMPLETED)
-		take_end(s, p, &e);
+	if (e.type == EVENT_STEP_STARTED) {
+		/* A call begins a conversation, unless it goes on from an earlier attempt, whose it
+		 * shares. */
+		at = conversation_of(s, model_call_of(p->run, span_member(e.payload, KEY_CLAIMS)));
+		if (at == NONE) {
+			at = s->count++;
+			s->list = memory_array(s->list, s->count, sizeof *s->list);
+			s->list[at] = (struct conversation){
+				.provider = span_text(span_member(e.payload, KEY_PROVIDER)) };
+		}
+		map_put(&s->by_start, p->call->event_id, strlen(p->call->event_id), at);
+	} else if (e.type == EVENT_STEP_COMPLETED) {
+		/* One that took its result over names the event that has it. */
+		struct span reused = span_member(e.payload, KEY_REUSED_FROM);
+		bool taken = span_type(reused) == 's';
+
+		if (span_type(span_member(e.payload, KEY_ERROR)) != 'o' &&
+		    span_type(span_member(e.payload, KEY_SKIPPED)) != 's') {
+			s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
+			event_copy_id(taken ? reused : e.event_id, s->completed);
+		}
+	} else if ((at = conversation_of(s, p->call)) != NONE) {
+		if (e.type == EVENT_MESSAGE_USER || e.type == EVENT_MESSAGE_ASSISTANT)
+			take_message(&s->list[at], &e);
+		else if (e.type == EVENT_TOOL_RESULT)
+			take_result(&s->list[at], &e);
+	}
 	buffer_free(&whole);
 	return 0;
-}
-
-static void
-search_free(struct search *s)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		free(s->list[i].session);
-		free(s->list[i].provider);
-		buffer_free(&s->list[i].messages);
-		buffer_free(&s->list[i].results);
-	}
-	free(s->list);
-	map_free(&s->by_start);
-}
-
-static void
-take_found(struct continuation *c, struct search *s)
-{
-	struct conversation *found;
-
-	memcpy(c->completed, s->completed, ID_SIZE);
-	if (s->latest == NONE)
-		return;
-	found = &s->list[s->latest];
-	add_results(found);
-	c->session = found->session;
-	c->provider = found->provider;
-	c->messages = found->messages;
-	c->lacks = found->lacks;
-	*found = (struct conversation){ .results = found->results };
 }
 
 int
@@ -268,8 +200,26 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		result = error_set(err, ERROR_INVALID_INPUT, NULL,
 		    "continue_from: no call of '%s' has completed in this run", path);
 	if (result == 0)
-		take_found(c, &s);
-	search_free(&s);
+		memcpy(c->completed, s.completed, ID_SIZE);
+	if (result == 0 && s.latest != NONE) {
+		struct conversation *found = &s.list[s.latest];
+
+		add_results(found);
+		c->session = found->session;
+		c->provider = found->provider;
+		c->messages = found->messages;
+		c->lacks = found->lacks;
+		*found = (struct conversation){ .results = found->results };
+	}
+
+	for (size_t i = 0; i < s.count; i++) {
+		free(s.list[i].session);
+		free(s.list[i].provider);
+		buffer_free(&s.list[i].messages);
+		buffer_free(&s.list[i].results);
+	}
+	free(s.list);
+	map_free(&s.by_start);
 	return result;
 }
 

@@ -73,49 +73,22 @@ definition_read(const struct definition *d, const struct definition_key *table, 
 	return 0;
 }
 
+/* Whether it is a key of the table; else *meant is the one that is near to it, NULL if none. */
 static bool
-in_table(const struct definition_key *table, const char *name)
+is_known(const struct definition_key *table, const char *name, const char **meant)
 {
-	for (; table->name != NULL; table++)
-		if (strcmp(table->name, name) == 0)
-			return true;
-	return false;
-}
-
-static const char *
-suggest_key(const struct definition_key *table, const char *name)
-{
-	const char **names, *meant;
+	const char **names;
 	size_t count = 0;
 
-	while (table[count].name != NULL)
-		count++;
+	for (*meant = NULL; table[count].name != NULL; count++)
+		if (strcmp(table[count].name, name) == 0)
+			return true;
 	names = memory_zero(count + 1, sizeof *names);
 	for (size_t i = 0; i < count; i++)
 		names[i] = table[i].name;
-	meant = text_suggest(name, names);
+	*meant = text_suggest(name, names);
 	free(names);
-	return meant;
-}
-
-static const char *
-listed(const char *const *list, const char *name)
-{
-	for (; list != NULL && *list != NULL; list++)
-		if (strcmp(*list, name) == 0)
-			return *list;
-	return NULL;
-}
-
-/* The key that is meant by one that is not in the table; NULL if none is. */
-static const char *
-meant_by(const struct definition_key *table, const struct definition_synonym *synonyms,
-    const char *name)
-{
-	for (; synonyms->name != NULL; synonyms++)
-		if (strcmp(synonyms->name, name) == 0)
-			return synonyms->meant;
-	return in_table(table, name) ? NULL : suggest_key(table, name);
+	return false;
 }
 
 int
@@ -129,12 +102,18 @@ definition_doubt(const struct definition *d, const struct definition_key *table,
 	int failed = 0;
 
 	json_object_foreach(d->document, name, value) {
+		const struct definition_synonym *synonym = synonyms;
 		char *place;
 
-		meant = meant_by(table, synonyms, name);
+		while (synonym->name != NULL && strcmp(synonym->name, name) != 0)
+			synonym++;
+		if (synonym->name != NULL)
+			meant = synonym->meant;
+		else
+			is_known(table, name, &meant);
 		if (meant == NULL)
 			continue;
-		if (listed(strict, meant) != NULL) {
+		if (text_index(meant, strict) != -1) {
 			failed = definition_fail(d, name, err, "unknown key (did you mean '%s'?)", meant);
 			break;
 		}
@@ -159,20 +138,13 @@ definition_only(const struct definition *d, const struct definition_key *table,
 	json_t *value;
 
 	json_object_foreach(d->document, name, value) {
-		if (in_table(table, name))
+		if (is_known(table, name, &meant))
 			continue;
-		meant = suggest_key(table, name);
 		if (meant == NULL)
 			return definition_fail(d, name, err, "unknown key");
 		return definition_fail(d, name, err, "unknown key (did you mean '%s'?)", meant);
 	}
 	return 0;
-}
-
-static void *
-member_of(void *object, const struct definition_key *key)
-{
-	return (char *)object + key->offset;
 }
 
 static bool
@@ -186,7 +158,7 @@ int
 definition_text(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	char **member = member_of(object, key);
+	char **member = definition_member(object, key);
 
 	if (!json_is_string(value))
 		return definition_fail(d, key->name, err, "expected a text, got %s",
@@ -202,7 +174,7 @@ int
 definition_integer(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	int64_t *member = member_of(object, key), number = json_integer_value(value);
+	int64_t *member = definition_member(object, key), number = json_integer_value(value);
 
 	if (!json_is_integer(value) || number < key->min || number > key->max)
 		return definition_fail(d, key->name, err,
@@ -216,7 +188,7 @@ int
 definition_flag(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	bool *member = member_of(object, key);
+	bool *member = definition_member(object, key);
 
 	if (!json_is_boolean(value))
 		return definition_fail(d, key->name, err, "expected true or false, got %s",
@@ -229,7 +201,7 @@ int
 definition_duration(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err)
 {
-	int64_t *member = member_of(object, key);
+	int64_t *member = definition_member(object, key);
 	double seconds = json_number_value(value);
 
 	if (json_is_number(value) && seconds >= 0 && seconds < 1e9) {
@@ -242,30 +214,23 @@ definition_duration(const struct definition *d, const struct definition_key *key
 	    "expected a duration such as 30, 500ms or 20m");
 }
 
-/* The next of the names between commas, without spaces around it; NULL after the
- * last. In memory of its own. */
-static char *
-next_name(const char **at)
-{
-	const char *start = *at + strspn(*at, ", \t\n"), *end;
-
-	if (*start == '\0')
-		return NULL;
-	end = *at = start + strcspn(start, ",");
-	while (end > start && strchr(" \t\n", end[-1]) != NULL)
-		end--;
-	return memory_copy(start, (size_t)(end - start));
-}
-
 int
 definition_names(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	char ***names = member_of(object, key), *name;
-	const char *at = json_is_string(value) ? json_string_value(value) : "";
+	static const char blank[] = " \t\n";
+	char ***names = definition_member(object, key);
+	const char *at = json_string_value(value), *part;
+	size_t len;
 
-	while ((name = next_name(&at)) != NULL)
-		list_take(names, name);
+	while ((part = text_part(&at, ',', &len)) != NULL) {
+		size_t before = strspn(part, blank);
+
+		while (len > before && strchr(blank, part[len - 1]) != NULL)
+			len--;
+		if (len > before)
+			list_take(names, memory_copy(part + before, len - before));
+	}
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		if (!is_text(json_array_get(value, i)))
 			return definition_fail(d, key->name, err, "expected a list of names");
@@ -299,84 +264,85 @@ definition_ignored(const struct definition *d, const struct definition_key *key,
 	return 0;
 }
 
-bool
-definition_exists(const char *path)
-{
-	struct stat st;
+/* ---- where definitions are looked for ---- */
 
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-/* Where definitions are looked for. */
-
+/* Adds a directory, which it takes over, unless it is there already; NULL: none. */
 static void
-add_directory(char ***directories, const char *directory)
+add_directory(char ***all, char *directory)
 {
-	if (!list_has(*directories, directory))
-		list_add(directories, directory);
-}
-
-static void
-add_below(char ***directories, const char *parent, const char *between, const char *kind)
-{
-	char *directory;
-
-	if (parent == NULL || *parent == '\0')
-		return;
-	directory = memory_format("%s/%s%s", parent, between, kind);
-	add_directory(directories, directory);
-	free(directory);
-}
-
-static void
-add_list(char ***directories, const char *list)
-{
-	const char *part;
-	size_t len;
-
-	while ((part = text_part(&list, ':', &len)) != NULL) {
-		char *directory = memory_copy(part, len);
-
-		if (len > 0)
-			add_directory(directories, directory);
+	if (directory == NULL || list_has(*all, directory))
 		free(directory);
-	}
-}
-
-static char *
-stem(const char *name)
-{
-	return memory_copy(name, strcspn(name, "."));
+	else
+		list_take(all, directory);
 }
 
 static void
-list_names(const char *directory, const char *but, char ***names)
+add_below(char ***all, const char *parent, const char *between, const char *kind)
 {
-	DIR *dir = opendir(directory);
-	const struct dirent *entry;
-	char *name;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		name = stem(entry->d_name);
-		if (*name == '\0' || strcmp(name, but) == 0)
-			free(name);
-		else
-			list_take(names, name);
-	}
-	if (dir != NULL)
-		closedir(dir);
+	if (parent != NULL && *parent != '\0')
+		add_directory(all, memory_format("%s/%s%s", parent, between, kind));
 }
 
-/* Says where was looked, and what there is that may be meant. */
+/* Directories with colons between. */
+static void
+add_split(char ***all, const char *directories)
+{
+	char **list = list_split(directories, ':');
+
+	for (char **directory = list; directory != NULL && *directory != NULL; directory++)
+		add_directory(all, *directory);
+	free(list);
+}
+
+char **
+definition_directories(const struct definition_places *places)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *workflow = places->workflow_directory;
+	char **all = NULL, *real = NULL, here[PATH_MAX];
+
+	if (places->elsewhere && workflow != NULL)
+		real = realpath(workflow, NULL);
+	if (real != NULL && getcwd(here, sizeof here) != NULL && path_within(real, here))
+		workflow = NULL; /* it is here, or below */
+	free(real);
+	if (places->beside != NULL)
+		add_directory(&all, memory_text(places->beside));
+	add_split(&all, places->first);
+	if (!places->elsewhere)
+		add_directory(&all, memory_text(places->kind));
+	add_below(&all, workflow, "", places->kind);
+	if (config != NULL && *config == '/')
+		add_below(&all, config, "awf/", places->kind);
+	else
+		add_below(&all, path_home(), ".config/awf/", places->kind);
+	add_split(&all, places->user);
+	add_below(&all, installation_share(), "", places->kind);
+	add_split(&all, places->last);
+	return all;
+}
+
+/* Says where was looked, and what there is that may be meant: names end at their first dot. */
 static void
 not_found(char *const *directories, const char *what, struct error *err)
 {
-	char **names = NULL, *wanted = stem(what), *hint;
+	char **names = NULL, *wanted = memory_copy(what, strcspn(what, ".")), *hint;
 	struct buffer text = BUFFER_INIT;
 
 	for (; directories != NULL && *directories != NULL; directories++) {
+		DIR *dir = opendir(*directories);
+		const struct dirent *entry;
+
 		buffer_format(&text, "%s%s", text.len > 0 ? ", " : "", *directories);
-		list_names(*directories, wanted, &names);
+		while (dir != NULL && (entry = readdir(dir)) != NULL) {
+			char *name = memory_copy(entry->d_name, strcspn(entry->d_name, "."));
+
+			if (*name == '\0' || strcmp(name, wanted) == 0)
+				free(name);
+			else
+				list_take(&names, name);
+		}
+		if (dir != NULL)
+			closedir(dir);
 	}
 	hint = text_hint(wanted, (const char *const *)(uintptr_t)names);
 	error_set(err, ERROR_DEFINITION, what, "not found in %s%s", buffer_string(&text), hint);
@@ -386,38 +352,25 @@ not_found(char *const *directories, const char *what, struct error *err)
 	free(wanted);
 }
 
-/* Whether a directory is the current one or lies in it. */
-static bool
-lies_here(const char *directory)
+bool
+definition_exists(const char *path)
 {
-	char *real = directory == NULL ? NULL : realpath(directory, NULL), here[PATH_MAX];
-	bool lies = real != NULL && getcwd(here, sizeof here) != NULL && path_within(real, here);
+	struct stat st;
 
-	free(real);
-	return lies;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-char **
-definition_directories(const struct definition_places *places)
+char *
+definition_in(const char *directory, const char *const *names)
 {
-	const char *config = getenv("XDG_CONFIG_HOME");
-	char **all = NULL;
+	for (; *names != NULL; names++) {
+		char *path = path_join(directory, *names);
 
-	if (places->beside != NULL)
-		add_directory(&all, places->beside);
-	add_list(&all, places->first);
-	if (!places->elsewhere)
-		add_directory(&all, places->kind);
-	if (!places->elsewhere || !lies_here(places->workflow_directory))
-		add_below(&all, places->workflow_directory, "", places->kind);
-	if (config != NULL && *config == '/')
-		add_below(&all, config, "awf/", places->kind);
-	else
-		add_below(&all, path_home(), ".config/awf/", places->kind);
-	add_list(&all, places->user);
-	add_below(&all, installation_share(), "", places->kind);
-	add_list(&all, places->last);
-	return all;
+		if (definition_exists(path))
+			return path;
+		free(path);
+	}
+	return NULL;
 }
 
 char *
@@ -428,14 +381,7 @@ definition_find(const struct definition_places *places, const char *what,
 
 	for (char **directory = directories; found == NULL && directory != NULL &&
 	    *directory != NULL; directory++)
-		for (size_t i = 0; found == NULL && names[i] != NULL; i++) {
-			char *path = path_join(*directory, names[i]);
-
-			if (definition_exists(path))
-				found = path;
-			else
-				free(path);
-		}
+		found = definition_in(*directory, names);
 	if (found == NULL)
 		not_found(directories, what, err);
 	list_free(directories);

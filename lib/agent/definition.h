@@ -79,6 +79,13 @@ int definition_once(const struct definition *d, const struct definition_key *key
 int definition_ignored(const struct definition *d, const struct definition_key *key,
     json_t *value, void *object, struct error *err);
 
+/* The object's member that a key is for. */
+static inline void *
+definition_member(void *object, const struct definition_key *key)
+{
+	return (char *)object + key->offset;
+}
+
 /* Where definitions are looked for, in this order; NULL: not there. */
 struct definition_places {
 	const char *beside;             /* a directory */
@@ -93,7 +100,9 @@ struct definition_places {
 
 /* The directories, each once; a list (base/list.h). They need not be there. */
 char **definition_directories(const struct definition_places *places);
-/* The first of the file names (ends with NULL). In memory of its own. ERROR_DEFINITION
+/* The first of the file names (ends with NULL) that is there, in memory of its own; NULL: none. */
+char *definition_in(const char *directory, const char *const *names);
+/* The same in all places. ERROR_DEFINITION
  * with place what, listing where was looked, with a suggestion. */
 char *definition_find(const struct definition_places *places, const char *what,
     const char *const *names, struct error *err);

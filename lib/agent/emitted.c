@@ -15,8 +15,8 @@
 
 /* Members that tool.call and tool.result can have besides their name,
  * awf-transcript(5). */
-static const char *const members[] = { "call_id", "input", "output", "error", "effects",
-	"duration_ms", "changed", "stderr", NULL };
+static const char *const members[] = { KEY_CALL_ID, KEY_INPUT, KEY_OUTPUT, KEY_ERROR, KEY_EFFECTS,
+	KEY_DURATION_MS, KEY_CHANGED, KEY_STDERR, NULL };
 
 static struct emitted_call *
 emitted_find(const struct emitted *e, struct span call_id)
@@ -27,68 +27,31 @@ emitted_find(const struct emitted *e, struct span call_id)
 	return NULL;
 }
 
-/* Adds a call, made by the event id. */
-static void
-emitted_add(struct emitted *e, struct span line, const char id[ID_SIZE])
-{
-	struct emitted_call *call;
-
-	e->list = memory_array(e->list, e->count + 1, sizeof *e->list);
-	call = &e->list[e->count++];
-	call->call_id = span_text(span_member(line, KEY_CALL_ID));
-	call->name = span_text(span_member(line, KEY_NAME));
-	memcpy(call->called, id, ID_SIZE);
-	memcpy(call->last, id, ID_SIZE);
-}
-
-/* A result may leave out the name, for its call has one. */
-static void
-write_name(struct writer *w, struct span line, const struct emitted_call *known)
-{
-	if (known != NULL)
-		writer_member_string(w, KEY_NAME, known->name);
-	else
-		writer_member_span(w, KEY_NAME, span_member(line, "name"));
-}
-
-static void
-write_payload(struct span line, const struct emitted_call *known, struct buffer *payload)
-{
-	struct writer w;
-
-	writer_begin(&w, payload);
-	writer_object(&w);
-	write_name(&w, line, known);
-	for (size_t i = 0; members[i] != NULL; i++) {
-		struct buffer value = BUFFER_INIT;
-		struct span member = span_member(line, members[i]);
-
-		if (member.at != NULL) {
-			scan_minify(member, &value);
-			writer_member_buffer(&w, members[i], &value);
-		}
-		buffer_free(&value);
-	}
-	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
-	writer_object_end(&w);
-}
-
 static int
 broken(struct error *err, const char *what)
 {
 	return error_set(err, ERROR_PROVIDER, NULL, "the provider broke the protocol: %s", what);
 }
 
+/* Records a call, of which the line or payload tells, or the result of a known one. */
 static int
-record_call(struct emitted *e, struct call *call, struct span line,
+record(struct emitted *e, struct call *call, struct span told, struct emitted_call *known,
     const struct buffer *payload, struct error *err)
 {
+	struct emitted_call *added;
 	char id[ID_SIZE], before[ID_SIZE];
 
+	if (known != NULL)
+		return call_event(call, EVENT_TOOL_RESULT, known->called, payload, known->last, err);
 	memcpy(before, call->last, sizeof before);
 	if (call_event(call, EVENT_TOOL_CALL, before, payload, id, err) == -1)
 		return -1;
-	emitted_add(e, line, id);
+	e->list = memory_array(e->list, e->count + 1, sizeof *e->list);
+	added = &e->list[e->count++];
+	added->call_id = span_text(span_member(told, KEY_CALL_ID));
+	added->name = span_text(span_member(told, KEY_NAME));
+	memcpy(added->called, id, ID_SIZE);
+	memcpy(added->last, id, ID_SIZE);
 	return 0;
 }
 
@@ -97,21 +60,38 @@ emitted_record(struct emitted *e, struct call *call, struct span line, struct er
 {
 	bool result = span_is(span_member(line, KEY_TYPE), "tool_result");
 	struct emitted_call *known = result ? emitted_find(e, span_member(line, KEY_CALL_ID)) : NULL;
-	struct buffer payload = BUFFER_INIT;
+	struct buffer payload = BUFFER_INIT, value = BUFFER_INIT;
 	struct form_fault wrong;
+	struct writer w;
 	int status;
 
 	if (result && known == NULL)
 		return broken(err, "a tool_result without its tool_call");
 	if (result && strcmp(known->called, known->last) != 0)
 		return broken(err, "a second tool_result of one tool_call");
-	write_payload(line, known, &payload);
-	if (form_check_tool(payload.data, payload.len, &wrong) == -1)
-		status = broken(err, wrong.what.message);
-	else if (result)
-		status = call_event(call, EVENT_TOOL_RESULT, known->called, &payload, known->last, err);
+
+	/* A result may leave out the name, for its call has one. */
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	if (known != NULL)
+		writer_member_string(&w, KEY_NAME, known->name);
 	else
-		status = record_call(e, call, line, &payload, err);
+		writer_member_span(&w, KEY_NAME, span_member(line, KEY_NAME));
+	for (size_t i = 0; members[i] != NULL; i++) {
+		struct span member = span_member(line, members[i]);
+
+		buffer_clear(&value);
+		if (member.at == NULL)
+			continue;
+		scan_minify(member, &value);
+		writer_member_buffer(&w, members[i], &value);
+	}
+	buffer_free(&value);
+	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
+	writer_object_end(&w);
+
+	status = form_check_tool(payload.data, payload.len, &wrong) == -1 ?
+	    broken(err, wrong.what.message) : record(e, call, line, known, &payload, err);
 	buffer_free(&payload);
 	return status;
 }
@@ -129,10 +109,7 @@ emitted_repeat(struct emitted *e, struct call *call, struct recalled_event *reco
 	buffer_append(&copy, payload.at, payload.len);
 	recorded->used = true;
 	call_name_next(call, recorded->id);
-	if (known != NULL)
-		status = call_event(call, EVENT_TOOL_RESULT, known->called, &copy, known->last, err);
-	else
-		status = record_call(e, call, payload, &copy, err);
+	status = record(e, call, payload, known, &copy, err);
 	buffer_free(&copy);
 	return status;
 }

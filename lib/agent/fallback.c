@@ -17,25 +17,6 @@ add(struct fallback *f, char *provider, char *model)
 	f->list[f->count++] = (struct fallback_model){ provider, model };
 }
 
-/* Takes an entry apart; false if it is neither text nor object with both parts. */
-static bool
-take_entry(struct fallback *f, const json_t *entry)
-{
-	const char *text = json_string_value(entry), *slash = text == NULL ? NULL : strchr(text, '/');
-	const char *provider = json_string_value(json_object_get(entry, "provider"));
-	const char *model = json_string_value(json_object_get(entry, "model"));
-
-	if (slash != NULL && slash != text && slash[1] != '\0') {
-		add(f, memory_copy(text, (size_t)(slash - text)), memory_text(slash + 1));
-		return true;
-	}
-	if (json_object_size(entry) != 2 || provider == NULL || *provider == '\0' || model == NULL ||
-	    *model == '\0')
-		return false;
-	add(f, memory_text(provider), memory_text(model));
-	return true;
-}
-
 int
 fallback_read(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -47,7 +28,18 @@ fallback_read(const struct definition *d, const struct definition_key *key, json
 		return definition_fail(d, key->name, err,
 		    "expected a list of PROVIDER/MODEL, got %s", definition_type(value));
 	for (size_t i = 0; i < json_array_size(value); i++) {
-		if (!take_entry(f, json_array_get(value, i)))
+		const json_t *entry = json_array_get(value, i);
+		const char *text = json_string_value(entry);
+		const char *slash = text == NULL ? NULL : strchr(text, '/');
+		const char *provider = json_string_value(json_object_get(entry, "provider"));
+		const char *model = json_string_value(json_object_get(entry, "model"));
+
+		if (slash != NULL && slash != text && slash[1] != '\0')
+			add(f, memory_copy(text, (size_t)(slash - text)), memory_text(slash + 1));
+		else if (json_object_size(entry) == 2 && provider != NULL && *provider != '\0' &&
+		    model != NULL && *model != '\0')
+			add(f, memory_text(provider), memory_text(model));
+		else
 			return definition_fail(d, key->name, err,
 			    "expected PROVIDER/MODEL, or {provider: …, model: …}, in each place");
 		if (provider_check_named(f->list[f->count - 1].provider, &why) == -1)

@@ -7,12 +7,9 @@
  *     loop_recall.c   the same, found in the recorded call
  *     phases.c        the part of the work that is given
  *     loop_offer.c    what the model may call
- *     loop_mcp.c      the tools of servers
- *     loop_handoff.c  another agent goes on
  *     loop_ask.c      asks the model, within what it may cost
  *     loop_before.c   asks what is to be changed in a turn
- *     loop_output.c   the result
- *     turn.c          a turn in order
+ *     turn.c          a turn in order, the result, and who goes on
  */
 #ifndef AWF_AGENT_LOOP_H
 #define AWF_AGENT_LOOP_H
@@ -24,7 +21,6 @@
 #include "agent/control.h"
 #include "agent/emitted.h"
 #include "agent/mcp_tools.h"
-#include "agent/partial.h"
 #include "agent/phases.h"
 #include "agent/provider.h"
 #include "agent/tool.h"
@@ -45,7 +41,6 @@ struct request {
 };
 
 struct transfer;
-struct tool_runs;
 
 struct loop {
 	/* Given, and what is filled in the end. A phase puts its call in the place of the step's
@@ -84,7 +79,11 @@ struct loop {
 		struct change change;      /* of its request, by a before_turn program */
 		struct answer answer;
 		struct emitted emitted;    /* by an agent CLI, while it answers */
-		struct partial partial;    /* of the answer that comes in */
+		struct partial {           /* what has come of an answer that may be cut off */
+			struct buffer blocks;  /* inside of a JSON array: those that others followed */
+			struct buffer text;    /* of the last */
+			bool thinking;         /* it is a thought */
+		} partial;
 		bool line_open;            /* live text that did not end in LF */
 		bool sent_back;            /* the result, to be given again */
 		const struct member *next; /* who goes on after it; NULL: the same */
@@ -94,11 +93,11 @@ struct loop {
 /* ---- loop_request.c ---- */
 
 /* Who is asked: the agent's own model, or the fallback that the conversation has come to. */
-const char *loop_model(const struct loop *l);
-const char *loop_provider_name(const struct loop *l);
-struct provider *loop_provider(const struct loop *l);
-/* The session that who is asked goes on with; NULL: the messages are all that it knows. */
-const char *loop_session(const struct loop *l);
+struct asked {
+	const char *provider, *model;
+	struct provider *client; /* NULL: nobody is asked, it is a replay */
+};
+struct asked loop_asked(const struct loop *l);
 /* What the model may call in this turn. */
 const struct offer *loop_offered(const struct loop *l);
 /* Members of requests and of events. */
@@ -110,14 +109,15 @@ void loop_write_text(struct writer *w, struct span text, const char *fidelity);
 void loop_write_prompt(struct writer *w, const struct loop *l, const char *fidelity);
 /* Adds a message to the conversation; blocks are the inside of a JSON array. */
 void loop_add_message(struct loop *l, const char *role, const char *blocks, size_t len);
-/* The members of the next request. */
-void loop_write_asked(const struct loop *l, struct writer *w);
+/* The members of the next request; returns how long w's buffer is with its messages, before
+ * what ends their array. */
+size_t loop_write_asked(const struct loop *l, struct writer *w);
 /* The next request, without its id, and its digest. */
 void loop_request(struct loop *l, struct request *request);
 /* What comes next is asked of other messages, or by another agent. */
 void loop_forget_asked(struct loop *l);
-/* Another model is asked from now on, by the request made anew: the recorded answer is its, or
- * the one before does not answer. */
+/* The fallback of that number (1, 2, …) is asked from now on, by the request made anew: the
+ * recorded answer is its, or the one before does not answer. */
 void loop_fall_back(struct loop *l, size_t number, struct request *request);
 
 /* ---- loop_record.c ---- */
@@ -128,60 +128,46 @@ void loop_write_block(struct writer *w, struct span block);
 void loop_write_original(struct writer *w, struct span block);
 /* Whether a block of a recorded answer came without a fidelity: if it is a call, for AWF. */
 bool loop_block_is_plain(struct span block);
-/* The message of the user that the call begins with. */
-int loop_record_prompt(const struct loop *l, struct error *err);
-/* What the agent that goes on is given, beside the conversation. */
-int loop_record_handoff(const struct loop *l, const struct agent *from, struct error *err);
-/* What a before_turn program makes of the turn. */
-int loop_record_change(const struct loop *l, struct error *err);
-/* That the servers have other tools from this turn on. */
-int loop_record_tools(const struct loop *l, struct error *err);
-/* A further message of the user, of one text, before the next turn. */
-int loop_record_text(const struct loop *l, const struct buffer *text, struct error *err);
-/* turn.answer; id becomes the event's. */
+
+/* A message of the user. */
+struct user_message {
+	enum {
+		MESSAGE_PROMPT,  /* that the call begins with */
+		MESSAGE_HANDOFF, /* what the agent that goes on is given, beside the conversation */
+		MESSAGE_CHANGE,  /* what a before_turn program makes of the turn */
+		MESSAGE_TOOLS,   /* the servers have other tools from this turn on */
+		MESSAGE_TEXT     /* one text, before the next turn */
+	} kind;
+	const struct agent *from;  /* who hands over */
+	const struct buffer *text;
+};
+int loop_record_user(const struct loop *l, const struct user_message *m, struct error *err);
+/* turn.answer, whose event's id becomes id; or turn.partial.blocks, if the answer was cut off:
+ * id is NULL then. */
 int loop_record_answer(const struct loop *l, const struct request *request, int64_t duration_ms,
     char id[ID_SIZE], struct error *err);
-/* turn.partial, of an answer that was cut off. */
-int loop_record_partial(const struct loop *l, const struct request *request, int64_t duration_ms,
-    struct error *err);
 
 /* ---- loop_recall.c ---- */
 
-/* What a recorded call says of this turn's answer. */
-enum recall_verdict {
-	VERDICT_ASK,     /* nothing, or it failed with that: the model is asked */
-	VERDICT_TAKE,    /* it stands, and is gone on with */
-	VERDICT_REPEAT,  /* a replay records it again, under its id */
-	VERDICT_END      /* a replay has come to the end of the recorded call */
-};
-
-/* Changes nothing; *answer is the recorded one, NULL if there is none. */
-enum recall_verdict loop_recall(const struct loop *l, struct recalled_event **answer);
-/* The recorded answer becomes turn.answer, with what an agent CLI told before it; id is its
- * event's. A replay checks that it would have asked the same, and records the tries before it
- * too. -1 with *err. */
-int loop_take_answer(struct loop *l, struct recalled_event *answer, struct request *request,
-    char id[ID_SIZE], struct error *err);
-int loop_repeat_answer(struct loop *l, struct recalled_event *answer, struct request *request,
-    char id[ID_SIZE], struct error *err);
+/* The recorded answer of this turn becomes turn.answer, with what an agent CLI told before it;
+ * id is its event's. A replay checks that it would have asked the same, and records it again,
+ * the tries before it too. 1: it is taken; 0: there is none that stands, the model is to be
+ * asked; -1: the call ends with *err. */
+int loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE],
+    struct error *err);
 /* What ended the recorded call ends this one, as there is nothing more of it. Returns -1. */
 int loop_recorded_end(struct loop *l, struct error *err);
-/* Whether a replay has come to where circumstances ended the recorded call. */
-bool loop_ends_as_recorded(const struct loop *l);
 /* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);
 /* The recorded message of the user that the call began with; NULL: there is none. */
 const struct recalled_event *loop_first_prompt(const struct loop *l);
 /* The recorded message of the user that follows the event before; NULL: there is none. */
 const struct recalled_event *loop_recorded_prompt(const struct loop *l);
-/* Takes it, if it was recorded. 1: it is taken; 0: it is to be recorded, under its id in a
- * replay; -1: the recording ends here. */
-int loop_take_prompt(struct loop *l, const struct recalled_event *e, struct error *err);
-/* The prompt, and what the agent that goes on is given, unless they are recorded already. */
-int loop_recall_prompt(struct loop *l, struct error *err);
-int loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err);
-/* Adds a text to the conversation, as a message of the user before the next turn, which is
- * recorded unless it is already. */
+/* A message of the user: the recorded one (NULL: none) is taken, or, by a replay, recorded
+ * again. -1: *err, also where a replay has come to the end of the recording. */
+int loop_tell(struct loop *l, const struct recalled_event *recorded,
+    const struct user_message *m, struct error *err);
+/* Adds a text to the conversation, as a message of the user before the next turn. */
 int loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err);
 
 /* ---- loop_offer.c ---- */
@@ -189,18 +175,11 @@ int loop_prompt_again(struct loop *l, const struct buffer *text, struct error *e
 /* Sets what the agent's model may call; withdraws it. */
 int loop_offer(struct loop *l, struct error *err);
 void loop_withdraw(struct loop *l);
-
-/* ---- loop_mcp.c ---- */
-
 /* What the servers of the agent offer, from the message of the user that the agent began
  * with, if that is recorded (NULL: it is not). */
 int loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err);
 /* Before a turn: whether they offer something else since. CONTINUES, or FAILED. */
 int loop_refresh_mcp(struct loop *l, struct error *err);
-
-/* ---- loop_handoff.c: lets turn.next go on ---- */
-
-int loop_hand_over(struct loop *l, struct error *err);
 
 /* ---- loop_ask.c ---- */
 
@@ -209,27 +188,10 @@ int loop_hand_over(struct loop *l, struct error *err);
 int loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err);
 /* Counts what the answer cost: for the call, and, unless it is a recorded one, for the run. */
 int loop_add_cost(struct loop *l, bool recorded, struct error *err);
-/* Time left of the call; 0: no limit; -1: none. */
-int64_t loop_time_left(const struct loop *l);
-/* Time for a request: its own limit, or what is left of the call's if that is
- * less; 0: no limit. -1 if nothing is left. */
-int64_t loop_time(const struct loop *l);
+void loop_partial_clear(struct loop *l);
 
 /* ---- loop_before.c: asks the agent's before_turn program; turn.change, or the call's end ---- */
 
 int loop_before_turn(struct loop *l, struct error *err);
-
-/* ---- loop_output.c ---- */
-
-/* The last text as the result, which ends the call; one that the agent's schema refuses is
- * sent back, or fails it. */
-int loop_finish(struct loop *l, struct error *err);
-/* Whether the recorded call went on because its result was sent back. */
-bool loop_was_sent_back(const struct loop *l);
-/* Asks the agent's stop command, if it has one: with the last text the call goes on, or ends. */
-int loop_ask_stop_command(struct loop *l, struct error *err);
-/* Counts results that were refused as arguments of the tool that gives them; -1: they
- * were too many. */
-int loop_count_refused(struct loop *l, const struct tool_runs *runs, struct error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Tries go on while an error may pass, then move to the next model, whose count begins anew.
  * An agent CLI that has begun to use tools is never asked a second time, as it would use them
- * again. What came of a try that failed is recorded before the next one. Each is within what
- * the call may cost: a turn costs what the model that answered does, or, where it has no
- * price, the one asked.
+ * again. What came of a try that failed is recorded before the next one: pieces of a kind that
+ * follow each other are one block. Each try is within what the call may cost: a turn costs what
+ * the model that answered does, or, where it has no price, the one asked.
  */
 #include "agent/loop.h"
 
@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 /* The model of this turn. */
 static char *
@@ -25,24 +26,7 @@ asked_model(const struct loop *l)
 {
 	char *changed = span_text(l->turn.change.model);
 
-	return changed != NULL ? changed : memory_text(loop_model(l));
-}
-
-/* Whether a request is within what the call may cost. */
-static int
-check_cost(const struct loop *l, struct error *err)
-{
-	const struct turns *t = l->turns;
-	char *model;
-	int result;
-
-	if (t->budget == NULL)
-		return 0;
-	model = asked_model(l);
-	result = budget_check(t->budget, l->conversation.cost, t->member->agent.name,
-	    loop_provider_name(l), model, err);
-	free(model);
-	return result;
+	return changed != NULL ? changed : memory_text(loop_asked(l).model);
 }
 
 int
@@ -56,31 +40,39 @@ loop_add_cost(struct loop *l, bool recorded, struct error *err)
 		return 0;
 	asked = asked_model(l);
 	answered = span_text(l->turn.answer.model);
-	cost = budget_cost(t->budget, loop_provider_name(l), asked, answered, l->turn.answer.usage);
+	cost = budget_cost(t->budget, loop_asked(l).provider, asked, answered, l->turn.answer.usage);
 	free(asked);
 	free(answered);
 	l->conversation.cost = count_add(l->conversation.cost, cost);
 	return recorded ? 0 : budget_enter(t->budget, cost, err);
 }
 
+/* Ends the last block of what has come of the answer. */
 static void
-note_retry(struct loop *l, const struct error *error, int64_t duration_ms)
+end_partial_block(struct partial *p)
 {
-	struct buffer *retries = &l->turns->retries;
 	struct writer w;
 
-	if (retries->len != 0)
-		buffer_byte(retries, ',');
-	writer_begin(&w, retries);
+	if (p->text.len == 0)
+		return;
+	if (p->blocks.len != 0)
+		buffer_byte(&p->blocks, ',');
+	writer_begin(&w, &p->blocks);
 	writer_object(&w);
-	if (l->turns->member->agent.fallback.count > 0) {
-		writer_member_string(&w, "provider", loop_provider_name(l));
-		writer_member_string(&w, "model", loop_model(l));
-	}
-	writer_members_error(&w, error);
-	writer_member_integer(&w, "duration_ms", duration_ms);
-	writer_member_integer(&w, "turn", l->turn.number);
+	writer_member_string(&w, KEY_TYPE, p->thinking ? "thinking" : "stream");
+	writer_key(&w, p->thinking ? KEY_THINKING : KEY_TEXT);
+	writer_bytes(&w, p->text.data, p->text.len);
+	writer_member_string(&w, KEY_FIDELITY, "agent_emitted");
 	writer_object_end(&w);
+	buffer_clear(&p->text);
+}
+
+void
+loop_partial_clear(struct loop *l)
+{
+	buffer_free(&l->turn.partial.blocks);
+	buffer_free(&l->turn.partial.text);
+	l->turn.partial.thinking = false;
 }
 
 /* Live text: each line made harmless, the ends of lines kept. */
@@ -102,12 +94,18 @@ live_text(struct loop *l, const char *text, size_t len)
 	buffer_free(&out);
 }
 
+/* A piece of the answer; kind is that of a delta, awf-provider(7). */
 static void
 loop_delta(void *context, const char *kind, const char *text, size_t len)
 {
 	struct loop *l = context;
+	struct partial *p = &l->turn.partial;
+	bool thinking = strcmp(kind, "thinking") == 0;
 
-	partial_add(&l->turn.partial, kind, text, len);
+	if (thinking != p->thinking)
+		end_partial_block(p);
+	p->thinking = thinking;
+	buffer_append(&p->text, text, len);
 	if (l->turns->live && strcmp(kind, "text") == 0)
 		live_text(l, text, len);
 }
@@ -119,49 +117,36 @@ loop_event(void *context, struct span line, struct error *err)
 
 	if (emitted_record(&l->turn.emitted, l->turns->call, line, err) == -1)
 		return -1;
-	if (span_is(span_member(line, "type"), "tool_call"))
+	if (span_is(span_member(line, KEY_TYPE), "tool_call"))
 		l->turns->tool_calls++;
 	return 0;
-}
-
-int64_t
-loop_time_left(const struct loop *l)
-{
-	int64_t left;
-
-	if (l->turns->deadline == 0)
-		return 0;
-	left = l->turns->deadline - clock_monotonic();
-	return left <= 0 ? -1 : left;
-}
-
-int64_t
-loop_time(const struct loop *l)
-{
-	int64_t own = l->turns->timeout_ms, left = loop_time_left(l);
-
-	return left == 0 || (left > 0 && own != 0 && own < left) ? own : left;
 }
 
 static int
 loop_try(struct loop *l, const struct buffer *request, struct error *err)
 {
-	struct turns *t = l->turns;
+	const struct turns *t = l->turns;
+	const char *name = t->member->agent.name;
 	const struct provider_callbacks callbacks = { loop_delta, loop_event, l };
-	int64_t limit = loop_time(l);
+	const struct asked asked = loop_asked(l);
 	int status;
 
 	if (interrupted(t->interrupts, err))
 		return -1;
-	if (limit == -1)
-		return error_set(err, ERROR_TIMEOUT, t->member->agent.name,
-		    "the time for the whole call is over");
-	if (check_cost(l, err) == -1)
-		return -1;
+	if (t->deadline != 0 && clock_monotonic() >= t->deadline)
+		return error_set(err, ERROR_TIMEOUT, name, "the time for the whole call is over");
+	if (t->budget != NULL) {
+		char *model = asked_model(l);
+
+		status = budget_check(t->budget, l->conversation.cost, name, asked.provider, model, err);
+		free(model);
+		if (status == -1)
+			return -1;
+	}
 	answer_free(&l->turn.answer);
-	partial_clear(&l->turn.partial);
-	status = provider_ask(loop_provider(l), request, limit, t->interrupts, &callbacks,
-	    &l->turn.answer, err);
+	loop_partial_clear(l);
+	status = provider_ask(asked.client, request, turns_time(t, t->timeout_ms), t->interrupts,
+	    &callbacks, &l->turn.answer, err);
 	if (l->turn.line_open)
 		live_text(l, "\n", 1);
 	return status;
@@ -170,13 +155,16 @@ loop_try(struct loop *l, const struct buffer *request, struct error *err)
 int
 loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
-	const struct turns *t = l->turns;
+	struct turns *t = l->turns;
 	const struct agent *agent = &t->member->agent;
-	int64_t began, delay;
 	struct error why;
+	int64_t began;
 
 	for (int tried = 1;; tried++) {
+		const struct asked asked = loop_asked(l);
+		struct failed_try failed = { .why = &why, .exit_code = -1, .turn = l->turn.number };
 		bool repeatable, again, falls;
+		int64_t delay;
 
 		began = clock_monotonic();
 		if (loop_try(l, &request->text, &why) == 0)
@@ -189,17 +177,23 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 		falls = repeatable && fallback_helps(why.code) &&
 		    l->conversation.fallen < agent->fallback.count;
 
-		if (!partial_empty(&l->turn.partial)) {
+		end_partial_block(&l->turn.partial);
+		if (l->turn.partial.blocks.len > 0) {
 			emitted_follow(&l->turn.emitted, t->call);
-			if (loop_record_partial(l, request, clock_monotonic() - began, err) == -1)
+			if (loop_record_answer(l, request, clock_monotonic() - began, NULL, err) == -1)
 				return -1;
-			partial_clear(&l->turn.partial);
+			loop_partial_clear(l);
 		}
 		if (!again && !falls) {
 			*err = why;
 			return -1;
 		}
-		note_retry(l, &why, clock_monotonic() - began);
+		if (agent->fallback.count > 0) {
+			failed.provider = asked.provider;
+			failed.model = asked.model;
+		}
+		failed.duration_ms = clock_monotonic() - began;
+		retried_list(&t->retries, &failed);
 		if (again) {
 			const struct retried retried = { agent->name, &why, tried, t->retry->retries + 1,
 				delay };

@@ -3,6 +3,10 @@
  * transfer for each agent that may go on, the stop tool, or what ends a phase. It is put
  * together anew when an agent, a phase or a server's list changes. A transfer only notes whom
  * it names; the hand-over happens when all results of the answer stand.
+ *
+ * The tools of a conversation are those that its events tell. Servers are asked only where no
+ * event does, and between turns whether they have others now; only a list that differs is
+ * recorded.
  */
 #include "agent/loop.h"
 
@@ -11,6 +15,7 @@
 #include "agent/toolrun.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
 
 #define HANDOFF_LIMIT 32 /* in a call */
 
@@ -54,34 +59,6 @@ transfer_settle(void *context, const struct tool_run *run)
 
 	if (run->error.code == ERROR_NONE)
 		t->loop->turn.next = t->to;
-}
-
-static int
-offer_transfers(struct loop *l, struct error *err)
-{
-	const struct member *m = l->turns->member;
-	int status = 0;
-
-	l->tools.transfers = memory_zero(m->handoff_count + 1, sizeof *l->tools.transfers);
-	l->tools.transfer_count = m->handoff_count;
-	for (size_t i = 0; status == 0 && i < m->handoff_count; i++) {
-		struct transfer *t = &l->tools.transfers[i];
-		const struct agent *to = &m->handoffs[i].to->agent;
-		char *description = memory_format("Hands the conversation over to %s, who goes on with "
-		    "it.%s%s", to->name, to->description == NULL ? "" : " ",
-		    to->description == NULL ? "" : to->description);
-
-		status = control_begin(&t->control, m->handoffs[i].tool, description, transfer_schema,
-		    err);
-		free(description);
-		t->loop = l;
-		t->to = m->handoffs[i].to;
-		t->control.answer = transfer_answer;
-		t->control.settle = transfer_settle;
-		t->control.context = t;
-		offer_add_control(&l->tools.offer, &t->control);
-	}
-	return status;
 }
 
 /* One that has no executable only gives the result: what the schema of its file accepts,
@@ -129,6 +106,7 @@ int
 loop_offer(struct loop *l, struct error *err)
 {
 	const struct member *m = l->turns->member;
+	struct offer *offer = &l->tools.offer;
 
 	loop_withdraw(l);
 	if (phases_given(l)) {
@@ -136,10 +114,107 @@ loop_offer(struct loop *l, struct error *err)
 		return 0;
 	}
 	for (size_t i = 0; i < m->tool_count; i++)
-		offer_add(&l->tools.offer, &m->tools[i]);
-	mcp_tools_offer(&l->tools.mcp, m, m->agent.tools, false, &l->tools.offer);
-	mcp_tools_withhold(&l->tools.mcp, &l->tools.offer, &l->tools.withheld);
-	if (offer_transfers(l, err) == -1)
-		return -1;
+		offer_add(offer, &m->tools[i]);
+	mcp_tools_offer(&l->tools.mcp, m, m->agent.tools, false, offer);
+	mcp_tools_withhold(&l->tools.mcp, offer, &l->tools.withheld);
+
+	l->tools.transfers = memory_zero(m->handoff_count + 1, sizeof *l->tools.transfers);
+	l->tools.transfer_count = m->handoff_count;
+	for (size_t i = 0; i < m->handoff_count; i++) {
+		struct transfer *t = &l->tools.transfers[i];
+		const struct agent *to = &m->handoffs[i].to->agent;
+		char *description = memory_format("Hands the conversation over to %s, who goes on with "
+		    "it.%s%s", to->name, to->description == NULL ? "" : " ",
+		    to->description == NULL ? "" : to->description);
+		int status = control_begin(&t->control, m->handoffs[i].tool, description,
+		    transfer_schema, err);
+
+		free(description);
+		if (status == -1)
+			return -1;
+		t->loop = l;
+		t->to = m->handoffs[i].to;
+		t->control.answer = transfer_answer;
+		t->control.settle = transfer_settle;
+		t->control.context = t;
+		offer_add_control(offer, &t->control);
+	}
 	return offer_stop_tool(l, err);
+}
+
+/* ---- the tools of servers ---- */
+
+static bool
+tells_tools(const struct recalled_event *e)
+{
+	return e != NULL && span_member(e->view.payload, KEY_MCP).at != NULL;
+}
+
+int
+loop_begin_mcp(struct loop *l, const struct recalled_event *prompt, struct error *err)
+{
+	const struct recalled *r = l->turns->recalled;
+
+	mcp_tools_free(&l->tools.mcp);
+	if (l->turns->member->server_count == 0)
+		return 0;
+	if (tells_tools(prompt))
+		return mcp_tools_recall(&l->tools.mcp, l->turns, prompt->view.payload, err);
+	if (prompt != NULL)
+		return 0;
+	if (!recalled_replays(r))
+		return mcp_tools_list(&l->tools.mcp, l->turns, err);
+	/* A replay starts no server: where the recording has no tools, there are none. That one
+	 * failed to tell its tools shows by the end of the call alone. */
+	return recalled_answer(r, l->turn.number) == NULL && r->end == RECALL_FAILED &&
+	    recalled_error(recalled_result(r), err) ? -1 : 0;
+}
+
+/* What they are, as it is recorded. */
+static void
+describe(const struct loop *l, struct buffer *out)
+{
+	const struct offer none = { .count = 0 };
+	struct writer w;
+
+	writer_begin(&w, out);
+	mcp_tools_write(&l->tools.mcp, &none, &w);
+}
+
+int
+loop_refresh_mcp(struct loop *l, struct error *err)
+{
+	static const struct user_message message = { .kind = MESSAGE_TOOLS };
+	const struct recalled *r = l->turns->recalled;
+	const struct recalled_event *e;
+	struct buffer before = BUFFER_INIT, now = BUFFER_INIT;
+	int status;
+
+	if (l->turns->member->server_count == 0)
+		return CONTINUES;
+	e = loop_recorded_prompt(l);
+	if (tells_tools(e)) {
+		mcp_tools_free(&l->tools.mcp);
+		if (mcp_tools_recall(&l->tools.mcp, l->turns, e->view.payload, err) == -1 ||
+		    loop_offer(l, err) == -1)
+			return FAILED;
+		return loop_tell(l, e, &message, err);
+	}
+	if (recalled_replays(r) || (r != NULL && recalled_answer(r, l->turn.number) != NULL))
+		return CONTINUES;
+	status = mcp_tools_changed(&l->tools.mcp, l->turns, err);
+	if (status != 1)
+		return status;
+
+	describe(l, &before);
+	mcp_tools_free(&l->tools.mcp);
+	status = mcp_tools_list(&l->tools.mcp, l->turns, err);
+	if (status == 0)
+		status = loop_offer(l, err);
+	describe(l, &now);
+	if (status == 0 && !buffer_equal(&now, buffer_string(&before)))
+		status = loop_record_user(l, &message, err);
+	buffer_free(&before);
+	buffer_free(&now);
+	return status;
 }

@@ -10,24 +10,22 @@
 #include <string.h>
 
 #include "agent/retried.h"
+#include "agent/toolrun.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
 static void
 restore_answer(struct loop *l, const struct recalled_event *e)
 {
-	static const char *const members[] = { "stop_reason", "usage", "model", "request_id",
-	    "session_id" };
+	static const char *const members[] = { KEY_STOP_REASON, KEY_USAGE, KEY_MODEL, KEY_REQUEST_ID,
+	    KEY_SESSION_ID };
 	struct answer *a = &l->turn.answer;
-	struct span whole;
 	struct writer w;
 
 	answer_free(a);
-	*a = (struct answer){ .line = BUFFER_INIT };
 	writer_begin(&w, &a->line);
 	writer_object(&w);
-	writer_key(&w, KEY_BLOCKS);
-	writer_array(&w);
+	writer_member_array(&w, KEY_BLOCKS);
 	for (struct span_walk block = span_walk(span_member(e->view.payload, KEY_BLOCKS));
 	    span_next(&block);)
 		loop_write_original(&w, block.value);
@@ -35,13 +33,7 @@ restore_answer(struct loop *l, const struct recalled_event *e)
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		writer_member_span(&w, members[i], span_member(e->view.payload, members[i]));
 	writer_object_end(&w);
-	whole = span_of(a->line.data, a->line.len);
-	a->blocks = span_member(whole, KEY_BLOCKS);
-	a->stop_reason = span_member(whole, KEY_STOP_REASON);
-	a->usage = span_member(whole, KEY_USAGE);
-	a->model = span_member(whole, KEY_MODEL);
-	a->request_id = span_member(whole, KEY_REQUEST_ID);
-	a->session_id = span_member(whole, KEY_SESSION_ID);
+	answer_read(a);
 }
 
 /* What an agent CLI told of its own tools before this answer; answer NULL: before the
@@ -93,7 +85,6 @@ repeat_tries(struct loop *l, const struct recalled_event *answer, struct error *
 	return status;
 }
 
-/* A replay has no answer for this turn: what ended the recorded call ends this one. */
 int
 loop_recorded_end(struct loop *l, struct error *err)
 {
@@ -101,8 +92,7 @@ loop_recorded_end(struct loop *l, struct error *err)
 	const char *name = l->turns->member->agent.name;
 	struct error error = ERROR_INIT;
 
-	if (r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
-	    recalled_circumstance(error.code)) {
+	if (ended_by_circumstance(r, &error)) {
 		if (repeat_tries(l, NULL, err) == 0)
 			*err = error;
 		return -1;
@@ -114,25 +104,6 @@ loop_recorded_end(struct loop *l, struct error *err)
 	    "turn %lld: asks the model again, the recorded call ended here", (long long)l->turn.number);
 }
 
-/* The recorded answer may be that of another model than was asked until now. */
-static int
-recall_fallback(struct loop *l, const struct recalled_event *answer,
-    struct request *request, struct error *err)
-{
-	const struct agent *agent = &l->turns->member->agent;
-	long long number;
-
-	if (!span_integer(span_member(answer->view.payload, KEY_FALLBACK), &number) ||
-	    number <= (long long)l->conversation.fallen)
-		return 0;
-	if (number > (long long)agent->fallback.count)
-		return error_set(err, ERROR_DIVERGENCE, agent->name, "turn %lld: the recorded answer "
-		    "is of fallback %lld, and there are %zu", (long long)l->turn.number, number,
-		    agent->fallback.count);
-	loop_fall_back(l, (size_t)number, request);
-	return 0;
-}
-
 /* Whether the recorded call failed with this answer, so that asking again is all that
  * can be done about it. */
 static bool
@@ -140,7 +111,7 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 {
 	const struct recalled *r = l->turns->recalled;
 
-	if (r->end != RECALL_FAILED || recalled_answer(r, l->turn.number + 1) != NULL ||
+	if (r->end != RECALL_FAILED || loop_went_on(l) ||
 	    recalled_effect(r, answer->id, EVENT_MESSAGE_USER) != NULL)
 		return false;
 	for (struct span_walk block = span_walk(span_member(answer->view.payload, KEY_BLOCKS));
@@ -151,60 +122,50 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 	return !span_is(span_member(answer->view.payload, KEY_STOP_REASON), "pause");
 }
 
-enum recall_verdict
-loop_recall(const struct loop *l, struct recalled_event **answer)
-{
-	const struct recalled *r = l->turns->recalled;
-
-	*answer = r == NULL ? NULL : recalled_answer(r, l->turn.number);
-	if (recalled_replays(r))
-		return *answer == NULL ? VERDICT_END : VERDICT_REPEAT;
-	return *answer == NULL || failed_with(l, *answer) ? VERDICT_ASK : VERDICT_TAKE;
-}
-
 int
-loop_take_answer(struct loop *l, struct recalled_event *answer, struct request *request,
-    char id[ID_SIZE], struct error *err)
+loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
-	if (recall_fallback(l, answer, request, err) == -1 ||
-	    take_emitted(l, answer, err) == -1)
-		return -1;
-	restore_answer(l, answer);
-	memcpy(id, answer->id, ID_SIZE);
-	call_follow_recorded(l->turns->call, answer->id, l->turns->started);
-	return 0;
-}
+	const struct turns *t = l->turns;
+	const struct agent *agent = &t->member->agent;
+	const bool replays = recalled_replays(t->recalled);
+	struct recalled_event *e = t->recalled == NULL ? NULL :
+	    recalled_answer(t->recalled, l->turn.number);
+	long long number, duration = 0;
 
-int
-loop_repeat_answer(struct loop *l, struct recalled_event *answer, struct request *request,
-    char id[ID_SIZE], struct error *err)
-{
-	long long duration = 0;
+	if (e == NULL && replays)
+		return loop_recorded_end(l, err);
+	if (e == NULL || (!replays && failed_with(l, e)))
+		return 0;
 
-	if (recall_fallback(l, answer, request, err) == -1)
-		return -1;
-	if (!span_is(span_member(answer->view.payload, KEY_REQUEST_SHA256), request->sha256))
-		return error_set(err, ERROR_DIVERGENCE, l->turns->member->agent.name,
+	/* It may be that of another model than was asked until now. */
+	if (span_integer(span_member(e->view.payload, KEY_FALLBACK), &number) &&
+	    number > (long long)l->conversation.fallen) {
+		if (number > (long long)agent->fallback.count)
+			return error_set(err, ERROR_DIVERGENCE, agent->name, "turn %lld: the recorded answer "
+			    "is of fallback %lld, and there are %zu", (long long)l->turn.number, number,
+			    agent->fallback.count);
+		loop_fall_back(l, (size_t)number, request);
+	}
+
+	if (!replays) {
+		if (take_emitted(l, e, err) == -1)
+			return -1;
+		restore_answer(l, e);
+		memcpy(id, e->id, ID_SIZE);
+		call_follow_recorded(t->call, e->id, t->started);
+		return 1;
+	}
+	if (!span_is(span_member(e->view.payload, KEY_REQUEST_SHA256), request->sha256))
+		return error_set(err, ERROR_DIVERGENCE, agent->name,
 		    "turn %lld: the request differs from the recorded one (%.16s…)",
 		    (long long)l->turn.number, request->sha256);
-	if (repeat_tries(l, answer, err) == -1)
+	if (repeat_tries(l, e, err) == -1)
 		return -1;
-	restore_answer(l, answer);
-	span_integer(span_member(answer->view.payload, KEY_DURATION_MS), &duration);
-	emitted_follow(&l->turn.emitted, l->turns->call);
-	call_name_next(l->turns->call, answer->id);
-	return loop_record_answer(l, request, duration, id, err);
-}
-
-bool
-loop_ends_as_recorded(const struct loop *l)
-{
-	const struct recalled *r = l->turns->recalled;
-	struct error error = ERROR_INIT;
-
-	return recalled_replays(r) && recalled_answer(r, l->turn.number) == NULL &&
-	    r->end == RECALL_FAILED && recalled_error(recalled_result(r), &error) &&
-	    recalled_circumstance(error.code);
+	restore_answer(l, e);
+	span_integer(span_member(e->view.payload, KEY_DURATION_MS), &duration);
+	emitted_follow(&l->turn.emitted, t->call);
+	call_name_next(t->call, e->id);
+	return loop_record_answer(l, request, duration, id, err) == -1 ? -1 : 1;
 }
 
 const struct recalled_event *
@@ -231,49 +192,34 @@ loop_recorded_prompt(const struct loop *l)
 }
 
 int
-loop_take_prompt(struct loop *l, const struct recalled_event *e, struct error *err)
+loop_tell(struct loop *l, const struct recalled_event *recorded, const struct user_message *m,
+    struct error *err)
 {
-	struct turns *t = l->turns;
+	const struct turns *t = l->turns;
 
-	if (e == NULL)
-		return recalled_replays(t->recalled) ? loop_recorded_end(l, err) : 0;
-	if (recalled_replays(t->recalled)) {
-		call_name_next(t->call, e->id);
+	if (recorded == NULL && recalled_replays(t->recalled))
+		return loop_recorded_end(l, err);
+	if (recorded != NULL && !recalled_replays(t->recalled)) {
+		call_follow_recorded(t->call, recorded->id, t->started);
 		return 0;
 	}
-	call_follow_recorded(t->call, e->id, t->started);
-	return 1;
-}
-
-int
-loop_recall_prompt(struct loop *l, struct error *err)
-{
-	int taken = loop_take_prompt(l, loop_first_prompt(l), err);
-
-	return taken == 0 ? loop_record_prompt(l, err) : taken == 1 ? 0 : -1;
-}
-
-int
-loop_recall_handoff(struct loop *l, const struct agent *from, struct error *err)
-{
-	int taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
-
-	return taken == 0 ? loop_record_handoff(l, from, err) : taken == 1 ? 0 : -1;
+	if (recorded != NULL)
+		call_name_next(t->call, recorded->id);
+	return loop_record_user(l, m, err);
 }
 
 int
 loop_prompt_again(struct loop *l, const struct buffer *text, struct error *err)
 {
+	const struct user_message message = { .kind = MESSAGE_TEXT, .text = text };
 	struct buffer block = BUFFER_INIT;
 	struct writer w;
-	int taken;
 
 	writer_begin(&w, &block);
 	loop_write_text(&w, span_of(text->data, text->len), NULL);
 	loop_add_message(l, "user", block.data, block.len);
 	buffer_free(&block);
-	taken = loop_take_prompt(l, loop_recorded_prompt(l), err);
-	return taken == 0 ? loop_record_text(l, text, err) : taken == 1 ? 0 : -1;
+	return loop_tell(l, loop_recorded_prompt(l), &message, err);
 }
 
 bool

@@ -26,8 +26,8 @@ markdown_trimmed(const char *text, size_t len)
 	return len == 0 ? NULL : memory_copy(text, len);
 }
 
-static void
-drop_line_ends(struct buffer *text)
+int
+markdown_normalise(struct buffer *text, const char *path, struct error *err)
 {
 	size_t kept = 0;
 
@@ -39,14 +39,7 @@ drop_line_ends(struct buffer *text)
 	if (text->len > 0)
 		text->data[kept] = '\0';
 	text->len = kept;
-}
-
-int
-markdown_normalise(struct buffer *text, const char *path, struct error *err)
-{
-	drop_line_ends(text);
-	if (utf8_valid(buffer_string(text), text->len) &&
-	    strlen(buffer_string(text)) == text->len)
+	if (utf8_valid(buffer_string(text), kept) && strlen(buffer_string(text)) == kept)
 		return 0;
 	return error_set(err, ERROR_DEFINITION, path, "not UTF-8, or holds NUL");
 }

@@ -62,23 +62,15 @@ typedef bool ask(struct opening *o, size_t i, struct mcp_request *r, struct buff
 /* Takes the answer; -1 with *err. */
 typedef int take(struct opening *o, size_t i, struct mcp_request *r, struct error *err);
 
-static void
-opening_fail(struct opening *o, const struct error *why)
-{
-	if (o->error.code == ERROR_NONE)
-		o->error = *why;
-}
-
-/* Asks all that take part, waits for all. -1: interrupted; what is wrong with a server is in
- * o->error. Whether any took part is in *any. */
+/* Asks all that take part, waits for all: 1; 0: none took part. -1: interrupted; what is wrong
+ * with a server is in o->error. */
 static int
-opening_step(struct opening *o, ask *ask_for, take *take_answer, bool *any, struct error *err)
+opening_step(struct opening *o, ask *ask_for, take *take_answer, struct error *err)
 {
 	struct buffer members = BUFFER_INIT;
 	struct error why;
-	int status;
+	int any = 0, status;
 
-	*any = false;
 	for (size_t i = 0; i < o->count; i++) {
 		struct mcp_request *r = &o->requests[i];
 
@@ -86,7 +78,7 @@ opening_step(struct opening *o, ask *ask_for, take *take_answer, bool *any, stru
 		if (o->servers[i]->peer.process.pid == 0 || !ask_for(o, i, r, &members))
 			continue;
 		r->done = false;
-		*any = true;
+		any = 1;
 		mcp_send(r, &members);
 		buffer_clear(&members);
 	}
@@ -95,11 +87,12 @@ opening_step(struct opening *o, ask *ask_for, take *take_answer, bool *any, stru
 	for (size_t i = 0; i < o->count; i++) {
 		struct mcp_request *r = &o->requests[i];
 
-		if (status == 0 && r->method != NULL && take_answer(o, i, r, &why) == -1)
-			opening_fail(o, &why);
+		if (status == 0 && r->method != NULL && take_answer(o, i, r, &why) == -1 &&
+		    o->error.code == ERROR_NONE)
+			o->error = why;
 		mcp_request_free(r);
 	}
-	return status;
+	return status == -1 ? -1 : any;
 }
 
 static bool
@@ -220,62 +213,6 @@ take_list(struct opening *o, size_t i, struct mcp_request *r, struct error *err)
 	return 0;
 }
 
-static int
-list_tools(struct opening *o, struct error *err)
-{
-	bool any = true;
-	int status = 0;
-
-	for (o->page = 0; any && status == 0 && o->page < PAGES_LIMIT; o->page++)
-		status = opening_step(o, ask_list, take_list, &any, err);
-	return status;
-}
-
-/* Starts those that do not run, and says until when they have to be ready. */
-static void
-start_servers(struct opening *o)
-{
-	struct error why;
-
-	for (size_t i = 0; i < o->count; i++) {
-		struct mcp_server *s = o->servers[i];
-		int64_t limit = s->definition.startup_timeout_ms;
-
-		o->due[i] = limit == 0 ? 0 : clock_monotonic() + limit;
-		if (s->peer.process.pid == 0) {
-			buffer_clear(&s->peer.errors);
-			if (mcp_spawn(s, o->use, &why) == -1)
-				opening_fail(o, &why);
-		}
-	}
-}
-
-/* One that did not get ready is not asked again: it starts anew. */
-static void
-end_unready(struct opening *o)
-{
-	for (size_t i = 0; i < o->count; i++)
-		if (!o->servers[i]->listed)
-			peer_hang_up(&o->servers[i]->peer);
-	for (size_t i = 0; i < o->count; i++)
-		if (!o->servers[i]->listed)
-			mcp_end(o->servers[i]);
-}
-
-static int
-open_all(struct opening *o, struct error *err)
-{
-	bool any;
-
-	start_servers(o);
-	if (opening_step(o, ask_initialize, take_initialize, &any, err) == -1 ||
-	    opening_step(o, ask_discover, take_discover, &any, err) == -1 ||
-	    list_tools(o, err) == -1)
-		return -1;
-	*err = o->error;
-	return o->error.code == ERROR_NONE ? 0 : -1;
-}
-
 int
 mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
     struct error *err)
@@ -287,17 +224,46 @@ mcp_open(struct mcp_server *const *servers, size_t count, const struct mcp_use *
 	o.requests = memory_zero(count, sizeof *o.requests);
 	o.due = memory_zero(count, sizeof *o.due);
 	o.cursors = memory_zero(count, sizeof *o.cursors);
-	status = open_all(&o, &why);
-	if (status == -1) {
-		end_unready(&o);
-		*err = why;
+
+	/* Starts those that do not run, and says until when they have to be ready. */
+	for (size_t i = 0; i < count; i++) {
+		struct mcp_server *s = servers[i];
+		int64_t limit = s->definition.startup_timeout_ms;
+
+		o.due[i] = limit == 0 ? 0 : clock_monotonic() + limit;
+		if (s->peer.process.pid != 0)
+			continue;
+		buffer_clear(&s->peer.errors);
+		if (mcp_spawn(s, use, &why) == -1 && o.error.code == ERROR_NONE)
+			o.error = why;
 	}
+	status = opening_step(&o, ask_initialize, take_initialize, &why);
+	if (status != -1)
+		status = opening_step(&o, ask_discover, take_discover, &why);
+	if (status != -1)
+		do
+			status = opening_step(&o, ask_list, take_list, &why);
+		while (status == 1 && ++o.page < PAGES_LIMIT);
+	if (status != -1 && o.error.code != ERROR_NONE) {
+		why = o.error;
+		status = -1;
+	}
+
+	/* One that did not get ready is not asked again: it starts anew. */
+	for (size_t i = 0; status == -1 && i < count; i++)
+		if (!servers[i]->listed)
+			peer_hang_up(&servers[i]->peer);
+	for (size_t i = 0; status == -1 && i < count; i++)
+		if (!servers[i]->listed)
+			mcp_end(servers[i]);
+	if (status == -1)
+		*err = why;
 	for (size_t i = 0; i < count; i++)
 		buffer_free(&o.cursors[i]);
 	free(o.cursors);
 	free(o.due);
 	free(o.requests);
-	return status;
+	return status == -1 ? -1 : 0;
 }
 
 bool

@@ -92,7 +92,7 @@ static int
 read_timeout(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	int64_t *member = (int64_t *)(void *)((char *)object + key->offset);
+	int64_t *member = definition_member(object, key);
 
 	if (!json_is_integer(value))
 		return definition_duration(d, key, value, object, err);
@@ -173,12 +173,6 @@ mcp_definition_free(struct mcp_definition *m)
 	memset(m, 0, sizeof *m);
 }
 
-static char *
-copy_text(const char *text)
-{
-	return text == NULL ? NULL : memory_text(text);
-}
-
 void
 mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 {
@@ -187,7 +181,7 @@ mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 	m->place = memory_text(from->place);
 	m->file = memory_text(from->file);
 	m->command = memory_text(from->command);
-	m->directory = copy_text(from->directory);
+	m->directory = from->directory == NULL ? NULL : memory_text(from->directory);
 	m->arguments = list_copy(from->arguments);
 	m->variables = list_copy(from->variables);
 	m->values = list_copy(from->values);
@@ -197,36 +191,30 @@ mcp_definition_copy(struct mcp_definition *m, const struct mcp_definition *from)
 
 /* ---- the key of an agent ---- */
 
-static int
-read_own(struct mcp_key *servers, const char *file, json_t *value, struct error *err)
-{
-	const char *name;
-	json_t *member;
-	size_t count = 0;
-
-	servers->own = memory_zero(json_object_size(value) + 1, sizeof *servers->own);
-	json_object_foreach(value, name, member) {
-		list_add(&servers->names, name);
-		if (read_definition(&servers->own[count++], name, member, file, err) == -1)
-			return -1;
-	}
-	return 0;
-}
-
 int
 mcp_key_read(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	struct mcp_key *servers = (struct mcp_key *)(void *)((char *)object + key->offset);
+	struct mcp_key *servers = definition_member(object, key);
 	struct definition_key names = *key;
+	const char *name;
+	json_t *member;
+	size_t count = 0;
 
 	servers->place = definition_place(d, key->name);
-	if (json_is_object(value))
-		return read_own(servers, d->path, value, err);
-	names.offset = key->offset + offsetof(struct mcp_key, names);
-	if (definition_names(d, &names, value, object, err) != 0)
-		return -1;
-	return definition_once(d, key, servers->names, err);
+	if (!json_is_object(value)) {
+		names.offset = key->offset + offsetof(struct mcp_key, names);
+		if (definition_names(d, &names, value, object, err) != 0)
+			return -1;
+		return definition_once(d, key, servers->names, err);
+	}
+	servers->own = memory_zero(json_object_size(value) + 1, sizeof *servers->own);
+	json_object_foreach(value, name, member) {
+		list_add(&servers->names, name);
+		if (read_definition(&servers->own[count++], name, member, d->path, err) == -1)
+			return -1;
+	}
+	return 0;
 }
 
 void
@@ -240,113 +228,59 @@ mcp_key_free(struct mcp_key *key)
 	*key = (struct mcp_key){ NULL, NULL, NULL };
 }
 
-/* ---- the files ---- */
-
-/* Where a server is looked for, and what there is. */
-struct search {
-	const char *name;
-	char **looked, **others;
-	json_t *document;          /* that has it */
-	json_t *value;             /* it */
-	char *file;
-};
-
-static int
-look_in(struct search *s, char *file, struct error *err)
-{
-	json_t *servers, *document = NULL;
-	const char *name;
-	json_t *value;
-
-	if (file == NULL || s->value != NULL || list_has(s->looked, file)) {
-		free(file);
-		return 0;
-	}
-	list_take(&s->looked, file);
-	if (!definition_exists(file))
-		return 0;
-	document = value_load(file, ERROR_DEFINITION, err);
-	if (document == NULL || unreviewed_check(file, err) == -1) {
-		json_decref(document);
-		return -1;
-	}
-	servers = json_object_get(document, SERVERS);
-	if (!json_is_object(servers)) {
-		json_decref(document);
-		return error_set(err, ERROR_DEFINITION, file, "expected {\"" SERVERS "\": {…}}");
-	}
-	json_object_foreach(servers, name, value)
-		list_add(&s->others, name);
-	s->value = json_object_get(servers, s->name);
-	s->document = s->value == NULL ? NULL : document;
-	s->file = s->value == NULL ? NULL : file;
-	if (s->value == NULL)
-		json_decref(document);
-	return 0;
-}
-
-static int
-not_found(const struct search *s, struct error *err)
-{
-	char *hint = text_hint(s->name, (const char *const *)(uintptr_t)s->others);
-	struct buffer text = BUFFER_INIT;
-
-	for (size_t i = 0; s->looked[i] != NULL; i++)
-		buffer_format(&text, "%s%s", i > 0 ? ", " : "", s->looked[i]);
-	error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s%s", s->name,
-	    buffer_string(&text), hint);
-	buffer_free(&text);
-	free(hint);
-	return -1;
-}
-
 int
 mcp_definition_find(struct mcp_definition *m, const char *name,
     const char *workflow_directory, struct error *err)
 {
-	struct search s = { .name = name };
-	int result;
+	char *files[] = { memory_text(".mcp.json"), workflow_directory == NULL ? NULL :
+		path_join(workflow_directory, ".mcp.json"), path_config("mcp.json") };
+	char **looked = NULL, **others = NULL;
+	bool found = false;
+	int result = 0;
 
 	memset(m, 0, sizeof *m);
-	result = look_in(&s, memory_text(".mcp.json"), err);
-	if (result == 0 && workflow_directory != NULL)
-		result = look_in(&s, path_join(workflow_directory, ".mcp.json"), err);
-	if (result == 0)
-		result = look_in(&s, path_config("mcp.json"), err);
-	if (result == 0)
-		result = s.value == NULL ? not_found(&s, err) :
-		    read_definition(m, name, s.value, s.file, err);
-	json_decref(s.document);
-	list_free(s.looked);
-	list_free(s.others);
-	return result;
-}
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		json_t *document, *servers, *value;
+		const char *other;
 
-/* ---- variables ---- */
-
-/* Appends the value of what stands between the braces; -1: it has none. */
-static int
-expand_variable(struct buffer *out, const char *at, size_t len, const struct keys *keys,
-    char ***secrets, const char *place, struct error *err)
-{
-	char *name = memory_copy(at, len), *fallback = strstr(name, ":-");
-	const char *value;
-
-	if (fallback != NULL) {
-		*fallback = '\0';
-		fallback += 2;
+		if (result != 0 || found || files[i] == NULL || list_has(looked, files[i]))
+			continue;
+		list_add(&looked, files[i]);
+		if (!definition_exists(files[i]))
+			continue;
+		document = value_load(files[i], ERROR_DEFINITION, err);
+		servers = json_object_get(document, SERVERS);
+		if (document == NULL || unreviewed_check(files[i], err) == -1) {
+			result = -1;
+		} else if (!json_is_object(servers)) {
+			result = error_set(err, ERROR_DEFINITION, files[i],
+			    "expected {\"" SERVERS "\": {…}}");
+		} else if ((value = json_object_get(servers, name)) != NULL) {
+			found = true;
+			result = read_definition(m, name, value, files[i], err);
+		} else {
+			json_object_foreach(servers, other, value)
+				list_add(&others, other);
+		}
+		json_decref(document);
 	}
-	value = keys_value(keys, name);
-	if (value != NULL && secrets != NULL && keys_is_secret(keys, name, value))
-		list_add(secrets, value);
-	value = value == NULL ? fallback : value;
-	if (value != NULL)
-		buffer_text(out, value);
-	else
-		error_set(err, ERROR_DEFINITION, place, "${%s} has no value: set it, or say "
-		    "${%s:-DEFAULT}", name, name);
-	free(name);
-	return value == NULL ? -1 : 0;
+
+	if (result == 0 && !found) {
+		char *hint = text_hint(name, (const char *const *)(uintptr_t)others);
+		struct buffer text = BUFFER_INIT;
+
+		for (size_t i = 0; looked[i] != NULL; i++)
+			buffer_format(&text, "%s%s", i > 0 ? ", " : "", looked[i]);
+		result = error_set(err, ERROR_DEFINITION, NULL, "no MCP server '%s' in %s%s", name,
+		    buffer_string(&text), hint);
+		buffer_free(&text);
+		free(hint);
+	}
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		free(files[i]);
+	list_free(looked);
+	list_free(others);
+	return result;
 }
 
 char *
@@ -354,19 +288,36 @@ mcp_expand(const char *text, const struct keys *keys, char ***secrets, const cha
     struct error *err)
 {
 	struct buffer out = BUFFER_INIT;
-	const char *end;
 
 	while (*text != '\0') {
-		end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL;
+		const char *end = strncmp(text, "${", 2) == 0 ? strchr(text, '}') : NULL, *value;
+		char *name, *fallback;
+
 		if (end == NULL) {
 			buffer_byte(&out, *text++);
-		} else if (expand_variable(&out, text + 2, (size_t)(end - text) - 2, keys, secrets,
-		    place, err) == -1) {
+			continue;
+		}
+		name = memory_copy(text + 2, (size_t)(end - text) - 2);
+		fallback = strstr(name, ":-");
+		if (fallback != NULL) {
+			*fallback = '\0';
+			fallback += 2;
+		}
+		value = keys_value(keys, name);
+		if (value != NULL && secrets != NULL && keys_is_secret(keys, name, value))
+			list_add(secrets, value);
+		if (value == NULL)
+			value = fallback;
+		if (value == NULL) {
+			error_set(err, ERROR_DEFINITION, place, "${%s} has no value: set it, or say "
+			    "${%s:-DEFAULT}", name, name);
+			free(name);
 			buffer_free(&out);
 			return NULL;
-		} else {
-			text = end + 1;
 		}
+		buffer_text(&out, value);
+		free(name);
+		text = end + 1;
 	}
 	return buffer_take(&out);
 }

@@ -18,29 +18,21 @@
 
 #define ERRORS_TOLD 400 /* bytes of stderr, in a message */
 
-/* ---- what is wrong with a server ---- */
-
-/* The end of what it wrote on stderr, from the beginning of a line on if there is one. */
-static struct span
-last_words(const struct mcp_server *s)
+int
+mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
 {
 	size_t len = s->peer.errors.len, from = len > ERRORS_TOLD ? len - ERRORS_TOLD : 0;
 	const char *at = buffer_string(&s->peer.errors) + from, *lf = memchr(at, '\n', len - from);
+	struct span said;
+	char what[512];
+	va_list list;
 
+	/* The end of what it wrote on stderr, from the beginning of a line on if there is one. */
 	if (from > 0 && lf != NULL && lf + 1 < at + (len - from)) {
 		from += (size_t)(lf + 1 - at);
 		at = lf + 1;
 	}
-	return span_trim(span_of(at, len - from));
-}
-
-int
-mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...)
-{
-	struct span said = last_words(s);
-	char what[512];
-	va_list list;
-
+	said = span_trim(span_of(at, len - from));
 	va_start(list, format);
 	vsnprintf(what, sizeof what, format, list);
 	va_end(list);
@@ -48,29 +40,10 @@ mcp_fault(const struct mcp_server *s, struct error *err, const char *format, ...
 	    what, said.len > 0 ? "; it said: " : "", (int)said.len, said.at);
 }
 
-/* ---- the process ---- */
-
 static char *
 expand(struct mcp_server *s, const struct mcp_use *use, const char *text, struct error *err)
 {
 	return mcp_expand(text, use->keys, &s->peer.secrets, s->definition.place, err);
-}
-
-/* Command and arguments, their variables in place. */
-static char **
-expand_command(struct mcp_server *s, const struct mcp_use *use, struct error *err)
-{
-	const struct mcp_definition *m = &s->definition;
-	char **argv = NULL, *word = expand(s, use, m->command, err);
-
-	for (char **next = m->arguments; word != NULL; next++) {
-		list_take(&argv, word);
-		if (next == NULL || *next == NULL)
-			return argv;
-		word = expand(s, use, *next, err);
-	}
-	list_free(argv);
-	return NULL;
 }
 
 static int
@@ -79,24 +52,6 @@ longer_first(const void *a, const void *b)
 	size_t one = strlen(*(char *const *)a), other = strlen(*(char *const *)b);
 
 	return (one < other) - (one > other);
-}
-
-/* Those that its environment has, be it the step's or the definition's. One may be part
- * of another. */
-static void
-note_secrets(struct mcp_server *s, const struct mcp_use *use, const struct environment *e)
-{
-	for (size_t i = 0; i < e->count; i++) {
-		const char *equals = strchr(e->list[i], '=');
-		char *name = equals == NULL ? NULL :
-		    memory_copy(e->list[i], (size_t)(equals - e->list[i]));
-
-		if (name != NULL && keys_is_secret(use->keys, name, equals + 1))
-			list_add(&s->peer.secrets, equals + 1);
-		free(name);
-	}
-	if (s->peer.secrets != NULL)
-		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 }
 
 /* What marks the calls of the step is none of the server's, which outlives them. */
@@ -127,52 +82,53 @@ make_environment(struct mcp_server *s, const struct mcp_use *use, struct environ
 		environment_set(e, m->variables[i], value);
 		free(value);
 	}
-	note_secrets(s, use, e);
+	/* Keys that are there, be they of the step's environment or the definition's. */
+	for (size_t i = 0; i < e->count; i++) {
+		const char *equals = strchr(e->list[i], '=');
+		char *name = equals == NULL ? NULL :
+		    memory_copy(e->list[i], (size_t)(equals - e->list[i]));
+
+		if (name != NULL && keys_is_secret(use->keys, name, equals + 1))
+			list_add(&s->peer.secrets, equals + 1);
+		free(name);
+	}
+	if (s->peer.secrets != NULL)
+		qsort(s->peer.secrets, list_count(s->peer.secrets), sizeof *s->peer.secrets, longer_first);
 	return 0;
 }
 
-/* Whether a program runs packages of a registry. */
-static bool
-fetches(const char *program)
-{
-	static const char *const names[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv",
-		"pipx" };
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(path_base(program), names[i]) == 0)
-			return true;
-	return false;
-}
-
-/* It would ask a network that is not there again and again, for minutes. What is there
- * already it runs. */
-static void
-say_offline(struct environment *e)
-{
-	environment_set(e, "npm_config_offline", "true");
-	environment_set(e, "npm_config_fetch_retries", "0");
-	environment_set(e, "UV_OFFLINE", "1");
-	environment_set(e, "PIP_NO_INDEX", "1");
-}
-
-/* The command line in the sandbox that agent and step say, if they say one. A program that
- * is named by its path may be read there. */
+/* Puts the command line into the sandbox that agent and step say, if they say one. A program
+ * that is named by its path may be read there. */
 static int
-enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct error *err)
+enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct environment *e,
+    struct error *err)
 {
+	/* They run packages of a registry. */
+	static const char *const fetching[] = { "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx",
+		"uv", "pipx", NULL };
 	static const struct sandbox nothing_said;
 	const struct sandbox *said[] = { use->sandbox == NULL ? &nothing_said : use->sandbox,
 		s->sandbox == NULL ? &nothing_said : s->sandbox, NULL };
 	char *readable[2] = { NULL, NULL }, **enclosed;
+	const char *program = (*argv)[0];
 	struct sandbox decided;
 
 	if (sandbox_decide(&decided, said, err) == -1)
 		return -1;
 	s->enclosed = sandbox_holds(&decided);
-	s->cut_off = s->enclosed && decided.network == SANDBOX_NETWORK_DENIED && fetches((*argv)[0]);
+	s->cut_off = s->enclosed && decided.network == SANDBOX_NETWORK_DENIED &&
+	    text_index(path_base(program), fetching) != -1;
 	if (!s->enclosed)
 		return 0;
-	readable[0] = strchr((*argv)[0], '/') == NULL ? NULL : path_directory((*argv)[0]);
+	if (s->cut_off) {
+		/* It would ask a network that is not there again and again, for minutes. What is
+		 * there already it runs. */
+		environment_set(e, "npm_config_offline", "true");
+		environment_set(e, "npm_config_fetch_retries", "0");
+		environment_set(e, "UV_OFFLINE", "1");
+		environment_set(e, "PIP_NO_INDEX", "1");
+	}
+	readable[0] = strchr(program, '/') == NULL ? NULL : path_directory(program);
 	enclosed = sandbox_argv(&decided, NULL, readable, s->definition.variables, *argv);
 	free(readable[0]);
 	list_free(*argv);
@@ -180,34 +136,33 @@ enclose(struct mcp_server *s, const struct mcp_use *use, char ***argv, struct er
 	return 0;
 }
 
-/* A server that is started anew is the one that was started. */
-static int
-pin(struct mcp_server *s, char *const *argv, struct error *err)
-{
-	if (s->pins.list == NULL)
-		pins_add_command(&s->pins, argv);
-	return pins_check(&s->pins, err);
-}
-
 int
 mcp_spawn(struct mcp_server *s, const struct mcp_use *use, struct error *err)
 {
 	const struct mcp_definition *m = &s->definition;
 	struct environment environment = { NULL, 0, 0 };
-	char **argv, *directory = NULL;
-	int status;
+	char **argv = NULL, *directory = NULL, *word;
+	int status = 0;
 
 	list_free(s->peer.secrets);
 	s->peer.secrets = NULL;
-	argv = expand_command(s, use, err);
-	status = argv == NULL ? -1 : make_environment(s, use, &environment, err);
-
+	for (size_t i = 0, count = 1 + list_count(m->arguments); status == 0 && i < count; i++) {
+		word = expand(s, use, i == 0 ? m->command : m->arguments[i - 1], err);
+		if (word == NULL)
+			status = -1;
+		else
+			list_take(&argv, word);
+	}
 	if (status == 0)
-		status = enclose(s, use, &argv, err);
-	if (status == 0 && !s->enclosed)
-		status = pin(s, argv, err);
-	if (status == 0 && s->cut_off)
-		say_offline(&environment);
+		status = make_environment(s, use, &environment, err);
+	if (status == 0)
+		status = enclose(s, use, &argv, &environment, err);
+	if (status == 0 && !s->enclosed) {
+		/* A server that is started anew is the one that was started. */
+		if (s->pins.list == NULL)
+			pins_add_command(&s->pins, argv);
+		status = pins_check(&s->pins, err);
+	}
 	if (status == 0 && m->directory != NULL) {
 		directory = expand(s, use, m->directory, err);
 		status = directory == NULL ? -1 : 0;

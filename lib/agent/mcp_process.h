@@ -1,5 +1,5 @@
 /*
- * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_answer.c alone: how it is
+ * The process of an MCP server, for mcp.c, mcp_wire.c and mcp_tools.c alone: how it is
  * started, in which environment and sandbox, what is told of it when it fails, and how it is
  * ended.
  */

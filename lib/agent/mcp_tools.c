@@ -3,17 +3,24 @@
  * control tools that their server answers. They are recorded with what a replay needs to
  * offer them again; what the request shows of them is not repeated. Lists are counted, so
  * that a change is seen without comparing them.
+ *
+ * Texts of a result are joined by lines, and structured content is preferred to texts that
+ * repeat it. Every failure but one of the machine becomes the result of the tool's call.
  */
 #include "agent/mcp_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "agent/mcp_answer.h"
+#include "agent/mcp_process.h"
 #include "agent/phase.h"
 #include "agent/team.h"
 #include "agent/tool.h"
+#include "agent/toolrun.h"
 #include "agent/turn.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/memory.h"
@@ -23,13 +30,16 @@
 
 #define PREFIX TOOL_SERVED_PREFIX
 #define BETWEEN "__"
+/* A failure that is longer stands in the output as a whole. */
+#define MESSAGE_ROOM 900
 
 static const char any_object[] = "{\"type\":\"object\"}";
 
 /* ---- names ---- */
 
-bool
-mcp_tool_listed(char *const *names, const char *tool)
+/* Whether one of the names is, or stands for, that of the tool. */
+static bool
+listed(char *const *names, const char *tool)
 {
 	for (; names != NULL && *names != NULL; names++)
 		if (strcmp(*names, tool) == 0 || (tool_name_pattern(*names) &&
@@ -64,12 +74,14 @@ mcp_tool_check(const struct member *m, char *const *names, const char *place,
 	return 0;
 }
 
+/* Whether a name is there for a tool of the server; NULL: of any. */
 static bool
-any_named(char *const *names)
+any_of_server(char *const *names, const char *server)
 {
-	while (names != NULL && *names != NULL && !tool_name_served(*names))
-		names++;
-	return names != NULL && *names != NULL;
+	for (; names != NULL && *names != NULL; names++)
+		if (server == NULL ? tool_name_served(*names) : names_server(*names, server))
+			return true;
+	return false;
 }
 
 /* Whether an agent's or a phase's list has the tool. That of the agent has all if it
@@ -77,25 +89,178 @@ any_named(char *const *names)
 static bool
 in_list(char *const *names, bool own, const char *tool)
 {
-	return (!own && !any_named(names)) || mcp_tool_listed(names, tool);
+	return (!own && !any_of_server(names, NULL)) || listed(names, tool);
 }
 
 static bool
 allowed(const struct member *m, const char *tool)
 {
-	return (m->allowed == NULL || mcp_tool_listed(m->allowed, tool)) && !ceiling_forbids(tool);
+	return (m->allowed == NULL || listed(m->allowed, tool)) && !ceiling_forbids(tool);
 }
 
-/* Whether the member may have it, in any of its phases. */
-static bool
-wanted(const struct member *m, const char *tool)
+static struct mcp_use
+use_of(const struct turns *turns)
 {
-	const struct phases_list *phases = &m->agent.phases;
-	bool listed = in_list(m->agent.tools, false, tool);
+	return (struct mcp_use){ .environment = turns->environment, .keys = turns->keys,
+	    .sandbox = turns->sandbox, .interrupts = turns->interrupts, .deadline = turns->deadline };
+}
 
-	for (size_t i = 0; i < phases->count; i++)
-		listed = listed || mcp_tool_listed(phases->list[i].tools, tool);
-	return listed && allowed(m, tool);
+/* ---- calls, and their results ---- */
+
+/* The texts, a line each; false if there is content of another kind. */
+static bool
+join_texts(struct span content, struct buffer *text)
+{
+	bool first = true;
+
+	if (content.at != NULL && span_type(content) != 'a')
+		return false;
+	for (struct span_walk block = span_walk(content); span_next(&block);) {
+		struct span line = span_member(block.value, "text");
+
+		if (!span_is(span_member(block.value, "type"), "text") || span_type(line) != 's')
+			return false;
+		if (!first)
+			buffer_byte(text, '\n');
+		first = false;
+		span_decode(line, text);
+	}
+	return true;
+}
+
+static void
+take_content(struct span result, struct buffer *output)
+{
+	struct span content = span_member(result, "content");
+	struct span structured = span_member(result, "structuredContent");
+	struct buffer text = BUFFER_INIT;
+	bool texts = join_texts(content, &text);
+
+	if (structured.at != NULL && texts) /* which the texts repeat, for older clients */
+		buffer_append(output, structured.at, structured.len);
+	else if (structured.at != NULL)
+		buffer_format(output, "{\"structuredContent\":%.*s,\"content\":%.*s}",
+		    (int)structured.len, structured.at, (int)content.len, content.at);
+	else if (!texts)
+		buffer_append(output, content.at, content.len);
+	else
+		json_quote(output, buffer_string(&text), text.len);
+	buffer_free(&text);
+}
+
+int
+mcp_answer_read(struct span result, struct buffer *output, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	bool brief;
+
+	if (span_is(span_member(result, "resultType"), "input_required"))
+		return error_set(err, ERROR_TOOL, NULL,
+		    "the tool asks for input that there is nobody to give");
+	if (!span_true(span_member(result, "isError"))) {
+		take_content(result, output);
+		return 0;
+	}
+	/* What is no more than a line is the error's message. */
+	brief = join_texts(span_member(result, "content"), &text) && text.len > 0 &&
+	    text.len < MESSAGE_ROOM && memchr(text.data, '\n', text.len) == NULL;
+	error_set(err, ERROR_TOOL, NULL, "%s", brief ? text.data : "the tool failed");
+	if (!brief)
+		take_content(result, output);
+	buffer_free(&text);
+	return -1;
+}
+
+static void
+append_number(struct buffer *line, struct span number)
+{
+	if (span_type(number) == 'n')
+		buffer_append(line, number.at, number.len);
+}
+
+/* "mcp__x__y: 3/10 what it does", where text is shown as it comes. */
+static void
+show_progress(void *context, struct span params)
+{
+	const struct mcp_tool *t = context;
+	struct buffer line = BUFFER_INIT, message = BUFFER_INIT;
+
+	if (!t->turns->live)
+		return;
+	buffer_format(&line, "%s: ", t->control.tool.name);
+	append_number(&line, span_member(params, "progress"));
+	if (span_type(span_member(params, "total")) == 'n') {
+		buffer_byte(&line, '/');
+		append_number(&line, span_member(params, "total"));
+	}
+	span_decode(span_member(params, "message"), &message);
+	if (message.len > 0)
+		buffer_byte(&line, ' ');
+	text_visible(&line, buffer_string(&message), message.len, 0);
+	buffer_byte(&line, '\n');
+	file_write(STDERR_FILENO, line.data, line.len);
+	buffer_free(&message);
+	buffer_free(&line);
+}
+
+/* What the server promised its structured content to be. What is not is a failure, with which
+ * no key is recorded. */
+static int
+check_output(const struct mcp_server *s, const struct tool *tool, struct span structured,
+    struct buffer *output, struct error *err)
+{
+	struct buffer why = BUFFER_INIT;
+	json_t *value;
+	int status = 0;
+
+	if (tool->output == NULL || structured.at == NULL)
+		return 0;
+	value = value_parse(structured.at, structured.len, NULL, ERROR_SCHEMA, err);
+	if (value == NULL)
+		return -1;
+	if (schema_check(tool->output, value, &why) == -1) {
+		status = error_set(err, ERROR_SCHEMA, NULL, "the tool's output breaks its schema: %s",
+		    mcp_says_secret(s, structured) ? "it has a key in it" : buffer_string(&why));
+		mcp_hide(s, output->data, output->len);
+	}
+	json_decref(value);
+	buffer_free(&why);
+	return status;
+}
+
+/* answer() of a struct control (control.h). Whatever goes wrong is for the model to read; what
+ * ends the whole call, the caller sees. */
+static int
+answer(void *context, struct tool_run *run, struct error *err)
+{
+	struct mcp_tool *t = context;
+	struct mcp_server *s = t->server;
+	struct mcp_call call = { .tool = t->remote, .arguments = run->input,
+	    .timeout_ms = s->definition.timeout_ms, .progress = show_progress, .context = t };
+	struct mcp_use use = use_of(t->turns);
+	int64_t began = clock_monotonic();
+	struct error why = ERROR_INIT;
+	int status = s->ready ? 0 : mcp_open(&t->server, 1, &use, &why);
+
+	if (status == 0)
+		status = mcp_call(s, &call, &use, &why);
+	if (status == 0)
+		status = mcp_answer_read(call.result, &run->output, &why);
+	if (status == 0)
+		status = check_output(s, &t->control.tool,
+		    span_member(call.result, "structuredContent"), &run->output, &why);
+	mcp_call_free(&call);
+
+	run->process.duration_ms = clock_monotonic() - began;
+	if (status == -1)
+		run->error = why;
+	/* One that a signal ended has perhaps done half of it (recalled_cut_off()). */
+	if (status == -1 && s->peer.process.pid == 0)
+		run->process.exit_code = s->exit_code;
+	if (why.code != ERROR_SYSTEM)
+		return 0;
+	*err = why;
+	return -1;
 }
 
 /* ---- making them ---- */
@@ -124,17 +289,6 @@ set_schema(struct mcp_tool *t, struct span schema)
 	json_decref(document);
 }
 
-static void
-set_output_schema(struct mcp_tool *t, struct span schema)
-{
-	json_t *document = schema.at == NULL ? NULL :
-	    value_parse(schema.at, schema.len, NULL, ERROR_DEFINITION, NULL);
-
-	if (document != NULL)
-		t->control.tool.output = schema_compile(document, 0, "", NULL);
-	json_decref(document);
-}
-
 static struct mcp_tool *
 add_tool(struct mcp_tools *t, const struct turns *turns, struct mcp_server *server,
     char *name, char *remote)
@@ -144,15 +298,16 @@ add_tool(struct mcp_tools *t, const struct turns *turns, struct mcp_server *serv
 	t->list = memory_array(t->list, t->count + 1, sizeof *t->list);
 	tool = &t->list[t->count++];
 	*tool = (struct mcp_tool){ .server = server, .remote = remote, .turns = turns };
-	tool->control = (struct control){ .tool = { .name = name }, .answer = mcp_answer,
+	tool->control = (struct control){ .tool = { .name = name }, .answer = answer,
 	    .foreign = true };
 	return tool;
 }
 
-/* The tools are where they stay. */
+/* All are there, and where they stay. */
 static void
 settle(struct mcp_tools *t)
 {
+	t->known = true;
 	for (size_t i = 0; i < t->count; i++)
 		t->list[i].control.context = &t->list[i];
 }
@@ -166,28 +321,20 @@ struct listing {
 	size_t name_count;
 };
 
-static void
-note_name(struct listing *l, const char *name)
-{
-	l->names = memory_array(l->names, l->name_count + 2, sizeof *l->names);
-	l->names[l->name_count++] = memory_text(name);
-	l->names[l->name_count] = NULL;
-}
-
+/* ERROR_DEFINITION for a name that no model API takes, or that another tool has. */
 static int
 check_name(const struct listing *l, const struct mcp_server *server, const char *name,
     const char *remote, struct error *err)
 {
 	const size_t *number = map_get(&l->numbers, name, strlen(name));
-	const struct mcp_tool *other = number == NULL ? NULL : &l->tools->list[*number];
 
 	if (!tool_name_valid(name))
 		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tool '%s' "
 		    "cannot be offered: '%s' is longer than 64 bytes (name others in `tools`, or the "
 		    "server shorter)", remote, name);
-	if (other != NULL)
+	if (number != NULL)
 		return error_set(err, ERROR_DEFINITION, server->definition.place, "the tools '%s' and "
-		    "'%s' would both be called '%s'", other->remote, remote, name);
+		    "'%s' would both be called '%s'", l->tools->list[*number].remote, remote, name);
 	return 0;
 }
 
@@ -195,6 +342,8 @@ static void
 describe(struct mcp_tool *t, struct span listed)
 {
 	struct span notes = span_member(listed, "annotations");
+	struct span schema = span_member(listed, "outputSchema");
+	json_t *document = NULL;
 	struct tool *tool = &t->control.tool;
 
 	tool->description = span_text(span_member(listed, "description"));
@@ -205,16 +354,21 @@ describe(struct mcp_tool *t, struct span listed)
 	tool->idempotent = tool->effects == EFFECTS_EXTERNAL &&
 	    span_true(span_member(notes, "idempotentHint"));
 	set_schema(t, span_member(listed, "inputSchema"));
-	set_output_schema(t, span_member(listed, "outputSchema"));
+	if (schema.at != NULL)
+		document = value_parse(schema.at, schema.len, NULL, ERROR_DEFINITION, NULL);
+	if (document != NULL)
+		tool->output = schema_compile(document, 0, "", NULL);
+	json_decref(document);
 }
 
 /* One that the member may not have is there to be called with a warning. */
 static int
-take_listed(struct listing *l, struct mcp_server *server, struct span listed, struct error *err)
+take_listed(struct listing *l, struct mcp_server *server, struct span tool, struct error *err)
 {
 	const struct member *m = l->turns->member;
-	char *remote = span_text(span_member(listed, "name")), *name;
+	char *remote = span_text(span_member(tool, "name")), *name;
 	struct error why = ERROR_INIT;
+	bool may, good;
 
 	if (remote == NULL || *remote == '\0') {
 		free(remote);
@@ -224,57 +378,49 @@ take_listed(struct listing *l, struct mcp_server *server, struct span listed, st
 	/* mcp__SERVER__TOOL, as model APIs take it. */
 	name = tool_name_fit(memory_format(PREFIX "%s" BETWEEN "%s", server->definition.name,
 	    remote));
-	note_name(l, name);
-	if (check_name(l, server, name, remote, &why) == 0 &&
-	    (wanted(m, name) || m->agent.tools_policy == TOOLS_WARN)) {
+	l->names = memory_array(l->names, l->name_count + 2, sizeof *l->names);
+	l->names[l->name_count++] = memory_text(name);
+	l->names[l->name_count] = NULL;
+
+	/* In any of its phases. */
+	may = in_list(m->agent.tools, false, name);
+	for (size_t i = 0; i < m->agent.phases.count; i++)
+		may = may || listed(m->agent.phases.list[i].tools, name);
+	may = may && allowed(m, name);
+	good = check_name(l, server, name, remote, &why) == 0;
+	if (good && (may || m->agent.tools_policy == TOOLS_WARN)) {
 		map_put(&l->numbers, name, strlen(name), l->tools->count);
-		describe(add_tool(l->tools, l->turns, server, name, remote), listed);
+		describe(add_tool(l->tools, l->turns, server, name, remote), tool);
 		return 0;
 	}
-	if (why.code != ERROR_NONE && wanted(m, name))
+	if (!good && may)
 		*err = why;
-	else
-		why.code = ERROR_NONE;
 	free(remote);
 	free(name);
-	return why.code == ERROR_NONE ? 0 : -1;
+	return good || !may ? 0 : -1;
 }
 
 /* ---- from servers ---- */
 
-static bool
-any_of_server(char *const *names, const char *server)
-{
-	while (names != NULL && *names != NULL && !names_server(*names, server))
-		names++;
-	return names != NULL && *names != NULL;
-}
-
-/* Whether the member may have any tool of the server. */
-static bool
-used(const struct member *m, const char *server)
-{
-	char *prefix = memory_format(PREFIX "%s" BETWEEN, server);
-	bool may = m->agent.tools_policy == TOOLS_WARN || !any_named(m->agent.tools) ||
-	    any_of_server(m->agent.tools, server);
-
-	for (size_t i = 0; i < m->agent.phases.count; i++)
-		may = may || any_of_server(m->agent.phases.list[i].tools, server);
-	may = may && (m->allowed == NULL || any_of_server(m->allowed, server)) &&
-	    !ceiling_forbids_all(prefix);
-	free(prefix);
-	return may;
-}
-
-/* Those that are; how many. */
+/* Those of which the member may have any tool; how many. */
 static size_t
 used_servers(const struct member *m, struct mcp_server **servers)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < m->server_count; i++)
-		if (used(m, m->servers[i]->definition.name))
+	for (size_t i = 0; i < m->server_count; i++) {
+		const char *server = m->servers[i]->definition.name;
+		char *prefix = memory_format(PREFIX "%s" BETWEEN, server);
+		bool may = m->agent.tools_policy == TOOLS_WARN ||
+		    !any_of_server(m->agent.tools, NULL) || any_of_server(m->agent.tools, server);
+
+		for (size_t k = 0; k < m->agent.phases.count; k++)
+			may = may || any_of_server(m->agent.phases.list[k].tools, server);
+		if (may && (m->allowed == NULL || any_of_server(m->allowed, server)) &&
+		    !ceiling_forbids_all(prefix))
 			servers[count++] = m->servers[i];
+		free(prefix);
+	}
 	return count;
 }
 
@@ -308,73 +454,38 @@ check_missing(const struct listing *l, char *const *names, struct error *err)
 	return 0;
 }
 
-static int
-check_all_missing(const struct listing *l, struct error *err)
-{
-	const struct agent *agent = &l->turns->member->agent;
-	int status = check_missing(l, agent->tools, err);
-
-	for (size_t i = 0; i < agent->phases.count && status == 0; i++)
-		status = check_missing(l, agent->phases.list[i].tools, err);
-	return status;
-}
-
-static int
-take_lists(struct mcp_tools *t, const struct turns *turns, struct mcp_server *const *servers,
-    size_t count, struct error *err)
-{
-	struct listing l = { .tools = t, .turns = turns };
-	struct buffer array = BUFFER_INIT;
-	int status = 0;
-
-	for (size_t i = 0; i < count && status == 0; i++) {
-		buffer_clear(&array);
-		buffer_format(&array, "[%s]", buffer_string(&servers[i]->tools));
-		for (struct span_walk listed = span_walk(span_of(array.data, array.len));
-		    status == 0 && span_next(&listed);)
-			status = take_listed(&l, servers[i], listed.value, err);
-	}
-	buffer_free(&array);
-	settle(t);
-	t->known = true;
-	if (status == 0)
-		status = check_all_missing(&l, err);
-	list_free(l.names);
-	map_free(&l.numbers);
-	return status;
-}
-
 int
 mcp_tools_list(struct mcp_tools *t, const struct turns *turns, struct error *err)
 {
 	const struct member *m = turns->member;
 	struct mcp_server **servers = memory_zero(m->server_count + 1, sizeof *servers);
-	struct mcp_use use = mcp_use_of(turns);
+	struct mcp_use use = use_of(turns);
 	size_t count = used_servers(m, servers);
+	struct listing l = { .tools = t, .turns = turns };
+	struct buffer array = BUFFER_INIT;
 	int status = mcp_open(servers, count, &use, err);
 
 	t->listings = listings(servers, count);
+	if (status == -1) {
+		free(servers);
+		return -1;
+	}
+	for (size_t i = 0; i < count && status == 0; i++) {
+		buffer_clear(&array);
+		buffer_format(&array, "[%s]", buffer_string(&servers[i]->tools));
+		for (struct span_walk tool = span_walk(span_of(array.data, array.len));
+		    status == 0 && span_next(&tool);)
+			status = take_listed(&l, servers[i], tool.value, err);
+	}
+	settle(t);
 	if (status == 0)
-		status = take_lists(t, turns, servers, count, err);
+		status = check_missing(&l, m->agent.tools, err);
+	for (size_t i = 0; i < m->agent.phases.count && status == 0; i++)
+		status = check_missing(&l, m->agent.phases.list[i].tools, err);
+	list_free(l.names);
+	map_free(&l.numbers);
+	buffer_free(&array);
 	free(servers);
-	return status;
-}
-
-/* Has those tell anew that have said that their tools are others now. */
-static int
-list_anew(struct mcp_server *const *servers, size_t count, const struct mcp_use *use,
-    struct error *err)
-{
-	struct mcp_server **stale = memory_zero(count + 1, sizeof *stale);
-	size_t stale_count = 0;
-	int status = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (mcp_changed(servers[i]))
-			stale[stale_count++] = servers[i];
-	if (stale_count > 0)
-		status = mcp_open(stale, stale_count, use, err);
-	free(stale);
 	return status;
 }
 
@@ -383,90 +494,55 @@ mcp_tools_changed(const struct mcp_tools *t, const struct turns *turns, struct e
 {
 	const struct member *m = turns->member;
 	struct mcp_server **servers = memory_zero(m->server_count + 1, sizeof *servers);
-	size_t count = used_servers(m, servers);
-	struct mcp_use use = mcp_use_of(turns);
-	int status = list_anew(servers, count, &use, err);
+	struct mcp_server **stale = memory_zero(m->server_count + 1, sizeof *stale);
+	size_t count = used_servers(m, servers), stale_count = 0;
+	struct mcp_use use = use_of(turns);
+	int status = 0;
 
+	/* Has those tell anew that have said that their tools are others now. */
+	for (size_t i = 0; i < count; i++)
+		if (mcp_changed(servers[i]))
+			stale[stale_count++] = servers[i];
+	if (stale_count > 0)
+		status = mcp_open(stale, stale_count, &use, err);
 	if (status == 0)
 		status = listings(servers, count) != t->listings;
+	free(stale);
 	free(servers);
 	return status;
 }
 
 /* ---- from the record, and to it ---- */
 
-static struct mcp_server *
-server_of(const struct member *m, struct span name)
-{
-	for (size_t i = 0; i < m->server_count; i++)
-		if (span_is(name, m->servers[i]->definition.name))
-			return m->servers[i];
-	return NULL;
-}
-
-/* The tools of a request, by their names as they stand there. */
-struct shown {
-	struct span *list;
-	size_t count;
-	struct map numbers;
-};
-
-static void
-shown_begin(struct shown *s, struct span tools)
-{
-	struct span name;
-
-	*s = (struct shown){ .count = 0 };
-	for (struct span_walk element = span_walk(tools); span_next(&element);) {
-		name = span_member(element.value, "name");
-		if (name.at == NULL || map_get(&s->numbers, name.at, name.len) != NULL)
-			continue;
-		s->list = memory_array(s->list, s->count + 1, sizeof *s->list);
-		map_put(&s->numbers, name.at, name.len, s->count);
-		s->list[s->count++] = element.value;
-	}
-}
-
-/* The object of that name. */
-static struct span
-shown_find(const struct shown *s, struct span name)
-{
-	const size_t *number = name.at == NULL ? NULL : map_get(&s->numbers, name.at, name.len);
-
-	return number == NULL || s->list == NULL ? span_of(NULL, 0) : s->list[*number];
-}
-
-static void
-shown_free(struct shown *s)
-{
-	map_free(&s->numbers);
-	free(s->list);
-}
-
+/* told: of the tool, in the payload; shown: of it, in the request. */
 static int
 recall_tool(struct mcp_tools *t, const struct turns *turns, struct span told,
-    const struct shown *all, struct error *err)
+    struct span shown, struct error *err)
 {
-	struct span name = span_member(told, "name"), shown = shown_find(all, name);
-	struct mcp_server *server = server_of(turns->member, span_member(told, "server"));
-	char *texts[] = { span_text(name), span_text(span_member(told, "tool")), NULL };
+	const struct member *m = turns->member;
+	struct span on = span_member(told, "server");
+	char *name = span_text(span_member(told, KEY_NAME)), *effects;
+	char *remote = span_text(span_member(told, KEY_TOOL));
+	struct mcp_server *server = NULL;
 	struct mcp_tool *tool;
 
-	if (server == NULL || texts[0] == NULL || texts[1] == NULL) {
-		free(texts[0]);
-		free(texts[1]);
-		return error_set(err, ERROR_DIVERGENCE, turns->member->agent.name,
+	for (size_t i = 0; i < m->server_count && server == NULL; i++)
+		if (span_is(on, m->servers[i]->definition.name))
+			server = m->servers[i];
+	if (server == NULL || name == NULL || remote == NULL) {
+		free(name);
+		free(remote);
+		return error_set(err, ERROR_DIVERGENCE, m->agent.name,
 		    "the recording has a tool of an MCP server that the agent does not list");
 	}
-	shown = shown.at == NULL ? told : shown;
-	tool = add_tool(t, turns, server, texts[0], texts[1]);
-	tool->control.tool.description = span_text(span_member(shown, "description"));
-	texts[2] = span_text(span_member(told, "effects"));
-	if (texts[2] == NULL || effects_parse(texts[2], &tool->control.tool.effects) == -1)
+	tool = add_tool(t, turns, server, name, remote);
+	tool->control.tool.description = span_text(span_member(shown, KEY_DESCRIPTION));
+	effects = span_text(span_member(told, KEY_EFFECTS));
+	if (effects == NULL || effects_parse(effects, &tool->control.tool.effects) == -1)
 		tool->control.tool.effects = EFFECTS_EXTERNAL;
-	free(texts[2]);
-	tool->control.tool.idempotent = span_true(span_member(told, "idempotent"));
-	set_schema(tool, span_member(shown, "input_schema"));
+	free(effects);
+	tool->control.tool.idempotent = span_true(span_member(told, KEY_IDEMPOTENT));
+	set_schema(tool, span_member(shown, KEY_INPUT_SCHEMA));
 	return 0;
 }
 
@@ -474,36 +550,33 @@ int
 mcp_tools_recall(struct mcp_tools *t, const struct turns *turns, struct span payload,
     struct error *err)
 {
-	struct shown shown;
+	struct span *shown = NULL, name; /* the tools of the request */
+	struct map numbers = MAP_INIT;   /* their places there, by their names as they stand there */
+	size_t count = 0;
 	int status = 0;
 
-	shown_begin(&shown, span_member(payload, KEY_TOOLS));
-	for (struct span_walk told = span_walk(span_member(payload, KEY_MCP));
-	    status == 0 && span_next(&told);)
-		status = recall_tool(t, turns, told.value, &shown, err);
-	shown_free(&shown);
-	settle(t);
-	t->known = true;
-	return status;
-}
-
-static void
-write_tool(const struct mcp_tool *t, bool shown, struct writer *w)
-{
-	const struct tool *tool = &t->control.tool;
-
-	writer_object(w);
-	writer_member_string(w, "name", tool->name);
-	writer_member_string(w, "server", t->server->definition.name);
-	writer_member_string(w, "tool", t->remote);
-	writer_member_string(w, "effects", effects_name(tool->effects));
-	if (tool->idempotent)
-		writer_member_bool(w, "idempotent", true);
-	if (!shown) {
-		writer_member_string(w, "description", tool->description);
-		writer_member_buffer(w, "input_schema", &tool->input_schema);
+	for (struct span_walk tool = span_walk(span_member(payload, KEY_TOOLS)); span_next(&tool);) {
+		name = span_member(tool.value, KEY_NAME);
+		if (name.at == NULL || map_get(&numbers, name.at, name.len) != NULL)
+			continue;
+		shown = memory_array(shown, count + 1, sizeof *shown);
+		map_put(&numbers, name.at, name.len, count);
+		shown[count++] = tool.value;
 	}
-	writer_object_end(w);
+	for (struct span_walk told = span_walk(span_member(payload, KEY_MCP));
+	    status == 0 && span_next(&told);) {
+		const size_t *number;
+
+		name = span_member(told.value, KEY_NAME);
+		number = name.at == NULL ? NULL : map_get(&numbers, name.at, name.len);
+		/* What the request shows of a tool is not told again. */
+		status = recall_tool(t, turns, told.value,
+		    number == NULL || shown == NULL ? told.value : shown[*number], err);
+	}
+	map_free(&numbers);
+	free(shown);
+	settle(t);
+	return status;
 }
 
 void
@@ -511,10 +584,23 @@ mcp_tools_write(const struct mcp_tools *t, const struct offer *offer, struct wri
 {
 	if (!t->known)
 		return;
-	writer_key(w, "mcp");
-	writer_array(w);
-	for (size_t i = 0; i < t->count; i++)
-		write_tool(&t->list[i], offer_find(offer, t->list[i].control.tool.name) != NULL, w);
+	writer_member_array(w, KEY_MCP);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct tool *tool = &t->list[i].control.tool;
+
+		writer_object(w);
+		writer_member_string(w, KEY_NAME, tool->name);
+		writer_member_string(w, "server", t->list[i].server->definition.name);
+		writer_member_string(w, KEY_TOOL, t->list[i].remote);
+		writer_member_string(w, KEY_EFFECTS, effects_name(tool->effects));
+		if (tool->idempotent)
+			writer_member_bool(w, KEY_IDEMPOTENT, true);
+		if (offer_find(offer, tool->name) == NULL) {
+			writer_member_string(w, KEY_DESCRIPTION, tool->description);
+			writer_member_buffer(w, KEY_INPUT_SCHEMA, &tool->input_schema);
+		}
+		writer_object_end(w);
+	}
 	writer_array_end(w);
 }
 

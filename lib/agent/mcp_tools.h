@@ -44,8 +44,6 @@ struct mcp_tools {
 
 /* ---- names ---- */
 
-/* Whether one of the names is, or stands for, that of the tool. */
-bool mcp_tool_listed(char *const *names, const char *tool);
 /* ERROR_DEFINITION at place for a name whose server is none of the member's. */
 int mcp_tool_check(const struct member *m, char *const *names, const char *place,
     struct error *err);
@@ -70,5 +68,10 @@ void mcp_tools_withhold(const struct mcp_tools *t, const struct offer *offered,
 /* The member `mcp`, if there are any; with what is not told of them in the offer. */
 void mcp_tools_write(const struct mcp_tools *t, const struct offer *offer, struct writer *w);
 void mcp_tools_free(struct mcp_tools *t);
+
+/* Fills output, JSON, from the result of tools/call: text as text, structured content as JSON,
+ * and other content (images, resources) as the JSON that it came as. ERROR_TOOL if it tells of
+ * a failure. */
+int mcp_answer_read(struct span result, struct buffer *output, struct error *err);
 
 #endif

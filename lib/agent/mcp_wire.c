@@ -44,8 +44,9 @@ fail_all(struct mcp_server *s, const struct error *why)
 	}
 }
 
-void
-mcp_break(struct mcp_server *s, const char *what)
+/* Ends the server because it breaks the protocol; its requests fail. */
+static void
+break_off(struct mcp_server *s, const char *what)
 {
 	struct error why;
 
@@ -90,26 +91,6 @@ end_message(struct writer *w, struct mcp_server *s)
 		lose(s);
 }
 
-/* The id of a request is the token of its progress. */
-static void
-write_meta(struct writer *w, const struct mcp_request *r)
-{
-	if (r->progress == NULL && !r->server->modern)
-		return;
-	writer_key(w, "_meta");
-	writer_object(w);
-	if (r->progress != NULL)
-		writer_member_integer(w, "progressToken", r->id);
-	if (r->server->modern) {
-		writer_member_string(w, META "protocolVersion", MCP_MODERN);
-		writer_key(w, META "clientInfo");
-		writer_raw(w, MCP_CLIENT_INFO, sizeof MCP_CLIENT_INFO - 1);
-		writer_key(w, META "clientCapabilities");
-		writer_raw(w, "{}", 2);
-	}
-	writer_object_end(w);
-}
-
 void
 mcp_send(struct mcp_request *r, const struct buffer *members)
 {
@@ -127,11 +108,22 @@ mcp_send(struct mcp_request *r, const struct buffer *members)
 	begin_message(&w, s);
 	writer_member_integer(&w, "id", r->id);
 	writer_member_string(&w, "method", r->method);
-	writer_key(&w, "params");
-	writer_object(&w);
+	writer_member_object(&w, "params");
 	if (members->len > 0)
 		writer_raw(&w, members->data, members->len);
-	write_meta(&w, r);
+	if (r->progress != NULL || s->modern) {
+		writer_member_object(&w, "_meta");
+		if (r->progress != NULL) /* the id of a request is the token of its progress */
+			writer_member_integer(&w, "progressToken", r->id);
+		if (s->modern) {
+			writer_member_string(&w, META "protocolVersion", MCP_MODERN);
+			writer_key(&w, META "clientInfo");
+			writer_raw(&w, MCP_CLIENT_INFO, sizeof MCP_CLIENT_INFO - 1);
+			writer_key(&w, META "clientCapabilities");
+			writer_raw(&w, "{}", 2);
+		}
+		writer_object_end(&w);
+	}
 	writer_object_end(&w);
 	end_message(&w, s);
 }
@@ -182,44 +174,35 @@ find(const struct mcp_server *s, struct span id)
 	return r;
 }
 
-static int
-take_error(struct mcp_request *r, struct span error)
-{
-	char *message = span_text(span_member(error, "message"));
-	long long code = 0;
-
-	span_integer(span_member(error, "code"), &code);
-	if (message != NULL)
-		mcp_hide(r->server, message, strlen(message));
-	error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
-	    r->server->definition.name, message == NULL || *message == '\0' ? "it does not say why" :
-	    message, code);
-	free(message);
-	return 0;
-}
-
-/* Of a request that was given up, no answer is wanted any more. */
 static void
 take_response(struct mcp_server *s, struct span message)
 {
 	struct span id = span_member(message, "id"), error = span_member(message, "error");
 	struct mcp_request *r = find(s, id);
-	long long number;
+	long long number = 0;
+	char *text;
 
-	if (r == NULL && !(span_integer(id, &number) && number > 0 && number <= s->next_id)) {
-		mcp_break(s, "an answer to a request that was not made");
+	if (r == NULL) {
+		/* Of a request that was given up, no answer is wanted any more. */
+		if (!span_integer(id, &number) || number <= 0 || number > s->next_id)
+			break_off(s, "an answer to a request that was not made");
 		return;
 	}
-	if (r == NULL)
-		return;
 	scan_minify(message, &r->line);
 	if (span_true(span_member(span_member(message, "result"), "isError")))
 		mcp_hide(s, r->line.data, r->line.len);
 	r->result = span_member(span_of(r->line.data, r->line.len), "result");
-	if (span_type(error) == 'o')
-		take_error(r, error);
-	else if (span_type(r->result) != 'o') {
-		mcp_break(s, "an answer without a result");
+	if (span_type(error) == 'o') {
+		text = span_text(span_member(error, "message"));
+		span_integer(span_member(error, "code"), &number);
+		if (text != NULL)
+			mcp_hide(s, text, strlen(text));
+		error_set(&r->error, ERROR_TOOL, NULL, "the MCP server '%s' refused: %s (%lld)",
+		    s->definition.name, text == NULL || *text == '\0' ? "it does not say why" : text,
+		    number);
+		free(text);
+	} else if (span_type(r->result) != 'o') {
+		break_off(s, "an answer without a result");
 		return;
 	}
 	finish(r);
@@ -235,8 +218,7 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 
 	begin_message(&w, s);
 	writer_member_span(&w, "id", id);
-	writer_key(&w, ping ? "result" : "error");
-	writer_object(&w);
+	writer_member_object(&w, ping ? "result" : "error");
 	if (!ping) {
 		writer_member_integer(&w, "code", METHOD_NOT_FOUND);
 		writer_member_string(&w, "message", "Method not found: AWF declares no such capability");
@@ -247,24 +229,7 @@ take_request(struct mcp_server *s, struct span id, struct span method)
 	if (s->unread > peer_unsent(&s->peer))
 		s->unread = peer_unsent(&s->peer);
 	if (s->unread > UNREAD_LIMIT)
-		mcp_break(s, "it asks and asks, and reads no answer");
-}
-
-static void
-take_notification(struct mcp_server *s, struct span method, struct span params)
-{
-	struct mcp_request *r;
-
-	if (span_is(method, "notifications/tools/list_changed"))
-		s->stale = true;
-	if (!span_is(method, "notifications/progress"))
-		return;
-	r = find(s, span_member(params, "progressToken"));
-	if (r == NULL || r->progress == NULL)
-		return;
-	if (r->patience_ms != 0)
-		r->due = clock_monotonic() + r->patience_ms;
-	r->progress(r->context, params);
+		break_off(s, "it asks and asks, and reads no answer");
 }
 
 static void
@@ -272,53 +237,54 @@ take_message(struct mcp_server *s, struct span message)
 {
 	struct span id = span_member(message, "id"), method = span_member(message, "method");
 
-	if (method.at == NULL)
+	if (method.at == NULL) {
 		take_response(s, message);
-	else if (id.at != NULL)
+	} else if (id.at != NULL) {
 		take_request(s, id, method);
-	else
-		take_notification(s, method, span_member(message, "params"));
+	} else if (span_is(method, "notifications/tools/list_changed")) {
+		s->stale = true;
+	} else if (span_is(method, "notifications/progress")) {
+		struct span params = span_member(message, "params");
+		struct mcp_request *r = find(s, span_member(params, "progressToken"));
+
+		if (r == NULL || r->progress == NULL)
+			return;
+		if (r->patience_ms != 0)
+			r->due = clock_monotonic() + r->patience_ms;
+		r->progress(r->context, params);
+	}
 }
 
-/* A line that is not even meant as JSON is taken for one of stderr: many a program greets
- * whoever starts it. Messages may come several at once (2025-03-26). */
-static void
-take_line(struct mcp_server *s, struct span line)
-{
-	size_t bad;
-
-	line = span_trim(line);
-	if (line.len == 0)
-		return;
-	if (*line.at != '{' && *line.at != '[') {
-		peer_keep_errors(&s->peer, line.at, line.len);
-		peer_keep_errors(&s->peer, "\n", 1);
-		return;
-	}
-	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
-		mcp_break(s, "a line that is no JSON");
-		return;
-	}
-	if (span_type(line) == 'o') {
-		take_message(s, line);
-		return;
-	}
-	for (struct span_walk message = span_walk(line);
-	    s->peer.process.pid != 0 && span_next(&message);)
-		take_message(s, message.value);
-}
-
-/* Until none is left, or the server was ended because of one. */
+/* Takes lines until none is left, or the server was ended because of one. */
 static void
 take_lines(struct mcp_server *s)
 {
 	struct span line;
 	int taken = 0;
+	size_t bad;
 
-	while (s->peer.process.pid != 0 && (taken = peer_line(&s->peer, &line)) == 1)
-		take_line(s, line);
+	while (s->peer.process.pid != 0 && (taken = peer_line(&s->peer, &line)) == 1) {
+		line = span_trim(line);
+		if (line.len == 0)
+			continue;
+		/* What is not even meant as JSON is taken for a line of stderr: many a program
+		 * greets whoever starts it. */
+		if (*line.at != '{' && *line.at != '[') {
+			peer_keep_errors(&s->peer, line.at, line.len);
+			peer_keep_errors(&s->peer, "\n", 1);
+		} else if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL) {
+			break_off(s, "a line that is no JSON");
+		} else if (*line.at == '{') {
+			take_message(s, line);
+		} else {
+			/* Messages may come several at once (2025-03-26). */
+			for (struct span_walk message = span_walk(line);
+			    s->peer.process.pid != 0 && span_next(&message);)
+				take_message(s, message.value);
+		}
+	}
 	if (taken == -1 && s->peer.process.pid != 0)
-		mcp_break(s, "a line above 256 MiB");
+		break_off(s, "a line above 256 MiB");
 }
 
 void
@@ -337,72 +303,57 @@ mcp_take(struct mcp_server *s)
 
 /* ---- waiting ---- */
 
-/* What to poll of servers that have yet to answer, and in *deadline when the first of them is
- * due, if that is before it. Whether there are any. */
-static bool
-set_polls(const struct mcp_request *requests, size_t count, struct pollfd *fds,
-    int64_t *deadline)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < count; i++, fds += PEER_FDS) {
-		const struct mcp_request *r = &requests[i];
-
-		peer_poll(&r->server->peer, fds);
-		for (int slot = 0; slot < PEER_FDS && r->done; slot++)
-			fds[slot].fd = -1;
-		if (r->done)
-			continue;
-		any = true;
-		if (r->due != 0 && (*deadline == 0 || r->due < *deadline))
-			*deadline = r->due;
-	}
-	return any;
-}
-
-static void
-expire(struct mcp_request *requests, size_t count, int64_t deadline)
-{
-	int64_t now = clock_monotonic();
-	struct error why;
-
-	for (size_t i = 0; i < count; i++) {
-		struct mcp_request *r = &requests[i];
-
-		if (r->done || ((r->due == 0 || r->due > now) && (deadline == 0 || deadline > now)))
-			continue;
-		mcp_fault(r->server, &why, "did not answer '%s' in time", r->method);
-		why.code = ERROR_TIMEOUT;
-		cancel(r, &why);
-	}
-}
-
-/* A server that reads no more, or says no more, is lost. */
-static void
-serve(struct mcp_server *s, const struct pollfd fds[PEER_FDS])
-{
-	if (s->peer.process.pid == 0)
-		return;
-	if (peer_serve(&s->peer, fds) == -1 || s->peer.process.in == -1)
-		lose(s);
-	else
-		take_lines(s);
-}
-
 int
 mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *use,
     struct error *err)
 {
 	struct pollfd *fds = memory_zero(1 + PEER_FDS * count, sizeof *fds);
-	int64_t deadline = use->deadline;
+	struct error late;
 	int status = 0;
 
-	while (status == 0 && set_polls(requests, count, fds + 1, &deadline)) {
+	while (status == 0) {
+		int64_t deadline = use->deadline, now;
+		bool any = false;
+
+		/* Who has yet to answer, and when the first of them is due, if that is earlier. */
+		for (size_t i = 0; i < count; i++) {
+			const struct mcp_request *r = &requests[i];
+			struct pollfd *own = fds + 1 + PEER_FDS * i;
+
+			peer_poll(&r->server->peer, own);
+			for (int slot = 0; slot < PEER_FDS && r->done; slot++)
+				own[slot].fd = -1;
+			any = any || !r->done;
+			if (!r->done && r->due != 0 && (deadline == 0 || r->due < deadline))
+				deadline = r->due;
+		}
+		if (!any)
+			break;
 		status = interrupts_wait(use->interrupts, fds, 1 + PEER_FDS * count, deadline, err);
-		for (size_t i = 0; i < count && status == 0; i++)
-			serve(requests[i].server, fds + 1 + PEER_FDS * i);
-		expire(requests, count, use->deadline);
-		deadline = use->deadline;
+
+		/* A server that reads no more, or says no more, is lost. */
+		for (size_t i = 0; i < count && status == 0; i++) {
+			struct mcp_server *s = requests[i].server;
+
+			if (s->peer.process.pid == 0)
+				continue;
+			if (peer_serve(&s->peer, fds + 1 + PEER_FDS * i) == -1 || s->peer.process.in == -1)
+				lose(s);
+			else
+				take_lines(s);
+		}
+
+		now = clock_monotonic();
+		for (size_t i = 0; i < count; i++) {
+			struct mcp_request *r = &requests[i];
+
+			if (r->done || ((r->due == 0 || r->due > now) &&
+			    (use->deadline == 0 || use->deadline > now)))
+				continue;
+			mcp_fault(r->server, &late, "did not answer '%s' in time", r->method);
+			late.code = ERROR_TIMEOUT;
+			cancel(r, &late);
+		}
 	}
 	for (size_t i = 0; i < count; i++)
 		if (!requests[i].done)

@@ -47,7 +47,5 @@ int mcp_wait(struct mcp_request *requests, size_t count, const struct mcp_use *u
 void mcp_request_free(struct mcp_request *r);
 /* Takes what is there without waiting, if it is not without end. */
 void mcp_take(struct mcp_server *s);
-/* Ends the server because it breaks the protocol; its requests fail. */
-void mcp_break(struct mcp_server *s, const char *what);
 
 #endif

@@ -59,35 +59,7 @@ static const struct definition_key keys[] = {
 	{ NULL, NULL, 0, 0, 0 },
 };
 
-/* The lines of what is in an element of a key, by its own keys. */
-static json_t *
-lines_within(json_t *lines, const char *element)
-{
-	size_t len = strlen(element);
-	json_t *within = json_object(), *line;
-	const char *place;
-
-	json_object_foreach(lines, place, line)
-		if (strncmp(place, element, len) == 0 && place[len] == '/')
-			json_object_set(within, place + len + 1, line);
-	return within;
-}
-
-/* The phase is at place: "FILE:LINE", or "FILE: phases/1". */
-static int
-read_members(struct phase *phase, const struct definition *d, const char *place,
-    struct error *err)
-{
-	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, phase, err) != 0)
-		return -1;
-	if (phase->name == NULL)
-		return error_set(err, ERROR_DEFINITION, place, "the phase has no name");
-	if (phase->instructions == NULL)
-		return error_set(err, ERROR_DEFINITION, place, "the phase '%s' has no instructions",
-		    phase->name);
-	return 0;
-}
-
+/* The phase is at "FILE:LINE", or "FILE: phases/1". */
 static int
 read_phase(struct phase *phase, const struct definition *d, const char *element, json_t *value,
     struct error *err)
@@ -95,28 +67,27 @@ read_phase(struct phase *phase, const struct definition *d, const char *element,
 	char *place = d->lines != NULL ? definition_place(d, element)
 	    : memory_format("%s: %s", d->path, element);
 	struct definition own = { d->lines != NULL ? d->path : place, value, NULL };
-	int failed;
+	const size_t len = strlen(element);
+	const char *key;
+	json_t *line;
+	int failed = -1;
 
+	/* The lines of what is in the element, by its own keys. */
 	if (d->lines != NULL)
-		own.lines = lines_within(d->lines, element);
-	failed = json_is_object(value) ? read_members(phase, &own, place, err)
-	    : error_set(err, ERROR_DEFINITION, place, "expected a phase {name: …, "
-	    "instructions: …}, got %s", definition_type(value));
+		own.lines = json_object();
+	json_object_foreach(d->lines, key, line)
+		if (strncmp(key, element, len) == 0 && key[len] == '/')
+			json_object_set(own.lines, key + len + 1, line);
+	if (!json_is_object(value))
+		error_set(err, ERROR_DEFINITION, place, "expected a phase {name: …, "
+		    "instructions: …}, got %s", definition_type(value));
+	else if (definition_only(&own, keys, err) == 0 && definition_read(&own, keys, phase, err) == 0)
+		failed = phase->name == NULL ? error_set(err, ERROR_DEFINITION, place,
+		    "the phase has no name") : phase->instructions == NULL ? error_set(err,
+		    ERROR_DEFINITION, place, "the phase '%s' has no instructions", phase->name) : 0;
 	json_decref(own.lines);
 	free(place);
 	return failed;
-}
-
-static int
-check_unique(const struct phases_list *phases, const struct definition *d, const char *key,
-    struct error *err)
-{
-	const struct phase *last = &phases->list[phases->count - 1];
-
-	for (const struct phase *other = phases->list; other < last; other++)
-		if (strcmp(other->name, last->name) == 0)
-			return definition_fail(d, key, err, "'%s' is there twice", last->name);
-	return 0;
 }
 
 int
@@ -124,23 +95,26 @@ phases_read(const struct definition *d, const struct definition_key *key, json_t
     void *object, struct error *err)
 {
 	struct phases_list *phases = (struct phases_list *)(void *)((char *)object + key->offset);
-	char *element;
-	int failed = 0;
+	const size_t count = json_array_size(value);
 
-	if (!json_is_array(value) || json_array_size(value) == 0)
+	if (!json_is_array(value) || count == 0)
 		return definition_fail(d, key->name, err,
 		    "expected a list of phases {name: …, instructions: …}");
-	phases->list = memory_zero(json_array_size(value), sizeof *phases->list);
-	while (failed == 0 && phases->count < json_array_size(value)) {
-		element = memory_format("%s/%zu", key->name, phases->count);
-		failed = read_phase(&phases->list[phases->count], d, element,
-		    json_array_get(value, phases->count), err);
+	phases->list = memory_zero(count, sizeof *phases->list);
+	while (phases->count < count) {
+		struct phase *phase = &phases->list[phases->count];
+		char *element = memory_format("%s/%zu", key->name, phases->count);
+		int failed = read_phase(phase, d, element, json_array_get(value, phases->count), err);
+
 		phases->count++;
 		free(element);
-		if (failed == 0)
-			failed = check_unique(phases, d, key->name, err);
+		if (failed != 0)
+			return failed;
+		for (const struct phase *other = phases->list; other < phase; other++)
+			if (strcmp(other->name, phase->name) == 0)
+				return definition_fail(d, key->name, err, "'%s' is there twice", phase->name);
 	}
-	return failed;
+	return 0;
 }
 
 char *const *

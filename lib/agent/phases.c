@@ -2,7 +2,8 @@
  * Two control tools end phases, and both are offered in each, so that taking the wrong one is
  * told to the model instead of being unknown. Answering checks the token, settling moves: a
  * recorded result is settled without being answered, and tells the next token by itself.
- * Tokens are compared in constant time.
+ * Tokens are compared in constant time. As sub-steps phases have two events each; what is
+ * recorded of them already is found by their numbers.
  */
 #include "agent/phases.h"
 
@@ -12,34 +13,83 @@
 
 #include "agent/loop.h"
 #include "agent/toolrun.h"
+#include "base/clock.h"
+#include "base/digest.h"
 #include "base/memory.h"
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-/* The tool of that name, NULL if the call may not have it. */
-static const struct tool *
-loaded(const struct member *m, const char *name)
+/* ---- where the work stands ---- */
+
+bool
+phases_given(const struct loop *l)
 {
-	for (size_t i = 0; i < m->tool_count; i++)
-		if (strcmp(m->tools[i].name, name) == 0)
-			return &m->tools[i];
-	return NULL;
+	return l->turns->member->agent.phases.count > 0;
 }
 
-/* The tools of a phase, but what ends it. */
+static const struct phase *
+current(const struct loop *l)
+{
+	return &l->turns->member->agent.phases.list[l->phases.current];
+}
+
+static bool
+at_last(const struct loop *l)
+{
+	return l->phases.current + 1 == l->turns->member->agent.phases.count;
+}
+
+/* The tool that ends the current phase. */
+static const char *
+way_out(const struct loop *l)
+{
+	return at_last(l) ? PHASE_FINISH : PHASE_CONTINUE;
+}
+
+void
+phases_tell(const struct loop *l, struct buffer *out)
+{
+	const struct phases *p = &l->phases;
+
+	buffer_format(out, "The work has %zu phases, and you are given one at a time. "
+	    "This is phase %zu, \"%s\":\n\n", l->turns->member->agent.phases.count, p->current + 1,
+	    current(l)->name);
+	buffer_text(out, current(l)->instructions);
+	buffer_format(out, "\n\nWhen it is done, call %s with the token \"%s\" and, as output, %s.",
+	    way_out(l), p->tokens[p->current], at_last(l) ? "the result of the work" :
+	    "what came of the phase");
+}
+
+/* The tools of a phase, but what ends it, and those that the call may not have. */
 static void
 offer_tools(const struct loop *l, size_t number, struct offer *offer)
 {
 	const struct member *m = l->turns->member;
 	char *const *names = phase_tools(&m->agent, number);
 
-	for (char *const *tool = names; *tool != NULL; tool++)
-		if (loaded(m, *tool) != NULL)
-			offer_add(offer, loaded(m, *tool));
+	for (char *const *name = names; *name != NULL; name++)
+		for (size_t i = 0; i < m->tool_count; i++)
+			if (strcmp(m->tools[i].name, *name) == 0) {
+				offer_add(offer, &m->tools[i]);
+				break;
+			}
 	mcp_tools_offer(&l->tools.mcp, m, names, names != m->agent.tools, offer);
 }
 
-/* ---- tokens ---- */
+void
+phases_offer(struct loop *l)
+{
+	offer_clear(&l->tools.offer);
+	offer_clear(&l->tools.withheld);
+	offer_tools(l, l->phases.current, &l->tools.offer);
+	mcp_tools_withhold(&l->tools.mcp, &l->tools.offer, &l->tools.withheld);
+	/* Both ways out are known in every phase: who takes the wrong one is told. */
+	if (l->turns->member->agent.phases.count > 1)
+		offer_add_control(&l->tools.offer, &l->phases.proceed);
+	offer_add_control(&l->tools.offer, &l->phases.finish);
+}
+
+/* ---- what ends a phase ---- */
 
 static void
 token_new(char token[PHASE_TOKEN_SIZE])
@@ -58,55 +108,37 @@ token_is(struct span given, const char *token)
 	    sodium_memcmp(token, given.at + 1, PHASE_TOKEN_SIZE - 1) == 0;
 }
 
-/* ---- what ends a phase ---- */
-
-/* The current phase as the model is told of it in a result. */
+/* A phase as the model is told of it in a result. */
 static void
-write_phase(const struct loop *l, size_t number, const char *token, struct buffer *out)
+tell_in_result(const struct loop *l, size_t number, const char *token, struct buffer *out)
 {
-	const struct member *m = l->turns->member;
-	const struct phase *phase = &m->agent.phases.list[number];
+	const struct phases_list *phases = &l->turns->member->agent.phases;
 	struct offer tools = { .count = 0 };
 	struct writer w;
 
 	writer_begin(&w, out);
 	writer_object(&w);
 	writer_member_bool(&w, "isComplete", false);
-	writer_member_string(&w, "phase", phase->name);
+	writer_member_string(&w, "phase", phases->list[number].name);
 	writer_member_integer(&w, "number", (int64_t)number + 1);
-	writer_member_integer(&w, "of", (int64_t)m->agent.phases.count);
-	writer_member_string(&w, "instructions", phase->instructions);
+	writer_member_integer(&w, "of", (int64_t)phases->count);
+	writer_member_string(&w, "instructions", phases->list[number].instructions);
 	writer_member_string(&w, "token", token);
-	writer_key(&w, "tools");
-	writer_array(&w);
+	writer_member_array(&w, "tools");
 	offer_tools(l, number, &tools);
 	for (size_t i = 0; i < tools.count; i++)
 		writer_string(&w, tools.list[i].tool->name);
 	offer_clear(&tools);
 	writer_array_end(&w);
 	writer_member_string(&w, "next",
-	    number + 1 == m->agent.phases.count ? PHASE_FINISH : PHASE_CONTINUE);
+	    number + 1 == phases->count ? PHASE_FINISH : PHASE_CONTINUE);
 	writer_object_end(&w);
-}
-
-/* Why a call does not end the phase: the model reads that, and of the phase again. */
-static int
-refuse(const struct loop *l, struct tool_run *run, enum error_code code, const char *why)
-{
-	const struct phases_list *phases = &l->turns->member->agent.phases;
-
-	error_set(&run->error, code, NULL, "%s; phase %zu of %zu, '%s', goes on", why,
-	    l->phases.current + 1, phases->count, phases_current(l)->name);
-	write_phase(l, l->phases.current, l->phases.tokens[l->phases.current], &run->output);
-	return 0;
 }
 
 /* What is wrong with the token; NULL: nothing. */
 static const char *
-wrong_token(const struct loop *l, struct span given)
+wrong_token(const struct phases *p, struct span given)
 {
-	const struct phases *p = &l->phases;
-
 	if (given.at == NULL)
 		return "the token of the phase is missing";
 	if (token_is(given, p->tokens[p->current]))
@@ -117,13 +149,17 @@ wrong_token(const struct loop *l, struct span given)
 	return "the token is not that of the phase";
 }
 
+/* The result of a call that is to end the phase. Why it does not, the model reads, and of the
+ * phase again. */
 static int
 phases_answer(void *context, struct tool_run *run, struct error *err)
 {
 	struct loop *l = context;
 	struct phases *p = &l->phases;
-	struct span output = span_member(run->input, "output"), recorded = span_of(NULL, 0);
-	const char *wrong = wrong_token(l, span_member(run->input, "token"));
+	const struct agent *agent = &l->turns->member->agent;
+	struct span output = span_member(run->input, "output"), recorded = SPAN_NONE;
+	const char *wrong = wrong_token(p, span_member(run->input, "token"));
+	enum error_code code = ERROR_BLOCKED;
 	struct buffer why = BUFFER_INIT;
 
 	(void)err;
@@ -131,28 +167,33 @@ phases_answer(void *context, struct tool_run *run, struct error *err)
 		error_set(&run->error, ERROR_BLOCKED, NULL, "a call before this one has ended the phase");
 		return 0;
 	}
-	if (wrong != NULL)
-		return refuse(l, run, ERROR_BLOCKED, wrong);
-	if (strcmp(run->name, phases_way_out(l)) != 0)
-		return refuse(l, run, ERROR_BLOCKED, phases_at_last(l) ?
-		    "this is the last phase, which " PHASE_FINISH " ends" :
-		    "this is not the last phase: " PHASE_CONTINUE " ends it");
-	if (output.at == NULL)
-		return refuse(l, run, ERROR_SCHEMA, "the argument 'output' is missing");
-	if (phases_at_last(l)) {
-		if (output_schema_check(&l->turns->member->agent.output, output, &why) == 0)
-			buffer_text(&run->output, "{\"isComplete\":true}");
-		else
-			refuse(l, run, ERROR_SCHEMA, why.data);
-		buffer_free(&why);
-		return 0;
+	if (wrong == NULL && strcmp(run->name, way_out(l)) != 0) {
+		wrong = at_last(l) ? "this is the last phase, which " PHASE_FINISH " ends" :
+		    "this is not the last phase: " PHASE_CONTINUE " ends it";
+	} else if (wrong == NULL && output.at == NULL) {
+		code = ERROR_SCHEMA;
+		wrong = "the argument 'output' is missing";
+	} else if (wrong == NULL && at_last(l) &&
+	    output_schema_check(&agent->output, output, &why) != 0) {
+		code = ERROR_SCHEMA;
+		wrong = why.data;
 	}
-	/* In a replay the next token is the one that was handed out. */
-	if (run->recorded != NULL)
-		recorded = span_path(run->recorded->view.payload, KEY_OUTPUT, KEY_TOKEN, NULL);
-	if (!span_copy(recorded, p->next, sizeof p->next))
-		token_new(p->next);
-	write_phase(l, p->current + 1, p->next, &run->output);
+
+	if (wrong != NULL) {
+		error_set(&run->error, code, NULL, "%s; phase %zu of %zu, '%s', goes on", wrong,
+		    p->current + 1, agent->phases.count, current(l)->name);
+		tell_in_result(l, p->current, p->tokens[p->current], &run->output);
+	} else if (at_last(l)) {
+		buffer_text(&run->output, "{\"isComplete\":true}");
+	} else {
+		/* In a replay the next token is the one that was handed out. */
+		if (run->recorded != NULL)
+			recorded = span_path(run->recorded->view.payload, KEY_OUTPUT, KEY_TOKEN, NULL);
+		if (!span_copy(recorded, p->next, sizeof p->next))
+			token_new(p->next);
+		tell_in_result(l, p->current + 1, p->next, &run->output);
+	}
+	buffer_free(&why);
 	return 0;
 }
 
@@ -165,9 +206,9 @@ phases_settle(void *context, const struct tool_run *run)
 
 	if (run->error.code != ERROR_NONE || p->move != PHASE_STAYS)
 		return;
-	p->move = phases_at_last(l) ? PHASE_FINISHES : PHASE_PROCEEDS;
+	p->move = at_last(l) ? PHASE_FINISHES : PHASE_PROCEEDS;
 	scan_minify(span_member(run->input, "output"), &p->output);
-	if (!phases_at_last(l) && !span_copy(span_member(span_of(buffer_string(&run->output),
+	if (!at_last(l) && !span_copy(span_member(span_of(buffer_string(&run->output),
 	    run->output.len), "token"), p->next, sizeof p->next))
 		token_new(p->next);
 }
@@ -190,16 +231,208 @@ make_control(struct loop *l, struct control *c, const char *name, const char *de
 	return 0;
 }
 
+/* ---- what is recorded of phases ---- */
+
+/* Of one: its latest start, and the end of that; NULL: none. */
+struct recorded_phase {
+	const struct recalled_event *start, *end;
+};
+
+/* The phase that begins or ends with the event, from 1; 0: none does. */
+static size_t
+phase_number(const struct recalled_event *e)
+{
+	long long number;
+
+	return span_integer(span_path(e->view.payload, KEY_PHASE, KEY_NUMBER, NULL), &number) &&
+	    number > 0 ? (size_t)number : 0;
+}
+
+static struct recorded_phase
+find_recorded(const struct recalled *r, size_t phase)
+{
+	struct recorded_phase found = { NULL, NULL };
+
+	for (size_t i = 0; r != NULL && i < r->event_count; i++) {
+		const struct recalled_event *e = &r->events[i];
+
+		if (phase_number(e) != phase + 1)
+			continue;
+		if (event_type_starts_call(e->view.type))
+			found = (struct recorded_phase){ e, NULL };
+		else
+			found.end = e;
+	}
+	return found;
+}
+
+const struct recalled_event *
+phases_prompt(const struct loop *l)
+{
+	const struct recalled *r = l->turns->recalled;
+	const struct recalled_event *found = NULL;
+
+	for (size_t i = 0; phases_given(l) && found == NULL && i < r->event_count; i++)
+		if (event_type_starts_call(r->events[i].view.type) &&
+		    phase_number(&r->events[i]) == l->phases.current + 1)
+			found = recalled_effect(r, r->events[i].id, EVENT_MESSAGE_USER);
+	return found;
+}
+
+/* ---- the events of a phase ---- */
+
+/* Begins the payload of one of a phase's two events. */
+static void
+begin_event(const struct loop *l, struct writer *w, struct buffer *payload)
+{
+	writer_begin(w, payload);
+	writer_object(w);
+	writer_member_string(w, KEY_NAME, l->phases.call.name);
+	writer_member_string(w, KEY_KIND, "phase");
+	writer_member_string(w, KEY_CALL, l->phases.id);
+}
+
+/* Which phase it is; the token is told at its start. */
+static void
+write_phase(const struct loop *l, struct writer *w, const char *token)
+{
+	writer_member_object(w, KEY_PHASE);
+	writer_member_integer(w, KEY_NUMBER, (int64_t)l->phases.current + 1);
+	writer_member_integer(w, KEY_OF, (int64_t)l->turns->member->agent.phases.count);
+	writer_member_string(w, KEY_TOKEN, token);
+	writer_object_end(w);
+}
+
+/* Ends the payload, and records it. In a replay the event has its recorded id, or one that
+ * depends on nothing else. */
+static int
+end_event(struct loop *l, struct writer *w, const struct recalled_event *recorded,
+    enum event_type type, char id[ID_SIZE], struct error *err)
+{
+	struct call *call = &l->phases.call;
+	int failed;
+
+	writer_object_end(w);
+	if (recalled_replays(l->turns->recalled) && recorded != NULL) {
+		call_name_next(call, recorded->id);
+	} else if (recalled_replays(l->turns->recalled)) {
+		char derived[ID_SIZE], *text = memory_format("%s %s %s", call->transcript->run_id, call->id,
+		    event_type_name(type));
+
+		call_name_next(call, id_derive(text, derived));
+		free(text);
+	}
+	failed = call_event(call, type, NULL, w->out, id, err);
+	buffer_free(w->out);
+	return failed;
+}
+
+int
+phases_start(struct loop *l, struct error *err)
+{
+	struct phases *p = &l->phases;
+	struct turns *t = l->turns;
+	const struct agent *agent = &t->member->agent;
+	const char *name = current(l)->name;
+	struct recorded_phase recorded = find_recorded(t->recalled, p->current);
+	struct buffer links = p->call.links, payload = BUFFER_INIT;
+	struct error error = ERROR_INIT;
+	char sha256[DIGEST_SIZE];
+	struct writer w;
+
+	/* The call of the phase takes the place of the step's. Its first event follows the end
+	 * of the phase before it, if that is of this attempt, else the start of the step's call. */
+	if (p->outer == NULL) {
+		p->outer = t->call;
+		p->outer_started = t->started;
+		p->outer_environment = t->environment;
+	}
+	free(p->path);
+	free(p->id);
+	p->path = memory_format("%s.%s", p->outer->path, name);
+	p->id = memory_format("%s/%s:0:0", p->outer->id, name);
+	p->call = (struct call){ .transcript = p->outer->transcript, .name = name,
+	    .path = p->path, .id = p->id, .links = links };
+	buffer_clear(&p->call.links);
+	if (p->before_is_new)
+		memcpy(p->call.last, p->before, ID_SIZE);
+	else if (p->before[0] != '\0')
+		call_follow_recorded(&p->call, p->outer_started, p->before);
+	else
+		memcpy(p->call.last, p->outer_started, ID_SIZE);
+	t->call = &p->call;
+	t->started = p->started;
+
+	p->begun = clock_monotonic();
+	p->silent = !recalled_replays(t->recalled) && recorded.end != NULL &&
+	    !recalled_error(recorded.end, &error);
+	if (p->silent) {
+		memcpy(p->started, recorded.start->id, ID_SIZE);
+	} else {
+		begin_event(l, &w, &payload);
+		writer_member_integer(&w, KEY_ATTEMPT, t->attempt);
+		writer_member_string(&w, KEY_INPUT_SHA256,
+		    digest_sha256(p->input.data, p->input.len, sha256));
+		writer_member_buffer(&w, KEY_INPUT, &p->input);
+		writer_member_string(&w, KEY_AGENT, agent->name);
+		writer_member_string(&w, KEY_PROVIDER, agent->provider);
+		writer_member_string(&w, KEY_MODEL, agent->model);
+		write_phase(l, &w, p->tokens[p->current]);
+		if (recorded.start != NULL && !recalled_replays(t->recalled))
+			writer_member_string(&w, KEY_CLAIMS, recorded.start->id);
+		if (end_event(l, &w, recorded.start, EVENT_STEP_STARTED, p->started, err) == -1)
+			return -1;
+	}
+	p->open = true;
+
+	/* What tools run in the phase finds out here where it is. */
+	environment_free(&p->environment);
+	environment_copy(&p->environment, p->outer_environment);
+	environment_set(&p->environment, "AWF_CALL", p->id);
+	environment_set(&p->environment, "AWF_PATH", p->path);
+	environment_set(&p->environment, "AWF_PARENT", p->started);
+	t->environment = &p->environment;
+	return 0;
+}
+
+/* why NULL: it has come to its output. */
+static int
+end_phase(struct loop *l, const struct error *why, struct error *err)
+{
+	struct phases *p = &l->phases;
+	struct recorded_phase recorded = find_recorded(l->turns->recalled, p->current);
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+
+	p->open = false;
+	p->before_is_new = !p->silent;
+	if (p->silent) {
+		memcpy(p->before, recorded.end->id, ID_SIZE);
+		return 0;
+	}
+	begin_event(l, &w, &payload);
+	if (why != NULL)
+		call_write_error(&w, KEY_ERROR, why);
+	else
+		writer_member_buffer(&w, KEY_RESULT, &p->output);
+	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - p->begun);
+	write_phase(l, &w, NULL);
+	if (end_event(l, &w, recorded.end, EVENT_STEP_COMPLETED, p->before, err) == -1)
+		return -1;
+	return call_sync(&p->call, err);
+}
+
 /* ---- the conversation ---- */
 
 int
 phases_begin(struct loop *l, struct error *err)
 {
 	struct phases *p = &l->phases;
+	struct recorded_phase first = find_recorded(l->turns->recalled, 0);
 
 	p->tokens = memory_zero(l->turns->member->agent.phases.count, sizeof *p->tokens);
-	phases_recorded_token(l, p->tokens[0]);
-	if (p->tokens[0][0] == '\0')
+	if (first.start == NULL || !span_copy(span_path(first.start->view.payload, KEY_PHASE,
+	    KEY_TOKEN, NULL), p->tokens[0], PHASE_TOKEN_SIZE) || p->tokens[0][0] == '\0')
 		token_new(p->tokens[0]);
 	json_quote(&p->input, l->turns->prompt.at, l->turns->prompt.len);
 	if (make_control(l, &p->proceed, PHASE_CONTINUE, "Ends the phase of the work that you are "
@@ -209,45 +442,26 @@ phases_begin(struct loop *l, struct error *err)
 	    "Ends the last phase, and the work with it.", err);
 }
 
-/* Both ways out are known in every phase: who takes the wrong one is told. */
-void
-phases_offer(struct loop *l)
-{
-	const struct member *m = l->turns->member;
-
-	offer_clear(&l->tools.offer);
-	offer_clear(&l->tools.withheld);
-	offer_tools(l, l->phases.current, &l->tools.offer);
-	mcp_tools_withhold(&l->tools.mcp, &l->tools.offer, &l->tools.withheld);
-	if (m->agent.phases.count > 1)
-		offer_add_control(&l->tools.offer, &l->phases.proceed);
-	offer_add_control(&l->tools.offer, &l->phases.finish);
-}
-
 int
-phases_remind(struct loop *l, struct error *err)
+phases_remind(struct loop *l, struct buffer *text, struct error *err)
 {
 	struct phases *p = &l->phases;
-	struct buffer text = BUFFER_INIT;
-	int status;
 
 	if (p->reminded)
 		return error_set(err, ERROR_INCOMPLETE, l->turns->member->agent.name,
 		    "phase %zu of %zu, '%s', was not ended: two answers in a row called no tool",
-		    p->current + 1, l->turns->member->agent.phases.count, phases_current(l)->name);
+		    p->current + 1, l->turns->member->agent.phases.count, current(l)->name);
 	p->reminded = true;
-	buffer_format(&text, "The work is not done: nothing but a call of %s ends the phase.\n\n",
-	    phases_way_out(l));
-	phases_tell(l, &text);
-	status = loop_prompt_again(l, &text, err);
-	buffer_free(&text);
-	return status;
+	buffer_format(text, "The work is not done: nothing but a call of %s ends the phase.\n\n",
+	    way_out(l));
+	phases_tell(l, text);
+	return 0;
 }
 
 int
 phases_check_limit(const struct loop *l, struct error *err)
 {
-	const struct phase *phase = phases_given(l) ? phases_current(l) : NULL;
+	const struct phase *phase = phases_given(l) ? current(l) : NULL;
 
 	if (phase == NULL || phase->max_turns == 0 ||
 	    l->turn.number - l->phases.first_turn < phase->max_turns)
@@ -265,7 +479,7 @@ phases_move(struct loop *l, struct error *err)
 	p->reminded = false;
 	if (p->move == PHASE_STAYS)
 		return 0;
-	if (phases_end(l, NULL, err) == -1)
+	if (end_phase(l, NULL, err) == -1)
 		return -1;
 	if (p->move == PHASE_FINISHES) {
 		buffer_append(&l->turns->result, p->output.data, p->output.len);
@@ -279,6 +493,27 @@ phases_move(struct loop *l, struct error *err)
 	p->output = (struct buffer)BUFFER_INIT;
 	phases_offer(l);
 	return phases_start(l, err);
+}
+
+int
+phases_leave(struct loop *l, const struct error *why, struct error *err)
+{
+	struct phases *p = &l->phases;
+	int failed = 0;
+
+	if (p->outer == NULL)
+		return 0;
+	if (p->open && why == NULL)
+		buffer_append(&p->output, l->turns->result.data, l->turns->result.len);
+	if (p->open && !p->silent)
+		failed = end_phase(l, why, err);
+	l->turns->call = p->outer;
+	l->turns->started = p->outer_started;
+	l->turns->environment = p->outer_environment;
+	call_follow_recorded(p->outer, p->outer_started, p->before);
+	if (p->before[0] == '\0')
+		buffer_clear(&p->outer->links);
+	return failed;
 }
 
 void

@@ -69,39 +69,30 @@ struct phases {
 	const struct environment *outer_environment;
 };
 
+/* Whether the agent has any. */
+bool phases_given(const struct loop *l);
 /* Makes the tools that end phases and the first token. */
 int phases_begin(struct loop *l, struct error *err);
 /* Makes the offer that of the current phase. */
 void phases_offer(struct loop *l);
-/* Whether the current phase may have another turn; -1: *err. */
-int phases_check_limit(const struct loop *l, struct error *err);
-/* The model has answered without a call: adds a message that says what it has to do, once
- * in a row. -1: the call ends with *err. */
-int phases_remind(struct loop *l, struct error *err);
-/* The results of a turn stand. 0: the conversation goes on, perhaps in the next phase;
- * 1: the last one has ended, and turns->result is filled; -1 with *err. */
-int phases_move(struct loop *l, struct error *err);
-void phases_free(struct phases *p);
-
-/* phases_record.c: whether the agent has any; the current one, whether it is the last, and
- * the tool that ends it. */
-bool phases_given(const struct loop *l);
-const struct phase *phases_current(const struct loop *l);
-bool phases_at_last(const struct loop *l);
-const char *phases_way_out(const struct loop *l);
 /* Appends what tells a model of the current phase: text. */
 void phases_tell(const struct loop *l, struct buffer *out);
-/* The current phase begins and ends as a sub-step. */
-int phases_start(struct loop *l, struct error *err);
-/* why NULL: it has come to its output. */
-int phases_end(struct loop *l, const struct error *why, struct error *err);
-/* The call of the step takes its place again, behind its phases; what ended it (why, or
- * NULL and its result) ends the open one too. -1: that could not be recorded. */
-int phases_leave(struct loop *l, const struct error *why, struct error *err);
 /* The recorded message of the user that the current phase began with, in whichever
  * attempt; NULL: there is none. */
 const struct recalled_event *phases_prompt(const struct loop *l);
-/* The token of the first phase, "" if none is recorded. */
-void phases_recorded_token(const struct loop *l, char token[PHASE_TOKEN_SIZE]);
+/* Begins the current phase as a sub-step. */
+int phases_start(struct loop *l, struct error *err);
+/* Whether the current phase may have another turn; -1: *err. */
+int phases_check_limit(const struct loop *l, struct error *err);
+/* The model has answered without a call: appends to text, a message for it, what it has to do, once
+ * in a row. -1: the call ends with *err. */
+int phases_remind(struct loop *l, struct buffer *text, struct error *err);
+/* The results of a turn stand. 0: the conversation goes on, perhaps in the next phase;
+ * 1: the last one has ended, and turns->result is filled; -1 with *err. */
+int phases_move(struct loop *l, struct error *err);
+/* The call of the step takes its place again, behind its phases; what ended it (why, or
+ * NULL and its result) ends the open one too. -1: that could not be recorded. */
+int phases_leave(struct loop *l, const struct error *why, struct error *err);
+void phases_free(struct phases *p);
 
 #endif

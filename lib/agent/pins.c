@@ -28,37 +28,31 @@ pins_add(struct pins *p, const char *path)
 	p->list[p->count++] = (struct pin){ memory_text(path), st };
 }
 
-/* Whether a program runs the file that is its first argument. */
-static bool
-is_interpreter(const char *name)
-{
-	static const char *const names[] = { "sh", "bash", "dash", "ksh", "zsh", "python", "perl",
-		"ruby", "node" };
-	const char *base = path_base(name);
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		size_t len = strlen(names[i]);
-
-		/* python3.12 */
-		if (strncmp(base, names[i], len) == 0 && base[len + strspn(base + len, "0123456789.")] == '\0')
-			return true;
-	}
-	return false;
-}
-
 void
 pins_add_command(struct pins *p, char *const *argv)
 {
+	static const char *const interpreters[] = { "sh", "bash", "dash", "ksh", "zsh", "python",
+		"perl", "ruby", "node" };
+	const char *base;
+
 	if (*argv == NULL)
 		return;
 	if (strchr(*argv, '/') != NULL)
 		pins_add(p, *argv);
-	if (!is_interpreter(*argv))
+	base = path_base(*argv);
+	for (size_t i = 0; i < sizeof interpreters / sizeof *interpreters; i++) {
+		size_t len = strlen(interpreters[i]);
+
+		/* python3.12 */
+		if (strncmp(base, interpreters[i], len) != 0 ||
+		    base[len + strspn(base + len, "0123456789.")] != '\0')
+			continue;
+		while (*++argv != NULL && **argv == '-')
+			;
+		if (*argv != NULL)
+			pins_add(p, *argv);
 		return;
-	while (*++argv != NULL && **argv == '-')
-		;
-	if (*argv != NULL)
-		pins_add(p, *argv);
+	}
 }
 
 static bool
@@ -67,24 +61,19 @@ same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-static bool
-changed(const struct pin *pin)
-{
-	const struct stat *was = &pin->was;
-	struct stat is;
-
-	return stat(pin->path, &is) != 0 || is.st_dev != was->st_dev || is.st_ino != was->st_ino ||
-	    is.st_size != was->st_size || !same_time(&is.st_mtim, &was->st_mtim) ||
-	    !same_time(&is.st_ctim, &was->st_ctim);
-}
-
 int
 pins_check(const struct pins *p, struct error *err)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (changed(&p->list[i]))
+	for (size_t i = 0; i < p->count; i++) {
+		const struct stat *was = &p->list[i].was;
+		struct stat is;
+
+		if (stat(p->list[i].path, &is) != 0 || is.st_dev != was->st_dev ||
+		    is.st_ino != was->st_ino || is.st_size != was->st_size ||
+		    !same_time(&is.st_mtim, &was->st_mtim) || !same_time(&is.st_ctim, &was->st_ctim))
 			return error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the step began, and "
 			    "is not run any more: a sandboxed program may have written it", p->list[i].path);
+	}
 	return 0;
 }
 

@@ -17,54 +17,27 @@ struct values {
 	bool names_alone; /* there are no values yet */
 };
 
-static struct span
-child_of(struct span value, const char *name)
-{
-	char *end;
-	unsigned long index;
-
-	if (span_type(value) != 'a')
-		return span_member(value, name);
-	index = strtoul(name, &end, 10);
-	if (*name < '0' || *name > '9' || *end != '\0')
-		return span_of(NULL, 0);
-	return span_element(value, index);
-}
-
-/* The part of a name up to the next dot, which is cut off; NULL after the last. */
-static char *
-next_part(char **rest)
-{
-	char *part = *rest, *dot = part == NULL ? NULL : strchr(part, '.');
-
-	if (dot != NULL)
-		*dot = '\0';
-	*rest = dot == NULL ? NULL : dot + 1;
-	return part;
-}
-
-/* The value of a dotted name, which is taken apart. *known is false if the name
- * does not begin with data or inputs. */
+/* The value of a dotted name, which is taken apart; *known is false if the name does not begin
+ * with data or inputs. */
 static struct span
 value_of(const struct values *values, char *name, bool *known)
 {
-	char *part = next_part(&name);
+	char *part = strsep(&name, "."), *end;
 	bool data = strcmp(part, "data") == 0;
 	struct span value = data ? values->data : values->inputs;
 
 	*known = data || strcmp(part, "inputs") == 0;
-	while (*known && value.at != NULL && (part = next_part(&name)) != NULL)
-		value = child_of(value, part);
-	return value;
-}
+	while (*known && value.at != NULL && (part = strsep(&name, ".")) != NULL) {
+		if (span_type(value) != 'a') {
+			value = span_member(value, part);
+			continue;
+		}
+		unsigned long index = strtoul(part, &end, 10);
 
-static void
-append_value(struct span value, struct buffer *out)
-{
-	if (span_type(value) == 's')
-		span_decode(value, out);
-	else
-		scan_minify(value, out);
+		value = *part >= '0' && *part <= '9' && *end == '\0' ? span_element(value, index) :
+		    SPAN_NONE;
+	}
+	return value;
 }
 
 /* What is missing, and what to do about it. */
@@ -101,8 +74,10 @@ render_name(const struct values *values, struct span text, const char *place,
 		    "(\\{{ stands for two braces)", (int)trimmed.len, trimmed.at);
 	if (value.at == NULL && !optional && !values->names_alone)
 		return refuse_missing(values, trimmed, place, err);
-	if (value.at != NULL)
-		append_value(value, out);
+	if (value.at != NULL && span_type(value) == 's')
+		span_decode(value, out);
+	else if (value.at != NULL)
+		scan_minify(value, out);
 	return 0;
 }
 

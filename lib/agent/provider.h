@@ -91,6 +91,8 @@ struct provider_callbacks {
 int provider_ask(struct provider *p, const struct buffer *request, int64_t timeout_ms,
     const struct interrupts *interrupts, const struct provider_callbacks *callbacks,
     struct answer *answer, struct error *err);
+/* Finds the members of the message in a->line. */
+void answer_read(struct answer *a);
 void answer_free(struct answer *a);
 /* Closes its stdin, waits at most a second, then ends it. p can be stopped twice. */
 void provider_stop(struct provider *p);

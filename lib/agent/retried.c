@@ -10,51 +10,38 @@
 #include "json/writer.h"
 #include "transcript/event_keys.h"
 
-static void
-write_payload(struct buffer *out, const struct retried *retried)
+int
+retried_record(const struct call *call, const char *started, const struct retried *retried,
+    bool shown, struct error *err)
 {
+	struct buffer payload = BUFFER_INIT;
 	struct writer w;
+	int status;
 
-	writer_begin(&w, out);
+	if (shown) {
+		struct buffer line = BUFFER_INIT;
+
+		buffer_format(&line, "%s: ", retried->name);
+		text_visible(&line, retried->why->message, strlen(retried->why->message), 0);
+		call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &line);
+		buffer_byte(&line, '\n');
+		file_write(STDERR_FILENO, buffer_string(&line), line.len);
+		buffer_free(&line);
+	}
+
+	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, KEY_ROLE, "assistant");
-	writer_key(&w, KEY_BLOCKS);
-	writer_array(&w);
+	writer_member_array(&w, KEY_BLOCKS);
 	writer_array_end(&w);
 	writer_member_bool(&w, KEY_PARTIAL, true);
-	writer_key(&w, KEY_RETRY);
-	writer_object(&w);
+	writer_member_object(&w, KEY_RETRY);
 	writer_members_error(&w, retried->why);
 	writer_member_integer(&w, KEY_TRY, retried->tried + 1);
 	writer_member_integer(&w, KEY_OF, retried->tries);
 	writer_object_end(&w);
 	writer_member_integer(&w, KEY_DELAY_MS, retried->delay_ms);
 	writer_object_end(&w);
-}
-
-static void
-show(const struct retried *retried)
-{
-	struct buffer line = BUFFER_INIT;
-
-	buffer_format(&line, "%s: ", retried->name);
-	text_visible(&line, retried->why->message, strlen(retried->why->message), 0);
-	call_retry_text(retried->tried + 1, retried->tries, retried->delay_ms, &line);
-	buffer_byte(&line, '\n');
-	file_write(STDERR_FILENO, buffer_string(&line), line.len);
-	buffer_free(&line);
-}
-
-int
-retried_record(const struct call *call, const char *started, const struct retried *retried,
-    bool shown, struct error *err)
-{
-	struct buffer payload = BUFFER_INIT;
-	int status;
-
-	if (shown)
-		show(retried);
-	write_payload(&payload, retried);
 	status = call_aside(call, EVENT_MESSAGE_ASSISTANT, NULL, started,
 	    span_of(payload.data, payload.len), err);
 	buffer_free(&payload);
@@ -73,4 +60,24 @@ retried_repeat(struct recalled *r, const struct call *call, const char *started,
 		status = call_aside(call, e->view.type, e->id, started, e->view.payload, err);
 	}
 	return status;
+}
+
+void
+retried_list(struct buffer *retries, const struct failed_try *failed)
+{
+	struct writer w;
+
+	if (retries->len != 0)
+		buffer_byte(retries, ',');
+	writer_begin(&w, retries);
+	writer_object(&w);
+	writer_member_string(&w, KEY_PROVIDER, failed->provider);
+	writer_member_string(&w, KEY_MODEL, failed->model);
+	writer_members_error(&w, failed->why);
+	if (failed->exit_code >= 0)
+		writer_member_integer(&w, KEY_EXIT_CODE, failed->exit_code);
+	writer_member_integer(&w, KEY_DURATION_MS, failed->duration_ms);
+	if (failed->turn >= 0)
+		writer_member_integer(&w, KEY_TURN, failed->turn);
+	writer_object_end(&w);
 }

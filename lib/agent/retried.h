@@ -1,7 +1,8 @@
 /*
- * Retries, told when they happen: each is a message.assistant with `retry`, which is
- * `partial` and has no blocks, as no answer came of the try. Its cause is the start of the
+ * Retries, told twice. When they happen, each is a message.assistant with `retry`, which is
+ * `partial` and has no blocks, as no answer came of the try: its cause is the start of the
  * call; nothing follows from it. A resume takes nothing over of it, a replay records it again.
+ * The end of the call lists them in `retries`.
  */
 #ifndef AWF_AGENT_RETRIED_H
 #define AWF_AGENT_RETRIED_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "run/recall.h"
 #include "transcript/call.h"
@@ -28,5 +30,17 @@ int retried_record(const struct call *call, const char *started, const struct re
  * before the event of number `before` that are not used. */
 int retried_repeat(struct recalled *r, const struct call *call, const char *started,
     int64_t before, struct error *err);
+
+/* The same as an element of `retries`. */
+struct failed_try {
+	const struct error *why;
+	const char *provider, *model; /* that was asked; NULL: that is not told */
+	int exit_code;                /* of a command; -1: it has none */
+	int64_t duration_ms;
+	int64_t turn;                 /* of an agent; -1: it is none's */
+};
+
+/* Appends it to the inside of a JSON array. */
+void retried_list(struct buffer *retries, const struct failed_try *failed);
 
 #endif

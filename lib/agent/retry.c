@@ -39,36 +39,29 @@ unknown(const char *option, const char *what, const char *word, const char *cons
 	return -1;
 }
 
-static int
-retry_add_code(struct retry *r, const char *word, struct error *err)
-{
-	const char *names[ERROR_CODES] = { NULL };
-	enum error_code code = error_from_name(word, strlen(word));
-
-	if (code == ERROR_NONE) {
-		for (int i = ERROR_NONE + 1; i < ERROR_CODES; i++)
-			names[i - 1] = error_name((enum error_code)i);
-		return unknown("--retry-on", "error code", word, names, err);
-	}
-	r->codes[code] = true;
-	r->codes_given = true;
-	return 0;
-}
-
 int
 retry_parse_codes(struct retry *r, const char *text, struct error *err)
 {
-	const char *part;
-	int status = 0;
+	const char *names[ERROR_CODES] = { NULL }, *part;
 	size_t len;
 
-	while (status == 0 && (part = text_part(&text, ',', &len)) != NULL) {
-		char *word = memory_copy(part, len);
+	while ((part = text_part(&text, ',', &len)) != NULL) {
+		enum error_code code = error_from_name(part, len);
+		char *word;
 
-		status = retry_add_code(r, word, err);
+		if (code != ERROR_NONE) {
+			r->codes[code] = true;
+			r->codes_given = true;
+			continue;
+		}
+		for (int i = ERROR_NONE + 1; i < ERROR_CODES; i++)
+			names[i - 1] = error_name((enum error_code)i);
+		word = memory_copy(part, len);
+		unknown("--retry-on", "error code", word, names, err);
 		free(word);
+		return -1;
 	}
-	return status;
+	return 0;
 }
 
 int
@@ -90,44 +83,21 @@ retry_wanted(const struct retry *r, enum error_code code, int tried)
 	return r->codes_given ? r->codes[code] : error_class(code) == CLASS_TRANSIENT;
 }
 
-static int64_t
-scaled(int64_t delay, int64_t factor, int64_t limit)
-{
-	return delay > limit / factor ? limit : delay * factor;
-}
-
-/* The delay without jitter and without what the server asked for. */
-static int64_t
-retry_backoff(const struct retry *r, int tried)
-{
-	int doublings = tried - 1 < 62 ? tried - 1 : 62;
-
-	switch (r->backoff) {
-	case BACKOFF_LINEAR:
-		return scaled(r->delay_ms, tried, r->max_delay_ms);
-	case BACKOFF_EXPONENTIAL:
-		return scaled(r->delay_ms, (int64_t)1 << doublings, r->max_delay_ms);
-	case BACKOFF_CONSTANT:
-		break;
-	}
-	return scaled(r->delay_ms, 1, r->max_delay_ms);
-}
-
-static int64_t
-random_below(int64_t limit)
-{
-	uint64_t number;
-
-	random_bytes(&number, sizeof number);
-	return limit <= 0 ? 0 : (int64_t)(number % (uint64_t)limit);
-}
-
 int64_t
 retry_delay(const struct retry *r, int tried, int64_t retry_after_ms)
 {
-	int64_t delay = retry_backoff(r, tried);
+	const int64_t limit = r->max_delay_ms;
+	int64_t factor = 1, delay;
+	uint64_t number;
 
-	if (r->jitter)
-		delay = delay - delay / 2 + random_below(delay / 2 + 1);
+	if (r->backoff == BACKOFF_LINEAR)
+		factor = tried;
+	else if (r->backoff == BACKOFF_EXPONENTIAL)
+		factor = (int64_t)1 << (tried - 1 < 62 ? tried - 1 : 62);
+	delay = r->delay_ms > limit / factor ? limit : r->delay_ms * factor;
+	if (r->jitter) {
+		random_bytes(&number, sizeof number);
+		delay = delay - delay / 2 + (int64_t)(number % (uint64_t)(delay / 2 + 1));
+	}
 	return retry_after_ms > delay ? retry_after_ms : delay;
 }

@@ -5,25 +5,21 @@
  */
 #include "agent/sandboxing.h"
 
-#include <string.h>
-
-static struct sandbox *
-member_of(void *object, const struct definition_key *key)
-{
-	return (struct sandbox *)(void *)((char *)object + key->offset);
-}
+#include "base/text.h"
+#include "transcript/event_keys.h"
 
 int
 sandboxing_mode(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
+	struct sandbox *member = definition_member(object, key);
 	const char *text = json_is_false(value) ? "none" : json_string_value(value);
+	int mode = text == NULL ? -1 : text_index(text, sandbox_modes);
 
-	for (int i = 0; text != NULL && sandbox_modes[i] != NULL; i++)
-		if (strcmp(text, sandbox_modes[i]) == 0) {
-			member_of(object, key)->mode = (enum sandbox_mode)(SANDBOX_NONE + i);
-			return 0;
-		}
+	if (mode != -1) {
+		member->mode = (enum sandbox_mode)(SANDBOX_NONE + mode);
+		return 0;
+	}
 	return definition_fail(d, key->name, err, "expected workspace, read-only or none");
 }
 
@@ -31,11 +27,12 @@ int
 sandboxing_network(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
+	struct sandbox *member = definition_member(object, key);
+
 	if (!json_is_boolean(value))
 		return definition_fail(d, key->name, err, "expected true or false, got %s",
 		    definition_type(value));
-	member_of(object, key)->network = json_is_true(value) ? SANDBOX_NETWORK_ALLOWED :
-	    SANDBOX_NETWORK_DENIED;
+	member->network = json_is_true(value) ? SANDBOX_NETWORK_ALLOWED : SANDBOX_NETWORK_DENIED;
 	return 0;
 }
 
@@ -86,6 +83,6 @@ sandboxing_write(const struct sandbox *s, struct writer *w)
 {
 	if (!sandbox_holds(s))
 		return;
-	writer_member_string(w, "sandbox", sandbox_mode_name(s->mode));
-	writer_member_bool(w, "network", s->network == SANDBOX_NETWORK_ALLOWED);
+	writer_member_string(w, KEY_SANDBOX, sandbox_mode_name(s->mode));
+	writer_member_bool(w, KEY_NETWORK, s->network == SANDBOX_NETWORK_ALLOWED);
 }

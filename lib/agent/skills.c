@@ -28,7 +28,6 @@
 
 struct skill {
 	char *path;          /* of its file, as it is told */
-	char *directory;
 	char *name, *description, *body;
 };
 
@@ -132,45 +131,27 @@ load(const char *project, const char *path, struct buffer *bytes, struct error *
 	return result;
 }
 
-/* A path in this directory is told from here: so it is the same wherever that lies. */
-static char *
-path_from_here(const struct composition *c, char *path)
-{
-	size_t len = strlen(c->here);
-	char *shorter;
+/* ---- skills ---- */
 
-	if (strncmp(path, c->here, len) != 0 || path[len] != '/')
-		return path;
-	shorter = memory_text(path + len + 1);
-	free(path);
-	return shorter;
-}
-
-/* Skills. */
-
-/* The user's, of other programs too; NULL without a home. In memory of its own. */
-static char *
-users_places(void)
+/* *user becomes the user's, of other programs too, in memory of its own, which the result
+ * points to; NULL without a home. */
+static struct definition_places
+places(char **user, const char *workflow_directory)
 {
 	const char *home = path_home();
 
-	return home == NULL ? NULL :
+	*user = home == NULL ? NULL :
 	    memory_format("%s/.agents/skills:%s/.claude/skills", home, home);
-}
-
-static struct definition_places
-places(const char *user, const char *workflow_directory)
-{
 	return (struct definition_places){ .kind = "skills",
-	    .first = ".awf/skills:.agents/skills:.claude/skills", .user = user,
+	    .first = ".awf/skills:.agents/skills:.claude/skills", .user = *user,
 	    .workflow_directory = workflow_directory };
 }
 
 char **
 skill_directories(const char *workflow_directory)
 {
-	char *user = users_places(), **directories;
-	const struct definition_places all = places(user, workflow_directory);
+	char *user, **directories;
+	const struct definition_places all = places(&user, workflow_directory);
 
 	directories = definition_directories(&all);
 	free(user);
@@ -180,8 +161,8 @@ skill_directories(const char *workflow_directory)
 char *
 skill_find(const char *name, const char *workflow_directory, struct error *err)
 {
-	char *file = memory_format("%s/" SKILL_FILE, name), *user = users_places(), *path;
-	const struct definition_places all = places(user, workflow_directory);
+	char *file = memory_format("%s/" SKILL_FILE, name), *user, *path;
+	const struct definition_places all = places(&user, workflow_directory);
 	const char *const names[] = { file, NULL };
 
 	path = definition_find(&all, name, names, err);
@@ -190,61 +171,25 @@ skill_find(const char *name, const char *workflow_directory, struct error *err)
 	return path;
 }
 
-static char *
-find_skill(struct composition *c, const char *name, const char *workflow_directory,
-    struct error *err)
-{
-	struct error why = ERROR_INIT;
-	char *path = skill_find(name, workflow_directory, &why);
-
-	if (path == NULL)
-		error_set(err, why.code, c->agent->skills_place, "skills: %s/" SKILL_FILE ": %s", name,
-		    why.message);
-	return path == NULL ? NULL : path_from_here(c, path);
-}
-
+/* Reads the file s->path, which lies in this directory if it is relative, and checks what it
+ * says. */
 static int
-check_skill(const struct skill *s, const struct definition *d, const char *name,
-    struct error *err)
+read_skill(struct composition *c, struct skill *s, const char *name,
+    const char *workflow_directory, struct error *err)
 {
-	if (s->name == NULL || s->description == NULL)
-		return error_set(err, ERROR_DEFINITION, s->path, "the skill has no %s in its front "
-		    "matter", s->name == NULL ? "name" : "description");
-	if (strcmp(s->name, name) != 0)
-		return definition_fail(d, "name", err, "'%s' is not the name of its directory, '%s'",
-		    s->name, name);
-	return s->body != NULL ? 0 : error_set(err, ERROR_DEFINITION, s->path,
-	    "the skill has no instructions after its front matter");
-}
-
-/* Relative paths are of this directory. */
-static int
-load_skill(const struct composition *c, const char *path, const char *workflow_directory,
-    struct buffer *text, struct error *err)
-{
-	char *whole = *path == '/' ? memory_text(path) : path_join(c->here, path), *project;
+	char *whole = *s->path == '/' ? memory_text(s->path) : path_join(c->here, s->path);
+	char *project = NULL;
+	struct definition d = { s->path, NULL, NULL };
+	struct buffer text = BUFFER_INIT;
 	int result;
 
 	if (beneath_part(c->here, whole) != NULL)
 		project = memory_text(c->project);
 	else if (workflow_directory != NULL && beneath_part(workflow_directory, whole) != NULL)
 		project = project_of(c, workflow_directory);
-	else
-		project = NULL;
-	result = load(project, whole, text, err);
+	result = load(project, whole, &text, err);
 	free(project);
 	free(whole);
-	return result;
-}
-
-static int
-read_skill(struct composition *c, struct skill *s, const char *name,
-    const char *workflow_directory, struct error *err)
-{
-	struct definition d = { s->path, NULL, NULL };
-	struct buffer text = BUFFER_INIT;
-	int result = load_skill(c, s->path, workflow_directory, &text, err);
-
 	if (result == 0)
 		result = unreviewed_check(s->path, err);
 	if (result == 0) {
@@ -258,44 +203,54 @@ read_skill(struct composition *c, struct skill *s, const char *name,
 		    definition_type(d.document));
 	if (result == 0)
 		result = definition_read(&d, keys, s, err);
-	if (result == 0)
-		result = check_skill(s, &d, name, err);
+
+	if (result == 0 && (s->name == NULL || s->description == NULL))
+		result = error_set(err, ERROR_DEFINITION, s->path, "the skill has no %s in its front "
+		    "matter", s->name == NULL ? "name" : "description");
+	else if (result == 0 && strcmp(s->name, name) != 0)
+		result = definition_fail(&d, "name", err, "'%s' is not the name of its directory, '%s'",
+		    s->name, name);
+	else if (result == 0 && s->body == NULL)
+		result = error_set(err, ERROR_DEFINITION, s->path,
+		    "the skill has no instructions after its front matter");
 	json_decref(d.lines);
 	json_decref(d.document);
 	buffer_free(&text);
 	return result;
 }
 
-static void
-append_skill(struct composition *c, const struct skill *s, bool whole)
-{
-	buffer_format(&c->text, "<skill>\n<name>%s</name>\n<description>%s</description>\n",
-	    s->name, s->description);
-	if (whole)
-		buffer_format(&c->text, "<directory>%s</directory>\n<instructions>\n%s\n"
-		    "</instructions>\n</skill>\n", s->directory, s->body);
-	else
-		buffer_format(&c->text, "<location>%s</location>\n</skill>\n", s->path);
-}
-
+/* whole: with its instructions. */
 static int
 add_skill(struct composition *c, const char *name, bool whole, const char *workflow_directory,
     struct error *err)
 {
-	struct skill s = { .path = find_skill(c, name, workflow_directory, err) };
+	struct error why = ERROR_INIT;
+	struct skill s = { .path = skill_find(name, workflow_directory, &why) };
+	size_t len = strlen(c->here);
+	char *directory;
 	int result;
 
 	if (s.path == NULL)
-		return -1;
-	s.directory = path_directory(s.path);
+		return error_set(err, why.code, c->agent->skills_place, "skills: %s/" SKILL_FILE ": %s",
+		    name, why.message);
+	/* A path in this directory is told from here: so it is the same wherever that lies. */
+	if (strncmp(s.path, c->here, len) == 0 && s.path[len] == '/')
+		memmove(s.path, s.path + len + 1, strlen(s.path + len + 1) + 1);
 	result = read_skill(c, &s, name, workflow_directory, err);
 	if (result == 0) {
-		append_skill(c, &s, whole);
+		buffer_format(&c->text, "<skill>\n<name>%s</name>\n<description>%s</description>\n",
+		    s.name, s.description);
+		directory = path_directory(s.path);
+		if (whole)
+			buffer_format(&c->text, "<directory>%s</directory>\n<instructions>\n%s\n"
+			    "</instructions>\n</skill>\n", directory, s.body);
+		else
+			buffer_format(&c->text, "<location>%s</location>\n</skill>\n", s.path);
+		free(directory);
 		list_take(&c->agent->skill_directories,
 		    path_directory(c->agent->composed[list_count(c->agent->composed) - 1]));
 	}
 	free(s.path);
-	free(s.directory);
 	free(s.name);
 	free(s.description);
 	free(s.body);
@@ -324,46 +279,7 @@ add_skills(struct composition *c, bool reads, const char *workflow_directory, st
 	return 0;
 }
 
-/* AGENTS.md. */
-
-/* told: as the model is told of it. */
-static int
-add_agents_file(struct composition *c, const char *project, const char *path, const char *told,
-    struct error *err)
-{
-	struct buffer bytes = BUFFER_INIT;
-	char *text = NULL;
-	int result = load(project, path, &bytes, err);
-
-	if (result == 0) {
-		note_file(c, path, &bytes);
-		result = markdown_normalise(&bytes, told, err);
-	}
-	if (result == 0)
-		text = markdown_trimmed(buffer_string(&bytes), bytes.len);
-	if (result == 0 && text == NULL)
-		result = error_set(err, ERROR_DEFINITION, told, "is empty");
-	if (result == 0)
-		buffer_format(&c->text, "\n\n<instructions from=\"%s\">\n%s\n</instructions>", told,
-		    text);
-	free(text);
-	buffer_free(&bytes);
-	return result;
-}
-
-/* Adds a directory's file if there is one, and notes that it was looked for. */
-static int
-look_in(struct composition *c, const char *directory, struct buffer *looked, struct error *err)
-{
-	char *path = path_join(directory, AGENTS_FILE);
-	int result = 0;
-
-	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
-	if (definition_exists(path))
-		result = add_agents_file(c, NULL, path, path, err);
-	free(path);
-	return result;
-}
+/* ---- AGENTS.md ---- */
 
 /* Whether a directory above, or the file that lies in it, may be another user's doing. */
 static bool
@@ -374,6 +290,40 @@ is_of_others(const struct composition *c, const char *path)
 	return lstat(path, &status) == 0 && !is_trusted(c, status.st_uid);
 }
 
+/* Adds a directory's file if there is one, and notes that it was looked for. project NULL: the
+ * user's, or the system's; told: as the model is told of it, NULL: by its path. */
+static int
+look_in(struct composition *c, const char *directory, const char *project, const char *told,
+    struct buffer *looked, struct error *err)
+{
+	char *path = path_join(directory, AGENTS_FILE), *text = NULL;
+	struct buffer bytes = BUFFER_INIT;
+	int result = 0;
+
+	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
+	if (definition_exists(path) && (project == NULL || strcmp(directory, c->here) == 0 ||
+	    !is_of_others(c, path))) {
+		if (told == NULL)
+			told = path;
+		result = load(project, path, &bytes, err);
+		if (result == 0) {
+			note_file(c, path, &bytes);
+			result = markdown_normalise(&bytes, told, err);
+		}
+		if (result == 0)
+			text = markdown_trimmed(buffer_string(&bytes), bytes.len);
+		if (result == 0 && text == NULL)
+			result = error_set(err, ERROR_DEFINITION, told, "is empty");
+		if (result == 0)
+			buffer_format(&c->text, "\n\n<instructions from=\"%s\">\n%s\n</instructions>",
+			    told, text);
+		free(text);
+		buffer_free(&bytes);
+	}
+	free(path);
+	return result;
+}
+
 /* From the root of the repository, or of all files, down to here. Directories of other
  * users end the way up. */
 static int
@@ -381,23 +331,19 @@ look_in_project(struct composition *c, const char *directory, const char *told,
     struct buffer *looked, struct error *err)
 {
 	bool here = strcmp(directory, c->here) == 0, repository = is_root_of_repository(c->project);
-	char *path, *above, *told_above;
 	int result = 0;
 
 	if (!here && is_of_others(c, directory))
 		return 0;
 	if (strcmp(directory, "/") != 0 && !(repository && strcmp(directory, c->project) == 0)) {
-		above = path_directory(directory);
-		told_above = memory_format("../%s", told);
+		char *above = path_directory(directory), *told_above = memory_format("../%s", told);
+
 		result = look_in_project(c, above, told_above, looked, err);
 		free(told_above);
 		free(above);
 	}
-	buffer_format(looked, "%s%s", looked->len > 0 ? ", " : "", directory);
-	path = path_join(directory, AGENTS_FILE);
-	if (result == 0 && definition_exists(path) && (here || !is_of_others(c, path)))
-		result = add_agents_file(c, repository ? c->project : directory, path, told, err);
-	free(path);
+	if (result == 0)
+		result = look_in(c, directory, repository ? c->project : directory, told, looked, err);
 	return result;
 }
 
@@ -408,10 +354,10 @@ add_agents_files(struct composition *c, struct error *err)
 	struct buffer looked = BUFFER_INIT;
 	char *file = path_config(AGENTS_FILE), *user = file == NULL ? NULL : path_directory(file);
 	size_t found = list_count(c->agent->composed);
-	int result = look_in(c, installation_share(), &looked, err);
+	int result = look_in(c, installation_share(), NULL, NULL, &looked, err);
 
 	if (result == 0 && user != NULL)
-		result = look_in(c, user, &looked, err);
+		result = look_in(c, user, NULL, NULL, &looked, err);
 	free(file);
 	free(user);
 	if (result == 0)
@@ -421,20 +367,6 @@ add_agents_files(struct composition *c, struct error *err)
 		    "agents_md: there is no " AGENTS_FILE " in %s", looked.data);
 	buffer_free(&looked);
 	return result;
-}
-
-/* The agent's own words come first. */
-static void
-settle(struct composition *c)
-{
-	struct agent *a = c->agent;
-	char *added = buffer_take(&c->text), *own = a->system;
-
-	a->system = memory_format("%s%s", own == NULL ? "" : own,
-	    added + (own == NULL ? strspn(added, "\n") : 0));
-	digest_end(&c->digest, a->sha256);
-	free(own);
-	free(added);
 }
 
 int
@@ -454,8 +386,16 @@ skills_compose(struct agent *a, bool reads, const char *workflow_directory, stru
 		result = add_agents_files(&c, err);
 	if (result == 0)
 		result = add_skills(&c, reads, workflow_directory, err);
-	if (result == 0 && c.text.len > 0)
-		settle(&c);
+	if (result == 0 && c.text.len > 0) {
+		/* The agent's own words come first. */
+		char *added = buffer_take(&c.text), *own = a->system;
+
+		a->system = memory_format("%s%s", own == NULL ? "" : own,
+		    added + (own == NULL ? strspn(added, "\n") : 0));
+		digest_end(&c.digest, a->sha256);
+		free(own);
+		free(added);
+	}
 	buffer_free(&c.text);
 	free(c.project);
 	return result;

@@ -26,44 +26,14 @@ workflow_directory(void)
 	return getenv("AWF_WORKFLOW_DIR");
 }
 
-/* Says why what is before the slash of a model that place names is no provider. */
-static int
-refuse_provider(const char *place, const char *model, struct error *err)
-{
-	char *name = memory_copy(model, strcspn(model, "/"));
-	struct error why = ERROR_INIT;
-
-	free(provider_find(name, &why));
-	free(name);
-	return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
-}
-
-/* $AWF_PROVIDER stands in for whatever provider was said. */
-static int
-replace_provider(struct agent *agent, struct error *err)
-{
-	const char *name = environment_text("AWF_PROVIDER");
-
-	if (name == NULL)
-		return 0;
-	if (provider_check_named(name, err) == -1) {
-		snprintf(err->place, sizeof err->place, "AWF_PROVIDER");
-		return -1;
-	}
-	free(agent->provider);
-	agent->provider = memory_text(name);
-	for (size_t i = 0; i < agent->fallback.count; i++) {
-		free(agent->fallback.list[i].provider);
-		agent->fallback.list[i].provider = memory_text(name);
-	}
-	return 0;
-}
-
-/* The model: -m, the agent file, $AWF_MODEL. */
+/* The model: -m, the agent file, $AWF_MODEL; $AWF_PROVIDER stands in for whatever provider was
+ * said. */
 static int
 choose_model(const char *model, struct agent *agent, struct error *err)
 {
-	const char *place = "-m";
+	const char *place = "-m", *other = environment_text("AWF_PROVIDER");
+	struct error why = ERROR_INIT;
+	char *name;
 
 	if (model == NULL) {
 		place = agent->model == NULL ? "AWF_MODEL" : agent->path;
@@ -72,12 +42,27 @@ choose_model(const char *model, struct agent *agent, struct error *err)
 	}
 	if (model != NULL && *model != '\0' && agent_set_model(agent, model, place, err) == -1)
 		return -1;
-	if (replace_provider(agent, err) == -1)
-		return -1;
+	if (other != NULL) {
+		if (provider_check_named(other, err) == -1) {
+			snprintf(err->place, sizeof err->place, "AWF_PROVIDER");
+			return -1;
+		}
+		free(agent->provider);
+		agent->provider = memory_text(other);
+		for (size_t i = 0; i < agent->fallback.count; i++) {
+			free(agent->fallback.list[i].provider);
+			agent->fallback.list[i].provider = memory_text(other);
+		}
+	}
 	if (agent->model == NULL && agent->provider != NULL && provider_is_cli(agent->provider))
 		agent->model = memory_text(DEFAULT_MODEL);
-	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL)
-		return refuse_provider(place, agent->model, err);
+	if (agent->model != NULL && agent->provider == NULL && strchr(agent->model, '/') != NULL) {
+		/* What is before the slash is no provider: say why. */
+		name = memory_copy(agent->model, strcspn(agent->model, "/"));
+		free(provider_find(name, &why));
+		free(name);
+		return error_set(err, ERROR_DEFINITION, place, "%s", why.message);
+	}
 	if (agent->model == NULL || agent->provider == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->path != NULL ? agent->path : "-m",
 		    "no %s: say -m PROVIDER/MODEL, or provider and model in the agent file, or AWF_MODEL",
@@ -120,23 +105,38 @@ load_tools(struct member *m, char *const *names, struct error *err)
 	return 0;
 }
 
-/* Those of its file, or those that it is allowed instead. */
+/* The tools that the agent may use: of who leads those of its file, or those that the step's
+ * user allows instead; of who is handed over to those of its file that the user allows. */
 static int
-load_agent_tools(struct member *m, char *const *allowed, struct error *err)
+load_agent_tools(struct member *m, bool leads, char *const *allowed, struct error *err)
 {
-	char **tools;
+	char **names = m->agent.tools, **tools;
+	size_t kept = 0;
 	int result;
 
-	if (allowed != NULL) {
+	if (leads && allowed != NULL) {
 		agent_allow_tools(&m->agent, allowed);
 		return load_tools(m, allowed, err);
 	}
-	tools = agent_tools(&m->agent);
-	result = find_tools(&m->agent, tools, err);
-	if (result == 0)
-		result = load_tools(m, tools, err);
-	free(tools);
-	return result;
+	if (leads) {
+		tools = agent_tools(&m->agent);
+		result = find_tools(&m->agent, tools, err);
+		if (result == 0)
+			result = load_tools(m, tools, err);
+		free(tools);
+		return result;
+	}
+	if (find_tools(&m->agent, names, err) == -1)
+		return -1;
+	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
+		if (tool_name_served(names[i]) || list_has(allowed, names[i]))
+			names[kept++] = names[i];
+		else
+			free(names[i]);
+	}
+	if (allowed != NULL)
+		names[kept] = NULL;
+	return load_tools(m, names, err);
 }
 
 /* It needs no file, and its file no executable. */
@@ -157,89 +157,55 @@ load_stop_tool(struct member *m, struct error *err)
 	return path == NULL ? 0 : tool_load_form(&m->stop, name, workflow_directory(), err);
 }
 
-static bool
-same_sandbox(const struct sandbox *a, const struct sandbox *b)
-{
-	return a->mode == b->mode && a->network == b->network;
-}
-
-/* The team's server of this definition, which is taken over. Agents of another sandbox have
- * one of their own. */
-static struct mcp_server *
-server_of(struct team *t, struct mcp_definition *definition, const struct sandbox *sandbox)
-{
-	struct mcp_server *s;
-
-	for (size_t i = 0; i < t->server_count; i++) {
-		s = t->servers[i];
-		if (strcmp(s->definition.name, definition->name) == 0 &&
-		    strcmp(s->definition.file, definition->file) == 0 &&
-		    same_sandbox(s->sandbox, sandbox)) {
-			mcp_definition_free(definition);
-			return s;
-		}
-	}
-	s = memory_zero(1, sizeof *s);
-	mcp_begin(s, definition, sandbox);
-	t->servers = memory_array(t->servers, t->server_count + 1, sizeof *t->servers);
-	return t->servers[t->server_count++] = s;
-}
-
-static int
-load_server(struct team *t, struct member *m, size_t number, struct error *err)
-{
-	const struct mcp_key *key = &m->agent.mcp;
-	struct mcp_definition definition;
-	struct error why = ERROR_INIT;
-	char text[sizeof why.place + sizeof why.message];
-
-	if (key->own != NULL)
-		mcp_definition_copy(&definition, &key->own[number]);
-	else if (mcp_definition_find(&definition, key->names[number], workflow_directory(),
-	    &why) == -1) {
-		mcp_definition_free(&definition);
-		return error_set(err, why.code, key->place, "mcp_servers: %s",
-		    error_text(&why, text, sizeof text));
-	}
-	m->servers = memory_array(m->servers, m->server_count + 1, sizeof *m->servers);
-	m->servers[m->server_count++] = server_of(t, &definition, &m->agent.sandbox);
-	return 0;
-}
-
-/* Its servers, and whether the tools that its file names are theirs. */
+/* Its servers, which it shares with agents of the same sandbox that have them too, and whether the
+ * tools that its file names are theirs. */
 static int
 load_servers(struct team *t, struct member *m, char *const *allowed, struct error *err)
 {
 	const struct agent *agent = &m->agent;
-	char *const *names = agent->mcp.names;
+	const struct mcp_key *key = &agent->mcp;
+	struct error why = ERROR_INIT;
+	char text[sizeof why.place + sizeof why.message];
 	int status = 0;
 
 	m->allowed = allowed;
-	if (names != NULL && provider_is_cli(agent->provider))
-		return error_set(err, ERROR_DEFINITION, agent->mcp.place, "mcp_servers: '%s' runs an "
+	if (key->names != NULL && provider_is_cli(agent->provider))
+		return error_set(err, ERROR_DEFINITION, key->place, "mcp_servers: '%s' runs an "
 		    "agent CLI, which has servers of its own", agent->provider);
-	for (size_t i = 0; names != NULL && names[i] != NULL; i++)
-		if (load_server(t, m, i, err) == -1)
-			return -1;
+	for (size_t i = 0; key->names != NULL && key->names[i] != NULL; i++) {
+		struct mcp_definition definition;
+		struct mcp_server *s = NULL;
+
+		if (key->own != NULL)
+			mcp_definition_copy(&definition, &key->own[i]);
+		else if (mcp_definition_find(&definition, key->names[i], workflow_directory(),
+		    &why) == -1) {
+			mcp_definition_free(&definition);
+			return error_set(err, why.code, key->place, "mcp_servers: %s",
+			    error_text(&why, text, sizeof text));
+		}
+		for (size_t j = 0; s == NULL && j < t->server_count; j++)
+			if (strcmp(t->servers[j]->definition.name, definition.name) == 0 &&
+			    strcmp(t->servers[j]->definition.file, definition.file) == 0 &&
+			    t->servers[j]->sandbox->mode == agent->sandbox.mode &&
+			    t->servers[j]->sandbox->network == agent->sandbox.network)
+				s = t->servers[j];
+		if (s != NULL) {
+			mcp_definition_free(&definition);
+		} else {
+			s = memory_zero(1, sizeof *s);
+			mcp_begin(s, &definition, &agent->sandbox);
+			t->servers = memory_array(t->servers, t->server_count + 1, sizeof *t->servers);
+			t->servers[t->server_count++] = s;
+		}
+		m->servers = memory_array(m->servers, m->server_count + 1, sizeof *m->servers);
+		m->servers[m->server_count++] = s;
+	}
 	if (allowed == NULL)
 		status = mcp_tool_check(m, agent->tools, agent->path, err);
 	for (size_t i = 0; i < agent->phases.count && status == 0; i++)
 		status = mcp_tool_check(m, agent->phases.list[i].tools, agent->path, err);
 	return status;
-}
-
-/* Whether it can read files by a tool, in each of its phases. */
-static bool
-reads_files(const struct member *m)
-{
-	const struct agent *a = &m->agent;
-	bool reads = false;
-
-	for (size_t i = 0; i < m->tool_count; i++)
-		reads = reads || strcmp(m->tools[i].name, READ_TOOL) == 0;
-	for (size_t i = 0; i < a->phases.count; i++)
-		reads = reads && list_has(phase_tools(a, i), READ_TOOL);
-	return reads;
 }
 
 static struct member *
@@ -252,27 +218,6 @@ add_member(struct team *t)
 	return m;
 }
 
-/* The tools of an agent that is handed over to: those of its file, within what the
- * step's user allows. */
-static int
-load_allowed_tools(struct member *m, char *const *allowed, struct error *err)
-{
-	char **names = m->agent.tools;
-	size_t kept = 0;
-
-	if (find_tools(&m->agent, names, err) == -1)
-		return -1;
-	for (size_t i = 0; allowed != NULL && names[i] != NULL; i++) {
-		if (tool_name_served(names[i]) || list_has(allowed, names[i]))
-			names[kept++] = names[i];
-		else
-			free(names[i]);
-	}
-	if (allowed != NULL)
-		names[kept] = NULL;
-	return load_tools(m, names, err);
-}
-
 /* What an agent has beside its file, within what the step's user says of limits, tools and
  * the result, whoever comes to it; all of it checked. */
 static int
@@ -280,8 +225,7 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 {
 	enum tools_policy run = ceiling_policy();
 	struct agent *agent = &m->agent;
-	bool leads = m == t->members[0];
-	int status;
+	bool leads = m == t->members[0], reads = false;
 
 	/* What the run blocks stays so; else who is nearer to the call has the say. */
 	if (run == TOOLS_BLOCK)
@@ -300,47 +244,42 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	agent_tell_output(agent);
 	if (choose_model(leads ? source->model : NULL, agent, err) == -1)
 		return -1;
-	status = leads ? load_agent_tools(m, source->allow_tools, err) :
-	    load_allowed_tools(m, source->allow_tools, err);
-	if (status == -1 || load_servers(t, m, source->allow_tools, err) == -1 ||
-	    load_stop_tool(m, err) == -1)
+	if (load_agent_tools(m, leads, source->allow_tools, err) == -1 ||
+	    load_servers(t, m, source->allow_tools, err) == -1 || load_stop_tool(m, err) == -1)
 		return -1;
-	return skills_compose(agent, reads_files(m), workflow_directory(), err);
+	/* Whether it can read files by a tool, in each of its phases. */
+	for (size_t i = 0; i < m->tool_count; i++)
+		reads = reads || strcmp(m->tools[i].name, READ_TOOL) == 0;
+	for (size_t i = 0; i < agent->phases.count; i++)
+		reads = reads && list_has(phase_tools(agent, i), READ_TOOL);
+	return skills_compose(agent, reads, workflow_directory(), err);
 }
 
-/* The one whose file this is; NULL. */
+/* The member whose file this is: one that is there, or a new one, whose model is that of the
+ * lead if it says none. */
 static struct member *
-find_member(const struct team *t, const char *path)
-{
-	struct stat wanted, have;
-
-	if (stat(path, &wanted) == -1)
-		return NULL;
-	for (size_t i = 0; i < t->count; i++)
-		if (t->members[i]->agent.path != NULL &&
-		    stat(t->members[i]->agent.path, &have) == 0 &&
-		    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
-			return t->members[i];
-	return NULL;
-}
-
-/* An agent that others hand over to: its model is that of the lead if it says none. */
-static int
-load_other(struct team *t, struct member *m, const char *path,
-    const struct team_source *source, struct error *err)
+load_other(struct team *t, const char *path, const struct team_source *source, struct error *err)
 {
 	const struct agent *lead = &t->members[0]->agent;
-	struct agent *agent = &m->agent;
+	struct stat wanted, have;
+	struct member *m;
 
-	if (agent_load(agent, path, err) == -1)
-		return -1;
-	if (agent->model == NULL && agent->provider == NULL) {
-		agent->model = memory_text(lead->model);
-		agent->provider = memory_text(lead->provider);
-		if (agent->fallback.count == 0)
-			fallback_copy(&agent->fallback, &lead->fallback);
+	if (stat(path, &wanted) == 0)
+		for (size_t i = 0; i < t->count; i++)
+			if (t->members[i]->agent.path != NULL &&
+			    stat(t->members[i]->agent.path, &have) == 0 &&
+			    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
+				return t->members[i];
+	m = add_member(t);
+	if (agent_load(&m->agent, path, err) == -1)
+		return NULL;
+	if (m->agent.model == NULL && m->agent.provider == NULL) {
+		m->agent.model = memory_text(lead->model);
+		m->agent.provider = memory_text(lead->provider);
+		if (m->agent.fallback.count == 0)
+			fallback_copy(&m->agent.fallback, &lead->fallback);
 	}
-	return load_parts(t, m, source, err);
+	return load_parts(t, m, source, err) == -1 ? NULL : m;
 }
 
 /* What the model is offered must have names of its own. */
@@ -378,20 +317,15 @@ load_handoff(struct team *t, struct member *from, const char *name,
 	struct error why = ERROR_INIT;
 	char text[sizeof why.message];
 	struct member *to;
-	int status = 0;
 
 	path = agent_find(name, beside, workflow_directory(), &why);
 	free(beside);
 	if (path == NULL)
 		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
 		    error_text(&why, text, sizeof text));
-	to = find_member(t, path);
-	if (to == NULL) {
-		to = add_member(t);
-		status = load_other(t, to, path, source, err);
-	}
+	to = load_other(t, path, source, err);
 	free(path);
-	if (status == -1)
+	if (to == NULL)
 		return -1;
 	tool = tool_name_fit(memory_format("transfer_to_%s", to->agent.name));
 	if (check_handoff(from, to, tool, err) == -1) {
@@ -449,34 +383,35 @@ provider_of(struct team *t, const char *name, const struct keys *keys, const cha
 	return t->providers[t->provider_count++] = p;
 }
 
+/* The provider of the agent itself (0), or of a fallback of its (1, 2, …); NULL: no more. */
+static const char *
+provider_name(const struct agent *agent, size_t number)
+{
+	return number == 0 ? agent->provider : number <= agent->fallback.count ?
+	    agent->fallback.list[number - 1].provider : NULL;
+}
+
 bool
 team_runs_cli(const struct team *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		const struct agent *agent = &t->members[i]->agent;
-		bool cli = provider_is_cli(agent->provider);
+	const char *name;
 
-		for (size_t j = 0; j < agent->fallback.count; j++)
-			cli = cli || provider_is_cli(agent->fallback.list[j].provider);
-		if (cli)
-			return true;
-	}
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t j = 0; (name = provider_name(&t->members[i]->agent, j)) != NULL; j++)
+			if (provider_is_cli(name))
+				return true;
 	return false;
 }
 
 bool
 team_clis_only_read(const struct team *t)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		const struct agent *agent = &t->members[i]->agent;
+	const char *name;
 
-		if (provider_is_cli(agent->provider) && !provider_only_reads(agent->provider, agent->tools))
-			return false;
-		for (size_t j = 0; j < agent->fallback.count; j++)
-			if (provider_is_cli(agent->fallback.list[j].provider) &&
-			    !provider_only_reads(agent->fallback.list[j].provider, agent->tools))
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t j = 0; (name = provider_name(&t->members[i]->agent, j)) != NULL; j++)
+			if (provider_is_cli(name) && !provider_only_reads(name, t->members[i]->agent.tools))
 				return false;
-	}
 	return true;
 }
 
@@ -504,27 +439,24 @@ team_stop(struct team *t)
 	mcp_stop(t->servers, t->server_count);
 }
 
-static void
-member_free(struct member *m)
-{
-	for (size_t i = 0; i < m->tool_count; i++)
-		tool_free(&m->tools[i]);
-	free(m->tools);
-	free(m->servers);
-	tool_free(&m->stop);
-	for (size_t i = 0; i < m->handoff_count; i++)
-		free(m->handoffs[i].tool);
-	free(m->handoffs);
-	free(m->fallbacks);
-	agent_free(&m->agent);
-	free(m);
-}
-
 void
 team_free(struct team *t)
 {
-	for (size_t i = 0; i < t->count; i++)
-		member_free(t->members[i]);
+	for (size_t i = 0; i < t->count; i++) {
+		struct member *m = t->members[i];
+
+		for (size_t j = 0; j < m->tool_count; j++)
+			tool_free(&m->tools[j]);
+		free(m->tools);
+		free(m->servers);
+		tool_free(&m->stop);
+		for (size_t j = 0; j < m->handoff_count; j++)
+			free(m->handoffs[j].tool);
+		free(m->handoffs);
+		free(m->fallbacks);
+		agent_free(&m->agent);
+		free(m);
+	}
 	for (size_t i = 0; i < t->provider_count; i++) {
 		provider_stop(t->providers[i]);
 		free(t->providers[i]);

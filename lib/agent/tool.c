@@ -30,6 +30,7 @@ static const char *const effects_names[] = {
 	[EFFECTS_READ] = "read",
 	[EFFECTS_WORKSPACE] = "workspace",
 	[EFFECTS_EXTERNAL] = "external",
+	NULL
 };
 
 const char *
@@ -41,12 +42,12 @@ effects_name(enum effects effects)
 int
 effects_parse(const char *text, enum effects *effects)
 {
-	for (enum effects e = EFFECTS_NONE; e <= EFFECTS_EXTERNAL; e++)
-		if (strcmp(effects_names[e], text) == 0) {
-			*effects = e;
-			return 0;
-		}
-	return -1;
+	int index = text_index(text, effects_names + EFFECTS_NONE);
+
+	if (index == -1)
+		return -1;
+	*effects = (enum effects)((int)EFFECTS_NONE + index);
+	return 0;
 }
 
 bool
@@ -61,7 +62,7 @@ int
 tool_names_read(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	char ***names = (char ***)((char *)object + key->offset);
+	char ***names = definition_member(object, key);
 
 	if (*names == NULL)
 		*names = memory_zero(1, sizeof **names);
@@ -86,14 +87,16 @@ read_name(const struct definition *d, const struct definition_key *key, json_t *
 	return 0;
 }
 
-static struct schema *
-compile(const struct definition *d, const char *key, json_t *value, struct error *err)
+static int
+read_schema(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
 {
-	char *place = memory_format("%s: %s", d->path, key);
-	struct schema *schema = schema_compile(value, SCHEMA_TYPOS, place, err);
+	struct schema **schema = definition_member(object, key);
+	char *place = memory_format("%s: %s", d->path, key->name);
 
+	*schema = schema_compile(value, SCHEMA_TYPOS, place, err);
 	free(place);
-	return schema;
+	return *schema == NULL ? -1 : 0;
 }
 
 /* Model APIs take objects only. */
@@ -101,36 +104,16 @@ static int
 read_input_schema(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
 {
-	struct tool *t = object;
 	const char *type = json_string_value(json_object_get(value, "type"));
 
 	if (type == NULL || strcmp(type, "object") != 0)
 		return definition_fail(d, key->name, err,
 		    "expected a schema with \"type\": \"object\"");
-	t->input = compile(d, key->name, value, err);
-	return t->input == NULL ? -1 : 0;
+	return read_schema(d, key, value, object, err);
 }
 
-static int
-read_output_schema(const struct definition *d, const struct definition_key *key, json_t *value,
-    void *object, struct error *err)
-{
-	struct tool *t = object;
-
-	t->output = compile(d, key->name, value, err);
-	return t->output == NULL ? -1 : 0;
-}
-
-/* A word of a command: "./x" and "../x" stand beside the tool file. */
-static char *
-command_word(const char *directory, const char *word)
-{
-	if (strncmp(word, "./", 2) == 0)
-		return path_join(directory, word + 2);
-	return strncmp(word, "../", 3) == 0 ? path_join(directory, word) : memory_text(word);
-}
-
-/* A text is a file beside the tool file; a list is a command line. */
+/* A text is a file beside the tool file; a list is a command line, in which "./x" and "../x"
+ * stand beside it. */
 static int
 read_command(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -148,7 +131,12 @@ read_command(const struct definition *d, const struct definition_key *key, json_
 		word = json_string_value(json_array_get(value, i));
 		if (word == NULL || (i == 0 && *word == '\0'))
 			break;
-		t->argv[i] = command_word(directory, word);
+		if (strncmp(word, "./", 2) == 0)
+			t->argv[i] = path_join(directory, word + 2);
+		else if (strncmp(word, "../", 3) == 0)
+			t->argv[i] = path_join(directory, word);
+		else
+			t->argv[i] = memory_text(word);
 	}
 	free(directory);
 	if (t->argv[0] == NULL || (count > 0 && t->argv[count - 1] == NULL))
@@ -168,14 +156,6 @@ read_effects(const struct definition *d, const struct definition_key *key, json_
 	return 0;
 }
 
-static bool
-is_variable(const char *name)
-{
-	static const char first[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-
-	return strchr(first, *name) != NULL && name_valid(name) && strchr(name, '-') == NULL;
-}
-
 static int
 read_env(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err)
@@ -184,10 +164,12 @@ read_env(const struct definition *d, const struct definition_key *key, json_t *v
 
 	if (definition_names(d, key, value, object, err) != 0)
 		return -1;
-	for (size_t i = 0; t->environment != NULL && t->environment[i] != NULL; i++)
-		if (!is_variable(t->environment[i]))
-			return definition_fail(d, key->name, err, "'%s' is no variable's name",
-			    t->environment[i]);
+	for (size_t i = 0; t->environment != NULL && t->environment[i] != NULL; i++) {
+		const char *name = t->environment[i];
+
+		if (!name_valid(name) || strchr(name, '-') != NULL || (*name >= '0' && *name <= '9'))
+			return definition_fail(d, key->name, err, "'%s' is no variable's name", name);
+	}
 	return 0;
 }
 
@@ -197,8 +179,8 @@ read_env(const struct definition *d, const struct definition_key *key, json_t *v
 static const struct definition_key keys[] = {
 	{ "name", read_name, 0, 0, 0 },
 	{ "description", definition_text, MEMBER(description), 0, 0 },
-	{ "input_schema", read_input_schema, 0, 0, 0 },
-	{ "output_schema", read_output_schema, 0, 0, 0 },
+	{ "input_schema", read_input_schema, MEMBER(input), 0, 0 },
+	{ "output_schema", read_schema, MEMBER(output), 0, 0 },
 	{ "command", read_command, 0, 0, 0 },
 	{ "timeout", definition_duration, MEMBER(timeout_ms), 0, 0 },
 	{ "effects", read_effects, 0, 0, 0 },
@@ -214,56 +196,6 @@ static const struct definition_key keys[] = {
 	{ "$comment", definition_ignored, 0, 0, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
-
-/* What AWF says of its own tools holds until somebody says something else. */
-static bool
-is_own(const char *path)
-{
-	char *own = libexec_path(), *directory = path_directory(path), *rest = own;
-	const char *place;
-	bool is = false;
-
-	while (!is && (place = strsep(&rest, ":")) != NULL)
-		is = strcmp(place, directory) == 0;
-	free(directory);
-	free(own);
-	return is;
-}
-
-/* The schema's own bytes, so that the model reads what the author wrote. */
-static int
-keep_input_schema(struct tool *t, const struct definition *d, const struct buffer *text,
-    struct error *err)
-{
-	static const char any[] = "{\"type\":\"object\"}";
-	struct span schema = span_member(span_of(text->data, text->len), "input_schema");
-	json_t *document;
-
-	if (t->input != NULL) {
-		scan_minify(schema, &t->input_schema);
-		return 0;
-	}
-	buffer_text(&t->input_schema, any);
-	document = value_parse(any, sizeof any - 1, d->path, ERROR_DEFINITION, err);
-	t->input = schema_compile(document, SCHEMA_TYPOS, d->path, err);
-	json_decref(document);
-	return t->input == NULL ? -1 : 0;
-}
-
-/* Without a command the executable is NAME, beside NAME.tool.json. */
-static void
-default_command(struct tool *t)
-{
-	char *directory;
-
-	if (t->argv != NULL)
-		return;
-	directory = path_directory(t->path);
-	t->argv = memory_zero(2, sizeof *t->argv);
-	t->argv[0] = path_join(directory, t->name);
-	t->missing = !definition_exists(t->argv[0]);
-	free(directory);
-}
 
 static int
 check_executable(const struct tool *t, struct error *err)
@@ -286,34 +218,37 @@ check_executable(const struct tool *t, struct error *err)
 	return 0;
 }
 
-/* Adds the files of the command that belong to the tool: those beside its file. */
+/* A digest of its file, text, and of the files of the command that belong to the tool: those
+ * beside it. */
 static int
-digest_command(const struct tool *t, struct digest *digest, struct pins *pins, struct error *err)
+digest_files(struct tool *t, const char *directory, const struct buffer *text,
+    struct error *err)
 {
-	char *directory = path_directory(t->path);
+	struct digest digest;
 	int result = 0;
 
+	digest_begin(&digest);
+	digest_add(&digest, text->data, text->len);
 	for (char **word = t->argv; result == 0 && *word != NULL; word++) {
 		struct buffer bytes = BUFFER_INIT;
 
 		if (!path_within(*word, directory) || !definition_exists(*word))
 			continue;
-		pins_add(pins, *word);
+		pins_add(&t->pins, *word);
 		result = file_load(*word, EXECUTABLE_LIMIT, &bytes, err);
 		if (result == 0)
 			result = unreviewed_check(*word, err);
-		digest_add(digest, buffer_string(&bytes), bytes.len);
+		digest_add(&digest, buffer_string(&bytes), bytes.len);
 		buffer_free(&bytes);
 	}
-	free(directory);
+	digest_end(&digest, t->sha256);
 	return result;
 }
 
 static int
-read_file(struct tool *t, struct definition *d, struct buffer *text, struct error *err)
+read_file(struct tool *t, const char *directory, char *const *own_directories,
+    struct definition *d, struct buffer *text, struct error *err)
 {
-	struct digest digest;
-
 	clock_gettime(CLOCK_REALTIME, &t->loaded);
 	pins_add(&t->pins, t->path);
 	if (file_load(t->path, DEFINITION_LIMIT, text, err) != 0 || unreviewed_check(t->path, err) != 0)
@@ -324,47 +259,51 @@ read_file(struct tool *t, struct definition *d, struct buffer *text, struct erro
 	if (!json_is_object(d->document))
 		return error_set(err, ERROR_DEFINITION, t->path, "expected an object, got %s",
 		    definition_type(d->document));
-	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0 ||
-	    keep_input_schema(t, d, text, err) != 0)
+	if (definition_only(d, keys, err) != 0 || definition_read(d, keys, t, err) != 0)
 		return -1;
+
+	if (t->input != NULL) {
+		/* The schema's own bytes, so that the model reads what the author wrote. */
+		scan_minify(span_member(span_of(text->data, text->len), "input_schema"),
+		    &t->input_schema);
+	} else {
+		json_t *any = json_pack("{s:s}", "type", "object");
+
+		buffer_text(&t->input_schema, "{\"type\":\"object\"}");
+		t->input = schema_compile(any, SCHEMA_TYPOS, d->path, err);
+		json_decref(any);
+		if (t->input == NULL)
+			return -1;
+	}
+	/* What AWF says of its own tools holds until somebody says something else. */
 	if (t->sandbox.mode != SANDBOX_UNSAID || t->sandbox.network != SANDBOX_NETWORK_UNSAID)
-		t->sandbox.preset = is_own(t->path);
-	default_command(t);
+		t->sandbox.preset = list_has(own_directories, directory);
+	/* Without a command the executable is NAME, beside NAME.tool.json. */
+	if (t->argv == NULL) {
+		t->argv = memory_zero(2, sizeof *t->argv);
+		t->argv[0] = path_join(directory, t->name);
+		t->missing = !definition_exists(t->argv[0]);
+	}
 	if (!t->missing && check_executable(t, err) != 0)
 		return -1;
 	pins_add_command(&t->pins, t->argv);
-	digest_begin(&digest);
-	digest_add(&digest, text->data, text->len);
-	if (digest_command(t, &digest, &t->pins, err) != 0)
-		return -1;
-	digest_end(&digest, t->sha256);
-	return 0;
+	return digest_files(t, directory, text, err);
 }
 
-/* Whether it is one of AWF's own. */
-static bool
-comes_along(const char *directories, const char *file)
+/* own: the directories of AWF's own tools. */
+static struct definition_places
+places(const char *own, const char *workflow_directory)
 {
-	char *copy = memory_text(directories), *rest = copy;
-	const char *directory;
-	bool comes = false;
-
-	while (!comes && (directory = strsep(&rest, ":")) != NULL) {
-		char *path = path_join(directory, file);
-
-		comes = definition_exists(path);
-		free(path);
-	}
-	free(copy);
-	return comes;
+	return (struct definition_places){ .kind = "tools", .first = getenv("AWF_TOOL_PATH"),
+	    .workflow_directory = workflow_directory, .last = own };
 }
 
 char **
 tool_directories(const char *workflow_directory)
 {
 	char *own = libexec_path();
-	char **directories = definition_directories(&(struct definition_places){ .kind = "tools",
-	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own });
+	struct definition_places where = places(own, workflow_directory);
+	char **directories = definition_directories(&where);
 
 	free(own);
 	return directories;
@@ -373,19 +312,21 @@ tool_directories(const char *workflow_directory)
 char *
 tool_find(const char *name, const char *workflow_directory, struct error *err)
 {
-	char *file, *path, *own;
-	const char *names[2] = { NULL, NULL };
+	char *file = memory_format("%s.tool.json", name), *own = libexec_path(), *path = NULL;
+	char **own_directories = list_split(own, ':');
+	const char *const names[] = { file, NULL };
+	struct definition_places where = places(own, workflow_directory);
 
 	if (!tool_name_valid(name)) {
 		error_set(err, ERROR_DEFINITION, name, "no tool's name (1 to 64 of A-Z a-z 0-9 _ -)");
-		return NULL;
+	} else {
+		for (size_t i = 0; path == NULL && own_directories != NULL && own_directories[i] != NULL; i++)
+			path = definition_in(own_directories[i], names);
+		where.elsewhere = path != NULL; /* it comes with AWF */
+		free(path);
+		path = definition_find(&where, file, names, err);
 	}
-	file = memory_format("%s.tool.json", name);
-	names[0] = file;
-	own = libexec_path();
-	path = definition_find(&(struct definition_places){ .kind = "tools",
-	    .first = getenv("AWF_TOOL_PATH"), .workflow_directory = workflow_directory, .last = own,
-	    .elsewhere = comes_along(own, file) }, file, names, err);
+	list_free(own_directories);
 	free(own);
 	free(file);
 	return path;
@@ -397,6 +338,7 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 {
 	struct definition d = { NULL, NULL, NULL };
 	struct buffer text = BUFFER_INIT;
+	char *directory, *own, **own_directories;
 	int result;
 
 	memset(t, 0, sizeof *t);
@@ -406,7 +348,13 @@ tool_load_form(struct tool *t, const char *name, const char *workflow_directory,
 	t->name = memory_text(name);
 	t->environment = memory_zero(1, sizeof *t->environment);
 	d.path = t->path;
-	result = read_file(t, &d, &text, err);
+	directory = path_directory(t->path);
+	own = libexec_path();
+	own_directories = list_split(own, ':');
+	result = read_file(t, directory, own_directories, &d, &text, err);
+	list_free(own_directories);
+	free(own);
+	free(directory);
 	json_decref(d.document);
 	buffer_free(&text);
 	if (result != 0)

@@ -42,7 +42,7 @@ tool_name_pattern(const char *name)
 	bool valid;
 
 	if (!tool_name_served(name) || len <= sizeof TOOL_SERVED_PREFIX - 1 + end ||
-	    strcmp(name + len - end, all) != 0)
+	    !text_ends(name, all))
 		return false;
 	before = memory_copy(name, len - end);
 	valid = tool_name_valid(before);

@@ -3,6 +3,10 @@
  * batches: as many as may run at once, else one. All calls of a batch are recorded and synced
  * before it runs, and its results in their order after it. What is refused becomes a result
  * without having run.
+ *
+ * A recorded call is found by id, name and arguments among those that follow the same answer.
+ * A resume takes its result, or refuses where nobody knows whether it was done. A replay
+ * takes the results of what lies outside and makes the others again, to be compared.
  */
 #include "agent/toolrun.h"
 
@@ -46,10 +50,10 @@ void
 tool_runs_take(struct tool_runs *r, struct span blocks)
 {
 	for (struct span_walk block = span_walk(blocks); span_next(&block);)
-		if (span_is(span_member(block.value, "type"), "tool_use") &&
-		    span_member(block.value, "fidelity").at == NULL)
-			tool_runs_add(r, span_member(block.value, "tool_name"),
-			    span_member(block.value, "tool_id"),
+		if (span_is(span_member(block.value, KEY_TYPE), "tool_use") &&
+		    span_member(block.value, KEY_FIDELITY).at == NULL)
+			tool_runs_add(r, span_member(block.value, KEY_TOOL_NAME),
+			    span_member(block.value, KEY_TOOL_ID),
 			    span_member(block.value, KEY_TOOL_INPUT));
 }
 
@@ -186,17 +190,17 @@ run_record_call(const struct tool_runs *r, struct tool_run *run, struct error *e
 
 	writer_begin(&w, &payload);
 	writer_object(&w);
-	writer_member_string(&w, "name", run->name);
-	writer_member_string(&w, "call_id", run->call_id);
-	writer_member_span(&w, "input", run->input);
-	writer_member_string(&w, "effects",
+	writer_member_string(&w, KEY_NAME, run->name);
+	writer_member_string(&w, KEY_CALL_ID, run->call_id);
+	writer_member_span(&w, KEY_INPUT, run->input);
+	writer_member_string(&w, KEY_EFFECTS,
 	    effects_name(runs ? run->tool->effects : EFFECTS_NONE));
 	if (runs && run->tool->idempotent)
-		writer_member_bool(&w, "idempotent", true);
+		writer_member_bool(&w, KEY_IDEMPOTENT, true);
 	if (!run->refused)
 		sandboxing_write(&run->sandbox, &w);
-	writer_member_string(&w, "warning", run->warning);
-	writer_member_string(&w, "fidelity", "router");
+	writer_member_string(&w, KEY_WARNING, run->warning);
+	writer_member_string(&w, KEY_FIDELITY, "router");
 	writer_object_end(&w);
 	if (run->named_call[0] != '\0')
 		call_name_next(r->turns->call, run->named_call);
@@ -211,31 +215,32 @@ static int
 run_record_result(const struct tool_runs *r, struct tool_run *run, struct error *err)
 {
 	struct call *call = r->turns->call;
+	const struct subprocess *process = &run->process;
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int status;
 
 	writer_begin(&w, &payload);
 	writer_object(&w);
-	writer_member_string(&w, "name", run->name);
-	writer_member_string(&w, "call_id", run->call_id);
+	writer_member_string(&w, KEY_NAME, run->name);
+	writer_member_string(&w, KEY_CALL_ID, run->call_id);
 	if (run->error.code == ERROR_NONE || run->output.len > 0)
-		writer_member_buffer(&w, "output", &run->output);
+		writer_member_buffer(&w, KEY_OUTPUT, &run->output);
+	/* Without its place, which is the tool. */
 	if (run->error.code != ERROR_NONE) {
-		writer_key(&w, "error");
-		writer_object(&w);
+		writer_member_object(&w, KEY_ERROR);
 		writer_members_error(&w, &run->error);
 		writer_object_end(&w);
 	}
-	writer_member_integer(&w, "duration_ms", run->process.duration_ms);
-	if (run->process.exit_code > 0)
-		writer_member_integer(&w, "exit_code", run->process.exit_code);
-	if (run->process.errors.len != 0) {
-		writer_key(&w, "stderr");
-		writer_bytes(&w, run->process.errors.data, run->process.errors.len);
+	writer_member_integer(&w, KEY_DURATION_MS, process->duration_ms);
+	if (process->exit_code > 0)
+		writer_member_integer(&w, KEY_EXIT_CODE, process->exit_code);
+	if (process->errors.len != 0) {
+		writer_key(&w, KEY_STDERR);
+		writer_bytes(&w, process->errors.data, process->errors.len);
 	}
 	changed_write(&run->changed, &w);
-	writer_member_string(&w, "fidelity", "router");
+	writer_member_string(&w, KEY_FIDELITY, "router");
 	writer_object_end(&w);
 	if (run->named_result[0] != '\0')
 		call_name_next(call, run->named_result);
@@ -249,55 +254,225 @@ run_record_result(const struct tool_runs *r, struct tool_run *run, struct error 
 	return status;
 }
 
-/* The environment of a tool: that of all tools, and the keys that it names. What it runs
- * that is recorded follows its call. */
-static char **
-run_environment(const struct turns *t, struct tool_run *run)
-{
-	const struct timespec *loaded = &run->tool->loaded;
-	char **names = run->tool->environment, text[48];
+/* ---- what is recorded of calls ---- */
 
+static void
+take_result(struct tool_run *run, const struct recalled_event *e)
+{
+	struct span output = span_member(e->view.payload, KEY_OUTPUT);
+	long long exit_code = 0;
+
+	if (!recalled_error(e, &run->error))
+		run->error.code = ERROR_NONE;
+	span_integer(span_member(e->view.payload, KEY_EXIT_CODE), &exit_code);
+	run->process.exit_code = (int)exit_code;
+	buffer_clear(&run->output);
+	if (output.at != NULL)
+		buffer_append(&run->output, output.at, output.len);
+	buffer_clear(&run->process.errors);
+	span_decode(span_member(e->view.payload, KEY_STDERR), &run->process.errors);
+	changed_free(&run->changed);
+	changed_take(&run->changed, e->view.payload);
+}
+
+/* What a resume does with a recorded call: it takes its result, leaves it out, or runs it again.
+ * -1: nobody knows whether it was done. */
+static int
+resume_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called,
+    struct error *err)
+{
+	const struct recalled *recalled = r->turns->recalled;
+	const struct recalled_event *result = recalled_tool_result(recalled, called->id);
+	struct span effects = span_member(called->view.payload, KEY_EFFECTS);
+	bool repeats = span_is(effects, "none") || span_is(effects, "read") ||
+	    span_true(span_member(called->view.payload, KEY_IDEMPOTENT));
+	/* What the model has read is as it was, whatever it was. */
+	bool cut = result == NULL || (!r->went_on && recalled_cut_off(result));
+	struct error error = ERROR_INIT;
+
+	if (!cut && r->cause == NULL && recalled_error(result, &error))
+		return 0;
+	if (cut && (repeats || recalled->decided == RECALL_REDO))
+		return 0;
+	if (cut && recalled->decided != RECALL_SKIP)
+		return error_set(err, ERROR_WAITING, run->name,
+		    "whether this tool has done its work is not known: resume with --redo or --skip");
+	memcpy(run->called, called->id, ID_SIZE);
+	if (result != NULL) {
+		run->source = TOOL_TAKEN;
+		memcpy(run->resulted, result->id, ID_SIZE);
+		take_result(run, result);
+		return 0;
+	}
+	run->source = TOOL_SKIPPED;
+	error_set(&run->error, ERROR_INTERRUPTED, NULL,
+	    "interrupted: it may have done its work, and was not run again");
+	return 0;
+}
+
+bool
+ended_by_circumstance(const struct recalled *recalled, struct error *error)
+{
+	return recalled->end == RECALL_FAILED && recalled_error(recalled_result(recalled), error) &&
+	    recalled_circumstance(error->code);
+}
+
+/* Whether the replay goes on after it. */
+static bool
+replay_run(const struct tool_runs *r, struct tool_run *run, const struct recalled_event *called)
+{
+	const struct recalled_event *result;
+	struct error error = ERROR_INIT;
+	bool outside = run->tool != NULL && (run->tool->effects == EFFECTS_READ ||
+	    run->tool->effects == EFFECTS_EXTERNAL);
+
+	if (called == NULL)
+		return false;
+	memcpy(run->named_call, called->id, ID_SIZE);
+	result = recalled_tool_result(r->turns->recalled, called->id);
+	if (result == NULL)
+		return false;
+	memcpy(run->named_result, result->id, ID_SIZE);
+	run->recorded = result;
+	if (outside || (recalled_error(result, &error) && recalled_circumstance(error.code))) {
+		run->source = TOOL_RECORDED;
+		take_result(run, result);
+	}
+	return true;
+}
+
+/* Takes from the recorded call what need not be run. -1: the call of the step ends, and
+ * nothing is run. */
+static int
+runs_recall(struct tool_runs *r, struct error *err)
+{
+	const struct recalled *recalled = r->turns->recalled;
+	struct error error = ERROR_INIT;
+
+	for (size_t i = 0; recalled != NULL && i < r->reach; i++) {
+		struct tool_run *run = &r->list[i];
+		struct recall_tool tool = { r->cause, run->name, run->call_id, run->input };
+		struct recalled_event *called = recalled_tool_call(recalled, &tool);
+
+		/* It may have been refused where now defaults are filled in. */
+		tool.input = run->asked;
+		if (called == NULL && run->filled.len > 0)
+			called = recalled_tool_call(recalled, &tool);
+		if (called != NULL)
+			called->used = true;
+		if (!recalled_replays(recalled)) {
+			if (called != NULL && resume_run(r, run, called, err) == -1)
+				return -1;
+			continue;
+		}
+		if (replay_run(r, run, called))
+			continue;
+		/* The recorded call did not get to this tool, or not to its end. */
+		r->reach = i;
+		if (ended_by_circumstance(recalled, &r->ending))
+			continue;
+		if (run->named_call[0] == '\0')
+			error_set(&r->ending, ERROR_DIVERGENCE, run->name,
+			    "the recording has no such call of this tool");
+		else if (recalled->end != RECALL_FAILED ||
+		    !recalled_error(recalled_result(recalled), &r->ending))
+			error_set(&r->ending, ERROR_DIVERGENCE, run->name,
+			    "the recording ends in this tool's call");
+	}
+
+	/* A tool that was ended with the whole call has a result, and nothing follows. */
+	if (recalled_replays(recalled) && r->reach == r->count && r->count > 0 && !r->went_on &&
+	    recalled_cut_off(r->list[r->count - 1].recorded) &&
+	    ended_by_circumstance(recalled, &error))
+		r->ending = error;
+	return 0;
+}
+
+/* Whether a run came to what is recorded of it; ERROR_DIVERGENCE. */
+static int
+run_compare(const struct tool_run *run, struct error *err)
+{
+	struct error recorded = ERROR_INIT;
+	struct span output;
+
+	if (run->recorded == NULL || run->source == TOOL_RECORDED)
+		return 0;
+	output = span_member(run->recorded->view.payload, KEY_OUTPUT);
+	if (recalled_error(run->recorded, &recorded)) {
+		if (recorded.code == run->error.code && strcmp(recorded.message, run->error.message) == 0)
+			return 0;
+		return error_set(err, ERROR_DIVERGENCE, run->name, run->error.code == ERROR_NONE ?
+		    "it succeeded, the recorded one failed: %s" :
+		    "it failed in another way than the recorded one: %s", recorded.message);
+	}
+	if (run->error.code != ERROR_NONE)
+		return error_set(err, ERROR_DIVERGENCE, run->name,
+		    "it failed, the recorded one did not: %s", run->error.message);
+	if (output.len == run->output.len && memcmp(output.at, run->output.data, output.len) == 0)
+		return 0;
+	return error_set(err, ERROR_DIVERGENCE, run->name,
+	    "its result is %.*s, the recorded one %.*s",
+	    run->output.len > 120 ? 120 : (int)run->output.len, buffer_string(&run->output),
+	    output.len > 120 ? 120 : (int)output.len, output.at);
+}
+
+/* ---- running ---- */
+
+/* The process of a tool, which reads the input. alone: no other runs beside it. */
+static struct subprocess
+run_process(const struct turns *t, struct tool_run *run, const struct buffer *input, bool alone)
+{
+	const struct tool *tool = run->tool;
+	const struct timespec *loaded = &tool->loaded;
+	char **argv, **readable = NULL, text[48], *path;
+
+	/* The environment of all tools, and the keys that this one names. What it runs that is
+	 * recorded follows its call. */
 	environment_copy(&run->environment, t->environment);
 	environment_set(&run->environment, "AWF_PARENT", run->called);
-	if (run->tool->starts_run) {
+	if (tool->starts_run) {
 		/* A workflow that was written since may be of a sandboxed program. */
 		snprintf(text, sizeof text, "%lld.%09ld", (long long)loaded->tv_sec, loaded->tv_nsec);
 		environment_set(&run->environment, TOOL_LOADED, text);
 	}
-	for (; names != NULL && *names != NULL; names++) {
-		const char *value = keys_value(t->keys, *names);
+	for (char **name = tool->environment; name != NULL && *name != NULL; name++) {
+		const char *value = keys_value(t->keys, *name);
 
 		if (value != NULL)
-			environment_set(&run->environment, *names, value);
+			environment_set(&run->environment, *name, value);
 	}
-	return run->environment.list;
-}
 
-/* The tool's time limit, or what is left of the call's if that is less. */
-static int64_t
-run_timeout(const struct turns *t, const struct tool *tool)
-{
-	int64_t left;
+	/* Its command line, in its sandbox if it has one. What lies beside the tool's file is the
+	 * tool's, what lies beside a skill's is the agent's. */
+	if (!sandbox_holds(&run->sandbox)) {
+		argv = list_copy(tool->argv);
+	} else {
+		char *const *directory = t->member == NULL ? NULL : t->member->agent.skill_directories;
 
-	if (t->deadline == 0)
-		return tool->timeout_ms;
-	left = t->deadline - clock_monotonic();
-	if (tool->timeout_ms != 0 && tool->timeout_ms < left)
-		return tool->timeout_ms;
-	return left < 1 ? 1 : left;
-}
+		list_take(&readable, path_directory(tool->path));
+		for (; directory != NULL && *directory != NULL; directory++)
+			list_add(&readable, *directory);
+		run->sandbox.told = t->sandbox->told;
+		argv = sandbox_argv(&run->sandbox, NULL, readable, tool->environment, tool->argv);
+		t->sandbox->told = true;
+		list_free(readable);
+	}
 
-/* Whether it printed one of the keys. */
-static bool
-prints_key(const struct turns *t, const struct tool_run *run)
-{
-	const struct buffer *output = &run->process.output;
-	char *const *names = run->tool->environment;
-
-	for (; names != NULL && *names != NULL; names++)
-		if (text_has(output->data, output->len, keys_value(t->keys, *names)))
-			return true;
-	return false;
+	/* What it is going to change is looked at before it runs. A look at all of the workspace
+	 * has no counterpart in a replay. */
+	if (tool->changes != NULL) {
+		path = span_text(span_member(run->input, tool->changes));
+		if (path != NULL)
+			changed_begin_file(&run->changed, path);
+		free(path);
+	} else if (tool->effects == EFFECTS_WORKSPACE && !recalled_replays(t->recalled)) {
+		changed_begin_all(&run->changed, t->run_directory);
+		if (!alone)
+			changed_share(&run->changed);
+	}
+	return (struct subprocess){ .argv = argv, .name = run->name,
+	    .environment = run->environment.list, .input = input->data, .input_len = input->len,
+	    .timeout_ms = turns_time(t, tool->timeout_ms) };
 }
 
 /* Takes over what came of a run; of one that failed what it printed, if that is as it
@@ -306,64 +481,28 @@ prints_key(const struct turns *t, const struct tool_run *run)
 static void
 run_finish(const struct turns *t, struct tool_run *run)
 {
-	char *const *names = run->tool->environment;
+	const struct buffer *output = &run->process.output;
 	struct buffer why = BUFFER_INIT;
-	size_t len = run->process.output.len;
+	bool prints_key = false;
 
-	for (; names != NULL && *names != NULL; names++)
-		subprocess_hide(&run->process, keys_value(t->keys, *names));
+	for (char **name = run->tool->environment; name != NULL && *name != NULL; name++) {
+		const char *value = keys_value(t->keys, *name);
+
+		subprocess_hide(&run->process, value);
+		prints_key = prints_key || text_has(output->data, output->len, value);
+	}
 	run->error = run->process.error;
 	if (sandbox_holds(&run->sandbox))
 		sandbox_blocked(run->process.exit_code, run->process.errors.data, run->process.errors.len,
 		    &run->error);
-	if ((run->error.code == ERROR_NONE || len > 0) &&
-	    tool_result(run->tool, buffer_string(&run->process.output), len, &run->output, &why) != 0 &&
-	    run->error.code == ERROR_NONE)
+	if ((run->error.code == ERROR_NONE || output->len > 0) &&
+	    tool_result(run->tool, buffer_string(&run->process.output), output->len, &run->output,
+	    &why) != 0 && run->error.code == ERROR_NONE)
 		error_set(&run->error, ERROR_SCHEMA, run->name,
 		    "the tool's output breaks its schema: %s",
-		    prints_key(t, run) ? "it has a key in it" : buffer_string(&why));
+		    prints_key ? "it has a key in it" : buffer_string(&why));
 	buffer_free(&run->process.output);
 	buffer_free(&why);
-}
-
-/* The tool's command line, in its sandbox if it has one; in memory of its own. What lies
- * beside the tool's file is the tool's, what lies beside a skill's is the agent's. */
-static char **
-run_argv(const struct turns *t, struct tool_run *run)
-{
-	char **readable = NULL, **argv;
-	char *const *directory = t->member == NULL ? NULL : t->member->agent.skill_directories;
-
-	if (!sandbox_holds(&run->sandbox))
-		return list_copy(run->tool->argv);
-	list_take(&readable, path_directory(run->tool->path));
-	for (; directory != NULL && *directory != NULL; directory++)
-		list_add(&readable, *directory);
-	run->sandbox.told = t->sandbox->told;
-	argv = sandbox_argv(&run->sandbox, NULL, readable, run->tool->environment, run->tool->argv);
-	t->sandbox->told = true;
-	list_free(readable);
-	return argv;
-}
-
-/* Looks at what a tool is going to change, before it runs. A look at all of the workspace
- * has no counterpart in a replay. */
-static void
-run_watch(const struct turns *t, struct tool_run *run, bool alone)
-{
-	char *path;
-
-	if (run->tool->changes != NULL) {
-		path = span_text(span_member(run->input, run->tool->changes));
-		if (path != NULL)
-			changed_begin_file(&run->changed, path);
-		free(path);
-	} else if (run->tool->effects == EFFECTS_WORKSPACE &&
-	    !recalled_replays(t->recalled)) {
-		changed_begin_all(&run->changed, t->run_directory);
-		if (!alone)
-			changed_share(&run->changed);
-	}
 }
 
 /* Runs those of a batch that can be run, all at once. */
@@ -378,11 +517,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
-		processes[i] = (struct subprocess){ .argv = run_argv(r->turns, &batch[i]),
-		    .name = batch[i].name, .environment = run_environment(r->turns, &batch[i]),
-		    .input = inputs[i].data, .input_len = inputs[i].len,
-		    .timeout_ms = run_timeout(r->turns, batch[i].tool) };
-		run_watch(r->turns, &batch[i], count == 1);
+		processes[i] = run_process(r->turns, &batch[i], &inputs[i], count == 1);
 	}
 	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
@@ -398,31 +533,17 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	return status;
 }
 
-/* Whether a run ended because the whole call has to. */
-static bool
-ends_all(const struct turns *t, const struct tool_run *run)
-{
-	return run->error.code == ERROR_CANCELLED || run->error.code == ERROR_DOWNSTREAM_CLOSED ||
-	    (run->error.code == ERROR_TIMEOUT && t->deadline != 0 &&
-	    clock_monotonic() >= t->deadline);
-}
-
-static bool
-has_effects(const struct tool_run *run)
-{
-	return run->tool->effects != EFFECTS_NONE && run->tool->effects != EFFECTS_READ;
-}
-
 /* Runs a batch: calls of programs, or one of a control tool, or one that is not to run. */
 static int
 batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct error *err)
 {
+	const struct turns *t = r->turns;
 	const struct control *control = batch->control;
 	struct error failure = ERROR_INIT; /* the first that ends the whole call */
 	bool runs = runnable(batch), answers = wanted(batch) && !runs;
 	bool works = runs || (answers && control->foreign), effects = false;
 
-	if (works && interrupted(r->turns->interrupts, err))
+	if (works && interrupted(t->interrupts, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (batch[i].source != TOOL_TAKEN && batch[i].source != TOOL_SKIPPED &&
@@ -433,10 +554,11 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	/* The answer that asked for it must be on disk before it begins, and the calls themselves
 	 * if they may change something. */
 	for (size_t i = 0; (runs || answers) && i < count; i++)
-		effects = effects || has_effects(&batch[i]);
+		effects = effects || (batch[i].tool->effects != EFFECTS_NONE &&
+		    batch[i].tool->effects != EFFECTS_READ);
 	if (effects || (works && !r->synced)) {
 		r->synced = true;
-		if (call_sync(r->turns->call, err) == -1)
+		if (call_sync(t->call, err) == -1)
 			return -1;
 	}
 	if (runs)
@@ -445,15 +567,20 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 		batch->error = failure;
 
 	for (size_t i = 0; i < count; i++) {
+		const struct error *error = &batch[i].error;
+
 		if (batch[i].source == TOOL_TAKEN)
 			continue;
 		if (run_record_result(r, &batch[i], err) == -1)
 			return -1;
+		/* A run may have ended because the whole call has to. */
 		if (failure.code == ERROR_NONE && batch[i].source == TOOL_RUN &&
-		    ends_all(r->turns, &batch[i]))
-			failure = batch[i].error;
+		    (error->code == ERROR_CANCELLED || error->code == ERROR_DOWNSTREAM_CLOSED ||
+		    (error->code == ERROR_TIMEOUT && t->deadline != 0 &&
+		    clock_monotonic() >= t->deadline)))
+			failure = *error;
 		if (failure.code == ERROR_NONE)
-			tool_run_compare(&batch[i], &failure);
+			run_compare(&batch[i], &failure);
 	}
 	if (failure.code != ERROR_NONE) {
 		*err = failure;
@@ -464,19 +591,6 @@ batch_run(struct tool_runs *r, struct tool_run *batch, size_t count, struct erro
 	return 0;
 }
 
-/* The recorded call ended here, perhaps in the midst of a tool. */
-static int
-end_as_recorded(struct tool_runs *r, struct error *err)
-{
-	struct tool_run *run = &r->list[r->reach];
-
-	if (r->reach < r->count && run->named_call[0] != '\0' &&
-	    run_record_call(r, run, err) == -1)
-		return -1;
-	*err = r->ending;
-	return -1;
-}
-
 int
 tool_runs_run(struct tool_runs *r, struct error *err)
 {
@@ -485,7 +599,7 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 	for (size_t i = 0; i < r->count; i++)
 		run_prepare(r, &r->list[i]);
 	r->reach = r->count;
-	if (tool_runs_recall(r, err) == -1)
+	if (runs_recall(r, err) == -1)
 		return -1;
 	for (first = 0; first < r->reach; first = end) {
 		run_check_pins(&r->list[first]);
@@ -497,36 +611,37 @@ tool_runs_run(struct tool_runs *r, struct error *err)
 		if (batch_run(r, r->list + first, end - first, err) == -1)
 			return -1;
 	}
-	return r->ending.code == ERROR_NONE ? 0 : end_as_recorded(r, err);
-}
-
-/* Whether an error says all that was written to stderr, as one of its sandbox does. */
-static bool
-has_said_all(const struct error *why, const struct buffer *errors)
-{
-	size_t len = strlen(why->message);
-
-	return why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
-	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
+	if (r->ending.code == ERROR_NONE)
+		return 0;
+	/* The recorded call ended here, perhaps in the midst of a tool. */
+	if (r->reach < r->count && r->list[r->reach].named_call[0] != '\0' &&
+	    run_record_call(r, &r->list[r->reach], err) == -1)
+		return -1;
+	*err = r->ending;
+	return -1;
 }
 
 void
 tool_write_failure(struct writer *w, const struct error *why, struct span output,
     const struct buffer *errors)
 {
+	const size_t len = strlen(why->message);
 	struct buffer text = BUFFER_INIT;
+	/* As an error of a sandbox does. */
+	bool says_all = why->code == ERROR_BLOCKED && len > 0 && errors->len >= len &&
+	    errors->len <= len + 1 && memcmp(errors->data, why->message, len) == 0;
 
 	buffer_text(&text, why->message);
 	if (output.len != 0)
 		buffer_byte(&text, '\n');
 	span_plain(output, &text);
-	if (errors->len != 0 && !has_said_all(why, errors)) {
+	if (errors->len != 0 && !says_all) {
 		buffer_byte(&text, '\n');
 		buffer_append(&text, errors->data, errors->len);
 	}
 	writer_key(w, KEY_TOOL_CONTENT);
 	writer_bytes(w, text.data, text.len);
-	writer_member_bool(w, "is_error", true);
+	writer_member_bool(w, KEY_IS_ERROR, true);
 	buffer_free(&text);
 }
 
@@ -540,8 +655,8 @@ tool_runs_blocks(const struct tool_runs *r, struct buffer *out)
 		const struct tool_run *run = &r->list[i];
 
 		writer_object(&w);
-		writer_member_string(&w, "type", "tool_result");
-		writer_member_string(&w, "tool_id", run->call_id);
+		writer_member_string(&w, KEY_TYPE, "tool_result");
+		writer_member_string(&w, KEY_TOOL_ID, run->call_id);
 		if (run->error.code == ERROR_NONE)
 			writer_member_buffer(&w, KEY_TOOL_CONTENT, &run->output);
 		else

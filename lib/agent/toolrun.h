@@ -87,11 +87,8 @@ void tool_runs_take(struct tool_runs *r, struct span blocks);
 /* Adds one call. */
 void tool_runs_add(struct tool_runs *r, struct span name, struct span call_id,
     struct span input);
-/* Takes from the recorded call what need not be run. -1: the call of the step ends, and
- * nothing is run. */
-int tool_runs_recall(struct tool_runs *r, struct error *err);
-/* Whether a run came to what is recorded of it; ERROR_DIVERGENCE. */
-int tool_run_compare(const struct tool_run *run, struct error *err);
+/* Whether what ended the recorded call tells of what went on around it. */
+bool ended_by_circumstance(const struct recalled *recalled, struct error *error);
 /* Runs and records them. -1: the call of the step ends with *err. */
 int tool_runs_run(struct tool_runs *r, struct error *err);
 /* The members of a failed call's block: why, and what AWF or the tool said of it, which is

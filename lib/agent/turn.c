@@ -2,6 +2,13 @@
  * A turn in order: limits, servers, before_turn, the request, the recorded answer or the
  * model's, its tools or its end, and who goes on. Each part says whether the loop continues,
  * ends or fails.
+ *
+ * The result, where it is to keep to a schema, is sent back if it does not. A stop command,
+ * which reads the last text, ends the call with 0 and lets it go on with 1. Where another agent
+ * goes on the conversation goes along, but without thoughts if another model reads it, as these
+ * are signed for the one that had them.
+ *
+ * An operation is the machinery of a turn's tools with one call that no model asked for.
  */
 #include "agent/turn.h"
 
@@ -9,9 +16,15 @@
 #include <string.h>
 
 #include "agent/loop.h"
+#include "agent/sandboxing.h"
 #include "agent/toolrun.h"
+#include "base/clock.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/writer.h"
+#include "transcript/event_keys.h"
+
+#define OPERATION_ID "1" /* the call_id of an operation's tool call */
 
 /* Begins the conversation with the prompt. loop_free() is called either way. */
 static int
@@ -25,7 +38,7 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	usage_begin(&l->conversation.usage);
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
-	if (loop_session(l) == NULL)
+	if (t->session == NULL)
 		buffer_append(&l->conversation.messages, t->before.at, t->before.len);
 	writer_begin(&w, &blocks);
 	if (t->attachments != NULL)
@@ -49,25 +62,87 @@ loop_free(struct loop *l)
 	change_free(&l->turn.change);
 	answer_free(&l->turn.answer);
 	emitted_free(&l->turn.emitted);
-	partial_clear(&l->turn.partial);
+	loop_partial_clear(l);
 }
 
-/* Whether another turn is within the limits. */
+/* ---- the result ---- */
+
+/* The last text as the result, which ends the call. One that the agent's schema refuses is sent
+ * back as often as the agent allows: a message of the user tells what is wrong with it. */
 static int
-check_limits(const struct loop *l, struct error *err)
+finish(struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
-	int64_t tokens = usage_total(&l->conversation.usage);
+	struct span text = span_of(buffer_string(&l->conversation.text), l->conversation.text.len);
+	struct buffer *result = &l->turns->result, why = BUFFER_INIT, message = BUFFER_INIT;
+	int status = ENDED;
 
-	if (agent->max_turns != 0 && l->turn.number >= agent->max_turns)
-		return error_set(err, ERROR_MAX_TURNS, agent->name,
-		    "reached max_turns (%lld) without a result", (long long)agent->max_turns);
-	if (agent->max_tokens_total != 0 && tokens >= agent->max_tokens_total)
-		return error_set(err, ERROR_MAX_TOKENS, agent->name,
-		    "reached max_tokens_total (%lld of %lld) without a result", (long long)tokens,
-		    (long long)agent->max_tokens_total);
-	return phases_check_limit(l, err);
+	if (agent->output.schema == NULL) {
+		json_quote(result, text.at, text.len);
+	} else if (output_schema_read(&agent->output, text, result, &why) != 0) {
+		if (l->conversation.repairs >= agent->output_repairs) {
+			status = error_set(err, ERROR_SCHEMA, agent->name,
+			    "the answer does not keep to output_schema: %s", why.data);
+		} else {
+			l->conversation.repairs++;
+			l->turn.sent_back = true;
+			buffer_format(&message, "The answer does not keep to the JSON Schema: %s\n\n"
+			    "Give the whole answer again: the JSON value alone, nothing before or behind it.",
+			    why.data);
+			status = loop_prompt_again(l, &message, err);
+		}
+	}
+	buffer_free(&why);
+	buffer_free(&message);
+	return status;
 }
+
+/* Asks the agent's stop command, if it has one: with the last text the call goes on, or ends. It
+ * may run what the agent wrote: in the sandbox of its tools. */
+static int
+ask_stop_command(struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct member *m = t->member;
+	struct subprocess process = { .environment = t->environment->list,
+	    .input = buffer_string(&l->conversation.text), .input_len = l->conversation.text.len };
+	struct sandbox decided;
+	char **words, **argv;
+	int status = FAILED;
+
+	if (m->agent.stop_command == NULL)
+		return CONTINUES;
+	/* The recorded call went on: because its result was sent back, or as the command said. */
+	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME) {
+		const struct recalled_event *e = loop_recorded_prompt(l);
+
+		return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL ?
+		    finish(l, err) : CONTINUES;
+	}
+
+	if (sandboxing_decide_judge(&decided, t->sandbox, &m->agent, m->tools, m->tool_count,
+	    err) == -1)
+		return FAILED;
+	words = agent_command(m->agent.stop_command);
+	argv = sandbox_holds(&decided) ? sandbox_argv(&decided, NULL, NULL, NULL, words) :
+	    list_copy(words);
+	free((void *)words);
+	process.argv = argv;
+	process.timeout_ms = turns_time(t, t->timeout_ms);
+	if (subprocesses_run(&process, 1, t->interrupts, err) == 0)
+		status = process.error.code == ERROR_NONE ? ENDED :
+		    process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1 ? CONTINUES : FAILED;
+	if (status == ENDED)
+		status = finish(l, err);
+	else if (status == FAILED && process.error.code != ERROR_NONE)
+		error_set(err, process.error.code, m->agent.name, "the command of stop_when: %s",
+		    process.error.message);
+	subprocess_free(&process);
+	list_free(argv);
+	return status;
+}
+
+/* ---- the answer ---- */
 
 /* The text of an answer, its parts in a row; an answer without any leaves the text
  * before it. After a tool that was called it begins anew, whether its result was told or
@@ -79,8 +154,8 @@ take_text(struct loop *l)
 	bool anew = false;
 
 	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);) {
-		struct span type = span_member(block.value, "type");
-		struct span part = span_member(block.value, "text");
+		struct span type = span_member(block.value, KEY_TYPE);
+		struct span part = span_member(block.value, KEY_TEXT);
 
 		anew |= span_is(type, "tool_use") || span_is(type, "tool_result");
 		if (!span_is(type, "text") || span_is(part, ""))
@@ -112,34 +187,33 @@ conclude(struct loop *l, struct error *err)
 	if (span_is(reason, "refusal"))
 		return error_set(err, ERROR_REFUSED, name, "the model refused%s%s",
 		    l->conversation.text.len == 0 ? "" : ": ", buffer_string(&l->conversation.text));
-	if (phases_given(l))
-		return phases_remind(l, err);
-	return loop_finish(l, err);
+	if (phases_given(l)) {
+		struct buffer reminder = BUFFER_INIT;
+		int status = phases_remind(l, &reminder, err);
+
+		if (status == 0)
+			status = loop_prompt_again(l, &reminder, err);
+		buffer_free(&reminder);
+		return status;
+	}
+	return finish(l, err);
 }
 
-/* The input of the stop tool, if it was called as it should be, is the result. */
-static bool
-stopped_by_tool(struct loop *l, const struct tool_runs *runs)
+/* Runs the tools that the answer calls, and adds their results to the conversation. */
+static int
+run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 {
-	const char *name = l->turns->member->agent.stop_tool;
-
-	for (size_t i = 0; name != NULL && i < runs->count; i++)
-		if (strcmp(runs->list[i].name, name) == 0 &&
-		    runs->list[i].error.code == ERROR_NONE) {
-			scan_minify(runs->list[i].input, &l->turns->result);
-			return true;
-		}
-	return false;
-}
-
-/* What comes next follows the results, in the order of the calls. It follows the start
- * of this attempt through those that were made in it. */
-static void
-follow_results(const struct tool_runs *runs, struct call *call)
-{
+	const struct agent *agent = &l->turns->member->agent;
+	/* The tool whose input is the result, or has it. */
+	const char *result = phases_given(l) ? PHASE_FINISH : agent->stop_tool;
+	struct call *call = l->turns->call;
+	struct buffer blocks = BUFFER_INIT;
+	int status = tool_runs_run(runs, err);
 	const char **ids = memory_array(NULL, runs->count, sizeof *ids);
 	size_t count = 0;
 
+	/* What comes next follows the results, in the order of the calls. It follows the start of
+	 * this attempt through those that were made in it. */
 	for (size_t i = 0; i < runs->count; i++) {
 		if (runs->list[i].resulted[0] == '\0')
 			continue;
@@ -149,42 +223,118 @@ follow_results(const struct tool_runs *runs, struct call *call)
 	}
 	call_follow(call, ids, count);
 	free(ids);
-}
-
-/* Runs the tools that the answer calls, and adds their results to the conversation. */
-static int
-run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
-{
-	struct buffer blocks = BUFFER_INIT;
-	int status = tool_runs_run(runs, err);
-
-	follow_results(runs, l->turns->call);
 	if (status == -1)
 		return FAILED;
-	if (stopped_by_tool(l, runs))
-		return ENDED;
-	if (loop_count_refused(l, runs, err) == -1)
-		return FAILED;
+
+	/* The input of the stop tool, if it was called as it should be, is the result. */
+	for (size_t i = 0; agent->stop_tool != NULL && i < runs->count; i++) {
+		const struct tool_run *run = &runs->list[i];
+
+		if (strcmp(run->name, agent->stop_tool) == 0 && run->error.code == ERROR_NONE) {
+			scan_minify(run->input, &l->turns->result);
+			return ENDED;
+		}
+	}
+	/* One that was refused counts as a text that is sent back. */
+	for (size_t i = 0; agent->output.schema != NULL && result != NULL && i < runs->count; i++) {
+		const struct tool_run *run = &runs->list[i];
+
+		if (strcmp(run->name, result) == 0 && run->error.code == ERROR_SCHEMA &&
+		    l->conversation.repairs++ >= agent->output_repairs)
+			return error_set(err, ERROR_SCHEMA, agent->name, "%s: %s", result,
+			    run->error.message);
+	}
+
 	tool_runs_blocks(runs, &blocks);
 	loop_add_message(l, "user", blocks.data, blocks.len);
 	buffer_free(&blocks);
 	return phases_given(l) ? phases_move(l, err) : CONTINUES;
 }
 
+/* ---- who goes on ---- */
+
+/* What a model thought only that model can read. */
+static void
+forget_thoughts(struct loop *l)
+{
+	struct buffer before = BUFFER_INIT, blocks = BUFFER_INIT;
+
+	buffer_format(&before, "[%s]", buffer_string(&l->conversation.messages));
+	buffer_clear(&l->conversation.messages);
+	for (struct span_walk message = span_walk(span_of(before.data, before.len));
+	    span_next(&message);) {
+		char *role = span_text(span_member(message.value, KEY_ROLE));
+
+		buffer_clear(&blocks);
+		for (struct span_walk block = span_walk(span_member(message.value, KEY_BLOCKS));
+		    span_next(&block);) {
+			if (span_is(span_member(block.value, KEY_TYPE), "thinking"))
+				continue;
+			if (blocks.len > 0)
+				buffer_byte(&blocks, ',');
+			buffer_append(&blocks, block.value.at, block.value.len);
+		}
+		if (blocks.len > 0)
+			loop_add_message(l, role, blocks.data, blocks.len);
+		free(role);
+	}
+	buffer_free(&blocks);
+	buffer_free(&before);
+}
+
+/* Lets turn.next go on. */
+static int
+hand_over(struct loop *l, struct error *err)
+{
+	struct turns *t = l->turns;
+	const struct member *to = l->turn.next;
+	const struct user_message message = { .kind = MESSAGE_HANDOFF, .from = &t->member->agent };
+	const struct asked asked = loop_asked(l);
+	int64_t own = clock_monotonic() + to->agent.timeout_ms;
+
+	if (strcmp(asked.provider, to->agent.provider) != 0 ||
+	    strcmp(asked.model, to->agent.model) != 0)
+		forget_thoughts(l);
+	l->turn.next = NULL;
+	l->conversation.repairs = 0;
+	l->conversation.handoffs++;
+	l->conversation.fallen = 0;
+	t->member = to;
+	/* The time of the call, or that of the agent's part in it if it ends sooner. */
+	t->deadline = l->deadline;
+	if (to != l->lead && to->agent.timeout_ms != 0 && (l->deadline == 0 || own < l->deadline))
+		t->deadline = own;
+	loop_forget_asked(l);
+	if (loop_begin_mcp(l, loop_recorded_prompt(l), err) == -1 || loop_offer(l, err) == -1)
+		return FAILED;
+	return loop_tell(l, loop_recorded_prompt(l), &message, err);
+}
+
+/* ---- the turns ---- */
+
 static int
 take_turn(struct loop *l, struct error *err)
 {
+	const struct agent *agent = &l->turns->member->agent;
+	const int64_t tokens = usage_total(&l->conversation.usage);
 	struct request request = { .text = BUFFER_INIT };
-	struct recalled_event *recorded;
-	enum recall_verdict verdict;
 	struct tool_runs runs;
 	char id[ID_SIZE]; /* of the answer's event */
 	struct span blocks;
+	bool recorded;
 	int status;
 
 	l->turn.sent_back = false;
-	if (check_limits(l, err) == -1)
+	if (agent->max_turns != 0 && l->turn.number >= agent->max_turns)
+		return error_set(err, ERROR_MAX_TURNS, agent->name,
+		    "reached max_turns (%lld) without a result", (long long)agent->max_turns);
+	if (agent->max_tokens_total != 0 && tokens >= agent->max_tokens_total)
+		return error_set(err, ERROR_MAX_TOKENS, agent->name,
+		    "reached max_tokens_total (%lld of %lld) without a result", (long long)tokens,
+		    (long long)agent->max_tokens_total);
+	if (phases_check_limit(l, err) == -1)
 		return FAILED;
+
 	status = loop_refresh_mcp(l, err);
 	if (status == CONTINUES)
 		status = loop_before_turn(l, err);
@@ -192,23 +342,12 @@ take_turn(struct loop *l, struct error *err)
 		return status;
 
 	loop_request(l, &request);
-	verdict = loop_recall(l, &recorded);
-	switch (verdict) {
-	case VERDICT_ASK:
+	status = loop_recall_answer(l, &request, id, err);
+	recorded = status == 1;
+	if (status == 0)
 		status = loop_ask(l, &request, id, err);
-		break;
-	case VERDICT_TAKE:
-		status = loop_take_answer(l, recorded, &request, id, err);
-		break;
-	case VERDICT_REPEAT:
-		status = loop_repeat_answer(l, recorded, &request, id, err);
-		break;
-	case VERDICT_END:
-		status = loop_recorded_end(l, err);
-		break;
-	}
 	buffer_free(&request.text);
-	if (status == -1 || loop_add_cost(l, verdict != VERDICT_ASK, err) == -1)
+	if (status == -1 || loop_add_cost(l, recorded, err) == -1)
 		return FAILED;
 	usage_add(&l->conversation.usage, l->turn.answer.usage);
 	take_text(l);
@@ -224,14 +363,15 @@ take_turn(struct loop *l, struct error *err)
 	tool_runs_free(&runs);
 
 	if (status == CONTINUES && !l->turn.sent_back)
-		status = loop_ask_stop_command(l, err);
+		status = ask_stop_command(l, err);
 	l->turn.number++;
-	return status == CONTINUES && l->turn.next != NULL ? loop_hand_over(l, err) : status;
+	return status == CONTINUES && l->turn.next != NULL ? hand_over(l, err) : status;
 }
 
 int
 turns_run(struct turns *t, struct error *err)
 {
+	static const struct user_message prompt = { .kind = MESSAGE_PROMPT };
 	struct writer w;
 	struct loop l;
 	int status = loop_begin(&l, t, err);
@@ -241,7 +381,7 @@ turns_run(struct turns *t, struct error *err)
 	if (status == 0 && phases_given(&l))
 		status = phases_start(&l, err);
 	if (status == 0)
-		status = loop_recall_prompt(&l, err);
+		status = loop_tell(&l, loop_first_prompt(&l), &prompt, err);
 	while (status == CONTINUES)
 		status = take_turn(&l, err);
 	if (status == ENDED && recalled_replays(t->recalled) &&
@@ -274,6 +414,68 @@ turns_request(const struct turns *t, struct buffer *out, struct error *err)
 	}
 	buffer_free(&request.text);
 	loop_free(&l);
+	return status;
+}
+
+/* ---- operations ---- */
+
+int
+turns_operation(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err)
+{
+	struct buffer name = BUFFER_INIT;
+	struct tool_runs runs;
+	const struct tool_run *run;
+	int status;
+
+	json_quote(&name, tool->name, strlen(tool->name));
+	tool_runs_begin(&runs, t, NULL, NULL);
+	tool_runs_add(&runs, span_of(name.data, name.len),
+	    span_of("\"" OPERATION_ID "\"", sizeof OPERATION_ID + 1), input);
+	runs.list[0].tool = tool;
+	run = &runs.list[0];
+	status = tool_runs_run(&runs, err);
+	t->exit_code = run->process.exit_code;
+	if (status == 0 && run->source == TOOL_TAKEN)
+		call_follow_recorded(t->call, run->resulted, t->started);
+	if (status == 0 && run->error.code != ERROR_NONE) {
+		/* That of a recorded result does not say which tool it is. */
+		if (run->source != TOOL_RECORDED ||
+		    !recalled_error(recalled_result(t->recalled), err))
+			*err = run->error;
+		status = -1;
+	}
+	if (status == 0 || run->source == TOOL_RUN)
+		buffer_append(&t->result, run->output.data, run->output.len);
+	tool_runs_free(&runs);
+	buffer_free(&name);
+	return status;
+}
+
+int
+turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
+    struct error *err)
+{
+	struct recalled *r = t->recalled;
+	const struct recall_tool last = { NULL, tool->name, OPERATION_ID, input };
+	struct recalled_event *e = recalled_tool_call(r, &last);
+	struct recalled_event **tries = memory_array(NULL, r->event_count + 1, sizeof *tries);
+	size_t count = 0;
+	int status = 0;
+
+	/* Each follows the one before; the first, the start of its attempt. */
+	while (e != NULL && count < r->event_count) {
+		size_t i = 0;
+
+		while (i < r->event_count && !span_is(e->view.parent_event_id, r->events[i].id))
+			i++;
+		e = i < r->event_count ? &r->events[i] : NULL;
+		if (e != NULL)
+			tries[count++] = e;
+	}
+	while (status == 0 && count-- > 0)
+		status = turns_repeat(t, tries[count], err);
+	free(tries);
 	return status;
 }
 

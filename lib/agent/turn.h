@@ -18,6 +18,7 @@
 #include "agent/retry.h"
 #include "agent/team.h"
 #include "agent/tool.h"
+#include "base/clock.h"
 #include "proc/environment.h"
 #include "proc/subprocess.h"
 #include "run/recall.h"
@@ -75,6 +76,20 @@ int turns_repeat(const struct turns *t, struct recalled_event *e, struct error *
 /* A replay of an operation: records the tries that failed, all but the last, again. */
 int turns_repeat_tries(struct turns *t, const struct tool *tool, struct span input,
     struct error *err);
+/* The limit in ms of something with a limit of its own (0: none) in what is left of the call:
+ * at least 1, or 0 for none. */
+static inline int64_t
+turns_time(const struct turns *t, int64_t own)
+{
+	int64_t left;
+
+	if (t->deadline == 0)
+		return own;
+	left = t->deadline - clock_monotonic();
+	if (own != 0 && own < left)
+		return own;
+	return left < 1 ? 1 : left;
+}
 void turns_free(struct turns *t);
 
 #endif

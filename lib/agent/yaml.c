@@ -16,8 +16,10 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define PLACE_LIMIT 256 /* bytes of a place whose line is noted */
+#define DIGITS "0123456789"
 
 struct reading {
 	yaml_parser_t parser;
@@ -52,14 +54,7 @@ next_event(struct reading *r, yaml_event_t *event)
 	return -1;
 }
 
-static bool
-is_one_of(const char *text, const char *const *words)
-{
-	for (; *words != NULL; words++)
-		if (strcmp(text, *words) == 0)
-			return true;
-	return false;
-}
+/* ---- scalars ---- */
 
 static bool
 is_digits(const char *text, const char *digits)
@@ -71,45 +66,41 @@ is_digits(const char *text, const char *digits)
 static bool
 is_float(const char *text)
 {
-	static const char digits[] = "0123456789";
 	size_t whole, fraction = 0;
 
 	text += *text == '-' || *text == '+';
-	text += whole = strspn(text, digits);
+	text += whole = strspn(text, DIGITS);
 	if (*text == '.') {
 		text++;
-		text += fraction = strspn(text, digits);
+		text += fraction = strspn(text, DIGITS);
 	}
 	if (whole + fraction == 0)
 		return false;
 	if (*text == 'e' || *text == 'E') {
 		text++;
 		text += *text == '-' || *text == '+';
-		return is_digits(text, digits);
+		return is_digits(text, DIGITS);
 	}
 	return *text == '\0';
 }
 
-/* strtod() and strtoll() take all of what was recognised; the locale is "C". */
+/* strtod() and strtoll() take all of what was recognised; the locale is "C". base 0: a number
+ * with a fraction, as which a decimal one is read that is too large for an integer. */
 static json_t *
-float_of(struct reading *r, const char *text, size_t line)
+number_of(struct reading *r, const char *text, int base, size_t line)
 {
-	double number = strtod(text, NULL);
+	double number;
 
+	if (base != 0) {
+		long long integer;
+
+		errno = 0;
+		integer = strtoll(text, NULL, base);
+		if (errno == 0)
+			return json_integer(integer);
+	}
+	number = base == 0 || base == 10 ? strtod(text, NULL) : INFINITY;
 	return isfinite(number) ? json_real(number) : refuse(r, line, "the number is too large");
-}
-
-static json_t *
-integer_of(struct reading *r, const char *text, int base, size_t line)
-{
-	long long number;
-
-	errno = 0;
-	number = strtoll(text, NULL, base);
-	if (errno == 0)
-		return json_integer(number);
-	return base == 10 ? float_of(r, text, line)
-	    : refuse(r, line, "the number is too large");
 }
 
 /* YAML 1.2.2, section 10.3.2. */
@@ -123,123 +114,26 @@ plain_scalar(struct reading *r, const char *text, size_t len, size_t line)
 		".NAN", NULL };
 	const char *unsigned_text = text + (*text == '-' || *text == '+');
 
-	if (is_one_of(text, nulls))
+	if (text_index(text, nulls) != -1)
 		return json_null();
-	if (is_one_of(text, trues))
+	if (text_index(text, trues) != -1)
 		return json_true();
-	if (is_one_of(text, falses))
+	if (text_index(text, falses) != -1)
 		return json_false();
-	if (is_one_of(unsigned_text, infinities))
+	if (text_index(unsigned_text, infinities) != -1)
 		return refuse(r, line, "infinities and NaN are not supported");
-	if (is_digits(unsigned_text, "0123456789"))
-		return integer_of(r, text, 10, line);
+	if (is_digits(unsigned_text, DIGITS))
+		return number_of(r, text, 10, line);
 	if (strncmp(text, "0o", 2) == 0 && is_digits(text + 2, "01234567"))
-		return integer_of(r, text + 2, 8, line);
-	if (strncmp(text, "0x", 2) == 0 && is_digits(text + 2, "0123456789abcdefABCDEF"))
-		return integer_of(r, text + 2, 16, line);
+		return number_of(r, text + 2, 8, line);
+	if (strncmp(text, "0x", 2) == 0 && is_digits(text + 2, DIGITS "abcdefABCDEF"))
+		return number_of(r, text + 2, 16, line);
 	if (is_float(text))
-		return float_of(r, text, line);
+		return number_of(r, text, 0, line);
 	return json_stringn(text, len);
 }
 
-static json_t *
-read_scalar(struct reading *r, const yaml_event_t *event)
-{
-	const char *text = (const char *)event->data.scalar.value;
-	size_t len = event->data.scalar.length, line = event->start_mark.line;
-	json_t *value;
-
-	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-		return plain_scalar(r, text, len, line);
-	value = json_stringn(text, len);
-	return value != NULL ? value : refuse(r, line, "the text is not UTF-8");
-}
-
-/* Notes the line of the value of a key, or of an element, and goes there. Returns how
- * far the way was before. */
-static size_t
-step_into(struct reading *r, const char *name, const yaml_event_t *event)
-{
-	size_t before = r->at.len;
-
-	buffer_text(&r->at, name);
-	if (r->lines != NULL && r->at.len <= PLACE_LIMIT)
-		json_object_set_new(r->lines, r->at.data,
-		    json_integer(r->first_line + (json_int_t)event->start_mark.line));
-	buffer_byte(&r->at, '/');
-	return before;
-}
-
-static void
-step_back(struct reading *r, size_t before)
-{
-	r->at.len = before;
-}
-
-static json_t *
-read_element(struct reading *r, size_t index, const yaml_event_t *event)
-{
-	char name[24];
-	size_t before;
-	json_t *value;
-
-	snprintf(name, sizeof name, "%zu", index);
-	before = step_into(r, name, event);
-	value = read_node(r, event);
-	step_back(r, before);
-	return value;
-}
-
-static json_t *
-read_sequence(struct reading *r)
-{
-	json_t *array = json_array(), *value;
-	yaml_event_t event;
-
-	while (next_event(r, &event) == 0) {
-		if (event.type == YAML_SEQUENCE_END_EVENT) {
-			yaml_event_delete(&event);
-			return array;
-		}
-		value = read_element(r, json_array_size(array), &event);
-		yaml_event_delete(&event);
-		if (value == NULL)
-			break;
-		json_array_append_new(array, value);
-	}
-	json_decref(array);
-	return NULL;
-}
-
-static void
-refuse_twice(struct reading *r, size_t line, const char *key)
-{
-	char *why = memory_format("'%s' is there twice", key);
-
-	refuse(r, line, why);
-	free(why);
-}
-
-/* Whether the event can be a key of the object, which it must be new to. */
-static bool
-is_key(struct reading *r, const yaml_event_t *event, const json_t *object)
-{
-	size_t line = event->start_mark.line;
-	const char *key = (const char *)event->data.scalar.value;
-	bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-
-	if (event->type != YAML_SCALAR_EVENT)
-		refuse(r, line, "a key must be a text");
-	else if (strlen(key) != event->data.scalar.length)
-		refuse(r, line, "a key must not hold NUL");
-	else if (plain && strcmp(key, "<<") == 0)
-		refuse(r, line, "merge keys are not supported");
-	else if (json_object_get(object, key) != NULL)
-		refuse_twice(r, line, key);
-	else
-		return true;
-	return false;
-}
+/* ---- collections ---- */
 
 static json_t *
 read_value(struct reading *r)
@@ -254,23 +148,82 @@ read_value(struct reading *r)
 	return value;
 }
 
+/* Goes to a member or element in the document, and notes the line of the event. Returns how
+ * long r->at was, to go back. */
+static size_t
+step_into(struct reading *r, const char *name, const yaml_event_t *event)
+{
+	size_t before = r->at.len;
+
+	buffer_text(&r->at, name);
+	if (r->lines != NULL && r->at.len <= PLACE_LIMIT)
+		json_object_set_new(r->lines, r->at.data,
+		    json_integer(r->first_line + (json_int_t)event->start_mark.line));
+	buffer_byte(&r->at, '/');
+	return before;
+}
+
+static json_t *
+read_sequence(struct reading *r)
+{
+	json_t *array = json_array(), *value;
+	yaml_event_t event;
+
+	while (next_event(r, &event) == 0) {
+		char index[24];
+		size_t before;
+
+		if (event.type == YAML_SEQUENCE_END_EVENT) {
+			yaml_event_delete(&event);
+			return array;
+		}
+		snprintf(index, sizeof index, "%zu", json_array_size(array));
+		before = step_into(r, index, &event);
+		value = read_node(r, &event);
+		r->at.len = before;
+		yaml_event_delete(&event);
+		if (value == NULL)
+			break;
+		json_array_append_new(array, value);
+	}
+	json_decref(array);
+	return NULL;
+}
+
 /* One key and its value, whose first event is the key's. */
 static int
 read_member(struct reading *r, const yaml_event_t *event, json_t *object)
 {
+	size_t line = event->start_mark.line, before;
 	const char *key = (const char *)event->data.scalar.value;
 	json_t *name, *value;
-	size_t before;
 
-	if (!is_key(r, event, object))
+	if (event->type != YAML_SCALAR_EVENT) {
+		refuse(r, line, "a key must be a text");
 		return -1;
+	}
+	if (strlen(key) != event->data.scalar.length) {
+		refuse(r, line, "a key must not hold NUL");
+		return -1;
+	}
+	if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(key, "<<") == 0) {
+		refuse(r, line, "merge keys are not supported");
+		return -1;
+	}
+	if (json_object_get(object, key) != NULL) {
+		char *why = memory_format("'%s' is there twice", key);
+
+		refuse(r, line, why);
+		free(why);
+		return -1;
+	}
 	name = read_node(r, event);
 	if (name == NULL)
 		return -1;
 	json_decref(name);
 	before = step_into(r, key, event);
 	value = read_value(r);
-	step_back(r, before);
+	r->at.len = before;
 	return value == NULL ? -1 : json_object_set_new(object, key, value);
 }
 
@@ -293,80 +246,36 @@ read_mapping(struct reading *r)
 	return NULL;
 }
 
-static json_t *
-read_collection(struct reading *r, const yaml_event_t *event)
-{
-	json_t *value;
-
-	if (r->depth >= YAML_DEPTH_LIMIT)
-		return refuse(r, event->start_mark.line, "nested too deeply");
-	r->depth++;
-	value = event->type == YAML_MAPPING_START_EVENT ? read_mapping(r) : read_sequence(r);
-	r->depth--;
-	return value;
-}
-
-static bool
-has_properties(const yaml_char_t *anchor, const yaml_char_t *tag)
-{
-	return anchor != NULL || tag != NULL;
-}
-
-static bool
-is_decorated(const yaml_event_t *event)
-{
-	switch (event->type) {
-	case YAML_ALIAS_EVENT:
-		return true;
-	case YAML_SCALAR_EVENT:
-		return has_properties(event->data.scalar.anchor, event->data.scalar.tag);
-	case YAML_SEQUENCE_START_EVENT:
-		return has_properties(event->data.sequence_start.anchor,
-		    event->data.sequence_start.tag);
-	default:
-		return has_properties(event->data.mapping_start.anchor,
-		    event->data.mapping_start.tag);
-	}
-}
-
 /* The value that begins with the event, which stays the caller's. */
 static json_t *
 read_node(struct reading *r, const yaml_event_t *event)
 {
-	if (is_decorated(event))
-		return refuse(r, event->start_mark.line,
-		    "anchors, aliases and tags are not supported");
-	return event->type == YAML_SCALAR_EVENT ? read_scalar(r, event)
-	    : read_collection(r, event);
-}
+	bool scalar = event->type == YAML_SCALAR_EVENT, sequence = event->type ==
+	    YAML_SEQUENCE_START_EVENT;
+	const yaml_char_t *anchor = scalar ? event->data.scalar.anchor : sequence ?
+	    event->data.sequence_start.anchor : event->data.mapping_start.anchor;
+	const yaml_char_t *tag = scalar ? event->data.scalar.tag : sequence ?
+	    event->data.sequence_start.tag : event->data.mapping_start.tag;
+	size_t line = event->start_mark.line;
+	json_t *value;
 
-/* The document of a stream, which begins and ends around it. */
-static json_t *
-read_document(struct reading *r)
-{
-	yaml_event_t event;
-	yaml_event_type_t type;
-	json_t *value = NULL;
-	size_t line;
+	if (event->type == YAML_ALIAS_EVENT || anchor != NULL || tag != NULL)
+		return refuse(r, line, "anchors, aliases and tags are not supported");
+	if (scalar) {
+		const char *text = (const char *)event->data.scalar.value;
+		size_t len = event->data.scalar.length;
 
-	while (next_event(r, &event) == 0) {
-		type = event.type;
-		line = event.start_mark.line;
-		yaml_event_delete(&event);
-		if (type == YAML_STREAM_END_EVENT)
-			return value != NULL ? value : json_null();
-		if (type != YAML_DOCUMENT_START_EVENT)
-			continue;
-		if (value != NULL) {
-			refuse(r, line, "more than one document");
-			break;
-		}
-		value = read_value(r);
-		if (value == NULL)
-			break;
+		if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+			return plain_scalar(r, text, len, line);
+		value = json_stringn(text, len);
+		return value != NULL ? value : refuse(r, line, "the text is not UTF-8");
 	}
-	json_decref(value);
-	return NULL;
+	if (r->depth >= YAML_DEPTH_LIMIT)
+		return refuse(r, line, "nested too deeply");
+	r->depth++;
+	value = sequence ? read_sequence(r) : read_mapping(r);
+	r->depth--;
+	return value;
 }
 
 json_t *
@@ -374,7 +283,9 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
     struct error *err)
 {
 	struct reading r = { .path = path, .first_line = first_line, .err = err };
-	json_t *value;
+	json_t *value = NULL;
+	bool done = false, failed = false;
+	yaml_event_t event;
 
 	if (len > YAML_SIZE_LIMIT)
 		return refuse(&r, 0, "too large");
@@ -383,7 +294,28 @@ yaml_parse(const char *bytes, size_t len, const char *path, int first_line, json
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)bytes, len);
 	r.lines = lines == NULL ? NULL : json_object();
-	value = read_document(&r);
+
+	/* The document of a stream, which begins and ends around it. */
+	while (!done && !failed) {
+		if (next_event(&r, &event) != 0) {
+			failed = true;
+		} else if (event.type == YAML_STREAM_END_EVENT) {
+			done = true;
+		} else if (event.type == YAML_DOCUMENT_START_EVENT && value != NULL) {
+			refuse(&r, event.start_mark.line, "more than one document");
+			failed = true;
+		} else if (event.type == YAML_DOCUMENT_START_EVENT) {
+			value = read_value(&r);
+			failed = value == NULL;
+		}
+		yaml_event_delete(&event);
+	}
+	if (failed) {
+		json_decref(value);
+		value = NULL;
+	} else if (value == NULL) {
+		value = json_null();
+	}
 	yaml_parser_delete(&r.parser);
 	buffer_free(&r.at);
 	if (lines != NULL)

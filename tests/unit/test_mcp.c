@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "agent/ceiling.h"
-#include "agent/mcp_answer.h"
 #include "agent/mcp_tools.h"
 
 static const struct {

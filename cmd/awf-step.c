@@ -36,7 +36,6 @@
 #include "run/outcome.h"
 #include "step/settings.h"
 #include "step/step.h"
-#include "step/step_load.h"
 #include "step/stream.h"
 #include "transcript/call.h"
 
@@ -51,12 +50,11 @@ struct resources {
 	struct roster roster;
 	struct keys keys;
 	struct step_loaded loaded;
-	struct replacement output;
 	struct budget budget;
 	struct history *history;   /* NULL: the run has none */
 	struct recall recall;
-	bool own_run, has_output;
-	char *path, *enclosing;
+	bool own_run;
+	char *path;
 };
 
 static volatile int signal_number;
@@ -73,74 +71,30 @@ report(const char *text)
 	fprintf(stderr, PROGRAM ": %s\n", text);
 }
 
-static void
-report_lines(const char *text)
-{
-	while (text != NULL && *text != '\0') {
-		size_t len = strcspn(text, "\n");
-
-		fprintf(stderr, PROGRAM ": %.*s\n", (int)len, text);
-		text += len + (text[len] == '\n');
-	}
-}
-
-/* All that can be wrong with definitions is said before input is read. */
-static int
-load(struct settings *s, struct resources *r, struct error *err)
-{
-	int loaded = step_load(&s->step, &s->source, &r->loaded, err);
-	const struct team *team = &r->loaded.team;
-
-	for (size_t i = 0; i < team->count; i++)
-		report_lines(team->members[i]->agent.doubt);
-	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
-	return loaded;
-}
-
 /* ---- the run ---- */
 
-/* Bodies of groups are made of steps, as the workflow is: the keys are there for those. */
-static void
-hide_keys(const struct settings *s, const struct keys *keys, struct environment *e)
-{
-	bool hidden = s->step.group == GROUP_NONE || sandbox_holds(&s->step.sandbox);
-	const char *const *name;
-	size_t i;
-
-	for (name = provider_key_names(); hidden && *name != NULL; name++)
-		if (!list_has(s->pass_keys, *name))
-			environment_unset(e, *name);
-	for (i = 0; i < keys->count; i++) {
-		if (list_has(s->pass_keys, keys->names[i]))
-			environment_set(e, keys->names[i], keys->values[i]);
-		else if (hidden)
-			environment_unset(e, keys->names[i]);
-	}
-}
-
-/* What was recorded of the run before, if it goes on or is replayed. */
-static int
-open_history(struct settings *s, struct resources *r, struct error *err)
-{
-	if (history_open(&r->history, r->run.directory, err) == -1)
-		return -1;
-	if (r->history != NULL) {
-		r->recall = history_recall(r->history);
-		s->step.recall = &r->recall;
-	}
-	return 0;
-}
-
-/* The keys, and the environment of what is started, which has none of them but for bodies
- * of groups. */
+/* The keys, and the environment of what is started, which has none of them but for bodies of
+ * groups: they are made of steps, as the workflow is. */
 static int
 take_environment(struct settings *s, struct resources *r, struct error *err)
 {
+	struct environment *e = &s->step.environment;
+	bool hidden = s->step.group == GROUP_NONE || sandbox_holds(&s->step.sandbox);
+	const char *const *name;
+
 	if (keys_load(&r->keys, err) == -1)
 		return -1;
 	s->step.keys = &r->keys;
-	environment_begin(&s->step.environment);
-	hide_keys(s, &r->keys, &s->step.environment);
+	environment_begin(e);
+	for (name = provider_key_names(); hidden && *name != NULL; name++)
+		if (!list_has(s->pass_keys, *name))
+			environment_unset(e, *name);
+	for (size_t i = 0; i < r->keys.count; i++) {
+		if (list_has(s->pass_keys, r->keys.names[i]))
+			environment_set(e, r->keys.names[i], r->keys.values[i]);
+		else if (hidden)
+			environment_unset(e, r->keys.names[i]);
+	}
 	return 0;
 }
 
@@ -156,8 +110,13 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 		entered = run_enter(&r->run, err);
 		if (entered == 0)
 			entered = redactor_join(&r->redactor, &r->run, err);
+		/* What was recorded of the run before, if it goes on or is replayed. */
 		if (entered == 0)
-			entered = open_history(s, r, err);
+			entered = history_open(&r->history, r->run.directory, err);
+		if (entered == 0 && r->history != NULL) {
+			r->recall = history_recall(r->history);
+			s->step.recall = &r->recall;
+		}
 		redactor_environment(&r->redactor, &s->step.environment);
 		return entered;
 	}
@@ -172,62 +131,6 @@ enter_run(struct settings *s, struct resources *r, char **argv, struct error *er
 	return run_create(&r->run, &spec, err);
 }
 
-/* AWF_INPUT_k=v as {"k":"v"}. */
-static void
-collect_inputs(struct buffer *out)
-{
-	static const char prefix[] = "AWF_INPUT_";
-	struct writer w;
-	const char *equals;
-	char **variable;
-
-	writer_begin(&w, out);
-	writer_object(&w);
-	for (variable = environ; *variable != NULL; variable++) {
-		if (strncmp(*variable, prefix, sizeof prefix - 1) != 0)
-			continue;
-		equals = strchr(*variable, '=');
-		if (equals == NULL)
-			continue;
-		if (w.comma)
-			buffer_byte(out, ',');
-		json_quote(out, *variable + sizeof prefix - 1,
-		    (size_t)(equals - *variable) - (sizeof prefix - 1));
-		buffer_byte(out, ':');
-		json_quote(out, equals + 1, strlen(equals + 1));
-		w.comma = true;
-	}
-	writer_object_end(&w);
-}
-
-static void
-prepare_environment(struct settings *s, struct resources *r)
-{
-	struct environment *e = &s->step.environment;
-	const struct run *run = &r->run;
-	char here[PATH_MAX];
-
-	environment_set(e, "AWF_RUN_ID", run->id);
-	environment_set(e, "AWF_TRANSCRIPT", run->transcript.path);
-	environment_set(e, "AWF_STORAGE", run->storage.root);
-	environment_set(e, "AWF_PATH", s->step.path);
-	if (r->own_run && getcwd(here, sizeof here) != NULL)
-		environment_set(e, "AWF_WORKFLOW_DIR", here);
-	redactor_export(&r->redactor, e);
-}
-
-/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
-static void
-watch_reader(struct settings *s)
-{
-	struct step *step = &s->step;
-	bool prints = !s->quiet && s->file == NULL;
-	bool replays = step_replays(step);
-
-	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
-	step->reader = prints && replays ? STDOUT_FILENO : 0;
-}
-
 /* Who this process is in the run. late: it begins nothing, and will be missed by what is
  * around it and by who reads from it, even if it was only to be tried. */
 static int
@@ -235,9 +138,11 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 {
 	const char *enclosing = "", *path = "";
 	struct step *step = &s->step;
+	struct environment *e = &step->environment;
+	bool prints = !s->quiet && s->file == NULL, replays = step_replays(step);
 	struct roster_entry entry = { .name = step->name,
-		.tried = step->failure == FAILURE_TRY && !late,
-		.out = s->quiet || s->file != NULL ? -1 : STDOUT_FILENO };
+		.tried = step->failure == FAILURE_TRY && !late, .out = prints ? STDOUT_FILENO : -1 };
+	char here[PATH_MAX];
 
 	step->run = &r->run;
 	step->gate.run_id = r->run.id;
@@ -252,13 +157,22 @@ take_place(struct settings *s, struct resources *r, bool late, struct error *err
 	r->path = memory_format("%s%s%s", path, *path != '\0' ? "." : "", step->name);
 	step->path = r->path;
 	step->interrupts.signal_number = &signal_number;
-	watch_reader(s);
+	/* Nobody reading ends the step; in a replay, once what was recorded has been made. */
+	step->interrupts.downstream = prints && !replays ? STDOUT_FILENO : -1;
+	step->reader = prints && replays ? STDOUT_FILENO : 0;
+
 	entry.enclosing = enclosing;
 	if (roster_begin(&r->roster, r->run.directory, &entry, err) == -1)
 		return -1;
-	step->process = memory_format("%s%s%s:%ld", step->enclosing,
-	    *step->enclosing != '\0' ? "/" : "", step->name, r->roster.occurrence);
-	prepare_environment(s, r);
+	step->process = memory_format("%s%s%s:%ld", enclosing, *enclosing != '\0' ? "/" : "",
+	    step->name, r->roster.occurrence);
+	environment_set(e, "AWF_RUN_ID", r->run.id);
+	environment_set(e, "AWF_TRANSCRIPT", r->run.transcript.path);
+	environment_set(e, "AWF_STORAGE", r->run.storage.root);
+	environment_set(e, "AWF_PATH", step->path);
+	if (r->own_run && getcwd(here, sizeof here) != NULL)
+		environment_set(e, "AWF_WORKFLOW_DIR", here);
+	redactor_export(&r->redactor, e);
 	return 0;
 }
 
@@ -267,13 +181,12 @@ handle_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action, before;
-	size_t i;
 
 	memset(&action, 0, sizeof action);
 	action.sa_handler = note_signal;
 	sigemptyset(&action.sa_mask);
 	/* What was ignored when we came (nohup) stays ignored. */
-	for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
 	action.sa_handler = SIG_IGN;
@@ -283,87 +196,44 @@ handle_signals(void)
 	descendants_adopt();
 }
 
-/* Who is here before its run, or a call around it, is being ended gets the signal; who comes
- * later begins nothing, unless it cleans up: that is not ended by the signals that end the rest, nor is
- * what it runs. What is being ended; NULL: it begins. */
-static const char *
-come_late(const struct settings *s, const struct run *run)
-{
-	const char *what = ending_begun(run->directory);
-
-	if (what == NULL || !s->step.cleanup)
-		return what;
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal_number = 0;
-	return NULL;
-}
-
-/* Dies of a signal, as a program without a handler would. */
-static void
-die_of(int number)
-{
-	sigset_t set;
-
-	signal(number, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, number);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	raise(number);
-}
-
-/* A terminal call has decided, in a group or as the step itself. */
-static void
-conclude_decided(struct run_end *end, struct outcome *outcome)
-{
-	bool failed = outcome->decision == RUN_FAILS;
-
-	if (outcome->waiting > 0) {
-		end->status = "waiting";
-		end->exit_code = STATUS_WAITING;
-		return;
-	}
-	end->status = failed ? "failed" : "success";
-	end->exit_code = !failed ? STATUS_OK : end->exit_code != 0 ? end->exit_code : STATUS_WORK;
-	outcome->error = outcome->decided;
-}
-
-/* What a run of its own came to: what its one step did, unless a signal or the
- * machine (*failure) ended it. */
-static void
-conclude(struct run_end *end, struct outcome *outcome, const struct error *failure)
-{
-	struct error *why = &outcome->error, cancelled;
-
-	end->status = "success";
-	if (interrupted(&(struct interrupts){ .signal_number = &signal_number, .downstream = -1 },
-	    &cancelled)) {
-		end->status = "cancelled";
-		failure = &cancelled;
-	} else if (failure->code == ERROR_NONE && outcome->decision != RUN_UNDECIDED) {
-		conclude_decided(end, outcome);
-	} else if (outcome->failed > 0 || failure->code != ERROR_NONE) {
-		end->status = "failed";
-	} else if (outcome->waiting > 0) {
-		end->status = "waiting";
-	}
-	if (why->code == ERROR_NONE)
-		*why = *failure;
-	end->error = why;
-	end->usage = span_of(buffer_string(&outcome->usage), outcome->usage.len);
-}
-
+/* Ends a run of its own: it came to what its one step did, unless a signal or the machine
+ * (*failure) ended it. */
 static int
 finish_run(struct resources *r, int *status, const struct error *failure, struct error *err)
 {
-	struct run_end end = { .exit_code = *status };
+	const struct interrupts signals = { .signal_number = &signal_number, .downstream = -1 };
+	struct run_end end = { .exit_code = *status, .status = "success" };
 	struct outcome outcome;
+	struct error cancelled;
 	int result;
 
 	if (outcome_read(&outcome, r->run.transcript.path, r->run.attempt_from, err) == -1)
 		return -1;
-	conclude(&end, &outcome, failure);
+	if (interrupted(&signals, &cancelled)) {
+		end.status = "cancelled";
+		failure = &cancelled;
+	} else if (failure->code == ERROR_NONE && outcome.decision != RUN_UNDECIDED) {
+		/* A terminal call has decided, in a group or as the step itself. */
+		if (outcome.waiting > 0) {
+			end.status = "waiting";
+			end.exit_code = STATUS_WAITING;
+		} else if (outcome.decision == RUN_FAILS) {
+			end.status = "failed";
+			end.exit_code = *status != STATUS_OK ? *status : STATUS_WORK;
+			outcome.error = outcome.decided;
+		} else {
+			end.exit_code = STATUS_OK;
+			outcome.error = outcome.decided;
+		}
+	} else if (outcome.failed > 0 || failure->code != ERROR_NONE) {
+		end.status = "failed";
+	} else if (outcome.waiting > 0) {
+		end.status = "waiting";
+	}
+	if (outcome.error.code == ERROR_NONE)
+		outcome.error = *failure;
+	end.error = &outcome.error;
+	end.usage = span_of(buffer_string(&outcome.usage), outcome.usage.len);
 	*status = end.exit_code;
 	result = run_finish(&r->run, &end, err);
 	outcome_free(&outcome);
@@ -372,47 +242,8 @@ finish_run(struct resources *r, int *status, const struct error *failure, struct
 
 /* ---- the work ---- */
 
-static int
-open_output(const struct settings *s, struct resources *r, struct stream *stream,
-    struct error *err)
-{
-	stream->out = s->quiet ? -1 : STDOUT_FILENO;
-	if (s->file == NULL)
-		return 0;
-	if (replacement_open(&r->output, s->file, 0666, err) == -1)
-		return -1;
-	r->has_output = true;
-	stream->out = r->output.fd;
-	return 0;
-}
-
-/* -o FILE appears only if all went well. */
-static int
-close_output(struct resources *r, bool good, struct error *err)
-{
-	if (!r->has_output)
-		return 0;
-	if (good)
-		return replacement_commit(&r->output, r->run.transcript.sync != SYNC_NONE, err);
-	replacement_abandon(&r->output);
-	return 0;
-}
-
-/* What the step may cost: of a replay, what was recorded counts. */
-static int
-begin_budget(struct settings *s, struct resources *r, struct error *err)
-{
-	if (s->step.team == NULL || (s->max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) ||
-	    step_replays(&s->step))
-		return 0;
-	if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
-		return -1;
-	s->step.budget = r->budget.limits ? &r->budget : NULL;
-	return 0;
-}
-
 static void
-stream_prepare(struct settings *s, struct stream *stream, struct state_reader *reader)
+prepare_stream(struct settings *s, struct stream *stream, struct state_reader *reader)
 {
 	memset(stream, 0, sizeof *stream);
 	stream->step = &s->step;
@@ -429,21 +260,34 @@ stream_prepare(struct settings *s, struct stream *stream, struct state_reader *r
 static int
 run_stream(struct settings *s, struct resources *r, struct stream *stream, struct error *err)
 {
+	struct replacement output;
 	struct state_reader reader;
 	int result;
 
+	/* What the step may cost: of a replay, what was recorded counts. */
+	if (s->step.team != NULL && (s->max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
+	    !step_replays(&s->step)) {
+		if (budget_begin(&r->budget, s->max_cost, s->step.team, err) == -1)
+			return -1;
+		s->step.budget = r->budget.limits ? &r->budget : NULL;
+	}
+
+	if (s->file != NULL && replacement_open(&output, s->file, 0666, err) == -1)
+		return -1;
 	state_reader_begin(&reader, STDIN_FILENO, s->input, r->run.id);
 	reader.signal_number = &signal_number;
-	stream_prepare(s, stream, &reader);
+	prepare_stream(s, stream, &reader);
 	stream->roster = &r->roster;
-	result = open_output(s, r, stream, err);
-	if (result == 0 && s->jobs == 1 && s->step.recall == NULL)
-		result = step_start_provider(&s->step, err);
+	stream->out = s->file != NULL ? output.fd : s->quiet ? -1 : STDOUT_FILENO;
+	result = s->jobs == 1 && s->step.recall == NULL ? step_start_provider(&s->step, err) : 0;
 	if (result == 0)
 		result = stream_run(stream, err);
-	if (close_output(r, result == 0 && stream->status == STATUS_OK && signal_number == 0,
-	    result == 0 ? err : NULL) == -1)
-		result = -1;
+
+	/* -o FILE appears only if all went well. */
+	if (s->file != NULL && result == 0 && stream->status == STATUS_OK && signal_number == 0)
+		result = replacement_commit(&output, r->run.transcript.sync != SYNC_NONE, err);
+	else if (s->file != NULL)
+		replacement_abandon(&output);
 	state_reader_free(&reader);
 	stream->reader = NULL;
 	return result;
@@ -456,28 +300,14 @@ last_signal(const struct stream *stream)
 	return signal_number != 0 ? signal_number : stream->closed || stream->gone ? SIGPIPE : 0;
 }
 
-/* The end in the roster. But for that of a step that is only tried, which may end as it
- * likes, an end by a signal or the machine leaves its output incomplete: who reads it is to
- * know. */
-static void
-leave_place(struct resources *r, const struct settings *s, const struct stream *stream,
-    int status, const struct error *why)
-{
-	if (status == STATUS_OK && !stream->printed)
-		roster_end_empty(&r->roster);
-	else if (s->step.failure == FAILURE_TRY || (signal_number == 0 && status != STATUS_SYSTEM))
-		roster_end(&r->roster);
-	else if (status == STATUS_SYSTEM)
-		roster_fail(&r->roster, why);
-}
-
 /* Runs the step in its run. The exit status. */
 static int
 run_step(struct settings *s, struct resources *r, char **argv)
 {
 	struct error err = ERROR_INIT, late = ERROR_INIT;
 	struct stream stream;
-	const char *late_for;
+	const char *ending;
+	sigset_t last;
 	int status;
 
 	memset(&stream, 0, sizeof stream);
@@ -485,14 +315,24 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (take_environment(s, r, &err) == -1 || enter_run(s, r, argv, &err) == -1)
 		return program_fail(PROGRAM, &err);
 	r->run.transcript.repaired = report;
-	late_for = come_late(s, &r->run);
-	if (late_for != NULL) {
+
+	/* Who is here before its run, or a call around it, is being ended gets the signal; who
+	 * comes later begins nothing, unless it cleans up: that is not ended by the signals that
+	 * end the rest, nor is what it runs. */
+	ending = ending_begun(r->run.directory);
+	if (ending != NULL && s->step.cleanup) {
+		signal(SIGINT, SIG_IGN);
+		signal(SIGTERM, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		signal_number = 0;
+	} else if (ending != NULL) {
 		if (take_place(s, r, true, &err) == 0)
-			error_set(&err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", late_for);
+			error_set(&err, ERROR_CANCELLED, s->step.name, "not begun: %s is being ended", ending);
 		return program_fail(PROGRAM, &err);
 	}
+
 	if (take_place(s, r, false, &err) == -1 ||
-	    step_name_files(&s->step, &s->source, &err) == -1 || begin_budget(s, r, &err) == -1 ||
+	    step_name_files(&s->step, &s->source, &err) == -1 ||
 	    run_stream(s, r, &stream, &err) == -1)
 		status = program_fail(PROGRAM, &err);
 	else
@@ -503,26 +343,27 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	if (r->own_run && finish_run(r, &status, &err, &late) == -1)
 		status = strcmp(late.message, err.message) == 0 ? STATUS_SYSTEM :
 		    program_fail(PROGRAM, &late);
-	leave_place(r, s, &stream, status, err.code != ERROR_NONE ? &err : &late);
+
+	/* The end in the roster. But for that of a step that is only tried, which may end as it
+	 * likes, an end by a signal or the machine leaves its output incomplete: who reads it is
+	 * to know. */
+	if (status == STATUS_OK && !stream.printed)
+		roster_end_empty(&r->roster);
+	else if (s->step.failure == FAILURE_TRY || (signal_number == 0 && status != STATUS_SYSTEM))
+		roster_end(&r->roster);
+	else if (status == STATUS_SYSTEM)
+		roster_fail(&r->roster, err.code != ERROR_NONE ? &err : &late);
 	stream_free(&stream);
-	if (last_signal(&stream) != 0)
-		die_of(last_signal(&stream));
+
+	/* Dies of a signal, as a program without a handler would. */
+	if (last_signal(&stream) != 0) {
+		signal(last_signal(&stream), SIG_DFL);
+		sigemptyset(&last);
+		sigaddset(&last, last_signal(&stream));
+		sigprocmask(SIG_UNBLOCK, &last, NULL);
+		raise(last_signal(&stream));
+	}
 	return status;
-}
-
-/* JSON, of data that may say anything. */
-static int
-write_description(const struct buffer *out)
-{
-	struct buffer escaped = BUFFER_INIT;
-	int result;
-
-	if (!terminal_is(STDOUT_FILENO))
-		return file_write(STDOUT_FILENO, buffer_string(out), out->len);
-	terminal_json(&escaped, buffer_string(out), out->len);
-	result = file_write(STDOUT_FILENO, buffer_string(&escaped), escaped.len);
-	buffer_free(&escaped);
-	return result;
 }
 
 /* Prints what would be done for each item; touches no storage. Servers are started all the
@@ -533,46 +374,32 @@ dry_run(struct settings *s, struct resources *r)
 {
 	const char *run_id = run_in_environment() ? getenv("AWF_RUN_ID") : "";
 	struct error err = ERROR_INIT;
-	struct buffer out = BUFFER_INIT;
+	struct buffer out = BUFFER_INIT, shown = BUFFER_INIT, *text = &out;
 	struct state_reader reader;
 	struct stream stream;
 	int done;
 
 	s->step.shown = isatty(STDOUT_FILENO);
 	state_reader_begin(&reader, STDIN_FILENO, s->input, run_id);
-	stream_prepare(s, &stream, &reader);
+	prepare_stream(s, &stream, &reader);
 	signal(SIGPIPE, SIG_IGN);
 	descendants_adopt(); /* what a server leaves behind is ended with it */
 	done = take_environment(s, r, &err);
 	if (done == 0)
 		done = stream_describe(&stream, &out, &err);
 	signal(SIGPIPE, SIG_DFL);
-	if (done == 0 && write_description(&out) == -1)
+	/* JSON, of data that may say anything. */
+	if (done == 0 && terminal_is(STDOUT_FILENO)) {
+		terminal_json(&shown, buffer_string(&out), out.len);
+		text = &shown;
+	}
+	if (done == 0 && file_write(STDOUT_FILENO, buffer_string(text), text->len) == -1)
 		done = error_errno(&err, ERROR_SYSTEM, "stdout", "unable to write");
 	stream_free(&stream);
 	state_reader_free(&reader);
+	buffer_free(&shown);
 	buffer_free(&out);
 	return done == -1 ? program_fail(PROGRAM, &err) : STATUS_OK;
-}
-
-static void
-release(struct settings *s, struct resources *r)
-{
-	settings_free(s);
-	free(s->step.process);
-	free(r->path);
-	buffer_free(&s->step.inputs);
-	environment_free(&s->step.environment);
-	step_unload(&s->step, &r->loaded);
-	keys_free(&r->keys);
-	budget_end(&r->budget);
-	if (r->history != NULL)
-		history_close(r->history);
-	if (r->run.directory != NULL) {
-		roster_close(&r->roster);
-		run_close(&r->run);
-	}
-	redactor_free(&r->redactor);
 }
 
 /* A step whose definition is wrong has failed before it began: whoever reads the record of the
@@ -600,24 +427,55 @@ record_refusal(struct settings *s, struct resources *r, char **argv, const struc
 	item_free(&nothing);
 }
 
-/* Does what the command line says, which was parsed to this. */
-static int
-carry_out(struct settings *s, struct resources *r, int parsed, char **argv, struct error *err)
+/* AWF_INPUT_k=v as {"k":"v"}. */
+static void
+collect_inputs(struct buffer *out)
 {
-	switch (parsed) {
-	case OPTION_HELP:
-		options_help(stdout, step_usage, step_options);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(PROGRAM));
-	case -1:
-		return program_fail(PROGRAM, err);
+	static const char prefix[] = "AWF_INPUT_";
+	const size_t len = sizeof prefix - 1;
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	for (char **variable = environ; *variable != NULL; variable++) {
+		const char *equals = strchr(*variable, '=');
+
+		if (strncmp(*variable, prefix, len) != 0 || equals == NULL)
+			continue;
+		if (w.comma)
+			buffer_byte(out, ',');
+		json_quote(out, *variable + len, (size_t)(equals - *variable) - len);
+		buffer_byte(out, ':');
+		json_quote(out, equals + 1, strlen(equals + 1));
+		w.comma = true;
 	}
+	writer_object_end(&w);
+}
+
+/* Does what the command line asks for. All that can be wrong with definitions is said before
+ * input is read. */
+static int
+carry_out(struct settings *s, struct resources *r, char **argv)
+{
+	const struct team *team = &r->loaded.team;
+	struct error err = ERROR_INIT;
+	int loaded;
+
 	collect_inputs(&s->step.inputs);
-	if (load(s, r, err) == -1) {
+	loaded = step_load(&s->step, &s->source, &r->loaded, &err);
+	for (size_t i = 0; i < team->count; i++) {
+		const char *doubts = team->members[i]->agent.doubt, *line;
+		size_t len;
+
+		while ((line = text_part(&doubts, '\n', &len)) != NULL)
+			if (len > 0)
+				fprintf(stderr, PROGRAM ": %.*s\n", (int)len, line);
+	}
+	s->step.live = s->step.live || (team->count > 0 && isatty(STDERR_FILENO));
+	if (loaded == -1) {
 		if (!s->dry_run && run_in_environment())
-			record_refusal(s, r, argv, err);
-		return program_fail(PROGRAM, err);
+			record_refusal(s, r, argv, &err);
+		return program_fail(PROGRAM, &err);
 	}
 	return s->dry_run ? dry_run(s, r) : run_step(s, r, argv);
 }
@@ -627,14 +485,41 @@ main(int argc, char **argv)
 {
 	struct error err = ERROR_INIT;
 	struct settings settings;
-	struct resources resources;
-	int parsed, status;
+	struct resources r;
+	int status;
 
 	program_begin();
-	memset(&resources, 0, sizeof resources);
-	resources.roster.fd = -1;
-	parsed = settings_parse(&settings, argc, argv, &err);
-	status = carry_out(&settings, &resources, parsed, argv, &err);
-	release(&settings, &resources);
+	memset(&r, 0, sizeof r);
+	r.roster.fd = -1;
+	switch (settings_parse(&settings, argc, argv, &err)) {
+	case OPTION_HELP:
+		options_help(stdout, step_usage, step_options);
+		status = program_end(PROGRAM, STATUS_OK);
+		break;
+	case OPTION_VERSION:
+		status = program_end(PROGRAM, program_version(PROGRAM));
+		break;
+	case -1:
+		status = program_fail(PROGRAM, &err);
+		break;
+	default:
+		status = carry_out(&settings, &r, argv);
+	}
+
+	settings_free(&settings);
+	free(settings.step.process);
+	free(r.path);
+	buffer_free(&settings.step.inputs);
+	environment_free(&settings.step.environment);
+	step_unload(&settings.step, &r.loaded);
+	keys_free(&r.keys);
+	budget_end(&r.budget);
+	if (r.history != NULL)
+		history_close(r.history);
+	if (r.run.directory != NULL) {
+		roster_close(&r.roster);
+		run_close(&r.run);
+	}
+	redactor_free(&r.redactor);
 	return status;
 }

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "run/token.h"
 #include "transcript/call.h"
-#include "transcript/event_keys.h"
 
 #define OPTION "--require"
 
@@ -29,12 +28,16 @@ gate_require(struct gate *g, const char *text, struct error *err)
 struct maker {
 	char *call, *path, *event_id;
 	char sha256[DIGEST_SIZE];    /* of the data that it has now */
+	struct token_claim claim;    /* of these */
+	struct span token;
 };
 
 /* false: it does not say it. */
 static bool
-maker_read(struct maker *m, const struct item *item)
+maker_read(struct maker *m, const struct gate *g, const struct item *item)
 {
+	struct span metadata = span_of(item->metadata.data, item->metadata.len);
+
 	m->call = item_metadata(item, "call");
 	m->path = item_metadata(item, "path");
 	m->event_id = item_metadata(item, "event_id");
@@ -42,6 +45,10 @@ maker_read(struct maker *m, const struct item *item)
 	    !call_id_valid(m->call) || !call_path_valid(m->path))
 		return false;
 	digest_sha256(item->data.json.data, item->data.json.len, m->sha256);
+	m->claim = (struct token_claim){ g->run_id, g->attempt, m->call, m->path, m->event_id,
+		m->sha256, item->data.no_newline, item->data.base64,
+		span_member(metadata, "attachments") };
+	m->token = span_member(metadata, "token");
 	return true;
 }
 
@@ -53,87 +60,54 @@ maker_free(struct maker *m)
 	free(m->event_id);
 }
 
-static struct token_claim
-claim_of(const struct gate *g, const struct maker *m, const struct item *item)
-{
-	struct span metadata = span_of(item->metadata.data, item->metadata.len);
-
-	return (struct token_claim){ g->run_id, g->attempt, m->call, m->path, m->event_id, m->sha256,
-		item->data.no_newline, item->data.base64, span_member(metadata, KEY_ATTACHMENTS) };
-}
-
-static bool
-vouched(const struct gate *g, const struct maker *m, const struct item *item)
-{
-	const struct token_claim claim = claim_of(g, m, item);
-	struct span metadata = span_of(item->metadata.data, item->metadata.len);
-
-	return token_check(g->key, &claim, span_member(metadata, KEY_TOKEN));
-}
-
 bool
 gate_vouched(const struct gate *g, const struct item *item)
 {
 	struct maker maker;
-	bool made = maker_read(&maker, item) && vouched(g, &maker, item);
+	bool vouched = maker_read(&maker, g, item) && token_check(g->key, &maker.claim, maker.token);
 
 	maker_free(&maker);
-	return made;
+	return vouched;
 }
 
 bool
 gate_vouch(const struct gate *g, const struct item *item, char token[DIGEST_SIZE])
 {
 	struct maker maker;
-	struct token_claim claim;
-	bool known = maker_read(&maker, item);
+	bool known = maker_read(&maker, g, item);
 
-	if (known) {
-		claim = claim_of(g, &maker, item);
-		token_issue(g->key, &claim, token);
-	}
+	if (known)
+		token_issue(g->key, &maker.claim, token);
 	maker_free(&maker);
 	return known;
-}
-
-static int
-find_required(const struct gate *g, const struct maker *m)
-{
-	for (size_t i = 0; i < g->count; i++)
-		if (strcmp(m->call, g->required[i]) == 0 || strcmp(m->path, g->required[i]) == 0)
-			return (int)i;
-	return -1;
-}
-
-static int
-check_maker(const struct gate *g, const struct maker *m, const struct item *item,
-    struct error *why)
-{
-	int which = find_required(g, m);
-
-	if (which == -1)
-		return error_set(why, ERROR_BLOCKED, OPTION, "the input was made by %s", m->call);
-	if (!vouched(g, m, item))
-		return error_set(why, ERROR_BLOCKED, OPTION,
-		    "no token of %s for this data: it was changed since, or did not come from there in "
-		    "this attempt of the run", m->call);
-	return which;
 }
 
 int
 gate_pass(const struct gate *g, const struct item *item, struct error *why)
 {
-	struct maker maker;
-	int which;
+	struct maker m;
+	int which = -1;
 
 	if (item->metadata.len == 0)
 		return error_set(why, ERROR_BLOCKED, OPTION,
 		    "the input is no state line: no step has made it");
 	if (item->foreign)
 		return error_set(why, ERROR_BLOCKED, OPTION, "the input is of another run");
-	which = maker_read(&maker, item) ? check_maker(g, &maker, item, why) :
-	    error_set(why, ERROR_BLOCKED, OPTION, "the input's metadata names no call");
-	maker_free(&maker);
+	if (!maker_read(&m, g, item)) {
+		error_set(why, ERROR_BLOCKED, OPTION, "the input's metadata names no call");
+		maker_free(&m);
+		return -1;
+	}
+	for (size_t i = 0; i < g->count && which == -1; i++)
+		if (strcmp(m.call, g->required[i]) == 0 || strcmp(m.path, g->required[i]) == 0)
+			which = (int)i;
+	if (which == -1)
+		error_set(why, ERROR_BLOCKED, OPTION, "the input was made by %s", m.call);
+	else if (!token_check(g->key, &m.claim, m.token))
+		which = error_set(why, ERROR_BLOCKED, OPTION,
+		    "no token of %s for this data: it was changed since, or did not come from there in "
+		    "this attempt of the run", m.call);
+	maker_free(&m);
 	return which;
 }
 

@@ -12,18 +12,111 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/list.h"
-#include "base/map.h"
 #include "base/memory.h"
 #include "run/lineage.h"
 #include "run/model.h"
 #include "run/summary.h"
+#include "step/producers.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
 #define NOBODY SIZE_MAX
 #define NOT_KNOWN (-1)
+
+/* ---- what came ---- */
+
+/* Length of the process's part of a whole call. */
+static size_t
+own_len(const char *call)
+{
+	const char *item = strrchr(call, ':');
+
+	return item != NULL ? (size_t)(item - call) : 0;
+}
+
+static size_t
+find_maker(const struct made *m, const char *process, size_t len)
+{
+	const size_t *found = map_get(&m->by_process, process, len);
+
+	return found != NULL ? *found : NOBODY;
+}
+
+static struct maker *
+enter_maker(struct made *m, const char *process, size_t len, bool inside)
+{
+	size_t known = find_maker(m, process, len);
+
+	if (known != NOBODY)
+		return &m->makers[known];
+	m->makers = memory_array(m->makers, m->count + 1, sizeof *m->makers);
+	m->makers[m->count] = (struct maker){ .process = memory_copy(process, len), .inside = inside };
+	map_put(&m->by_process, process, len, m->count);
+	return &m->makers[m->count++];
+}
+
+/* What tells a line from all others; NULL if it has no such name. */
+static char *
+line_key(struct span metadata)
+{
+	long long part = -1;
+	char id[ID_SIZE];
+
+	if (!span_copy(span_member(metadata, "event_id"), id, sizeof id))
+		return NULL;
+	span_integer(span_member(metadata, "part"), &part);
+	return memory_format("%s %lld", id, part);
+}
+
+/* Counts a line; false if it was there before, or has no name. */
+static bool
+enter_line(struct made *m, struct span metadata)
+{
+	char *key = line_key(metadata);
+	const size_t *known = key != NULL ? map_get(&m->by_key, key, strlen(key)) : NULL;
+
+	if (known != NULL)
+		m->lines[*known].seen++;
+	if (key == NULL || known != NULL) {
+		free(key);
+		return false;
+	}
+	if (m->line_count == m->line_capacity) {
+		m->line_capacity = m->line_capacity == 0 ? 64 : m->line_capacity * 2;
+		m->lines = memory_array(m->lines, m->line_capacity, sizeof *m->lines);
+	}
+	map_put(&m->by_key, key, strlen(key), m->line_count);
+	m->lines[m->line_count++] = (struct made_line){ key, 1 };
+	return true;
+}
+
+void
+made_came(struct made *m, struct span metadata)
+{
+	char *call = span_text(span_member(metadata, "call"));
+	bool direct;
+	size_t len = call != NULL ? producer_len(m->enclosing, call, &direct) : 0;
+
+	if (len > 0 && enter_line(m, metadata)) {
+		struct maker *outer = enter_maker(m, call, len, false);
+
+		outer->came++;
+		outer->own += direct;
+		/* Lines of a round or a branch need not all be those of the group. */
+		if (!direct && !call_is_member(call))
+			enter_maker(m, call, own_len(call), true)->came++;
+	}
+	free(call);
+}
+
+void
+made_came_foreign(struct made *m, struct span metadata)
+{
+	enter_line(m, metadata);
+}
+
+/* ---- what was made ---- */
 
 struct process {
 	char *id;
@@ -66,134 +159,6 @@ struct tally {
 	struct made *other;  /* a run that may have made what they took */
 };
 
-/* Length of the process's part of a call in the enclosing one; 0: it is not in it. */
-static size_t
-process_len(const char *enclosing, const char *call, bool *direct)
-{
-	size_t outer = strlen(enclosing), len;
-
-	*direct = false;
-	if (outer > 0 && (strncmp(call, enclosing, outer) != 0 || call[outer++] != '/'))
-		return 0;
-	len = outer + strcspn(call + outer, "/");
-	*direct = call[len] == '\0';
-	while (len > outer && call[len - 1] != ':')
-		len--;
-	return len > outer ? len - 1 : 0;
-}
-
-/* Length of the process's part of a whole call. */
-static size_t
-own_len(const char *call)
-{
-	const char *item = strrchr(call, ':');
-
-	return item != NULL ? (size_t)(item - call) : 0;
-}
-
-static size_t
-find_maker(const struct made *m, const char *process, size_t len)
-{
-	const size_t *found = map_get(&m->by_process, process, len);
-
-	return found != NULL ? *found : NOBODY;
-}
-
-static size_t
-enter_maker(struct made *m, const char *process, size_t len, bool inside)
-{
-	size_t known = find_maker(m, process, len);
-
-	if (known != NOBODY)
-		return known;
-	m->makers = memory_array(m->makers, m->count + 1, sizeof *m->makers);
-	m->makers[m->count] = (struct maker){ .process = memory_copy(process, len), .inside = inside };
-	map_put(&m->by_process, process, len, m->count);
-	return m->count++;
-}
-
-/* What tells a line from all others; NULL if it has no such name. */
-static char *
-line_key(struct span metadata)
-{
-	long long part = -1;
-	char id[ID_SIZE];
-
-	if (!span_copy(span_member(metadata, KEY_EVENT_ID), id, sizeof id))
-		return NULL;
-	span_integer(span_member(metadata, "part"), &part);
-	return memory_format("%s %lld", id, part);
-}
-
-/* The line was not there before. */
-static void
-enter_line(struct made *m, char *key, size_t outer)
-{
-	if (m->line_count == m->line_capacity) {
-		m->line_capacity = m->line_capacity == 0 ? 64 : m->line_capacity * 2;
-		m->lines = memory_array(m->lines, m->line_capacity, sizeof *m->lines);
-	}
-	map_put(&m->by_key, key, strlen(key), m->line_count);
-	m->lines[m->line_count++] = (struct made_line){ key, outer, 1 };
-}
-
-/* Whether it was there before: it is counted there. */
-static bool
-came_again(struct made *m, const char *key)
-{
-	const size_t *known = map_get(&m->by_key, key, strlen(key));
-
-	if (known != NULL)
-		m->lines[*known].seen++;
-	return known != NULL;
-}
-
-static void
-call_came(struct made *m, const char *call, struct span metadata)
-{
-	bool direct;
-	size_t len = process_len(m->enclosing, call, &direct), outer, inner;
-	char *key = len > 0 ? line_key(metadata) : NULL;
-
-	if (key == NULL)
-		return;
-	if (came_again(m, key)) {
-		free(key);
-		return;
-	}
-	outer = enter_maker(m, call, len, false);
-	enter_line(m, key, outer);
-	m->makers[outer].came++;
-	if (direct)
-		m->makers[outer].own++;
-	/* Lines of a round or a branch need not all be those of the group. */
-	if (!direct && !call_is_member(call)) {
-		inner = enter_maker(m, call, own_len(call), true);
-		m->makers[inner].came++;
-	}
-}
-
-void
-made_came(struct made *m, struct span metadata)
-{
-	char *call = span_text(span_member(metadata, KEY_CALL));
-
-	if (call != NULL)
-		call_came(m, call, metadata);
-	free(call);
-}
-
-void
-made_came_foreign(struct made *m, struct span metadata)
-{
-	char *key = line_key(metadata);
-
-	if (key != NULL && came_again(m, key))
-		free(key);
-	else if (key != NULL)
-		enter_line(m, key, NOBODY);
-}
-
 /* What an attempt has begun. */
 static void
 tally_reset(struct tally *t)
@@ -211,19 +176,6 @@ tally_reset(struct tally *t)
 		.printing_count = t->printing_count, .unread = t->unread, .other = t->other };
 }
 
-static void
-tally_free(struct tally *t)
-{
-	tally_reset(t);
-	for (size_t i = 0; i < t->printing_count; i++) {
-		free(t->printings[i].process);
-		free(t->printings[i].key);
-	}
-	free(t->printings);
-	map_free(&t->by_group);
-	map_free(&t->unread);
-}
-
 static size_t
 enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 {
@@ -239,13 +191,18 @@ enter_process(struct tally *t, const char *id, size_t len, size_t outer)
 	return t->process_count++;
 }
 
-static bool
-has_path(const struct made *m, struct span path)
+/* The process of a call, and the one directly in the enclosing call that it is in, or is;
+ * NOBODY: the call is not in there. */
+static size_t
+enter_call(struct tally *t, const char *id, size_t *outer)
 {
-	for (char *const *p = m->paths; p != NULL && *p != NULL; p++)
-		if (span_is(path, *p))
-			return true;
-	return false;
+	bool direct;
+	size_t len = producer_len(t->made->enclosing, id, &direct);
+
+	if (len == 0)
+		return NOBODY;
+	*outer = enter_process(t, id, len, NOBODY);
+	return direct ? *outer : enter_process(t, id, own_len(id), *outer);
 }
 
 static void
@@ -259,14 +216,13 @@ count_up(struct map *map, const char *key, size_t len)
 static void
 add_cause(struct tally *t, size_t by, struct span event)
 {
-	char id[ID_SIZE];
+	struct made *o = t->other;
 	const size_t *from;
+	char id[ID_SIZE];
 
 	if (span_type(event) == 'o') {
 		/* Another run's. */
-		if (t->other != NULL && span_copy(span_member(event, KEY_EVENT_ID), id, sizeof id)) {
-			struct made *o = t->other;
-
+		if (o != NULL && span_copy(span_member(event, KEY_EVENT_ID), id, sizeof id)) {
 			o->taken = memory_array(o->taken, o->taken_count + 1, sizeof *o->taken);
 			memcpy(o->taken[o->taken_count++], id, sizeof id);
 		}
@@ -286,19 +242,14 @@ add_cause(struct tally *t, size_t by, struct span event)
 static void
 started(struct tally *t, const struct event_view *view, const char *id)
 {
-	bool direct;
-	size_t len = process_len(t->made->enclosing, id, &direct), process;
+	size_t outer, process = enter_call(t, id, &outer);
 	struct counted *call;
 
-	if (len == 0)
-		return;
-	process = enter_process(t, id, len, NOBODY);
-	if (t->processes == NULL)
-		return; /* never: that one is there */
-	if (has_path(t->made, view->path))
-		t->processes[process].expected = true;
-	if (!direct)
-		process = enter_process(t, id, own_len(id), process);
+	if (process == NOBODY || t->processes == NULL)
+		return; /* NULL never: that one is there */
+	for (char *const *path = t->made->paths; path != NULL && *path != NULL; path++)
+		if (span_is(view->path, *path))
+			t->processes[outer].expected = true;
 	t->processes[process].open++;
 	t->calls = memory_array(t->calls, t->call_count + 1, sizeof *t->calls);
 	call = &t->calls[t->call_count];
@@ -306,61 +257,54 @@ started(struct tally *t, const struct event_view *view, const char *id)
 		.allowed = span_is(span_member(view->payload, KEY_MODE), "allow-failure") };
 	map_put(&t->by_call, id, strlen(id), t->call_count++);
 	add_cause(t, process, view->parent_event_id);
-	if (view->links.at != NULL) {
-		for (struct span_walk link = span_walk(view->links); span_next(&link);)
-			add_cause(t, process, link.value);
-	}
+	for (struct span_walk link = span_walk(view->links); span_next(&link);)
+		add_cause(t, process, link.value);
 	call->count = t->taking_count - call->first;
-}
-
-static bool
-fails_by_work(struct span error)
-{
-	char *code = span_text(span_member(error, KEY_CODE));
-	bool by_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
-
-	free(code);
-	return by_work;
 }
 
 /* How many lines a call has printed. */
 static long long
-printed(struct span payload, bool allowed)
+printed(struct span payload, bool skipped, bool allowed)
 {
-	struct span skipped = span_member(payload, KEY_SKIPPED);
 	struct span error = span_member(payload, KEY_ERROR);
-	long long count;
+	long long count = 1;
 
-	if (skipped.at != NULL && span_type(skipped) != '0')
+	if (skipped)
 		return 0;
-	/* A line that tells of one that was not allowed stops the join by itself. */
-	if (error.at != NULL && span_type(error) != '0')
-		return allowed && fails_by_work(error);
-	if (span_integer(span_member(payload, KEY_COUNT), &count) ||
-	    span_integer(span_member(payload, KEY_PARTS), &count))
-		return count;
-	return 1;
+	/* A line that tells of a failure that was not allowed stops the join by itself. */
+	if (error.at != NULL && span_type(error) != '0') {
+		char *code = span_text(span_member(error, KEY_CODE));
+		bool of_work = code != NULL && error_of_work(error_from_name(code, strlen(code)));
+
+		free(code);
+		return allowed && of_work;
+	}
+	if (!span_integer(span_member(payload, KEY_COUNT), &count))
+		span_integer(span_member(payload, KEY_PARTS), &count);
+	return count;
 }
 
-/* What a group has printed, line by line; len: of its process in the call. */
+/* What a group has printed, line by line. */
 static void
-note_printed(struct tally *t, const char *call, size_t len, struct span payload)
+note_printed(struct tally *t, const char *group, struct span payload)
 {
+	struct span result = span_member(payload, KEY_RESULT);
+
 	if (span_member(payload, KEY_COUNT).at == NULL)
 		return;
 	if (span_member(payload, KEY_REUSED_FROM).at != NULL)
 		return; /* what it printed is known from there */
-	if (span_type(span_member(payload, KEY_RESULT)) != 'a') {
-		map_put(&t->unread, call, len, 1);
+	if (span_type(result) != 'a') {
+		map_put(&t->unread, group, strlen(group), 1);
 		return;
 	}
-	for (struct span_walk line = span_walk(span_member(payload, KEY_RESULT)); span_next(&line);) {
+	for (struct span_walk line = span_walk(result); span_next(&line);) {
 		char *name = line_key(span_member(line.value, "metadata")), *both;
 		const size_t *known;
 
 		if (name == NULL)
 			continue;
-		both = memory_format("%.*s %s", (int)len, call, name);
+		both = memory_format("%s %s", group, name);
 		known = map_get(&t->by_group, both, strlen(both));
 		if (known != NULL && t->printings != NULL) {
 			t->printings[*known].times++;
@@ -368,7 +312,7 @@ note_printed(struct tally *t, const char *call, size_t len, struct span payload)
 		} else {
 			map_put(&t->by_group, both, strlen(both), t->printing_count);
 			t->printings = memory_array(t->printings, t->printing_count + 1, sizeof *t->printings);
-			t->printings[t->printing_count++] = (struct printing){ memory_copy(call, len), name, 1 };
+			t->printings[t->printing_count++] = (struct printing){ memory_text(group), name, 1 };
 		}
 		free(both);
 	}
@@ -377,36 +321,32 @@ note_printed(struct tally *t, const char *call, size_t len, struct span payload)
 static void
 completed(struct tally *t, const struct event_view *view, const char *id)
 {
-	bool direct;
-	size_t len = process_len(t->made->enclosing, id, &direct);
-	struct span skipped = span_member(view->payload, KEY_SKIPPED);
+	size_t outer, process = enter_call(t, id, &outer);
+	struct span payload = view->payload, reason = span_member(payload, KEY_SKIPPED);
+	bool skipped = reason.at != NULL && span_type(reason) != '0';
 	const size_t *index = map_get(&t->by_call, id, strlen(id));
-	char event[ID_SIZE];
 	struct counted *call = index != NULL && t->calls != NULL ? &t->calls[*index] : NULL;
-	long long lines = printed(view->payload, call != NULL && call->allowed);
-	size_t process = NOBODY;
+	long long lines = printed(payload, skipped, call != NULL && call->allowed);
+	char event[ID_SIZE];
 
-	if (len > 0)
-		process = enter_process(t, id, len, NOBODY);
-	if (len > 0 && !direct)
-		process = enter_process(t, id, own_len(id), process);
+	if (process == NOBODY)
+		return;
 	/* The line of a failure is no result that could be taken. */
-	if (len > 0 && lines > 0 && span_copy(view->event_id, event, sizeof event))
+	if (lines > 0 && span_copy(view->event_id, event, sizeof event))
 		map_put(&t->by_event, event, ID_SIZE - 1, process);
-	if (direct)
-		note_printed(t, id, len, view->payload);
+	if (process == outer)
+		note_printed(t, t->processes[process].id, payload);
 	if (call == NULL || call->ended)
 		return;
 	call->ended = true;
 	t->processes[call->process].open--;
 	/* What a fork takes over of a group is known where that was made. */
-	if (span_type(span_member(view->payload, KEY_REUSED_FROM)) != 'o' ||
-	    span_member(view->payload, KEY_COUNT).at == NULL)
+	if (span_type(span_member(payload, KEY_REUSED_FROM)) != 'o' ||
+	    span_member(payload, KEY_COUNT).at == NULL)
 		t->processes[call->process].made += lines;
 	/* What was passed on was not taken. */
-	if (skipped.at != NULL && span_type(skipped) != '0')
-		for (size_t i = 0; i < call->count; i++)
-			t->takings[call->first + i].event[0] = '\0';
+	for (size_t i = 0; skipped && i < call->count; i++)
+		t->takings[call->first + i].event[0] = '\0';
 }
 
 static int
@@ -430,6 +370,8 @@ take_event(void *context, const struct placed *placed, struct error *err)
 	return 0;
 }
 
+/* ---- whether it came ---- */
+
 static const struct made_line *
 line_of(const struct made *m, const char *key)
 {
@@ -450,21 +392,9 @@ group_of(const struct tally *t, const struct printing *p)
 	    map_get(&t->unread, p->process, len) == NULL ? &t->processes[*known] : NULL;
 }
 
-/* Groups of which lines came that they have only passed on. */
-static void
-expect_passing(struct tally *t)
-{
-	for (size_t i = 0; i < t->printing_count; i++) {
-		struct process *group = group_of(t, &t->printings[i]);
-
-		if (group != NULL && line_of(t->made, t->printings[i].key) != NULL)
-			group->expected = true;
-	}
-}
-
 /* By a maker beside it; of a line that was made in a group, which is the group's too, by any
- * call in there as well. Of those that makers beside and child runs took: "EVENT" how many
- * did, "EVENT PROCESS" how many this one did. */
+ * call in there as well; and by child runs. Of those that makers beside and child runs took:
+ * "EVENT" how many did, "EVENT PROCESS" how many this one did. */
 static void
 count_taken(struct tally *t, struct map *events)
 {
@@ -473,6 +403,7 @@ count_taken(struct tally *t, struct map *events)
 		size_t from = taking->from, by = taking->by;
 		size_t outer = from != NOBODY ? t->processes[from].outer : NOBODY;
 		bool beside = by == t->processes[by].outer && t->processes[by].expected;
+		char *own;
 
 		if (taking->event[0] == '\0')
 			continue;
@@ -483,16 +414,10 @@ count_taken(struct tally *t, struct map *events)
 		if (outer != NOBODY && by != outer)
 			t->processes[outer].taken++;
 		count_up(events, taking->event, ID_SIZE - 1);
-		char *own = memory_format("%s %zu", taking->event, by);
+		own = memory_format("%s %zu", taking->event, by);
 		count_up(events, own, strlen(own));
 		free(own);
 	}
-}
-
-/* By child runs. */
-static void
-count_taken_by_children(struct tally *t, struct map *events)
-{
 	for (size_t i = 0; i < t->made->taken_count; i++) {
 		const char *event = t->made->taken[i];
 		const size_t *from = map_get(&t->by_event, event, ID_SIZE - 1);
@@ -547,39 +472,40 @@ count_passed(struct tally *t, const struct map *events, long long *passed)
 }
 
 static int
-judge_process(const struct tally *t, const struct process *p, long long passed, struct error *err)
-{
-	size_t index = find_maker(t->made, p->id, strlen(p->id));
-	const struct maker *maker = index != NOBODY ? &t->made->makers[index] : NULL;
-	long long came = maker != NULL ? maker->came : 0, made = p->made - p->taken;
-
-	if (p->open > 0)
-		return error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
-		    "the step %s has not ended yet", p->id);
-	if (passed != NOT_KNOWN) {
-		came = (maker != NULL ? maker->own : 0) + passed;
-		made = p->made;
-	}
-	if (came < made)
-		return error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
-		    "the step %s has made %lld results, and %lld came", p->id, made, came);
-	return 0;
-}
-
-static int
 judge(struct tally *t, struct error *err)
 {
 	struct map events = MAP_INIT;
 	long long *passed = memory_zero(t->process_count + 1, sizeof *passed);
 	int result = 0;
 
-	expect_passing(t);
+	/* Groups of which lines came that they have only passed on. */
+	for (size_t i = 0; i < t->printing_count; i++) {
+		struct process *group = group_of(t, &t->printings[i]);
+
+		if (group != NULL && line_of(t->made, t->printings[i].key) != NULL)
+			group->expected = true;
+	}
 	count_taken(t, &events);
-	count_taken_by_children(t, &events);
 	count_passed(t, &events, passed);
-	for (size_t i = 0; i < t->process_count && result == 0; i++)
-		if (t->processes[i].expected)
-			result = judge_process(t, &t->processes[i], passed[i], err);
+	for (size_t i = 0; i < t->process_count && result == 0; i++) {
+		const struct process *p = &t->processes[i];
+		size_t index = find_maker(t->made, p->id, strlen(p->id));
+		const struct maker *maker = index != NOBODY ? &t->made->makers[index] : NULL;
+		long long came = maker != NULL ? maker->came : 0, made = p->made - p->taken;
+
+		if (!p->expected)
+			continue;
+		if (passed[i] != NOT_KNOWN) {
+			came = (maker != NULL ? maker->own : 0) + passed[i];
+			made = p->made;
+		}
+		if (p->open > 0)
+			result = error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+			    "the step %s has not ended yet", p->id);
+		else if (came < made)
+			result = error_set(err, ERROR_UPSTREAM_INCOMPLETE, "--complete",
+			    "the step %s has made %lld results, and %lld came", p->id, made, came);
+	}
 	free(passed);
 	map_free(&events);
 	return result;
@@ -600,9 +526,18 @@ made_check(struct made *m, const char *transcript, struct made *other, struct er
 	if (failed == 0)
 		failed = judge(&t, err);
 	model_free(&model);
-	tally_free(&t);
+	tally_reset(&t);
+	for (size_t i = 0; i < t.printing_count; i++) {
+		free(t.printings[i].process);
+		free(t.printings[i].key);
+	}
+	free(t.printings);
+	map_free(&t.by_group);
+	map_free(&t.unread);
 	return failed;
 }
+
+/* ---- other runs ---- */
 
 struct child_search {
 	const char *child;
@@ -625,18 +560,19 @@ find_child(void *context, const struct placed *placed, struct error *err)
 
 /* The call around the one in which a run has made another; NULL if it has not. */
 static char *
-around_child(const char *transcript, const char *child)
+around_child(const struct storage *storage, const char *run, const char *child)
 {
 	struct child_search search = { .child = child };
+	char *transcript = storage_transcript(storage, run), *slash;
 	struct error ignored = ERROR_INIT;
 	struct model m;
-	char *slash;
 
 	model_begin(&m, MODEL_LIVE);
 	m.watch = find_child;
 	m.context = &search;
 	model_read_file(&m, transcript, &ignored);
 	model_free(&m);
+	free(transcript);
 	if (search.call == NULL)
 		return NULL;
 	slash = strrchr(search.call, '/');
@@ -644,25 +580,7 @@ around_child(const char *transcript, const char *child)
 	return search.call;
 }
 
-/* The run that a run was made in, as its first line says; false: in none. */
-static bool
-parent_of(const struct storage *storage, const char *run, char parent[ID_SIZE])
-{
-	char *path = storage_transcript(storage, run);
-	struct error ignored = ERROR_INIT;
-	struct summary summary;
-	bool found = false;
-
-	if (summary_read_ends(&summary, path, &ignored) == 0) {
-		found = summary.parent[0] != '\0';
-		memcpy(parent, summary.parent, ID_SIZE);
-		summary_free(&summary);
-	}
-	free(path);
-	return found;
-}
-
-/* The run, and those that it is in, outwards. */
+/* The run, and those that it is in, outwards, as the first line of each says. */
 struct family {
 	char runs[LINEAGE_LIMIT + 1][ID_SIZE];
 	size_t count;
@@ -672,10 +590,23 @@ static struct family
 family_of(const struct storage *storage, const char *run)
 {
 	struct family f = { .count = 1 };
+	bool made_in_another = true;
 
 	memcpy(f.runs[0], run, ID_SIZE);
-	while (f.count <= LINEAGE_LIMIT && parent_of(storage, f.runs[f.count - 1], f.runs[f.count]))
-		f.count++;
+	while (f.count <= LINEAGE_LIMIT && made_in_another) {
+		char *path = storage_transcript(storage, f.runs[f.count - 1]);
+		struct error ignored = ERROR_INIT;
+		struct summary summary;
+
+		made_in_another = false;
+		if (summary_read_ends(&summary, path, &ignored) == 0) {
+			made_in_another = summary.parent[0] != '\0';
+			memcpy(f.runs[f.count], summary.parent, ID_SIZE);
+			summary_free(&summary);
+		}
+		free(path);
+		f.count += made_in_another;
+	}
 	return f;
 }
 
@@ -686,13 +617,8 @@ made_enclosing(const struct storage *storage, const char *other, const char *run
 	struct family others;
 
 	for (size_t i = 1; i < own.count; i++)
-		if (strcmp(own.runs[i], other) == 0) {
-			char *transcript = storage_transcript(storage, other);
-			char *call = around_child(transcript, own.runs[i - 1]);
-
-			free(transcript);
-			return call;
-		}
+		if (strcmp(own.runs[i], other) == 0)
+			return around_child(storage, other, own.runs[i - 1]);
 	others = family_of(storage, other);
 	for (size_t i = 1; i < others.count; i++)
 		for (size_t k = 0; k < own.count; k++)
@@ -709,14 +635,8 @@ made_free(struct made *m)
 	free(m->lines);
 	map_free(&m->by_process);
 	map_free(&m->by_key);
-	m->lines = NULL;
-	m->line_count = m->line_capacity = 0;
 	for (size_t i = 0; i < m->count; i++)
 		free(m->makers[i].process);
 	free(m->makers);
-	m->makers = NULL;
-	m->count = 0;
 	free(m->taken);
-	m->taken = NULL;
-	m->taken_count = 0;
 }

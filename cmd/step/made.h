@@ -32,7 +32,6 @@ struct maker {
 /* A line that came. */
 struct made_line {
 	char *key;           /* event id and part */
-	size_t outer;        /* its maker in the enclosing call; SIZE_MAX: of another run */
 	long long seen;
 };
 

@@ -15,62 +15,75 @@
 
 #define CAPACITY_MIN 16
 
-/* Length of the process's part of a call that was made in the enclosing one, or in
- * that one's calls; 0 if it was not. */
-static size_t
-process_len(const struct producers *p, const char *call)
+size_t
+producer_len(const char *enclosing, const char *call, bool *direct)
 {
-	size_t outer = strlen(p->enclosing), len;
+	size_t outer = strlen(enclosing), len;
 
-	if (outer > 0 && (strncmp(call, p->enclosing, outer) != 0 || call[outer++] != '/'))
+	*direct = false;
+	if (outer > 0 && (strncmp(call, enclosing, outer) != 0 || call[outer++] != '/'))
 		return 0;
 	len = outer + strcspn(call + outer, "/");
+	*direct = call[len] == '\0';
 	while (len > outer && call[len - 1] != ':')
 		len--;
 	return len > outer ? len - 1 : 0;
 }
 
-/* Forgets those that have ended; the list grows if that are few. */
+/* In the run that it is of. */
 static void
-make_room(struct producers *p)
+note(struct producers *p, const struct item *item)
 {
-	size_t kept = 0;
+	char *call = item_metadata(item, "call");
+	bool direct, known = false;
+	size_t len = call != NULL ? producer_len(p->enclosing, call, &direct) : 0, kept = 0;
 
-	for (size_t i = 0; i < p->count; i++) {
-		if (roster_ended(p->roster, p->calls[i]))
-			free(p->calls[i]);
-		else
-			p->calls[kept++] = p->calls[i];
-	}
-	p->count = kept;
-	if (p->count < p->capacity / 2)
+	for (size_t i = p->count; i > 0 && len > 0 && !known; i--)
+		known = strncmp(p->calls[i - 1], call, len) == 0 && p->calls[i - 1][len] == ':';
+	if (len == 0 || known) {
+		free(call);
 		return;
-	p->capacity = p->capacity == 0 ? CAPACITY_MIN : p->capacity * 2;
-	p->calls = memory_array(p->calls, p->capacity, sizeof *p->calls);
+	}
+	/* Those that have ended are forgotten; the list grows if that are few. */
+	if (p->count == p->capacity) {
+		for (size_t i = 0; i < p->count; i++) {
+			if (roster_ended(p->roster, p->calls[i]))
+				free(p->calls[i]);
+			else
+				p->calls[kept++] = p->calls[i];
+		}
+		p->count = kept;
+		if (kept >= p->capacity / 2) {
+			p->capacity = p->capacity == 0 ? CAPACITY_MIN : p->capacity * 2;
+			p->calls = memory_array(p->calls, p->capacity, sizeof *p->calls);
+		}
+	}
+	p->calls[p->count++] = memory_format("%.*s:0", (int)len, call);
+	free(call);
 }
 
-static bool
-known(const struct producers *p, const char *call, size_t len)
-{
-	for (size_t i = p->count; i > 0; i--)
-		if (strncmp(p->calls[i - 1], call, len) == 0 && p->calls[i - 1][len] == ':')
-			return true;
-	return false;
-}
-
-/* The runs around this one, but for itself. */
-static void
-look_around(struct producers *p)
+void
+producers_note(struct producers *p, const struct item *item)
 {
 	struct lineage around;
 	struct error unread; /* then nothing is known of them */
-	size_t count;
+	size_t count = 0;
+	char *run_id;
 
-	p->looked = true;
-	if (lineage_read(&around, p->run->directory, &unread) != 0 || lineage_depth(&around) == 0)
+	if (!item->foreign) {
+		note(p, item);
 		return;
-	count = lineage_depth(&around);
-	p->outer = memory_zero(count, sizeof *p->outer);
+	}
+	p->foreign = true;
+	run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
+	/* The runs around this one, but for itself. */
+	if (run_id != NULL && !p->looked) {
+		p->looked = true;
+		if (lineage_read(&around, p->run->directory, &unread) == 0)
+			count = lineage_depth(&around);
+		if (count > 0)
+			p->outer = memory_zero(count, sizeof *p->outer);
+	}
 	for (size_t i = 0; i < count; i++) {
 		char *directory = storage_run_directory(&p->run->storage, around.runs[i].run_id);
 
@@ -80,46 +93,10 @@ look_around(struct producers *p)
 		roster_look(p->outer[i].roster, directory);
 		free(directory);
 	}
-}
-
-static void note(struct producers *p, const struct item *item);
-
-static void
-note_outer(struct producers *p, const struct item *item)
-{
-	char *run_id = p->run != NULL ? item_metadata(item, "run_id") : NULL;
-
-	if (run_id != NULL && !p->looked)
-		look_around(p);
 	for (size_t i = 0; run_id != NULL && i < list_count(p->outer_ids); i++)
 		if (strcmp(p->outer_ids[i], run_id) == 0)
 			note(&p->outer[i], item);
 	free(run_id);
-}
-
-/* In the run that it is of. */
-static void
-note(struct producers *p, const struct item *item)
-{
-	char *call = item_metadata(item, "call");
-	size_t len = call != NULL ? process_len(p, call) : 0;
-
-	if (len > 0 && !known(p, call, len)) {
-		if (p->count == p->capacity)
-			make_room(p);
-		p->calls[p->count++] = memory_format("%.*s:0", (int)len, call);
-	}
-	free(call);
-}
-
-void
-producers_note(struct producers *p, const struct item *item)
-{
-	p->foreign = p->foreign || item->foreign;
-	if (item->foreign)
-		note_outer(p, item);
-	else
-		note(p, item);
 }
 
 bool

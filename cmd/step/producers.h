@@ -40,4 +40,8 @@ void producers_note(struct producers *p, const struct item *item);
 bool producers_dead(const struct producers *p, struct error *why);
 void producers_free(struct producers *p);
 
+/* Length of the process's part of a call that was made in the enclosing one (*direct), or in
+ * that one's calls; 0 if it was not. */
+size_t producer_len(const char *enclosing, const char *call, bool *direct);
+
 #endif

@@ -54,45 +54,6 @@ question_possible(void)
 	return fd >= 0;
 }
 
-/* Waits for its turn; the descriptor that has it, or -1. */
-static int
-take_turn(const struct question *q, struct error *err)
-{
-	char *path = path_join(q->directory, "terminal");
-	int fd = file_open_plain(path, O_RDWR | O_CREAT, 0600), failed = 0;
-
-	if (fd < 0)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	while (failed == 0 && lock_file_take(fd) != 0)
-		failed = errno == EWOULDBLOCK ? interrupts_sleep(q->interrupts, NAP_MS, err) :
-		    error_errno(err, ERROR_SYSTEM, path, "unable to lock");
-	free(path);
-	if (failed == 0 || fd < 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* ---- what is shown ---- */
-
-/* Line by line, as a LF is none of the characters that do harm. */
-static void
-show_text(const struct buffer *text, struct buffer *out)
-{
-	size_t len = text->len < SHOWN ? text->len : utf8_whole(text->data, SHOWN);
-	const char *at = buffer_string(text), *end = at + len, *stop;
-
-	for (; at < end; at = stop + 1) {
-		stop = memchr(at, '\n', (size_t)(end - at));
-		if (stop == NULL)
-			stop = end;
-		text_visible(out, at, (size_t)(stop - at), 0);
-		buffer_byte(out, '\n');
-	}
-	if (len < text->len)
-		buffer_format(out, "… and %zu bytes more\n", text->len - len);
-}
-
 static int
 print(int terminal, struct buffer *out, struct error *err)
 {
@@ -104,24 +65,20 @@ print(int terminal, struct buffer *out, struct error *err)
 	return failed;
 }
 
-static void
-prompt(const struct question *q, struct buffer *out)
-{
-	buffer_format(out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
-	    q->file != NULL ? ", edit" : "");
-}
-
 /* ---- what is answered ---- */
 
-/* 1: a line, without its LF; 0: end of file; -1. */
+/* Asks once. 1: a line, without its LF; 0: end of file; -1. */
 static int
-read_answer(const struct question *q, int terminal, struct buffer *line, struct error *err)
+ask(const struct question *q, int terminal, struct buffer *out, struct buffer *line,
+    struct error *err)
 {
 	struct pollfd fds[2] = { { .fd = -1 }, { .fd = terminal, .events = POLLIN } };
 	char bytes[256];
 	ssize_t got;
 
 	buffer_clear(line);
+	if (print(terminal, out, err) != 0)
+		return -1;
 	do {
 		if (interrupts_wait(q->interrupts, fds, 2, 0, err) != 0)
 			return -1;
@@ -146,9 +103,10 @@ ask_word(const struct question *q, int terminal, struct error *err)
 	int answered = 1, word = 0;
 
 	while (word == 0 && answered == 1) {
-		prompt(q, &out);
+		buffer_format(&out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
+		    q->file != NULL ? ", edit" : "");
 		tcflush(terminal, TCIFLUSH);
-		answered = print(terminal, &out, err) != 0 ? -1 : read_answer(q, terminal, &line, err);
+		answered = ask(q, terminal, &out, &line, err);
 		for (size_t i = 0; answered == 1 && i < sizeof words / sizeof *words; i++)
 			if (line.len > 0 && strncasecmp(buffer_string(&line), words[i], line.len) == 0 &&
 			    (words[i][0] != 'e' || q->file != NULL))
@@ -157,18 +115,6 @@ ask_word(const struct question *q, int terminal, struct error *err)
 	buffer_free(&out);
 	buffer_free(&line);
 	return answered == 1 ? word : answered;
-}
-
-static int
-ask_reason(struct question *q, int terminal, struct error *err)
-{
-	struct buffer out = BUFFER_INIT;
-	int answered;
-
-	buffer_text(&out, "Why? (Enter: no reason) ");
-	answered = print(terminal, &out, err) != 0 ? -1 : read_answer(q, terminal, &q->reason, err);
-	buffer_free(&out);
-	return answered < 0 ? -1 : 0;
 }
 
 /* ---- the editor ---- */
@@ -184,25 +130,6 @@ give_terminal(int terminal, pid_t group)
 	pthread_sigmask(SIG_BLOCK, &stop, &before);
 	tcsetpgrp(terminal, group);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-/* Waits for the editor, which nobody could wake if it stopped. */
-static int
-wait_editor(const struct question *q, pid_t pid, int *status, struct error *err)
-{
-	pid_t ended;
-
-	for (;;) {
-		ended = waitpid(pid, status, WNOHANG | WUNTRACED);
-		if (ended == pid && WIFSTOPPED(*status))
-			kill(-pid, SIGCONT);
-		else if (ended == pid || (ended == -1 && errno != EINTR))
-			return 0;
-		if (interrupts_sleep(q->interrupts, NAP_MS, err) != 0) {
-			wait_end(pid, status);
-			return -1;
-		}
-	}
 }
 
 /* Runs the editor on a file. 1: it ended well; 0: not, or there is none; -1. */
@@ -224,7 +151,19 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 	if (result == 0) {
 		give_terminal(terminal, process.pid);
 		kill(-process.pid, SIGCONT); /* it may have asked for the terminal before */
-		result = wait_editor(q, process.pid, &status, err);
+		while (result == 0) {
+			pid_t ended = waitpid(process.pid, &status, WNOHANG | WUNTRACED);
+
+			/* Nobody else could wake it if it stopped. */
+			if (ended == process.pid && WIFSTOPPED(status))
+				kill(-process.pid, SIGCONT);
+			else if (ended == process.pid || (ended == -1 && errno != EINTR))
+				break;
+			if (interrupts_sleep(q->interrupts, NAP_MS, err) != 0) {
+				wait_end(process.pid, &status);
+				result = -1;
+			}
+		}
 		give_terminal(terminal, getpgrp());
 		if (known)
 			tcsetattr(terminal, TCSADRAIN, &modes);
@@ -234,46 +173,15 @@ run_editor(const struct question *q, int terminal, const char *path, struct erro
 	return result != 0 ? -1 : WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static int
-write_file(const char *path, const struct buffer *text, struct error *err)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), failed = 0;
-
-	if (fd < 0)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to make");
-	if (file_write(fd, buffer_string(text), text->len) != 0)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
-	close(fd);
-	return failed;
-}
-
-/* Takes the text if it will do; says on the terminal why not. */
-static int
-take_edited(struct question *q, int terminal, const char *path, struct error *err)
-{
-	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
-	struct error why = ERROR_INIT;
-	char reason[sizeof why.message];
-	int failed = 0;
-
-	if (file_load(path, EDITED, &text, &why) == 0 && q->check(q->context, &text, &why) == 0) {
-		buffer_free(&q->text);
-		q->text = text;
-		q->edited = true;
-		return 0;
-	}
-	buffer_format(&out, "Not taken: %s\n", error_text(&why, reason, sizeof reason));
-	failed = print(terminal, &out, err);
-	buffer_free(&out);
-	buffer_free(&text);
-	return failed;
-}
-
+/* Has the text edited, and takes it if it will do; says on the terminal why not. */
 static int
 edit(struct question *q, int terminal, struct error *err)
 {
 	char *directory = memory_format("%s/edit-XXXXXX", q->directory), *path;
-	int result;
+	struct buffer text = BUFFER_INIT, out = BUFFER_INIT;
+	struct error why = ERROR_INIT;
+	char reason[sizeof why.message];
+	int result = 0, fd;
 
 	if (mkdtemp(directory) == NULL) {
 		error_errno(err, ERROR_SYSTEM, directory, "unable to make");
@@ -281,9 +189,28 @@ edit(struct question *q, int terminal, struct error *err)
 		return -1;
 	}
 	path = path_join(directory, q->file);
-	result = write_file(path, &q->text, err) != 0 ? -1 : run_editor(q, terminal, path, err);
-	if (result == 1)
-		result = take_edited(q, terminal, path, err);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to make");
+	else if (file_write(fd, buffer_string(&q->text), q->text.len) != 0)
+		result = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	if (fd >= 0)
+		close(fd);
+	if (result == 0)
+		result = run_editor(q, terminal, path, err);
+
+	if (result == 1 && file_load(path, EDITED, &text, &why) == 0 &&
+	    q->check(q->context, &text, &why) == 0) {
+		buffer_free(&q->text);
+		q->text = text;
+		text = (struct buffer)BUFFER_INIT;
+		q->edited = true;
+	} else if (result == 1) {
+		buffer_format(&out, "Not taken: %s\n", error_text(&why, reason, sizeof reason));
+		result = print(terminal, &out, err);
+	}
+	buffer_free(&out);
+	buffer_free(&text);
 	unlink(path);
 	rmdir(directory);
 	free(path);
@@ -300,8 +227,20 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 	int word = 'e', failed = 0;
 
 	while (failed == 0 && word == 'e') {
+		size_t len = q->text.len < SHOWN ? q->text.len : utf8_whole(q->text.data, SHOWN);
+		const char *at = buffer_string(&q->text), *end = at + len, *stop;
+
 		buffer_format(&out, "\n%s waits for a decision about:\n\n", q->about);
-		show_text(&q->text, &out);
+		/* Line by line, as a LF is none of the characters that do harm. */
+		for (; at < end; at = stop + 1) {
+			stop = memchr(at, '\n', (size_t)(end - at));
+			if (stop == NULL)
+				stop = end;
+			text_visible(&out, at, (size_t)(stop - at), 0);
+			buffer_byte(&out, '\n');
+		}
+		if (len < q->text.len)
+			buffer_format(&out, "… and %zu bytes more\n", q->text.len - len);
 		buffer_byte(&out, '\n');
 		failed = print(terminal, &out, err);
 		if (failed == 0)
@@ -309,9 +248,11 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 		if (failed == 0 && word == 'e')
 			failed = edit(q, terminal, err);
 	}
+	if (failed == 0 && word == 'n') {
+		buffer_text(&out, "Why? (Enter: no reason) ");
+		failed = ask(q, terminal, &out, &q->reason, err) == -1 ? -1 : 0;
+	}
 	buffer_free(&out);
-	if (failed == 0 && word == 'n')
-		failed = ask_reason(q, terminal, err);
 	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : ANSWER_NONE;
 	return failed;
 }
@@ -319,13 +260,23 @@ converse(struct question *q, int terminal, enum question_answer *answer, struct 
 int
 question_ask(struct question *q, enum question_answer *answer, struct error *err)
 {
-	int terminal = terminal_open(), turn, failed;
+	int terminal = terminal_open(), turn, failed = 0;
+	char *path;
 
 	*answer = ANSWER_NONE;
 	if (terminal < 0)
 		return 0;
-	turn = take_turn(q, err);
-	failed = turn < 0 ? -1 : converse(q, terminal, answer, err);
+	/* Waits for its turn. */
+	path = path_join(q->directory, "terminal");
+	turn = file_open_plain(path, O_RDWR | O_CREAT, 0600);
+	if (turn < 0)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	while (failed == 0 && lock_file_take(turn) != 0)
+		failed = errno == EWOULDBLOCK ? interrupts_sleep(q->interrupts, NAP_MS, err) :
+		    error_errno(err, ERROR_SYSTEM, path, "unable to lock");
+	free(path);
+	if (failed == 0)
+		failed = converse(q, terminal, answer, err);
 	if (turn >= 0)
 		close(turn);
 	close(terminal);

@@ -1,8 +1,8 @@
 /*
  * Most options only set a member of the settings: for these a table says which, by its
- * offset, and of what kind it is; the others have a function each. What goes together is a
- * table of rules over the bits of what was said (base/options.h), looked at when all was
- * read. What follows from several options (a loop, the retries, the model) is settled before.
+ * offset, and of what kind it is. What goes together is a table of rules over the bits of what
+ * was said (base/options.h), looked at when all was read. What follows from several options (a
+ * loop, the retries, the model) is settled before.
  */
 #include "step/settings.h"
 
@@ -33,10 +33,11 @@ enum {
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_STRATEGY, OPT_TERMINAL, OPT_ALLOW_TOOLS,
 	OPT_TOOLS_POLICY, OPT_OUTPUT_SCHEMA, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
 	OPT_MAX_TOKENS_TOTAL, OPT_MAX_COST, OPT_INPUT, OPT_NO_INPUT, OPT_ALLOW_EMPTY, OPT_STATE,
-	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE, OPT_QUIET, OPT_WHEN,
-	OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_CLEANUP, OPT_TIMEOUT, OPT_RETRIES, OPT_BACKOFF, OPT_DELAY,
-	OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE, OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK,
-	OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN, OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
+	OPT_OUTPUT_FORM, OPT_JOIN, OPT_BY_NAME, OPT_COMPLETE, OPT_JOBS, OPT_INTO, OPT_RAW, OPT_FILE,
+	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_TRY, OPT_CLEANUP, OPT_TIMEOUT,
+	OPT_RETRIES, OPT_BACKOFF, OPT_DELAY, OPT_MAX_DELAY, OPT_RETRY_ON, OPT_EFFECTS, OPT_REQUIRE,
+	OPT_PASS_KEY, OPT_SANDBOX, OPT_NETWORK, OPT_NO_NETWORK, OPT_SANDBOX_MODE, OPT_OPEN,
+	OPT_PASS_ENV, OPT_KIND, OPT_KNOWN_END, OPT_DRY_RUN, OPT_VERBOSE
 };
 
 _Static_assert(OPT_VERBOSE < 64, "a bit for each");
@@ -113,40 +114,6 @@ const struct option_spec step_options[] = {
 	{ 0, 0, NULL, NULL, NULL }
 };
 
-static int
-parse_effects(struct step *step, const char *text, struct error *err)
-{
-	static const char flag[] = ",idempotent";
-	char *word = memory_text(text);
-	size_t len = strlen(word);
-	int result;
-
-	if (len >= sizeof flag - 1 && strcmp(word + len - (sizeof flag - 1), flag) == 0) {
-		word[len - (sizeof flag - 1)] = '\0';
-		step->idempotent = true;
-	}
-	result = effects_parse(word, &step->effects);
-	if (result == -1)
-		error_set(err, ERROR_USAGE, "--effects",
-		    "'%s' is none of none, read, workspace, external", text);
-	free(word);
-	return result;
-}
-
-/* An empty list is one, too. */
-static char **
-split_list(const char *text)
-{
-	char **list = memory_zero(1, sizeof *list);
-	const char *part;
-	size_t len;
-
-	while ((part = text_part(&text, ',', &len)) != NULL)
-		if (len > 0)
-			list_take(&list, memory_copy(part, len));
-	return list;
-}
-
 /* How an option that stands for a member of the settings sets it. */
 enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_CONDITION, KIND_NUMBER, KIND_DURATION };
 
@@ -193,45 +160,32 @@ static const struct plain {
 #undef AT
 };
 
-static const struct plain *
-find_plain(int id)
-{
-	const struct plain *p = plains, *end = plains + sizeof plains / sizeof *plains;
+/* Options that take one of some words. */
+static const char *const outcomes[] = { "success", "failure", NULL };
+static const char *const sandbox_needs[] = { "require", "prefer", NULL };
+static const char *const input_forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
+static const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
 
-	while (p < end && p->option != id)
-		p++;
-	return p < end ? p : NULL;
-}
-
-/* By which a condition is recorded. */
-static const char *
-long_name(int id)
-{
-	const struct option_spec *spec = step_options;
-
-	while (spec->id != id)
-		spec++;
-	return spec->name;
-}
-
-static int
-apply_measure(int64_t *member, const struct plain *p, const char *value, struct error *err)
-{
-	char name[OPTION_TEXT];
-	long long number;
-
-	option_text(step_options, p->option, name);
-	if ((p->kind == KIND_DURATION ? options_duration(name, value, &number, err) :
-	    options_number(name, value, p->min, p->max, &number, err)) == -1)
-		return -1;
-	*member = number;
-	return 0;
-}
+static const struct worded {
+	int option;
+	const char *const *words;
+} wordeds[] = {
+	{ OPT_TERMINAL, outcomes },
+	{ OPT_STRATEGY, step_strategies },
+	{ OPT_SANDBOX, sandbox_modes },
+	{ OPT_SANDBOX_MODE, sandbox_needs },
+	{ OPT_INPUT, input_forms },
+	{ OPT_OUTPUT_FORM, output_forms },
+};
 
 static int
 apply_plain(struct settings *s, const struct plain *p, const char *value, struct error *err)
 {
 	void *member = (char *)s + p->offset;
+	const struct option_spec *spec = step_options;
+	char name[OPTION_TEXT];
+	long long number;
+	int wrong;
 
 	switch (p->kind) {
 	case KIND_FLAG:
@@ -244,11 +198,37 @@ apply_plain(struct settings *s, const struct plain *p, const char *value, struct
 		list_add(member, value);
 		return 0;
 	case KIND_CONDITION:
-		*(struct condition *)member = (struct condition){ long_name(p->option), value };
+		while (spec->id != p->option)
+			spec++;
+		*(struct condition *)member = (struct condition){ spec->name, value };
 		return 0;
 	default:
-		return apply_measure(member, p, value, err);
+		option_text(step_options, p->option, name);
+		wrong = p->kind == KIND_DURATION ? options_duration(name, value, &number, err) :
+		    options_number(name, value, p->min, p->max, &number, err);
+		if (wrong == 0)
+			*(int64_t *)member = number;
+		return wrong;
 	}
+}
+
+static int
+apply_effects(struct step *step, const char *text, struct error *err)
+{
+	static const char flag[] = ",idempotent";
+	char *word = memory_text(text);
+	int result;
+
+	if (text_ends(word, flag)) {
+		word[strlen(word) - (sizeof flag - 1)] = '\0';
+		step->idempotent = true;
+	}
+	result = effects_parse(word, &step->effects);
+	if (result == -1)
+		error_set(err, ERROR_USAGE, "--effects",
+		    "'%s' is none of none, read, workspace, external", text);
+	free(word);
+	return result;
 }
 
 static int
@@ -271,215 +251,82 @@ apply_complete(struct settings *s, const char *paths, struct error *err)
 }
 
 static int
-apply_pending(struct step *step, const char *value, struct error *err)
-{
-	long long ms;
-
-	step->pending = true;
-	if (value == NULL)
-		return 0;
-	if (options_duration("--pending", value, &ms, err) == -1)
-		return -1;
-	step->pending_ms = ms;
-	return 0;
-}
-
-static int
-apply_terminal(struct step *step, const char *value, struct error *err)
-{
-	static const char *const outcomes[] = { "success", "failure", NULL };
-	int outcome = options_word("--terminal", value, outcomes, err);
-
-	if (outcome == -1)
-		return -1;
-	step->terminal = outcomes[outcome];
-	return 0;
-}
-
-static int
-apply_strategy(struct settings *s, const char *value, struct error *err)
-{
-	int strategy = options_word("--strategy", value, step_strategies, err);
-
-	if (strategy == -1)
-		return -1;
-	s->step.strategy = (enum step_strategy)strategy;
-	return 0;
-}
-
-static int
-apply_sandbox(struct step *step, const char *value, struct error *err)
-{
-	int mode = options_word("--sandbox", value, sandbox_modes, err);
-
-	if (mode == -1)
-		return -1;
-	step->sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + mode);
-	return 0;
-}
-
-static int
-apply_sandbox_mode(struct step *step, const char *value, struct error *err)
-{
-	static const char *const words[] = { "require", "prefer", NULL };
-	int word = options_word("--sandbox-mode", value, words, err);
-
-	if (word == -1)
-		return -1;
-	step->sandbox.prefer = word == 1;
-	return 0;
-}
-
-static int
-apply_kind(struct settings *s, const char *value, struct error *err)
-{
-	if (!name_valid(value))
-		return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -", value);
-	s->source.kind = value;
-	return 0;
-}
-
-static int
-apply_input(struct settings *s, const char *value, struct error *err)
-{
-	static const char *const forms[] = { "auto", "text", "lines", "nul", "json", "state", NULL };
-	int form = options_word("-i", value, forms, err);
-
-	if (form == -1)
-		return -1;
-	s->input = (enum input_form)form;
-	return 0;
-}
-
-static int
-apply_output_form(struct settings *s, const char *value, struct error *err)
-{
-	static const char *const forms[] = { "text", "lines", "nul", "json", NULL };
-	int form = options_word("-O", value, forms, err);
-
-	if (form == -1)
-		return -1;
-	s->step.output = (enum output_form)form;
-	return 0;
-}
-
-static int
-apply_file(struct settings *s, const char *value, struct error *err)
-{
-	if (*value == '\0')
-		return error_set(err, ERROR_USAGE, "-o", "the name of the file is empty");
-	s->file = value;
-	return 0;
-}
-
-static int
-apply_max_cost(struct settings *s, const char *value, struct error *err)
-{
-	if (money_parse(value, &s->max_cost))
-		return 0;
-	return error_set(err, ERROR_USAGE, "--max-cost", "'%s' is no amount of dollars, such as 0.50",
-	    value);
-}
-
-/* Options whose argument needs a look of its own; 0, or -1. */
-static int
-apply_valued(struct settings *s, int id, const char *value, struct error *err)
-{
-	struct step *step = &s->step;
-
-	switch (id) {
-	case OPT_TOOLS_POLICY:
-		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
-	case OPT_TERMINAL:
-		return apply_terminal(step, value, err);
-	case OPT_STRATEGY:
-		return apply_strategy(s, value, err);
-	case OPT_INPUT:
-		return apply_input(s, value, err);
-	case OPT_OUTPUT_FORM:
-		return apply_output_form(s, value, err);
-	case OPT_FILE:
-		return apply_file(s, value, err);
-	case OPT_PENDING:
-		return apply_pending(step, value, err);
-	case OPT_MAX_COST:
-		return apply_max_cost(s, value, err);
-	case OPT_BACKOFF:
-		return retry_parse_backoff(&step->retry, value, err);
-	case OPT_RETRY_ON:
-		return retry_parse_codes(&step->retry, value, err);
-	case OPT_REQUIRE:
-		return gate_require(&step->gate, value, err);
-	case OPT_EFFECTS:
-		return parse_effects(step, value, err);
-	case OPT_KIND:
-		return apply_kind(s, value, err);
-	case OPT_KNOWN_END:
-		return known_end_teach(value, err);
-	case OPT_SANDBOX:
-		return apply_sandbox(step, value, err);
-	default:
-		assert(id == OPT_SANDBOX_MODE);
-		return apply_sandbox_mode(step, value, err);
-	}
-}
-
-static int
 apply_option(struct settings *s, int id, const char *value, struct error *err)
 {
-	const struct plain *plain = find_plain(id);
 	struct step *step = &s->step;
+	char name[OPTION_TEXT], **tools;
+	const char *part;
+	long long ms = 0;
+	size_t len;
+	int word = 0;
 
-	if (plain != NULL)
-		return apply_plain(s, plain, value, err);
+	for (size_t i = 0; i < sizeof plains / sizeof *plains; i++)
+		if (plains[i].option == id)
+			return apply_plain(s, &plains[i], value, err);
+	for (size_t i = 0; i < sizeof wordeds / sizeof *wordeds; i++)
+		if (wordeds[i].option == id)
+			word = options_word(option_text(step_options, id, name), value,
+			    wordeds[i].words, err);
+	if (word == -1)
+		return -1;
+
 	switch (id) {
-	case OPT_ALLOW_TOOLS:
-		list_free(s->source.team.allow_tools);
-		s->source.team.allow_tools = split_list(value);
-		break;
+	case OPT_TERMINAL: step->terminal = outcomes[word]; break;
+	case OPT_STRATEGY: step->strategy = (enum step_strategy)word; break;
+	case OPT_SANDBOX: step->sandbox.mode = (enum sandbox_mode)(SANDBOX_NONE + word); break;
+	case OPT_SANDBOX_MODE: step->sandbox.prefer = word == 1; break;
+	case OPT_INPUT: s->input = (enum input_form)word; break;
+	case OPT_OUTPUT_FORM: step->output = (enum output_form)word; break;
 	case OPT_NO_INPUT: s->input = INPUT_NONE; break;
 	case OPT_EACH: step->group = GROUP_EACH; break;
 	case OPT_PARALLEL: step->group = GROUP_PARALLEL; break;
 	case OPT_ALLOW_FAILURE: step->failure = FAILURE_ALLOWED; break;
-	case OPT_COMPLETE: return apply_complete(s, value, err);
 	case OPT_TRY: step->failure = FAILURE_TRY; break;
 	case OPT_NETWORK: step->sandbox.network = SANDBOX_NETWORK_ALLOWED; break;
 	case OPT_NO_NETWORK: step->sandbox.network = SANDBOX_NETWORK_DENIED; break;
+	case OPT_ALLOW_TOOLS:
+		tools = memory_zero(1, sizeof *tools); /* an empty list is one, too */
+		while ((part = text_part(&value, ',', &len)) != NULL)
+			if (len > 0)
+				list_take(&tools, memory_copy(part, len));
+		list_free(s->source.team.allow_tools);
+		s->source.team.allow_tools = tools;
+		break;
+	case OPT_PENDING:
+		step->pending = true;
+		if (value != NULL && options_duration("--pending", value, &ms, err) == -1)
+			return -1;
+		if (value != NULL)
+			step->pending_ms = ms;
+		break;
+	case OPT_KIND:
+		if (!name_valid(value))
+			return error_set(err, ERROR_USAGE, "--kind", "'%s' is no word of A-Z a-z 0-9 _ -",
+			    value);
+		s->source.kind = value;
+		break;
+	case OPT_FILE:
+		if (*value == '\0')
+			return error_set(err, ERROR_USAGE, "-o", "the name of the file is empty");
+		s->file = value;
+		break;
+	case OPT_MAX_COST:
+		if (!money_parse(value, &s->max_cost))
+			return error_set(err, ERROR_USAGE, "--max-cost",
+			    "'%s' is no amount of dollars, such as 0.50", value);
+		break;
+	case OPT_TOOLS_POLICY:
+		return tools_policy_parse(value, "--tools-policy", &s->source.team.tools_policy, err);
+	case OPT_COMPLETE: return apply_complete(s, value, err);
+	case OPT_BACKOFF: return retry_parse_backoff(&step->retry, value, err);
+	case OPT_RETRY_ON: return retry_parse_codes(&step->retry, value, err);
+	case OPT_REQUIRE: return gate_require(&step->gate, value, err);
+	case OPT_EFFECTS: return apply_effects(step, value, err);
 	default:
-		return apply_valued(s, id, value, err);
+		assert(id == OPT_KNOWN_END);
+		return known_end_teach(value, err);
 	}
 	return 0;
-}
-
-/* Any of the loop's options makes a loop. */
-static void
-settle_group(struct settings *s)
-{
-	struct step *step = &s->step;
-	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
-
-	if (asks || step->max_rounds > 0)
-		step->group = GROUP_LOOP;
-	if (asks && step->max_rounds == 0)
-		step->max_rounds = ROUNDS;
-	step->passes = step->group != GROUP_NONE;
-	/* Branches are what runs at a time then. */
-	if (step->group == GROUP_PARALLEL) {
-		step->jobs = (size_t)s->jobs;
-		s->jobs = 0;
-	}
-	if (s->jobs == 0)
-		s->jobs = 1;
-}
-
-/* A key that commands get, those in a sandbox get too. */
-static void
-settle_passed(struct settings *s)
-{
-	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
-		list_add(&s->pass_variables, *name);
-	s->step.sandbox.passed = s->pass_variables;
-	s->step.sandbox.opened = s->opened;
 }
 
 /* ---- what goes together ---- */
@@ -487,12 +334,13 @@ settle_passed(struct settings *s)
 #define SAID(id) OPTION_SAID(id)
 #define COMMAND SAID(OPT_COMMAND)
 #define AGENT (SAID(OPT_AGENT) | SAID(OPT_MODEL))
+#define WORK (COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL))
 #define LOOP (SAID(OPT_WHILE) | SAID(OPT_UNTIL) | SAID(OPT_MAX))
 #define GROUP (SAID(OPT_EACH) | SAID(OPT_PARALLEL) | LOOP)
 #define RETRYING (SAID(OPT_RETRIES) | SAID(OPT_BACKOFF) | SAID(OPT_DELAY) | SAID(OPT_MAX_DELAY) | \
     SAID(OPT_RETRY_ON))
-#define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | SAID(OPT_SANDBOX_MODE) | \
-    SAID(OPT_PASS_ENV) | SAID(OPT_OPEN))
+#define SANDBOX (SAID(OPT_SANDBOX) | SAID(OPT_NETWORK) | SAID(OPT_NO_NETWORK) | \
+    SAID(OPT_SANDBOX_MODE) | SAID(OPT_PASS_ENV) | SAID(OPT_OPEN))
 #define SPARED (SAID(OPT_TRY) | SAID(OPT_ALLOW_FAILURE))
 
 #define NO_GROUP "not with a group: its steps are recorded outside, and say it themselves"
@@ -580,80 +428,87 @@ said(const struct settings *s)
 	return all;
 }
 
-/* Each word is a line for the shell; a program of its own that is a step does nothing. */
-static int
-check_branches(char *const *words, struct error *err)
+/* What follows from several options. */
+static void
+settle(struct settings *s)
 {
-	for (size_t i = 0; words != NULL && words[i] != NULL; i++)
-		if (strcmp(path_base(words[i]), "awf-step") == 0)
-			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
-			    "own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'");
-	return 0;
+	const uint64_t work = WORK | SAID(OPT_PENDING) | GROUP;
+	struct step *step = &s->step;
+	struct team_source *team = &s->source.team;
+	struct retry *retry = &step->retry;
+	const bool asks = step->proceed.text != NULL || step->until.text != NULL;
+	char *model = getenv("AWF_MODEL");
+
+	/* Any of the loop's options makes a loop. */
+	if (asks || step->max_rounds > 0)
+		step->group = GROUP_LOOP;
+	if (asks && step->max_rounds == 0)
+		step->max_rounds = ROUNDS;
+	step->passes = step->group != GROUP_NONE;
+	/* Branches are what runs at a time then. */
+	if (step->group == GROUP_PARALLEL) {
+		step->jobs = (size_t)s->jobs;
+		s->jobs = 0;
+	}
+	if (s->jobs == 0)
+		s->jobs = 1;
+
+	/* A prompt alone is for the model of the environment. */
+	if ((said(s) & work) == 0 && (s->given & SAID(OPT_PROMPT)) != 0 && model != NULL &&
+	    *model != '\0') {
+		team->model = model;
+		s->given |= SAID(OPT_MODEL);
+	}
+
+	/* Retries as asked for: agents try again on what may pass, the others on any failure of
+	 * the work, and only if told to. What a body failed with may be any step's, but what
+	 * somebody ended is not tried again. */
+	if (s->retries >= 0)
+		retry->retries = (int)s->retries;
+	else if (team->agent_file == NULL && team->model == NULL)
+		retry->retries = 0;
+	if (!retry->codes_given && team->agent_file == NULL && team->model == NULL) {
+		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
+		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
+		for (int code = 0; step->passes && code < ERROR_CODES; code++)
+			if (error_class((enum error_code)code) == CLASS_WORK ||
+			    error_class((enum error_code)code) == CLASS_TRANSIENT)
+				retry->codes[code] = true;
+		if (step->passes) {
+			retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
+			retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
+		}
+	}
+
+	/* A key that commands get, those in a sandbox get too. */
+	for (char **name = s->pass_keys; name != NULL && *name != NULL; name++)
+		list_add(&s->pass_variables, *name);
+	step->sandbox.passed = s->pass_variables;
+	step->sandbox.opened = s->opened;
+	if (step->max_children < 0)
+		step->max_children = CHILDREN;
 }
 
 static int
-check_settings(const struct settings *s, struct error *err)
+check(const struct settings *s, struct error *err)
 {
-	const uint64_t work = COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL);
 	const char *name = s->step.name;
+	char *const *words = s->step.group == GROUP_PARALLEL ? s->step.command : NULL;
 
 	if (name == NULL)
 		return error_set(err, ERROR_USAGE, NULL,
 		    "a NAME for the step is missing (awf-step --help)");
 	if (!name_valid(name))
 		return error_set(err, ERROR_USAGE, name, "no name of a step: A-Z a-z 0-9 _ - only");
-	if ((said(s) & work) == 0)
+	if ((said(s) & WORK) == 0)
 		return error_set(err, ERROR_USAGE, name,
 		    "nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL or --approve");
-	if (s->step.group == GROUP_PARALLEL && check_branches(s->step.command, err) != 0)
-		return -1;
+	/* Each word is a line for the shell; a program of its own that is a step does nothing. */
+	for (; words != NULL && *words != NULL; words++)
+		if (strcmp(path_base(*words), "awf-step") == 0)
+			return error_set(err, ERROR_USAGE, "--parallel", "each word after -- is a branch of its "
+			    "own: quote each, as in -- 'awf-step a -- cat' 'awf-step b -- wc -w'");
 	return options_check(step_options, rules, sizeof rules / sizeof *rules, said(s), err);
-}
-
-/* What a body failed with may be any step's, but what somebody ended is not tried again. */
-static void
-retry_what_failed_inside(struct retry *retry)
-{
-	for (int code = 0; code < ERROR_CODES; code++)
-		if (error_class((enum error_code)code) == CLASS_WORK ||
-		    error_class((enum error_code)code) == CLASS_TRANSIENT)
-			retry->codes[code] = true;
-	retry->codes[ERROR_NONE] = retry->codes[ERROR_CANCELLED] = false;
-	retry->codes[ERROR_DOWNSTREAM_CLOSED] = retry->codes[ERROR_DIVERGENCE] = false;
-}
-
-/* A prompt alone is for the model of the environment. */
-static void
-settle_model(struct settings *s)
-{
-	const uint64_t work = COMMAND | AGENT | SAID(OPT_TOOL) | SAID(OPT_APPROVE) | SAID(OPT_TERMINAL) |
-	    SAID(OPT_PENDING) | GROUP;
-	char *model = getenv("AWF_MODEL");
-
-	if ((said(s) & work) != 0 || (s->given & SAID(OPT_PROMPT)) == 0 || model == NULL ||
-	    *model == '\0')
-		return;
-	s->source.team.model = model;
-	s->given |= SAID(OPT_MODEL);
-}
-
-/* Retries as asked for: agents try again on what may pass, the others on any
- * failure of the work, and only if told to. */
-static void
-settle_retries(struct settings *s)
-{
-	struct retry *retry = &s->step.retry;
-
-	if (s->retries >= 0)
-		retry->retries = (int)s->retries;
-	else if (s->source.team.agent_file == NULL && s->source.team.model == NULL)
-		retry->retries = 0;
-	if (!retry->codes_given && s->source.team.agent_file == NULL && s->source.team.model == NULL) {
-		retry->codes[ERROR_EXIT_STATUS] = retry->codes[ERROR_TIMEOUT] = true;
-		retry->codes[ERROR_SCHEMA] = retry->codes_given = true;
-		if (s->step.passes)
-			retry_what_failed_inside(retry);
-	}
 }
 
 int
@@ -687,15 +542,8 @@ settings_parse(struct settings *s, int argc, char **argv, struct error *err)
 			return error_set(err, ERROR_USAGE, "--", "a command is missing after it");
 		s->step.command = argv + o.next;
 	}
-	settle_group(s);
-	settle_model(s);
-	settle_retries(s);
-	settle_passed(s);
-	if (check_settings(s, err) == -1)
-		return -1;
-	if (s->step.max_children < 0)
-		s->step.max_children = CHILDREN;
-	return 0;
+	settle(s);
+	return check(s, err);
 }
 
 void

@@ -12,7 +12,6 @@
 #include "base/options.h"
 #include "run/state.h"
 #include "step/step.h"
-#include "step/step_load.h"
 
 struct settings {
 	struct step step;

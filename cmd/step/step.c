@@ -1,6 +1,9 @@
 /*
  * What a step is, apart from any call: the digest of its definition is over a list of all that
  * makes its result, in an order that never changes, as earlier recordings are known by it.
+ *
+ * A result goes from a worker as a struct as it is in memory, as both ends are the same program
+ * after a fork(), and behind it the lines, whose buffer in the struct is empty.
  */
 #include "step/step.h"
 
@@ -51,21 +54,6 @@ define_member(const struct step *s, const struct member *m, struct writer *w)
 	buffer_free(&params);
 }
 
-/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
-static void
-define_group(const struct step *s, struct writer *w)
-{
-	writer_integer(w, (int64_t)s->group);
-	if (s->group == GROUP_PARALLEL)
-		writer_string(w, step_strategies[s->strategy]);
-	if (s->group != GROUP_LOOP)
-		return;
-	writer_string(w, s->until.text);
-	writer_string(w, s->proceed.text);
-	if (s->until.text == NULL && s->proceed.text == NULL)
-		writer_integer(w, s->max_rounds);
-}
-
 void
 step_define(struct step *s)
 {
@@ -86,7 +74,16 @@ step_define(struct step *s)
 	if (s->terminal != NULL)
 		writer_string(&w, s->terminal);
 	if (s->group != GROUP_NONE)
-		define_group(s, &w);
+		writer_integer(&w, (int64_t)s->group);
+	if (s->group == GROUP_PARALLEL)
+		writer_string(&w, step_strategies[s->strategy]);
+	if (s->group == GROUP_LOOP) {
+		/* --max is a limit, unless nothing else ends the loop: then it says what is done. */
+		writer_string(&w, s->until.text);
+		writer_string(&w, s->proceed.text);
+		if (s->until.text == NULL && s->proceed.text == NULL)
+			writer_integer(&w, s->max_rounds);
+	}
 	for (i = 0; s->team != NULL && i < s->team->count; i++)
 		define_member(s, s->team->members[i], &w);
 	if (s->team != NULL && s->team->policy != TOOLS_UNSAID)
@@ -153,9 +150,63 @@ step_label(const struct step *s, const struct item *item, int64_t index, struct 
 		item_name(span_of(buffer_string(&item->data.json), item->data.json.len), out);
 }
 
+/* ---- results ---- */
+
 void
-step_command_text(char *const *argv, struct buffer *out)
+step_result_clear(struct step_result *result)
 {
-	for (; *argv != NULL; argv++)
-		buffer_format(out, "%s%s", out->len > 0 ? " " : "", *argv);
+	buffer_clear(&result->out);
+	result->status = STATUS_OK;
+	result->stop = result->closed = result->gone = false;
+	result->skipped = result->until = result->told = false;
+	result->error.code = ERROR_NONE;
+	result->report[0] = '\0';
+}
+
+struct answer_head {
+	bool broken;
+	struct error error;
+	struct step_result result;
+};
+
+void
+step_result_pack(struct buffer *answer, const struct step_result *result,
+    const struct error *broken)
+{
+	struct answer_head head;
+
+	memset(&head, 0, sizeof head); /* its padding is sent too */
+	head.broken = broken != NULL;
+	if (broken != NULL)
+		head.error = *broken;
+	head.result = *result;
+	head.result.out = (struct buffer)BUFFER_INIT;
+	buffer_append(answer, &head, sizeof head);
+	buffer_append(answer, buffer_string(&result->out), result->out.len);
+}
+
+enum error_code
+step_result_code(const struct buffer *answer)
+{
+	struct answer_head head;
+
+	memcpy(&head, answer->data, sizeof head);
+	return head.broken ? head.error.code : head.result.error.code;
+}
+
+int
+step_result_unpack(const struct buffer *answer, struct step_result *result, struct error *err)
+{
+	struct buffer out = result->out;
+	struct answer_head head;
+
+	memcpy(&head, answer->data, sizeof head);
+	if (head.broken) {
+		*err = head.error;
+		return -1;
+	}
+	*result = head.result;
+	result->out = out;
+	buffer_append(&result->out, answer->data + sizeof head, answer->len - sizeof head);
+	return 0;
 }

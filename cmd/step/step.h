@@ -11,6 +11,7 @@
  *   - step.started is on disk before an effect begins, step.completed before its
  *     state line is written by anybody.
  *   - A state line is passed on as it came unless this step made or changed it.
+ *   - All that can be wrong with definitions is said before any input is read (step_load.c).
  */
 #ifndef AWF_STEP_STEP_H
 #define AWF_STEP_STEP_H
@@ -32,7 +33,7 @@
 #include "run/state.h"
 #include "step/gate.h"
 
-/* How a command is run for an item; all but the first are groups (group.h). */
+/* How a command is run for an item; all but the first are groups (group.c). */
 enum step_group { GROUP_NONE, GROUP_EACH, GROUP_LOOP, GROUP_PARALLEL };
 enum step_strategy { STRATEGY_ALL, STRATEGY_ANY, STRATEGY_BEST_EFFORT };
 extern const char *const step_strategies[]; /* their names; ends with NULL */
@@ -51,7 +52,7 @@ struct step {
 	char *const *command;        /* argv; of a parallel group, shell text of each branch;
 	                                NULL */
 	bool feed_state;             /* -e: the command reads the state line */
-	bool passes;                 /* state lines that the command prints pass (group.h) */
+	bool passes;                 /* state lines that the command prints pass (group.c) */
 	enum step_group group;
 	struct condition proceed;    /* --while; of a loop */
 	struct condition until;      /* --until; of a loop and its rounds */
@@ -110,6 +111,54 @@ struct step {
 	struct buffer files;         /* that it is made of: JSON, absolute paths */
 };
 
+/* What the step is made of, as its user named it; NULL: not given. */
+struct step_source {
+	struct team_source team;
+	const char *prompt;          /* text, or @FILE */
+	char **attach;               /* files; ends with NULL */
+	const char *tool;            /* of an operation */
+	const char *kind;            /* instead of command, agent … */
+};
+
+/* What was loaded; the step points into it. */
+struct step_loaded {
+	struct team team;
+	struct tool operation;
+	struct buffer prompt;
+	struct attachments attachments;
+};
+
+/* step_load.c */
+
+/* Fills the step's kind, team and prompt, or operation, and its definition's digest.
+ * ERROR_DEFINITION, ERROR_USAGE; step_unload() is called either way. */
+int step_load(struct step *step, const struct step_source *source,
+    struct step_loaded *loaded, struct error *err);
+/* Names the files that the step is made of, for its record, which keeps them. The step is
+ * in its run. */
+int step_name_files(struct step *step, const struct step_source *source, struct error *err);
+void step_unload(struct step *step, struct step_loaded *loaded);
+
+/* step.c */
+
+/* Computes definition_sha256 from what the step does. */
+void step_define(struct step *s);
+/* Starts the provider of the first agent, if it is not running. */
+int step_start_provider(struct step *s, struct error *err);
+/* Whether a recording is made once more. */
+bool step_replays(const struct step *s);
+/* step.compared: its input broke off before it was known which recorded call it is. */
+#define STEP_CUT_OFF INT64_C(-2)
+/* What a call asks what is recorded by, but for what it is made of: input, definition. */
+struct recall_query step_query(const struct step *s, int64_t index);
+/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
+ * item without metadata. */
+void step_causes(const struct item *item, struct buffer *causes);
+/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
+ * within a call without the data. */
+void step_label(const struct step *s, const struct item *item, int64_t index,
+    struct buffer *out);
+
 /* How a call ended, and what goes to stdout because of it. */
 struct step_result {
 	int status;                  /* exit status because of it: 0, 1, 3 or 75 */
@@ -124,35 +173,25 @@ struct step_result {
 	struct buffer out;           /* whole lines */
 	char report[1024];           /* one line for stderr, "" if there is nothing to say */
 };
+void step_result_clear(struct step_result *result);
 
-/* Computes definition_sha256 from what the step does. */
-void step_define(struct step *s);
-/* Starts the provider of the first agent, if it is not running. */
-int step_start_provider(struct step *s, struct error *err);
+/* A result on its way back from a worker (workers.h), which made the call. */
 
-/* step.compared: its input broke off before it was known which recorded call it is. */
-#define STEP_CUT_OFF INT64_C(-2)
+/* Appends it, or why the call failed; NULL: it did not. */
+void step_result_pack(struct buffer *answer, const struct step_result *result,
+    const struct error *broken);
+/* Takes it out of a whole answer; -1: the call failed, with *err. result is as
+ * step_result_clear() leaves it, or zeroed. */
+int step_result_unpack(const struct buffer *answer, struct step_result *result,
+    struct error *err);
+/* What the call in a whole answer failed with; ERROR_NONE: it succeeded. */
+enum error_code step_result_code(const struct buffer *answer);
 
-/* Whether a recording is made once more. */
-bool step_replays(const struct step *s);
-/* What a call asks what is recorded by, but for what it is made of: input, definition. */
-struct recall_query step_query(const struct step *s, int64_t index);
-/* Appends the causes of an item, one "RUN_ID EVENT_ID CALL\n" a line; none for an
- * item without metadata. */
-void step_causes(const struct item *item, struct buffer *causes);
-/* Appends what a call is named by for people, as awf-tail does: a, a[1] ("x"), a[2] ("y"); but
- * within a call without the data. */
-void step_label(const struct step *s, const struct item *item, int64_t index,
-    struct buffer *out);
-/* The words of a command in a row, for people. */
-void step_command_text(char *const *argv, struct buffer *out);
+/* step_call.c */
 
-/* step_call.c: before a call is made: whether a record is kept for it, or it needs none.
- * Nothing is recorded by that. */
-bool step_expects(struct step *s, const struct item *item, int64_t index);
-/* One call for an item. count items came joined (-s) with these causes; item->
- * metadata is the first's then. refused: why the call fails without its work being
- * done, as the gate does not take the item; NULL. */
+/* One call for an item. The causes are those of the items that came joined (-s), item->
+ * metadata is the first's then; NULL: the item's own. refused: why the call fails without its
+ * work being done, as the gate does not take the item; NULL. */
 int step_call(struct step *s, const struct item *item, const struct buffer *causes,
     const struct error *refused, int64_t index, struct step_result *result,
     struct error *err);
@@ -160,9 +199,10 @@ int step_call(struct step *s, const struct item *item, const struct buffer *caus
  * invalid_input) as a call that did not run. */
 int step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
     struct step_result *result, struct error *err);
-void step_result_clear(struct step_result *result);
-
-/* step_describe.c: what would be asked or run for the item, as one JSON line. */
+/* Before a call is made: whether a record is kept for it, or it needs none. Nothing is
+ * recorded by that. */
+bool step_expects(struct step *s, const struct item *item, int64_t index);
+/* What would be asked or run for the item, as one JSON line (--dry-run). */
 int step_describe(struct step *s, const struct item *item, struct buffer *out,
     struct error *err);
 

@@ -1,15 +1,124 @@
 /*
- * At a terminal the question is asked here, and the same record is made of the answer as of a
- * decision that comes later, which the call waits for if nobody answers.
+ * Calls that somebody decides about. A wait is an end of the call with the error `waiting` and,
+ * in payload.approval, what it waits for. What is decided is told there too.
+ *
+ * At a terminal the question of an approval is asked here, and the same record is made of the
+ * answer as of a decision that comes later, which the call waits for if nobody answers.
  */
 #include "step/step_call.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "run/decision.h"
-#include "step/pretty.h"
 #include "step/question.h"
+#include "transcript/event_keys.h"
+
+/* ---- waiting ---- */
+
+/* payload.approval, empty, for its members. */
+static struct writer
+begin_approval(struct step_call *call)
+{
+	struct writer w;
+
+	buffer_clear(&call->end.approval);
+	writer_begin(&w, &call->end.approval);
+	writer_object(&w);
+	return w;
+}
+
+void
+step_wait(struct step_call *call, enum waiting_for what, const char *form, int64_t timeout_ms)
+{
+	const struct run *run = call->step->run;
+	struct writer w;
+
+	/* A decision goes by the record, and so does resuming. */
+	if (!run->keep_transcript || run->transcript.masked) {
+		error_set(&call->end.error, ERROR_BLOCKED, NULL,
+		    "nobody can decide later about a run that %s", run->keep_transcript ?
+		    "is masked (--mask)" : "keeps no transcript (--no-transcript)");
+		return;
+	}
+	error_set(&call->end.error, ERROR_WAITING, NULL, "%s",
+	    what == WAITING_APPROVAL ? WAITING_FOR_DECISION : WAITING_FOR_RESULT);
+	w = begin_approval(call);
+	decision_write_limits(what, form, timeout_ms, &w);
+	writer_object_end(&w);
+}
+
+/* The members of the recorded payload.approval that are listed. */
+static void
+copy_approval(struct step_call *call, struct span approval, const char *const *names)
+{
+	struct writer w = begin_approval(call);
+
+	for (struct span_walk member = span_walk(approval); span_next(&member);)
+		if (span_one_of(member.key, names) != NULL)
+			writer_raw_member(&w, member.key, member.value);
+	writer_object_end(&w);
+}
+
+void
+step_take_approval(struct step_call *call)
+{
+	static const char *const names[] = { KEY_ASKS, KEY_FORM, KEY_TIMEOUT_MS, KEY_DEADLINE,
+		KEY_DECISION, KEY_BY, KEY_REASON, NULL };
+	struct span approval = span_member(recalled_result(&call->verdict.recalled)->view.payload,
+	    KEY_APPROVAL);
+
+	if (span_type(approval) == 'o')
+		copy_approval(call, approval, names);
+}
+
+void
+step_wait_on(struct step_call *call)
+{
+	static const char *const names[] = { KEY_ASKS, KEY_FORM, KEY_TIMEOUT_MS, KEY_DEADLINE, NULL };
+	struct span approval = span_member(recalled_result(&call->verdict.recalled)->view.payload,
+	    KEY_APPROVAL);
+	char deadline[CLOCK_TEXT_SIZE];
+	int64_t wall = 0;
+
+	if (span_copy(span_member(approval, KEY_DEADLINE), deadline, sizeof deadline) &&
+	    clock_parse(deadline, 0, &wall) == 0 && clock_wall() > wall) {
+		error_set(&call->end.error, ERROR_TIMEOUT, NULL, "no result came until %s", deadline);
+		return;
+	}
+	error_set(&call->end.error, ERROR_WAITING, NULL, WAITING_FOR_RESULT);
+	copy_approval(call, approval, names);
+}
+
+/* ---- asking ---- */
+
+/* JSON for people: one member or element a line, two spaces for each depth; strings and
+ * numbers keep their bytes, so that minifying it gives the value back as it was. Depth is
+ * bounded by that of checked values. */
+static void
+show_json(struct span value, int depth, struct buffer *out)
+{
+	bool object = span_type(value) == 'o', any = false;
+
+	if (strchr("oa", span_type(value)) == NULL) {
+		buffer_append(out, value.at, value.len);
+		return;
+	}
+	buffer_byte(out, object ? '{' : '[');
+	for (struct span_walk member = span_walk(value); span_next(&member);) {
+		buffer_format(out, "%s\n%*s", any ? "," : "", 2 * (depth + 1), "");
+		any = true;
+		if (object) {
+			buffer_append(out, member.key.at, member.key.len);
+			buffer_text(out, ": ");
+		}
+		show_json(member.value, depth + 1, out);
+	}
+	if (any)
+		buffer_format(out, "\n%*s", 2 * depth, "");
+	buffer_byte(out, object ? '}' : ']');
+}
 
 /* An edited text as data. */
 struct edit {
@@ -33,20 +142,7 @@ check_edit(void *context, const struct buffer *text, struct error *why)
 	return 0;
 }
 
-/* Text as it is, JSON in lines; bytes that are no text are told of. */
-static void
-show_data(const struct data *data, struct buffer *out)
-{
-	struct span json = span_of(data->json.data, data->json.len);
-
-	if (data_binary(data))
-		buffer_format(out, "bytes that are no text (%zu as base64)\n", json.len - 2);
-	else if (span_type(json) == 's')
-		data_feed(data, out);
-	else
-		json_pretty(json, out);
-}
-
+/* What was answered is what was decided. */
 static void
 decide(struct step_call *call, const struct question *q, struct edit *edit,
     enum question_answer answer)
@@ -56,13 +152,13 @@ decide(struct step_call *call, const struct question *q, struct edit *edit,
 		.verdict = answer == ANSWER_NO ? DECISION_DENIED :
 		    edit->differs ? DECISION_EDITED : DECISION_APPROVED };
 	struct data data = { BUFFER_INIT, false, false };
-	struct writer w = step_begin_approval(call);
+	struct writer w = begin_approval(call);
 
 	decision_write(&d, &w);
 	writer_object_end(&w);
 	if (answer == ANSWER_YES) {
 		data_copy(&data, edit->differs ? &edit->data : edit->original);
-		step_end_add_result(&call->end, &data);
+		step_add_result(&call->end, &data);
 	} else {
 		decision_error(&d, &call->end.error);
 	}
@@ -74,10 +170,11 @@ int
 step_approve(struct step_call *call, struct error *err)
 {
 	const struct data *data = &call->item->data;
+	struct span json = span_of(data->json.data, data->json.len);
+	bool text = span_type(json) == 's';
 	struct edit edit = { .original = data };
 	struct question q = { .about = call->id, .directory = call->step->run->directory,
-		.file = data_binary(data) ? NULL :
-		    span_type(span_of(data->json.data, data->json.len)) == 's' ? "data.txt" : "data.json",
+		.file = data_binary(data) ? NULL : text ? "data.txt" : "data.json",
 		.environment = call->step->environment.list, .interrupts = &call->step->interrupts,
 		.check = check_edit, .context = &edit };
 	enum question_answer answer = ANSWER_NONE;
@@ -86,7 +183,15 @@ step_approve(struct step_call *call, struct error *err)
 		/* The user's key, if there is one: before anything is asked. */
 		if (seal_key_find(&call->end.seal, NULL, false, err) < 0)
 			return -1;
-		show_data(data, &q.text);
+		/* Text as it is, JSON in lines; bytes that are no text are told of. */
+		if (data_binary(data)) {
+			buffer_format(&q.text, "bytes that are no text (%zu as base64)\n", json.len - 2);
+		} else if (text) {
+			data_feed(data, &q.text);
+		} else {
+			show_json(span_trim(json), 0, &q.text);
+			buffer_byte(&q.text, '\n');
+		}
 		question_ask(&q, &answer, &call->end.error);
 	}
 	if (answer != ANSWER_NONE)

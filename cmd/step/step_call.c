@@ -2,6 +2,12 @@
  * A call in order. Whatever fails in it is set in its end and travels there; only that the
  * record cannot be kept ends it at once. When somebody has decided about it between its work
  * and its end, that is taken instead.
+ *
+ * What completes its input besides the item's data goes into the input's digest before a
+ * recorded call is looked for: the digests of attachments, and the end of the call whose
+ * conversation is gone on from, so that with another one before it this is another call. For
+ * an attached file that has gone since, the start of the call that this may be is peeked at,
+ * without claiming it.
  */
 #include "step/step_call.h"
 
@@ -10,69 +16,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/prompt.h"
 #include "agent/retried.h"
+#include "agent/turn.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "transcript/event_keys.h"
 
 /* ---- what it is ---- */
 
-/* Whether a call was made directly in the enclosing call. */
-static bool
-call_is_sibling(const char *call, size_t len, const char *enclosing)
-{
-	size_t prefix = len;
-
-	while (prefix > 0 && call[prefix] != '/')
-		prefix--;
-	return prefix == strlen(enclosing) && memcmp(call, enclosing, prefix) == 0;
-}
-
-static void
-add_link(struct step_call *call, const char *run_id, const char *event_id)
-{
-	if (call->links.len > 0)
-		buffer_byte(&call->links, ',');
-	if (run_id == NULL)
-		buffer_format(&call->links, "\"%.36s\"", event_id);
-	else
-		buffer_format(&call->links, "{\"run_id\":\"%.36s\",\"event_id\":\"%.36s\"}", run_id,
-		    event_id);
-}
-
-/* The parent is the first cause made in the same enclosing call, else the
- * enclosing event; every other cause is a link. */
-static void
-find_causes(struct step_call *call, const struct buffer *causes)
-{
-	const struct step *s = call->step;
-	const char *at = buffer_string(causes), *end;
-	const char *event_id, *maker;
-
-	for (; *at != '\0'; at = end + 1) {
-		end = strchr(at, '\n');
-		event_id = at + ID_SIZE;
-		maker = event_id + ID_SIZE;
-		if (memcmp(event_id, s->parent, ID_SIZE - 1) == 0)
-			continue; /* it is the parent, unless a call in between is */
-		if (memcmp(at, s->run->id, ID_SIZE - 1) != 0)
-			add_link(call, at, event_id);
-		else if (call->parent[0] == '\0' &&
-		    call_is_sibling(maker, (size_t)(end - maker), s->enclosing))
-			memcpy(call->parent, event_id, ID_SIZE - 1);
-		else
-			add_link(call, NULL, event_id);
-	}
-	if (call->parent[0] == '\0')
-		memcpy(call->parent, s->parent, ID_SIZE);
-}
-
+/* causes NULL: those of the item. */
 static void
 begin(struct step_call *call, struct step *s, const struct item *item,
     const struct buffer *causes, int64_t index)
 {
+	struct buffer own = BUFFER_INIT;
+	const char *at, *end;
+
 	memset(call, 0, sizeof *call);
-	step_end_begin(&call->end);
+	call->end.changed = (struct changed)CHANGED_INIT;
+	call->end.exit_code = -1;
+	call->end.winner = -1;
 	call->step = s;
 	call->item = item;
 	call->index = index;
@@ -80,18 +44,60 @@ begin(struct step_call *call, struct step *s, const struct item *item,
 	digest_sha256(item->data.json.data, item->data.json.len, call->input_sha256);
 	call->id = memory_format("%s:%lld", s->process, (long long)index);
 	id_new(call->started);
-	find_causes(call, causes);
 	call->events.transcript = &s->run->transcript;
 	call->events.name = s->name;
 	call->events.path = s->path;
 	call->events.id = call->id;
 	call->events.iteration = index;
+
+	/* The parent is the first cause made in the same enclosing call, else the enclosing
+	 * event; every other cause is a link. */
+	if (causes == NULL) {
+		step_causes(item, &own);
+		causes = &own;
+	}
+	for (at = buffer_string(causes); *at != '\0'; at = end + 1) {
+		const char *event_id = at + ID_SIZE, *maker = event_id + ID_SIZE;
+		bool other_run = memcmp(at, s->run->id, ID_SIZE - 1) != 0;
+		size_t around;
+
+		end = strchr(at, '\n');
+		if (memcmp(event_id, s->parent, ID_SIZE - 1) == 0)
+			continue; /* it is the parent, unless a call in between is */
+		around = (size_t)(end - maker);
+		while (around > 0 && maker[around] != '/')
+			around--;
+		if (!other_run && call->parent[0] == '\0' && around == strlen(s->enclosing) &&
+		    memcmp(maker, s->enclosing, around) == 0) {
+			memcpy(call->parent, event_id, ID_SIZE - 1);
+			continue;
+		}
+		if (call->links.len > 0)
+			buffer_byte(&call->links, ',');
+		if (other_run)
+			buffer_format(&call->links, "{\"" KEY_RUN_ID "\":\"%.36s\",\"" KEY_EVENT_ID
+			    "\":\"%.36s\"}", at, event_id);
+		else
+			buffer_format(&call->links, "\"%.36s\"", event_id);
+	}
+	if (call->parent[0] == '\0')
+		memcpy(call->parent, s->parent, ID_SIZE);
+	buffer_free(&own);
 }
 
 static void
 release(struct step_call *call)
 {
-	step_end_free(&call->end);
+	struct step_end *end = &call->end;
+
+	step_drop_lines(call);
+	step_forget_results(end);
+	buffer_free(&end->retries);
+	buffer_free(&end->errors);
+	changed_free(&end->changed);
+	free(end->agent);
+	buffer_free(&end->approval);
+	seal_key_forget(&end->seal);
 	attachments_free(&call->attachments);
 	buffer_free(&call->attached);
 	continuation_free(&call->continued);
@@ -101,63 +107,128 @@ release(struct step_call *call)
 	recalled_free(&call->verdict.recalled);
 }
 
-/* One that is not in the recording depends on the call and the event alone. */
+/* The attachments of the step and the item; commands and tools are given the data alone. What
+ * is wrong with them is the call's error. */
 static void
-name_event(const struct step_call *call, const struct recalled_event *recorded,
-    const char *type, char id[ID_SIZE])
+read_attachments(struct step_call *call)
 {
-	char *text;
+	const struct step *s = call->step;
+	struct attachments *a = &call->attachments;
+	struct span list = step_listed_attachments(call->item), recorded = SPAN_NONE;
+	struct recalled_event started = { .line = BUFFER_INIT };
 
-	if (call->verdict.recalls && recorded->line.len > 0) {
-		memcpy(id, recorded->id, ID_SIZE);
+	if ((s->team == NULL && !s->passes) || (list.at == NULL && s->attached == NULL))
 		return;
+	if (s->attached != NULL)
+		attachments_share(a, s->attached);
+	/* The start of a call that this may be, for what it says of files that have gone since. */
+	if (list.at != NULL && s->recall != NULL) {
+		const struct recall_query query = step_query(s, call->index);
+
+		if (s->recall->peek(s->recall->history, &query, &started))
+			recorded = span_member(started.view.payload, KEY_ATTACHMENTS);
 	}
-	text = memory_format("%s %s %s", call->step->run->id, call->id, type);
-	id_derive(text, id);
-	free(text);
+	if (attachments_read(a, list, recorded, &call->end.error) == -1) {
+		attachments_free(a);
+	} else if (a->count > a->shared) {
+		/* In lines that stand for the item each entry of its list is held to the bytes that
+		 * were found: a file that is another one when it is read again is noticed. */
+		struct span_walk entry = span_walk(list);
+		struct writer w;
+
+		writer_begin(&w, &call->attached);
+		writer_array(&w);
+		for (size_t i = a->shared; i < a->count && span_next(&entry); i++) {
+			writer_object(&w);
+			for (struct span_walk member = span_walk(entry.value); span_next(&member);)
+				writer_raw_member(&w, member.key, member.value);
+			if (a->list[i]->path != NULL && span_member(entry.value, "sha256").at == NULL)
+				writer_member_string(&w, "sha256", a->list[i]->sha256);
+			writer_object_end(&w);
+		}
+		writer_array_end(&w);
+	}
+	recalled_event_free(&started);
+	attachments_digest(a, &call->item->data.json, call->input_sha256);
+	if (s->team == NULL)
+		attachments_drop_bytes(a);
 }
 
+/* The conversation that the agent goes on with: a session is of the CLI that answered; whoever
+ * else goes on gets the messages. That there is neither is the call's error. */
+static void
+find_conversation(struct step_call *call)
+{
+	const struct agent *agent = call->step->agent;
+	struct continuation *c = &call->continued;
+	struct error *error = &call->end.error;
+	char digests[DIGEST_SIZE + ID_SIZE];
+	size_t len = strlen(call->input_sha256);
+
+	if (agent == NULL || agent->continue_from == NULL || error->code != ERROR_NONE ||
+	    continuation_find(c, &call->step->run->transcript, agent->continue_from, error) == -1)
+		return;
+	if (c->session == NULL || c->provider == NULL || strcmp(c->provider, agent->provider) != 0) {
+		free(c->session);
+		c->session = NULL;
+		if (c->lacks)
+			error_set(error, ERROR_INVALID_INPUT, agent->name, "continue_from: '%s' "
+			    "had attachments, whose bytes a masked run does not keep", agent->continue_from);
+		else if (c->messages.len == 0)
+			error_set(error, ERROR_INVALID_INPUT, agent->name,
+			    "continue_from: '%s' had no conversation in this run", agent->continue_from);
+		if (error->code != ERROR_NONE)
+			return;
+	}
+	memcpy(digests, call->input_sha256, len);
+	memcpy(digests + len, c->completed, ID_SIZE);
+	digest_sha256(digests, strlen(digests), call->input_sha256);
+}
+
+/* ---- what was recorded of it, and is ---- */
+
 /* The ids of a replay are those of the recording. Which of several processes of one name began
- * first is left to chance; which call of theirs this is, is not. */
+ * first is left to chance; which call of theirs this is, is not. An event that is not in the
+ * recording has an id that depends on the call and the event alone. */
 static void
 take_recorded_ids(struct step_call *call)
 {
-	struct recalled *r = &call->verdict.recalled;
-	char *recorded = call->verdict.recalls ?
-	    span_text(span_member(r->started.view.payload, KEY_CALL)) : NULL;
+	const struct verdict *v = &call->verdict;
+	const struct {
+		const char *type;
+		const struct recalled_event *recorded;
+		char *id;
+	} events[] = {
+		{ "step.started", &v->recalled.started, call->started },
+		{ "step.completed", &v->recalled.completed, call->ended }
+	};
+	char *id = v->recalls ?
+	    span_text(span_member(v->recalled.started.view.payload, KEY_CALL)) : NULL;
 
-	if (recorded != NULL && call_id_valid(recorded)) {
+	if (id != NULL && call_id_valid(id)) {
 		free(call->id);
-		call->id = recorded;
-		call->events.id = call->id;
+		call->id = id;
+		call->events.id = id;
 	} else {
-		free(recorded);
+		free(id);
 	}
-	name_event(call, &r->started, "step.started", call->started);
-	name_event(call, &r->completed, "step.completed", call->ended);
-}
+	for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+		if (v->recalls && events[i].recorded->line.len > 0) {
+			memcpy(events[i].id, events[i].recorded->id, ID_SIZE);
+		} else {
+			char *text = memory_format("%s %s %s", call->step->run->id, call->id, events[i].type);
 
-/* ---- what is recorded ---- */
-
-/* Whether nobody reads the output of a replay, or nobody does soon: the recorded step
- * ended then, before this call, and how soon was left to chance. It is waited for once:
- * who still reads then will, and what was not recorded differs. */
-static bool
-reader_went(struct step *s)
-{
-	struct pollfd output = { .fd = s->reader };
-	bool went = s->reader != 0 && poll(&output, 1, READER_MS) == 1 &&
-	    (output.revents & POLLERR) != 0;
-
-	if (!went)
-		s->reader = 0;
-	return went;
+			id_derive(text, events[i].id);
+			free(text);
+		}
+	}
 }
 
 /* 0; 1: no call is to be made, as in the recording none was; -1: the machine failed. */
 static int
 recall(struct step_call *call, struct error *err)
 {
+	struct step *s = call->step;
 	struct verdict *v = &call->verdict;
 	struct step_end *end = &call->end;
 	bool none = false;
@@ -165,13 +236,23 @@ recall(struct step_call *call, struct error *err)
 	if (step_recall(call, v, err) == -1)
 		return -1;
 	if (v->says == VERDICT_DIVERGE && !v->recalls) {
-		none = v->beyond || reader_went(call->step);
+		none = v->beyond;
+		/* If nobody reads the output of a replay, or nobody does soon, the recorded step ended
+		 * then, before this call, and how soon was left to chance. It is waited for once: who
+		 * still reads then will, and what was not recorded differs. */
+		if (!none && s->reader != 0) {
+			struct pollfd output = { .fd = s->reader };
+
+			none = poll(&output, 1, READER_MS) == 1 && (output.revents & POLLERR) != 0;
+			if (!none)
+				s->reader = 0;
+		}
 		if (end->error.code == ERROR_NONE) {
 			end->error = v->error;
 			end->skipped = NULL;
 		}
 	}
-	if (step_replays(call->step))
+	if (step_replays(s))
 		take_recorded_ids(call);
 	return none;
 }
@@ -180,47 +261,15 @@ recall(struct step_call *call, struct error *err)
 static int
 record_start(struct step_call *call, struct error *err)
 {
-	const struct recall *recall = call->step->recall;
+	const struct recall *recorded = call->step->recall;
 
 	memcpy(call->events.last, call->started, ID_SIZE);
 	if (step_record_start(call, err) == -1)
 		return -1;
 	call->record_from = call->step->run->transcript.size;
 	if (call->verdict.recalls)
-		recall->claimed(recall->history, &call->verdict.recalled);
+		recorded->claimed(recorded->history, &call->verdict.recalled);
 	return 0;
-}
-
-/* ---- what is done ---- */
-
-/* What runs inside of the call finds out here where it is. */
-static void
-enter(const struct step_call *call)
-{
-	const struct step *s = call->step;
-	struct environment *e = &call->step->environment;
-	char *task;
-
-	environment_set(e, "AWF_CALL", call->id);
-	environment_set(e, "AWF_PARENT", call->started);
-	environment_unset(e, CALL_TRY);
-	if (s->pending) {
-		/* By which the work is known to whoever does it. */
-		task = memory_format("%s/%s", s->run->id, call->id);
-		environment_set(e, "AWF_TASK", task);
-		free(task);
-	}
-	if (call->verdict.recalls && !call->verdict.recalled.changed)
-		environment_set(e, "AWF_CLAIMED", call->verdict.recalled.root);
-	else if (s->recall != NULL)
-		environment_unset(e, "AWF_CLAIMED");
-}
-
-/* Whether nothing has kept the work from being done, or has failed. */
-static bool
-goes_well(const struct step_call *call)
-{
-	return call->end.skipped == NULL && call->end.error.code == ERROR_NONE;
 }
 
 /* Takes what stands instead of the work; false: that is to be done. */
@@ -249,6 +298,43 @@ take_verdict(struct step_call *call)
 	return true;
 }
 
+/* The end; or what was decided meanwhile about a call that was recorded as waiting. */
+static int
+record_end(struct step_call *call, struct event *completed, struct error *err)
+{
+	struct verdict *v = &call->verdict;
+	struct step_end *end = &call->end;
+	bool waits = v->recalls && v->recalled.end == RECALL_WAITING && !step_replays(call->step);
+
+	for (;;) {
+		int done;
+
+		end->duration_ms = clock_monotonic() - call->begun;
+		done = step_record_end(call, waits ? &v->recalled : NULL, completed, err);
+		if (done != 1)
+			return done;
+		step_forget_results(end);
+		end->exit_code = -1;
+		end->error = (struct error)ERROR_INIT;
+		buffer_clear(&end->approval);
+		seal_key_forget(&end->seal);
+		end->overruled = true;
+		step_judge(call->step, v);
+		if (!take_verdict(call)) /* an approval waits on: nobody has decided */
+			step_wait(call, WAITING_APPROVAL, NULL, 0);
+		waits = v->recalled.end == RECALL_WAITING;
+	}
+}
+
+/* ---- what is done ---- */
+
+/* Whether nothing has kept the work from being done, or has failed. */
+static bool
+goes_well(const struct step_call *call)
+{
+	return call->end.skipped == NULL && call->end.error.code == ERROR_NONE;
+}
+
 /* The work, or what stands for it. */
 static int
 carry_out(struct step_call *call, struct error *err)
@@ -262,7 +348,7 @@ carry_out(struct step_call *call, struct error *err)
 		/* An item without a line of this run becomes the result, others pass. */
 		if (item_error(item).at == NULL && (item->line.len == 0 || item->foreign)) {
 			data_copy(&data, &item->data);
-			step_end_add_result(&call->end, &data);
+			step_add_result(&call->end, &data);
 		}
 		return 0;
 	}
@@ -281,33 +367,6 @@ carry_out(struct step_call *call, struct error *err)
 	return 0;
 }
 
-/* The end; or what was decided meanwhile about a call that was recorded as waiting. */
-static int
-record_end(struct step_call *call, struct event *completed, struct error *err)
-{
-	struct verdict *v = &call->verdict;
-	struct step_end *end = &call->end;
-	bool waits = v->recalls && v->recalled.end == RECALL_WAITING && !step_replays(call->step);
-	int done;
-
-	for (;;) {
-		end->duration_ms = clock_monotonic() - call->begun;
-		done = step_record_end(call, waits ? &v->recalled : NULL, completed, err);
-		if (done != 1)
-			return done;
-		step_end_forget_results(end);
-		end->exit_code = -1;
-		end->error = (struct error)ERROR_INIT;
-		buffer_clear(&end->approval);
-		seal_key_forget(&end->seal);
-		end->overruled = true;
-		step_judge(call->step, v);
-		if (!take_verdict(call)) /* an approval waits on: nobody has decided */
-			step_wait(call, WAITING_APPROVAL, NULL, 0);
-		waits = v->recalled.end == RECALL_WAITING;
-	}
-}
-
 /* ---- what is told ---- */
 
 static void
@@ -322,19 +381,7 @@ report(const struct step_call *call, const struct error *error, struct step_resu
 	buffer_free(&label);
 }
 
-/* What was decided, where our own end came too late. */
-static void
-report_decision(const struct step_call *call, struct step_result *result)
-{
-	const struct recalled *r = &call->verdict.recalled;
-	char *by = span_text(span_path(recalled_result(r)->view.payload, KEY_APPROVAL, KEY_BY, NULL));
-
-	if (call->end.overruled && recalled_decided(r))
-		snprintf(result->report, sizeof result->report, "%s: %s has decided meanwhile",
-		    call->id, by != NULL ? by : "somebody");
-	free(by);
-}
-
+/* The error that an item has come with. */
 static enum error_code
 passed_code(const struct item *item)
 {
@@ -347,15 +394,14 @@ passed_code(const struct item *item)
 static int
 failure_status(enum error_code code)
 {
-	if (code == ERROR_NONE)
-		return STATUS_OK;
-	return code == ERROR_WAITING ? STATUS_WAITING : STATUS_WORK;
+	return code == ERROR_NONE ? STATUS_OK : code == ERROR_WAITING ? STATUS_WAITING : STATUS_WORK;
 }
 
 static void
 conclude(const struct step_call *call, const struct event *completed, struct step_result *result)
 {
 	const struct step_end *end = &call->end;
+	const struct recalled *r = &call->verdict.recalled;
 	bool gone, fails = step_fails(call);
 
 	result->skipped = end->skipped != NULL;
@@ -368,14 +414,23 @@ conclude(const struct step_call *call, const struct event *completed, struct ste
 		step_put_item(call, completed, &result->out);
 		return;
 	}
+
 	if (end->error.code == ERROR_NONE) {
 		step_put_results(call, completed, &result->out);
-		if (end->lost.code != ERROR_NONE)
+		if (end->lost.code != ERROR_NONE) {
 			report(call, &end->lost, result);
-		else
-			report_decision(call, result);
+		} else if (end->overruled && recalled_decided(r)) {
+			/* What was decided, where our own end came too late. */
+			char *by = span_text(span_path(recalled_result(r)->view.payload, KEY_APPROVAL,
+			    KEY_BY, NULL));
+
+			snprintf(result->report, sizeof result->report, "%s: %s has decided meanwhile",
+			    call->id, by != NULL ? by : "somebody");
+			free(by);
+		}
 		return;
 	}
+
 	if (fails)
 		result->status = failure_status(end->error.code);
 	gone = end->error.code == ERROR_DOWNSTREAM_CLOSED && !end->told;
@@ -395,7 +450,7 @@ static int
 make(struct step_call *call, const struct error *refused, struct step_result *result,
     struct error *err)
 {
-	const struct step *s = call->step;
+	struct step *s = call->step;
 	const struct item *item = call->item;
 	struct step_end *end = &call->end;
 	struct event completed;
@@ -409,8 +464,8 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 	} else if (refused != NULL) {
 		end->error = *refused;
 	} else {
-		step_read_attachments(call);
-		step_find_conversation(call);
+		read_attachments(call);
+		find_conversation(call);
 	}
 
 	recalled = recall(call, err);
@@ -421,8 +476,23 @@ make(struct step_call *call, const struct error *refused, struct step_result *re
 		return 0;
 	}
 
+	/* What runs inside of the call finds out here where it is. */
+	environment_set(&s->environment, "AWF_CALL", call->id);
+	environment_set(&s->environment, "AWF_PARENT", call->started);
+	environment_unset(&s->environment, CALL_TRY);
+	if (s->pending) {
+		/* By which the work is known to whoever does it. */
+		char *task = memory_format("%s/%s", s->run->id, call->id);
+
+		environment_set(&s->environment, "AWF_TASK", task);
+		free(task);
+	}
+	if (call->verdict.recalls && !call->verdict.recalled.changed)
+		environment_set(&s->environment, "AWF_CLAIMED", call->verdict.recalled.root);
+	else if (s->recall != NULL)
+		environment_unset(&s->environment, "AWF_CLAIMED");
+
 	/* An item that is not taken is not looked at by --when either. */
-	enter(call);
 	if (goes_well(call) && s->when.text != NULL && step_ask_when(call, err) == -1)
 		return -1;
 	if (goes_well(call) && s->spent)
@@ -457,60 +527,47 @@ step_call(struct step *s, const struct item *item, const struct buffer *causes,
 	return made;
 }
 
-static int
-fail(struct step_call *call, struct step_result *result, struct error *err)
-{
-	const struct verdict *v = &call->verdict;
-	struct step_end *end = &call->end;
-	struct event completed;
-	struct error recorded;
-
-	if (recall(call, err) == -1 || record_start(call, err) == -1)
-		return -1;
-	/* In a replay of a child nobody knows who wrote its input, and died. */
-	if (end->error.code == ERROR_NO_INPUT && v->recalls && step_replays(call->step) &&
-	    recalled_error(&v->recalled.completed, &recorded) &&
-	    recorded.code == ERROR_UPSTREAM_INCOMPLETE)
-		end->error = recorded;
-	if (record_end(call, &completed, err) == -1)
-		return -1;
-	conclude(call, &completed, result);
-	return 0;
-}
-
 int
 step_fail(struct step *s, const struct item *item, const struct error *why, int64_t index,
     struct step_result *result, struct error *err)
 {
-	struct buffer causes = BUFFER_INIT;
 	struct step_call call;
-	int failed;
+	const struct recalled *r = &call.verdict.recalled;
+	struct event completed;
+	struct error recorded;
+	int done;
 
-	step_causes(item, &causes);
-	begin(&call, s, item, &causes, index);
-	buffer_free(&causes);
+	begin(&call, s, item, NULL, index);
 	call.end.error = *why;
-	failed = fail(&call, result, err);
+	done = recall(&call, err) == -1 ? -1 : record_start(&call, err);
+	/* In a replay of a child nobody knows who wrote its input, and died. */
+	if (done == 0 && call.end.error.code == ERROR_NO_INPUT && call.verdict.recalls &&
+	    step_replays(s) && recalled_error(&r->completed, &recorded) &&
+	    recorded.code == ERROR_UPSTREAM_INCOMPLETE)
+		call.end.error = recorded;
+	if (done == 0)
+		done = record_end(&call, &completed, err);
+	if (done == 0)
+		conclude(&call, &completed, result);
 	result->status = error_status(call.end.error.code);
 	release(&call);
-	return failed;
+	return done;
 }
+
+/* ---- what would be made ---- */
 
 bool
 step_expects(struct step *s, const struct item *item, int64_t index)
 {
 	struct recall_query query = step_query(s, index);
 	bool failed = item_error(item).at != NULL, expects = true;
-	struct buffer causes = BUFFER_INIT;
 	struct step_call call;
 
 	/* What an agent goes on with is known once those before it have ended. */
 	if (failed != s->rescue || (s->agent != NULL && s->agent->continue_from != NULL))
 		return true;
-	step_causes(item, &causes);
-	begin(&call, s, item, &causes, index);
-	buffer_free(&causes);
-	step_read_attachments(&call);
+	begin(&call, s, item, NULL, index);
+	read_attachments(&call);
 	query.input_sha256 = call.input_sha256;
 	query.definition_sha256 = s->definition_sha256;
 	if (call.end.error.code == ERROR_NONE)
@@ -519,13 +576,57 @@ step_expects(struct step *s, const struct item *item, int64_t index)
 	return expects;
 }
 
-void
-step_result_clear(struct step_result *result)
+/* Of an agent the first request as it would be sent. */
+static int
+describe_request(struct step *s, const struct item *item, struct buffer *out, struct error *err)
 {
-	buffer_clear(&result->out);
-	result->status = STATUS_OK;
-	result->stop = result->closed = result->gone = false;
-	result->skipped = result->until = result->told = false;
-	result->error.code = ERROR_NONE;
-	result->report[0] = '\0';
+	struct step_call call = { .step = s, .item = item };
+	struct span data = span_of(item->data.json.data, item->data.json.len);
+	struct buffer prompt = BUFFER_INIT;
+	struct turns t = { .member = s->team->members[0], .environment = &s->environment,
+		.keys = s->keys, .sandbox = &s->sandbox, .attachments = &call.attachments,
+		.shown = s->shown, .step = s->path != NULL ? s->path : s->name };
+	int result = prompt_render(s->prompt, data, span_of(s->inputs.data, s->inputs.len),
+	    s->prompt_place, &prompt, err);
+
+	read_attachments(&call);
+	if (result == 0 && call.end.error.code != ERROR_NONE) {
+		*err = call.end.error;
+		result = -1;
+	}
+	t.prompt = span_of(buffer_string(&prompt), prompt.len);
+	if (result == 0)
+		result = turns_request(&t, out, err);
+	if (result == 0)
+		buffer_byte(out, '\n');
+	buffer_free(&prompt);
+	attachments_free(&call.attachments);
+	buffer_free(&call.attached);
+	return result;
+}
+
+int
+step_describe(struct step *s, const struct item *item, struct buffer *out, struct error *err)
+{
+	struct writer w;
+
+	if (s->team != NULL)
+		return describe_request(s, item, out, err);
+	writer_begin(&w, out);
+	writer_object(&w);
+	if (s->operation != NULL)
+		writer_member_string(&w, "tool", s->operation->name);
+	if (s->approve)
+		writer_member_bool(&w, "approve", true);
+	writer_member_string(&w, "terminal", s->terminal);
+	if (s->command != NULL) {
+		writer_member_array(&w, s->group == GROUP_PARALLEL ? "branches" : "command");
+		for (char *const *word = s->command; *word != NULL; word++)
+			writer_string(&w, *word);
+		writer_array_end(&w);
+	}
+	writer_member_span(&w, "input", span_of(item->data.json.data, item->data.json.len));
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+	return 0;
 }

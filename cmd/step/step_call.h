@@ -5,16 +5,16 @@
  *
  * Three things are known of a call:
  *   - what it is: its place, its input, and what that came of. Until its start is recorded
- *     this is completed (step_input.c), and in a replay takes the recorded ids; then it
- *     stands.
+ *     this is completed, and in a replay takes the recorded ids; then it stands.
  *   - what recall says of it: the verdict, which step_recall() fills, changing nothing else.
- *   - what came of it: its end (step_end.h). Whatever fails is the error of that.
+ *   - what came of it: its end. Whoever makes the call fills it, and whatever fails on the way
+ *     is its error.
  *
- * Recorders (step_record.c) and makers of lines (step_lines.c) change none of them.
+ * Recorders (step_record.c) and makers of lines (step_output.c) change none of them.
  *
  * step_call.c needs all of the files below, and each of these of the others only what stands
- * before it here. One circle there is, as a group's work is made of calls: step_work.c, the
- * groups, step_call() (group.h).
+ * before it here. One circle there is, as a group's work is made of calls: step_work.c,
+ * group.c, step_call().
  */
 #ifndef AWF_STEP_STEP_CALL_H
 #define AWF_STEP_STEP_CALL_H
@@ -23,14 +23,20 @@
 #include <stdint.h>
 
 #include "agent/attachment.h"
+#include "agent/changed.h"
 #include "agent/continuation.h"
 #include "base/clock.h"
 #include "json/writer.h"
 #include "run/recall.h"
 #include "run/waiting.h"
 #include "step/step.h"
-#include "step/step_end.h"
 #include "transcript/call.h"
+#include "transcript/seal.h"
+
+/* Of a condition. */
+struct condition_answer {
+	bool asked, answered, yes;
+};
 
 struct verdict {
 	enum {
@@ -47,6 +53,39 @@ struct verdict {
 	bool reuses;               /* (take, skip) its end is linked to, and not repeated */
 	bool decided;              /* (take) somebody has decided, from outside: payload.approval */
 	bool beyond;               /* (diverge) the recording was ended before this call */
+};
+
+/* What came of a call. The output is results, which the call has made, or items that pass:
+ * lines that steps in its body have made, which go out as they came. An item that passes
+ * without a line of its own gets one of this call. */
+struct step_end {
+	struct data *results;
+	size_t result_count;
+	bool passes;               /* the output is lines instead: */
+	struct item *passed;
+	size_t passed_count;
+	size_t gone_count;         /* of a recorded end that is taken: passed, and not recorded */
+
+	struct error error;
+	bool told;                 /* the error is what a line of the output told of */
+	const char *skipped;       /* why the work was not done; NULL */
+	bool reused;               /* a recorded end is linked to, and its result not repeated */
+	bool overruled;            /* by a decision that was recorded meanwhile */
+	struct condition_answer until;
+	int64_t winner;            /* the branch of an `any` group that won; -1 */
+	struct error lost;         /* why a branch of a group that succeeded failed; ERROR_NONE */
+
+	int exit_code;             /* of a command; -1 */
+	bool killed;               /* a signal ended the command, or the operation's tool */
+	struct buffer retries;     /* inside of a JSON array */
+	struct buffer errors;      /* tail of stderr */
+	int64_t errors_bytes;
+	struct changed changed;    /* files, by a command */
+	int64_t tool_calls;
+	char *agent;               /* that ended it, if it is not the step's first; NULL */
+	int64_t duration_ms;
+	struct buffer approval;    /* payload.approval: of what waits, or was decided; "": none */
+	struct seal_key seal;      /* that signs a decision made here; else without a public key */
 };
 
 struct step_call {
@@ -95,33 +134,32 @@ step_fails(const struct step_call *call)
 	return call->step->failure != FAILURE_ALLOWED || !error_of_work(call->end.error.code);
 }
 
-/* step_input.c: what completes the input, and is part of its digest. What is wrong with it
- * is the call's error. */
+/* step_output.c: results, and lines that a body has printed (step_work.c). */
 
-/* The attachments of the step and the item. */
-void step_read_attachments(struct step_call *call);
-/* Those whose files have gone, from the recorded call. -1: the call's error. */
-int step_restore_attachments(struct step_call *call);
-/* metadata.attachments of the item, for lines that stand for it. */
-struct span step_attachments(const struct step_call *call);
-/* The conversation that the agent goes on with. */
-void step_find_conversation(struct step_call *call);
-
-/* step_passed.c: output that is lines already (group.h). */
-
-/* Takes an item over as output. */
+/* Takes over what data holds. */
+void step_add_result(struct step_end *end, struct data *data);
+void step_forget_results(struct step_end *end);
+/* --into: the result becomes a member of the item's data, whose other members stay; data that
+ * is no object moves to input. More than one result is an error. */
+void step_put_into(struct step_call *call);
+/* Takes an item over as output. Of a line that no step of this run has made only the data
+ * counts. */
 void step_pass(struct step_call *call, struct item *item);
+/* Takes over the items of all lines of a text, which is emptied. 1: they are no state lines,
+ * and none is taken; -1: what is wrong with them, those before it are taken. */
+int step_pass_lines(struct step_call *call, struct buffer *lines, enum input_form form,
+    struct error *why);
 /* Takes a body's stdout. False: it begins with no state line, so it is a result as that
  * of any command. What is wrong with it, or what its first error line says, is the
  * call's error then. The makers of its lines are causes of the call's end. */
 bool step_take_lines(struct step_call *call, const struct buffer *output);
-/* Forgets them, and what they led to, before the body is tried again. */
+/* Forgets them, and what they led to: before the body is tried again, or as it was cut off. */
 void step_drop_lines(struct step_call *call);
-/* result, as lines without tokens; and from the recorded end, false if it has none. */
+/* payload.result, as lines without tokens; and from the recorded end, false if it has none. */
 void step_write_lines(const struct step_call *call, struct writer *w);
 bool step_recall_lines(struct step_call *call, struct span payload);
 
-/* step_lines.c: lines for stdout. completed is the end that was recorded. */
+/* Lines for stdout. completed is the end that was recorded. */
 
 /* The results, or what passes. completed NULL: before the end, which --until reads. */
 void step_put_results(const struct step_call *call, const struct event *completed,
@@ -133,12 +171,12 @@ void step_put_failure(const struct step_call *call, const struct event *complete
  * this call's. */
 void step_put_item(const struct step_call *call, const struct event *completed,
     struct buffer *out);
-/* The state line that -e reads; an item without one gets a line that names this call's
- * step.started. Conditions and bodies read no error of an item that failed. */
-void step_state_line(const struct step_call *call, struct buffer *out);
-void step_body_line(const struct step_call *call, struct buffer *out);
+/* The state line that a command (-e), a condition or a body reads; an item without one gets
+ * a line that names this call's step.started. Without failures, as conditions and bodies
+ * read it, that of an item that failed has no error. */
+void step_state_line(const struct step_call *call, bool failures, struct buffer *out);
 
-/* step_wait.c: a call that ends waiting for somebody. */
+/* step_approve.c: a call that ends waiting for somebody. */
 
 /* From here on: for whom, in which form the result is to come, how long (0: no limit). */
 void step_wait(struct step_call *call, enum waiting_for what, const char *form,
@@ -147,8 +185,8 @@ void step_wait(struct step_call *call, enum waiting_for what, const char *form,
 void step_wait_on(struct step_call *call);
 /* What was decided: payload.approval as it stands in the recorded end. */
 void step_take_approval(struct step_call *call);
-/* payload.approval, empty, for its members. */
-struct writer step_begin_approval(struct step_call *call);
+/* Asks whoever sits at the terminal, else lets the call wait. -1: the machine failed. */
+int step_approve(struct step_call *call, struct error *err);
 
 /* step_recall.c */
 
@@ -159,11 +197,10 @@ int step_recall(const struct step_call *call, struct verdict *verdict, struct er
 void step_judge(const struct step *s, struct verdict *verdict);
 /* Takes the recorded end over. */
 void step_take_end(struct step_call *call);
-/* In a replay, what is recorded of the tries that failed. */
-void step_take_tries(struct step_call *call);
-/* How many of them are made again, if they fail again: those of a command, as they may have
- * left something that the last one needs. Those of a tool: turns_repeat_tries(). */
-int step_repeated_tries(const struct step_call *call);
+/* In a replay, what is recorded of the tries that failed. How many of them are made again, if
+ * they fail again: those of a command, as they may have left something that the last one
+ * needs. Those of a tool: turns_repeat_tries(). */
+int step_take_tries(struct step_call *call);
 
 /* step_record.c: the two events around the work, durable as step.h promises. */
 
@@ -174,32 +211,36 @@ int step_record_start(const struct step_call *call, struct error *err);
 int step_record_end(const struct step_call *call, struct recalled *waits,
     struct event *completed, struct error *err);
 
-/* step_approve.c: asks whoever sits at the terminal, else lets the call wait. -1: the
- * machine failed. */
-int step_approve(struct step_call *call, struct error *err);
+/* step_inside.c: what nothing tells but the record of what was made in the call, and the
+ * run's directory. */
 
-/* step_interrupted.c */
-
+/* Whether something inside of the call has changed the world outside, or may have, so that
+ * to make it again would do that twice: a step or a tool with effects that succeeded, or was
+ * cut off, and is not idempotent. what gets its name then. What cannot be read may have. */
+bool step_has_changed(const struct step_call *call, struct buffer *what);
+/* A step in what was run that died has cut something off: that is the call's error. */
+void step_look_for_dead(struct step_call *call);
 /* A failure of the work while the run, or a call around this one, is being ended, or after
  * who keeps the run has died, becomes one of that: undisturbed it might not have failed. */
 void step_note_ending(struct step_call *call);
-/* A step in what was run that died has cut something off: that is the call's error. */
-void step_look_for_dead(struct step_call *call);
 
-/* step_command.c, step_turns.c: one try of a command or of an operation; an agent, which sees
- * to its tries itself. What it fails with is the call's error. -1: the machine failed. */
-int step_try_command(struct step_call *call, struct error *err);
-int step_try_operation(struct step_call *call, struct error *err);
-void step_run_agent(struct step_call *call);
+/* group.c: make the rounds of a loop, the branches of a parallel group. As step_work(). */
+int group_run_loop(struct step_call *call, struct error *err);
+int group_run_parallel(struct step_call *call, struct error *err);
 
-/* step_work.c: does the work, in as many tries as it may have. -1: the machine failed. */
+/* step_work.c */
+
+/* Does the work, in as many tries as it may have. -1: the machine failed. */
 int step_work(struct step_call *call, struct error *err);
-
-/* step_condition.c: asks, or takes the recorded answer. -1: the machine failed. */
-
+/* Conditions: asks, or takes the recorded answer. -1: the machine failed. */
 /* --when, or --while of a round: sets what is skipped. */
 int step_ask_when(struct step_call *call, struct error *err);
 /* --until, before the round ends. */
 int step_ask_until(struct step_call *call, struct error *err);
+
+/* step_call.c: metadata.attachments of the item, for lines that stand for it. */
+struct span step_attachments(const struct step_call *call);
+/* Those that the item came with; .at NULL: none, or it is of another run. */
+struct span step_listed_attachments(const struct item *item);
 
 #endif

@@ -6,30 +6,12 @@
  * over is a step of its own, as only a call that has its turn does it.
  */
 #include "step/step_call.h"
-#include "transcript/event_keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What a reader is told that the step does, when it is not what was recorded. */
-static void
-describe(const struct step *s, struct buffer *out)
-{
-	if (s->agent != NULL)
-		buffer_format(out, "agent %s, %s/%s", s->agent->name, s->agent->provider,
-		    s->agent->model);
-	else if (s->operation != NULL)
-		buffer_format(out, "tool %s", s->operation->name);
-	else if (s->approve)
-		buffer_text(out, "a decision");
-	else if (s->terminal != NULL)
-		buffer_format(out, "--terminal %s", s->terminal);
-	else if (s->command != NULL)
-		step_command_text(s->command, out);
-	else
-		buffer_text(out, "nothing, as its definition is wrong");
-}
+#include "transcript/event_keys.h"
 
 int
 step_recall(const struct step_call *call, struct verdict *verdict, struct error *err)
@@ -45,12 +27,28 @@ step_recall(const struct step_call *call, struct verdict *verdict, struct error 
 	memset(verdict, 0, sizeof *verdict);
 	if (recall == NULL || (idle && !step_replays(s)))
 		return 0;
+
+	/* What a reader is told that the step does, when it is not what was recorded. */
+	if (s->agent != NULL)
+		buffer_format(&definition, "agent %s, %s/%s", s->agent->name, s->agent->provider,
+		    s->agent->model);
+	else if (s->operation != NULL)
+		buffer_format(&definition, "tool %s", s->operation->name);
+	else if (s->approve)
+		buffer_text(&definition, "a decision");
+	else if (s->terminal != NULL)
+		buffer_format(&definition, "--terminal %s", s->terminal);
+	else if (s->command == NULL)
+		buffer_text(&definition, "nothing, as its definition is wrong");
+	else
+		for (char *const *word = s->command; *word != NULL; word++)
+			buffer_format(&definition, "%s%s", definition.len > 0 ? " " : "", *word);
+	query.definition = buffer_string(&definition);
+
 	query.input_sha256 = call->input_sha256;
 	query.definition_sha256 = s->definition_sha256;
 	query.input = span_of(input->data, input->len);
 	query.compared = s->compared;
-	describe(s, &definition);
-	query.definition = buffer_string(&definition);
 	found = recall->claim(recall->history, &query, &verdict->recalled, &verdict->error);
 	buffer_free(&definition);
 	if (found == -1 && verdict->error.code == ERROR_SYSTEM) {
@@ -92,10 +90,9 @@ static void
 judge_resumed(const struct step *s, struct verdict *v)
 {
 	const struct recalled *r = &v->recalled;
-	bool agent = s->team != NULL;
 
 	/* An agent goes on; the decision is about its tools. */
-	if (r->decided == RECALL_SKIP && (r->changed || !agent)) {
+	if (r->decided == RECALL_SKIP && (r->changed || s->team == NULL)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->changed) {
 		v->says = VERDICT_DO;
@@ -110,22 +107,6 @@ judge_resumed(const struct step *s, struct verdict *v)
 		v->says = VERDICT_SKIP;
 		v->reuses = true;
 	}
-}
-
-/* Whether the work was done in the run that this one was forked from: how is in that
- * one's record. */
-static bool
-done_elsewhere(const struct recalled *r)
-{
-	return span_type(span_member(recalled_result(r)->view.payload, KEY_REUSED_FROM)) == 'o';
-}
-
-/* Whether an earlier attempt did the work, so that what was done inside of a group is
- * not in the one that is replayed. */
-static bool
-done_before(const struct recalled *r)
-{
-	return span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
 }
 
 /* Whether something around the call ended it. What ended something in a group is known
@@ -148,36 +129,40 @@ ended_by_circumstance(const struct step *s, const struct recalled_event *end)
 	    span_member(end->view.payload, KEY_COUNT).at == NULL);
 }
 
-static void
-diverge(struct verdict *v, const char *why)
-{
-	v->says = VERDICT_DIVERGE;
-	error_set(&v->error, ERROR_DIVERGENCE, NULL, "%s", why);
-}
-
 /* A command whose effects lie outside is not run again, nor one that ended because
  * of what went on around it. */
 static void
 judge_replayed(const struct step *s, struct verdict *v)
 {
 	const struct recalled *r = &v->recalled;
+	const struct recalled_event *end = recalled_result(r);
+	/* The work was done in the run that this one was forked from: how is in that one's record. */
+	bool done_elsewhere = span_type(span_member(end->view.payload, KEY_REUSED_FROM)) == 'o';
+	/* An earlier attempt did it, so that what was done inside of a group is not in the one that
+	 * is replayed. */
+	bool done_before = span_type(span_member(r->completed.view.payload, KEY_REUSED_FROM)) == 's';
+	const char *differs = NULL;
 
 	if (r->end == RECALL_SKIPPED && skipped_by_user(r)) {
 		v->says = VERDICT_SKIP;
 	} else if (r->end == RECALL_SKIPPED) {
-		diverge(v, "the recorded call was skipped");
-	} else if (done_elsewhere(r) || ((s->passes || r->encloses) && done_before(r))) {
+		differs = "the recorded call was skipped";
+	} else if (done_elsewhere || ((s->passes || r->encloses) && done_before)) {
 		v->says = VERDICT_TAKE;
 	} else if (s->command == NULL && !s->approve) {
 		v->says = VERDICT_DO;
 	} else if (r->end == RECALL_OPEN) {
-		diverge(v, "the recording ends in the middle of this call");
+		differs = "the recording ends in the middle of this call";
 	} else if (s->approve || r->end == RECALL_WAITING || recalled_decided(r)) {
 		v->says = VERDICT_TAKE;
 		v->decided = true;
 	} else if (s->effects == EFFECTS_READ || s->effects == EFFECTS_EXTERNAL ||
-	    ended_by_circumstance(s, recalled_result(r))) {
+	    ended_by_circumstance(s, end)) {
 		v->says = VERDICT_TAKE;
+	}
+	if (differs != NULL) {
+		v->says = VERDICT_DIVERGE;
+		error_set(&v->error, ERROR_DIVERGENCE, NULL, "%s", differs);
 	}
 }
 
@@ -194,46 +179,23 @@ step_judge(const struct step *s, struct verdict *verdict)
 
 /* ---- what is taken over ---- */
 
-static bool
-part_without_newline(struct span marks, size_t part)
-{
-	long long number;
-
-	if (span_type(marks) != 'a')
-		return span_true(marks);
-	for (struct span_walk mark = span_walk(marks); span_next(&mark);)
-		if (span_integer(mark.value, &number) && number >= 0 && (size_t)number == part)
-			return true;
-	return false;
-}
-
+/* The result at a pointer, which is the next part. */
 static void
 take_result(struct step_end *to, const struct recalled_event *end, struct span value,
     const char *pointer)
 {
+	struct span marks = span_member(end->view.payload, KEY_NO_NEWLINE);
 	struct data data = { BUFFER_INIT, false, false };
+	long long part;
 
 	buffer_append(&data.json, value.at, value.len);
 	data.base64 = recalled_binary(end, pointer);
-	data.no_newline = part_without_newline(span_member(end->view.payload, KEY_NO_NEWLINE),
-	    to->result_count);
-	step_end_add_result(to, &data);
-}
-
-static void
-take_results(struct step_call *call, const struct recalled_event *end)
-{
-	struct span result = span_member(end->view.payload, KEY_RESULT);
-	char pointer[64];
-
-	if (!step_several_results(call)) {
-		take_result(&call->end, end, result, "/payload/result");
-		return;
-	}
-	for (struct span_walk line = span_walk(result); span_next(&line);) {
-		snprintf(pointer, sizeof pointer, "/payload/result/%zu", call->end.result_count);
-		take_result(&call->end, end, line.value, pointer);
-	}
+	/* One mark for the one result, or the numbers of the parts that have it. */
+	data.no_newline = span_true(marks);
+	for (struct span_walk mark = span_walk(marks); span_type(marks) == 'a' && span_next(&mark);)
+		if (span_integer(mark.value, &part) && part >= 0 && (size_t)part == to->result_count)
+			data.no_newline = true;
+	step_add_result(to, &data);
 }
 
 static void
@@ -250,16 +212,24 @@ step_take_end(struct step_call *call)
 {
 	const struct verdict *v = &call->verdict;
 	const struct recalled_event *recorded = recalled_result(&v->recalled);
-	struct span payload = recorded->view.payload;
+	struct span payload = recorded->view.payload, result = span_member(payload, KEY_RESULT);
 	struct step_end *end = &call->end;
+	char pointer[64];
 	long long number;
 
 	if (recalled_error(recorded, &end->error)) {
 		end->passes = span_integer(span_member(payload, KEY_COUNT), &number);
 		if (end->passes)
 			end->gone_count = (size_t)number;
-	} else if (!step_recall_lines(call, payload)) {
-		take_results(call, recorded);
+	} else if (step_recall_lines(call, payload)) {
+		;
+	} else if (!step_several_results(call)) {
+		take_result(end, recorded, result, "/payload/result");
+	} else {
+		for (struct span_walk line = span_walk(result); span_next(&line);) {
+			snprintf(pointer, sizeof pointer, "/payload/result/%zu", end->result_count);
+			take_result(end, recorded, line.value, pointer);
+		}
 	}
 	if (span_integer(span_member(payload, KEY_EXIT_CODE), &number))
 		end->exit_code = (int)number;
@@ -274,30 +244,24 @@ step_take_end(struct step_call *call)
 	if (v->decided) {
 		step_take_approval(call);
 		if (is_bare(call->step, &v->recalled))
-			step_end_put_into(end, call->step->into, call->item);
+			step_put_into(call);
 	}
 	end->reused = v->reuses;
 	if (!step_replays(call->step))
 		end->tool_calls = recalled_tool_calls(&v->recalled);
 }
 
-void
-step_take_tries(struct step_call *call)
-{
-	const struct verdict *v = &call->verdict;
-
-	if (step_replays(call->step) && v->recalls && v->recalled.end != RECALL_OPEN)
-		take_retries(&call->end, recalled_result(&v->recalled));
-}
-
 /* Tries that failed may have changed the workspace, and those of a body have made calls. */
 int
-step_repeated_tries(const struct step_call *call)
+step_take_tries(struct step_call *call)
 {
 	const struct recalled *r = &call->verdict.recalled;
 	int count = 0;
 
-	if (call->step->operation != NULL || !step_replays(call->step) || call->end.retries.len == 0)
+	if (!step_replays(call->step) || !call->verdict.recalls || r->end == RECALL_OPEN)
+		return 0;
+	take_retries(&call->end, recalled_result(r));
+	if (call->step->operation != NULL || call->end.retries.len == 0)
 		return 0;
 	for (struct span_walk retry = span_walk(span_member(recalled_result(r)->view.payload,
 	    KEY_RETRIES));

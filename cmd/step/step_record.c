@@ -10,7 +10,6 @@
 #include "agent/sandboxing.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "json/writer.h"
 #include "run/results.h"
 #include "transcript/event_keys.h"
 
@@ -27,33 +26,13 @@ input_is_result(const struct step_call *call)
 	char sha256[DIGEST_SIZE];
 
 	if (metadata.len == 0 || call->item->foreign || strcmp(call->parent, call->step->parent) == 0 ||
-	    !span_is(span_member(metadata, KEY_EVENT_ID), call->parent))
+	    !span_is(span_member(metadata, "event_id"), call->parent))
 		return false;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (span_member(metadata, others[i]).at != NULL)
 			return false;
 	digest_sha256(call->item->data.json.data, call->item->data.json.len, sha256);
-	return span_is(span_member(metadata, KEY_SHA256), sha256);
-}
-
-static const char *
-step_mode(const struct step *s)
-{
-	static const char *const modes[] = { NULL, "try", "allow-failure" };
-
-	return s->rescue ? "rescue" : modes[s->failure];
-}
-
-static void
-write_gate(struct writer *w, const struct gate *gate)
-{
-	if (gate->count == 0)
-		return;
-	writer_key(w, KEY_REQUIRE);
-	writer_array(w);
-	for (size_t i = 0; i < gate->count; i++)
-		writer_string(w, gate->required[i]);
-	writer_array_end(w);
+	return span_is(span_member(metadata, "sha256"), sha256);
 }
 
 static void
@@ -62,25 +41,13 @@ write_answer(struct writer *w, const struct condition *condition,
 {
 	if (!answer->asked)
 		return;
-	writer_key(w, KEY_CONDITION);
-	writer_object(w);
+	writer_member_object(w, KEY_CONDITION);
 	writer_member_string(w, condition->word, condition->text);
 	writer_key(w, KEY_OUTCOME);
 	if (answer->answered)
 		writer_bool(w, answer->yes);
 	else
 		writer_null(w);
-	writer_object_end(w);
-}
-
-static void
-write_loop(const struct step *s, struct writer *w)
-{
-	writer_key(w, KEY_LOOP);
-	writer_object(w);
-	writer_member_string(w, KEY_WHILE, s->proceed.text);
-	writer_member_string(w, KEY_UNTIL, s->until.text);
-	writer_member_integer(w, KEY_MAX, s->max_rounds);
 	writer_object_end(w);
 }
 
@@ -92,8 +59,7 @@ write_recorded(struct writer *w, const char *key, const struct recalled *r, cons
 		writer_member_string(w, key, id);
 		return;
 	}
-	writer_key(w, key);
-	writer_object(w);
+	writer_member_object(w, key);
 	writer_member_string(w, KEY_RUN_ID, r->run_id);
 	writer_member_string(w, KEY_EVENT_ID, id);
 	writer_object_end(w);
@@ -102,6 +68,7 @@ write_recorded(struct writer *w, const char *key, const struct recalled *r, cons
 static void
 write_started(const struct step_call *call, bool with_input, struct writer *w)
 {
+	static const char *const modes[] = { NULL, "try", "allow-failure" };
 	const struct step *s = call->step;
 	const struct data *input = &call->item->data;
 	const struct recalled *r = &call->verdict.recalled;
@@ -111,6 +78,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_KIND, s->kind);
 	writer_member_string(w, KEY_CALL, call->id);
 	writer_member_integer(w, KEY_ATTEMPT, s->run->attempt);
+
+	/* What it is made of. */
 	writer_member_string(w, KEY_INPUT_SHA256, call->input_sha256);
 	if (with_input) {
 		writer_key(w, KEY_INPUT);
@@ -124,6 +93,8 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	writer_member_string(w, KEY_EFFECTS, effects_name(s->effects));
 	if (s->idempotent)
 		writer_member_bool(w, KEY_IDEMPOTENT, true);
+
+	/* What it does. */
 	if (s->group == GROUP_PARALLEL)
 		call_write_branches(w, s->command);
 	else if (s->command != NULL)
@@ -135,19 +106,31 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	}
 	if (s->operation != NULL)
 		writer_member_string(w, KEY_TOOL, s->operation->name);
-	if (s->group == GROUP_LOOP)
-		write_loop(s, w);
-	else if (s->group == GROUP_PARALLEL)
+	if (s->group == GROUP_LOOP) {
+		writer_member_object(w, KEY_LOOP);
+		writer_member_string(w, KEY_WHILE, s->proceed.text);
+		writer_member_string(w, KEY_UNTIL, s->until.text);
+		writer_member_integer(w, KEY_MAX, s->max_rounds);
+		writer_object_end(w);
+	} else if (s->group == GROUP_PARALLEL) {
 		writer_member_string(w, KEY_STRATEGY, step_strategies[s->strategy]);
-	else if (s->timeout_ms > 0)
+	} else if (s->timeout_ms > 0) {
 		writer_member_integer(w, KEY_TIMEOUT_MS, s->timeout_ms);
+	}
+
+	/* When and how. */
 	write_answer(w, &s->when, &call->when);
-	write_gate(w, &s->gate);
+	if (s->gate.count > 0) {
+		writer_member_array(w, KEY_REQUIRE);
+		for (size_t i = 0; i < s->gate.count; i++)
+			writer_string(w, s->gate.required[i]);
+		writer_array_end(w);
+	}
 	if (s->command != NULL)
 		sandboxing_write(&s->sandbox, w);
 	if (call->verdict.recalls && !step_replays(s))
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
-	writer_member_string(w, KEY_MODE, step_mode(s));
+	writer_member_string(w, KEY_MODE, s->rescue ? "rescue" : modes[s->failure]);
 	if (s->try_number > 0)
 		writer_member_integer(w, KEY_TRY, s->try_number);
 	writer_object_end(w);
@@ -158,7 +141,7 @@ static struct span
 as_array(const struct buffer *inside, struct buffer *out)
 {
 	if (inside->len == 0)
-		return span_of(NULL, 0);
+		return SPAN_NONE;
 	buffer_format(out, "[%s]", inside->data);
 	return span_of(out->data, out->len);
 }
@@ -204,24 +187,6 @@ holds_result(const struct step_call *call)
 	    (!end->reused || call->verdict.recalled.run_id[0] != '\0');
 }
 
-/* What the run comes to, and for people why: the data. */
-static void
-write_outcome(const struct step_call *call, struct writer *w)
-{
-	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
-	struct buffer reason = BUFFER_INIT;
-
-	writer_member_string(w, KEY_OUTCOME, call->step->terminal);
-	if (span_type(data) == 's')
-		span_decode(data, &reason);
-	else if (span_type(data) != '0')
-		buffer_append(&reason, data.at, data.len);
-	writer_key(w, KEY_REASON);
-	writer_bytes(w, buffer_string(&reason), utf8_whole(buffer_string(&reason),
-	    reason.len < REASON_SIZE ? reason.len : REASON_SIZE));
-	buffer_free(&reason);
-}
-
 static void
 write_completed(const struct step_call *call, const struct results *results, struct writer *w)
 {
@@ -238,7 +203,7 @@ write_completed(const struct step_call *call, const struct results *results, str
 
 	/* What came of the work. */
 	if (failed)
-		call_write_error(w, "error", &end->error);
+		call_write_error(w, KEY_ERROR, &end->error);
 	else if (holds_result(call) && end->passes)
 		step_write_lines(call, w);
 	else if (holds_result(call))
@@ -250,16 +215,26 @@ write_completed(const struct step_call *call, const struct results *results, str
 	if (end->winner >= 0)
 		writer_member_integer(w, KEY_WINNER, end->winner);
 	write_answer(w, &s->until, &end->until);
-	if (s->terminal != NULL && !failed && end->skipped == NULL)
-		write_outcome(call, w);
+	if (s->terminal != NULL && !failed && end->skipped == NULL) {
+		/* What the run comes to, and for people why: the data. */
+		struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
+		struct buffer reason = BUFFER_INIT;
+
+		writer_member_string(w, KEY_OUTCOME, s->terminal);
+		if (span_type(data) != '0')
+			span_plain(data, &reason);
+		writer_key(w, KEY_REASON);
+		writer_bytes(w, buffer_string(&reason), utf8_whole(buffer_string(&reason),
+		    reason.len < REASON_SIZE ? reason.len : REASON_SIZE));
+		buffer_free(&reason);
+	}
 
 	/* How it went. */
 	writer_member_integer(w, KEY_DURATION_MS, end->duration_ms);
 	if (end->exit_code >= 0)
 		writer_member_integer(w, KEY_EXIT_CODE, end->exit_code);
 	if (end->retries.len > 0) {
-		writer_key(w, KEY_RETRIES);
-		writer_array(w);
+		writer_member_array(w, KEY_RETRIES);
 		writer_raw(w, end->retries.data, end->retries.len);
 		writer_array_end(w);
 	}

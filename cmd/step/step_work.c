@@ -1,20 +1,252 @@
 /*
- * The work in tries: each sets the call's error anew, and the loop around them decides. A try
- * is not repeated if it may have had an effect, or if something in it had one.
+ * The work of a call: of a command, which may be a body, of an operation (-t), of an agent;
+ * a group's is in group.c, an approval's in step_approve.c.
+ *
+ * Commands and operations are done in tries: each sets the call's error anew, and the loop
+ * around them decides. A try is not repeated if it may have had an effect, or if something in
+ * it had one. An agent sees to its tries itself.
+ *
+ * A condition is shell text that reads a state line. In a resume a recorded answer is taken; a
+ * replay asks again, and another answer than the recorded one is the call's error.
  */
 #include "step/step_call.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/prompt.h"
 #include "agent/retried.h"
-#include "base/clock.h"
+#include "agent/turn.h"
+#include "base/file.h"
+#include "base/list.h"
+#include "base/memory.h"
 #include "base/terminal.h"
-#include "json/writer.h"
+#include "proc/api_keys.h"
+#include "proc/subprocess.h"
 #include "run/roster.h"
-#include "step/group.h"
-#include "step/inside.h"
+#include "transcript/event_keys.h"
+
+/* ---- a command ---- */
+
+/* Stdout as results. */
+static void
+take_output(struct step_end *to, enum output_form form, const struct buffer *output)
+{
+	const char *bytes = buffer_string(output);
+	size_t len = output->len;
+
+	if (form == OUTPUT_TEXT) {
+		struct data data = { BUFFER_INIT, false, false };
+
+		data_from_text(&data, bytes, len);
+		step_add_result(to, &data);
+		return;
+	}
+	while (form == OUTPUT_JSON ? span_trim(span_of(bytes, len)).len > 0 : len > 0) {
+		struct data data = { BUFFER_INIT, false, false };
+		const char *end, *wrong;
+		size_t part, bad;
+
+		if (form == OUTPUT_JSON) {
+			wrong = scan_value(bytes, len, SCAN_DEPTH, &part, &bad);
+			if (wrong != NULL) {
+				error_set(&to->error, ERROR_SCHEMA, NULL, "stdout is no JSON: %s", wrong);
+				return;
+			}
+			scan_minify(span_of(bytes, part), &data.json);
+		} else {
+			/* A line feed belongs to its line, a NUL to none. */
+			end = memchr(bytes, form == OUTPUT_NUL ? '\0' : '\n', len);
+			part = end == NULL ? len : (size_t)(end - bytes) + 1;
+			data_from_text(&data, bytes, part - (form == OUTPUT_NUL && end != NULL));
+		}
+		step_add_result(to, &data);
+		bytes += part;
+		len -= part;
+	}
+}
+
+/* The roster is asked whether a step in it died, since a shell's exit status does not tell. */
+static int
+try_command(struct step_call *call, struct error *err)
+{
+	static const char *const forms[] = {
+		[OUTPUT_TEXT] = "text", [OUTPUT_LINES] = "lines", [OUTPUT_NUL] = "nul",
+		[OUTPUT_JSON] = "json"
+	};
+	struct step *s = call->step;
+	struct step_end *end = &call->end;
+	struct buffer input = BUFFER_INIT;
+	bool sandboxed = sandbox_holds(&s->sandbox);
+	char **argv = sandboxed ? sandbox_argv(&s->sandbox, NULL, NULL, NULL, s->command) :
+	    list_copy(s->command);
+	struct subprocess process = { .argv = argv, .name = s->command[0],
+		.environment = s->environment.list, .timeout_ms = s->timeout_ms, .inherit = true,
+		.run_directory = s->run->directory, .call = call->id };
+	int result;
+
+	s->sandbox.told = s->sandbox.told || sandboxed;
+	step_forget_results(end); /* what a try before made is none of this one's */
+	step_drop_lines(call);
+	if (s->passes || s->feed_state)
+		step_state_line(call, !s->passes, &input);
+	else
+		data_feed(&call->item->data, &input);
+	process.input = buffer_string(&input);
+	process.input_len = input.len;
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
+
+	/* A key that the command was given is not recorded with what it says. */
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		subprocess_hide(&process, environment_get(&s->environment, *name));
+	for (size_t i = 0; s->keys != NULL && i < s->keys->count; i++)
+		subprocess_hide(&process, environment_get(&s->environment, s->keys->names[i]));
+
+	end->error = process.error;
+	end->exit_code = process.exit_code;
+	end->killed = process.exit_code > 128;
+	if (sandboxed)
+		sandbox_blocked(process.exit_code, process.errors.data, process.errors.len, &end->error);
+	buffer_free(&end->errors);
+	end->errors = process.errors;
+	end->errors_bytes = process.errors_bytes;
+	memset(&process.errors, 0, sizeof process.errors);
+	if (s->pending && end->error.code == ERROR_EXIT_STATUS && end->exit_code == STATUS_WAITING)
+		step_wait(call, WAITING_COMPLETION, forms[s->output], s->pending_ms);
+
+	if (result == 0 && !(s->passes && step_take_lines(call, &process.output)) &&
+	    end->error.code == ERROR_NONE)
+		take_output(end, s->output, &process.output);
+	step_look_for_dead(call);
+	subprocess_free(&process);
+	list_free(argv);
+	buffer_free(&input);
+	return result;
+}
+
+/* ---- what the turn loop does ---- */
+
+static void
+turns_begin(struct step_call *call, struct turns *t)
+{
+	struct step *s = call->step;
+	struct recalled *r = &call->verdict.recalled;
+
+	*t = (struct turns){
+		.member = s->team != NULL ? s->team->members[0] : NULL,
+		.call = &call->events,
+		.retry = &s->retry,
+		.interrupts = &s->interrupts,
+		.environment = &s->environment,
+		.keys = s->keys,
+		.workflow_directory = getenv("AWF_WORKFLOW_DIR"),
+		.timeout_ms = s->operation != NULL ? s->timeout_ms : 0,
+		.deadline = s->timeout_ms > 0 ? clock_monotonic() + s->timeout_ms : 0,
+		.live = s->live,
+		.started = call->started,
+		.attempt = s->run->attempt,
+		.run_directory = s->run->directory,
+		.sandbox = &s->sandbox,
+		.max_children = s->max_children,
+		.budget = s->budget,
+		.recalled = call->verdict.recalls && !r->changed ? r : NULL,
+	};
+}
+
+/* Takes over what the turn loop left. */
+static void
+turns_done(struct step_call *call, struct turns *t, int result)
+{
+	struct step_end *end = &call->end;
+	struct data data = { BUFFER_INIT, false, false };
+
+	end->tool_calls += t->tool_calls;
+	if (t->member != NULL && t->member != call->step->team->members[0])
+		end->agent = memory_text(t->member->agent.name);
+	if (t->retries.len > 0) {
+		if (end->retries.len > 0)
+			buffer_byte(&end->retries, ',');
+		buffer_append(&end->retries, t->retries.data, t->retries.len);
+	}
+	if (result == 0) {
+		data.json = t->result;
+		memset(&t->result, 0, sizeof t->result);
+		step_add_result(end, &data);
+	}
+	turns_free(t);
+}
+
+static int
+try_operation(struct step_call *call, struct error *err)
+{
+	struct step *s = call->step;
+	struct span input = span_of(call->item->data.json.data, call->item->data.json.len);
+	struct buffer text = BUFFER_INIT, shown = BUFFER_INIT;
+	struct turns t;
+	int result;
+
+	turns_begin(call, &t);
+	if (step_replays(s)) {
+		if (t.recalled != NULL && turns_repeat_tries(&t, s->operation, input, err) == -1)
+			return -1;
+	} else if (call->end.retries.len > 0) {
+		t.recalled = NULL; /* the first try was the recorded one */
+	}
+	result = turns_operation(&t, s->operation, input, &call->end.error);
+	call->end.killed = t.exit_code > 128;
+	/* What a tool printed before it failed is no result; the user reads it as its stderr. */
+	if (result == -1)
+		span_plain(span_of(t.result.data, t.result.len), &text);
+	if (text.len > 0) {
+		if (terminal_is(STDERR_FILENO))
+			terminal_text(&shown, text.data, text.len);
+		else
+			buffer_append(&shown, text.data, text.len);
+		buffer_byte(&shown, '\n');
+		file_write(STDERR_FILENO, shown.data, shown.len);
+	}
+	buffer_free(&shown);
+	buffer_free(&text);
+	turns_done(call, &t, result);
+	return 0;
+}
+
+static void
+run_agent(struct step_call *call)
+{
+	struct step *s = call->step;
+	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
+	struct span inputs = span_of(s->inputs.data, s->inputs.len);
+	const struct recalled *r = &call->verdict.recalled;
+	struct error *error = &call->end.error;
+	struct buffer prompt = BUFFER_INIT;
+	struct span blocks = SPAN_NONE;
+	struct turns t;
+	int ready = prompt_render(s->prompt, data, inputs, s->prompt_place, &prompt, error);
+
+	/* What attachments lack, as their files have gone, the recorded call has. */
+	if (ready == 0 && attachments_lack(&call->attachments)) {
+		for (size_t i = 0; call->verdict.recalls && i < r->event_count && blocks.at == NULL; i++)
+			if (r->events[i].view.type == EVENT_MESSAGE_USER)
+				blocks = span_member(r->events[i].view.payload, KEY_BLOCKS);
+		ready = attachments_restore(&call->attachments, blocks, error);
+	}
+	if (ready == 0 && !step_replays(s))
+		ready = step_start_provider(s, error);
+	if (ready == 0) {
+		turns_begin(call, &t);
+		t.prompt = span_of(buffer_string(&prompt), prompt.len);
+		t.attachments = &call->attachments;
+		t.session = call->continued.session;
+		t.before = span_of(call->continued.messages.data, call->continued.messages.len);
+		turns_done(call, &t, turns_run(&t, error));
+	}
+	buffer_free(&prompt);
+}
+
+/* ---- tries ---- */
 
 /* Cut off in the middle: an effect may have happened, so it is not repeated. A tool
  * that declares none may have any. */
@@ -22,12 +254,12 @@ static bool
 may_have_happened(const struct step_call *call)
 {
 	const struct step *s = call->step;
+	enum error_code code = call->end.error.code;
 	bool outside = effects_outside(s->effects) ||
 	    (s->operation != NULL && s->effects == EFFECTS_UNDECLARED);
 
-	return outside && !s->idempotent &&
-	    (call->end.error.code == ERROR_TIMEOUT || call->end.error.code == ERROR_CANCELLED ||
-	    call->end.error.code == ERROR_INTERRUPTED || call->end.killed);
+	return outside && !s->idempotent && (code == ERROR_TIMEOUT || code == ERROR_CANCELLED ||
+	    code == ERROR_INTERRUPTED || call->end.killed);
 }
 
 /* What the command has started may have done what is not to be done twice: what failed stands
@@ -44,7 +276,7 @@ would_repeat(struct step_call *call)
 	if (repeats)
 		buffer_text(&what, r->changed_inside);
 	else
-		repeats = inside_changed(call->step->run, call->id, call->record_from, &what);
+		repeats = step_has_changed(call, &what);
 	if (repeats)
 		error_set(error, why.code, *why.place != '\0' ? why.place : NULL,
 		    "%s; not tried again, as %s has changed something", why.message,
@@ -53,52 +285,29 @@ would_repeat(struct step_call *call)
 	return repeats;
 }
 
-/* A try that failed, and that another follows, in the end of the call. */
-static void
-note_retry(struct step_end *end, int64_t began)
-{
-	struct writer w;
-
-	if (end->retries.len > 0)
-		buffer_byte(&end->retries, ',');
-	writer_begin(&w, &end->retries);
-	writer_object(&w);
-	writer_members_error(&w, &end->error);
-	if (end->exit_code >= 0)
-		writer_member_integer(&w, "exit_code", end->exit_code);
-	writer_member_integer(&w, "duration_ms", clock_monotonic() - began);
-	writer_object_end(&w);
-}
-
-/* For the calls that the next try makes: if it succeeds, those of the tries before need
- * not have. */
-static void
-number_try(struct step_call *call, int failed_before)
-{
-	struct step *s = call->step;
-	char text[16];
-
-	snprintf(text, sizeof text, "%d", failed_before);
-	environment_set(&s->environment, CALL_TRY, text);
-	if (s->command != NULL)
-		roster_forgive(s->run->directory, call->id);
-}
-
-/* Tries until it succeeds or may not be tried again. -1: the machine failed. */
+/* Tries until it succeeds or may not be tried again; the first `repeats` that fail are those
+ * of a recording. -1: the machine failed. */
 static int
 run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct error *),
-    struct error *err)
+    int repeats, struct error *err)
 {
-	const struct step *s = call->step;
-	struct error *error = &call->end.error;
+	struct step *s = call->step;
+	struct step_end *end = &call->end;
+	struct error *error = &end->error;
 	struct retried retried = { .name = s->name, .why = error, .tries = s->retry.retries + 1 };
-	int repeats = step_repeated_tries(call), tried;
-	int64_t began;
+	char text[16];
 
-	for (tried = 1;; tried++) {
-		began = clock_monotonic();
-		if (tried > 1)
-			number_try(call, tried - 1);
+	for (int tried = 1;; tried++) {
+		int64_t began = clock_monotonic();
+
+		if (tried > 1) {
+			/* For the calls that this try makes: if it succeeds, those of the tries before
+			 * need not have. */
+			snprintf(text, sizeof text, "%d", tried - 1);
+			environment_set(&s->environment, CALL_TRY, text);
+			if (s->command != NULL)
+				roster_forgive(s->run->directory, call->id);
+		}
 		memset(error, 0, sizeof *error);
 		if (interrupted(&s->interrupts, error))
 			return 0;
@@ -111,7 +320,10 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 		    may_have_happened(call) || step_replays(s) ||
 		    !retry_wanted(&s->retry, error->code, tried) || would_repeat(call))
 			return 0;
-		note_retry(&call->end, began);
+
+		/* A try that failed, and that another follows: in the end of the call, and at once. */
+		retried_list(&end->retries, &(struct failed_try){ .why = error,
+		    .exit_code = end->exit_code, .duration_ms = clock_monotonic() - began, .turn = -1 });
 		retried.tried = tried;
 		retried.delay_ms = retry_delay(&s->retry, tried, 0);
 		if (retried_record(&call->events, call->started, &retried,
@@ -122,29 +334,14 @@ run_with_retries(struct step_call *call, int (*try)(struct step_call *, struct e
 	}
 }
 
-/* A result that no step could read is none. */
-static void
-check_size(struct step_end *end)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < end->result_count; i++)
-		total += end->results[i].json.len + 1;
-	for (size_t i = 0; i < end->passed_count; i++)
-		total += end->passed[i].data.json.len + end->passed[i].metadata.len + 1;
-	if (total > DATA_LIMIT)
-		error_set(&end->error, ERROR_SCHEMA, NULL,
-		    "the result is longer than a line can be (256 MiB)");
-}
-
 int
 step_work(struct step_call *call, struct error *err)
 {
 	const struct step *s = call->step;
 	struct step_end *end = &call->end;
-	int result = 0;
+	int repeats = step_take_tries(call), result = 0;
+	size_t size = 0;
 
-	step_take_tries(call);
 	if (s->approve) {
 		result = step_approve(call, err);
 	} else if (s->group == GROUP_LOOP) {
@@ -155,12 +352,12 @@ step_work(struct step_call *call, struct error *err)
 		/* A look at the workspace around its tries has no counterpart in a replay. */
 		if (s->effects == EFFECTS_WORKSPACE && !step_replays(s))
 			changed_begin_all(&end->changed, s->run->directory);
-		result = run_with_retries(call, step_try_command, err);
+		result = run_with_retries(call, try_command, repeats, err);
 		changed_end(&end->changed);
 	} else if (s->operation != NULL) {
-		result = run_with_retries(call, step_try_operation, err);
+		result = run_with_retries(call, try_operation, repeats, err);
 	} else {
-		step_run_agent(call);
+		run_agent(call);
 	}
 	if (end->error.code == ERROR_SYSTEM && !end->told) {
 		if (err != NULL)
@@ -168,8 +365,127 @@ step_work(struct step_call *call, struct error *err)
 		return -1;
 	}
 	if (result == 0 && s->into != NULL)
-		step_end_put_into(end, s->into, call->item);
-	if (end->error.code == ERROR_NONE)
-		check_size(end);
+		step_put_into(call);
+
+	/* A result that no step could read is none. */
+	for (size_t i = 0; i < end->result_count; i++)
+		size += end->results[i].json.len + 1;
+	for (size_t i = 0; i < end->passed_count; i++)
+		size += end->passed[i].data.json.len + end->passed[i].metadata.len + 1;
+	if (end->error.code == ERROR_NONE && size > DATA_LIMIT)
+		error_set(&end->error, ERROR_SCHEMA, NULL,
+		    "the result is longer than a line can be (256 MiB)");
 	return result;
+}
+
+/* ---- conditions ---- */
+
+/* Asks about a state line. recorded: the answer of the recorded call. */
+static int
+ask(struct step_call *call, const struct condition *condition, const struct buffer *line,
+    struct span recorded, struct condition_answer *answer, struct error *err)
+{
+	struct step *s = call->step;
+	struct error *error = &call->end.error;
+	const struct buffer *data = &call->item->data.json;
+	char *argv[4];
+	struct subprocess process = { .argv = argv, .environment = s->environment.list,
+		.timeout_ms = s->timeout_ms, .input = line->data, .input_len = line->len };
+	bool unknown;
+	int result;
+
+	process_shell(argv, condition->text);
+	result = subprocesses_run(&process, 1, &s->interrupts, err);
+	answer->asked = true;
+	answer->yes = process.error.code == ERROR_NONE;
+	answer->answered = answer->yes ||
+	    (process.error.code == ERROR_EXIT_STATUS && process.exit_code == 1);
+	if (process.error.code == ERROR_EXIT_STATUS && process.exit_code > 1) {
+		const char *hint = ""; /* what was probably meant */
+
+		unknown = process.exit_code == PROCESS_NOT_FOUND;
+		if (unknown && condition->text[strspn(condition->text, " ")] == '.')
+			hint = ": it is a shell command that reads the state line, such as jq -e .data";
+		else if (!unknown && data->len > 0 && span_holds_json(span_of(data->data, data->len)))
+			hint = ": " DATA_HOLDS_JSON;
+		error_set(error, ERROR_EXIT_STATUS, NULL, "the condition of --%s ended with status %d%s",
+		    condition->word, process.exit_code, hint);
+	} else if (process.error.code != ERROR_NONE && process.error.code != ERROR_EXIT_STATUS) {
+		*error = process.error;
+	} else {
+		step_look_for_dead(call);
+	}
+	subprocess_free(&process);
+	if (step_replays(s) && error->code == ERROR_NONE && recorded.at != NULL &&
+	    span_true(recorded) != answer->yes)
+		error_set(error, ERROR_DIVERGENCE, NULL, "the condition of --%s %s, the recorded one %s",
+		    condition->word, answer->yes ? "holds" : "does not hold",
+		    answer->yes ? "did not" : "did");
+	return result;
+}
+
+/* What an event of the recorded call says that the answer was; .at NULL: there is none. */
+static struct span
+recorded_answer(const struct step_call *call, const struct recalled_event *e)
+{
+	return call->verdict.recalls ? span_path(e->view.payload, KEY_CONDITION, KEY_OUTCOME, NULL) :
+	    SPAN_NONE;
+}
+
+/* False if it is to be asked. */
+static bool
+take_answer(const struct step_call *call, struct span recorded, struct condition_answer *answer)
+{
+	if (call->verdict.recalled.changed)
+		return false;
+	answer->yes = span_true(recorded);
+	answer->asked = answer->answered = answer->yes || span_type(recorded) == 'f';
+	return answer->asked;
+}
+
+int
+step_ask_when(struct step_call *call, struct error *err)
+{
+	const struct recalled *r = &call->verdict.recalled;
+	struct span recorded = recorded_answer(call, &r->started);
+	bool replays = step_replays(call->step);
+	struct buffer line = BUFFER_INIT;
+	struct error error;
+	int asked = 0;
+
+	/* No recorded answer, and a failure: the asking was ended by something around it, and so
+	 * it is now. */
+	if (call->verdict.recalls && replays && r->end == RECALL_FAILED &&
+	    span_type(recorded) == '0' && recalled_error(recalled_result(r), &error) &&
+	    recalled_circumstance(error.code)) {
+		call->when.asked = true;
+		call->end.error = error;
+		return 0;
+	}
+	if (replays || !take_answer(call, recorded, &call->when)) {
+		step_state_line(call, false, &line);
+		asked = ask(call, &call->step->when, &line, recorded, &call->when, err);
+		buffer_free(&line);
+	}
+	if (call->end.error.code == ERROR_NONE && !call->when.yes)
+		call->end.skipped = "condition";
+	return asked;
+}
+
+int
+step_ask_until(struct step_call *call, struct error *err)
+{
+	struct span recorded = recorded_answer(call, recalled_result(&call->verdict.recalled));
+	struct step_end *end = &call->end;
+	struct buffer line = BUFFER_INIT;
+	int asked = 0;
+
+	if (call->verdict.says != VERDICT_TAKE || !take_answer(call, recorded, &end->until)) {
+		step_put_results(call, NULL, &line);
+		asked = ask(call, &call->step->until, &line, recorded, &end->until, err);
+		buffer_free(&line);
+	}
+	if (end->error.code != ERROR_NONE)
+		end->exit_code = -1; /* the body is not what failed */
+	return asked;
 }

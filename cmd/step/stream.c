@@ -1,10 +1,387 @@
 /*
  * Items are called for in order, and lines are written as soon as their call has ended: one
- * call after the other here, or as the options say.
+ * call after the other, several at a time (-j), or one of all (-s, stream_join.c). The status
+ * is the worst of all calls.
+ *
+ * Those of a further attempt may come at other positions than before: a call that is like no
+ * recorded one waits, while there are records that have changed something and have not found
+ * their own call, for it may be one of those with another input. Until the records have all
+ * been found, or the input has ended, what comes behind it is read and kept, and a record is
+ * kept for each that is like one.
+ *
+ * After the last item the end of the input itself is judged, once EOF is seen: only then the
+ * locks of whoever wrote it tell whether they died.
+ *
+ * With -j an item goes to a worker as a struct and its bytes; the worker is the same program
+ * after a fork().
  */
-#include "step/stream_parts.h"
+#include "step/stream.h"
 
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/patience.h"
+#include "base/polling.h"
+#include "base/terminal.h"
+#include "step/workers.h"
+#include "transcript/event_keys.h"
+
+/* ---- the output ---- */
+
+static size_t
+severity(int status)
+{
+	static const int ranks[] = { STATUS_OK, STATUS_WAITING, STATUS_USAGE, STATUS_WORK,
+		STATUS_SYSTEM };
+
+	for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+		if (ranks[i] == status)
+			return i;
+	return 0;
+}
+
+int
+stream_deliver(struct stream *s, const struct step_result *result, struct error *err)
+{
+	const volatile int *signalled = s->step->interrupts.signal_number;
+	const struct buffer *out = &result->out;
+	struct buffer shown = BUFFER_INIT;
+	int put;
+
+	if (severity(s->status) <= severity(result->status))
+		s->status = result->status;
+	s->closed = s->closed || result->closed;
+	s->gone = s->gone || result->gone;
+	if (result->report[0] != '\0')
+		s->report(result->report);
+	/* Of what -r prints an empty text may be all. */
+	s->printed = s->printed || out->len > 0 || s->step->raw;
+	if (s->out == -1 || s->closed || out->len == 0)
+		return 0;
+
+	/* Text of models and commands goes to a terminal made harmless, and so do lines. */
+	if (!terminal_is(s->out)) {
+		put = state_put(s->out, out->data, out->len, signalled);
+	} else {
+		if (s->step->raw)
+			terminal_text(&shown, out->data, out->len);
+		else
+			terminal_json(&shown, out->data, out->len);
+		put = state_put(s->out, buffer_string(&shown), shown.len, signalled);
+		buffer_free(&shown);
+	}
+	if (put == 0 || errno == EINTR)
+		return 0; /* the signal ends the stream */
+	if (errno != EPIPE)
+		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	/* A replay makes every call that was recorded, however soon its reader goes. */
+	s->closed = s->step->reader == 0;
+	s->gone = true;
+	s->out = -1;
+	return 0;
+}
+
+bool
+stream_must_stop(struct stream *s, const struct step_result *result)
+{
+	struct error why = ERROR_INIT;
+
+	if (!result->stop && !s->closed && !interrupted(&s->step->interrupts, &why))
+		return false;
+	if (why.code == ERROR_DOWNSTREAM_CLOSED)
+		s->closed = true;
+	return true;
+}
+
+/* ---- the input's end ---- */
+
+int
+stream_fail_input(struct stream *s, const struct item *item, const struct error *why,
+    struct error *err)
+{
+	struct step_result result = { .out = BUFFER_INIT };
+	struct item empty;
+	int failed;
+
+	memset(&empty, 0, sizeof empty);
+	if (item == NULL) {
+		data_null(&empty.data);
+		item = &empty;
+	}
+	failed = step_fail(s->step, item, why, s->index++, &result, err);
+	if (failed == 0)
+		failed = stream_deliver(s, &result, err);
+	buffer_free(&result.out);
+	item_free(&empty);
+	return failed;
+}
+
+bool
+stream_lacks_input(const struct stream *s)
+{
+	const struct state_reader *r = s->reader;
+
+	return !r->any_byte && !s->allow_empty && r->form != INPUT_LINES &&
+	    r->form != INPUT_NUL && r->form != INPUT_JSON && r->form != INPUT_NONE;
+}
+
+int
+stream_no_input(const struct stream *s, struct error *err)
+{
+	return error_set(err, ERROR_NO_INPUT, "stdin", s->joined ?
+	    "no input (--allow-empty if there may be none)" :
+	    "no input (-n if there is none to be, --allow-empty if there may be none)");
+}
+
+/* In a replay of a child there are no runs around it, of which somebody is dead; a call of no
+ * item, after items from there, tells that it was so. step_fail() takes what is recorded. */
+static bool
+recorded_torn(const struct stream *s)
+{
+	const struct recall *recall = s->step->recall;
+	struct recalled_event started = { .line = BUFFER_INIT };
+	struct recall_query query;
+	char *call;
+	bool torn;
+
+	if (!step_replays(s->step) || !s->producers.foreign)
+		return false;
+	query = step_query(s->step, s->index);
+	if (!recall->peek(recall->history, &query, &started))
+		return false;
+	call = memory_format("%s:%lld", s->step->process, (long long)s->index);
+	torn = span_type(span_member(started.view.payload, KEY_INPUT)) == '0' &&
+	    span_is(span_member(started.view.payload, KEY_CALL), call);
+	free(call);
+	recalled_event_free(&started);
+	return torn;
+}
+
+bool
+stream_wrong_end(const struct stream *s, struct error *why)
+{
+	const char *enclosing = s->step->enclosing;
+	struct upstream u;
+	struct roster_death death;
+
+	roster_upstream(s->roster, s->reader->fd, &u);
+	if (producers_dead(&s->producers, why))
+		return true;
+	/* Who writes to this very pipe has died, or, of an input of which nothing came, some step
+	 * beside this one: behind a filter nobody knows whom it read. */
+	if (u.died || (!s->reader->any_byte && !u.known && roster_died_beside(s->roster, &death))) {
+		const bool beside = u.died && !u.relayed;
+
+		error_set(why, ERROR_UPSTREAM_INCOMPLETE, NULL, "the step %s%s%s died before its end",
+		    beside ? enclosing : "", beside && *enclosing != '\0' ? "/" : "",
+		    u.died ? u.process : death.process);
+		return true;
+	}
+	/* No items, as all who write here had none, are an input too. */
+	if ((stream_lacks_input(s) && !u.all_empty) || recorded_torn(s))
+		stream_no_input(s, why);
+	return why->code != ERROR_NONE;
+}
+
+/* wrong: what the reader refused; NULL: nothing. A line cut off by a dead producer is that, no
+ * nonsense. */
+static int
+judge_input(struct stream *s, const struct error *wrong, struct error *err)
+{
+	struct error why = ERROR_INIT;
+
+	if (wrong == NULL)
+		return stream_wrong_end(s, &why) ? stream_fail_input(s, NULL, &why, err) : 0;
+	if (wrong->code == ERROR_CANCELLED)
+		return 0;
+	if (wrong->code != ERROR_INVALID_INPUT) {
+		*err = *wrong;
+		return -1;
+	}
+	why = *wrong;
+	producers_dead(&s->producers, &why);
+	return stream_fail_input(s, NULL, &why, err);
+}
+
+/* ---- the items, in order ---- */
+
+/* With the whole input known: what each that is like no record is compared with. */
+static void
+share_out(struct stream *s)
+{
+	struct ahead *a = &s->ahead;
+	const struct recall *recall = s->step->recall;
+	const struct recall_query query = step_query(s->step, 0);
+	int64_t *items = memory_array(NULL, a->count + 1, sizeof *items);
+	int64_t *compared = memory_array(NULL, a->count + 1, sizeof *compared);
+	struct error why = ERROR_INIT;
+	bool cut_off = a->end == -1 || producers_dead(&s->producers, &why);
+	size_t count = 0;
+
+	for (size_t i = a->first; i < a->first + a->count; i++)
+		if (!a->items[i].expected)
+			items[count++] = a->items[i].index;
+	recall->share_out(recall->history, &query, items, count, compared);
+	count = 0;
+	for (size_t i = a->first; i < a->first + a->count; i++)
+		if (!a->items[i].expected) {
+			a->items[i].compared = cut_off && compared[count] > 0 ? STEP_CUT_OFF :
+			    compared[count];
+			count++;
+		}
+	a->shared_out = true;
+	free(items);
+	free(compared);
+}
+
+/* Whether it is known what the first item's call is compared with. */
+static bool
+settle_first(struct stream *s)
+{
+	struct ahead *a = &s->ahead;
+	struct ahead_item *first = &a->items[a->first];
+	struct recall_query query = step_query(s->step, first->index);
+
+	if (first->expected || a->shared_out)
+		return true;
+	if (!s->step->recall->left_over(s->step->recall->history, &query)) {
+		first->compared = RECALL_COMPARED_WITH_NONE;
+		return true;
+	}
+	if (a->ended)
+		share_out(s);
+	return a->ended;
+}
+
+/* The next item that is to be called for, and its index; step.compared is set for it. Does not
+ * wait: 0 also if there is none yet, so long as not taken_all(). Else as
+ * state_reader_next(). */
+static int
+take(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
+{
+	struct ahead *a = &s->ahead;
+	struct ahead_item *added;
+	struct item next;
+	int got;
+
+	if (s->step->recall == NULL || s->step->recall->mode != RECALL_RESUME) {
+		got = state_reader_take(s->reader, item, wrong);
+		if (got == 1) {
+			producers_note(&s->producers, item);
+			*index = s->index++;
+		}
+		return got;
+	}
+	memset(&next, 0, sizeof next);
+	for (;;) {
+		if (a->count > 0 && settle_first(s)) {
+			const struct ahead_item *first = &a->items[a->first++];
+
+			a->count--;
+			item_free(item);
+			*item = first->item;
+			*index = first->index;
+			s->step->compared = first->compared;
+			return 1;
+		}
+		if (a->ended) {
+			*wrong = a->wrong;
+			return a->end;
+		}
+		got = state_reader_take(s->reader, &next, &a->wrong);
+		if (got == 0 && !s->reader->done)
+			return 0;
+		if (got != 1) {
+			a->ended = true;
+			a->end = got;
+			continue;
+		}
+		producers_note(&s->producers, &next);
+		if (a->first + a->count == a->capacity && a->first > 0) {
+			memmove(a->items, a->items + a->first, a->count * sizeof *a->items);
+			a->first = 0;
+		}
+		if (a->count == a->capacity) {
+			a->capacity = a->capacity == 0 ? 16 : a->capacity * 2;
+			a->items = memory_array(a->items, a->capacity, sizeof *a->items);
+		}
+		added = &a->items[a->first + a->count++];
+		*added = (struct ahead_item){ .item = next, .index = s->index++ };
+		memset(&next, 0, sizeof next);
+		added->expected = step_expects(s->step, &added->item, added->index);
+	}
+}
+
+static bool
+taken_all(const struct stream *s)
+{
+	return s->reader->done && s->ahead.count == 0;
+}
+
+/* As take(), but waits. */
+static int
+next(struct stream *s, struct item *item, int64_t *index, struct error *wrong)
+{
+	struct ahead *a = &s->ahead;
+	int got;
+
+	while ((got = take(s, item, index, wrong)) == 0 && !taken_all(s)) {
+		int64_t deadline = clock_monotonic() + AHEAD_TOLD_MS;
+
+		/* That an item waits is told if the rest of the input takes its time. */
+		if (a->count > 0 && !a->told && poll_one(s->reader->fd, POLLIN, deadline) == 0 &&
+		    clock_monotonic() >= deadline) {
+			struct buffer text = BUFFER_INIT;
+
+			step_label(s->step, &a->items[a->first].item, a->items[a->first].index, &text);
+			buffer_text(&text, ": waits for the rest of its input, as it may be a recorded call "
+			    "that has changed something");
+			s->report(buffer_string(&text));
+			a->told = true;
+			buffer_free(&text);
+		}
+		if (state_reader_fill(s->reader, wrong) == -1)
+			return -1;
+	}
+	return got;
+}
+
+/* ---- one call after the other ---- */
+
+/* The call of an item, if the gate takes it. What failed before is no call's to make. */
+static int
+call_gated(struct stream *s, const struct item *item, int64_t index, struct step_result *result,
+    struct error *err)
+{
+	const struct gate *gate = &s->step->gate;
+	struct error why = ERROR_INIT;
+	bool failed = item_error(item).at != NULL;
+	bool refused = gate->count > 0 && !failed && gate_pass(gate, item, &why) == -1;
+
+	if (!refused && !failed && s->step->compared == STEP_CUT_OFF) {
+		error_set(&why, ERROR_UPSTREAM_INCOMPLETE, "stdin", "broke off before it was known "
+		    "which of the recorded calls this is");
+		refused = true;
+	}
+	return step_call(s->step, item, NULL, refused ? &why : NULL, index, result, err);
+}
+
+int
+stream_call_item(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err)
+{
+	int called;
+
+	step_result_clear(result);
+	called = call_gated(s, item, index, result, err);
+	if (called == 0)
+		called = stream_deliver(s, result, err);
+	return called;
+}
 
 static int
 run_serially(struct stream *s, struct error *err)
@@ -16,17 +393,15 @@ run_serially(struct stream *s, struct error *err)
 	int got, done = 0;
 
 	memset(&item, 0, sizeof item);
-	while ((got = stream_next(s, &item, &index, &wrong)) == 1) {
+	while ((got = next(s, &item, &index, &wrong)) == 1) {
 		if (stream_must_stop(s, &result))
 			break;
 		done = stream_call_item(s, &item, index, &result, err);
 		if (done == -1 || stream_must_stop(s, &result))
 			break;
 	}
-	if (done == 0 && got == -1)
-		done = stream_fail_read(s, &wrong, err);
-	else if (done == 0 && got == 0)
-		done = stream_judge_end(s, err);
+	if (done == 0 && got != 1)
+		done = judge_input(s, got == -1 ? &wrong : NULL, err);
 	item_free(&item);
 	buffer_free(&result.out);
 	return done;
@@ -52,6 +427,138 @@ run_without_input(struct stream *s, struct error *err)
 	return done;
 }
 
+/* ---- several at a time ---- */
+
+/* What travels with an item besides its bytes, which follow. */
+struct job_head {
+	int64_t index, compared;
+	bool no_newline, base64, foreign;
+	size_t lens[3];        /* of data, metadata and line */
+};
+
+static void
+pack_job(const struct item *item, int64_t index, int64_t compared, struct buffer *job)
+{
+	const struct buffer *parts[] = { &item->data.json, &item->metadata, &item->line };
+	struct job_head head;
+
+	memset(&head, 0, sizeof head); /* its padding is sent too */
+	head.index = index;
+	head.compared = compared;
+	head.no_newline = item->data.no_newline;
+	head.base64 = item->data.base64;
+	head.foreign = item->foreign;
+	for (size_t i = 0; i < 3; i++)
+		head.lens[i] = parts[i]->len;
+	buffer_clear(job);
+	buffer_append(job, &head, sizeof head);
+	for (size_t i = 0; i < 3; i++)
+		buffer_append(job, buffer_string(parts[i]), parts[i]->len);
+}
+
+/* In a worker: one call. */
+static void
+work(void *context, const struct buffer *job, struct buffer *answer)
+{
+	struct stream *s = context;
+	struct step_result result = { .out = BUFFER_INIT };
+	struct error err = ERROR_INIT;
+	struct item item;
+	struct buffer *parts[] = { &item.data.json, &item.metadata, &item.line };
+	struct job_head head;
+	const char *at = job->data + sizeof head;
+	int called;
+
+	memset(&item, 0, sizeof item);
+	memcpy(&head, job->data, sizeof head);
+	s->step->compared = head.compared;
+	item.data.no_newline = head.no_newline;
+	item.data.base64 = head.base64;
+	item.foreign = head.foreign;
+	for (size_t i = 0; i < 3; i++) {
+		buffer_append(parts[i], at, head.lens[i]);
+		at += head.lens[i];
+	}
+	called = call_gated(s, &item, head.index, &result, &err);
+	step_result_pack(answer, &result, called == -1 ? &err : NULL);
+	item_free(&item);
+	buffer_free(&result.out);
+}
+
+static void
+work_ended(void *context)
+{
+	struct stream *s = context;
+
+	if (s->step->team != NULL)
+		team_stop(s->step->team);
+	transcript_close(&s->step->run->transcript);
+}
+
+static int
+run_parallel(struct stream *s, struct error *err)
+{
+	const struct interrupts *interrupts = &s->step->interrupts;
+	struct error wrong = ERROR_INIT, why = ERROR_INIT;
+	struct step_result result = { .out = BUFFER_INIT };
+	struct buffer message = BUFFER_INIT;
+	struct item item;
+	struct workers w;
+	bool stop = false, reading; /* stop: no job may follow */
+	int64_t index;
+	int got = 0, done = 0, woken;
+
+	memset(&item, 0, sizeof item);
+	workers_open(&w, s->jobs, work, work_ended, s);
+	for (;;) {
+		/* Writes what has been answered, in order. */
+		while (done == 0 && workers_answer(&w, &message) == 1) {
+			step_result_clear(&result);
+			done = step_result_unpack(&message, &result, err);
+			if (done == 0) {
+				done = stream_deliver(s, &result, err);
+				stop = stop || result.stop || s->closed;
+			}
+		}
+		if (done == 0 && !stop && interrupted(interrupts, &why)) {
+			s->closed = s->closed || why.code == ERROR_DOWNSTREAM_CLOSED;
+			stop = true;
+			if (why.code == ERROR_CANCELLED)
+				workers_signal(&w, *interrupts->signal_number);
+		}
+
+		/* Gives out jobs while workers are free. */
+		reading = done == 0 && !stop && got != -1 && !taken_all(s);
+		while (reading && done == 0 && workers_ready(&w) &&
+		    (got = take(s, &item, &index, &wrong)) == 1) {
+			pack_job(&item, index, s->step->compared, &message);
+			done = workers_job(&w, &message, err);
+		}
+
+		/* Waits for an answer or for input, if it could take any. */
+		reading = !stop && got != -1 && !taken_all(s);
+		if (done == -1 || (!reading && workers_pending(&w) == 0))
+			break;
+		woken = workers_wait(&w,
+		    reading && !s->ahead.ended && workers_ready(&w) ? s->reader->fd : -1, err);
+		if (woken == 1 && state_reader_fill(s->reader, &wrong) == -1)
+			got = -1;
+		if (woken == -1) {
+			done = -1;
+			break;
+		}
+	}
+	if (done == -1)
+		workers_signal(&w, SIGTERM);
+	workers_close(&w);
+	item_free(&item);
+	buffer_free(&message);
+	buffer_free(&result.out);
+	if (done == 0 && (got == -1 || !stop))
+		done = judge_input(s, got == -1 ? &wrong : NULL, err);
+	return done;
+}
+
 int
 stream_run(struct stream *s, struct error *err)
 {
@@ -62,44 +569,50 @@ stream_run(struct stream *s, struct error *err)
 		return run_without_input(s, err);
 	if (s->joined)
 		return stream_run_joined(s, err);
-	return s->jobs > 1 ? stream_run_parallel(s, err) : run_serially(s, err);
+	return s->jobs > 1 ? run_parallel(s, err) : run_serially(s, err);
 }
 
 /* ---- what would be done ---- */
 
-static int
-describe_each(struct stream *s, struct buffer *out, struct error *err)
+int
+stream_describe_item(struct stream *s, const struct item *item, struct buffer *out,
+    struct error *err)
 {
-	struct item item;
-	int got = 0;
+	bool failed = item_error(item).at != NULL;
 
-	memset(&item, 0, sizeof item);
-	while (got == 0 && (got = state_reader_next(s->reader, &item, err)) == 1)
-		got = stream_describe_item(s, &item, out, err);
-	if (got == 0 && stream_lacks_input(s))
-		got = stream_no_input(s, err);
-	item_free(&item);
-	return got;
+	return failed == s->step->rescue ? step_describe(s->step, item, out, err) : 0;
 }
 
 int
 stream_describe(struct stream *s, struct buffer *out, struct error *err)
 {
-	struct item nothing;
-	int done;
+	struct item item;
+	int got = 0;
 
-	if (s->reader->form != INPUT_NONE)
-		return s->joined ? stream_describe_joined(s, out, err) : describe_each(s, out, err);
-	memset(&nothing, 0, sizeof nothing);
-	data_null(&nothing.data);
-	done = stream_describe_item(s, &nothing, out, err);
-	item_free(&nothing);
-	return done;
+	memset(&item, 0, sizeof item);
+	if (s->reader->form == INPUT_NONE) {
+		data_null(&item.data);
+		got = stream_describe_item(s, &item, out, err);
+	} else if (s->joined) {
+		got = stream_describe_joined(s, out, err);
+	} else {
+		while (got == 0 && (got = state_reader_next(s->reader, &item, err)) == 1)
+			got = stream_describe_item(s, &item, out, err);
+		if (got == 0 && stream_lacks_input(s))
+			got = stream_no_input(s, err);
+	}
+	item_free(&item);
+	return got;
 }
 
 void
 stream_free(struct stream *s)
 {
-	stream_forget_ahead(s);
+	struct ahead *a = &s->ahead;
+
+	for (size_t i = a->first; i < a->first + a->count; i++)
+		item_free(&a->items[i].item);
+	free(a->items);
+	memset(a, 0, sizeof *a);
 	producers_free(&s->producers);
 }

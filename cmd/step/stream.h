@@ -65,4 +65,30 @@ int stream_run(struct stream *s, struct error *err);
 int stream_describe(struct stream *s, struct buffer *out, struct error *err);
 void stream_free(struct stream *s);
 
+/* stream_join.c: one call for all items (-s), for stream.c. */
+int stream_run_joined(struct stream *s, struct error *err);
+int stream_describe_joined(struct stream *s, struct buffer *out, struct error *err);
+
+/* What becomes of an item, of its lines, and of the input's end, for stream_join.c. */
+
+/* Whether no input at all is a fault here, and that fault. */
+bool stream_lacks_input(const struct stream *s);
+int stream_no_input(const struct stream *s, struct error *err);
+/* What is wrong with the end of an input that could be read, if anything. */
+bool stream_wrong_end(const struct stream *s, struct error *why);
+/* Records a fault of the input itself as a call that did not run; item NULL: null. -1: the
+ * machine failed. */
+int stream_fail_input(struct stream *s, const struct item *item, const struct error *why,
+    struct error *err);
+/* The call of an item, if the gate takes it, and its lines. */
+int stream_call_item(struct stream *s, const struct item *item, int64_t index,
+    struct step_result *result, struct error *err);
+/* The output: reports, counts and writes a result. */
+int stream_deliver(struct stream *s, const struct step_result *result, struct error *err);
+/* Whether no further call may begin. */
+bool stream_must_stop(struct stream *s, const struct step_result *result);
+/* What would be done for an item (--dry-run). */
+int stream_describe_item(struct stream *s, const struct item *item, struct buffer *out,
+    struct error *err);
+
 #endif

@@ -3,7 +3,7 @@
  * they are kept sorted until the end. The causes of all become those of the one call.
  * --complete is checked at the end, from the record of what was made.
  */
-#include "step/stream_parts.h"
+#include "step/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +14,14 @@
 #include "step/made.h"
 #include "transcript/call.h"
 
-/* An item of --by-name. */
-struct named {
-	char *name;
-	struct buffer json, causes, metadata;
-};
-
 /* Items joined so far: the data of all, the metadata of the first. */
 struct join {
 	struct item item;
 	struct buffer causes;
-	struct named *named;   /* --by-name: kept until the end, sorted by name, so that the
+	struct named {
+		char *name;
+		struct buffer json, causes, metadata;
+	} *named;              /* --by-name: kept until the end, sorted by name, so that the
 	                          order in which they came does not matter */
 	size_t named_count;
 	struct writer writer;
@@ -35,24 +32,32 @@ struct join {
 	bool *came;            /* from each of what the gate requires */
 	struct error refused;  /* why the gate does not take them; ERROR_NONE */
 	struct made made;      /* of --complete */
-	struct relative *relatives; /* likewise: of other runs that items are of */
+	struct relative {
+		char run_id[ID_SIZE];
+		char *transcript, *enclosing; /* NULL: it is none, so nothing is known of its steps */
+		struct made made;
+	} *relatives;          /* likewise: of other runs that items are of */
 	size_t relative_count;
 };
 
-/* Another run that items are of. */
-struct relative {
-	char run_id[ID_SIZE];
-	char *transcript, *enclosing; /* NULL: it is none, so nothing is known of its steps */
-	struct made made;
-};
-
-/* Where a name stands or belongs among those that came; *there if it did. */
-static size_t
-named_place(const struct join *j, const char *name, bool *there)
+/* Enters the item under the last name of its path; -1 with *why if it has none or it
+ * was there. */
+static int
+join_by_name(struct join *j, const struct item *item, struct error *why)
 {
+	char *path = item_metadata(item, "path");
 	size_t low = 0, high = j->named_count;
+	struct named *named;
+	const char *name;
 	int order = 1;
 
+	if (path == NULL || item->foreign || !call_path_valid(path)) {
+		free(path);
+		return error_set(why, ERROR_INVALID_INPUT, "stdin",
+		    "--by-name: an item that no step of this run has made: "
+		    "have one awf-run around the steps");
+	}
+	name = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
 	while (low < high && order != 0) {
 		size_t middle = low + (high - low) / 2;
 
@@ -62,80 +67,27 @@ named_place(const struct join *j, const char *name, bool *there)
 		else
 			high = middle;
 	}
-	*there = order == 0;
-	return high;
-}
-
-static void
-join_named(struct join *j, size_t place, const char *name, const struct item *item)
-{
-	struct named *named;
-
+	if (order == 0) {
+		error_set(why, ERROR_INVALID_INPUT, "stdin", "--by-name: two items of %s", name);
+		free(path);
+		return -1;
+	}
 	j->named = memory_array(j->named, j->named_count + 1, sizeof *j->named);
-	named = j->named + place;
-	memmove(named + 1, named, (j->named_count++ - place) * sizeof *named);
+	named = j->named + high;
+	memmove(named + 1, named, (j->named_count++ - high) * sizeof *named);
 	memset(named, 0, sizeof *named);
 	named->name = memory_text(name);
 	buffer_append(&named->json, item->data.json.data, item->data.json.len);
 	buffer_append(&named->metadata, item->metadata.data, item->metadata.len);
 	step_causes(item, &named->causes);
-}
-
-/* Enters the item under the last name of its path; -1 with *why if it has none or it
- * was there. */
-static int
-join_by_name(struct join *j, const struct item *item, struct error *why)
-{
-	char *path = item_metadata(item, "path");
-	const char *name;
-	bool there;
-	size_t place;
-	int result = 0;
-
-	if (path == NULL || item->foreign || !call_path_valid(path))
-		result = error_set(why, ERROR_INVALID_INPUT, "stdin",
-		    "--by-name: an item that no step of this run has made: "
-		    "have one awf-run around the steps");
-	else {
-		name = strrchr(path, '.') != NULL ? strrchr(path, '.') + 1 : path;
-		place = named_place(j, name, &there);
-		if (there)
-			result = error_set(why, ERROR_INVALID_INPUT, "stdin",
-			    "--by-name: two items of %s", name);
-		else
-			join_named(j, place, name, item);
-	}
 	free(path);
-	return result;
-}
-
-/* All items of a call must pass the gate, and all that it requires must have come. */
-static void
-join_gate(struct join *j, const struct gate *gate, const struct item *item)
-{
-	int from;
-
-	if (gate->count == 0 || j->refused.code != ERROR_NONE)
-		return;
-	from = gate_pass(gate, item, &j->refused);
-	if (from >= 0)
-		j->came[from] = true;
-}
-
-static const struct error *
-join_refused(struct join *j, const struct gate *gate)
-{
-	for (size_t i = 0; i < gate->count && j->refused.code == ERROR_NONE; i++)
-		if (!j->came[i])
-			error_set(&j->refused, ERROR_BLOCKED, "--require", "nothing came from %s",
-			    gate->required[i]);
-	return j->refused.code != ERROR_NONE ? &j->refused : NULL;
+	return 0;
 }
 
 static void
 join_attachments(struct join *j, const struct buffer *metadata)
 {
-	struct span list = span_of(NULL, 0);
+	struct span list = SPAN_NONE;
 
 	if (metadata->len > 0)
 		list = span_member(span_of(metadata->data, metadata->len), "attachments");
@@ -146,58 +98,13 @@ join_attachments(struct join *j, const struct buffer *metadata)
 	buffer_append(&j->attached, list.at + 1, list.len - 2);
 }
 
-/* The metadata of the first item, with the attachments of all. */
+/* For --complete: that a line has come, of this run, or of another. */
 static void
-join_metadata(struct join *j)
-{
-	struct buffer *metadata = &j->item.metadata, joined = BUFFER_INIT;
-	struct writer w;
-
-	if (j->attached.len == 0)
-		return;
-	writer_begin(&w, &joined);
-	writer_object(&w);
-	for (struct span_walk member = span_walk(span_of(buffer_string(metadata), metadata->len));
-	    metadata->len > 0 && span_next(&member);)
-		if (!span_is(member.key, "attachments"))
-			writer_raw_member(&w, member.key, member.value);
-	writer_key(&w, "attachments");
-	writer_array(&w);
-	writer_raw(&w, j->attached.data, j->attached.len);
-	writer_array_end(&w);
-	writer_object_end(&w);
-	buffer_free(metadata);
-	*metadata = joined;
-}
-
-/* What is known of another run that an item is of. */
-static struct relative *
-join_relative(struct join *j, const struct stream *s, struct span run_id)
-{
-	const struct run *run = s->step->run;
-	struct relative *r;
-	char id[ID_SIZE];
-
-	if (!span_copy(run_id, id, sizeof id) || !id_valid(id, strlen(id)))
-		return NULL;
-	for (size_t i = 0; i < j->relative_count; i++)
-		if (strcmp(j->relatives[i].run_id, id) == 0)
-			return &j->relatives[i];
-	j->relatives = memory_array(j->relatives, j->relative_count + 1, sizeof *j->relatives);
-	r = &j->relatives[j->relative_count++];
-	*r = (struct relative){ .transcript = storage_transcript(&run->storage, id) };
-	memcpy(r->run_id, id, sizeof id);
-	r->enclosing = made_enclosing(&run->storage, id, run->id);
-	r->made.enclosing = r->enclosing;
-	return r;
-}
-
-/* For --complete. */
-static void
-note_made(struct join *j, const struct stream *s, const struct item *item)
+note_made(struct join *j, const struct run *run, const struct item *item)
 {
 	struct span metadata = span_of(buffer_string(&item->metadata), item->metadata.len);
-	struct relative *r;
+	struct relative *r = NULL;
+	char id[ID_SIZE];
 
 	if (item->metadata.len == 0)
 		return;
@@ -206,17 +113,32 @@ note_made(struct join *j, const struct stream *s, const struct item *item)
 		return;
 	}
 	made_came_foreign(&j->made, metadata);
-	r = join_relative(j, s, span_member(metadata, "run_id"));
-	if (r != NULL && r->enclosing != NULL)
+	if (!span_copy(span_member(metadata, "run_id"), id, sizeof id) || !id_valid(id, strlen(id)))
+		return;
+	for (size_t i = 0; i < j->relative_count && r == NULL; i++)
+		if (strcmp(j->relatives[i].run_id, id) == 0)
+			r = &j->relatives[i];
+	if (r == NULL) {
+		j->relatives = memory_array(j->relatives, j->relative_count + 1, sizeof *j->relatives);
+		r = &j->relatives[j->relative_count++];
+		*r = (struct relative){ .transcript = storage_transcript(&run->storage, id) };
+		memcpy(r->run_id, id, sizeof id);
+		r->enclosing = made_enclosing(&run->storage, id, run->id);
+		r->made.enclosing = r->enclosing;
+	}
+	if (r->enclosing != NULL)
 		made_came(&r->made, metadata);
 }
 
 static int
 join_item(struct join *j, struct stream *s, struct item *item, struct error *why)
 {
+	const struct gate *gate = &s->step->gate;
+	int from;
+
 	producers_note(&s->producers, item);
 	if (s->complete)
-		note_made(j, s, item);
+		note_made(j, s->step->run, item);
 	if (item_error(item).at != NULL) {
 		if (!j->has_failed) {
 			j->failed = *item;
@@ -225,7 +147,12 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 		j->has_failed = true;
 		return 0;
 	}
-	join_gate(j, &s->step->gate, item);
+	/* All items of a call must pass the gate, and all that it requires must have come. */
+	if (gate->count > 0 && j->refused.code == ERROR_NONE) {
+		from = gate_pass(gate, item, &j->refused);
+		if (from >= 0)
+			j->came[from] = true;
+	}
 	if (s->by_name)
 		return join_by_name(j, item, why);
 	if (j->first && !item->foreign)
@@ -238,9 +165,15 @@ join_item(struct join *j, struct stream *s, struct item *item, struct error *why
 	return 0;
 }
 
-static void
-join_begin(struct join *j, const struct stream *s)
+/* Joins all there is. 0, or -1 with what is wrong with an item. */
+static int
+join_all(struct join *j, struct stream *s, struct error *why)
 {
+	struct buffer *metadata = &j->item.metadata, joined = BUFFER_INIT;
+	struct writer w;
+	struct item item;
+	int got;
+
 	memset(j, 0, sizeof *j);
 	j->first = true;
 	j->made.enclosing = s->step->enclosing;
@@ -251,11 +184,15 @@ join_begin(struct join *j, const struct stream *s)
 		writer_object(&j->writer);
 	else
 		writer_array(&j->writer);
-}
 
-static void
-join_end_named(struct join *j)
-{
+	memset(&item, 0, sizeof item);
+	while ((got = state_reader_next(s->reader, &item, why)) == 1)
+		if (join_item(j, s, &item, why) == -1) {
+			got = -1;
+			break;
+		}
+	item_free(&item);
+
 	for (size_t i = 0; i < j->named_count; i++) {
 		const struct named *named = j->named + i;
 
@@ -265,49 +202,31 @@ join_end_named(struct join *j)
 		join_attachments(j, &named->metadata);
 	}
 	if (j->named_count > 0)
-		buffer_append(&j->item.metadata, j->named[0].metadata.data,
-		    j->named[0].metadata.len);
-	writer_object_end(&j->writer);
-}
-
-static void
-join_end(struct join *j, const struct stream *s)
-{
+		buffer_append(metadata, j->named[0].metadata.data, j->named[0].metadata.len);
 	if (s->by_name)
-		join_end_named(j);
+		writer_object_end(&j->writer);
 	else
 		writer_array_end(&j->writer);
-	join_metadata(j);
+
+	/* The metadata of the first item, with the attachments of all. */
+	if (j->attached.len > 0) {
+		writer_begin(&w, &joined);
+		writer_object(&w);
+		for (struct span_walk member = span_walk(span_of(buffer_string(metadata), metadata->len));
+		    metadata->len > 0 && span_next(&member);)
+			if (!span_is(member.key, "attachments"))
+				writer_raw_member(&w, member.key, member.value);
+		writer_member_array(&w, "attachments");
+		writer_raw(&w, j->attached.data, j->attached.len);
+		writer_array_end(&w);
+		writer_object_end(&w);
+		buffer_free(metadata);
+		*metadata = joined;
+	}
+	return got;
 }
 
-/* What is wrong with the whole input, if anything. */
-static bool
-join_wrong(struct stream *s, int got, struct error *why)
-{
-	if (got != -1)
-		return stream_wrong_end(s, why);
-	producers_dead(&s->producers, why);
-	return true;
-}
-
-/* Whether a step of the path, or the one beside this that it is in, has yet to end. */
-static bool
-is_unended(const struct stream *s, const char *path)
-{
-	const char *own = s->step->path, *last = strrchr(own, '.');
-	size_t prefix = last != NULL ? (size_t)(last - own) + 1 : 0;
-	char *name;
-	bool unended;
-
-	if (strncmp(path, own, prefix) != 0)
-		return false;
-	name = memory_copy(path + prefix, strcspn(path + prefix, "."));
-	unended = !roster_all_ended(s->roster, name);
-	free(name);
-	return unended;
-}
-
-/* Whoever closed the pipe before them has lost what they make from now on. */
+/* Whoever closed the pipe before the makers have ended has lost what they make from now on. */
 static bool
 makers_ended(struct roster *roster, const struct made *made, struct error *why)
 {
@@ -330,99 +249,64 @@ makers_ended(struct roster *roster, const struct made *made, struct error *why)
 	return true;
 }
 
+/* Whether less came from another run than was made there. */
 static bool
-relative_ended(const struct stream *s, const struct relative *r, struct error *why)
+relative_lacks(struct join *j, const struct storage *storage, struct relative *r,
+    struct error *why)
 {
-	const struct storage *storage = &s->step->run->storage;
 	struct roster roster;
 	char *directory;
-	bool ended;
+	bool ended = true;
 
-	if (!storage_run_alive(storage, r->run_id))
-		return true;
-	directory = storage_run_directory(storage, r->run_id);
-	roster_look(&roster, directory);
-	ended = makers_ended(&roster, &r->made, why);
-	/* The run may have ended, and taken the roster along, in between. */
-	if (!ended && !storage_run_alive(storage, r->run_id)) {
-		*why = (struct error)ERROR_INIT;
-		ended = true;
+	if (r->enclosing == NULL)
+		return false;
+	if (storage_run_alive(storage, r->run_id)) {
+		directory = storage_run_directory(storage, r->run_id);
+		roster_look(&roster, directory);
+		ended = makers_ended(&roster, &r->made, why);
+		/* The run may have ended, and taken the roster along, in between. */
+		if (!ended && !storage_run_alive(storage, r->run_id)) {
+			*why = (struct error)ERROR_INIT;
+			ended = true;
+		}
+		roster_close(&roster);
+		free(directory);
 	}
-	roster_close(&roster);
-	free(directory);
-	return ended;
+	return !ended || made_check(&r->made, r->transcript, &j->made, why) == -1;
 }
 
 /* Whether less came than was made; what failed is told of as that. */
 static bool
 join_lacks(const struct stream *s, struct join *j, struct error *why)
 {
+	const struct run *run = s->step->run;
+	const char *own = s->step->path, *last = strrchr(own, '.');
+	size_t prefix = last != NULL ? (size_t)(last - own) + 1 : 0;
+
 	if (!s->complete || j->has_failed)
 		return false;
-	for (char *const *path = s->makers; path != NULL && *path != NULL; path++)
-		if (is_unended(s, *path)) {
+	/* A step of a path, or the one beside this that it is in, may have yet to end. */
+	for (char *const *path = s->makers; path != NULL && *path != NULL; path++) {
+		char *name;
+		bool ended;
+
+		if (strncmp(*path, own, prefix) != 0)
+			continue;
+		name = memory_copy(*path + prefix, strcspn(*path + prefix, "."));
+		ended = roster_all_ended(s->roster, name);
+		free(name);
+		if (!ended) {
 			error_set(why, ERROR_UPSTREAM_INCOMPLETE, "--complete",
 			    "the step %s has not ended, or not begun", *path);
 			return true;
 		}
+	}
 	if (!makers_ended(s->roster, &j->made, why))
 		return true;
 	for (size_t i = 0; i < j->relative_count; i++)
-		if (j->relatives[i].enclosing != NULL && (!relative_ended(s, &j->relatives[i], why) ||
-		    made_check(&j->relatives[i].made, j->relatives[i].transcript, &j->made, why) == -1))
+		if (relative_lacks(j, &run->storage, &j->relatives[i], why))
 			return true;
-	return made_check(&j->made, s->step->run->transcript.path, NULL, why) == -1;
-}
-
-static int
-call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
-{
-	struct step_result result = { .out = BUFFER_INIT };
-	int done;
-
-	if (why->code == ERROR_CANCELLED)
-		return 0;
-	if (why->code == ERROR_SYSTEM) {
-		*err = *why;
-		return -1;
-	}
-	if (join_wrong(s, got, why) || join_lacks(s, j, why)) {
-		if (why->code != ERROR_SYSTEM)
-			return stream_fail_input(s, &j->item, why, err);
-		*err = *why;
-		return -1;
-	}
-	if (j->has_failed) {
-		done = stream_call_item(s, &j->failed, s->index++, &result, err);
-	} else {
-		done = step_call(s->step, &j->item, &j->causes, join_refused(j, &s->step->gate),
-		    s->index++, &result, err);
-		if (done == 0)
-			done = stream_deliver(s, &result, err);
-	}
-	if (done == 0)
-		stream_must_stop(s, &result);
-	buffer_free(&result.out);
-	return done;
-}
-
-/* Joins all there is. 0, or -1 with what is wrong with an item. */
-static int
-join_all(struct join *j, struct stream *s, struct error *why)
-{
-	struct item item;
-	int got;
-
-	memset(&item, 0, sizeof item);
-	join_begin(j, s);
-	while ((got = state_reader_next(s->reader, &item, why)) == 1)
-		if (join_item(j, s, &item, why) == -1) {
-			got = -1;
-			break;
-		}
-	join_end(j, s);
-	item_free(&item);
-	return got;
+	return made_check(&j->made, run->transcript.path, NULL, why) == -1;
 }
 
 static void
@@ -447,6 +331,47 @@ join_free(struct join *j)
 		made_free(&j->relatives[i].made);
 	}
 	free(j->relatives);
+}
+
+/* The one call, unless something is wrong with the whole input. */
+static int
+call_joined(struct stream *s, struct join *j, int got, struct error *why, struct error *err)
+{
+	const struct gate *gate = &s->step->gate;
+	struct step_result result = { .out = BUFFER_INIT };
+	bool wrong = false;
+	int done;
+
+	if (why->code == ERROR_CANCELLED)
+		return 0;
+	if (why->code != ERROR_SYSTEM) {
+		if (got == -1)
+			producers_dead(&s->producers, why);
+		wrong = got == -1 || stream_wrong_end(s, why) || join_lacks(s, j, why);
+	}
+	if (why->code == ERROR_SYSTEM) {
+		*err = *why;
+		return -1;
+	}
+	if (wrong)
+		return stream_fail_input(s, &j->item, why, err);
+
+	if (j->has_failed) {
+		done = stream_call_item(s, &j->failed, s->index++, &result, err);
+	} else {
+		for (size_t i = 0; i < gate->count && j->refused.code == ERROR_NONE; i++)
+			if (!j->came[i])
+				error_set(&j->refused, ERROR_BLOCKED, "--require", "nothing came from %s",
+				    gate->required[i]);
+		done = step_call(s->step, &j->item, &j->causes,
+		    j->refused.code != ERROR_NONE ? &j->refused : NULL, s->index++, &result, err);
+		if (done == 0)
+			done = stream_deliver(s, &result, err);
+	}
+	if (done == 0)
+		stream_must_stop(s, &result);
+	buffer_free(&result.out);
+	return done;
 }
 
 int

@@ -22,29 +22,12 @@
 
 #define DESCRIPTORS_SPARE 64 /* beside those of the workers */
 
-/* Each worker costs a descriptor; its own are limited as before. */
-static void
-allow_descriptors(struct workers *w)
-{
-	struct rlimit more;
-
-	if (getrlimit(RLIMIT_NOFILE, &w->descriptors) == -1)
-		return;
-	more = w->descriptors;
-	if (more.rlim_cur >= w->count + DESCRIPTORS_SPARE)
-		return;
-	more.rlim_cur = w->count + DESCRIPTORS_SPARE;
-	if (more.rlim_cur > more.rlim_max)
-		more.rlim_cur = more.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &more);
-}
-
 void
 workers_open(struct workers *w, size_t count,
     void (*work)(void *, const struct buffer *, struct buffer *), void (*end)(void *),
     void *context)
 {
-	size_t i;
+	struct rlimit more;
 
 	memset(w, 0, sizeof *w);
 	w->work = work;
@@ -52,11 +35,21 @@ workers_open(struct workers *w, size_t count,
 	w->context = context;
 	w->count = count;
 	w->list = memory_zero(count, sizeof *w->list);
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		w->list[i].fd = -1;
 	w->window_size = count * WORKERS_AHEAD;
 	w->window = memory_zero(w->window_size, sizeof *w->window);
-	allow_descriptors(w);
+
+	/* Each worker costs a descriptor; its own are limited as before. */
+	if (getrlimit(RLIMIT_NOFILE, &w->descriptors) == -1)
+		return;
+	more = w->descriptors;
+	if (more.rlim_cur >= count + DESCRIPTORS_SPARE)
+		return;
+	more.rlim_cur = count + DESCRIPTORS_SPARE;
+	if (more.rlim_cur > more.rlim_max)
+		more.rlim_cur = more.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &more);
 }
 
 void
@@ -78,9 +71,7 @@ workers_pending(const struct workers *w)
 static struct worker *
 free_worker(const struct workers *w)
 {
-	size_t i;
-
-	for (i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		if (!w->list[i].busy)
 			return &w->list[i];
 	return NULL;
@@ -131,34 +122,13 @@ receive_frame(int fd, struct buffer *bytes)
 	return 1;
 }
 
-/* A worker's life; it leaves with _exit(), nothing of the parent is flushed. */
-static void
-serve(const struct workers *w, int fd)
-{
-	struct buffer job = BUFFER_INIT, answer = BUFFER_INIT;
-	int status = 0;
-
-	/* What its bodies leave behind must be its own to end. */
-	descendants_adopt();
-	setrlimit(RLIMIT_NOFILE, &w->descriptors);
-	while (receive_frame(fd, &job) == 1) {
-		buffer_clear(&answer);
-		w->work(w->context, &job, &answer);
-		if (send_frame(fd, &answer) == -1) {
-			status = 1;
-			break;
-		}
-	}
-	if (w->end != NULL)
-		w->end(w->context);
-	_exit(status);
-}
-
+/* The worker does one job after the other, and leaves with _exit(): nothing of the parent is
+ * flushed. */
 static int
 start_worker(struct workers *w, struct worker *worker, struct error *err)
 {
-	int pair[2];
-	size_t i;
+	struct buffer job = BUFFER_INIT, answer = BUFFER_INIT;
+	int pair[2], status = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == -1)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to start a worker");
@@ -168,16 +138,28 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 		close(pair[1]);
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to start a worker");
 	}
-	if (worker->pid == 0) {
-		for (i = 0; i < w->count; i++)
-			if (w->list[i].fd != -1)
-				close(w->list[i].fd);
-		close(pair[0]);
-		serve(w, pair[1]);
+	if (worker->pid > 0) {
+		close(pair[1]);
+		worker->fd = pair[0];
+		return 0;
 	}
-	close(pair[1]);
-	worker->fd = pair[0];
-	return 0;
+
+	for (size_t i = 0; i < w->count; i++)
+		if (w->list[i].fd != -1)
+			close(w->list[i].fd);
+	close(pair[0]);
+	/* What its bodies leave behind must be its own to end. */
+	descendants_adopt();
+	setrlimit(RLIMIT_NOFILE, &w->descriptors);
+	while (status == 0 && receive_frame(pair[1], &job) == 1) {
+		buffer_clear(&answer);
+		w->work(w->context, &job, &answer);
+		if (send_frame(pair[1], &answer) == -1)
+			status = 1;
+	}
+	if (w->end != NULL)
+		w->end(w->context);
+	_exit(status);
 }
 
 int
@@ -223,33 +205,28 @@ workers_notice(struct workers *w, const struct buffer **answer)
 	return -1;
 }
 
-static int
-take_answer(struct workers *w, struct worker *worker, struct error *err)
-{
-	struct answered *slot = &w->window[worker->job % (int64_t)w->window_size];
-
-	if (receive_frame(worker->fd, &slot->bytes) != 1)
-		return error_set(err, ERROR_SYSTEM, NULL, "a worker died in the middle of a call");
-	slot->ready = true;
-	worker->busy = false;
-	return 0;
-}
-
 int
 workers_wait(struct workers *w, int also_fd, struct error *err)
 {
 	struct pollfd *polls = memory_zero(w->count + 1, sizeof *polls);
-	size_t i;
 	int result = 0;
 
-	for (i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		polls[i] = (struct pollfd){ w->list[i].busy ? w->list[i].fd : -1, POLLIN, 0 };
 	polls[w->count] = (struct pollfd){ also_fd, POLLIN, 0 };
 	if (poll_until(polls, w->count + 1, clock_monotonic() + WORKERS_LOOK_MS) == -1)
 		result = error_errno(err, ERROR_SYSTEM, NULL, "unable to poll");
-	for (i = 0; i < w->count && result == 0; i++)
-		if (polls[i].revents != 0)
-			result = take_answer(w, &w->list[i], err);
+	for (size_t i = 0; i < w->count && result == 0; i++) {
+		struct worker *worker = &w->list[i];
+		struct answered *slot = &w->window[worker->job % (int64_t)w->window_size];
+
+		if (polls[i].revents == 0)
+			continue;
+		if (receive_frame(worker->fd, &slot->bytes) != 1)
+			result = error_set(err, ERROR_SYSTEM, NULL, "a worker died in the middle of a call");
+		slot->ready = result == 0;
+		worker->busy = result != 0;
+	}
 	if (result == 0 && polls[w->count].revents != 0)
 		result = 1;
 	free(polls);
@@ -259,9 +236,7 @@ workers_wait(struct workers *w, int also_fd, struct error *err)
 void
 workers_signal(const struct workers *w, int signal_number)
 {
-	size_t i;
-
-	for (i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i].fd != -1)
 			kill(w->list[i].pid, signal_number);
 }
@@ -269,16 +244,14 @@ workers_signal(const struct workers *w, int signal_number)
 void
 workers_close(struct workers *w)
 {
-	size_t i;
-
-	for (i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i].fd != -1)
 			close(w->list[i].fd);
-	for (i = 0; i < w->count; i++)
+	for (size_t i = 0; i < w->count; i++)
 		if (w->list[i].fd != -1)
 			while (waitpid(w->list[i].pid, NULL, 0) == -1 && errno == EINTR)
 				;
-	for (i = 0; i < w->window_size; i++)
+	for (size_t i = 0; i < w->window_size; i++)
 		buffer_free(&w->window[i].bytes);
 	setrlimit(RLIMIT_NOFILE, &w->descriptors);
 	free(w->list);

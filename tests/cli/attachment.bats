@@ -218,6 +218,8 @@ PDF='{"type":"document","source":{"type":"base64","media_type":"application/pdf"
 	echo hi | awf-step --dry-run -a writer look --attach x.png | grep -F iVBORw0KGgphYmM=
 	script -qec 'echo hi | awf-step --dry-run -a writer look --attach x.png' /dev/null |
 		grep -F '"data":"[image/png x.png, 11 B]"'
+	awf-run -c "$(item '[{"path":"x.png"}]') | awf-step --dry-run -a writer look" |
+		grep -F iVBORw0KGgphYmM=
 }
 
 @test "a masked run does not keep their bytes" {
